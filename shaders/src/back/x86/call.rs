@@ -106,9 +106,9 @@ pub(super) struct Needs {
     /// Whether it reads image descriptors.
     pub images: bool,
     /// Whether it accesses the address ranges that follow the descriptors.
-    pub pieces: bool,
+    pub address_ranges: bool,
     /// Whether the code contains the loop over a row of workgroups.
-    pub repeats: bool,
+    pub workgroup_loop: bool,
     /// Workgroups merged into one execution, contiguous in x.
     pub merged_workgroups: u32,
     /// The size of each of the merged workgroups.
@@ -129,9 +129,9 @@ pub(super) fn run(
     // The code reads the slices of all descriptors that it names; the caller may have passed fewer.
     let mut padded = Vec::new();
     let mut buffers = args.buffers;
-    if buffers.len() < needs.descriptors.max(usize::from(needs.pieces)) {
+    if buffers.len() < needs.descriptors.max(usize::from(needs.address_ranges)) {
         padded.extend_from_slice(buffers);
-        padded.resize(needs.descriptors.max(usize::from(needs.pieces)), GuestSlice::EMPTY);
+        padded.resize(needs.descriptors.max(usize::from(needs.address_ranges)), GuestSlice::EMPTY);
         buffers = &padded;
     }
     // Sub-word values are extracted from aligned words.
@@ -179,7 +179,7 @@ pub(super) fn run(
         row_end: 0,
         panic: RefCell::new(None),
     };
-    let most = if needs.repeats { u32::MAX } else { 1 };
+    let most = if needs.workgroup_loop { u32::MAX } else { 1 };
     while let Some((first, count)) = workgroups.next_row(most) {
         context.workgroup = first.map(Cell::new);
         context.row_end = first[0].wrapping_add(count);

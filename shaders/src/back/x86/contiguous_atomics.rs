@@ -16,7 +16,7 @@ use crate::ir::AtomicOp;
 
 /// Operands of the operation.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Neighbours {
+pub(super) struct ContiguousAtomic {
     pub isa: Isa,
     pub atomic: Atomic,
     pub base: VReg,
@@ -58,7 +58,7 @@ const FIXED: [usize; 4] = [0, 1, 2, 3];
 /// histogram's 256 sums, a third of its time.
 const PREFETCH_DISTANCES: [i64; 5] = [0, 64, 128, 256, 512];
 
-impl Neighbours {
+impl ContiguousAtomic {
     pub(super) fn push(self, code: &mut VCode) {
         let mut operands: SmallVec<[Operand; 16]> = SmallVec::new();
         let mut slot = |operand| {
@@ -117,9 +117,9 @@ impl Expand for Sequence {
         }
         let words = regs.xmm(self.words);
         let [rax, rcx, rdx, rbx] = self.fixed.map(|slot| regs.gpr(slot));
-        for quarter in 0..4 {
-            let part = self.parts.quarter(regs, asm, quarter);
-            let memory = MemoryOperand::with_base_displ_size(address, 16 * i64::from(quarter), 1);
+        for lane128 in 0..4 {
+            let part = self.parts.lane128(regs, asm, lane128);
+            let memory = MemoryOperand::with_base_displ_size(address, 16 * i64::from(lane128), 1);
             let again = asm.label();
             asm.bind(again);
             asm.put(Instruction::with2(self.parts.load(), words, memory));

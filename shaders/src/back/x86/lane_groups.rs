@@ -21,7 +21,7 @@ impl Parts {
 
     /// Lanes `4 * number` to `4 * number + 3`: extracted into the temporary, or in place if they are the lowest of a
     /// register.
-    pub(super) fn quarter(self, regs: Regs<'_>, asm: &mut Assembler<'_>, number: u8) -> Register {
+    pub(super) fn lane128(self, regs: Regs<'_>, asm: &mut Assembler<'_>, number: u8) -> Register {
         let half = self.vector[usize::from(number / 2)];
         let temp = regs.xmm(self.temp);
         match (self.is_wide(), number) {
@@ -39,14 +39,14 @@ impl Parts {
     }
 
     /// Moves the two halves of a 128-bit lane into general registers.
-    pub(super) fn split(self, asm: &mut Assembler<'_>, quarter: Register, [low, high]: [Register; 2]) {
+    pub(super) fn split(self, asm: &mut Assembler<'_>, lane128: Register, [low, high]: [Register; 2]) {
         let [first, second] = if self.is_wide() {
             [Code::EVEX_Vmovq_rm64_xmm, Code::EVEX_Vpextrq_rm64_xmm_imm8]
         } else {
             [Code::VEX_Vmovq_rm64_xmm, Code::VEX_Vpextrq_rm64_xmm_imm8]
         };
-        asm.put(Instruction::with2(first, low, quarter));
-        asm.put(Instruction::with3(second, high, quarter, 1));
+        asm.put(Instruction::with2(first, low, lane128));
+        asm.put(Instruction::with3(second, high, lane128, 1));
     }
 
     /// The opcode that loads 128 bits.

@@ -154,7 +154,7 @@ pub struct Program {
     /// Messages, indexed by the numbers in the code.
     messages: Vec<Message>,
     /// Whether it contains non-temporal stores.
-    streams: bool,
+    nontemporal: bool,
     max_steps: Option<u64>,
     spills: Spills,
 }
@@ -197,8 +197,8 @@ pub fn compile_staged(
         call_bytes: kernel.call_bytes as usize,
         stack_bytes: image.stack_bytes,
         images: code.images,
-        pieces: code.pieces,
-        repeats: code.repeats,
+        address_ranges: code.address_ranges,
+        workgroup_loop: code.workgroup_loop,
         merged_workgroups: kernel.merged_workgroups,
         workgroup_size: kernel.workgroup_size,
         isa,
@@ -207,7 +207,7 @@ pub fn compile_staged(
         memory,
         entry: image.entry,
         needs,
-        streams: code.streams,
+        nontemporal: code.nontemporal,
         max_steps: kernel.max_steps,
         routines: code.routines,
         messages: Vec::new(),
@@ -258,7 +258,7 @@ impl Code for Program {
     }
 
     fn settle(&self) {
-        if self.streams {
+        if self.nontemporal {
             call::order_stores();
         }
     }

@@ -9,7 +9,7 @@ pub(super) struct Pool {
     vector_at: HashMap<[u32; 16], u32>,
     words: Vec<u32>,
     word_at: HashMap<u32, u32>,
-    windows: Option<Constant>,
+    range_masks: Option<Constant>,
 }
 
 /// Position of a constant. Words follow all vectors, so their offset is known only when the pool is complete.
@@ -39,8 +39,8 @@ impl Pool {
 
     /// 16 words of zeros, 16 of ones, 16 of zeros: an unaligned load from it is the mask of a contiguous range of
     /// lanes.
-    pub(super) fn windows(&mut self) -> Constant {
-        *self.windows.get_or_insert_with(|| {
+    pub(super) fn range_masks(&mut self) -> Constant {
+        *self.range_masks.get_or_insert_with(|| {
             let at = self.vectors.len() as i32 * 64;
             self.vectors.extend([[0; 16], [u32::MAX; 16], [0; 16]]);
             Constant(at)

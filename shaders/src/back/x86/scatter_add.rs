@@ -13,7 +13,7 @@ use super::vcode::{Expand, Kind, VCode};
 
 /// Operands of the operation.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Increments {
+pub(super) struct ScatterAdd {
     pub isa: Isa,
     pub by: u32,
     pub base: VReg,
@@ -25,7 +25,7 @@ pub(super) struct Increments {
     pub bits: VReg,
 }
 
-impl Increments {
+impl ScatterAdd {
     pub(super) fn push(self, code: &mut VCode) {
         let mut operands: SmallVec<[Operand; 8]> = SmallVec::new();
         let mut slot = |operand| {
@@ -70,8 +70,8 @@ impl Expand for Sequence {
         asm.put(Instruction::with2(Code::Cmp_rm32_imm32, regs.gpr32(self.bits), 0xffff));
         asm.jump_if(ConditionCode::ne, cold);
         let [first, second, word] = self.temps;
-        for quarter in 0..4 {
-            let part = self.parts.quarter(regs, asm, quarter);
+        for lane128 in 0..4 {
+            let part = self.parts.lane128(regs, asm, lane128);
             self.parts.split(asm, part, [regs.gpr(first), regs.gpr(second)]);
             for pair in [first, second] {
                 asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(word), regs.gpr32(pair)));

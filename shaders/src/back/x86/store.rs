@@ -26,8 +26,8 @@ impl Program {
             call_bytes,
             stack_bytes,
             images,
-            pieces,
-            repeats,
+            address_ranges,
+            workgroup_loop,
             merged_workgroups,
             workgroup_size,
             isa,
@@ -39,7 +39,7 @@ impl Program {
         }
         let [x, y, z] = workgroup_size;
         [merged_workgroups, x, y, z].into_iter().for_each(|number| out.number(number as usize));
-        for flag in [images, pieces, repeats, self.streams] {
+        for flag in [images, address_ranges, workgroup_loop, self.nontemporal] {
             out.number(usize::from(flag));
         }
         out.number(self.max_steps.and_then(|steps| usize::try_from(steps).ok()).unwrap_or(usize::MAX));
@@ -73,7 +73,8 @@ impl Program {
         }
         let [entry, descriptors, shared_bytes, private_bytes, frame_bytes, call_bytes, stack_bytes, rest @ ..] =
             numbers;
-        let [merged_workgroups, x, y, z, images, pieces, repeats, streams, max_steps, slots, moves] = rest;
+        let [merged_workgroups, x, y, z, images, address_ranges, workgroup_loop, nontemporal, max_steps, slots, moves] =
+            rest;
         let workgroup_size = [x, y, z].map(|size| size as u32);
         let routines = (0..from.number()?).map(|_| routine(from.text()?)).collect::<Option<_>>()?;
         let messages = (0..from.number()?).map(|_| from.message()).collect::<Option<_>>()?;
@@ -81,7 +82,7 @@ impl Program {
         if entry >= code.len() || !from.0.is_empty() {
             return None;
         }
-        let [images, pieces, repeats] = [images, pieces, repeats].map(|flag| flag != 0);
+        let [images, address_ranges, workgroup_loop] = [images, address_ranges, workgroup_loop].map(|flag| flag != 0);
         let needs = Needs {
             descriptors,
             shared_bytes,
@@ -90,8 +91,8 @@ impl Program {
             call_bytes,
             stack_bytes,
             images,
-            pieces,
-            repeats,
+            address_ranges,
+            workgroup_loop,
             merged_workgroups: merged_workgroups as u32,
             workgroup_size,
             isa,
@@ -103,7 +104,7 @@ impl Program {
             needs,
             routines,
             messages,
-            streams: streams != 0,
+            nontemporal: nontemporal != 0,
             max_steps: Some(max_steps as u64).filter(|_| max_steps != usize::MAX),
             spills: super::Spills { slots, moves },
         })

@@ -110,7 +110,7 @@ pub(super) enum Kind {
     /// `preserves_all`.
     Call {
         routine: u32,
-        keeps: bool,
+        preserves_all: bool,
     },
     Jump,
     /// To the first successor if the condition holds, else to the second.
@@ -163,13 +163,13 @@ pub(super) struct VCode {
     /// Whether image descriptors are read.
     pub images: bool,
     /// Whether it accesses address ranges of device memory; their slices follow the descriptors.
-    pub pieces: bool,
+    pub address_ranges: bool,
     /// Whether the code contains the workgroup loop.
-    pub repeats: bool,
+    pub workgroup_loop: bool,
     /// The routines that are called.
     pub routines: Vec<Routine>,
     /// Whether it contains non-temporal stores.
-    pub streams: bool,
+    pub nontemporal: bool,
     /// Size of a spilled vector in 8-byte words: 8 or 4.
     pub vector_words: usize,
     pub pool: Pool,
@@ -268,7 +268,7 @@ impl ra::Function for VCode {
 
     fn inst_clobbers(&self, inst: ra::Inst) -> PRegSet {
         match self.insts[inst.index()].kind {
-            Kind::Call { keeps: false, .. } => not_saved(self.vector_words),
+            Kind::Call { preserves_all: false, .. } => not_saved(self.vector_words),
             _ => PRegSet::empty(),
         }
     }

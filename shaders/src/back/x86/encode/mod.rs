@@ -144,8 +144,8 @@ impl Encode<'_> {
                 self.asm.template(asm, regs);
             }
             Kind::Sequence(sequence) => sequence.hot(regs, &mut self.asm),
-            Kind::Call { routine, keeps: false } => self.call(*routine),
-            Kind::Call { routine, keeps: true } => {
+            Kind::Call { routine, preserves_all: false } => self.call(*routine),
+            Kind::Call { routine, preserves_all: true } => {
                 let keeper = *self.keeper.get_or_insert_with(|| self.asm.label());
                 preserve_all::call(&mut self.asm, keeper, *routine);
             }

@@ -3,8 +3,8 @@
 use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand};
 use regalloc2::Operand;
 
-use super::Select;
 use super::memory::{LEN_AT, SLICE_BYTES};
+use super::{Result, Select, VectorIsa};
 use crate::back::x86::CompileError;
 use crate::back::x86::call::offset;
 use crate::back::x86::encode::{Assembler, Regs};
@@ -14,9 +14,9 @@ use crate::simd::{Inst, Value};
 const SLICE: i32 = SLICE_BYTES as i32;
 const SHIFT: u32 = SLICE_BYTES.trailing_zeros();
 
-impl Select<'_> {
+impl<V: VectorIsa> Select<'_, V> {
     /// `buffer_at`, with the semantics of `abi::piece_at`.
-    pub(super) fn buffer_at(&mut self, inst: Inst, low: Value, high: Value) -> Result<(), CompileError> {
+    pub(super) fn buffer_at(&mut self, inst: Inst, low: Value, high: Value) -> Result {
         let [low, high] = [self.reg(low)?, self.reg(high)?];
         let temps: [_; 4] = std::array::from_fn(|_| self.general());
         let result = self.define(inst);

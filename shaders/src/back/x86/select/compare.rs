@@ -3,22 +3,21 @@
 use iced_x86::{Code, ConditionCode, OpKind};
 use regalloc2::VReg;
 
+use super::super::CompileError;
 use super::super::encode::negated;
 use super::super::vcode::{Build, View};
-use super::super::{CompileError, Isa};
-use super::Select;
-use super::avx2::Halves;
+use super::{Result, Select, VectorIsa};
 use crate::ir::Op;
 use crate::simd::{Inst, InstData, Type, Value, WideOp};
 
-impl Select<'_> {
+impl<V: VectorIsa> Select<'_, V> {
     /// Sets the flags by a truth value; returns the condition under which it is true. The operands of the flags'
     /// consumer must be in registers by now, since emitting them could clobber the flags.
-    pub(super) fn condition(&mut self, value: Value) -> Result<ConditionCode, CompileError> {
-        if let Some((inst, data)) = self.waiting(value)
+    pub(super) fn condition(&mut self, value: Value) -> Result<ConditionCode> {
+        if let Some((inst, data)) = self.deferred_def(value)
             && matches!(data, InstData::Pure { .. } | InstData::Wide { .. } | InstData::Any { .. })
         {
-            self.put_off[inst] = 0;
+            self.deferred[inst] = 0;
             return self.compare(inst);
         }
         let reg = self.reg(value)?;
@@ -31,7 +30,7 @@ impl Select<'_> {
     }
 
     /// Sets the flags by an instruction that yields a truth value; returns the condition under which it is true.
-    pub(super) fn compare(&mut self, inst: Inst) -> Result<ConditionCode, CompileError> {
+    pub(super) fn compare(&mut self, inst: Inst) -> Result<ConditionCode> {
         let kernel = self.kernel;
         match &kernel.insts[inst] {
             InstData::Pure { op: Op::LNot, args } => Ok(negated(self.condition(args[0])?)),
@@ -48,13 +47,12 @@ impl Select<'_> {
                 self.compare_values(condition, args[0], args[1])
             }
             InstData::Wide { op: WideOp::Lt, args } => self.compare_values(ConditionCode::b, args[0], args[1]),
-            InstData::Any { mask } if self.isa == Isa::Avx2 => Halves(self).any(*mask),
-            InstData::Any { mask } => self.any(*mask),
+            InstData::Any { mask } => V::any(self, *mask),
             _ => unreachable!("not a comparison: {inst}"),
         }
     }
 
-    fn compare_values(&mut self, condition: ConditionCode, a: Value, b: Value) -> Result<ConditionCode, CompileError> {
+    fn compare_values(&mut self, condition: ConditionCode, a: Value, b: Value) -> Result<ConditionCode> {
         let wide = self.kernel.ty(a) == Type::S64;
         if let Some(constant) = self.immediate(b) {
             let a = self.reg(a)?;

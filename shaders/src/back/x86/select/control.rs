@@ -8,11 +8,9 @@ use iced_x86::{Code, OpKind};
 use regalloc2::{self as ra, Operand, OperandConstraint, OperandKind, OperandPos};
 use smallvec::SmallVec;
 
-use super::super::CompileError;
 use super::super::vcode::{BlockCode, Build, Expand, Kind, Place, View};
 use super::super::{call::offset, encode};
-use super::avx2::Halves;
-use super::{Select, class_of};
+use super::{Result, Select, VectorIsa};
 use crate::ir::Op;
 use crate::simd::{Block, BlockCall, InstData, Value};
 
@@ -36,7 +34,7 @@ impl Edges {
     }
 }
 
-impl Select<'_> {
+impl<V: VectorIsa> Select<'_, V> {
     fn terminator_of(&self, block: Block) -> Option<&InstData> {
         self.kernel.blocks[block].insts.last().map(|&inst| &self.kernel.insts[inst])
     }
@@ -44,7 +42,7 @@ impl Select<'_> {
     /// Whether a dominating branch already tested `index < limit`; follows at most four single predecessors.
     pub(super) fn is_tested(&self, index: Value, limit: Value) -> bool {
         const FAR: usize = 4;
-        let same = |a: Value, b: Value| self.facts.canonical(a) == self.facts.canonical(b);
+        let same = |a: Value, b: Value| self.uses.canonical(a) == self.uses.canonical(b);
         let mut block = self.block;
         for _ in 0..FAR {
             let Some(from) = self.edges.before[block].filter(|_| self.edges.preds[block] == 1) else { return false };
@@ -85,12 +83,12 @@ impl Select<'_> {
         for &block in &kernel.layout {
             for &param in &kernel.blocks[block].params {
                 let at = self.edges.number(block);
-                if self.in_halves(param) {
-                    let halves = Halves(self).define_param(param);
-                    self.code.blocks[at].params.extend(halves);
+                if kernel.ty(param).is_vector() {
+                    let regs = V::define(self, param);
+                    self.code.blocks[at].params.extend_from_slice(regs.as_ref());
                     continue;
                 }
-                let reg = self.code.vreg(class_of(kernel.ty(param)));
+                let reg = self.general();
                 self.regs[param] = Some(reg);
                 self.code.blocks[at].params.push(reg);
             }
@@ -98,7 +96,7 @@ impl Select<'_> {
     }
 
     /// Emits a block's terminator and the blocks of its split edges.
-    pub(super) fn terminator(&mut self, data: &InstData) -> Result<(), CompileError> {
+    pub(super) fn terminator(&mut self, data: &InstData) -> Result {
         let at = self.edges.number(self.block);
         match data {
             InstData::Switch { default: to, cases, .. } if cases.is_empty() => {
@@ -132,7 +130,7 @@ impl Select<'_> {
         self.split(at, &data.targets())
     }
 
-    fn split(&mut self, at: usize, targets: &[&BlockCall]) -> Result<(), CompileError> {
+    fn split(&mut self, at: usize, targets: &[&BlockCall]) -> Result {
         let mut next = at + 1;
         for call in targets {
             if !self.edges.is_split(call) {
@@ -156,11 +154,11 @@ impl Select<'_> {
         block.args = args;
     }
 
-    fn arguments(&mut self, call: &BlockCall) -> Result<SmallVec<[ra::VReg; 4]>, CompileError> {
+    fn arguments(&mut self, call: &BlockCall) -> Result<SmallVec<[ra::VReg; 4]>> {
         let mut regs = SmallVec::new();
         for &arg in &call.args {
-            match self.in_halves(arg) {
-                true => regs.extend(Halves(self).pair(arg)?),
+            match self.kernel.ty(arg).is_vector() {
+                true => regs.extend_from_slice(V::registers(self, arg)?.as_ref()),
                 false => regs.push(self.reg(arg)?),
             }
         }
@@ -178,7 +176,7 @@ impl Select<'_> {
 
     /// Polls the stop flag: ends the kernel if it is set and reports the loop and the active lanes. The operands may be
     /// in registers or spill slots, since only the cold path reads them.
-    pub(super) fn poll(&mut self, at: u32, lanes: Option<&[Value; 2]>) -> Result<(), CompileError> {
+    pub(super) fn poll(&mut self, at: u32, lanes: Option<&[Value; 2]>) -> Result {
         let mut operands: SmallVec<[Operand; 3]> = SmallVec::new();
         let mut anywhere =
             |reg| operands.push(Operand::new(reg, OperandConstraint::Any, OperandKind::Use, OperandPos::Early));
@@ -188,8 +186,8 @@ impl Select<'_> {
             if number.is_none() {
                 anywhere(self.reg(of_subgroup)?);
             }
-            if mask.is_none() && self.in_halves(active) {
-                Halves(self).pair(active)?.into_iter().for_each(anywhere);
+            if mask.is_none() && self.kernel.ty(active).is_vector() {
+                V::registers(self, active)?.as_ref().iter().copied().for_each(anywhere);
             } else if mask.is_none() {
                 anywhere(self.reg(active)?);
             }
@@ -218,7 +216,7 @@ impl Select<'_> {
     /// The workgroup loop's step: ends the kernel after the last workgroup of the row or if the stop flag is set.
     pub(super) fn next_workgroup(&mut self) {
         let [own, end] = [offset::WORKGROUP, offset::ROW_END].map(|disp| Self::at(self.context, disp));
-        self.code.repeats = true;
+        self.code.workgroup_loop = true;
         let [last, left] = [self.general(), self.general()];
         let merged_workgroups = self.kernel.merged_workgroups as i64;
         self.load_dword(last, &end);

@@ -9,8 +9,7 @@ use foldhash::HashMap;
 use regalloc2::VReg;
 use smallvec::SmallVec;
 
-use super::super::CompileError;
-use super::Select;
+use super::{Result, Select, VectorIsa};
 use crate::ir::Op;
 use crate::simd::{Block, Inst, InstData, Value};
 
@@ -90,9 +89,9 @@ pub(super) struct Known {
     pairs: HashMap<[Value; 2], Doubles>,
 }
 
-impl Select<'_> {
+impl<V: VectorIsa> Select<'_, V> {
     fn key(&self, double: Double, args: &[Value]) -> Key {
-        (double, args.iter().map(|&arg| self.facts.canonical(arg)).collect())
+        (double, args.iter().map(|&arg| self.uses.canonical(arg)).collect())
     }
 
     fn known(&mut self) -> &mut Known {
@@ -102,20 +101,38 @@ impl Select<'_> {
         &mut self.doubles
     }
 
+    /// The results of an operation.
+    pub(super) fn doubles(&mut self, double: Double, args: &[Value]) -> Result<Doubles> {
+        if let Some(known) = self.known_result(double, args) {
+            return Ok(known);
+        }
+        self.code.floats = true;
+        let doubles = V::doubles(self, double, args)?;
+        let key = self.key(double, args);
+        self.known().results.insert(key, doubles.clone());
+        Ok(doubles)
+    }
+
+    /// The doubles of low and high words.
+    pub(super) fn joined(&mut self, low: Value, high: Value) -> Result<Doubles> {
+        if let Some(known) = self.known_pair(low, high) {
+            return Ok(known);
+        }
+        let doubles = V::interleave_words(self, low, high)?;
+        let pair = [low, high].map(|word| self.uses.canonical(word));
+        self.known().pairs.insert(pair, doubles.clone());
+        Ok(doubles)
+    }
+
     /// The result of an operation, if it was computed in this block.
-    pub(super) fn known_result(&mut self, double: Double, args: &[Value]) -> Option<Doubles> {
+    fn known_result(&mut self, double: Double, args: &[Value]) -> Option<Doubles> {
         let key = self.key(double, args);
         self.known().results.get(&key).cloned()
     }
 
-    pub(super) fn keep_result(&mut self, double: Double, args: &[Value], doubles: &Doubles) {
-        let key = self.key(double, args);
-        self.known().results.insert(key, doubles.clone());
-    }
-
     /// The doubles of a word pair, if the block has them: as a result, or interleaved before.
-    pub(super) fn known_pair(&mut self, low: Value, high: Value) -> Option<Doubles> {
-        let [low, high] = [low, high].map(|word| self.facts.canonical(word));
+    fn known_pair(&mut self, low: Value, high: Value) -> Option<Doubles> {
+        let [low, high] = [low, high].map(|word| self.uses.canonical(word));
         if let Some(pair) = self.known().pairs.get(&[low, high]) {
             return Some(pair.clone());
         }
@@ -132,21 +149,16 @@ impl Select<'_> {
         self.known_result(double, args)
     }
 
-    pub(super) fn keep_pair(&mut self, low: Value, high: Value, doubles: &Doubles) {
-        let pair = [low, high].map(|word| self.facts.canonical(word));
-        self.known().pairs.insert(pair, doubles.clone());
-    }
-
     /// Computes the doubles of a word operation and defers the extraction of the word to its users, if all of them are
     /// in this block.
-    pub(super) fn leaves_word(&mut self, inst: Inst) -> Result<bool, CompileError> {
+    pub(super) fn leaves_word(&mut self, inst: Inst) -> Result<bool> {
         let kernel = self.kernel;
         let InstData::Pure { op, args } = &kernel.insts[inst] else { return Ok(false) };
         let Some((double, _)) = word_of(*op) else { return Ok(false) };
-        if !self.facts.is_local(kernel.results[inst][0], self.block) {
+        if !self.uses.is_local(kernel.results[inst][0], self.block) {
             return Ok(false);
         }
-        self.doubles_of(double, args)?;
+        self.doubles(double, args)?;
         Ok(true)
     }
 }

@@ -3,11 +3,10 @@
 use iced_x86::{Code, ConditionCode, OpKind};
 use regalloc2::{Operand, PReg, RegClass};
 
-use super::super::CompileError;
 use super::super::call::offset;
 use super::super::encode::conditional;
 use super::super::vcode::{Build, Kind, Place, View};
-use super::Select;
+use super::{Result, Select, VectorIsa};
 use crate::image::{Descriptor, Field, direct};
 use crate::simd::{Inst, Routine, Value};
 
@@ -18,9 +17,9 @@ const STRIDE: u32 = size_of::<Descriptor>() as u32;
 const FIRST: PReg = PReg::new(7, RegClass::Int);
 const SECOND: PReg = PReg::new(6, RegClass::Int);
 
-impl Select<'_> {
+impl<V: VectorIsa> Select<'_, V> {
     /// Loads a field of an image descriptor. As with buffers, an out-of-range number counts as 0.
-    pub(super) fn image_field(&mut self, inst: Inst, image: Value, field: Field) -> Result<(), CompileError> {
+    pub(super) fn image_field(&mut self, inst: Inst, image: Value, field: Field) -> Result {
         let descriptors = self.kernel.descriptors;
         if descriptors == 0 {
             let result = self.define(inst);
@@ -53,7 +52,7 @@ impl Select<'_> {
     }
 
     /// Calls a routine; its operand rows are in memory already.
-    pub(super) fn call(&mut self, routine: &Routine, area: Value) -> Result<(), CompileError> {
+    pub(super) fn call(&mut self, routine: &Routine, area: Value) -> Result {
         let area = self.reg(area)?;
         let known = self.code.routines.iter().position(|other| other == routine);
         let number = known.unwrap_or(self.code.routines.len());
@@ -66,8 +65,8 @@ impl Select<'_> {
         self.code.floats = true;
         let operands = [Operand::reg_fixed_use(self.context, FIRST), Operand::reg_fixed_use(area, SECOND)];
         // Kernels access such images directly and call only as a fallback: a cold path.
-        let keeps = matches!(routine, Routine::Image(op) if direct::may_be(op));
-        self.code.push(Kind::Call { routine: number as u32, keeps }, &operands);
+        let preserves_all = matches!(routine, Routine::Image(op) if direct::may_be(op));
+        self.code.push(Kind::Call { routine: number as u32, preserves_all }, &operands);
         Ok(())
     }
 }

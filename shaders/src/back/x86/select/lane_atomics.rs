@@ -5,12 +5,11 @@ use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 use regalloc2::{Operand, PReg, RegClass, VReg};
 use smallvec::SmallVec;
 
-use super::super::CompileError;
 use super::super::Isa;
 use super::super::atomic::{ACCUMULATOR, LaneMemory};
 use super::super::encode::{Assembler, Regs, conditional};
 use super::super::vcode::{Expand, Kind};
-use super::Select;
+use super::{Result, Select, VectorIsa};
 use crate::back::x86::lane_groups::Parts;
 use crate::ir::AtomicOp;
 use crate::simd::LaneAddress;
@@ -45,8 +44,8 @@ pub(super) struct LaneAtomic<'a> {
 /// Scratch-area offsets of the low and the high words of value and comparator.
 pub(super) const PLACES: [[i32; 2]; 2] = [[VALUE_AT, VALUE_AT + 64], [COMPARATOR_AT, COMPARATOR_AT + 64]];
 
-impl Select<'_> {
-    pub(super) fn lane_atomic(&mut self, atomic: LaneAtomic<'_>) -> Result<(), CompileError> {
+impl<V: VectorIsa> Select<'_, V> {
+    pub(super) fn lane_atomic(&mut self, atomic: LaneAtomic<'_>) -> Result {
         let LaneAtomic { op, lanes, index, words, wide, lock, bits, results } = atomic;
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
         let mut operands: SmallVec<[Operand; 24]> = SmallVec::new();
@@ -54,7 +53,7 @@ impl Select<'_> {
             operands.push(operand);
             operands.len() as u8 - 1
         };
-        let isa = self.isa;
+        let isa = V::ISA;
         let mut parts = |vector: [VReg; 2]| {
             let vector = vector.map(|half| slot(Operand::reg_use(half)));
             Parts { isa, vector, temp: 0 }
@@ -323,39 +322,26 @@ impl Expand for Sequence {
         asm.put(Instruction::with2(Code::VEX_Blsr_r32_rm32, regs.gpr32(left), regs.gpr32(left)));
         asm.jump_if(ConditionCode::ne, again);
         asm.bind(done);
-        self.each_result(regs, asm, |asm, reg, at, wide| {
+        self.each_result(regs, asm, |asm, reg, at| {
             let from = asm.scratch(at, false);
-            let load = if wide { Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512 } else { Code::VEX_Vmovups_ymm_ymmm256 };
-            asm.put(Instruction::with2(load, reg, from));
+            asm.put(Instruction::with2(self.isa.vectors().load, reg, from));
         });
     }
 }
 
 impl Sequence {
     fn clear_results(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
-        self.each_result(regs, asm, |asm, reg, at, wide| {
+        self.each_result(regs, asm, |asm, reg, at| {
             let to = asm.scratch(at, false);
-            if wide {
-                asm.put(Instruction::with3(Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32, reg, reg, reg));
-                asm.put(Instruction::with2(Code::EVEX_Vmovdqu32_zmmm512_k1z_zmm, to, reg));
-            } else {
-                asm.put(Instruction::with3(Code::VEX_Vpxor_ymm_ymm_ymmm256, reg, reg, reg));
-                asm.put(Instruction::with2(Code::VEX_Vmovups_ymmm256_ymm, to, reg));
-            }
+            asm.put(Instruction::with3(self.isa.vectors().xor, reg, reg, reg));
+            asm.put(Instruction::with2(self.isa.vectors().store, to, reg));
         });
     }
 
-    /// Calls `each` with every result register, its offset in the scratch area, and whether it holds all 16 lanes.
-    fn each_result(
-        &self,
-        regs: Regs<'_>,
-        asm: &mut Assembler<'_>,
-        each: impl Fn(&mut Assembler<'_>, Register, i32, bool),
-    ) {
-        let whole = self.isa == Isa::Avx512;
-        for (number, &slot) in self.results.iter().enumerate() {
-            let (reg, bytes) = if whole { (regs.zmm(slot), 64) } else { (regs.ymm(slot), 32) };
-            each(asm, reg, RESULT_AT + number as i32 * bytes, whole);
+    /// Calls `each` with every result register and its offset in the scratch area.
+    fn each_result(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, each: impl Fn(&mut Assembler<'_>, Register, i32)) {
+        for (number, &slot) in (0..).zip(&self.results) {
+            each(asm, regs.view(slot, self.isa.view()), RESULT_AT + number * self.isa.vector_bytes());
         }
     }
 }

@@ -3,11 +3,10 @@
 use iced_x86::{Code, ConditionCode, OpKind};
 use regalloc2::{Operand, VReg};
 
-use super::super::CompileError;
 use super::super::call::offset;
 use super::super::encode::conditional;
 use super::super::vcode::{Base, Bound, Build, Check, Kind, Memory, Place, View};
-use super::Select;
+use super::{Result, Select, VectorIsa};
 use crate::ir::Op;
 use crate::simd::{Address, Field, Inst, InstData, LANES, LaneAddress, Type, Value, ValueDef};
 
@@ -30,7 +29,7 @@ pub(super) enum Side {
     Constant(i32),
 }
 
-impl Select<'_> {
+impl<V: VectorIsa> Select<'_, V> {
     /// `base + disp` without an index.
     pub(super) fn at(base: VReg, disp: i32) -> Place {
         Place { base, index: None, scale: 1, disp, broadcast: false }
@@ -70,7 +69,7 @@ impl Select<'_> {
 
     /// Address of a descriptor's slice. The caller passes at least as many slices as the kernel has descriptors; an
     /// out-of-range number counts as 0.
-    fn slice(&mut self, buffer: Value, disp: i32) -> Result<Place, CompileError> {
+    fn slice(&mut self, buffer: Value, disp: i32) -> Result<Place> {
         let list = self.general();
         self.load_qword(list, &Self::at(self.context, offset::BUFFERS));
         if let Some(number) = self.constant(buffer) {
@@ -90,7 +89,7 @@ impl Select<'_> {
     /// Compares a buffer number with the number of slices: the descriptors, and the address ranges of device memory if
     /// the kernel accesses any.
     fn compare_with_count(&mut self, number: VReg) {
-        if self.code.pieces {
+        if self.code.address_ranges {
             let count = self.general();
             self.load_dword(count, &Self::at(self.context, offset::BUFFER_COUNT));
             let build = Build::new(Code::Cmp_r32_rm32).reads(number, View::Dword).reads(count, View::Dword);
@@ -105,8 +104,8 @@ impl Select<'_> {
         build.imm(OpKind::Immediate32, i64::from(constant)).push(&mut self.code);
     }
 
-    pub(super) fn buffer_base(&mut self, inst: Inst, buffer: Value) -> Result<(), CompileError> {
-        if self.kernel.descriptors == 0 && !self.code.pieces {
+    pub(super) fn buffer_base(&mut self, inst: Inst, buffer: Value) -> Result {
+        if self.kernel.descriptors == 0 && !self.code.address_ranges {
             let result = self.define(inst);
             self.set(result, 0);
             return Ok(());
@@ -117,10 +116,12 @@ impl Select<'_> {
         Ok(())
     }
 
-    pub(super) fn buffer_len(&mut self, inst: Inst, buffer: Value) -> Result<(), CompileError> {
+    pub(super) fn buffer_len(&mut self, inst: Inst, buffer: Value) -> Result {
         let descriptors = self.kernel.descriptors;
         let constant = self.constant(buffer);
-        if descriptors == 0 && !self.code.pieces || constant.is_some_and(|number| number >= u64::from(descriptors)) {
+        if descriptors == 0 && !self.code.address_ranges
+            || constant.is_some_and(|number| number >= u64::from(descriptors))
+        {
             let result = self.define(inst);
             self.set(result, 0);
             return Ok(());
@@ -147,7 +148,7 @@ impl Select<'_> {
         Ok(())
     }
 
-    pub(super) fn frame_load(&mut self, inst: Inst, ty: Type, frame: Value, at: u32) -> Result<(), CompileError> {
+    pub(super) fn frame_load(&mut self, inst: Inst, ty: Type, frame: Value, at: u32) -> Result {
         let place = Self::at(self.reg(frame)?, at.cast_signed());
         let result = self.define(inst);
         if ty == Type::S64 {
@@ -158,7 +159,7 @@ impl Select<'_> {
         Ok(())
     }
 
-    pub(super) fn frame_store(&mut self, frame: Value, at: u32, value: Value) -> Result<(), CompileError> {
+    pub(super) fn frame_store(&mut self, frame: Value, at: u32, value: Value) -> Result {
         let place = Self::at(self.reg(frame)?, at.cast_signed());
         let reg = self.reg(value)?;
         let (code, view) = match self.kernel.ty(value) {
@@ -170,9 +171,9 @@ impl Select<'_> {
     }
 
     /// The base of an address, with a deferred constant sum folded into the displacement if it fits.
-    pub(super) fn base(&mut self, base: Value, disp: i32) -> Result<(VReg, i32), CompileError> {
-        if let ValueDef::Result { inst, .. } = self.kernel.values[self.facts.canonical(base)]
-            && self.put_off[inst] != 0
+    pub(super) fn base(&mut self, base: Value, disp: i32) -> Result<(VReg, i32)> {
+        if let ValueDef::Result { inst, .. } = self.kernel.values[self.uses.canonical(base)]
+            && self.deferred[inst] != 0
             && let Some((sum_of, bytes)) = self.offset(inst)
             && let Some(disp) = disp.checked_add(bytes)
             && disp.unsigned_abs() < 1 << 30
@@ -184,7 +185,7 @@ impl Select<'_> {
 
     /// The index of lane 0's word, a scalar, if the lanes' words are contiguous (`splat + [0, 1, ..]`).
     pub(super) fn row_index(&self, lanes: &LaneAddress) -> Option<Value> {
-        let definition = |value| self.kernel.definition(self.facts.canonical(value));
+        let definition = |value| self.kernel.definition(self.uses.canonical(value));
         let InstData::Pure { op: Op::IAdd, args } = definition(lanes.index)? else { return None };
         let [first, second] = [definition(args[0])?, definition(args[1])?];
         let (InstData::Splat { value }, InstData::Lanes { values }) = (first, second) else { return None };
@@ -193,7 +194,7 @@ impl Select<'_> {
     }
 
     /// The address of lane 0's word. Sign extension: an index that wrapped below 0 addresses the words before the base.
-    pub(super) fn row_place(&mut self, lanes: &LaneAddress, index: Value) -> Result<Place, CompileError> {
+    pub(super) fn row_place(&mut self, lanes: &LaneAddress, index: Value) -> Result<Place> {
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
         let (index, signed) = (self.reg(index)?, self.general());
         let build = Build::new(Code::Movsxd_r64_rm32).def(signed, View::Qword);
@@ -202,14 +203,14 @@ impl Select<'_> {
     }
 
     /// The register of the index of a row's first word, if the whole row is provably below the limit.
-    pub(super) fn inside(&mut self, index: Value, limit: Value) -> Result<Option<VReg>, CompileError> {
-        let last = self.most.of(index).checked_add(LANES - 1);
+    pub(super) fn inside(&mut self, index: Value, limit: Value) -> Result<Option<VReg>> {
+        let last = self.bounds.of(index).checked_add(LANES - 1);
         let known = self.constant(limit).is_some_and(|limit| last.is_some_and(|last| u64::from(last) < limit));
         if known { Ok(Some(self.reg(index)?)) } else { Ok(None) }
     }
 
     /// Registers of an address and its bounds check; no check if the access is provably in bounds.
-    pub(super) fn address(&mut self, address: &Address) -> Result<Checked, CompileError> {
+    pub(super) fn address(&mut self, address: &Address) -> Result<Checked> {
         let Some((index, limit)) = address.index else {
             let (base, disp) = self.base(address.base, address.disp)?;
             return Ok(Checked { place: Self::at(base, disp), bounds: None, view: View::Dword });
@@ -229,7 +230,7 @@ impl Select<'_> {
             };
             return Ok(Checked { place, bounds, view });
         }
-        let greatest = self.most.of(index);
+        let greatest = self.bounds.of(index);
         let is_tested = view == View::Dword && self.is_tested(index, limit);
         let index = self.reg(index)?;
         let is_less = view == View::Dword && limit_constant.is_some_and(|limit| greatest < limit.cast_unsigned());
@@ -260,7 +261,7 @@ impl Select<'_> {
     }
 
     /// Loads a uniform word as a scalar.
-    pub(super) fn load(&mut self, inst: Inst, address: &Address) -> Result<(), CompileError> {
+    pub(super) fn load(&mut self, inst: Inst, address: &Address) -> Result {
         let checked = self.address(address)?;
         let result = self.define(inst);
         let build = Build::new(Code::Mov_r32_rm32).def(result, View::Dword).at(&checked.place);

@@ -5,23 +5,32 @@
 //! immediately before itself. Constants are always deferred: they become immediates or operands in the pool. Deferred
 //! loads are emitted at the latest before an instruction that may change memory.
 //!
+//! The walk is generic over the vector instruction set: see [`isa`].
+//!
 //! Invariant: a scalar's register has zeros above the scalar's bits.
 
 mod address_ranges;
+mod atomic;
 mod avx2;
 mod avx512;
 mod compare;
 mod control;
 mod double;
 mod elements;
+mod frames;
+mod gather_elements;
 mod image;
+mod isa;
+mod lane_address;
 mod lane_atomics;
 mod memory;
 mod moves;
 mod nontemporal;
 mod prefetch;
+mod row;
 mod scalar;
 mod subword;
+mod uniform;
 mod upper_bounds;
 mod value_uses;
 mod wide;
@@ -30,34 +39,35 @@ use cranelift_entity::SecondaryMap;
 use iced_x86::{Code, OpKind};
 use regalloc2::{Operand, OperandConstraint, OperandKind, OperandPos, PReg, RegClass, VReg};
 
-use self::avx2::Halves;
-use self::nontemporal::Streams;
+use self::avx2::Avx2;
+use self::avx512::Avx512;
+use self::isa::VectorIsa;
 use self::prefetch::Strides;
-use self::upper_bounds::Most;
-use self::value_uses::Facts;
+use self::upper_bounds::UpperBounds;
+use self::value_uses::ValueUses;
 use super::vcode::{Build, Kind, VCode, View};
 use super::{CompileError, Isa};
 use crate::ir::Op;
 use crate::simd::{Block, Inst, InstData, Kernel, Routine, Type, Value, ValueDef, WideOp};
 
+/// Selection fails with why the kernel has no machine code.
+type Result<T = (), E = CompileError> = std::result::Result<T, E>;
+
 /// Limit of nested deferred instructions: emitting them is recursive.
 const MAX_DEFERRED_DEPTH: u8 = 8;
 
 /// The state of instruction selection.
-pub(super) struct Select<'k> {
+struct Select<'k, V> {
     kernel: &'k Kernel,
-    facts: Facts,
-    most: Most,
+    uses: ValueUses,
+    bounds: UpperBounds,
     strides: Strides,
-    streams: Streams,
     code: VCode,
-    isa: Isa,
-    /// The register of a value; of a vector on AVX2, of its lower half.
+    vectors: V,
+    /// The register of a value; of a vector or mask, the one with the lowest lanes.
     regs: SecondaryMap<Value, Option<VReg>>,
-    /// The upper halves, unless equal to the lower ones.
-    highs: SecondaryMap<Value, Option<VReg>>,
     /// Deferred instructions: the nesting depth, from 1 on; 0 for others.
-    put_off: SecondaryMap<Inst, u8>,
+    deferred: SecondaryMap<Inst, u8>,
     /// Deferred loads, oldest first.
     loads: Vec<Inst>,
     /// The address of the [`Context`](super::call::Context).
@@ -68,20 +78,25 @@ pub(super) struct Select<'k> {
 }
 
 /// Selects instructions for a kernel: machine code with virtual registers.
-pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VCode, CompileError> {
-    let mut code = VCode::new(isa.vector_words(), kernel.insts.len());
+pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VCode> {
+    match isa {
+        Isa::Avx512 => select_for::<Avx512>(kernel),
+        Isa::Avx2 => select_for::<Avx2>(kernel),
+    }
+}
+
+fn select_for<V: VectorIsa>(kernel: &Kernel) -> Result<VCode> {
+    let mut code = VCode::new(V::ISA.vector_words(), kernel.insts.len());
     let context = code.vreg(RegClass::Int);
     let mut select = Select {
         kernel,
-        facts: Facts::new(kernel),
-        most: Most::new(kernel),
+        uses: ValueUses::new(kernel),
+        bounds: UpperBounds::new(kernel),
         strides: Strides::new(kernel),
-        streams: if isa == Isa::Avx512 { Streams::new(kernel) } else { Streams::default() },
         code,
-        isa,
+        vectors: V::new(kernel),
         regs: SecondaryMap::with_capacity(kernel.values.len()),
-        highs: SecondaryMap::new(),
-        put_off: SecondaryMap::with_capacity(kernel.insts.len()),
+        deferred: SecondaryMap::with_capacity(kernel.insts.len()),
         loads: Vec::new(),
         context,
         block: kernel.layout[0],
@@ -89,10 +104,10 @@ pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VCode, CompileError> {
         doubles: double::Known::default(),
     };
     select.code.zero_word = select.code.pool.word(0);
-    select.code.streams = select.streams.any();
+    select.code.nontemporal = select.vectors.has_nontemporal_stores();
     let is_lookup =
         |data: &InstData| matches!(data, InstData::BufferAt { .. } | InstData::Call { routine: Routine::BufferAt, .. });
-    select.code.pieces = kernel.insts.values().any(is_lookup);
+    select.code.address_ranges = kernel.insts.values().any(is_lookup);
     select.lay_out();
     for &block in &kernel.layout {
         select.block(block)?;
@@ -104,8 +119,8 @@ pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VCode, CompileError> {
     Ok(select.code)
 }
 
-impl<'k> Select<'k> {
-    fn block(&mut self, block: Block) -> Result<(), CompileError> {
+impl<'k, V: VectorIsa> Select<'k, V> {
+    fn block(&mut self, block: Block) -> Result {
         self.block = block;
         let at = self.edges.number(block);
         self.code.begin(at);
@@ -115,18 +130,18 @@ impl<'k> Select<'k> {
             self.code.push(Kind::Define, &[Operand::reg_fixed_def(self.context, ARGUMENT)]);
         }
         for &inst in &self.kernel.blocks[block].insts {
-            if !self.facts.live(inst) || self.is_written(inst) {
+            if !self.uses.live(inst) || self.is_written(inst) {
                 continue;
             }
             if self.leaves_word(inst)? {
-                self.put_off[inst] = 1;
+                self.deferred[inst] = 1;
                 continue;
             }
-            if self.may_wait(inst)
+            if self.is_deferrable(inst)
                 && let depth = self.depth(inst)
                 && depth <= MAX_DEFERRED_DEPTH
             {
-                self.put_off[inst] = depth;
+                self.deferred[inst] = depth;
                 if matches!(self.kernel.insts[inst], InstData::Load { .. }) {
                     self.loads.push(inst);
                 }
@@ -135,11 +150,6 @@ impl<'k> Select<'k> {
             self.write(inst)?;
         }
         Ok(())
-    }
-
-    /// The results of a double-precision operation.
-    fn doubles_of(&mut self, double: double::Double, args: &[Value]) -> Result<double::Doubles, CompileError> {
-        if self.isa == Isa::Avx2 { Halves(self).half_doubles(double, args) } else { self.wide_doubles(double, args) }
     }
 
     /// Whether code for the instruction was emitted already, with an earlier instruction.
@@ -156,7 +166,7 @@ impl<'k> Select<'k> {
             // The operands of a load's address are not deferred.
             _ => &[],
         };
-        let depth = |&arg: &Value| self.waiting(arg).map_or(0, |(inst, _)| self.put_off[inst]);
+        let depth = |&arg: &Value| self.deferred_def(arg).map_or(0, |(inst, _)| self.deferred[inst]);
         args.iter().map(depth).max().unwrap_or(0) + 1
     }
 
@@ -166,8 +176,8 @@ impl<'k> Select<'k> {
     }
 
     /// Whether an instruction may be deferred to its only user.
-    fn may_wait(&self, inst: Inst) -> bool {
-        let single = |inst: Inst| self.facts.single_use(self.kernel.results[inst][0], self.block);
+    fn is_deferrable(&self, inst: Inst) -> bool {
+        let single = |inst: Inst| self.uses.single_use(self.kernel.results[inst][0], self.block);
         match &self.kernel.insts[inst] {
             InstData::Const { .. } | InstData::Lanes { .. } | InstData::Undef { .. } => true,
             InstData::Any { .. } | InstData::Load { .. } | InstData::Splat { .. } => single(inst),
@@ -176,20 +186,23 @@ impl<'k> Select<'k> {
             InstData::Pure { op, args } => {
                 let lanes = self.kernel.ty(args[0]) == Type::V32;
                 let either = *op == Op::LOr && self.kernel.ty(args[0]) == Type::Mask;
-                (waits(*op) || either || lanes && lanes_wait(*op) && self.shifts_by_constant(*op, args)) && single(inst)
+                (is_mergeable(*op)
+                    || either
+                    || lanes && is_mergeable_on_lanes(*op) && self.shifts_by_constant(*op, args))
+                    && single(inst)
             }
             _ => false,
         }
     }
 
     /// Emits an instruction at the current position.
-    fn write(&mut self, inst: Inst) -> Result<(), CompileError> {
+    fn write(&mut self, inst: Inst) -> Result {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
-        self.put_off[inst] = 0;
+        self.deferred[inst] = 0;
         if touches_memory(data) {
             for load in std::mem::take(&mut self.loads) {
-                if self.put_off[load] != 0 {
+                if self.deferred[load] != 0 {
                     self.write(load)?;
                 }
             }
@@ -217,24 +230,22 @@ impl<'k> Select<'k> {
             InstData::Jump { .. } | InstData::Branch { .. } | InstData::Switch { .. } | InstData::Return => {
                 self.terminator(data)?;
             }
-            _ if self.isa == Isa::Avx2 => Halves(self).vector_inst(inst, data)?,
             _ => self.vector_inst(inst, data)?,
         }
         Ok(())
     }
 
-    /// The register of a value; emits the value first if it is deferred.
-    fn reg(&mut self, value: Value) -> Result<VReg, CompileError> {
-        let value = self.facts.canonical(value);
+    /// The register of a scalar; emits the scalar first if it is deferred.
+    fn reg(&mut self, value: Value) -> Result<VReg> {
+        debug_assert!(!self.kernel.ty(value).is_vector(), "{value} is not a scalar");
+        let value = self.uses.canonical(value);
         if let Some(reg) = self.regs[value] {
             return Ok(reg);
         }
         if let ValueDef::Result { inst, .. } = self.kernel.values[value] {
             match &self.kernel.insts[inst] {
-                InstData::Const { ty, bits } => return Ok(self.constant_reg(*ty, *bits)),
-                InstData::Lanes { values } => return Ok(self.constant_lanes(**values)),
-                InstData::Undef { ty } if ty.is_vector() => return Ok(self.undefined(*ty)),
-                InstData::Undef { ty } => return Ok(self.constant_reg(*ty, 0)),
+                InstData::Const { bits, .. } => return Ok(self.constant_reg(*bits)),
+                InstData::Undef { .. } => return Ok(self.constant_reg(0)),
                 _ => {}
             }
             if let Some((base, disp)) = self.offset(inst) {
@@ -243,6 +254,13 @@ impl<'k> Select<'k> {
                 Build::new(Code::Lea_r64_m).def(sum, View::Qword).at(&place).push(&mut self.code);
                 return Ok(sum);
             }
+        }
+        self.written(value)
+    }
+
+    /// The first register of a value that is no constant; emits the value first if it is deferred.
+    fn written(&mut self, value: Value) -> Result<VReg> {
+        if let (None, ValueDef::Result { inst, .. }) = (self.regs[value], self.kernel.values[value]) {
             self.write(inst)?;
         }
         // Verified kernels define values before their uses; a rejected kernel gets an arbitrary register.
@@ -255,16 +273,11 @@ impl<'k> Select<'k> {
     fn offset(&self, inst: Inst) -> Option<(Value, i32)> {
         let InstData::Wide { op: WideOp::Add, args } = &self.kernel.insts[inst] else { return None };
         let disp = self.immediate(args[1])?;
-        let of_a_sum = match self.kernel.values[self.facts.canonical(args[0])] {
-            ValueDef::Result { inst, .. } => self.put_off[inst] != 0,
+        let of_a_sum = match self.kernel.values[self.uses.canonical(args[0])] {
+            ValueDef::Result { inst, .. } => self.deferred[inst] != 0,
             ValueDef::Param { .. } => false,
         };
-        (!of_a_sum || self.put_off[inst] != 0).then_some((args[0], disp))
-    }
-
-    /// Whether a value has two registers.
-    fn in_halves(&self, value: Value) -> bool {
-        self.isa == Isa::Avx2 && self.kernel.ty(value).is_vector()
+        (!of_a_sum || self.deferred[inst] != 0).then_some((args[0], disp))
     }
 
     /// An unspecified value, defined without code: each use has its own, in any register or spill slot.
@@ -275,14 +288,10 @@ impl<'k> Select<'k> {
         reg
     }
 
-    /// Materializes a constant in a new register.
-    fn constant_reg(&mut self, ty: Type, bits: u64) -> VReg {
-        let reg = self.code.vreg(class_of(ty));
-        match ty {
-            Type::S1 | Type::S32 | Type::S64 => self.set(reg, bits),
-            Type::V32 => self.set_lanes(reg, bits as u32),
-            Type::Mask => self.set_mask(reg, bits as u16),
-        }
+    /// Materializes a scalar constant in a new register.
+    fn constant_reg(&mut self, bits: u64) -> VReg {
+        let reg = self.general();
+        self.set(reg, bits);
         reg
     }
 
@@ -311,9 +320,26 @@ impl<'k> Select<'k> {
         self.code.vreg(RegClass::Int)
     }
 
+    /// A new vector register.
+    fn lanes_reg(&mut self) -> VReg {
+        self.code.vreg(RegClass::Float)
+    }
+
+    /// Whether a mask is the constant of all lanes.
+    fn is_all(&self, mask: Value) -> bool {
+        self.constant(mask).is_some_and(|bits| bits as u16 == u16::MAX)
+    }
+
+    /// The registers of a vector's or mask's lowest and highest lanes: the same one if one holds all of them.
+    fn halves(&mut self, value: Value) -> Result<[VReg; 2]> {
+        let regs = V::registers(self, value)?;
+        let regs = regs.as_ref();
+        Ok([regs[0], regs[regs.len() - 1]])
+    }
+
     /// The bits of a constant, through bit-equal aliases.
     fn constant(&self, value: Value) -> Option<u64> {
-        self.kernel.constant(self.facts.canonical(value))
+        self.kernel.constant(self.uses.canonical(value))
     }
 
     /// A constant that fits a sign-extended immediate.
@@ -324,57 +350,68 @@ impl<'k> Select<'k> {
 
     /// Whether all lanes are provably below 32: the range of valid shift amounts.
     fn is_shift_amount(&self, value: Value) -> bool {
-        self.most(value, 4) < 32
+        self.upper_bound(value, 4) < 32
     }
 
     /// Unsigned upper bound of the value in any lane; follows at most `steps` definitions.
-    fn most(&self, value: Value, steps: u32) -> u64 {
+    fn upper_bound(&self, value: Value, steps: u32) -> u64 {
         let anything = u64::from(u32::MAX);
         if let Some(bits) = self.constant(value) {
             return bits;
         }
-        let Some(data) = self.kernel.definition(self.facts.canonical(value)) else { return anything };
+        let Some(data) = self.kernel.definition(self.uses.canonical(value)) else { return anything };
         if steps == 0 {
             return anything;
         }
         let (op, args) = match data {
             InstData::Pure { op, args } => (op, args),
-            InstData::Splat { value } => return self.most(*value, steps - 1),
+            InstData::Splat { value } => return self.upper_bound(*value, steps - 1),
             InstData::Select { then, otherwise, .. } => {
-                return self.most(*then, steps - 1).max(self.most(*otherwise, steps - 1));
+                return self.upper_bound(*then, steps - 1).max(self.upper_bound(*otherwise, steps - 1));
             }
             _ => return anything,
         };
-        let most = |place: usize| self.most(args[place], steps - 1);
+        let bound = |place: usize| self.upper_bound(args[place], steps - 1);
         match (op, args.get(1).and_then(|&amount| self.constant(amount))) {
-            (Op::LShr, Some(amount)) => most(0) >> (amount & 31),
-            (Op::And, _) | (Op::UMin, _) => most(0).min(most(1)),
-            (Op::IAdd, _) => Some(most(0) + most(1)).filter(|&sum| sum <= anything).unwrap_or(anything),
+            (Op::LShr, Some(amount)) => bound(0) >> (amount & 31),
+            (Op::And, _) | (Op::UMin, _) => bound(0).min(bound(1)),
+            (Op::IAdd, _) => Some(bound(0) + bound(1)).filter(|&sum| sum <= anything).unwrap_or(anything),
             (Op::BoolToInt, _) => 1,
             _ => anything,
         }
     }
 
+    /// The operand of a deferred negation of floats and true; any other value and false.
+    fn without_sign(&mut self, value: Value) -> (Value, bool) {
+        match self.deferred_def(value) {
+            Some((inst, InstData::Pure { op: Op::FNeg, args })) => {
+                self.deferred[inst] = 0;
+                (args[0], true)
+            }
+            _ => (value, false),
+        }
+    }
+
     /// Whether the use by the current instruction is the value's last, so that its register may be reused.
     fn ends_here(&self, value: Value) -> bool {
-        self.facts.lives_within(self.kernel, self.facts.canonical(value), self.block)
+        self.uses.lives_within(self.kernel, self.uses.canonical(value), self.block)
     }
 
     /// The deferred instruction that defines a value, if any.
-    fn waiting(&self, value: Value) -> Option<(Inst, &'k InstData)> {
-        let ValueDef::Result { inst, .. } = self.kernel.values[self.facts.canonical(value)] else { return None };
-        (self.put_off[inst] != 0).then(|| (inst, &self.kernel.insts[inst]))
+    fn deferred_def(&self, value: Value) -> Option<(Inst, &'k InstData)> {
+        let ValueDef::Result { inst, .. } = self.kernel.values[self.uses.canonical(value)] else { return None };
+        (self.deferred[inst] != 0).then(|| (inst, &self.kernel.insts[inst]))
     }
 }
 
 /// Operations on lanes that users can merge: negated factors, operands of rotations and of ternary logic, stored
 /// halves.
-fn lanes_wait(op: Op) -> bool {
+fn is_mergeable_on_lanes(op: Op) -> bool {
     matches!(op, Op::FNeg | Op::And | Op::Or | Op::Xor | Op::Shl | Op::LShr | Op::HalfBits)
 }
 
 /// Operations that users can merge: comparisons and negations.
-fn waits(op: Op) -> bool {
+fn is_mergeable(op: Op) -> bool {
     matches!(
         op,
         Op::IEq

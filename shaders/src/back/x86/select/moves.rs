@@ -2,13 +2,13 @@
 
 /// The immediate of a shuffle within 128-bit lanes, if all lanes have the same order of words; `None` if words cross
 /// 128-bit lanes or the orders differ.
-pub(super) fn in_quarters(words: &[u8; 16]) -> Option<u8> {
+pub(super) fn within_lanes128(words: &[u8; 16]) -> Option<u8> {
     let fits = |lane: usize| usize::from(words[lane] / 4) == lane / 4 && words[lane] % 4 == words[lane % 4] % 4;
     (0..16).all(fits).then(|| order([0, 1, 2, 3].map(|lane| words[lane] % 4)))
 }
 
 /// The immediate of a shuffle of whole 128-bit lanes, if words keep their position within the lane.
-pub(super) fn of_quarters(words: &[u8; 16]) -> Option<u8> {
+pub(super) fn of_lanes128(words: &[u8; 16]) -> Option<u8> {
     let fits = |lane: usize| {
         words[lane] < 16 && usize::from(words[lane] % 4) == lane % 4 && words[lane] / 4 == words[lane & !3] / 4
     };

@@ -17,9 +17,9 @@ pub(in crate::back::x86) const LARGE: u32 = 1 << 23;
 
 /// Base addresses of buffers that are only filled.
 #[derive(Debug, Default)]
-pub(super) struct Streams(EntitySet<Value>);
+pub(super) struct NontemporalStores(EntitySet<Value>);
 
-impl Streams {
+impl NontemporalStores {
     pub(super) fn new(kernel: &Kernel) -> Self {
         let insts = || kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts).copied();
         if kernel.releases {
@@ -43,9 +43,9 @@ impl Streams {
             return Self::default();
         }
         let filled = descriptors.into_values().filter(|bases| bases.iter().all(|&base| !other_uses[base]));
-        let mut streams = Self::default();
-        streams.0.extend(filled.flatten());
-        streams
+        let mut nontemporal = Self::default();
+        nontemporal.0.extend(filled.flatten());
+        nontemporal
     }
 
     /// Whether the row's buffer is accessed by contiguous stores only.

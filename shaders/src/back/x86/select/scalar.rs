@@ -6,13 +6,13 @@ use regalloc2::VReg;
 use super::super::CompileError;
 use super::super::encode::conditional;
 use super::super::vcode::{Build, Place, View};
-use super::Select;
+use super::{Result, Select, VectorIsa};
 use crate::ir::Op;
 use crate::simd::{Inst, Type, Value};
 
-impl Select<'_> {
+impl<V: VectorIsa> Select<'_, V> {
     /// A scalar operation.
-    pub(super) fn scalar(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
+    pub(super) fn scalar(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result {
         match op {
             Op::IAdd | Op::ISub => self.sum(inst, op, args),
             Op::IMul => self.product(inst, args),
@@ -38,7 +38,7 @@ impl Select<'_> {
     }
 
     /// Materializes a truth value that its user did not merge, as 0 or 1.
-    pub(super) fn truth(&mut self, inst: Inst) -> Result<(), CompileError> {
+    pub(super) fn truth(&mut self, inst: Inst) -> Result {
         let condition = self.compare(inst)?;
         let byte = self.general();
         let result = self.define(inst);
@@ -47,7 +47,7 @@ impl Select<'_> {
         Ok(())
     }
 
-    fn sum(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
+    fn sum(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result {
         let (mut a, mut b) = (args[0], args[1]);
         if op == Op::IAdd && self.constant(a).is_some() {
             (a, b) = (b, a);
@@ -71,7 +71,7 @@ impl Select<'_> {
         Ok(())
     }
 
-    fn product(&mut self, inst: Inst, args: &[Value]) -> Result<(), CompileError> {
+    fn product(&mut self, inst: Inst, args: &[Value]) -> Result {
         let (a, b) = if self.constant(args[0]).is_some() { (args[1], args[0]) } else { (args[0], args[1]) };
         let a = self.reg(a)?;
         match self.constant(b).map(|bits| bits as u32) {
@@ -94,7 +94,7 @@ impl Select<'_> {
     }
 
     /// The high half of the 64-bit product of two extended factors.
-    fn high_product(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
+    fn high_product(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result {
         let [mut a, mut b] = [self.reg(args[0])?, self.reg(args[1])?];
         if op == Op::SMulHigh {
             a = self.sign_extend(a);
@@ -114,14 +114,14 @@ impl Select<'_> {
         wide
     }
 
-    fn modify(&mut self, inst: Inst, code: Code, arg: Value) -> Result<(), CompileError> {
+    fn modify(&mut self, inst: Inst, code: Code, arg: Value) -> Result {
         let arg = self.reg(arg)?;
         let result = self.define(inst);
         Build::new(code).modify(result, arg, View::Dword).push(&mut self.code);
         Ok(())
     }
 
-    fn unary(&mut self, inst: Inst, code: Code, arg: Value) -> Result<(), CompileError> {
+    fn unary(&mut self, inst: Inst, code: Code, arg: Value) -> Result {
         let arg = self.reg(arg)?;
         let result = self.define(inst);
         Build::new(code).def(result, View::Dword).reads(arg, View::Dword).push(&mut self.code);
@@ -138,7 +138,7 @@ impl Select<'_> {
     }
 
     /// Absolute value: negates, and selects the original if the negated number is negative.
-    fn magnitude(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
+    fn magnitude(&mut self, inst: Inst, arg: Value) -> Result {
         let arg = self.reg(arg)?;
         let negated = self.general();
         let result = self.define(inst);
@@ -148,7 +148,7 @@ impl Select<'_> {
     }
 
     /// The first operand if `condition` holds for first and second, else the second.
-    fn lesser(&mut self, inst: Inst, condition: ConditionCode, args: &[Value]) -> Result<(), CompileError> {
+    fn lesser(&mut self, inst: Inst, condition: ConditionCode, args: &[Value]) -> Result {
         let [a, b] = [self.reg(args[0])?, self.reg(args[1])?];
         let result = self.define(inst);
         Build::new(Code::Cmp_r32_rm32).reads(a, View::Dword).reads(b, View::Dword).push(&mut self.code);
@@ -156,7 +156,7 @@ impl Select<'_> {
         Ok(())
     }
 
-    fn logic(&mut self, inst: Inst, [by_reg, by_imm]: [Code; 2], args: &[Value]) -> Result<(), CompileError> {
+    fn logic(&mut self, inst: Inst, [by_reg, by_imm]: [Code; 2], args: &[Value]) -> Result {
         let (a, b) = if self.constant(args[0]).is_some() { (args[1], args[0]) } else { (args[0], args[1]) };
         let a = self.reg(a)?;
         if let Some(constant) = self.immediate(b) {
@@ -171,7 +171,7 @@ impl Select<'_> {
         Ok(())
     }
 
-    fn shift(&mut self, inst: Inst, [by_reg, by_imm]: [Code; 2], args: &[Value]) -> Result<(), CompileError> {
+    fn shift(&mut self, inst: Inst, [by_reg, by_imm]: [Code; 2], args: &[Value]) -> Result {
         let a = self.reg(args[0])?;
         if let Some(amount) = self.constant(args[1]) {
             let result = self.define(inst);
@@ -186,7 +186,7 @@ impl Select<'_> {
     }
 
     /// 31 minus the number of leading zeros.
-    fn highest_bit(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
+    fn highest_bit(&mut self, inst: Inst, arg: Value) -> Result {
         let arg = self.reg(arg)?;
         let [zeros, negated] = [self.general(), self.general()];
         let result = self.define(inst);
@@ -198,13 +198,7 @@ impl Select<'_> {
     }
 
     /// A select between scalars.
-    pub(super) fn scalar_select(
-        &mut self,
-        inst: Inst,
-        condition: Value,
-        then: Value,
-        otherwise: Value,
-    ) -> Result<(), CompileError> {
+    pub(super) fn scalar_select(&mut self, inst: Inst, condition: Value, then: Value, otherwise: Value) -> Result {
         let [a, b] = [self.reg(then)?, self.reg(otherwise)?];
         let condition = self.condition(condition)?;
         let result = self.define(inst);

@@ -1,11 +1,10 @@
-//! Rows of bytes and halves, and stores of them lane by lane, on both instruction sets. Nothing beside a part is written.
+//! Contiguous bytes and halves, and scatters of them, on both instruction sets. Only the addressed bytes are written.
 
 use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 use regalloc2::{Operand, RegClass, VReg};
 use smallvec::SmallVec;
 
-use super::Select;
-use crate::back::x86::CompileError;
+use super::{Result, Select, VectorIsa};
 use crate::back::x86::Isa;
 use crate::back::x86::atomic::{INDEX_AT, LaneMemory, VALUE_AT};
 use crate::back::x86::encode::{Assembler, Label, Regs};
@@ -15,7 +14,7 @@ use crate::back::x86::vcode::{Expand, Kind};
 use crate::ir::{Op, Width};
 use crate::simd::{Inst, InstData, LANES, LaneAddress, Row, Value};
 
-type Slots = SmallVec<[Operand; 16]>;
+pub(super) type Slots = SmallVec<[Operand; 16]>;
 
 fn slot(operands: &mut Slots, operand: Operand) -> u8 {
     operands.push(operand);
@@ -31,12 +30,12 @@ struct Place {
     disp: i32,
     index: u8,
     limit: Result<u8, u32>,
-    /// Registers of no account.
+    /// Temporary general registers.
     temps: [u8; 4],
 }
 
-impl Select<'_> {
-    fn part_place(&mut self, row: &Row, operands: &mut Slots) -> Result<Place, CompileError> {
+impl<V: VectorIsa> Select<'_, V> {
+    fn part_place(&mut self, row: &Row, operands: &mut Slots) -> Result<Place> {
         let (base, disp) = self.base(row.base, 0)?;
         let index = self.reg(row.index)?;
         let limit = match self.constant(row.limit) {
@@ -48,53 +47,55 @@ impl Select<'_> {
         let limit = limit.map_or_else(Err, |reg| Ok(slot(operands, Operand::reg_use(reg))));
         let temps = temps.map(|temp| slot(operands, temp));
         self.code.scratch = true;
-        Ok(Place { isa: self.isa, width: row.width, base, disp, index, limit, temps })
+        Ok(Place { isa: V::ISA, width: row.width, base, disp, index, limit, temps })
     }
 
-    /// Loads a row of parts into the registers of a vector, of which the second counts only where there are halves. Perhaps as
-    /// the floats that they are.
-    pub(super) fn load_part_row(&mut self, row: &Row, results: &[VReg], floats: bool) -> Result<(), CompileError> {
-        let mut operands: Slots = results.iter().map(|&result| Operand::reg_def_at_start(result)).collect();
+    /// Loads a row of parts; of halves that only a conversion to floats uses, its floats.
+    pub(super) fn load_part_row(&mut self, inst: Inst, row: &Row) -> Result {
+        let converted = self.floats_of(inst, row);
+        let results = V::define(self, self.kernel.results[converted.unwrap_or(inst)][0]);
+        let mut operands: Slots = results.as_ref().iter().map(|&result| Operand::reg_def_at_start(result)).collect();
         let place = self.part_place(row, &mut operands)?;
+        let floats = converted.is_some();
         self.code.floats |= floats;
         self.code.push(Kind::Sequence(Box::new(Load { place, floats })), &operands);
         Ok(())
     }
 
-    /// The instruction that alone uses a row of halves, if it makes floats of them.
-    pub(super) fn floats_of(&self, load: Inst, row: &Row) -> Option<Inst> {
-        /// Instructions that are looked at: both mostly stand together.
+    /// The conversion to floats that is the only use of a row of halves, if there is one.
+    fn floats_of(&self, load: Inst, row: &Row) -> Option<Inst> {
+        /// Limit of instructions to search: the two are usually adjacent.
         const NEAR: usize = 32;
         let result = self.kernel.results[load][0];
-        if row.width != Width::Half || !self.facts.single_use(result, self.block) {
+        if row.width != Width::Half || !self.uses.single_use(result, self.block) {
             return None;
         }
         let insts = &self.kernel.blocks[self.block].insts;
-        let behind = insts.iter().skip_while(|&&inst| inst != load).skip(1).take(NEAR);
-        let converts = |inst: &Inst| matches!(&self.kernel.insts[*inst], InstData::Pure { op: Op::HalfFromBits, args } if args[0] == result);
-        behind.copied().find(converts)
+        let mut after = insts.iter().skip_while(|&&inst| inst != load).skip(1).take(NEAR).copied();
+        after.find(|&inst| match &self.kernel.insts[inst] {
+            InstData::Pure { op: Op::HalfFromBits, args } => args[0] == result,
+            _ => false,
+        })
     }
 
-    /// The floats whose halves a value is, if only this row wants them.
-    pub(super) fn halves_of(&mut self, row: &Row, value: Value) -> Option<Value> {
-        let Some((inst, InstData::Pure { op: Op::HalfBits, args })) = self.waiting(value) else { return None };
+    /// The operand of a deferred conversion of floats to halves that only this row uses.
+    fn halves_of(&mut self, row: &Row, value: Value) -> Option<Value> {
+        let Some((inst, InstData::Pure { op: Op::HalfBits, args })) = self.deferred_def(value) else { return None };
         if row.width != Width::Half {
             return None;
         }
-        self.put_off[inst] = 0;
+        self.deferred[inst] = 0;
         Some(args[0])
     }
 
-    /// Stores a row of parts, perhaps of floats. `bits` are the lanes that do, if not all of them.
-    pub(super) fn store_part_row(
-        &mut self,
-        row: &Row,
-        value: &[VReg],
-        bits: Option<VReg>,
-        floats: bool,
-    ) -> Result<(), CompileError> {
+    /// Stores a row of parts; a deferred conversion of floats to halves is merged.
+    pub(super) fn store_part_row(&mut self, row: &Row, value: Value, mask: Value) -> Result {
+        let bits = if self.is_all(mask) { None } else { Some(V::mask_bits(self, mask)?) };
+        let converted = self.halves_of(row, value);
+        let value = V::registers(self, converted.unwrap_or(value))?;
+        let floats = converted.is_some();
         self.code.floats |= floats;
-        let mut operands: Slots = value.iter().map(|&half| Operand::reg_use(half)).collect();
+        let mut operands: Slots = value.as_ref().iter().map(|&half| Operand::reg_use(half)).collect();
         let place = self.part_place(row, &mut operands)?;
         let bits = bits.map(|bits| slot(&mut operands, Operand::reg_use(bits)));
         let vectors = [(); 2].map(|()| Operand::reg_temp(self.code.vreg(RegClass::Float)));
@@ -107,27 +108,34 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// Stores parts lane by lane; `halves` are the registers of index and value, twice the same where they are whole.
-    pub(super) fn scatter_parts(
+    /// Stores parts lane by lane.
+    pub(super) fn scatter_parts(&mut self, width: Width, lanes: &LaneAddress, value: Value, mask: Value) -> Result {
+        let bits = V::mask_bits(self, mask)?;
+        let halves = [self.halves(lanes.index)?, self.halves(value)?];
+        let (base, disp) = self.base(lanes.base, lanes.disp)?;
+        let (scatter, operands) = self.lane_stores(width, (base, disp, lanes.scale), halves, bits);
+        self.code.push(Kind::Sequence(Box::new(scatter)), &operands);
+        Ok(())
+    }
+
+    /// Stores lane by lane, to an address (base, displacement, scale) and with registers of indices and words.
+    pub(super) fn lane_stores(
         &mut self,
         width: Width,
-        lanes: &LaneAddress,
+        (base, disp, scale): (VReg, i32, u8),
         halves: [[VReg; 2]; 2],
         bits: VReg,
-    ) -> Result<(), CompileError> {
-        let (base, disp) = self.base(lanes.base, lanes.disp)?;
+    ) -> (LaneStores, Slots) {
         let mut operands = Slots::new();
         let halves = halves.map(|pair| pair.map(|half| slot(&mut operands, Operand::reg_use(half))));
         let (base, bits) = (slot(&mut operands, Operand::reg_use(base)), slot(&mut operands, Operand::reg_use(bits)));
         let temps = [(); 3].map(|()| slot(&mut operands, Operand::reg_temp(self.code.vreg(RegClass::Int))));
         let parts = halves.map(|vector| {
             let temp = slot(&mut operands, Operand::reg_temp(self.code.vreg(RegClass::Float)));
-            Parts { isa: self.isa, vector, temp }
+            Parts { isa: V::ISA, vector, temp }
         });
         self.code.scratch = true;
-        let scatter = Scatter { width, parts, base, scale: lanes.scale, disp, bits, temps };
-        self.code.push(Kind::Sequence(Box::new(scatter)), &operands);
-        Ok(())
+        (LaneStores { width, parts, base, scale, disp, bits, temps }, operands)
     }
 }
 
@@ -152,7 +160,7 @@ pub(super) fn put(asm: &mut Assembler<'_>, width: Width, place: MemoryOperand, r
     asm.put(Instruction::with2(code, place, low(reg, width)));
 }
 
-/// A word of a vector in the scratch area.
+/// The address of a lane's word in the scratch area.
 fn kept(at: i32, lane: Register) -> MemoryOperand {
     MemoryOperand::with_base_index_scale_displ_size(Register::RSP, lane, 4, i64::from(at), 1)
 }
@@ -167,20 +175,20 @@ impl Place {
         MemoryOperand::with_base_index_scale_displ_size(regs.gpr(self.base), index, self.width.bytes(), disp, 1)
     }
 
-    /// Leads to `cold` unless all 16 parts are in bounds.
+    /// Jumps to `cold` unless all 16 parts are in bounds.
     fn check(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, cold: Label) {
         let temp = regs.gpr(self.temps[0]);
         let last = MemoryOperand::with_base_displ_size(regs.gpr(self.index), i64::from(LANES - 1), 1);
         asm.put(Instruction::with2(Code::Lea_r64_m, temp, last));
         asm.put(match self.limit {
             Ok(limit) => Instruction::with2(Code::Cmp_r64_rm64, temp, regs.gpr(limit)),
-            // Less than the limit only means to look at each lane.
+            // A lower limit than the actual one only selects the cold path.
             Err(limit) => Instruction::with2(Code::Cmp_rm64_imm32, temp, limit.min(1 << 30).cast_signed()),
         });
         asm.jump_if(ConditionCode::ae, cold);
     }
 
-    /// Puts the lane's index into the second temporary, and leads to `skip` if it is out of bounds. The first has the lane.
+    /// Computes the lane's index, from the first temporary, into the second; jumps to `skip` if it is out of bounds.
     fn lane(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, skip: Label) -> MemoryOperand {
         let [lane, index, ..] = self.temps;
         let sum = MemoryOperand::with_base_index_scale_displ_size(regs.gpr(self.index), regs.gpr(lane), 1, 0, 0);
@@ -193,7 +201,7 @@ impl Place {
         self.memory(regs, regs.gpr(index), 0)
     }
 
-    /// Calls `each` in a loop over the lanes; it may jump to the label that goes on with the next one.
+    /// Calls `each` in a loop over the lanes, with the label of the next iteration.
     fn each_lane(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, each: impl FnOnce(&mut Assembler<'_>, Label)) {
         let lane = regs.gpr32(self.temps[0]);
         let (again, next) = (asm.label(), asm.label());
@@ -207,12 +215,12 @@ impl Place {
     }
 }
 
-/// A half in the scratch area.
+/// The address of a lane's half in the scratch area.
 fn kept_half(lane: Register) -> MemoryOperand {
     MemoryOperand::with_base_index_scale_displ_size(Register::RSP, lane, 2, i64::from(VALUE_AT), 1)
 }
 
-/// To nearest.
+/// Rounds to nearest.
 const NEAREST: i32 = 0;
 
 /// The first operands become the row.
@@ -223,7 +231,7 @@ struct Load {
 }
 
 impl Load {
-    /// Makes floats of halves in memory, of which the second operand is those from 16 bytes on.
+    /// Converts halves in memory to floats; those of the second operand are at an offset of 16 bytes.
     fn convert(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, memory: impl Fn(i32) -> MemoryOperand) {
         if self.place.is_wide() {
             let code = Code::EVEX_Vcvtph2ps_zmm_k1z_ymmm256_sae;
@@ -304,16 +312,16 @@ impl Expand for Load {
 struct Store {
     place: Place,
     bits: Option<u8>,
-    /// Vector registers of no account.
+    /// Temporary vector registers.
     vectors: [u8; 2],
-    /// Brings parts next to each other within a quarter.
+    /// The byte shuffle that packs the parts of a 128-bit lane.
     order: Constant,
-    /// Whether the operands are floats, of which halves are stored.
+    /// Whether the operands are floats that are converted to halves.
     floats: bool,
 }
 
 impl Store {
-    /// Puts the halves of floats into memory, those of the second operand 16 bytes further.
+    /// Stores floats as halves; those of the second operand are at an offset of 16 bytes.
     fn convert(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, memory: impl Fn(i32) -> MemoryOperand) {
         if self.place.is_wide() {
             let code = Code::EVEX_Vcvtps2ph_ymmm256_k1z_zmm_imm8_sae;
@@ -397,20 +405,26 @@ impl Expand for Store {
     }
 }
 
-/// A store for each lane that is on, in order.
+/// A store for each active lane, in order.
 #[derive(Debug)]
-struct Scatter {
+pub(super) struct LaneStores {
     width: Width,
     /// Indices and words.
-    parts: [Parts; 2],
+    pub parts: [Parts; 2],
     base: u8,
     scale: u8,
     disp: i32,
-    bits: u8,
-    temps: [u8; 3],
+    pub bits: u8,
+    pub temps: [u8; 3],
 }
 
-impl Expand for Scatter {
+impl LaneStores {
+    pub(super) fn at(&self, regs: Regs<'_>, index: Register) -> MemoryOperand {
+        LaneMemory { base: regs.gpr(self.base), scale: self.scale, disp: self.disp }.at(index)
+    }
+}
+
+impl Expand for LaneStores {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let [indices, words] = self.parts;
         let [index, lane, left] = self.temps;
@@ -424,8 +438,7 @@ impl Expand for Scatter {
         asm.put(Instruction::with2(Code::Tzcnt_r32_rm32, regs.gpr32(lane), regs.gpr32(left)));
         asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(index), kept(INDEX_AT, regs.gpr(lane))));
         asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(lane), kept(VALUE_AT, regs.gpr(lane))));
-        let memory = LaneMemory { base: regs.gpr(self.base), scale: self.scale, disp: self.disp };
-        put(asm, self.width, memory.at(regs.gpr(index)), regs.gpr(lane));
+        put(asm, self.width, self.at(regs, regs.gpr(index)), regs.gpr(lane));
         asm.put(Instruction::with2(Code::VEX_Blsr_r32_rm32, regs.gpr32(left), regs.gpr32(left)));
         asm.jump_if(ConditionCode::ne, again);
         asm.bind(done);

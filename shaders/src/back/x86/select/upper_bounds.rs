@@ -9,32 +9,32 @@ use crate::simd::{Block, InstData, Kernel, Type, Value};
 
 /// The upper bound of each value.
 #[derive(Debug)]
-pub(super) struct Most(SecondaryMap<Value, u32>);
+pub(super) struct UpperBounds(SecondaryMap<Value, u32>);
 
 /// Arguments of a block parameter, each with the branch condition if it is the first target of a branch.
 pub(super) type Passed = SmallVec<[(Value, Option<Value>); 2]>;
 
-impl Most {
+impl UpperBounds {
     pub(super) fn new(kernel: &Kernel) -> Self {
-        let mut most = Self(SecondaryMap::with_default(u32::MAX));
+        let mut bounds = Self(SecondaryMap::with_default(u32::MAX));
         let passed = passed(kernel);
         for &block in &kernel.layout {
             for (place, &param) in kernel.blocks[block].params.iter().enumerate() {
                 if kernel.ty(param) == Type::S32 {
                     let all = passed[block].get(place).into_iter().flatten();
-                    most.0[param] = all.map(|&passed| most.of_passed(kernel, passed)).max().unwrap_or(u32::MAX);
+                    bounds.0[param] = all.map(|&passed| bounds.of_passed(kernel, passed)).max().unwrap_or(u32::MAX);
                 }
             }
             for &inst in &kernel.blocks[block].insts {
                 if let [result] = *kernel.results[inst].as_slice()
                     && kernel.ty(result) == Type::S32
-                    && let Some(found) = most.of_inst(&kernel.insts[inst])
+                    && let Some(found) = bounds.of_inst(&kernel.insts[inst])
                 {
-                    most.0[result] = found;
+                    bounds.0[result] = found;
                 }
             }
         }
-        most
+        bounds
     }
 
     /// The upper bound of an `s32`.

@@ -7,8 +7,8 @@ use crate::simd::{Block, Inst, InstData, Kernel, Type, Value, ValueDef, WideOp};
 
 /// Uses and aliases of all values of a kernel.
 #[derive(Debug)]
-pub(super) struct Facts {
-    uses: SecondaryMap<Value, u32>,
+pub(super) struct ValueUses {
+    counts: SecondaryMap<Value, u32>,
     /// The block of the last use counted; of the only use, if there is one.
     user: SecondaryMap<Value, Option<Block>>,
     /// Whether there are uses in several blocks.
@@ -19,12 +19,12 @@ pub(super) struct Facts {
     alias: SecondaryMap<Value, Option<Value>>,
 }
 
-impl Facts {
+impl ValueUses {
     /// Counts the uses by live instructions. Uses follow definitions in the layout, so one backward walk visits all
     /// uses of a value before its definition.
     pub(super) fn new(kernel: &Kernel) -> Self {
-        let mut facts = Self {
-            uses: SecondaryMap::with_capacity(kernel.values.len()),
+        let mut uses = Self {
+            counts: SecondaryMap::with_capacity(kernel.values.len()),
             user: SecondaryMap::with_capacity(kernel.values.len()),
             scattered: SecondaryMap::new(),
             live: SecondaryMap::with_capacity(kernel.insts.len()),
@@ -34,21 +34,21 @@ impl Facts {
         for &block in kernel.layout.iter().rev() {
             for &inst in kernel.blocks[block].insts.iter().rev() {
                 let data = &kernel.insts[inst];
-                let used = kernel.results[inst].iter().any(|&result| facts.uses[result] > 0);
-                if !(used || has_effect(data)) || facts.is_alias(kernel, inst) {
+                let used = kernel.results[inst].iter().any(|&result| uses.counts[result] > 0);
+                if !(used || has_effect(data)) || uses.is_alias(kernel, inst) {
                     continue;
                 }
-                facts.live[inst] = true;
-                facts.home[inst] = Some(block);
-                data.for_each_use(|value| facts.count(value, block));
+                uses.live[inst] = true;
+                uses.home[inst] = Some(block);
+                data.for_each_use(|value| uses.count(value, block));
             }
         }
-        facts
+        uses
     }
 
     fn count(&mut self, value: Value, block: Block) {
         let value = self.canonical(value);
-        self.uses[value] += 1;
+        self.counts[value] += 1;
         if self.user[value].is_some_and(|other| other != block) {
             self.scattered[value] = true;
         }
@@ -70,12 +70,12 @@ impl Facts {
     }
 
     pub(super) fn is_used(&self, value: Value) -> bool {
-        self.uses[value] > 0
+        self.counts[value] > 0
     }
 
     /// Whether the value is used once, in this block.
     pub(super) fn single_use(&self, value: Value, block: Block) -> bool {
-        self.uses[value] == 1 && self.user[value] == Some(block)
+        self.counts[value] == 1 && self.user[value] == Some(block)
     }
 
     /// Whether the value is used in this block only.

@@ -3,15 +3,14 @@
 use iced_x86::{Code, ConditionCode, OpKind};
 use regalloc2::{PReg, RegClass};
 
-use super::super::CompileError;
 use super::super::encode::conditional;
 use super::super::vcode::{Build, Place, View};
-use super::Select;
+use super::{Result, Select, VectorIsa};
 use crate::simd::{Inst, Value, WideOp};
 
-impl Select<'_> {
+impl<V: VectorIsa> Select<'_, V> {
     /// A 64-bit operation.
-    pub(super) fn wide(&mut self, inst: Inst, op: WideOp, args: &[Value]) -> Result<(), CompileError> {
+    pub(super) fn wide(&mut self, inst: Inst, op: WideOp, args: &[Value]) -> Result {
         if op == WideOp::Lt {
             return self.truth(inst);
         }
@@ -89,7 +88,7 @@ impl Select<'_> {
         Ok(())
     }
 
-    fn wide_product(&mut self, inst: Inst, args: &[Value]) -> Result<(), CompileError> {
+    fn wide_product(&mut self, inst: Inst, args: &[Value]) -> Result {
         let (a, b) = if self.constant(args[0]).is_some() { (args[1], args[0]) } else { (args[0], args[1]) };
         let a = self.reg(a)?;
         let build = match self.constant(b) {

@@ -1,12 +1,12 @@
-//! Atomics on one word for all lanes whose old values are asked for: one operation with the sum of what lanes bring. Each
-//! lane sees what those before it left: the word's old value and a running sum.
+//! Atomics at one address for all lanes whose old values are used: one operation with the sum of all lanes' values.
+//! Each lane's old value is the word's old value plus an exclusive scan.
 
 use iced_x86::Code;
 use regalloc2::VReg;
 
-use super::Halves;
+use super::super::{Result, Select};
+use super::Avx2;
 use super::operand::Pair;
-use crate::back::x86::CompileError;
 use crate::back::x86::atomic::Atomic;
 use crate::back::x86::vcode::{Build, View};
 use crate::ir::AtomicOp;
@@ -16,32 +16,32 @@ const ADD: Code = Code::VEX_Vpaddd_ymm_ymm_ymmm256;
 const SUBTRACT: Code = Code::VEX_Vpsubd_ymm_ymm_ymmm256;
 const AND: Code = Code::VEX_Vpand_ymm_ymm_ymmm256;
 
-impl Halves<'_, '_> {
-    /// Sums, differences and loads; whether it is one.
-    pub(super) fn running(
+impl Select<'_, Avx2> {
+    /// Additions, subtractions and loads; returns whether the operation is one of them.
+    pub(super) fn scan(
         &mut self,
         inst: Inst,
         atomic: Atomic,
         lanes: &LaneAddress,
         value: Option<Value>,
         mask: Value,
-        bits: VReg,
-    ) -> Result<bool, CompileError> {
+    ) -> Result<bool> {
         if !matches!(atomic.op, AtomicOp::Add | AtomicOp::Sub | AtomicOp::Load) {
             return Ok(false);
         }
+        let bits = self.mask_bits(mask)?;
         let on = self.pair(mask)?;
         let (before, sum) = match value {
             None => (None, bits),
             Some(value) => {
                 let value = self.source(value)?;
                 let kept = self.op2(AND, on, value);
-                let (before, sum) = self.running_sum(kept);
+                let (before, sum) = self.exclusive_scan(kept);
                 (Some(before), sum)
             }
         };
         let Some(old) = self.once(atomic, lanes, sum, bits)? else { return Ok(false) };
-        // The others have zeros.
+        // Only the lowest active lane has the old value; the others have 0.
         let old = self.fold(Code::VEX_Vpor_ymm_ymm_ymmm256, old);
         let mut result = [old, old];
         if let Some(before) = before {
@@ -66,15 +66,15 @@ impl Halves<'_, '_> {
         sum
     }
 
-    /// What lanes before each bring, and the sum of all.
-    fn running_sum(&mut self, kept: Pair) -> (Pair, VReg) {
+    /// The exclusive prefix sums of the lanes' values, and the sum of all.
+    fn exclusive_scan(&mut self, kept: Pair) -> (Pair, VReg) {
         let mut sums = kept.map(|half| {
             let mut sums = half;
             for bytes in [4, 8] {
                 let moved = self.moved(Code::VEX_Vpslldq_ymm_ymm_imm8, sums, bytes);
                 sums = self.sum_of(sums, moved);
             }
-            // The last sum of the lower quarter, for the upper one; nothing for the lower.
+            // Adds the last sum of the lower 128-bit lane to the upper one, and 0 to the lower one.
             let upper = self.lanes_reg();
             let build = Build::new(Code::VEX_Vperm2i128_ymm_ymm_ymmm256_imm8).def(upper, View::Ymm);
             build.reads(sums, View::Ymm).reads(sums, View::Ymm).imm8(0x08).push(&mut self.code);

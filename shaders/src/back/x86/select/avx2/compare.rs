@@ -1,12 +1,14 @@
-//! Comparisons of lanes, and masks that are known by their complement.
+//! Comparisons of lanes, and masks that are held as their complement.
 //!
-//! The machine compares integers for equal and for greater, signed. What it has only the complement of is kept so, and
-//! most users take that in: there is an "and not", and choices exchange their sides.
+//! The instruction set compares integers for equality and for signed greater. A comparison that it has only the
+//! complement of is held so, and most users merge the complement: there is an "and not", and selects exchange their
+//! operands.
 
 use iced_x86::Code;
 
 use super::super::super::CompileError;
-use super::Halves;
+use super::super::{Result, Select};
+use super::Avx2;
 use super::operand::Pair;
 use crate::ir::Op;
 use crate::simd::{InstData, Type, Value};
@@ -17,7 +19,7 @@ const LESSER: Code = Code::VEX_Vpminud_ymm_ymm_ymmm256;
 const GREATEST: Code = Code::VEX_Vpmaxud_ymm_ymm_ymmm256;
 /// Compares floats by a predicate.
 pub(super) const FLOATS: Code = Code::VEX_Vcmpps_ymm_ymm_ymmm256_imm8;
-/// A NaN among the two.
+/// The predicate that either operand is NaN.
 pub(super) const UNORDERED: u8 = 0x03;
 
 /// A mask, or the complement of one.
@@ -27,24 +29,24 @@ pub(super) struct Mask {
     pub complement: bool,
 }
 
-impl Halves<'_, '_> {
-    /// A mask for users that can take complements.
-    pub(super) fn mask(&mut self, value: Value) -> Result<Mask, CompileError> {
-        if let Some((inst, InstData::Pure { op, args })) = self.waiting(value) {
+impl Select<'_, Avx2> {
+    /// A mask for users that accept complements.
+    pub(super) fn mask(&mut self, value: Value) -> Result<Mask> {
+        if let Some((inst, InstData::Pure { op, args })) = self.deferred_def(value) {
             if *op == Op::LNot {
-                self.put_off[inst] = 0;
+                self.deferred[inst] = 0;
                 let mask = self.mask(args[0])?;
                 return Ok(Mask { complement: !mask.complement, ..mask });
             }
             if self.kernel.ty(args[0]) == Type::V32 {
-                self.put_off[inst] = 0;
-                return self.compare(*op, args)?.ok_or(CompileError::Unsupported(*op));
+                self.deferred[inst] = 0;
+                return self.compare_lanes(*op, args)?.ok_or(CompileError::Unsupported(*op));
             }
         }
         Ok(Mask { lanes: self.pair(value)?, complement: false })
     }
 
-    /// The mask itself.
+    /// Materializes the mask itself.
     pub(super) fn materialise(&mut self, mask: Mask) -> Pair {
         if !mask.complement {
             return mask.lanes;
@@ -54,7 +56,7 @@ impl Halves<'_, '_> {
     }
 
     /// A comparison, if the operation is one.
-    pub(super) fn compare(&mut self, op: Op, args: &[Value]) -> Result<Option<Mask>, CompileError> {
+    pub(super) fn compare_lanes(&mut self, op: Op, args: &[Value]) -> Result<Option<Mask>> {
         let (lanes, complement) = match op {
             Op::IEq | Op::INe => (self.equal(args[0], args[1])?, op == Op::INe),
             Op::SLt => (self.greater(args[1], args[0])?, false),
@@ -77,7 +79,7 @@ impl Halves<'_, '_> {
         Ok(Some(Mask { lanes, complement }))
     }
 
-    fn equal(&mut self, mut a: Value, mut b: Value) -> Result<Pair, CompileError> {
+    fn equal(&mut self, mut a: Value, mut b: Value) -> Result<Pair> {
         if self.is_memory(a) {
             (a, b) = (b, a);
         }
@@ -86,14 +88,14 @@ impl Halves<'_, '_> {
         Ok(self.op2(EQUAL, a, b))
     }
 
-    fn greater(&mut self, a: Value, b: Value) -> Result<Pair, CompileError> {
+    fn greater(&mut self, a: Value, b: Value) -> Result<Pair> {
         let a = self.pair(a)?;
         let b = self.source(b)?;
         Ok(self.op2(GREATER, a, b))
     }
 
-    /// Unsigned: `a` is the lesser, or `b` the greater of both.
-    fn at_most(&mut self, a: Value, b: Value) -> Result<Pair, CompileError> {
+    /// Unsigned `a <= b`: `a` is the minimum, or `b` the maximum of both.
+    fn at_most(&mut self, a: Value, b: Value) -> Result<Pair> {
         let (code, same, other) = if self.is_memory(a) { (GREATEST, b, a) } else { (LESSER, a, b) };
         let same = self.pair(same)?;
         let other = self.source(other)?;
@@ -101,8 +103,8 @@ impl Halves<'_, '_> {
         Ok(self.op2(EQUAL, extreme, same))
     }
 
-    /// Unsigned: at most one less than a constant, or else not at least.
-    fn below(&mut self, a: Value, b: Value) -> Result<Mask, CompileError> {
+    /// Unsigned `a < b`: `a <= b - 1` for a constant, else the complement of `b <= a`.
+    fn below(&mut self, a: Value, b: Value) -> Result<Mask> {
         if let Some(bits) = self.constant(b).filter(|&bits| bits as u32 != 0) {
             let a = self.pair(a)?;
             let last = self.word(bits as u32 - 1);

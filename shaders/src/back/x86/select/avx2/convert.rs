@@ -4,7 +4,8 @@ use iced_x86::Code;
 
 use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
-use super::Halves;
+use super::super::{Result, Select};
+use super::Avx2;
 use super::compare::FLOATS;
 use super::operand::Pair;
 use crate::ir::Op;
@@ -15,21 +16,21 @@ const OR: Code = Code::VEX_Vpor_ymm_ymm_ymmm256;
 const XOR: Code = Code::VEX_Vpxor_ymm_ymm_ymmm256;
 const SUB: Code = Code::VEX_Vsubps_ymm_ymm_ymmm256;
 const TRUNCATE: Code = Code::VEX_Vcvttps2dq_ymm_ymmm256;
-/// Rounds as the mode says, which is to nearest.
+/// Rounds by the current mode, which is to nearest.
 const NEAREST: Code = Code::VEX_Vcvtps2dq_ymm_ymmm256;
-/// Exceptions of the rounding are of no account.
+/// Inexact exceptions of rounding do not matter: they are masked.
 const DOWN: u8 = 0x9;
 const AT_LEAST: u8 = 0x1d;
 const TWO_31: u32 = 0x4f00_0000;
 const TWO_32: u32 = 0x4f80_0000;
 
-impl Halves<'_, '_> {
-    pub(super) fn conversion(&mut self, op: Op, args: &[Value]) -> Result<Pair, CompileError> {
+impl Select<'_, Avx2> {
+    pub(super) fn conversion(&mut self, op: Op, args: &[Value]) -> Result<Pair> {
         match op {
-            Op::SIntToFloat => self.unary(Code::VEX_Vcvtdq2ps_ymm_ymmm256, args[0]),
+            Op::SIntToFloat => self.unary_lanes(Code::VEX_Vcvtdq2ps_ymm_ymmm256, args[0]),
             Op::UIntToFloat => self.unsigned_to_float(args[0]),
             Op::FloatToSInt => self.float_to_signed(args[0]),
-            Op::RoundToSInt => self.unary(NEAREST, args[0]),
+            Op::RoundToSInt => self.unary_lanes(NEAREST, args[0]),
             Op::FloorToSInt => {
                 let whole = self.round(DOWN, args[0])?;
                 Ok(self.op1(NEAREST, whole))
@@ -42,8 +43,9 @@ impl Halves<'_, '_> {
         }
     }
 
-    /// The halves of the word become significands of `2^23` and `2^39`; the sum without those is rounded once.
-    fn unsigned_to_float(&mut self, arg: Value) -> Result<Pair, CompileError> {
+    /// The halves of the word become significands of `2^23` and `2^39`; their sum, without those powers, is rounded
+    /// once.
+    fn unsigned_to_float(&mut self, arg: Value) -> Result<Pair> {
         const LOW: u32 = 0x4b00_0000;
         const HIGH: u32 = 0x5300_0000;
         const BOTH: u32 = 0x5300_0080;
@@ -57,8 +59,8 @@ impl Halves<'_, '_> {
         Ok(self.op2(Code::VEX_Vaddps_ymm_ymm_ymmm256, high, low))
     }
 
-    /// The machine yields `i32::MIN` out of range: right below it, complemented above it, zeroed for NaN.
-    fn float_to_signed(&mut self, arg: Value) -> Result<Pair, CompileError> {
+    /// Out of range the instruction yields `i32::MIN`: correct below the range, complemented above it, zeroed for NaN.
+    fn float_to_signed(&mut self, arg: Value) -> Result<Pair> {
         const ORDERED: u8 = 7;
         let arg = self.pair(arg)?;
         let number = self.op(FLOATS, &[arg], arg.into(), Some(ORDERED));
@@ -69,11 +71,12 @@ impl Halves<'_, '_> {
         Ok(self.op2(AND, saturated, number))
     }
 
-    /// What is not positive becomes 0 first. From `2^31` on that is subtracted before and added after the conversion.
-    fn float_to_unsigned(&mut self, arg: Value) -> Result<Pair, CompileError> {
+    /// Numbers that are not positive become 0 first. From `2^31` on, `2^31` is subtracted before the conversion and
+    /// added after it.
+    fn float_to_unsigned(&mut self, arg: Value) -> Result<Pair> {
         let arg = self.pair(arg)?;
         let [zero, middle, end] = [0, TWO_31, TWO_32].map(|bits| self.word(bits));
-        // Yields the last operand where the first is NaN.
+        // Yields the last operand if the first is NaN.
         let arg = self.op2(Code::VEX_Vmaxps_ymm_ymm_ymmm256, arg, zero);
         let large = self.op(FLOATS, &[arg], middle, Some(AT_LEAST));
         let less = self.op2(AND, large, middle);
@@ -85,7 +88,7 @@ impl Halves<'_, '_> {
         Ok(self.op2(OR, sum, beyond))
     }
 
-    fn float_to_half(&mut self, arg: Value) -> Result<Pair, CompileError> {
+    fn float_to_half(&mut self, arg: Value) -> Result<Pair> {
         const NEAREST: u8 = 0;
         let arg = self.pair(arg)?;
         Ok(arg.map(|arg| {
@@ -98,8 +101,8 @@ impl Halves<'_, '_> {
         }))
     }
 
-    /// Words are packed within halves of registers, so quarters have to be sorted.
-    fn half_to_float(&mut self, arg: Value) -> Result<Pair, CompileError> {
+    /// Words are packed within 128-bit lanes, which must be reordered.
+    fn half_to_float(&mut self, arg: Value) -> Result<Pair> {
         const SORTED: u8 = 0xd8;
         let [low, high] = self.with_word(AND, arg, 0xffff)?;
         let (packed, sorted, upper) = (self.lanes_reg(), self.lanes_reg(), self.lanes_reg());

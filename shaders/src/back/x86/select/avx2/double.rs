@@ -1,27 +1,27 @@
-//! Doubles: four registers of four, two for each half.
+//! Double precision: four registers of four doubles, two for each half of the lanes.
 
 use iced_x86::Code;
 use regalloc2::VReg;
 
-use super::super::super::CompileError;
 use super::super::super::vcode::{Base, Build, Memory, View};
 use super::super::double::{Double, Doubles, NAN, predicate, word_of};
-use super::Halves;
+use super::super::{Result, Select};
+use super::Avx2;
 use super::operand::Pair;
 use crate::ir::Op;
 use crate::simd::Value;
 
 const COMPARE: Code = Code::VEX_Vcmppd_ymm_ymm_ymmm256_imm8;
 const UNORDERED: u8 = 3;
-/// Pairs of lanes in the order of interleaved words; twice that is the order of lanes again.
+/// The order of word pairs when words interleave; applied twice it is the identity.
 const ORDER: u8 = 0xd8;
 
-impl Halves<'_, '_> {
+impl Select<'_, Avx2> {
     /// An operation on doubles; `None` for any other.
-    pub(super) fn double_op(&mut self, op: Op, args: &[Value]) -> Result<Option<Pair>, CompileError> {
+    pub(super) fn double_op(&mut self, op: Op, args: &[Value]) -> Result<Option<Pair>> {
         self.code.floats = true;
         if let Some((double, high)) = word_of(op) {
-            let doubles = self.half_doubles(double, args)?;
+            let doubles = self.doubles(double, args)?;
             return Ok(Some(self.words(&doubles, if high { 0xdd } else { 0x88 })));
         }
         if let Some(predicate) = predicate(op) {
@@ -37,7 +37,7 @@ impl Halves<'_, '_> {
         Ok(None)
     }
 
-    /// Low or high words of the doubles of each half.
+    /// The low or the high words of the doubles of each half.
     fn words(&mut self, doubles: &Doubles, which: u8) -> Pair {
         std::array::from_fn(|half| {
             let [first, second] = [doubles[2 * half], doubles[2 * half + 1]];
@@ -67,12 +67,8 @@ impl Halves<'_, '_> {
         result
     }
 
-    /// The doubles that an operation gives.
-    pub(in super::super) fn half_doubles(&mut self, double: Double, args: &[Value]) -> Result<Doubles, CompileError> {
-        if let Some(known) = self.known_result(double, args) {
-            return Ok(known);
-        }
-        self.code.floats = true;
+    /// The results of an operation, with canonical NaNs.
+    pub(super) fn compute_doubles(&mut self, double: Double, args: &[Value]) -> Result<Doubles> {
         let code = match double {
             Double::Add => Code::VEX_Vaddpd_ymm_ymm_ymmm256,
             Double::Sub => Code::VEX_Vsubpd_ymm_ymm_ymmm256,
@@ -94,26 +90,18 @@ impl Halves<'_, '_> {
                 a.into_iter().zip(b).map(|(a, b)| self.two(code, a, b, None)).collect()
             }
         };
-        let doubles = doubles.into_iter().map(|reg| self.with_one_nan(reg)).collect();
-        self.keep_result(double, args, &doubles);
-        Ok(doubles)
+        Ok(doubles.into_iter().map(|reg| self.with_one_nan(reg)).collect())
     }
 
-    /// Two words in one piece.
-    fn joined(&mut self, low: Value, high: Value) -> Result<Doubles, CompileError> {
-        if let Some(known) = self.known_pair(low, high) {
-            return Ok(known);
-        }
+    /// The doubles of low and high words.
+    pub(super) fn interleave_words(&mut self, low: Value, high: Value) -> Result<Doubles> {
         let (lows, highs) = (self.pair(low)?, self.pair(high)?);
         let codes = [Code::VEX_Vpunpckldq_ymm_ymm_ymmm256, Code::VEX_Vpunpckhdq_ymm_ymm_ymmm256];
         let halves = lows.into_iter().zip(highs);
-        let doubles: Doubles =
-            halves.flat_map(|(low, high)| codes.map(|code| self.two(code, low, high, None))).collect();
-        self.keep_pair(low, high, &doubles);
-        Ok(doubles)
+        Ok(halves.flat_map(|(low, high)| codes.map(|code| self.two(code, low, high, None))).collect())
     }
 
-    /// Every NaN becomes the one that there is.
+    /// Replaces every NaN by the canonical one.
     fn with_one_nan(&mut self, reg: VReg) -> VReg {
         let unordered = self.two(COMPARE, reg, reg, Some(UNORDERED));
         let result = self.lanes_reg();
@@ -124,7 +112,7 @@ impl Halves<'_, '_> {
         result
     }
 
-    fn of_floats(&mut self, arg: Value) -> Result<Doubles, CompileError> {
+    fn of_floats(&mut self, arg: Value) -> Result<Doubles> {
         let arg = self.pair(arg)?;
         let mut doubles = Doubles::new();
         for half in arg {
@@ -132,10 +120,10 @@ impl Halves<'_, '_> {
             let high = self.lanes_reg();
             let build = Build::new(Code::VEX_Vextractf128_xmmm128_ymm_imm8).def(high, View::Xmm);
             build.reads(low, View::Ymm).imm8(1).push(&mut self.code);
-            for quarter in [low, high] {
+            for lane128 in [low, high] {
                 let result = self.lanes_reg();
                 let build = Build::new(Code::VEX_Vcvtps2pd_ymm_xmmm128).def(result, View::Ymm);
-                build.reads(quarter, View::Xmm).push(&mut self.code);
+                build.reads(lane128, View::Xmm).push(&mut self.code);
                 doubles.push(result);
             }
         }
@@ -157,8 +145,8 @@ impl Halves<'_, '_> {
         })
     }
 
-    /// The nearest halves, as floats.
-    pub(super) fn round_half(&mut self, arg: Value) -> Result<Pair, CompileError> {
+    /// Rounds floats to half precision; the result is floats.
+    pub(super) fn round_half(&mut self, arg: Value) -> Result<Pair> {
         const NEAREST: u8 = 0;
         let arg = self.pair(arg)?;
         Ok(arg.map(|half| {

@@ -1,9 +1,9 @@
-//! Integers in lanes.
+//! Integer arithmetic on lanes.
 
 use iced_x86::Code;
 
-use super::super::super::CompileError;
-use super::Halves;
+use super::super::{Result, Select};
+use super::Avx2;
 use super::operand::{Pair, Source};
 use crate::ir::{Op, Type};
 use crate::lower::math::{works_on_doubles, works_on_parts};
@@ -13,9 +13,9 @@ const AND: Code = Code::VEX_Vpand_ymm_ymm_ymmm256;
 const SUB: Code = Code::VEX_Vpsubd_ymm_ymm_ymmm256;
 const SHIFT_RIGHT: Code = Code::VEX_Vpsrld_ymm_ymm_imm8;
 
-impl Halves<'_, '_> {
-    /// An operation on lanes that are numbers.
-    pub(super) fn lane_op(&mut self, op: Op, args: &[Value]) -> Result<Pair, CompileError> {
+impl Select<'_, Avx2> {
+    /// An operation on vectors.
+    pub(super) fn lane_op(&mut self, op: Op, args: &[Value]) -> Result<Pair> {
         self.code.floats |= op.result() == Type::F32 || op.params().contains(&Type::F32);
         if works_on_doubles(op)
             && let Some(result) = self.double_op(op, args)?
@@ -40,22 +40,22 @@ impl Halves<'_, '_> {
                 Ok(self.op2(SUB, zeros, arg))
             }
             Op::Not => self.with_word(Code::VEX_Vpxor_ymm_ymm_ymmm256, args[0], u32::MAX),
-            Op::SAbs => self.unary(Code::VEX_Vpabsd_ymm_ymmm256, args[0]),
+            Op::SAbs => self.unary_lanes(Code::VEX_Vpabsd_ymm_ymmm256, args[0]),
             Op::BitCount => self.bit_count(args[0]),
-            Op::FindUMsb => self.highest_bit(args[0]),
-            _ => match self.compare(op, args)? {
+            Op::FindUMsb => self.highest_bit_lanes(args[0]),
+            _ => match self.compare_lanes(op, args)? {
                 Some(mask) => Ok(self.materialise(mask)),
                 None => self.float_op(op, args),
             },
         }
     }
 
-    pub(super) fn unary(&mut self, code: Code, arg: Value) -> Result<Pair, CompileError> {
+    pub(super) fn unary_lanes(&mut self, code: Code, arg: Value) -> Result<Pair> {
         let arg = self.source(arg)?;
         Ok(self.op1(code, arg))
     }
 
-    fn binary(&mut self, code: Code, commutes: bool, args: &[Value]) -> Result<Pair, CompileError> {
+    fn binary(&mut self, code: Code, commutes: bool, args: &[Value]) -> Result<Pair> {
         let (mut a, mut b) = (args[0], args[1]);
         if commutes && self.is_memory(a) {
             (a, b) = (b, a);
@@ -66,7 +66,7 @@ impl Halves<'_, '_> {
     }
 
     /// `arg op constant`.
-    pub(super) fn with_word(&mut self, code: Code, arg: Value, bits: u32) -> Result<Pair, CompileError> {
+    pub(super) fn with_word(&mut self, code: Code, arg: Value, bits: u32) -> Result<Pair> {
         let arg = self.pair(arg)?;
         let word = self.word(bits);
         Ok(self.op2(code, arg, word))
@@ -77,7 +77,7 @@ impl Halves<'_, '_> {
         self.op(code, &[], arg.into(), Some(amount))
     }
 
-    fn shift_lanes(&mut self, op: Op, args: &[Value]) -> Result<Pair, CompileError> {
+    fn shift_lanes(&mut self, op: Op, args: &[Value]) -> Result<Pair> {
         let (by_lane, by_imm) = match op {
             Op::Shl => (Code::VEX_Vpsllvd_ymm_ymm_ymmm256, Code::VEX_Vpslld_ymm_ymm_imm8),
             Op::LShr => (Code::VEX_Vpsrlvd_ymm_ymm_ymmm256, SHIFT_RIGHT),
@@ -95,8 +95,8 @@ impl Halves<'_, '_> {
         Ok(self.op2(by_lane, arg, amount))
     }
 
-    /// High halves of the 64-bit products: even lanes and odd lanes apart, then together.
-    fn high_products(&mut self, multiply: Code, args: &[Value]) -> Result<Pair, CompileError> {
+    /// High halves of the 64-bit products: even and odd lanes separately, then combined.
+    fn high_products(&mut self, multiply: Code, args: &[Value]) -> Result<Pair> {
         const WIDE_SHIFT: Code = Code::VEX_Vpsrlq_ymm_ymm_imm8;
         const ODD_LANES: u8 = 0xaa;
         let (a, b) = (self.pair(args[0])?, self.pair(args[1])?);
@@ -107,8 +107,8 @@ impl Halves<'_, '_> {
         Ok(self.op(Code::VEX_Vpblendd_ymm_ymm_ymmm256_imm8, &[even], odd.into(), Some(ODD_LANES)))
     }
 
-    /// By a table of 16 entries for each half of a byte, then the sum of a word's bytes.
-    fn bit_count(&mut self, arg: Value) -> Result<Pair, CompileError> {
+    /// By a table of 16 entries for each nibble, then the sum of a word's bytes.
+    fn bit_count(&mut self, arg: Value) -> Result<Pair> {
         const COUNTS: [u32; 4] = [0x0201_0100, 0x0302_0201, 0x0302_0201, 0x0403_0302];
         let arg = self.pair(arg)?;
         let shifted = self.shifted(SHIFT_RIGHT, arg, 4);
@@ -124,9 +124,9 @@ impl Halves<'_, '_> {
         Ok(self.op2(Code::VEX_Vpmaddwd_ymm_ymm_ymmm256, pairs, ones))
     }
 
-    /// The exponent of the number as a float. The bit below the highest is cleared first, so that nothing is rounded up to the
-    /// next power. Numbers with the sign bit yield more than 31, zero less than -1.
-    fn highest_bit(&mut self, arg: Value) -> Result<Pair, CompileError> {
+    /// The exponent of the number as a float. The bit below the highest is cleared first, so that rounding cannot reach
+    /// the next power of two. Numbers with the sign bit yield more than 31, zero less than -1.
+    fn highest_bit_lanes(&mut self, arg: Value) -> Result<Pair> {
         let arg = self.pair(arg)?;
         let below = self.shifted(SHIFT_RIGHT, arg, 1);
         let cleared = self.op2(Code::VEX_Vpandn_ymm_ymm_ymmm256, below, arg);
@@ -139,7 +139,7 @@ impl Halves<'_, '_> {
     }
 }
 
-/// Operations that are one instruction, and whether their operands may change places.
+/// Operations that are one instruction, and whether they commute.
 fn binary(op: Op) -> Option<(Code, bool)> {
     Some(match op {
         Op::IAdd => (Code::VEX_Vpaddd_ymm_ymm_ymmm256, true),

@@ -1,16 +1,16 @@
-//! Between scalars and vectors, and choices between vectors.
+//! Splats, extracts, broadcasts and selects.
 
 use iced_x86::{Code, OpKind};
 use regalloc2::VReg;
 
-use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
-use super::Halves;
+use super::super::{Result, Select};
+use super::Avx2;
 use super::operand::Pair;
 use crate::simd::{Address, Inst, Type, Value};
 
-impl Halves<'_, '_> {
-    pub(super) fn splat(&mut self, value: Value) -> Result<Pair, CompileError> {
+impl Select<'_, Avx2> {
+    pub(super) fn splat(&mut self, value: Value) -> Result<Pair> {
         if self.kernel.ty(value) == Type::S1 {
             let truth = self.reg(value)?;
             return Ok(self.spread_truth(truth));
@@ -22,7 +22,7 @@ impl Halves<'_, '_> {
         Ok(self.spread(scalar))
     }
 
-    /// The word of a general register in each lane.
+    /// A general register's word in each lane.
     pub(super) fn spread(&mut self, scalar: VReg) -> Pair {
         let (word, lanes) = (self.lanes_reg(), self.lanes_reg());
         let build = Build::new(Code::VEX_Vmovd_xmm_rm32).def(word, View::Xmm).reads(scalar, View::Dword);
@@ -32,7 +32,7 @@ impl Halves<'_, '_> {
         [lanes, lanes]
     }
 
-    pub(super) fn extract(&mut self, inst: Inst, vector: Value, lane: Value) -> Result<(), CompileError> {
+    pub(super) fn extract(&mut self, inst: Inst, vector: Value, lane: Value) -> Result {
         let vector = self.pair(vector)?;
         let Some(lane) = self.constant(lane).map(|lane| lane as u8 & 15) else {
             let lane = self.reg(lane)?;
@@ -40,19 +40,19 @@ impl Halves<'_, '_> {
             self.bind(inst, [word, word]);
             return Ok(());
         };
-        let mut quarter = vector[usize::from(lane / 8)];
+        let mut lane128 = vector[usize::from(lane / 8)];
         if lane % 8 >= 4 {
-            let half = quarter;
-            quarter = self.lanes_reg();
-            let build = Build::new(Code::VEX_Vextracti128_xmmm128_ymm_imm8).def(quarter, View::Xmm);
+            let half = lane128;
+            lane128 = self.lanes_reg();
+            let build = Build::new(Code::VEX_Vextracti128_xmmm128_ymm_imm8).def(lane128, View::Xmm);
             build.reads(half, View::Ymm).imm8(1).push(&mut self.code);
         }
         let result = self.define(inst);
         if lane % 4 == 0 {
-            self.lowest(result, quarter);
+            self.lowest(result, lane128);
             return Ok(());
         }
-        let build = Build::new(Code::VEX_Vpextrd_rm32_xmm_imm8).def(result, View::Dword).reads(quarter, View::Xmm);
+        let build = Build::new(Code::VEX_Vpextrd_rm32_xmm_imm8).def(result, View::Dword).reads(lane128, View::Xmm);
         build.imm8(lane % 4).push(&mut self.code);
         Ok(())
     }
@@ -81,13 +81,8 @@ impl Halves<'_, '_> {
         word
     }
 
-    /// A choice by lane, or for all of them, between vectors or between masks.
-    pub(super) fn vector_select(
-        &mut self,
-        condition: Value,
-        mut then: Value,
-        mut otherwise: Value,
-    ) -> Result<Pair, CompileError> {
+    /// A select by lane, or for all lanes, between vectors or between masks.
+    pub(super) fn vector_select(&mut self, condition: Value, mut then: Value, mut otherwise: Value) -> Result<Pair> {
         let mask = if self.kernel.ty(condition) == Type::S1 {
             let truth = self.reg(condition)?;
             self.spread_truth(truth)
@@ -115,8 +110,8 @@ impl Halves<'_, '_> {
         Ok(self.blend(mask, then, otherwise))
     }
 
-    /// The same word of memory in each lane.
-    pub(super) fn load_broadcast(&mut self, inst: Inst, address: &Address) -> Result<(), CompileError> {
+    /// Loads one word for all lanes.
+    pub(super) fn load_broadcast(&mut self, inst: Inst, address: &Address) -> Result {
         let checked = self.address(address)?;
         let lanes = self.lanes_reg();
         let build = Build::new(Code::VEX_Vbroadcastss_ymm_m32).def(lanes, View::Ymm).at(&checked.place);

@@ -1,14 +1,15 @@
 //! Masks: operations on them, and their bits in general registers.
 
-use iced_x86::{Code, ConditionCode, OpKind};
+use iced_x86::{Code, ConditionCode};
 use regalloc2::VReg;
 
 use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
-use super::Halves;
+use super::super::{Result, Select};
+use super::Avx2;
 use super::operand::{Pair, Source};
 use crate::ir::Op;
-use crate::simd::{Inst, Value};
+use crate::simd::Value;
 
 /// All lanes.
 const ALL: u16 = u16::MAX;
@@ -17,9 +18,9 @@ const AND_NOT: Code = Code::VEX_Vpandn_ymm_ymm_ymmm256;
 const OR: Code = Code::VEX_Vpor_ymm_ymm_ymmm256;
 const TEST: Code = Code::VEX_Vptest_ymm_ymmm256;
 
-impl Halves<'_, '_> {
+impl Select<'_, Avx2> {
     /// An operation on masks.
-    pub(super) fn mask_op(&mut self, op: Op, args: &[Value]) -> Result<Pair, CompileError> {
+    pub(super) fn mask_op(&mut self, op: Op, args: &[Value]) -> Result<Pair> {
         match op {
             Op::LAnd => self.mask_and(args[0], args[1]),
             Op::LOr | Op::LXor => {
@@ -40,8 +41,8 @@ impl Halves<'_, '_> {
         }
     }
 
-    /// The machine's "and not" complements its first operand.
-    fn mask_and(&mut self, a: Value, b: Value) -> Result<Pair, CompileError> {
+    /// The "and not" instruction complements its first operand.
+    fn mask_and(&mut self, a: Value, b: Value) -> Result<Pair> {
         let (a, b) = (self.mask(a)?, self.mask(b)?);
         Ok(match (a.complement, b.complement) {
             (false, false) => self.op2(AND, a.lanes, b.lanes),
@@ -54,8 +55,8 @@ impl Halves<'_, '_> {
         })
     }
 
-    /// Sets the flags by whether a lane is on; of a complement, by whether not all are.
-    pub(super) fn any_lane(&mut self, mask: Value) -> Result<ConditionCode, CompileError> {
+    /// Sets the flags by whether a lane is active; of a complement, by whether not all are.
+    pub(super) fn any_lane(&mut self, mask: Value) -> Result<ConditionCode> {
         let mask = self.mask(mask)?;
         let [low, high] = mask.lanes;
         let mut both = low;
@@ -84,15 +85,15 @@ impl Halves<'_, '_> {
         }
     }
 
-    /// All lanes or none, by a truth value in a general register.
+    /// The mask of all lanes or of none, by a truth value in a general register.
     pub(super) fn spread_truth(&mut self, truth: VReg) -> Pair {
         let negated = self.general();
         Build::new(Code::Neg_rm32).modify(negated, truth, View::Dword).push(&mut self.code);
         self.spread(negated)
     }
 
-    /// Bits of a mask in a general register.
-    pub(super) fn mask_bits(&mut self, mask: Value) -> Result<VReg, CompileError> {
+    /// The bits of a mask in a general register.
+    pub(super) fn mask_bits(&mut self, mask: Value) -> Result<VReg> {
         if let Some(bits) = self.constant(mask) {
             let reg = self.general();
             self.set(reg, bits & u64::from(ALL));
@@ -102,7 +103,7 @@ impl Halves<'_, '_> {
         Ok(self.lane_bits(lanes))
     }
 
-    /// As [`Halves::mask_bits`] of registers.
+    /// As [`Select::mask_bits`], of registers.
     pub(super) fn lane_bits(&mut self, [low, high]: Pair) -> VReg {
         let [low_bits, high_bits, shifted, bits] = std::array::from_fn(|_| self.general());
         for (from, to) in [(low, low_bits), (high, high_bits)] {
@@ -114,26 +115,10 @@ impl Halves<'_, '_> {
         bits
     }
 
-    /// The mask of bits that are in each lane.
+    /// The mask whose bits are in each lane.
     pub(super) fn mask_of_bits(&mut self, bits: Pair) -> Pair {
         let lanes: Source = self.table(std::array::from_fn(|lane| 1 << lane));
         let own = self.op2(AND, bits, lanes);
         self.op2(Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, own, lanes)
-    }
-
-    /// The number of the lowest lane that is on, with a bit above all lanes for none.
-    pub(super) fn first_lane(&mut self, inst: Inst, mask: Value) -> Result<(), CompileError> {
-        let bits = self.mask_bits(mask)?;
-        let stopped = self.general();
-        let build = Build::new(Code::Or_rm32_imm32).modify(stopped, bits, View::Dword);
-        build.imm(OpKind::Immediate32, 0x1_0000).push(&mut self.code);
-        let result = self.define(inst);
-        Build::new(Code::Tzcnt_r32_rm32).def(result, View::Dword).reads(stopped, View::Dword).push(&mut self.code);
-        Ok(())
-    }
-
-    /// Whether a value is the constant mask of all lanes.
-    pub(super) fn is_all(&self, mask: Value) -> bool {
-        self.constant(mask).is_some_and(|bits| bits as u16 == ALL)
     }
 }

@@ -1,7 +1,7 @@
 //! AVX2: a vector is two registers of 8 lanes, a mask a vector whose lanes are all ones or all zeros.
 //!
-//! Where both halves hold the same, as those of a splat do, they may be one register; operations on such vectors are
-//! written once.
+//! If both halves are equal, as those of a splat are, they may be one register; operations on such vectors are emitted
+//! once.
 
 mod atomic;
 mod atomic_scan;
@@ -10,7 +10,6 @@ mod convert;
 mod double;
 mod elements;
 mod float;
-mod frames;
 mod gather;
 mod gather_elements;
 mod integer;
@@ -22,114 +21,235 @@ mod permute;
 mod row;
 mod uniform;
 
-use std::ops::{Deref, DerefMut};
-
-use iced_x86::ConditionCode;
+use cranelift_entity::SecondaryMap;
+use iced_x86::{Code, ConditionCode};
 use regalloc2::{RegClass, VReg};
 
 use self::operand::Pair;
-use super::super::CompileError;
-use super::Select;
-use crate::ir::Width;
-use crate::simd::{Inst, InstData, Type, Value, ValueDef};
+use super::super::Isa;
+use super::super::atomic::Atomic;
+use super::super::pool::{Constant, Pool};
+use super::super::vcode::{Build, Expand, Place, View};
+use super::double::{Double, Doubles};
+use super::gather_elements::LaneWords;
+use super::row::RowPlace;
+use super::{Result, Select, VectorIsa};
+use crate::ir::{AtomicOp, Op};
+use crate::simd::{Address, Elements, Inst, InstData, Kernel, LaneAddress, Row, Type, Value, ValueDef};
 
-/// Selection with vectors in halves.
-pub(super) struct Halves<'s, 'k>(pub &'s mut Select<'k>);
-
-impl<'k> Deref for Halves<'_, 'k> {
-    type Target = Select<'k>;
-
-    fn deref(&self) -> &Select<'k> {
-        self.0
-    }
+/// The instruction set and the registers of vectors' upper halves, unless equal to the lower ones.
+pub(super) struct Avx2 {
+    highs: SecondaryMap<Value, Option<VReg>>,
 }
 
-impl DerefMut for Halves<'_, '_> {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        self.0
-    }
-}
+impl VectorIsa for Avx2 {
+    const ISA: Isa = Isa::Avx2;
 
-impl Halves<'_, '_> {
-    /// An instruction on vectors.
-    pub(super) fn vector_inst(&mut self, inst: Inst, data: &InstData) -> Result<(), CompileError> {
-        match data {
-            InstData::Pure { op, args } => {
-                let operands_are_masks = self.kernel.ty(args[0]) == Type::Mask;
-                let result = if operands_are_masks { self.mask_op(*op, args)? } else { self.lane_op(*op, args)? };
-                self.bind(inst, result);
-            }
-            InstData::Select { condition, then, otherwise } => {
-                let result = self.vector_select(*condition, *then, *otherwise)?;
-                self.bind(inst, result);
-            }
-            InstData::Splat { value } => {
-                let result = self.splat(*value)?;
-                self.bind(inst, result);
-            }
-            InstData::Extract { vector, lane } => self.extract(inst, *vector, *lane)?,
-            InstData::Pick { first, second, words } => {
-                let result = self.pick(*first, *second, words)?;
-                self.bind(inst, result);
-            }
-            InstData::Permute { vector, lanes } => {
-                let result = self.permute(*vector, *lanes)?;
-                self.bind(inst, result);
-            }
-            InstData::MaskBits { mask } => {
-                let bits = self.mask_bits(*mask)?;
-                let result = self.kernel.results[inst][0];
-                self.regs[result] = Some(bits);
-            }
-            InstData::FirstLane { mask } => self.first_lane(inst, *mask)?,
-            InstData::Any { .. } => self.truth(inst)?,
-            InstData::FrameLoad { ty, frame, at } => self.vector_frame_load(inst, *ty, *frame, *at)?,
-            InstData::FrameStore { frame, at, value } => self.vector_frame_store(*frame, *at, *value)?,
-            InstData::Zero { base, bytes } => self.zero(*base, *bytes)?,
-            InstData::Atomic { .. } => self.atomic(inst, data)?,
-            _ => self.access(inst, data)?,
-        }
+    type Registers = Pair;
+
+    fn new(_: &Kernel) -> Self {
+        Self { highs: SecondaryMap::new() }
+    }
+
+    fn has_nontemporal_stores(&self) -> bool {
+        false
+    }
+
+    fn registers(select: &mut Select<'_, Self>, value: Value) -> Result<Pair> {
+        select.pair(value)
+    }
+
+    fn define(select: &mut Select<'_, Self>, value: Value) -> Pair {
+        let pair = [select.lanes_reg(), select.lanes_reg()];
+        select.regs[value] = Some(pair[0]);
+        select.vectors.highs[value] = Some(pair[1]);
+        pair
+    }
+
+    fn any(select: &mut Select<'_, Self>, mask: Value) -> Result<ConditionCode> {
+        select.any_lane(mask)
+    }
+
+    fn mask_bits(select: &mut Select<'_, Self>, mask: Value) -> Result<VReg> {
+        select.mask_bits(mask)
+    }
+
+    fn doubles(select: &mut Select<'_, Self>, double: Double, args: &[Value]) -> Result<Doubles> {
+        select.compute_doubles(double, args)
+    }
+
+    fn mask_op(select: &mut Select<'_, Self>, inst: Inst, op: Op, args: &[Value]) -> Result {
+        let result = select.mask_op(op, args)?;
+        select.bind(inst, result);
         Ok(())
     }
 
-    fn access(&mut self, inst: Inst, data: &InstData) -> Result<(), CompileError> {
-        match data {
-            InstData::Load { address, .. } => self.load_broadcast(inst, address),
-            InstData::Store { address, value, mask } => self.store_uniform(address, *value, *mask),
-            InstData::LoadRow { row } if row.width != Width::Word => {
-                let results = [self.lanes_reg(), self.lanes_reg()];
-                let floats = self.floats_of(inst, row);
-                self.load_part_row(row, &results, floats.is_some())?;
-                self.bind(floats.unwrap_or(inst), results);
-                Ok(())
-            }
-            InstData::StoreRow { row, value, mask } if row.width != Width::Word => {
-                let bits = if self.is_all(*mask) { None } else { Some(self.mask_bits(*mask)?) };
-                let floats = self.halves_of(row, *value);
-                let value = self.pair(floats.unwrap_or(*value))?;
-                self.store_part_row(row, &value, bits, floats.is_some())
-            }
-            InstData::LoadRow { row } => self.load_row(inst, row),
-            InstData::StoreRow { row, value, mask } => self.store_row(row, *value, *mask),
-            InstData::Gather { lanes, mask } => self.gather(inst, lanes, *mask),
-            InstData::Scatter { width: Width::Word, lanes, value, mask } => self.scatter(lanes, *value, *mask),
-            InstData::Scatter { width, lanes, value, mask } => {
-                let bits = self.mask_bits(*mask)?;
-                let halves = [self.pair(lanes.index)?, self.pair(*value)?];
-                self.scatter_parts(*width, lanes, halves, bits)
-            }
-            InstData::GatherElements { base, index, masks } => self.gather_elements(inst, *base, *index, masks),
-            InstData::LoadElements { elements } => self.load_elements(inst, elements),
-            InstData::StoreElements { elements, values, mask } => self.store_elements(elements, values, *mask),
-            _ => unreachable!("not on vectors: {data:?}"),
-        }
+    fn lane_op(select: &mut Select<'_, Self>, inst: Inst, op: Op, args: &[Value]) -> Result {
+        let result = select.lane_op(op, args)?;
+        select.bind(inst, result);
+        Ok(())
     }
 
-    fn lanes_reg(&mut self) -> VReg {
-        self.code.vreg(RegClass::Float)
+    fn select(select: &mut Select<'_, Self>, inst: Inst, [condition, then, otherwise]: [Value; 3]) -> Result {
+        let result = select.vector_select(condition, then, otherwise)?;
+        select.bind(inst, result);
+        Ok(())
     }
 
-    /// Makes registers the first result.
+    fn interleave_words(select: &mut Select<'_, Self>, low: Value, high: Value) -> Result<Doubles> {
+        select.interleave_words(low, high)
+    }
+
+    fn exclusive_or(select: &mut Select<'_, Self>, words: Pair, constant: u32) -> Pair {
+        let constant = select.word(constant);
+        select.op2(Code::VEX_Vpxor_ymm_ymm_ymmm256, words, constant)
+    }
+
+    fn splat(select: &mut Select<'_, Self>, inst: Inst, value: Value) -> Result {
+        let result = select.splat(value)?;
+        select.bind(inst, result);
+        Ok(())
+    }
+
+    fn extract(select: &mut Select<'_, Self>, inst: Inst, vector: Value, lane: Value) -> Result {
+        select.extract(inst, vector, lane)
+    }
+
+    fn pick(select: &mut Select<'_, Self>, inst: Inst, [first, second]: [Value; 2], words: &[u8; 16]) -> Result {
+        let result = select.pick(first, second, words)?;
+        select.bind(inst, result);
+        Ok(())
+    }
+
+    fn permute(select: &mut Select<'_, Self>, inst: Inst, vector: Value, lanes: Value) -> Result {
+        let result = select.permute(vector, lanes)?;
+        select.bind(inst, result);
+        Ok(())
+    }
+
+    fn load_broadcast(select: &mut Select<'_, Self>, inst: Inst, address: &Address) -> Result {
+        select.load_broadcast(inst, address)
+    }
+
+    fn store_uniform(select: &mut Select<'_, Self>, address: &Address, value: Value, mask: Value) -> Result {
+        select.store_uniform(address, value, mask)
+    }
+
+    fn gather(select: &mut Select<'_, Self>, inst: Inst, lanes: &LaneAddress, mask: Value) -> Result {
+        select.gather(inst, lanes, mask)
+    }
+
+    fn scatter(select: &mut Select<'_, Self>, lanes: &LaneAddress, value: Value, mask: Value) -> Result {
+        select.scatter(lanes, value, mask)
+    }
+
+    fn load_elements(select: &mut Select<'_, Self>, inst: Inst, elements: &Elements) -> Result {
+        select.load_elements(inst, elements)
+    }
+
+    fn store_elements(select: &mut Select<'_, Self>, elements: &Elements, values: &[Value], mask: Value) -> Result {
+        select.store_elements(elements, values, mask)
+    }
+
+    const ROW_TEMPS: usize = 2;
+
+    fn row_constants(pool: &mut Pool) -> Constant {
+        pool.range_masks()
+    }
+
+    fn checked_row_load(place: RowPlace, fetch: Option<i32>) -> Box<dyn Expand> {
+        Box::new(row::LoadRow { place, fetch })
+    }
+
+    fn checked_row_store(&self, _: &Row, place: RowPlace, masked: bool) -> Box<dyn Expand> {
+        Box::new(row::StoreRow { place, masked })
+    }
+
+    fn store_row_in_bounds(select: &mut Select<'_, Self>, row: &Row, place: &Place, value: Pair, mask: Option<Pair>) {
+        select.store_row_in_bounds(row, place, value, mask);
+    }
+
+    const LANE_WORDS_TEMPS: &[RegClass] = &[RegClass::Float, RegClass::Int];
+
+    fn constant_one(pool: &mut Pool) -> Constant {
+        pool.vector([1; 16])
+    }
+
+    fn gather_lane_words(words: LaneWords) -> Box<dyn Expand> {
+        Box::new(gather_elements::GatherElements(words))
+    }
+
+    fn load_mask(select: &mut Select<'_, Self>, inst: Inst, place: &Place) {
+        let bits = select.lanes_reg();
+        Build::new(Code::VEX_Vpbroadcastd_ymm_xmmm32).def(bits, View::Ymm).at(place).push(&mut select.code);
+        let mask = select.mask_of_bits([bits, bits]);
+        select.bind(inst, mask);
+    }
+
+    fn store_mask(select: &mut Select<'_, Self>, place: &Place, mask: Value) -> Result {
+        let bits = select.mask_bits(mask)?;
+        Build::new(Code::Mov_rm32_r32).at(place).reads(bits, View::Dword).push(&mut select.code);
+        Ok(())
+    }
+
+    fn zeros(select: &mut Select<'_, Self>) -> VReg {
+        let [zeros, _] = select.fill(0);
+        zeros
+    }
+
+    const EARLY_MASK_BITS: bool = true;
+
+    fn reduction(op: AtomicOp) -> Option<Code> {
+        atomic::reduction(op)
+    }
+
+    fn reduce(select: &mut Select<'_, Self>, op: AtomicOp, value: Value, mask: Value) -> Result<VReg> {
+        select.reduce(op, value, mask)
+    }
+
+    fn step_for_each(select: &mut Select<'_, Self>, bits: VReg, step: u32) -> VReg {
+        let count = select.count_lanes(bits);
+        select.multiple(count, step)
+    }
+
+    fn reduced_atomic(
+        select: &mut Select<'_, Self>,
+        atomic: Atomic,
+        lanes: &LaneAddress,
+        _: Value,
+        bits: VReg,
+        word: VReg,
+    ) -> Result {
+        select.once(atomic, lanes, word, bits)?;
+        Ok(())
+    }
+
+    fn scanned_atomic(
+        select: &mut Select<'_, Self>,
+        inst: Inst,
+        atomic: Atomic,
+        lanes: &LaneAddress,
+        _: Value,
+        value: Option<Value>,
+        mask: Value,
+    ) -> Result<bool> {
+        select.scan(inst, atomic, lanes, value, mask)
+    }
+
+    fn update_row(
+        select: &mut Select<'_, Self>,
+        old: Option<Inst>,
+        place: &Place,
+        value: Pair,
+        mask: Value,
+        operation: Option<Code>,
+    ) -> Result {
+        select.update_row(old, place, value, mask, operation)
+    }
+}
+
+impl Select<'_, Avx2> {
+    /// Binds the first result to registers.
     fn bind(&mut self, inst: Inst, registers: Pair) {
         self.bind_nth(inst, 0, registers);
     }
@@ -137,20 +257,12 @@ impl Halves<'_, '_> {
     fn bind_nth(&mut self, inst: Inst, number: usize, [low, high]: Pair) {
         let value = self.kernel.results[inst][number];
         self.regs[value] = Some(low);
-        self.highs[value] = Some(high);
+        self.vectors.highs[value] = Some(high);
     }
 
-    /// New registers for the parameter of a block.
-    pub(super) fn define_param(&mut self, param: Value) -> Pair {
-        let pair = [self.lanes_reg(), self.lanes_reg()];
-        self.regs[param] = Some(pair[0]);
-        self.highs[param] = Some(pair[1]);
-        pair
-    }
-
-    /// The registers of a vector or mask, which is written now if it was put off.
-    pub(super) fn pair(&mut self, value: Value) -> Result<Pair, CompileError> {
-        let value = self.facts.canonical(value);
+    /// The registers of a vector or mask; emits it first if it is deferred.
+    pub(super) fn pair(&mut self, value: Value) -> Result<Pair> {
+        let value = self.uses.canonical(value);
         if self.regs[value].is_none()
             && let ValueDef::Result { inst, .. } = self.kernel.values[value]
         {
@@ -166,12 +278,7 @@ impl Halves<'_, '_> {
                 _ => {}
             }
         }
-        let low = self.reg(value)?;
-        Ok([low, self.highs[value].unwrap_or(low)])
-    }
-
-    /// Sets the flags by whether a lane is on.
-    pub(super) fn any(&mut self, mask: Value) -> Result<ConditionCode, CompileError> {
-        self.any_lane(mask)
+        let low = self.written(value)?;
+        Ok([low, self.vectors.highs[value].unwrap_or(low)])
     }
 }

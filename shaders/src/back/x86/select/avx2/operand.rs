@@ -3,16 +3,16 @@
 use iced_x86::Code;
 use regalloc2::VReg;
 
-use super::super::super::CompileError;
 use super::super::super::pool::Constant;
 use super::super::super::vcode::{Base, Build, Memory, View};
-use super::Halves;
+use super::super::{Result, Select};
+use super::Avx2;
 use crate::simd::{InstData, Value};
 
 /// Registers of lanes 0 to 7 and 8 to 15.
 pub(super) type Pair = [VReg; 2];
 
-/// The last operand of an instruction that is not the address of something.
+/// The last operand of an instruction, unless it is an address.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Source {
     Regs(Pair),
@@ -35,7 +35,7 @@ impl Source {
         }
     }
 
-    /// Adds a half to an instruction.
+    /// Adds one half's operand to an instruction.
     fn add(self, build: Build, half: usize) -> Build {
         match self {
             Self::Regs(pair) => build.reads(pair[half], View::Ymm),
@@ -47,18 +47,18 @@ impl Source {
     }
 }
 
-/// How often an instruction on these operands is written.
+/// How many instructions operations on these operands take.
 fn halves(same: bool) -> usize {
     if same { 1 } else { 2 }
 }
 
-impl Halves<'_, '_> {
+impl Select<'_, Avx2> {
     /// A value as the last operand of an instruction.
-    pub(super) fn source(&mut self, value: Value) -> Result<Source, CompileError> {
+    pub(super) fn source(&mut self, value: Value) -> Result<Source> {
         if let Some(bits) = self.constant(value) {
             return Ok(self.word(bits as u32));
         }
-        if let Some(InstData::Lanes { values }) = self.kernel.definition(self.facts.canonical(value)) {
+        if let Some(InstData::Lanes { values }) = self.kernel.definition(self.uses.canonical(value)) {
             let values = **values;
             return Ok(self.table(values));
         }
@@ -108,8 +108,8 @@ impl Halves<'_, '_> {
         self.op(code, &[], a.into(), None)
     }
 
-    /// An instruction whose result takes over the register of its first operand.
-    pub(super) fn modify(&mut self, code: Code, tied: Pair, second: Pair, last: Source) -> Pair {
+    /// An instruction whose result reuses the register of its first operand.
+    pub(super) fn modify_lanes(&mut self, code: Code, tied: Pair, second: Pair, last: Source) -> Pair {
         let same = last.same() && tied[0] == tied[1] && second[0] == second[1];
         let results = self.results(same);
         for half in 0..halves(same) {
@@ -119,7 +119,7 @@ impl Halves<'_, '_> {
         results
     }
 
-    /// `then` in lanes that are on, else `otherwise`.
+    /// `then` in active lanes, else `otherwise`.
     pub(super) fn blend(&mut self, mask: Pair, then: Source, otherwise: Pair) -> Pair {
         let same = then.same() && mask[0] == mask[1] && otherwise[0] == otherwise[1];
         let results = self.results(same);

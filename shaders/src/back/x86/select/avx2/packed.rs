@@ -1,9 +1,9 @@
-//! Bytes and halves of words in lanes.
+//! Packed bytes and halves of words.
 
 use iced_x86::Code;
 
-use super::super::super::CompileError;
-use super::Halves;
+use super::super::{Result, Select};
+use super::Avx2;
 use super::operand::Pair;
 use crate::ir::Op;
 use crate::simd::Value;
@@ -11,9 +11,9 @@ use crate::simd::Value;
 const AND: Code = Code::VEX_Vpand_ymm_ymm_ymmm256;
 const OR: Code = Code::VEX_Vpor_ymm_ymm_ymmm256;
 
-impl Halves<'_, '_> {
-    /// An operation on parts of words; `None` for any other.
-    pub(super) fn packed(&mut self, op: Op, args: &[Value]) -> Result<Option<Pair>, CompileError> {
+impl Select<'_, Avx2> {
+    /// A packed operation; `None` for any other.
+    pub(super) fn packed(&mut self, op: Op, args: &[Value]) -> Result<Option<Pair>> {
         let code = match op {
             Op::BytesEven => {
                 return self.interleave(Code::VEX_Vpsllw_ymm_ymm_imm8, [args[1], args[0]], 0x00ff_00ff).map(Some);
@@ -40,8 +40,8 @@ impl Halves<'_, '_> {
         Ok(Some(self.op2(code, first, second)))
     }
 
-    /// Moves halves by a byte, which leaves room for the bytes of another value that `kept` has.
-    fn interleave(&mut self, shift: Code, [moved, other]: [Value; 2], kept: u32) -> Result<Pair, CompileError> {
+    /// Shifts halves by a byte, which makes room for the bytes `kept` of another value.
+    fn interleave(&mut self, shift: Code, [moved, other]: [Value; 2], kept: u32) -> Result<Pair> {
         let moved = self.pair(moved)?;
         let shifted = self.shifted(shift, moved, 8);
         let others = self.with_word(AND, other, kept)?;

@@ -1,18 +1,18 @@
-//! Words of other lanes: by constants, for which there often is something faster than a permutation, or by a vector.
+//! Shuffles: constant ones, which are often faster than a permutation, and permutations by a vector.
 
 use iced_x86::Code;
 use regalloc2::VReg;
 
-use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
 use super::super::moves::order;
-use super::Halves;
+use super::super::{Result, Select};
+use super::Avx2;
 use super::operand::Pair;
 use crate::simd::Value;
 
-impl Halves<'_, '_> {
-    /// Words of two vectors: each of their halves is searched, and has its lanes in the result.
-    pub(super) fn pick(&mut self, first: Value, second: Value, words: &[u8; 16]) -> Result<Pair, CompileError> {
+impl Select<'_, Avx2> {
+    /// Words of two vectors: each of their four halves is shuffled, and its lanes are blended into the result.
+    pub(super) fn pick(&mut self, first: Value, second: Value, words: &[u8; 16]) -> Result<Pair> {
         let ([a, b], [c, d]) = (self.pair(first)?, self.pair(second)?);
         let same = [first, second].map(|vector| self.constant(vector).is_some());
         let mut indices = None;
@@ -48,7 +48,7 @@ impl Halves<'_, '_> {
         }))
     }
 
-    /// The words of a half in the lanes that are on, if that takes no permutation by a vector.
+    /// The words of a half in the lanes given, if that takes no permutation by a vector.
     fn moved_words(&mut self, source: VReg, words: &[u8], lanes: u8) -> Option<VReg> {
         let all = |fits: &dyn Fn(u8, u8) -> bool| {
             (0..8).filter(|lane| lanes >> lane & 1 != 0).all(|lane| fits(lane, words[usize::from(lane)] % 8))
@@ -62,7 +62,7 @@ impl Halves<'_, '_> {
             build.reads(source, View::Ymm).imm8(order([2, 3, 0, 1])).push(&mut self.code);
             return Some(moved);
         }
-        // Of both quarters the same words, where they are asked for.
+        // The same words in both 128-bit lanes, as far as they are used.
         let mut from = [None; 4];
         for lane in (0..8).filter(|lane| lanes >> lane & 1 != 0) {
             let word = words[usize::from(lane)] % 8;
@@ -83,8 +83,8 @@ impl Halves<'_, '_> {
         moved
     }
 
-    /// The word of the lane that each lane names, modulo 16: of both halves one is taken.
-    pub(super) fn permute(&mut self, vector: Value, lanes: Value) -> Result<Pair, CompileError> {
+    /// Each lane names a lane, modulo 16, whose word it gets: one of two permuted halves is selected.
+    pub(super) fn permute(&mut self, vector: Value, lanes: Value) -> Result<Pair> {
         let (vector, lanes) = (self.pair(vector)?, self.pair(lanes)?);
         let [low, high] = vector.map(|half| lanes.map(|index| self.permuted(half, index)));
         let upper = self.shifted(Code::VEX_Vpslld_ymm_ymm_imm8, lanes, 28);

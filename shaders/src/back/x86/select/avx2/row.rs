@@ -1,146 +1,48 @@
-//! Consecutive words: two accesses for all lanes where the whole row is in bounds, masked ones where it is not.
+//! Masked rows. Masked stores are slow on most processors, so full masks are tested for.
 
 use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
-use regalloc2::{Operand, VReg};
 use smallvec::SmallVec;
 
-use super::super::super::CompileError;
 use super::super::super::encode::{Assembler, Label, Regs};
-use super::super::super::pool::Constant;
-use super::super::super::vcode::{Build, Expand, Kind, Place, View};
-use super::Halves;
-use crate::simd::{Field, Inst, InstData, LANES, Row, Value, WideOp};
+use super::super::super::vcode::{Build, Expand, Place, View};
+use super::super::Select;
+use super::super::row::RowPlace;
+use super::Avx2;
+use super::operand::Pair;
+use crate::simd::{Field, InstData, LANES, Row, Value, WideOp};
 
 const LOAD: Code = Code::VEX_Vmovups_ymm_ymmm256;
 const STORE: Code = Code::VEX_Vmovups_ymmm256_ymm;
-/// In the scratch area.
+/// Offset in the scratch area.
 const SAVED_AT: i32 = 0;
 
-/// A row's address with slots for its registers.
-#[derive(Clone, Copy, Debug)]
-struct RowPlace {
-    base: u8,
-    disp: i32,
-    index: u8,
-    limit: Result<u8, u32>,
-    /// Registers of no account.
-    temps: [u8; 2],
-    windows: Constant,
-}
-
-/// Where rows stand that are in bounds by their constants.
-enum Where {
-    Inside(Place),
-    Checked { base: VReg, disp: i32 },
-}
-
-impl Halves<'_, '_> {
-    fn row(&mut self, row: &Row) -> Result<Where, CompileError> {
-        let (base, disp) = self.base(row.base, 0)?;
-        if let (Some(index), Some(limit)) = (self.constant(row.index), self.constant(row.limit))
-            && index + u64::from(LANES) <= limit
-            && index < 1 << 24
-            && let Some(disp) = disp.checked_add(index as i32 * 4)
-        {
-            return Ok(Where::Inside(Self::place(base, disp)));
-        }
-        if let Some(index) = self.inside(row.index, row.limit)? {
-            return Ok(Where::Inside(Place { base, index: Some(index), scale: 4, disp, broadcast: false }));
-        }
-        Ok(Where::Checked { base, disp })
-    }
-
-    /// `base + disp` without an index.
-    pub(super) fn place(base: VReg, disp: i32) -> Place {
-        Place { base, index: None, scale: 1, disp, broadcast: false }
-    }
-
-    /// Adds the row's operands behind those that there are.
-    fn row_slots(
-        &mut self,
-        row: &Row,
-        (base, disp): (VReg, i32),
-        operands: &mut SmallVec<[Operand; 8]>,
-    ) -> Result<RowPlace, CompileError> {
-        let index = self.reg(row.index)?;
-        let limit = match self.constant(row.limit) {
-            Some(limit) => Err(limit as u32),
-            None => Ok(self.reg(row.limit)?),
-        };
-        let temps = [self.general(), self.general()];
-        let mut slot = |operand| {
-            operands.push(operand);
-            operands.len() as u8 - 1
-        };
-        let (base, index) = (slot(Operand::reg_use(base)), slot(Operand::reg_use(index)));
-        let limit = limit.map_or_else(Err, |reg| Ok(slot(Operand::reg_use(reg))));
-        let temps = temps.map(|temp| slot(Operand::reg_temp(temp)));
-        self.code.scratch = true;
-        Ok(RowPlace { base, disp, index, limit, temps, windows: self.code.pool.windows() })
-    }
-
-    pub(super) fn load_row(&mut self, inst: Inst, row: &Row) -> Result<(), CompileError> {
-        let place = self.row(row)?;
-        let results = [self.lanes_reg(), self.lanes_reg()];
-        match place {
-            Where::Inside(place) => {
-                for (result, at) in results.into_iter().zip([0, 32]) {
-                    let place = Place { disp: place.disp + at, ..place };
-                    Build::new(LOAD).def(result, View::Ymm).at(&place).push(&mut self.code);
+impl Select<'_, Avx2> {
+    /// Stores a row that is in bounds.
+    pub(super) fn store_row_in_bounds(&mut self, row: &Row, place: &Place, value: Pair, mask: Option<Pair>) {
+        let blend = self.is_of_workgroup(row.base);
+        for half in 0..2 {
+            let place = Place { disp: place.disp + 32 * half as i32, ..*place };
+            let build = match mask {
+                None => Build::new(STORE).at(&place),
+                Some(mask) if blend => {
+                    let (before, after) = (self.lanes_reg(), self.lanes_reg());
+                    Build::new(LOAD).def(before, View::Ymm).at(&place).push(&mut self.code);
+                    let blend = Build::new(Code::VEX_Vblendvps_ymm_ymm_ymmm256_ymm).def(after, View::Ymm);
+                    let blend = blend.reads(before, View::Ymm).reads(value[half], View::Ymm);
+                    blend.reads(mask[half], View::Ymm).push(&mut self.code);
+                    Build::new(STORE).at(&place).reads(after, View::Ymm).push(&mut self.code);
+                    continue;
                 }
-            }
-            Where::Checked { base, disp } => {
-                let mut operands: SmallVec<[Operand; 8]> = results.into_iter().map(Operand::reg_def_at_start).collect();
-                let place = self.row_slots(row, (base, disp), &mut operands)?;
-                let (kernel, block) = (self.kernel, self.block);
-                let fetch = self.strides.fetched(kernel, block, row);
-                self.code.push(Kind::Sequence(Box::new(LoadRow { place, fetch })), &operands);
-            }
+                Some(mask) => Build::new(Code::VEX_Vmaskmovps_m256_ymm_ymm).at(&place).reads(mask[half], View::Ymm),
+            };
+            build.reads(value[half], View::Ymm).push(&mut self.code);
         }
-        self.bind(inst, results);
-        Ok(())
     }
 
-    pub(super) fn store_row(&mut self, row: &Row, value: Value, mask: Value) -> Result<(), CompileError> {
-        let mask = if self.is_all(mask) { None } else { Some(self.pair(mask)?) };
-        let value = self.pair(value)?;
-        match self.row(row)? {
-            Where::Inside(place) => {
-                let blend = self.is_of_workgroup(row.base);
-                for half in 0..2 {
-                    let place = Place { disp: place.disp + 32 * half as i32, ..place };
-                    let build = match mask {
-                        None => Build::new(STORE).at(&place),
-                        Some(mask) if blend => {
-                            let (before, after) = (self.lanes_reg(), self.lanes_reg());
-                            Build::new(LOAD).def(before, View::Ymm).at(&place).push(&mut self.code);
-                            let blend = Build::new(Code::VEX_Vblendvps_ymm_ymm_ymmm256_ymm).def(after, View::Ymm);
-                            let blend = blend.reads(before, View::Ymm).reads(value[half], View::Ymm);
-                            blend.reads(mask[half], View::Ymm).push(&mut self.code);
-                            Build::new(STORE).at(&place).reads(after, View::Ymm).push(&mut self.code);
-                            continue;
-                        }
-                        Some(mask) => {
-                            Build::new(Code::VEX_Vmaskmovps_m256_ymm_ymm).at(&place).reads(mask[half], View::Ymm)
-                        }
-                    };
-                    build.reads(value[half], View::Ymm).push(&mut self.code);
-                }
-            }
-            Where::Checked { base, disp } => {
-                let mut operands: SmallVec<[Operand; 8]> = value.into_iter().map(Operand::reg_use).collect();
-                operands.extend(mask.into_iter().flatten().map(Operand::reg_use));
-                let place = self.row_slots(row, (base, disp), &mut operands)?;
-                self.code.push(Kind::Sequence(Box::new(StoreRow { place, masked: mask.is_some() })), &operands);
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether memory is a workgroup's own, which one thread alone accesses: other lanes' words may be written back as they were. Masked
-    /// stores are slow on most processors.
+    /// Whether memory is private or workgroup memory, which only one thread accesses: words of inactive lanes may be
+    /// written back unchanged, which is faster than a masked store on most processors.
     fn is_of_workgroup(&self, base: Value) -> bool {
-        let definition = |value| self.kernel.definition(self.facts.canonical(value));
+        let definition = |value| self.kernel.definition(self.uses.canonical(value));
         let own =
             |value| matches!(definition(value), Some(InstData::Context { field: Field::Private | Field::Shared }));
         match definition(base) {
@@ -150,39 +52,31 @@ impl Halves<'_, '_> {
     }
 }
 
-/// A base, an index and bytes.
+/// A row in memory.
+#[derive(Clone, Copy, Debug)]
+struct MaskedRow(RowPlace);
+
+/// `base + index * scale + disp`.
 fn memory(base: Register, index: Register, scale: u32, disp: i32) -> MemoryOperand {
     MemoryOperand::with_base_index_scale_displ_size(base, index, scale, i64::from(disp), 1)
 }
 
-impl RowPlace {
+impl MaskedRow {
     fn memory(&self, regs: Regs<'_>, index: Register, half: u8) -> MemoryOperand {
-        memory(regs.gpr(self.base), index, 4, self.disp + 32 * i32::from(half))
+        memory(regs.gpr(self.0.base), index, 4, self.0.disp + 32 * i32::from(half))
     }
 
-    /// Leads to `cold` unless all 16 words are in bounds: limits are small, so the sum cannot be one that wrapped.
-    fn check(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, cold: Label) {
-        let temp = regs.gpr(self.temps[0]);
-        let last = MemoryOperand::with_base_displ_size(regs.gpr(self.index), i64::from(LANES - 1), 1);
-        asm.put(Instruction::with2(Code::Lea_r64_m, temp, last));
-        asm.put(match self.limit {
-            Ok(limit) => Instruction::with2(Code::Cmp_r64_rm64, temp, regs.gpr(limit)),
-            Err(limit) => Instruction::with2(Code::Cmp_rm64_imm32, temp, limit.min(1 << 30).cast_signed()),
-        });
-        asm.jump_if(ConditionCode::ae, cold);
-    }
-
-    /// The index with its sign: rows that begin below 0 and end above are the ones that wrapped.
+    /// Sign-extends the index: rows that begin below 0 and end above are the ones that wrapped.
     fn signed_index(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, to: u8) -> Register {
         let to = regs.gpr(to);
-        asm.put(Instruction::with2(Code::Movsxd_r64_rm32, to, regs.gpr32(self.index)));
+        asm.put(Instruction::with2(Code::Movsxd_r64_rm32, to, regs.gpr32(self.0.index)));
         to
     }
 
-    /// Puts `-4 * clamp(end - index, 0, 16)` into the second temporary: how far a window that ends with that lane is moved.
+    /// Sets the second temporary to `-4 * clamp(end - index, 0, 16)`: the offset of a window that ends with that lane.
     fn moved(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, end: Option<Result<u8, u32>>) {
-        let lanes = self.signed_index(regs, asm, self.temps[1]);
-        let narrow = regs.gpr32(self.temps[1]);
+        let lanes = self.signed_index(regs, asm, self.0.temp + 1);
+        let narrow = regs.gpr32(self.0.temp + 1);
         asm.put(Instruction::with1(Code::Neg_rm64, lanes));
         match end {
             None => {}
@@ -204,31 +98,31 @@ impl RowPlace {
         asm.put(Instruction::with1(Code::Neg_rm64, lanes));
     }
 
-    /// Hands addresses of masks to `each`, first of lanes at or above 0, then of lanes below the limit. The first temporary
-    /// has the index with its sign in the end.
+    /// Calls `each` with addresses of masks, first of lanes at or above 0, then of lanes below the limit. Afterwards
+    /// the first temporary holds the sign-extended index.
     fn windows(
         &self,
         regs: Regs<'_>,
         asm: &mut Assembler<'_>,
         mut each: impl FnMut(&mut Assembler<'_>, bool, [MemoryOperand; 2]),
     ) {
-        let [table, moved] = self.temps.map(|temp| regs.gpr(temp));
-        // A window that begins with the ones, moved back, has zeros first; one behind them has ones first.
-        for (first, at, end) in [(true, 64, None), (false, 128, Some(self.limit))] {
+        let [table, moved] = [self.0.temp, self.0.temp + 1].map(|temp| regs.gpr(temp));
+        // A window at the ones, moved back, begins with zeros; one after them begins with ones.
+        for (first, at, end) in [(true, 64, None), (false, 128, Some(self.0.limit))] {
             self.moved(regs, asm, end);
-            let windows = asm.constant(self.windows, false);
+            let windows = asm.constant(self.0.constants, false);
             asm.put(Instruction::with2(Code::Lea_r64_m, table, windows));
             each(asm, first, [at, at + 32].map(|at| memory(table, moved, 1, at)));
         }
-        self.signed_index(regs, asm, self.temps[0]);
+        self.signed_index(regs, asm, self.0.temp);
     }
 }
 
-/// Operands 0 and 1 become the row; the words `fetch` bytes further come nearer.
+/// Operands 0 and 1 become the row; the words `fetch` bytes further are prefetched.
 #[derive(Debug)]
-struct LoadRow {
-    place: RowPlace,
-    fetch: Option<i32>,
+pub(super) struct LoadRow {
+    pub place: RowPlace,
+    pub fetch: Option<i32>,
 }
 
 impl Expand for LoadRow {
@@ -236,11 +130,11 @@ impl Expand for LoadRow {
         let cold = asm.cold();
         self.place.check(regs, asm, cold);
         for half in 0..2 {
-            let memory = self.place.memory(regs, regs.gpr(self.place.index), half);
+            let memory = MaskedRow(self.place).memory(regs, regs.gpr(self.place.index), half);
             asm.put(Instruction::with2(LOAD, regs.ymm(half), memory));
         }
         if let Some(further) = self.fetch {
-            // No fetch fails, wherever it goes.
+            // Prefetches never fault.
             let at = self.place.disp.wrapping_add(further);
             let memory = memory(regs.gpr(self.place.base), regs.gpr(self.place.index), 4, at);
             asm.put(Instruction::with1(Code::Prefetcht1_m8, memory));
@@ -248,7 +142,7 @@ impl Expand for LoadRow {
     }
 
     fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
-        self.place.windows(regs, asm, |asm, first, windows| {
+        MaskedRow(self.place).windows(regs, asm, |asm, first, windows| {
             for (half, window) in (0..2).zip(windows) {
                 let lanes = regs.ymm(half);
                 asm.put(match first {
@@ -258,7 +152,7 @@ impl Expand for LoadRow {
             }
         });
         for half in 0..2 {
-            let memory = self.place.memory(regs, regs.gpr(self.place.temps[0]), half);
+            let memory = MaskedRow(self.place).memory(regs, regs.gpr(self.place.temp), half);
             let lanes = regs.ymm(half);
             asm.put(Instruction::with3(Code::VEX_Vmaskmovps_ymm_ymm_m256, lanes, lanes, memory));
         }
@@ -267,15 +161,15 @@ impl Expand for LoadRow {
 
 /// Stores operands 0 and 1 as the row, under operands 2 and 3 if `masked`.
 #[derive(Debug)]
-struct StoreRow {
-    place: RowPlace,
-    masked: bool,
+pub(super) struct StoreRow {
+    pub place: RowPlace,
+    pub masked: bool,
 }
 
 impl StoreRow {
-    /// Leads to `cold` unless all lanes are on: masked stores take many times as long as others.
+    /// Jumps to `cold` unless all lanes are active: masked stores take many times as long as others.
     fn check_mask(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, cold: Label) {
-        let [low, high] = self.place.temps.map(|temp| regs.gpr32(temp));
+        let [low, high] = [self.place.temp, self.place.temp + 1].map(|temp| regs.gpr32(temp));
         for (half, bits) in [(2, low), (3, high)] {
             asm.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, bits, regs.ymm(half)));
         }
@@ -293,18 +187,18 @@ impl Expand for StoreRow {
         }
         self.place.check(regs, asm, cold);
         for half in 0..2 {
-            let memory = self.place.memory(regs, regs.gpr(self.place.index), half);
+            let memory = MaskedRow(self.place).memory(regs, regs.gpr(self.place.index), half);
             asm.put(Instruction::with2(STORE, memory, regs.ymm(half)));
         }
     }
 
-    /// Two registers that are no operands hold the masks.
+    /// Two registers that are no operands are saved and hold the masks.
     fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let (partial, done) = (asm.label(), asm.label());
         if self.masked {
             self.place.check(regs, asm, partial);
             for half in 0..2 {
-                let memory = self.place.memory(regs, regs.gpr(self.place.index), half);
+                let memory = MaskedRow(self.place).memory(regs, regs.gpr(self.place.index), half);
                 let store = Code::VEX_Vmaskmovps_m256_ymm_ymm;
                 asm.put(Instruction::with3(store, memory, regs.ymm(2 + half), regs.ymm(half)));
             }
@@ -320,7 +214,7 @@ impl Expand for StoreRow {
             asm.put(Instruction::with2(STORE, saved, mask));
         }
         let and = Code::VEX_Vandps_ymm_ymm_ymmm256;
-        self.place.windows(regs, asm, |asm, first, windows| {
+        MaskedRow(self.place).windows(regs, asm, |asm, first, windows| {
             for (mask, window) in masks.into_iter().zip(windows) {
                 asm.put(match first {
                     true => Instruction::with2(LOAD, mask, window),
@@ -332,7 +226,7 @@ impl Expand for StoreRow {
             if self.masked {
                 asm.put(Instruction::with3(and, mask, mask, regs.ymm(2 + half)));
             }
-            let memory = self.place.memory(regs, regs.gpr(self.place.temps[0]), half);
+            let memory = MaskedRow(self.place).memory(regs, regs.gpr(self.place.temp), half);
             asm.put(Instruction::with3(Code::VEX_Vmaskmovps_m256_ymm_ymm, memory, mask, regs.ymm(half)));
         }
         for (mask, saved) in masks.into_iter().zip(saved) {

@@ -1,14 +1,14 @@
-//! Atomics on one word for all lanes whose old values are asked for: one operation with the sum of what lanes bring. Each
-//! lane sees what those before it left: the word's old value and a running sum.
+//! Atomics at one address for all lanes whose old values are used: one operation with the sum of all lanes' values.
+//! Each lane's old value is the word's old value plus an exclusive scan.
 
 use iced_x86::Code;
 use regalloc2::VReg;
 
+use super::super::{Result, Select, VectorIsa};
+use super::Avx512;
 use super::operand::Source;
 use super::row::IOTA;
-use crate::back::x86::CompileError;
 use crate::back::x86::atomic::Atomic;
-use crate::back::x86::select::Select;
 use crate::back::x86::vcode::{Build, View};
 use crate::ir::AtomicOp;
 use crate::simd::{Inst, LaneAddress, Value};
@@ -16,9 +16,9 @@ use crate::simd::{Inst, LaneAddress, Value};
 const ADD: Code = Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32;
 const SUBTRACT: Code = Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32;
 
-impl Select<'_> {
-    /// Sums, differences and loads; whether it is one.
-    pub(super) fn running(
+impl Select<'_, Avx512> {
+    /// Additions, subtractions and loads; returns whether the operation is one of them.
+    pub(super) fn scan(
         &mut self,
         inst: Inst,
         atomic: Atomic,
@@ -26,18 +26,18 @@ impl Select<'_> {
         index: Value,
         value: Option<Value>,
         mask: Value,
-    ) -> Result<bool, CompileError> {
+    ) -> Result<bool> {
         if !matches!(atomic.op, AtomicOp::Add | AtomicOp::Sub | AtomicOp::Load) {
             return Ok(false);
         }
         let bits = self.mask_bits(mask)?;
-        let on = self.reg(mask)?;
+        let on = self.lanes(mask)?;
         let (before, sum) = match value {
             None => (None, bits),
             Some(value) => match self.constant(value) {
-                Some(step) => (Some(self.ranks(on, step as u32)), self.step_for_each(bits, step as u32)),
+                Some(step) => (Some(self.ranks(on, step as u32)), Avx512::step_for_each(self, bits, step as u32)),
                 None => {
-                    let (before, sum) = self.running_sum(value, on)?;
+                    let (before, sum) = self.exclusive_scan(value, on)?;
                     (Some(before), sum)
                 }
             },
@@ -58,7 +58,7 @@ impl Select<'_> {
         Ok(true)
     }
 
-    /// `step` for each lane before this one that is on.
+    /// `step` times the number of active lanes before each lane.
     fn ranks(&mut self, on: VReg, step: u32) -> VReg {
         let (ranks, scaled) = (self.lanes_reg(), self.lanes_reg());
         let iota = Self::pool_vector(self.code.pool.vector(IOTA));
@@ -72,9 +72,9 @@ impl Select<'_> {
         scaled
     }
 
-    /// What lanes before each bring, and the sum of all.
-    fn running_sum(&mut self, value: Value, on: VReg) -> Result<(VReg, VReg), CompileError> {
-        let value = self.reg(value)?;
+    /// The exclusive prefix sums of the lanes' values, and the sum of all.
+    fn exclusive_scan(&mut self, value: Value, on: VReg) -> Result<(VReg, VReg)> {
+        let value = self.lanes(value)?;
         let (kept, none) = (self.lanes_reg(), self.lanes_reg());
         let build = Build::new(Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512).def(kept, View::Zmm).reads(value, View::Zmm);
         build.mask(on).zeroing().push(&mut self.code);

@@ -1,16 +1,16 @@
-//! Comparisons of lanes: a mask, perhaps of lanes that another mask has on.
+//! Comparisons of lanes: the result is a mask, optionally under another mask.
 
 use iced_x86::Code;
 use regalloc2::VReg;
 
-use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
-use super::super::Select;
+use super::super::{Result, Select};
+use super::Avx512;
 use super::operand::Source;
 use crate::ir::Op;
 use crate::simd::{Inst, InstData, Type, Value};
 
-/// A comparison as the machine has it.
+/// A comparison by an instruction and a predicate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Comparison {
     code: Code,
@@ -19,24 +19,24 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
-    /// The machine's comparison for an operation on lanes.
+    /// The comparison of an operation on lanes.
     pub(super) fn of(op: Op, args: &[Value]) -> Option<Self> {
         let (code, predicate) = comparison(op)?;
         let last = args.get(1).unwrap_or(&args[0]);
         Some(Self { code, predicate, args: [args[0], *last] })
     }
 
-    /// The one that holds where this one does not: predicates come in such pairs.
+    /// The negated comparison: predicates come in such pairs.
     pub(super) fn negated(self) -> Self {
         Self { predicate: self.predicate ^ 4, ..self }
     }
 
-    /// The same with the operands exchanged: only the last one may be in memory.
+    /// The comparison with its operands exchanged: only the last one may be in memory.
     fn exchanged(self) -> Self {
         let [a, b] = self.args;
         let is_float = matches!(self.code, Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae);
         let predicate = match (is_float, self.predicate) {
-            // Less and greater, ordered or not: those of floats have names of their own.
+            // Less and greater, ordered or not: float predicates have their own names.
             (true, 0x11) => 0x1e,
             (true, 0x12) => 0x1d,
             (true, 0x19) => 0x16,
@@ -56,33 +56,28 @@ impl Comparison {
     }
 }
 
-impl Select<'_> {
-    /// Takes in a comparison that waits, or one that is to be negated.
-    pub(super) fn waiting_comparison(&mut self, mask: Value) -> Option<Comparison> {
-        let (inst, data) = self.waiting(mask)?;
+impl Select<'_, Avx512> {
+    /// Merges a deferred comparison, or a deferred negation of one.
+    pub(super) fn deferred_comparison(&mut self, mask: Value) -> Option<Comparison> {
+        let (inst, data) = self.deferred_def(mask)?;
         let InstData::Pure { op, args } = data else { return None };
         let comparison = if *op == Op::LNot {
-            self.waiting_comparison(args[0])?.negated()
+            self.deferred_comparison(args[0])?.negated()
         } else if self.kernel.ty(args[0]) == Type::V32 {
             Comparison::of(*op, args)?
         } else {
             return None;
         };
-        self.put_off[inst] = 0;
+        self.deferred[inst] = 0;
         Some(comparison)
     }
 
-    /// Writes a comparison, of lanes in `among` only if there is one.
-    pub(super) fn compare_lanes(
-        &mut self,
-        inst: Inst,
-        comparison: Comparison,
-        among: Option<VReg>,
-    ) -> Result<(), CompileError> {
+    /// Emits a comparison, under the mask `among` if there is one.
+    pub(super) fn compare_lanes(&mut self, inst: Inst, comparison: Comparison, among: Option<VReg>) -> Result {
         let [a, b] = comparison.args;
         let comparison = if self.is_memory(a) && !self.is_memory(b) { comparison.exchanged() } else { comparison };
         let Comparison { code, predicate, args: [a, b] } = comparison;
-        let first = self.reg(a)?;
+        let first = self.lanes(a)?;
         let second = if a == b { Source::Reg(first) } else { self.source(b)? };
         let result = self.define(inst);
         let mut build = Build::new(code).def(result, View::Mask).reads(first, View::Zmm);

@@ -4,17 +4,18 @@ use iced_x86::Code;
 
 use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
-use super::super::Select;
+use super::super::{Result, Select};
+use super::Avx512;
 use super::operand::Source;
 use crate::ir::Op;
 use crate::simd::{Inst, Value};
 
-/// Rounds as the mode says, which is to nearest.
+/// Rounds by the current mode, which is to nearest.
 const NEAREST: Code = Code::EVEX_Vcvtps2dq_zmm_k1z_zmmm512b32_er;
 const COMPARE: Code = Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae;
 
-impl Select<'_> {
-    pub(super) fn conversion(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
+impl Select<'_, Avx512> {
+    pub(super) fn conversion(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result {
         match op {
             Op::SIntToFloat => self.unary_lanes(inst, Code::EVEX_Vcvtdq2ps_zmm_k1z_zmmm512b32_er, args[0]),
             Op::UIntToFloat => self.unary_lanes(inst, Code::EVEX_Vcvtudq2ps_zmm_k1z_zmmm512b32_er, args[0]),
@@ -29,11 +30,11 @@ impl Select<'_> {
         }
     }
 
-    /// The machine yields `i32::MIN` out of range: right below it, replaced above it, zeroed for NaN.
-    fn float_to_signed(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
+    /// Out of range the instruction yields `i32::MIN`: correct below the range, replaced above it, zeroed for NaN.
+    fn float_to_signed(&mut self, inst: Inst, arg: Value) -> Result {
         const ORDERED: u8 = 7;
         const NOT_LESS: u8 = 0x1d;
-        let arg = self.reg(arg)?;
+        let arg = self.lanes(arg)?;
         let (number, above, converted) = (self.mask_reg(), self.mask_reg(), self.lanes_reg());
         let build = Build::new(COMPARE).def(number, View::Mask).reads(arg, View::Zmm);
         self.push_with(build, Source::Reg(arg), Some(ORDERED));
@@ -49,18 +50,19 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// The instruction names the direction of the rounding, and so takes no operand in memory.
-    fn floor_to_signed(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
-        let arg = self.reg(arg)?;
+    /// With embedded rounding, which excludes a memory operand.
+    fn floor_to_signed(&mut self, inst: Inst, arg: Value) -> Result {
+        let arg = self.lanes(arg)?;
         let result = self.define(inst);
         Build::new(NEAREST).def(result, View::Zmm).reads(arg, View::Zmm).rounds_down().push(&mut self.code);
         Ok(())
     }
 
-    /// The machine yields `u32::MAX` out of range: right above it; what is not positive becomes 0.
-    fn float_to_unsigned(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
+    /// Out of range the instruction yields `u32::MAX`: correct above the range. Numbers that are not positive become 0
+    /// first.
+    fn float_to_unsigned(&mut self, inst: Inst, arg: Value) -> Result {
         const GREATER: u8 = 0x1e;
-        let arg = self.reg(arg)?;
+        let arg = self.lanes(arg)?;
         let positive = self.mask_reg();
         let build = Build::new(COMPARE).def(positive, View::Mask).reads(arg, View::Zmm);
         self.push_with(build, Source::Word(0), Some(GREATER));
@@ -70,9 +72,9 @@ impl Select<'_> {
         Ok(())
     }
 
-    fn float_to_half(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
+    fn float_to_half(&mut self, inst: Inst, arg: Value) -> Result {
         const NEAREST: u8 = 0;
-        let arg = self.reg(arg)?;
+        let arg = self.lanes(arg)?;
         let halves = self.lanes_reg();
         let build = Build::new(Code::EVEX_Vcvtps2ph_ymmm256_k1z_zmm_imm8_sae).def(halves, View::Ymm);
         build.reads(arg, View::Zmm).imm8(NEAREST).push(&mut self.code);
@@ -82,8 +84,8 @@ impl Select<'_> {
         Ok(())
     }
 
-    fn half_to_float(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
-        let arg = self.reg(arg)?;
+    fn half_to_float(&mut self, inst: Inst, arg: Value) -> Result {
+        let arg = self.lanes(arg)?;
         let halves = self.lanes_reg();
         let build = Build::new(Code::EVEX_Vpmovdw_ymmm256_k1z_zmm).def(halves, View::Ymm);
         build.reads(arg, View::Zmm).push(&mut self.code);

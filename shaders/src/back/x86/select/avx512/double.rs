@@ -1,27 +1,27 @@
-//! Doubles: two registers of eight.
+//! Double precision: two registers of eight doubles.
 
 use iced_x86::Code;
 use regalloc2::VReg;
 
-use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
-use super::super::Select;
 use super::super::double::{Double, Doubles, NAN, predicate, word_of};
+use super::super::{Result, Select};
+use super::Avx512;
 use crate::ir::Op;
 use crate::simd::{Inst, Value};
 
-/// Lanes in the order of interleaved words, and where each lane is in that order.
+/// The lanes in the order in which words interleave, and the position of each lane in that order.
 const ORDER: [u32; 16] = [0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15];
 const PLACES: [u32; 16] = [0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15];
 
 const UNORDERED: u8 = 3;
 const COMPARE: Code = Code::EVEX_Vcmppd_kr_k1_zmm_zmmm512b64_imm8_sae;
 
-impl Select<'_> {
-    /// An operation on doubles; `false` for any other.
-    pub(super) fn double_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<bool, CompileError> {
+impl Select<'_, Avx512> {
+    /// An operation on doubles; returns `false` for any other.
+    pub(super) fn double_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<bool> {
         if let Some((double, high)) = word_of(op) {
-            let doubles = self.wide_doubles(double, args)?;
+            let doubles = self.doubles(double, args)?;
             let result = self.define(inst);
             let build = Build::new(Code::EVEX_Vshufps_zmm_k1z_zmm_zmmm512b32_imm8).def(result, View::Zmm);
             let build = build.reads(doubles[0], View::Zmm).reads(doubles[1], View::Zmm);
@@ -37,12 +37,8 @@ impl Select<'_> {
         Ok(true)
     }
 
-    /// The doubles that an operation gives.
-    pub(in super::super) fn wide_doubles(&mut self, double: Double, args: &[Value]) -> Result<Doubles, CompileError> {
-        if let Some(known) = self.known_result(double, args) {
-            return Ok(known);
-        }
-        self.code.floats = true;
+    /// The results of an operation, with canonical NaNs.
+    pub(super) fn compute_doubles(&mut self, double: Double, args: &[Value]) -> Result<Doubles> {
         let doubles: Doubles = match double {
             Double::FromFloat => self.floats_to_doubles(args[0])?,
             Double::Sqrt => self.each_double(Code::EVEX_Vsqrtpd_zmm_k1z_zmmm512b64_er, args, None)?,
@@ -54,31 +50,22 @@ impl Select<'_> {
             Double::Mul => self.both_doubles(Code::EVEX_Vmulpd_zmm_k1z_zmm_zmmm512b64_er, args)?,
             Double::Div => self.both_doubles(Code::EVEX_Vdivpd_zmm_k1z_zmm_zmmm512b64_er, args)?,
         };
-        let doubles = doubles.into_iter().map(|reg| self.with_one_nan(reg)).collect();
-        self.keep_result(double, args, &doubles);
-        Ok(doubles)
+        Ok(doubles.into_iter().map(|reg| self.with_one_nan(reg)).collect())
     }
 
-    /// Two words in one piece.
-    fn joined(&mut self, low: Value, high: Value) -> Result<Doubles, CompileError> {
-        if let Some(known) = self.known_pair(low, high) {
-            return Ok(known);
-        }
-        let [lows, highs] = [self.reg(low)?, self.reg(high)?];
+    /// The doubles of low and high words.
+    pub(super) fn interleave_words(&mut self, low: Value, high: Value) -> Result<Doubles> {
+        let [lows, highs] = [self.lanes(low)?, self.lanes(high)?];
         let codes = [Code::EVEX_Vpunpckldq_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpunpckhdq_zmm_k1z_zmm_zmmm512b32];
-        let doubles: Doubles = codes
-            .into_iter()
-            .map(|code| {
-                let result = self.lanes_reg();
-                self.lanes3(code, result, lows, highs);
-                result
-            })
-            .collect();
-        self.keep_pair(low, high, &doubles);
-        Ok(doubles)
+        let each = codes.into_iter().map(|code| {
+            let result = self.lanes_reg();
+            self.lanes3(code, result, lows, highs);
+            result
+        });
+        Ok(each.collect())
     }
 
-    fn both_doubles(&mut self, code: Code, args: &[Value]) -> Result<Doubles, CompileError> {
+    fn both_doubles(&mut self, code: Code, args: &[Value]) -> Result<Doubles> {
         let (a, b) = (self.joined(args[0], args[1])?, self.joined(args[2], args[3])?);
         let each = a.into_iter().zip(b).map(|(a, b)| {
             let result = self.lanes_reg();
@@ -88,7 +75,7 @@ impl Select<'_> {
         Ok(each.collect())
     }
 
-    fn each_double(&mut self, code: Code, args: &[Value], mode: Option<u8>) -> Result<Doubles, CompileError> {
+    fn each_double(&mut self, code: Code, args: &[Value], mode: Option<u8>) -> Result<Doubles> {
         let a = self.joined(args[0], args[1])?;
         let each = a.into_iter().map(|a| {
             let result = self.lanes_reg();
@@ -103,7 +90,7 @@ impl Select<'_> {
         Ok(each.collect())
     }
 
-    /// Every NaN becomes the one that there is.
+    /// Replaces every NaN by the canonical one.
     fn with_one_nan(&mut self, reg: VReg) -> VReg {
         let (unordered, result) = (self.mask_reg(), self.lanes_reg());
         let build = Build::new(COMPARE).def(unordered, View::Mask).reads(reg, View::Zmm).reads(reg, View::Zmm);
@@ -120,8 +107,8 @@ impl Select<'_> {
         result
     }
 
-    fn floats_to_doubles(&mut self, arg: Value) -> Result<Doubles, CompileError> {
-        let arg = self.reg(arg)?;
+    fn floats_to_doubles(&mut self, arg: Value) -> Result<Doubles> {
+        let arg = self.lanes(arg)?;
         let low = self.permuted(ORDER, arg);
         let high = self.lanes_reg();
         let build = Build::new(Code::EVEX_Vextractf32x8_ymmm256_k1z_zmm_imm8).def(high, View::Ymm);
@@ -135,7 +122,7 @@ impl Select<'_> {
         Ok(each.collect())
     }
 
-    fn doubles_to_floats(&mut self, inst: Inst, args: &[Value]) -> Result<(), CompileError> {
+    fn doubles_to_floats(&mut self, inst: Inst, args: &[Value]) -> Result {
         let doubles = self.joined(args[0], args[1])?;
         let halves: Doubles = doubles
             .into_iter()
@@ -155,8 +142,8 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// Masks of eight become lanes of ones, of which the low words are in order.
-    fn compare_doubles(&mut self, inst: Inst, predicate: u8, args: &[Value]) -> Result<(), CompileError> {
+    /// Masks of eight lanes become vectors of ones, whose low words are moved into order.
+    fn compare_doubles(&mut self, inst: Inst, predicate: u8, args: &[Value]) -> Result {
         let (a, b) = (self.joined(args[0], args[1])?, self.joined(args[2], args[3])?);
         let lanes: Doubles = a
             .into_iter()
@@ -179,10 +166,10 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// The nearest halves, as floats.
-    pub(super) fn round_half(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
+    /// Rounds floats to half precision; the result is floats.
+    pub(super) fn round_half(&mut self, inst: Inst, arg: Value) -> Result {
         const NEAREST: u8 = 0;
-        let arg = self.reg(arg)?;
+        let arg = self.lanes(arg)?;
         let halves = self.lanes_reg();
         let build = Build::new(Code::EVEX_Vcvtps2ph_ymmm256_k1z_zmm_imm8_sae).def(halves, View::Ymm);
         build.reads(arg, View::Zmm).imm8(NEAREST).push(&mut self.code);

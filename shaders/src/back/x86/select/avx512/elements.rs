@@ -1,41 +1,43 @@
-//! Elements of two to four words by neighbouring lanes: whole rows and shuffles where all are in bounds, masked ones where
-//! not all lanes or words are stored, lane by lane where some are not in bounds. Rows have no strips.
+//! Interleave groups of two to four words without segments: whole rows and shuffles if all lanes are in bounds, masked
+//! rows if not all lanes or words are stored, lane by lane if some are out of bounds.
 //!
-//! Row `r` of `n` holds words `16r` to `16r + 15` of the elements in memory, where lane `l` has words `nl` to `nl + n - 1`.
+//! Row `r` of `n` holds words `16r` to `16r + 15` of the elements in memory, where lane `l` has words `nl` to `nl + n -
+//! 1`.
 
 use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 use regalloc2::{Operand, RegClass, VReg};
 use smallvec::SmallVec;
 
+use super::super::super::Isa;
 use super::super::super::encode::{Assembler, Regs};
 use super::super::super::pool::Constant;
 use super::super::super::vcode::{Expand, Kind};
-use super::super::super::{CompileError, Isa};
-use super::super::Select;
 use super::super::elements::{Origin, Origins, Site, Slots, Words};
+use super::super::{Result, Select};
+use super::Avx512;
 use crate::ir::Width;
 use crate::simd::{Elements, Inst, LANES, Value};
 
 const LOAD: Code = Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512;
 const STORE: Code = Code::EVEX_Vmovdqu32_zmmm512_k1z_zmm;
-/// Picks words of two tables by the index in its first operand.
+/// Shuffles words of two tables by the index in its first operand.
 const PICK: Code = Code::EVEX_Vpermi2d_zmm_k1z_zmm_zmmm512b32;
 /// As [`PICK`] with the first table in its first operand.
 const PICK_INTO: Code = Code::EVEX_Vpermt2d_zmm_k1z_zmm_zmmm512b32;
-/// Halves of two vectors.
+/// Shuffles halves of two vectors.
 const HALVES: Code = Code::EVEX_Vshufi64x2_zmm_k1z_zmm_zmmm512b64_imm8;
 const LOW_HALVES: i32 = 0x44;
 const HIGH_HALVES: i32 = 0xee;
 
-impl Select<'_> {
-    pub(super) fn load_elements(&mut self, inst: Inst, elements: &Elements) -> Result<(), CompileError> {
+impl Select<'_, Avx512> {
+    pub(super) fn load_elements(&mut self, inst: Inst, elements: &Elements) -> Result {
         let count = elements.limits.len();
         let results: SmallVec<[VReg; 4]> = (0..count).map(|number| self.define_nth(inst, number)).collect();
         if elements.width != Width::Word {
             return self.load_part_elements(elements, &results);
         }
         if elements.segments.is_some() || !elements.are_dense() {
-            return self.load_by_quarters(elements, &results);
+            return self.load_by_lanes128(elements, &results);
         }
         let mut operands: Slots = results.iter().map(|&result| Operand::reg_def_at_start(result)).collect();
         let site = self.site(elements, &mut operands)?;
@@ -45,27 +47,22 @@ impl Select<'_> {
         Ok(())
     }
 
-    pub(super) fn store_elements(
-        &mut self,
-        elements: &Elements,
-        values: &[Value],
-        mask: Value,
-    ) -> Result<(), CompileError> {
+    pub(super) fn store_elements(&mut self, elements: &Elements, values: &[Value], mask: Value) -> Result {
         let words = elements.stride() as usize / 4;
         let mut stored: SmallVec<[VReg; 4]> = SmallVec::new();
         for &value in values {
-            stored.push(self.reg(value)?);
+            stored.push(self.lanes(value)?);
         }
         let all = self.is_all(mask);
         if elements.width != Width::Word || elements.segments.is_some() || words > 4 {
             let bits = if all { None } else { Some(self.mask_bits(mask)?) };
             return match elements.width {
-                Width::Word => self.store_by_quarters(elements, &stored, bits),
+                Width::Word => self.store_by_lanes128(elements, &stored, bits),
                 _ => self.store_part_elements(elements, &stored, bits),
             };
         }
         let mut operands: Slots = stored.into_iter().map(Operand::reg_use).collect();
-        let mask = if all { None } else { Some(self.reg(mask)?) };
+        let mask = if all { None } else { Some(self.lanes(mask)?) };
         let mask = mask.map(|mask| {
             operands.push(Operand::reg_use(mask));
             operands.len() as u8 - 1
@@ -88,16 +85,16 @@ impl Select<'_> {
     }
 }
 
-/// An order for [`PICK`]: for each lane the number of a word in two tables.
+/// A shuffle for [`PICK`]: for each lane the number of a word in two tables.
 fn order(pick: impl Fn(u32) -> u32) -> [u32; 16] {
     std::array::from_fn(|lane| pick(lane as u32))
 }
 
-/// In which order loads pick words of rows.
+/// The shuffles that loads apply to rows.
 fn load_orders(words: usize) -> Vec<[u32; 16]> {
     match words {
         2 => (0..2).map(|word| order(|lane| 2 * lane + word)).collect(),
-        // Word `w` is in rows 0 and 1, or in row 2: first all of the former, then those, or word `w - 32` of the latter.
+        // Word `w` is in rows 0 and 1, or in row 2: first all words of the former, then those, or word `w - 32` of row 2.
         3 => {
             let two_steps = |word: u32| {
                 let first = order(|lane| (3 * lane + word).min(31));
@@ -111,7 +108,7 @@ fn load_orders(words: usize) -> Vec<[u32; 16]> {
     }
 }
 
-/// In which order stores pick words of values.
+/// The shuffles that stores apply to values.
 fn store_orders(words: usize) -> Vec<[u32; 16]> {
     match words {
         // Word `w` is value `w % 2` of lane `w / 2`.
@@ -136,11 +133,11 @@ fn store_orders(words: usize) -> Vec<[u32; 16]> {
     }
 }
 
-/// Elements as whole rows in memory.
+/// Elements as whole rows of memory.
 #[derive(Debug)]
 struct Rows {
     site: Site,
-    /// First of the temporary vectors.
+    /// The first temporary vector register.
     temps: u8,
     orders: SmallVec<[Constant; 6]>,
 }
@@ -215,7 +212,7 @@ struct StoreElements {
     /// Words of an element in memory.
     words: u8,
     mask: Option<u8>,
-    /// Registers of no account: a mask and a general one.
+    /// Temporary registers: a mask and a general one.
     lanes: u8,
     bits: u8,
     /// A bit for each element's first word, of the words of all rows.
@@ -228,7 +225,7 @@ impl StoreElements {
         self.rows.site.count() == self.words
     }
 
-    /// Hands the rows to `each`, in temporary 0, with their places.
+    /// Calls `each` with every row, in temporary 0, and its place in memory.
     fn each_row(
         &self,
         regs: Regs<'_>,
@@ -237,7 +234,7 @@ impl StoreElements {
     ) {
         let Self { rows, words, .. } = self;
         let origin = rows.site.origin(regs, asm, &mut Origins::default(), 0);
-        // What stands for words that are not stored does not matter.
+        // The contents of words that are not stored are unspecified.
         let word = |number: u8| regs.zmm(number.min(rows.site.count() - 1));
         let temp = |number| rows.temp(regs, number);
         for row in 0..*words {
@@ -269,7 +266,7 @@ impl StoreElements {
         }
     }
 
-    /// Rows for some of the lanes, or some of the words: a bit of the mask becomes one for each word that is stored.
+    /// Stores some of the lanes or words: each bit of the mask becomes one for each word that is stored.
     fn masked_rows(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let (bits, narrow) = (regs.gpr(self.bits), regs.gpr32(self.bits));
         let stored = (1 << self.rows.site.count()) - 1;

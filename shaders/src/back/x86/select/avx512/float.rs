@@ -1,21 +1,21 @@
-//! Float arithmetic in lanes, rounded to nearest, with denormals.
+//! Single-precision arithmetic: rounds to nearest and preserves_all denormals.
 
 use iced_x86::Code;
 
-use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
-use super::super::Select;
+use super::super::{Result, Select};
+use super::Avx512;
 use super::operand::Source;
 use crate::ir::Op;
-use crate::simd::{Inst, InstData, Value};
+use crate::simd::{Inst, Value};
 
 const COMPARE: Code = Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae;
 const UNORDERED: u8 = 3;
 const SIGN: u32 = 0x8000_0000;
 
-impl Select<'_> {
-    /// Operations on floats that are neither a single plain instruction nor a comparison.
-    pub(super) fn float_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
+impl Select<'_, Avx512> {
+    /// Operations on floats that are neither a single instruction nor a comparison.
+    pub(super) fn float_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result {
         match op {
             Op::Fma => self.fma(inst, args),
             Op::FNeg => self.with_constant(inst, Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32, args[0], SIGN),
@@ -24,14 +24,14 @@ impl Select<'_> {
             Op::FMax => self.number_min(inst, Code::EVEX_Vmaxps_zmm_k1z_zmm_zmmm512b32_sae, args),
             Op::Sqrt => self.unary_lanes(inst, Code::EVEX_Vsqrtps_zmm_k1z_zmmm512b32_er, args[0]),
             Op::InverseSqrt => self.inverse_sqrt(inst, args[0]),
-            // Exceptions of the rounding are of no account.
+            // Inexact exceptions of rounding do not matter: they are masked.
             Op::RoundEven => self.round(inst, 0x8, args[0]),
             Op::Floor => self.round(inst, 0x9, args[0]),
             Op::Ceil => self.round(inst, 0xa, args[0]),
             Op::Trunc => self.round(inst, 0xb, args[0]),
             Op::Exponent => self.unary_lanes(inst, Code::EVEX_Vgetexpps_zmm_k1z_zmmm512b32_sae, args[0]),
             Op::Significand => {
-                // From ¾ to 1½, and NaN for what is below 0.
+                // The interval from ¾ to 1½; NaN for negative numbers.
                 const THREE_QUARTERS_UNSIGNED: u8 = 0xf;
                 let arg = self.source(args[0])?;
                 let result = self.define(inst);
@@ -51,7 +51,7 @@ impl Select<'_> {
         }
     }
 
-    fn round(&mut self, inst: Inst, mode: u8, arg: Value) -> Result<(), CompileError> {
+    fn round(&mut self, inst: Inst, mode: u8, arg: Value) -> Result {
         let arg = self.source(arg)?;
         let result = self.define(inst);
         let build = Build::new(Code::EVEX_Vrndscaleps_zmm_k1z_zmmm512b32_imm8_sae).def(result, View::Zmm);
@@ -59,9 +59,9 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// One factor or the addend may be in memory; the result takes over the register of another operand, of one that
-    /// nobody reads any more where there is one. Signs of operands are part of the instruction.
-    fn fma(&mut self, inst: Inst, args: &[Value]) -> Result<(), CompileError> {
+    /// One factor or the addend may be in memory; the result reuses the register of another operand, of one whose last
+    /// use this is if there is one. Signs of operands are part of the opcode.
+    fn fma(&mut self, inst: Inst, args: &[Value]) -> Result {
         let [mut a, mut b, c] = [args[0], args[1], args[2]].map(|arg| self.without_sign(arg));
         let signs = [a.1 != b.1, c.1];
         if self.is_memory(a.0) && !self.is_memory(b.0) {
@@ -80,7 +80,7 @@ impl Select<'_> {
         } else {
             (Form::F213, b, a, c)
         };
-        let [tied, register] = [self.reg(tied)?, self.reg(register)?];
+        let [tied, register] = [self.lanes(tied)?, self.lanes(register)?];
         let last = self.source(last)?;
         let result = self.define(inst);
         let build = Build::new(fma_code(signs, form)).modify(result, tied, View::Zmm).reads(register, View::Zmm);
@@ -88,40 +88,29 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// The operand of a negation that waits, and that it is negated.
-    fn without_sign(&mut self, value: Value) -> (Value, bool) {
-        match self.waiting(value) {
-            Some((inst, InstData::Pure { op: Op::FNeg, args })) => {
-                self.put_off[inst] = 0;
-                (args[0], true)
-            }
-            _ => (value, false),
-        }
-    }
-
-    /// The lesser or greater as `op/float.rs` has it: the second where it is strictly beyond the first, or where the
+    /// Minimum or maximum as `op/float.rs` defines it: the second operand if it is strictly beyond the first, or if the
     /// first is NaN.
     ///
-    /// The machine yields its last operand unless the other is strictly beyond it. With the operands exchanged that is right
-    /// unless the first is NaN; as they are it is right unless the second is NaN, or both are zeros.
-    fn number_min(&mut self, inst: Inst, code: Code, args: &[Value]) -> Result<(), CompileError> {
+    /// The instruction yields its last operand unless the other is strictly beyond it. With exchanged operands that is
+    /// correct unless the first is NaN; without exchange it is correct unless the second is NaN or both are zeros.
+    fn number_min(&mut self, inst: Inst, code: Code, args: &[Value]) -> Result {
         let number = |value| self.constant(value).map(|bits| f32::from_bits(bits as u32)).filter(|x| !x.is_nan());
         let (first, second) = (number(args[0]), number(args[1]));
         if second.is_some_and(|second| second != 0.0) {
-            let a = self.reg(args[0])?;
+            let a = self.lanes(args[0])?;
             let b = self.source(args[1])?;
             let result = self.define(inst);
             self.push_with(Build::new(code).def(result, View::Zmm).reads(a, View::Zmm), b, None);
             return Ok(());
         }
-        let b = self.reg(args[1])?;
+        let b = self.lanes(args[1])?;
         if first.is_some() {
             let a = self.source(args[0])?;
             let result = self.define(inst);
             self.push_with(Build::new(code).def(result, View::Zmm).reads(b, View::Zmm), a, None);
             return Ok(());
         }
-        let a = self.reg(args[0])?;
+        let a = self.lanes(args[0])?;
         let (nan, lesser) = (self.mask_reg(), self.lanes_reg());
         let build = Build::new(COMPARE).def(nan, View::Mask).reads(a, View::Zmm).reads(a, View::Zmm);
         build.imm8(UNORDERED).push(&mut self.code);
@@ -132,14 +121,14 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// The machine's estimate `y` of 14 bits, and a step of Newton's, `y + ½y(1 − (a·y)·y)`; within 2 ULP. What the step adds
-    /// is NaN for 0 and infinity, where the estimate is right: the machine's minimum makes a number of it.
-    fn inverse_sqrt(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
+    /// The hardware estimate `y` of 14 bits and one Newton step, `y + ½y(1 − (a·y)·y)`; within 2 ULP. The term that the
+    /// step adds is NaN for 0 and infinity, for which the estimate is exact: the minimum instruction replaces the NaN.
+    fn inverse_sqrt(&mut self, inst: Inst, arg: Value) -> Result {
         const MUL: Code = Code::EVEX_Vmulps_zmm_k1z_zmm_zmmm512b32_er;
         const FNMADD: Code = Code::EVEX_Vfnmadd213ps_zmm_k1z_zmm_zmmm512b32_er;
-        // Larger than any error of the estimate.
+        // Greater than any error of the estimate.
         const LIMIT: f32 = 1.0 / 1024.0;
-        let arg = self.reg(arg)?;
+        let arg = self.lanes(arg)?;
         let [estimate, product, error, number, half] = std::array::from_fn(|_| self.lanes_reg());
         Build::new(Code::EVEX_Vrsqrt14ps_zmm_k1z_zmmm512b32)
             .def(estimate, View::Zmm)
@@ -159,8 +148,8 @@ impl Select<'_> {
     }
 }
 
-/// Which operands are factors, counted from 1; the others are the addend. The first is the result, too, and the last may be
-/// in memory.
+/// Which operands are factors, counted from 1; the remaining one is the addend. The first is also the result, and the
+/// last may be in memory.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     F132,

@@ -1,20 +1,20 @@
-//! Integers in lanes.
+//! Integer arithmetic on lanes.
 
 use iced_x86::Code;
 use regalloc2::VReg;
 
-use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
-use super::super::Select;
+use super::super::{Result, Select};
+use super::Avx512;
 use super::compare::Comparison;
 use super::operand::Source;
 use crate::ir::{Op, Type};
 use crate::lower::math::works_on_parts;
 use crate::simd::{Inst, InstData, Value};
 
-impl Select<'_> {
-    /// An operation on lanes that are numbers.
-    pub(super) fn lane_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
+impl Select<'_, Avx512> {
+    /// An operation on vectors.
+    pub(super) fn lane_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result {
         self.code.floats |= op.result() == Type::F32 || op.params().contains(&Type::F32);
         if self.double_op(inst, op, args)? {
             return Ok(());
@@ -53,28 +53,24 @@ impl Select<'_> {
         }
     }
 
-    pub(super) fn lanes_reg(&mut self) -> VReg {
-        self.code.vreg(regalloc2::RegClass::Float)
-    }
-
     /// Three registers: `result = a op b`.
     pub(super) fn lanes3(&mut self, code: Code, result: VReg, a: VReg, b: VReg) {
         Build::new(code).def(result, View::Zmm).reads(a, View::Zmm).reads(b, View::Zmm).push(&mut self.code);
     }
 
-    pub(super) fn unary_lanes(&mut self, inst: Inst, code: Code, arg: Value) -> Result<(), CompileError> {
+    pub(super) fn unary_lanes(&mut self, inst: Inst, code: Code, arg: Value) -> Result {
         let arg = self.source(arg)?;
         let result = self.define(inst);
         self.push_with(Build::new(code).def(result, View::Zmm), arg, None);
         Ok(())
     }
 
-    fn binary(&mut self, inst: Inst, code: Code, commutes: bool, args: &[Value]) -> Result<(), CompileError> {
+    fn binary(&mut self, inst: Inst, code: Code, commutes: bool, args: &[Value]) -> Result {
         let (mut a, mut b) = (args[0], args[1]);
         if commutes && self.is_memory(a) && !self.is_memory(b) {
             (a, b) = (b, a);
         }
-        let a = self.reg(a)?;
+        let a = self.lanes(a)?;
         let b = self.source(b)?;
         let result = self.define(inst);
         self.push_with(Build::new(code).def(result, View::Zmm).reads(a, View::Zmm), b, None);
@@ -83,11 +79,11 @@ impl Select<'_> {
 
     /// Whether a value can be an operand in memory.
     pub(super) fn is_memory(&self, value: Value) -> bool {
-        self.constant(value).is_some() || matches!(self.waiting(value), Some((_, InstData::Load { .. })))
+        self.constant(value).is_some() || matches!(self.deferred_def(value), Some((_, InstData::Load { .. })))
     }
 
     /// `constant op arg`.
-    fn constant_with(&mut self, inst: Inst, code: Code, constant: u32, arg: Value) -> Result<(), CompileError> {
+    fn constant_with(&mut self, inst: Inst, code: Code, constant: u32, arg: Value) -> Result {
         let first = self.lanes_reg();
         self.set_lanes(first, constant);
         let arg = self.source(arg)?;
@@ -97,15 +93,15 @@ impl Select<'_> {
     }
 
     /// `arg op constant`.
-    pub(super) fn with_constant(&mut self, inst: Inst, code: Code, arg: Value, bits: u32) -> Result<(), CompileError> {
-        let arg = self.reg(arg)?;
+    pub(super) fn with_constant(&mut self, inst: Inst, code: Code, arg: Value, bits: u32) -> Result {
+        let arg = self.lanes(arg)?;
         let result = self.define(inst);
         let build = Build::new(code).def(result, View::Zmm).reads(arg, View::Zmm);
         self.push_with(build, Source::Word(bits), None);
         Ok(())
     }
 
-    fn shift_lanes(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
+    fn shift_lanes(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result {
         let (by_lane, by_imm) = match op {
             Op::Shl => (Code::EVEX_Vpsllvd_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpslld_zmm_k1z_zmmm512b32_imm8),
             Op::LShr => (Code::EVEX_Vpsrlvd_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpsrld_zmm_k1z_zmmm512b32_imm8),
@@ -131,8 +127,8 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// High halves of the 64-bit products: even lanes and odd lanes apart, then together.
-    fn high_products(&mut self, inst: Inst, multiply: Code, args: &[Value]) -> Result<(), CompileError> {
+    /// High halves of the 64-bit products: even and odd lanes separately, then combined.
+    fn high_products(&mut self, inst: Inst, multiply: Code, args: &[Value]) -> Result {
         let [a, b] = self.both(args)?;
         let [odd_a, odd_b, even, odd, order] = std::array::from_fn(|_| self.lanes_reg());
         for (from, to) in [(a, odd_a), (b, odd_b)] {
@@ -149,10 +145,10 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// By a table of 16 entries for each half of a byte, then the sum of a word's bytes.
-    fn bit_count(&mut self, inst: Inst, arg: Value) -> Result<(), CompileError> {
+    /// By a table of 16 entries for each nibble, then the sum of a word's bytes.
+    fn bit_count(&mut self, inst: Inst, arg: Value) -> Result {
         const COUNTS: [u32; 4] = [0x0201_0100, 0x0302_0201, 0x0302_0201, 0x0403_0302];
-        let arg = self.reg(arg)?;
+        let arg = self.lanes(arg)?;
         let [table, low, shifted, high, low_counts, high_counts, counts, ones, pairs] =
             std::array::from_fn(|_| self.lanes_reg());
         self.load_constant_lanes(table, std::array::from_fn(|lane| COUNTS[lane % 4]));
@@ -176,7 +172,7 @@ impl Select<'_> {
     }
 }
 
-/// Operations that are one instruction, and whether their operands may change places.
+/// Operations that are one instruction, and whether they commute.
 fn binary(op: Op) -> Option<(Code, bool)> {
     Some(match op {
         Op::IAdd => (Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32, true),

@@ -1,15 +1,15 @@
-//! Between scalars and vectors, and choices between vectors.
+//! Splats, extracts, broadcasts and selects.
 
 use iced_x86::Code;
 
-use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
-use super::super::Select;
+use super::super::{Result, Select};
+use super::Avx512;
 use crate::ir::Op;
 use crate::simd::{Inst, InstData, Type, Value};
 
-impl Select<'_> {
-    pub(super) fn splat(&mut self, inst: Inst, value: Value) -> Result<(), CompileError> {
+impl Select<'_, Avx512> {
+    pub(super) fn splat(&mut self, inst: Inst, value: Value) -> Result {
         if self.kernel.ty(value) == Type::S1 {
             let spread = self.spread(value)?;
             let result = self.define(inst);
@@ -30,8 +30,8 @@ impl Select<'_> {
         Ok(())
     }
 
-    pub(super) fn extract(&mut self, inst: Inst, vector: Value, lane: Value) -> Result<(), CompileError> {
-        let vector = self.reg(vector)?;
+    pub(super) fn extract(&mut self, inst: Inst, vector: Value, lane: Value) -> Result {
+        let vector = self.lanes(vector)?;
         let Some(lane) = self.constant(lane).map(|lane| lane as u8 & 15) else {
             let lane = self.reg(lane)?;
             let [index, moved] = [self.lanes_reg(), self.lanes_reg()];
@@ -45,14 +45,14 @@ impl Select<'_> {
             self.lowest(inst, vector);
             return Ok(());
         }
-        let mut quarter = vector;
+        let mut lane128 = vector;
         if lane >= 4 {
-            quarter = self.lanes_reg();
-            let build = Build::new(Code::EVEX_Vextracti32x4_xmmm128_k1z_zmm_imm8).def(quarter, View::Xmm);
+            lane128 = self.lanes_reg();
+            let build = Build::new(Code::EVEX_Vextracti32x4_xmmm128_k1z_zmm_imm8).def(lane128, View::Xmm);
             build.reads(vector, View::Zmm).imm8(lane / 4).push(&mut self.code);
         }
         let result = self.define(inst);
-        let build = Build::new(Code::EVEX_Vpextrd_rm32_xmm_imm8).def(result, View::Dword).reads(quarter, View::Xmm);
+        let build = Build::new(Code::EVEX_Vpextrd_rm32_xmm_imm8).def(result, View::Dword).reads(lane128, View::Xmm);
         build.imm8(lane % 4).push(&mut self.code);
         Ok(())
     }
@@ -63,14 +63,8 @@ impl Select<'_> {
         build.push(&mut self.code);
     }
 
-    /// A choice by lane, or for all of them, between vectors or between masks.
-    pub(super) fn vector_select(
-        &mut self,
-        inst: Inst,
-        condition: Value,
-        then: Value,
-        otherwise: Value,
-    ) -> Result<(), CompileError> {
+    /// A select by lane, or for all lanes, between vectors or between masks.
+    pub(super) fn vector_select(&mut self, inst: Inst, condition: Value, then: Value, otherwise: Value) -> Result {
         let vector = self.kernel.ty(then) == Type::V32;
         if vector && self.strict_min(inst, condition, then, otherwise)? {
             return Ok(());
@@ -81,13 +75,13 @@ impl Select<'_> {
             self.mask_from_general(mask, spread);
             mask
         } else {
-            self.reg(condition)?
+            self.lanes(condition)?
         };
         if !vector {
             return self.mask_select(inst, mask, then, otherwise);
         }
-        if let Some((waiting, &InstData::Splat { value })) = self.waiting(then) {
-            self.put_off[waiting] = 0;
+        if let Some((deferred, &InstData::Splat { value })) = self.deferred_def(then) {
+            self.deferred[deferred] = 0;
             let scalar = self.reg(value)?;
             let build = Build::new(Code::EVEX_Vpbroadcastd_zmm_k1z_r32);
             let zeroing = self.constant(otherwise) == Some(0);
@@ -95,7 +89,7 @@ impl Select<'_> {
                 let result = self.define(inst);
                 build.def(result, View::Zmm).zeroing()
             } else {
-                let otherwise = self.reg(otherwise)?;
+                let otherwise = self.lanes(otherwise)?;
                 let result = self.define(inst);
                 build.modify(result, otherwise, View::Zmm)
             };
@@ -103,13 +97,13 @@ impl Select<'_> {
             return Ok(());
         }
         if self.constant(otherwise) == Some(0) {
-            let then = self.reg(then)?;
+            let then = self.lanes(then)?;
             let result = self.define(inst);
             let build = Build::new(Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512).def(result, View::Zmm);
             build.reads(then, View::Zmm).mask(mask).zeroing().push(&mut self.code);
             return Ok(());
         }
-        let otherwise = self.reg(otherwise)?;
+        let otherwise = self.lanes(otherwise)?;
         let then = self.source(then)?;
         let result = self.define(inst);
         let build = Build::new(Code::EVEX_Vpblendmd_zmm_k1z_zmm_zmmm512b32).def(result, View::Zmm);
@@ -117,19 +111,13 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// `a < b ? a : b` of floats is what the machine's minimum does, `a < b ? b : a` its maximum.
-    fn strict_min(
-        &mut self,
-        inst: Inst,
-        condition: Value,
-        then: Value,
-        otherwise: Value,
-    ) -> Result<bool, CompileError> {
-        let Some((waiting, InstData::Pure { op: Op::FOrdLt, args })) = self.waiting(condition) else {
+    /// `a < b ? a : b` of floats is the minimum instruction, `a < b ? b : a` the maximum.
+    fn strict_min(&mut self, inst: Inst, condition: Value, then: Value, otherwise: Value) -> Result<bool> {
+        let Some((deferred, InstData::Pure { op: Op::FOrdLt, args })) = self.deferred_def(condition) else {
             return Ok(false);
         };
         let same = |a: Value, b: Value| {
-            self.facts.canonical(a) == self.facts.canonical(b)
+            self.uses.canonical(a) == self.uses.canonical(b)
                 || self.constant(a).is_some() && self.constant(a) == self.constant(b)
         };
         let code = if same(args[0], then) && same(args[1], otherwise) {
@@ -139,22 +127,16 @@ impl Select<'_> {
         } else {
             return Ok(false);
         };
-        self.put_off[waiting] = 0;
+        self.deferred[deferred] = 0;
         self.code.floats = true;
-        let then = self.reg(then)?;
+        let then = self.lanes(then)?;
         let otherwise = self.source(otherwise)?;
         let result = self.define(inst);
         self.push_with(Build::new(code).def(result, View::Zmm).reads(then, View::Zmm), otherwise, None);
         Ok(true)
     }
 
-    fn mask_select(
-        &mut self,
-        inst: Inst,
-        mask: regalloc2::VReg,
-        then: Value,
-        otherwise: Value,
-    ) -> Result<(), CompileError> {
+    fn mask_select(&mut self, inst: Inst, mask: regalloc2::VReg, then: Value, otherwise: Value) -> Result {
         let [then, otherwise] = self.both(&[then, otherwise])?;
         let [on, off] = [self.mask_reg(), self.mask_reg()];
         self.masks3(Code::VEX_Kandw_kr_kr_kr, on, mask, then);
@@ -164,8 +146,8 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// The same word of memory in each lane.
-    pub(super) fn load_broadcast(&mut self, inst: Inst, address: &crate::simd::Address) -> Result<(), CompileError> {
+    /// Loads one word for all lanes.
+    pub(super) fn load_broadcast(&mut self, inst: Inst, address: &crate::simd::Address) -> Result {
         let checked = self.address(address)?;
         let result = self.define(inst);
         let build = Build::new(Code::EVEX_Vbroadcastss_zmm_k1z_xmmm32).def(result, View::Zmm).at(&checked.place);

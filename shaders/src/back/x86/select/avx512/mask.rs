@@ -1,41 +1,42 @@
 //! Masks: 16 bits in a mask register.
 
-use iced_x86::{Code, ConditionCode, OpKind};
+use iced_x86::{Code, ConditionCode};
 use regalloc2::{RegClass, VReg};
 
 use super::super::super::CompileError;
 use super::super::super::encode::conditional;
 use super::super::super::vcode::{Build, Memory, View};
-use super::super::Select;
+use super::super::{Result, Select};
+use super::Avx512;
 use crate::ir::Op;
 use crate::simd::{Inst, InstData, Value, WideOp};
 
 /// All lanes.
 pub(super) const ALL: u16 = u16::MAX;
 
-impl Select<'_> {
+impl Select<'_, Avx512> {
     pub(super) fn mask_reg(&mut self) -> VReg {
         self.code.vreg(RegClass::Vector)
     }
 
     /// An operation on masks.
-    pub(super) fn mask_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<(), CompileError> {
+    pub(super) fn mask_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result {
         match op {
             Op::LAnd => self.mask_and(inst, args[0], args[1]),
             Op::LOr => self.mask_binary(inst, Code::VEX_Korw_kr_kr_kr, args),
             Op::LXor => self.mask_binary(inst, Code::VEX_Kxorw_kr_kr_kr, args),
             Op::LNot => {
-                if let Some(comparison) = self.waiting_comparison(args[0]) {
+                if let Some(comparison) = self.deferred_comparison(args[0]) {
                     return self.compare_lanes(inst, comparison.negated(), None);
                 }
-                let arg = self.reg(args[0])?;
+                let arg = self.lanes(args[0])?;
                 let result = self.define(inst);
                 let build = Build::new(Code::VEX_Knotw_kr_kr).def(result, View::Mask).reads(arg, View::Mask);
                 build.push(&mut self.code);
                 Ok(())
             }
             Op::BoolToInt => {
-                let mask = self.reg(args[0])?;
+                let mask = self.lanes(args[0])?;
                 let memory = Memory { broadcast: false, ..self.pool_word(1) };
                 let result = self.define(inst);
                 let build = Build::new(Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32).def(result, View::Zmm);
@@ -46,7 +47,7 @@ impl Select<'_> {
         }
     }
 
-    fn mask_binary(&mut self, inst: Inst, code: Code, args: &[Value]) -> Result<(), CompileError> {
+    fn mask_binary(&mut self, inst: Inst, code: Code, args: &[Value]) -> Result {
         let [a, b] = self.both(args)?;
         let result = self.define(inst);
         self.masks3(code, result, a, b);
@@ -57,19 +58,19 @@ impl Select<'_> {
         Build::new(code).def(result, View::Mask).reads(a, View::Mask).reads(b, View::Mask).push(&mut self.code);
     }
 
-    /// The machine's "and not" complements its first operand.
-    fn mask_and(&mut self, inst: Inst, a: Value, b: Value) -> Result<(), CompileError> {
-        // The second one is likelier to wait for something, so it is the one to come last.
+    /// The "and not" instruction complements its first operand.
+    fn mask_and(&mut self, inst: Inst, a: Value, b: Value) -> Result {
+        // The second operand is deferred more often, so it is tried first.
         for (compared, other) in [(b, a), (a, b)] {
-            if let Some(comparison) = self.waiting_comparison(compared) {
-                let among = self.reg(other)?;
+            if let Some(comparison) = self.deferred_comparison(compared) {
+                let among = self.lanes(other)?;
                 return self.compare_lanes(inst, comparison, Some(among));
             }
         }
         for (not, other) in [(a, b), (b, a)] {
-            if let Some((waiting, InstData::Pure { op: Op::LNot, args })) = self.waiting(not) {
-                self.put_off[waiting] = 0;
-                let [arg, other] = [self.reg(args[0])?, self.reg(other)?];
+            if let Some((deferred, InstData::Pure { op: Op::LNot, args })) = self.deferred_def(not) {
+                self.deferred[deferred] = 0;
+                let [arg, other] = [self.lanes(args[0])?, self.lanes(other)?];
                 let result = self.define(inst);
                 self.masks3(Code::VEX_Kandnw_kr_kr_kr, result, arg, other);
                 return Ok(());
@@ -78,11 +79,11 @@ impl Select<'_> {
         self.mask_binary(inst, Code::VEX_Kandw_kr_kr_kr, &[a, b])
     }
 
-    /// Sets the flags by whether a lane is on.
-    pub(in super::super) fn any(&mut self, mask: Value) -> Result<ConditionCode, CompileError> {
+    /// Sets the flags by whether a lane is active; an `or` of masks is merged.
+    pub(in super::super) fn any(&mut self, mask: Value) -> Result<ConditionCode> {
         let mut masks = [mask, mask];
-        if let Some((waiting, InstData::Pure { op: Op::LOr, args })) = self.waiting(mask) {
-            self.put_off[waiting] = 0;
+        if let Some((deferred, InstData::Pure { op: Op::LOr, args })) = self.deferred_def(mask) {
+            self.deferred[deferred] = 0;
             masks = [args[0], args[1]];
         }
         let [a, b] = self.both(&masks)?;
@@ -110,15 +111,15 @@ impl Select<'_> {
     }
 
     /// All ones or all zeros in a general register, by a truth value.
-    pub(super) fn spread(&mut self, truth: Value) -> Result<VReg, CompileError> {
+    pub(super) fn spread(&mut self, truth: Value) -> Result<VReg> {
         let result = self.general();
-        if let Some((waiting, data)) = self.waiting(truth)
+        if let Some((deferred, data)) = self.deferred_def(truth)
             && matches!(data, InstData::Pure { op: Op::ULt, .. } | InstData::Wide { op: WideOp::Lt, .. })
         {
-            self.put_off[waiting] = 0;
-            let condition = self.compare(waiting)?;
+            self.deferred[deferred] = 0;
+            let condition = self.compare(deferred)?;
             if condition == ConditionCode::b {
-                // A register less itself less the carry.
+                // A register minus itself minus the carry.
                 Build::new(Code::Sbb_r32_rm32).def(result, View::Dword).again(0).push(&mut self.code);
                 return Ok(result);
             }
@@ -133,20 +134,15 @@ impl Select<'_> {
         Ok(result)
     }
 
-    /// The number of the lowest lane that is on, with a bit above all lanes for none.
-    pub(super) fn first_lane(&mut self, inst: Inst, mask: Value) -> Result<(), CompileError> {
-        let mask = self.reg(mask)?;
-        let [word, stopped] = [self.general(), self.general()];
-        Build::new(Code::VEX_Kmovw_r32_kr).def(word, View::Dword).reads(mask, View::Mask).push(&mut self.code);
-        let build = Build::new(Code::Or_rm32_imm32).modify(stopped, word, View::Dword);
-        build.imm(OpKind::Immediate32, 0x1_0000).push(&mut self.code);
-        let result = self.define(inst);
-        Build::new(Code::Tzcnt_r32_rm32).def(result, View::Dword).reads(stopped, View::Dword).push(&mut self.code);
-        Ok(())
-    }
-
-    /// Whether a value is the constant mask of all lanes.
-    pub(super) fn is_all(&self, mask: Value) -> bool {
-        self.constant(mask).is_some_and(|bits| bits as u16 == ALL)
+    /// The bits of a mask in a general register.
+    pub(super) fn mask_bits(&mut self, mask: Value) -> Result<VReg> {
+        let bits = self.general();
+        if let Some(constant) = self.constant(mask) {
+            self.set(bits, constant & 0xffff);
+        } else {
+            let mask = self.lanes(mask)?;
+            Build::new(Code::VEX_Kmovw_r32_kr).def(bits, View::Dword).reads(mask, View::Mask).push(&mut self.code);
+        }
+        Ok(bits)
     }
 }

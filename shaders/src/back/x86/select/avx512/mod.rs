@@ -7,7 +7,6 @@ mod convert;
 mod double;
 mod elements;
 mod float;
-mod frames;
 mod fused;
 mod gather;
 mod gather_elements;
@@ -21,72 +20,258 @@ mod row;
 mod uniform;
 mod uniform_atomic;
 
-use super::super::CompileError;
-use super::Select;
-use crate::ir::Width;
-use crate::simd::{Inst, InstData, Type, Value};
+use iced_x86::{Code, ConditionCode};
+use regalloc2::{RegClass, VReg};
 
-impl Select<'_> {
-    /// An instruction on vectors.
-    pub(super) fn vector_inst(&mut self, inst: Inst, data: &InstData) -> Result<(), CompileError> {
-        match data {
-            InstData::Pure { op, args } => {
-                let operands_are_masks = self.kernel.ty(args[0]) == Type::Mask;
-                if operands_are_masks {
-                    self.mask_op(inst, *op, args)?;
-                } else {
-                    self.lane_op(inst, *op, args)?;
-                }
-            }
-            InstData::Select { condition, then, otherwise } => {
-                self.vector_select(inst, *condition, *then, *otherwise)?
-            }
-            InstData::Splat { value } => self.splat(inst, *value)?,
-            InstData::Extract { vector, lane } => self.extract(inst, *vector, *lane)?,
-            InstData::Pick { first, second, words } => self.pick(inst, *first, *second, words)?,
-            InstData::Permute { vector, lanes } => self.permute(inst, *vector, *lanes)?,
-            InstData::MaskBits { mask } => {
-                let bits = self.mask_bits(*mask)?;
-                let result = self.kernel.results[inst][0];
-                self.regs[result] = Some(bits);
-            }
-            InstData::FirstLane { mask } => self.first_lane(inst, *mask)?,
-            InstData::Any { .. } => self.truth(inst)?,
-            InstData::Load { address, .. } => self.load_broadcast(inst, address)?,
-            InstData::Store { address, value, mask } => self.store_uniform(address, *value, *mask)?,
-            InstData::LoadRow { row } if row.width != Width::Word => {
-                let floats = self.floats_of(inst, row);
-                let result = self.define(floats.unwrap_or(inst));
-                self.load_part_row(row, &[result], floats.is_some())?;
-            }
-            InstData::StoreRow { row, value, mask } if row.width != Width::Word => {
-                let bits = if self.is_all(*mask) { None } else { Some(self.mask_bits(*mask)?) };
-                let floats = self.halves_of(row, *value);
-                let value = self.reg(floats.unwrap_or(*value))?;
-                self.store_part_row(row, &[value], bits, floats.is_some())?;
-            }
-            InstData::LoadRow { row } => self.load_row(inst, row)?,
-            InstData::StoreRow { row, value, mask } => self.store_row(row, *value, *mask)?,
-            InstData::Gather { lanes, mask } => self.gather(inst, lanes, *mask)?,
-            InstData::Scatter { width: Width::Word, lanes, value, mask } => self.scatter(lanes, *value, *mask)?,
-            InstData::Scatter { width, lanes, value, mask } => {
-                let bits = self.mask_bits(*mask)?;
-                let [index, value] = [self.reg(lanes.index)?, self.reg(*value)?];
-                self.scatter_parts(*width, lanes, [[index; 2], [value; 2]], bits)?;
-            }
-            InstData::FrameLoad { ty, frame, at } => self.vector_frame_load(inst, *ty, *frame, *at)?,
-            InstData::FrameStore { frame, at, value } => self.vector_frame_store(*frame, *at, *value)?,
-            InstData::Zero { base, bytes } => self.zero(*base, *bytes)?,
-            InstData::GatherElements { base, index, masks } => self.gather_elements(inst, *base, *index, masks)?,
-            InstData::LoadElements { elements } => self.load_elements(inst, elements)?,
-            InstData::StoreElements { elements, values, mask } => self.store_elements(elements, values, *mask)?,
-            InstData::Atomic { .. } => self.atomic(inst, data)?,
-            _ => unreachable!("not on vectors: {data:?}"),
+use super::super::Isa;
+use super::super::atomic::Atomic;
+use super::super::pool::{Constant, Pool};
+use super::super::vcode::{Build, Expand, Place, View};
+use super::double::{Double, Doubles};
+use super::gather_elements::LaneWords;
+use super::nontemporal::NontemporalStores;
+use super::row::RowPlace;
+use super::{Result, Select, VectorIsa, class_of};
+use crate::ir::{AtomicOp, Op};
+use crate::simd::{Address, Elements, Inst, InstData, Kernel, LaneAddress, Row, Type, Value, ValueDef};
+
+/// The instruction set and the buffers that are stored to non-temporally.
+pub(super) struct Avx512 {
+    nontemporal: NontemporalStores,
+}
+
+impl VectorIsa for Avx512 {
+    const ISA: Isa = Isa::Avx512;
+
+    type Registers = [VReg; 1];
+
+    fn new(kernel: &Kernel) -> Self {
+        Self { nontemporal: NontemporalStores::new(kernel) }
+    }
+
+    fn has_nontemporal_stores(&self) -> bool {
+        self.nontemporal.any()
+    }
+
+    fn registers(select: &mut Select<'_, Self>, value: Value) -> Result<[VReg; 1]> {
+        Ok([select.lanes(value)?])
+    }
+
+    fn define(select: &mut Select<'_, Self>, value: Value) -> [VReg; 1] {
+        let reg = select.code.vreg(class_of(select.kernel.ty(value)));
+        select.regs[value] = Some(reg);
+        [reg]
+    }
+
+    fn any(select: &mut Select<'_, Self>, mask: Value) -> Result<ConditionCode> {
+        select.any(mask)
+    }
+
+    fn mask_bits(select: &mut Select<'_, Self>, mask: Value) -> Result<VReg> {
+        select.mask_bits(mask)
+    }
+
+    fn doubles(select: &mut Select<'_, Self>, double: Double, args: &[Value]) -> Result<Doubles> {
+        select.compute_doubles(double, args)
+    }
+
+    fn mask_op(select: &mut Select<'_, Self>, inst: Inst, op: Op, args: &[Value]) -> Result {
+        select.mask_op(inst, op, args)
+    }
+
+    fn lane_op(select: &mut Select<'_, Self>, inst: Inst, op: Op, args: &[Value]) -> Result {
+        select.lane_op(inst, op, args)
+    }
+
+    fn select(select: &mut Select<'_, Self>, inst: Inst, [condition, then, otherwise]: [Value; 3]) -> Result {
+        select.vector_select(inst, condition, then, otherwise)
+    }
+
+    fn interleave_words(select: &mut Select<'_, Self>, low: Value, high: Value) -> Result<Doubles> {
+        select.interleave_words(low, high)
+    }
+
+    fn exclusive_or(select: &mut Select<'_, Self>, [words]: [VReg; 1], constant: u32) -> [VReg; 1] {
+        let result = select.lanes_reg();
+        let build = Build::new(Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32).def(result, View::Zmm).reads(words, View::Zmm);
+        select.push_with(build, operand::Source::Word(constant), None);
+        [result]
+    }
+
+    fn splat(select: &mut Select<'_, Self>, inst: Inst, value: Value) -> Result {
+        select.splat(inst, value)
+    }
+
+    fn extract(select: &mut Select<'_, Self>, inst: Inst, vector: Value, lane: Value) -> Result {
+        select.extract(inst, vector, lane)
+    }
+
+    fn pick(select: &mut Select<'_, Self>, inst: Inst, [first, second]: [Value; 2], words: &[u8; 16]) -> Result {
+        select.pick(inst, first, second, words)
+    }
+
+    fn permute(select: &mut Select<'_, Self>, inst: Inst, vector: Value, lanes: Value) -> Result {
+        select.permute(inst, vector, lanes)
+    }
+
+    fn load_broadcast(select: &mut Select<'_, Self>, inst: Inst, address: &Address) -> Result {
+        select.load_broadcast(inst, address)
+    }
+
+    fn store_uniform(select: &mut Select<'_, Self>, address: &Address, value: Value, mask: Value) -> Result {
+        select.store_uniform(address, value, mask)
+    }
+
+    fn gather(select: &mut Select<'_, Self>, inst: Inst, lanes: &LaneAddress, mask: Value) -> Result {
+        select.gather(inst, lanes, mask)
+    }
+
+    fn scatter(select: &mut Select<'_, Self>, lanes: &LaneAddress, value: Value, mask: Value) -> Result {
+        select.scatter(lanes, value, mask)
+    }
+
+    fn load_elements(select: &mut Select<'_, Self>, inst: Inst, elements: &Elements) -> Result {
+        select.load_elements(inst, elements)
+    }
+
+    fn store_elements(select: &mut Select<'_, Self>, elements: &Elements, values: &[Value], mask: Value) -> Result {
+        select.store_elements(elements, values, mask)
+    }
+
+    const ROW_TEMPS: usize = 1;
+
+    fn row_constants(pool: &mut Pool) -> Constant {
+        pool.vector(row::IOTA)
+    }
+
+    fn checked_row_load(place: RowPlace, fetch: Option<i32>) -> Box<dyn Expand> {
+        Box::new(row::LoadRow { place, fetch })
+    }
+
+    fn checked_row_store(&self, row: &Row, place: RowPlace, masked: bool) -> Box<dyn Expand> {
+        let store = row::StoreRow { place, masked };
+        if self.nontemporal.has(row) { Box::new(row::NontemporalRow(store)) } else { Box::new(store) }
+    }
+
+    fn store_row_in_bounds(
+        select: &mut Select<'_, Self>,
+        _: &Row,
+        place: &Place,
+        [value]: [VReg; 1],
+        mask: Option<[VReg; 1]>,
+    ) {
+        let mut build = Build::new(Code::EVEX_Vmovdqu32_zmmm512_k1z_zmm).at(place).reads(value, View::Zmm);
+        if let Some([mask]) = mask {
+            build = build.mask(mask);
         }
+        build.push(&mut select.code);
+    }
+
+    const LANE_WORDS_TEMPS: &[RegClass] = &[RegClass::Float, RegClass::Int, RegClass::Vector];
+
+    fn constant_one(pool: &mut Pool) -> Constant {
+        pool.word(1)
+    }
+
+    fn gather_lane_words(words: LaneWords) -> Box<dyn Expand> {
+        Box::new(gather_elements::GatherElements(words))
+    }
+
+    fn load_mask(select: &mut Select<'_, Self>, inst: Inst, place: &Place) {
+        let result = select.define(inst);
+        Build::new(Code::VEX_Kmovw_kr_km16).def(result, View::Mask).at(place).push(&mut select.code);
+    }
+
+    fn store_mask(select: &mut Select<'_, Self>, place: &Place, mask: Value) -> Result {
+        let mask = select.lanes(mask)?;
+        Build::new(Code::VEX_Kmovw_m16_kr).at(place).reads(mask, View::Mask).push(&mut select.code);
         Ok(())
     }
 
-    fn both(&mut self, args: &[Value]) -> Result<[regalloc2::VReg; 2], CompileError> {
-        Ok([self.reg(args[0])?, self.reg(args[1])?])
+    fn zeros(select: &mut Select<'_, Self>) -> VReg {
+        let zeros = select.lanes_reg();
+        select.set_lanes(zeros, 0);
+        zeros
+    }
+
+    const EARLY_MASK_BITS: bool = false;
+
+    fn reduction(op: AtomicOp) -> Option<Code> {
+        uniform_atomic::reduction(op)
+    }
+
+    fn reduce(select: &mut Select<'_, Self>, op: AtomicOp, value: Value, mask: Value) -> Result<VReg> {
+        select.reduce(op, value, mask)
+    }
+
+    fn step_for_each(select: &mut Select<'_, Self>, bits: VReg, step: u32) -> VReg {
+        let count = select.count_lanes(bits);
+        if step == 1 { count } else { select.multiple(count, step) }
+    }
+
+    fn reduced_atomic(
+        select: &mut Select<'_, Self>,
+        atomic: Atomic,
+        lanes: &LaneAddress,
+        index: Value,
+        bits: VReg,
+        word: VReg,
+    ) -> Result {
+        select.once(atomic, lanes, index, bits, word)?;
+        Ok(())
+    }
+
+    fn scanned_atomic(
+        select: &mut Select<'_, Self>,
+        inst: Inst,
+        atomic: Atomic,
+        lanes: &LaneAddress,
+        index: Value,
+        value: Option<Value>,
+        mask: Value,
+    ) -> Result<bool> {
+        select.scan(inst, atomic, lanes, index, value, mask)
+    }
+
+    fn update_row(
+        select: &mut Select<'_, Self>,
+        old: Option<Inst>,
+        place: &Place,
+        [value]: [VReg; 1],
+        mask: Value,
+        operation: Option<Code>,
+    ) -> Result {
+        select.update_row(old, place, value, mask, operation)
+    }
+}
+
+impl Select<'_, Avx512> {
+    /// The register of a vector or mask; emits it first if it is deferred.
+    fn lanes(&mut self, value: Value) -> Result<VReg> {
+        debug_assert!(self.kernel.ty(value).is_vector(), "{value} is a scalar");
+        let value = self.uses.canonical(value);
+        if let (None, ValueDef::Result { inst, .. }) = (self.regs[value], self.kernel.values[value]) {
+            let kernel = self.kernel;
+            match &kernel.insts[inst] {
+                InstData::Const { ty: Type::Mask, bits } => {
+                    let reg = self.mask_reg();
+                    self.set_mask(reg, *bits as u16);
+                    return Ok(reg);
+                }
+                InstData::Const { bits, .. } => {
+                    let reg = self.lanes_reg();
+                    self.set_lanes(reg, *bits as u32);
+                    return Ok(reg);
+                }
+                InstData::Lanes { values } => return Ok(self.constant_lanes(**values)),
+                InstData::Undef { ty } => return Ok(self.undefined(*ty)),
+                _ => {}
+            }
+        }
+        self.written(value)
+    }
+
+    fn both(&mut self, args: &[Value]) -> Result<[VReg; 2]> {
+        Ok([self.lanes(args[0])?, self.lanes(args[1])?])
     }
 }

@@ -3,14 +3,14 @@
 use iced_x86::Code;
 use regalloc2::VReg;
 
-use super::super::super::CompileError;
 use super::super::super::pool::Constant;
 use super::super::super::vcode::{Base, Build, Memory, Place, View};
-use super::super::Select;
 use super::super::memory::Checked;
+use super::super::{Result, Select};
+use super::Avx512;
 use crate::simd::{InstData, Type, Value};
 
-/// Where the operand is.
+/// The operand's location.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Source {
     Reg(VReg),
@@ -18,29 +18,29 @@ pub(super) enum Source {
     Word(u32),
     /// A constant of 16 lanes.
     Vector(Constant),
-    /// A load that was put off.
+    /// A deferred load.
     Load(Checked),
 }
 
-impl Select<'_> {
+impl Select<'_, Avx512> {
     /// A value as the last operand of an instruction.
-    pub(super) fn source(&mut self, value: Value) -> Result<Source, CompileError> {
+    pub(super) fn source(&mut self, value: Value) -> Result<Source> {
         if let Some(bits) = self.constant(value) {
             return Ok(Source::Word(bits as u32));
         }
-        if let Some((inst, InstData::Load { ty: Type::V32, address })) = self.waiting(value) {
-            self.put_off[inst] = 0;
+        if let Some((inst, InstData::Load { ty: Type::V32, address })) = self.deferred_def(value) {
+            self.deferred[inst] = 0;
             let checked = self.address(address)?;
             let place = Place { broadcast: true, ..checked.place };
             return Ok(Source::Load(Checked { place, ..checked }));
         }
-        if let Some(InstData::Lanes { values }) = self.kernel.definition(self.facts.canonical(value)) {
+        if let Some(InstData::Lanes { values }) = self.kernel.definition(self.uses.canonical(value)) {
             return Ok(Source::Vector(self.code.pool.vector(**values)));
         }
-        Ok(Source::Reg(self.reg(value)?))
+        Ok(Source::Reg(self.lanes(value)?))
     }
 
-    /// A word of the pool for all lanes.
+    /// A word of the pool, broadcast to all lanes.
     pub(super) fn pool_word(&mut self, bits: u32) -> Memory {
         let disp = self.code.pool.word(bits).disp();
         Memory { base: Base::Pool, index: None, scale: 1, disp, broadcast: true }
@@ -50,7 +50,7 @@ impl Select<'_> {
         Memory { base: Base::Pool, index: None, scale: 1, disp: constant.disp(), broadcast: false }
     }
 
-    /// Adds the operand, and an immediate behind it if there is one, and writes the instruction.
+    /// Adds the operand, then an immediate if there is one, and emits the instruction.
     pub(super) fn push_with(&mut self, build: Build, source: Source, immediate: Option<u8>) {
         let end = |build: Build| match immediate {
             Some(immediate) => build.imm8(immediate),
@@ -67,10 +67,10 @@ impl Select<'_> {
         }
     }
 
-    /// A constant in each lane of a register.
+    /// Sets all lanes of a register to a constant.
     pub(in super::super) fn set_lanes(&mut self, reg: VReg, bits: u32) {
         if bits == 0 {
-            // The short form clears the whole register.
+            // The short form zeroes the whole register.
             let build = Build::new(Code::EVEX_Vpxord_xmm_k1z_xmm_xmmm128b32).def(reg, View::Xmm).again(0).again(0);
             build.push(&mut self.code);
             return;
@@ -79,7 +79,7 @@ impl Select<'_> {
         Build::new(Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32).def(reg, View::Zmm).memory(memory).push(&mut self.code);
     }
 
-    /// A constant for each lane in a register of its own.
+    /// Materializes a constant for each lane in a new register.
     pub(in super::super) fn constant_lanes(&mut self, values: [u32; 16]) -> VReg {
         let reg = self.lanes_reg();
         self.load_constant_lanes(reg, values);

@@ -1,17 +1,17 @@
-//! Bytes and halves of words in lanes. Their instructions take no word for all lanes from memory, so constants are whole vectors.
+//! Packed bytes and halves of words. Their instructions have no embedded broadcast, so constants are whole vectors.
 
 use iced_x86::Code;
 
-use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
-use super::super::Select;
+use super::super::{Result, Select};
+use super::Avx512;
 use super::operand::Source;
 use crate::ir::Op;
 use crate::simd::{Inst, InstData, Value};
 
-impl Select<'_> {
-    /// An operation on parts of words; `false` for any other.
-    pub(super) fn packed(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<bool, CompileError> {
+impl Select<'_, Avx512> {
+    /// A packed operation; returns `false` for any other.
+    pub(super) fn packed(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<bool> {
         let code = match op {
             Op::BytesEven => {
                 self.interleave(inst, Code::EVEX_Vpsllw_zmm_k1z_zmmm512_imm8, [args[1], args[0]], 0x00ff_00ff)?;
@@ -22,9 +22,9 @@ impl Select<'_> {
                 return Ok(true);
             }
             Op::HalfFloat => {
-                /// Of the operands, the first and the last, or the second.
+                /// Truth table: of the operands, the first and the last, or the second.
                 const AND_OR: u8 = 0xf0 & 0xaa | 0xcc;
-                let half = self.reg(args[0])?;
+                let half = self.lanes(args[0])?;
                 let high = self.lanes_reg();
                 self.set_lanes(high, 0x4b00_0000);
                 let result = self.define(inst);
@@ -40,16 +40,16 @@ impl Select<'_> {
             Op::HalvesSub => Code::EVEX_Vpsubw_zmm_k1z_zmm_zmmm512,
             _ => return Ok(false),
         };
-        let first = self.reg(args[0])?;
+        let first = self.lanes(args[0])?;
         let second = self.whole(args[1])?;
         let result = self.define(inst);
         self.push_with(Build::new(code).def(result, View::Zmm).reads(first, View::Zmm), second, None);
         Ok(true)
     }
 
-    /// Moves halves by a byte, which leaves room for the bytes of another value that `kept` has.
-    fn interleave(&mut self, inst: Inst, shift: Code, args: [Value; 2], kept: u32) -> Result<(), CompileError> {
-        /// Of the operands, the first or both others.
+    /// Shifts halves by a byte, which makes room for the bytes `kept` of another value.
+    fn interleave(&mut self, inst: Inst, shift: Code, args: [Value; 2], kept: u32) -> Result {
+        /// Truth table: of the operands, the first or both others.
         const FIRST_OR_BOTH: u8 = 0xf0 | 0xcc & 0xaa;
         let [moved, other] = self.both(&args)?;
         let shifted = self.lanes_reg();
@@ -61,14 +61,14 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// A value as an operand that is never a single word in memory.
-    fn whole(&mut self, value: Value) -> Result<Source, CompileError> {
+    /// A value as an operand that is never a broadcast word.
+    fn whole(&mut self, value: Value) -> Result<Source> {
         if let Some(bits) = self.constant(value) {
             return Ok(Source::Vector(self.code.pool.vector([bits as u32; 16])));
         }
-        if let Some(InstData::Lanes { values }) = self.kernel.definition(self.facts.canonical(value)) {
+        if let Some(InstData::Lanes { values }) = self.kernel.definition(self.uses.canonical(value)) {
             return Ok(Source::Vector(self.code.pool.vector(**values)));
         }
-        Ok(Source::Reg(self.reg(value)?))
+        Ok(Source::Reg(self.lanes(value)?))
     }
 }

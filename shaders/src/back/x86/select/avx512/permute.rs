@@ -1,21 +1,15 @@
-//! Words of other lanes: by constants, for which there often is something faster than a permutation, or by a vector.
+//! Shuffles: constant ones, which are often faster than a permutation, and permutations by a vector.
 
 use iced_x86::Code;
 
-use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
-use super::super::Select;
-use super::super::moves::{in_quarters, of_quarters};
+use super::super::moves::{of_lanes128, within_lanes128};
+use super::super::{Result, Select};
+use super::Avx512;
 use crate::simd::{Inst, Value};
 
-impl Select<'_> {
-    pub(super) fn pick(
-        &mut self,
-        inst: Inst,
-        first: Value,
-        second: Value,
-        words: &[u8; 16],
-    ) -> Result<(), CompileError> {
+impl Select<'_, Avx512> {
+    pub(super) fn pick(&mut self, inst: Inst, first: Value, second: Value, words: &[u8; 16]) -> Result {
         if let Some(amount) = shift(words) {
             let [low, high] = self.both(&[second, first])?;
             let result = self.define(inst);
@@ -34,13 +28,13 @@ impl Select<'_> {
         Ok(())
     }
 
-    fn pick_of_one(&mut self, inst: Inst, vector: Value, words: &[u8; 16]) -> Result<(), CompileError> {
-        let vector = self.reg(vector)?;
-        if let Some(order) = in_quarters(words) {
+    fn pick_of_one(&mut self, inst: Inst, vector: Value, words: &[u8; 16]) -> Result {
+        let vector = self.lanes(vector)?;
+        if let Some(order) = within_lanes128(words) {
             let result = self.define(inst);
             let build = Build::new(Code::EVEX_Vpshufd_zmm_k1z_zmmm512b32_imm8).def(result, View::Zmm);
             build.reads(vector, View::Zmm).imm8(order).push(&mut self.code);
-        } else if let Some(order) = of_quarters(words) {
+        } else if let Some(order) = of_lanes128(words) {
             let result = self.define(inst);
             let build = Build::new(Code::EVEX_Vshufi32x4_zmm_k1z_zmm_zmmm512b32_imm8).def(result, View::Zmm);
             build.reads(vector, View::Zmm).reads(vector, View::Zmm).imm8(order).push(&mut self.code);
@@ -60,7 +54,7 @@ impl Select<'_> {
         index
     }
 
-    pub(super) fn permute(&mut self, inst: Inst, vector: Value, lanes: Value) -> Result<(), CompileError> {
+    pub(super) fn permute(&mut self, inst: Inst, vector: Value, lanes: Value) -> Result {
         let [vector, lanes] = self.both(&[vector, lanes])?;
         let result = self.define(inst);
         self.lanes3(Code::EVEX_Vpermd_zmm_k1z_zmm_zmmm512b32, result, lanes, vector);
@@ -68,7 +62,7 @@ impl Select<'_> {
     }
 }
 
-/// By how many words the second vector and the first, above it, are shifted down together.
+/// The number of words by which the concatenation of both vectors is shifted right.
 fn shift(words: &[u8; 16]) -> Option<u8> {
     let amount = words[0].checked_sub(16).filter(|&amount| amount > 0)?;
     let fits = |lane: usize| {

@@ -1,66 +1,35 @@
-//! One atomic operation for all lanes: with what they bring, folded first.
+//! One atomic operation for all lanes, with their combined value.
 
 use iced_x86::{Code, ConditionCode, Instruction};
 use regalloc2::{Operand, VReg};
 
-use super::atomic::Slots;
+use super::super::atomic::{Slots, neutral};
+use super::super::{Result, Select};
+use super::Avx512;
 use super::operand::Source;
-use crate::back::x86::CompileError;
 use crate::back::x86::atomic::{Atomic, LaneMemory, Registers};
 use crate::back::x86::encode::{Assembler, Regs};
-use crate::back::x86::select::Select;
 use crate::back::x86::vcode::{Build, Expand, Kind, View};
 use crate::ir::AtomicOp;
 use crate::simd::{LaneAddress, Value};
 
-/// How lanes are combined before the one operation.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Reduction {
-    pub(super) code: Code,
-    /// What lanes that are off count as.
-    neutral: u32,
-    /// Whether equal values add up.
-    pub(super) counts: bool,
+/// Combines two vectors of values of an operation.
+pub(super) fn reduction(op: AtomicOp) -> Option<Code> {
+    Some(match op {
+        AtomicOp::Add | AtomicOp::Sub => Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32,
+        AtomicOp::SMin => Code::EVEX_Vpminsd_zmm_k1z_zmm_zmmm512b32,
+        AtomicOp::UMin => Code::EVEX_Vpminud_zmm_k1z_zmm_zmmm512b32,
+        AtomicOp::SMax => Code::EVEX_Vpmaxsd_zmm_k1z_zmm_zmmm512b32,
+        AtomicOp::UMax => Code::EVEX_Vpmaxud_zmm_k1z_zmm_zmmm512b32,
+        AtomicOp::And => Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32,
+        AtomicOp::Or => Code::EVEX_Vpord_zmm_k1z_zmm_zmmm512b32,
+        AtomicOp::Xor => Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32,
+        _ => return None,
+    })
 }
 
-impl Reduction {
-    pub(super) fn of(op: AtomicOp) -> Option<Self> {
-        let (code, neutral) = match op {
-            AtomicOp::Add | AtomicOp::Sub => (Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32, 0),
-            AtomicOp::SMin => (Code::EVEX_Vpminsd_zmm_k1z_zmm_zmmm512b32, 0x7fff_ffff),
-            AtomicOp::UMin => (Code::EVEX_Vpminud_zmm_k1z_zmm_zmmm512b32, u32::MAX),
-            AtomicOp::SMax => (Code::EVEX_Vpmaxsd_zmm_k1z_zmm_zmmm512b32, 0x8000_0000),
-            AtomicOp::UMax => (Code::EVEX_Vpmaxud_zmm_k1z_zmm_zmmm512b32, 0),
-            AtomicOp::And => (Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32, u32::MAX),
-            AtomicOp::Or => (Code::EVEX_Vpord_zmm_k1z_zmm_zmmm512b32, 0),
-            AtomicOp::Xor => (Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32, 0),
-            _ => return None,
-        };
-        Some(Self { code, neutral, counts: matches!(op, AtomicOp::Add | AtomicOp::Sub) })
-    }
-}
-
-impl Select<'_> {
-    /// One operation with what all lanes together bring.
-    pub(super) fn reduced(
-        &mut self,
-        atomic: Atomic,
-        lanes: &LaneAddress,
-        index: Value,
-        value: Value,
-        mask: Value,
-        reduction: Reduction,
-    ) -> Result<(), CompileError> {
-        let bits = self.mask_bits(mask)?;
-        let word = match self.constant(value) {
-            Some(step) if reduction.counts => self.step_for_each(bits, step as u32),
-            _ => self.reduce(reduction, value, mask)?,
-        };
-        self.once(atomic, lanes, index, bits, word)?;
-        Ok(())
-    }
-
-    /// One operation for all lanes, if any is on; a register with the old value, if somebody asks for it.
+impl Select<'_, Avx512> {
+    /// One operation for all lanes, if any is active; returns the register of the old value, if it is used.
     pub(super) fn once(
         &mut self,
         atomic: Atomic,
@@ -68,7 +37,7 @@ impl Select<'_> {
         index: Value,
         bits: VReg,
         word: VReg,
-    ) -> Result<Option<VReg>, CompileError> {
+    ) -> Result<Option<VReg>> {
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
         let index = self.reg_as_scalar(index)?;
         let mut slots = Slots::default();
@@ -82,8 +51,14 @@ impl Select<'_> {
             disp,
             lanes: slots.add(Operand::reg_use(bits)),
             word: (slots.add(Operand::reg_use(word)), slots.add(Operand::reg_temp(written))),
-            accumulator: slots.accumulator(self),
-            temp: slots.general(self),
+            accumulator: {
+                let reg = self.general();
+                slots.accumulator(reg)
+            },
+            temp: {
+                let reg = self.general();
+                slots.add(Operand::reg_temp(reg))
+            },
             old: old.map(|old| slots.add(Operand::reg_def_at_start(old))),
         };
         self.code.push(Kind::Sequence(Box::new(sequence)), &slots.0);
@@ -91,7 +66,7 @@ impl Select<'_> {
     }
 
     /// An index in a general register, whether it is a scalar or a constant vector.
-    fn reg_as_scalar(&mut self, index: Value) -> Result<VReg, CompileError> {
+    fn reg_as_scalar(&mut self, index: Value) -> Result<VReg> {
         match self.constant(index) {
             Some(bits) => {
                 let reg = self.general();
@@ -102,40 +77,29 @@ impl Select<'_> {
         }
     }
 
-    /// The number of lanes that are on times `step`.
-    pub(super) fn step_for_each(&mut self, bits: VReg, step: u32) -> VReg {
-        let (count, product) = (self.general(), self.general());
-        Build::new(Code::Popcnt_r32_rm32).def(count, View::Dword).reads(bits, View::Dword).push(&mut self.code);
-        if step == 1 {
-            return count;
-        }
-        let build = Build::new(Code::Imul_r32_rm32_imm32).def(product, View::Dword).reads(count, View::Dword);
-        build.imm(iced_x86::OpKind::Immediate32, i64::from(step)).push(&mut self.code);
-        product
-    }
-
-    /// The lanes that are on, folded in halves.
-    fn reduce(&mut self, reduction: Reduction, value: Value, mask: Value) -> Result<VReg, CompileError> {
-        let mut whole = self.reg(value)?;
+    /// Combines the values of the active lanes in a tree.
+    pub(super) fn reduce(&mut self, op: AtomicOp, value: Value, mask: Value) -> Result<VReg> {
+        let code = reduction(op).ok_or_else(|| unreachable!("no reduction of {op:?}"))?;
+        let mut whole = self.lanes(value)?;
         if !self.is_all(mask) {
-            let mask = self.reg(mask)?;
-            let neutral = self.lanes_reg();
-            self.set_lanes(neutral, reduction.neutral);
+            let mask = self.lanes(mask)?;
+            let zeros = self.lanes_reg();
+            self.set_lanes(zeros, neutral(op));
             let kept = self.lanes_reg();
             let build = Build::new(Code::EVEX_Vpblendmd_zmm_k1z_zmm_zmmm512b32).def(kept, View::Zmm);
-            self.push_with(build.reads(neutral, View::Zmm).mask(mask), Source::Reg(whole), None);
+            self.push_with(build.reads(zeros, View::Zmm).mask(mask), Source::Reg(whole), None);
             whole = kept;
         }
         let half = Code::EVEX_Vshufi64x2_zmm_k1z_zmm_zmmm512b64_imm8;
         let within = Code::EVEX_Vpshufd_zmm_k1z_zmmm512b32_imm8;
-        for (code, order) in [(half, 0x4e), (half, 0xb1), (within, 0x4e), (within, 0xb1)] {
+        for (shuffle, order) in [(half, 0x4e), (half, 0xb1), (within, 0x4e), (within, 0xb1)] {
             let (moved, folded) = (self.lanes_reg(), self.lanes_reg());
-            let mut build = Build::new(code).def(moved, View::Zmm).reads(whole, View::Zmm);
-            if code == half {
+            let mut build = Build::new(shuffle).def(moved, View::Zmm).reads(whole, View::Zmm);
+            if shuffle == half {
                 build = build.reads(whole, View::Zmm);
             }
             build.imm8(order).push(&mut self.code);
-            self.lanes3(reduction.code, folded, whole, moved);
+            self.lanes3(code, folded, whole, moved);
             whole = folded;
         }
         let word = self.general();
@@ -144,7 +108,7 @@ impl Select<'_> {
     }
 }
 
-/// One operation on one word, if a lane is on.
+/// One operation on one word, if a lane is active.
 #[derive(Debug)]
 struct Once {
     atomic: Atomic,
@@ -153,11 +117,11 @@ struct Once {
     scale: u8,
     disp: i32,
     lanes: u8,
-    /// The word, and a register for a copy.
+    /// The value, and a register for a copy.
     word: (u8, u8),
     accumulator: u8,
     temp: u8,
-    /// What becomes the old value.
+    /// The register of the old value.
     old: Option<u8>,
 }
 

@@ -4,21 +4,21 @@
 //! A group is four contiguous lanes, always within one segment. Contiguous elements are accessed by whole 128-bit
 //! lanes; words of others are stored one, two or four at a time.
 
-use iced_x86::{Code, ConditionCode, Instruction, Register};
+use iced_x86::{Code, Instruction, Register};
 use regalloc2::{Operand, RegClass, VReg};
 
 use super::{Origins, Site, Slots, Words, slot_of};
+use crate::back::x86::Isa;
 use crate::back::x86::encode::{Assembler, Regs};
-use crate::back::x86::select::Select;
+use crate::back::x86::select::{Result, Select, VectorIsa};
 use crate::back::x86::vcode::{Expand, Kind};
-use crate::back::x86::{CompileError, Isa};
-use crate::simd::{Elements, LANES};
+use crate::simd::Elements;
 
 /// Lanes of a 256-bit register.
-const OCTET: u8 = 8;
+const HALF_LANES: u8 = 8;
 
 /// Bytes of a 128-bit lane.
-const QUARTER: i32 = 16;
+const LANE128_BYTES: i32 = 16;
 
 /// Lanes of a group.
 const GROUP: u8 = 4;
@@ -86,32 +86,28 @@ impl Isa {
     }
 }
 
-impl Select<'_> {
+impl<V: VectorIsa> Select<'_, V> {
     /// Loads elements into the registers of their words.
-    pub(in crate::back::x86::select) fn load_by_quarters(
-        &mut self,
-        elements: &Elements,
-        results: &[VReg],
-    ) -> Result<(), CompileError> {
+    pub(in crate::back::x86::select) fn load_by_lanes128(&mut self, elements: &Elements, results: &[VReg]) -> Result {
         let mut operands: Slots = results.iter().map(|&result| Operand::reg_def_at_start(result)).collect();
         let site = self.site(elements, &mut operands)?;
         let vectors = self.vectors::<2>(&mut operands);
-        self.code.push(Kind::Sequence(Box::new(Load { isa: self.isa, site, vectors })), &operands);
+        self.code.push(Kind::Sequence(Box::new(Load { isa: V::ISA, site, vectors })), &operands);
         Ok(())
     }
 
     /// Stores the registers of words, for all lanes or those whose bits are set.
-    pub(in crate::back::x86::select) fn store_by_quarters(
+    pub(in crate::back::x86::select) fn store_by_lanes128(
         &mut self,
         elements: &Elements,
         values: &[VReg],
         bits: Option<VReg>,
-    ) -> Result<(), CompileError> {
+    ) -> Result {
         let mut operands: Slots = values.iter().map(|&value| Operand::reg_use(value)).collect();
         let bits = bits.map(|bits| slot_of(Operand::reg_use(bits), &mut operands));
         let site = self.site(elements, &mut operands)?;
         let vectors = self.vectors::<4>(&mut operands);
-        self.code.push(Kind::Sequence(Box::new(Store { isa: self.isa, site, vectors, bits })), &operands);
+        self.code.push(Kind::Sequence(Box::new(Store { isa: V::ISA, site, vectors, bits })), &operands);
         Ok(())
     }
 
@@ -160,8 +156,7 @@ impl Load {
     }
 
     fn temp(&self, regs: Regs<'_>, number: u8) -> Register {
-        let slot = self.vectors + number;
-        if self.isa == Isa::Avx512 { regs.zmm(slot) } else { regs.ymm(slot) }
+        regs.view(self.vectors + number, self.isa.view())
     }
 }
 
@@ -170,9 +165,9 @@ impl Expand for Load {
         let (codes, words, count) = (self.isa.codes(), self.words(), self.site.count());
         self.site.check(regs, asm, Assembler::cold);
         let mut origins = Origins::default();
-        if self.site.are_octets() {
+        if self.site.are_halves() {
             for half in 0..2 {
-                let memory = self.site.lane_at(regs, asm, &mut origins, half * OCTET, 0);
+                let memory = self.site.lane_at(regs, asm, &mut origins, half * HALF_LANES, 0);
                 let to = words.reg(regs, 0, half % words.halves());
                 asm.put(match (self.isa, half) {
                     (Isa::Avx512, 0) => {
@@ -189,17 +184,17 @@ impl Expand for Load {
         for half in 0..words.halves() {
             // Lane `q` (128 bits) of register `n` gets the n-th 16 bytes of group `q`; with four words, those of its
             // n-th lane.
-            for quarter in 0..words.quarters() {
-                let lane = (half * words.quarters() + quarter) * GROUP;
+            for lane128 in 0..words.lanes128() {
+                let lane = (half * words.lanes128() + lane128) * GROUP;
                 for number in 0..count {
                     let memory = match count {
                         4 => self.site.lane_at(regs, asm, &mut origins, lane + number, 0),
-                        _ => self.site.lane_at(regs, asm, &mut origins, lane, QUARTER * i32::from(number)),
+                        _ => self.site.lane_at(regs, asm, &mut origins, lane, LANE128_BYTES * i32::from(number)),
                     };
                     let to = words.reg(regs, number, half);
-                    asm.put(match quarter {
+                    asm.put(match lane128 {
                         0 => Instruction::with2(codes.load, regs.xmm(words.slot(number, half)), memory),
-                        _ => Instruction::with4(codes.insert, to, to, memory, i32::from(quarter)),
+                        _ => Instruction::with4(codes.insert, to, to, memory, i32::from(lane128)),
                     });
                 }
             }
@@ -252,8 +247,7 @@ struct Writer<'a, 'r> {
 
 impl Writer<'_, '_> {
     fn temp(&self, number: u8) -> Register {
-        let slot = self.store.vectors + number;
-        if self.store.isa == Isa::Avx512 { self.regs.zmm(slot) } else { self.regs.ymm(slot) }
+        self.regs.view(self.store.vectors + number, self.store.isa.view())
     }
 
     fn word(&self, number: u8) -> Register {
@@ -270,50 +264,42 @@ impl Writer<'_, '_> {
 
     /// The 128-bit lanes of this half, each with the first lane of its group.
     fn groups(&self) -> impl Iterator<Item = (u8, u8)> + use<> {
-        let (quarters, half) = (self.store.words().quarters(), self.half);
-        (0..quarters).map(move |quarter| (quarter, (half * quarters + quarter) * GROUP))
+        let (lanes128, half) = (self.store.words().lanes128(), self.half);
+        (0..lanes128).map(move |lane128| (lane128, (half * lanes128 + lane128) * GROUP))
     }
 
     /// Stores the 128-bit lanes of temporary 2, each at offset `bytes` from the element of lane `lane` of its group.
-    fn quarters(&mut self, asm: &mut Assembler<'_>, lane: u8, bytes: i32) {
-        self.quarters_of(asm, self.store.vectors + 2, lane, bytes);
+    fn lanes128(&mut self, asm: &mut Assembler<'_>, lane: u8, bytes: i32) {
+        self.lanes128_of(asm, self.store.vectors + 2, lane, bytes);
     }
 
-    /// As [`Writer::quarters`], for the register in a slot.
-    fn quarters_of(&mut self, asm: &mut Assembler<'_>, slot: u8, lane: u8, bytes: i32) {
+    /// As [`Writer::lanes128`], for the register in a slot.
+    fn lanes128_of(&mut self, asm: &mut Assembler<'_>, slot: u8, lane: u8, bytes: i32) {
         let codes = self.store.isa.codes();
-        let wide = self.store.isa == Isa::Avx512;
-        let from = if wide { self.regs.zmm(slot) } else { self.regs.ymm(slot) };
-        for (quarter, first) in self.groups() {
+        let from = self.regs.view(slot, self.store.isa.view());
+        for (lane128, first) in self.groups() {
             let memory = self.store.site.lane_at(self.regs, asm, &mut self.origins, first + lane, bytes);
-            asm.put(match quarter {
+            asm.put(match lane128 {
                 0 => Instruction::with2(codes.store, memory, self.regs.xmm(slot)),
-                _ => Instruction::with3(codes.upper, memory, from, i32::from(quarter)),
+                _ => Instruction::with3(codes.upper, memory, from, i32::from(lane128)),
             });
         }
     }
 
     /// A 128-bit lane of a vector: in place if it is the lowest, else extracted into temporary 3.
-    fn quarter(&self, asm: &mut Assembler<'_>, slot: u8, quarter: u8) -> Register {
-        if quarter == 0 {
-            return self.regs.xmm(slot);
-        }
-        let wide = self.store.isa == Isa::Avx512;
-        let from = if wide { self.regs.zmm(slot) } else { self.regs.ymm(slot) };
-        let to = self.regs.xmm(self.store.vectors + 3);
-        asm.put(Instruction::with3(self.store.isa.codes().upper, to, from, i32::from(quarter)));
-        to
+    fn lane128(&self, asm: &mut Assembler<'_>, slot: u8, lane128: u8) -> Register {
+        self.store.words().lane128(self.regs, asm, slot, lane128, self.store.vectors + 3)
     }
 
     /// Contiguous elements.
     fn dense(&mut self, asm: &mut Assembler<'_>) {
         let codes = self.store.isa.codes();
         match self.store.site.count() {
-            1 => self.quarters_of(asm, self.store.words().slot(0, self.half), 0, 0),
+            1 => self.lanes128_of(asm, self.store.words().slot(0, self.half), 0, 0),
             2 => {
                 for (number, code) in (0..).zip([codes.low_words, codes.high_words]) {
                     self.put(asm, code, 2, self.word(0), self.word(1));
-                    self.quarters(asm, 0, QUARTER * number);
+                    self.lanes128(asm, 0, LANE128_BYTES * number);
                 }
             }
             3 => {
@@ -324,7 +310,7 @@ impl Writer<'_, '_> {
                 let rows = [([a, c], FIRSTS), ([b, a], 0xd8), ([c, b], SECONDS)];
                 for (number, ([x, y], order)) in (0..).zip(rows) {
                     self.shuffle(asm, 2, x, y, order);
-                    self.quarters(asm, 0, QUARTER * number);
+                    self.lanes128(asm, 0, LANE128_BYTES * number);
                 }
             }
             _ => self.fours(asm),
@@ -339,7 +325,7 @@ impl Writer<'_, '_> {
             self.put(asm, words, 1, self.word(2), self.word(3));
             for (pairs, lane) in [(codes.low_pairs, lane), (codes.high_pairs, lane + 1)] {
                 self.put(asm, pairs, 2, self.temp(0), self.temp(1));
-                self.quarters(asm, lane, 0);
+                self.lanes128(asm, lane, 0);
             }
         }
     }
@@ -349,8 +335,8 @@ impl Writer<'_, '_> {
         let codes = self.store.isa.codes();
         for (words, lane) in [(codes.low_words, 0), (codes.high_words, 2)] {
             self.put(asm, words, 2, self.word(0), self.word(1));
-            for (quarter, first) in self.groups() {
-                let pairs = self.quarter(asm, self.store.vectors + 2, quarter);
+            for (lane128, first) in self.groups() {
+                let pairs = self.lane128(asm, self.store.vectors + 2, lane128);
                 for (code, lane) in [(codes.store_low, lane), (codes.store_high, lane + 1)] {
                     let memory = self.store.site.lane_at(self.regs, asm, &mut self.origins, first + lane, 0);
                     asm.put(Instruction::with2(code, memory, pairs));
@@ -362,8 +348,8 @@ impl Writer<'_, '_> {
     /// One word of each lane.
     fn ones(&mut self, asm: &mut Assembler<'_>, number: u8) {
         let codes = self.store.isa.codes();
-        for (quarter, first) in self.groups() {
-            let words = self.quarter(asm, self.store.words().slot(number, self.half), quarter);
+        for (lane128, first) in self.groups() {
+            let words = self.lane128(asm, self.store.words().slot(number, self.half), lane128);
             for lane in 0..GROUP {
                 let bytes = 4 * i32::from(number);
                 let memory = self.store.site.lane_at(self.regs, asm, &mut self.origins, first + lane, bytes);
@@ -388,16 +374,11 @@ impl Store {
 
 impl Expand for Store {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
-        if let Some(bits) = self.bits {
-            asm.put(Instruction::with2(Code::Cmp_rm32_imm32, regs.gpr32(bits), (1 << LANES) - 1));
-            let cold = asm.cold();
-            asm.jump_if(ConditionCode::ne, cold);
-        }
-        self.site.check(regs, asm, Assembler::cold);
-        if self.site.are_octets() {
+        self.site.check_store(regs, asm, self.bits);
+        if self.site.are_halves() {
             let (words, mut origins) = (self.words(), Origins::default());
             for half in 0..2 {
-                let memory = self.site.lane_at(regs, asm, &mut origins, half * OCTET, 0);
+                let memory = self.site.lane_at(regs, asm, &mut origins, half * HALF_LANES, 0);
                 let from = words.reg(regs, 0, half % words.halves());
                 asm.put(match (self.isa, half) {
                     (Isa::Avx512, 0) => {

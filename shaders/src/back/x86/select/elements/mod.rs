@@ -1,8 +1,8 @@
-//! Elements of a few words that lanes have at equal distances, on both instruction sets: where they are, and the way that
-//! takes one lane after the other, for ends of buffers and for some of the lanes.
+//! Interleave groups on both instruction sets: their addresses, and the path that accesses one lane after the other,
+//! for ends of buffers and partial masks.
 //!
-//! [`quarters`] brings words to lanes in quarters of registers, [`parts`] does it for less than words; AVX-512 has whole rows
-//! for most.
+//! [`lanes128`] has the fast path for words, by 128-bit lanes of registers, [`subword`] the one for bytes and halves;
+//! AVX-512 has whole rows for most groups of words.
 
 mod lanes128;
 mod subword;
@@ -11,10 +11,10 @@ use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 use regalloc2::{Operand, RegClass, VReg};
 use smallvec::SmallVec;
 
+use super::super::Isa;
 use super::super::encode::{Assembler, Label, Regs};
-use super::super::{CompileError, Isa};
-use super::Select;
 use super::subword::put;
+use super::{Result, Select, VectorIsa};
 use crate::back::x86::lane_groups::Parts;
 use crate::ir::Width;
 use crate::simd::{Elements, LANES, Spacing};
@@ -24,29 +24,30 @@ pub(super) use lanes128::transpose;
 /// Operands of an instruction.
 pub(super) type Slots = SmallVec<[Operand; 16]>;
 
-/// Bytes that lanes have for a word in the scratch area, and where bits of the lanes that are left stand behind four of them.
+/// Bytes of one word of all lanes in the scratch area, and the offset of the remaining lanes' bits, after four of
+/// those.
 const WORD_BYTES: i32 = 4 * LANES as i32;
 const LEFT_AT: i32 = 4 * WORD_BYTES;
 
-/// Where elements are, with slots for the registers.
+/// The address of an interleave group, with slots for the registers.
 #[derive(Debug)]
 pub(super) struct Site {
     base: u8,
     disp: i32,
     index: u8,
-    /// Lanes of a strip, and the slot of the step.
+    /// Lanes of a segment, and the slot of the step between segments.
     segments: Option<(u8, u8)>,
     spacing: Spacing,
     stride: u32,
     width: Width,
     limits: SmallVec<[Result<u8, u32>; 4]>,
-    /// The first of four general registers of no account.
+    /// The first of four temporary general registers.
     generals: u8,
-    /// Whether all elements are in bounds for certain.
+    /// Whether all elements are provably in bounds.
     inside: bool,
 }
 
-/// What the base and the displacement of a strip's addresses are added to.
+/// The index of a segment's addresses, to which the base and a displacement are added.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Origin {
     index: Register,
@@ -57,15 +58,15 @@ pub(super) struct Origin {
 #[derive(Default)]
 pub(super) struct Origins([Option<(u8, Origin)>; 2]);
 
-/// The slot of an operand, behind those that there are.
+/// Adds an operand after those that there are; returns its slot.
 fn slot_of(operand: Operand, operands: &mut Slots) -> u8 {
     operands.push(operand);
     operands.len() as u8 - 1
 }
 
-impl Select<'_> {
-    /// Operands for elements, behind those that there are.
-    pub(super) fn site(&mut self, elements: &Elements, operands: &mut Slots) -> Result<Site, CompileError> {
+impl<V: VectorIsa> Select<'_, V> {
+    /// Adds the operands of an interleave group after those that there are.
+    pub(super) fn site(&mut self, elements: &Elements, operands: &mut Slots) -> Result<Site> {
         let (base, disp) = self.base(elements.base, 0)?;
         // The last limit is the least.
         let last = elements.limits.last().filter(|_| elements.segments.is_none());
@@ -102,13 +103,13 @@ impl Site {
         self.limits.len() as u8
     }
 
-    /// Words from an element to the next.
+    /// The stride in words.
     pub(super) fn words_apart(&self) -> u32 {
         self.stride / 4
     }
 
-    /// Whether there is nothing but a word for each lane, in two strips.
-    pub(super) fn are_octets(&self) -> bool {
+    /// Whether the elements are one word each, in two segments of contiguous words.
+    pub(super) fn are_halves(&self) -> bool {
         self.count() == 1 && self.stride == 4 && self.segment_lanes() == LANES as u8 / 2
     }
 
@@ -120,13 +121,13 @@ impl Site {
         self.segments.map_or(LANES as u8, |segments| segments.0)
     }
 
-    /// The strip of a lane, and how many bytes its element is from the strip's first.
+    /// The segment of a lane, and the offset in bytes of its element from the segment's first.
     fn place_of(&self, lane: u8) -> (u8, i32) {
         let lanes = self.segment_lanes();
         (lane / lanes, i32::from(lane % lanes) * self.stride.cast_signed())
     }
 
-    /// The number of a strip's first lane: by way of that general register, unless it is the first strip.
+    /// The index of a segment's first lane: in that general register, unless it is the first segment.
     fn number(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, segment: u8, to: u8) -> Register {
         let index = regs.gpr(self.index);
         let Some((_, step)) = self.segments.filter(|_| segment > 0) else { return index };
@@ -140,7 +141,7 @@ impl Site {
         wide
     }
 
-    /// Leads to what `away` gives unless all lanes have all words in bounds: the last limit is the least.
+    /// Jumps to the label that `away` returns unless all words of all lanes are in bounds: the last limit is the least.
     pub(super) fn check<'a>(
         &self,
         regs: Regs<'_>,
@@ -164,14 +165,24 @@ impl Site {
             asm.put(Instruction::with2(Code::Lea_r64_m, temp, last));
             asm.put(match self.limits[self.limits.len() - 1] {
                 Ok(limit) => Instruction::with2(Code::Cmp_r64_rm64, temp, regs.gpr(limit)),
-                // Less than the limit only means to look at each lane.
+                // A lower limit than the actual one only selects the cold path.
                 Err(limit) => Instruction::with2(Code::Cmp_rm64_imm32, temp, limit.min(1 << 30).cast_signed()),
             });
             asm.jump_if(ConditionCode::ae, away);
         }
     }
 
-    /// The origin of a strip, which is put into registers if it is not there.
+    /// Jumps to the cold path unless all lanes are active, by their bits, and in bounds.
+    pub(super) fn check_store(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, bits: Option<u8>) {
+        if let Some(bits) = bits {
+            asm.put(Instruction::with2(Code::Cmp_rm32_imm32, regs.gpr32(bits), (1 << LANES) - 1));
+            let cold = asm.cold();
+            asm.jump_if(ConditionCode::ne, cold);
+        }
+        self.check(regs, asm, Assembler::cold);
+    }
+
+    /// The origin of a segment, which is computed if it is not in registers.
     pub(super) fn origin(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, origins: &mut Origins, segment: u8) -> Origin {
         let Origins(kept) = origins;
         let pair = segment % 2;
@@ -200,13 +211,13 @@ impl Site {
         origin
     }
 
-    /// So many bytes from an origin.
+    /// The address at an offset in bytes from an origin.
     pub(super) fn at(&self, regs: Regs<'_>, origin: Origin, bytes: i32) -> MemoryOperand {
         let disp = i64::from(self.disp) + i64::from(bytes);
         MemoryOperand::with_base_index_scale_displ_size(regs.gpr(self.base), origin.index, origin.scale, disp, 1)
     }
 
-    /// So many bytes from the beginning of a lane's element.
+    /// The address at an offset in bytes from the beginning of a lane's element.
     fn lane_at(
         &self,
         regs: Regs<'_>,
@@ -220,8 +231,9 @@ impl Site {
         self.at(regs, origin, before + bytes)
     }
 
-    /// Word after word of lane after lane, of all or of those whose bits are set: `each` gets a word's place in memory, its place
-    /// in the scratch area, a register, and what leads on if the word is out of bounds.
+    /// Accesses the words of one lane after the other, of all lanes or of those whose bits are set: `each` gets the
+    /// address of a word in memory, its address in the scratch area, a register, and a function that jumps to a label
+    /// if the word is out of bounds.
     fn lane_by_lane(
         &self,
         regs: Regs<'_>,
@@ -275,7 +287,7 @@ impl Site {
         asm.bind(done);
     }
 
-    /// Puts the number of the lane in the first general register into the second; the third is used up.
+    /// Computes the index of the lane in the first general register into the second; clobbers the third.
     fn lane_number(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let [lane, number, segment] = [0, 1, 2].map(|number| regs.gpr32(self.generals + number));
         asm.put(Instruction::with2(Code::Mov_r32_rm32, number, lane));
@@ -294,7 +306,7 @@ impl Site {
         asm.put(Instruction::with2(Code::Add_r32_rm32, number, regs.gpr32(self.index)));
     }
 
-    /// Loads lane after lane, each word if it is in bounds, else 0.
+    /// Loads one lane after the other: each word if it is in bounds, else 0.
     pub(super) fn load_lanes(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, words: Words) {
         let load = match self.width {
             Width::Byte => Code::Movzx_r32_rm8,
@@ -312,7 +324,7 @@ impl Site {
         (0..self.count()).for_each(|number| words.fetch(regs, asm, number));
     }
 
-    /// Stores lane after lane, of all or of those whose bits are set.
+    /// Stores one lane after the other, of all lanes or of those whose bits are set.
     pub(super) fn store_lanes(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, words: Words, bits: Option<u8>) {
         (0..self.count()).for_each(|number| words.keep(regs, asm, number));
         self.lane_by_lane(regs, asm, bits, |asm, memory, kept, word, check| {
@@ -325,7 +337,7 @@ impl Site {
     }
 }
 
-/// Vectors in slots next to each other from the first one on, those of two registers the lower half first.
+/// Vectors in consecutive slots from the first one on; of two registers, the lower half comes first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Words {
     pub isa: Isa,
@@ -337,13 +349,13 @@ impl Words {
         self.isa == Isa::Avx512
     }
 
-    /// Registers of a vector.
+    /// Registers per vector.
     fn halves(self) -> u8 {
         if self.is_wide() { 1 } else { 2 }
     }
 
-    /// Quarters of a vector in each of its registers.
-    fn quarters(self) -> u8 {
+    /// 128-bit lanes per register.
+    fn lanes128(self) -> u8 {
         4 / self.halves()
     }
 
@@ -353,13 +365,22 @@ impl Words {
 
     /// A register of vector `number`.
     fn reg(self, regs: Regs<'_>, number: u8, half: u8) -> Register {
-        let slot = self.slot(number, half);
-        if self.is_wide() { regs.zmm(slot) } else { regs.ymm(slot) }
+        regs.view(self.slot(number, half), self.isa.view())
     }
 
     fn keep(self, regs: Regs<'_>, asm: &mut Assembler<'_>, number: u8) {
         let vector = [self.slot(number, 0), self.slot(number, self.halves() - 1)];
         Parts { isa: self.isa, vector, temp: 0 }.keep(regs, asm, WORD_BYTES * i32::from(number));
+    }
+
+    /// A 128-bit lane of the register in a slot: in place if it is the lowest, else extracted into the temporary.
+    fn lane128(self, regs: Regs<'_>, asm: &mut Assembler<'_>, slot: u8, number: u8, temp: u8) -> Register {
+        if number == 0 {
+            return regs.xmm(slot);
+        }
+        let (to, from) = (regs.xmm(temp), regs.view(slot, self.isa.view()));
+        asm.put(Instruction::with3(self.isa.codes().upper, to, from, i32::from(number)));
+        to
     }
 
     fn fetch(self, regs: Regs<'_>, asm: &mut Assembler<'_>, number: u8) {

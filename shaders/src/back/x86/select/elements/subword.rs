@@ -2,16 +2,16 @@
 //! group, or half of them, and byte shuffles. Nothing past the last element is read, and nothing between elements is
 //! written.
 
-use iced_x86::{Code, ConditionCode, Instruction, Register};
+use iced_x86::{Code, Instruction, Register};
 use regalloc2::{Operand, VReg};
 use smallvec::SmallVec;
 
 use super::{Origins, Site, Slots, Words, slot_of};
+use crate::back::x86::Isa;
 use crate::back::x86::encode::{Assembler, Regs};
 use crate::back::x86::pool::Constant;
-use crate::back::x86::select::Select;
+use crate::back::x86::select::{Result, Select, VectorIsa};
 use crate::back::x86::vcode::{Expand, Kind};
-use crate::back::x86::{CompileError, Isa};
 use crate::simd::{Elements, LANES};
 
 /// Bytes of a window.
@@ -89,19 +89,15 @@ impl Form {
     }
 }
 
-impl Select<'_> {
+impl<V: VectorIsa> Select<'_, V> {
     /// Loads sub-word elements into the registers of their components.
-    pub(in crate::back::x86::select) fn load_part_elements(
-        &mut self,
-        elements: &Elements,
-        results: &[VReg],
-    ) -> Result<(), CompileError> {
+    pub(in crate::back::x86::select) fn load_part_elements(&mut self, elements: &Elements, results: &[VReg]) -> Result {
         let mut operands: Slots = results.iter().map(|&result| Operand::reg_def_at_start(result)).collect();
         let site = self.site(elements, &mut operands)?;
         let vectors = self.vectors::<3>(&mut operands);
         let form = Form::new(elements);
         let orders = self.orders(elements, form.windows(), |number, window| form.load_order(number, window));
-        self.code.push(Kind::Sequence(Box::new(Load { isa: self.isa, site, form, vectors, orders })), &operands);
+        self.code.push(Kind::Sequence(Box::new(Load { isa: V::ISA, site, form, vectors, orders })), &operands);
         Ok(())
     }
 
@@ -111,14 +107,14 @@ impl Select<'_> {
         elements: &Elements,
         values: &[VReg],
         bits: Option<VReg>,
-    ) -> Result<(), CompileError> {
+    ) -> Result {
         let mut operands: Slots = values.iter().map(|&value| Operand::reg_use(value)).collect();
         let bits = bits.map(|bits| slot_of(Operand::reg_use(bits), &mut operands));
         let site = self.site(elements, &mut operands)?;
         let vectors = self.vectors::<4>(&mut operands);
         let form = Form::new(elements).to_store();
         let orders = self.orders(elements, form.windows(), |number, window| form.store_order(number, window));
-        let store = Store { isa: self.isa, site, form, vectors, orders, bits };
+        let store = Store { isa: V::ISA, site, form, vectors, orders, bits };
         self.code.push(Kind::Sequence(Box::new(store)), &operands);
         Ok(())
     }
@@ -144,10 +140,6 @@ fn or(isa: Isa) -> Code {
     if isa == Isa::Avx512 { Code::EVEX_Vpord_zmm_k1z_zmm_zmmm512b32 } else { Code::VEX_Vpor_ymm_ymm_ymmm256 }
 }
 
-fn vector(isa: Isa, regs: Regs<'_>, slot: u8) -> Register {
-    if isa == Isa::Avx512 { regs.zmm(slot) } else { regs.ymm(slot) }
-}
-
 /// Defines the first operands, one vector per component.
 #[derive(Debug)]
 struct Load {
@@ -163,19 +155,19 @@ impl Expand for Load {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let words = Words { isa: self.isa, first: 0 };
         let codes = self.isa.codes();
-        let temp = |number| vector(self.isa, regs, self.vectors + number);
+        let temp = |number| regs.view(self.vectors + number, self.isa.view());
         self.site.check(regs, asm, Assembler::cold);
         let mut origins = Origins::default();
         let windows = self.form.windows();
         for half in 0..words.halves() {
             for window in 0..windows as u8 {
-                for quarter in 0..words.quarters() {
-                    let group = u32::from(half * words.quarters() + quarter);
+                for lane128 in 0..words.lanes128() {
+                    let group = u32::from(half * words.lanes128() + lane128);
                     let bytes = self.form.start(group, window.into()).cast_signed();
                     let memory = self.site.lane_at(regs, asm, &mut origins, 0, bytes);
-                    asm.put(match quarter {
+                    asm.put(match lane128 {
                         0 => Instruction::with2(codes.load, regs.xmm(self.vectors + window), memory),
-                        _ => Instruction::with4(codes.insert, temp(window), temp(window), memory, i32::from(quarter)),
+                        _ => Instruction::with4(codes.insert, temp(window), temp(window), memory, i32::from(lane128)),
                     });
                 }
             }
@@ -215,8 +207,8 @@ impl Store {
     /// Combines the components of a window's lanes.
     fn gather(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, half: u8, window: u32) {
         let words = Words { isa: self.isa, first: 0 };
-        let to = vector(self.isa, regs, self.vectors + window as u8);
-        let part = vector(self.isa, regs, self.vectors + 2);
+        let to = regs.view(self.vectors + window as u8, self.isa.view());
+        let part = regs.view(self.vectors + 2, self.isa.view());
         for number in 0..self.site.count() {
             let order = u32::from(number) * self.form.windows() + window;
             let order = asm.constant(self.orders[order as usize].half(half), false);
@@ -230,14 +222,9 @@ impl Store {
     }
 
     /// A 128-bit lane of a window's register: in place if it is the lowest, else extracted into temporary 3.
-    fn quarter(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, window: u32, quarter: u8) -> Register {
-        let slot = self.vectors + window as u8;
-        if quarter == 0 {
-            return regs.xmm(slot);
-        }
-        let to = regs.xmm(self.vectors + 3);
-        asm.put(Instruction::with3(self.isa.codes().upper, to, vector(self.isa, regs, slot), i32::from(quarter)));
-        to
+    fn lane128(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, window: u32, lane128: u8) -> Register {
+        let words = Words { isa: self.isa, first: 0 };
+        words.lane128(regs, asm, self.vectors + window as u8, lane128, self.vectors + 3)
     }
 
     /// Stores a window of contiguous elements. A 12-byte window other than the last stores 16 bytes: the next window,
@@ -290,20 +277,15 @@ impl Store {
 
 impl Expand for Store {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
-        if let Some(bits) = self.bits {
-            asm.put(Instruction::with2(Code::Cmp_rm32_imm32, regs.gpr32(bits), (1 << LANES) - 1));
-            let cold = asm.cold();
-            asm.jump_if(ConditionCode::ne, cold);
-        }
-        self.site.check(regs, asm, Assembler::cold);
+        self.site.check_store(regs, asm, self.bits);
         let words = Words { isa: self.isa, first: 0 };
         let mut origins = Origins::default();
         for half in 0..words.halves() {
             (0..self.form.windows()).for_each(|window| self.gather(regs, asm, half, window));
-            for quarter in 0..words.quarters() {
-                let group = u32::from(half * words.quarters() + quarter);
+            for lane128 in 0..words.lanes128() {
+                let group = u32::from(half * words.lanes128() + lane128);
                 for window in 0..self.form.windows() {
-                    let from = self.quarter(regs, asm, window, quarter);
+                    let from = self.lane128(regs, asm, window, lane128);
                     let lanes = self.form.lanes(window);
                     if self.form.dense {
                         self.dense(regs, asm, &mut origins, from, GROUP * group + lanes.start);

@@ -1,0 +1,380 @@
+//! Atomics: lane by lane, in order; or once, with the combined value, if all lanes have one address; or together, if
+//! the words are contiguous.
+
+use iced_x86::{Code, Instruction, OpKind, Register};
+use regalloc2::{Operand, PReg, RegClass, VReg};
+use smallvec::SmallVec;
+
+use super::super::Isa;
+use super::super::atomic::{
+    ACCUMULATOR, Atomic, Brought, COMPARATOR_AT, INDEX_AT, LaneMemory, Loop, RESULT_AT, Registers, VALUE_AT,
+};
+use super::super::contiguous_atomics::{self, ContiguousAtomic};
+use super::super::encode::{Assembler, Regs};
+use super::super::scatter_add::ScatterAdd;
+use super::super::vcode::{Build, Expand, Kind, View};
+use super::lane_address::LanePlace;
+use super::lane_atomics::{LaneAtomic, PLACES};
+use super::{Result, Select, VectorIsa};
+use crate::ir::AtomicOp;
+use crate::simd::{Inst, InstData, LaneAddress, Value};
+
+/// Slots of the operands, added one by one.
+#[derive(Debug, Default)]
+pub(super) struct Slots(pub(super) SmallVec<[Operand; 16]>);
+
+impl Slots {
+    pub(super) fn add(&mut self, operand: Operand) -> u8 {
+        self.0.push(operand);
+        self.0.len() as u8 - 1
+    }
+
+    /// The operand in the accumulator.
+    pub(super) fn accumulator(&mut self, reg: VReg) -> u8 {
+        self.add(Operand::reg_fixed_def_at_start(reg, PReg::new(ACCUMULATOR, RegClass::Int)))
+    }
+
+    /// The registers of a vector.
+    pub(super) fn vector(&mut self, isa: Isa, regs: &[VReg], operand: fn(VReg) -> Operand) -> Vector {
+        Vector { isa, slots: regs.iter().map(|&reg| self.add(operand(reg))).collect() }
+    }
+}
+
+/// The slots of a vector's registers.
+#[derive(Clone, Debug)]
+pub(super) struct Vector {
+    isa: Isa,
+    slots: SmallVec<[u8; 2]>,
+}
+
+impl Vector {
+    /// The registers, each with its position from `at` on in the scratch area.
+    fn each(&self, regs: Regs<'_>, at: i32) -> impl Iterator<Item = (Register, i32)> {
+        let (view, bytes) = (self.isa.view(), self.isa.vector_bytes());
+        (0..).zip(&self.slots).map(move |(number, &slot)| (regs.view(slot, view), at + number * bytes))
+    }
+
+    fn keep(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, at: i32) {
+        for (reg, at) in self.each(regs, at) {
+            let place = asm.scratch(at, false);
+            asm.put(Instruction::with2(self.isa.vectors().store, place, reg));
+        }
+    }
+
+    fn fetch(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, at: i32) {
+        for (reg, at) in self.each(regs, at) {
+            let place = asm.scratch(at, false);
+            asm.put(Instruction::with2(self.isa.vectors().load, reg, place));
+        }
+    }
+
+    fn clear(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        for (reg, _) in self.each(regs, 0) {
+            asm.put(Instruction::with3(self.isa.vectors().xor, reg, reg, reg));
+        }
+    }
+}
+
+/// The value of inactive lanes in a reduction, which does not change its result.
+pub(super) fn neutral(op: AtomicOp) -> u32 {
+    match op {
+        AtomicOp::SMin => 0x7fff_ffff,
+        AtomicOp::UMin | AtomicOp::And => u32::MAX,
+        AtomicOp::SMax => 0x8000_0000,
+        _ => 0,
+    }
+}
+
+impl<V: VectorIsa> Select<'_, V> {
+    /// An atomic instruction; `data` is [`InstData::Atomic`].
+    pub(super) fn atomic(&mut self, inst: Inst, data: &InstData) -> Result {
+        let &InstData::Atomic { op, ref lanes, value, comparator, wide, lock, sequential, mask } = data else {
+            unreachable!("not an atomic: {data:?}")
+        };
+        if wide.is_some() || op.is_float() || op.is_half() {
+            let high = wide.unwrap_or_default();
+            return self.general_atomic(inst, data, [[value, high[0]], [comparator, high[1]]]);
+        }
+        let result = self.kernel.results[inst].first().is_some_and(|&result| self.uses.is_used(result));
+        if op == AtomicOp::Load && !result {
+            return Ok(());
+        }
+        let atomic = Atomic { op, lock, sequential, result };
+        if let Some(index) = self.same_index(lanes.index)
+            && self.uniform_atomic(inst, atomic, lanes, index, value, mask)?
+        {
+            return Ok(());
+        }
+        if let (Some(index), Some(value)) = (self.row_index(lanes), value)
+            && self.contiguous_atomic(inst, atomic, lanes, index, value, mask)?
+        {
+            return Ok(());
+        }
+        if op == AtomicOp::Add
+            && !result
+            && !lock
+            && let Some(by) = value.and_then(|value| self.constant(value))
+        {
+            return self.scatter_add(lanes, by as u32, mask);
+        }
+        self.lane_by_lane(inst, atomic, lanes, [value, comparator], mask)
+    }
+
+    /// On floats, halves or 64 bits; `words` are low and high ones of value and comparator.
+    fn general_atomic(&mut self, inst: Inst, data: &InstData, words: [[Option<Value>; 2]; 2]) -> Result {
+        let &InstData::Atomic { op, ref lanes, wide, lock, mask, .. } = data else { return Ok(()) };
+        let index = self.halves(lanes.index)?;
+        let mut kept = SmallVec::new();
+        for (value, at) in words.into_iter().flatten().zip(PLACES.into_iter().flatten()) {
+            if let Some(value) = value {
+                kept.push((self.halves(value)?, at));
+            }
+        }
+        let bits = V::mask_bits(self, mask)?;
+        let mut results = SmallVec::new();
+        for number in 0..self.kernel.results[inst].len() {
+            let result = V::define(self, self.kernel.results[inst][number]);
+            results.extend_from_slice(result.as_ref());
+        }
+        self.lane_atomic(LaneAtomic { op, lanes, index, words: kept, wide: wide.is_some(), lock, bits, results })
+    }
+
+    /// The scalar that all lanes have as their index, or the constant vector that is.
+    fn same_index(&self, index: Value) -> Option<Value> {
+        let index = self.uses.canonical(index);
+        match self.kernel.definition(index)? {
+            InstData::Splat { value } => Some(*value),
+            InstData::Const { .. } => Some(index),
+            _ => None,
+        }
+    }
+
+    /// One operation for all lanes, as they have the same address; whether the operation has this form.
+    fn uniform_atomic(
+        &mut self,
+        inst: Inst,
+        atomic: Atomic,
+        lanes: &LaneAddress,
+        index: Value,
+        value: Option<Value>,
+        mask: Value,
+    ) -> Result<bool> {
+        if atomic.result {
+            return V::scanned_atomic(self, inst, atomic, lanes, index, value, mask);
+        }
+        let Some(value) = value.filter(|_| V::reduction(atomic.op).is_some()) else { return Ok(false) };
+        let bits = V::mask_bits(self, mask)?;
+        let is_sum = matches!(atomic.op, AtomicOp::Add | AtomicOp::Sub);
+        let word = match self.constant(value) {
+            Some(step) if is_sum => V::step_for_each(self, bits, step as u32),
+            _ => V::reduce(self, atomic.op, value, mask)?,
+        };
+        V::reduced_atomic(self, atomic, lanes, index, bits, word)?;
+        Ok(true)
+    }
+
+    /// Adds a constant for each lane, without a lock.
+    fn scatter_add(&mut self, lanes: &LaneAddress, by: u32, mask: Value) -> Result {
+        let early = self.early_mask_bits(mask)?;
+        let (base, disp) = self.base(lanes.base, lanes.disp)?;
+        let index = self.halves(lanes.index)?;
+        let bits = self.mask_bits_after(early, mask)?;
+        let scatter_add = ScatterAdd { isa: V::ISA, by, base, scale: lanes.scale, disp, index, bits };
+        scatter_add.push(&mut self.code);
+        Ok(())
+    }
+
+    fn early_mask_bits(&mut self, mask: Value) -> Result<Option<VReg>> {
+        if V::EARLY_MASK_BITS { Ok(Some(V::mask_bits(self, mask)?)) } else { Ok(None) }
+    }
+
+    fn mask_bits_after(&mut self, early: Option<VReg>, mask: Value) -> Result<VReg> {
+        match early {
+            Some(bits) => Ok(bits),
+            None => V::mask_bits(self, mask),
+        }
+    }
+
+    /// Contiguous words, together; whether the operation has this form.
+    fn contiguous_atomic(
+        &mut self,
+        inst: Inst,
+        atomic: Atomic,
+        lanes: &LaneAddress,
+        index: Value,
+        value: Value,
+        mask: Value,
+    ) -> Result<bool> {
+        if atomic.lock {
+            if atomic.result || !contiguous_atomics::has_form(atomic.op) {
+                return Ok(false);
+            }
+            let (value, (base, disp)) = (self.halves(value)?, self.base(lanes.base, lanes.disp)?);
+            let (index, bits) = (self.reg(index)?, V::mask_bits(self, mask)?);
+            ContiguousAtomic { isa: V::ISA, atomic, base, disp, index, bits, value }.push(&mut self.code);
+            return Ok(true);
+        }
+        let operation = match (atomic.op, V::reduction(atomic.op)) {
+            (AtomicOp::Sub, _) => Some(V::ISA.vectors().subtract),
+            (AtomicOp::Exchange, _) => None,
+            (_, Some(code)) => Some(code),
+            _ => return Ok(false),
+        };
+        let value = V::registers(self, value)?;
+        let place = self.row_place(lanes, index)?;
+        V::update_row(self, atomic.result.then_some(inst), &place, value, mask, operation)?;
+        Ok(true)
+    }
+
+    /// The operands of lanes: a vector, or a scalar that is the same for all.
+    fn brought(&mut self, value: Option<Value>, slots: &mut Slots) -> Result<Operands> {
+        let Some(value) = value else { return Ok(Operands::Nothing) };
+        let value = self.uses.canonical(value);
+        Ok(match self.kernel.definition(value) {
+            Some(InstData::Splat { value: scalar }) => {
+                let scalar = self.reg(*scalar)?;
+                Operands::Same(slots.add(Operand::reg_use(scalar)))
+            }
+            Some(InstData::Const { bits, .. }) => {
+                let scalar = self.general();
+                self.set(scalar, u64::from(*bits as u32));
+                Operands::Same(slots.add(Operand::reg_use(scalar)))
+            }
+            _ => {
+                let regs = V::registers(self, value)?;
+                Operands::Vector(slots.vector(V::ISA, regs.as_ref(), |reg| Operand::reg_use(reg)))
+            }
+        })
+    }
+
+    /// The operation for each active lane.
+    fn lane_by_lane(
+        &mut self,
+        inst: Inst,
+        atomic: Atomic,
+        lanes: &LaneAddress,
+        [value, comparator]: [Option<Value>; 2],
+        mask: Value,
+    ) -> Result {
+        let early = self.early_mask_bits(mask)?;
+        let (base, disp) = self.base(lanes.base, lanes.disp)?;
+        let index = V::registers(self, lanes.index)?;
+        let mut slots = Slots::default();
+        let brought = [self.brought(value, &mut slots)?, self.brought(comparator, &mut slots)?];
+        let bits = self.mask_bits_after(early, mask)?;
+        let left = self.general();
+        let result = atomic.result.then(|| V::define(self, self.kernel.results[inst][0]));
+        let place = LanePlace { base, index, scale: lanes.scale, disp };
+        self.push_lane_by_lane(atomic, place, brought, [bits, left], result, slots);
+        Ok(())
+    }
+
+    /// As [`Select::lane_by_lane`], with all operands in registers or slots; `left` is a temporary.
+    pub(super) fn push_lane_by_lane(
+        &mut self,
+        atomic: Atomic,
+        place: LanePlace<V>,
+        [value, comparator]: [Operands; 2],
+        [bits, left]: [VReg; 2],
+        result: Option<V::Registers>,
+        mut slots: Slots,
+    ) {
+        let accumulator = self.general();
+        let temps: [VReg; 4] = std::array::from_fn(|_| self.general());
+        let sequence = LaneByLane {
+            atomic,
+            base: slots.add(Operand::reg_use(place.base)),
+            index: slots.vector(V::ISA, place.index.as_ref(), |reg| Operand::reg_use(reg)),
+            scale: place.scale,
+            disp: place.disp,
+            value,
+            comparator,
+            lanes: (slots.add(Operand::reg_use(bits)), slots.add(Operand::reg_temp(left))),
+            accumulator: slots.accumulator(accumulator),
+            temps: temps.map(|temp| slots.add(Operand::reg_temp(temp))),
+            result: result.map(|regs| slots.vector(V::ISA, regs.as_ref(), Operand::reg_def_at_start)),
+        };
+        self.code.scratch = true;
+        self.code.push(Kind::Sequence(Box::new(sequence)), &slots.0);
+    }
+
+    /// Counts the active lanes.
+    pub(super) fn count_lanes(&mut self, bits: VReg) -> VReg {
+        let count = self.general();
+        Build::new(Code::Popcnt_r32_rm32).def(count, View::Dword).reads(bits, View::Dword).push(&mut self.code);
+        count
+    }
+
+    /// `count * step`.
+    pub(super) fn multiple(&mut self, count: VReg, step: u32) -> VReg {
+        let product = self.general();
+        let build = Build::new(Code::Imul_r32_rm32_imm32).def(product, View::Dword).reads(count, View::Dword);
+        build.imm(OpKind::Immediate32, i64::from(step)).push(&mut self.code);
+        product
+    }
+}
+
+/// The operands of lanes, by slot.
+#[derive(Clone, Debug)]
+pub(super) enum Operands {
+    Nothing,
+    Same(u8),
+    Vector(Vector),
+}
+
+impl Operands {
+    fn bring(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, at: i32) -> Brought {
+        match self {
+            Self::Nothing => Brought::Nothing,
+            Self::Same(slot) => Brought::Same(regs.gpr32(*slot)),
+            Self::Vector(vector) => {
+                vector.keep(regs, asm, at);
+                Brought::Lanes(at)
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+struct LaneByLane {
+    atomic: Atomic,
+    base: u8,
+    index: Vector,
+    scale: u8,
+    disp: i32,
+    value: Operands,
+    comparator: Operands,
+    /// Bits of the mask, and a register for those of the remaining lanes.
+    lanes: (u8, u8),
+    accumulator: u8,
+    /// For the lane, its index, its value, its comparator.
+    temps: [u8; 4],
+    result: Option<Vector>,
+}
+
+impl Expand for LaneByLane {
+    fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+        if let Some(result) = &self.result {
+            result.clear(regs, asm);
+            result.keep(regs, asm, RESULT_AT);
+        }
+        self.index.keep(regs, asm, INDEX_AT);
+        let (bits, left) = (regs.gpr32(self.lanes.0), regs.gpr32(self.lanes.1));
+        asm.put(Instruction::with2(Code::Mov_r32_rm32, left, bits));
+        let [lane, index, value, comparator] = self.temps;
+        let lanes = Loop {
+            lanes: left,
+            lane: regs.gpr(lane),
+            index: regs.gpr(index),
+            memory: LaneMemory { base: regs.gpr(self.base), scale: self.scale, disp: self.disp },
+            value: self.value.bring(regs, asm, VALUE_AT),
+            comparator: self.comparator.bring(regs, asm, COMPARATOR_AT),
+        };
+        let old = regs.gpr32(self.accumulator);
+        let registers = Registers { old, value: regs.gpr32(value), comparator: regs.gpr32(comparator) };
+        lanes.write(asm, &self.atomic, registers);
+        if let Some(result) = &self.result {
+            result.fetch(regs, asm, RESULT_AT);
+        }
+    }
+}
