@@ -4,8 +4,8 @@
 
 use cranelift_entity::EntitySet;
 
-use super::kernel::{Predecessors, loop_body};
 use super::{Address, Block, Field, Inst, InstData, Kernel, Row, Type, Value, WideOp};
+use crate::ssa::{Predecessors, natural_loop, predecessors};
 
 /// Vectors that are kept for all subgroups of a turn, at most: half of the registers.
 const MAX_HOISTED: usize = 16;
@@ -18,13 +18,13 @@ pub fn licm(kernel: &mut Kernel) {
     if kernel.shared_bytes == 0 {
         return;
     }
-    let predecessors = kernel.predecessors();
+    let predecessors = predecessors(kernel);
     let entries: Vec<Block> =
         kernel.layout.iter().copied().filter(|&block| kernel.blocks[block].is_region_entry).collect();
     for header in entries {
         let [before, latch] = predecessors[header][..] else { continue };
         let enters = matches!(kernel.terminator(before), Some(InstData::Jump { .. }));
-        let inside = loop_body(&predecessors, header, latch);
+        let (_, inside) = natural_loop(header, &[latch], &predecessors, |_| true);
         let body: Vec<Block> = kernel.layout.iter().copied().filter(|&block| inside.contains(block)).collect();
         if enters && !inside.contains(before) && !writes(kernel, &body) {
             let loads = take_loads(kernel, &predecessors, header, &body);
@@ -48,7 +48,7 @@ fn writes(kernel: &Kernel, body: &[Block]) -> bool {
 }
 
 /// Takes loads out of the blocks that each subgroup begins with, if they do not depend on it.
-fn take_loads(kernel: &mut Kernel, predecessors: &Predecessors, header: Block, body: &[Block]) -> Vec<Inst> {
+fn take_loads(kernel: &mut Kernel, predecessors: &Predecessors<Block>, header: Block, body: &[Block]) -> Vec<Inst> {
     let mut own: EntitySet<Value> = EntitySet::new();
     for &block in body {
         let data = &kernel.blocks[block];

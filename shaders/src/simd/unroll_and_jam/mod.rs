@@ -13,9 +13,9 @@ mod variant;
 use cranelift_entity::SecondaryMap;
 use smallvec::{SmallVec, smallvec};
 
-use super::kernel::loop_body;
 use super::{Block, BlockCall, Inst, InstData, Kernel, Type, Value, ValueDef};
 use crate::ir::Op;
+use crate::ssa::{natural_loop, predecessors};
 
 /// When subgroups run in pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ impl Turns {
 
     /// All blocks on ways from the header to the latch.
     fn body(kernel: &Kernel, header: Block, latch: Block) -> Vec<Block> {
-        let inside = loop_body(&kernel.predecessors(), header, latch);
+        let (_, inside) = natural_loop(header, &[latch], &predecessors(kernel), |_| true);
         kernel.layout.iter().copied().filter(|&block| inside.contains(block)).collect()
     }
 }

@@ -20,7 +20,7 @@ use super::{Block, Type, Value};
 use crate::ir::Op;
 use crate::simd::builder::{ALL, Builder};
 use crate::simd::ssa::Carried;
-use crate::simd::{Address, BlockCall, Field, InstData, Kernel};
+use crate::simd::{Address, BlockCall, Field, InstData};
 
 /// Resume index of a subgroup that has ended.
 const ENDED: u32 = u32::MAX;
@@ -139,7 +139,8 @@ impl SubgroupLoops {
                     continue;
                 }
                 region_of[block] = Some(number);
-                stack.extend(targets(&builder.kernel, block).filter(|&target| target != self.end));
+                let targets = builder.kernel.targets(block);
+                stack.extend(targets.iter().map(|call| call.block).filter(|&target| target != self.end));
             }
         }
         let layout = builder.kernel.layout.clone();
@@ -153,7 +154,9 @@ impl SubgroupLoops {
                 next_regions: (0..self.regions.len())
                     .filter(|&region| self.regions[region].stop.is_some_and(holds))
                     .collect(),
-                ends: blocks.iter().any(|&block| targets(&builder.kernel, block).any(|target| target == self.end)),
+                ends: blocks
+                    .iter()
+                    .any(|&block| builder.kernel.targets(block).iter().any(|call| call.block == self.end)),
                 blocks,
                 preheader: builder.create_block(),
                 header: builder.create_block(),
@@ -472,8 +475,4 @@ impl SubgroupLoops {
             builder.emit(InstData::Return);
         }
     }
-}
-
-fn targets(kernel: &Kernel, block: Block) -> impl Iterator<Item = Block> {
-    kernel.targets(block).into_iter().map(|call| call.block).collect::<SmallVec<[Block; 4]>>().into_iter()
 }
