@@ -230,24 +230,79 @@ fn machine_code<R>(
     Ok(Box::new(program.with_messages(kernel.messages.clone())))
 }
 
+/// One pass on the SIMD form.
+#[derive(Clone, Copy, Debug)]
+pub struct SimdPass {
+    /// Name in timings and dumps.
+    pub name: &'static str,
+    /// Changes the kernel in place.
+    pub run: fn(&mut simd::Kernel),
+    /// The instruction sets that it runs for.
+    pub isas: &'static [Isa],
+}
+
+/// AVX2 splits a vector into two halves: already two independent dependency chains, and too few registers for more.
+const UNSPLIT: &[Isa] = &[Isa::Avx512];
+const ALL: &[Isa] = &[Isa::Avx512, Isa::Avx2];
+
+/// All passes on the SIMD form, in order.
+pub const SIMD_PASSES: &[SimdPass] = &[
+    // Loop-invariant code motion out of the subgroup loop.
+    SimdPass { name: "licm", run: simd::licm, isas: UNSPLIT },
+    // Two iterations of the subgroup loop at once.
+    SimdPass {
+        name: "unroll_and_jam",
+        run: |kernel| _ = simd::unroll_and_jam(kernel, simd::Interleave::WhereProfitable),
+        isas: UNSPLIT,
+    },
+    // Order of the instructions of long blocks.
+    SimdPass {
+        name: "schedule",
+        run: |kernel| simd::schedule(kernel, simd::Scheduled::WhereProfitable),
+        isas: UNSPLIT,
+    },
+    // Merges blocks with their only predecessor.
+    SimdPass { name: "merge_blocks", run: simd::merge_blocks, isas: ALL },
+    // A loop over the workgroups of a row.
+    SimdPass { name: "workgroup_loop", run: simd::workgroup_loop, isas: ALL },
+];
+
 /// Vectorizes a lowered kernel for an instruction set.
 ///
 /// # Errors
 ///
 /// The kernel has something that the SIMD form cannot express.
 pub fn widen(kernel: &Kernel, isa: Isa) -> Result<simd::Kernel, vectorize::Unsupported> {
+    widen_with(kernel, isa, |_, _| {})
+}
+
+/// As [`widen`]; `after` sees the SIMD form after vectorization and after each pass. In debug builds each result is
+/// verified, so that a pass that breaks a rule is named.
+///
+/// # Errors
+///
+/// As [`widen`].
+pub fn widen_with(
+    kernel: &Kernel,
+    isa: Isa,
+    mut after: impl FnMut(&'static str, &simd::Kernel),
+) -> Result<simd::Kernel, vectorize::Unsupported> {
     let mut wide = vectorize::widen(kernel)?;
-    let passes = if isa == Isa::Avx512 { 5 } else { 2 };
-    wide.work.visit(passes * wide.size());
-    if isa == Isa::Avx512 {
-        // AVX2 splits a vector into two halves: already two independent dependency chains, and too few registers for
-        // more.
-        simd::licm(&mut wide);
-        simd::unroll_and_jam(&mut wide, simd::Interleave::WhereProfitable);
-        simd::schedule(&mut wide, simd::Scheduled::WhereProfitable);
+    let mut done = |pass: &'static str, wide: &simd::Kernel| {
+        if cfg!(debug_assertions)
+            && let Err(error) = simd::verify(wide)
+        {
+            panic!("after {pass}: {error}\n{wide}");
+        }
+        after(pass, wide);
+    };
+    done("vectorize", &wide);
+    let passes = SIMD_PASSES.iter().filter(|pass| pass.isas.contains(&isa));
+    wide.work.visit(passes.clone().count() * wide.size());
+    for pass in passes {
+        (pass.run)(&mut wide);
+        done(pass.name, &wide);
     }
-    simd::merge_blocks(&mut wide);
-    simd::workgroup_loop(&mut wide);
     Ok(wide)
 }
 

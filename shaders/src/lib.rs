@@ -17,6 +17,7 @@ pub mod ir;
 pub mod lower;
 pub mod opt;
 pub mod simd;
+pub mod ssa;
 mod text;
 pub mod vectorize;
 pub mod work;

@@ -50,6 +50,16 @@ pub(crate) fn id<K: EntityRef>(prefix: &str, word: &str) -> Option<K> {
     (number < u32::MAX).then(|| K::new(number as usize))
 }
 
+/// `2, 3]`: the rest of a list of numbers.
+pub(crate) fn numbers(line: &mut Line<'_>) -> Result<Vec<u32>, ParseError> {
+    let mut numbers = vec![line.unsigned()?];
+    while line.eat(',') {
+        numbers.push(line.unsigned()?);
+    }
+    line.expect(']')?;
+    Ok(numbers)
+}
+
 /// Items separated by commas; prints nothing if there are none.
 pub(crate) fn list<T: Display>(
     f: &mut Formatter<'_>,

@@ -1,10 +1,10 @@
 //! Natural loops: their headers, latches and blocks, and how they nest.
 
-use cranelift_entity::{EntitySet, SecondaryMap};
-use smallvec::SmallVec;
+use cranelift_entity::SecondaryMap;
 
 use super::Dominators;
 use crate::ir::{Block, Kernel};
+use crate::ssa::{natural_loop, predecessors};
 
 /// A natural loop: all blocks on paths from its header to one of its back edges.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ impl Loops {
             if latches.is_empty() {
                 continue;
             }
-            let mut blocks = body(header, &latches, &predecessors, dominators);
+            let (mut blocks, _) = natural_loop(header, &latches, &predecessors, |block| dominators.is_reachable(block));
             blocks.sort_by_key(|&block| positions[block]);
             let number = loops.all.len();
             let parent = loops.innermost[header];
@@ -113,25 +113,6 @@ impl Loops {
     }
 }
 
-/// Predecessors by block.
-pub type Predecessors = SecondaryMap<Block, SmallVec<[Block; 4]>>;
-
-/// Predecessors of every block of the layout, each once.
-pub fn predecessors(kernel: &Kernel) -> Predecessors {
-    let mut predecessors = Predecessors::new();
-    predecessors.resize(kernel.blocks.len());
-    for &block in &kernel.layout {
-        let Some(&last) = kernel.blocks[block].insts.last() else { continue };
-        for call in kernel.insts[last].targets() {
-            let list = &mut predecessors[call.block];
-            if list.last() != Some(&block) {
-                list.push(block);
-            }
-        }
-    }
-    predecessors
-}
-
 /// Position of every block in the layout.
 pub fn positions(kernel: &Kernel) -> SecondaryMap<Block, u32> {
     let mut positions = SecondaryMap::new();
@@ -140,21 +121,6 @@ pub fn positions(kernel: &Kernel) -> SecondaryMap<Block, u32> {
         positions[block] = position as u32;
     }
     positions
-}
-
-/// The header and all blocks that reach a latch without the header.
-fn body(header: Block, latches: &[Block], predecessors: &Predecessors, dominators: &Dominators) -> Vec<Block> {
-    let mut blocks = vec![header];
-    let mut seen = EntitySet::new();
-    seen.insert(header);
-    let mut stack = latches.to_vec();
-    while let Some(block) = stack.pop() {
-        if dominators.is_reachable(block) && seen.insert(block) {
-            blocks.push(block);
-            stack.extend(&predecessors[block]);
-        }
-    }
-    blocks
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! Analyses of kernels: dominators, loops, value ranges, uniformity, reconvergence. They change nothing.
 
-mod dominators;
 mod lane_affine;
 mod loops;
 mod postdominators;
@@ -9,11 +8,18 @@ mod reconvergence;
 mod tree;
 mod uniformity;
 
-pub use dominators::{Dominators, FlowGraph};
+pub use crate::ssa::{FlowGraph, predecessors};
+use crate::{ir, ssa};
 pub use lane_affine::{BlockShapes, LaneAffine, LaneConstants, LaneOffsetTable, LaneOffsets, Shape, UniformTerm};
-pub use loops::{Loop, Loops, Predecessors, positions, predecessors};
+pub use loops::{Loop, Loops, positions};
 pub use postdominators::Postdominators;
 pub use ranges::{Range, Ranges};
 pub use reconvergence::{Linearization, Next};
 pub use tree::{Step, dominator_walk};
 pub use uniformity::Uniformity;
+
+/// Dominator tree, of a scalar kernel where nothing else is said.
+pub type Dominators<Block = ir::Block> = ssa::Dominators<Block>;
+
+/// Predecessors by block, of a scalar kernel where nothing else is said.
+pub type Predecessors<Block = ir::Block> = ssa::Predecessors<Block>;

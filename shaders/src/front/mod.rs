@@ -1,10 +1,12 @@
 //! Front ends: a SPIR-V reader; WGSL and SPIR-V text are first translated to SPIR-V.
 
+mod convergence;
 mod error;
 mod specialization;
 pub mod spirv;
 pub mod spvasm;
 pub mod wgsl;
 
+pub use convergence::preserve_convergence;
 pub use error::Error;
 pub use specialization::{ConstantType, SpecializationConstant};

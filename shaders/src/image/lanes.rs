@@ -13,7 +13,7 @@ const HEAD: usize = ImageOp::FIRST_ARG as usize;
 
 /// Number of rows of an instruction, including four result rows.
 pub(crate) fn rows(op: &ImageOp) -> usize {
-    HEAD + op.params().len() + 4
+    HEAD + op.operands().len() + 4
 }
 
 /// Runs an instruction for the active lanes. Inactive lanes get the result of the first active lane, so that a uniform
@@ -39,7 +39,7 @@ pub(crate) fn run(op: &ImageOp, images: &[Descriptor], rows: &mut [Row]) {
 fn one_by_one(op: &ImageOp, images: &[Descriptor], rows: &mut [Row]) {
     const NONE: &Descriptor = &Descriptor::NULL;
     let [active, image, sampler, rest @ ..] = rows else { return };
-    let Some((args, results)) = rest.split_at_mut_checked(op.params().len()) else { return };
+    let Some((args, results)) = rest.split_at_mut_checked(op.operands().len()) else { return };
     let find = |number: u32| images.get(number as usize).unwrap_or(NONE);
     let mut first = None;
     for lane in (0..16).filter(|&lane| active[lane] != 0) {

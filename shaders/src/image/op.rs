@@ -3,7 +3,6 @@
 use smallvec::SmallVec;
 
 use super::format::Class;
-use crate::ir::Type;
 
 /// An image instruction. Operands in this order: the image, the sampler (of samples and gathers), then
 /// [`ImageOp::params`].
@@ -124,41 +123,31 @@ impl ImageOp {
         matches!(self.kind, Kind::Sample | Kind::Gather)
     }
 
-    /// Type of the texels' components.
-    pub fn component_type(&self) -> Type {
-        if self.class == Class::Float { Type::F32 } else { Type::I32 }
-    }
-
-    /// Type of the result; `None` for writes.
-    pub fn result(&self) -> Option<Type> {
-        (self.kind != Kind::Write).then(|| self.component_type())
-    }
-
-    /// Types of the operands after image and sampler: coordinates, layer, reference, gathered component, level of
+    /// Classes of the operands after image and sampler: coordinates, layer, reference, gathered component, level of
     /// detail or derivatives (all along x first), offsets, minimum level, texel.
-    pub fn params(&self) -> SmallVec<[Type; 16]> {
-        let coordinate = if self.has_sampler() { Type::F32 } else { Type::I32 };
+    pub(crate) fn operands(&self) -> SmallVec<[Class; 16]> {
+        let coordinate = if self.has_sampler() { Class::Float } else { Class::Sint };
         let dims = self.dim.coordinates();
-        let mut params = SmallVec::new();
-        let mut add = |ty: Type, count: usize| params.extend(std::iter::repeat_n(ty, count));
+        let mut operands = SmallVec::new();
+        let mut add = |class: Class, count: usize| operands.extend(std::iter::repeat_n(class, count));
         add(coordinate, dims + usize::from(self.arrayed));
-        add(Type::F32, usize::from(self.dref));
-        add(Type::I32, usize::from(self.kind == Kind::Gather && !self.dref));
+        add(Class::Float, usize::from(self.dref));
+        add(Class::Sint, usize::from(self.kind == Kind::Gather && !self.dref));
         match self.lod {
             LodOperand::None => {}
             LodOperand::Lod => add(coordinate, 1),
-            LodOperand::Grad => add(Type::F32, 2 * dims),
+            LodOperand::Grad => add(Class::Float, 2 * dims),
         }
         match self.offsets {
             Offsets::None => {}
-            Offsets::One => add(Type::I32, dims),
-            Offsets::Four => add(Type::I32, 8),
+            Offsets::One => add(Class::Sint, dims),
+            Offsets::Four => add(Class::Sint, 8),
         }
-        add(Type::F32, usize::from(self.min_lod));
+        add(Class::Float, usize::from(self.min_lod));
         if self.kind == Kind::Write {
-            add(self.component_type(), 4);
+            add(self.class, 4);
         }
-        params
+        operands
     }
 
     /// Checks the combination of variants.

@@ -131,9 +131,7 @@ impl Builder {
     }
 
     fn define(&mut self, inst: Inst, ty: Type) -> Value {
-        let value = self.kernel.values.push(ValueDef::Result { inst, ty });
-        self.kernel.results[inst] = Some(value);
-        value
+        self.kernel.define(inst, ty)
     }
 
     /// A constant by its bits.
@@ -170,8 +168,7 @@ impl Builder {
 
     /// The word that a half was taken out of.
     fn bits_of_half(&self, half: Value) -> Option<Value> {
-        let ValueDef::Result { inst, .. } = self.kernel.values[half] else { return None };
-        match &self.kernel.insts[inst] {
+        match self.kernel.definition(half)? {
             InstData::Pure { op: Op::HalfFromBits, args } => Some(args[0]),
             _ => None,
         }

@@ -240,20 +240,7 @@ pub enum InstData {
 }
 
 /// A branch target with the arguments for its parameters.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BlockCall {
-    /// Target.
-    pub block: Block,
-    /// One value for each parameter of the target.
-    pub args: SmallVec<[Value; 4]>,
-}
-
-impl BlockCall {
-    /// A target without arguments.
-    pub fn new(block: Block) -> Self {
-        Self { block, args: SmallVec::new() }
-    }
-}
+pub type BlockCall = crate::ssa::BlockCall<Block, Value>;
 
 /// Built-ins that differ between invocations or dispatches. `WorkgroupSize` is a constant and not among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -337,6 +324,20 @@ impl InstData {
         matches!(self, Self::Jump { .. } | Self::Branch { .. } | Self::Switch { .. } | Self::Return | Self::Unreachable)
     }
 
+    /// Whether the instruction stays although its result is unused.
+    pub fn has_effect(&self) -> bool {
+        match self {
+            Self::Load { access, .. } => access.volatile,
+            Self::Image { op, access, .. } => op.kind == image::Kind::Write || access.volatile,
+            Self::Store { .. }
+            | Self::Atomic { .. }
+            | Self::Barrier { .. }
+            | Self::Fence { .. }
+            | Self::Print { .. } => true,
+            data => data.is_terminator(),
+        }
+    }
+
     /// Type of the result; `None` for instructions without one. `type_of` knows the types of operands: only a `select`
     /// asks for one, and has what it answers.
     pub fn result_type(&self, type_of: impl FnOnce(Value) -> Option<Type>) -> Option<Type> {
@@ -372,42 +373,6 @@ impl InstData {
         }
     }
 
-    /// Targets of a terminator, in the order they are printed; empty for other instructions.
-    pub fn targets(&self) -> SmallVec<[&BlockCall; 2]> {
-        match self {
-            Self::Jump { to } => smallvec::smallvec![to],
-            Self::Branch { then, otherwise, .. } => smallvec::smallvec![then, otherwise],
-            Self::Switch { default, cases, .. } => {
-                std::iter::once(default).chain(cases.iter().map(|(_, call)| call)).collect()
-            }
-            _ => SmallVec::new(),
-        }
-    }
-
-    /// As [`InstData::targets`], to be changed.
-    pub fn targets_mut(&mut self) -> SmallVec<[&mut BlockCall; 2]> {
-        match self {
-            Self::Jump { to } => smallvec::smallvec![to],
-            Self::Branch { then, otherwise, .. } => smallvec::smallvec![then, otherwise],
-            Self::Switch { default, cases, .. } => {
-                std::iter::once(default).chain(cases.iter_mut().map(|(_, call)| call)).collect()
-            }
-            _ => SmallVec::new(),
-        }
-    }
-
-    /// The target of that number in [`InstData::targets`].
-    pub fn target(&self, number: usize) -> Option<&BlockCall> {
-        match (self, number) {
-            (Self::Jump { to }, 0) => Some(to),
-            (Self::Branch { then, .. }, 0) => Some(then),
-            (Self::Branch { otherwise, .. }, 1) => Some(otherwise),
-            (Self::Switch { default, .. }, 0) => Some(default),
-            (Self::Switch { cases, .. }, _) => cases.get(number.checked_sub(1)?).map(|(_, call)| call),
-            _ => None,
-        }
-    }
-
     /// Calls `visit` with every value used, block arguments included, in the order they are printed.
     pub fn for_each_use(&self, mut visit: impl FnMut(Value)) {
         let mut visit = |value: &Value| visit(*value);
@@ -419,3 +384,5 @@ impl InstData {
         walk_operands!(self, visit, iter_mut, for_each_use_mut);
     }
 }
+
+crate::ssa::branches!();

@@ -3,13 +3,11 @@
 use smallvec::SmallVec;
 
 use super::names::SEMANTICS;
-use super::parse::Parser;
-use super::{
-    Access, AtomicOp, BlockCall, BufferSpace, BuiltIn, InstData, Op, Place, Scope, Semantics, SubgroupOp, Type, Value,
-    Width,
-};
+use super::parse::{Parser, declared_binding, declared_variable};
+use super::{Access, AtomicOp, BufferSpace, BuiltIn, InstData, Op, Place, Scope, Semantics, SubgroupOp, Type, Width};
 use crate::image::{Field, ImageOp};
-use crate::text::{Line, ParseError, hexadecimal};
+use crate::ssa::{address_pair, atomic_operands, control, float, number_or_bits, operand, value_pair, values, word};
+use crate::text::{Line, ParseError};
 
 type Result<T> = std::result::Result<T, ParseError>;
 
@@ -18,7 +16,8 @@ pub(super) fn instruction(parser: &mut Parser, line: &mut Line<'_>) -> Result<(I
     let unknown = line.error("no such instruction");
     let word = line.word("an instruction", Some)?;
     if let Some(op) = Op::from_name(word) {
-        return Ok((pure(parser, line, op)?, Some(op.result())));
+        let args = values(parser, line, op.params().len())?;
+        return Ok((InstData::Pure { op, args }, Some(op.result())));
     }
     let data = match word.split_once('.') {
         Some(("const", ty)) => constant(line, Type::from_name(ty).ok_or(unknown)?)?,
@@ -37,38 +36,24 @@ pub(super) fn instruction(parser: &mut Parser, line: &mut Line<'_>) -> Result<(I
         Some(("atomic", op)) => atomic(parser, line, AtomicOp::from_name(op).ok_or(unknown)?, false)?,
         Some(("atomic64", op)) => atomic(parser, line, AtomicOp::from_name(op).ok_or(unknown)?, true)?,
         Some(_) => return Err(unknown),
+        None if word == "unreachable" => InstData::Unreachable,
         None => match other(parser, line, word)? {
             Some(data) => data,
-            None => control(parser, line, word)?.ok_or(unknown)?,
+            None => control(parser, line, word)?.ok_or(unknown)?.into(),
         },
     };
     let ty = data.result_type(|_| None);
     Ok((data, ty))
 }
 
-fn pure(parser: &mut Parser, line: &mut Line<'_>, op: Op) -> Result<InstData> {
-    let mut args = SmallVec::new();
-    for place in 0..op.params().len() {
-        if place > 0 {
-            line.expect(',')?;
-        }
-        args.push(parser.value(line)?);
-    }
-    Ok(InstData::Pure { op, args })
-}
-
 fn constant(line: &mut Line<'_>, ty: Type) -> Result<InstData> {
     let bits = match ty {
         Type::Bool if line.eat_word("false") => 0,
         Type::Bool if line.eat_word("true") => 1,
-        _ => line.number_as("a constant of the type", |text| match (ty, hexadecimal(text)) {
-            (_, Some(bits)) => Some(bits),
-            (Type::I32, None) => {
-                let wide: i64 = text.parse().ok()?;
-                (wide >= i64::from(i32::MIN) && wide <= i64::from(u32::MAX)).then_some(u64::from(wide as u32))
-            }
-            (Type::F32, None) => Some(u64::from(text.parse::<f32>().ok()?.to_bits())),
-            (Type::Bool | Type::Buffer, None) => None,
+        _ => number_or_bits(line, |text| match ty {
+            Type::I32 => word(text),
+            Type::F32 => float(text),
+            Type::Bool | Type::Buffer => None,
         })?,
     };
     Ok(InstData::Const { ty, bits })
@@ -76,10 +61,7 @@ fn constant(line: &mut Line<'_>, ty: Type) -> Result<InstData> {
 
 fn select(parser: &mut Parser, line: &mut Line<'_>) -> Result<InstData> {
     let condition = parser.value(line)?;
-    line.expect(',')?;
-    let then = parser.value(line)?;
-    line.expect(',')?;
-    Ok(InstData::Select { condition, then, otherwise: parser.value(line)? })
+    Ok(InstData::Select { condition, then: operand(parser, line)?, otherwise: operand(parser, line)? })
 }
 
 /// Instructions without a dot that do not end a block.
@@ -93,14 +75,12 @@ fn other(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option<
             InstData::BuiltIn { builtin, component }
         }
         "element" => {
-            let base = parser.value(line)?;
-            line.expect(',')?;
-            let index = parser.value(line)?;
+            let [base, index] = value_pair(parser, line)?;
             line.expect('*')?;
             InstData::Element { base, index, stride: line.unsigned()? }
         }
         "buffer" => {
-            let binding = parser.declared_binding(line)?;
+            let binding = declared_binding(parser, line)?;
             line.expect('[')?;
             let index = parser.value(line)?;
             line.expect(']')?;
@@ -110,23 +90,22 @@ fn other(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option<
         "buffer_number" => InstData::BufferNumber { buffer: parser.value(line)? },
         "buffer_of" => InstData::BufferOf { number: parser.value(line)? },
         "buffer_at" => {
-            let [low, high] = address(parser, line)?;
+            let [low, high] = value_pair(parser, line)?;
             InstData::BufferAt { low, high }
         }
         "buffer_near" => {
-            let [low, high] = address(parser, line)?;
+            let [low, high] = value_pair(parser, line)?;
             InstData::BufferNear { low, high }
         }
         "buffer_offset" => {
             let buffer = parser.value(line)?;
             line.expect(',')?;
-            let [low, high] = address(parser, line)?;
+            let [low, high] = value_pair(parser, line)?;
             InstData::BufferOffset { buffer, low, high }
         }
         "reaches" => {
-            let buffer = parser.value(line)?;
-            line.expect('+')?;
-            InstData::Reaches { buffer, offset: parser.value(line)? }
+            let [buffer, offset] = address_pair(parser, line)?;
+            InstData::Reaches { buffer, offset }
         }
         "image_field" => {
             let field = line.word("a field of an image", Field::from_name)?;
@@ -155,74 +134,17 @@ fn other(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option<
     }))
 }
 
-/// Instructions that end a block.
-fn control(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option<InstData>> {
-    Ok(Some(match word {
-        "jump" => InstData::Jump { to: call(parser, line)? },
-        "branch" => {
-            let condition = parser.value(line)?;
-            line.expect(',')?;
-            let then = call(parser, line)?;
-            line.expect(',')?;
-            InstData::Branch { condition, then, otherwise: call(parser, line)? }
-        }
-        "switch" => switch(parser, line)?,
-        "return" => InstData::Return,
-        "unreachable" => InstData::Unreachable,
-        _ => return Ok(None),
-    }))
-}
-
-fn switch(parser: &mut Parser, line: &mut Line<'_>) -> Result<InstData> {
-    let selector = parser.value(line)?;
-    line.expect(',')?;
-    let default = call(parser, line)?;
-    line.expect('[')?;
-    let mut cases = Vec::new();
-    while !line.eat(']') {
-        if !cases.is_empty() {
-            line.expect(',')?;
-        }
-        let literal = line.unsigned()?;
-        line.expect(':')?;
-        cases.push((literal, call(parser, line)?));
-    }
-    Ok(InstData::Switch { selector, default, cases })
-}
-
-fn call(parser: &mut Parser, line: &mut Line<'_>) -> Result<BlockCall> {
-    let mut call = BlockCall::new(parser.block(line)?);
-    if line.eat('(') {
-        call.args.push(parser.value(line)?);
-        while line.eat(',') {
-            call.args.push(parser.value(line)?);
-        }
-        line.expect(')')?;
-    }
-    Ok(call)
-}
-
 /// `v0, v1, v2`: the image, the sampler if there is one, and what else the instruction takes.
 fn image(parser: &mut Parser, line: &mut Line<'_>, op: ImageOp) -> Result<InstData> {
     let image = parser.value(line)?;
-    let mut next = |line: &mut Line<'_>| {
-        line.expect(',')?;
-        parser.value(line)
-    };
-    let sampler = if op.has_sampler() { Some(next(line)?) } else { None };
-    let args = op.params().iter().map(|_| next(line)).collect::<Result<_>>()?;
+    let sampler = if op.has_sampler() { Some(operand(parser, line)?) } else { None };
+    let args = op.params().iter().map(|_| operand(parser, line)).collect::<Result<_>>()?;
     Ok(InstData::Image { op, image, sampler, args, access: access(line)? })
 }
 
 fn subgroup(parser: &mut Parser, line: &mut Line<'_>, op: SubgroupOp) -> Result<InstData> {
-    let mut args = SmallVec::new();
-    for _ in op.params().into_iter().flatten() {
-        if !args.is_empty() {
-            line.expect(',')?;
-        }
-        args.push(parser.value(line)?);
-    }
-    Ok(InstData::Subgroup { op, args })
+    let count = op.params().into_iter().flatten().count();
+    Ok(InstData::Subgroup { op, args: values(parser, line, count)? })
 }
 
 fn load(parser: &mut Parser, line: &mut Line<'_>, ty: Type, width: Width) -> Result<InstData> {
@@ -231,32 +153,16 @@ fn load(parser: &mut Parser, line: &mut Line<'_>, ty: Type, width: Width) -> Res
 }
 
 fn store(parser: &mut Parser, line: &mut Line<'_>, width: Width) -> Result<InstData> {
-    let place = place(parser, line)?;
-    line.expect(',')?;
-    let value = parser.value(line)?;
+    let (place, value) = (place(parser, line)?, operand(parser, line)?);
     Ok(InstData::Store { width, place, value, access: access(line)? })
 }
 
 fn atomic(parser: &mut Parser, line: &mut Line<'_>, op: AtomicOp, is_wide: bool) -> Result<InstData> {
     let place = place(parser, line)?;
-    let mut operand = |line: &mut Line<'_>| -> Result<Option<Value>> {
-        if line.eat(',') { parser.value(line).map(Some) } else { Ok(None) }
-    };
-    let value = operand(line)?;
-    let value_high = if is_wide { operand(line)? } else { None };
-    let comparator = operand(line)?;
-    let comparator_high = if is_wide { operand(line)? } else { None };
-    let wide = is_wide.then_some([value_high, comparator_high]);
+    let (value, comparator, wide) = atomic_operands(parser, line, is_wide)?;
     let (scope, order) = (scope(line)?, semantics(line)?);
     let unequal = if line.eat_word("unequal") { semantics(line)? } else { Semantics::default() };
     Ok(InstData::Atomic { op, place, value, comparator, wide, scope, semantics: order, unequal })
-}
-
-/// `v0, v1`: low and high word.
-fn address(parser: &mut Parser, line: &mut Line<'_>) -> Result<[Value; 2]> {
-    let low = parser.value(line)?;
-    line.expect(',')?;
-    Ok([low, parser.value(line)?])
 }
 
 fn place(parser: &mut Parser, line: &mut Line<'_>) -> Result<Place> {
@@ -265,11 +171,10 @@ fn place(parser: &mut Parser, line: &mut Line<'_>) -> Result<Place> {
         return Ok(Place::Push { offset: parser.value(line)? });
     }
     if let Ok(space) = line.word("a space", BufferSpace::from_name) {
-        let buffer = parser.value(line)?;
-        line.expect('+')?;
-        return Ok(Place::Buffer { space, buffer, offset: parser.value(line)? });
+        let [buffer, offset] = address_pair(parser, line)?;
+        return Ok(Place::Buffer { space, buffer, offset });
     }
-    let variable = parser.declared_variable(line)?;
+    let variable = declared_variable(parser, line)?;
     line.expect('+')?;
     Ok(Place::Variable { variable, offset: parser.value(line)? })
 }

@@ -8,9 +8,10 @@ use smallvec::SmallVec;
 
 use crate::host::Message;
 use crate::image::DeclaredImage;
+use crate::ssa;
 use crate::work::Work;
 
-use super::{Binding, Block, Inst, InstData, Type, Value, Variable};
+use super::{Binding, Block, BlockCall, Inst, InstData, Type, Value, Variable};
 
 /// One compute entry point, specialized, with all functions inlined.
 #[derive(Clone, Debug)]
@@ -43,7 +44,7 @@ pub struct Kernel {
     pub no_contraction: EntitySet<Inst>,
     /// First word offset → source position, from `OpLine`; empty without debug lines.
     pub lines: std::sync::Arc<BTreeMap<u32, SourceLine>>,
-    /// What compiling it has taken so far.
+    /// Compile-time work so far.
     pub work: Work,
 }
 
@@ -65,35 +66,8 @@ impl fmt::Display for SourceLine {
     }
 }
 
-/// Where a value comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ValueDef {
-    /// Result of an instruction.
-    Result {
-        /// The instruction.
-        inst: Inst,
-        /// Its type.
-        ty: Type,
-    },
-    /// Parameter of a block.
-    Param {
-        /// The block.
-        block: Block,
-        /// Its place in the list.
-        index: u32,
-        /// Its type.
-        ty: Type,
-    },
-}
-
-impl ValueDef {
-    /// The value's type.
-    pub fn ty(self) -> Type {
-        match self {
-            Self::Result { ty, .. } | Self::Param { ty, .. } => ty,
-        }
-    }
-}
+/// The definition of a value.
+pub type ValueDef = ssa::ValueDef<Block, Inst, Type>;
 
 /// A basic block: parameters, instructions, the last of which is its only terminator.
 #[derive(Clone, Debug, Default)]
@@ -186,19 +160,21 @@ pub struct VariableData {
     pub name: String,
 }
 
-/// Who shares a variable.
+/// Scope in which a variable is shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VariableSpace {
     /// SPIR-V `Workgroup`: one for each workgroup.
     Workgroup,
     /// SPIR-V `Private` and `Function`: one for each invocation.
     Private,
-    /// A table that nobody writes: what a private variable is that always holds the same.
+    /// A constant array: read-only, the same for all invocations.
     Constant,
 }
 
-/// Room that is made for the instructions of a new kernel, so that small ones do not grow step by step.
-const ROOM: usize = 128;
+/// Initial capacity of the tables: those of small kernels do not reallocate.
+const CAPACITY: usize = 128;
+
+ssa::kernel_methods!();
 
 impl Kernel {
     /// Word of the module that a loop is at: where the terminator of its header comes from, or another instruction of the header
@@ -219,24 +195,14 @@ impl Kernel {
             push_bytes: 0,
             blocks: PrimaryMap::new(),
             layout: Vec::new(),
-            insts: PrimaryMap::with_capacity(ROOM),
-            results: SecondaryMap::with_capacity(ROOM),
-            values: PrimaryMap::with_capacity(ROOM),
-            origins: SecondaryMap::with_capacity(ROOM),
+            insts: PrimaryMap::with_capacity(CAPACITY),
+            results: SecondaryMap::with_capacity(CAPACITY),
+            values: PrimaryMap::with_capacity(CAPACITY),
+            origins: SecondaryMap::with_capacity(CAPACITY),
             no_contraction: EntitySet::new(),
             lines: Default::default(),
             work: Work::default(),
         }
-    }
-
-    /// Blocks and instructions in the layout, parameters of blocks and what branches pass to them.
-    pub fn size(&self) -> usize {
-        let block = |&block: &Block| {
-            let BlockData { params, insts, .. } = &self.blocks[block];
-            let calls = insts.last().map(|&last| self.insts[last].targets()).unwrap_or_default();
-            1 + params.len() + insts.len() + calls.iter().map(|call| call.args.len()).sum::<usize>()
-        };
-        self.layout.iter().map(block).sum()
     }
 
     /// Says how many elements the arrays of descriptors have to which the shader gives no size: so far 0, so that every
@@ -253,25 +219,16 @@ impl Kernel {
         insts.any(|&inst| matches!(self.insts[inst], InstData::BufferAt { .. } | InstData::BufferNear { .. }))
     }
 
-    /// Type of a value.
-    pub fn ty(&self, value: Value) -> Type {
-        self.values[value].ty()
+    /// Defines the result of an instruction.
+    pub fn define(&mut self, inst: Inst, ty: Type) -> Value {
+        let value = self.values.push(ValueDef::Result { inst, index: 0, ty });
+        self.results[inst] = Some(value);
+        value
     }
 
     /// Invocations in a workgroup.
     pub fn invocations(&self) -> u32 {
         self.workgroup_size.iter().product()
-    }
-
-    /// Bits of a value that is a constant.
-    pub fn constant(&self, value: Value) -> Option<u64> {
-        match self.values[value] {
-            ValueDef::Result { inst, .. } => match self.insts[inst] {
-                InstData::Const { bits, .. } => Some(bits),
-                _ => None,
-            },
-            ValueDef::Param { .. } => None,
-        }
     }
 
     /// Source position of an instruction, where the module has debug lines.

@@ -5,8 +5,8 @@
 //! memory, control flow or other invocations, and `docs/ir.md` for the text form.
 
 mod builder;
-mod convergence;
 mod entities;
+mod image;
 mod inst;
 mod inst_parse;
 mod kernel;
@@ -23,7 +23,6 @@ mod verify;
 mod verify_inst;
 
 pub use builder::{Builder, element};
-pub use convergence::preserve_convergence;
 pub use entities::{Binding, Block, Inst, Value, Variable};
 pub use inst::{BlockCall, BuiltIn, InstData};
 pub use kernel::{

@@ -1,10 +1,11 @@
-//! The order in which a kernel's blocks stand: reverse postorder, with what a construct merges in behind the construct.
+//! Layout order of a kernel's blocks: reverse postorder, with the merge block of a construct after the construct.
 //!
-//! Annotations are followed like branches, so that a merge block is walked before, and stands behind, what is inside. But they
-//! are not branches: once passes have found out that control comes to a merge block in one way only, it may be in a loop that
-//! its construct is outside of. Followed into the loop, the annotation would put blocks before the header that dominates
-//! them, or others between those of the loop. So a walk follows branches alone; then those annotations of loops that lead forwards
-//! in its order are followed, too, which makes each loop one run of blocks; then those of selections that enter no such run.
+//! Annotations are followed like branches, so that a merge block is visited before the blocks of its construct and comes after
+//! them in the layout. But they are not branches: once passes have found that a merge block has one predecessor only, it may
+//! be in a loop that its construct is outside of. Followed into the loop, the annotation would put blocks before the header
+//! that dominates them, or others between those of the loop. So the first walk follows branches alone; the second also the
+//! annotations of loops that lead forwards in its order, which makes each loop contiguous; the third also those of selections
+//! that do not enter a loop.
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use smallvec::SmallVec;
@@ -76,7 +77,7 @@ fn places(kernel: &Kernel, order: &[Block]) -> Places {
     places
 }
 
-/// Of each block the place of the innermost header that it stands behind, before the last way back to that; 0 without one.
+/// For each block the place of the innermost header before it whose last back edge comes after it; 0 without one.
 fn loops_around(kernel: &Kernel, order: &[Block]) -> Places {
     let places = places(kernel, order);
     let mut ends = Places::new();
@@ -105,8 +106,7 @@ fn loops_around(kernel: &Kernel, order: &[Block]) -> Places {
 
 /// Targets of the block's terminator.
 fn targets(kernel: &Kernel, block: Block) -> Successors {
-    let last = kernel.blocks[block].insts.last();
-    last.into_iter().flat_map(|&last| kernel.insts[last].targets()).map(|call| call.block).collect()
+    kernel.targets(block).into_iter().map(|call| call.block).collect()
 }
 
 /// Depth first, of each block's list the last first; every block before those that were done when it was.

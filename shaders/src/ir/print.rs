@@ -3,11 +3,9 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::names::SEMANTICS;
-use super::{
-    Access, Binding, BindingData, Block, BlockCall, Inst, InstData, Kernel, Merge, Place, Semantics, Type, Value,
-    VariableData, Width,
-};
+use super::{Access, Binding, BindingData, Inst, InstData, Kernel, Merge, Place, Semantics, Type, VariableData, Width};
 use crate::host::Message;
+use crate::ssa::{print_atomic_operands, print_blocks};
 use crate::text::{list, switch};
 
 impl Display for Kernel {
@@ -22,10 +20,7 @@ impl Display for Kernel {
         }
         for (variable, VariableData { space, bytes, name, words }) in &self.variables {
             write!(f, "{variable} = {} {bytes} \"{}\"", space.name(), name.escape_default())?;
-            if !words.is_empty() {
-                let words: Vec<String> = words.iter().map(u32::to_string).collect();
-                write!(f, " [{}]", words.join(", "))?;
-            }
+            list(f, " [", words, "]")?;
             writeln!(f)?;
         }
         for (number, Message { text, operands }) in self.messages.iter().enumerate() {
@@ -33,7 +28,7 @@ impl Display for Kernel {
             operands.iter().try_for_each(|operand| write!(f, " {}", operand.name()))?;
             writeln!(f)?;
         }
-        self.layout.iter().try_for_each(|&block| self.print_block(f, block))
+        print_blocks(f, self)
     }
 }
 
@@ -45,29 +40,7 @@ fn print_binding(f: &mut Formatter<'_>, binding: Binding, data: &BindingData) ->
     writeln!(f, "{binding} = {kind} {set}.{number}[{count}] {min_bytes}{image}{read_only}")
 }
 
-impl Kernel {
-    fn print_block(&self, f: &mut Formatter<'_>, block: Block) -> fmt::Result {
-        let Some(data) = self.blocks.get(block) else { return writeln!(f, "\n{block}:") };
-        write!(f, "\n{block}")?;
-        let params = data.params.iter().map(|&param| Param(param, self.values.get(param).map(|def| def.ty())));
-        list(f, "(", params, ")")?;
-        writeln!(f, ":")?;
-        for (place, &inst) in data.insts.iter().enumerate() {
-            if place + 1 == data.insts.len() {
-                print_merge(f, data.merge)?;
-            }
-            writeln!(f, "    {}", self.display_inst(inst))?;
-        }
-        Ok(())
-    }
-
-    /// An instruction as the text form has it, with its result; for messages.
-    pub fn display_inst(&self, inst: Inst) -> impl Display + '_ {
-        InstText { kernel: self, inst }
-    }
-}
-
-fn print_merge(f: &mut Formatter<'_>, merge: Option<Merge>) -> fmt::Result {
+pub(super) fn print_annotation(f: &mut Formatter<'_>, merge: Option<Merge>) -> fmt::Result {
     match merge {
         None => Ok(()),
         Some(Merge::Selection { merge }) => writeln!(f, "    selection {merge}"),
@@ -75,34 +48,17 @@ fn print_merge(f: &mut Formatter<'_>, merge: Option<Merge>) -> fmt::Result {
     }
 }
 
-struct Param(Value, Option<Type>);
-
-impl Display for Param {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.0, self.1.map_or("?", Type::name))
-    }
-}
-
-struct InstText<'a> {
-    kernel: &'a Kernel,
-    inst: Inst,
-}
-
-impl Display for InstText<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Some(data) = self.kernel.insts.get(self.inst) else { return write!(f, "{}", self.inst) };
-        let Some(value) = self.kernel.results[self.inst] else { return write!(f, "{data}") };
-        write!(f, "{value} = ")?;
-        match data {
-            // The only operation that says too little about its type: its operands may come later in the text.
-            InstData::Select { condition, then, otherwise } => {
-                let ty = self.kernel.values.get(value).map_or("?", |def| def.ty().name());
-                write!(f, "select.{ty} {condition}, {then}, {otherwise}")
-            }
-            data => write!(f, "{data}"),
-        }?;
-        if self.kernel.no_contraction.contains(self.inst) { f.write_str(" no_contraction") } else { Ok(()) }
-    }
+pub(super) fn print_inst(kernel: &Kernel, f: &mut Formatter<'_>, inst: Inst, data: &InstData) -> fmt::Result {
+    let Some(value) = kernel.results[inst] else { return write!(f, "{data}") };
+    match data {
+        // The only operation that says too little about its type: its operands may come later in the text.
+        InstData::Select { condition, then, otherwise } => {
+            let ty = kernel.values.get(value).map_or("?", |def| def.ty().name());
+            write!(f, "select.{ty} {condition}, {then}, {otherwise}")
+        }
+        data => write!(f, "{data}"),
+    }?;
+    if kernel.no_contraction.contains(inst) { f.write_str(" no_contraction") } else { Ok(()) }
 }
 
 impl Display for InstData {
@@ -171,19 +127,9 @@ fn print_atomic(f: &mut Formatter<'_>, data: &InstData) -> fmt::Result {
     };
     let bits = if wide.is_some() { "64" } else { "" };
     write!(f, "atomic{bits}.{} {place}", op.name())?;
-    let [value_high, comparator_high] = wide.unwrap_or_default();
-    for operand in [*value, value_high, *comparator, comparator_high].into_iter().flatten() {
-        write!(f, ", {operand}")?;
-    }
+    print_atomic_operands(f, *value, *comparator, *wide)?;
     write!(f, " {} {semantics}", scope.name())?;
     if unequal.0 != 0 { write!(f, " unequal {unequal}") } else { Ok(()) }
-}
-
-impl Display for BlockCall {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.block)?;
-        list(f, "(", &self.args, ")")
-    }
 }
 
 impl Display for Place {

@@ -2,10 +2,10 @@
 
 use smallvec::SmallVec;
 
-use super::{AtomicOp, BufferSpace, BuiltIn, InstData, Kernel, Place, Type, Value, ValueDef, VariableSpace, Width};
+use super::{AtomicOp, BufferSpace, BuiltIn, InstData, Kernel, Place, Type, ValueDef, VariableSpace, Width};
+use crate::ssa;
 
-/// Operands with the types they must have. Block arguments are not among them.
-pub(super) type Operands = SmallVec<[(Value, Type); 4]>;
+type Operands = ssa::Operands<Kernel>;
 
 /// The types that an instruction's operands must have, or the rule that the instruction breaks in itself.
 pub(super) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands, String> {
@@ -189,7 +189,7 @@ fn atomic_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
         return Err(format!("there is no atomic64.{}", op.name()));
     }
     if wide.is_some() || op.is_float() || op.is_half() {
-        // Nobody else sees private memory, so nobody asks for it.
+        // No other invocation sees private memory, so atomics on it make no sense.
         wide_enough(kernel, Width::Half, Type::I32, place)?;
     }
     let highs = wide.into_iter().flatten().flatten();

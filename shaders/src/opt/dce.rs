@@ -6,7 +6,6 @@
 use cranelift_entity::{EntitySet, SecondaryMap};
 use smallvec::SmallVec;
 
-use crate::image::Kind;
 use crate::ir::{Block, Inst, InstData, Kernel, Value, ValueDef};
 
 /// Runs the pass.
@@ -17,18 +16,7 @@ pub(super) fn run(kernel: &mut Kernel) {
     for &block in &*layout {
         blocks[block]
             .insts
-            .retain(|&inst| has_effect(&insts[inst]) || results[inst].is_some_and(|value| live.contains(value)));
-    }
-}
-
-/// Whether the instruction stays although its result is unused.
-pub(super) fn has_effect(data: &InstData) -> bool {
-    match data {
-        InstData::Load { access, .. } => access.volatile,
-        InstData::Image { op, access, .. } => op.kind == Kind::Write || access.volatile,
-        InstData::Store { .. } | InstData::Atomic { .. } | InstData::Barrier { .. } | InstData::Fence { .. } => true,
-        InstData::Print { .. } => true,
-        data => data.is_terminator(),
+            .retain(|&inst| insts[inst].has_effect() || results[inst].is_some_and(|value| live.contains(value)));
     }
 }
 
@@ -74,7 +62,7 @@ impl Marker {
         match data {
             InstData::Branch { condition: value, .. } | InstData::Switch { selector: value, .. } => self.mark(*value),
             InstData::Jump { .. } => {}
-            data if has_effect(data) => data.for_each_use(|value| self.mark(value)),
+            data if data.has_effect() => data.for_each_use(|value| self.mark(value)),
             _ => {}
         }
     }

@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 use smallvec::SmallVec;
 
 use super::aliases::Aliases;
-use crate::ir::{Block, Inst, InstData, Kernel, Op, Scalar, Type, Value, ValueDef};
+use crate::ir::{Block, Inst, InstData, Kernel, Op, Scalar, Type, Value};
 
 /// The replacement of an instruction.
 #[derive(Clone, Debug, PartialEq)]
@@ -158,10 +158,7 @@ impl<'k> Editor<'k> {
 
     /// The instruction that defines a value.
     pub(super) fn definition(&self, value: Value) -> Option<&InstData> {
-        match self.kernel.values[value] {
-            ValueDef::Result { inst, .. } => Some(&self.kernel.insts[inst]),
-            ValueDef::Param { .. } => None,
-        }
+        self.kernel.definition(value)
     }
 
     /// The operands of the operation that defines a value, if that operation is `wanted`.
@@ -185,8 +182,7 @@ impl<'k> Editor<'k> {
         }
         let inst = self.kernel.insts.push(InstData::Const { ty, bits });
         self.prologue.push(inst);
-        let value = self.kernel.values.push(ValueDef::Result { inst, ty });
-        self.kernel.results[inst] = Some(value);
+        let value = self.kernel.define(inst, ty);
         self.constants.insert((ty, bits), value);
         value
     }
@@ -245,8 +241,6 @@ impl<'k> Editor<'k> {
             }
         }
         self.insts.push(inst);
-        let value = self.kernel.values.push(ValueDef::Result { inst, ty });
-        self.kernel.results[inst] = Some(value);
-        value
+        self.kernel.define(inst, ty)
     }
 }

@@ -310,13 +310,7 @@ pub enum InstData {
 }
 
 /// A branch target with the arguments for its parameters.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct BlockCall {
-    /// Target.
-    pub block: Block,
-    /// One argument for each parameter of the target.
-    pub args: SmallVec<[Value; 4]>,
-}
+pub type BlockCall = crate::ssa::BlockCall<Block, Value>;
 
 /// A uniform address: `base + index * scale + disp`, in bounds if `index < limit`, unsigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -413,17 +407,15 @@ impl Elements {
     }
 }
 
-impl BlockCall {
-    /// A target without arguments.
-    pub fn new(block: Block) -> Self {
-        Self { block, args: SmallVec::new() }
-    }
-}
-
 impl InstData {
     /// Whether the instruction ends its block.
     pub fn is_terminator(&self) -> bool {
         matches!(self, Self::Jump { .. } | Self::Branch { .. } | Self::Switch { .. } | Self::Return)
+    }
+
+    /// Whether the instruction stays although its results are unused.
+    pub fn has_effect(&self) -> bool {
+        self.is_terminator() || self.changes_memory() || matches!(self, Self::Poll { .. } | Self::NextWorkgroup)
     }
 
     /// Whether the instruction changes memory or orders accesses.
@@ -441,44 +433,9 @@ impl InstData {
                 | Self::Zero { .. }
         )
     }
-
-    /// Targets of a terminator, in the order they are printed; empty for other instructions.
-    pub fn targets(&self) -> SmallVec<[&BlockCall; 2]> {
-        match self {
-            Self::Jump { to } => smallvec::smallvec![to],
-            Self::Branch { then, otherwise, .. } => smallvec::smallvec![then, otherwise],
-            Self::Switch { default, cases, .. } => {
-                std::iter::once(default).chain(cases.iter().map(|(_, call)| call)).collect()
-            }
-            _ => SmallVec::new(),
-        }
-    }
-
-    /// The target at an index of [`InstData::targets`], in constant time.
-    pub fn target(&self, number: usize) -> Option<&BlockCall> {
-        match self {
-            Self::Jump { to } => (number == 0).then_some(to),
-            Self::Branch { then, otherwise, .. } => [then, otherwise].get(number).copied(),
-            Self::Switch { default, cases, .. } => match number.checked_sub(1) {
-                None => Some(default),
-                Some(case) => cases.get(case).map(|(_, call)| call),
-            },
-            _ => None,
-        }
-    }
-
-    /// As [`InstData::targets`], mutable.
-    pub fn targets_mut(&mut self) -> SmallVec<[&mut BlockCall; 2]> {
-        match self {
-            Self::Jump { to } => smallvec::smallvec![to],
-            Self::Branch { then, otherwise, .. } => smallvec::smallvec![then, otherwise],
-            Self::Switch { default, cases, .. } => {
-                std::iter::once(default).chain(cases.iter_mut().map(|(_, call)| call)).collect()
-            }
-            _ => SmallVec::new(),
-        }
-    }
 }
+
+crate::ssa::branches!();
 
 /// Type of a pure operation's result, on vectors or on scalars.
 pub fn pure_result(op: Op, vector: bool) -> Type {

@@ -4,12 +4,12 @@ use smallvec::SmallVec;
 
 use super::parse::Parser;
 use super::{
-    Address, BlockCall, Elements, Field, InstData, LANES, LaneAddress, Routine, Row, Segments, Spacing, Type, Value,
-    WideOp,
+    Address, Elements, Field, InstData, LANES, LaneAddress, Routine, Row, Segments, Spacing, Type, Value, WideOp,
 };
 use crate::image;
 use crate::ir::{AtomicOp, Op, Width};
-use crate::text::{Line, ParseError, hexadecimal};
+use crate::ssa::{address_pair, atomic_operands, control, float, number_or_bits, operand, value_pair, values, word};
+use crate::text::{Line, ParseError};
 
 type Result<T> = std::result::Result<T, ParseError>;
 
@@ -26,7 +26,7 @@ pub(crate) fn instruction(parser: &mut Parser, line: &mut Line<'_>) -> Result<In
             Some(data) => Ok(data),
             None => match memory(parser, line, word)? {
                 Some(data) => Ok(data),
-                None => control(parser, line, word)?.ok_or(unknown),
+                None => Ok(control(parser, line, word)?.ok_or(unknown)?.into()),
             },
         },
     }
@@ -45,7 +45,7 @@ fn detailed(parser: &mut Parser, line: &mut Line<'_>, word: &str, detail: &str) 
         }
         ("wide", None) => {
             let Some(op) = WideOp::from_name(detail) else { return Ok(None) };
-            InstData::Wide { op, args: values(parser, line, op.params().len())?.into_iter().collect() }
+            InstData::Wide { op, args: values(parser, line, op.params().len())? }
         }
         ("image" | "call", None) => {
             let Some(routine) = Routine::from_name(word, detail) else { return Ok(None) };
@@ -79,7 +79,7 @@ fn simple(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option
         "splat" => InstData::Splat { value: parser.value(line)? },
         "extract" => InstData::Extract { vector: parser.value(line)?, lane: operand(parser, line)? },
         "pick" => {
-            let [first, second] = [parser.value(line)?, operand(parser, line)?];
+            let [first, second] = value_pair(parser, line)?;
             line.expect(',')?;
             InstData::Pick { first, second, words: words(line)? }
         }
@@ -120,7 +120,7 @@ fn memory(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option
             InstData::Gather { lanes, mask: mask(parser, line)? }
         }
         "gather_elements" => {
-            let (base, index) = base_and_index(parser, line)?;
+            let [base, index] = address_pair(parser, line)?;
             line.word("`masks`", |word| (word == "masks").then_some(()))?;
             InstData::GatherElements { base, index, masks: brackets(parser, line)? }
         }
@@ -152,67 +152,6 @@ fn row_or_scatter(parser: &mut Parser, line: &mut Line<'_>, word: &str, width: W
     })
 }
 
-/// Instructions that end a block.
-fn control(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option<InstData>> {
-    Ok(Some(match word {
-        "jump" => InstData::Jump { to: call(parser, line)? },
-        "branch" => {
-            let condition = parser.value(line)?;
-            line.expect(',')?;
-            let then = call(parser, line)?;
-            line.expect(',')?;
-            InstData::Branch { condition, then, otherwise: call(parser, line)? }
-        }
-        "switch" => switch(parser, line)?,
-        "return" => InstData::Return,
-        _ => return Ok(None),
-    }))
-}
-
-fn switch(parser: &mut Parser, line: &mut Line<'_>) -> Result<InstData> {
-    let selector = parser.value(line)?;
-    line.expect(',')?;
-    let default = call(parser, line)?;
-    line.expect('[')?;
-    let mut cases = Vec::new();
-    while !line.eat(']') {
-        if !cases.is_empty() {
-            line.expect(',')?;
-        }
-        let literal = line.unsigned()?;
-        line.expect(':')?;
-        cases.push((literal, call(parser, line)?));
-    }
-    Ok(InstData::Switch { selector, default, cases })
-}
-
-fn call(parser: &mut Parser, line: &mut Line<'_>) -> Result<BlockCall> {
-    let mut call = BlockCall::new(parser.block(line)?);
-    if line.eat('(') {
-        call.args.push(parser.value(line)?);
-        while line.eat(',') {
-            call.args.push(parser.value(line)?);
-        }
-        line.expect(')')?;
-    }
-    Ok(call)
-}
-
-/// So many values between commas.
-fn values(parser: &mut Parser, line: &mut Line<'_>, count: usize) -> Result<SmallVec<[Value; 4]>> {
-    let mut values = SmallVec::new();
-    for place in 0..count {
-        values.push(if place == 0 { parser.value(line)? } else { operand(parser, line)? });
-    }
-    Ok(values)
-}
-
-/// `, v0`
-fn operand(parser: &mut Parser, line: &mut Line<'_>) -> Result<Value> {
-    line.expect(',')?;
-    parser.value(line)
-}
-
 /// `mask v0`
 fn mask(parser: &mut Parser, line: &mut Line<'_>) -> Result<Value> {
     line.word("`mask`", |word| (word == "mask").then_some(()))?;
@@ -234,15 +173,11 @@ fn bits(line: &mut Line<'_>, ty: Type) -> Result<u64> {
     match ty {
         Type::S1 if line.eat_word("false") => Ok(0),
         Type::S1 if line.eat_word("true") => Ok(1),
-        _ => line.number_as("a constant of the type", |text| match (ty, hexadecimal(text)) {
-            (_, Some(bits)) => Some(bits),
-            (Type::V32, None) if text.contains(['.', 'e']) => Some(u64::from(text.parse::<f32>().ok()?.to_bits())),
-            (Type::V32 | Type::S32, None) => {
-                let wide: i64 = text.parse().ok()?;
-                (wide >= i64::from(i32::MIN) && wide <= i64::from(u32::MAX)).then_some(u64::from(wide as u32))
-            }
-            (Type::S64 | Type::Mask, None) => text.parse().ok(),
-            (Type::S1, None) => None,
+        _ => number_or_bits(line, |text| match ty {
+            Type::V32 if text.contains(['.', 'e']) => float(text),
+            Type::V32 | Type::S32 => word(text),
+            Type::S64 | Type::Mask => text.parse().ok(),
+            Type::S1 => None,
         }),
     }
 }
@@ -306,20 +241,20 @@ fn address(parser: &mut Parser, line: &mut Line<'_>) -> Result<Address> {
 
 /// `v0 + v1 * 4 + 8`
 fn lane_address(parser: &mut Parser, line: &mut Line<'_>) -> Result<LaneAddress> {
-    let (base, index) = base_and_index(parser, line)?;
+    let [base, index] = address_pair(parser, line)?;
     Ok(LaneAddress { base, index, scale: scale(line)?, disp: disp(line)? })
 }
 
 /// `v0 + v1 if < v2`
 fn row(parser: &mut Parser, line: &mut Line<'_>, width: Width) -> Result<Row> {
-    let (base, index) = base_and_index(parser, line)?;
+    let [base, index] = address_pair(parser, line)?;
     below(line)?;
     Ok(Row { base, index, limit: parser.value(line)?, width })
 }
 
 /// `v0 + v1 segments 8 v4 * 16 if < [v2, v3]`, and what is stored there.
 fn elements(parser: &mut Parser, line: &mut Line<'_>, word: &str, width: Width) -> Result<InstData> {
-    let (base, index) = base_and_index(parser, line)?;
+    let [base, index] = address_pair(parser, line)?;
     let mut segments = None;
     if line.eat_word("segments") {
         let lanes = line.number_as("a number of lanes", |text| text.parse().ok())?;
@@ -344,12 +279,6 @@ fn elements(parser: &mut Parser, line: &mut Line<'_>, word: &str, width: Width) 
     Ok(InstData::StoreElements { elements, values, mask: mask(parser, line)? })
 }
 
-fn base_and_index(parser: &mut Parser, line: &mut Line<'_>) -> Result<(Value, Value)> {
-    let base = parser.value(line)?;
-    line.expect('+')?;
-    Ok((base, parser.value(line)?))
-}
-
 /// `if <`
 fn below(line: &mut Line<'_>) -> Result<()> {
     line.word("`if`", |word| (word == "if").then_some(()))?;
@@ -365,14 +294,7 @@ fn frame(parser: &mut Parser, line: &mut Line<'_>) -> Result<(Value, u32)> {
 
 fn atomic(parser: &mut Parser, line: &mut Line<'_>, op: AtomicOp, is_wide: bool) -> Result<InstData> {
     let lanes = lane_address(parser, line)?;
-    let mut operand = |line: &mut Line<'_>| -> Result<Option<Value>> {
-        if line.eat(',') { parser.value(line).map(Some) } else { Ok(None) }
-    };
-    let value = operand(line)?;
-    let value_high = if is_wide { operand(line)? } else { None };
-    let comparator = operand(line)?;
-    let comparator_high = if is_wide { operand(line)? } else { None };
-    let wide = is_wide.then_some([value_high, comparator_high]);
+    let (value, comparator, wide) = atomic_operands(parser, line, is_wide)?;
     let (lock, sequential) = (line.eat_word("lock"), line.eat_word("sequential"));
     Ok(InstData::Atomic { op, lanes, value, comparator, wide, lock, sequential, mask: mask(parser, line)? })
 }

@@ -1,9 +1,10 @@
 //! Kernels of the SIMD IR: tables of blocks, instructions and values. A kernel runs workgroups, subgroup by subgroup.
 
-use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap};
+use cranelift_entity::{PrimaryMap, SecondaryMap};
 use smallvec::SmallVec;
 
 use super::{Block, BlockCall, Inst, InstData, Type, Value};
+use crate::ssa::{self, Predecessors, natural_loop};
 use crate::work::Work;
 
 /// A kernel for whole workgroups.
@@ -51,36 +52,7 @@ pub struct Kernel {
 }
 
 /// The definition of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ValueDef {
-    /// Result of an instruction.
-    Result {
-        /// The instruction.
-        inst: Inst,
-        /// Its index in the results.
-        index: u32,
-        /// Its type.
-        ty: Type,
-    },
-    /// Parameter of a block.
-    Param {
-        /// The block.
-        block: Block,
-        /// Its index in the parameters.
-        index: u32,
-        /// Its type.
-        ty: Type,
-    },
-}
-
-impl ValueDef {
-    /// The value's type.
-    pub fn ty(self) -> Type {
-        match self {
-            Self::Result { ty, .. } | Self::Param { ty, .. } => ty,
-        }
-    }
-}
+pub type ValueDef = ssa::ValueDef<Block, Inst, Type>;
 
 /// A basic block: parameters and instructions, of which the last is the only terminator.
 #[derive(Clone, Debug, Default)]
@@ -120,11 +92,10 @@ pub struct SubgroupLoop {
     pub count: Value,
 }
 
-/// Predecessors by block.
-pub(crate) type Predecessors = SecondaryMap<Block, SmallVec<[Block; 2]>>;
-
 /// Initial capacity of the tables: those of small kernels do not reallocate.
 const CAPACITY: usize = 128;
+
+ssa::kernel_methods!();
 
 impl Kernel {
     /// A kernel without blocks.
@@ -150,67 +121,10 @@ impl Kernel {
             values: PrimaryMap::with_capacity(CAPACITY),
         }
     }
-
-    /// Size of the kernel: number of blocks, instructions, block parameters and block arguments in the layout.
-    pub fn size(&self) -> usize {
-        let block = |&block: &Block| {
-            let BlockData { params, insts, .. } = &self.blocks[block];
-            let calls = insts.last().map(|&last| self.insts[last].targets()).unwrap_or_default();
-            1 + params.len() + insts.len() + calls.iter().map(|call| call.args.len()).sum::<usize>()
-        };
-        self.layout.iter().map(block).sum()
-    }
-
-    /// Type of a value.
-    pub fn ty(&self, value: Value) -> Type {
-        self.values[value].ty()
-    }
-
-    /// The instruction that defines a value; `None` for parameters.
-    pub fn definition(&self, value: Value) -> Option<&InstData> {
-        match self.values[value] {
-            ValueDef::Result { inst, .. } => Some(&self.insts[inst]),
-            ValueDef::Param { .. } => None,
-        }
-    }
-
-    /// The last instruction of a block: its terminator, if the block is complete.
-    pub(crate) fn terminator(&self, block: Block) -> Option<&InstData> {
-        self.blocks[block].insts.last().map(|&last| &self.insts[last])
-    }
-
-    /// Targets of a block's terminator.
-    pub(crate) fn targets(&self, block: Block) -> SmallVec<[&BlockCall; 2]> {
-        self.terminator(block).map(InstData::targets).unwrap_or_default()
-    }
-
-    /// Predecessors of each block, once per edge.
-    pub(crate) fn predecessors(&self) -> Predecessors {
-        let mut predecessors = Predecessors::new();
-        for &block in &self.layout {
-            self.targets(block).iter().for_each(|call| predecessors[call.block].push(block));
-        }
-        predecessors
-    }
-
     /// The blocks of a subgroup loop in the layout's order, header first.
-    pub(crate) fn loop_blocks(&self, predecessors: &Predecessors, subgroup_loop: &SubgroupLoop) -> Vec<Block> {
-        let mut body = EntitySet::new();
-        body.insert(subgroup_loop.header);
-        let mut work = vec![subgroup_loop.latch];
-        while let Some(block) = work.pop() {
-            if body.insert(block) {
-                work.extend(&predecessors[block]);
-            }
-        }
+    pub(crate) fn loop_blocks(&self, predecessors: &Predecessors<Block>, subgroup_loop: &SubgroupLoop) -> Vec<Block> {
+        let SubgroupLoop { header, latch, .. } = *subgroup_loop;
+        let (_, body) = natural_loop(header, &[latch], predecessors, |_| true);
         self.layout.iter().copied().filter(|&block| body.contains(block)).collect()
-    }
-
-    /// Bits of a constant: of one lane for vectors (all lanes are equal), of all lanes for masks.
-    pub fn constant(&self, value: Value) -> Option<u64> {
-        match self.definition(value)? {
-            InstData::Const { bits, .. } => Some(*bits),
-            _ => None,
-        }
     }
 }

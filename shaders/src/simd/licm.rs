@@ -5,8 +5,8 @@
 
 use cranelift_entity::EntitySet;
 
-use super::kernel::Predecessors;
 use super::{Address, Block, Field, Inst, InstData, Kernel, Row, Type, Value, WideOp};
+use crate::ssa::{Predecessors, predecessors};
 
 /// Loads that move out of one loop, at most: half of the vector registers.
 const MAX_HOISTED: usize = 16;
@@ -19,7 +19,7 @@ pub fn licm(kernel: &mut Kernel) {
     if kernel.shared_bytes == 0 {
         return;
     }
-    let predecessors = kernel.predecessors();
+    let predecessors = predecessors(kernel);
     for subgroup_loop in kernel.subgroup_loops.clone() {
         let body = kernel.loop_blocks(&predecessors, &subgroup_loop);
         if writes_workgroup_memory(kernel, &body) {
@@ -45,7 +45,7 @@ fn writes_workgroup_memory(kernel: &Kernel, body: &[Block]) -> bool {
 }
 
 /// Removes invariant loads from the blocks that every iteration executes first: the header and the straight line after it.
-fn take_loads(kernel: &mut Kernel, predecessors: &Predecessors, header: Block, body: &[Block]) -> Vec<Inst> {
+fn take_loads(kernel: &mut Kernel, predecessors: &Predecessors<Block>, header: Block, body: &[Block]) -> Vec<Inst> {
     let mut variant: EntitySet<Value> = EntitySet::new();
     for &block in body {
         let data = &kernel.blocks[block];

@@ -2,11 +2,9 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::{
-    Address, Block, BlockCall, Elements, Inst, InstData, Kernel, LaneAddress, Row, Segments, Spacing, SubgroupLoop,
-    Type, Value,
-};
+use super::{Address, Elements, InstData, Kernel, LaneAddress, Row, Segments, Spacing, SubgroupLoop, Type, Value};
 use crate::ir::Width;
+use crate::ssa::{print_atomic_operands, print_blocks};
 use crate::text::{list, switch};
 
 impl Display for Kernel {
@@ -34,47 +32,7 @@ impl Display for Kernel {
         for SubgroupLoop { preheader, header, latch, index, step, count } in &self.subgroup_loops {
             writeln!(f, "subgroup_loop {preheader}, {header}, {latch}, index {index}, step {step}, count {count}")?;
         }
-        self.layout.iter().try_for_each(|&block| self.print_block(f, block))
-    }
-}
-
-impl Kernel {
-    fn print_block(&self, f: &mut Formatter<'_>, block: Block) -> fmt::Result {
-        let Some(data) = self.blocks.get(block) else { return writeln!(f, "\n{block}:") };
-        write!(f, "\n{block}")?;
-        let params = data.params.iter().map(|&param| Param(param, self.values.get(param).map(|def| def.ty())));
-        list(f, "(", params, ")")?;
-        if let Some(exec) = data.exec {
-            write!(f, " {} {exec}", if data.is_region_entry { "begin" } else { "exec" })?;
-        }
-        writeln!(f, ":")?;
-        data.insts.iter().try_for_each(|&inst| writeln!(f, "    {}", self.display_inst(inst)))
-    }
-
-    /// An instruction as the text form has it, with its results; for messages.
-    pub fn display_inst(&self, inst: Inst) -> impl Display + '_ {
-        InstText { kernel: self, inst }
-    }
-}
-
-struct Param(Value, Option<Type>);
-
-impl Display for Param {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.0, self.1.map_or("?", Type::name))
-    }
-}
-
-struct InstText<'a> {
-    kernel: &'a Kernel,
-    inst: Inst,
-}
-
-impl Display for InstText<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Some(data) = self.kernel.insts.get(self.inst) else { return write!(f, "{}", self.inst) };
-        list(f, "", &self.kernel.results[self.inst], " = ")?;
-        write!(f, "{data}")
+        print_blocks(f, self)
     }
 }
 
@@ -148,10 +106,7 @@ fn print_memory(f: &mut Formatter<'_>, data: &InstData) -> fmt::Result {
         InstData::Atomic { op, lanes, value, comparator, wide, lock, sequential, mask } => {
             let bits = if wide.is_some() { "64" } else { "" };
             write!(f, "atomic{bits}.{} {lanes}", op.name())?;
-            let [value_high, comparator_high] = wide.unwrap_or_default();
-            for operand in [*value, value_high, *comparator, comparator_high].into_iter().flatten() {
-                write!(f, ", {operand}")?;
-            }
+            print_atomic_operands(f, *value, *comparator, *wide)?;
             let lock = if *lock { " lock" } else { "" };
             let sequential = if *sequential { " sequential" } else { "" };
             write!(f, "{lock}{sequential} mask {mask}")
@@ -226,13 +181,6 @@ impl Display for Brackets<'_> {
         f.write_str("[")?;
         list(f, "", self.0, "")?;
         f.write_str("]")
-    }
-}
-
-impl Display for BlockCall {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.block)?;
-        list(f, "(", &self.args, ")")
     }
 }
 

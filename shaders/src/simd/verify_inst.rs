@@ -1,13 +1,11 @@
 //! What each instruction asks of its operands: the verifier's knowledge of single instructions.
 
-use smallvec::SmallVec;
-
 use super::{Address, Elements, Field, InstData, Kernel, LANES, LaneAddress, Row, Type, Value, WideOp};
 use crate::ir::{self, AtomicOp, Op, Width};
 use crate::lower::math::{is_basic, works_on_doubles, works_on_exponents, works_on_parts};
+use crate::ssa;
 
-/// Operands with the types they must have. Block arguments are not among them.
-pub(crate) type Operands = SmallVec<[(Value, Type); 4]>;
+type Operands = ssa::Operands<Kernel>;
 
 type Result<T = ()> = std::result::Result<T, String>;
 

@@ -1,13 +1,14 @@
-//! Proves that lanes act only where they are on: every side effect names a mask that is part of its block's execution mask,
-//! and that mask is part of the one with which the subgroup began.
+//! Proves that inactive lanes have no effects: every side effect has a mask that is a subset of its block's execution mask,
+//! which is a subset of the one with which the subgroup entered the parallel region.
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 
 use super::subsets::Subsets;
-use super::verify::{Result, broken, general};
+use super::verify::Result;
 use super::verify_scalars::check_scalars;
 use super::{Block, Field, InstData, Kernel, Value};
 use crate::analysis::Dominators;
+use crate::ssa::{broken, general};
 
 /// Checks all blocks in reach. The rest of the verifier must have passed the kernel.
 pub(crate) fn check_lanes(kernel: &Kernel, dominators: &Dominators<Block>) -> Result {

@@ -2,18 +2,18 @@
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 
-use super::kernel::Predecessors;
-use super::verify::{Result, general};
+use super::verify::Result;
 use super::{Block, BlockCall, InstData, Kernel, SubgroupLoop, Type, Value, ValueDef};
 use crate::analysis::Dominators;
 use crate::ir::Op;
+use crate::ssa::{Predecessors, general, predecessors};
 
 /// Checks all loops. The rest of the verifier must have accepted the blocks and the types of operands.
 pub(crate) fn check_subgroup_loops(kernel: &Kernel, dominators: &Dominators<Block>) -> Result {
     if kernel.subgroup_loops.is_empty() {
         return Ok(());
     }
-    let predecessors = kernel.predecessors();
+    let predecessors = predecessors(kernel);
     let mut in_layout: EntitySet<Block> = EntitySet::new();
     in_layout.extend(kernel.layout.iter().copied());
     let mut is_header: SecondaryMap<Block, bool> = SecondaryMap::new();
@@ -35,7 +35,7 @@ pub(crate) fn check_subgroup_loops(kernel: &Kernel, dominators: &Dominators<Bloc
 fn check(
     kernel: &Kernel,
     dominators: &Dominators<Block>,
-    predecessors: &Predecessors,
+    predecessors: &Predecessors<Block>,
     subgroup_loop: &SubgroupLoop,
 ) -> std::result::Result<(), String> {
     let &SubgroupLoop { preheader, header, latch, index, step, count } = subgroup_loop;

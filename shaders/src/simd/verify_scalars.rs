@@ -10,11 +10,12 @@ use foldhash::fast::RandomState;
 use smallvec::SmallVec;
 
 use super::subsets::Subsets;
-use super::verify::{Result, broken};
+use super::verify::Result;
 use super::verify_inst::is_calls;
 use super::{Block, Inst, InstData, Kernel, LANES, Type, Value};
 use crate::analysis::Dominators;
 use crate::ir::Op;
+use crate::ssa::broken;
 
 /// What inactive lanes hold of a vector. Those of two vectors together hold the greater.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

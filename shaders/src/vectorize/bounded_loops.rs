@@ -68,20 +68,15 @@ fn max_trip_count(kernel: &Kernel, loops: &Loops, number: usize, found: &Loop, d
         found.blocks.iter().filter(|&&block| loops.of(block) == Some(number) && dominators.dominates(block, latch));
     tests
         .filter_map(|&block| {
-            let InstData::Branch { condition, then, otherwise } = terminator(kernel, block)? else { return None };
+            let InstData::Branch { condition, then, otherwise } = kernel.terminator(block)? else { return None };
             (within(then.block) && !within(otherwise.block))
                 .then(|| counted_trip_count(kernel, found.header, latch, *condition))?
         })
         .min()
 }
 
-fn terminator(kernel: &Kernel, block: Block) -> Option<&InstData> {
-    kernel.blocks[block].insts.last().map(|&last| &kernel.insts[last])
-}
-
 fn pure<const N: usize>(kernel: &Kernel, value: Value) -> Option<(Op, [Value; N])> {
-    let ValueDef::Result { inst, .. } = kernel.values[value] else { return None };
-    let InstData::Pure { op, args } = &kernel.insts[inst] else { return None };
+    let InstData::Pure { op, args } = kernel.definition(value)? else { return None };
     Some((*op, args[..].try_into().ok()?))
 }
 
@@ -99,7 +94,7 @@ fn counted_trip_count(kernel: &Kernel, header: Block, latch: Block, condition: V
         _ => (a, 0),
     };
     let ValueDef::Param { block, index, .. } = kernel.values[counter] else { return None };
-    let next = terminator(kernel, latch)?.targets().into_iter().find(|call| call.block == header)?;
+    let next = kernel.terminator(latch)?.targets().into_iter().find(|call| call.block == header)?;
     let (Op::IAdd, [from, step]) = pure(kernel, *next.args.get(index as usize)?)? else { return None };
     let step = constant(step)?;
     let is_counter = block == header && from == counter && step > 0 && i32::try_from(limit.checked_add(step)?).is_ok();
@@ -117,7 +112,7 @@ fn counted_trip_count(kernel: &Kernel, header: Block, latch: Block, condition: V
 fn initial_value(kernel: &Kernel, header: Block, latch: Block, index: u32) -> Option<u32> {
     let mut first = None;
     for &block in kernel.layout.iter().filter(|&&block| block != latch) {
-        for call in terminator(kernel, block)?.targets().into_iter().filter(|call| call.block == header) {
+        for call in kernel.terminator(block)?.targets().into_iter().filter(|call| call.block == header) {
             let bits = kernel.constant(*call.args.get(index as usize)?)? as u32;
             if first.is_some_and(|other| other != bits) {
                 return None;

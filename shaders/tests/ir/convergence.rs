@@ -1,6 +1,7 @@
 //! What stands in a loop's construct on the way out gets a way back that nobody takes.
 
-use spelter_shaders::ir::{Kernel, preserve_convergence, verify};
+use spelter_shaders::front::preserve_convergence;
+use spelter_shaders::ir::{Kernel, verify};
 
 /// A kernel with a ballot in one of two places.
 fn kernel(on_the_way_out: &str, behind: &str) -> Kernel {

@@ -78,18 +78,18 @@ fn definitions() {
         |kernel| kernel.blocks[block].insts.insert(0, inst(0)),
         "`v0 = const.i32 1`: the instruction has two places",
     );
-    refused_after(|kernel| kernel.results[inst(0)] = None, "`const.i32 1`: the instruction needs a result");
+    refused_after(|kernel| kernel.results[inst(0)] = None, "`const.i32 1`: the instruction has 1 results, not 0");
     refused_after(
         |kernel| kernel.results[inst(2)] = Some(value(0)),
-        "`v0 = jump block1(v1)`: the instruction has no result",
+        "`v0 = jump block1(v1)`: the instruction has 0 results, not 1",
     );
     refused_after(
         |kernel| kernel.results[inst(1)] = Some(value(0)),
         "`v0 = iadd v0, v0`: the definition of v0 is elsewhere",
     );
     refused_after(
-        |kernel| kernel.values[value(0)] = ValueDef::Result { inst: inst(0), ty: Type::F32 },
-        "`v0 = const.i32 1`: the result is i32, not f32",
+        |kernel| kernel.values[value(0)] = ValueDef::Result { inst: inst(0), index: 0, ty: Type::F32 },
+        "`v0 = const.i32 1`: v0 is i32, not f32",
     );
     refused_after(
         |kernel| kernel.values[value(2)] = ValueDef::Param { block, index: 0, ty: Type::I32 },
@@ -172,7 +172,7 @@ fn operands() {
     refused_inst("v9 = lnot v1", "v1 is i32, not bool");
     refused_inst("v9 = select.i32 v1, v1, v1", "v1 is i32, not bool");
     refused_inst("v9 = select.i32 v0, v1, v2", "v2 is f32, not i32");
-    refused_inst("v9 = select.f32 v0, v1, v1", "the result is i32, not f32");
+    refused_inst("v9 = select.f32 v0, v1, v1", "v9 is i32, not f32");
     refused_inst("v9 = element v1, v3 * 4", "v3 is buffer, not i32");
     refused_inst("v9 = buffer binding0[v0]", "v0 is bool, not i32");
     refused_inst("v9 = subgroup.ballot v1", "v1 is i32, not bool");

@@ -139,7 +139,7 @@ pub(crate) fn print(kernel: &Kernel) -> String {
 
 /// A value as text.
 pub(crate) fn expression(kernel: &Kernel, value: Value) -> String {
-    let ValueDef::Result { inst, ty } = kernel.values[value] else { return value.to_string() };
+    let ValueDef::Result { inst, ty, .. } = kernel.values[value] else { return value.to_string() };
     let unknown = |offset: Value| UNKNOWN[kernel.constant(offset).expect("a constant") as usize / 4].0.to_owned();
     match &kernel.insts[inst] {
         InstData::Const { bits, .. } => match ty {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use spelter_shaders::analysis::Ranges;
 use spelter_shaders::ir::{
-    Access, BindingData, BindingKind, Block, BufferSpace, Inst, InstData, Kernel, Op, Place, Type, Value, ValueDef,
+    Access, BindingData, BindingKind, Block, BufferSpace, Inst, InstData, Kernel, Op, Place, Type, Value,
 };
 
 use crate::random::{self, BUFFER_WORDS};
@@ -207,8 +207,7 @@ struct Checker {
 impl Checker {
     fn value(&mut self, data: InstData, ty: Type) -> Value {
         let inst = self.kernel.insts.push(data);
-        let value = self.kernel.values.push(ValueDef::Result { inst, ty });
-        self.kernel.results[inst] = Some(value);
+        let value = self.kernel.define(inst, ty);
         self.list.push(inst);
         value
     }

@@ -116,7 +116,7 @@ impl Module {
         }
         translator.entry()?;
         let mut kernel = translator.builder.finish();
-        ir::preserve_convergence(&mut kernel).map_err(|message| sections.error(function.word, message))?;
+        super::preserve_convergence(&mut kernel).map_err(|message| sections.error(function.word, message))?;
         variables::sort_bindings(&mut kernel);
         kernel.lines = sections.lines.table();
         self.verify(&kernel)?;

@@ -144,9 +144,7 @@ impl<'a> Emit<'a> {
     }
 
     fn define(&mut self, inst: Inst, ty: Type) -> Value {
-        let value = self.kernel.values.push(ValueDef::Result { inst, ty });
-        self.kernel.results[inst] = Some(value);
-        value
+        self.kernel.define(inst, ty)
     }
 
     fn push(&mut self, data: InstData) -> Inst {

@@ -2,7 +2,7 @@
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 
-use super::{named, terminator};
+use super::named;
 use crate::analysis::positions;
 use crate::ir::{Block, BlockData, InstData, Kernel, Merge};
 
@@ -22,7 +22,7 @@ fn reachable(kernel: &Kernel) -> EntitySet<Block> {
     let mut stack = vec![kernel.layout[0]];
     while let Some(block) = stack.pop() {
         if reached.insert(block)
-            && let Some(last) = terminator(kernel, block)
+            && let Some(last) = kernel.last_inst(block)
         {
             stack.extend(kernel.insts[last].targets().iter().map(|call| call.block));
         }
@@ -36,7 +36,7 @@ fn drop_idle_loops(kernel: &mut Kernel, reached: &EntitySet<Block>) -> bool {
     let mut latches: SecondaryMap<Block, Option<Block>> = SecondaryMap::new();
     latches.resize(kernel.blocks.len());
     for &block in &kernel.layout {
-        let Some(last) = terminator(kernel, block) else { continue };
+        let Some(last) = kernel.last_inst(block) else { continue };
         for call in kernel.insts[last].targets() {
             if positions[call.block] <= positions[block] {
                 latches[call.block] = Some(block);
@@ -68,7 +68,7 @@ fn drop_idle_selections(kernel: &mut Kernel) -> bool {
     let mut changed = false;
     for &block in &kernel.layout {
         let Some(Merge::Selection { merge }) = kernel.blocks[block].merge else { continue };
-        let Some(last) = terminator(kernel, block) else { continue };
+        let Some(last) = kernel.last_inst(block) else { continue };
         let mut inside = kernel.insts[last].targets().into_iter().map(|call| call.block);
         let mut inside = inside.by_ref().filter(|&to| names[to] == u32::from(to == merge));
         let first = inside.next();

@@ -3,7 +3,7 @@
 
 use cranelift_entity::SecondaryMap;
 
-use super::{named, terminator};
+use super::named;
 use crate::ir::{Block, Kernel};
 
 /// How many edges lead to each block, and how many annotations name it.
@@ -19,7 +19,7 @@ impl Edges {
         let mut edges = Self::default();
         for &block in blocks {
             named(kernel.blocks[block].merge).for_each(|block| edges.names[block] += 1);
-            let Some(last) = terminator(kernel, block) else { continue };
+            let Some(last) = kernel.last_inst(block) else { continue };
             kernel.insts[last].targets().iter().for_each(|call| edges.incoming[call.block] += 1);
         }
         edges

@@ -1,7 +1,7 @@
 //! Branch folding: terminators with a constant condition, or with equal targets.
 
+use super::insert_before_end;
 use super::members::Members;
-use super::{insert_before_end, terminator};
 use crate::ir::{Block, BlockCall, InstData, Kernel, Op, Type, Value};
 
 /// A switch with at most this many literals for one target becomes comparisons.
@@ -19,7 +19,7 @@ pub(super) fn terminators(kernel: &mut Kernel) -> bool {
     for position in 0..kernel.layout.len() {
         let block = kernel.layout[position];
         while let Some(data) = folded(kernel, block)
-            && let Some(last) = terminator(kernel, block)
+            && let Some(last) = kernel.last_inst(block)
         {
             let removes = data.targets().len() < kernel.insts[last].targets().len();
             let before = std::mem::replace(&mut kernel.insts[last], data);
@@ -38,7 +38,7 @@ pub(super) fn terminators(kernel: &mut Kernel) -> bool {
 
 /// The simpler terminator. Each replacement is simpler than the terminator before, so repetition ends.
 fn folded(kernel: &mut Kernel, block: Block) -> Option<InstData> {
-    let last = terminator(kernel, block)?;
+    let last = kernel.last_inst(block)?;
     match &kernel.insts[last] {
         InstData::Branch { condition, then, otherwise } => match kernel.constant(*condition) {
             Some(0) => Some(InstData::Jump { to: otherwise.clone() }),
@@ -96,7 +96,7 @@ fn switch(
     {
         return Some(InstData::Branch { condition, then: first, otherwise: default });
     }
-    let last = terminator(kernel, block)?;
+    let last = kernel.last_inst(block)?;
     match &mut kernel.insts[last] {
         // A switch with fewer cases is still a switch: changed in position.
         InstData::Switch { cases: old, .. } if old.len() != cases.len() => *old = cases,

@@ -2,7 +2,7 @@
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 
-use super::{named, terminator};
+use super::named;
 use crate::analysis::positions;
 use crate::ir::{Block, BlockCall, InstData, Kernel, Merge};
 
@@ -38,7 +38,7 @@ fn find_forwards(kernel: &Kernel) -> SecondaryMap<Block, Option<BlockCall>> {
         if fixed.contains(block) || data.insts.len() != 1 || !data.params.is_empty() || data.merge.is_some() {
             continue;
         }
-        let Some(InstData::Jump { to }) = terminator(kernel, block).map(|last| &kernel.insts[last]) else { continue };
+        let Some(InstData::Jump { to }) = kernel.terminator(block) else { continue };
         let is_header = matches!(kernel.blocks[to.block].merge, Some(Merge::Loop { .. }));
         if !is_header && positions[to.block] > positions[block] {
             forwards[block] = Some(forwards[to.block].clone().unwrap_or_else(|| to.clone()));

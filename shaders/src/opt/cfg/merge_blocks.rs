@@ -2,7 +2,7 @@
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 
-use super::{named, terminator};
+use super::named;
 use crate::ir::{Block, InstData, Kernel, Merge};
 use crate::opt::aliases::Aliases;
 
@@ -42,7 +42,7 @@ impl BlockMerger {
         };
         for &block in &kernel.layout {
             merger.named.extend(named(kernel.blocks[block].merge));
-            let Some(last) = terminator(kernel, block) else { continue };
+            let Some(last) = kernel.last_inst(block) else { continue };
             kernel.insts[last].targets().iter().for_each(|call| merger.incoming[call.block] += 1);
         }
         merger
@@ -50,7 +50,7 @@ impl BlockMerger {
 
     /// The block that can be merged into `block`.
     fn follower(&self, kernel: &Kernel, block: Block) -> Option<Block> {
-        let InstData::Jump { to } = &kernel.insts[terminator(kernel, block)?] else { return None };
+        let InstData::Jump { to } = kernel.terminator(block)? else { return None };
         let next = to.block;
         let is_header = matches!(kernel.blocks[block].merge, Some(Merge::Loop { .. }));
         let fits = self.incoming[next] == 1

@@ -13,7 +13,7 @@ mod members;
 mod merge_blocks;
 mod params;
 
-use crate::ir::{Block, Inst, InstData, Kernel, Merge, Type, Value, ValueDef, reverse_postorder};
+use crate::ir::{Block, Inst, InstData, Kernel, Merge, Type, Value, reverse_postorder};
 pub(super) use edges::Edges;
 
 /// Maximum number of repetitions; longer chains stay partly simplified.
@@ -50,11 +50,6 @@ pub(super) fn lay_out(kernel: &mut Kernel) {
     kernel.layout = reverse_postorder(kernel, kernel.layout[0]);
 }
 
-/// The last instruction of a block.
-pub(super) fn terminator(kernel: &Kernel, block: Block) -> Option<Inst> {
-    kernel.blocks[block].insts.last().copied()
-}
-
 /// The blocks that an annotation names.
 fn named(merge: Option<Merge>) -> impl Iterator<Item = Block> {
     let (merge, continuing) = match merge {
@@ -69,14 +64,13 @@ fn named(merge: Option<Merge>) -> impl Iterator<Item = Block> {
 pub(super) fn create(kernel: &mut Kernel, data: InstData, ty: Type, origin: u32) -> (Inst, Value) {
     let inst = kernel.insts.push(data);
     kernel.origins[inst] = origin;
-    let value = kernel.values.push(ValueDef::Result { inst, ty });
-    kernel.results[inst] = Some(value);
+    let value = kernel.define(inst, ty);
     (inst, value)
 }
 
 /// Adds an instruction with a result right before a block's terminator.
 fn insert_before_end(kernel: &mut Kernel, block: Block, data: InstData, ty: Type) -> Value {
-    let origin = terminator(kernel, block).map_or(0, |last| kernel.origins[last]);
+    let origin = kernel.last_inst(block).map_or(0, |last| kernel.origins[last]);
     let (inst, value) = create(kernel, data, ty, origin);
     let insts = &mut kernel.blocks[block].insts;
     insts.insert(insts.len().saturating_sub(1), inst);

@@ -3,7 +3,6 @@
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
-use super::terminator;
 use crate::ir::{Kernel, Value, ValueDef};
 use crate::opt::aliases::Aliases;
 
@@ -50,7 +49,7 @@ impl Search {
             search.numbers[value] = search.params.len() as u32;
         }
         for &block in &kernel.layout {
-            let Some(last) = terminator(kernel, block) else { continue };
+            let Some(last) = kernel.last_inst(block) else { continue };
             for call in kernel.insts[last].targets() {
                 for (&param, &arg) in kernel.blocks[call.block].params.iter().zip(&call.args) {
                     if let Some(number) = search.number(param) {

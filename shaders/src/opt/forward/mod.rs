@@ -84,7 +84,7 @@ impl Forwarder<'_> {
 
     /// Propagates the state to the successors.
     fn propagate(&mut self, block: Block, state: State) {
-        let Some(last) = cfg::terminator(self.kernel, block) else { return };
+        let Some(last) = self.kernel.last_inst(block) else { return };
         let state = Rc::new(state);
         let mut targets: Vec<Block> = self.kernel.insts[last].targets().iter().map(|call| call.block).collect();
         targets.sort_unstable();

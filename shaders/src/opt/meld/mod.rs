@@ -13,8 +13,7 @@ use cranelift_entity::EntitySet;
 use smallvec::SmallVec;
 
 use super::aliases::Aliases;
-use super::cfg::{Edges, lay_out, terminator};
-use super::dce::has_effect;
+use super::cfg::{Edges, lay_out};
 use super::gvn::Key;
 use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Value, ValueDef};
 use alike::LoopPair;
@@ -72,7 +71,7 @@ impl<'k> Melder<'k> {
 
     /// The two targets of a branch, if it is their only predecessor.
     fn sides(&self, block: Block) -> Option<[Block; 2]> {
-        let InstData::Branch { then, otherwise, .. } = &self.kernel.insts[terminator(self.kernel, block)?] else {
+        let InstData::Branch { then, otherwise, .. } = self.kernel.terminator(block)? else {
             return None;
         };
         let sides = [then.block, otherwise.block];
@@ -118,7 +117,7 @@ impl<'k> Melder<'k> {
     fn key(&mut self, inst: Inst, reads: &mut bool) -> Option<Key> {
         let data = &mut self.kernel.insts[inst];
         data.for_each_use_mut(|value| *value = self.aliases.shorten(*value));
-        *reads &= !has_effect(data);
+        *reads &= !data.has_effect();
         Key::of(data).or_else(|| Key::of_load(data).filter(|_| *reads))
     }
 
@@ -155,7 +154,7 @@ impl<'k> Melder<'k> {
             .map(|(index, ty)| kernel.values.push(ValueDef::Param { block: after_loop, index, ty }))
             .collect();
         for &inside in &blocks {
-            let Some(last) = terminator(kernel, inside) else { continue };
+            let Some(last) = kernel.last_inst(inside) else { continue };
             let leave = kernel.insts[last].targets_mut().into_iter().filter(|call| call.block == merges[0]);
             leave.for_each(|call| call.block = after_loop);
         }
@@ -184,5 +183,5 @@ impl<'k> Melder<'k> {
 /// Whether an instruction may move after the loop that follows it: it has no effect, and depends neither on the set of
 /// active invocations nor on time.
 fn may_sink(data: &InstData) -> bool {
-    !has_effect(data) && !matches!(data, InstData::Subgroup { .. } | InstData::Clock { .. })
+    !data.has_effect() && !matches!(data, InstData::Subgroup { .. } | InstData::Clock { .. })
 }

@@ -105,7 +105,7 @@ impl Finder<'_> {
 
     /// The argument for a parameter, if the block has exactly one edge to the header.
     fn passed(&self, from: Block, header: Block, index: usize) -> Option<Value> {
-        let targets = self.kernel.insts[cfg::terminator(self.kernel, from)?].targets();
+        let targets = self.kernel.insts[self.kernel.last_inst(from)?].targets();
         let mut calls = targets.iter().filter(|call| call.block == header);
         let (call, None) = (calls.next()?, calls.next()) else { return None };
         call.args.get(index).copied()
@@ -137,7 +137,7 @@ impl Finder<'_> {
     fn ways(&self, number: usize) -> Option<LoopEdges> {
         let (kernel, found) = (self.kernel, &self.loops.all[number]);
         let (latch, entering) = self.turns(number)?;
-        let ends = |block: Block| cfg::terminator(kernel, block);
+        let ends = |block: Block| kernel.last_inst(block);
         let mut exits: SmallVec<[(Block, Block); 2]> = SmallVec::new();
         for &block in &found.blocks {
             let targets = ends(block).map(|last| kernel.insts[last].targets()).unwrap_or_default();
@@ -158,7 +158,7 @@ impl Finder<'_> {
         let found = &self.loops.all[number];
         let [latch] = found.latches[..] else { return None };
         let jumps_to_header = |block: Block| {
-            let targets = cfg::terminator(self.kernel, block).map(|last| self.kernel.insts[last].targets());
+            let targets = self.kernel.last_inst(block).map(|last| self.kernel.insts[last].targets());
             targets.unwrap_or_default().iter().any(|call| call.block == found.header)
         };
         let mut entering = self.kernel.layout.iter().copied().filter(|&block| block != latch && jumps_to_header(block));

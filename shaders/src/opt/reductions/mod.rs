@@ -33,7 +33,7 @@ pub(super) fn run(kernel: &mut Kernel) {
 fn is_reducible(kernel: &Kernel) -> bool {
     let (positions, dominators) = (positions(kernel), Dominators::new(kernel));
     kernel.layout.iter().all(|&block| {
-        let targets = cfg::terminator(kernel, block).map(|last| kernel.insts[last].targets()).unwrap_or_default();
+        let targets = kernel.targets(block);
         targets.iter().all(|to| positions[to.block] > positions[block] || dominators.dominates(to.block, block))
     })
 }

@@ -115,7 +115,7 @@ impl<'a> Copier<'a> {
 
     /// Redirects the entry edge to the first copy. Returns the edge's arguments.
     fn enter(&mut self, entering: Block, header: Block, header_copy: Block) -> Args {
-        let last = cfg::terminator(self.kernel, entering);
+        let last = self.kernel.last_inst(entering);
         let calls = last.map(|last| self.kernel.insts[last].targets_mut()).into_iter().flatten();
         let mut args = Args::new();
         for call in calls.filter(|call| call.block == header) {
@@ -192,9 +192,7 @@ impl<'a> Copier<'a> {
             let ty = self.kernel.ty(result);
             let copy = self.push(data, inst);
             copied.push(copy);
-            let value = self.kernel.values.push(ValueDef::Result { inst: copy, ty });
-            self.kernel.results[copy] = Some(value);
-            value
+            self.kernel.define(copy, ty)
         });
         self.values[result] = folded.into();
     }

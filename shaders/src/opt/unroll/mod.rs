@@ -179,7 +179,7 @@ impl Nest {
         let mut entries = self.predecessors[found.header].iter().filter(|&&block| block != latch);
         let (&entering, None) = (entries.next()?, entries.next()) else { return None };
         let to_header = |block: Block| {
-            let targets = cfg::terminator(kernel, block).map(|last| kernel.insts[last].targets());
+            let targets = kernel.last_inst(block).map(|last| kernel.insts[last].targets());
             targets.map_or(0, |targets| targets.iter().filter(|call| call.block == found.header).count())
         };
         if to_header(entering) != 1 || to_header(latch) != 1 {

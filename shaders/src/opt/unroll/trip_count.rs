@@ -10,7 +10,6 @@ use super::Nest;
 use crate::analysis::{Range, Ranges};
 use crate::ir::op::MAX_ARGS;
 use crate::ir::{Block, InstData, Kernel, Op, Type, Value, ValueDef, element};
-use crate::opt::cfg;
 
 /// The exit that is evaluated, and when it is taken.
 #[derive(Clone, Copy, Debug)]
@@ -50,9 +49,7 @@ pub(super) fn count(
     // A block that dominates the latch is executed in every iteration.
     let tests = found.blocks.iter().filter(|&&block| nest.dominators.dominates(block, latch));
     for &test in tests {
-        let Some(InstData::Branch { condition, then, otherwise }) =
-            cfg::terminator(kernel, test).map(|last| &kernel.insts[last])
-        else {
+        let Some(InstData::Branch { condition, then, otherwise }) = kernel.terminator(test) else {
             continue;
         };
         let leaves_if = match [then, otherwise].map(|call| nest.loops.contains(number, call.block)) {
@@ -148,7 +145,7 @@ impl Program {
         while let Some(&index) = builder.params.get(carried.len()) {
             let param = builder.value(kernel.blocks[header].params[index], 0)?;
             let [first, next] = [entering, latch].map(|from| {
-                let last = cfg::terminator(kernel, from)?;
+                let last = kernel.last_inst(from)?;
                 let call = kernel.insts[last].targets().into_iter().find(|call| call.block == header)?;
                 call.args.get(index).copied()
             });

@@ -16,6 +16,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::{Block, Inst, InstData, Kernel, SubgroupLoop, Type, Value, ValueDef};
 use crate::ir::Op;
+use crate::ssa::predecessors;
 
 /// Which loops are rewritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +66,7 @@ impl Candidate {
         if !independent || !kernel.constant(count)?.is_multiple_of(2) {
             return None;
         }
-        let body = kernel.loop_blocks(&kernel.predecessors(), &subgroup_loop);
+        let body = kernel.loop_blocks(&predecessors(kernel), &subgroup_loop);
         let inside = |block: Block| body.contains(&block);
         let stays = |block: Block| {
             let targets = kernel.targets(block);

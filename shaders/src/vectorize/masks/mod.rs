@@ -83,7 +83,7 @@ impl Widen<'_> {
             if let Some(from) = linearization.reconverges(block).filter(|_| !known) {
                 self.split_variable(from);
             }
-            for call in targets(kernel, block) {
+            for call in kernel.targets(block) {
                 if self.control.positions[call.block] > self.control.positions[block]
                     && !self.uniformity.linearization.leaves(block, call.block)
                 {
@@ -94,7 +94,7 @@ impl Widen<'_> {
         // Lanes that exit a divergent loop may reach a block before the first other edge in the layout: then no branch
         // finds an empty mask.
         for &block in &kernel.layout {
-            for call in targets(kernel, block) {
+            for call in kernel.targets(block) {
                 if self.uniformity.linearization.leaves(block, call.block) {
                     self.control.first_branch.remove(&call.block);
                 }
@@ -339,7 +339,9 @@ impl Widen<'_> {
 
     /// Ends a block the lanes of which have all been added to block-in masks, or have returned.
     fn go(&mut self, next: Next) {
-        let latch = targets(self.kernel, self.block)
+        let latch = self
+            .kernel
+            .targets(self.block)
             .iter()
             .any(|call| self.control.positions[call.block] <= self.control.positions[self.block]);
         let block = if latch { self.next_block(next) } else { self.next_block_after_loops(next) };
@@ -448,9 +450,4 @@ impl Widen<'_> {
         self.exec = if self.plans.convergent.contains(self.block) { self.subgroup.lanes } else { self.read(lanes) };
         self.note_exec();
     }
-}
-
-/// Edges out of a block.
-fn targets(kernel: &ir::Kernel, block: ir::Block) -> SmallVec<[&BlockCall; 2]> {
-    kernel.blocks[block].insts.last().map(|&last| kernel.insts[last].targets()).unwrap_or_default()
 }

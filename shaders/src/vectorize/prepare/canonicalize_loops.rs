@@ -38,7 +38,7 @@ pub(super) fn is_reducible(kernel: &Kernel) -> bool {
     let (dominators, positions) = (Dominators::new(kernel), positions(kernel));
     let fits = |from: Block, to: Block| positions[to] > positions[from] || dominators.dominates(to, from);
     kernel.layout.iter().all(|&block| {
-        let targets = terminator(kernel, block).map(|last| kernel.insts[last].targets()).unwrap_or_default();
+        let targets = kernel.targets(block);
         targets.iter().all(|call| fits(block, call.block))
     })
 }
@@ -71,17 +71,12 @@ fn split_at_barriers(kernel: &mut Kernel) {
     kernel.layout = layout;
 }
 
-fn terminator(kernel: &Kernel, block: Block) -> Option<Inst> {
-    kernel.blocks[block].insts.last().copied()
-}
-
 fn edges(kernel: &Kernel, block: Block) -> usize {
-    terminator(kernel, block).map_or(0, |last| kernel.insts[last].targets().len())
+    kernel.targets(block).len()
 }
 
 fn edges_to(kernel: &Kernel, block: Block, target: Block) -> usize {
-    terminator(kernel, block)
-        .map_or(0, |last| kernel.insts[last].targets().iter().filter(|call| call.block == target).count())
+    kernel.targets(block).iter().filter(|call| call.block == target).count()
 }
 
 /// Redirects the edges from these blocks to `target` through a new block, which becomes the target's only predecessor of
@@ -97,7 +92,7 @@ fn merge_edges(kernel: &mut Kernel, target: Block, from: &[Block]) {
     let jump = kernel.insts.push(InstData::Jump { to: BlockCall { block: target, args } });
     kernel.blocks[block].insts.push(jump);
     for &from in from {
-        if let Some(last) = terminator(kernel, from) {
+        if let Some(last) = kernel.last_inst(from) {
             for call in kernel.insts[last].targets_mut() {
                 if call.block == target {
                     call.block = block;
@@ -138,7 +133,7 @@ fn order(kernel: &mut Kernel) {
 /// first are last in the layout. So the exits of a loop are pushed last at its header, and the merge block of a selection
 /// at the selection, although the block has no edges to them.
 fn successors(kernel: &Kernel, dominators: &Dominators, loops: &Loops, block: Block) -> Vec<Block> {
-    let targets = |block: Block| terminator(kernel, block).map(|last| kernel.insts[last].targets()).unwrap_or_default();
+    let targets = |block: Block| kernel.targets(block);
     let mut list: Vec<Block> = targets(block).iter().map(|call| call.block).collect();
     if let Some(Merge::Selection { merge }) = kernel.blocks[block].merge
         && dominators.dominates(block, merge)

@@ -15,7 +15,7 @@
 //! trip counts differ less. Workgroups with such loops are not merged if they fill the lanes without merging.
 
 use crate::analysis::Uniformity;
-use crate::ir::{BuiltIn, Inst, InstData, Kernel, Op, Type, Value, ValueDef, VariableSpace};
+use crate::ir::{BuiltIn, Inst, InstData, Kernel, Op, Type, Value, VariableSpace};
 use crate::simd::LANES;
 
 /// Ratio of the subgroups after merging to those of one workgroup. It is the slowdown of a dispatch of one workgroup in x,
@@ -92,8 +92,7 @@ fn is_independent(kernel: &Kernel) -> bool {
 fn expand_id(kernel: &mut Kernel, inst: Inst, size: u32, insts: &mut Vec<Inst>) {
     let mut emit = |data: InstData| -> Value {
         let inst = kernel.insts.push(data);
-        let value = kernel.values.push(ValueDef::Result { inst, ty: Type::I32 });
-        kernel.results[inst] = Some(value);
+        let value = kernel.define(inst, Type::I32);
         insts.push(inst);
         value
     };

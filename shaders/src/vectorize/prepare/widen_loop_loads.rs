@@ -119,16 +119,9 @@ fn counters(kernel: &Kernel, found: &Loop, latch: Block) -> SmallVec<[Value; 4]>
     params.filter(|&(&param, &next)| sum_of(kernel, next) == Some((param, 1))).map(|(&param, _)| param).collect()
 }
 
-fn definition(kernel: &Kernel, value: Value) -> Option<&InstData> {
-    match kernel.values[value] {
-        ValueDef::Result { inst, .. } => Some(&kernel.insts[inst]),
-        ValueDef::Param { .. } => None,
-    }
-}
-
 /// The operands of a sum.
 fn terms(kernel: &Kernel, value: Value) -> Option<[Value; 2]> {
-    match definition(kernel, value)? {
+    match kernel.definition(value)? {
         InstData::Pure { op: Op::IAdd, args } => Some([args[0], args[1]]),
         _ => None,
     }
@@ -142,7 +135,7 @@ fn sum_of(kernel: &Kernel, value: Value) -> Option<(Value, u64)> {
 
 /// Base and index of an offset into an array of words.
 fn word_of_array(kernel: &Kernel, offset: Value) -> Option<(Value, Value)> {
-    match *definition(kernel, offset)? {
+    match *kernel.definition(offset)? {
         InstData::Element { base, index, stride: 4 } => Some((base, index)),
         _ => None,
     }
@@ -287,9 +280,7 @@ impl<'a> Rewrite<'a> {
 
     fn emit(&mut self, data: InstData, ty: Type) -> Value {
         let inst = self.effect(data);
-        let value = self.kernel.values.push(ValueDef::Result { inst, ty });
-        self.kernel.results[inst] = Some(value);
-        value
+        self.kernel.define(inst, ty)
     }
 
     fn effect(&mut self, data: InstData) -> Inst {

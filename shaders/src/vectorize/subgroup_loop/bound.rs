@@ -40,11 +40,7 @@ pub(super) fn trip_count_bound(builder: &Builder, header: Block, latch: Block, n
 fn terminator_without_effects(builder: &Builder, block: Block) -> Option<&InstData> {
     let kernel = &builder.kernel;
     let (&last, insts) = kernel.blocks[block].insts.split_last()?;
-    insts.iter().all(|&inst| !has_effect(&kernel.insts[inst])).then(|| &kernel.insts[last])
-}
-
-fn has_effect(data: &InstData) -> bool {
-    data.changes_memory() || matches!(data, InstData::Poll { .. } | InstData::NextWorkgroup)
+    insts.iter().all(|&inst| !kernel.insts[inst].has_effect()).then(|| &kernel.insts[last])
 }
 
 /// Whether an edge leads to the latch without branches and effects.

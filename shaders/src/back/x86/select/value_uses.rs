@@ -35,7 +35,7 @@ impl ValueUses {
             for &inst in kernel.blocks[block].insts.iter().rev() {
                 let data = &kernel.insts[inst];
                 let used = kernel.results[inst].iter().any(|&result| uses.counts[result] > 0);
-                if !(used || has_effect(data)) || uses.is_alias(kernel, inst) {
+                if !(used || data.has_effect()) || uses.is_alias(kernel, inst) {
                     continue;
                 }
                 uses.live[inst] = true;
@@ -110,8 +110,4 @@ fn aliases(kernel: &Kernel) -> SecondaryMap<Value, Option<Value>> {
         }
     }
     alias
-}
-
-fn has_effect(data: &InstData) -> bool {
-    data.is_terminator() || data.changes_memory() || matches!(data, InstData::Poll { .. } | InstData::NextWorkgroup)
 }

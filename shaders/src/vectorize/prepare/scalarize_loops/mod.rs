@@ -21,7 +21,7 @@ use foldhash::HashMap;
 use smallvec::SmallVec;
 
 use crate::analysis::{Loop, Shape, Uniformity, predecessors};
-use crate::ir::{Access, Block, BlockCall, Inst, InstData, Kernel, Op, Place, Type, Value, ValueDef, Width};
+use crate::ir::{Access, Block, BlockCall, Inst, InstData, Kernel, Op, Place, Type, Value, Width};
 
 /// Loops of a kernel that get a copy, at most, and instructions of one.
 const MAX_LOOPS: usize = 4;
@@ -88,29 +88,18 @@ impl Serial {
     }
 }
 
-fn terminator(kernel: &Kernel, block: Block) -> Option<&InstData> {
-    kernel.blocks[block].insts.last().map(|&last| &kernel.insts[last])
-}
-
-fn definition(kernel: &Kernel, value: Value) -> Option<&InstData> {
-    match kernel.values[value] {
-        ValueDef::Result { inst, .. } => Some(&kernel.insts[inst]),
-        ValueDef::Param { .. } => None,
-    }
-}
-
 fn plan(kernel: &Kernel, uniformity: &Uniformity, found: &Loop, body: Block) -> Option<Plan> {
     let header = found.header;
-    let InstData::Branch { condition, then, otherwise: exit } = terminator(kernel, header)? else { return None };
-    let InstData::Jump { to: again } = terminator(kernel, body)? else { return None };
+    let InstData::Branch { condition, then, otherwise: exit } = kernel.terminator(header)? else { return None };
+    let InstData::Jump { to: again } = kernel.terminator(body)? else { return None };
     if then.block != body || !kernel.blocks[body].params.is_empty() || found.blocks.contains(&exit.block) {
         return None;
     }
     let inside = |value: Value| uniformity.defining_block(value).is_some_and(|home| found.blocks.contains(&home));
-    let InstData::Pure { op: Op::ULt, args } = definition(kernel, *condition)? else { return None };
+    let InstData::Pure { op: Op::ULt, args } = kernel.definition(*condition)? else { return None };
     let (counter, limit) = (args[0], args[1]);
     let place = kernel.blocks[header].params.iter().position(|&param| param == counter)?;
-    let InstData::Pure { op: Op::IAdd, args } = definition(kernel, again.args[place])? else { return None };
+    let InstData::Pure { op: Op::IAdd, args } = kernel.definition(again.args[place])? else { return None };
     let steps = args[0] == counter && kernel.constant(args[1]) == Some(1);
     if !steps || inside(limit) {
         return None;
@@ -122,7 +111,7 @@ fn plan(kernel: &Kernel, uniformity: &Uniformity, found: &Loop, body: Block) -> 
     // What follows looks at the whole kernel, and there may be as many loops as it likes.
     kernel.work.visit(2 * kernel.size());
     let before = *predecessors(kernel)[header].iter().find(|&&from| from != body)?;
-    let InstData::Jump { to: enter } = terminator(kernel, before)? else { return None };
+    let InstData::Jump { to: enter } = kernel.terminator(before)? else { return None };
     let shared = |value: Value| uniformity.shape_in(value, header) == Shape::Uniform;
     let mut own: SmallVec<[Value; 4]> = SmallVec::new();
     let mut note = |value: Value| {
@@ -200,7 +189,7 @@ fn loads(kernel: &Kernel, uniformity: &Uniformity, found: &Loop, counter: Value)
 
 /// Whether an offset is that of a word with such a number.
 fn is_word(kernel: &Kernel, offset: Value, number: Value) -> bool {
-    matches!(definition(kernel, offset), Some(&InstData::Element { base, index, stride: 4 })
+    matches!(kernel.definition(offset), Some(&InstData::Element { base, index, stride: 4 })
         if index == number && kernel.constant(base) == Some(0))
 }
 

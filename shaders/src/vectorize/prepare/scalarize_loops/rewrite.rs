@@ -296,9 +296,7 @@ impl<'a> Rewrite<'a> {
     }
 
     fn define(&mut self, inst: Inst, ty: Type) -> Value {
-        let value = self.kernel.values.push(ValueDef::Result { inst, ty });
-        self.kernel.results[inst] = Some(value);
-        value
+        self.kernel.define(inst, ty)
     }
 
     fn effect(&mut self, data: InstData) -> Inst {

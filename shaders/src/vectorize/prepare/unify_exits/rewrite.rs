@@ -184,8 +184,7 @@ impl Memory {
 
 fn result(kernel: &mut Kernel, insts: &mut Vec<Inst>, data: InstData, ty: Type) -> Value {
     let inst = kernel.insts.push(data);
-    let value = kernel.values.push(ValueDef::Result { inst, ty });
-    kernel.results[inst] = Some(value);
+    let value = kernel.define(inst, ty);
     insts.push(inst);
     value
 }

@@ -8,7 +8,7 @@
 use cranelift_entity::{EntityRef, SecondaryMap};
 use smallvec::SmallVec;
 
-use crate::{ir, simd};
+use super::{Function, Instruction};
 
 /// Control-flow graph: kernels of both IRs.
 pub trait FlowGraph {
@@ -22,37 +22,24 @@ pub trait FlowGraph {
     fn successors(&self, block: Self::Block, visit: impl FnMut(Self::Block));
 }
 
-impl FlowGraph for ir::Kernel {
-    type Block = ir::Block;
+impl<K: Function> FlowGraph for K {
+    type Block = K::Block;
 
-    fn entry(&self) -> Option<ir::Block> {
-        self.layout.first().copied()
+    fn entry(&self) -> Option<K::Block> {
+        self.layout().first().copied()
     }
 
-    fn successors(&self, block: ir::Block, visit: impl FnMut(ir::Block)) {
-        if let Some(&last) = self.blocks[block].insts.last() {
-            self.insts[last].targets().iter().map(|call| call.block).for_each(visit);
-        }
-    }
-}
-
-impl FlowGraph for simd::Kernel {
-    type Block = simd::Block;
-
-    fn entry(&self) -> Option<simd::Block> {
-        self.layout.first().copied()
-    }
-
-    fn successors(&self, block: simd::Block, visit: impl FnMut(simd::Block)) {
-        if let Some(&last) = self.blocks[block].insts.last() {
-            self.insts[last].targets().iter().map(|call| call.block).for_each(visit);
+    fn successors(&self, block: K::Block, visit: impl FnMut(K::Block)) {
+        let last = self.block(block).and_then(|(_, insts)| insts.last()).and_then(|&last| self.inst(last));
+        if let Some(last) = last {
+            last.targets().iter().map(|call| call.block).for_each(visit);
         }
     }
 }
 
 /// Dominator tree of the reachable blocks.
 #[derive(Debug)]
-pub struct Dominators<Block: EntityRef = ir::Block> {
+pub struct Dominators<Block: EntityRef> {
     /// Number in depth-first preorder, plus 1; 0 for unreachable blocks.
     number: SecondaryMap<Block, u32>,
     blocks: Vec<Block>,

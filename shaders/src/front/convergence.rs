@@ -7,12 +7,11 @@
 use cranelift_entity::SecondaryMap;
 use smallvec::{SmallVec, smallvec};
 
-use super::{
-    Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Op, SubgroupOp, Type, Value, ValueDef,
-    reverse_postorder,
-};
 use crate::abi::SUBGROUP_SIZE;
 use crate::analysis::{Dominators, Loops, Step, dominator_walk};
+use crate::ir::{
+    Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Op, SubgroupOp, Type, Value, reverse_postorder,
+};
 
 /// Most constructs that are looked at, of all blocks together.
 const MAX_CONSTRUCTS: usize = 1 << 20;
@@ -107,11 +106,7 @@ fn add_ways(kernel: &mut Kernel, block: Block, headers: &[Block]) {
         let inst: Inst = kernel.insts.push(data);
         kernel.origins[inst] = origin;
         kernel.blocks[block].insts.push(inst);
-        ty.map(|ty| {
-            let value = kernel.values.push(ValueDef::Result { inst, ty });
-            kernel.results[inst] = Some(value);
-            value
-        })
+        ty.map(|ty| kernel.define(inst, ty))
     };
     let mut at = block;
     for &header in headers {

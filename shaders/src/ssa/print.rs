@@ -1,0 +1,74 @@
+//! The printer of both text forms: blocks, labels and instructions with their results.
+
+use std::fmt::{self, Display, Formatter};
+
+use super::{BlockCall, Function, Syntax};
+use crate::text::list;
+
+/// The blocks of a kernel in layout order.
+pub(crate) fn print_blocks<K: Syntax>(f: &mut Formatter<'_>, kernel: &K) -> fmt::Result {
+    kernel.layout().iter().try_for_each(|&block| print_block(f, kernel, block))
+}
+
+fn print_block<K: Syntax>(f: &mut Formatter<'_>, kernel: &K, block: K::Block) -> fmt::Result {
+    let Some((params, insts)) = kernel.block(block) else { return writeln!(f, "\n{block}:") };
+    write!(f, "\n{block}")?;
+    list(f, "(", params.iter().map(|&param| Param { kernel, param }), ")")?;
+    kernel.print_label(f, block)?;
+    writeln!(f, ":")?;
+    for (place, &inst) in insts.iter().enumerate() {
+        if place + 1 == insts.len() {
+            kernel.print_annotation(f, block)?;
+        }
+        writeln!(f, "    {}", InstText { kernel, inst })?;
+    }
+    Ok(())
+}
+
+/// `v3: i32`
+struct Param<'a, K: Function> {
+    kernel: &'a K,
+    param: K::Value,
+}
+
+impl<K: Function> Display for Param<'_, K> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.kernel.value(self.param) {
+            Some(def) => write!(f, "{}: {}", self.param, def.ty()),
+            None => write!(f, "{}: ?", self.param),
+        }
+    }
+}
+
+/// An instruction with its results: `v2 = iadd v0, v1`.
+pub(crate) struct InstText<'a, K: Function> {
+    pub(crate) kernel: &'a K,
+    pub(crate) inst: K::Inst,
+}
+
+impl<K: Syntax> Display for InstText<'_, K> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Some(data) = self.kernel.inst(self.inst) else { return write!(f, "{}", self.inst) };
+        list(f, "", self.kernel.results(self.inst), " = ")?;
+        self.kernel.print_inst(f, self.inst, data)
+    }
+}
+
+impl<Block: Display, Value: Display> Display for BlockCall<Block, Value> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.block)?;
+        list(f, "(", &self.args, ")")
+    }
+}
+
+/// `, v1, v2`: operand and comparator of an atomic operation, of 64-bit ones each with the high word after the low one.
+pub(crate) fn print_atomic_operands<Value: Copy + Display>(
+    f: &mut Formatter<'_>,
+    value: Option<Value>,
+    comparator: Option<Value>,
+    wide: Option<[Option<Value>; 2]>,
+) -> fmt::Result {
+    let [value_high, comparator_high] = wide.unwrap_or([None, None]);
+    let operands = [value, value_high, comparator, comparator_high].into_iter().flatten();
+    operands.into_iter().try_for_each(|operand| write!(f, ", {operand}"))
+}
