@@ -31,7 +31,8 @@ pub use observe::Observer;
 pub(crate) use phases::Phases;
 pub(crate) use queue::{QueueState, WAIT_SPIN};
 pub(crate) use work::{
-    ClearWork, Condition, DispatchState, DispatchWork, Grid, Groups, MAX_GROUPS, Places, Recording, RowsWork, Work,
+    ClearWork, Condition, DispatchState, DispatchWork, Grid, Groups, LateDescriptors, Recording, RowsWork,
+    SourceLocations, Work,
 };
 
 use shared::Shared;

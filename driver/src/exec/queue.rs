@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::cpu_time::Thread;
 use super::line::{Conductor, Line};
-use super::phase::{self, PartialPhase};
+use super::phase::{self, PartialPhase, PhaseRun};
 use super::progress::{Mark, Progress};
 use super::run::panic_message;
 use super::shared::{Shared, Slot};
@@ -18,8 +18,8 @@ use crate::sync::{Counter, Target, Wake};
 
 /// How long a waiter spins before it sleeps.
 pub(crate) const WAIT_SPIN: std::time::Duration = std::time::Duration::from_micros(20);
-/// Number of times that a waiter looks for work in vain before it sleeps.
-const WAIT_LOOKS: u32 = 3;
+/// Number of times that a waiter looks for work before it sleeps.
+const WAIT_TRIES: u32 = 3;
 
 /// A queue of an executor.
 #[derive(Debug)]
@@ -217,8 +217,15 @@ impl QueueState {
                 }
                 make_ready(&recording.phases[p]);
                 self.progress.begin(r, p);
-                let work = (recording, p, left.take());
-                let left = phase::run(&self.shared, work, &self.progress, slot, visit.as_deref_mut());
+                let run = PhaseRun {
+                    shared: &self.shared,
+                    recording,
+                    phase: p,
+                    progress: &self.progress,
+                    slot: &mut *slot,
+                    visit: visit.as_deref_mut(),
+                };
+                let left = run.run(left.take());
                 self.progress.end();
                 if left.is_some() {
                     return self.end_visit(submitted, BatchPosition { recording: r, phase: p, left });
@@ -258,7 +265,7 @@ impl QueueState {
     /// Names of the running commands; for the watchdog.
     pub(super) fn running(&self) -> String {
         let (recording, phase) = self.progress.running();
-        let names = self.line.look(|submitted| {
+        let names = self.line.with_front(|submitted| {
             let recording = submitted.batch.recordings.get(recording);
             recording.map(|recording| names(recording, phase)).unwrap_or_default()
         });
@@ -267,7 +274,7 @@ impl QueueState {
 
     /// Waits until all batches submitted so far have retired and their fences are signalled; works meanwhile.
     pub(crate) fn wait_idle(self: &Arc<Self>) -> Result<(), DeviceError> {
-        self.shared.loss.check_origin()?;
+        self.shared.loss.check_not_forked()?;
         let serial = self.line.submitted();
         if !self.help(&|| self.line.settled() >= serial) {
             self.line.wait_settled(serial);
@@ -283,7 +290,7 @@ impl QueueState {
 
     /// Works on this queue until `done`. `false` if there was no work for this thread: it may sleep.
     pub(crate) fn help(self: &Arc<Self>, done: &dyn Fn() -> bool) -> bool {
-        for _ in 0..WAIT_LOOKS {
+        for _ in 0..WAIT_TRIES {
             while !done() && self.help_once(done) {
                 if self.shared.board.is_crowded() {
                     return done(); // make room: others wait for the slots

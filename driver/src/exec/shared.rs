@@ -154,7 +154,7 @@ impl Shared {
     /// Lets all threads end when no work is left, and joins them unless they may be waiting for this thread.
     pub(super) fn shut(&self) {
         // A forked process has no threads to end, and locks may be held for ever. What the threads own leaks.
-        if self.loss.is_elsewhere() {
+        if self.loss.is_forked() {
             return;
         }
         self.board.shut();

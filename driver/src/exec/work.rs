@@ -9,20 +9,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use spelter_shaders::abi::{MAX_PUSH_BYTES, MAX_WORKGROUPS};
+use spelter_shaders::abi::MAX_PUSH_BYTES;
 use spelter_shaders::back::Code;
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::image::Descriptor;
 
-use crate::descriptor::Sources;
 use crate::memory::Heap;
 use crate::query::QueryWork;
 use crate::sync::{Counter, FenceState, Target};
 
 use super::Phases;
-
-/// Maximum number of workgroups in one dimension (`maxComputeWorkGroupCount`). A larger dispatch runs nothing.
-pub(crate) const MAX_GROUPS: u32 = MAX_WORKGROUPS;
 
 /// One command, ready to run.
 #[derive(Clone, Debug)]
@@ -143,9 +139,16 @@ pub(crate) struct ClearWork {
 }
 
 /// The source of a kernel, for messages.
-pub(crate) trait Places: Send + Sync {
+pub(crate) trait SourceLocations: Send + Sync {
     /// The location that belongs to a word of the module ([`Stop::word`](spelter_shaders::abi::Stop::word)), if known.
-    fn place(&self, word: u32) -> Option<String>;
+    fn location(&self, word: u32) -> Option<String>;
+}
+
+/// Descriptors that a submission has to read again, since their sets may be updated after they are bound.
+pub(crate) trait LateDescriptors: Send + Sync {
+    /// Reads the sets now and passes the owners of what the descriptors refer to to `keep`. The results are
+    /// [`DispatchState::buffers`] and [`DispatchState::images`].
+    fn resolve(&self, keep: &mut dyn FnMut(Arc<dyn Any + Send + Sync>)) -> (Arc<[GuestSlice]>, Arc<[Descriptor]>);
 }
 
 /// State bound when a dispatch is recorded: its pipeline, descriptors and push constants. Consecutive dispatches share
@@ -157,7 +160,7 @@ pub(crate) struct DispatchState {
     /// The kernel.
     pub(crate) code: Arc<dyn Code>,
     /// The shader's source, for messages: the pipeline's, while the pipeline exists.
-    pub(crate) source: Option<Weak<dyn Places>>,
+    pub(crate) source: Option<Weak<dyn SourceLocations>>,
     /// One slice for each descriptor, in the order of the kernel's bindings.
     pub(crate) buffers: Arc<[GuestSlice]>,
     /// Images and samplers, with the same indices; empty if the kernel has none.
@@ -165,7 +168,7 @@ pub(crate) struct DispatchState {
     /// The heap whose address ranges the kernel may access, if it uses buffer device addresses.
     pub(crate) addresses: Option<Arc<Heap>>,
     /// Where `buffers` and `images` come from, if a submission has to read the descriptors again.
-    pub(crate) late: Option<Arc<Sources>>,
+    pub(crate) late: Option<Arc<dyn LateDescriptors>>,
     /// Push constants as they were when the dispatch was recorded.
     pub(crate) push: Arc<[u8; MAX_PUSH_BYTES]>,
 }

@@ -23,8 +23,9 @@ impl Device {
     ///
     /// # Safety
     ///
-    /// The bytes stay mapped, readable and writable, and no Rust reference points to them, as long as this memory object, a
-    /// buffer or image that is bound to it, a descriptor set that names one of those, or a command that uses one exists.
+    /// The bytes stay mapped, readable and writable, and no Rust reference points to them, as long as this memory
+    /// object, a buffer or image that is bound to it, a descriptor set that names one of those, or a command that uses
+    /// one exists.
     pub unsafe fn import_host_memory(&self, pointer: *mut u8, size: u64) -> Result<DeviceMemory, Error> {
         let at = "VkImportMemoryHostPointerInfoEXT";
         let aligned = (pointer.addr() as u64).is_multiple_of(Self::IMPORT_ALIGNMENT) && !pointer.is_null();

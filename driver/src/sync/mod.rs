@@ -1,4 +1,4 @@
-//! What hosts and queues wait for.
+//! Synchronization primitives: what hosts and queues wait for.
 
 mod counter;
 mod fence;
