@@ -1,6 +1,7 @@
-//! What an operation may look like: the valid usage of SPIR-V's memory operands and semantics.
+//! Well-formedness: the valid usage of SPIR-V's memory operands and semantics.
 //!
-//! A program that breaks one of these rules has no executions. The Khronos tests rely on that, so the rules are theirs.
+//! A program that breaks one of these rules has no executions. The rules are those of the Khronos model, since its
+//! tests rely on them.
 
 use crate::event::{Action, Operation, Scope, Trace};
 
@@ -13,7 +14,7 @@ pub struct Defect {
     pub rule: &'static str,
 }
 
-/// The rules that `operation` breaks by itself.
+/// The rules that `operation` breaks on its own.
 pub fn operation_defects(operation: &Operation) -> Vec<&'static str> {
     let ordered = operation.acquire || operation.release;
     let flagged = operation.access().is_some_and(|access| access.available || access.visible);

@@ -1,5 +1,5 @@
-//! Texts that are no tests: an error with line and column, or a test that can be decided or is refused with the bound
-//! named. Never a panic, never a hang.
+//! Malformed texts: each gives an error with line and column, or a test that is decided or rejected with the bound
+//! named. No panics, no hangs.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "the helpers of tests are tests too")]
 
@@ -24,7 +24,7 @@ fn refused(format: Format, text: &str) -> String {
 }
 
 #[test]
-fn khronos_texts_are_refused_with_their_place() {
+fn khronos_texts_are_rejected_with_their_place() {
     for (text, message) in [
         ("st.sc0 x\nhop.sc0 x", "2:1: `hop` is no token of an operation"),
         ("st.sc0.dance x", "1:8: `dance` is no token of an operation"),
@@ -64,8 +64,8 @@ fn khronos_texts_are_refused_with_their_place() {
         ("NOSOLUTION #dr>x", "1:12: `#dr>x` compares with no number"),
         ("", "1:1: the test has no operations"),
         ("// a comment\nSATISFIABLE #dr=0", "1:1: the test has no operations"),
-        ("st.sc0 x = 1\nld.sc0 x = 5", "2:12: nobody writes 5 to `x`: it cannot be read"),
-        ("rmw.scopewg.sc0 x = 3 4", "1:21: nobody writes 3 to `x`: it cannot be read"),
+        ("st.sc0 x = 1\nld.sc0 x = 5", "2:12: no operation writes 5 to `x`: it cannot be read"),
+        ("rmw.scopewg.sc0 x = 3 4", "1:21: no operation writes 3 to `x`: it cannot be read"),
         ("st.sc0 x\nSLOC x y", "2:8: no operation uses the name `y`"),
     ] {
         assert_eq!(refused(Format::Khronos, text), message, "{text}");
@@ -82,7 +82,7 @@ fn thread(code: &str) -> String {
 }
 
 #[test]
-fn dartagnan_texts_are_refused_with_their_place() {
+fn dartagnan_texts_are_rejected_with_their_place() {
     for (text, message) in [
         ("", "1:1: VULKAN is expected here, not the end"),
         ("PTX t\n{ }", "1:1: the test is for `PTX`, not for VULKAN"),
@@ -145,7 +145,7 @@ fn few() -> Options {
     Options { limits: Limits { steps: 20_000, ..Limits::default() }, ..Options::default() }
 }
 
-/// Whatever was read must be decided, or refused.
+/// A parsed test must be decided, or rejected with a bound.
 fn decide(test: &Test) {
     for question in &test.questions {
         let _ = answer(&test.program, question, &few());
@@ -162,7 +162,7 @@ fn decide(test: &Test) {
 }
 
 #[test]
-fn what_is_too_large_is_refused_with_its_bound() {
+fn programs_that_are_too_large_are_rejected_with_the_bound() {
     let error = |format: Format, text: &str| {
         let test = format.read("large", text).unwrap();
         find_race(&test.program, None, &few()).unwrap_err().to_string()
@@ -212,7 +212,7 @@ fn what_is_too_large_is_refused_with_its_bound() {
     assert!(refused(Format::Khronos, &" ".repeat(1 << 21)).contains("the bound is 1048576"));
 }
 
-/// Words of both formats, and what is none.
+/// Words of both formats, and other words.
 const WORDS: [&str; 60] = [
     "VULKAN",
     "t",
@@ -276,7 +276,7 @@ const WORDS: [&str; 60] = [
     "==",
 ];
 
-/// The texts of the tests beside this file.
+/// The texts of the tests in this folder.
 fn texts() -> Vec<(Format, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/litmus");
     let of = |extension: &str, format| {

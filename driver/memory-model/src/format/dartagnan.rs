@@ -10,13 +10,14 @@
 //! exists (P1:r0 == 1)
 //! ```
 //!
-//! 1. Numbers of subgroups and workgroups count within the group around them.
-//! 2. A location is there if the text initialises it or an instruction names it: it holds 0 if nothing says what, and a
-//!    warning says so. A register is there if the text initialises it or its thread sets it: on a path where it was not
+//! 1. Numbers of subgroups and workgroups are relative to the enclosing group.
+//! 2. A location exists if the text initialises it or an instruction names it. Without an initial value it holds 0,
+//!    with a warning. A register exists if the text initialises it or its thread sets it: on a path where it was not
 //!    set, it holds 0.
-//! 3. `x aliases y` gives one location two references.
+//! 3. `x aliases y` gives a location a second reference.
 //! 4. A thread is named `P0`, or by its number alone: `ssw 0 1`, `0:r0`.
-//! 5. `exists`, `forall`, `~exists`, and `filter` before one of them; a `filter` alone asks whether something passes.
+//! 5. `exists`, `forall`, `~exists`, and `filter` before one of them; a `filter` alone asks whether any execution
+//!    passes.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +29,7 @@ use super::tokens::{Cursor, Kind, tokens};
 use super::{Condition, Error, Quantifier, Question, QuestionKind, Term, Test, invocation};
 use crate::program::{Comparison, InstructionKind, Place, Program, Register, Thread};
 
-/// An execution has no more events.
+/// Maximum number of threads: an execution has at most this many events.
 const MAX_THREADS: usize = 128;
 
 struct Reader<'a> {
@@ -36,7 +37,7 @@ struct Reader<'a> {
     program: Program,
     names: Names,
     registers: Vec<(String, Place, Register, i64)>,
-    /// The registers that are read, by which threads and where.
+    /// The registers that are read, each with its thread and place.
     read: Vec<(usize, Register, Place)>,
     warnings: Vec<Error>,
 }
@@ -118,7 +119,7 @@ impl<'a> Reader<'a> {
         matches!(self.cursor.peek().kind, Kind::Name(_) | Kind::Number(_)) && self.is_colon_after()
     }
 
-    /// A thread's name; a number stands for the thread that is named with it.
+    /// A thread's name; a number identifies the thread that has it in its name.
     fn thread_name(&mut self) -> Result<(Cow<'a, str>, Place), Error> {
         let token = self.cursor.next();
         let name = match token.kind {
@@ -275,7 +276,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// That a thread has a register: initialised, or set by an instruction.
+    /// Checks that a thread has a register: initialised, or set by an instruction.
     fn is_set(&self, thread: usize, register: &Register, place: Place) -> Result<(), Error> {
         let thread = &self.program.threads[thread];
         let sets = |kind: &InstructionKind| match kind {
@@ -300,7 +301,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether the token after the next is `:`, as after a label, which may be called like a question.
+    /// Whether the token after the next is `:`, as after a label, which may have the name of a question.
     fn is_colon_after(&self) -> bool {
         self.cursor.tokens.get(self.cursor.at + 1).is_some_and(|token| token.kind == Kind::Sign(":"))
     }

@@ -1,4 +1,4 @@
-//! The instructions of `.litmus` texts, and the names that they use.
+//! Parses the instructions of `.litmus` texts, and resolves the names in them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use crate::program::{
     Barrier, Binary, Comparison, Expression, Instruction, InstructionKind, Operand, Place, Program, Register,
 };
 
-/// References by name, and control barriers by their numbers.
+/// References by name, and control barriers by number.
 #[derive(Default)]
 pub(super) struct Names {
     /// Name → reference and object.
     references: BTreeMap<String, (u32, u32)>,
     barriers: BTreeMap<(i64, i64), u32>,
-    /// The registers that the instructions read since they were last asked for, with their places.
+    /// The registers that instructions read since this list was last taken, with their places.
     pub(super) read: Vec<(Register, Place)>,
-    /// The locations that instructions name and the text does not initialise, since they were last asked for.
+    /// The locations that instructions name and the text does not initialise, since this list was last taken.
     pub(super) implicit: Vec<(String, Place)>,
     /// The numbers of the next reference and the next object.
     next: (u32, u32),
@@ -81,7 +81,7 @@ impl Names {
     }
 }
 
-/// An instruction, and the label that it goes to.
+/// A parsed instruction, and the label of its branch.
 pub(super) struct Read {
     pub(super) instruction: Instruction,
     pub(super) label: Option<(String, Place)>,
@@ -110,7 +110,7 @@ fn find<T: Copy>(table: &[(&str, T)], name: &str) -> Option<T> {
     table.iter().find(|entry| entry.0 == name).map(|entry| entry.1)
 }
 
-/// Reads an instruction whose first word is read.
+/// Parses an instruction whose first word has been read.
 pub(super) fn instruction<'a>(
     cursor: &mut Cursor<'a>,
     names: &mut Names,
@@ -169,7 +169,7 @@ fn operand(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<Operand, Error>
     cursor.number("a register or a number").map(Operand::Constant)
 }
 
-/// What stands between the dots of an instruction.
+/// The parts of an instruction's name, which dots separate.
 struct Tokens<'a> {
     kind: &'a str,
     place: Token<'a>,
@@ -322,7 +322,7 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// What a read-modify-write writes.
+/// The value that a read-modify-write writes.
 fn update(binary: Option<Binary>, operand: Operand) -> Expression {
     match binary {
         Some(binary) => Expression::Binary(binary, Operand::Read, operand),
@@ -330,7 +330,7 @@ fn update(binary: Option<Binary>, operand: Operand) -> Expression {
     }
 }
 
-/// The class that `prefix` and a number name.
+/// The class in a name of `prefix` and a number.
 fn class(name: &str, prefix: &str) -> Option<Class> {
     match name.strip_prefix(prefix)? {
         "0" => Some(Class::Uniform),

@@ -13,7 +13,7 @@ pub(super) enum Kind<'a> {
     End,
 }
 
-/// A token and where it stands.
+/// A token and its place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token<'a> {
     pub(super) kind: Kind<'a>,
@@ -43,8 +43,8 @@ const SIGNS: [&str; 24] = [
     "~", "&", "-",
 ];
 
-/// The tokens of a text. Comments and quoted texts are left out, and so is what follows the header, or a quoted text above the
-/// first `{`, in its line: such a text may quote a word of its own.
+/// The tokens of a text, without comments and quoted strings. The rest of the line after the header, or after a quoted
+/// string above the first `{`, is also omitted: such a string may contain quotes.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, Error> {
     let mut tokens = Vec::new();
     let (mut at, mut line, mut column) = (0, 1, 1);
