@@ -61,7 +61,10 @@ pub fn defects(trace: &Trace) -> Vec<Defect> {
         for &b in barriers[at + 1..].iter().filter(|&&b| together(a, b)) {
             let (x, y) = (trace.operation(a), trace.operation(b));
             if trace.same_agent(a, b) {
-                defects.push(Defect { event: b, rule: "an invocation meets one instance of a control barrier once" });
+                defects.push(Defect {
+                    event: b,
+                    rule: "an invocation executes an instance of a control barrier at most once",
+                });
             } else if (&x.action, x.acquire, x.release, x.semantics, x.scope)
                 != (&y.action, y.acquire, y.release, y.semantics, y.scope)
             {
@@ -71,7 +74,7 @@ pub fn defects(trace: &Trace) -> Vec<Defect> {
             let crossed = |&c: &usize| trace.same_agent(a, c) && c > a;
             let against = |c: usize| barriers.iter().any(|&d| together(c, d) && trace.same_agent(b, d) && d < b);
             if barriers.iter().filter(|c| crossed(c)).any(|&c| against(c)) {
-                defects.push(Defect { event: b, rule: "control barriers are met in one order by all invocations" });
+                defects.push(Defect { event: b, rule: "all invocations execute control barriers in the same order" });
             }
         }
     }

@@ -196,7 +196,7 @@ impl CommandBuffer {
             let max = Limits::DEVICE.max_compute_work_group_count[dimension];
             require(base < max, at, base_vuid, || format!("base {base} of at most {max} workgroups"))?;
             require(count <= max - base, at, count_vuid, || {
-                format!("{count} workgroups from {base} on, above the limit {max}")
+                format!("{count} workgroups from {base}, above the limit {max}")
             })?;
         }
         Ok(recorder.dispatch(&DISPATCH_BASE, base, Groups::Direct(groups))?)
@@ -209,7 +209,7 @@ impl CommandBuffer {
         let mut recorder = self.recorder(at, DISPATCH_INDIRECT.recording)?;
         let storage = buffer.checked(&recorder.device, &INDIRECT_BUFFER)?.clone();
         require(offset.is_multiple_of(4), at, "VUID-vkCmdDispatchIndirect-offset-02710", || {
-            format!("offset {offset} is no multiple of 4")
+            format!("offset {offset} is not a multiple of 4")
         })?;
         let (size, bytes) = (buffer.size(), 12);
         require(offset <= size && bytes <= size - offset, at, "VUID-vkCmdDispatchIndirect-offset-00407", || {
@@ -235,7 +235,7 @@ fn check_places<'a>(
         "descriptorSetCount is 0".into()
     })?;
     let places = layout.sets().get(first..).and_then(|places| places.get(..sets.len())).ok_or_else(|| {
-        let problem = format!("{} sets from {first} on, the layout has {}", sets.len(), layout.sets().len());
+        let problem = format!("{} sets from {first}, the layout has {}", sets.len(), layout.sets().len());
         Misuse::new(at, problem, "VUID-vkCmdBindDescriptorSets-firstSet-00360")
     })?;
     for (at, (set, place)) in sets.iter().zip(places).enumerate() {
@@ -245,7 +245,7 @@ fn check_places<'a>(
         }
         let (at, vuid) = (format!("pDescriptorSets[{at}]"), "VUID-vkCmdBindDescriptorSets-pDescriptorSets-00358");
         require(same, &at, "VUID-vkCmdBindDescriptorSets-commonparent", || "a set of another device".into())?;
-        require(fits, &at, vuid, || "the set's layout is not that of its place".into())?;
+        require(fits, &at, vuid, || "the set's layout is not the one that the pipeline layout has for the set".into())?;
     }
     let wanted: usize = places.iter().map(DescriptorSetLayout::dynamic).sum();
     require(offsets.len() == wanted, at, "VUID-vkCmdBindDescriptorSets-dynamicOffsetCount-00359", || {
@@ -268,7 +268,7 @@ fn is_late(place: &Option<BoundSet>) -> bool {
 fn check_push(at: &str, layout: &PipelineLayout, offset: u32, len: usize) -> Result<(), Misuse> {
     let (max, len) = (u64::from(Limits::DEVICE.max_push_constants_size), len as u64);
     require(offset.is_multiple_of(4), at, "VUID-vkCmdPushConstants-offset-00368", || {
-        format!("offset {offset} is no multiple of 4")
+        format!("offset {offset} is not a multiple of 4")
     })?;
     let offset = u64::from(offset);
     require(offset < max, at, "VUID-vkCmdPushConstants-offset-00370", || {
@@ -276,7 +276,7 @@ fn check_push(at: &str, layout: &PipelineLayout, offset: u32, len: usize) -> Res
     })?;
     require(len > 0, at, "VUID-vkCmdPushConstants-size-arraylength", || "size is 0".into())?;
     require(len.is_multiple_of(4), at, "VUID-vkCmdPushConstants-size-00369", || {
-        format!("size {len} is no multiple of 4")
+        format!("size {len} is not a multiple of 4")
     })?;
     require(len <= max - offset, at, "VUID-vkCmdPushConstants-size-00371", || {
         format!("size {len} at offset {offset} of maxPushConstantsSize {max}")

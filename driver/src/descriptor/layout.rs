@@ -210,7 +210,7 @@ fn check(bindings: &[Binding]) -> Result<(), Error> {
     let twice = numbers.windows(2).find(|pair| pair[0] == pair[1]);
     if let Some(&[binding, ..]) = twice {
         let vuid = "VUID-VkDescriptorSetLayoutCreateInfo-binding-00279";
-        return Err(Misuse::new(at, format!("binding {binding} is there twice"), vuid).into());
+        return Err(Misuse::new(at, format!("binding {binding} appears twice"), vuid).into());
     }
     let mut total = 0u64;
     for &Binding { ty, count, .. } in bindings {

@@ -53,12 +53,12 @@ pub(crate) fn check_sample(
         return Ok(());
     }
     let sampler = &sampler.descriptor.sampler;
-    let problem = |what| format!("the sampler {what}, and texels of format {format:?} cannot be mixed");
+    let problem = |what| format!("the sampler {what}, and texels of format {format:?} cannot be filtered linearly");
     if [sampler.mag, sampler.min].contains(&Filter::Linear) {
         return Err((SampleRule::Filter, problem("filters linearly")));
     }
     if sampler.mip == Filter::Linear {
-        return Err((SampleRule::Levels, problem("mixes levels")));
+        return Err((SampleRule::Levels, problem("filters linearly between levels")));
     }
     Ok(())
 }

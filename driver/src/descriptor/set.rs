@@ -197,7 +197,7 @@ impl DescriptorSet {
     ) -> Result<(), Error> {
         let at = format!("pDescriptorWrites: binding {binding}");
         require(is_buffer(ty), &at, "VUID-VkWriteDescriptorSet-descriptorType-parameter", || {
-            format!("descriptors of type {ty:?} are not written so")
+            format!("descriptors of type {ty:?} are not buffers")
         })?;
         let first = self.place(&at, binding, element, ty, infos.len())?;
         let one = |info| Ok::<_, Error>(Written::Buffer(self.check(&at, ty, info)?));
@@ -282,7 +282,7 @@ impl DescriptorSet {
         })?;
         let mut touched = entries[found..].iter().take_while(|entry| entry.first < start + count);
         require(touched.all(|e| e.ty == ty), at, "VUID-VkWriteDescriptorSet-descriptorCount-00317", || {
-            format!("the write goes on into a binding that is not of type {ty:?}")
+            format!("the write continues in a binding that is not of type {ty:?}")
         })?;
         Ok(start)
     }
@@ -337,7 +337,7 @@ fn check_kind(at: &str, ty: vk::DescriptorType, buffer: &Buffer, offset: u64, ra
         format!("the buffer's usage {:?} lacks {usage:?}", buffer.usage())
     })?;
     require(offset.is_multiple_of(alignment), at, vuids[1], || {
-        format!("offset {offset} is no multiple of {alignment}")
+        format!("offset {offset} is not a multiple of {alignment}")
     })?;
     require(range <= u64::from(max), at, vuids[2], || format!("range {range} above the limit {max}"))
 }
@@ -373,5 +373,5 @@ fn check_alignment(at: &str, ty: vk::DescriptorType, offset: u32) -> Result<(), 
         (limits.min_storage_buffer_offset_alignment, "VUID-vkCmdBindDescriptorSets-pDynamicOffsets-01972")
     };
     let aligned = u64::from(offset).is_multiple_of(alignment);
-    require(aligned, at, vuid, || format!("dynamic offset {offset} is no multiple of {alignment}"))
+    require(aligned, at, vuid, || format!("dynamic offset {offset} is not a multiple of {alignment}"))
 }

@@ -61,6 +61,7 @@ impl PhaseRun<'_> {
     /// of time returns the rest.
     pub(super) fn run(mut self, left: Option<PartialPhase>) -> Option<PartialPhase> {
         let mut done = 0;
+        // A phase that was left keeps its plan: indirect sizes must not be read again.
         match left {
             Some(left) => (self.slot.plan, done) = (left.plan, left.done),
             None => self.slot.plan.count(&self.recording.phases[self.phase]),

@@ -226,6 +226,7 @@ impl PipelineCache {
     ) -> Result<(SharedKernel, Origin), Error> {
         self.loss.check_not_forked()?;
         let entry = self.entry(key);
+        // Without the cache's lock: only threads that need the same kernel wait for `make`.
         let mut origin = Origin::Shared;
         let made = entry.kernel.get_or_init(|| {
             let made = make();
@@ -277,6 +278,7 @@ impl Drop for CacheEntry {
         // Another thread may have created the pipeline again since the last handle was dropped.
         if inner.entries.get(&self.key).is_some_and(|entry| entry.strong_count() == 0) {
             let removed = inner.entries.remove_entry(&self.key);
+            // After the lock: the key may be the last owner of a long text.
             drop(inner);
             drop(removed);
         }

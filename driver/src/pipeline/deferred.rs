@@ -195,6 +195,7 @@ impl Compilers {
         if state.jobs.len() >= MAX_WAITING {
             return false;
         }
+        // Each idle thread takes one of the queued jobs; a further job needs a further thread.
         if state.idle <= state.jobs.len() && state.threads.len() < self.max_threads {
             let queue = Arc::clone(&self.queue);
             let name = format!("spelter compiler {}", state.threads.len());

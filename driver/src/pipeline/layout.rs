@@ -164,11 +164,11 @@ fn check_push(push: &[PushRange]) -> Result<(), Misuse> {
         format!("offset {offset} of maxPushConstantsSize {max}")
     })?;
     require(offset.is_multiple_of(4), at, "VUID-VkPushConstantRange-offset-00295", || {
-        format!("offset {offset} is no multiple of 4")
+        format!("offset {offset} is not a multiple of 4")
     })?;
     require(size > 0, at, "VUID-VkPushConstantRange-size-00296", || "size is 0".into())?;
     require(size.is_multiple_of(4), at, "VUID-VkPushConstantRange-size-00297", || {
-        format!("size {size} is no multiple of 4")
+        format!("size {size} is not a multiple of 4")
     })?;
     require(size <= max - offset, at, "VUID-VkPushConstantRange-size-00298", || {
         format!("size {size} at offset {offset} of maxPushConstantsSize {max}")

@@ -86,6 +86,7 @@ impl Queue {
         let submits = if submits.is_empty() { &[SubmitInfo::default()] } else { submits };
         let mut operations = Operations::default();
         let ready = host_memory::try_collect(submits.iter().map(|submit| self.check(submit, &mut operations)))?;
+        // Last of the checks: an error before it leaves the fence alone, an error in it undoes `operations`.
         let guard = fence.map(Fence::associate).transpose()?;
         operations.keep();
         let (mut serial, last) = (0, ready.len() - 1);

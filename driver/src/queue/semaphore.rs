@@ -122,7 +122,7 @@ impl Semaphore {
                 let mut submitted = submitted.lock();
                 let vuid = "VUID-vkQueueSubmit2-semaphore-03873";
                 require(submitted.waits < submitted.signals, "pWaitSemaphoreInfos", vuid, || {
-                    "a binary semaphore that nothing submitted signals".into()
+                    "a binary semaphore that no submitted operation signals".into()
                 })?;
                 submitted.waits += 1;
                 submitted.waits
@@ -145,7 +145,7 @@ impl Semaphore {
                 let mut submitted = submitted.lock();
                 let vuid = "VUID-vkQueueSubmit2-semaphore-03868";
                 require(submitted.waits == submitted.signals, "pSignalSemaphoreInfos", vuid, || {
-                    "a binary semaphore that is signalled, and nothing submitted waits for it".into()
+                    "a binary semaphore that is signalled and that no submitted operation waits for".into()
                 })?;
                 submitted.signals += 1;
                 submitted.signals
@@ -232,6 +232,7 @@ impl Operations {
 
 impl Drop for Operations {
     fn drop(&mut self) {
+        // In reverse: a later operation was valid only because of an earlier one.
         self.done.drain(..).rev().for_each(|(semaphore, operation)| semaphore.undo(operation));
     }
 }

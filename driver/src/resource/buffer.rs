@@ -106,6 +106,7 @@ impl Buffer {
         self.check_bind(memory, offset)?;
         let slice = memory.slice().slice(offset, self.inner.size);
         let storage = Storage { slice, allocation: Arc::clone(memory.allocation()) };
+        // The first of several threads that bind the buffer at once succeeds, and only it adds the addresses.
         self.inner.storage.set(storage).map_err(|_| already_bound())?;
         if self.inner.is_addressable() {
             self.device().heap().addresses().add(slice, memory.slice());
@@ -138,7 +139,7 @@ impl Buffer {
         })?;
         let alignment = needs.alignment;
         require(offset.is_multiple_of(alignment), at, "VUID-vkBindBufferMemory-memoryOffset-01036", || {
-            format!("memoryOffset {offset} is no multiple of {alignment}")
+            format!("memoryOffset {offset} is not a multiple of {alignment}")
         })?;
         require(needs.size <= size - offset, at, "VUID-vkBindBufferMemory-size-01037", || {
             format!(

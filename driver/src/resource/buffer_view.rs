@@ -72,7 +72,7 @@ impl BufferView {
         })?;
         let alignment = limits.min_texel_buffer_offset_alignment;
         require(offset.is_multiple_of(alignment), AT, "VUID-VkBufferViewCreateInfo-offset-02749", || {
-            format!("offset {offset} is no multiple of {alignment}")
+            format!("offset {offset} is not a multiple of {alignment}")
         })?;
         let usage = usage.map_or(Ok(buffer.usage()), |usage| check_usage(buffer, usage))?;
         let known = check_format(usage, format)?;
@@ -81,7 +81,7 @@ impl BufferView {
         if range != vk::WHOLE_SIZE {
             require(range > 0, AT, "VUID-VkBufferViewCreateInfo-range-00928", || "range is 0".into())?;
             require(range.is_multiple_of(texel), AT, "VUID-VkBufferViewCreateInfo-range-00929", || {
-                format!("range {range} is no multiple of the texels' {texel} bytes")
+                format!("range {range} is not a multiple of the texels' {texel} bytes")
             })?;
             require(range / texel <= max, AT, "VUID-VkBufferViewCreateInfo-range-00930", || {
                 format!("{} texels above the limit {max}", range / texel)

@@ -137,7 +137,7 @@ impl Image {
             format!("memoryOffset {offset} in memory of {size} bytes")
         })?;
         require(offset.is_multiple_of(needs.alignment), BIND, "VUID-vkBindImageMemory-memoryOffset-01048", || {
-            format!("memoryOffset {offset} is no multiple of {}", needs.alignment)
+            format!("memoryOffset {offset} is not a multiple of {}", needs.alignment)
         })?;
         require(needs.size <= size - offset, BIND, "VUID-vkBindImageMemory-size-01049", || {
             format!("the image needs {} bytes, memory of {size} bytes has {} after {offset}", needs.size, size - offset)

@@ -114,7 +114,7 @@ fn check_range(info: &ImageViewInfo<'_>) -> Result<([u32; 2], [u32; 2]), Misuse>
     let levels = if range.level_count == vk::REMAINING_MIP_LEVELS { of.levels - level } else { range.level_count };
     require(levels > 0, AT, "VUID-VkImageSubresourceRange-levelCount-01720", || "levelCount is 0".into())?;
     require(levels <= of.levels - level, AT, "VUID-VkImageViewCreateInfo-subresourceRange-01718", || {
-        format!("{levels} levels from {level} on, of {}", of.levels)
+        format!("{levels} levels from {level}, of {}", of.levels)
     })?;
     require(layer < of.layers, AT, "VUID-VkImageViewCreateInfo-image-06724", || {
         format!("baseArrayLayer {layer} of {}", of.layers)
@@ -122,7 +122,7 @@ fn check_range(info: &ImageViewInfo<'_>) -> Result<([u32; 2], [u32; 2]), Misuse>
     let layers = if range.layer_count == vk::REMAINING_ARRAY_LAYERS { of.layers - layer } else { range.layer_count };
     require(layers > 0, AT, "VUID-VkImageSubresourceRange-layerCount-01721", || "layerCount is 0".into())?;
     require(layers <= of.layers - layer, AT, "VUID-VkImageViewCreateInfo-subresourceRange-06725", || {
-        format!("{layers} layers from {layer} on, of {}", of.layers)
+        format!("{layers} layers from {layer}, of {}", of.layers)
     })?;
     Ok(([level, levels], [layer, layers]))
 }

@@ -142,7 +142,7 @@ fn check(info: &SamplerInfo) -> Result<(), Misuse> {
         (
             info.mipmap_mode == vk::SamplerMipmapMode::NEAREST,
             "VUID-VkSamplerCreateInfo-unnormalizedCoordinates-01073",
-            "levels mixed",
+            "linear filtering between levels",
         ),
         (
             info.min_lod == 0.0 && info.max_lod == 0.0,
@@ -152,7 +152,7 @@ fn check(info: &SamplerInfo) -> Result<(), Misuse> {
         (
             info.address_modes[..2].iter().all(|mode| edges.contains(mode)),
             "VUID-VkSamplerCreateInfo-unnormalizedCoordinates-01075",
-            "an address mode that is no clamp",
+            "an address mode that does not clamp",
         ),
         (info.compare.is_none(), "VUID-VkSamplerCreateInfo-unnormalizedCoordinates-01077", "a comparison"),
     ];

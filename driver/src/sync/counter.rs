@@ -53,7 +53,7 @@ impl Counter {
     }
 
     fn change(&self, to: impl FnOnce(u64) -> u64) {
-        let ripe = {
+        let ready = {
             let mut inner = self.inner.lock();
             let value = to(self.value());
             // Release: pairs with the Acquire in `value`. Under the lock, so that a watcher either sees the new value
@@ -61,7 +61,8 @@ impl Counter {
             self.value.store(value, Ordering::Release);
             inner.watchers.take(value)
         };
-        ripe.into_iter().for_each(Wake::wake);
+        // After the lock: a waiter takes locks of its own, and the counter's lock is a leaf.
+        ready.into_iter().for_each(Wake::wake);
     }
 
     /// Registers a waiter, to be woken when the counter reaches `value`. `false` if it has reached it already: then

@@ -140,6 +140,7 @@ impl FenceState {
         // asleep.
         self.state.store(state, Ordering::Release);
         self.settled.notify_all();
+        // After the lock: a waiter takes locks of its own, and the fence's lock is a leaf.
         drop(inner);
         watchers.into_iter().for_each(Wake::wake);
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Error;
 use super::lex::shown;
-use super::tokens::{Cursor, Kind, Token};
+use super::tokens::{Cursor, Token, TokenKind};
 use crate::event::{Access, Action, Class, Classes, Domain, Location, Operation, Scope};
 use crate::program::{
     Barrier, Binary, Comparison, Expression, Instruction, InstructionKind, Operand, Place, Program, Register,
@@ -34,7 +34,7 @@ impl Names {
     /// A location with an initial value.
     pub(super) fn initialise(&mut self, program: &mut Program, name: &str, value: i64) -> Result<(), String> {
         if self.references.contains_key(name) {
-            return Err(format!("`{}` is there already", shown(name)));
+            return Err(format!("`{}` is already defined", shown(name)));
         }
         self.add(name);
         program.references.push(name.to_owned());
@@ -58,7 +58,7 @@ impl Names {
         of: (&str, Token<'_>),
     ) -> Result<(), Error> {
         if self.references.contains_key(name.0) {
-            return Err(name.1.error(format!("`{}` is there already", shown(name.0))));
+            return Err(name.1.error(format!("`{}` is already defined", shown(name.0))));
         }
         let known = self.object(of.0);
         let object = known.ok_or_else(|| {
@@ -148,7 +148,7 @@ pub(super) fn instruction<'a>(
         "cbar" => plain(tokens.control_barrier(cursor, names)?),
         "avdevice" => plain(execute(tokens.operation(Action::Available(Domain::Device))?)),
         "visdevice" => plain(execute(tokens.operation(Action::Visible(Domain::Device))?)),
-        _ => Err(token.error(format!("`{}` is no instruction", shown(first)))),
+        _ => Err(token.error(format!("`{}` is not an instruction", shown(first)))),
     }
 }
 
@@ -161,7 +161,7 @@ fn register(cursor: &mut Cursor<'_>) -> Result<Register, Error> {
 }
 
 fn operand(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<Operand, Error> {
-    if let Kind::Name(name) = cursor.peek().kind {
+    if let TokenKind::Name(name) = cursor.peek().kind {
         let register = Register(Arc::from(name));
         names.read.push((register.clone(), cursor.next().place));
         return Ok(Operand::Register(register));
@@ -198,10 +198,10 @@ impl<'a> Tokens<'a> {
                 return Err(token.error(message));
             }
             if !known {
-                return Err(token.error(format!("`{}` is no part of `{kind}`", shown(name))));
+                return Err(token.error(format!("`{}` is not a part of `{kind}`", shown(name))));
             }
             if tokens.has(name) {
-                return Err(token.error(format!("`{}` stands here twice", shown(name))));
+                return Err(token.error(format!("`{}` appears twice", shown(name))));
             }
             tokens.seen.push((name, token));
         }
@@ -264,8 +264,8 @@ impl<'a> Tokens<'a> {
             _ => {
                 cursor.sign(",")?;
                 let second = cursor.peek();
-                if cursor.tokens.get(cursor.at + 1).is_some_and(|token| token.kind == Kind::Sign(",")) {
-                    let Kind::Name(location) = cursor.next().kind else {
+                if cursor.tokens.get(cursor.at + 1).is_some_and(|token| token.kind == TokenKind::Sign(",")) {
+                    let TokenKind::Name(location) = cursor.next().kind else {
                         return Err(token.error("a register, a location and a value are expected here"));
                     };
                     destination = Some(Register(Arc::from(name)));

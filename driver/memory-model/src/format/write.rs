@@ -26,7 +26,7 @@ pub fn write_khronos(program: &Program) -> Result<String, Unwritable> {
         let groups = [queue_family, workgroup, subgroup];
         let changed = before.map_or(3, |before| (0..3).find(|&at| before[at] != groups[at]).unwrap_or(3));
         if closed.contains(&groups) && before != Some(groups) {
-            return Err(Unwritable("way back into a group"));
+            return Err(Unwritable("reopened groups"));
         }
         for name in ["NEWQF", "NEWWG", "NEWSG"].iter().skip(changed) {
             let _ = writeln!(text, "{name}");
@@ -72,7 +72,7 @@ fn read_value(program: &Program, at: (usize, usize)) -> Result<Option<i64>, Unwr
     let value = match pins.next().map(|pin| pin.source) {
         // The format would pair a read without a value with a store without one.
         None if all().count() < writes || all().any(|value| value == -1) => {
-            return Err(Unwritable("way to leave a read open where a store has no value"));
+            return Err(Unwritable("way to leave a source open if a store has no value"));
         }
         None => return Ok(None),
         Some(PinnedSource::Initial) => Some(0),
@@ -80,7 +80,7 @@ fn read_value(program: &Program, at: (usize, usize)) -> Result<Option<i64>, Unwr
     };
     let writers = all().filter(|written| Some(*written) == value).count();
     if pins.next().is_some() || value.is_none() || writers != usize::from(value != Some(0)) {
-        return Err(Unwritable("way to state a source but by its value"));
+        return Err(Unwritable("way to state a source except by its value"));
     }
     Ok(value)
 }

@@ -96,7 +96,7 @@ pub(crate) fn combinations(program: &Program, bound: u32, unfinished: bool) -> R
 }
 
 /// Arrivals at one instance of a static barrier.
-struct Meeting {
+struct Rendezvous {
     id: u32,
     workgroup: Option<u32>,
     quorum: Option<u32>,
@@ -111,7 +111,7 @@ fn workgroup(agent: Agent) -> Option<u32> {
 fn combine(program: &Program, picked: &[&Path], instances: &mut Vec<Instance>) {
     let mut trace = Trace { agents: program.threads.iter().map(|thread| thread.agent).collect(), ..Trace::default() };
     let (mut origins, mut values, mut registers, mut constraints) = (vec![], vec![], vec![], vec![]);
-    let mut meetings: BTreeMap<(u32, Option<u32>, u32), Meeting> = BTreeMap::new();
+    let mut rendezvous_list: BTreeMap<(u32, Option<u32>, u32), Rendezvous> = BTreeMap::new();
     let mut ranges = Vec::new();
     for (thread, path) in picked.iter().enumerate() {
         let first = trace.events.len();
@@ -125,14 +125,11 @@ fn combine(program: &Program, picked: &[&Path], instances: &mut Vec<Instance>) {
                 Some(Barrier::Dynamic(number)) => instance = Some(number),
                 Some(Barrier::Static { id, quorum }) => {
                     let workgroup = workgroup(program.threads[thread].agent);
-                    let meeting = meetings.entry((id, workgroup, taken.round)).or_insert_with(|| Meeting {
-                        id,
-                        workgroup,
-                        quorum,
-                        arrivals: vec![],
-                    });
+                    let rendezvous = rendezvous_list
+                        .entry((id, workgroup, taken.round))
+                        .or_insert_with(|| Rendezvous { id, workgroup, quorum, arrivals: vec![] });
                     let waits = path.end == End::Waiting && step + 1 == path.steps.len();
-                    meeting.arrivals.push((first + step, waits));
+                    rendezvous.arrivals.push((first + step, waits));
                 }
                 None => {}
             }
@@ -176,14 +173,14 @@ fn combine(program: &Program, picked: &[&Path], instances: &mut Vec<Instance>) {
     let instance =
         Instance { trace, origins, values, initial, registers, constraints, pins, guesses, waits, complete, cut };
     let ended = |thread: usize| picked[thread].end == End::Finished;
-    open(program, instance, &meetings.into_values().collect::<Vec<_>>(), &ended, 0, instances);
+    open(program, instance, &rendezvous_list.into_values().collect::<Vec<_>>(), &ended, 0, instances);
 }
 
 /// Decides the rendezvous from the `next`-th.
 fn open(
     program: &Program,
     mut instance: Instance,
-    meetings: &[Meeting],
+    rendezvous_list: &[Rendezvous],
     ended: &impl Fn(usize) -> bool,
     next: usize,
     instances: &mut Vec<Instance>,
@@ -192,36 +189,36 @@ fn open(
     if instances.len() > MAX_INSTANCES {
         return;
     }
-    let Some(meeting) = meetings.get(next) else {
+    let Some(rendezvous) = rendezvous_list.get(next) else {
         instances.push(instance);
         return;
     };
     // Numbers of static instances are above those of dynamic ones.
     let number = 1 << 31 | next as u32;
     let arrived =
-        |thread: usize| meeting.arrivals.iter().any(|&(event, _)| instance.trace.events[event].thread == thread);
+        |thread: usize| rendezvous.arrivals.iter().any(|&(event, _)| instance.trace.events[event].thread == thread);
     let opens = (0..program.threads.len()).all(|thread| {
-        let here = workgroup(program.threads[thread].agent) == meeting.workgroup;
+        let here = workgroup(program.threads[thread].agent) == rendezvous.workgroup;
         let holds = program.threads[thread].code.iter().any(|instruction| {
             matches!(instruction.kind, InstructionKind::Execute { barrier: Some(Barrier::Static { id, .. }), .. }
-                if id == meeting.id)
+                if id == rendezvous.id)
         });
         !here || !holds || arrived(thread) || ended(thread)
     });
-    let waiting = meeting.arrivals.iter().filter(|arrival| arrival.1).count();
-    let passing: Vec<_> = meeting.arrivals.iter().filter(|arrival| !arrival.1).map(|arrival| arrival.0).collect();
-    let Some(quorum) = meeting.quorum else {
+    let waiting = rendezvous.arrivals.iter().filter(|arrival| arrival.1).count();
+    let passing: Vec<_> = rendezvous.arrivals.iter().filter(|arrival| !arrival.1).map(|arrival| arrival.0).collect();
+    let Some(quorum) = rendezvous.quorum else {
         // All wait, or none.
         if (if opens { waiting } else { passing.len() }) == 0 {
             passing.iter().for_each(|&event| instance.trace.events[event].instance = Some(number));
-            open(program, instance, meetings, ended, next + 1, instances);
+            open(program, instance, rendezvous_list, ended, next + 1, instances);
         }
         return;
     };
     let quorum = quorum as usize;
     if waiting < quorum && passing.len().is_multiple_of(quorum) {
         group(instance, &passing, quorum, number, &mut |instance| {
-            open(program, instance, meetings, ended, next + 1, instances);
+            open(program, instance, rendezvous_list, ended, next + 1, instances);
         });
     }
 }

@@ -54,7 +54,7 @@ const MAX_GUESSES: u64 = 4096;
 enum State {
     Unasked,
     /// Being computed: to need it again is a cycle.
-    Asked,
+    Computing,
     Known(Option<i64>),
 }
 
@@ -73,10 +73,10 @@ impl<'a> Solver<'a> {
     fn read(&mut self, event: usize) -> Option<i64> {
         match self.states[event] {
             State::Known(value) => return value,
-            State::Asked => return None,
+            State::Computing => return None,
             State::Unasked => {}
         }
-        self.states[event] = State::Asked;
+        self.states[event] = State::Computing;
         let value = match self.sources[event] {
             None => None,
             Some(Source::Initial) => self.initial(event),

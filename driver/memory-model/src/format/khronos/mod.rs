@@ -127,7 +127,7 @@ impl Reader {
             return Ok(thread);
         }
         if self.numbers.contains(&self.number) {
-            return Err(place.error(format!("thread {} is there already", self.number)));
+            return Err(place.error(format!("thread {} is already defined", self.number)));
         }
         let [subgroup, workgroup, queue_family] = self.groups;
         let agent = invocation(subgroup, workgroup, queue_family);
@@ -288,7 +288,7 @@ fn atom(text: Piece<'_>) -> Result<Atom, Error> {
         .into_iter()
         .find_map(|(name, races)| Some((atom.strip_prefix(name)?.trim_start(), races)));
     let Some((rest, races)) = counted else {
-        return Err(text.error(format!("`{}` is none of consistent[X], #dr and #rs", shown(text.text))));
+        return Err(text.error(format!("`{}` is not one of consistent[X], #dr and #rs", shown(text.text))));
     };
     let comparisons = [
         (">=", Comparison::GreaterEqual),
@@ -303,6 +303,6 @@ fn atom(text: Piece<'_>) -> Result<Atom, Error> {
     match found.and_then(|(comparison, number)| Some((comparison, number.parse().ok()?))) {
         Some((comparison, number)) if races => Ok(Atom::Races(comparison, number)),
         Some((comparison, number)) => Ok(Atom::ReleaseSequences(comparison, number)),
-        None => Err(text.error(format!("`{}` compares with no number", shown(text.text)))),
+        None => Err(text.error(format!("`{}` does not compare with a number", shown(text.text)))),
     }
 }

@@ -42,7 +42,7 @@ impl<'a> Tokens<'a> {
     /// Adds a token.
     pub(super) fn token(&mut self, token: Piece<'a>) -> Result<(), Error> {
         if !TOKENS.contains(&token.text) {
-            return Err(token.error(format!("`{}` is no token of an operation", shown(token.text))));
+            return Err(token.error(format!("`{}` is not a token of an operation", shown(token.text))));
         }
         self.seen.push(token);
         Ok(())
@@ -130,7 +130,7 @@ impl<'a> Tokens<'a> {
             return Err(place.error("only an access is atomic, non-private, available or visible"));
         }
         if !kinds[0] && !kinds[2] && !operand.text.is_empty() {
-            return Err(operand.error("only an access or a control barrier takes something"));
+            return Err(operand.error("only an access or a control barrier has an operand"));
         }
         let semantics = [("semsc0", Class::Uniform), ("semsc1", Class::Workgroup)];
         let semantics = semantics.into_iter().filter(|(name, _)| self.has(name)).map(|(_, class)| class);
@@ -155,7 +155,7 @@ fn operands(operand: Piece<'_>, reads: bool, writes: bool, line: &mut Line) -> R
     let Some(name) = words.first() else { return Err(operand.error("an access has the name of its reference")) };
     let starts = |c: char| c.is_alphabetic() || c == '_';
     if !name.text.starts_with(starts) || !name.text.chars().all(|c| c.is_alphanumeric() || c == '_') {
-        return Err(name.error(format!("`{}` is no name", shown(name.text))));
+        return Err(name.error(format!("`{}` is not a name", shown(name.text))));
     }
     let values = words[1..].iter().map(|word| word.number("a value")).collect::<Result<Vec<i64>, _>>()?;
     if let (Some(first), false) = (words.get(1), operand.text.contains('=')) {
