@@ -137,7 +137,7 @@ fn a_printer_that_panics_loses_its_device_with_the_reason() {
         let printer = Printer::new(1000, |message| panic!("no paper for `{}`", message.text));
         let (device, command, _) = recorded(backend, printer);
         let fence = device.create_fence(false);
-        // Where the device is lost before the call returns, it says so at once.
+        // If the device is lost before the call returns, the call reports it.
         let _ = device.queue().submit(&[&command], Some(&fence));
         let Err(Error::DeviceLost(why)) = fence.wait(None) else { panic!("{backend}: not lost") };
         assert!(why.starts_with("kernel `main` panicked: no paper for `word "), "{backend}: {why}");

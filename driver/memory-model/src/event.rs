@@ -194,7 +194,7 @@ impl Domain {
     }
 }
 
-/// Where an access goes: bytes of an object.
+/// The bytes of an object that an access reads or writes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Location {
     /// Which object.
@@ -215,7 +215,7 @@ impl Location {
     }
 }
 
-/// What an operation does to memory.
+/// The kind of an operation, and its effect on memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// A read, a write, or both at once.
@@ -266,7 +266,7 @@ pub struct Access {
 /// An operation with its attributes, independent of the agent and the time of its execution.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Operation {
-    /// What it does.
+    /// Its kind and effect.
     pub action: Action,
     /// Whether it has acquire semantics.
     pub acquire: bool,

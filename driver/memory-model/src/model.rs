@@ -68,7 +68,7 @@ pub enum Coverage {
     Symmetric,
 }
 
-/// What makes an execution consistent.
+/// The axioms of consistent executions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Coherence {
     /// The union of location order, reads-from, from-reads and scoped modification order is acyclic.
@@ -77,7 +77,7 @@ pub enum Coherence {
     Bullets,
 }
 
-/// What scoped modification order orders.
+/// The atomics in scoped modification order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ScopedOrder {
     /// Atomic writes.
@@ -99,11 +99,11 @@ pub struct Model {
     pub happens_before: HappensBefore,
     /// A5.
     pub inclusion: Inclusion,
-    /// What semantics cover.
+    /// What availability and visibility in semantics cover.
     pub coverage: Coverage,
-    /// What is consistent.
+    /// The axioms of consistent executions.
     pub coherence: Coherence,
-    /// What scoped modification order orders.
+    /// The atomics in scoped modification order.
     pub scoped_order: ScopedOrder,
     /// Whether being earlier in scoped modification order is a case of location order (1.1.90).
     pub scoped_order_is_location_order: bool,

@@ -17,7 +17,7 @@ use crate::resource::format_properties;
 pub(crate) enum SampleRule {
     /// A linear filter needs a format that supports linear filtering.
     Filter,
-    /// So does a linear filter between levels.
+    /// Linear filtering between levels needs such a format, too.
     Levels,
     /// The sampler compares if and only if the instruction does.
     Compare,

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use super::crew::{Crew, Member};
 use super::plan::PhasePlan;
 use super::progress::Progress;
+use super::recording::Recording;
 use super::run::{Halt, Run};
 use super::shared::{Shared, Slot};
 use super::visit::Visit;
-use super::work::{Recording, Work};
+use super::work::Work;
 
 /// Nanoseconds of work worth waking a sleeping thread for: waking alone takes some 40 µs.
 pub(super) const SHARE_COLD: u64 = 60_000;

@@ -12,8 +12,9 @@ use spelter_shaders::back::{Scratch, Workgroups};
 
 use super::plan::{CommandRange, PhasePlan, UNIT_BYTES, rows_of_unit};
 use super::progress::Progress;
+use super::recording::Recording;
 use super::shared::Shared;
-use super::work::{DispatchWork, Recording, Work};
+use super::work::{DispatchWork, Work};
 
 /// Why units have not run.
 #[derive(Debug, PartialEq, Eq)]

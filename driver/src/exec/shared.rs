@@ -168,7 +168,7 @@ impl Shared {
     }
 }
 
-/// How long an idle worker spins: shorter where it would take a core from the others.
+/// How long an idle worker spins: shorter if it would take a core from the others.
 fn idle_spin(workers: usize) -> Duration {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     Duration::from_micros(if workers < cores { 20 } else { 5 })

@@ -14,7 +14,6 @@ use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, MAX_WORKGROUPS, Outcome
 use spelter_shaders::back::{Code, Scratch};
 use spelter_shaders::guest::GuestSlice;
 
-use super::work::Batch;
 use super::*;
 use crate::error::DeviceError;
 use crate::memory::{Allocation, Heap};

@@ -3,8 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use super::wait::Awaited;
-use super::wake::{Wake, Watchers};
-use crate::exec::QueueState;
+use super::wake::{Helper, Wake, Watchers};
 use crate::exec::sync::{AtomicU64, Mutex, Ordering};
 
 /// A value, and the waiters for it to reach values of theirs.
@@ -22,7 +21,7 @@ pub(crate) struct Counter {
 struct CounterState {
     watchers: Watchers,
     /// The queue whose batch was the last one submitted to raise it: waiters may help that queue.
-    home: Option<Weak<QueueState>>,
+    home: Option<Weak<dyn Helper>>,
 }
 
 impl Counter {
@@ -82,11 +81,11 @@ impl Counter {
     }
 
     /// A batch submitted to this queue will raise the counter.
-    pub(crate) fn attach(&self, queue: &Arc<QueueState>) {
-        self.inner.lock().home = Some(Arc::downgrade(queue));
+    pub(crate) fn attach(&self, queue: Weak<dyn Helper>) {
+        self.inner.lock().home = Some(queue);
     }
 
-    fn home(&self) -> Option<Arc<QueueState>> {
+    fn home(&self) -> Option<Arc<dyn Helper>> {
         self.inner.lock().home.as_ref().and_then(Weak::upgrade)
     }
 }
@@ -99,7 +98,7 @@ impl Awaited for Target {
         self.0.reached(self.1)
     }
 
-    fn home(&self) -> Option<Arc<QueueState>> {
+    fn home(&self) -> Option<Arc<dyn Helper>> {
         self.0.home()
     }
 

@@ -3,11 +3,11 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use super::wait::Awaited;
-use super::wake::{Wake, Watchers};
+use super::wait::{Awaited, WAIT_SPIN};
+use super::wake::{Helper, Wake, Watchers};
 use crate::error::DeviceError;
+use crate::exec::Loss;
 use crate::exec::sync::{AtomicUsize, Condvar, Mutex, Ordering, spin_until};
-use crate::exec::{Loss, QueueState, WAIT_SPIN};
 
 const WAITING: usize = 0;
 const SIGNALED: usize = 1;
@@ -27,7 +27,7 @@ pub(crate) struct FenceState {
 #[derive(Debug, Default)]
 struct FenceStateInner {
     /// The queue that will settle the fence, once it has been submitted: waiters help that queue.
-    home: Option<Weak<QueueState>>,
+    home: Option<Weak<dyn Helper>>,
     /// Why the device is lost, in state `LOST`.
     lost: Option<DeviceError>,
     /// Threads that wait for several fences.
@@ -126,8 +126,8 @@ impl FenceState {
     }
 
     /// The fence belongs to a batch of this queue from now on.
-    pub(crate) fn attach(&self, queue: &Arc<QueueState>) {
-        self.inner.lock().home = Some(Arc::downgrade(queue));
+    pub(crate) fn attach(&self, queue: Weak<dyn Helper>) {
+        self.inner.lock().home = Some(queue);
     }
 
     /// The batch has retired, or the device is lost: signals the fence, or stores the error.
@@ -161,7 +161,7 @@ impl Awaited for Arc<FenceState> {
         self.is_settled()
     }
 
-    fn home(&self) -> Option<Arc<QueueState>> {
+    fn home(&self) -> Option<Arc<dyn Helper>> {
         self.inner.lock().home.as_ref().and_then(Weak::upgrade)
     }
 

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::wake::Wake;
+use super::wake::{Helper, Wake};
 use crate::error::DeviceError;
+use crate::exec::Loss;
 use crate::exec::sync::{Condvar, Mutex, spin_until};
-use crate::exec::{Loss, QueueState, WAIT_SPIN};
+
+/// How long a waiter spins before it sleeps.
+pub(crate) const WAIT_SPIN: Duration = Duration::from_micros(20);
 
 /// A condition that, once it holds, continues to hold.
 pub(crate) trait Awaited {
@@ -14,7 +17,7 @@ pub(crate) trait Awaited {
     fn is_done(&self) -> bool;
 
     /// The queue that will make it hold, if that is known.
-    fn home(&self) -> Option<Arc<QueueState>>;
+    fn home(&self) -> Option<Arc<dyn Helper>>;
 
     /// Registers a waiter, to be woken when it holds; does nothing if it holds already.
     fn watch(&self, waiter: &Arc<dyn Wake>);

@@ -9,6 +9,12 @@ pub(crate) trait Wake: Debug + Send + Sync {
     fn wake(self: Arc<Self>);
 }
 
+/// A queue that a waiting thread can work on.
+pub(crate) trait Helper: Debug + Send + Sync {
+    /// Works on the queue until `done`. `false` if there was no work for this thread: it may sleep.
+    fn help(self: Arc<Self>, done: &dyn Fn() -> bool) -> bool;
+}
+
 /// The waiters for one counter, fence or loss. Does not keep them alive.
 #[derive(Debug, Default)]
 pub(crate) struct Watchers {

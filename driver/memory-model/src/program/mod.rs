@@ -58,11 +58,11 @@ impl Thread {
 pub struct Instruction {
     /// Begin of its text.
     pub place: Place,
-    /// What it does.
+    /// Its kind.
     pub kind: InstructionKind,
 }
 
-/// What an instruction does.
+/// The kinds of instructions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InstructionKind {
     /// An operation of the memory model.
