@@ -16,14 +16,18 @@
 //! ```
 //! use spelter_memory_model::{answer, format::Format};
 //!
-//! let options = answer::Options::default(); let read = |text: &str| Format::Khronos.read("one",
-//! text).unwrap().program; // One invocation, one reference: the load sees the store, whatever their other attributes.
-//! let one = read("st.sc0 x = 1\nld.sc0 x"); assert!(answer::find_race(&one, None, &options).unwrap().is_none()); let
-//! outcomes = answer::summarize(&one, &options, 10).unwrap().outcomes;
-//! assert_eq!(outcomes.into_keys().collect::<Vec<_>>(), ["x=1"]); // The same location through two references: a race
-//! of one invocation with itself. let two = read("st.nonpriv.sc0 x = 1\nld.nonpriv.sc0 y\nSLOC x y");
-//! assert!(answer::find_race(&two, None, &options).unwrap().is_some()); let outcomes = answer::summarize(&two,
-//! &options, 10).unwrap().outcomes; assert_eq!(outcomes.into_keys().collect::<Vec<_>>(), ["y=0", "y=1"]);
+//! let options = answer::Options::default();
+//! let read = |text: &str| Format::Khronos.read("one", text).unwrap().program;
+//! // One invocation, one reference: the load sees the store, whatever their other attributes.
+//! let one = read("st.sc0 x = 1\nld.sc0 x");
+//! assert!(answer::find_race(&one, None, &options).unwrap().is_none());
+//! let outcomes = answer::summarize(&one, &options, 10).unwrap().outcomes;
+//! assert_eq!(outcomes.into_keys().collect::<Vec<_>>(), ["x=1"]);
+//! // The same location through two references: a race of one invocation with itself.
+//! let two = read("st.nonpriv.sc0 x = 1\nld.nonpriv.sc0 y\nSLOC x y");
+//! assert!(answer::find_race(&two, None, &options).unwrap().is_some());
+//! let outcomes = answer::summarize(&two, &options, 10).unwrap().outcomes;
+//! assert_eq!(outcomes.into_keys().collect::<Vec<_>>(), ["y=0", "y=1"]);
 //! ```
 //!
 //! # Message passing: the most important test
@@ -47,13 +51,20 @@
 //! let races = |text: &str| {
 //!     let test = Format::Khronos.read("mp", text).unwrap();
 //!     answer::find_race(&test.program, None, &answer::Options::default()).unwrap().is_some()
-//! }; let right = " st.nonpriv.sc0 x = 1 st.atom.rel.semav.scopewg.sc0.semsc0 y = 1 NEWSG NEWTHREAD
-//! ld.atom.acq.semvis.scopewg.sc0.semsc0 y = 1 ld.nonpriv.sc0 x"; assert!(!races(right));
+//! };
+//! let right = "
+//! st.nonpriv.sc0 x = 1
+//! st.atom.rel.semav.scopewg.sc0.semsc0 y = 1
+//! NEWSG
+//! NEWTHREAD
+//! ld.atom.acq.semvis.scopewg.sc0.semsc0 y = 1
+//! ld.nonpriv.sc0 x";
+//! assert!(!races(right));
 //! assert!(races(&right.replace("rel.semav.", "rel.")), "nothing makes x available");
 //! assert!(races(&right.replace("acq.semvis.", "acq.")), "nothing makes x visible");
-//! assert!(races(&right.replace("nonpriv.", "")), "x is private"); assert!(races(&right.replace("semsc0", "semsc1")),
-//! "the semantics have another storage class"); assert!(races(&right.replace("NEWSG", "NEWWG\nNEWSG")), "the scope is
-//! too small for two workgroups");
+//! assert!(races(&right.replace("nonpriv.", "")), "x is private");
+//! assert!(races(&right.replace("semsc0", "semsc1")), "the semantics have another storage class");
+//! assert!(races(&right.replace("NEWSG", "NEWWG\nNEWSG")), "the scope is too small for two workgroups");
 //! ```
 //!
 //! # Coherence: atomics on one location agree
@@ -205,24 +216,34 @@
 //! #     let options = answer::Options { model: model.parse().unwrap(), ..answer::Options::default() };
 //! #     answer::find_race(&test.program, None, &options).unwrap().is_some()
 //! # };
-//! let chain = " st.nonpriv.sc0 x = 1 st.atom.rel.semav.scopewg.sc0.semsc0 f = 1 NEWSG NEWTHREAD
-//! ld.atom.acq.scopewg.sc0.semsc0 f = 1 st.atom.rel.semav.scopedev.sc0.semsc0 g = 1 NEWWG NEWSG NEWTHREAD
-//! ld.atom.acq.semvis.scopedev.sc0.semsc0 g = 1 ld.nonpriv.sc0 x"; assert!(!races(chain, "spec")); assert!(races(chain,
-//! "spec,chains=single"), "without the feature a chain has one element");
+//! let chain = "
+//! st.nonpriv.sc0 x = 1
+//! st.atom.rel.semav.scopewg.sc0.semsc0 f = 1
+//! NEWSG
+//! NEWTHREAD
+//! ld.atom.acq.scopewg.sc0.semsc0 f = 1
+//! st.atom.rel.semav.scopedev.sc0.semsc0 g = 1
+//! NEWWG
+//! NEWSG
+//! NEWTHREAD
+//! ld.atom.acq.semvis.scopedev.sc0.semsc0 g = 1
+//! ld.nonpriv.sc0 x";
+//! assert!(!races(chain, "spec"));
+//! assert!(races(chain, "spec,chains=single"), "without the feature a chain has one element");
 //! assert!(races(&chain.replace("semav.scopedev", "scopedev"), "spec"), "nothing makes it available to the device");
-//! let apart = chain.replacen("NEWSG", "NEWWG\nNEWSG", 1); assert!(races(&apart, "spec"), "the invocation in between
-//! must be in the workgroup");
+//! let apart = chain.replacen("NEWSG", "NEWWG\nNEWSG", 1);
+//! assert!(races(&apart, "spec"), "the invocation in between must be in the workgroup");
 //! ```
 //!
 //! # Using it
 //!
 //! * [`format`](mod@format) reads litmus tests; [`program::unroll`] enumerates a program's paths.
 //! * [`answer`](mod@answer) decides questions, finds races and lists outcomes, by [`search::search`], which visits
-//! every consistent execution.
+//!   every consistent execution.
 //! * The text formats have no host operations: tests with host agents are built as [`program::Program`]s.
 //! * To check a recorded run, build an [`event::Trace`], a [`relations::Frame`] over it (with [`row::SparseRow`] there
-//! may be thousands of events) and a [`relations::Choice`] with the sources of reads, and use
-//! [`relations::Frame::order`], [`axioms::violation`] and [`relations::races`]. No search is needed.
+//!   may be thousands of events) and a [`relations::Choice`] with the sources of reads, and use
+//!   [`relations::Frame::order`], [`axioms::violation`] and [`relations::races`]. No search is needed.
 //! * [`Model`] selects a reading where the sources disagree.
 
 pub mod answer;
