@@ -1,9 +1,10 @@
-//! Tells builds apart: machine code that one build stored is good for that build only.
+//! Computes `SPELTER_BUILD`, which identifies a build: machine code that one build stored is valid for that build only.
 
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-/// What machine code depends on: the compiler, the device that calls it, and the crates and the compiler they are made with.
+/// What machine code depends on: the kernel compiler, the device that calls the code, and the versions of their
+/// dependencies. The Rust compiler's version is added below.
 const SOURCES: [&str; 4] = ["src", "../shaders/src", "../shaders/Cargo.toml", "../Cargo.lock"];
 
 fn main() {
@@ -20,7 +21,7 @@ fn main() {
     println!("cargo::rustc-env=SPELTER_BUILD={}", hasher.finish());
 }
 
-/// The files at or below a path.
+/// All files at or below a path.
 fn files(path: &Path) -> Vec<PathBuf> {
     match std::fs::read_dir(path) {
         Ok(folder) => folder.flatten().flat_map(|entry| files(&entry.path())).collect(),

@@ -43,15 +43,15 @@ pub struct TooMuchPrivate {
     /// Invocations per workgroup.
     pub invocations: u32,
     /// Maximum number of bytes per workgroup.
-    pub most: u64,
+    pub limit: u64,
 }
 
 impl fmt::Display for TooMuchPrivate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { bytes, invocations, most } = *self;
+        let Self { bytes, invocations, limit } = *self;
         let all = bytes.saturating_mul(invocations.into());
         let each = format!("{bytes} bytes for each of the {invocations} invocations of a workgroup");
-        write!(f, "private memory, {each}: {all} bytes above the limit {most}")
+        write!(f, "private memory, {each}: {all} bytes above the limit {limit}")
     }
 }
 

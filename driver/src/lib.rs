@@ -25,7 +25,7 @@ pub use command::{
 };
 pub use descriptor::{
     Binding, BufferInfo, DescriptorImageInfo, DescriptorPool, DescriptorSet, DescriptorSetLayout,
-    DescriptorSetLayoutInfo, ImageTaken, ImmutableSamplers, ViewRule,
+    DescriptorSetLayoutInfo, ImageDeclaration, ImmutableSamplers, ViewRule,
 };
 pub use device::{Device, DeviceOptions, MAX_WORKERS, Properties};
 pub use error::{DeviceError, Error, Misuse, TooMuchPrivate};

@@ -3,10 +3,8 @@
 //! Each value meets or exceeds the minimum of Vulkan 1.3. Where a larger value would cost nothing, the value is still
 //! one that real devices have, so that a program which respects it here also runs on other devices.
 
-use spelter_shaders::abi::{MAX_PUSH_BYTES, SUBGROUP_SIZE};
+use spelter_shaders::abi::{MAX_PUSH_BYTES, MAX_WORKGROUPS, SUBGROUP_SIZE};
 use spelter_shaders::image::MAX_IMAGE_BYTES;
-
-use crate::exec::MAX_GROUPS;
 
 /// Limits of a device.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -91,7 +89,7 @@ impl Limits {
         max_push_constants_size: MAX_PUSH_BYTES as u32,
         max_buffer_size: 1 << 40,
         max_compute_shared_memory_size: 65_536,
-        max_compute_work_group_count: [MAX_GROUPS; 3],
+        max_compute_work_group_count: [MAX_WORKGROUPS; 3],
         max_compute_work_group_size: [1024, 1024, 64],
         max_compute_work_group_invocations: 1024,
         subgroup_size: SUBGROUP_SIZE,

@@ -1,4 +1,4 @@
-//! Buffer device addresses: kernels go from one buffer to another, and nowhere else.
+//! Buffer device addresses: kernels access addressable buffers and no other memory.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -8,8 +8,8 @@ use spelter_driver::vk::{self, BufferUsageFlags};
 use spelter_driver::{Binding, Buffer, ComputePipeline, DescriptorSet, Device, PipelineLayout, Specialization};
 use spelter_shaders::front::spvasm::assemble;
 
-/// Invocation `i` takes address `i` of the table at binding 0, puts the word there into word `i` of binding 1, and adds 1000
-/// to it.
+/// Invocation `i` reads address `i` of the table at binding 0, copies the word at that address to word `i` of binding
+/// 1, and adds 1000 to it.
 const VISIT: &str = "OpCapability Shader
     OpCapability Int64
     OpCapability PhysicalStorageBufferAddresses
@@ -98,7 +98,7 @@ impl Visit {
         self.table.memory.write(0, &bytes).unwrap();
     }
 
-    /// What the words at those addresses were.
+    /// Runs the kernel on these addresses. Returns the words that were there.
     fn visit(&self, device: &Device, addresses: [u64; 4]) -> Vec<u32> {
         self.put(addresses);
         run(device, |command| {
@@ -119,7 +119,7 @@ fn kernels_reach_live_buffers_and_nothing_else() {
     let [a, b] = [&one, &two].map(|words| words.buffer.device_address().unwrap());
     assert_eq!(visit.visit(&device, [a, a + 8, b + 4, a + 4]), [1, 3, 20, 2]);
     assert_eq!((one.read(), two.read()), (vec![1001, 1002, 1003], vec![10, 1020]));
-    // Behind the end; far away; no buffer at all; its memory is another's, which has no address.
+    // Past the end; far away; no buffer; memory that belongs to a buffer without an address.
     let [behind, far] = [a + 12, a ^ (1 << 45)];
     assert_eq!(visit.visit(&device, [behind, far, 0, u64::MAX]), [0; 4]);
     assert_eq!((one.read(), two.read(), plain.read()), (vec![1001, 1002, 1003], vec![10, 1020], vec![7; 4]));
@@ -134,7 +134,7 @@ fn freed_memory_reads_as_zero_and_is_not_written_to() {
     assert_eq!(visit.visit(&device, [address, 0, 0, 0])[0], 5);
     drop(gone);
     assert_eq!(visit.visit(&device, [address, address + 4, 0, 0]), [0; 4]);
-    // Whoever gets the memory next finds zeros, and may be reached in turn.
+    // The next buffer in that memory reads as zero, and is addressable.
     let next = addressable(&device, &[0, 0]);
     assert_eq!(next.buffer.device_address().unwrap(), address, "the heap is first fit");
     assert_eq!(next.read(), [0, 0]);
@@ -143,7 +143,7 @@ fn freed_memory_reads_as_zero_and_is_not_written_to() {
 }
 
 #[test]
-fn buffers_that_share_memory_are_reached_as_long_as_one_lives() {
+fn shared_memory_is_addressable_as_long_as_one_buffer_in_it_lives() {
     let device = device();
     let visit = Visit::new(&device);
     let usage = ANY_USE | BufferUsageFlags::SHADER_DEVICE_ADDRESS;
@@ -164,7 +164,7 @@ fn buffers_that_share_memory_are_reached_as_long_as_one_lives() {
 }
 
 #[test]
-fn a_recording_sees_buffers_that_came_after_it() {
+fn a_recording_accesses_buffers_created_after_it() {
     let device = device();
     let visit = Visit::new(&device);
     let command = recorded(&device, vk::CommandBufferUsageFlags::empty(), |command| {

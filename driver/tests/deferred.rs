@@ -1,4 +1,4 @@
-//! Pipelines that are compiled after their creation: by the device's threads, or by the dispatch that comes first.
+//! Deferred compilation of pipelines: by the device's compiler threads, or by the first dispatch.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -37,7 +37,7 @@ impl Bench {
         self.device.create_compute_pipeline(&self.module, "main", &values, &self.layout).unwrap()
     }
 
-    /// What the first word is after a dispatch with each of the pipelines.
+    /// The first word after one dispatch with each of the pipelines.
     fn sum(&self, pipelines: &[ComputePipeline]) -> u32 {
         let words = Words::zeros(&self.device, 1);
         let pool = self.device.create_descriptor_pool(1, &[(STORAGE, 1)]).unwrap();
@@ -56,19 +56,19 @@ impl Bench {
 }
 
 #[test]
-fn code_that_is_not_there_yet_is_waited_for() {
+fn a_dispatch_waits_for_code_that_is_not_compiled_yet() {
     let bench = Bench::new(2);
     for round in 0..20 {
         let pipelines: Vec<_> = (1..=30).map(|step| bench.pipeline(round * 100 + step)).collect();
         assert_eq!(bench.sum(&pipelines), 30 * round * 100 + 30 * 31 / 2);
-        // A recording that comes later takes the code itself.
+        // A later recording holds the compiled code instead of the stand-in.
         assert!(pipelines.iter().all(|pipeline| pipeline.backend() == bench.device.properties().backend));
         assert_eq!(bench.sum(&pipelines), 30 * round * 100 + 30 * 31 / 2);
     }
 }
 
 #[test]
-fn threads_share_a_pipeline_that_is_compiled_now() {
+fn threads_share_a_pipeline_while_it_is_compiled() {
     let bench = Bench::new(1);
     for step in 1..50 {
         thread::scope(|scope| {
@@ -80,26 +80,26 @@ fn threads_share_a_pipeline_that_is_compiled_now() {
 }
 
 #[test]
-fn more_pipelines_than_may_wait_are_compiled_by_their_creators() {
+fn creators_compile_pipelines_that_do_not_fit_the_queue() {
     let bench = Bench::new(1);
     let pipelines: Vec<_> = (0..2000).map(|step| bench.pipeline(step)).collect();
     assert_eq!(bench.sum(&pipelines), 1999 * 2000 / 2);
 }
 
 #[test]
-fn nobody_waits_for_the_code_of_pipelines_that_are_gone() {
+fn kernels_of_dropped_pipelines_are_not_compiled() {
     let bench = Bench::new(2);
     for step in 0..500 {
         drop(bench.pipeline(step));
     }
     assert_eq!(bench.device.pipeline_cache_stats().alive, 0);
     assert_eq!(bench.sum(&[bench.pipeline(7)]), 7);
-    // The device goes while there are jobs.
+    // The device is dropped while jobs are queued.
     let _pipelines: Vec<_> = (0..100).map(|step| bench.pipeline(step)).collect();
     drop(bench);
 }
 
-/// A kernel of so many functions of 500 steps, none of which can be spared, that writes odd words.
+/// A kernel with `functions` functions of 500 steps, none of which can be optimized away, that writes odd words.
 fn slow_to_compile(functions: u32) -> String {
     let steps = |first: u32| -> String {
         (first..first + 500).map(|step| format!("x = (x * {}u) ^ (x >> {}u);\n", step * 2 + 3, step % 31)).collect()
@@ -122,8 +122,8 @@ fn slow_to_compile(functions: u32) -> String {
 }
 
 #[test]
-fn compiling_counts_for_no_time_limit() {
-    // Compiles for longer than the limit, on however fast a machine, and is over in no time.
+fn the_time_limit_does_not_count_compiling() {
+    // Compiling takes longer than the limit on any machine; the kernel itself is fast.
     let alone = Bench::new(0);
     let (source, limit) = (0..)
         .map(|doubled| {
@@ -153,7 +153,7 @@ fn compiling_counts_for_no_time_limit() {
     assert!(words.read().iter().all(|word| word % 2 == 1));
 }
 
-/// Loops in loops, each of which runs `words[1]` times: `words[0]` counts what the innermost does.
+/// Nested loops with `words[1]` iterations each: `words[0]` counts the iterations of the innermost.
 fn nest(depth: usize) -> String {
     let mut text = "
         OpCapability Shader
@@ -210,9 +210,9 @@ fn nest(depth: usize) -> String {
     text + "OpFunctionEnd\n"
 }
 
-/// What compiles for long is bounded, so a queue behind it becomes idle.
+/// Compile time is bounded, so a queue that waits for it becomes idle.
 #[test]
-fn a_queue_behind_a_kernel_of_many_nested_loops_becomes_idle() {
+fn a_queue_that_runs_a_kernel_of_many_nested_loops_becomes_idle() {
     let bench = Bench::new(1);
     let words = spelter_shaders::front::spvasm::assemble(&nest(200)).unwrap();
     let module = bench.device.create_shader_module(&words).unwrap();

@@ -1,4 +1,5 @@
-//! Descriptor indexing: arrays to which only the layout gives a size, sets with fewer elements, descriptors never written.
+//! Descriptor indexing: arrays that get their size from the layout, variable descriptor counts, descriptors never
+//! written.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -9,7 +10,8 @@ use spelter_driver::{
 };
 use spelter_shaders::front::spvasm::assemble;
 
-/// Invocation `i` adds 1 to the first word of buffer `i` of the array at binding 1, and puts it into word `i` of binding 0.
+/// Invocation `i` adds 1 to the first word of buffer `i` of the array at binding 1, and copies it to word `i` of
+/// binding 0.
 const EACH: &str = "OpCapability Shader
     OpCapability RuntimeDescriptorArray
     OpCapability ShaderNonUniform
@@ -64,11 +66,11 @@ fn layout(device: &Device, count: u32) -> (DescriptorSetLayout, PipelineLayout) 
 }
 
 #[test]
-fn sets_have_as_many_elements_as_they_ask_for() {
+fn sets_have_the_number_of_elements_they_were_allocated_with() {
     let device = device();
     let module = device.create_shader_module(&assemble(EACH).unwrap()).unwrap();
-    for most in [4, 6] {
-        let (set_layout, layout) = layout(&device, most);
+    for max in [4, 6] {
+        let (set_layout, layout) = layout(&device, max);
         let pipeline = device.create_compute_pipeline(&module, "main", &Specialization::new(), &layout).unwrap();
         let pool = device.create_descriptor_pool(1, &[(STORAGE, 4)]).unwrap();
         let set = pool.allocate_with_count(&set_layout, 3).unwrap();
@@ -125,7 +127,7 @@ fn half_a_million_descriptors_are_updated_after_they_were_bound() {
     let info = DescriptorSetLayoutInfo { bindings: &bindings, update_after_bind: true, ..Default::default() };
     let set_layout = device.create_descriptor_set_layout_from(&info).unwrap();
     let layout = device.create_pipeline_layout(&[&set_layout], &[]).unwrap();
-    // The elements at the end: `gl_GlobalInvocationID` counts from the first workgroup on.
+    // The elements at the end of the array: the base workgroup is part of `gl_GlobalInvocationID`.
     let pipeline = device.create_compute_pipeline(&module, "main", &Specialization::new(), &layout).unwrap();
     let set = device.create_descriptor_pool(1, &[(STORAGE, 500_001)]).unwrap().allocate(&set_layout).unwrap();
     let (out, last) = (Words::zeros(&device, 500_000), Words::new(&device, &[41]));

@@ -1,4 +1,4 @@
-//! Kernels on the device, from words to words: descriptors of all kinds, push constants, the three dispatches.
+//! Dispatches of kernels: buffer descriptors of all types, push constants, and the three dispatch commands.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -36,7 +36,7 @@ fn saxpy() {
 }
 
 #[test]
-fn a_shader_sees_its_range_and_nothing_else() {
+fn a_shader_accesses_only_the_bound_range() {
     let device = device();
     let words = Words::new(&device, &[10; 16]);
     let kernel = Kernel::new(&device, COUNT, &[(STORAGE, 1)], 0);
@@ -50,7 +50,7 @@ fn a_shader_sees_its_range_and_nothing_else() {
     });
     let mut expected = [10; 16];
     expected[4..7].fill(11);
-    // naga keeps an index inside the array, so what is out of range counts on the last word.
+    // naga clamps indices to the array, so out-of-range invocations add to the last word.
     let got = words.read();
     assert_eq!((&got[..6], &got[7..]), (&expected[..6], &expected[7..]));
     assert!(got[6] > 10);
@@ -78,7 +78,7 @@ fn a_descriptor_that_was_never_written_reads_zero() {
 }
 
 #[test]
-fn dynamic_offsets_go_by_set_binding_and_element() {
+fn dynamic_offsets_are_ordered_by_set_binding_and_element() {
     let device = device();
     let wgsl = "
         @group(0) @binding(3) var<uniform> factor: vec4<u32>;
@@ -164,7 +164,7 @@ fn an_indirect_count_is_read_after_the_barrier_before_it() {
 }
 
 #[test]
-fn push_constants_are_those_of_the_moment() {
+fn a_dispatch_has_the_push_constants_of_its_recording() {
     let device = device();
     let wgsl = "
         struct Push { index: u32, value: u32 }
@@ -190,7 +190,7 @@ fn push_constants_are_those_of_the_moment() {
 }
 
 #[test]
-fn push_constants_that_the_layout_has_no_range_for_are_zero() {
+fn push_constants_outside_the_layouts_range_are_zero() {
     let device = Device::new(DeviceOptions { strict: false, ..common::options() }).unwrap();
     let wgsl = "
         var<immediate> push: vec2<u32>;
@@ -214,7 +214,7 @@ fn push_constants_that_the_layout_has_no_range_for_are_zero() {
 }
 
 #[test]
-fn barriers_put_dispatches_in_order() {
+fn barriers_order_dispatches() {
     let device = device();
     let words = Words::zeros(&device, 4);
     let kernel = Kernel::new(&device, COUNT, &[(STORAGE, 1)], 0);
@@ -235,7 +235,7 @@ fn barriers_put_dispatches_in_order() {
 }
 
 #[test]
-fn a_write_runs_on_into_the_next_bindings() {
+fn a_write_continues_in_the_next_bindings() {
     let device = device();
     let wgsl = "
         @group(0) @binding(0) var<storage, read_write> a: array<u32>;
@@ -266,7 +266,7 @@ fn elements_of_a_descriptor_array() {
         }";
     let buffers: Vec<Words> = (0..3).map(|i| Words::new(&device, &[i + 5, i])).collect();
     let to = Words::zeros(&device, 4);
-    // More in the layout than in the shader, and the second element written apart.
+    // The layout has more elements than the shader, and the second element is written separately.
     let kernel = Kernel::new(&device, wgsl, &[(STORAGE, 4), (STORAGE, 1)], 0);
     let pool = device.create_descriptor_pool(1, &[(STORAGE, 5)]).unwrap();
     let set = pool.allocate(&kernel.set_layout).unwrap();
@@ -282,7 +282,7 @@ fn elements_of_a_descriptor_array() {
 }
 
 #[test]
-fn a_word_decides_whether_dispatches_run() {
+fn dispatches_run_depending_on_a_word() {
     let device = device();
     let words = Words::zeros(&device, 4);
     let usage = vk::BufferUsageFlags::CONDITIONAL_RENDERING_EXT | vk::BufferUsageFlags::TRANSFER_DST;
@@ -296,7 +296,7 @@ fn a_word_decides_whether_dispatches_run() {
         run(&device, |command| {
             command.bind_pipeline(&kernel.pipeline).unwrap();
             command.bind_descriptor_sets(&kernel.layout, 0, &[&set], &[]).unwrap();
-            // Written by the commands before: it is read when the dispatch would start.
+            // Written by earlier commands: the word is read when the dispatch would start.
             command.fill_buffer(&decision, 4, 4, word).unwrap();
             barrier(command);
             command.begin_conditional(&decision, 4, inverted).unwrap();

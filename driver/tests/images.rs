@@ -1,4 +1,4 @@
-//! Images through the driver: what is copied in comes out, wherever it was in between.
+//! Images: copies in and out, between images, by the host, and accesses by kernels.
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
 mod common;
@@ -48,7 +48,7 @@ fn whole(level: u32, count: u32, [width, height, depth]: [u32; 3]) -> vk::Buffer
     }
 }
 
-/// Words that tell where they came from.
+/// Words whose values are their indices.
 fn numbered(count: u32) -> Vec<u32> {
     (0..count).map(|at| at.wrapping_mul(0x9e37_79b9)).collect()
 }
@@ -94,7 +94,7 @@ fn rows_and_slices_of_buffers_may_be_longer_than_the_image() {
 }
 
 #[test]
-fn a_part_of_an_image_goes_into_slices_of_another() {
+fn a_region_of_layers_is_copied_to_slices() {
     let device = device();
     let array = ImageInfo { layers: 3, ..info(vk::ImageType::TYPE_2D, vk::Format::R8G8B8A8_UNORM, [8, 8, 1]) };
     let (from, _one) = image(&device, &array);
@@ -127,7 +127,7 @@ fn a_part_of_an_image_goes_into_slices_of_another() {
 }
 
 #[test]
-fn layouts_are_where_the_host_finds_the_texels() {
+fn the_subresource_layout_locates_the_texels_in_memory() {
     let device = device();
     let shape = ImageInfo {
         tiling: vk::ImageTiling::LINEAR,
@@ -147,9 +147,9 @@ fn layouts_are_where_the_host_finds_the_texels() {
     assert!(layout.offset + layout.size <= image.requirements().size);
 }
 
-/// A kernel reads a sampled image through the layout's own sampler, and writes a storage image and a texel buffer's twin.
+/// A kernel reads a sampled image through an immutable sampler, and writes a storage image and a storage texel buffer.
 #[test]
-fn kernels_find_images_behind_their_descriptors() {
+fn kernels_access_images_through_descriptors() {
     use spelter_driver::vk::DescriptorType as D;
     use spelter_driver::{
         Binding, DescriptorImageInfo, DescriptorSetLayoutInfo, ImageViewInfo, ImmutableSamplers, SamplerInfo,
@@ -204,10 +204,10 @@ fn kernels_find_images_behind_their_descriptors() {
     assert_eq!(target.read().map_floats(), [1.0, 3.0, 6.0, 8.0, 101.0, 103.0, 106.0, 108.0]);
 }
 
-/// In one dispatch: every invocation writes its texel, and after a fence and a barrier samples between those of two others.
-/// The last invocations of a row of workgroups see what the same workgroup wrote, by whichever subgroup it was.
+/// In one dispatch, each invocation writes its texel and, after a fence and a barrier, samples between the texels of
+/// two others. Invocations see what any subgroup of their workgroup wrote.
 #[test]
-fn a_sampler_behind_a_fence_reads_what_the_kernel_wrote() {
+fn a_sample_after_a_fence_reads_what_the_kernel_wrote() {
     use spelter_driver::vk::DescriptorType as D;
     use spelter_driver::{
         Backend, Binding, DescriptorImageInfo, DescriptorSetLayoutInfo, DeviceOptions, ImageViewInfo,
@@ -285,8 +285,8 @@ impl MapFloats for Vec<u32> {
     }
 }
 
-/// A box of texels that lies inside, rows and slices with gaps in the host's memory: what goes in by the host comes out by a queue, and
-/// what a queue put in comes out by the host. Bytes in the gaps stay as they are.
+/// An inner box of texels, with gaps between rows and slices in host memory: a queue reads what the host copied in, and
+/// the host reads what a queue copied in. Bytes in the gaps keep their values.
 #[test]
 fn the_host_copies_what_queues_copy() {
     let device = device();
@@ -333,7 +333,7 @@ fn the_host_copies_what_queues_copy() {
             let in_gap = at / 4 % row_length as usize >= 4 || at / 4 / row_length as usize % image_height as usize >= 3;
             assert_eq!(is, if in_gap { 0xaa } else { was }, "{ty:?}: byte {at}");
         }
-        // From image to image, into another place.
+        // From image to image, to another offset.
         let (other, _other_memory) = self::image(&device, &info);
         let copy = vk::ImageCopy {
             src_subresource: region.subresource,
@@ -353,8 +353,11 @@ fn the_host_copies_what_queues_copy() {
 }
 
 #[test]
-fn an_image_that_is_too_large_as_a_whole_is_out_of_memory() {
-    let most = 16_384;
-    let info = info(vk::ImageType::TYPE_2D, vk::Format::R32G32B32A32_SFLOAT, [most, most, 1]);
-    assert!(matches!(device().create_image(&info), Err(Error::OutOfMemory)), "no rule names a limit for all bytes");
+fn an_image_above_the_maximum_size_is_out_of_memory() {
+    let max = 16_384;
+    let info = info(vk::ImageType::TYPE_2D, vk::Format::R32G32B32A32_SFLOAT, [max, max, 1]);
+    assert!(
+        matches!(device().create_image(&info), Err(Error::OutOfMemory)),
+        "no rule limits the total number of bytes"
+    );
 }

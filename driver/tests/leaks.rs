@@ -1,5 +1,5 @@
-//! Creating and dropping tens of thousands of pipelines leaves nothing: no code, no mappings, no memory. A process of its
-//! own, so that nobody else's memory is counted.
+//! Creating and dropping tens of thousands of pipelines leaks nothing: no code, no mappings, no memory. Its own
+//! process, so that only its own memory is counted.
 #![allow(clippy::unwrap_used)]
 #![cfg(target_os = "linux")]
 
@@ -10,7 +10,7 @@ use spelter_driver::Specialization;
 use spelter_shaders::back::x86::{CodeUsage, code_usage};
 use spelter_shaders::front::spvasm::assemble;
 
-/// As little as a kernel can be: it is its number that tells it from the others.
+/// A minimal kernel, distinguished from others by its number.
 const KERNEL: &str = r#"
     OpCapability Shader
     OpMemoryModel Logical GLSL450
@@ -27,7 +27,7 @@ const KERNEL: &str = r#"
     OpFunctionEnd"#;
 
 const PIPELINES: u32 = 25_000;
-/// Those that live at the same time.
+/// Number of pipelines that exist at the same time.
 const AT_ONCE: u32 = 2000;
 
 struct Usage {
@@ -47,7 +47,7 @@ impl Usage {
 }
 
 #[test]
-fn pipelines_leave_nothing() {
+fn pipelines_leak_nothing() {
     let device = device();
     let module = device.create_shader_module(&assemble(KERNEL).unwrap()).unwrap();
     let layout = device.create_pipeline_layout(&[], &[]).unwrap();
@@ -55,13 +55,13 @@ fn pipelines_leave_nothing() {
         let values = Specialization::from([(0, number.into())]);
         device.create_compute_pipeline(&module, "main", &values, &layout).unwrap()
     };
-    // Many at once share mappings, of which a process has some 65,000.
+    // Pipelines share mappings: a process may have only some 65,000.
     let before = Usage::now();
     let alive: Vec<_> = (0..AT_ONCE).map(create).collect();
     let with = Usage::now();
     assert!(with.mappings < before.mappings + 100, "{} mappings, then {}", before.mappings, with.mappings);
     drop(alive);
-    // Memory that is kept for the next pipeline is kept by now.
+    // Memory that is kept for reuse has been allocated by now.
     let before = Usage::now();
     (AT_ONCE..PIPELINES).for_each(|number| drop(create(number)));
     let after = Usage::now();
@@ -70,7 +70,7 @@ fn pipelines_leave_nothing() {
     assert_eq!(after.code, before.code);
     assert_eq!((after.code.kernels, after.code.used), (0, 0));
     assert!(after.mappings <= before.mappings + 4, "{} mappings, then {}", before.mappings, after.mappings);
-    // 90 bytes for each pipeline would show, which is less than the least of what belongs to one.
+    // A leak of 90 bytes per pipeline would exceed the limit; every part of a pipeline is larger.
     let grown = after.resident.saturating_sub(before.resident);
     assert!(grown < 2 << 20, "{} bytes resident, then {}", before.resident, after.resident);
 }

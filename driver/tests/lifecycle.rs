@@ -1,4 +1,4 @@
-//! Submission and waiting: fences, several queues and threads, command buffers used again, handles that drop early.
+//! Submission and waiting: fences, several queues and threads, reused command buffers, handles dropped early.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -24,7 +24,7 @@ fn counting(device: &Device, words: &Words, flags: Flags, dispatches: usize) -> 
 }
 
 #[test]
-fn a_fence_follows_its_submission() {
+fn a_fence_is_signalled_by_its_submission() {
     let device = device();
     let words = Words::zeros(&device, 4);
     let command = counting(&device, &words, Flags::empty(), 3);
@@ -43,7 +43,7 @@ fn a_fence_follows_its_submission() {
 }
 
 #[test]
-fn a_fence_without_commands_waits_for_those_before_it() {
+fn a_fence_without_commands_waits_for_earlier_submissions() {
     let device = device();
     let words = Words::zeros(&device, 4);
     let command = counting(&device, &words, Flags::empty(), 300);
@@ -82,12 +82,12 @@ fn threads_submit_to_two_queues() {
 }
 
 #[test]
-fn a_command_buffer_is_recorded_anew() {
+fn a_command_buffer_is_recorded_again() {
     let device = device();
     let words = Words::zeros(&device, 4);
     let command = device.create_command_pool().allocate();
     for value in 1..=3 {
-        // The first time it is initial, then executable, then reset.
+        // The command buffer is initial in the first iteration, executable in the second, and reset in the third.
         command.begin(Flags::empty()).unwrap();
         command.fill_buffer(&words.buffer, 0, 16, value).unwrap();
         command.end().unwrap();
@@ -121,7 +121,7 @@ fn a_set_may_be_written_again_when_nothing_recorded_uses_it() {
 }
 
 #[test]
-fn a_pool_gets_back_what_a_dropped_set_had() {
+fn a_dropped_set_returns_its_share_to_the_pool() {
     let device = device();
     let layout = device.create_descriptor_set_layout(&[Binding { binding: 0, ty: STORAGE, count: 2 }]).unwrap();
     let pool = device.create_descriptor_pool(3, &[(STORAGE, 5)]).unwrap();
@@ -135,12 +135,12 @@ fn a_pool_gets_back_what_a_dropped_set_had() {
     let third = pool.allocate(&layout).unwrap();
     let empty = device.create_descriptor_set_layout(&[]).unwrap();
     let _fourth = pool.allocate(&empty).unwrap();
-    assert!(matches!(pool.allocate(&empty), Err(Error::OutOfPoolMemory(_))), "three sets are out");
+    assert!(matches!(pool.allocate(&empty), Err(Error::OutOfPoolMemory(_))), "three sets are allocated");
     drop((second, third));
 }
 
 #[test]
-fn memory_runs_out_and_comes_back() {
+fn memory_is_exhausted_and_freed() {
     let device = Device::new(DeviceOptions { heap_size: 16 << 20, ..options() }).unwrap();
     let size = device.memory_heaps()[0].size;
     let half = device.allocate_memory(size / 2, 0).unwrap();
@@ -153,7 +153,7 @@ fn memory_runs_out_and_comes_back() {
 
 #[test]
 fn handles_drop_in_any_order() {
-    // Each bit of `order` says whether a handle drops before or after the submission.
+    // Each bit of `order` selects whether a handle drops before or after the submission.
     for order in 0..64u32 {
         let device = device();
         let words = Words::zeros(&device, 4);
@@ -193,7 +193,7 @@ fn handles_drop_in_any_order() {
 }
 
 #[test]
-fn a_device_may_go_while_its_work_is_under_way() {
+fn a_device_may_be_dropped_while_its_work_runs() {
     for _ in 0..20 {
         let device = device();
         let words = Words::zeros(&device, 4);
@@ -220,7 +220,7 @@ fn ten_thousand_dispatches_in_one_command_buffer() {
 }
 
 #[test]
-fn a_set_may_be_updated_between_bind_and_submission_if_its_layout_says_so() {
+fn a_set_may_be_updated_after_binding_if_its_layout_allows_it() {
     let device = device();
     let (first, second) = (Words::zeros(&device, 4), Words::zeros(&device, 4));
     let kernel = Kernel::new(&device, COUNT, &[(STORAGE, 1)], 0);
@@ -246,13 +246,13 @@ fn a_set_may_be_updated_between_bind_and_submission_if_its_layout_says_so() {
         record(command);
         command.execute_commands(&[&part]).unwrap();
     });
-    // Nothing was written yet when it was bound.
+    // Nothing was written before it was bound.
     for words in [&first, &second, &second] {
         set.write(0, 0, STORAGE, &[words.whole()]).unwrap();
         device.queue().submit(&[&command], None).unwrap();
     }
     device.queue().wait_idle().unwrap();
     assert_eq!((first.read(), second.read()), (vec![4; 4], vec![8; 4]));
-    // Other layouts are as they were: the set of one does not fit the other.
+    // The flag is part of the layout: a set of one layout is not compatible with the other.
     assert_ne!(kernel.set_layout, set_layout);
 }

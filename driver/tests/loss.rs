@@ -1,4 +1,4 @@
-//! A kernel that runs too long costs its device, not the process and not the devices beside it.
+//! A kernel that runs too long loses its device; the process and its other devices are unaffected.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -9,7 +9,7 @@ use common::{COUNT, Kernel, STORAGE, Words, options, recorded, run};
 use spelter_driver::vk::CommandBufferUsageFlags as Flags;
 use spelter_driver::{Backend, Binding, CommandBuffer, Device, DeviceOptions, Error, Specialization};
 
-/// A command buffer with a kernel that never ends by itself.
+/// A command buffer with a kernel that does not terminate.
 fn endless(device: &Device) -> CommandBuffer {
     let words = Words::zeros(device, 1);
     let wgsl = "
@@ -25,12 +25,12 @@ fn endless(device: &Device) -> CommandBuffer {
 }
 
 #[test]
-fn a_kernel_without_end_loses_its_device_and_no_other() {
+fn an_endless_kernel_loses_its_device_and_no_other() {
     let device = Device::new(DeviceOptions { time_limit: Duration::from_millis(50), ..options() }).unwrap();
     let other = common::device();
     let command = endless(&device);
     let (fence, unused) = (device.create_fence(false), device.create_fence(false));
-    // Where the device is lost before the call returns, it says so at once.
+    // If the device is lost before the call returns, the call reports it.
     let submitted = device.queue().submit(&[&command], Some(&fence));
     assert!(matches!(submitted, Ok(_) | Err(Error::DeviceLost(_))), "{submitted:?}");
     let lost = fence.wait(None).unwrap_err();
@@ -60,7 +60,7 @@ fn a_kernel_without_end_loses_its_device_and_no_other() {
 }
 
 #[test]
-fn a_loss_ends_waits_for_fences_that_no_submission_has() {
+fn a_loss_ends_waits_for_fences_without_a_submission() {
     let device = Device::new(DeviceOptions { time_limit: Duration::from_millis(50), ..options() }).unwrap();
     let (later, never) = (device.create_fence(false), device.create_fence(false));
     let command = endless(&device);
@@ -74,12 +74,12 @@ fn a_loss_ends_waits_for_fences_that_no_submission_has() {
         let late = device.queue().submit(&[], Some(&later));
         assert!(matches!(late, Err(Error::DeviceLost(_))), "{late:?}");
     });
-    // A reset does not bring the device back.
+    // A reset does not restore the device.
     never.reset().unwrap();
     is_lost(never.wait(None));
 }
 
-/// Why a device with a time limit was lost that ran a kernel of that text, whose word 0 stays 0.
+/// Runs a kernel whose word 0 stays 0 on a device with a time limit. Returns the reason of the loss.
 fn why(backend: Backend, wgsl: &str, groups: [u32; 3]) -> String {
     let time_limit = Duration::from_millis(100);
     let device = Device::new(DeviceOptions { time_limit, backend, ..options() }).unwrap();
@@ -101,7 +101,7 @@ fn why(backend: Backend, wgsl: &str, groups: [u32; 3]) -> String {
 #[test]
 fn the_loop_that_did_not_end_is_named_with_its_line_and_an_invocation() {
     let head = "@group(0) @binding(0) var<storage, read_write> words: array<u32>;";
-    // One invocation of the second workgroup, behind a loop that ends.
+    // One invocation of the second workgroup, after a loop that terminates.
     let one = "
 @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     for (var i = 0u; i < words[3] + 4u; i++) { words[2] += i; }
@@ -111,7 +111,7 @@ fn the_loop_that_did_not_end_is_named_with_its_line_and_an_invocation() {
         }
     }
 }";
-    // All of a workgroup, in three dimensions, in a function that is called.
+    // All invocations of a workgroup, in three dimensions, in a called function.
     let all = "
 fn wait_for(at: u32) {
     loop {
@@ -122,8 +122,8 @@ fn wait_for(at: u32) {
 @compute @workgroup_size(2, 4, 4) fn main(@builtin(workgroup_id) id: vec3<u32>) {
     if id.z == 2u { wait_for(0u); }
 }";
-    // Behind a barrier, in the last subgroup.
-    let behind = "
+    // After a barrier, in the last subgroup.
+    let after_barrier = "
 var<workgroup> sum: atomic<u32>;
 @compute @workgroup_size(8, 8) fn main(@builtin(local_invocation_id) id: vec3<u32>) {
     atomicAdd(&sum, id.x);
@@ -137,7 +137,7 @@ var<workgroup> sum: atomic<u32>;
 @compute @workgroup_size(4) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     while id.x >= 22u && words[0] == 0u { words[1] += 1u; }
 }";
-    // Empty ones: one before another loop, and one that is the last statement.
+    // Empty loops: one before another loop, and one that is the last statement.
     let empty = "
 @compute @workgroup_size(16) fn main() {
     if words[0] == 0u {
@@ -153,7 +153,7 @@ var<workgroup> sum: atomic<u32>;
     for (text, groups, line, invocations) in [
         (one, [2, 1, 1], 5, vec!["(101, 0, 0)"]),
         (all, [1, 1, 3], 3, vec!["(0, 0, 8)", "(0, 0, 10)"]),
-        (behind, [1, 1, 1], 7, vec!["(7, 7, 0)"]),
+        (after_barrier, [1, 1, 1], 7, vec!["(7, 7, 0)"]),
         (small, [6, 1, 1], 3, vec!["(22, 0, 0)"]),
         (empty, [1, 1, 1], 4, vec!["(0, 0, 0)"]),
         (last, [1, 1, 1], 4, vec!["(0, 0, 0)"]),
@@ -168,7 +168,7 @@ var<workgroup> sum: atomic<u32>;
     }
 }
 
-/// Without lines in the module its word is told.
+/// If the module has no line information, the message names the SPIR-V word.
 #[test]
 fn a_loop_of_a_module_without_lines_is_named_by_its_word() {
     let text = "

@@ -1,4 +1,4 @@
-//! Pipelines that are created again: what is compiled once, what is shared, and when it is forgotten.
+//! The pipeline cache: what is compiled once, what is shared, and when an entry is removed.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -10,7 +10,7 @@ use spelter_driver::{
     Binding, CacheStats, ComputePipeline, Device, Error, PipelineLayout, PushRange, ShaderModule, Specialization,
 };
 
-/// Adds `step` to the first word. A size above 1024 is refused when a pipeline is created.
+/// Adds `step` to the first word. A size above 1024 is rejected when a pipeline is created.
 const ADD: &str = "
     @id(3) override step: u32 = 1u;
     @id(4) override size: u32 = 1u;
@@ -33,7 +33,7 @@ fn check(device: &Device, compiled: u64, shared: u64, alive: usize) {
 }
 
 #[test]
-fn a_pipeline_is_compiled_once_while_it_is_there() {
+fn a_pipeline_is_compiled_once_while_it_exists() {
     let device = device();
     let layout = layout(&device, &[]);
     let module = device.create_shader_module_wgsl(ADD).unwrap();
@@ -41,12 +41,12 @@ fn a_pipeline_is_compiled_once_while_it_is_there() {
     check(&device, 1, 0, 1);
     let second = create(&device, &module, &layout, 5);
     check(&device, 1, 1, 1);
-    // The text counts, not the handle.
+    // The key is the text, not the module.
     drop(module);
     let module = device.create_shader_module_wgsl(ADD).unwrap();
     let third = create(&device, &module, &layout, 5);
     check(&device, 1, 2, 1);
-    // Constants that the shader does not have change nothing.
+    // Constants that the shader does not have are ignored.
     let values = Specialization::from([(3, 5), (99, 7)]);
     let fourth = device.create_compute_pipeline(&module, "main", &values, &layout).unwrap();
     check(&device, 1, 3, 1);
@@ -62,7 +62,7 @@ fn a_pipeline_is_compiled_once_while_it_is_there() {
 }
 
 #[test]
-fn what_changes_code_is_told_apart() {
+fn kernels_with_different_code_are_not_shared() {
     let device = device();
     let layout = layout(&device, &[]);
     let module = device.create_shader_module_wgsl(ADD).unwrap();
@@ -77,7 +77,7 @@ fn what_changes_code_is_told_apart() {
 }
 
 #[test]
-fn layouts_share_code_and_are_checked_all_the_same() {
+fn layouts_share_code_and_are_still_checked() {
     let device = device();
     let module = device.create_shader_module_wgsl(ADD).unwrap();
     let one = create(&device, &module, &layout(&device, &[]), 5);
@@ -91,7 +91,7 @@ fn layouts_share_code_and_are_checked_all_the_same() {
 }
 
 #[test]
-fn errors_are_not_kept() {
+fn errors_are_not_cached() {
     let device = device();
     let layout = layout(&device, &[]);
     let module = device.create_shader_module_wgsl(ADD).unwrap();
@@ -127,7 +127,7 @@ fn threads_that_create_one_pipeline_compile_it_once() {
 }
 
 #[test]
-fn threads_that_create_and_drop_at_random_leave_nothing() {
+fn threads_that_create_and_drop_at_random_leave_no_entries() {
     let device = device();
     let layout = layout(&device, &[]);
     let module = device.create_shader_module_wgsl(ADD).unwrap();
@@ -152,7 +152,7 @@ fn threads_that_create_and_drop_at_random_leave_nothing() {
 }
 
 #[test]
-fn a_recording_runs_after_its_pipeline_is_forgotten() {
+fn a_recording_runs_after_its_pipeline_is_dropped() {
     let device = device();
     let words = Words::zeros(&device, 1);
     let kernel = Kernel::new(&device, ADD, &[(STORAGE, 1)], 0);

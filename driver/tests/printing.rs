@@ -1,4 +1,4 @@
-//! What kernels print, and what time it is for them.
+//! Output of kernels (debugPrintf), and the shader clock.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -10,7 +10,7 @@ use spelter_driver::vk::CommandBufferUsageFlags as Flags;
 use spelter_driver::{Backend, Binding, CommandBuffer, Device, DeviceOptions, Error, Printed, Printer, Specialization};
 use spelter_shaders::front::spvasm::assemble;
 
-/// Every third invocation prints; all put the time into their word.
+/// Every third invocation prints; all store the time in their word.
 const KERNEL: &str = r#"OpCapability Shader
     OpCapability ShaderClockKHR
     OpExtension "SPV_KHR_non_semantic_info"
@@ -68,7 +68,7 @@ const KERNEL: &str = r#"OpCapability Shader
     OpReturn
     OpFunctionEnd"#;
 
-/// A device whose kernels print so, and a command buffer with three workgroups of the kernel that write these words.
+/// A device with this printer, and a command buffer that runs three workgroups of the kernel on these words.
 fn recorded(backend: Backend, printer: Printer) -> (Device, CommandBuffer, Words) {
     let device = Device::new(DeviceOptions { backend, printer: Some(printer), ..options() }).unwrap();
     let set_layout = device.create_descriptor_set_layout(&[Binding { binding: 0, ty: STORAGE, count: 1 }]).unwrap();
@@ -79,7 +79,7 @@ fn recorded(backend: Backend, printer: Printer) -> (Device, CommandBuffer, Words
     let words = Words::zeros(&device, 60);
     let set = device.create_descriptor_pool(1, &[(STORAGE, 1)]).unwrap().allocate(&set_layout).unwrap();
     set.write(0, 0, STORAGE, &[words.whole()]).unwrap();
-    // The clock has begun to run.
+    // The kernel clock has started.
     std::thread::sleep(std::time::Duration::from_millis(1));
     let command = common::recorded(&device, Flags::empty(), |command| {
         command.bind_pipeline(&pipeline).unwrap();
@@ -89,11 +89,11 @@ fn recorded(backend: Backend, printer: Printer) -> (Device, CommandBuffer, Words
     (device, command, words)
 }
 
-/// Runs it twice; gives at most `most` messages, by invocation, and the times.
-fn printed(backend: Backend, most: u64) -> (Vec<Printed>, Vec<u32>) {
+/// Runs it twice. Returns at most `max` messages, by invocation, and the times.
+fn printed(backend: Backend, max: u64) -> (Vec<Printed>, Vec<u32>) {
     let messages = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&messages);
-    let printer = Printer::new(most, move |message| sink.lock().unwrap().push(message.clone()));
+    let printer = Printer::new(max, move |message| sink.lock().unwrap().push(message.clone()));
     let (device, command, words) = recorded(backend, printer);
     for _ in 0..2 {
         device.queue().submit(&[&command], None).unwrap();
@@ -121,7 +121,7 @@ fn messages_come_with_the_ids_of_their_invocations() {
 }
 
 #[test]
-fn a_printer_takes_as_many_messages_as_it_says_and_tells_once_that_there_are_more() {
+fn a_printer_limits_messages_and_reports_once_that_there_are_more() {
     for backend in Backend::available() {
         let (messages, _) = printed(backend, 7);
         let (more, shown): (Vec<_>, Vec<_>) =
@@ -137,12 +137,12 @@ fn a_printer_that_panics_loses_its_device_with_the_reason() {
         let printer = Printer::new(1000, |message| panic!("no paper for `{}`", message.text));
         let (device, command, _) = recorded(backend, printer);
         let fence = device.create_fence(false);
-        // Where the device is lost before the call returns, it says so at once.
+        // If the device is lost before the call returns, the call reports it.
         let _ = device.queue().submit(&[&command], Some(&fence));
         let Err(Error::DeviceLost(why)) = fence.wait(None) else { panic!("{backend}: not lost") };
         assert!(why.starts_with("kernel `main` panicked: no paper for `word "), "{backend}: {why}");
         assert!(device.is_lost());
-        // Nothing else is harmed.
+        // Other devices are unaffected.
         assert_eq!(printed(backend, 1000).0.len(), 40);
     }
 }

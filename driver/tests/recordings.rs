@@ -1,4 +1,4 @@
-//! Parts of recordings: secondary command buffers, and timestamps.
+//! Secondary command buffers, timestamps, and host addresses.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -32,13 +32,13 @@ fn secondary_command_buffers_run_where_they_are_executed() {
         command.execute_commands(&[&count, &count]).unwrap();
         barrier(command);
         command.execute_commands(&[&count]).unwrap();
-        // Nothing is handed back.
+        // State set by the secondary command buffer does not stay.
         assert!(matches!(command.dispatch(1, 1, 1), Err(Error::Misuse(_))));
     });
     device.queue().submit(&[&primary], None).unwrap();
     device.queue().wait_idle().unwrap();
     assert_eq!(words.read(), [13; 4]);
-    // It is a part of the primary one, which is worth nothing without it.
+    // Resetting the secondary command buffer invalidates the primary one.
     count.reset().unwrap();
     let error = device.queue().submit(&[&primary], None).unwrap_err();
     assert!(error.to_string().contains("secondary"), "{error}");
@@ -73,10 +73,13 @@ fn timestamps_are_nanoseconds_between_the_commands_around_them() {
 }
 
 #[test]
-fn memory_stays_where_the_host_finds_it() {
+fn the_host_address_of_memory_is_stable() {
     let device = device();
     let words = Words::new(&device, &[1, 2, 3]);
     let address = words.memory.host_address();
-    assert!(!address.is_null() && address.addr().is_multiple_of(64 << 10), "pages begin there: {address:?}");
+    assert!(
+        !address.is_null() && address.addr().is_multiple_of(64 << 10),
+        "an allocation begins with a granule: {address:?}"
+    );
     assert_eq!(words.write(&[4, 5, 6]).memory.host_address(), address);
 }

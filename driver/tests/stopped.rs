@@ -1,4 +1,4 @@
-//! A process that is stopped for longer than its time limit, as by a debugger or Ctrl-Z, goes on where it was.
+//! A process that is stopped for longer than its time limit, as by a debugger or Ctrl-Z, continues afterwards.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::unwrap_used,
@@ -18,7 +18,7 @@ use spelter_driver::{Device, DeviceOptions};
 
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// What the child says when its kernel runs.
+/// What the child prints when its kernel runs.
 const RUNNING: &str = "the kernel runs";
 
 /// Set in the child.
@@ -46,7 +46,7 @@ fn a_stopped_process_does_not_lose_its_device() {
     signal("STOP");
     std::thread::sleep(2 * LIMIT);
     signal("CONT");
-    // The kernel goes on, and ends when it is told to.
+    // The kernel continues, and ends when the word is set.
     std::thread::sleep(LIMIT / 8);
     writeln!(child.stdin.take().unwrap(), "end").unwrap();
     let rest: Vec<String> = lines.collect();

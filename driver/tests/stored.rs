@@ -1,4 +1,4 @@
-//! Kernels that outlive their device: taken over whole, and not at all where a byte is not what it was.
+//! Kernels stored across devices: restored completely, or rejected if any byte was altered.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -69,7 +69,7 @@ fn expected(factor: u32) -> Vec<u32> {
     (0..128u32).map(|i| (i / 64 * 64 + 63 - i % 64) * factor + 100).collect()
 }
 
-/// A store with the kernel for two factors, sealed.
+/// A sealed store with the kernel for two factors.
 fn sealed() -> Vec<u8> {
     let made = Made::new(SCALE);
     let mut stored = StoredKernels::default();
@@ -102,9 +102,9 @@ fn another_device_runs_what_was_stored() {
         assert_eq!(origin, Origin::Stored);
         assert_eq!(made.results(&pipeline), expected(factor));
         let (_, origin) = made.pipeline(constants, &StoredKernels::default(), false).unwrap();
-        assert_eq!(origin, Origin::Shared, "a pipeline that is there has its code");
+        assert_eq!(origin, Origin::Shared, "an existing pipeline has the code");
     }
-    // Another constant, and another shader of the same shape.
+    // Another constant, and another shader with the same interface.
     assert!(made.pipeline(&constants[2], &stored, false).is_none());
     let other = Made::new(&SCALE.replace("+ plus", "- plus"));
     assert!(other.pipeline(&constants[0], &stored, false).is_none());
@@ -114,7 +114,7 @@ fn another_device_runs_what_was_stored() {
 }
 
 #[test]
-fn a_store_is_cut_to_what_fits() {
+fn a_store_leaves_out_kernels_that_do_not_fit() {
     let stored = StoredKernels::open(&sealed(), &KEY);
     let whole = stored.seal(&KEY, usize::MAX).unwrap();
     let less = stored.seal(&KEY, whole.len() - 1).unwrap();
@@ -127,14 +127,14 @@ fn a_store_is_cut_to_what_fits() {
 }
 
 #[test]
-fn a_store_of_another_user_is_none() {
+fn a_store_of_another_user_is_empty() {
     let bytes = sealed();
     assert!(StoredKernels::open(&bytes, &SealKey([8; 32])).is_empty());
     assert!(StoredKernels::open(&[], &KEY).is_empty());
     assert!(StoredKernels::open(&bytes[..31], &KEY).is_empty());
 }
 
-/// A seal over anything but a store is one that this user's processes would never make; what is read is checked all the same.
+/// Seals a body that is not a store. No process of the user would seal it, but the decoder checks it all the same.
 fn resealed(mut body: Vec<u8>) -> Vec<u8> {
     let seal = blake3::keyed_hash(&KEY.0, &body);
     body.extend_from_slice(seal.as_bytes());
@@ -145,7 +145,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn what_was_altered_is_never_taken(at in any::<prop::sample::Index>(), bits in 1..=u8::MAX, cut in any::<prop::sample::Index>()) {
+    fn an_altered_store_is_rejected(at in any::<prop::sample::Index>(), bits in 1..=u8::MAX, cut in any::<prop::sample::Index>()) {
         static BYTES: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
         let bytes = BYTES.get_or_init(sealed);
         let mut altered = bytes.clone();
@@ -155,7 +155,7 @@ proptest! {
         let mut longer = bytes.clone();
         longer.push(bits);
         prop_assert!(StoredKernels::open(&longer, &KEY).is_empty());
-        // The reader behind the seal: any body is a store or none, and no panic. Its code is never run.
+        // The decoder after the seal: any body is decoded or rejected without a panic. Its code is never run.
         altered.truncate(bytes.len() - 32);
         StoredKernels::open(&resealed(altered), &KEY);
         StoredKernels::open(&resealed(bytes[..cut.index(bytes.len())].to_vec()), &KEY);

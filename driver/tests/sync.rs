@@ -1,4 +1,4 @@
-//! Semaphores and events: what waits for what, across queues and the host.
+//! Semaphores and events, across queues and the host.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -9,7 +9,7 @@ use common::{COUNT, Kernel, STORAGE, Words, barrier, device, options, recorded};
 use spelter_driver::vk::CommandBufferUsageFlags as Flags;
 use spelter_driver::{CommandBuffer, Device, DeviceOptions, Error, Fence, Semaphore, SemaphoreSubmit, SubmitInfo};
 
-/// `words[at] = value`, as often as it is submitted.
+/// `words[at] = value`; may be submitted several times.
 fn writes(device: &Device, words: &Words, at: u64, value: u32) -> CommandBuffer {
     recorded(device, Flags::SIMULTANEOUS_USE, |command| command.fill_buffer(&words.buffer, at * 4, 4, value).unwrap())
 }
@@ -55,7 +55,7 @@ fn a_timeline_may_be_waited_for_before_it_is_signalled() {
     let words = Words::zeros(&device, 4);
     let timeline = device.create_timeline_semaphore(5);
     let (a, b, c) = (copies(&device, &words, 0, 1), copies(&device, &words, 1, 2), copies(&device, &words, 2, 3));
-    // Against the grain: the second queue first, each step waiting for one that comes later.
+    // In reverse order: the second queue is submitted first, and each step waits for one that is submitted later.
     let steps = [
         SubmitInfo { waits: &[at(&timeline, 7)], commands: &[&b], signals: &[at(&timeline, 8)] },
         SubmitInfo { waits: &[at(&timeline, 8)], commands: &[&c], signals: &[at(&timeline, 9)] },
@@ -95,7 +95,7 @@ fn other_queues_work_while_one_waits_even_with_one_worker() {
 }
 
 #[test]
-fn a_host_waits_for_one_of_several_or_for_all() {
+fn the_host_waits_for_any_or_all_of_several_semaphores() {
     let device = device();
     let (a, b) = (device.create_timeline_semaphore(0), device.create_timeline_semaphore(0));
     let signals = [at(&b, 3)];
@@ -118,7 +118,7 @@ fn a_host_waits_for_one_of_several_or_for_all() {
 }
 
 #[test]
-fn a_lost_device_ends_what_is_parked_and_who_waits() {
+fn a_lost_device_ends_suspended_queues_and_waiting_threads() {
     let device = Device::new(DeviceOptions { time_limit: Duration::from_millis(50), ..options() }).unwrap();
     let [first, second] = &device.queues()[..] else { panic!("two queues") };
     let words = Words::zeros(&device, 1);
@@ -140,7 +140,7 @@ fn a_lost_device_ends_what_is_parked_and_who_waits() {
     std::thread::scope(|scope| {
         let host = scope.spawn(|| Semaphore::wait_all(&[(&timeline, 1)], None));
         let idle = scope.spawn(|| first.wait_idle());
-        // Where the device is lost before the call returns, it says so at once.
+        // If the device is lost before the call returns, the call reports it.
         let _ = second.submit(&[&endless], None);
         assert!(matches!(fence.wait(None), Err(Error::DeviceLost(_))));
         assert!(matches!(host.join().unwrap(), Err(Error::DeviceLost(_))));

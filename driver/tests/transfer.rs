@@ -1,4 +1,4 @@
-//! Copies, fills and updates, as a program sees them.
+//! Copies, fills and updates of buffers.
 #![allow(clippy::unwrap_used)]
 
 use spelter_driver::{Buffer, Device, DeviceMemory, DeviceOptions, vk};
@@ -7,7 +7,7 @@ fn device() -> Device {
     Device::new(DeviceOptions { workers: 2, heap_size: 64 << 20, ..DeviceOptions::default() }).unwrap()
 }
 
-/// A buffer with memory of its own.
+/// A buffer with its own memory.
 fn buffer(device: &Device, bytes: &[u8]) -> (Buffer, DeviceMemory) {
     let usage = vk::BufferUsageFlags::TRANSFER_SRC | vk::BufferUsageFlags::TRANSFER_DST;
     let buffer = device.create_buffer(bytes.len() as u64, usage).unwrap();
@@ -49,7 +49,7 @@ fn fill_copy_and_update_touch_their_bytes_only() {
     command.end().unwrap();
     device.queue().submit(&[&command], None).unwrap();
     device.queue().wait_idle().unwrap();
-    // The last two bytes are less than a word: the fill leaves them, the copy does not.
+    // The last two bytes are less than a word: the fill does not write them, the copy does.
     let expected = [3, 4, 5, 6, 7, 1, 1, 1, 1, 2, 3, 4, 9, 8, 7, 6, 1, 2, 3, 4, 0, 1];
     assert_eq!(contents(&a, &a_memory), expected);
     assert_eq!(contents(&b, &b_memory), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 9]);
@@ -68,7 +68,7 @@ fn a_recorded_command_keeps_what_it_uses() {
         command.end().unwrap();
         command
     };
-    // Freed memory would be handed out again, all zero.
+    // Freed memory would be allocated again and read as zero.
     let _other = buffer(&device, &[7; 8]);
     drop(device);
     queue.submit(&[&command], None).unwrap();

@@ -49,6 +49,8 @@ pub use program::{
     BindingInfo, BindingKind, Constant, Program, ProgramBuilder, Source, SpecializationConstant, choose_entry,
 };
 pub use slot::{Bind, Slot, SlotKind};
-pub use spelter_driver::{Backend, ClearColor, ImageTaken, Printed, Printer, Sampler, SamplerInfo, TexelClass, vk};
+pub use spelter_driver::{
+    Backend, ClearColor, ImageDeclaration, Printed, Printer, Sampler, SamplerInfo, TexelClass, vk,
+};
 pub use stats::Stats;
 pub use transfer::{MapFlags, Mapped};

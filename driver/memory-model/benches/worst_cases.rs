@@ -1,5 +1,5 @@
-//! How long the worst cases take: many reads of few locations, so that nearly everything is a candidate; and how long the
-//! Khronos tests take, all 172 questions of the 89 files.
+//! Benchmarks of worst cases, with many reads of few locations, so that nearly every write is a candidate; and of the
+//! Khronos tests, all 172 questions of the 89 files.
 
 use std::hint::black_box;
 use std::ops::ControlFlow;
@@ -12,7 +12,7 @@ use spelter_memory_model::format::Format;
 use spelter_memory_model::program::{Instance, unroll};
 use spelter_memory_model::search::{Limits, Statistics, search};
 
-/// Four threads of `code` each: `w` and `r` write and read the location that follows, `x` or `y`.
+/// Four threads with `code` each: `w` and `r` write and read the location that follows, `x` or `y`.
 fn program(code: &str, semantics: bool) -> Instance {
     let (release, acquire) = if semantics { (".rel.semsc0", ".acq.semsc0") } else { ("", "") };
     let mut text = String::new();
@@ -20,7 +20,7 @@ fn program(code: &str, semantics: bool) -> Instance {
         text += &format!("NEWSG\nNEWTHREAD {thread}\n");
         for operation in code.split(' ') {
             let (kind, name) = operation.split_at(1);
-            // Each value is written once; a load without one is left open.
+            // Each value is written once; a load has no stated value.
             text += &match kind {
                 "w" => format!("st.atom{release}.scopedev.sc0 {name} = {}\n", thread + 1),
                 _ => format!("ld.atom{acquire}.scopedev.sc0 {name}\n"),

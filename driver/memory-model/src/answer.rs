@@ -1,4 +1,4 @@
-//! Answers: does a question's condition hold, does a program race, which outcomes are there.
+//! Answers: whether a question's condition holds, whether a program races, and which outcomes it has.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -13,14 +13,14 @@ use crate::relations::{Choice, Frame, Order, Source, conflicts, races, release_s
 use crate::row::Row;
 use crate::search::{Found, Limits, Statistics, Values, brute_force, resume};
 
-/// How to answer.
+/// Options of all answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The reading of the model.
     pub model: Model,
-    /// How often an instruction may run on one path.
+    /// Maximum number of times that an instruction may run on one path.
     pub unroll: u32,
-    /// What a search may cost.
+    /// Bounds on the cost of a search.
     pub limits: Limits,
 }
 
@@ -30,7 +30,7 @@ impl Default for Options {
     }
 }
 
-/// An execution, kept.
+/// An execution that was found, with copies of all its data.
 #[derive(Clone, Debug)]
 pub struct Execution {
     /// The path.
@@ -41,7 +41,7 @@ pub struct Execution {
     pub modification_order: Vec<(usize, usize)>,
     /// The races, the lower event first.
     pub races: Vec<(usize, usize)>,
-    /// What is read and written.
+    /// The values that events read and write.
     pub values: Values,
 }
 
@@ -56,7 +56,7 @@ impl Execution {
         }
     }
 
-    /// Everything that the model says about it. A search never finds executions of more than 128 events.
+    /// All relations of the model for this execution. A search never finds executions of more than 128 events.
     pub fn relations(&self, model: Model) -> (Frame<u128>, Choice<u128>, Order<u128>) {
         let frame = Frame::new(&self.instance.trace, model);
         let mut modification_order = Relation::new(frame.n);
@@ -70,23 +70,23 @@ impl Execution {
 /// The answer to a question.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// Whether what is asked holds: an execution was found, or the condition holds as its quantifier says.
+    /// Whether an execution as asked for was found, or the condition holds by its quantifier.
     pub holds: bool,
-    /// What the text expects, if it does.
+    /// The answer that the text expects, if it states one.
     pub expected: Option<bool>,
-    /// An execution that shows it: one that was asked for, or one against `forall` and `~exists`.
+    /// An execution that was asked for, or a counterexample to `forall` or `~exists`.
     pub witness: Option<Execution>,
 }
 
 impl Answer {
-    /// Whether the answer is another than the text expects.
+    /// Whether the answer differs from the text's expectation.
     pub fn differs(&self) -> bool {
         self.expected.is_some_and(|expected| expected != self.holds)
     }
 }
 
-/// Every instance of a program, until `visit` breaks. Steps count on from `spent`: what the search counts, and one for each
-/// combination of paths and each event of an instance, since those cost time, too.
+/// Visits every execution of every instance of a program, until `visit` breaks. Adds steps to `spent`: those of the
+/// search, and one for each combination of paths and each event of an instance, since those cost time, too.
 fn each_execution(
     program: &Program,
     options: &Options,
@@ -94,7 +94,7 @@ fn each_execution(
     spent: &mut u64,
     visit: &mut dyn FnMut(&Arc<Instance>, &Found<'_>) -> ControlFlow<()>,
 ) -> Result<(), TooLarge> {
-    // The paths share the bound on steps.
+    // All paths share one bound on steps.
     let (instances, combinations) = combinations(program, options.unroll, unfinished)?;
     let mut statistics = Statistics { steps: *spent + combinations, ..Statistics::default() };
     for instance in instances {
@@ -122,7 +122,7 @@ fn each_execution(
 ///
 /// # Errors
 ///
-/// If the program is too large to decide, or nothing was found and the bound on loops hides executions.
+/// If the program is too large to decide, or if nothing was found and the bound on loops hides executions.
 pub fn answer(program: &Program, question: &Question, options: &Options) -> Result<Answer, TooLarge> {
     match &question.kind {
         QuestionKind::Satisfiable { expected, no_chains, atoms } => {
@@ -158,7 +158,7 @@ pub fn answer(program: &Program, question: &Question, options: &Options) -> Resu
     }
 }
 
-/// An execution for which all atoms hold.
+/// Finds an execution for which all atoms hold.
 fn satisfy(program: &Program, atoms: &[Atom], options: &Options) -> Result<Option<Execution>, TooLarge> {
     let hold = |races: usize, sequences: usize| {
         atoms.iter().all(|atom| match *atom {
@@ -205,7 +205,8 @@ fn satisfy(program: &Program, atoms: &[Atom], options: &Options) -> Result<Optio
     Ok(None)
 }
 
-/// Whether the final state may make `condition` what is `wanted`. Racing writes may leave one of several final values.
+/// Whether `condition` may have the value `wanted` in the final state. Racing writes may leave one of several final
+/// values.
 fn possible(instance: &Instance, found: &Found<'_>, condition: &Condition, wanted: bool) -> Result<bool, TooLarge> {
     const MAX_STATES: u64 = 1 << 12;
     let mut objects = Vec::new();
@@ -241,7 +242,7 @@ fn possible(instance: &Instance, found: &Found<'_>, condition: &Condition, wante
     }
 }
 
-/// What an object may hold at the end: what its last writes wrote, or its initial value.
+/// Possible final values of an object: those of its last writes, or its initial value.
 fn final_values(instance: &Instance, found: &Found<'_>, object: u32) -> Vec<Option<i64>> {
     let writes = (0..instance.trace.len()).filter(|&event| {
         let access = instance.trace.operation(event).access();
@@ -251,11 +252,11 @@ fn final_values(instance: &Instance, found: &Found<'_>, object: u32) -> Vec<Opti
     if values.is_empty() { vec![instance.initial.get(object as usize).copied()] } else { values }
 }
 
-/// Looks for a racing execution among those that pass `filter`. Unfinished paths count if there is no filter.
+/// Finds a racing execution among those that pass `filter`. Without a filter, unfinished paths count, too.
 ///
 /// # Errors
 ///
-/// If the program is too large to decide, or no race was found and the bound on loops hides executions.
+/// If the program is too large to decide, or if no race was found and the bound on loops hides executions.
 pub fn find_race(
     program: &Program,
     filter: Option<&Condition>,
@@ -264,7 +265,7 @@ pub fn find_race(
     find_race_within(program, filter, options, &mut 0)
 }
 
-/// As [`find_race`], with steps that count on from `spent`.
+/// As [`find_race`]; adds steps to `spent`.
 pub(crate) fn find_race_within(
     program: &Program,
     filter: Option<&Condition>,
@@ -289,7 +290,7 @@ pub(crate) fn find_race_within(
     Ok(witness)
 }
 
-/// The ambiguities on which it depends whether `program` races: name, switch and value that give the other verdict.
+/// The ambiguities that decide whether `program` races: name, switch, and the value that gives the other verdict.
 ///
 /// # Errors
 ///
@@ -311,22 +312,22 @@ pub fn depends_on(
     Ok(found)
 }
 
-/// What happens with a program.
+/// Summary of a program's executions.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
     /// Consistent executions.
     pub executions: u64,
-    /// Those of them that end.
+    /// Number of them that finish.
     pub finished: u64,
-    /// Those of them, ended or not, with a race.
+    /// Number of them, finished or not, with a race.
     pub racy: u64,
-    /// What reads return, in words, with whether an execution that gives it races; only of paths that finish.
+    /// Outcomes of finished executions, as text, each with whether an execution that gives it races.
     pub outcomes: BTreeMap<String, bool>,
     /// Whether there are more executions than were counted.
     pub more: bool,
-    /// Whether there are more outcomes than were kept.
+    /// Whether there are more outcomes than were stored.
     pub more_outcomes: bool,
-    /// Why there may be outcomes and races besides these: the bound on loops, if it hides executions.
+    /// The bound on loops, if it hides executions, so that there may be further outcomes and races.
     pub cut: Option<TooLarge>,
     /// A racing execution.
     pub race: Option<Execution>,
@@ -343,7 +344,7 @@ pub fn summarize(program: &Program, options: &Options, limit: u64) -> Result<Sum
     summarize_within(program, options, limit, &mut 0)
 }
 
-/// As [`summarize`], with steps that count on from `spent`.
+/// As [`summarize`]; adds steps to `spent`.
 pub(crate) fn summarize_within(
     program: &Program,
     options: &Options,
@@ -383,7 +384,7 @@ pub(crate) fn summarize_within(
     Ok(summary)
 }
 
-/// What is read, in words: registers at the end, or reads by name where there are no registers.
+/// An outcome as text: the final values of registers, or of reads if there are no registers.
 pub fn outcome(program: &Program, instance: &Instance, sources: &[Option<Source>], values: &Values) -> String {
     let shown = |value: Option<i64>| value.map_or("?".to_owned(), |value| value.to_string());
     let mut parts = Vec::new();

@@ -1,4 +1,4 @@
-//! Which executions are consistent.
+//! The axioms: which executions are consistent.
 //!
 //! Today's appendix: location order, reads-from, from-reads and scoped modification order form no cycle, and no plain
 //! read takes its value from a write that is hidden from it. The appendix of 1.1.90 had four bullets on scoped
@@ -6,35 +6,35 @@
 //!
 //! Deviations:
 //! 1. The appendix says "if X is visible-to Y, then Y reads the value written by X", and nothing about racing reads.
-//!    The cycle rule, which is the Khronos model's, binds those, too: they read some write that is not hidden.
+//!    The cycle rule, which is the Khronos model's, also restricts those: they read some write that is not hidden.
 
 use crate::model::Coherence;
 use crate::relation::Relation;
 use crate::relations::{Choice, Frame, Order, Source, from_reads, shadowed};
 use crate::row::Row;
 
-/// Why an execution is not consistent.
+/// An axiom that an execution violates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Violation {
-    /// Events that must each come before the next, and the last before the first.
+    /// Events each of which must come before the next, and the last before the first.
     Cycle(Vec<usize>),
-    /// A plain read whose source is hidden from it by a later write.
+    /// A plain read whose source is hidden by a later write.
     Hidden {
         /// The read.
         read: usize,
-        /// Its source, or, if it reads the initial value, a write that is visible to it.
+        /// Its source, or a write that is visible to it if it reads the initial value.
         write: usize,
     },
-    /// Two mutually ordered atomics, the first of which happens before the second, against their modification order.
+    /// Two mutually ordered atomics whose happens-before contradicts their modification order.
     Incoherent {
-        /// The first.
+        /// The one that happens before the other.
         first: usize,
-        /// The second.
+        /// The other.
         second: usize,
     },
 }
 
-/// The relation that must have no cycle.
+/// The relation that must be acyclic.
 pub fn precedence<R: Row>(frame: &Frame<R>, choice: &Choice<R>, order: &Order<R>) -> Relation<R> {
     let mut before = order.location_order.clone().or(&choice.modification_order);
     for (read, source) in choice.sources.iter().enumerate() {
@@ -48,8 +48,8 @@ pub fn precedence<R: Row>(frame: &Frame<R>, choice: &Choice<R>, order: &Order<R>
     before
 }
 
-/// The first axiom that the execution breaks. Reads without a source are taken not to be there yet: whatever is broken
-/// without them stays broken.
+/// The first axiom that the execution violates. Reads without a source are ignored: a violation without them remains
+/// one with them.
 pub fn violation<R: Row>(frame: &Frame<R>, choice: &Choice<R>, order: &Order<R>) -> Option<Violation> {
     let broken = match frame.model.coherence {
         Coherence::Acyclic => cycle(&precedence(frame, choice, order)),
@@ -58,7 +58,7 @@ pub fn violation<R: Row>(frame: &Frame<R>, choice: &Choice<R>, order: &Order<R>)
     broken.or_else(|| hidden(frame, choice, &shadowed(frame, &order.location_order)))
 }
 
-/// A read of the initial value to which a write is visible that is not mutually ordered with it.
+/// A read of the initial value although a write is visible to it, which is not mutually ordered with it.
 fn unseen<R: Row>(frame: &Frame<R>, choice: &Choice<R>, order: &Order<R>) -> Option<Violation> {
     let writes = order.location_order.clone().from(&frame.sets.writes).minus(&frame.mutual);
     let mut seen = writes.iter().filter(|&(_, read)| choice.sources[read] == Some(Source::Initial));
@@ -75,14 +75,14 @@ pub(crate) fn hidden<R: Row>(frame: &Frame<R>, choice: &Choice<R>, shadowed: &Re
     })
 }
 
-/// A shortest cycle.
+/// A shortest cycle, if there is one.
 fn cycle<R: Row>(before: &Relation<R>) -> Option<Violation> {
     let n = before.events();
     let closed = before.clone().closed();
     let start = (0..n).find(|&event| closed.contains(event, event))?;
     let mut best: Option<Vec<usize>> = None;
     for start in (start..n).filter(|&event| closed.contains(event, event)) {
-        // Breadth first from `start` back to it.
+        // Breadth-first search from `start` back to it.
         let mut parents = vec![None; n];
         let mut queue = std::collections::VecDeque::from([start]);
         while let Some(event) = queue.pop_front() {
@@ -116,7 +116,7 @@ fn cycle<R: Row>(before: &Relation<R>) -> Option<Violation> {
 fn incoherence<R: Row>(frame: &Frame<R>, choice: &Choice<R>, order: &Order<R>) -> Option<Violation> {
     let order_of = &choice.modification_order;
     let source = |event: usize| choice.sources[event];
-    // Whether the write at `a` is the write at `b` or stands before it.
+    // Whether the write `a` equals the write `b` or precedes it.
     let up_to = |a: Source, b: Source| match (a, b) {
         (Source::Initial, _) => true,
         (Source::Write(_), Source::Initial) => false,
@@ -138,7 +138,7 @@ fn incoherence<R: Row>(frame: &Frame<R>, choice: &Choice<R>, order: &Order<R>) -
     };
     let mutual = order.happens_before.clone().and(&frame.mutual);
     let broken = mutual.iter().find(|&(a, b)| !coherent(a, b));
-    // A read-modify-write reads the write right before its own.
+    // A read-modify-write must read the write immediately before its own.
     let torn = || {
         (0..frame.n).find_map(|update| {
             let source = source(update).filter(|_| writes(update))?;

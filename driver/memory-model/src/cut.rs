@@ -1,12 +1,12 @@
-//! Whether the bound on loops hides executions: then what was not found remains undecided.
+//! Whether the bound on loops hides executions: if it does, a search that found nothing is undecided.
 //!
-//! 1. A path that was cut hides nothing if enough of its iterations repeated a state (see `program/cut.rs`): whatever goes
-//!    on from there does so from a shorter path, too. For final states one such iteration is enough. A race may be one of
-//!    an access in such an iteration, which must stay then; so races need two.
-//! 2. Any other cut hides executions if its path is part of one. The threads that the cut does not depend on may do
-//!    something else then, but they can go on; so it is enough to look for an execution of the cut path with whatever paths
-//!    of the others. Where the path may depend on what comes after the cut, it is taken to be part of one.
-//! 3. No cut hides a race where no two operations of the program conflict, as with atomics in each other's scopes.
+//! 1. A cut path hides nothing if enough of its iterations repeated a state (see `program/cut.rs`): any continuation is
+//!    also one of a shorter path. For final states one such iteration is enough. Races need two: an access in such an
+//!    iteration may itself race, and must then be kept.
+//! 2. Any other cut hides executions if its path is part of one. Threads that the cut does not depend on may then
+//!    behave differently, but they can continue; so it is enough to find an execution of the cut path with any paths of
+//!    the others. If the path may depend on what comes after the cut, it is assumed to be part of an execution.
+//! 3. No cut hides a race if no two operations of the program conflict, as with atomics in each other's scopes.
 
 use std::ops::ControlFlow;
 
@@ -17,14 +17,14 @@ use crate::relations::{Frame, conflicts};
 use crate::row::Row;
 use crate::search::{Statistics, resume};
 
-/// What is looked for in executions.
+/// What a search looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     FinalStates,
     Races,
 }
 
-/// Fails if the bound on loops hides executions. Steps count on from `spent`.
+/// Fails if the bound on loops hides executions. Adds steps to `spent`.
 pub(crate) fn complete(program: &Program, options: &Options, wanted: Wanted, spent: &mut u64) -> Result<(), TooLarge> {
     let repeats = match wanted {
         Wanted::FinalStates => 1,
@@ -53,7 +53,7 @@ pub(crate) fn complete(program: &Program, options: &Options, wanted: Wanted, spe
             ControlFlow::Break(())
         })?;
         *spent = statistics.steps;
-        // What is guessed may miss an execution.
+        // Guessed values may miss an execution.
         if found || statistics.guessed > 0 {
             return hidden(thread);
         }
@@ -61,12 +61,12 @@ pub(crate) fn complete(program: &Program, options: &Options, wanted: Wanted, spe
     Ok(())
 }
 
-/// Whether two operations of the code conflict. However often they run, those that do not never race.
+/// Whether any two operations of the code conflict. Operations that do not conflict never race, however often they run.
 fn may_race(program: &Program, options: &Options) -> bool {
     let agents = program.threads.iter().map(|thread| thread.agent).collect();
     let operations = program.operations().map(|((thread, _), operation)| (thread, operation.clone()));
     let events = operations.map(|(thread, operation)| Event { thread, operation, instance: None }).collect();
     let trace = Trace { agents, events, ..Trace::default() };
-    // What is too long for a search is not asked.
+    // Programs that are too long for a search are not examined: they count as conflicting.
     trace.len() > u128::LIMIT || conflicts(&Frame::<u128>::new(&trace, options.model)).iter().next().is_some()
 }

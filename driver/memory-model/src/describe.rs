@@ -1,4 +1,4 @@
-//! Events in words, as reports, explanations and pictures show them.
+//! Text forms of events, for reports, explanations and graphs.
 
 use std::fmt::Write;
 
@@ -29,7 +29,7 @@ pub fn domain(scope: Scope) -> &'static str {
     }
 }
 
-/// `T0:1`: the thread and the number of the instruction, from 1; `T0:1#2` the second time that it runs.
+/// `T0:1`: the thread and the number of the instruction, from 1; `T0:1#2` for its second execution.
 pub fn place(program: &Program, instance: &Instance, event: usize) -> String {
     let (thread, at) = instance.origins[event];
     let earlier = instance.origins[..event].iter().filter(|origin| **origin == (thread, at)).count();

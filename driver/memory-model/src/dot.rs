@@ -1,4 +1,4 @@
-//! An execution as a picture for Graphviz: a column for each thread, and the relations that matter between them.
+//! Graphviz output: an execution with a column for each thread, and the most important relations.
 
 use std::fmt::Write;
 
@@ -9,13 +9,13 @@ use crate::model::Model;
 use crate::program::Program;
 use crate::relations::Source;
 
-/// A text that must not end a quoted text.
+/// Escapes a text for use in a quoted string.
 fn quoted(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
-/// The execution in Graphviz' language. Reads-from is green, modification order brown, synchronizes-with blue, races
-/// red without direction.
+/// The execution in the DOT language. Reads-from is green, modification order brown, synchronizes-with blue, races red
+/// and undirected.
 pub fn dot(program: &Program, execution: &Execution, model: Model) -> String {
     let (frame, _, order) = execution.relations(model);
     let instance = &execution.instance;

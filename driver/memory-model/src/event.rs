@@ -1,20 +1,21 @@
-//! What happens: agents and the operations that they execute.
+//! Events: agents and the operations that they execute.
 //!
-//! Two appendix sentences carry this file: "each operation is executed by a particular agent", and "a reference is an
-//! object that a particular agent can use to access a set of memory locations". Both formats of litmus tests, and a
-//! slice of a real run, become a [`Trace`]: a list of [`Event`]s, each thread's in program order, with what the API
-//! orders between them.
+//! Two sentences of the appendix are the basis of this file: "each operation is executed by a particular agent", and "a
+//! reference is an object that a particular agent can use to access a set of memory locations". Both formats of litmus
+//! tests, and recordings of real runs, become a [`Trace`]: a list of [`Event`]s, each thread's in program order, with
+//! the order that the API gives them.
 //!
 //! Deviations from the appendix:
 //! 1. A read-modify-write is one event that both reads and writes, as in the Khronos model.
-//! 2. Availability and visibility that an instruction implies are part of its event: the availability of a write comes
-//!    right after it, the visibility of a read right before it, those of semantics before a release and after an acquire.
-//! 3. Host atomics and fences have every storage class in their semantics, since host languages know no classes.
+//! 2. Availability and visibility operations of an instruction are part of its event: that of a write comes immediately
+//!    after it, that of a read immediately before it, and those of semantics before a release and after an acquire.
+//! 3. Host atomics and fences have every storage class in their semantics, since host languages have no storage
+//!    classes.
 
 use std::fmt;
 use std::ops::Range;
 
-/// A storage-class semantic: which memory a release or acquire orders.
+/// A storage class of memory semantics: the memory that a release or acquire orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Class {
@@ -32,7 +33,7 @@ impl Class {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Uniform, Self::Workgroup, Self::Image, Self::Output];
 
-    /// The letter of reports.
+    /// The letter used in reports.
     pub fn letter(self) -> char {
         ['U', 'W', 'I', 'O'][self as usize]
     }
@@ -48,13 +49,13 @@ impl Classes {
     /// Every class.
     pub const ALL: Self = Self(0b1111);
 
-    /// With `class`.
+    /// The set with `class` added.
     #[must_use]
     pub fn with(self, class: Class) -> Self {
         Self(self.0 | 1 << class as u8)
     }
 
-    /// Those in both.
+    /// Intersection.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
@@ -98,7 +99,7 @@ impl fmt::Display for Classes {
     }
 }
 
-/// A memory scope: which agents an operation is atomic, ordered, available or visible with respect to.
+/// A memory scope: the agents with respect to which an operation is atomic, ordered, available or visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
     /// One invocation: no availability, no visibility.
@@ -111,7 +112,7 @@ pub enum Scope {
     QueueFamily,
     /// All invocations on the device.
     Device,
-    /// Everything; host operations only, Vulkan forbids it in shaders.
+    /// All devices and the host. Host operations only: Vulkan forbids it in shaders.
     CrossDevice,
 }
 
@@ -131,17 +132,17 @@ impl Scope {
         }
     }
 
-    /// The next wider one that a shader may name.
+    /// The next wider scope that a shader may name.
     pub fn wider(self) -> Option<Self> {
         Self::SHADER.into_iter().find(|scope| *scope > self)
     }
 }
 
-/// Who executes operations.
+/// An agent, which executes operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Agent {
-    /// A shader invocation, or a command of the API, with the numbers of the scope instances around it. Each number
-    /// counts in its whole level, so two subgroups with one number are one subgroup.
+    /// A shader invocation, or a command of the API, with the numbers of the scope instances that contain it. Numbers
+    /// are unique within a level: two subgroups with the same number are the same subgroup.
     Device {
         /// Its subgroup.
         subgroup: u32,
@@ -157,7 +158,7 @@ pub enum Agent {
 }
 
 impl Agent {
-    /// Whether `other` is in the instance of `scope` around this agent. Equal agents are not asked about.
+    /// Whether `other` is in the instance of `scope` that contains this agent. The agents must differ.
     pub fn shares(self, other: Self, scope: Scope) -> bool {
         let (
             Self::Device { subgroup, workgroup, queue_family, device },
@@ -177,7 +178,7 @@ impl Agent {
     }
 }
 
-/// A memory domain that only the API reaches. Shader domains follow from scopes.
+/// A memory domain that only operations of the API make available or visible. Shader domains follow from scopes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Domain {
     /// Accessible by all agents of the device.
@@ -193,7 +194,7 @@ impl Domain {
     }
 }
 
-/// Where an access goes: bytes of an object.
+/// The bytes of an object that an access reads or writes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Location {
     /// Which object.
@@ -203,7 +204,7 @@ pub struct Location {
 }
 
 impl Location {
-    /// A location of its own, as litmus tests have them.
+    /// A location that overlaps no other, as in litmus tests.
     pub fn whole(object: u32) -> Self {
         Self { object, bytes: 0..4 }
     }
@@ -214,7 +215,7 @@ impl Location {
     }
 }
 
-/// What an operation does to memory.
+/// The kind of an operation, and its effect on memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// A read, a write, or both at once.
@@ -223,7 +224,7 @@ pub enum Action {
     Fence,
     /// `OpControlBarrier`; a memory barrier too, if it acquires or releases.
     ControlBarrier {
-        /// Which invocations wait for each other.
+        /// The execution scope: the invocations that wait for each other.
         execution: Scope,
     },
     /// An availability operation of the API to `domain`, for all writes that happen before it.
@@ -232,9 +233,9 @@ pub enum Action {
     Visible(Domain),
     /// A memory domain operation.
     Transfer {
-        /// What is available here …
+        /// The domain in which values are available ……
         from: Domain,
-        /// … becomes available here.
+        /// … and the domain in which they become available.
         to: Domain,
     },
 }
@@ -256,22 +257,22 @@ pub struct Access {
     pub visible: bool,
     /// The class of the memory.
     pub class: Class,
-    /// Through which reference: a descriptor, a variable, a host address.
+    /// The reference: a descriptor, a variable, a host address.
     pub reference: u32,
-    /// Which bytes.
+    /// The bytes that it accesses.
     pub location: Location,
 }
 
-/// An operation with its attributes, before it is known who executes it and when.
+/// An operation with its attributes, independent of the agent and the time of its execution.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Operation {
-    /// What it does.
+    /// Its kind and effect.
     pub action: Action,
     /// Whether it has acquire semantics.
     pub acquire: bool,
     /// Whether it has release semantics.
     pub release: bool,
-    /// Which memory its semantics order.
+    /// The storage classes of its semantics.
     pub semantics: Classes,
     /// The memory scope.
     pub scope: Option<Scope>,
@@ -282,7 +283,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// An operation with nothing but its action.
+    /// An operation with this action and default attributes.
     pub fn new(action: Action) -> Self {
         Self {
             action,
@@ -300,7 +301,7 @@ impl Operation {
         if let Action::Access(access) = &self.action { Some(access) } else { None }
     }
 
-    /// The access, if it is one, to change it.
+    /// The access, if it is one, mutably.
     pub fn access_mut(&mut self) -> Option<&mut Access> {
         if let Action::Access(access) = &mut self.action { Some(access) } else { None }
     }
@@ -330,7 +331,7 @@ impl Operation {
         matches!(self.action, Action::Fence) || self.control_barrier() && (self.acquire || self.release)
     }
 
-    /// Sets what follows from the rest: atomics are non-private, atomic writes available, atomic reads visible.
+    /// Sets implied attributes: atomics are non-private, atomic writes available, atomic reads visible.
     pub fn complete(&mut self) {
         if let Action::Access(access) = &mut self.action {
             access.available |= access.atomic && access.writes;
@@ -340,22 +341,21 @@ impl Operation {
     }
 }
 
-/// An operation that is executed.
+/// An execution of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Event {
     /// The thread, an index into [`Trace::agents`].
     pub thread: usize,
-    /// What is executed.
+    /// The operation.
     pub operation: Operation,
-    /// For control barriers: events of one number wait for each other. `None` waits for nobody.
+    /// For control barriers: events with the same number wait for each other. `None` waits for no event.
     pub instance: Option<u32>,
 }
 
-/// Everything that a program fixes about an execution; what is left is who reads from whom and in which order atomics
-/// modify memory.
+/// The part of an execution that a program determines. The rest is reads-from and the modification orders of atomics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
-    /// Who executes the events: one agent per thread.
+    /// The agent of each thread.
     pub agents: Vec<Agent>,
     /// The events. Those of one thread are in program order.
     pub events: Vec<Event>,
@@ -364,12 +364,12 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// How many events there are.
+    /// Number of events.
     pub fn len(&self) -> usize {
         self.events.len()
     }
 
-    /// Whether there is no event.
+    /// Whether there are no events.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
@@ -379,12 +379,12 @@ impl Trace {
         self.agents[self.events[event].thread]
     }
 
-    /// Whether one agent executes both.
+    /// Whether the same agent executes both.
     pub fn same_agent(&self, a: usize, b: usize) -> bool {
         self.events[a].thread == self.events[b].thread
     }
 
-    /// Whether the agent of `b` is in the instance of `scope` around the agent of `a`.
+    /// Whether the agent of `b` is in the instance of `scope` that contains the agent of `a`.
     pub fn shares(&self, a: usize, b: usize, scope: Scope) -> bool {
         self.same_agent(a, b) || self.agent(a).shares(self.agent(b), scope)
     }

@@ -1,4 +1,4 @@
-//! Why two accesses race: location order taken apart, each condition with what meets it or what is missing.
+//! Explains a race: the conditions of location order, each with what meets it or what is missing.
 
 use std::collections::VecDeque;
 
@@ -14,11 +14,11 @@ use crate::row::Row;
 /// One condition of location order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conjunct {
-    /// What is asked.
+    /// The condition, as a question.
     pub question: &'static str,
     /// Whether it is met.
     pub holds: bool,
-    /// By what, or what is missing.
+    /// What meets it, or what is missing.
     pub because: String,
 }
 
@@ -27,10 +27,9 @@ pub struct Conjunct {
 pub struct Explanation {
     /// The access that would have to come first.
     pub first: String,
-    /// The other one.
+    /// The other access.
     pub second: String,
-    /// The conditions under which there were no race, in the order of the appendix. The first that does not hold is
-    /// the cause.
+    /// Conditions that would prevent the race, in the order of the appendix. The first that does not hold is the cause.
     pub conjuncts: Vec<Conjunct>,
 }
 
@@ -41,7 +40,7 @@ impl Explanation {
     }
 }
 
-/// An execution with everything that follows from it.
+/// An execution with all relations derived from it.
 struct View<'a> {
     program: &'a Program,
     execution: &'a Execution,
@@ -50,12 +49,12 @@ struct View<'a> {
     order: Order<u128>,
 }
 
-/// Why the `race`-th race of an execution is one.
+/// Explains the `race`-th race of an execution.
 pub fn explain(program: &Program, execution: &Execution, model: Model, race: usize) -> Option<Explanation> {
     let &(a, b) = execution.races.get(race)?;
     let (frame, choice, order) = execution.relations(model);
     let view = View { program, execution, frame, choice, order };
-    // The one that happens before the other, or that the other reads from, is the first.
+    // First is the access that happens before the other, or that the other reads from.
     let before = |a: usize, b: usize| view.order.happens_before.contains(a, b);
     let reads = |a: usize, b: usize| view.choice.sources[b] == Some(Source::Write(a));
     let swap = !before(a, b) && (before(b, a) || reads(b, a) || !view.writes(a) && !reads(a, b));
@@ -114,7 +113,8 @@ impl View<'_> {
         conjuncts
     }
 
-    /// Both atomic: why not mutually ordered. It is no condition of location order, but would do instead.
+    /// Why two atomics are not mutually ordered. That is not a condition of location order, but would also prevent the
+    /// race.
     fn mutually_ordered(&self, first: usize, second: usize) -> Conjunct {
         let because = if !self.frame.same_reference.contains(first, second) {
             "they use different references".to_owned()
@@ -124,8 +124,8 @@ impl View<'_> {
         Conjunct { question: "mutually ordered", holds: false, because }
     }
 
-    /// Ordered by the API: which of its operations is missing. It is another way to location order, for accesses of all
-    /// kinds and references.
+    /// Which operation of the API is missing. The API can establish location order for accesses of all kinds and
+    /// references.
     fn by_the_api(&self, first: usize, second: usize) -> Conjunct {
         let (sets, before) = (&self.frame.sets, &self.order.happens_before);
         let [from, to] = [first, second].map(|event| usize::from(sets.by_domain[1].contains(event)));
@@ -183,7 +183,8 @@ impl View<'_> {
         }
     }
 
-    /// The shortest way from `first` to `second` within program order or one set of classes.
+    /// The shortest path from `first` to `second` in program order or in inter-thread-happens-before of one set of
+    /// classes.
     fn path(&self, first: usize, second: usize) -> Option<String> {
         if self.frame.program_order.contains(first, second) {
             return Some(format!("{} -po-> {}", self.place(first), self.place(second)));
@@ -209,7 +210,7 @@ impl View<'_> {
         Some(text)
     }
 
-    /// What comes nearest to ordering `first` before `second`, and what it lacks.
+    /// The synchronization that almost orders `first` before `second`, and what it lacks.
     fn almost_ordered(&self, first: usize, second: usize) -> String {
         let po = |a: usize, b: usize| a == b || self.frame.program_order.contains(a, b);
         let class = self.operation(first).access().map(|access| access.class);
@@ -235,8 +236,8 @@ impl View<'_> {
             let acquires: Vec<_> = self.frame.serves.row(read).iter().collect();
             let (Some(&release), Some(&acquire)) = (releases.first(), acquires.first()) else {
                 let what = if releases.is_empty() { "release" } else { "acquire" };
-                let who = if releases.is_empty() { write } else { read };
-                return format!("{reads} {} does not {what}, nor does a barrier by it", self.place(who));
+                let lacking = if releases.is_empty() { write } else { read };
+                return format!("{reads} {} does not {what}, nor does a barrier by it", self.place(lacking));
             };
             if let Some(lacking) = lacks(release).or(lacks(acquire)) {
                 return format!("{reads} {lacking}");
@@ -297,7 +298,7 @@ impl View<'_> {
         Conjunct { question: "same reference", holds, because }
     }
 
-    /// The narrowest domain that both agents share.
+    /// Index of the narrowest domain that both agents share.
     fn common(&self, first: usize, second: usize) -> usize {
         (0..DOMAINS.len()).find(|&at| self.frame.shares[at].contains(first, second)).unwrap_or(DOMAINS.len() - 1)
     }
@@ -360,7 +361,7 @@ impl View<'_> {
     }
 }
 
-/// The shortest way from `from` to `to`, with both ends.
+/// The shortest path from `from` to `to`, including both ends.
 fn shortest<R: Row>(edges: &Relation<R>, from: usize, to: usize) -> Option<Vec<usize>> {
     let mut parents = vec![None; edges.events()];
     let mut queue = VecDeque::from([from]);

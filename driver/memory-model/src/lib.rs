@@ -1,23 +1,24 @@
-//! The Vulkan memory model, executable: which outcomes a program may have, which of its accesses race, and why.
+//! An executable Vulkan memory model: which outcomes a program may have, which of its accesses race, and why.
 //!
-//! A GPU has many caches, and nobody keeps them coherent for you. The memory model is the contract that says when a
-//! value written by one thread must be seen by another. This page is an introduction to it; each claim is a test that
-//! runs. The law is the appendix "Memory Model" of the Vulkan specification, and every file below `relations` opens
-//! with the sentence of it that the file implements.
+//! A GPU has many caches, and the hardware does not keep all of them coherent. The memory model defines when a value
+//! written by one thread must be visible to another. This page is an introduction; each claim is a test. The normative
+//! text is the appendix "Memory Model" of the Vulkan specification, and every file in `relations` begins with the
+//! sentences of it that the file implements.
 //!
-//! # Who does what
+//! # Agents, references and scopes
 //!
 //! An **agent** executes operations: a shader invocation, a thread of the host, a command of the API. An agent's own
-//! operations are in **program order**. A **reference** is what an agent reaches memory through: a descriptor, a
-//! variable, a host pointer. Two descriptors of one buffer are two references, and what one wrote the other need not see,
-//! even in one invocation. A **scope** names a set of invocations: subgroup, workgroup, queue family, device.
+//! operations are in **program order**. A **reference** is the object through which an agent accesses memory: a
+//! descriptor, a variable, a host pointer. Two descriptors of the same buffer are two references, and writes through
+//! one need not be visible through the other, even in one invocation. A **scope** names a set of invocations: subgroup,
+//! workgroup, queue family, device.
 //!
 //! ```
 //! use spelter_memory_model::{answer, format::Format};
 //!
 //! let options = answer::Options::default();
 //! let read = |text: &str| Format::Khronos.read("one", text).unwrap().program;
-//! // One invocation, one reference: the load sees the store, whatever else is said about them.
+//! // One invocation, one reference: the load sees the store, whatever their other attributes.
 //! let one = read("st.sc0 x = 1\nld.sc0 x");
 //! assert!(answer::find_race(&one, None, &options).unwrap().is_none());
 //! let outcomes = answer::summarize(&one, &options, 10).unwrap().outcomes;
@@ -29,18 +30,20 @@
 //! assert_eq!(outcomes.into_keys().collect::<Vec<_>>(), ["y=0", "y=1"]);
 //! ```
 //!
-//! # Message passing: the test that everybody should know
+//! # Message passing: the most important test
 //!
-//! One invocation writes `x`, then raises the flag `y`. Another sees the flag, then reads `x`. Does it read 1?
-//! Three things must come together, and each is easily forgotten:
+//! One invocation writes `x`, then sets the flag `y`. Another sees the flag, then reads `x`. Does it read 1? Three
+//! conditions are necessary, and each is easily forgotten:
 //!
-//! 1. **Order.** The flag is atomic; raising it *releases*, seeing it *acquires*. The release *synchronizes-with* the
-//!    acquire if they are in each other's scopes, and orders memory whose **storage class** both name in their semantics.
-//! 2. **Availability and visibility.** The write of `x` sits in the writer's cache until an *availability* operation
-//!    moves it to a memory domain that both share, and the reader reads its own stale copy until a *visibility*
-//!    operation refreshes it. `MakeAvailable` and `MakeVisible` say so, on the barrier or on the access.
-//! 3. **Non-private.** An access that does not say `NonPrivatePointer` is not meant for others, and no barrier in a
-//!    shader orders it.
+//! 1. **Order.** The flag is atomic; setting it *releases*, seeing it *acquires*. The release *synchronizes-with* the
+//!    acquire if they are in each other's scopes, and orders memory whose **storage class** both have in their
+//!    semantics.
+//! 2. **Availability and visibility.** The write of `x` stays in the writer's cache until an *availability* operation
+//!    makes it available to a memory domain that both share, and the reader reads its own stale copy until a
+//!    *visibility* operation makes the value visible. `MakeAvailable` and `MakeVisible` request them, on the barrier or
+//!    on the access.
+//! 3. **Non-private.** An access without `NonPrivatePointer` is private to its invocation, and no barrier in a shader
+//!    orders it.
 //!
 //! ```
 //! use spelter_memory_model::{answer, format::Format};
@@ -60,15 +63,15 @@
 //! assert!(races(&right.replace("rel.semav.", "rel.")), "nothing makes x available");
 //! assert!(races(&right.replace("acq.semvis.", "acq.")), "nothing makes x visible");
 //! assert!(races(&right.replace("nonpriv.", "")), "x is private");
-//! assert!(races(&right.replace("semsc0", "semsc1")), "the semantics are those of other memory");
+//! assert!(races(&right.replace("semsc0", "semsc1")), "the semantics have another storage class");
 //! assert!(races(&right.replace("NEWSG", "NEWWG\nNEWSG")), "the scope is too small for two workgroups");
 //! ```
 //!
 //! # Coherence: atomics on one location agree
 //!
-//! Atomics on one location, through one reference, in each other's scopes are **mutually ordered**: their writes have
-//! a *scoped modification order* on which all of them agree. Two readers never see two writes in different orders,
-//! unless the scopes are too small; then the accesses are like plain ones, and race.
+//! Atomics on one location, through one reference, in each other's scopes are **mutually ordered**: their writes have a
+//! *scoped modification order* on which all of them agree. Two readers never see two writes in different orders. If the
+//! scopes are too small, the accesses race like plain ones.
 //!
 //! ```
 //! # use spelter_memory_model::{answer, format::Format};
@@ -102,8 +105,8 @@
 //!
 //! # Store buffering: what acquire and release do not give
 //!
-//! Each of two invocations raises its own flag and then looks at the other's. Both may see nothing: Vulkan has no
-//! sequentially consistent atomics, so no fence forbids this, and no race is reported for it either.
+//! Each of two invocations sets its own flag and then reads the other's. Both may read 0: Vulkan has no sequentially
+//! consistent atomics, so no fence forbids this, and it is not a race either.
 //!
 //! ```
 //! # use spelter_memory_model::{answer, format::Format};
@@ -127,8 +130,9 @@
 //!
 //! # Barriers: the acquire belongs after the wait
 //!
-//! A control barrier makes invocations wait for each other. Only if it also releases and acquires, with the class of
-//! the memory, does it order memory; barriers before and after it may do that in its place. The idiom `memoryBarrierBuffer(); barrier();` puts the acquire before the wait:
+//! A control barrier makes invocations wait for each other. It orders memory only if it also releases and acquires,
+//! with the storage class of the memory; memory barriers before and after it may do that instead. The idiom
+//! `memoryBarrierBuffer(); barrier();` has the acquire before the wait:
 //!
 //! ```
 //! # use spelter_memory_model::{answer, format::Format};
@@ -159,9 +163,9 @@
 //!
 //! # Transitivity: happens-before is several orders
 //!
-//! Synchronization composes through threads, but only within one set of storage classes: *happens-before* is the union of
-//! program order and of *inter-thread-happens-before* for each set of classes, and not its closure. What an invocation
-//! learned by semantics of one class, it does not pass on by semantics of another:
+//! Synchronization is transitive across threads, but only within one set of storage classes: *happens-before* is the
+//! union of program order and of *inter-thread-happens-before* for each set of classes, without transitive closure. An
+//! order established by semantics of one class does not extend through semantics of another:
 //!
 //! ```
 //! use spelter_memory_model::{answer, format::Format};
@@ -202,8 +206,8 @@
 //! assert!(races(flag, "spec") && !races(flag, "spec,happens-before=transitive"));
 //! ```
 //!
-//! Availability composes through **chains**: a write that was made available to a workgroup is carried to the device by
-//! another invocation of that workgroup, if the device has the feature.
+//! Availability is transitive through **chains**: if a write was made available to a workgroup, another invocation of
+//! that workgroup can make it available to the device, if the device has the feature.
 //!
 //! ```
 //! # use spelter_memory_model::{answer, format::Format};
@@ -226,21 +230,21 @@
 //! ld.nonpriv.sc0 x";
 //! assert!(!races(chain, "spec"));
 //! assert!(races(chain, "spec,chains=single"), "without the feature a chain has one element");
-//! assert!(races(&chain.replace("semav.scopedev", "scopedev"), "spec"), "nobody carries it to the device");
+//! assert!(races(&chain.replace("semav.scopedev", "scopedev"), "spec"), "nothing makes it available to the device");
 //! let apart = chain.replacen("NEWSG", "NEWWG\nNEWSG", 1);
-//! assert!(races(&apart, "spec"), "the carrier must be of the workgroup");
+//! assert!(races(&apart, "spec"), "the invocation in between must be in the workgroup");
 //! ```
 //!
 //! # Using it
 //!
-//! * [`format`](mod@format) reads litmus tests; [`program::unroll`] takes a program's paths apart.
-//! * [`answer`](mod@answer) decides questions, finds races, lists outcomes; [`search::search`] is beneath it, and calls back with
+//! * [`format`](mod@format) reads litmus tests; [`program::unroll`] enumerates a program's paths.
+//! * [`answer`](mod@answer) decides questions, finds races and lists outcomes, by [`search::search`], which visits
 //!   every consistent execution.
-//! * No text says what the host does: tests with host agents are built as [`program::Program`]s.
-//! * For a run that is known already, build an [`event::Trace`], a [`relations::Frame`] over it (with
-//!   [`row::SparseRow`] there may be thousands of events), a [`relations::Choice`] of what was read, and ask
+//! * The text formats have no host operations: tests with host agents are built as [`program::Program`]s.
+//! * To check a recorded run, build an [`event::Trace`], a [`relations::Frame`] over it (with [`row::SparseRow`] there
+//!   may be thousands of events) and a [`relations::Choice`] with the sources of reads, and use
 //!   [`relations::Frame::order`], [`axioms::violation`] and [`relations::races`]. No search is needed.
-//! * [`Model`] says whose reading is followed where the sources disagree.
+//! * [`Model`] selects a reading where the sources disagree.
 
 pub mod answer;
 pub mod axioms;

@@ -1,8 +1,8 @@
-//! The switches: where the sources of the model disagree, who is followed.
+//! Switches for the points on which the sources of the model disagree.
 //!
-//! The appendix is the law and the Khronos Alloy model its executable reading. They differ from each other, from the
-//! appendix of 2018 (1.1.90) and from Dartagnan's model in a few places. Each place is a switch, so that an answer can
-//! say on which reading it depends. The names A1 … A5 are those of the design note.
+//! The appendix is normative, and the Khronos Alloy model is an executable version of it. They differ from each other,
+//! from the appendix of 2018 (1.1.90) and from Dartagnan's model in a few points. Each point is a switch, so that an
+//! answer can report on which reading it depends. The names A1 … A5 are those of the design note.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use std::str::FromStr;
 /// How availability and visibility operations form chains (A2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Chains {
-    /// By the appendix: each element happens before the next, which an agent of the narrower domain performs.
+    /// As the appendix: each element happens before the next, and an agent of the narrower domain performs the next.
     Text,
     /// As the Khronos model: an element must also be covered by the next as if it were the access itself, so that a
     /// fence never continues another fence's chain.
@@ -19,7 +19,7 @@ pub enum Chains {
     Single,
 }
 
-/// What orders a write after a write (A1).
+/// What orders a write after an earlier write (A1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Overwrite {
     /// The earlier write must be available; the later one needs no visibility.
@@ -30,7 +30,7 @@ pub enum Overwrite {
     Visibility,
 }
 
-/// Which writes a read comes before (A3).
+/// Definition of from-reads: the writes that come after a read (A3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FromReads {
     /// Writes after its source in scoped modification order or in location order.
@@ -41,10 +41,10 @@ pub enum FromReads {
     ModificationOrder,
 }
 
-/// Whether happens-before composes (A4).
+/// Whether happens-before is transitive (A4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HappensBefore {
-    /// Program order and inter-thread-happens-before, side by side: not transitive.
+    /// The union of program order and inter-thread-happens-before: not transitive.
     Appendix,
     /// Their transitive closure, as the glossary says.
     Transitive,
@@ -55,34 +55,34 @@ pub enum HappensBefore {
 pub enum Inclusion {
     /// Two relations.
     Split,
-    /// One, used for both, as in the Khronos model.
+    /// One relation for both, as in the Khronos model.
     Joint,
 }
 
 /// What availability and visibility in semantics cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Coverage {
-    /// `MakeAvailable` what comes before, `MakeVisible` what comes after.
+    /// `MakeAvailable` covers earlier accesses, `MakeVisible` later ones.
     Directional,
-    /// Either covers both sides: the Khronos model before 2025.
+    /// Either covers both, as in the Khronos model before 2025.
     Symmetric,
 }
 
-/// What makes an execution consistent.
+/// The axioms of consistent executions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Coherence {
-    /// Location order, reads-from, from-reads and scoped modification order have no cycle.
+    /// The union of location order, reads-from, from-reads and scoped modification order is acyclic.
     Acyclic,
-    /// The four bullets of 1.1.90, which bind mutually ordered atomics only.
+    /// The four rules of 1.1.90, which apply to mutually ordered atomics only.
     Bullets,
 }
 
-/// What scoped modification order orders.
+/// The atomics in scoped modification order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ScopedOrder {
     /// Atomic writes.
     Writes,
-    /// All mutually ordered atomics (1.1.90): a read stands after its source and before the next write.
+    /// All mutually ordered atomics (1.1.90): a read comes after its source and before the next write.
     AllAtomics,
 }
 
@@ -99,11 +99,11 @@ pub struct Model {
     pub happens_before: HappensBefore,
     /// A5.
     pub inclusion: Inclusion,
-    /// What semantics cover.
+    /// What availability and visibility in semantics cover.
     pub coverage: Coverage,
-    /// What is consistent.
+    /// The axioms of consistent executions.
     pub coherence: Coherence,
-    /// What scoped modification order orders.
+    /// The atomics in scoped modification order.
     pub scoped_order: ScopedOrder,
     /// Whether being earlier in scoped modification order is a case of location order (1.1.90).
     pub scoped_order_is_location_order: bool,
@@ -118,7 +118,7 @@ impl Default for Model {
 }
 
 impl Model {
-    /// The appendix of today.
+    /// The current appendix.
     pub const SPEC: Self = Self {
         overwrite: Overwrite::Availability,
         chains: Chains::Text,
@@ -147,11 +147,11 @@ impl Model {
         ..Self::SPEC
     };
 
-    /// The readings that have a name.
+    /// The named readings.
     pub const PROFILES: [(&'static str, Self); 4] =
         [("spec", Self::SPEC), ("khronos", Self::KHRONOS), ("dartagnan", Self::DARTAGNAN), ("1.1.90", Self::V1_1_90)];
 
-    /// Every switch as `name=value`, with what it says, in the order of the fields.
+    /// Every switch with its values, in the order of the fields.
     pub const SWITCHES: [(&'static str, &'static [&'static str]); 10] = [
         ("overwrite", &["availability", "api-visibility", "visibility"]),
         ("chains", &["text", "alloy", "single"]),
@@ -165,7 +165,7 @@ impl Model {
         ("host-atomics", &["no", "yes"]),
     ];
 
-    /// The five ambiguities with the other readings of each: what an answer may depend on.
+    /// The five ambiguities, each with its other readings: name, switch and value.
     pub const AMBIGUITIES: [(&'static str, &'static str, &'static str); 6] = [
         ("A1", "overwrite", "api-visibility"),
         ("A1", "overwrite", "visibility"),
@@ -179,7 +179,7 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// A sentence with what could have been written.
+    /// A message that lists the valid names or values.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         let ambiguity = Self::AMBIGUITIES.iter().find(|ambiguity| ambiguity.0.eq_ignore_ascii_case(name));
         let name = ambiguity.map_or(name, |ambiguity| ambiguity.1);
@@ -234,7 +234,7 @@ impl Model {
 impl FromStr for Model {
     type Err = String;
 
-    /// A profile's name, then switches, parted by commas: `khronos,chains=text`.
+    /// A profile's name, then switches, separated by commas: `khronos,chains=text`.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut model = Self::SPEC;
         for (at, part) in text.split(',').enumerate() {

@@ -1,4 +1,4 @@
-//! Relations between events, and the algebra that the model is written in.
+//! Binary relations between events, and the operations on them.
 
 use crate::row::Row;
 
@@ -15,7 +15,7 @@ impl<R: Row> Relation<R> {
         Self { rows: R::rows(n), n }
     }
 
-    /// Every pair of events for which `holds`.
+    /// All pairs for which `holds` is true.
     pub fn of(n: usize, holds: impl Fn(usize, usize) -> bool) -> Self {
         let mut relation = Self::new(n);
         for (a, row) in relation.rows.as_mut().iter_mut().enumerate().take(n) {
@@ -38,12 +38,12 @@ impl<R: Row> Relation<R> {
         relation
     }
 
-    /// How many events there are.
+    /// Number of events.
     pub fn events(&self) -> usize {
         self.n
     }
 
-    /// The events after `a`.
+    /// The events related to `a` on its right.
     #[inline]
     pub fn row(&self, a: usize) -> &R {
         &self.rows.as_ref()[a]
@@ -71,17 +71,17 @@ impl<R: Row> Relation<R> {
         self.contains(a, b) || self.contains(b, a)
     }
 
-    /// How many pairs there are.
+    /// Number of pairs.
     pub fn len(&self) -> usize {
         self.used().iter().map(Row::len).sum()
     }
 
-    /// Whether there is no pair.
+    /// Whether there are no pairs.
     pub fn is_empty(&self) -> bool {
         self.used().iter().all(Row::is_empty)
     }
 
-    /// The pairs, ascending.
+    /// The pairs in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.used().iter().enumerate().flat_map(|(a, row)| row.iter().map(move |b| (a, b)))
     }
@@ -128,7 +128,7 @@ impl<R: Row> Relation<R> {
         self
     }
 
-    /// `a → b` here and `b → c` in `next` give `a → c`.
+    /// Composition: `a → b` here and `b → c` in `next` give `a → c`.
     pub fn then(&self, next: &Self) -> Self {
         let mut composed = Self::new(self.n);
         for (row, out) in self.used().iter().zip(composed.rows.as_mut()) {
@@ -137,13 +137,13 @@ impl<R: Row> Relation<R> {
         composed
     }
 
-    /// With `a → a` for every event.
+    /// Reflexive closure.
     pub fn reflexive(mut self) -> Self {
         (0..self.n).for_each(|a| self.insert(a, a));
         self
     }
 
-    /// Without `a → a`.
+    /// The relation without pairs `a → a`.
     pub fn irreflexive(mut self) -> Self {
         for a in 0..self.n {
             let mut own = R::default();
@@ -153,7 +153,7 @@ impl<R: Row> Relation<R> {
         self
     }
 
-    /// Every pair that a chain of pairs leads to (Warshall).
+    /// Transitive closure (Warshall).
     pub fn closed(mut self) -> Self {
         for via in 0..self.n {
             let reached = self.row(via).clone();
@@ -177,22 +177,22 @@ impl<R: Row> Relation<R> {
         inverse
     }
 
-    /// The pairs that no chain of two or more pairs gives: the immediate ones of an order.
+    /// The pairs that are not a composition of two or more pairs: the immediate pairs of an order.
     pub fn immediate(&self) -> Self {
         self.clone().minus(&self.then(&self.clone().closed()))
     }
 
-    /// Whether no chain of pairs leads from an event to itself. The relation is taken to be closed.
+    /// Whether the relation is acyclic. It must be transitively closed.
     pub fn closed_is_acyclic(&self) -> bool {
         (0..self.n).all(|a| !self.contains(a, a))
     }
 
-    /// Whether no chain of pairs leads from an event to itself.
+    /// Whether the relation is acyclic.
     pub fn is_acyclic(&self) -> bool {
         self.clone().closed().closed_is_acyclic()
     }
 
-    /// Whether all pairs are pairs of `other`, too.
+    /// Whether it is a subset of `other`.
     pub fn is_within(&self, other: &Self) -> bool {
         self.used().iter().zip(other.used()).all(|(mine, theirs)| {
             let mut rest = mine.clone();

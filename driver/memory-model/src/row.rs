@@ -1,13 +1,13 @@
-//! A set of events, one bit each: one machine word for a litmus program, a list of blocks for a slice of a real run.
+//! Sets of events, one bit each: a machine word for a litmus test, a list of blocks for a recording of a real run.
 //!
-//! Every relation of the model is a row for each event, and the model only ever asks rows for unions, intersections
-//! and differences. So the model is written once, over this trait, and a program of 16 events pays for 16 bits.
+//! A relation is a row for each event, and the model needs only unions, intersections and differences of rows. So the
+//! model is generic over this trait, and a program of 16 events has rows of 16 bits.
 
 use std::fmt::Debug;
 
 /// A set of event numbers below [`Row::LIMIT`].
 pub trait Row: Clone + Default + PartialEq + Debug + 'static {
-    /// How many events a program may have with this row.
+    /// Maximum number of events with this row.
     const LIMIT: usize;
 
     /// The rows of one relation.
@@ -25,13 +25,13 @@ pub trait Row: Clone + Default + PartialEq + Debug + 'static {
     fn keep(&mut self, other: &Self);
     /// Difference.
     fn drop(&mut self, other: &Self);
-    /// Whether no event is in the set.
+    /// Whether the set is empty.
     fn is_empty(&self) -> bool;
-    /// How many events are in the set.
+    /// Number of events in the set.
     fn len(&self) -> usize;
     /// Whether the sets share an event.
     fn meets(&self, other: &Self) -> bool;
-    /// The events, ascending.
+    /// The events in ascending order.
     fn iter(&self) -> impl Iterator<Item = usize> + '_;
 
     /// The set of the events below `n` for which `is_in` holds.
@@ -56,7 +56,7 @@ pub trait Row: Clone + Default + PartialEq + Debug + 'static {
     }
 }
 
-/// The events of a word, ascending.
+/// The events of a word in ascending order.
 struct Bits<W>(W);
 
 macro_rules! word {
@@ -126,7 +126,7 @@ word!(u16, [u16; 16], _n => [0; 16]);
 word!(u64, Vec<u64>, n => vec![0; n]);
 word!(u128, Vec<u128>, n => vec![0; n]);
 
-/// A set of any size, kept as the blocks of 64 events that are not empty, ascending.
+/// A set of any size, stored as its non-empty blocks of 64 events in ascending order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SparseRow {
     blocks: Vec<(u32, u64)>,
@@ -137,7 +137,7 @@ impl SparseRow {
         self.blocks.binary_search_by_key(&block, |entry| entry.0).map_or(0, |at| self.blocks[at].1)
     }
 
-    /// Replaces each block by `f` of it and of the other's block of that number.
+    /// Replaces each block by `f` of it and the corresponding block of the other set.
     fn map(&mut self, other: &Self, f: impl Fn(u64, u64) -> u64) {
         self.blocks.retain_mut(|(block, bits)| {
             *bits = f(*bits, other.block(*block));

@@ -1,6 +1,7 @@
-//! What an operation may look like: the valid usage of SPIR-V's memory operands and semantics.
+//! Well-formedness: the valid usage of SPIR-V's memory operands and semantics.
 //!
-//! A program that breaks one of these rules has no executions. The Khronos tests rely on that, so the rules are theirs.
+//! A program that breaks one of these rules has no executions. The rules are those of the Khronos model, since its
+//! tests rely on them.
 
 use crate::event::{Action, Operation, Scope, Trace};
 
@@ -13,7 +14,7 @@ pub struct Defect {
     pub rule: &'static str,
 }
 
-/// The rules that `operation` breaks by itself.
+/// The rules that `operation` breaks on its own.
 pub fn operation_defects(operation: &Operation) -> Vec<&'static str> {
     let ordered = operation.acquire || operation.release;
     let flagged = operation.access().is_some_and(|access| access.available || access.visible);
@@ -60,7 +61,10 @@ pub fn defects(trace: &Trace) -> Vec<Defect> {
         for &b in barriers[at + 1..].iter().filter(|&&b| together(a, b)) {
             let (x, y) = (trace.operation(a), trace.operation(b));
             if trace.same_agent(a, b) {
-                defects.push(Defect { event: b, rule: "an invocation meets one instance of a control barrier once" });
+                defects.push(Defect {
+                    event: b,
+                    rule: "an invocation executes an instance of a control barrier at most once",
+                });
             } else if (&x.action, x.acquire, x.release, x.semantics, x.scope)
                 != (&y.action, y.acquire, y.release, y.semantics, y.scope)
             {
@@ -70,7 +74,7 @@ pub fn defects(trace: &Trace) -> Vec<Defect> {
             let crossed = |&c: &usize| trace.same_agent(a, c) && c > a;
             let against = |c: usize| barriers.iter().any(|&d| together(c, d) && trace.same_agent(b, d) && d < b);
             if barriers.iter().filter(|c| crossed(c)).any(|&c| against(c)) {
-                defects.push(Defect { event: b, rule: "control barriers are met in one order by all invocations" });
+                defects.push(Defect { event: b, rule: "all invocations execute control barriers in the same order" });
             }
         }
     }

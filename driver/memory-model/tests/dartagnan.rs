@@ -1,4 +1,4 @@
-//! Dat3M's tests: every row of its two lists of expected results.
+//! Dat3M's tests: all rows of its two lists of expected results.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "the helpers of tests are tests too")]
 
@@ -9,7 +9,7 @@ use spelter_memory_model::program::{Bound, TooLarge};
 
 mod common;
 
-/// Rows that name files which Dat3M no longer has.
+/// Rows for files that Dat3M no longer has.
 const GONE: [&str; 5] = [
     "Manual/XF-Barrier.litmus",
     "Manual/XF-Barrier-relacq.litmus",
@@ -18,7 +18,8 @@ const GONE: [&str; 5] = [
     "Manual/XF-Barrier-weak.litmus",
 ];
 
-/// The rows of a list whose answers differ or are undecided for the bound on loops, and how many were decided.
+/// The rows of a list whose answers differ, or are undecided because of the bound on loops; and the number of decided
+/// rows.
 fn differences(list: &str, options: &Options, races: bool) -> Option<(Vec<String>, usize)> {
     let folder = common::data()?.join("dat3m");
     let mut differ = Vec::new();
@@ -31,7 +32,7 @@ fn differences(list: &str, options: &Options, races: bool) -> Option<(Vec<String
         }
         let test = common::test(&folder.join(path));
         assert_eq!(test.warnings, [], "{path}");
-        // As Dat3M does, races are looked for among the executions that pass the test's filter, if it has one.
+        // As in Dat3M, races are searched for among the executions that pass the test's filter, if it has one.
         let QuestionKind::Final { filter, .. } = &test.questions[0].kind else { panic!("{path} asks nothing") };
         let holds: Result<bool, TooLarge> = if races {
             find_race(&test.program, filter.as_ref(), options).map(|race| race.is_none())
@@ -52,7 +53,7 @@ fn differences(list: &str, options: &Options, races: bool) -> Option<(Vec<String
 }
 
 #[test]
-fn every_row_is_as_dartagnan_says() {
+fn every_row_agrees_with_dartagnan() {
     for unroll in 1..=3 {
         let options = Options { model: Model::DARTAGNAN, unroll, ..Options::default() };
         let Some(rows) = differences("VULKAN-expected.csv", &options, false) else { return };
@@ -62,15 +63,15 @@ fn every_row_is_as_dartagnan_says() {
             assert_eq!(races, Some((vec![], 44)), "unrolled {unroll} times");
             continue;
         }
-        // Of one iteration it does not show whether an access that waits races with what comes after the loop.
+        // With one iteration it is undecided whether an access in a waiting loop races with code after the loop.
         let (differ, decided) = races.unwrap();
         assert!(differ.iter().all(|row| row.ends_with(" is cut")), "{differ:?}");
         assert_eq!((differ.len(), decided), (2, 42));
     }
 }
 
-/// A plain read of one value, then of the one before it: the Khronos model forbids it, Dartagnan weakens from-reads to
-/// allow it (A3). The program races, and of racing reads the appendix says nothing.
+/// A plain read of one value, then of an older one: the Khronos model forbids it, Dartagnan weakens from-reads to allow
+/// it (A3). The program races, and the appendix does not define racing reads.
 #[test]
 fn by_the_khronos_rule_one_row_differs() {
     let Some(rows) = differences("VULKAN-expected.csv", &Options::default(), false) else { return };
@@ -78,11 +79,11 @@ fn by_the_khronos_rule_one_row_differs() {
     assert_eq!(differences("VULKAN-DR-expected.csv", &Options::default(), true), Some((vec![], 44)));
 }
 
-/// The CADP tests ask whether threads must make progress, which the memory model leaves to SPIR-V (section 2.11.1 says
-/// it in a note, and Vulkan's "Shader Execution" leaves relative progress undefined). What the model decides is whether
-/// some execution ends: so it is for all of them.
+/// The CADP tests ask about forward progress, which the memory model leaves to SPIR-V (section 2.11.1 has a note, and
+/// Vulkan's "Shader Execution" leaves relative progress undefined). The model only decides whether some execution ends,
+/// and that holds for all of them.
 #[test]
-fn the_tests_of_progress_are_read_and_have_ends() {
+fn the_tests_of_progress_are_parsed_and_have_finished_executions() {
     let Some(data) = common::data() else { return };
     let files = common::files(&data.join("dat3m/CADP"), "litmus");
     assert_eq!(files.len(), 357);

@@ -1,6 +1,6 @@
-//! The generated programs, held against a brute force that shares nothing with the generator: every labelled program,
-//! put into classes by exchanging two threads, two names or the two storage classes until nothing new appears. The
-//! generator must give one program of each class.
+//! The generator, compared with a brute force that shares no code with it: all labelled programs, partitioned into
+//! classes by exchanging two threads, two names or the two storage classes until nothing new appears. The generator
+//! must give one program of each class.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "the helpers of tests are tests too")]
 
@@ -12,7 +12,7 @@ use spelter_memory_model::generate::{Bounds, Groups, Kind, programs};
 use spelter_memory_model::program::{Program, unroll};
 use spelter_memory_model::wellformed::defects;
 
-/// An operation: its tokens, by their number in an alphabet, and class and number of its location.
+/// An operation: the number of its tokens in an alphabet, and class and number of its location.
 type Operation = (u16, Option<(u8, u8)>);
 
 /// Threads, each with its subgroup, workgroup and queue family (named by their first threads) and its operations.
@@ -38,7 +38,7 @@ fn scope_token(scope: Scope) -> &'static str {
 }
 
 impl Alphabet {
-    /// Every subset of the format's tokens that is an operation of `bounds`: by filtering, not by construction.
+    /// Every subset of the format's tokens that is an operation within `bounds`, found by filtering all subsets.
     fn new(bounds: &Bounds) -> Self {
         let heads = [
             ("ld", Kind::Plain),
@@ -72,7 +72,7 @@ impl Alphabet {
                     && (!has("semsc1") || bounds.classes > 1)
                     && (!has("av") || plain && writes)
                     && (!has("vis") || plain && reads)
-                    // Available and visible accesses are non-private without saying so.
+                    // Available and visible accesses are implicitly non-private.
                     && (!has("nonpriv") || plain && !flagged)
                     && (scope.is_empty() == (plain && !flagged))
                     && (*kind != Kind::Fence || semantics)
@@ -111,7 +111,7 @@ impl Alphabet {
         operations
     }
 
-    /// A generated program as a labelled one. Its text is read for what its operations are.
+    /// Converts a generated program to a labelled one, by parsing its text.
     fn labelled(&self, program: &Program) -> Labelled {
         let text = write_khronos(program).unwrap();
         let mut lines = text.lines().filter(|line| !line.starts_with("NEW"));
@@ -143,7 +143,7 @@ impl Alphabet {
 }
 
 impl Labelled {
-    /// With groups named by the first thread in them.
+    /// The program with groups named by their first threads.
     fn named(mut self) -> Self {
         let before: Vec<_> = self.0.iter().map(|thread| thread.0).collect();
         for (at, thread) in self.0.iter_mut().enumerate() {
@@ -154,7 +154,7 @@ impl Labelled {
         self
     }
 
-    /// Every program that one exchange makes of this one.
+    /// Every program that one exchange gives.
     fn neighbours(&self, alphabet: &Alphabet, bounds: &Bounds) -> Vec<Self> {
         let mut found = Vec::new();
         for at in 1..self.0.len() {
@@ -189,7 +189,7 @@ impl Labelled {
         found
     }
 
-    /// The rules that a generated program keeps.
+    /// Whether the program meets the rules of generated programs.
     fn is_wanted(&self, alphabet: &Alphabet, bounds: &Bounds) -> bool {
         let threads = &self.0;
         let size = |level: usize, members: &dyn Fn(&[u8; 3]) -> u8| {
@@ -264,7 +264,7 @@ fn each_labelled(bounds: &Bounds, operations: &[Operation], visit: &mut dyn FnMu
         for events in threads..=bounds.events {
             let mut code = vec![0; events];
             loop {
-                // A cut after some of the operations, but never two at one place.
+                // Cuts between operations, which divide them into threads.
                 for cuts in (0..1u32 << (events - 1)).filter(|cuts| cuts.count_ones() as usize + 1 == threads) {
                     let mut parts = vec![vec![]];
                     for (at, &pick) in code.iter().enumerate() {
@@ -381,7 +381,7 @@ fn small_programs_come_first() {
 }
 
 #[test]
-fn bounds_that_are_too_large_are_refused() {
+fn bounds_that_are_too_large_are_rejected() {
     for (bounds, message) in [
         (Bounds { threads: 7, ..Bounds::default() }, "programs of 7 threads are asked for, and the bound is 6"),
         (Bounds { events: 13, ..Bounds::default() }, "programs of 13 operations are asked for, and the bound is 12"),

@@ -1,5 +1,5 @@
-//! The host and its domain. No text format has them, so programs are built here: threads of the host, commands of the API,
-//! and what the commands order.
+//! The host and its domain. The text formats do not have them, so programs are built here: threads of the host,
+//! commands of the API, and the order between them.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
@@ -58,7 +58,7 @@ fn program(threads: Vec<(Agent, Vec<Step>)>) -> Program {
     }
 }
 
-/// The host writes, flushes and submits; a shader reads. `without` leaves out one of the three operations.
+/// The host writes, flushes and submits; a shader reads. `without` omits one of the three operations.
 fn upload(without: usize) -> Program {
     let mut host = vec![access(0, Some(7))];
     let mut submit = Vec::new();
@@ -74,7 +74,7 @@ fn upload(without: usize) -> Program {
     program(vec![(Agent::Host, host), (DEVICE, submit), (DEVICE, vec![access(1, None)])])
 }
 
-/// A shader writes, a barrier hands over, the host reads after a wait.
+/// A shader writes, a barrier makes the writes available to the host domain, and the host reads after a wait.
 fn download(without: usize) -> Program {
     let mut barrier = vec![
         api(Action::Available(Domain::Device)),
@@ -127,11 +127,11 @@ fn programs_with_hosts_are_explained_and_drawn_but_have_no_text() {
     );
     assert!(dot(&program, &race, Model::SPEC).contains("T0: host"));
     assert_eq!(write_khronos(&program).unwrap_err().to_string(), "the Khronos format has no agents of the host");
-    // What is missing is a command of the API, which no edit of a shader can stand for.
+    // A command of the API is missing, which no edit of a shader can replace.
     assert!(repair(&program, None, &Options::default(), Effort::default()).unwrap().is_none());
 }
 
-/// A host that overwrites what a shader read needs nothing but the wait.
+/// A host that overwrites what a shader has read needs only the wait.
 #[test]
 fn a_write_of_the_host_after_a_read_needs_order_only() {
     let program = program(vec![(DEVICE, vec![access(1, None)]), (Agent::Host, vec![access(0, Some(1))])]);

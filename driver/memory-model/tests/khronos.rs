@@ -1,5 +1,5 @@
-//! The tests of the Khronos memory model and our own in its format, as they expect, and which of them flip when a
-//! switch is turned to another reading.
+//! The tests of the Khronos memory model and our own in its format give the expected answers; and which of them change
+//! with each switch.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "the helpers of tests are tests too")]
 
@@ -11,7 +11,7 @@ use spelter_memory_model::answer::{Options, answer};
 
 mod common;
 
-/// The questions of a folder whose answers differ from the files, as `file:line`, and how many were asked.
+/// The questions of a folder whose answers differ from the expected ones, as `file:line`, and the number of questions.
 fn differences(folder: &str, model: &str) -> (BTreeSet<String>, usize) {
     let model: Model = model.parse().unwrap();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/litmus").join(folder);
@@ -61,7 +61,7 @@ const CHAINS: [&str; 8] = [
 const COHERENCE: [&str; 2] = ["noncohcoww:15", "noncohrmwfail:15"];
 const OVERWRITE: [&str; 6] = ["samethread2:19", "samethread2:20", "samethread:17", "samethread:18", "waw:22", "waw:23"];
 
-/// The differences between 1.1.90 and today that change answers, one by one.
+/// The differences between 1.1.90 and the current text that change answers, one by one.
 #[test]
 fn the_text_of_1_1_90_flips_the_tests_that_it_should() {
     flips("khronos", "spec,scoped-order=all-atomics", &[]);
@@ -85,7 +85,7 @@ fn the_ambiguities_flip_the_tests_that_they_should() {
     flips("extra", "spec,chains=alloy", &["chainfence:19", "chainfence:20"]);
     // A3
     flips("khronos", "spec,from-reads=dartagnan", &["noncohcoww:15"]);
-    // A4: a transitive happens-before would order what the files want unordered.
+    // A4: a transitive happens-before would order accesses that the files expect to be unordered.
     let transitive = [
         "mpinscope2:15",
         "mpinscope3:15",

@@ -1,5 +1,5 @@
-//! Texts that are no tests: an error with line and column, or a test that can be decided or is refused with the bound
-//! named. Never a panic, never a hang.
+//! Malformed texts: each gives an error with line and column, or a test that is decided or rejected with the bound
+//! named. No panics, no hangs.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "the helpers of tests are tests too")]
 
@@ -24,15 +24,15 @@ fn refused(format: Format, text: &str) -> String {
 }
 
 #[test]
-fn khronos_texts_are_refused_with_their_place() {
+fn khronos_texts_are_rejected_with_their_place() {
     for (text, message) in [
-        ("st.sc0 x\nhop.sc0 x", "2:1: `hop` is no token of an operation"),
-        ("st.sc0.dance x", "1:8: `dance` is no token of an operation"),
+        ("st.sc0 x\nhop.sc0 x", "2:1: `hop` is not a token of an operation"),
+        ("st.sc0.dance x", "1:8: `dance` is not a token of an operation"),
         ("st x = 1", "1:1: an access has a storage class, sc0 or sc1"),
         ("st.sc0.sc1 x = 1", "1:8: an operation has one storage class, not two"),
         ("st.atom.scopewg.scopedev.sc0 x = 1", "1:17: an operation has one scope, not two"),
         ("  st.sc0", "1:9: an access has the name of its reference"),
-        ("st.sc0 1x = 1", "1:8: `1x` is no name"),
+        ("st.sc0 1x = 1", "1:8: `1x` is not a name"),
         ("st.sc0 x = one", "1:12: a value is a number, not `one`"),
         ("st.sc0 x = 99999999999999999999", "1:12: a value is a number, not `99999999999999999999`"),
         ("st.sc0 x 1", "1:10: a `=` stands before a value"),
@@ -43,12 +43,12 @@ fn khronos_texts_are_refused_with_their_place() {
         ("st.membar.sc0 x", "1:1: an operation is of one kind: these tokens are of several"),
         ("acq.rel", "1:1: an operation is st, ld, rmw, membar, cbar, avdevice or visdevice"),
         ("membar.sc0.rel.semsc0.scopewg", "1:1: only an access has a storage class; did you mean semsc?"),
-        ("membar.rel.semsc0.scopewg x", "1:27: only an access or a control barrier takes something"),
+        ("membar.rel.semsc0.scopewg x", "1:27: only an access or a control barrier has an operand"),
         ("avdevice.av", "1:1: only an access is atomic, non-private, available or visible"),
         ("NEWTHREAD zero", "1:11: a thread is a number, not `zero`"),
         ("NEWTHREAD 1 2", "1:13: NEWTHREAD takes one number at most"),
         ("NEWWG 1", "1:7: nothing may follow NEWWG"),
-        ("st.sc0 x\nNEWTHREAD 0\nst.sc0 x", "3:1: thread 0 is there already"),
+        ("st.sc0 x\nNEWTHREAD 0\nst.sc0 x", "3:1: thread 0 is already defined"),
         ("st.sc0 x\nNEWSG\nst.sc0 x", "3:1: a new subgroup begins with NEWTHREAD"),
         ("st.sc0 x\nNEWWG\nNEWTHREAD\nst.sc0 x", "4:1: a new workgroup begins with NEWSG and NEWTHREAD"),
         (
@@ -58,14 +58,14 @@ fn khronos_texts_are_refused_with_their_place() {
         ("SSW 0", "1:1: SSW takes two numbers of threads"),
         ("SSW 0 7\nst.sc0 x", "1:7: there is no thread 7 with operations"),
         ("SLOC x", "1:1: SLOC takes two names"),
-        ("SATISFIABLE", "1:12: `` is none of consistent[X], #dr and #rs"),
-        ("SATISFIABLE consistent[X] && #ab=0", "1:30: `#ab=0` is none of consistent[X], #dr and #rs"),
-        ("NOSOLUTION #dr", "1:12: `#dr` compares with no number"),
-        ("NOSOLUTION #dr>x", "1:12: `#dr>x` compares with no number"),
+        ("SATISFIABLE", "1:12: `` is not one of consistent[X], #dr and #rs"),
+        ("SATISFIABLE consistent[X] && #ab=0", "1:30: `#ab=0` is not one of consistent[X], #dr and #rs"),
+        ("NOSOLUTION #dr", "1:12: `#dr` does not compare with a number"),
+        ("NOSOLUTION #dr>x", "1:12: `#dr>x` does not compare with a number"),
         ("", "1:1: the test has no operations"),
         ("// a comment\nSATISFIABLE #dr=0", "1:1: the test has no operations"),
-        ("st.sc0 x = 1\nld.sc0 x = 5", "2:12: nobody writes 5 to `x`: it cannot be read"),
-        ("rmw.scopewg.sc0 x = 3 4", "1:21: nobody writes 3 to `x`: it cannot be read"),
+        ("st.sc0 x = 1\nld.sc0 x = 5", "2:12: no operation writes 5 to `x`: it cannot be read"),
+        ("rmw.scopewg.sc0 x = 3 4", "1:21: no operation writes 3 to `x`: it cannot be read"),
         ("st.sc0 x\nSLOC x y", "2:8: no operation uses the name `y`"),
     ] {
         assert_eq!(refused(Format::Khronos, text), message, "{text}");
@@ -82,7 +82,7 @@ fn thread(code: &str) -> String {
 }
 
 #[test]
-fn dartagnan_texts_are_refused_with_their_place() {
+fn dartagnan_texts_are_rejected_with_their_place() {
     for (text, message) in [
         ("", "1:1: VULKAN is expected here, not the end"),
         ("PTX t\n{ }", "1:1: the test is for `PTX`, not for VULKAN"),
@@ -90,12 +90,12 @@ fn dartagnan_texts_are_refused_with_their_place() {
         ("VULKAN t\n\"never ends", "2:1: the quoted text does not end"),
         ("VULKAN t\n{ x=0; } (* never", "2:10: the comment does not end"),
         ("VULKAN t\n{ x=y; }", "2:5: a number is expected here, not `y`"),
-        ("VULKAN t\n{ x=0; x=1; }", "2:8: `x` is there already"),
+        ("VULKAN t\n{ x=0; x=1; }", "2:8: `x` is already defined"),
         ("VULKAN t\n{ x=0 y=0; }", "2:7: `;` is expected here, not `y`"),
         ("VULKAN t\n{ x=0; }\n{ see P0 P1; }", "3:3: `ssw` is expected here, not `see`"),
         ("VULKAN t\n{ }\n P0@wg 0", "3:5: `sg` is expected here, not `wg`"),
         ("VULKAN t\n{ }\n P0@sg 0, wg 0, qf -1 ;", "3:20: the number of a group is from 0 to 4294967295"),
-        ("VULKAN t\n{ }\n P0@sg 0, wg 0, qf 0 | P0@sg 0, wg 0, qf 0 ;", "3:24: thread `P0` is there already"),
+        ("VULKAN t\n{ }\n P0@sg 0, wg 0, qf 0 | P0@sg 0, wg 0, qf 0 ;", "3:24: thread `P0` is already defined"),
         ("VULKAN t\n{ ssw }", "2:7: `=` is expected here, not `}`"),
         (
             "VULKAN t\n{ }\n P0@sg 0, wg 0, qf 0 ;\n",
@@ -104,25 +104,25 @@ fn dartagnan_texts_are_refused_with_their_place() {
         ("VULKAN t\n{ x=0; }\n{ ssw 0 7; }\n P0@sg 0, wg 0, qf 0 ;\nexists (0==0)", "3:9: there is no thread `P7`"),
         ("VULKAN t\n{ x=0; }\n{ ssw 0 ; }", "3:9: a thread is expected here, not `;`"),
         ("VULKAN t\n{ P7:r0=0; }\n P0@sg 0, wg 0, qf 0 ;\nexists (0==0)", "2:3: there is no thread `P7`"),
-        (&thread("jump there ;"), "4:1: `jump` is no instruction"),
+        (&thread("jump there ;"), "4:1: `jump` is not an instruction"),
         (&thread("st.sc0 x ;"), "4:10: `,` is expected here, not `;`"),
-        (&thread("st.sc9 x, 1 ;"), "4:4: `sc9` is no part of `st`"),
-        (&thread("st.sc0.sc0 x, 1 ;"), "4:8: `sc0` stands here twice"),
+        (&thread("st.sc9 x, 1 ;"), "4:4: `sc9` is not a part of `st`"),
+        (&thread("st.sc0.sc0 x, 1 ;"), "4:8: `sc0` appears twice"),
         (&thread("st.sc0.sc1 x, 1 ;"), "4:8: an instruction has one storage class, not two"),
         (&thread("st x, 1 ;"), "4:1: an access has a storage class, sc0 to sc3"),
         (&thread("goto away ;"), "4:6: thread 0 has no label `away`"),
-        (&thread("a: ;\na: ;"), "5:1: label `a` is there already"),
+        (&thread("a: ;\na: ;"), "5:1: label `a` is already defined"),
         (&thread("cbar.wg 1, 1, 0 ;"), "4:15: a quorum is from 1 to 65536"),
         (&thread("add r0, 1 ;"), "4:11: `,` is expected here, not `;`"),
         (&thread("st.sc0 x, 1 | st.sc0 x, 1 ;"), "4:13: `;` is expected here, not `|`"),
-        (&thread("beq r0, 99999999999999999999, a ;"), "4:9: `99999999999999999999` is no number of 64 bits"),
+        (&thread("beq r0, 99999999999999999999, a ;"), "4:9: `99999999999999999999` is not a 64-bit number"),
         (&thread("").replace("x == 0", "q == 0"), "5:9: there is no location `q`"),
         (&thread("").replace("x == 0", "P3:r0 == 0"), "5:9: there is no thread `P3`"),
         (&thread("").replace("x == 0", "x 0"), "5:11: a comparison is expected here, not `0`"),
         (&thread("").replace("(x == 0)", "(x == 0"), "5:15: `)` is expected here, not the end"),
         (&thread("").replace("(x == 0)", "(x == 0) x"), "5:17: nothing may follow the condition, but `x` does"),
         (&thread("").replace("(x == 0)", &"(".repeat(9999)), "5:73: the condition nests deeper than the bound of 64"),
-        ("VULKAN t\n§", "2:1: `§` means nothing here"),
+        ("VULKAN t\n§", "2:1: `§` is unexpected here"),
         (&thread(""), "1:1: the test has no operations"),
         ("VULKAN t\n{ y aliases x; }", "2:13: there is no location `x`: the text begins with { x=0; }"),
         (&thread("st.sc0 x, r0 ;"), "4:11: nothing sets register `r0` of thread P0"),
@@ -145,7 +145,7 @@ fn few() -> Options {
     Options { limits: Limits { steps: 20_000, ..Limits::default() }, ..Options::default() }
 }
 
-/// Whatever was read must be decided, or refused.
+/// A parsed test must be decided, or rejected with a bound.
 fn decide(test: &Test) {
     for question in &test.questions {
         let _ = answer(&test.program, question, &few());
@@ -162,7 +162,7 @@ fn decide(test: &Test) {
 }
 
 #[test]
-fn what_is_too_large_is_refused_with_its_bound() {
+fn programs_that_are_too_large_are_rejected_with_the_bound() {
     let error = |format: Format, text: &str| {
         let test = format.read("large", text).unwrap();
         find_race(&test.program, None, &few()).unwrap_err().to_string()
@@ -212,7 +212,7 @@ fn what_is_too_large_is_refused_with_its_bound() {
     assert!(refused(Format::Khronos, &" ".repeat(1 << 21)).contains("the bound is 1048576"));
 }
 
-/// Words of both formats, and what is none.
+/// Words of both formats, and other words.
 const WORDS: [&str; 60] = [
     "VULKAN",
     "t",
@@ -276,7 +276,7 @@ const WORDS: [&str; 60] = [
     "==",
 ];
 
-/// The texts of the tests beside this file.
+/// The texts of the tests in this folder.
 fn texts() -> Vec<(Format, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/litmus");
     let of = |extension: &str, format| {

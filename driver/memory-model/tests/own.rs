@@ -1,4 +1,4 @@
-//! Our own tests in Dat3M's format: what its files do not ask, with answers worked out by hand.
+//! Our own tests in Dat3M's format: cases that its files do not cover, with answers derived by hand.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "the helpers of tests are tests too")]
 
@@ -14,7 +14,7 @@ fn own(name: &str) -> Test {
     common::test(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/litmus/own").join(name))
 }
 
-/// Whether the question's condition holds, and whether the program races where the question looks.
+/// Whether the question's condition holds, and whether an execution that the question considers races.
 fn verdict(name: &str) -> (bool, bool) {
     let test = own(name);
     assert_eq!(test.warnings, []);
@@ -26,7 +26,7 @@ fn verdict(name: &str) -> (bool, bool) {
 }
 
 #[test]
-fn a_lock_taken_in_turns_counts_to_two() {
+fn two_critical_sections_count_to_two() {
     assert_eq!(verdict("ticket.litmus"), (true, false));
 }
 
@@ -65,7 +65,7 @@ fn a_number_stands_for_the_thread_that_is_named_with_it() {
 }
 
 #[test]
-fn a_location_that_only_code_names_holds_0_and_is_told() {
+fn a_location_that_only_code_names_holds_0_with_a_warning() {
     let text = "VULKAN t
 \"a text that \"quotes\" a word\"
 { x=1; y aliases x; }
@@ -81,7 +81,7 @@ forall (P0:r0 == 0 /\\ P0:r1 == 1 /\\ z == 7)";
 }
 
 #[test]
-fn values_in_a_circle_must_fit() {
+fn cyclic_values_must_be_consistent() {
     assert_eq!(verdict("circle.litmus"), (false, false));
 }
 
@@ -94,7 +94,7 @@ fn an_endless_loop_has_no_final_state_and_no_race() {
     assert!(!answer(&test.program, &test.questions[0], &Options::default()).unwrap().holds);
 }
 
-/// What a question and the search for races say, `None` where the bound on loops leaves it undecided.
+/// The answers to a question and to the search for races; `None` if the bound on loops leaves one undecided.
 fn within(unroll: u32, text: &str) -> (Option<bool>, Option<bool>) {
     let test = Format::Dartagnan.read("loop", text).unwrap();
     let options = Options { unroll, ..Options::default() };
@@ -109,7 +109,7 @@ fn within(unroll: u32, text: &str) -> (Option<bool>, Option<bool>) {
     (holds.map_err(decided).ok(), race.map_err(decided).ok())
 }
 
-/// Adds up to three, then asks.
+/// A loop that counts to three, and a question.
 fn counts(question: &str) -> String {
     format!(
         "VULKAN counts\n{{ x=0; }}\n P0@sg 0, wg 0, qf 0 ;\n again: ;\n rmw.atom.dv.sc0.add r, x, 1 ;\n \
@@ -118,7 +118,7 @@ fn counts(question: &str) -> String {
 }
 
 #[test]
-fn what_a_loop_does_beyond_its_bound_is_undecided() {
+fn iterations_beyond_the_bound_leave_a_question_undecided() {
     for (question, decided) in [
         ("exists (P0:r == 3)", true),
         ("exists (P0:r == 4)", false),
@@ -131,10 +131,10 @@ fn what_a_loop_does_beyond_its_bound_is_undecided() {
         for unroll in 1..4 {
             assert_eq!(within(unroll, &text), (None, Some(false)), "{question}");
         }
-        // Four iterations are all: no execution goes on.
+        // Four iterations are all: no execution continues.
         assert_eq!(within(4, &text), (Some(decided), Some(false)), "{question}");
     }
-    // The iterations differ by a register that is asked for, though they write nothing.
+    // The iterations differ by a register that the question uses, though they write nothing.
     let tries = "VULKAN tries\n{ x=0; }\n P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ;\n again: | st.atom.wg.sc0 x, 1 ;\n \
                  add n, n, 1 | ;\n ld.atom.wg.sc0 r, x | ;\n bne r, 1, again | ;\n";
     assert_eq!(within(2, &format!("{tries}exists (P0:n == 2)")).0, Some(true));
@@ -143,12 +143,12 @@ fn what_a_loop_does_beyond_its_bound_is_undecided() {
 }
 
 #[test]
-fn a_race_behind_a_loop_is_not_denied() {
+fn a_race_after_a_cut_loop_is_undecided() {
     let text = "VULKAN behind\n{ x=0; y=0; }\n P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ;\n again: | st.sc0 y, 1 ;\n \
                 rmw.atom.wg.sc0.add r, x, 1 | ;\n bne r, 3, again | ;\n st.sc0 y, 2 | ;\nexists (y == 1)";
     assert_eq!(within(2, text), (None, None));
     assert_eq!(within(4, text).1, Some(true));
-    // What the cut path needs may be written behind the cut only.
+    // The value that the cut path needs may be written only after the cut.
     let circle = "VULKAN circle\n{ c=0; y=0; z=0; w=0; }\n P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ;\n \
                   ld.atom.wg.sc0 a, y | ld.atom.wg.sc0 b, z ;\n bne a, 1, out | st.atom.wg.sc0 y, b ;\n \
                   again: | st.sc0 w, 1 ;\n rmw.atom.wg.sc0.add r, c, 1 | ;\n bne r, 3, again | ;\n \
@@ -162,13 +162,13 @@ fn iterations_that_only_wait_need_no_bound() {
     let text = "VULKAN spin\n{ data=0; flag=0; }\n P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\n \
                 st.av.dv.sc0 data, 1 | again: ;\n st.atom.rel.dv.sc0.semsc0 flag, 1 | ld.atom.acq.dv.sc0.semsc0 r0, flag ;\n \
                 | bne r0, 1, again ;\n | ld.vis.dv.sc0 r1, data ;\n~exists (P1:r1 == 0)";
-    // A race of an iteration that waits, and of what comes after it, takes two.
+    // A race between a waiting iteration and code after the loop needs two iterations.
     assert_eq!(within(1, text), (Some(true), None));
     assert_eq!(within(2, text), (Some(true), Some(false)));
     assert_eq!(within(3, text), (Some(true), Some(false)));
 }
 
-/// Two threads that hand each other a value: the first reads `a`, does `code` and passes `written` on.
+/// Two threads that pass each other a value: the first reads `a`, executes `code` and writes `written`.
 fn circle(code: &str, written: &str, condition: &str) -> Result<bool, String> {
     let text = format!(
         "VULKAN circle
@@ -185,11 +185,11 @@ exists ({condition})"
 }
 
 #[test]
-fn values_out_of_thin_air_are_all_that_fit() {
-    // a = 10 - a, and nothing fits a = 9 - a.
+fn values_out_of_thin_air_are_all_consistent_values() {
+    // a = 10 - a has solutions, a = 9 - a has none.
     assert_eq!(circle("sub b, 10, a", "b", "P0:a != 0 /\\ P0:a != 10"), Ok(true));
     assert_eq!(circle("sub b, 9, a", "b", "P0:a != 0 /\\ P0:a != 9"), Ok(false));
-    // What is only copied may be anything.
+    // A value that is only copied may be any value.
     for condition in ["P0:a == 42", "P0:a > 1000", "P0:a < -1000", "P0:a > 3 /\\ P0:a < 5"] {
         assert_eq!(circle("", "a", condition), Ok(true), "{condition}");
     }
@@ -202,7 +202,7 @@ fn values_that_are_guessed_leave_a_question_undecided_unless_a_guess_shows_it() 
     let message = "the program is too large: a value depends on itself by more than a copy or a sum, and any number would be to try, and the bound is ";
     let error = circle("and b, a, 6", "b", "P0:a == 9").unwrap_err();
     assert!(error.starts_with(message), "{error}");
-    // Six values that go in circles of their own, eight numbers for each.
+    // Six independent cyclic values, with eight numbers for each.
     let row = |code: &dyn Fn(u32) -> String| (0..6).map(|at| format!("{} ;\n", code(at))).collect::<String>();
     let text = format!(
         "VULKAN many\n{{ {} }}\n P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ;\n{}{}exists (P0:a0 == 40 /\\ P0:a1 == 50 /\\ P0:a2 == 60 /\\ P0:a3 != P0:a3)",

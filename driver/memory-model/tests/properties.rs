@@ -1,4 +1,4 @@
-//! What must hold of every program: names do not matter, synchronization never adds a race, repairs repair.
+//! Properties of all programs: names do not matter, synchronization never adds a race, repaired programs are race-free.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
@@ -13,7 +13,7 @@ use spelter_memory_model::search::Limits;
 #[path = "common/random.rs"]
 mod random;
 
-/// Many programs race before anything is added; failures are shown, not kept in files.
+/// Many programs race from the start, so many are rejected; failures are not saved in files.
 fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, max_global_rejects: 100_000, failure_persistence: None, ..ProptestConfig::default() }
 }
@@ -22,7 +22,7 @@ fn options() -> Options {
     Options { limits: Limits { steps: 200_000, ..Limits::default() }, ..Options::default() }
 }
 
-/// Executions, racing ones, outcomes; `None` if the program is too large for a test.
+/// Numbers of executions, racing executions and outcomes; `None` if the program is too large for a test.
 fn counts(program: &Program) -> Option<(u64, u64, usize)> {
     let summary =
         summarize(program, &options(), 20_000).ok().filter(|summary| !summary.more && !summary.more_outcomes)?;
@@ -33,7 +33,7 @@ fn is_racy(program: &Program) -> Option<bool> {
     find_race(program, None, &options()).ok().map(|race| race.is_some())
 }
 
-/// Threads in another order, locations and references under other numbers, other values.
+/// The program with its threads rotated, and with other numbers of locations and references and other values.
 fn relabelled(program: &Program, rotate: usize) -> Program {
     let mut other = program.clone();
     let threads = other.threads.len();
@@ -53,8 +53,8 @@ fn relabelled(program: &Program, rotate: usize) -> Program {
     other
 }
 
-/// Every edit of one operation that adds synchronization. Scopes are not among them: a wider scope may put more writes
-/// into a modification order, and so take a release sequence apart.
+/// Every edit of one operation that adds synchronization, except for scopes: a wider scope may add writes to a
+/// modification order, and so break a release sequence.
 fn edits(program: &Program) -> Vec<Edit> {
     let mut edits = Vec::new();
     for (place, operation) in program.operations() {
@@ -74,7 +74,7 @@ fn edits(program: &Program) -> Vec<Edit> {
             edits.extend((barrier || operation.reads()).then_some(Edit::Acquire(place, class)));
         }
     }
-    // A barrier for two threads of a workgroup, anywhere in them.
+    // A barrier for two threads of a workgroup, at any position in them.
     let lengths = || program.threads.iter().map(|thread| thread.code.len()).enumerate();
     for (a, b) in lengths().flat_map(|a| lengths().map(move |b| (a, b))).filter(|(a, b)| a.0 != b.0) {
         if program.threads[a.0].agent.shares(program.threads[b.0].agent, Scope::Workgroup) {
@@ -107,7 +107,7 @@ proptest! {
     #[test]
     fn what_is_written_reads_back(threads in random::threads(4, 4)) {
         let mut program = random::program(&threads);
-        // The format opens groups, and never comes back to one.
+        // The format cannot reopen a group.
         for (number, thread) in program.threads.iter_mut().enumerate() {
             if let spelter_memory_model::event::Agent::Device { subgroup, .. } = &mut thread.agent {
                 *subgroup = number as u32;
@@ -120,7 +120,7 @@ proptest! {
         let text = write_khronos(&program).unwrap();
         let read = Format::Khronos.read("again", &text).unwrap();
         prop_assert_eq!(&read.warnings, &vec![]);
-        // References are numbered by their first use from then on.
+        // From then on, references are numbered by their first use.
         let again = write_khronos(&read.program).unwrap();
         let twice = Format::Khronos.read("twice", &again).unwrap();
         prop_assert_eq!(write_khronos(&twice.program).unwrap(), again);
@@ -142,7 +142,7 @@ proptest! {
         for edit in &repaired.edits {
             let rest = repaired.edits.iter().copied().filter(|other| other != edit).collect();
             let rest = apply(&program, &rest);
-            // Without executions there is no race either, but that is no repair.
+            // A program without executions has no race, but is not a repair.
             let dead = counts(&rest).is_some_and(|(executions, ..)| executions == 0);
             prop_assert!(dead || is_racy(&rest) == Some(true), "{} is not needed", edit);
         }

@@ -1,4 +1,4 @@
-//! Repairs: what they are called, where the search for them ends, and what they are asked of.
+//! Repairs: descriptions of edits, bounds of the search, and filters.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
@@ -21,11 +21,11 @@ fn edits(test: &Test) -> String {
     words(&test.program, &repair.edits)
 }
 
-/// Two threads that meet at a barrier which orders nothing.
+/// Two threads with a control barrier that orders no memory.
 const BARE: &str = "st.nonpriv.sc0 x = 1\ncbar.scopewg 0\nNEWSG\nNEWTHREAD\ncbar.scopewg 0\nld.nonpriv.sc0 x\nNEWSG\nNEWTHREAD\ncbar.scopewg 0";
 
 #[test]
-fn an_edit_of_a_barrier_names_all_who_meet_there() {
+fn an_edit_of_a_barrier_names_all_its_operations() {
     let text = edits(&khronos(BARE));
     assert!(text.contains("Release|UniformMemory on T0:2, T1:1 and T2:1"), "{text}");
 }
@@ -38,7 +38,8 @@ fn a_new_barrier_names_the_operations_around_it() {
 
 #[test]
 fn semantics_that_an_edit_gives_can_make_memory_available() {
-    // Three locations: two flags on one barrier, once it orders anything, are fewer edits than two on each access.
+    // Three locations: adding two flags to one barrier, once it has semantics, takes fewer edits than two for each
+    // access.
     assert_eq!(
         edits(&khronos(&three_locations())),
         "MakeAvailable on T0:4 and T1:1, MakeVisible on T0:4 and T1:1, \
@@ -67,9 +68,9 @@ fn the_class_of_a_flag_and_the_scope_of_a_detour_are_tried() {
     assert_eq!(edits(&khronos(text)), "QueueFamily scope on T0:2, QueueFamily scope on T1:1");
 }
 
-/// Two readers saw two writes in different orders, which wider scopes forbid.
+/// Two readers see two writes in different orders, which wider scopes forbid.
 #[test]
-fn what_a_racing_read_saw_is_no_guard() {
+fn the_value_of_a_racing_read_is_not_a_guard() {
     let thread = |code: &str| format!("NEWWG\nNEWSG\nNEWTHREAD\n{code}");
     let store = |value: u8| thread(&format!("st.atom.scopewg.sc0 x = {value}\n"));
     let load = |value: u8| format!("ld.atom.scopewg.sc0 x = {value}\n");
@@ -79,7 +80,7 @@ fn what_a_racing_read_saw_is_no_guard() {
 }
 
 #[test]
-fn what_no_edit_mends_has_no_repair() {
+fn a_race_that_no_edit_prevents_has_no_repair() {
     // Two references of one location, in two workgroups.
     let test = khronos("st.nonpriv.sc0 x = 1\nNEWWG\nNEWSG\nNEWTHREAD\nld.nonpriv.sc0 y\nSLOC x y");
     assert!(with_effort(&test, Effort::default()).unwrap().is_none());
@@ -91,7 +92,8 @@ fn the_search_for_a_repair_has_a_bound_on_all_its_steps() {
     let error = |effort| with_effort(&test, effort).unwrap_err().to_string();
     let message = "the program is too large: the search for a repair takes too many steps, and the bound is 3";
     assert_eq!(error(Effort { steps: 3, ..Effort::default() }), message);
-    // Two barriers that order nothing: with more steps there is a repair, but eight edits are too far to prove it.
+    // Two barriers that order nothing: with more steps there is a repair, but with eight edits it is too large to prove
+    // it minimal.
     let text = "st.nonpriv.sc0 x = 1\ncbar.scopewg 0\nst.nonpriv.sc0 y = 1\ncbar.scopewg 1\nNEWSG\nNEWTHREAD\n\
                 cbar.scopewg 0\nld.nonpriv.sc0 x\ncbar.scopewg 1\nld.nonpriv.sc0 y";
     let long = khronos(text);
@@ -124,9 +126,9 @@ fn the_search_for_a_repair_has_a_bound_on_all_its_steps() {
     assert!(bound.ends_with("the smallest repair takes more edits, and the bound is 1"), "{bound}");
 }
 
-/// The flag is a race of its own where it is not seen; only where it is seen, the payload matters.
+/// Executions that do not see the flag have a race of their own; the payload matters only in those that see it.
 #[test]
-fn a_repair_is_asked_of_the_executions_that_pass_the_filter() {
+fn a_repair_considers_only_executions_that_pass_the_filter() {
     let text = "VULKAN t
 { x=0; flag=0; }
  P0@sg 0, wg 0, qf 0                      | P1@sg 1, wg 0, qf 0                       ;

@@ -1,5 +1,5 @@
-//! The pruned search against brute force: the same executions on every test, on 10,000 random programs, by every
-//! reading of the model; and the widths of rows against each other.
+//! The pruned search compared with brute force: the same executions for every test and 10,000 random programs, in every
+//! reading of the model; and rows of different widths compared with each other.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "the helpers of tests are tests too")]
 
@@ -50,11 +50,11 @@ fn pruned(instance: &Instance, model: Model) -> Vec<Valued> {
     found
 }
 
-/// Compares sources, modification orders and values where brute force is possible; how many executions there are, or
-/// `None`.
-fn compare(name: &str, instance: &Instance, model: &str, most: u64) -> Option<usize> {
+/// Compares sources, modification orders and values. Returns the number of executions, or `None` if brute force is too
+/// expensive.
+fn compare(name: &str, instance: &Instance, model: &str, max: u64) -> Option<usize> {
     let reading: Model = model.parse().unwrap();
-    let signatures = brute_force(instance, reading, true, most).ok()?;
+    let signatures = brute_force(instance, reading, true, max).ok()?;
     let with_values = |signature: Signature| {
         let values = brute_force_values(instance, &signature.0);
         values.into_iter().map(move |values| (signature.clone(), values)).collect::<Vec<_>>()
@@ -64,7 +64,7 @@ fn compare(name: &str, instance: &Instance, model: &str, most: u64) -> Option<us
     Some(expected.len())
 }
 
-/// The paths of the tests in a folder; how many files there are.
+/// Visits the paths of the tests in a folder. Returns the number of files.
 fn each_instance(folder: &Path, extension: &str, mut visit: impl FnMut(&str, &Instance)) -> usize {
     let files = common::files(folder, extension);
     for file in &files {
@@ -76,8 +76,8 @@ fn each_instance(folder: &Path, extension: &str, mut visit: impl FnMut(&str, &In
     files.len()
 }
 
-/// Files with paths of too many candidates for brute force, with how many of their paths: six threads of six reads each
-/// make up to 1,099,511,627,776 (in a path of `xf-barrier`). For these paths see [`sample`].
+/// Files with paths that have too many candidates for brute force, with the number of such paths: six threads of six
+/// reads each give up to 1,099,511,627,776 (in a path of `xf-barrier`). These paths are tested by [`sample`].
 const TOO_MANY: [(&str, usize); 8] = [
     ("xf-barrier", 6),
     ("xf-barrier-cbar-rlx-1", 6),
@@ -95,7 +95,7 @@ fn the_same_executions_on_every_test() {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/litmus")];
     folders.extend(common::data().map(|data| data.join("dat3m")));
     let complete = folders.len() > 1;
-    // Many files have paths in common, which are compared once.
+    // Paths that several files share are compared once.
     let mut known = BTreeSet::new();
     let mut too_many: BTreeMap<String, usize> = BTreeMap::new();
     let (mut files, mut paths, mut executions, mut sampled) = (0, 0, 0, 0);
@@ -122,8 +122,9 @@ fn the_same_executions_on_every_test() {
     assert!(executions > 900);
 }
 
-/// Where there are too many candidates: what the search finds is consistent, and of random candidates, and of all that
-/// differ from a found one in one read, it has found those that are consistent. How many were tried.
+/// For paths with too many candidates: every execution that the search finds is consistent, and it finds every
+/// consistent one among random candidates and among candidates that differ from a found one in one read. Returns the
+/// number of candidates tried.
 fn sample(name: &str, instance: &Instance) -> usize {
     let frame = Frame::<u64>::new(&instance.trace, Model::SPEC);
     let candidates = Candidates::new(instance, &frame);
@@ -167,7 +168,7 @@ fn sample(name: &str, instance: &Instance) -> usize {
     }
     if visited < MAX_EXECUTIONS {
         for signature in &tried {
-            // A circle in the modification order is no candidate.
+            // A cyclic modification order is not a candidate.
             let has_values = !brute_force_values(instance, &signature.0).is_empty();
             assert_eq!(found.contains(signature), has_values && is_consistent(signature), "{name}: {signature:?}");
         }
@@ -203,7 +204,7 @@ fn the_same_executions_on_10_000_random_programs() {
     assert!(executions > 10_000, "{executions}");
 }
 
-/// Everything that the model says about an execution, with one kind of row.
+/// All relations of an execution, with one kind of row.
 fn verdict<R: Row>(instance: &Instance, model: Model, signature: &Signature) -> (Vec<Vec<(usize, usize)>>, bool) {
     let frame = Frame::<R>::new(&instance.trace, model);
     let mut modification_order = Relation::new(frame.n);

@@ -1,4 +1,4 @@
-//! Traces of a thousand events, as a detector of a real run hands them over: the choice is known, nothing is searched.
+//! Traces of a thousand events, as a race detector records them: reads-from is known, so there is no search.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
@@ -38,7 +38,7 @@ fn barrier(class: Class) -> Operation {
     operation
 }
 
-/// Each invocation writes its word, meets the barrier, and reads the word of its neighbour in the same workgroup.
+/// Each invocation writes its word, executes the barrier, and reads the word of its neighbour in the same workgroup.
 fn neighbours(invocations: usize, workgroup: usize, class: Class) -> (Trace, Vec<Option<Source>>) {
     let mut trace = Trace::default();
     let mut sources = Vec::new();
@@ -80,7 +80,8 @@ fn a_barrier_for_other_memory_leaves_a_race_for_each_invocation() {
     assert_eq!(race_count(&trace, sources), (256, true));
 }
 
-/// The host writes, flushes and submits; the device adds to what it wrote; a barrier hands it back; the host reads.
+/// The host writes, flushes and submits; the device updates the values; a barrier makes them available to the host
+/// domain; the host reads.
 fn round_trip(with_barrier: bool) -> (usize, bool) {
     let device = Agent::Device { subgroup: 0, workgroup: 0, queue_family: 0, device: 0 };
     let agents = vec![Agent::Host, device, device, device, Agent::Host];
@@ -112,7 +113,7 @@ fn round_trip(with_barrier: bool) -> (usize, bool) {
         steps.into_iter().map(|(thread, operation)| Event { thread, operation, instance: None }).collect();
     let mut system = Vec::new();
     for a in 0..events.len() {
-        // Each step waits for the one before, of whatever agent.
+        // Each step waits for the one before, whatever its agent.
         system.extend((a + 1..events.len()).map(|b| (a, b)));
     }
     let mut sources = vec![None; events.len()];
@@ -122,10 +123,10 @@ fn round_trip(with_barrier: bool) -> (usize, bool) {
 }
 
 #[test]
-fn host_and_device_hand_memory_over_through_their_domains() {
+fn host_and_device_exchange_memory_through_their_domains() {
     assert_eq!(round_trip(true), (0, true));
-    // The device's write is not available to the host domain: the last read races with it. What it overwrote is a
-    // race, too: the host wrote that word long ago, but nothing makes the host see its own domain again.
+    // The device's write is not available to the host domain, so the last read races with it. The read also races with
+    // the first write of the host: it uses another reference, and nothing makes the host domain visible to it.
     let (races, _) = round_trip(false);
     assert!(races >= 1, "{races}");
 }

@@ -214,7 +214,7 @@ fn check_image(index: usize, device: &Device, barrier: &ImageMemoryBarrier<'_>) 
     })?;
     let levels = range.level_count == REMAINING_MIP_LEVELS || range.level_count <= info.levels - range.base_mip_level;
     require(levels, &at, "VUID-VkImageMemoryBarrier-subresourceRange-01724", || {
-        format!("{} levels from {} on, of {}", range.level_count, range.base_mip_level, info.levels)
+        format!("{} levels from {}, of {}", range.level_count, range.base_mip_level, info.levels)
     })?;
     require(range.base_array_layer < info.layers, &at, "VUID-VkImageMemoryBarrier-subresourceRange-01488", || {
         format!("baseArrayLayer {} of {}", range.base_array_layer, info.layers)
@@ -222,6 +222,6 @@ fn check_image(index: usize, device: &Device, barrier: &ImageMemoryBarrier<'_>) 
     let layers =
         range.layer_count == REMAINING_ARRAY_LAYERS || range.layer_count <= info.layers - range.base_array_layer;
     require(layers, &at, "VUID-VkImageMemoryBarrier-subresourceRange-01725", || {
-        format!("{} layers from {} on, of {}", range.layer_count, range.base_array_layer, info.layers)
+        format!("{} layers from {}, of {}", range.layer_count, range.base_array_layer, info.layers)
     })
 }

@@ -17,8 +17,15 @@ pub struct CommandPool {
     device: Device,
 }
 
+impl Device {
+    /// `vkCreateCommandPool`, with `RESET_COMMAND_BUFFER`.
+    pub fn create_command_pool(&self) -> CommandPool {
+        CommandPool::new(self)
+    }
+}
+
 impl CommandPool {
-    pub(crate) fn new(device: &Device) -> Self {
+    fn new(device: &Device) -> Self {
         Self { device: device.clone() }
     }
 
@@ -34,8 +41,8 @@ impl CommandPool {
     }
 
     fn allocate_at(&self, secondary: bool) -> CommandBuffer {
-        let life = Mutex::new(Life { stage: Stage::Initial, entering: 0, submitted: Vec::new() });
-        CommandBuffer { inner: Arc::new(CommandBufferState { device: self.device.clone(), secondary, life }) }
+        let lifecycle = Mutex::new(Lifecycle { state: LifecycleState::Initial, entering: 0, submitted: Vec::new() });
+        CommandBuffer { inner: Arc::new(CommandBufferState { device: self.device.clone(), secondary, lifecycle }) }
     }
 }
 
@@ -49,20 +56,20 @@ pub struct CommandBuffer {
 struct CommandBufferState {
     device: Device,
     secondary: bool,
-    life: Mutex<Life>,
+    lifecycle: Mutex<Lifecycle>,
 }
 
 /// State of a command buffer, and its submissions.
-pub(super) struct Life {
-    pub(super) stage: Stage,
+pub(super) struct Lifecycle {
+    pub(super) state: LifecycleState,
     /// Number of submissions that have begun and have no serial yet.
     pub(super) entering: usize,
     /// Submissions that may still be pending.
     pub(super) submitted: Vec<(Arc<QueueState>, u64)>,
 }
 
-/// The states of the specification, except pending ([`Life::is_pending`]).
-pub(super) enum Stage {
+/// The states of the specification, except pending ([`Lifecycle::is_pending`]).
+pub(super) enum LifecycleState {
     Initial,
     Recording(Box<Recorder>),
     Executable(Executable),
@@ -70,7 +77,7 @@ pub(super) enum Stage {
     Invalid,
 }
 
-impl Stage {
+impl LifecycleState {
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Initial => "initial",
@@ -81,7 +88,7 @@ impl Stage {
     }
 }
 
-impl Life {
+impl Lifecycle {
     /// Whether a submission is pending. On a lost device none is.
     pub(super) fn is_pending(&mut self, device: &Device) -> bool {
         self.submitted.retain(|(queue, serial)| queue.retired() < *serial);
@@ -97,38 +104,38 @@ impl CommandBuffer {
         require(!flags.contains(both), at, "VUID-vkBeginCommandBuffer-commandBuffer-02840", || {
             "flags has both ONE_TIME_SUBMIT and SIMULTANEOUS_USE".into()
         })?;
-        let mut life = self.life();
-        let recording = matches!(life.stage, Stage::Recording(_));
+        let mut lifecycle = self.lifecycle();
+        let recording = matches!(lifecycle.state, LifecycleState::Recording(_));
         require(!recording, at, vuid, || "the command buffer is being recorded".into())?;
-        require(!life.is_pending(&self.inner.device), at, vuid, || "the command buffer is pending".into())?;
-        life.stage = Stage::Recording(Box::new(Recorder::new(&self.inner.device, flags)));
+        require(!lifecycle.is_pending(&self.inner.device), at, vuid, || "the command buffer is pending".into())?;
+        lifecycle.state = LifecycleState::Recording(Box::new(Recorder::new(&self.inner.device, flags)));
         Ok(())
     }
 
     /// `vkEndCommandBuffer`.
     pub fn end(&self) -> Result<(), Error> {
-        let mut life = self.life();
-        match std::mem::replace(&mut life.stage, Stage::Initial) {
-            Stage::Recording(recorder) => {
-                life.stage = Stage::Executable(recorder.finish());
+        let mut lifecycle = self.lifecycle();
+        match std::mem::replace(&mut lifecycle.state, LifecycleState::Initial) {
+            LifecycleState::Recording(recorder) => {
+                lifecycle.state = LifecycleState::Executable(recorder.finish());
                 Ok(())
             }
             other => {
-                life.stage = other;
+                lifecycle.state = other;
                 let vuid = "VUID-vkEndCommandBuffer-commandBuffer-00059";
-                Err(not_recording("vkEndCommandBuffer", vuid, &life.stage).into())
+                Err(not_recording("vkEndCommandBuffer", vuid, &lifecycle.state).into())
             }
         }
     }
 
     /// `vkResetCommandBuffer`: returns to the initial state and releases all resources.
     pub fn reset(&self) -> Result<(), Error> {
-        let mut life = self.life();
-        let pending = life.is_pending(&self.inner.device);
+        let mut lifecycle = self.lifecycle();
+        let pending = lifecycle.is_pending(&self.inner.device);
         require(!pending, "vkResetCommandBuffer", "VUID-vkResetCommandBuffer-commandBuffer-00045", || {
             "the command buffer is pending".into()
         })?;
-        life.stage = Stage::Initial;
+        lifecycle.state = LifecycleState::Initial;
         Ok(())
     }
 
@@ -141,8 +148,8 @@ impl CommandBuffer {
         &self.inner.device
     }
 
-    pub(super) fn life(&self) -> MutexGuard<'_, Life> {
-        self.inner.life.lock()
+    pub(super) fn lifecycle(&self) -> MutexGuard<'_, Lifecycle> {
+        self.inner.lifecycle.lock()
     }
 
     /// The recording, with memory reserved for one more command.
@@ -151,22 +158,22 @@ impl CommandBuffer {
         at: &'static str,
         vuid: &'static str,
     ) -> Result<MappedMutexGuard<'_, Recorder>, Error> {
-        let mut recorder = MutexGuard::try_map(self.life(), |life| match &mut life.stage {
-            Stage::Recording(recorder) => Some(&mut **recorder),
+        let mut recorder = MutexGuard::try_map(self.lifecycle(), |lifecycle| match &mut lifecycle.state {
+            LifecycleState::Recording(recorder) => Some(&mut **recorder),
             _ => None,
         })
-        .map_err(|life| not_recording(at, vuid, &life.stage))?;
+        .map_err(|lifecycle| not_recording(at, vuid, &lifecycle.state))?;
         recorder.make_room(1)?;
         Ok(recorder)
     }
 }
 
-fn not_recording(at: &str, vuid: &'static str, stage: &Stage) -> Misuse {
-    Misuse::new(at, format!("the command buffer is not being recorded: its state is {}", stage.name()), vuid)
+fn not_recording(at: &str, vuid: &'static str, state: &LifecycleState) -> Misuse {
+    Misuse::new(at, format!("the command buffer is not being recorded: its state is {}", state.name()), vuid)
 }
 
 impl fmt::Debug for CommandBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CommandBuffer({})", self.life().stage.name())
+        write!(f, "CommandBuffer({})", self.lifecycle().state.name())
     }
 }

@@ -10,13 +10,13 @@ use super::CommandBuffer;
 use super::dispatch_state::BoundSet;
 use super::recorder::Recorder;
 use crate::descriptor::{
-    COMPARE, DescriptorSet, DescriptorSetLayout, FORMAT, Flat, SampleRule, Sources, ViewRule, check_sample,
-    spread_offsets,
+    COMPARE, DescriptorSet, DescriptorSetLayout, DescriptorSources, FORMAT, FlatDescriptors, SampleRule, ViewRule,
+    check_sample, spread_offsets,
 };
 use crate::error::{Error, Misuse, require};
 use crate::exec::{DispatchState, DispatchWork, Groups, Work};
 use crate::limits::Limits;
-use crate::pipeline::{ComputePipeline, PipelineLayout, Taken};
+use crate::pipeline::{ComputePipeline, PipelineLayout, SlotRange};
 use crate::resource::{Buffer, BufferRules};
 
 /// Rules that all dispatch commands share; Vulkan gives each command its own VUIDs for them.
@@ -50,7 +50,7 @@ macro_rules! dispatch_rules {
 
 impl DispatchRules {
     /// The error for a view that does not match the kernel's declaration.
-    fn view_misuse(&self, kernel: &ComputePipeline, at: &Taken, (rule, problem): (ViewRule, String)) -> Misuse {
+    fn view_misuse(&self, kernel: &ComputePipeline, at: &SlotRange, (rule, problem): (ViewRule, String)) -> Misuse {
         let vuid = match rule {
             ViewRule::Type => self.view,
             ViewRule::Numeric => self.numeric,
@@ -63,7 +63,7 @@ impl DispatchRules {
     fn sample_misuse(
         &self,
         kernel: &ComputePipeline,
-        [image, sampler]: [&Taken; 2],
+        [image, sampler]: [&SlotRange; 2],
         why: (SampleRule, String),
     ) -> Misuse {
         let vuid = match why.0 {
@@ -171,13 +171,13 @@ impl CommandBuffer {
     /// `vkCmdDispatch`: runs this many workgroups in each dimension.
     pub fn dispatch(&self, x: u32, y: u32, z: u32) -> Result<(), Error> {
         let mut recorder = self.recorder(DISPATCH.at, DISPATCH.recording)?;
-        let most = Limits::DEVICE.max_compute_work_group_count;
-        for (count, most, vuid) in [
-            (x, most[0], "VUID-vkCmdDispatch-groupCountX-00386"),
-            (y, most[1], "VUID-vkCmdDispatch-groupCountY-00387"),
-            (z, most[2], "VUID-vkCmdDispatch-groupCountZ-00388"),
+        let max = Limits::DEVICE.max_compute_work_group_count;
+        for (count, max, vuid) in [
+            (x, max[0], "VUID-vkCmdDispatch-groupCountX-00386"),
+            (y, max[1], "VUID-vkCmdDispatch-groupCountY-00387"),
+            (z, max[2], "VUID-vkCmdDispatch-groupCountZ-00388"),
         ] {
-            require(count <= most, DISPATCH.at, vuid, || format!("{count} workgroups above the limit {most}"))?;
+            require(count <= max, DISPATCH.at, vuid, || format!("{count} workgroups above the limit {max}"))?;
         }
         Ok(recorder.dispatch(&DISPATCH, [0; 3], Groups::Direct([x, y, z]))?)
     }
@@ -193,10 +193,10 @@ impl CommandBuffer {
         ];
         for (dimension, (base_vuid, count_vuid)) in vuids.into_iter().enumerate() {
             let (base, count) = (base[dimension], groups[dimension]);
-            let most = Limits::DEVICE.max_compute_work_group_count[dimension];
-            require(base < most, at, base_vuid, || format!("base {base} of at most {most} workgroups"))?;
-            require(count <= most - base, at, count_vuid, || {
-                format!("{count} workgroups from {base} on, above the limit {most}")
+            let max = Limits::DEVICE.max_compute_work_group_count[dimension];
+            require(base < max, at, base_vuid, || format!("base {base} of at most {max} workgroups"))?;
+            require(count <= max - base, at, count_vuid, || {
+                format!("{count} workgroups from {base}, above the limit {max}")
             })?;
         }
         Ok(recorder.dispatch(&DISPATCH_BASE, base, Groups::Direct(groups))?)
@@ -209,7 +209,7 @@ impl CommandBuffer {
         let mut recorder = self.recorder(at, DISPATCH_INDIRECT.recording)?;
         let storage = buffer.checked(&recorder.device, &INDIRECT_BUFFER)?.clone();
         require(offset.is_multiple_of(4), at, "VUID-vkCmdDispatchIndirect-offset-02710", || {
-            format!("offset {offset} is no multiple of 4")
+            format!("offset {offset} is not a multiple of 4")
         })?;
         let (size, bytes) = (buffer.size(), 12);
         require(offset <= size && bytes <= size - offset, at, "VUID-vkCmdDispatchIndirect-offset-00407", || {
@@ -235,7 +235,7 @@ fn check_places<'a>(
         "descriptorSetCount is 0".into()
     })?;
     let places = layout.sets().get(first..).and_then(|places| places.get(..sets.len())).ok_or_else(|| {
-        let problem = format!("{} sets from {first} on, the layout has {}", sets.len(), layout.sets().len());
+        let problem = format!("{} sets from {first}, the layout has {}", sets.len(), layout.sets().len());
         Misuse::new(at, problem, "VUID-vkCmdBindDescriptorSets-firstSet-00360")
     })?;
     for (at, (set, place)) in sets.iter().zip(places).enumerate() {
@@ -245,7 +245,7 @@ fn check_places<'a>(
         }
         let (at, vuid) = (format!("pDescriptorSets[{at}]"), "VUID-vkCmdBindDescriptorSets-pDescriptorSets-00358");
         require(same, &at, "VUID-vkCmdBindDescriptorSets-commonparent", || "a set of another device".into())?;
-        require(fits, &at, vuid, || "the set's layout is not that of its place".into())?;
+        require(fits, &at, vuid, || "the set's layout is not the one that the pipeline layout has for the set".into())?;
     }
     let wanted: usize = places.iter().map(DescriptorSetLayout::dynamic).sum();
     require(offsets.len() == wanted, at, "VUID-vkCmdBindDescriptorSets-dynamicOffsetCount-00359", || {
@@ -266,20 +266,20 @@ fn is_late(place: &Option<BoundSet>) -> bool {
 }
 
 fn check_push(at: &str, layout: &PipelineLayout, offset: u32, len: usize) -> Result<(), Misuse> {
-    let (most, len) = (u64::from(Limits::DEVICE.max_push_constants_size), len as u64);
+    let (max, len) = (u64::from(Limits::DEVICE.max_push_constants_size), len as u64);
     require(offset.is_multiple_of(4), at, "VUID-vkCmdPushConstants-offset-00368", || {
-        format!("offset {offset} is no multiple of 4")
+        format!("offset {offset} is not a multiple of 4")
     })?;
     let offset = u64::from(offset);
-    require(offset < most, at, "VUID-vkCmdPushConstants-offset-00370", || {
-        format!("offset {offset} of maxPushConstantsSize {most}")
+    require(offset < max, at, "VUID-vkCmdPushConstants-offset-00370", || {
+        format!("offset {offset} of maxPushConstantsSize {max}")
     })?;
     require(len > 0, at, "VUID-vkCmdPushConstants-size-arraylength", || "size is 0".into())?;
     require(len.is_multiple_of(4), at, "VUID-vkCmdPushConstants-size-00369", || {
-        format!("size {len} is no multiple of 4")
+        format!("size {len} is not a multiple of 4")
     })?;
-    require(len <= most - offset, at, "VUID-vkCmdPushConstants-size-00371", || {
-        format!("size {len} at offset {offset} of maxPushConstantsSize {most}")
+    require(len <= max - offset, at, "VUID-vkCmdPushConstants-size-00371", || {
+        format!("size {len} at offset {offset} of maxPushConstantsSize {max}")
     })?;
     let inside = layout.push().is_some_and(|range| {
         u64::from(range.offset) <= offset && offset + len <= u64::from(range.offset) + u64::from(range.size)
@@ -376,20 +376,20 @@ impl Recorder {
         rules: &DispatchRules,
     ) -> Result<Arc<DispatchState>, Misuse> {
         let has_images = pipeline.has_images();
-        let late = pipeline.takes().iter().any(|taken| self.bound_sets.get(taken.set).is_some_and(is_late));
-        let (mut flat, mut sources) = (Flat::default(), Sources::new(has_images));
-        for taken in pipeline.takes() {
-            let bound = self.bound_sets.get(taken.set).and_then(Option::as_ref).ok_or_else(|| {
-                Misuse::new(rules.at, format!("the pipeline uses set {}, and none is bound", taken.set), rules.sets)
+        let late = pipeline.slot_ranges().iter().any(|range| self.bound_sets.get(range.set).is_some_and(is_late));
+        let (mut flat, mut sources) = (FlatDescriptors::default(), DescriptorSources::new(has_images));
+        for range in pipeline.slot_ranges() {
+            let bound = self.bound_sets.get(range.set).and_then(Option::as_ref).ok_or_else(|| {
+                Misuse::new(rules.at, format!("the pipeline uses set {}, and none is bound", range.set), rules.sets)
             })?;
-            require(bound.layout.compatible_for_set(pipeline.layout(), taken.set), rules.at, rules.sets, || {
-                format!("set {} was bound with a layout that is not compatible with the pipeline's", taken.set)
+            require(bound.layout.compatible_for_set(pipeline.layout(), range.set), rules.at, rules.sets, || {
+                format!("set {} was bound with a layout that is not compatible with the pipeline's", range.set)
             })?;
-            if let Some(image) = taken.image.filter(|_| self.device.is_strict() && !bound.late) {
-                let fits = bound.contents.check_view(taken.first, &image);
-                fits.map_err(|broken| rules.view_misuse(&pipeline, taken, broken))?;
+            if let Some(image) = range.image.filter(|_| self.device.is_strict() && !bound.late) {
+                let fits = bound.contents.check_view(range.first, &image);
+                fits.map_err(|broken| rules.view_misuse(&pipeline, range, broken))?;
             }
-            let slots = taken.first..taken.first + taken.count;
+            let slots = range.first..range.first + range.count;
             flat.add(&bound.contents, &bound.offsets, slots.clone(), has_images);
             if late {
                 sources.add((&bound.set, bound.late), &bound.contents, &bound.offsets, slots);
@@ -398,8 +398,8 @@ impl Recorder {
         if self.device.is_strict() {
             self.check_samples(&pipeline, rules)?;
         }
-        for taken in pipeline.takes() {
-            self.keep_set(taken.set);
+        for range in pipeline.slot_ranges() {
+            self.keep_set(range.set);
         }
         let (buffers, images) = flat.share();
         let state = Arc::new(DispatchState {
@@ -409,7 +409,7 @@ impl Recorder {
             buffers,
             images,
             addresses: pipeline.has_addresses().then(|| Arc::clone(pipeline.device().heap())),
-            late: late.then(|| Arc::new(sources)),
+            late: late.then(|| Arc::new(sources) as _),
             push: Arc::clone(&self.push),
         });
         self.dispatch_state = Some(Arc::clone(&state));
@@ -420,9 +420,9 @@ impl Recorder {
     /// when the shader runs.
     fn check_samples(&self, pipeline: &ComputePipeline, rules: &DispatchRules) -> Result<(), Misuse> {
         let one = |binding: Binding| {
-            let taken = pipeline.takes().get(binding.as_u32() as usize).filter(|taken| taken.count == 1)?;
-            let bound = self.bound_sets.get(taken.set)?.as_ref().filter(|bound| !bound.late)?;
-            Some((taken, &*bound.contents))
+            let range = pipeline.slot_ranges().get(binding.as_u32() as usize).filter(|range| range.count == 1)?;
+            let bound = self.bound_sets.get(range.set)?.as_ref().filter(|bound| !bound.late)?;
+            Some((range, &*bound.contents))
         };
         for pair in pipeline.pairs() {
             let (Some((image, images)), Some((sampler, samplers))) = (one(pair.image), one(pair.sampler)) else {

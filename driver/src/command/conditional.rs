@@ -30,7 +30,7 @@ impl CommandBuffer {
         })?;
         let at = "VkConditionalRenderingBeginInfoEXT";
         require(offset.is_multiple_of(4), at, "VUID-VkConditionalRenderingBeginInfoEXT-offset-01984", || {
-            format!("offset {offset} is no multiple of 4")
+            format!("offset {offset} is not a multiple of 4")
         })?;
         let size = buffer.size();
         let inside = size >= 4 && offset <= size - 4;

@@ -47,7 +47,7 @@ pub(super) fn resolve_late(recording: &Arc<Recording>) -> Result<Arc<Recording>,
         let Some(sources) = &dispatch.state.late else { return dispatch.clone() };
         let known = last.take().filter(|(known, _)| Arc::ptr_eq(known, &dispatch.state));
         let (_, state) = last.insert(known.unwrap_or_else(|| {
-            let (buffers, images) = sources.resolve(|contents| keep_alive.push(contents as _)).share();
+            let (buffers, images) = sources.resolve(&mut |contents| keep_alive.push(contents));
             let renewed = DispatchState { buffers, images, ..(*dispatch.state).clone() };
             (Arc::clone(&dispatch.state), Arc::new(renewed))
         }));

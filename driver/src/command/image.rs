@@ -226,7 +226,7 @@ pub(super) fn texels(
     let left = info.layers.saturating_sub(of.base_array_layer);
     let layers = if of.layer_count == vk::REMAINING_ARRAY_LAYERS { left } else { of.layer_count };
     require(layers > 0 && layers <= left, at, side.layers, || {
-        format!("{name}: {layers} layers from {} on, of {}", of.base_array_layer, info.layers)
+        format!("{name}: {layers} layers from {}, of {}", of.base_array_layer, info.layers)
     })?;
     let size = image.extent().level(of.mip_level);
     let parts = [
@@ -237,7 +237,7 @@ pub(super) fn texels(
     for (first, count, size, vuid) in parts {
         let end = u64::try_from(first).ok().map(|first| first + u64::from(count));
         require(count > 0 && end.is_some_and(|end| end <= size.into()), at, vuid, || {
-            format!("{name}: {count} texels from {first} on, of {size}")
+            format!("{name}: {count} texels from {first}, of {size}")
         })?;
     }
     let [x, y, z] = [offset.x, offset.y, offset.z].map(i32::unsigned_abs);
@@ -284,7 +284,7 @@ fn buffer_grid(
     let vuid = pick("VUID-vkCmdCopyBufferToImage-dstImage-07975", "VUID-vkCmdCopyImageToBuffer-srcImage-07975");
     let offset = region.buffer_offset;
     require(offset.is_multiple_of(texel), at, vuid, || {
-        format!("bufferOffset {offset} is no multiple of the texels' {texel} bytes")
+        format!("bufferOffset {offset} is not a multiple of the texels' {texel} bytes")
     })?;
     let extent = region.image_extent;
     let (length, height) = (region.buffer_row_length, region.buffer_image_height);

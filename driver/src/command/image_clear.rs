@@ -100,7 +100,7 @@ fn check_range(image: &Image, range: &vk::ImageSubresourceRange) -> Result<(std:
     let left = info.levels - level;
     let levels = if range.level_count == vk::REMAINING_MIP_LEVELS { left } else { range.level_count };
     require(levels <= left, AT, "VUID-vkCmdClearColorImage-pRanges-01692", || {
-        format!("{levels} levels from {level} on, of {}", info.levels)
+        format!("{levels} levels from {level}, of {}", info.levels)
     })?;
     require(layer < info.layers, AT, "VUID-vkCmdClearColorImage-baseArrayLayer-01472", || {
         format!("baseArrayLayer {layer} of {}", info.layers)
@@ -108,7 +108,7 @@ fn check_range(image: &Image, range: &vk::ImageSubresourceRange) -> Result<(std:
     let left = info.layers - layer;
     let layers = if range.layer_count == vk::REMAINING_ARRAY_LAYERS { left } else { range.layer_count };
     require(layers <= left, AT, "VUID-vkCmdClearColorImage-pRanges-01693", || {
-        format!("{layers} layers from {layer} on, of {}", info.layers)
+        format!("{layers} layers from {layer}, of {}", info.layers)
     })?;
     Ok((level..level + levels, [layer, layers]))
 }

@@ -24,7 +24,7 @@ pub(super) struct Recorder {
     phases: Phases,
     /// Labels of transfers, by phase and index in it.
     labels: BTreeMap<(usize, usize), Arc<str>>,
-    kept: Kept,
+    kept: KeptAlive,
     used: Vec<(WeakSet, Arc<Contents>)>,
     secondaries: Vec<ExecutedSecondary>,
     /// Whether a submission has to resolve descriptor sets again.
@@ -47,7 +47,7 @@ pub(super) struct Recorder {
 
 /// Owners of the memory that the recording's slices point into, each once.
 #[derive(Default)]
-struct Kept {
+struct KeptAlive {
     list: Vec<Arc<dyn Any + Send + Sync>>,
     seen: HashSet<usize, FixedState>,
 }
@@ -58,7 +58,7 @@ const KEPT_BY_ONE: usize = 64;
 /// Shorter lists are not reserved explicitly: they grow by amounts for which an allocation does not fail.
 const LARGE: usize = 1 << 12;
 
-impl Kept {
+impl KeptAlive {
     /// Reserves memory for what one command keeps alive.
     fn make_room(&mut self) -> Result<(), OutOfHostMemory> {
         if self.list.len() < LARGE {
@@ -105,7 +105,7 @@ impl Recorder {
             flags,
             phases: Phases::default(),
             labels: BTreeMap::new(),
-            kept: Kept::default(),
+            kept: KeptAlive::default(),
             used: Vec::new(),
             secondaries: Vec::new(),
             late: false,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ash::vk::CommandBufferUsageFlags as Flags;
 
 use super::CommandBuffer;
-use super::buffer::Stage;
+use super::buffer::LifecycleState;
 use crate::error::{Error, Misuse, require};
 use crate::exec::Recording;
 use crate::host_memory;
@@ -42,10 +42,10 @@ impl CommandBuffer {
         require(secondary.is_secondary(), &at, "VUID-vkCmdExecuteCommands-pCommandBuffers-00088", || {
             "the command buffer is primary".into()
         })?;
-        let mut life = secondary.life();
-        let pending = life.is_pending(secondary.device());
-        let Stage::Executable(executable) = &life.stage else {
-            let problem = format!("the command buffer is not executable: its state is {}", life.stage.name());
+        let mut lifecycle = secondary.lifecycle();
+        let pending = lifecycle.is_pending(secondary.device());
+        let LifecycleState::Executable(executable) = &lifecycle.state else {
+            let problem = format!("the command buffer is not executable: its state is {}", lifecycle.state.name());
             return Err(Misuse::new(at, problem, "VUID-vkCmdExecuteCommands-pCommandBuffers-00089"));
         };
         let free = !pending || executable.flags.contains(Flags::SIMULTANEOUS_USE);

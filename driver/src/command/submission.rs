@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ash::vk::CommandBufferUsageFlags as Flags;
 
 use super::CommandBuffer;
-use super::buffer::{Life, Stage};
+use super::buffer::{Lifecycle, LifecycleState};
 use super::dispatch_state::resolve_late;
 use super::recorder::ExecutedSecondary;
 use crate::device::Device;
@@ -46,10 +46,10 @@ impl Submission {
         command: &CommandBuffer,
         recorded: Option<&Arc<Recording>>,
     ) -> Result<Vec<ExecutedSecondary>, Misuse> {
-        let mut life = command.life();
-        let (recording, secondaries) = enter(at, command.device(), &mut life, recorded)?;
-        life.entering += 1;
-        drop(life);
+        let mut lifecycle = command.lifecycle();
+        let (recording, secondaries) = enter(at, command.device(), &mut lifecycle, recorded)?;
+        lifecycle.entering += 1;
+        drop(lifecycle);
         self.entered.push((command.clone(), recording));
         Ok(secondaries)
     }
@@ -63,14 +63,14 @@ impl Submission {
     /// The queue has accepted them.
     pub(crate) fn finish(mut self, queue: &Arc<QueueState>, serial: u64) {
         for (command, _) in self.entered.drain(..) {
-            let mut life = command.life();
-            life.entering -= 1;
-            life.submitted.retain(|(queue, serial)| queue.retired() < *serial);
-            life.submitted.push((Arc::clone(queue), serial));
-            if let Stage::Executable(executable) = &life.stage
+            let mut lifecycle = command.lifecycle();
+            lifecycle.entering -= 1;
+            lifecycle.submitted.retain(|(queue, serial)| queue.retired() < *serial);
+            lifecycle.submitted.push((Arc::clone(queue), serial));
+            if let LifecycleState::Executable(executable) = &lifecycle.state
                 && executable.flags.contains(Flags::ONE_TIME_SUBMIT)
             {
-                life.stage = Stage::Invalid;
+                lifecycle.state = LifecycleState::Invalid;
             }
         }
     }
@@ -79,7 +79,7 @@ impl Submission {
 impl Drop for Submission {
     fn drop(&mut self) {
         for (command, _) in self.entered.drain(..) {
-            command.life().entering -= 1;
+            command.lifecycle().entering -= 1;
         }
     }
 }
@@ -88,18 +88,18 @@ impl Drop for Submission {
 fn enter(
     at: &str,
     device: &Device,
-    life: &mut Life,
+    lifecycle: &mut Lifecycle,
     recorded: Option<&Arc<Recording>>,
 ) -> Result<(Arc<Recording>, Vec<ExecutedSecondary>), Misuse> {
     let kind = if recorded.is_some() { "a secondary command buffer" } else { "the command buffer" };
-    let pending = life.is_pending(device);
-    let (executable, pending_vuid) = match (&life.stage, recorded) {
-        (Stage::Executable(executable), None) => (executable, "VUID-vkQueueSubmit-pCommandBuffers-00071"),
-        (Stage::Executable(executable), Some(recorded)) if Arc::ptr_eq(&executable.recording, recorded) => {
+    let pending = lifecycle.is_pending(device);
+    let (executable, pending_vuid) = match (&lifecycle.state, recorded) {
+        (LifecycleState::Executable(executable), None) => (executable, "VUID-vkQueueSubmit-pCommandBuffers-00071"),
+        (LifecycleState::Executable(executable), Some(recorded)) if Arc::ptr_eq(&executable.recording, recorded) => {
             (executable, "VUID-vkQueueSubmit-pCommandBuffers-00073")
         }
-        (stage, recorded) => {
-            let state = if recorded.is_some() { "recorded anew since" } else { stage.name() };
+        (state, recorded) => {
+            let state = if recorded.is_some() { "recorded again since" } else { state.name() };
             let problem = format!("{kind} is not executable: its state is {state}");
             return Err(Misuse::new(at.to_string(), problem, "VUID-vkQueueSubmit-pCommandBuffers-00070"));
         }

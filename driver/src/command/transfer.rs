@@ -85,7 +85,7 @@ impl CommandBuffer {
         let whole = to.size();
         require(offset < whole, FILL, "VUID-vkCmdFillBuffer-dstOffset-00024", || outside(offset, whole))?;
         require(offset.is_multiple_of(4), FILL, "VUID-vkCmdFillBuffer-dstOffset-00025", || {
-            format!("dstOffset {offset} is no multiple of 4")
+            format!("dstOffset {offset} is not a multiple of 4")
         })?;
         let size = if size == vk::WHOLE_SIZE {
             (whole - offset) & !3
@@ -150,21 +150,21 @@ fn check_fill_size(offset: u64, size: u64, whole: u64) -> Result<(), Misuse> {
     let fits = size <= whole - offset;
     require(fits, FILL, "VUID-vkCmdFillBuffer-size-00027", || beyond(size, offset, whole))?;
     require(size.is_multiple_of(4), FILL, "VUID-vkCmdFillBuffer-size-00028", || {
-        format!("size {size} is no multiple of 4")
+        format!("size {size} is not a multiple of 4")
     })
 }
 
 fn check_update(offset: u64, len: usize, size: u64) -> Result<(), Misuse> {
     require(offset < size, UPDATE, "VUID-vkCmdUpdateBuffer-dstOffset-00032", || outside(offset, size))?;
     require(offset.is_multiple_of(4), UPDATE, "VUID-vkCmdUpdateBuffer-dstOffset-00036", || {
-        format!("dstOffset {offset} is no multiple of 4")
+        format!("dstOffset {offset} is not a multiple of 4")
     })?;
     require(len > 0, UPDATE, "VUID-vkCmdUpdateBuffer-dataSize-arraylength", || "dataSize is 0".into())?;
     require(len <= MAX_UPDATED, UPDATE, "VUID-vkCmdUpdateBuffer-dataSize-00037", || {
         format!("dataSize {len} above {MAX_UPDATED}")
     })?;
     require(len.is_multiple_of(4), UPDATE, "VUID-vkCmdUpdateBuffer-dataSize-00038", || {
-        format!("dataSize {len} is no multiple of 4")
+        format!("dataSize {len} is not a multiple of 4")
     })?;
     let fits = len as u64 <= size - offset;
     require(fits, UPDATE, "VUID-vkCmdUpdateBuffer-dataSize-00033", || beyond(len as u64, offset, size))

@@ -13,7 +13,7 @@ impl DescriptorSet {
     pub fn copy(&self, to: [u32; 2], from: &Self, of: [u32; 2], count: usize) -> Result<(), Error> {
         let at = "pDescriptorCopies";
         require(from.device().is(self.device()), at, "VUID-VkCopyDescriptorSet-commonparent", || {
-            "sets of two devices".into()
+            "sets of different devices".into()
         })?;
         let ty = from.layout().entry(of[0]).map(|entry| entry.ty).ok_or_else(|| {
             let problem = format!("the source has no binding {}", of[0]);

@@ -13,7 +13,7 @@ use crate::resource::format_of;
 
 /// The shader's declaration of a binding of images or texel buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ImageTaken {
+pub struct ImageDeclaration {
     /// Type of the view; `None` for texel buffers.
     pub view: Option<vk::ImageViewType>,
     /// Numeric class of the texels.
@@ -47,7 +47,7 @@ impl ViewRule {
 
 pub(crate) const FORMAT: &str = "Undefined-Value-StorageImage-FormatMismatch-ImageView";
 
-impl ImageTaken {
+impl ImageDeclaration {
     /// The declaration of a kernel's binding; `None` for buffers and samplers, and if several variables that share the
     /// binding declare different images.
     pub fn of(binding: &BindingData) -> Option<Self> {
@@ -89,11 +89,11 @@ impl ImageTaken {
 
 impl Contents {
     /// Checks the view in a slot against the shader's declaration. A slot that was never written passes.
-    pub(crate) fn check_view(&self, slot: usize, taken: &ImageTaken) -> Result<(), (ViewRule, String)> {
+    pub(crate) fn check_view(&self, slot: usize, declared: &ImageDeclaration) -> Result<(), (ViewRule, String)> {
         match self.slots.get(slot) {
             Some(Some(Written::Image(written))) if !written.descriptor.view.memory.is_empty() => {
                 let format = vk::Format::from_raw(written.descriptor.view.format.vk());
-                taken.check(written.ty, format)
+                declared.check(written.ty, format)
             }
             _ => Ok(()),
         }

@@ -57,7 +57,7 @@ impl DescriptorSet {
         infos: &[DescriptorImageInfo<'_>],
     ) -> Result<(), Error> {
         let at = format!("pDescriptorWrites: binding {binding}");
-        check_kind(&at, ty, is_image(ty))?;
+        check_kind(&at, ty, is_image(ty), "images or samplers")?;
         let first = self.place(&at, binding, element, ty, infos.len())?;
         let one = |(slot, info)| Ok::<_, Error>(Written::Image(self.image(&at, ty, slot, info)?));
         let written = host_memory::try_collect((first..).zip(infos).map(one))?;
@@ -73,7 +73,7 @@ impl DescriptorSet {
         views: &[&BufferView],
     ) -> Result<(), Error> {
         let at = format!("pDescriptorWrites: binding {binding}");
-        check_kind(&at, ty, is_texel_buffer(ty))?;
+        check_kind(&at, ty, is_texel_buffer(ty), "texel buffers")?;
         let first = self.place(&at, binding, element, ty, views.len())?;
         let texels = host_memory::try_collect(views.iter().map(|view| Ok::<_, Error>(self.texels(&at, ty, view)?)))?;
         Ok(self.put(first, texels)?)
@@ -173,8 +173,8 @@ impl DescriptorSet {
     }
 }
 
-fn check_kind(at: &str, ty: DescriptorType, fits: bool) -> Result<(), Misuse> {
+fn check_kind(at: &str, ty: DescriptorType, fits: bool, kind: &str) -> Result<(), Misuse> {
     require(fits, at, "VUID-VkWriteDescriptorSet-descriptorType-parameter", || {
-        format!("descriptors of type {ty:?} are not written so")
+        format!("descriptors of type {ty:?} are not {kind}")
     })
 }

@@ -51,14 +51,14 @@ pub struct DescriptorSetLayoutInfo<'a> {
 /// The layout of a descriptor set (`VkDescriptorSetLayout`). A handle; equal if identically defined.
 #[derive(Clone, Debug)]
 pub struct DescriptorSetLayout {
-    inner: Arc<Inner>,
+    inner: Arc<DescriptorSetLayoutInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct DescriptorSetLayoutInner {
     device: Device,
     /// By binding number, without bindings that have no elements.
-    entries: Vec<Entry>,
+    entries: Vec<LayoutEntry>,
     slots: usize,
     dynamic: usize,
     /// By slot, in ascending order.
@@ -71,7 +71,7 @@ struct Inner {
 
 /// A binding, with its slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct LayoutEntry {
     pub(crate) binding: u32,
     pub(crate) ty: vk::DescriptorType,
     pub(crate) count: usize,
@@ -79,8 +79,23 @@ pub(crate) struct Entry {
     pub(crate) first: usize,
 }
 
+impl Device {
+    /// `vkCreateDescriptorSetLayout`; every binding is visible to the compute stage.
+    pub fn create_descriptor_set_layout(&self, bindings: &[Binding]) -> Result<DescriptorSetLayout, Error> {
+        self.create_descriptor_set_layout_from(&DescriptorSetLayoutInfo { bindings, ..Default::default() })
+    }
+
+    /// `vkCreateDescriptorSetLayout`, with immutable samplers or for sets that are updated after binding.
+    pub fn create_descriptor_set_layout_from(
+        &self,
+        info: &DescriptorSetLayoutInfo<'_>,
+    ) -> Result<DescriptorSetLayout, Error> {
+        DescriptorSetLayout::new(self, info)
+    }
+}
+
 impl DescriptorSetLayout {
-    pub(crate) fn new(device: &Device, info: &DescriptorSetLayoutInfo<'_>) -> Result<Self, Error> {
+    fn new(device: &Device, info: &DescriptorSetLayoutInfo<'_>) -> Result<Self, Error> {
         let DescriptorSetLayoutInfo { bindings, samplers, update_after_bind, variable_count, .. } = *info;
         check(bindings)?;
         let dynamics = bindings.iter().any(|binding| is_dynamic(binding.ty));
@@ -100,7 +115,7 @@ impl DescriptorSetLayout {
         let mut entries = host_memory::list(sorted.len())?;
         for Binding { binding, ty, count } in sorted {
             let count = count as usize;
-            entries.push(Entry { binding, ty, count, first: slots });
+            entries.push(LayoutEntry { binding, ty, count, first: slots });
             slots += count;
             dynamic += if is_dynamic(ty) { count } else { 0 };
         }
@@ -108,7 +123,7 @@ impl DescriptorSetLayout {
         let mut unused_while_pending = host_memory::copied(info.unused_while_pending)?;
         unused_while_pending.sort_unstable();
         Ok(Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(DescriptorSetLayoutInner {
                 device: device.clone(),
                 entries,
                 slots,
@@ -137,15 +152,15 @@ impl DescriptorSetLayout {
         self.inner.update_after_bind
     }
 
-    /// Whether command buffers stay valid when some of these slots are written, since they may not use them.
+    /// Whether command buffers stay valid when these slots are written, provided that they do not use them.
     pub(super) fn unused_while_pending(&self, slots: std::ops::Range<usize>) -> bool {
-        let flagged = |entry: &Entry| self.inner.unused_while_pending.binary_search(&entry.binding).is_ok();
-        let touched = |entry: &&Entry| entry.first < slots.end && slots.start < entry.first + entry.count;
+        let flagged = |entry: &LayoutEntry| self.inner.unused_while_pending.binary_search(&entry.binding).is_ok();
+        let touched = |entry: &&LayoutEntry| entry.first < slots.end && slots.start < entry.first + entry.count;
         !self.inner.unused_while_pending.is_empty() && self.entries().iter().filter(touched).all(flagged)
     }
 
     /// The binding with a variable count.
-    pub(crate) fn variable(&self) -> Option<&Entry> {
+    pub(crate) fn variable(&self) -> Option<&LayoutEntry> {
         self.inner.entries.last().filter(|_| self.inner.variable_count)
     }
 
@@ -154,11 +169,11 @@ impl DescriptorSetLayout {
     }
 
     /// Bindings with elements, by number.
-    pub(crate) fn entries(&self) -> &[Entry] {
+    pub(crate) fn entries(&self) -> &[LayoutEntry] {
         &self.inner.entries
     }
 
-    pub(crate) fn entry(&self, binding: u32) -> Option<&Entry> {
+    pub(crate) fn entry(&self, binding: u32) -> Option<&LayoutEntry> {
         let entries = self.entries();
         entries.binary_search_by_key(&binding, |entry| entry.binding).ok().map(|at| &entries[at])
     }
@@ -176,7 +191,7 @@ impl DescriptorSetLayout {
 
 impl PartialEq for DescriptorSetLayout {
     fn eq(&self, other: &Self) -> bool {
-        let same = |a: &Inner, b: &Inner| {
+        let same = |a: &DescriptorSetLayoutInner, b: &DescriptorSetLayoutInner| {
             a.entries == b.entries
                 && a.immutable == b.immutable
                 && (a.update_after_bind, a.variable_count) == (b.update_after_bind, b.variable_count)
@@ -195,16 +210,16 @@ fn check(bindings: &[Binding]) -> Result<(), Error> {
     let twice = numbers.windows(2).find(|pair| pair[0] == pair[1]);
     if let Some(&[binding, ..]) = twice {
         let vuid = "VUID-VkDescriptorSetLayoutCreateInfo-binding-00279";
-        return Err(Misuse::new(at, format!("binding {binding} is there twice"), vuid).into());
+        return Err(Misuse::new(at, format!("binding {binding} appears twice"), vuid).into());
     }
     let mut total = 0u64;
     for &Binding { ty, count, .. } in bindings {
         check_type(at, "VUID-VkDescriptorSetLayoutBinding-descriptorType-parameter", ty)?;
         total += u64::from(count);
     }
-    let most = Limits::DEVICE.max_per_set_descriptors;
-    require(total <= u64::from(most), at, "VUID-vkCreateDescriptorSetLayout-support-09582", || {
-        format!("{total} descriptors above maxPerSetDescriptors {most}")
+    let max = Limits::DEVICE.max_per_set_descriptors;
+    require(total <= u64::from(max), at, "VUID-vkCreateDescriptorSetLayout-support-09582", || {
+        format!("{total} descriptors above maxPerSetDescriptors {max}")
     })?;
     Ok(())
 }
@@ -235,7 +250,7 @@ pub(super) fn is_texel_buffer(ty: vk::DescriptorType) -> bool {
 /// The immutable samplers by slot.
 fn immutable(
     device: &Device,
-    entries: &[Entry],
+    entries: &[LayoutEntry],
     samplers: &[ImmutableSamplers<'_>],
 ) -> Result<Vec<(usize, Sampler)>, Error> {
     let at = "vkCreateDescriptorSetLayout";

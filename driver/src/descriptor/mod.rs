@@ -9,7 +9,7 @@ mod sampled;
 mod set;
 mod sources;
 
-pub use declared::{ImageTaken, ViewRule};
+pub use declared::{ImageDeclaration, ViewRule};
 pub use image::DescriptorImageInfo;
 pub use layout::{Binding, DescriptorSetLayout, DescriptorSetLayoutInfo, ImmutableSamplers};
 pub use pool::DescriptorPool;
@@ -18,4 +18,4 @@ pub use set::{BufferInfo, DescriptorSet};
 pub(crate) use declared::FORMAT;
 pub(crate) use sampled::{COMPARE, SampleRule, check_sample};
 pub(crate) use set::{Contents, WeakSet, spread_offsets};
-pub(crate) use sources::{Flat, Sources};
+pub(crate) use sources::{DescriptorSources, FlatDescriptors};

@@ -1,4 +1,4 @@
-//! Descriptor pools: they own only counts of what is left.
+//! Descriptor pools: only the numbers of sets and descriptors that are not allocated.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,18 +14,18 @@ use crate::error::{Error, Misuse, require};
 /// A pool of descriptor sets (`VkDescriptorPool` with `FREE_DESCRIPTOR_SET`). A handle.
 #[derive(Clone, Debug)]
 pub struct DescriptorPool {
-    inner: Arc<Inner>,
+    inner: Arc<DescriptorPoolInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct DescriptorPoolInner {
     device: Device,
-    left: Mutex<Left>,
+    available: Mutex<Available>,
 }
 
-/// What is not allocated.
+/// Numbers of sets and descriptors that are not allocated.
 #[derive(Debug)]
-struct Left {
+struct Available {
     sets: u32,
     descriptors: HashMap<vk::DescriptorType, u64>,
 }
@@ -36,9 +36,20 @@ const MAX_SETS: u32 = 1 << 22;
 /// Maximum number of descriptors of a pool: each takes some 50 bytes once it is allocated.
 const MAX_DESCRIPTORS: u64 = 1 << 24;
 
+impl Device {
+    /// `vkCreateDescriptorPool`: for `max_sets` sets and this many descriptors of each type.
+    pub fn create_descriptor_pool(
+        &self,
+        max_sets: u32,
+        sizes: &[(vk::DescriptorType, u32)],
+    ) -> Result<DescriptorPool, Error> {
+        DescriptorPool::new(self, max_sets, sizes)
+    }
+}
+
 impl DescriptorPool {
     /// [`Error::OutOfMemory`] for a pool that is too large for any machine.
-    pub(crate) fn new(device: &Device, max_sets: u32, sizes: &[(vk::DescriptorType, u32)]) -> Result<Self, Error> {
+    fn new(device: &Device, max_sets: u32, sizes: &[(vk::DescriptorType, u32)]) -> Result<Self, Error> {
         let at = "vkCreateDescriptorPool";
         require(max_sets > 0, at, "VUID-VkDescriptorPoolCreateInfo-descriptorPoolOverallocation-09227", || {
             "maxSets is 0".into()
@@ -54,8 +65,8 @@ impl DescriptorPool {
         if max_sets > MAX_SETS || descriptors.values().sum::<u64>() > MAX_DESCRIPTORS {
             return Err(Error::OutOfMemory);
         }
-        let left = Mutex::new(Left { sets: max_sets, descriptors });
-        Ok(Self { inner: Arc::new(Inner { device: device.clone(), left }) })
+        let available = Mutex::new(Available { sets: max_sets, descriptors });
+        Ok(Self { inner: Arc::new(DescriptorPoolInner { device: device.clone(), available }) })
     }
 
     /// `vkAllocateDescriptorSets`: one set with empty descriptors. [`Error::OutOfPoolMemory`] if too little is left in
@@ -71,13 +82,13 @@ impl DescriptorPool {
         require(same, "vkAllocateDescriptorSets", "VUID-VkDescriptorSetAllocateInfo-commonparent", || {
             "a layout of another device".into()
         })?;
-        let most = layout.variable().map_or(0, |entry| entry.count);
-        let missing = most.checked_sub(count as usize).filter(|_| layout.variable().is_some() || count == 0);
+        let max = layout.variable().map_or(0, |entry| entry.count);
+        let missing = max.checked_sub(count as usize).filter(|_| layout.variable().is_some() || count == 0);
         let missing = missing.ok_or_else(|| {
             let vuid = "VUID-VkDescriptorSetAllocateInfo-pSetLayouts-09380";
-            Misuse::new("vkAllocateDescriptorSets", format!("{count} elements of a binding with {most}"), vuid)
+            Misuse::new("vkAllocateDescriptorSets", format!("{count} elements of a binding with {max}"), vuid)
         })?;
-        self.inner.left.lock().take(layout, missing)?;
+        self.inner.available.lock().take(layout, missing)?;
         DescriptorSet::new(self, layout, missing).map_err(|error| {
             self.give_back(layout, missing);
             error.into()
@@ -86,13 +97,13 @@ impl DescriptorPool {
 
     pub(super) fn give_back(&self, layout: &DescriptorSetLayout, missing: usize) {
         // In a forked process, a thread that does not exist may hold the lock, and nothing is allocated any more.
-        if self.inner.device.loss().is_elsewhere() {
+        if self.inner.device.loss().is_forked() {
             return;
         }
-        let mut left = self.inner.left.lock();
-        left.sets += 1;
+        let mut available = self.inner.available.lock();
+        available.sets += 1;
         for (ty, count) in wanted(layout, missing) {
-            *left.descriptors.entry(ty).or_insert(0) += count;
+            *available.descriptors.entry(ty).or_insert(0) += count;
         }
     }
 }
@@ -109,7 +120,7 @@ fn wanted(layout: &DescriptorSetLayout, missing: usize) -> HashMap<vk::Descripto
     wanted
 }
 
-impl Left {
+impl Available {
     /// Takes a set and its descriptors, all or nothing.
     fn take(&mut self, layout: &DescriptorSetLayout, missing: usize) -> Result<(), Error> {
         if self.sets == 0 {

@@ -17,7 +17,7 @@ use crate::resource::format_properties;
 pub(crate) enum SampleRule {
     /// A linear filter needs a format that supports linear filtering.
     Filter,
-    /// So does a linear filter between levels.
+    /// Linear filtering between levels needs such a format, too.
     Levels,
     /// The sampler compares if and only if the instruction does.
     Compare,
@@ -53,12 +53,12 @@ pub(crate) fn check_sample(
         return Ok(());
     }
     let sampler = &sampler.descriptor.sampler;
-    let problem = |what| format!("the sampler {what}, and texels of format {format:?} cannot be mixed");
+    let problem = |what| format!("the sampler {what}, and texels of format {format:?} cannot be filtered linearly");
     if [sampler.mag, sampler.min].contains(&Filter::Linear) {
         return Err((SampleRule::Filter, problem("filters linearly")));
     }
     if sampler.mip == Filter::Linear {
-        return Err((SampleRule::Levels, problem("mixes levels")));
+        return Err((SampleRule::Levels, problem("filters linearly between levels")));
     }
     Ok(())
 }

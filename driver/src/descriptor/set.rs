@@ -11,7 +11,7 @@ use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::image::Descriptor;
 
 use super::image::ImageWritten;
-use super::layout::{Entry, is_buffer, is_dynamic, is_uniform};
+use super::layout::{LayoutEntry, is_buffer, is_dynamic, is_uniform};
 use super::{DescriptorPool, DescriptorSetLayout};
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
@@ -34,11 +34,11 @@ pub struct BufferInfo<'a> {
 /// A descriptor set (`VkDescriptorSet`). A handle; its share of the pool is returned when the last handle drops.
 #[derive(Clone, Debug)]
 pub struct DescriptorSet {
-    inner: Arc<Inner>,
+    inner: Arc<DescriptorSetInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct DescriptorSetInner {
     device: Device,
     /// `None` for a pushed set.
     pool: Option<DescriptorPool>,
@@ -48,7 +48,7 @@ struct Inner {
     contents: Mutex<Arc<Contents>>,
 }
 
-impl Drop for Inner {
+impl Drop for DescriptorSetInner {
     fn drop(&mut self) {
         if let Some(pool) = &self.pool {
             pool.give_back(&self.layout, self.missing);
@@ -137,7 +137,7 @@ impl Contents {
 /// A set that may have been freed.
 #[derive(Clone, Debug)]
 pub(crate) struct WeakSet {
-    inner: Weak<Inner>,
+    inner: Weak<DescriptorSetInner>,
 }
 
 impl WeakSet {
@@ -173,7 +173,7 @@ impl DescriptorSet {
         contents: Arc<Contents>,
     ) -> Self {
         let (device, layout, contents) = (layout.device().clone(), layout.clone(), Mutex::new(contents));
-        Self { inner: Arc::new(Inner { device, pool, layout, missing, contents }) }
+        Self { inner: Arc::new(DescriptorSetInner { device, pool, layout, missing, contents }) }
     }
 
     /// A set without a pool, for pushed descriptors (`vkCmdPushDescriptorSet`).
@@ -197,7 +197,7 @@ impl DescriptorSet {
     ) -> Result<(), Error> {
         let at = format!("pDescriptorWrites: binding {binding}");
         require(is_buffer(ty), &at, "VUID-VkWriteDescriptorSet-descriptorType-parameter", || {
-            format!("descriptors of type {ty:?} are not written so")
+            format!("descriptors of type {ty:?} are not buffers")
         })?;
         let first = self.place(&at, binding, element, ty, infos.len())?;
         let one = |info| Ok::<_, Error>(Written::Buffer(self.check(&at, ty, info)?));
@@ -269,7 +269,7 @@ impl DescriptorSet {
         let found = entries.iter().position(|entry| entry.binding == binding).ok_or_else(|| {
             Misuse::new(at, "the layout has no such binding", "VUID-VkWriteDescriptorSet-dstBinding-00316")
         })?;
-        let Entry { ty: has, first, count: elements, .. } = entries[found];
+        let LayoutEntry { ty: has, first, count: elements, .. } = entries[found];
         require(has == ty, at, "VUID-VkWriteDescriptorSet-descriptorType-00319", || {
             format!("descriptorType is {ty:?}, the binding's is {has:?}")
         })?;
@@ -282,7 +282,7 @@ impl DescriptorSet {
         })?;
         let mut touched = entries[found..].iter().take_while(|entry| entry.first < start + count);
         require(touched.all(|e| e.ty == ty), at, "VUID-VkWriteDescriptorSet-descriptorCount-00317", || {
-            format!("the write goes on into a binding that is not of type {ty:?}")
+            format!("the write continues in a binding that is not of type {ty:?}")
         })?;
         Ok(start)
     }
@@ -316,7 +316,7 @@ impl DescriptorSet {
 /// Checks usage, alignment and size, which differ between uniform and storage buffers.
 fn check_kind(at: &str, ty: vk::DescriptorType, buffer: &Buffer, offset: u64, range: u64) -> Result<(), Misuse> {
     let limits = Limits::DEVICE;
-    let (usage, alignment, most, vuids) = if is_uniform(ty) {
+    let (usage, alignment, max, vuids) = if is_uniform(ty) {
         let vuids = [
             "VUID-VkWriteDescriptorSet-descriptorType-00330",
             "VUID-VkWriteDescriptorSet-descriptorType-00327",
@@ -337,9 +337,9 @@ fn check_kind(at: &str, ty: vk::DescriptorType, buffer: &Buffer, offset: u64, ra
         format!("the buffer's usage {:?} lacks {usage:?}", buffer.usage())
     })?;
     require(offset.is_multiple_of(alignment), at, vuids[1], || {
-        format!("offset {offset} is no multiple of {alignment}")
+        format!("offset {offset} is not a multiple of {alignment}")
     })?;
-    require(range <= u64::from(most), at, vuids[2], || format!("range {range} above the limit {most}"))
+    require(range <= u64::from(max), at, vuids[2], || format!("range {range} above the limit {max}"))
 }
 
 /// The dynamic offsets of one set by slot: 0 for a slot that is not dynamic.
@@ -373,5 +373,5 @@ fn check_alignment(at: &str, ty: vk::DescriptorType, offset: u32) -> Result<(), 
         (limits.min_storage_buffer_offset_alignment, "VUID-vkCmdBindDescriptorSets-pDynamicOffsets-01972")
     };
     let aligned = u64::from(offset).is_multiple_of(alignment);
-    require(aligned, at, vuid, || format!("dynamic offset {offset} is no multiple of {alignment}"))
+    require(aligned, at, vuid, || format!("dynamic offset {offset} is not a multiple of {alignment}"))
 }

@@ -1,5 +1,6 @@
 //! Sources of a kernel's descriptors: slots of sets, flattened in the order of the kernel's bindings.
 
+use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -8,10 +9,11 @@ use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::image::Descriptor;
 
 use super::{Contents, WeakSet};
+use crate::exec::LateDescriptors;
 
 /// Slots of one set that a kernel uses.
 #[derive(Debug)]
-struct Slots {
+struct SetSlots {
     set: WeakSet,
     late: bool,
     contents: Arc<Contents>,
@@ -19,7 +21,7 @@ struct Slots {
     slots: Range<usize>,
 }
 
-impl Slots {
+impl SetSlots {
     /// The current contents of the set, or the last known if it was freed.
     fn latest(&self) -> Arc<Contents> {
         self.set.contents().filter(|_| self.late).unwrap_or_else(|| Arc::clone(&self.contents))
@@ -28,20 +30,20 @@ impl Slots {
 
 /// Sources of a kernel's descriptors in the order of its bindings, for submissions that have to resolve them again.
 #[derive(Debug, Default)]
-pub(crate) struct Sources {
-    slots: Vec<Slots>,
+pub(crate) struct DescriptorSources {
+    slots: Vec<SetSlots>,
     has_images: bool,
 }
 
 /// The descriptors of a kernel, flattened.
 #[derive(Default)]
-pub(crate) struct Flat {
+pub(crate) struct FlatDescriptors {
     buffers: SmallVec<[GuestSlice; 16]>,
     /// Empty if the kernel has none.
     images: SmallVec<[Descriptor; 4]>,
 }
 
-impl Flat {
+impl FlatDescriptors {
     /// Adds the descriptors of these slots.
     pub(crate) fn add(&mut self, contents: &Contents, offsets: &[u32], slots: Range<usize>, has_images: bool) {
         let offset = |slot: usize| offsets.get(slot).copied().unwrap_or(0);
@@ -57,7 +59,7 @@ impl Flat {
     }
 }
 
-impl Sources {
+impl DescriptorSources {
     pub(crate) fn new(has_images: bool) -> Self {
         Self { slots: Vec::new(), has_images }
     }
@@ -71,17 +73,18 @@ impl Sources {
         slots: Range<usize>,
     ) {
         let (set, contents, offsets) = (set.clone(), Arc::clone(contents), Arc::clone(offsets));
-        self.slots.push(Slots { set, late, contents, offsets, slots });
+        self.slots.push(SetSlots { set, late, contents, offsets, slots });
     }
+}
 
-    /// Reads the sets now and passes their contents to `keep`.
-    pub(crate) fn resolve(&self, mut keep: impl FnMut(Arc<Contents>)) -> Flat {
-        let mut flat = Flat::default();
+impl LateDescriptors for DescriptorSources {
+    fn resolve(&self, keep: &mut dyn FnMut(Arc<dyn Any + Send + Sync>)) -> (Arc<[GuestSlice]>, Arc<[Descriptor]>) {
+        let mut flat = FlatDescriptors::default();
         for part in &self.slots {
             let contents = part.latest();
             flat.add(&contents, &part.offsets, part.slots.clone(), self.has_images);
             keep(contents);
         }
-        flat
+        flat.share()
     }
 }

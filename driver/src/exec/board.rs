@@ -47,7 +47,7 @@ struct OpenCrew<P> {
     owner: usize,
 }
 
-/// What a worker has to do.
+/// A job for a worker.
 #[derive(Debug)]
 pub(super) enum Job<Q, P> {
     /// Become this queue's conductor, if it still wants one.

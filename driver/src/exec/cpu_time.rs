@@ -64,7 +64,7 @@ pub(super) struct Worked {
 #[derive(Debug)]
 struct ThreadTime {
     thread: Thread,
-    /// Its clock at the latest look; `None` if it worked on something else then, `Some(None)` if the system does not
+    /// Its clock at the latest sample; `None` if it worked on something else then, `Some(None)` if the system does not
     /// report it.
     clock: Option<Option<Duration>>,
     worked: Duration,
@@ -76,16 +76,16 @@ impl Worked {
         self.threads.clear();
     }
 
-    /// Adds what `threads` worked since the latest look, which was `slice` ago. Returns the largest sum of one thread.
+    /// Adds what `threads` worked since the latest sample, which was `slice` ago. Returns the largest sum of one thread.
     ///
-    /// One look adds at most `max_slice` per thread: where the system does not report CPU time, the time between looks is
-    /// taken instead, and that is long if the process was stopped; a clock also jumps when a whole machine was
+    /// One sample adds at most `max_slice` per thread: where the system does not report CPU time, the time between samples
+    /// is counted instead, and that is long if the process was stopped; a clock also jumps when a whole machine was
     /// suspended.
-    pub(super) fn look(&mut self, threads: &[Thread], slice: Duration, max_slice: Duration) -> Duration {
-        self.look_by(threads, slice, max_slice, clock)
+    pub(super) fn sample(&mut self, threads: &[Thread], slice: Duration, max_slice: Duration) -> Duration {
+        self.sample_by(threads, slice, max_slice, clock)
     }
 
-    fn look_by(
+    fn sample_by(
         &mut self,
         threads: &[Thread],
         slice: Duration,
@@ -130,9 +130,9 @@ mod tests {
     fn a_thread_that_works_is_seen_to_work_and_one_that_sleeps_is_not() {
         let thread = this_thread();
         while clock(thread).is_none_or(|clock| clock.is_zero()) {}
-        let before = clock(thread).expect("the system tells");
+        let before = clock(thread).expect("the system reports CPU time");
         while clock(thread) < Some(before + Duration::from_millis(50)) {}
-        let worked = clock(thread).expect("the system tells");
+        let worked = clock(thread).expect("the system reports CPU time");
         std::thread::sleep(Duration::from_millis(300));
         assert!(clock(thread) < Some(worked + Duration::from_millis(200)));
     }
@@ -140,26 +140,26 @@ mod tests {
     #[test]
     fn the_thread_with_the_most_work_counts_while_it_is_listed() {
         let mut worked = Worked::default();
-        let mut look = |threads: &[Thread], clocks: &[u64]| {
+        let mut sample = |threads: &[Thread], clocks: &[u64]| {
             let clock = |thread: Thread| Some(SECOND * clocks[thread as usize] as u32);
-            worked.look_by(threads, SECOND, 2 * SECOND, clock).as_secs()
+            worked.sample_by(threads, SECOND, 2 * SECOND, clock).as_secs()
         };
-        assert_eq!(look(&[1, 2], &[0, 10, 20]), 0);
-        assert_eq!(look(&[1, 2], &[0, 11, 20]), 1);
+        assert_eq!(sample(&[1, 2], &[0, 10, 20]), 0);
+        assert_eq!(sample(&[1, 2], &[0, 11, 20]), 1);
         // The second thread works elsewhere: that time does not count, neither now nor after it comes back.
-        assert_eq!(look(&[1], &[0, 12, 40]), 2);
-        assert_eq!(look(&[1, 2], &[0, 12, 60]), 2);
-        assert_eq!(look(&[1, 2], &[0, 12, 61]), 2);
-        // A clock that jumped counts for one look.
-        assert_eq!(look(&[1, 2], &[0, 1000, 61]), 4);
+        assert_eq!(sample(&[1], &[0, 12, 40]), 2);
+        assert_eq!(sample(&[1, 2], &[0, 12, 60]), 2);
+        assert_eq!(sample(&[1, 2], &[0, 12, 61]), 2);
+        // A clock that jumped counts for one sample.
+        assert_eq!(sample(&[1, 2], &[0, 1000, 61]), 4);
     }
 
     #[test]
     fn without_clocks_a_long_slice_counts_as_one() {
         let mut worked = Worked::default();
-        let mut look = |slice| worked.look_by(&[0], slice, 2 * SECOND, |_| None);
-        assert_eq!(look(SECOND), Duration::ZERO);
-        assert_eq!(look(SECOND), SECOND);
-        assert_eq!(look(1000 * SECOND), 3 * SECOND);
+        let mut sample = |slice| worked.sample_by(&[0], slice, 2 * SECOND, |_| None);
+        assert_eq!(sample(SECOND), Duration::ZERO);
+        assert_eq!(sample(SECOND), SECOND);
+        assert_eq!(sample(1000 * SECOND), 3 * SECOND);
     }
 }

@@ -124,7 +124,7 @@ impl<B> Line<B> {
     }
 
     /// Calls `at` on the batch in front, which may be running, under the line's lock.
-    pub(super) fn look<R>(&self, at: impl FnOnce(&B) -> R) -> Option<R> {
+    pub(super) fn with_front<R>(&self, at: impl FnOnce(&B) -> R) -> Option<R> {
         self.inner.lock().pending.front().map(|batch| at(batch))
     }
 }

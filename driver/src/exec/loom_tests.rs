@@ -105,13 +105,13 @@ fn a_conductor_that_leaves_is_followed_by_one_other() {
 
 /// A batch of two phases, and the phase to continue with.
 #[derive(Debug)]
-struct Phases {
+struct TwoPhaseBatch {
     at: Mutex<usize>,
     run: Arc<[Plain; 2]>,
 }
 
 /// Runs the rest of a line's batch, if no other thread does.
-fn finish(line: &Line<Phases>) {
+fn finish(line: &Line<TwoPhaseBatch>) {
     let Some(role) = line.claim() else { return };
     while let Some(batch) = role.front() {
         let at = std::mem::take(&mut *batch.at.lock());
@@ -138,7 +138,7 @@ fn a_batch_that_a_visitor_leaves_is_finished_by_one_other() {
             }
         });
         let run = Arc::new([Plain::new(0), Plain::new(0)]);
-        let pushed = line.push(|_| Arc::new(Phases { at: Mutex::default(), run: Arc::clone(&run) }));
+        let pushed = line.push(|_| Arc::new(TwoPhaseBatch { at: Mutex::default(), run: Arc::clone(&run) }));
         assert!(pushed.was_idle);
         // The visitor.
         let (slot, role) = (board.claim().unwrap(), line.claim().unwrap());

@@ -14,13 +14,13 @@ use crate::error::DeviceError;
 use crate::sync::{Wake, Watchers};
 
 /// The reason of a loss in a forked process.
-const ELSEWHERE: &str = "this process was forked from the one that made the device: the device's threads are not here. \
-                         A forked process makes a device of its own";
+const FORKED: &str = "this process was forked from the one that made the device: the device's threads are not here. \
+                         A forked process must create its own device";
 
 /// Whether and why a device is lost. A loss is final.
 #[derive(Debug, Default)]
 pub(crate) struct Loss {
-    origin: Origin,
+    fork: ForkCheck,
     /// The flag that kernels poll. Written once, under the lock of `inner`.
     stop: AtomicU32,
     inner: Mutex<LossState>,
@@ -35,35 +35,35 @@ struct LossState {
     awaited: Watchers,
 }
 
-/// The process with the device's threads.
+/// Detects a process that was forked from the one with the device's threads.
 #[cfg(not(loom))]
 #[derive(Debug)]
-struct Origin(crate::memory::Origin);
+struct ForkCheck(crate::memory::ForkDetector);
 
 #[cfg(not(loom))]
-impl Default for Origin {
+impl Default for ForkCheck {
     fn default() -> Self {
-        Self(crate::memory::Origin::new())
+        Self(crate::memory::ForkDetector::new())
     }
 }
 
-/// Models have no processes.
+/// Loom models have one process.
 #[cfg(loom)]
 #[derive(Debug, Default)]
-struct Origin;
+struct ForkCheck;
 
 impl Loss {
     /// Whether this process was forked from the one with the device's threads.
-    pub(crate) fn is_elsewhere(&self) -> bool {
+    pub(crate) fn is_forked(&self) -> bool {
         #[cfg(not(loom))]
-        return self.origin.0.is_elsewhere();
+        return self.fork.0.is_forked();
         #[cfg(loom)]
         false
     }
 
     /// The error for a forked process. To be called before taking a lock or sleeping to wait for threads of the device.
-    pub(crate) fn check_origin(&self) -> Result<(), DeviceError> {
-        if self.is_elsewhere() { Err(DeviceError::DeviceLost(ELSEWHERE.to_owned())) } else { Ok(()) }
+    pub(crate) fn check_not_forked(&self) -> Result<(), DeviceError> {
+        if self.is_forked() { Err(DeviceError::DeviceLost(FORKED.to_owned())) } else { Ok(()) }
     }
 
     /// Loses the device and wakes the threads that wait; the first reason stays. The caller wakes suspended queues.
@@ -93,7 +93,7 @@ impl Loss {
     /// Whether the device is lost: all threads stop working.
     pub(crate) fn is_lost(&self) -> bool {
         // Acquire: pairs with the Release in `lose`; the reason is there.
-        self.stop.load(Ordering::Acquire) != 0 || self.is_elsewhere()
+        self.stop.load(Ordering::Acquire) != 0 || self.is_forked()
     }
 
     /// The error that says why the device is lost, if it is.
@@ -101,7 +101,7 @@ impl Loss {
         if !self.is_lost() {
             return Ok(());
         }
-        self.check_origin()?;
+        self.check_not_forked()?;
         Err(DeviceError::DeviceLost(self.inner.lock().why.clone().unwrap_or_default()))
     }
 

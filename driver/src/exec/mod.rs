@@ -14,6 +14,7 @@ mod phases;
 mod plan;
 mod progress;
 mod queue;
+mod recording;
 mod run;
 mod shared;
 pub(crate) mod sync;
@@ -21,7 +22,7 @@ pub(crate) mod sync;
 mod tests;
 mod visit;
 mod watchdog;
-pub(crate) mod work;
+mod work;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,9 +30,10 @@ use std::time::Duration;
 pub(crate) use loss::Loss;
 pub use observe::Observer;
 pub(crate) use phases::Phases;
-pub(crate) use queue::{QueueState, WAIT_SPIN};
+pub(crate) use queue::QueueState;
+pub(crate) use recording::{Batch, Recording};
 pub(crate) use work::{
-    ClearWork, Condition, DispatchState, DispatchWork, Grid, Groups, MAX_GROUPS, Places, Recording, RowsWork, Work,
+    ClearWork, Condition, DispatchState, DispatchWork, Grid, Groups, LateDescriptors, RowsWork, SourceLocations, Work,
 };
 
 use shared::Shared;
@@ -46,7 +48,7 @@ pub(crate) struct ExecutorOptions {
     pub(crate) time_limit: TimeLimit,
 }
 
-/// How long commands may run, and the setting that says so, for the reason of a loss.
+/// The time limit of commands, and the name of the setting that controls it, for the reason of a loss.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeLimit {
     pub(crate) limit: Duration,

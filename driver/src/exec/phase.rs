@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use super::crew::{Crew, Member};
 use super::plan::PhasePlan;
 use super::progress::Progress;
+use super::recording::Recording;
 use super::run::{Halt, Run};
 use super::shared::{Shared, Slot};
 use super::visit::Visit;
-use super::work::Recording;
+use super::work::Work;
 
 /// Nanoseconds of work worth waking a sleeping thread for: waking alone takes some 40 µs.
 pub(super) const SHARE_COLD: u64 = 60_000;
@@ -43,105 +44,117 @@ pub(super) fn owner(progress: &Arc<Progress>) -> usize {
     Arc::as_ptr(progress).addr()
 }
 
-/// Runs a phase, or the rest of a phase that was `left`, to its end or until the device is lost. `progress` is the
-/// queue's. A visit that runs out of time returns the rest.
-pub(super) fn run(
-    shared: &Arc<Shared>,
-    (recording, phase, left): (&Arc<Recording>, usize, Option<PartialPhase>),
-    progress: &Arc<Progress>,
-    slot: &mut Slot,
-    visit: Option<&mut Visit>,
-) -> Option<PartialPhase> {
-    let mut done = 0;
-    match left {
-        Some(left) => (slot.plan, done) = (left.plan, left.done),
-        None => slot.plan.count(&recording.phases[phase]),
-    }
-    let (units, visits) = (slot.plan.units(), visit.is_some());
-    let seats = if visits { 0 } else { seats(shared, recording, phase, &slot.plan, units - done) };
-    if seats == 0 {
-        done = alone(shared, (recording, phase), progress, slot, done..units, visit);
-    }
-    if done < units && !shared.loss.is_lost() {
-        let plan = std::mem::take(&mut slot.plan);
-        if visits {
-            return Some(PartialPhase { plan, done });
+/// A phase that a conductor runs, with the conductor's slot and what the phase needs of the queue and the executor.
+pub(super) struct PhaseRun<'a> {
+    pub(super) shared: &'a Arc<Shared>,
+    pub(super) recording: &'a Arc<Recording>,
+    /// Index of the phase in the recording.
+    pub(super) phase: usize,
+    /// The queue's.
+    pub(super) progress: &'a Arc<Progress>,
+    pub(super) slot: &'a mut Slot,
+    /// The submitter's time, if the conductor is the thread that submitted the batch.
+    pub(super) visit: Option<&'a mut Visit>,
+}
+
+impl PhaseRun<'_> {
+    /// Runs the phase, or the rest of it that was `left`, to its end or until the device is lost. A visit that runs out
+    /// of time returns the rest.
+    pub(super) fn run(mut self, left: Option<PartialPhase>) -> Option<PartialPhase> {
+        let mut done = 0;
+        // A phase that was left keeps its plan: indirect sizes must not be read again.
+        match left {
+            Some(left) => (self.slot.plan, done) = (left.plan, left.done),
+            None => self.slot.plan.count(&self.recording.phases[self.phase]),
         }
-        let seats = seats.max(max_seats(shared, units - done));
+        let units = self.slot.plan.units();
+        // A visitor calls no other threads.
+        let seats = if self.visit.is_some() { 0 } else { self.seats(units - done) };
+        if seats == 0 {
+            done = self.alone(done..units);
+        }
+        if done < units && !self.shared.loss.is_lost() {
+            if self.visit.is_some() {
+                return Some(PartialPhase { plan: std::mem::take(&mut self.slot.plan), done });
+            }
+            let seats = seats.max(max_seats(self.shared, units - done));
+            self.with_crew(done..units, seats);
+        }
+        None
+    }
+
+    fn commands(&self) -> &[Work] {
+        &self.recording.phases[self.phase]
+    }
+
+    /// How many threads to call: none if the phase is known to be small. Unknown kernels are assumed to be long.
+    fn seats(&self, units: u64) -> usize {
+        let shared = self.shared;
+        if units < 2 || shared.workers() == 1 {
+            return 0;
+        }
+        let max = max_seats(shared, units);
+        let enough = PER_MEMBER.saturating_mul(max as u64).saturating_add(SHARE_COLD);
+        let threshold = if shared.board.has_spinners() { SHARE_WARM } else { SHARE_COLD };
+        match shared.costs.phase(self.commands(), &self.slot.plan, enough) {
+            Some(cost) if cost < threshold => 0,
+            Some(cost) => max.min((cost / PER_MEMBER).max(1) as usize),
+            None => max,
+        }
+    }
+
+    /// Runs units alone until all are done, until they prove to be worth a crew, or until the visit is over. Returns
+    /// the first unit that has not run.
+    fn alone(&mut self, Range { start, end: units }: Range<u64>) -> u64 {
+        let Self { shared, recording, phase, progress, ref mut slot, ref mut visit } = *self;
+        let (several, workers) = (units - start > 1, shared.workers() as u64);
+        // A visitor that is out of time leaves even the last unit; otherwise a single unit cannot be shared.
+        let (max_units, min_left) = visit.as_ref().map_or((u64::MAX, 2), |visit| (visit.max_units(), 1));
+        let started = match visit {
+            Some(visit) if several => Some(visit.started()),
+            None if several && workers > 1 => Some(Instant::now()),
+            _ => None,
+        };
+        let (mut done, mut chunk) = (start, if started.is_some() { 1 } else { units - start });
+        while done < units {
+            let end = units.min(done + chunk);
+            let run = Run { shared, recording, phase, plan: &slot.plan, progress, slot: slot.number };
+            if let Err(halt) = run.units(done..end, &mut slot.scratch, &mut slot.count) {
+                report(shared, halt);
+                break;
+            }
+            done = end;
+            // At most what a crew's thread would take, since the cost of the next units is unknown.
+            chunk = chunk.saturating_mul(2).min(((units - done) / (4 * workers)).max(FEW_UNITS)).min(max_units);
+            if units - done >= min_left && started.is_some_and(|at| at.elapsed() > Duration::from_nanos(SHARE_COLD)) {
+                break;
+            }
+        }
+        done
+    }
+
+    /// Runs units together with up to `seats` other threads.
+    fn with_crew(self, units: Range<u64>, seats: usize) {
+        let Self { shared, recording, phase, progress, slot, .. } = self;
+        let plan = std::mem::take(&mut slot.plan);
         let payload =
             Arc::new(SharedPhase { recording: Arc::clone(recording), phase, plan, progress: Arc::clone(progress) });
-        with_crew(shared, payload, done..units, seats, slot);
+        let crew = Crew::new(units, seats + 1, Arc::clone(&payload));
+        let spawn = shared.board.open(&crew, seats, owner(&payload.progress));
+        shared.spawn(spawn);
+        while let Some(range) = crew.take() {
+            if !payload.run(shared, range, slot) {
+                break;
+            }
+        }
+        shared.board.close(&crew);
+        crew.disband();
     }
-    None
 }
 
 /// Number of threads that could help with this many units.
 fn max_seats(shared: &Shared, units: u64) -> usize {
     (shared.workers() - 1).min(usize::try_from(units - 1).unwrap_or(usize::MAX))
-}
-
-/// How many threads to call: none if the phase is known to be small. Unknown kernels are assumed to be long.
-fn seats(shared: &Shared, recording: &Recording, phase: usize, plan: &PhasePlan, units: u64) -> usize {
-    if units < 2 || shared.workers() == 1 {
-        return 0;
-    }
-    let most = max_seats(shared, units);
-    let enough = PER_MEMBER.saturating_mul(most as u64).saturating_add(SHARE_COLD);
-    let threshold = if shared.board.has_spinners() { SHARE_WARM } else { SHARE_COLD };
-    match shared.costs.phase(&recording.phases[phase], plan, enough) {
-        Some(cost) if cost < threshold => 0,
-        Some(cost) => most.min((cost / PER_MEMBER).max(1) as usize),
-        None => most,
-    }
-}
-
-/// Runs units alone until all are done, until they prove to be worth a crew, or until the visit is over. Returns the
-/// first unit that has not run.
-fn alone(
-    shared: &Shared,
-    (recording, phase): (&Recording, usize),
-    progress: &Progress,
-    slot: &mut Slot,
-    Range { start, end: units }: Range<u64>,
-    visit: Option<&mut Visit>,
-) -> u64 {
-    let (several, workers) = (units - start > 1, shared.workers() as u64);
-    // A visitor that is out of time leaves even the last unit; otherwise a single unit cannot be shared.
-    let (max_units, min_left) = visit.as_ref().map_or((u64::MAX, 2), |visit| (visit.max_units(), 1));
-    let started = match visit {
-        Some(visit) if several => Some(visit.started()),
-        None if several && workers > 1 => Some(Instant::now()),
-        _ => None,
-    };
-    let (mut done, mut chunk) = (start, if started.is_some() { 1 } else { units - start });
-    while done < units {
-        let end = units.min(done + chunk);
-        let run = Run { shared, recording, phase, plan: &slot.plan, progress, slot: slot.number };
-        if let Err(halt) = run.units(done..end, &mut slot.scratch, &mut slot.count) {
-            report(shared, halt);
-            break;
-        }
-        done = end;
-        // At most what a crew's thread would take, since the cost of the next units is unknown.
-        chunk = chunk.saturating_mul(2).min(((units - done) / (4 * workers)).max(FEW_UNITS)).min(max_units);
-        if units - done >= min_left && started.is_some_and(|at| at.elapsed() > Duration::from_nanos(SHARE_COLD)) {
-            break;
-        }
-    }
-    done
-}
-
-fn with_crew(shared: &Arc<Shared>, payload: Arc<SharedPhase>, units: Range<u64>, seats: usize, slot: &mut Slot) {
-    let crew = Crew::new(units, seats + 1, Arc::clone(&payload));
-    let spawn = shared.board.open(&crew, seats, owner(&payload.progress));
-    shared.spawn(spawn);
-    while let Some(range) = crew.take() {
-        if !payload.run(shared, range, slot) {
-            break;
-        }
-    }
-    shared.board.close(&crew);
-    crew.disband();
 }
 
 /// Works as a member of a crew until its units are taken, or until another queue wants a conductor.

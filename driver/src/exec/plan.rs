@@ -1,11 +1,13 @@
-//! The units of a phase: workgroups of its dispatches, 256 KiB commands of its transfers.
+//! The units of a phase: workgroups of its dispatches, 256 KiB pieces of its transfers.
 //!
 //! Units are numbered across the commands of the phase, so that one counter shares them out among any number of
 //! workers, for any mix of commands.
 
 use std::ops::Range;
 
-use super::work::{Groups, MAX_GROUPS, Work};
+use spelter_shaders::abi::MAX_WORKGROUPS;
+
+use super::work::{Groups, Work};
 
 /// Bytes of a copy or fill in one unit: large enough to hide the cost of taking it, small enough to share out.
 pub(super) const UNIT_BYTES: u64 = 256 << 10;
@@ -97,7 +99,7 @@ pub(super) fn rows_of_unit(row_bytes: u64) -> u64 {
 fn units_of(work: &Work, groups: [u32; 3]) -> u64 {
     match work {
         // No overflow: above the limit nothing runs (VUID-VkDispatchIndirectCommand-x-00417).
-        Work::Dispatch(_) if groups.iter().any(|&count| count > MAX_GROUPS) => 0,
+        Work::Dispatch(_) if groups.iter().any(|&count| count > MAX_WORKGROUPS) => 0,
         Work::Dispatch(_) => u64::from(groups[0]) * u64::from(groups[1]) * u64::from(groups[2]),
         Work::Copy { .. } | Work::Fill { .. } => work.bytes().div_ceil(UNIT_BYTES),
         Work::Event { .. } | Work::Query(_) => 1,

@@ -3,7 +3,7 @@
 use super::cpu_time::{Thread, this_thread};
 use super::sync::{AtomicU64, Ordering};
 
-/// Counts that the watchdog compares between looks. All accesses are relaxed: the counts publish no other data.
+/// Counts that the watchdog compares between checks. All accesses are relaxed: the counts publish no other data.
 #[derive(Debug)]
 pub(super) struct Progress {
     /// Number of phase starts and ends: odd while one runs. Only the conductor writes it.
@@ -30,7 +30,7 @@ fn step(count: &AtomicU64) {
     count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
 }
 
-/// Progress as the watchdog saw it in one look.
+/// Progress as the watchdog saw it in one check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     tick: u64,

@@ -1,25 +1,24 @@
 //! A queue: takes batches, which one conductor at a time runs.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use super::cpu_time::Thread;
 use super::line::{Conductor, Line};
-use super::phase::{self, PartialPhase};
+use super::phase::{self, PartialPhase, PhaseRun};
 use super::progress::{Mark, Progress};
+use super::recording::{Batch, Recording};
 use super::run::panic_message;
 use super::shared::{Shared, Slot};
 use super::sync::{Mutex, spin_until};
 use super::visit::Visit;
-use super::work::{Batch, Recording, Work};
+use super::work::Work;
 use crate::error::DeviceError;
-use crate::sync::{Counter, Target, Wake};
+use crate::sync::{Counter, Helper, Target, WAIT_SPIN, Wake};
 
-/// How long a waiter spins before it sleeps.
-pub(crate) const WAIT_SPIN: std::time::Duration = std::time::Duration::from_micros(20);
-/// Number of times that a waiter looks for work in vain before it sleeps.
-const WAIT_LOOKS: u32 = 3;
+/// Number of times that a waiter looks for work before it sleeps.
+const WAIT_TRIES: u32 = 3;
 
 /// A queue of an executor.
 #[derive(Debug)]
@@ -36,7 +35,7 @@ pub(crate) struct QueueState {
 struct Submitted {
     serial: u64,
     batch: Batch,
-    /// Where to continue.
+    /// The position at which to continue.
     position: Mutex<BatchPosition>,
 }
 
@@ -49,13 +48,13 @@ struct BatchPosition {
     left: Option<PartialPhase>,
 }
 
-/// How far a conductor ran a batch.
+/// Why a conductor stopped running a batch.
 enum ConductorStop {
-    /// To its end.
+    /// The batch is done, or the device is lost.
     Done(Result<(), DeviceError>),
-    /// Up to a phase or batch that waits for this counter value.
+    /// The batch or its next phase waits for this counter value.
     Until(Target),
-    /// Until the visit was over.
+    /// The visit is over.
     Visited,
 }
 
@@ -75,10 +74,11 @@ impl QueueState {
             batch.fence.inspect(|fence| fence.settle(Err(lost.clone())));
             return Err(lost);
         }
+        let helper = || Arc::downgrade(self) as Weak<dyn Helper>;
         if let Some(fence) = &batch.fence {
-            fence.attach(self);
+            fence.attach(helper());
         }
-        batch.signals.iter().for_each(|(counter, _)| counter.attach(self));
+        batch.signals.iter().for_each(|(counter, _)| counter.attach(helper()));
         let commands = || batch.recordings.iter().flat_map(|recording| recording.phases.commands());
         let visit = Visit::new(&self.shared.costs, commands());
         let pushed = self.line.push(|serial| Arc::new(Submitted { serial, batch, position: Mutex::default() }));
@@ -217,8 +217,15 @@ impl QueueState {
                 }
                 make_ready(&recording.phases[p]);
                 self.progress.begin(r, p);
-                let work = (recording, p, left.take());
-                let left = phase::run(&self.shared, work, &self.progress, slot, visit.as_deref_mut());
+                let run = PhaseRun {
+                    shared: &self.shared,
+                    recording,
+                    phase: p,
+                    progress: &self.progress,
+                    slot: &mut *slot,
+                    visit: visit.as_deref_mut(),
+                };
+                let left = run.run(left.take());
                 self.progress.end();
                 if left.is_some() {
                     return self.end_visit(submitted, BatchPosition { recording: r, phase: p, left });
@@ -258,7 +265,7 @@ impl QueueState {
     /// Names of the running commands; for the watchdog.
     pub(super) fn running(&self) -> String {
         let (recording, phase) = self.progress.running();
-        let names = self.line.look(|submitted| {
+        let names = self.line.with_front(|submitted| {
             let recording = submitted.batch.recordings.get(recording);
             recording.map(|recording| names(recording, phase)).unwrap_or_default()
         });
@@ -267,9 +274,9 @@ impl QueueState {
 
     /// Waits until all batches submitted so far have retired and their fences are signalled; works meanwhile.
     pub(crate) fn wait_idle(self: &Arc<Self>) -> Result<(), DeviceError> {
-        self.shared.loss.check_origin()?;
+        self.shared.loss.check_not_forked()?;
         let serial = self.line.submitted();
-        if !self.help(&|| self.line.settled() >= serial) {
+        if !Arc::clone(self).help(&|| self.line.settled() >= serial) {
             self.line.wait_settled(serial);
         }
         self.shared.loss.check()
@@ -279,21 +286,6 @@ impl QueueState {
     /// decreases.
     pub(crate) fn retired(&self) -> u64 {
         self.line.retired()
-    }
-
-    /// Works on this queue until `done`. `false` if there was no work for this thread: it may sleep.
-    pub(crate) fn help(self: &Arc<Self>, done: &dyn Fn() -> bool) -> bool {
-        for _ in 0..WAIT_LOOKS {
-            while !done() && self.help_once(done) {
-                if self.shared.board.is_crowded() {
-                    return done(); // make room: others wait for the slots
-                }
-            }
-            if spin_until(WAIT_SPIN, done) {
-                return true;
-            }
-        }
-        false
     }
 
     /// Becomes conductor or joins the running phase; whether there was work.
@@ -337,6 +329,22 @@ impl Submitted {
     fn ends_with(&self, recording: usize, phase: usize) -> bool {
         let recordings = &self.batch.recordings;
         recording + 1 == recordings.len() && phase + 1 == recordings[recording].phases.len()
+    }
+}
+
+impl Helper for QueueState {
+    fn help(self: Arc<Self>, done: &dyn Fn() -> bool) -> bool {
+        for _ in 0..WAIT_TRIES {
+            while !done() && self.help_once(done) {
+                if self.shared.board.is_crowded() {
+                    return done(); // make room: others wait for the slots
+                }
+            }
+            if spin_until(WAIT_SPIN, done) {
+                return true;
+            }
+        }
+        false
     }
 }
 

@@ -12,8 +12,9 @@ use spelter_shaders::back::{Scratch, Workgroups};
 
 use super::plan::{CommandRange, PhasePlan, UNIT_BYTES, rows_of_unit};
 use super::progress::Progress;
+use super::recording::Recording;
 use super::shared::Shared;
-use super::work::{DispatchWork, Recording, Work};
+use super::work::{DispatchWork, Work};
 
 /// Why units have not run.
 #[derive(Debug, PartialEq, Eq)]
@@ -121,7 +122,7 @@ fn where_it_was(work: &DispatchWork, stopped: Option<Stop>) -> String {
     let triple = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
     let source = work.state.source.as_ref().and_then(Weak::upgrade);
     // A panic while the shader is read again must not lose the rest of the message.
-    let place = || word.and_then(|word| source?.place(word));
+    let place = || word.and_then(|word| source?.location(word));
     let place =
         catch_unwind(AssertUnwindSafe(place)).ok().flatten().map_or(String::new(), |place| format!(" at {place}"));
     match invocation {

@@ -154,7 +154,7 @@ impl Shared {
     /// Lets all threads end when no work is left, and joins them unless they may be waiting for this thread.
     pub(super) fn shut(&self) {
         // A forked process has no threads to end, and locks may be held for ever. What the threads own leaks.
-        if self.loss.is_elsewhere() {
+        if self.loss.is_forked() {
             return;
         }
         self.board.shut();
@@ -168,7 +168,7 @@ impl Shared {
     }
 }
 
-/// How long an idle worker spins: shorter where it would take a core from the others.
+/// How long an idle worker spins: shorter if it would take a core from the others.
 fn idle_spin(workers: usize) -> Duration {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     Duration::from_micros(if workers < cores { 20 } else { 5 })

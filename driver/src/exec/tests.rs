@@ -10,11 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome};
+use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, MAX_WORKGROUPS, Outcome};
 use spelter_shaders::back::{Code, Scratch};
 use spelter_shaders::guest::GuestSlice;
 
-use super::work::Batch;
 use super::*;
 use crate::error::DeviceError;
 use crate::memory::{Allocation, Heap};
@@ -220,7 +219,7 @@ fn indirect_sizes_are_read_when_the_phase_starts() {
         let bytes = groups.iter().flat_map(|word| word.to_le_bytes()).collect();
         vec![Work::Update { to: sizes.slice(), bytes }]
     };
-    let too_many = [MAX_GROUPS + 1, 1, 1];
+    let too_many = [MAX_WORKGROUPS + 1, 1, 1];
     let phases =
         vec![indirect(), update([2, 3, 4]), indirect(), update(too_many), indirect(), update([5, 0, 5]), indirect()];
     let (batch, fence) = batch(&executor, phases);
@@ -330,11 +329,11 @@ fn the_last_handle_may_drop_inside_a_batch() {
 #[test]
 fn two_workers_run_at_once_and_never_more() {
     let executor = executor(2);
-    let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (now, max) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let code = kernel({
-        let (now, most) = (Arc::clone(&now), Arc::clone(&most));
+        let (now, max) = (Arc::clone(&now), Arc::clone(&max));
         move |_, _| {
-            most.fetch_max(now.fetch_add(1, SeqCst) + 1, SeqCst);
+            max.fetch_max(now.fetch_add(1, SeqCst) + 1, SeqCst);
             std::thread::sleep(Duration::from_micros(300));
             now.fetch_sub(1, SeqCst);
         }
@@ -352,7 +351,7 @@ fn two_workers_run_at_once_and_never_more() {
             });
         }
     });
-    assert_eq!(most.load(SeqCst), 2);
+    assert_eq!(max.load(SeqCst), 2);
 }
 
 #[test]

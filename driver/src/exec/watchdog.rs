@@ -16,7 +16,7 @@ use super::shared::Shared;
 use super::sync::{AtomicUsize, Condvar, Mutex, Ordering, fence};
 
 /// Checks per time limit: an overrun is detected at most two periods too late.
-const LOOKS: u32 = 16;
+const CHECKS_PER_LIMIT: u32 = 16;
 /// Checks without a conductor after which the watchdog sleeps.
 const PATIENCE: u32 = 2;
 
@@ -129,7 +129,7 @@ struct WatchedQueue {
 /// The main loop of the watchdog.
 pub(super) fn watch(shared: &Shared) {
     let limit = shared.time_limit();
-    let period = (limit.limit / LOOKS).clamp(Duration::from_millis(1), Duration::from_secs(1));
+    let period = (limit.limit / CHECKS_PER_LIMIT).clamp(Duration::from_millis(1), Duration::from_secs(1));
     let mut seen = Vec::new();
     let mut idle = 0;
     let mut last = Instant::now();
@@ -138,7 +138,7 @@ pub(super) fn watch(shared: &Shared) {
         last += slice;
         if shared.nap().is_active() {
             idle = 0;
-            look(shared, &mut seen, limit, (slice, 2 * period));
+            check(shared, &mut seen, limit, (slice, 2 * period));
         } else if idle < PATIENCE {
             idle += 1;
         } else {
@@ -149,7 +149,7 @@ pub(super) fn watch(shared: &Shared) {
 }
 
 /// Checks all queues, `slice` after the latest check. One check counts for at most `max_slice`.
-fn look(
+fn check(
     shared: &Shared,
     seen: &mut Vec<WatchedQueue>,
     TimeLimit { limit, set_by }: TimeLimit,
@@ -166,7 +166,7 @@ fn look(
         if last.mark != mark {
             last.mark = mark;
             last.worked.restart();
-        } else if mark.is_running() && last.worked.look(&queue.threads(), slice, max_slice) >= limit {
+        } else if mark.is_running() && last.worked.sample(&queue.threads(), slice, max_slice) >= limit {
             let what = queue.running();
             queue.blame();
             shared.lose(format!("{what} ran longer than the time limit of {limit:?}, which {set_by} sets"));

@@ -1,28 +1,17 @@
 //! The commands that a queue runs, with everything resolved at record time.
-//!
-//! A batch is a list of recordings, a recording a list of phases, a phase a list of commands that may overlap. All of
-//! it is immutable, so every submission of a command buffer and every worker that runs it share one recording.
 
 use std::any::Any;
-use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use spelter_shaders::abi::{MAX_PUSH_BYTES, MAX_WORKGROUPS};
+use spelter_shaders::abi::MAX_PUSH_BYTES;
 use spelter_shaders::back::Code;
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::image::Descriptor;
 
-use crate::descriptor::Sources;
 use crate::memory::Heap;
 use crate::query::QueryWork;
-use crate::sync::{Counter, FenceState, Target};
-
-use super::Phases;
-
-/// Maximum number of workgroups in one dimension (`maxComputeWorkGroupCount`). A larger dispatch runs nothing.
-pub(crate) const MAX_GROUPS: u32 = MAX_WORKGROUPS;
+use crate::sync::Counter;
 
 /// One command, ready to run.
 #[derive(Clone, Debug)]
@@ -143,9 +132,16 @@ pub(crate) struct ClearWork {
 }
 
 /// The source of a kernel, for messages.
-pub(crate) trait Places: Send + Sync {
+pub(crate) trait SourceLocations: Send + Sync {
     /// The location that belongs to a word of the module ([`Stop::word`](spelter_shaders::abi::Stop::word)), if known.
-    fn place(&self, word: u32) -> Option<String>;
+    fn location(&self, word: u32) -> Option<String>;
+}
+
+/// Descriptors that a submission has to read again, since their sets may be updated after they are bound.
+pub(crate) trait LateDescriptors: Send + Sync {
+    /// Reads the sets now and passes the owners of what the descriptors refer to to `keep`. The results are
+    /// [`DispatchState::buffers`] and [`DispatchState::images`].
+    fn resolve(&self, keep: &mut dyn FnMut(Arc<dyn Any + Send + Sync>)) -> (Arc<[GuestSlice]>, Arc<[Descriptor]>);
 }
 
 /// State bound when a dispatch is recorded: its pipeline, descriptors and push constants. Consecutive dispatches share
@@ -157,15 +153,15 @@ pub(crate) struct DispatchState {
     /// The kernel.
     pub(crate) code: Arc<dyn Code>,
     /// The shader's source, for messages: the pipeline's, while the pipeline exists.
-    pub(crate) source: Option<Weak<dyn Places>>,
+    pub(crate) source: Option<Weak<dyn SourceLocations>>,
     /// One slice for each descriptor, in the order of the kernel's bindings.
     pub(crate) buffers: Arc<[GuestSlice]>,
     /// Images and samplers, with the same indices; empty if the kernel has none.
     pub(crate) images: Arc<[Descriptor]>,
     /// The heap whose address ranges the kernel may access, if it uses buffer device addresses.
     pub(crate) addresses: Option<Arc<Heap>>,
-    /// Where `buffers` and `images` come from, if a submission has to read the descriptors again.
-    pub(crate) late: Option<Arc<Sources>>,
+    /// Source of `buffers` and `images`, if a submission has to read the descriptors again.
+    pub(crate) late: Option<Arc<dyn LateDescriptors>>,
     /// Push constants as they were when the dispatch was recorded.
     pub(crate) push: Arc<[u8; MAX_PUSH_BYTES]>,
 }
@@ -173,7 +169,7 @@ pub(crate) struct DispatchState {
 /// A dispatch.
 #[derive(Clone)]
 pub(crate) struct DispatchWork {
-    /// What is bound.
+    /// The bound state.
     pub(crate) state: Arc<DispatchState>,
     /// The first workgroup (`vkCmdDispatchBase`).
     pub(crate) base: [u32; 3],
@@ -212,48 +208,4 @@ pub(crate) enum Groups {
     Direct([u32; 3]),
     /// Three words (`VkDispatchIndirectCommand`), read when the phase starts.
     Indirect(GuestSlice),
-}
-
-/// The commands of a command buffer: immutable, shared by every submission of it.
-#[derive(Default)]
-pub(crate) struct Recording {
-    /// Run in order, each after the one before has ended.
-    pub(crate) phases: Phases,
-    /// The program's labels of transfers, by phase and index in it; for timelines. Names of dispatches include their
-    /// label.
-    pub(crate) labels: BTreeMap<(usize, usize), Arc<str>>,
-    /// Owners of the memory that slices in `phases` point into.
-    pub(crate) keep_alive: Vec<Arc<dyn Any + Send + Sync>>,
-    /// Whether a dispatch has descriptors that a submission has to read again.
-    pub(crate) late: bool,
-}
-
-impl Recording {
-    /// The name of a command in timelines.
-    pub(crate) fn name(&self, phase: usize, command: usize) -> Cow<'_, str> {
-        let name = self.phases[phase][command].name();
-        match self.labels.get(&(phase, command)) {
-            Some(label) => format!("{label}: {name}").into(),
-            None => name.into(),
-        }
-    }
-}
-
-impl fmt::Debug for Recording {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recording").field("phases", &self.phases).field("keep_alive", &self.keep_alive.len()).finish()
-    }
-}
-
-/// One submission. Its serial counts up per queue; semaphores and fence are signalled when it has retired.
-#[derive(Debug, Default)]
-pub(crate) struct Batch {
-    /// Semaphore values that must be reached before it starts.
-    pub(crate) waits: Vec<Target>,
-    /// Run one after the other, as if separated by a barrier.
-    pub(crate) recordings: Vec<Arc<Recording>>,
-    /// Semaphore values to raise at the end, unless the device is lost.
-    pub(crate) signals: Vec<Target>,
-    /// Signalled at the end, or settled with the error of a lost device.
-    pub(crate) fence: Option<Arc<FenceState>>,
 }

@@ -7,15 +7,15 @@ use spelter_shaders::guest::GuestSlice;
 
 use super::addresses::Addresses;
 use super::free_list::FreeList;
-use super::reserve::{Origin, Reservation};
+use super::reserve::{ForkDetector, Reservation};
 use crate::error::DeviceError;
 
 /// Allocations begin and end on multiples of this: whole pages on every system, and at least every alignment that
 /// Vulkan requests.
 const GRANULE: usize = 64 << 10;
 
-/// The smallest heap to try.
-const LEAST: usize = 16 << 20;
+/// Minimum size of a heap in bytes.
+const MIN_HEAP: usize = 16 << 20;
 
 /// Memory that allocations are taken from.
 #[derive(Debug)]
@@ -23,10 +23,10 @@ pub(crate) struct Heap {
     reservation: Reservation,
     /// In granules. A leaf lock: nothing else is locked while it is held.
     free: Mutex<FreeList>,
-    /// What kernels may address.
+    /// The address ranges that kernels may access.
     addresses: Arc<Addresses>,
     /// The process in which the lock's owners exist.
-    origin: Origin,
+    fork: ForkDetector,
 }
 
 impl Heap {
@@ -36,10 +36,10 @@ impl Heap {
         let reservation = reserve(bytes).ok_or(DeviceError::OutOfMemory)?;
         let free = Mutex::new(FreeList::new(reservation.len() / GRANULE));
         let addresses = Arc::new(Addresses::new(reservation.slice()));
-        Ok(Arc::new(Self { reservation, free, addresses, origin: Origin::new() }))
+        Ok(Arc::new(Self { reservation, free, addresses, fork: ForkDetector::new() }))
     }
 
-    /// What kernels may address; the slices in it are valid as long as the heap exists.
+    /// The address ranges that kernels may access; the slices are valid as long as the heap exists.
     pub(crate) fn addresses(&self) -> &Arc<Addresses> {
         &self.addresses
     }
@@ -57,7 +57,7 @@ impl Heap {
         let granules = (size as usize).div_ceil(GRANULE).max(1);
         let start = self.free.lock().take(granules).ok_or(DeviceError::OutOfMemory)?;
         let slice = self.reservation.slice().slice((start * GRANULE) as u64, size);
-        let piece = Piece { heap: Arc::clone(self), start, granules };
+        let piece = HeapRange { heap: Arc::clone(self), start, granules };
         Ok(Arc::new(Allocation::new(slice, Owner::Heap(piece))))
     }
 }
@@ -74,10 +74,10 @@ fn reserve(bytes: u64) -> Option<Reservation> {
                 return Some(reservation);
             }
             drop(reservation);
-            return Reservation::new((bytes / 2).max(LEAST).next_multiple_of(GRANULE)).ok();
+            return Reservation::new((bytes / 2).max(MIN_HEAP).next_multiple_of(GRANULE)).ok();
         }
         bytes = (bytes / 2).next_multiple_of(GRANULE);
-        if bytes < LEAST {
+        if bytes < MIN_HEAP {
             return None;
         }
     }
@@ -114,14 +114,14 @@ pub(crate) struct Allocation {
 pub(super) enum Owner {
     /// The heap.
     #[cfg_attr(not(test), expect(dead_code, reason = "kept for its drop"))]
-    Heap(Piece),
+    Heap(HeapRange),
     /// The program: nothing is freed.
     Host,
 }
 
 /// An allocated range of a heap.
 #[derive(Debug)]
-pub(super) struct Piece {
+pub(super) struct HeapRange {
     heap: Arc<Heap>,
     start: usize,
     granules: usize,
@@ -147,10 +147,10 @@ impl Allocation {
     }
 }
 
-impl Drop for Piece {
+impl Drop for HeapRange {
     fn drop(&mut self) {
         // In a forked process, a thread that does not exist may hold the lock.
-        if self.heap.origin.is_elsewhere() {
+        if self.heap.fork.is_forked() {
             return;
         }
         // The pages first, then the range: the next allocation must find zeros.
@@ -236,13 +236,13 @@ mod tests {
     #[test]
     fn an_absurd_size_becomes_a_smaller_heap_or_an_error() {
         if let Ok(heap) = Heap::new(u64::MAX) {
-            assert!(heap.size() >= LEAST as u64);
+            assert!(heap.size() >= MIN_HEAP as u64);
             assert!(heap.allocate(4096).is_ok());
         }
     }
 
     #[test]
     fn the_default_size_is_sensible() {
-        assert!(default_bytes() >= LEAST as u64);
+        assert!(default_bytes() >= MIN_HEAP as u64);
     }
 }

@@ -23,17 +23,18 @@ impl Device {
     ///
     /// # Safety
     ///
-    /// The bytes stay mapped, readable and writable, and no Rust reference points to them, as long as this memory object, a
-    /// buffer or image that is bound to it, a descriptor set that names one of those, or a command that uses one exists.
+    /// The bytes stay mapped, readable and writable, and no Rust reference points to them, as long as this memory
+    /// object, a buffer or image that is bound to it, a descriptor set that names one of those, or a command that uses
+    /// one exists.
     pub unsafe fn import_host_memory(&self, pointer: *mut u8, size: u64) -> Result<DeviceMemory, Error> {
         let at = "VkImportMemoryHostPointerInfoEXT";
         let aligned = (pointer.addr() as u64).is_multiple_of(Self::IMPORT_ALIGNMENT) && !pointer.is_null();
         require(aligned, at, "VUID-VkImportMemoryHostPointerInfoEXT-pHostPointer-01749", || {
-            format!("address {:#x} is no multiple of {}", pointer.addr(), Self::IMPORT_ALIGNMENT)
+            format!("address {:#x} is not a multiple of {}", pointer.addr(), Self::IMPORT_ALIGNMENT)
         })?;
         let whole = size > 0 && size.is_multiple_of(Self::IMPORT_ALIGNMENT);
         require(whole, at, "VUID-VkMemoryAllocateInfo-allocationSize-01745", || {
-            format!("allocationSize {size} is no multiple of {}", Self::IMPORT_ALIGNMENT)
+            format!("allocationSize {size} is not a multiple of {}", Self::IMPORT_ALIGNMENT)
         })?;
         // SAFETY: the caller guarantees that the range stays mapped and unreferenced.
         let slice = unsafe { GuestSlice::new(pointer, size) };

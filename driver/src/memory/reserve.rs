@@ -45,8 +45,9 @@ impl Reservation {
     /// The whole range. Must not be used after the reservation is dropped.
     pub(super) fn slice(&self) -> GuestSlice {
         let base = self.map.as_mut_ptr().wrapping_add(self.skip);
-        // SAFETY: `skip` and `skip + len`, rounded outwards to words, lie in the mapping, which consists of whole pages; it
-        // lives as long as `self`, which outlives every use of the slice by this module's rule; nothing else accesses it.
+        // SAFETY: `skip` and `skip + len`, rounded outwards to words, lie in the mapping, which consists of whole
+        // pages; it lives as long as `self`, which outlives every use of the slice by this module's rule; nothing else
+        // accesses it.
         unsafe { GuestSlice::new(base, self.len as u64) }
     }
 
@@ -82,22 +83,23 @@ impl Reservation {
     }
 }
 
-/// Identifies the process that created it: processes forked from it find the page empty.
+/// Detects forks: in a process that was forked from the one that created it, the page is empty.
 #[derive(Debug)]
-pub(crate) struct Origin {
+pub(crate) struct ForkDetector {
     /// `None` if the system cannot empty pages in forked processes.
     page: Option<MmapMut>,
     process: u32,
 }
 
-impl Origin {
-    /// This process.
+impl ForkDetector {
+    /// A detector for the calling process.
     pub(crate) fn new() -> Self {
         Self { page: emptied_by_forks(), process: std::process::id() }
     }
 
-    /// Whether this is another process. One load if the system empties pages, else a system call.
-    pub(crate) fn is_elsewhere(&self) -> bool {
+    /// Whether the calling process is not the one that created the detector. One load if the system empties pages, else
+    /// a system call.
+    pub(crate) fn is_forked(&self) -> bool {
         match &self.page {
             Some(page) => page.first() != Some(&1),
             None => std::process::id() != self.process,

@@ -1,14 +1,16 @@
-//! Pipelines that were created twice are compiled once.
+//! The pipeline cache of a device: equal kernels are compiled once.
 //!
-//! What a device compiles is found by the shader's text, the entry point and the values of the specialization constants
-//! that the shader has. A device has one back end and one float mode, and the layout changes no code: pipelines with
-//! different layouts share it. (The model is `VkPipelineCache`; this one belongs to the device.)
+//! The key of a kernel is the shader's text, the entry point and the values of the shader's specialization constants. A
+//! device has one back end and one float mode, and a layout changes the code only where it sizes arrays that the shader
+//! gives no size: pipelines with different layouts share code. (The model is `VkPipelineCache`, but this cache belongs
+//! to the device.)
 //!
-//! The cache holds nothing alive: a kernel is forgotten with the last pipeline that uses it, and its code goes then or
-//! with the last recording. Who creates a pipeline that another thread is compiling waits for that; errors are told to
-//! those who wait, and then forgotten.
+//! The cache keeps nothing alive: an entry is removed with the last pipeline that uses its kernel, and the code is
+//! freed then or with the last recording that uses it. A thread that creates a pipeline while another thread compiles
+//! the same kernel waits for that. Errors are returned to the threads that wait, and are not cached.
 //!
-//! In a process that was forked from the one with the device, no lock is taken here: it may be held by a thread that is not there.
+//! In a process that was forked from the device's, the functions here take no lock: a thread that does not exist there
+//! may hold it.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -21,49 +23,49 @@ use spelter_shaders::ir::{BindingData, SampledPair};
 
 use super::deferred::KernelCode;
 use crate::error::Error;
-use crate::exec::{Loss, Places};
+use crate::exec::{Loss, SourceLocations};
 
-/// How often a device compiled, and how often it did not have to.
+/// Numbers of kernels that a device compiled, and that it did not have to compile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStats {
-    /// Kernels that were compiled, or refused.
+    /// Kernels that were compiled or rejected.
     pub compiled: u64,
-    /// Pipelines that use a kernel which was compiled for another one.
+    /// Pipelines that share the kernel of an earlier pipeline.
     pub shared: u64,
-    /// Kernels whose code came out of a store.
+    /// Kernels whose code was loaded from [`StoredKernels`](super::StoredKernels).
     pub stored: u64,
     /// Kernels that pipelines use now.
     pub alive: usize,
 }
 
-/// The words or the text of a shader: equal ones make equal kernels.
+/// The words or the text of a shader: equal ones give equal kernels.
 #[derive(Debug)]
-pub(crate) struct Source {
-    text: Text,
+pub(crate) struct ShaderSource {
+    text: SourceText,
     /// Computed once: texts are long.
     hash: u64,
-    /// As [`Key::digest`] has it, computed when it is first asked for.
+    /// Digest of the text, as a part of [`Key::digest`]; computed on first use.
     digest: OnceLock<[u8; 32]>,
-    /// Specialization constants that can be set, in order.
+    /// Ids of the specialization constants, in ascending order.
     ids: Vec<u32>,
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Text {
+pub(crate) enum SourceText {
     Spirv(Box<[u32]>),
     Wgsl(Box<str>),
 }
 
-impl Source {
-    /// Length of the text.
+impl ShaderSource {
+    /// Length of the text in bytes.
     pub(super) fn bytes(&self) -> usize {
         match &self.text {
-            Text::Spirv(words) => size_of_val(&**words),
-            Text::Wgsl(text) => text.len(),
+            SourceText::Spirv(words) => size_of_val(&**words),
+            SourceText::Wgsl(text) => text.len(),
         }
     }
 
-    pub(crate) fn new(text: Text, ids: impl Iterator<Item = u32>) -> Self {
+    pub(crate) fn new(text: SourceText, ids: impl Iterator<Item = u32>) -> Self {
         let mut hasher = std::hash::DefaultHasher::new();
         text.hash(&mut hasher);
         let mut ids: Vec<u32> = ids.collect();
@@ -72,7 +74,7 @@ impl Source {
     }
 }
 
-impl Text {
+impl SourceText {
     fn digest(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
         match self {
@@ -87,34 +89,34 @@ impl Text {
     }
 }
 
-impl PartialEq for Source {
+impl PartialEq for ShaderSource {
     fn eq(&self, other: &Self) -> bool {
         self.hash == other.hash && self.text == other.text
     }
 }
 
-impl Eq for Source {}
+impl Eq for ShaderSource {}
 
-impl Hash for Source {
+impl Hash for ShaderSource {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.hash);
     }
 }
 
-/// What tells a kernel from others of its device.
+/// Identifies a kernel among those of its device.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
-    source: Arc<Source>,
+    source: Arc<ShaderSource>,
     entry: Arc<str>,
     constants: Arc<[(u32, u64)]>,
-    /// Set, binding and elements, where the shader has arrays without a size.
+    /// Set, binding and number of elements, if the shader has arrays without a size.
     counts: Arc<[(u32, u32, u32)]>,
 }
 
 impl Key {
-    /// Values of constants that the shader does not have make no difference.
+    /// Ignores values of constants that the shader does not have.
     pub(crate) fn new<'a>(
-        source: &Arc<Source>,
+        source: &Arc<ShaderSource>,
         entry: &str,
         constants: impl IntoIterator<Item = (&'a u32, &'a u64)>,
     ) -> Self {
@@ -123,7 +125,7 @@ impl Key {
         Self { source: Arc::clone(source), entry: entry.into(), constants, counts: Arc::default() }
     }
 
-    /// What tells the kernel from all others that there ever were, 32 bytes long.
+    /// A hash of the key that identifies the kernel across processes.
     pub(crate) fn digest(&self) -> [u8; 32] {
         let source = self.source.digest.get_or_init(|| self.source.text.digest());
         let mut hasher = blake3::Hasher::new();
@@ -141,13 +143,13 @@ impl Key {
         hasher.finalize().into()
     }
 
-    /// Of the kernel whose arrays without a size have so many elements.
+    /// The key with numbers of elements for arrays without a size.
     pub(crate) fn with_counts(self, counts: impl IntoIterator<Item = (u32, u32, u32)>) -> Self {
         Self { counts: counts.into_iter().collect(), ..self }
     }
 }
 
-/// A kernel, compiled, with what pipelines have to know of it.
+/// A compiled kernel, and its properties that pipelines need.
 #[derive(Debug)]
 pub(crate) struct CompiledKernel {
     pub(crate) name: Arc<str>,
@@ -156,51 +158,51 @@ pub(crate) struct CompiledKernel {
     pub(crate) bindings: Vec<BindingData>,
     pub(crate) pairs: Vec<SampledPair>,
     pub(crate) push_bytes: u32,
-    /// Whether it accesses memory by addresses.
+    /// Whether it accesses memory by device addresses.
     pub(crate) has_addresses: bool,
 }
 
 /// The cache of a device.
 #[derive(Debug)]
 pub(crate) struct PipelineCache {
-    inner: Mutex<Inner>,
-    /// Of the device.
+    inner: Mutex<PipelineCacheState>,
+    /// The device's.
     loss: Arc<Loss>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
-    entries: HashMap<Key, Weak<Entry>>,
+struct PipelineCacheState {
+    entries: HashMap<Key, Weak<CacheEntry>>,
     compiled: u64,
     shared: u64,
     stored: u64,
 }
 
-/// Where the code of a pipeline came from.
+/// Origin of the code of a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// It was compiled.
+    /// Compiled for this pipeline.
     Compiled,
-    /// Another pipeline has it.
+    /// Shared with another pipeline.
     Shared,
-    /// A store had it.
+    /// Loaded from [`StoredKernels`](super::StoredKernels).
     Stored,
 }
 
 /// A kernel that pipelines share.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct CacheEntry {
     key: Key,
     cache: Weak<PipelineCache>,
     kernel: OnceLock<Result<Arc<CompiledKernel>, Error>>,
 }
 
-impl Places for Entry {
-    /// Reads the shader once more: this is for the one message that a lost device has.
-    fn place(&self, word: u32) -> Option<String> {
+impl SourceLocations for CacheEntry {
+    /// Parses the shader again, which is slow but happens at most once: for the reason of a loss.
+    fn location(&self, word: u32) -> Option<String> {
         let (module, is_spirv) = match &self.key.source.text {
-            Text::Spirv(words) => (Module::from_spirv(words).ok()?, true),
-            Text::Wgsl(text) => (Module::from_wgsl(text).ok()?, false),
+            SourceText::Spirv(words) => (Module::from_spirv(words).ok()?, true),
+            SourceText::Wgsl(text) => (Module::from_wgsl(text).ok()?, false),
         };
         let constants = self.key.constants.iter().copied().collect();
         match module.line_of(&self.key.entry, &constants, word) {
@@ -215,14 +217,16 @@ impl PipelineCache {
         Arc::new(Self { inner: Mutex::default(), loss: Arc::clone(loss) })
     }
 
-    /// The kernel with this key: what is there, or what `make` makes. [`Error::DeviceLost`] in a forked process.
+    /// The kernel with this key: an existing one, or else the result of `make`. [`Error::DeviceLost`] in a forked
+    /// process.
     pub(crate) fn get(
         self: &Arc<Self>,
         key: Key,
         make: impl FnOnce() -> Result<(CompiledKernel, Origin), Error>,
     ) -> Result<(SharedKernel, Origin), Error> {
-        self.loss.check_origin()?;
+        self.loss.check_not_forked()?;
         let entry = self.entry(key);
+        // Without the cache's lock: only threads that need the same kernel wait for `make`.
         let mut origin = Origin::Shared;
         let made = entry.kernel.get_or_init(|| {
             let made = make();
@@ -241,7 +245,7 @@ impl PipelineCache {
 
     /// Whether a pipeline uses the kernel with this key now.
     pub(crate) fn has(&self, key: &Key) -> bool {
-        if self.loss.is_elsewhere() {
+        if self.loss.is_forked() {
             return false;
         }
         let entry = self.inner.lock().entries.get(key).and_then(Weak::upgrade);
@@ -249,57 +253,58 @@ impl PipelineCache {
     }
 
     pub(crate) fn stats(&self) -> CacheStats {
-        if self.loss.is_elsewhere() {
+        if self.loss.is_forked() {
             return CacheStats::default();
         }
         let inner = self.inner.lock();
         CacheStats { compiled: inner.compiled, shared: inner.shared, stored: inner.stored, alive: inner.entries.len() }
     }
 
-    fn entry(self: &Arc<Self>, key: Key) -> Arc<Entry> {
+    fn entry(self: &Arc<Self>, key: Key) -> Arc<CacheEntry> {
         let mut inner = self.inner.lock();
         if let Some(entry) = inner.entries.get(&key).and_then(Weak::upgrade) {
             return entry;
         }
-        let entry = Arc::new(Entry { key: key.clone(), cache: Arc::downgrade(self), kernel: OnceLock::new() });
+        let entry = Arc::new(CacheEntry { key: key.clone(), cache: Arc::downgrade(self), kernel: OnceLock::new() });
         inner.entries.insert(key, Arc::downgrade(&entry));
         entry
     }
 }
 
-impl Drop for Entry {
+impl Drop for CacheEntry {
     fn drop(&mut self) {
-        let Some(cache) = self.cache.upgrade().filter(|cache| !cache.loss.is_elsewhere()) else { return };
+        let Some(cache) = self.cache.upgrade().filter(|cache| !cache.loss.is_forked()) else { return };
         let mut inner = cache.inner.lock();
-        // Somebody may have created the pipeline anew since the last handle went.
+        // Another thread may have created the pipeline again since the last handle was dropped.
         if inner.entries.get(&self.key).is_some_and(|entry| entry.strong_count() == 0) {
             let removed = inner.entries.remove_entry(&self.key);
+            // After the lock: the key may be the last owner of a long text.
             drop(inner);
             drop(removed);
         }
     }
 }
 
-/// A kernel that others with the same key get, too, while there is this one.
+/// A handle of a kernel: while one exists, pipelines with the same key share the kernel.
 #[derive(Debug)]
 pub(crate) struct SharedKernel {
     kernel: Arc<CompiledKernel>,
-    entry: Arc<Entry>,
+    entry: Arc<CacheEntry>,
 }
 
 impl SharedKernel {
-    /// The same for all that share it.
+    /// Equal for all handles of the same kernel.
     pub(super) fn id(&self) -> usize {
         Arc::as_ptr(&self.entry).addr()
     }
 
-    /// Tells places in the shader, while a pipeline has the kernel.
-    pub(super) fn source(&self) -> Weak<dyn Places> {
-        let entry = Arc::clone(&self.entry) as Arc<dyn Places>;
+    /// Locations in the shader's source, available while a pipeline has the kernel.
+    pub(super) fn source(&self) -> Weak<dyn SourceLocations> {
+        let entry = Arc::clone(&self.entry) as Arc<dyn SourceLocations>;
         Arc::downgrade(&entry)
     }
 
-    /// What it is found by.
+    /// Its key in the cache.
     pub(super) fn key(&self) -> &Key {
         &self.entry.key
     }

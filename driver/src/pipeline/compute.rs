@@ -1,4 +1,4 @@
-//! Compute pipelines: a kernel that fits the device and the layout, made ready to run.
+//! Compute pipelines: a kernel that was checked against the device's limits and the layout, and compiled.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,46 +10,98 @@ use spelter_shaders::compile::Backend;
 use spelter_shaders::explain::{Explained, explain};
 use spelter_shaders::ir::{BindingData, BindingKind, Kernel, SampledPair, VariableSpace};
 
-use super::cache::{CompiledKernel, Key, Origin, SharedKernel};
+use super::cache::{CacheStats, CompiledKernel, Key, Origin, SharedKernel};
 use super::stored::StoredKernels;
 use super::{PipelineLayout, PushRange, ShaderModule, Specialization, SpecializedShader};
-use crate::descriptor::ImageTaken;
+use crate::descriptor::ImageDeclaration;
 use crate::device::Device;
 use crate::error::{Error, Misuse, TooMuchPrivate, require};
-use crate::exec::Places;
+use crate::exec::SourceLocations;
 use crate::limits::Limits;
 
-/// The most bytes of private memory that the invocations of a workgroup may need together.
+/// Maximum number of bytes of private memory of all invocations of a workgroup.
 const MAX_PRIVATE: u64 = 256 << 20;
 
 /// A compute pipeline (`VkPipeline`), created as if with `DISPATCH_BASE`. A handle.
 #[derive(Clone)]
 pub struct ComputePipeline {
-    inner: Arc<Inner>,
+    inner: Arc<ComputePipelineInner>,
 }
 
-struct Inner {
+struct ComputePipelineInner {
     device: Device,
     layout: PipelineLayout,
     kernel: SharedKernel,
-    takes: Vec<Taken>,
+    slot_ranges: Vec<SlotRange>,
     remark: Option<Misuse>,
 }
 
-/// A run of slots that the kernel takes.
+/// The descriptor slots of one binding of the kernel.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Taken {
+pub(crate) struct SlotRange {
     pub(crate) set: usize,
     pub(crate) first: usize,
     pub(crate) count: usize,
     /// The binding, for messages.
     pub(crate) binding: u32,
-    /// What a view must be, of bindings of one image.
-    pub(crate) image: Option<ImageTaken>,
+    /// The shader's declaration, if the binding is a single image.
+    pub(crate) image: Option<ImageDeclaration>,
+}
+
+impl Device {
+    /// `vkCreateComputePipelines`: one entry point, specialized and compiled.
+    ///
+    /// Pipelines that exist at the same time share their code, whatever their layouts, if they have the same module
+    /// words or text, entry point and values of specialization constants. The code lives until the last such pipeline
+    /// and the last recording that uses it are dropped; nothing else keeps it.
+    pub fn create_compute_pipeline(
+        &self,
+        module: &ShaderModule,
+        entry: &str,
+        specialization: &Specialization,
+        layout: &PipelineLayout,
+    ) -> Result<ComputePipeline, Error> {
+        ComputePipeline::of_module(self, module, entry, specialization, layout)
+    }
+
+    /// As [`Device::create_compute_pipeline`], with kernels of another process: kernels in `stored` are not compiled.
+    /// `None` if the kernel would have to be compiled and `may_compile` is false.
+    pub fn create_compute_pipeline_stored(
+        &self,
+        shader: (&ShaderModule, &str, &Specialization),
+        layout: &PipelineLayout,
+        stored: &StoredKernels,
+        may_compile: bool,
+    ) -> Result<Option<(ComputePipeline, Origin)>, Error> {
+        ComputePipeline::of_stored(self, shader, layout, stored, may_compile)
+    }
+
+    /// The stages of a kernel's compilation to machine code, as texts and counts. Compiles it again.
+    pub fn explain(
+        &self,
+        shader: (&ShaderModule, &str, &Specialization),
+        layout: &PipelineLayout,
+    ) -> Result<Explained, Error> {
+        ComputePipeline::explain(self, shader, layout)
+    }
+
+    /// `vkCreateComputePipelines` for a shader that is already specialized, for example to derive its layout.
+    pub fn create_compute_pipeline_from(
+        &self,
+        shader: &SpecializedShader,
+        layout: &PipelineLayout,
+    ) -> Result<ComputePipeline, Error> {
+        ComputePipeline::of_shader(self, shader, layout)
+    }
+
+    /// Statistics of compiled and shared pipelines.
+    pub fn pipeline_cache_stats(&self) -> CacheStats {
+        self.pipelines().stats()
+    }
 }
 
 impl ComputePipeline {
-    pub(crate) fn of_module(
+    fn of_module(
         device: &Device,
         module: &ShaderModule,
         entry: &str,
@@ -61,8 +113,9 @@ impl ComputePipeline {
         Self::new(device, key, layout, || Ok((compile()?, Origin::Compiled))).map(|(made, _)| made)
     }
 
-    /// As [`ComputePipeline::of_module`]; what a store has is not compiled, and where `may_compile` says so nothing is.
-    pub(crate) fn of_stored(
+    /// As [`ComputePipeline::of_module`], but kernels in `stored` are not compiled. `None` if the kernel would have to
+    /// be compiled and `may_compile` is false.
+    fn of_stored(
         device: &Device,
         (module, entry, specialization): (&ShaderModule, &str, &Specialization),
         layout: &PipelineLayout,
@@ -95,8 +148,8 @@ impl ComputePipeline {
         Ok(for_layout(module.key(entry, specialization), module.may_have_runtime_arrays(), layout))
     }
 
-    /// What becomes of such a pipeline's kernel, compiled anew.
-    pub(crate) fn explain(
+    /// Explains the compilation of the kernel that such a pipeline would have. Compiles it again.
+    fn explain(
         device: &Device,
         (module, entry, specialization): (&ShaderModule, &str, &Specialization),
         layout: &PipelineLayout,
@@ -105,11 +158,7 @@ impl ComputePipeline {
         Ok(explain(&kernel, device.properties().backend))
     }
 
-    pub(crate) fn of_shader(
-        device: &Device,
-        shader: &SpecializedShader,
-        layout: &PipelineLayout,
-    ) -> Result<Self, Error> {
+    fn of_shader(device: &Device, shader: &SpecializedShader, layout: &PipelineLayout) -> Result<Self, Error> {
         check_devices(device, shader.device(), layout)?;
         let key = for_layout(shader.key().clone(), shader.may_have_runtime_arrays(), layout);
         let make = || Ok((compiled(device, Cow::Borrowed(shader.kernel()), layout)?, Origin::Compiled));
@@ -127,14 +176,16 @@ impl ComputePipeline {
         if let Some(misuse) = remark.as_ref().filter(|_| device.is_strict()) {
             return Err(misuse.clone().into());
         }
-        let takes = kernel.bindings.iter().map(|binding| take(binding, layout)).collect::<Result<_, _>>()?;
-        let inner = Inner { device: device.clone(), layout: layout.clone(), kernel, takes, remark };
+        let slot_ranges =
+            kernel.bindings.iter().map(|binding| slot_range(binding, layout)).collect::<Result<_, _>>()?;
+        let inner =
+            ComputePipelineInner { device: device.clone(), layout: layout.clone(), kernel, slot_ranges, remark };
         Ok((Self { inner: Arc::new(inner) }, origin))
     }
 
-    /// A rule that the shader and the layout break, and that programs get away with on every driver: push constants
-    /// that the layout has no range for. Nobody can push them, so they are 0. A strict device
-    /// ([`DeviceOptions::strict`](crate::DeviceOptions::strict)) makes no such pipeline.
+    /// A rule that shader and layout break although other drivers accept it: the shader has push constants outside the
+    /// layout's range. They read as 0, since no command can set them. A strict device
+    /// ([`DeviceOptions::strict`](crate::DeviceOptions::strict)) rejects such a pipeline.
     pub fn remark(&self) -> Option<&Misuse> {
         self.inner.remark.as_ref()
     }
@@ -143,29 +194,30 @@ impl ComputePipeline {
         &self.inner.kernel
     }
 
-    /// The same for pipelines that have the same code, while one of them is there.
+    /// Identifies the code: equal for pipelines that share it, and unique while one of them exists.
     pub fn code_id(&self) -> usize {
         self.inner.kernel.id()
     }
 
-    /// Invocations of a workgroup in each dimension, specialized.
+    /// Workgroup size after specialization, in invocations.
     pub fn workgroup_size(&self) -> [u32; 3] {
         self.inner.kernel.workgroup_size
     }
 
-    /// What runs the kernel: the interpreter, where the device's back end has no code for it. Waits for code that is
-    /// still compiled; in a process that was forked before that, it is told as the interpreter.
+    /// The back end that runs the kernel: the interpreter if the device's back end cannot. Waits until the code is
+    /// compiled. In a process that was forked before that, the result is the interpreter.
     pub fn backend(&self) -> Backend {
         self.inner.kernel.code.backend()
     }
 
-    /// Why that is not the device's back end, if it is another. Waits as [`ComputePipeline::backend`] does.
+    /// Why [`ComputePipeline::backend`] is not the device's back end, if it is not. Waits as it does.
     pub fn fallback(&self) -> Option<&str> {
         self.inner.kernel.code.fallback()
     }
 
-    /// Returns when the kernel is compiled: a device with [`DeviceOptions::compilers`](crate::DeviceOptions::compilers)
-    /// may still be at it. In a forked process, at once.
+    /// Waits until the kernel is compiled, which a device with
+    /// [`DeviceOptions::compilers`](crate::DeviceOptions::compilers) does after creation. In a forked process, returns
+    /// at once.
     pub fn wait_compiled(&self) {
         self.inner.kernel.code.compile();
     }
@@ -179,7 +231,7 @@ impl ComputePipeline {
         &self.inner.device
     }
 
-    /// Whether both handles name one pipeline.
+    /// Whether both handles name the same pipeline.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
@@ -192,27 +244,27 @@ impl ComputePipeline {
         self.inner.kernel.code.code()
     }
 
-    /// Tells places in the shader, while the pipeline is there.
-    pub(crate) fn source(&self) -> Weak<dyn Places> {
+    /// Locations in the shader's source, available while the pipeline exists.
+    pub(crate) fn source(&self) -> Weak<dyn SourceLocations> {
         self.inner.kernel.source()
     }
 
-    /// The slots behind the kernel's bindings, in the kernel's order.
-    pub(crate) fn takes(&self) -> &[Taken] {
-        &self.inner.takes
+    /// The descriptor slots of the kernel's bindings, in the kernel's order.
+    pub(crate) fn slot_ranges(&self) -> &[SlotRange] {
+        &self.inner.slot_ranges
     }
 
-    /// The images and samplers that the kernel takes together.
+    /// The pairs of image and sampler that the kernel uses together.
     pub(crate) fn pairs(&self) -> &[SampledPair] {
         &self.inner.kernel.pairs
     }
 
-    /// Whether a binding is of images, samplers or texel buffers.
+    /// Whether any binding is an image, a sampler or a texel buffer.
     pub(crate) fn has_images(&self) -> bool {
         self.inner.kernel.bindings.iter().any(|binding| binding.kind.is_image())
     }
 
-    /// Whether the kernel accesses memory by addresses.
+    /// Whether the kernel accesses memory by device addresses.
     pub(crate) fn has_addresses(&self) -> bool {
         self.inner.kernel.has_addresses
     }
@@ -236,7 +288,7 @@ fn check_devices(device: &Device, shader: &Device, layout: &PipelineLayout) -> R
     require(same, AT, "VUID-VkComputePipelineCreateInfo-commonparent", || "objects of another device".into())
 }
 
-/// What every pipeline of the kernel has, if the device can run it.
+/// Checks the kernel against the device's limits and compiles it.
 fn compiled(device: &Device, kernel: Cow<'_, Kernel>, layout: &PipelineLayout) -> Result<CompiledKernel, Error> {
     check_workgroup(&kernel)?;
     check_private(&kernel)?;
@@ -248,7 +300,7 @@ fn compiled(device: &Device, kernel: Cow<'_, Kernel>, layout: &PipelineLayout) -
     Ok(CompiledKernel { name, code, workgroup_size, bindings, pairs, push_bytes, has_addresses })
 }
 
-/// The kernel with as many elements in each array as the layout has, where the shader gives no size.
+/// The kernel with the layout's number of elements for each array that the shader gives no size.
 fn sized<'k>(mut kernel: Cow<'k, Kernel>, layout: &PipelineLayout) -> Cow<'k, Kernel> {
     if kernel.bindings.values().any(|data| data.count == 0) {
         kernel.to_mut().size_runtime_arrays(|data| elements(layout, data));
@@ -256,48 +308,49 @@ fn sized<'k>(mut kernel: Cow<'k, Kernel>, layout: &PipelineLayout) -> Cow<'k, Ke
     kernel
 }
 
-/// Elements that a layout has for a binding.
+/// Number of elements of a binding in a layout.
 fn elements(layout: &PipelineLayout, data: &BindingData) -> u32 {
     let entry = layout.sets().get(data.set as usize).and_then(|set| set.entry(data.binding));
     entry.map_or(0, |entry| entry.count as u32)
 }
 
-/// The key of a kernel with that layout, which counts where arrays may have no size without it.
+/// The key of a kernel with this layout: includes the layout's array sizes if the shader may have arrays without a
+/// size.
 fn for_layout(key: Key, may_have_runtime_arrays: bool, layout: &PipelineLayout) -> Key {
     if may_have_runtime_arrays { key.with_counts(counts(layout)) } else { key }
 }
 
-/// Set, binding and elements of all bindings of a layout.
+/// Set, binding and number of elements of all bindings of a layout.
 fn counts(layout: &PipelineLayout) -> impl Iterator<Item = (u32, u32, u32)> {
     let sets = (0..).zip(layout.sets());
     sets.flat_map(|(number, set)| set.entries().iter().map(move |entry| (number, entry.binding, entry.count as u32)))
 }
 
-/// Whether the limits of every device have room for the kernel's workgroups.
+/// Checks the kernel's workgroup against the limits, which are the same for all devices.
 pub fn check_workgroup(kernel: &Kernel) -> Result<(), Misuse> {
     let limits = Limits::DEVICE;
     let size = kernel.workgroup_size;
     let vuids = ["VUID-RuntimeSpirv-x-06429", "VUID-RuntimeSpirv-y-06430", "VUID-RuntimeSpirv-z-06431"];
     for (dimension, vuid) in vuids.into_iter().enumerate() {
-        let (has, most) = (size[dimension], limits.max_compute_work_group_size[dimension]);
-        require(has <= most, AT, vuid, || format!("a workgroup of {size:?}: {has} above the limit {most}"))?;
+        let (has, max) = (size[dimension], limits.max_compute_work_group_size[dimension]);
+        require(has <= max, AT, vuid, || format!("a workgroup of {size:?}: {has} above the limit {max}"))?;
     }
-    // Each factor is below 2^10 or so by now.
-    let (all, most) = (size.iter().product::<u32>(), limits.max_compute_work_group_invocations);
-    require(all <= most, AT, "VUID-RuntimeSpirv-x-06432", || {
-        format!("a workgroup of {size:?}: {all} invocations above the limit {most}")
+    // No overflow: each factor is at most 1024.
+    let (all, max) = (size.iter().product::<u32>(), limits.max_compute_work_group_invocations);
+    require(all <= max, AT, "VUID-RuntimeSpirv-x-06432", || {
+        format!("a workgroup of {size:?}: {all} invocations above the limit {max}")
     })?;
-    let (shared, most) = (bytes(kernel, VariableSpace::Workgroup), limits.max_compute_shared_memory_size);
-    require(shared <= u64::from(most), AT, "VUID-RuntimeSpirv-Workgroup-06530", || {
-        format!("{shared} bytes of workgroup memory above the limit {most}")
+    let (shared, max) = (bytes(kernel, VariableSpace::Workgroup), limits.max_compute_shared_memory_size);
+    require(shared <= u64::from(max), AT, "VUID-RuntimeSpirv-Workgroup-06530", || {
+        format!("{shared} bytes of workgroup memory above the limit {max}")
     })
 }
 
-/// Vulkan has no limit for private memory, but a machine has.
+/// Checks private memory, for which Vulkan has no limit.
 fn check_private(kernel: &Kernel) -> Result<(), Error> {
     let (bytes, invocations) = (bytes(kernel, VariableSpace::Private), kernel.invocations());
     let fits = bytes.saturating_mul(invocations.into()) <= MAX_PRIVATE;
-    if fits { Ok(()) } else { Err(Error::TooMuchPrivate(TooMuchPrivate { bytes, invocations, most: MAX_PRIVATE })) }
+    if fits { Ok(()) } else { Err(Error::TooMuchPrivate(TooMuchPrivate { bytes, invocations, limit: MAX_PRIVATE })) }
 }
 
 /// Bytes of a kernel's variables, which may add up to more than `u32` holds.
@@ -311,7 +364,7 @@ fn check_push(bytes: u32, range: Option<PushRange>) -> Result<(), Misuse> {
         return Ok(());
     }
     let range = range.ok_or_else(|| {
-        let problem = format!("the shader has {bytes} bytes of push constants, the layout none");
+        let problem = format!("the shader has {bytes} bytes of push constants, the layout has none");
         Misuse::new(AT, problem, "VUID-VkComputePipelineCreateInfo-layout-07987")
     })?;
     let end = range.offset + range.size;
@@ -320,8 +373,8 @@ fn check_push(bytes: u32, range: Option<PushRange>) -> Result<(), Misuse> {
     })
 }
 
-/// The slots behind a binding of the kernel, if the layout has them.
-fn take(binding: &BindingData, layout: &PipelineLayout) -> Result<Taken, Misuse> {
+/// The descriptor slots of a binding of the kernel, if shader and layout agree on it.
+fn slot_range(binding: &BindingData, layout: &PipelineLayout) -> Result<SlotRange, Misuse> {
     let &BindingData { set, binding: number, kind, count, .. } = binding;
     let place = format!("set {set}, binding {number}");
     let entry = layout.sets().get(set as usize).and_then(|layout| layout.entry(number)).ok_or_else(|| {
@@ -334,12 +387,12 @@ fn take(binding: &BindingData, layout: &PipelineLayout) -> Result<Taken, Misuse>
     require(count as usize <= entry.count, AT, "VUID-VkComputePipelineCreateInfo-layout-07991", || {
         format!("{place} has {count} elements in the shader and {} in the layout", entry.count)
     })?;
-    // Which elements of an array a shader looks at is known when it runs.
-    let image = if count == 1 { ImageTaken::of(binding) } else { None };
-    Ok(Taken { set: set as usize, first: entry.first, count: count as usize, binding: number, image })
+    // The elements of an array that a shader accesses are not known before it runs, so arrays are not checked.
+    let image = if count == 1 { ImageDeclaration::of(binding) } else { None };
+    Ok(SlotRange { set: set as usize, first: entry.first, count: count as usize, binding: number, image })
 }
 
-/// Whether a shader may take a descriptor of that type for what it declares.
+/// Whether a descriptor of this type matches the kind of binding that a shader declares.
 fn fits(kind: BindingKind, ty: vk::DescriptorType) -> bool {
     use vk::DescriptorType as D;
     let types: &[D] = match kind {

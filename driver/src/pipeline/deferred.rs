@@ -1,13 +1,14 @@
-//! Code that is compiled after its pipeline was created: by a thread of the device, or by whoever needs it first.
+//! Deferred compilation: a kernel is compiled after its pipeline was created, by a compiler thread of the device or by
+//! the first thread that needs the code.
 //!
-//! What can be wrong with a shader is known before: compiling has no errors. Creating a pipeline then costs what reading
-//! costs, and pipelines that are created one after the other are compiled side by side. The code is made once: whoever comes
-//! while it is made waits for it ([`OnceLock`]). A job holds nothing alive, so that pipelines which nobody has any more are
-//! not compiled. Jobs, threads and the end of it all are under one lock; a thread sleeps on `work` only while there is no job
-//! and no end, and both wake it.
+//! All errors of a shader are found when the pipeline is created; compiling has none. So creating a pipeline costs only
+//! the parsing, and pipelines that are created one after the other are compiled in parallel. The code is compiled once:
+//! a thread that needs it meanwhile waits ([`OnceLock`]). A job holds a weak handle, so a kernel whose pipelines are
+//! gone is not compiled. Jobs, threads and the end flag are under one lock. A compiler thread sleeps on `work` only
+//! while there is no job and no end; both wake it.
 //!
-//! In a process that was forked from the one with the device, nothing is compiled and nothing is waited for: the thread that was
-//! compiling is not there, and what it holds is held for ever. Code that was there before is there.
+//! In a process that was forked from the device's, nothing is compiled and no lock is taken: the thread that was
+//! compiling does not exist there, and holds its locks for ever. Code that was compiled before the fork is available.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -25,142 +26,144 @@ use spelter_shaders::ir::Kernel;
 use crate::exec::Loss;
 use crate::host_memory::Room;
 
-/// Jobs that wait at most; their creators compile what comes on top.
+/// Maximum number of queued jobs. Above it the creating thread compiles.
 const MAX_WAITING: usize = 256;
 
-/// The code of a kernel, now or later.
+/// The code of a kernel, compiled on first use or by a compiler thread.
 pub(crate) struct KernelCode {
-    /// Until it is compiled; an empty one afterwards.
+    /// The kernel to compile; replaced by an empty one afterwards, to free its memory.
     kernel: Mutex<Kernel>,
     wanted: Backend,
-    made: OnceLock<Made>,
-    /// Of the device; none of code that is there already.
+    compiled: OnceLock<CompiledCode>,
+    /// The device's; `None` for code that is compiled already.
     loss: Option<Arc<Loss>>,
 }
 
-struct Made {
+struct CompiledCode {
     backend: Backend,
     fallback: Option<String>,
     code: Arc<dyn Code>,
 }
 
-impl From<Compiled> for Made {
+impl From<Compiled> for CompiledCode {
     fn from(Compiled { code, backend, fallback }: Compiled) -> Self {
         Self { backend, fallback, code: code.into() }
     }
 }
 
 impl KernelCode {
-    /// Code that is there already.
+    /// Code that is compiled already.
     pub(super) fn ready(compiled: Compiled) -> Arc<Self> {
-        let (wanted, made) = (compiled.backend, OnceLock::from(Made::from(compiled)));
-        Arc::new(Self { kernel: Mutex::new(nothing()), wanted, made, loss: None })
+        let (wanted, compiled) = (compiled.backend, OnceLock::from(CompiledCode::from(compiled)));
+        Arc::new(Self { kernel: Mutex::new(empty_kernel()), wanted, compiled, loss: None })
     }
 
-    /// What runs the kernel: the interpreter, where the wanted back end has no code for it.
+    /// The back end that runs the kernel: the interpreter if the wanted one cannot.
     pub(crate) fn backend(&self) -> Backend {
-        self.made().map_or(Backend::Interpreter, |made| made.backend)
+        self.compiled().map_or(Backend::Interpreter, |compiled| compiled.backend)
     }
 
-    /// Why that is not the back end that was wanted.
+    /// Why that is not the wanted back end, if it is not.
     pub(crate) fn fallback(&self) -> Option<&str> {
-        self.made().map_or(Some(NOT_COMPILED), |made| made.fallback.as_deref())
+        self.compiled().map_or(Some(NOT_COMPILED), |compiled| compiled.fallback.as_deref())
     }
 
-    /// Compiles, if nothing has.
+    /// Compiles the kernel, unless it is compiled.
     pub(crate) fn compile(&self) {
-        self.made();
+        self.compiled();
     }
 
-    /// The code itself where it is there, and else something that waits for it when it is run.
+    /// The code if it is compiled, or else a stand-in that waits for it when it runs.
     pub(crate) fn code(self: &Arc<Self>) -> Arc<dyn Code> {
-        match self.made.get() {
-            Some(made) => Arc::clone(&made.code),
+        match self.compiled.get() {
+            Some(compiled) => Arc::clone(&compiled.code),
             None => Arc::clone(self) as Arc<dyn Code>,
         }
     }
 
-    /// What is made by now or by this call; nothing that would have to be made in a forked process.
-    fn made(&self) -> Option<&Made> {
-        let made = self.made.get();
-        if made.is_some() || self.loss.as_ref().is_some_and(|loss| loss.is_elsewhere()) {
-            return made;
+    /// The compiled code; compiles if necessary. `None` if that would be necessary in a forked process.
+    fn compiled(&self) -> Option<&CompiledCode> {
+        let compiled = self.compiled.get();
+        if compiled.is_some() || self.loss.as_ref().is_some_and(|loss| loss.is_forked()) {
+            return compiled;
         }
-        Some(self.made.get_or_init(|| {
+        Some(self.compiled.get_or_init(|| {
             let mut kernel = self.kernel.lock();
             let compiled = compile_in_room(&kernel, self.wanted);
-            *kernel = nothing();
+            *kernel = empty_kernel();
             compiled.into()
         }))
     }
 }
 
-/// Why a forked process has no machine code of a kernel.
+/// The fallback reason in a forked process.
 const NOT_COMPILED: &str = "this process was forked before the kernel was compiled";
 
-/// Compiles where the host has memory for it. Compiling has no errors, so a kernel is interpreted where it has not.
+/// Compiles if the host has enough memory. Compiling has no errors, so otherwise the kernel is interpreted.
 fn compile_in_room(kernel: &Kernel, wanted: Backend) -> Compiled {
     compile_within(kernel, wanted, |bytes| Room::of(bytes).map_err(|refused| refused.to_string()))
 }
 
-/// In place of a kernel that is not needed any more.
-fn nothing() -> Kernel {
+/// Replaces a kernel that is not needed any more.
+fn empty_kernel() -> Kernel {
     Kernel::new(String::new(), [1; 3])
 }
 
 impl Code for KernelCode {
     fn run(&self, args: &DispatchArgs<'_>, workgroup: [u32; 3], scratch: &mut Scratch) -> Outcome {
-        // A forked process runs nothing: its device is lost.
-        self.made().map_or(Outcome::Stopped, |made| made.code.run(args, workgroup, scratch))
+        // In a forked process the device is lost, so nothing runs.
+        self.compiled().map_or(Outcome::Stopped, |compiled| compiled.code.run(args, workgroup, scratch))
     }
 
     fn run_all(&self, args: &DispatchArgs<'_>, workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
-        self.made().map_or(Outcome::Stopped, |made| made.code.run_all(args, workgroups, scratch))
+        self.compiled().map_or(Outcome::Stopped, |compiled| compiled.code.run_all(args, workgroups, scratch))
     }
 
     fn max_steps(&self) -> Option<u64> {
-        self.made.get()?.code.max_steps()
+        self.compiled.get()?.code.max_steps()
     }
 
     fn make_ready(&self) {
-        if let Some(made) = self.made() {
-            made.code.make_ready();
+        if let Some(compiled) = self.compiled() {
+            compiled.code.make_ready();
         }
     }
 
     fn settle(&self) {
-        if let Some(made) = self.made() {
-            made.code.settle();
+        if let Some(compiled) = self.compiled() {
+            compiled.code.settle();
         }
     }
 
     fn store(&self) -> Option<Vec<u8>> {
-        self.made()?.code.store()
+        self.compiled()?.code.store()
     }
 }
 
 impl fmt::Debug for KernelCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KernelCode").field("code", &self.made.get().map(|made| &made.code)).finish_non_exhaustive()
+        f.debug_struct("KernelCode")
+            .field("code", &self.compiled.get().map(|compiled| &compiled.code))
+            .finish_non_exhaustive()
     }
 }
 
-/// The threads that compile for a device.
+/// The compiler threads of a device, started on demand.
 pub(crate) struct Compilers {
-    shared: Arc<Shared>,
-    /// Threads at most; without any, everything is compiled at once.
-    most: usize,
-    /// Of the device.
+    queue: Arc<CompileQueue>,
+    /// Maximum number of threads. With 0 the creating thread compiles.
+    max_threads: usize,
+    /// The device's.
     loss: Arc<Loss>,
 }
 
-struct Shared {
-    state: Mutex<State>,
+struct CompileQueue {
+    state: Mutex<CompileQueueState>,
     work: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct CompileQueueState {
     jobs: VecDeque<Weak<KernelCode>>,
     threads: Vec<JoinHandle<()>>,
     idle: usize,
@@ -168,18 +171,19 @@ struct State {
 }
 
 impl Compilers {
-    pub(crate) fn new(most: usize, loss: &Arc<Loss>) -> Self {
-        let shared = Arc::new(Shared { state: Mutex::default(), work: Condvar::new() });
-        Self { shared, most, loss: Arc::clone(loss) }
+    pub(crate) fn new(max_threads: usize, loss: &Arc<Loss>) -> Self {
+        let queue = Arc::new(CompileQueue { state: Mutex::default(), work: Condvar::new() });
+        Self { queue, max_threads, loss: Arc::clone(loss) }
     }
 
-    /// The code of a kernel, compiled now or soon.
+    /// The code of a kernel: compiled now, or queued.
     pub(crate) fn code(&self, kernel: Cow<'_, Kernel>, wanted: Backend) -> Arc<KernelCode> {
-        if self.most == 0 {
+        if self.max_threads == 0 {
             return KernelCode::ready(compile_in_room(&kernel, wanted));
         }
         let kernel = Mutex::new(kernel.into_owned());
-        let code = Arc::new(KernelCode { kernel, wanted, made: OnceLock::new(), loss: Some(Arc::clone(&self.loss)) });
+        let code =
+            Arc::new(KernelCode { kernel, wanted, compiled: OnceLock::new(), loss: Some(Arc::clone(&self.loss)) });
         if !self.enqueue(&code) {
             code.compile();
         }
@@ -187,14 +191,15 @@ impl Compilers {
     }
 
     fn enqueue(&self, code: &Arc<KernelCode>) -> bool {
-        let mut state = self.shared.state.lock();
+        let mut state = self.queue.state.lock();
         if state.jobs.len() >= MAX_WAITING {
             return false;
         }
-        if state.idle <= state.jobs.len() && state.threads.len() < self.most {
-            let shared = Arc::clone(&self.shared);
+        // Each idle thread takes one of the queued jobs; a further job needs a further thread.
+        if state.idle <= state.jobs.len() && state.threads.len() < self.max_threads {
+            let queue = Arc::clone(&self.queue);
             let name = format!("spelter compiler {}", state.threads.len());
-            match Builder::new().name(name).spawn(move || shared.serve()) {
+            match Builder::new().name(name).spawn(move || queue.serve()) {
                 Ok(thread) => state.threads.push(thread),
                 Err(_) if state.threads.is_empty() => return false,
                 Err(_) => {}
@@ -202,36 +207,36 @@ impl Compilers {
         }
         state.jobs.push_back(Arc::downgrade(code));
         drop(state);
-        self.shared.work.notify_one();
+        self.queue.work.notify_one();
         true
     }
 }
 
 impl Drop for Compilers {
     fn drop(&mut self) {
-        // In a process that was forked there are no threads to wait for.
-        if self.loss.is_elsewhere() {
+        // A forked process has no threads to join.
+        if self.loss.is_forked() {
             return;
         }
         let threads = {
-            let mut state = self.shared.state.lock();
+            let mut state = self.queue.state.lock();
             state.ended = true;
             state.jobs.clear();
             std::mem::take(&mut state.threads)
         };
-        self.shared.work.notify_all();
+        self.queue.work.notify_all();
         for thread in threads {
-            // Its panics were caught.
+            // Cannot fail: `serve` catches panics.
             let _ = thread.join();
         }
     }
 }
 
-impl Shared {
+impl CompileQueue {
     fn serve(&self) {
         while let Some(job) = self.next() {
             if let Some(code) = job.upgrade() {
-                // Whoever needs the code meets the same panic, and knows for which call.
+                // The thread that needs the code gets the same panic, and reports it.
                 let _ = catch_unwind(AssertUnwindSafe(|| code.compile()));
             }
         }

@@ -1,4 +1,4 @@
-//! Pipeline layouts, and when two of them are compatible (Vulkan, "Pipeline Layout Compatibility").
+//! Pipeline layouts and their compatibility (Vulkan, "Pipeline Layout Compatibility").
 
 use std::sync::Arc;
 
@@ -9,34 +9,45 @@ use crate::device::Device;
 use crate::error::{Error, Misuse, require};
 use crate::limits::Limits;
 
-/// Bytes of push constants that the compute stage sees (`VkPushConstantRange`).
+/// A range of push constants of the compute stage (`VkPushConstantRange`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PushRange {
     /// First byte, a multiple of 4.
     pub offset: u32,
-    /// Bytes, a multiple of 4.
+    /// Size in bytes, a multiple of 4.
     pub size: u32,
 }
 
-/// Which sets and push constants a pipeline takes (`VkPipelineLayout`). A handle.
+/// The descriptor sets and push constants of a pipeline (`VkPipelineLayout`). A handle.
 #[derive(Clone, Debug)]
 pub struct PipelineLayout {
-    inner: Arc<Inner>,
+    inner: Arc<PipelineLayoutInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct PipelineLayoutInner {
     device: Device,
     sets: Vec<DescriptorSetLayout>,
     push: Option<PushRange>,
 }
 
+impl Device {
+    /// `vkCreatePipelineLayout`. The push constant ranges are those of the compute stage: Vulkan allows at most one.
+    pub fn create_pipeline_layout(
+        &self,
+        sets: &[&DescriptorSetLayout],
+        push: &[PushRange],
+    ) -> Result<PipelineLayout, Error> {
+        PipelineLayout::new(self, sets, push)
+    }
+}
+
 impl PipelineLayout {
-    pub(crate) fn new(device: &Device, sets: &[&DescriptorSetLayout], push: &[PushRange]) -> Result<Self, Error> {
+    fn new(device: &Device, sets: &[&DescriptorSetLayout], push: &[PushRange]) -> Result<Self, Error> {
         check_sets(device, sets)?;
         check_push(push)?;
         let sets = sets.iter().map(|&set| set.clone()).collect();
-        Ok(Self { inner: Arc::new(Inner { device: device.clone(), sets, push: push.first().copied() }) })
+        Ok(Self { inner: Arc::new(PipelineLayoutInner { device: device.clone(), sets, push: push.first().copied() }) })
     }
 
     pub(crate) fn device(&self) -> &Device {
@@ -56,7 +67,7 @@ impl PipelineLayout {
         self.compatible_for_set(other, set as usize)
     }
 
-    /// Whether what was bound with one may be used with the other, up to and with set `set`.
+    /// Whether both are compatible for sets 0 to `set`: what was bound with one stays bound with the other.
     pub(crate) fn compatible_for_set(&self, other: &Self, set: usize) -> bool {
         self.is(other)
             || (self.inner.push == other.inner.push
@@ -65,12 +76,12 @@ impl PipelineLayout {
                 && self.inner.sets[..=set] == other.inner.sets[..=set])
     }
 
-    /// Whether push constants of one are those of the other.
+    /// Whether both are compatible for push constants.
     pub(crate) fn compatible_for_push(&self, other: &Self) -> bool {
         self.inner.push == other.inner.push
     }
 
-    /// Whether both handles name one layout.
+    /// Whether both handles name the same layout.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
@@ -80,13 +91,13 @@ const AT: &str = "vkCreatePipelineLayout";
 
 fn check_sets(device: &Device, sets: &[&DescriptorSetLayout]) -> Result<(), Misuse> {
     let limits = Limits::DEVICE;
-    let most = limits.max_bound_descriptor_sets;
-    require(sets.len() <= most as usize, AT, "VUID-VkPipelineLayoutCreateInfo-setLayoutCount-00286", || {
-        format!("{} sets above maxBoundDescriptorSets {most}", sets.len())
+    let max = limits.max_bound_descriptor_sets;
+    require(sets.len() <= max as usize, AT, "VUID-VkPipelineLayoutCreateInfo-setLayoutCount-00286", || {
+        format!("{} sets above maxBoundDescriptorSets {max}", sets.len())
     })?;
     for (at, set) in sets.iter().enumerate() {
         require(set.device().is(device), AT, "VUID-VkPipelineLayoutCreateInfo-pSetLayouts-parameter", || {
-            format!("pSetLayouts[{at}] is of another device")
+            format!("pSetLayouts[{at}] belongs to another device")
         })?;
     }
     let total = |types: &[DescriptorType]| {
@@ -136,9 +147,9 @@ fn check_sets(device: &Device, sets: &[&DescriptorSetLayout]) -> Result<(), Misu
             "VUID-VkPipelineLayoutCreateInfo-descriptorType-03020",
         ),
     ];
-    for (types, most, vuid) in rules {
+    for (types, max, vuid) in rules {
         let count = total(types);
-        require(count <= u64::from(most), AT, vuid, || format!("{count} descriptors of {types:?} above {most}"))?;
+        require(count <= u64::from(max), AT, vuid, || format!("{count} descriptors of {types:?} above {max}"))?;
     }
     Ok(())
 }
@@ -148,18 +159,18 @@ fn check_push(push: &[PushRange]) -> Result<(), Misuse> {
         format!("{} push constant ranges for the one stage", push.len())
     })?;
     let Some(&PushRange { offset, size }) = push.first() else { return Ok(()) };
-    let (at, most) = ("pPushConstantRanges[0]", Limits::DEVICE.max_push_constants_size);
-    require(offset < most, at, "VUID-VkPushConstantRange-offset-00294", || {
-        format!("offset {offset} of maxPushConstantsSize {most}")
+    let (at, max) = ("pPushConstantRanges[0]", Limits::DEVICE.max_push_constants_size);
+    require(offset < max, at, "VUID-VkPushConstantRange-offset-00294", || {
+        format!("offset {offset} of maxPushConstantsSize {max}")
     })?;
     require(offset.is_multiple_of(4), at, "VUID-VkPushConstantRange-offset-00295", || {
-        format!("offset {offset} is no multiple of 4")
+        format!("offset {offset} is not a multiple of 4")
     })?;
     require(size > 0, at, "VUID-VkPushConstantRange-size-00296", || "size is 0".into())?;
     require(size.is_multiple_of(4), at, "VUID-VkPushConstantRange-size-00297", || {
-        format!("size {size} is no multiple of 4")
+        format!("size {size} is not a multiple of 4")
     })?;
-    require(size <= most - offset, at, "VUID-VkPushConstantRange-size-00298", || {
-        format!("size {size} at offset {offset} of maxPushConstantsSize {most}")
+    require(size <= max - offset, at, "VUID-VkPushConstantRange-size-00298", || {
+        format!("size {size} at offset {offset} of maxPushConstantsSize {max}")
     })
 }

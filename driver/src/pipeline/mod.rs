@@ -1,4 +1,4 @@
-//! Pipelines: modules, layouts, and the kernels that come of both.
+//! Compute pipelines, shader modules and pipeline layouts; compilation and its caches.
 
 mod cache;
 mod compute;
@@ -9,7 +9,7 @@ mod stored;
 
 pub(crate) use cache::PipelineCache;
 pub use cache::{CacheStats, Origin};
-pub(crate) use compute::Taken;
+pub(crate) use compute::SlotRange;
 pub use compute::{ComputePipeline, check_workgroup};
 pub(crate) use deferred::Compilers;
 pub use layout::{PipelineLayout, PushRange};

@@ -1,4 +1,4 @@
-//! Shader modules: read once, specialized by each pipeline.
+//! Shader modules: parsed once, specialized by each pipeline.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,12 +7,13 @@ use spelter_shaders::compile::Module;
 use spelter_shaders::front::SpecializationConstant;
 use spelter_shaders::ir::{Kernel, SourceLine};
 
-use super::cache::{Key, Source, Text};
+use super::cache::{Key, ShaderSource, SourceText};
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
 use crate::host_memory::{self, OutOfHostMemory, Room};
 
-/// `SpecId` → the constant's bits, of which as many count as its type has (`VkSpecializationInfo`). Ids that a module does not have are ignored.
+/// `SpecId` → value of the constant, in the low bits (`VkSpecializationInfo`). Ids that a module does not have are
+/// ignored.
 pub type Specialization = BTreeMap<u32, u64>;
 
 /// A shader module (`VkShaderModule`). A handle.
@@ -20,26 +21,38 @@ pub type Specialization = BTreeMap<u32, u64>;
 pub struct ShaderModule {
     device: Device,
     module: Arc<Module>,
-    source: Arc<Source>,
+    source: Arc<ShaderSource>,
+}
+
+impl Device {
+    /// `vkCreateShaderModule` from SPIR-V words.
+    pub fn create_shader_module(&self, words: &[u32]) -> Result<ShaderModule, Error> {
+        ShaderModule::from_spirv(self, words)
+    }
+
+    /// A shader module from WGSL text.
+    pub fn create_shader_module_wgsl(&self, source: &str) -> Result<ShaderModule, Error> {
+        ShaderModule::from_wgsl(self, source)
+    }
 }
 
 impl ShaderModule {
-    pub(crate) fn from_spirv(device: &Device, words: &[u32]) -> Result<Self, Error> {
+    fn from_spirv(device: &Device, words: &[u32]) -> Result<Self, Error> {
         let at = "vkCreateShaderModule";
         require(!words.is_empty(), at, "VUID-VkShaderModuleCreateInfo-codeSize-01085", || "codeSize is 0".into())?;
         let _room = room_to_read(size_of_val(words))?;
         let kept = host_memory::copied(words)?.into_boxed_slice();
-        Ok(Self::new(device, Module::from_spirv(words)?, Text::Spirv(kept)))
+        Ok(Self::new(device, Module::from_spirv(words)?, SourceText::Spirv(kept)))
     }
 
-    pub(crate) fn from_wgsl(device: &Device, source: &str) -> Result<Self, Error> {
+    fn from_wgsl(device: &Device, source: &str) -> Result<Self, Error> {
         let _room = room_to_read(source.len())?;
-        Ok(Self::new(device, Module::from_wgsl(source)?, Text::Wgsl(source.into())))
+        Ok(Self::new(device, Module::from_wgsl(source)?, SourceText::Wgsl(source.into())))
     }
 
-    fn new(device: &Device, module: Module, text: Text) -> Self {
+    fn new(device: &Device, module: Module, text: SourceText) -> Self {
         let ids = module.specialization_constants().into_iter().filter_map(|constant| constant.id);
-        let source = Arc::new(Source::new(text, ids));
+        let source = Arc::new(ShaderSource::new(text, ids));
         Self { device: device.clone(), module: Arc::new(module), source }
     }
 
@@ -53,12 +66,12 @@ impl ShaderModule {
         self.module.specialization_constants()
     }
 
-    /// Where the text declares what is bound at a set and a number; `None` of SPIR-V.
+    /// Location in the text of the declaration for a set and a binding; `None` for SPIR-V.
     pub fn declared(&self, set: u32, binding: u32) -> Option<SourceLine> {
         self.module.declared(set, binding)
     }
 
-    /// One entry point with its constants set: what a pipeline is made of, and what tells which layout it needs.
+    /// Specializes an entry point: for a pipeline, or to derive the layout that it needs.
     pub fn specialize(&self, entry: &str, specialization: &Specialization) -> Result<SpecializedShader, Error> {
         let kernel = Arc::new(self.kernel(entry, specialization)?);
         Ok(SpecializedShader { device: self.device.clone(), kernel, key: self.key(entry, specialization) })
@@ -70,12 +83,12 @@ impl ShaderModule {
         Ok(self.module.kernel_without_lines(entry, specialization)?)
     }
 
-    /// Whether the layout is a part of what is compiled.
+    /// Whether it may have arrays without a size, so that the compiled code depends on the layout.
     pub(super) fn may_have_runtime_arrays(&self) -> bool {
         self.module.may_have_runtime_arrays()
     }
 
-    /// What tells the kernel from those of other modules, entry points and constants.
+    /// The cache key of a kernel of this module.
     pub(super) fn key(&self, entry: &str, specialization: &Specialization) -> Key {
         Key::new(&self.source, entry, specialization)
     }
@@ -89,20 +102,20 @@ impl ShaderModule {
         require(self.entry_points().any(|name| name == entry), "vkCreateComputePipelines", vuid, || {
             let names: Vec<String> = self.entry_points().map(|name| format!("`{name}`")).collect();
             let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            format!("no compute entry point `{entry}`; there is {there}")
+            format!("no compute entry point `{entry}`; the module has {there}")
         })
     }
 }
 
-/// Reading takes less than so many times the bytes of a module, in many small allocations.
+/// Parsing needs less host memory than this many times the bytes of a module, in many small allocations.
 const TIMES_TO_READ: u64 = 256;
 
-/// Room for reading a module of so many bytes.
+/// Reserves host memory to parse a module of `bytes` bytes.
 fn room_to_read(bytes: usize) -> Result<Room, OutOfHostMemory> {
     Room::of((bytes as u64).saturating_mul(TIMES_TO_READ).max(1 << 20))
 }
 
-/// An entry point of a shader module with its constants set (`VkPipelineShaderStageCreateInfo`). A handle.
+/// A specialized entry point of a shader module (`VkPipelineShaderStageCreateInfo`). A handle.
 #[derive(Clone, Debug)]
 pub struct SpecializedShader {
     device: Device,
@@ -116,7 +129,7 @@ impl SpecializedShader {
         &self.kernel
     }
 
-    /// Whether the layout is a part of what is compiled.
+    /// Whether it may have arrays without a size, so that the compiled code depends on the layout.
     pub(super) fn may_have_runtime_arrays(&self) -> bool {
         self.kernel.bindings.values().any(|data| data.count == 0)
     }

@@ -1,14 +1,14 @@
-//! Kernels that outlive their process: machine code under a seal (ADR 10).
+//! Kernels that outlive their process: machine code, authenticated by a keyed hash (ADR 10).
 //!
-//! The bytes are an entry for each kernel, found by what the kernel was made of, between a head and a keyed hash of everything
-//! before it. They are taken only if the hash is that of this user's key, and if this very build made them for this back end:
-//! an altered, cut, foreign or older store is as none. So whoever can have code run from a store could have stored it
-//! themselves: they know the key.
+//! The format is a head, one entry per kernel, found by the digest of its cache key, and a keyed hash ("seal") of
+//! everything before it. A store is accepted only if the hash matches this user's key and the same build made it: an
+//! altered, truncated, foreign or older store counts as empty. So a process that can make another run code from a store
+//! knows the key, and could have sealed that code itself.
 //!
 //! # Safety
 //!
-//! Bytes of a [`StoredKernels`] come out of [`Code::store`] of this process, or were under the seal, of which the same is true for
-//! the process that made it. That is what [`Program::load`] asks.
+//! [`Program::load`] requires bytes that [`Code::store`] returned. The bytes in a [`StoredKernels`] are from
+//! `Code::store` of this process, or from a sealed store, whose maker guarantees the same.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,33 +23,33 @@ use super::ComputePipeline;
 use super::cache::{CompiledKernel, Key};
 use super::deferred::KernelCode;
 
-/// A secret that those share who run each other's code: the processes of one user. Its owner keeps it from everybody else.
+/// A secret of the processes that may run each other's code: those of one user. It must not be known to anything else.
 #[derive(Clone, Copy)]
 pub struct SealKey(pub [u8; 32]);
 
-/// Kernels of this process and others, ready to run.
+/// Machine code of kernels, from this process and others.
 #[derive(Clone, Debug, Default)]
 pub struct StoredKernels {
-    /// By back end and by [`Key::digest`].
+    /// Key: back end and [`Key::digest`].
     all: HashMap<(Backend, [u8; 32]), Arc<[u8]>>,
 }
 
 const MAGIC: &[u8; 8] = b"SPELTERK";
-/// Of the build: see `build.rs`.
+/// Identifies the build: see `build.rs`.
 const BUILD: &str = env!("SPELTER_BUILD");
 const SEAL: usize = 32;
-/// Entries above this many bytes together are left out.
+/// Maximum number of bytes of a store; further entries are left out.
 const MAX_BYTES: usize = 256 << 20;
 
 impl StoredKernels {
-    /// What the bytes hold, if they are whole, sealed with `key`, and of this build; else nothing.
+    /// Reads a store. Empty if the bytes are not complete, not sealed with `key`, or from another build.
     pub fn open(bytes: &[u8], key: &SealKey) -> Self {
         Self::try_open(bytes, key).unwrap_or_default()
     }
 
     fn try_open(bytes: &[u8], key: &SealKey) -> Option<Self> {
         let (body, seal) = bytes.split_at_checked(bytes.len().checked_sub(SEAL)?)?;
-        // First of all: nothing of the body is looked at before. The comparison takes the same time whatever differs.
+        // The seal comes first: nothing of the body is read before. The comparison is constant-time.
         let seal: [u8; SEAL] = seal.try_into().ok()?;
         if blake3::keyed_hash(&key.0, body) != blake3::Hash::from_bytes(seal) {
             return None;
@@ -63,22 +63,23 @@ impl StoredKernels {
             let backend = from.text()?.parse().ok();
             let digest = from.take(32)?.try_into().ok()?;
             let code = from.bytes()?;
-            // One of another machine is left alone.
+            // Ignores kernels for back ends that this machine does not have.
             backend.map(|backend| all.insert((backend, digest), code.into()));
         }
         from.0.is_empty().then_some(Self { all })
     }
 
-    /// The bytes, sealed: at most `most` of them, with fewer kernels if need be. None if not even an empty store fits.
-    pub fn seal(&self, key: &SealKey, most: usize) -> Option<Vec<u8>> {
+    /// The sealed store, in at most `max_bytes` bytes: kernels that do not fit are left out. `None` if not even an
+    /// empty store fits.
+    pub fn seal(&self, key: &SealKey, max_bytes: usize) -> Option<Vec<u8>> {
         let mut entries: Vec<_> = self.all.iter().collect();
-        // The same kernels make the same bytes.
+        // Sorted, so that equal kernels give equal bytes.
         entries.sort_unstable_by_key(|((backend, digest), _)| (backend.name(), *digest));
         let (mut count, mut list) = (0u32, Writer::default());
         let head = MAGIC.len() + 4 + BUILD.len() + 4 + SEAL;
         for ((backend, digest), code) in entries {
             let whole = 4 + backend.name().len() + digest.len() + 4 + code.len();
-            if head + list.0.len() + whole <= most.min(MAX_BYTES) {
+            if head + list.0.len() + whole <= max_bytes.min(MAX_BYTES) {
                 count += 1;
                 list.bytes(backend.name().as_bytes());
                 list.0.extend_from_slice(digest);
@@ -91,11 +92,11 @@ impl StoredKernels {
         out.0.extend_from_slice(&list.0);
         let seal = blake3::keyed_hash(&key.0, &out.0);
         out.0.extend_from_slice(seal.as_bytes());
-        (out.0.len() <= most).then_some(out.0)
+        (out.0.len() <= max_bytes).then_some(out.0)
     }
 
-    /// Takes in what a pipeline runs, if that is machine code; waits until it is compiled. A process that was forked before that
-    /// takes nothing in.
+    /// Adds the kernel of a pipeline, if it is machine code; waits until it is compiled. Adds nothing in a process that
+    /// was forked before that.
     pub fn keep(&mut self, pipeline: &ComputePipeline) {
         let kernel = pipeline.kernel();
         let place = (kernel.code.backend(), kernel.key().digest());
@@ -106,22 +107,22 @@ impl StoredKernels {
         }
     }
 
-    /// Whether it has the code of a pipeline. Waits for nothing.
+    /// Whether it has the code of a pipeline. Does not wait.
     pub fn has_code_of(&self, pipeline: &ComputePipeline) -> bool {
         self.has(pipeline.kernel().key(), pipeline.device().properties().backend)
     }
 
-    /// Takes in what another store has.
+    /// Adds the kernels of another store.
     pub fn merge(&mut self, other: &Self) {
         self.all.extend(other.all.iter().map(|(&place, code)| (place, Arc::clone(code))));
     }
 
-    /// How many kernels there are.
+    /// Number of kernels.
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no kernels.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -130,7 +131,7 @@ impl StoredKernels {
         !self.is_empty() && self.all.contains_key(&(backend, key.digest()))
     }
 
-    /// The kernel with that key, made ready to run.
+    /// The kernel with this key, ready to run.
     pub(super) fn get(&self, key: &Key, backend: Backend) -> Option<CompiledKernel> {
         if self.is_empty() {
             return None;
@@ -139,7 +140,7 @@ impl StoredKernels {
     }
 }
 
-/// A kernel as bytes, if it is machine code.
+/// Encodes a kernel, if it is machine code.
 fn to_bytes(kernel: &CompiledKernel) -> Option<Vec<u8>> {
     let code = kernel.code.store()?;
     let mut out = Writer::default();
@@ -165,7 +166,7 @@ fn to_bytes(kernel: &CompiledKernel) -> Option<Vec<u8>> {
     Some(out.0)
 }
 
-/// The kernel that [`to_bytes`] made them of.
+/// Decodes a kernel from the result of [`to_bytes`].
 fn from_bytes(bytes: &[u8], backend: Backend) -> Option<CompiledKernel> {
     let mut from = Reader(bytes);
     let name = from.text()?.into();
@@ -179,7 +180,7 @@ fn from_bytes(bytes: &[u8], backend: Backend) -> Option<CompiledKernel> {
     Some(CompiledKernel { name, code, workgroup_size, bindings, pairs, push_bytes, has_addresses })
 }
 
-/// Kinds of bindings by their numbers.
+/// Kinds of bindings; their indices encode them.
 const KINDS: [BindingKind; 8] = [
     BindingKind::StorageBuffer,
     BindingKind::UniformBuffer,
@@ -191,7 +192,7 @@ const KINDS: [BindingKind; 8] = [
     BindingKind::StorageTexelBuffer,
 ];
 
-/// Words, and bytes with their number before them.
+/// Encodes words, and byte strings with their length before them.
 #[derive(Default)]
 struct Writer(Vec<u8>);
 
@@ -206,7 +207,7 @@ impl Writer {
     }
 }
 
-/// What is left to read.
+/// Decodes what [`Writer`] wrote; holds the bytes that are left.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {

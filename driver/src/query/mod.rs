@@ -1,8 +1,9 @@
 //! Queries: timestamps that command buffers write, and that the host or buffers receive.
 
 mod pool;
+mod values;
 mod work;
 
-pub(crate) use pool::Queries;
 pub use pool::QueryPool;
+pub(crate) use values::Queries;
 pub(crate) use work::{QueryCommand, QueryWork, now};

@@ -1,73 +1,66 @@
-//! Query pools and their values.
+//! Query pools.
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ash::vk;
-use parking_lot::{Condvar, Mutex};
 
+use super::Queries;
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
 use crate::host_memory::{self, OutOfHostMemory};
 
-/// How often a host that waits for a query looks whether the device is lost.
-const LOOK: Duration = Duration::from_millis(20);
+/// How often a host that waits for a query checks whether the device is lost.
+const CHECK_PERIOD: Duration = Duration::from_millis(20);
 
 /// Timestamps (`VkQueryPool` with `VK_QUERY_TYPE_TIMESTAMP`), in nanoseconds of the system's monotonic clock, so
 /// `timestampPeriod` is 1. A handle.
 #[derive(Clone)]
 pub struct QueryPool {
-    inner: Arc<Inner>,
+    inner: Arc<QueryPoolInner>,
 }
 
-struct Inner {
+struct QueryPoolInner {
     device: Device,
     queries: Arc<Queries>,
 }
 
-/// The values of a pool.
-#[derive(Debug)]
-pub(crate) struct Queries {
-    list: Box<[Query]>,
-    /// Guards nothing but the sleep of those who wait for a value.
-    waiting: Mutex<()>,
-    written: Condvar,
-}
+impl Device {
+    /// The value of a timestamp taken now: nanoseconds of the system's monotonic clock.
+    pub fn timestamp(&self) -> u64 {
+        super::now()
+    }
 
-#[derive(Debug)]
-struct Query {
-    value: AtomicU64,
-    /// Written after the value.
-    available: AtomicBool,
+    /// `vkCreateQueryPool`: a pool of `count` timestamps.
+    pub fn create_query_pool(&self, kind: vk::QueryType, count: u32) -> Result<QueryPool, Error> {
+        QueryPool::new(self, kind, count)
+    }
 }
 
 impl QueryPool {
-    pub(crate) fn new(device: &Device, kind: vk::QueryType, count: u32) -> Result<Self, Error> {
+    fn new(device: &Device, kind: vk::QueryType, count: u32) -> Result<Self, Error> {
         let at = "vkCreateQueryPool";
         require(count > 0, at, "VUID-VkQueryPoolCreateInfo-queryCount-02763", || "queryCount is 0".into())?;
         let known = kind == vk::QueryType::TIMESTAMP;
         require(known, at, "VUID-VkQueryPoolCreateInfo-queryType-parameter", || {
-            format!("a device that only computes has timestamps, not {kind:?}")
+            format!("a compute device supports timestamp queries, not {kind:?}")
         })?;
-        // They are the host's memory, of which no more is taken than a quarter of what there is, or 1 GiB.
+        // Queries use host memory: at most a quarter of the device's heap size, and at most 1 GiB.
         let heap: u64 = device.memory_heaps().iter().map(|heap| heap.size).sum();
-        if u64::from(count) * size_of::<Query>() as u64 > (heap / 4).min(1 << 30) {
-            return Err(OutOfHostMemory { bytes: u64::from(count) * size_of::<Query>() as u64 }.into());
+        let bytes = Queries::bytes(count);
+        if bytes > (heap / 4).min(1 << 30) {
+            return Err(OutOfHostMemory { bytes }.into());
         }
-        let mut list = host_memory::list(count as usize)?;
-        list.resize_with(count as usize, || Query { value: AtomicU64::new(0), available: AtomicBool::new(false) });
-        let queries = Queries { list: list.into(), waiting: Mutex::new(()), written: Condvar::new() };
-        Ok(Self { inner: Arc::new(Inner { device: device.clone(), queries: Arc::new(queries) }) })
+        Ok(Self { inner: Arc::new(QueryPoolInner { device: device.clone(), queries: Arc::new(Queries::new(count)?) }) })
     }
 
-    /// How many queries it has.
+    /// Number of queries.
     pub fn count(&self) -> u32 {
-        self.inner.queries.list.len() as u32
+        self.inner.queries.len()
     }
 
-    /// `vkResetQueryPool`: the queries have no value any more.
+    /// `vkResetQueryPool`: makes queries unavailable.
     pub fn reset(&self, first: u32, count: u32) -> Result<(), Error> {
         let vuids = ["VUID-vkResetQueryPool-firstQuery-09436", "VUID-vkResetQueryPool-firstQuery-09437"];
         self.check("vkResetQueryPool", vuids, first, count)?;
@@ -75,8 +68,8 @@ impl QueryPool {
         Ok(())
     }
 
-    /// `vkGetQueryPoolResults`: the value of each query, `None` where there is none yet. With `wait` it returns when all are
-    /// there; [`Error::DeviceLost`] if they never will be.
+    /// `vkGetQueryPoolResults`: the value of each query, `None` for an unavailable one. With `wait`, returns when all
+    /// are available, or [`Error::DeviceLost`] if the device is lost before.
     pub fn results(&self, first: u32, count: u32, wait: bool) -> Result<Vec<Option<u64>>, Error> {
         let vuids = ["VUID-vkGetQueryPoolResults-firstQuery-09436", "VUID-vkGetQueryPoolResults-firstQuery-09437"];
         self.check("vkGetQueryPoolResults", vuids, first, count)?;
@@ -88,20 +81,15 @@ impl QueryPool {
     }
 
     fn wait(&self, first: u32, count: u32) -> Result<(), Error> {
-        let queries = &self.inner.queries;
-        let mut sleep = queries.waiting.lock();
-        while (first..first + count).any(|query| queries.get(query).is_none()) {
-            self.inner.device.check_alive()?;
-            queries.written.wait_until(&mut sleep, Instant::now() + LOOK);
-        }
-        Ok(())
+        self.inner.queries.wait(first..first + count, CHECK_PERIOD, || self.inner.device.check_alive())
     }
 
-    /// Whether so many queries from the first on are in the pool; the ids are for the first and for the count.
+    /// Checks that `count` queries from `first` are in the pool. `vuids` are the rules for the first query and for the
+    /// count.
     pub(crate) fn check(&self, at: &str, vuids: [&'static str; 2], first: u32, count: u32) -> Result<(), Misuse> {
         let all = self.count();
         require(first < all, at, vuids[0], || format!("query {first} of {all}"))?;
-        require(count <= all - first, at, vuids[1], || format!("{count} queries from {first} on, of {all}"))
+        require(count <= all - first, at, vuids[1], || format!("{count} queries from query {first}, of {all}"))
     }
 
     pub(crate) fn device(&self) -> &Device {
@@ -116,33 +104,5 @@ impl QueryPool {
 impl fmt::Debug for QueryPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "QueryPool({} timestamps)", self.count())
-    }
-}
-
-impl Queries {
-    /// The value of a query of the pool, if it has one.
-    pub(crate) fn get(&self, query: u32) -> Option<u64> {
-        let query = &self.list[query as usize];
-        // Acquire: pairs with the Release in `set`; the value is there. What else the commands wrote is published by fences.
-        query.available.load(Ordering::Acquire).then(|| query.value.load(Ordering::Relaxed))
-    }
-
-    /// A query gets its value.
-    pub(super) fn set(&self, query: u32, value: u64) {
-        let query = &self.list[query as usize];
-        query.value.store(value, Ordering::Relaxed);
-        // Release: pairs with the Acquire in `get`.
-        query.available.store(true, Ordering::Release);
-        // Under the lock, so that a waiter is before its test or asleep.
-        let _waiting = self.waiting.lock();
-        self.written.notify_all();
-    }
-
-    /// Queries lose their values.
-    pub(super) fn reset(&self, first: u32, count: u32) {
-        for query in &self.list[first as usize..][..count as usize] {
-            // Relaxed: the caller orders a reset before what writes the query again.
-            query.available.store(false, Ordering::Relaxed);
-        }
     }
 }

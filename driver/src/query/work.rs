@@ -1,4 +1,4 @@
-//! What commands do with queries when their phase runs.
+//! Commands on queries, run when their phase is reached.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub(crate) struct QueryWork {
     pub(crate) queries: Arc<Queries>,
     /// The first query.
     pub(crate) first: u32,
-    /// What is done to it, and to those after it.
+    /// What to do with it, or with it and the following ones.
     pub(crate) what: QueryCommand,
 }
 
@@ -23,23 +23,23 @@ pub(crate) struct QueryWork {
 pub(crate) enum QueryCommand {
     /// `vkCmdWriteTimestamp`.
     Timestamp,
-    /// `vkCmdResetQueryPool` of so many queries.
+    /// `vkCmdResetQueryPool`, with the number of queries.
     Reset(u32),
     /// `vkCmdCopyQueryPoolResults`.
     Copy {
-        /// How many queries.
+        /// Number of queries.
         count: u32,
-        /// Where the first goes.
+        /// The bytes to write, beginning with the first query.
         to: GuestSlice,
-        /// Bytes from one to the next.
+        /// Bytes from one query to the next.
         stride: u64,
-        /// Width, and whether availability follows.
+        /// Width of the values, and whether the availability follows each.
         flags: Flags,
     },
 }
 
 impl QueryWork {
-    /// For timelines.
+    /// The command's name in timelines.
     pub(crate) fn name(&self) -> &'static str {
         match self.what {
             QueryCommand::Timestamp => "timestamp",
@@ -48,7 +48,7 @@ impl QueryWork {
         }
     }
 
-    /// Does it. All commands before it are done.
+    /// Runs the command. All commands before it must be done.
     pub(crate) fn run(&self) {
         match self.what {
             QueryCommand::Timestamp => self.queries.set(self.first, now()),
@@ -63,7 +63,8 @@ impl QueryWork {
     }
 }
 
-/// Writes a result in the form of `VkQueryResultFlags`. A value that is not there is not written, but for 0 with `PARTIAL`.
+/// Writes a result in the form that `VkQueryResultFlags` asks for. An unavailable value is not written, except as 0
+/// with `PARTIAL`.
 fn write(value: Option<u64>, flags: Flags, mut put: impl FnMut(u64, &[u8])) {
     let wide = flags.contains(Flags::TYPE_64);
     let width = if wide { 8 } else { 4 };

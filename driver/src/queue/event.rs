@@ -1,4 +1,4 @@
-//! Events: set and reset by command buffers or the host, and waited for by command buffers.
+//! Events: command buffers and the host set and reset them, command buffers wait for them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,21 +6,28 @@ use std::sync::Arc;
 use crate::device::Device;
 use crate::sync::Counter;
 
-/// An event (`VkEvent`), not set at first. A handle.
+/// An event (`VkEvent`), initially not set. A handle.
 #[derive(Clone)]
 pub struct Event {
-    inner: Arc<Inner>,
+    inner: Arc<EventInner>,
 }
 
-struct Inner {
+struct EventInner {
     device: Device,
     /// 1 while it is set.
     counter: Arc<Counter>,
 }
 
+impl Device {
+    /// `vkCreateEvent`.
+    pub fn create_event(&self) -> Event {
+        Event::new(self)
+    }
+}
+
 impl Event {
-    pub(crate) fn new(device: &Device) -> Self {
-        Self { inner: Arc::new(Inner { device: device.clone(), counter: Counter::new(0) }) }
+    fn new(device: &Device) -> Self {
+        Self { inner: Arc::new(EventInner { device: device.clone(), counter: Counter::new(0) }) }
     }
 
     /// `vkGetEventStatus`.
@@ -28,12 +35,12 @@ impl Event {
         self.inner.counter.reached(1)
     }
 
-    /// `vkSetEvent`: command buffers that wait for it go on.
+    /// `vkSetEvent`: command buffers that wait for it continue.
     pub fn set(&self) {
         self.inner.counter.raise(1);
     }
 
-    /// `vkResetEvent`. A command buffer that waits for it and has not gone on yet waits for the next time.
+    /// `vkResetEvent`. A command buffer that waits and has not continued yet waits until the event is set again.
     pub fn reset(&self) {
         self.inner.counter.reset();
     }

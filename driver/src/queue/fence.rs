@@ -1,4 +1,4 @@
-//! Fences: what the host waits for, and which submission they wait for.
+//! Fences, and the rules for their association with submissions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,24 +10,31 @@ use crate::error::{DeviceError, Error, require};
 use crate::host_memory;
 use crate::sync::{FenceState, Until, wait};
 
-/// A fence (`VkFence`): signalled when the submission that it was given to is done. A handle.
+/// A fence (`VkFence`): signalled when the submission that it was passed to is done. A handle.
 #[derive(Clone, Debug)]
 pub struct Fence {
-    inner: Arc<Inner>,
+    inner: Arc<FenceInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct FenceInner {
     device: Device,
     state: Arc<FenceState>,
-    /// Whether a submission has it that was not reset since.
-    taken: Mutex<bool>,
+    /// Whether it was passed to a submission and not reset since.
+    associated: Mutex<bool>,
+}
+
+impl Device {
+    /// `vkCreateFence`.
+    pub fn create_fence(&self, signaled: bool) -> Fence {
+        Fence::new(self, signaled)
+    }
 }
 
 impl Fence {
-    pub(crate) fn new(device: &Device, signaled: bool) -> Self {
+    fn new(device: &Device, signaled: bool) -> Self {
         let state = Arc::new(FenceState::new(signaled, device.loss()));
-        Self { inner: Arc::new(Inner { device: device.clone(), state, taken: Mutex::new(false) }) }
+        Self { inner: Arc::new(FenceInner { device: device.clone(), state, associated: Mutex::new(false) }) }
     }
 
     /// `vkGetFenceStatus`.
@@ -35,13 +42,13 @@ impl Fence {
         self.inner.state.is_signaled()
     }
 
-    /// `vkWaitForFences`: whether the fence was signalled before the time was over; no time means for ever.
-    /// [`Error::DeviceLost`] if it never will be.
+    /// `vkWaitForFences`: whether the fence was signalled before the timeout; `None` is no timeout.
+    /// [`Error::DeviceLost`] if the device is lost and the fence will not be signalled.
     pub fn wait(&self, timeout: Option<Duration>) -> Result<bool, Error> {
         Ok(self.inner.state.wait(timeout)?)
     }
 
-    /// `vkWaitForFences` without `waitAll`: whether one of the fences was signalled before the time was over.
+    /// `vkWaitForFences` without `waitAll`: whether one of the fences was signalled before the timeout.
     /// [`Error::DeviceLost`] if none was and the device is lost.
     pub fn wait_any(fences: &[&Fence], timeout: Option<Duration>) -> Result<bool, Error> {
         let Some((first, others)) = fences.split_first() else { return Ok(true) };
@@ -58,13 +65,13 @@ impl Fence {
 
     /// `vkResetFences`.
     pub fn reset(&self) -> Result<(), Error> {
-        let mut taken = self.inner.taken.lock();
-        let pending = *taken && !self.is_signaled() && !self.inner.device.is_lost();
+        let mut associated = self.inner.associated.lock();
+        let pending = *associated && !self.is_signaled() && !self.inner.device.is_lost();
         require(!pending, "vkResetFences", "VUID-vkResetFences-pFences-01123", || {
             "the fence belongs to a submission that is not done".into()
         })?;
         self.inner.state.reset();
-        *taken = false;
+        *associated = false;
         Ok(())
     }
 
@@ -72,28 +79,28 @@ impl Fence {
         &self.inner.device
     }
 
-    /// The device is lost, and a submission that was to have the fence failed. A fence of a submission in line is left
-    /// alone: its queue tells it.
+    /// Settles the fence of a submission that failed because the device is lost. A fence that belongs to another
+    /// submission is left alone: its queue settles it.
     pub(super) fn lose(&self, lost: &DeviceError) {
         if let Ok(guard) = self.associate() {
             guard.state().settle(Err(lost.clone()));
         }
     }
 
-    /// Takes the fence for a submission.
+    /// Associates the fence with a submission.
     pub(super) fn associate(&self) -> Result<Association<'_>, Error> {
         let at = "vkQueueSubmit";
-        let mut taken = self.inner.taken.lock();
+        let mut associated = self.inner.associated.lock();
         require(!self.is_signaled(), at, "VUID-vkQueueSubmit-fence-00063", || "the fence is signalled".into())?;
-        require(!*taken, at, "VUID-vkQueueSubmit-fence-00064", || {
+        require(!*associated, at, "VUID-vkQueueSubmit-fence-00064", || {
             "the fence belongs to another submission that is not done".into()
         })?;
-        *taken = true;
+        *associated = true;
         Ok(Association { fence: self, kept: false })
     }
 }
 
-/// A fence on its way into a submission; free again if that fails.
+/// An association of a fence with a submission that has not succeeded yet. Ends on drop, unless it is kept.
 pub(super) struct Association<'a> {
     fence: &'a Fence,
     kept: bool,
@@ -104,7 +111,7 @@ impl Association<'_> {
         Arc::clone(&self.fence.inner.state)
     }
 
-    /// The submission has it.
+    /// The submission has succeeded.
     pub(super) fn keep(mut self) {
         self.kept = true;
     }
@@ -113,7 +120,7 @@ impl Association<'_> {
 impl Drop for Association<'_> {
     fn drop(&mut self) {
         if !self.kept {
-            *self.fence.inner.taken.lock() = false;
+            *self.fence.inner.associated.lock() = false;
         }
     }
 }

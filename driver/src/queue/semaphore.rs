@@ -1,4 +1,4 @@
-//! Semaphores: what submissions wait for, and what hosts wait for by value.
+//! Semaphores: binary ones order submissions, timeline ones also have a value that the host waits for and sets.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,29 +14,30 @@ use crate::sync::{Counter, Target, Until, wait};
 /// A semaphore (`VkSemaphore`), binary or timeline. A handle.
 #[derive(Clone)]
 pub struct Semaphore {
-    inner: Arc<Inner>,
+    inner: Arc<SemaphoreInner>,
 }
 
-struct Inner {
+struct SemaphoreInner {
     device: Device,
-    /// A timeline's value; of a binary semaphore the count of signals that were executed.
+    /// The value of a timeline semaphore, or the number of executed signals of a binary one.
     counter: Arc<Counter>,
-    kind: Kind,
+    kind: SemaphoreKind,
 }
 
-enum Kind {
-    Binary(Mutex<Asked>),
+enum SemaphoreKind {
+    Binary(Mutex<BinaryOperations>),
     Timeline,
 }
 
-/// Operations that were submitted, of which no wait is for a signal that another wait has taken.
+/// Numbers of submitted operations of a binary semaphore. Each wait consumes one signal, so `signals` is `waits` or
+/// `waits + 1`.
 #[derive(Clone, Copy, Debug, Default)]
-struct Asked {
+struct BinaryOperations {
     signals: u64,
     waits: u64,
 }
 
-/// One side of a submission (`VkSemaphoreSubmitInfo`); the stages are always all commands.
+/// A wait or signal operation of a submission (`VkSemaphoreSubmitInfo`); its stages are always all commands.
 #[derive(Clone, Copy, Debug)]
 pub struct SemaphoreSubmit<'a> {
     /// The semaphore.
@@ -45,22 +46,34 @@ pub struct SemaphoreSubmit<'a> {
     pub value: u64,
 }
 
+impl Device {
+    /// `vkCreateSemaphore`: a binary semaphore, not signalled.
+    pub fn create_semaphore(&self) -> Semaphore {
+        Semaphore::binary(self)
+    }
+
+    /// `vkCreateSemaphore` with `VK_SEMAPHORE_TYPE_TIMELINE`.
+    pub fn create_timeline_semaphore(&self, initial_value: u64) -> Semaphore {
+        Semaphore::timeline(self, initial_value)
+    }
+}
+
 impl Semaphore {
-    pub(crate) fn binary(device: &Device) -> Self {
-        Self::new(device, 0, Kind::Binary(Mutex::default()))
+    fn binary(device: &Device) -> Self {
+        Self::new(device, 0, SemaphoreKind::Binary(Mutex::default()))
     }
 
-    pub(crate) fn timeline(device: &Device, value: u64) -> Self {
-        Self::new(device, value, Kind::Timeline)
+    fn timeline(device: &Device, value: u64) -> Self {
+        Self::new(device, value, SemaphoreKind::Timeline)
     }
 
-    fn new(device: &Device, value: u64, kind: Kind) -> Self {
-        Self { inner: Arc::new(Inner { device: device.clone(), counter: Counter::new(value), kind }) }
+    fn new(device: &Device, value: u64, kind: SemaphoreKind) -> Self {
+        Self { inner: Arc::new(SemaphoreInner { device: device.clone(), counter: Counter::new(value), kind }) }
     }
 
-    /// Whether it has a value (`VK_SEMAPHORE_TYPE_TIMELINE`).
+    /// Whether it is a timeline semaphore (`VK_SEMAPHORE_TYPE_TIMELINE`).
     pub fn is_timeline(&self) -> bool {
-        matches!(self.inner.kind, Kind::Timeline)
+        matches!(self.inner.kind, SemaphoreKind::Timeline)
     }
 
     /// `vkGetSemaphoreCounterValue`.
@@ -82,12 +95,13 @@ impl Semaphore {
         Ok(())
     }
 
-    /// `vkWaitSemaphores`: whether each semaphore had its value before the time was over; no time means for ever.
+    /// `vkWaitSemaphores`: whether all semaphores reached their values before the timeout; `None` is no timeout.
     pub fn wait_all(semaphores: &[(&Semaphore, u64)], timeout: Option<Duration>) -> Result<bool, Error> {
         wait_for(semaphores, Until::All, timeout)
     }
 
-    /// `vkWaitSemaphores` with `VK_SEMAPHORE_WAIT_ANY_BIT`: whether one of the semaphores had its value before the time was over.
+    /// `vkWaitSemaphores` with `VK_SEMAPHORE_WAIT_ANY_BIT`: whether one of the semaphores reached its value before the
+    /// timeout.
     pub fn wait_any(semaphores: &[(&Semaphore, u64)], timeout: Option<Duration>) -> Result<bool, Error> {
         wait_for(semaphores, Until::Any, timeout)
     }
@@ -100,51 +114,51 @@ impl Semaphore {
         require(self.is_timeline(), at, vuid, || "the semaphore is binary".into())
     }
 
-    /// A submission waits for it: for what?
-    fn ask_wait(&self, value: u64) -> Result<Target, Misuse> {
+    /// Submits a wait operation. Returns the counter value to wait for.
+    fn submit_wait(&self, value: u64) -> Result<Target, Misuse> {
         let value = match &self.inner.kind {
-            Kind::Timeline => value,
-            Kind::Binary(asked) => {
-                let mut asked = asked.lock();
+            SemaphoreKind::Timeline => value,
+            SemaphoreKind::Binary(submitted) => {
+                let mut submitted = submitted.lock();
                 let vuid = "VUID-vkQueueSubmit2-semaphore-03873";
-                require(asked.waits < asked.signals, "pWaitSemaphoreInfos", vuid, || {
-                    "a binary semaphore that nothing submitted signals".into()
+                require(submitted.waits < submitted.signals, "pWaitSemaphoreInfos", vuid, || {
+                    "a binary semaphore that no submitted operation signals".into()
                 })?;
-                asked.waits += 1;
-                asked.waits
+                submitted.waits += 1;
+                submitted.waits
             }
         };
         Ok((Arc::clone(&self.inner.counter), value))
     }
 
-    /// A submission signals it: how?
-    fn ask_signal(&self, value: u64) -> Result<Target, Misuse> {
+    /// Submits a signal operation. Returns the counter value to raise it to.
+    fn submit_signal(&self, value: u64) -> Result<Target, Misuse> {
         let value = match &self.inner.kind {
-            Kind::Timeline => {
+            SemaphoreKind::Timeline => {
                 let now = self.inner.counter.value();
                 require(value > now, "pSignalSemaphoreInfos", "VUID-VkSubmitInfo2-semaphore-03882", || {
                     format!("value {value} is not above the semaphore's value {now}")
                 })?;
                 value
             }
-            Kind::Binary(asked) => {
-                let mut asked = asked.lock();
+            SemaphoreKind::Binary(submitted) => {
+                let mut submitted = submitted.lock();
                 let vuid = "VUID-vkQueueSubmit2-semaphore-03868";
-                require(asked.waits == asked.signals, "pSignalSemaphoreInfos", vuid, || {
-                    "a binary semaphore that is signalled, and nothing submitted waits for it".into()
+                require(submitted.waits == submitted.signals, "pSignalSemaphoreInfos", vuid, || {
+                    "a binary semaphore that is signalled and that no submitted operation waits for".into()
                 })?;
-                asked.signals += 1;
-                asked.signals
+                submitted.signals += 1;
+                submitted.signals
             }
         };
         Ok((Arc::clone(&self.inner.counter), value))
     }
 
-    fn take_back(&self, operation: Operation) {
-        if let Kind::Binary(asked) = &self.inner.kind {
+    fn undo(&self, operation: Operation) {
+        if let SemaphoreKind::Binary(submitted) = &self.inner.kind {
             match operation {
-                Operation::Wait => asked.lock().waits -= 1,
-                Operation::Signal => asked.lock().signals -= 1,
+                Operation::Wait => submitted.lock().waits -= 1,
+                Operation::Signal => submitted.lock().signals -= 1,
             }
         }
     }
@@ -153,8 +167,8 @@ impl Semaphore {
 impl fmt::Debug for Semaphore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.inner.kind {
-            Kind::Timeline => write!(f, "Semaphore({})", self.inner.counter.value()),
-            Kind::Binary(asked) => write!(f, "Semaphore({:?})", *asked.lock()),
+            SemaphoreKind::Timeline => write!(f, "Semaphore({})", self.inner.counter.value()),
+            SemaphoreKind::Binary(submitted) => write!(f, "Semaphore({:?})", *submitted.lock()),
         }
     }
 }
@@ -180,38 +194,37 @@ enum Operation {
     Signal,
 }
 
-/// What submissions do to semaphores, in the order in which they do it; taken back if it is dropped before
-/// [`Operations::keep`].
+/// Submitted operations on semaphores, in order. Dropping them before [`Operations::keep`] undoes them.
 #[derive(Debug, Default)]
 pub(super) struct Operations {
     done: Vec<(Semaphore, Operation)>,
 }
 
 impl Operations {
-    /// A submission waits for these.
+    /// Submits wait operations.
     pub(super) fn waits(&mut self, submits: &[SemaphoreSubmit<'_>]) -> Result<Vec<Target>, Error> {
-        self.ask(submits, Operation::Wait)
+        self.submit(submits, Operation::Wait)
     }
 
-    /// A submission signals these.
+    /// Submits signal operations.
     pub(super) fn signals(&mut self, submits: &[SemaphoreSubmit<'_>]) -> Result<Vec<Target>, Error> {
-        self.ask(submits, Operation::Signal)
+        self.submit(submits, Operation::Signal)
     }
 
-    fn ask(&mut self, submits: &[SemaphoreSubmit<'_>], operation: Operation) -> Result<Vec<Target>, Error> {
+    fn submit(&mut self, submits: &[SemaphoreSubmit<'_>], operation: Operation) -> Result<Vec<Target>, Error> {
         host_memory::reserve(&mut self.done, submits.len())?;
-        let ask = |submit: &SemaphoreSubmit<'_>| {
+        let submit_one = |submit: &SemaphoreSubmit<'_>| {
             let target = match operation {
-                Operation::Wait => submit.semaphore.ask_wait(submit.value)?,
-                Operation::Signal => submit.semaphore.ask_signal(submit.value)?,
+                Operation::Wait => submit.semaphore.submit_wait(submit.value)?,
+                Operation::Signal => submit.semaphore.submit_signal(submit.value)?,
             };
             self.done.push((submit.semaphore.clone(), operation));
             Ok(target)
         };
-        host_memory::try_collect(submits.iter().map(ask))
+        host_memory::try_collect(submits.iter().map(submit_one))
     }
 
-    /// The queue has them.
+    /// The submission has succeeded: the operations stay.
     pub(super) fn keep(mut self) {
         self.done.clear();
     }
@@ -219,6 +232,7 @@ impl Operations {
 
 impl Drop for Operations {
     fn drop(&mut self) {
-        self.done.drain(..).rev().for_each(|(semaphore, operation)| semaphore.take_back(operation));
+        // In reverse: a later operation was valid only because of an earlier one.
+        self.done.drain(..).rev().for_each(|(semaphore, operation)| semaphore.undo(operation));
     }
 }

@@ -11,34 +11,34 @@ use crate::error::{Error, Misuse, require};
 use crate::limits::Limits;
 use crate::memory::Allocation;
 
-/// Offsets at which a buffer may begin: a cache line, which is also the widest vector.
+/// Alignment of buffers in memory, in bytes: a cache line, which is also the widest vector.
 const ALIGNMENT: u64 = 64;
 
 /// A buffer (`VkBuffer`). A handle; it keeps its memory alive.
 #[derive(Clone, Debug)]
 pub struct Buffer {
-    inner: Arc<Inner>,
+    inner: Arc<BufferInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct BufferInner {
     device: Device,
     size: u64,
     usage: vk::BufferUsageFlags,
     storage: OnceLock<Storage>,
 }
 
-impl Inner {
-    /// Whether shaders may get there by an address.
+impl BufferInner {
+    /// Whether shaders may access the buffer by its device address.
     fn is_addressable(&self) -> bool {
         self.usage.contains(vk::BufferUsageFlags::SHADER_DEVICE_ADDRESS)
     }
 }
 
-impl Drop for Inner {
+impl Drop for BufferInner {
     fn drop(&mut self) {
-        // In a forked process, a thread that is not there may hold the lock, and no kernel runs.
-        if self.device.loss().is_elsewhere() {
+        // In a forked process, a thread that does not exist there may hold the lock, and no kernel runs.
+        if self.device.loss().is_forked() {
             return;
         }
         if let (true, Some(storage)) = (self.is_addressable(), self.storage.get()) {
@@ -47,14 +47,14 @@ impl Drop for Inner {
     }
 }
 
-/// The bytes behind a buffer, and what keeps them.
+/// The bytes of a buffer or image, and the allocation that owns them.
 #[derive(Clone, Debug)]
 pub(crate) struct Storage {
     pub(crate) slice: GuestSlice,
     pub(crate) allocation: Arc<Allocation>,
 }
 
-/// The rules that a command has for a buffer that it uses.
+/// The rules of a command for a buffer that it uses.
 pub(crate) struct BufferRules {
     pub(crate) at: &'static str,
     pub(crate) usage: vk::BufferUsageFlags,
@@ -63,15 +63,22 @@ pub(crate) struct BufferRules {
     pub(crate) parent_vuid: &'static str,
 }
 
+impl Device {
+    /// `vkCreateBuffer`: `size` bytes; memory must be bound before use.
+    pub fn create_buffer(&self, size: u64, usage: vk::BufferUsageFlags) -> Result<Buffer, Error> {
+        Buffer::new(self, size, usage)
+    }
+}
+
 impl Buffer {
-    pub(crate) fn new(device: &Device, size: u64, usage: vk::BufferUsageFlags) -> Result<Self, Error> {
-        let (at, most) = ("vkCreateBuffer", Limits::DEVICE.max_buffer_size);
+    fn new(device: &Device, size: u64, usage: vk::BufferUsageFlags) -> Result<Self, Error> {
+        let (at, max) = ("vkCreateBuffer", Limits::DEVICE.max_buffer_size);
         require(size > 0, at, "VUID-VkBufferCreateInfo-size-00912", || "size is 0".into())?;
-        require(size <= most, at, "VUID-VkBufferCreateInfo-size-06409", || {
-            format!("size {size} above maxBufferSize {most}")
+        require(size <= max, at, "VUID-VkBufferCreateInfo-size-06409", || {
+            format!("size {size} above maxBufferSize {max}")
         })?;
         require(!usage.is_empty(), at, "VUID-VkBufferCreateInfo-None-09500", || "usage is 0".into())?;
-        let inner = Inner { device: device.clone(), size, usage, storage: OnceLock::new() };
+        let inner = BufferInner { device: device.clone(), size, usage, storage: OnceLock::new() };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -80,7 +87,7 @@ impl Buffer {
         self.inner.size
     }
 
-    /// What it may be used for.
+    /// Permitted uses.
     pub fn usage(&self) -> vk::BufferUsageFlags {
         self.inner.usage
     }
@@ -94,11 +101,12 @@ impl Buffer {
         }
     }
 
-    /// `vkBindBufferMemory`: the buffer's bytes are those of `memory` from `offset` on, once and for all.
+    /// `vkBindBufferMemory`: binds the buffer to `memory` from byte `offset`. The binding is final.
     pub fn bind_memory(&self, memory: &DeviceMemory, offset: u64) -> Result<(), Error> {
         self.check_bind(memory, offset)?;
         let slice = memory.slice().slice(offset, self.inner.size);
         let storage = Storage { slice, allocation: Arc::clone(memory.allocation()) };
+        // The first of several threads that bind the buffer at once succeeds, and only it adds the addresses.
         self.inner.storage.set(storage).map_err(|_| already_bound())?;
         if self.inner.is_addressable() {
             self.device().heap().addresses().add(slice, memory.slice());
@@ -106,7 +114,7 @@ impl Buffer {
         Ok(())
     }
 
-    /// `vkGetBufferDeviceAddress`: where the buffer's bytes are, for shaders; for the host it is the same address.
+    /// `vkGetBufferDeviceAddress`: the buffer's address for shaders, which is also its address for the host.
     pub fn device_address(&self) -> Result<u64, Error> {
         let at = "vkGetBufferDeviceAddress";
         require(self.inner.is_addressable(), at, "VUID-VkBufferDeviceAddressInfo-buffer-02601", || {
@@ -131,7 +139,7 @@ impl Buffer {
         })?;
         let alignment = needs.alignment;
         require(offset.is_multiple_of(alignment), at, "VUID-vkBindBufferMemory-memoryOffset-01036", || {
-            format!("memoryOffset {offset} is no multiple of {alignment}")
+            format!("memoryOffset {offset} is not a multiple of {alignment}")
         })?;
         require(needs.size <= size - offset, at, "VUID-vkBindBufferMemory-size-01037", || {
             format!(
@@ -150,7 +158,7 @@ impl Buffer {
         self.inner.storage.get()
     }
 
-    /// The buffer's bytes, if a command of `device` may use it so.
+    /// The buffer's storage, if a command of `device` may use the buffer by these rules.
     pub(crate) fn checked(&self, device: &Device, rules: &BufferRules) -> Result<&Storage, Misuse> {
         let at = rules.at;
         require(self.device().is(device), at, rules.parent_vuid, || "a buffer of another device".into())?;
@@ -162,6 +170,6 @@ impl Buffer {
 }
 
 fn already_bound() -> Misuse {
-    let problem = "the buffer has its memory already";
+    let problem = "the buffer has memory bound already";
     Misuse::new("vkBindBufferMemory", problem, "VUID-vkBindBufferMemory-buffer-07459")
 }

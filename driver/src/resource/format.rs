@@ -1,25 +1,35 @@
-//! What the device can do with each format (`VkFormatProperties`).
+//! Supported uses of each format (`VkFormatProperties`).
 
 use ash::vk::{self, FormatFeatureFlags as F};
 use spelter_shaders::image::{Class, Format, Numeric};
 
-/// What a format is good for, by how images are tiled, and for texel buffers.
+use crate::device::Device;
+
+/// Features that the device supports with a format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FormatProperties {
-    /// Images of linear tiling.
+    /// For images of linear tiling.
     pub linear: F,
-    /// Images of optimal tiling.
+    /// For images of optimal tiling.
     pub optimal: F,
-    /// Texel buffers.
+    /// For texel buffers.
     pub buffer: F,
 }
 
-/// The format that `vk` names, if there are texels of it here.
+impl Device {
+    /// `vkGetPhysicalDeviceFormatProperties`.
+    pub fn format_properties(&self, format: vk::Format) -> FormatProperties {
+        properties(format)
+    }
+}
+
+/// The format that Vulkan's enum names, if it is supported.
 pub(crate) fn format_of(format: vk::Format) -> Option<Format> {
     Format::from_vk(format.as_raw())
 }
 
-/// What every device can do with a format (`vkGetPhysicalDeviceFormatProperties`); nothing with one that it does not know.
+/// Features that every device supports with a format (`vkGetPhysicalDeviceFormatProperties`): none for an unknown
+/// format.
 pub fn properties(format: vk::Format) -> FormatProperties {
     let Some(known) = format_of(format) else { return FormatProperties::default() };
     let mut image = F::SAMPLED_IMAGE | F::TRANSFER_SRC | F::TRANSFER_DST;
@@ -41,7 +51,8 @@ pub fn properties(format: vk::Format) -> FormatProperties {
     FormatProperties { linear: image, optimal: image, buffer }
 }
 
-/// Formats that shaders write: those with a name in SPIR-V, their packed twins, and the usual one of windows.
+/// Formats of storage images: those that SPIR-V names, the packed formats with equal texels, and B8G8R8A8_UNORM, which
+/// window systems use.
 fn is_storage(format: Format) -> bool {
     let channels = format.parts().len();
     let packed = [Format::A2B10G10R10_UNORM_PACK32, Format::A2B10G10R10_UINT_PACK32, Format::B10G11R11_UFLOAT_PACK32];

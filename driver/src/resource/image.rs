@@ -15,12 +15,12 @@ use crate::limits::Limits;
 const CREATE: &str = "vkCreateImage";
 const BIND: &str = "vkBindImageMemory";
 
-/// What an image is (`VkImageCreateInfo`), with one sample for each texel.
+/// Parameters of an image (`VkImageCreateInfo`); it has one sample per texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageInfo {
-    /// `CUBE_COMPATIBLE` and `MUTABLE_FORMAT` mean something.
+    /// `CUBE_COMPATIBLE` and `MUTABLE_FORMAT` have an effect, other flags have none.
     pub flags: vk::ImageCreateFlags,
-    /// Dimensions.
+    /// Number of dimensions.
     pub ty: vk::ImageType,
     /// Format of the texels.
     pub format: vk::Format,
@@ -30,20 +30,20 @@ pub struct ImageInfo {
     pub levels: u32,
     /// Array layers.
     pub layers: u32,
-    /// Linear images are laid out as optimal ones are.
+    /// Both tilings store texels row by row; optimal tiling may pad rows, so that they do not share cache sets.
     pub tiling: vk::ImageTiling,
-    /// What it may be used for.
+    /// Permitted uses.
     pub usage: vk::ImageUsageFlags,
 }
 
 /// An image (`VkImage`). A handle; it keeps its memory alive.
 #[derive(Clone, Debug)]
 pub struct Image {
-    inner: Arc<Inner>,
+    inner: Arc<ImageInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct ImageInner {
     device: Device,
     info: ImageInfo,
     format: Format,
@@ -52,7 +52,7 @@ struct Inner {
     storage: OnceLock<Storage>,
 }
 
-/// The rules that a command has for an image that it uses.
+/// The rules of a command for an image that it uses.
 pub(crate) struct ImageRules {
     pub(crate) at: &'static str,
     pub(crate) usage: vk::ImageUsageFlags,
@@ -61,25 +61,33 @@ pub(crate) struct ImageRules {
     pub(crate) parent_vuid: &'static str,
 }
 
+impl Device {
+    /// `vkCreateImage`: memory must be bound before use.
+    pub fn create_image(&self, info: &ImageInfo) -> Result<Image, Error> {
+        Image::new(self, info)
+    }
+}
+
 impl Image {
-    pub(crate) fn new(device: &Device, info: &ImageInfo) -> Result<Self, Error> {
+    fn new(device: &Device, info: &ImageInfo) -> Result<Self, Error> {
         let format = check_format(info)?;
         check_shape(info)?;
         let vk::Extent3D { width, height, depth } = info.extent;
         let extent = Extent { size: [width, height, depth], levels: info.levels, layers: info.layers };
         let rows = if info.tiling == vk::ImageTiling::LINEAR { Rows::Packed } else { Rows::Spread };
-        // Above `maxResourceSize`, which limits no single member of the structure: no rule of Vulkan's is broken.
+        // An image above `maxResourceSize` breaks no rule: the limit has no VUID.
         let layout = Layout::new(&extent, format.bytes(), rows).ok_or(Error::OutOfMemory)?;
-        let inner = Inner { device: device.clone(), info: *info, format, extent, layout, storage: OnceLock::new() };
+        let inner =
+            ImageInner { device: device.clone(), info: *info, format, extent, layout, storage: OnceLock::new() };
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// What it was created as.
+    /// The parameters that it was created with.
     pub fn info(&self) -> &ImageInfo {
         &self.inner.info
     }
 
-    /// Texels of a level in each direction; one in each of a level that there is not.
+    /// Size of a level in texels; 1 in each dimension for a level that does not exist.
     pub fn size_of_level(&self, level: u32) -> [u32; 3] {
         self.inner.extent.level(level)
     }
@@ -98,9 +106,9 @@ impl Image {
         }
     }
 
-    /// `vkGetImageSubresourceLayout`: where a level of a layer lies; all zero for one that there is not.
+    /// `vkGetImageSubresourceLayout`: the place of a level of a layer; all zero for one that does not exist.
     pub fn subresource_layout(&self, level: u32, layer: u32) -> vk::SubresourceLayout {
-        let Inner { extent, layout, .. } = &*self.inner;
+        let ImageInner { extent, layout, .. } = &*self.inner;
         if level >= extent.levels || layer >= extent.layers {
             return vk::SubresourceLayout::default();
         }
@@ -115,7 +123,7 @@ impl Image {
         }
     }
 
-    /// `vkBindImageMemory`: the image's bytes are those of `memory` from `offset` on, once and for all.
+    /// `vkBindImageMemory`: binds the image to `memory` from byte `offset`. The binding is final.
     pub fn bind_memory(&self, memory: &DeviceMemory, offset: u64) -> Result<(), Error> {
         let needs = self.requirements();
         let size = memory.size();
@@ -129,7 +137,7 @@ impl Image {
             format!("memoryOffset {offset} in memory of {size} bytes")
         })?;
         require(offset.is_multiple_of(needs.alignment), BIND, "VUID-vkBindImageMemory-memoryOffset-01048", || {
-            format!("memoryOffset {offset} is no multiple of {}", needs.alignment)
+            format!("memoryOffset {offset} is not a multiple of {}", needs.alignment)
         })?;
         require(needs.size <= size - offset, BIND, "VUID-vkBindImageMemory-size-01049", || {
             format!("the image needs {} bytes, memory of {size} bytes has {} after {offset}", needs.size, size - offset)
@@ -144,7 +152,7 @@ impl Image {
         &self.inner.device
     }
 
-    /// What its texels are made of.
+    /// Numeric class of its texels.
     pub fn class(&self) -> Class {
         self.format().class()
     }
@@ -165,7 +173,7 @@ impl Image {
         self.inner.storage.get()
     }
 
-    /// The image's bytes, if a command of `device` may use it so.
+    /// The image's storage, if a command of `device` may use the image by these rules.
     pub(crate) fn checked(&self, device: &Device, rules: &ImageRules) -> Result<&Storage, Misuse> {
         let at = rules.at;
         require(self.device().is(device), at, rules.parent_vuid, || "an image of another device".into())?;
@@ -178,13 +186,13 @@ impl Image {
 }
 
 fn already_bound() -> Misuse {
-    Misuse::new(BIND, "the image has its memory already", "VUID-vkBindImageMemory-image-07460")
+    Misuse::new(BIND, "the image has memory bound already", "VUID-vkBindImageMemory-image-07460")
 }
 
-/// The format, if images of that tiling can be used so.
+/// The format, if images of it support the usage.
 fn check_format(info: &ImageInfo) -> Result<Format, Misuse> {
     let known = format_of(info.format).ok_or_else(|| {
-        let problem = format!("the device has no images of format {:?}", info.format);
+        let problem = format!("images of format {:?} are not supported", info.format);
         Misuse::new(CREATE, problem, "VUID-VkImageCreateInfo-imageCreateMaxMipLevels-02251")
     })?;
     require(!info.usage.is_empty(), CREATE, "VUID-VkImageCreateInfo-usage-requiredbitmask", || "usage is 0".into())?;
@@ -194,12 +202,12 @@ fn check_format(info: &ImageInfo) -> Result<Format, Misuse> {
         (vk::ImageUsageFlags::STORAGE, vk::FormatFeatureFlags::STORAGE_IMAGE),
         (vk::ImageUsageFlags::TRANSFER_SRC, vk::FormatFeatureFlags::TRANSFER_SRC),
         (vk::ImageUsageFlags::TRANSFER_DST, vk::FormatFeatureFlags::TRANSFER_DST),
-        // The host copies what queues copy: its own feature has a bit in the wider flags only.
+        // The host can copy what queues can: the format feature for host copies exists only in `VkFormatFeatureFlags2`.
         (vk::ImageUsageFlags::HOST_TRANSFER_EXT, vk::FormatFeatureFlags::TRANSFER_SRC),
     ];
     let able = uses.iter().filter(|(_, feature)| has.contains(*feature)).map(|(usage, _)| *usage);
     let lacks = able.fold(info.usage, |left, usage| left & !usage);
-    // A format with another one's views may be used as those may.
+    // A view of another format may support STORAGE even if the image's own format does not.
     let mutable = info.flags.contains(vk::ImageCreateFlags::MUTABLE_FORMAT) && lacks == vk::ImageUsageFlags::STORAGE;
     require(lacks.is_empty() || mutable, CREATE, "VUID-VkImageCreateInfo-imageCreateMaxMipLevels-02251", || {
         format!("usage {lacks:?} is not supported with format {:?}", info.format)
@@ -210,34 +218,36 @@ fn check_format(info: &ImageInfo) -> Result<Format, Misuse> {
 fn check_shape(info: &ImageInfo) -> Result<(), Misuse> {
     let limits = Limits::DEVICE;
     let vk::Extent3D { width, height, depth } = info.extent;
-    let most = match info.ty {
+    let max = match info.ty {
         vk::ImageType::TYPE_1D => [limits.max_image_dimension_1d, 1, 1],
         vk::ImageType::TYPE_2D => [limits.max_image_dimension_2d, limits.max_image_dimension_2d, 1],
         _ => [limits.max_image_dimension_3d; 3],
     };
-    for (name, size, most, zero, above) in [
-        ("width", width, most[0], "VUID-VkImageCreateInfo-extent-00944", "VUID-VkImageCreateInfo-extent-02252"),
-        ("height", height, most[1], "VUID-VkImageCreateInfo-extent-00945", "VUID-VkImageCreateInfo-extent-02253"),
-        ("depth", depth, most[2], "VUID-VkImageCreateInfo-extent-00946", "VUID-VkImageCreateInfo-extent-02254"),
+    for (name, size, max, zero, above) in [
+        ("width", width, max[0], "VUID-VkImageCreateInfo-extent-00944", "VUID-VkImageCreateInfo-extent-02252"),
+        ("height", height, max[1], "VUID-VkImageCreateInfo-extent-00945", "VUID-VkImageCreateInfo-extent-02253"),
+        ("depth", depth, max[2], "VUID-VkImageCreateInfo-extent-00946", "VUID-VkImageCreateInfo-extent-02254"),
     ] {
         require(size > 0, CREATE, zero, || format!("extent.{name} is 0"))?;
-        require(size <= most, CREATE, above, || format!("extent.{name} {size} above the limit {most}"))?;
+        require(size <= max, CREATE, above, || format!("extent.{name} {size} above the limit {max}"))?;
     }
     let levels = info.levels;
     require(levels > 0, CREATE, "VUID-VkImageCreateInfo-mipLevels-00947", || "mipLevels is 0".into())?;
     require(info.layers > 0, CREATE, "VUID-VkImageCreateInfo-arrayLayers-00948", || "arrayLayers is 0".into())?;
     let extent = Extent { size: [width, height, depth], levels, layers: info.layers };
-    let most = extent.most_levels();
-    require(levels <= most, CREATE, "VUID-VkImageCreateInfo-mipLevels-00958", || {
-        format!("mipLevels {levels} for an image of at most {most}")
+    let max = extent.most_levels();
+    require(levels <= max, CREATE, "VUID-VkImageCreateInfo-mipLevels-00958", || {
+        format!("mipLevels {levels} for an image of at most {max}")
     })?;
-    let most = if info.ty == vk::ImageType::TYPE_3D { 1 } else { limits.max_image_array_layers };
-    require(info.layers <= most, CREATE, "VUID-VkImageCreateInfo-arrayLayers-02256", || {
-        format!("arrayLayers {} above the limit {most}", info.layers)
+    let max = if info.ty == vk::ImageType::TYPE_3D { 1 } else { limits.max_image_array_layers };
+    require(info.layers <= max, CREATE, "VUID-VkImageCreateInfo-arrayLayers-02256", || {
+        format!("arrayLayers {} above the limit {max}", info.layers)
     })?;
     if info.flags.contains(vk::ImageCreateFlags::CUBE_COMPATIBLE) {
         let two = info.ty == vk::ImageType::TYPE_2D;
-        require(two, CREATE, "VUID-VkImageCreateInfo-flags-00949", || "a cube of an image that is not 2D".into())?;
+        require(two, CREATE, "VUID-VkImageCreateInfo-flags-00949", || {
+            "CUBE_COMPATIBLE for an image that is not 2D".into()
+        })?;
         require(width == height, CREATE, "VUID-VkImageCreateInfo-flags-08865", || {
             format!("a cube with faces of {width} by {height} texels")
         })?;

@@ -1,4 +1,4 @@
-//! Image views: levels and layers of an image, as descriptors take them.
+//! Image views: ranges of levels and layers of an image, for descriptors.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use crate::memory::Allocation;
 
 const AT: &str = "vkCreateImageView";
 
-/// What a view shows (`VkImageViewCreateInfo`).
+/// Parameters of an image view (`VkImageViewCreateInfo`).
 #[derive(Clone, Copy, Debug)]
 pub struct ImageViewInfo<'a> {
-    /// The image, its memory bound.
+    /// The image, with memory bound.
     pub image: &'a Image,
-    /// What shaders take it for.
+    /// Type of the view in shaders.
     pub ty: vk::ImageViewType,
     /// The image's format, or one with texels of the same size for images with `MUTABLE_FORMAT`.
     pub format: vk::Format,
-    /// What shaders see as red, green, blue and alpha.
+    /// Source of each component that shaders read.
     pub components: vk::ComponentMapping,
     /// Levels and layers.
     pub range: vk::ImageSubresourceRange,
@@ -31,19 +31,26 @@ pub struct ImageViewInfo<'a> {
 /// An image view (`VkImageView`). A handle; it keeps the image alive.
 #[derive(Clone, Debug)]
 pub struct ImageView {
-    inner: Arc<Inner>,
+    inner: Arc<ImageViewInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct ImageViewInner {
     image: Image,
     ty: vk::ImageViewType,
     view: View,
     allocation: Arc<Allocation>,
 }
 
+impl Device {
+    /// `vkCreateImageView`.
+    pub fn create_image_view(&self, info: &ImageViewInfo<'_>) -> Result<ImageView, Error> {
+        ImageView::new(self, info)
+    }
+}
+
 impl ImageView {
-    pub(crate) fn new(device: &Device, info: &ImageViewInfo<'_>) -> Result<Self, Error> {
+    fn new(device: &Device, info: &ImageViewInfo<'_>) -> Result<Self, Error> {
         let image = info.image;
         require(image.device().is(device), AT, "VUID-VkImageViewCreateInfo-image-parameter", || {
             "an image of another device".into()
@@ -58,7 +65,7 @@ impl ImageView {
         let mut view = View::of_image(storage.slice, format, image.extent(), image.layout(), levels, layers, volume);
         view.swizzle = swizzle(&info.components);
         let allocation = Arc::clone(&storage.allocation);
-        Ok(Self { inner: Arc::new(Inner { image: image.clone(), ty: info.ty, view, allocation }) })
+        Ok(Self { inner: Arc::new(ImageViewInner { image: image.clone(), ty: info.ty, view, allocation }) })
     }
 
     /// The image.
@@ -66,7 +73,7 @@ impl ImageView {
         &self.inner.image
     }
 
-    /// What shaders take it for.
+    /// Type of the view in shaders.
     pub fn ty(&self) -> vk::ImageViewType {
         self.inner.ty
     }
@@ -83,7 +90,7 @@ impl ImageView {
 fn check_format(info: &ImageViewInfo<'_>) -> Result<spelter_shaders::image::Format, Misuse> {
     let of = info.image.info();
     let known = format_of(info.format).ok_or_else(|| {
-        let problem = format!("the device has no images of format {:?}", info.format);
+        let problem = format!("images of format {:?} are not supported", info.format);
         Misuse::new(AT, problem, "VUID-VkImageViewCreateInfo-None-02273")
     })?;
     let mutable = of.flags.contains(vk::ImageCreateFlags::MUTABLE_FORMAT);
@@ -107,7 +114,7 @@ fn check_range(info: &ImageViewInfo<'_>) -> Result<([u32; 2], [u32; 2]), Misuse>
     let levels = if range.level_count == vk::REMAINING_MIP_LEVELS { of.levels - level } else { range.level_count };
     require(levels > 0, AT, "VUID-VkImageSubresourceRange-levelCount-01720", || "levelCount is 0".into())?;
     require(levels <= of.levels - level, AT, "VUID-VkImageViewCreateInfo-subresourceRange-01718", || {
-        format!("{levels} levels from {level} on, of {}", of.levels)
+        format!("{levels} levels from {level}, of {}", of.levels)
     })?;
     require(layer < of.layers, AT, "VUID-VkImageViewCreateInfo-image-06724", || {
         format!("baseArrayLayer {layer} of {}", of.layers)
@@ -115,7 +122,7 @@ fn check_range(info: &ImageViewInfo<'_>) -> Result<([u32; 2], [u32; 2]), Misuse>
     let layers = if range.layer_count == vk::REMAINING_ARRAY_LAYERS { of.layers - layer } else { range.layer_count };
     require(layers > 0, AT, "VUID-VkImageSubresourceRange-layerCount-01721", || "layerCount is 0".into())?;
     require(layers <= of.layers - layer, AT, "VUID-VkImageViewCreateInfo-subresourceRange-06725", || {
-        format!("{layers} layers from {layer} on, of {}", of.layers)
+        format!("{layers} layers from {layer}, of {}", of.layers)
     })?;
     Ok(([level, levels], [layer, layers]))
 }

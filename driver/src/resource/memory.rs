@@ -1,4 +1,4 @@
-//! Memory objects: a piece of the heap that the host reads and writes, with bounds.
+//! Memory objects: ranges of the heap, with bounds-checked access for the host.
 
 use std::sync::Arc;
 
@@ -8,16 +8,23 @@ use crate::device::Device;
 use crate::error::{Error, Misuse, require};
 use crate::memory::Allocation;
 
-/// Memory of a device (`VkDeviceMemory`). A handle; the memory is freed when the last user is gone, be it this, a buffer
-/// or a recorded command.
+/// Memory of a device (`VkDeviceMemory`). A handle; the memory is freed when the last handle, bound resource and
+/// recorded command that uses it are dropped.
 #[derive(Clone, Debug)]
 pub struct DeviceMemory {
     device: Device,
     allocation: Arc<Allocation>,
 }
 
+impl Device {
+    /// `vkAllocateMemory`: `size` bytes of a type of [`Device::memory_types`], all zero.
+    pub fn allocate_memory(&self, size: u64, memory_type: u32) -> Result<DeviceMemory, Error> {
+        DeviceMemory::new(self, size, memory_type)
+    }
+}
+
 impl DeviceMemory {
-    pub(crate) fn new(device: &Device, size: u64, memory_type: u32) -> Result<Self, Error> {
+    fn new(device: &Device, size: u64, memory_type: u32) -> Result<Self, Error> {
         let at = "vkAllocateMemory";
         require(size > 0, at, "VUID-VkMemoryAllocateInfo-allocationSize-07897", || "allocationSize is 0".into())?;
         let types = device.memory_types().len();
@@ -31,7 +38,7 @@ impl DeviceMemory {
         Ok(Self::of_allocation(device, device.heap().allocate(size)?))
     }
 
-    /// Memory that there is already.
+    /// A memory object for an existing allocation.
     pub(crate) fn of_allocation(device: &Device, allocation: Arc<Allocation>) -> Self {
         Self { device: device.clone(), allocation }
     }
@@ -41,27 +48,28 @@ impl DeviceMemory {
         self.slice().len()
     }
 
-    /// Copies bytes out, from byte `offset` on. Bytes that a running command writes meanwhile are old or new.
+    /// Copies bytes out, beginning at byte `offset`. Bytes that a running command writes meanwhile have their old or
+    /// their new values.
     pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {
         self.check(offset, into.len())?;
         self.slice().read(offset, into);
         Ok(())
     }
 
-    /// Copies bytes in, from byte `offset` on.
+    /// Copies bytes in, beginning at byte `offset`.
     pub fn write(&self, offset: u64, from: &[u8]) -> Result<(), Error> {
         self.check(offset, from.len())?;
         self.slice().write(offset, from);
         Ok(())
     }
 
-    /// `vkMapMemory`: where the memory is in the host's addresses, from now until the last user of it is gone. Kernels may
-    /// write it at any time: no Rust reference may point there.
+    /// `vkMapMemory`: the memory's host address, valid until the memory is freed. Kernels may write the bytes at any
+    /// time, so no Rust reference may point to them.
     pub fn host_address(&self) -> *mut u8 {
         self.slice().pointer()
     }
 
-    /// The rules of a mapping of that range; nothing at all may be read anywhere inside.
+    /// Checks a range by the rules of `vkMapMemory`, except that an empty range at the end is allowed.
     fn check(&self, offset: u64, len: usize) -> Result<(), Misuse> {
         let (at, size, len) = ("vkMapMemory", self.size(), len as u64);
         require(offset < size || (len == 0 && offset == size), at, "VUID-vkMapMemory-offset-00679", || {
@@ -80,7 +88,7 @@ impl DeviceMemory {
         &self.allocation
     }
 
-    /// The bytes, good as long as the allocation is held.
+    /// The bytes, valid as long as the allocation exists.
     pub(crate) fn slice(&self) -> GuestSlice {
         self.allocation.slice()
     }

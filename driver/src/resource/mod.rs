@@ -1,4 +1,4 @@
-//! Memory objects, the buffers and images that are bound to them, their views, and samplers.
+//! Resources: memory objects, buffers and images that are bound to them, their views, and samplers.
 
 mod buffer;
 mod buffer_view;

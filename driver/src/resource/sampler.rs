@@ -1,4 +1,4 @@
-//! Samplers: how images are filtered, and what is outside of them.
+//! Samplers: filtering, addressing and comparison.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,20 +12,20 @@ use crate::limits::Limits;
 
 const AT: &str = "vkCreateSampler";
 
-/// What a sampler does (`VkSamplerCreateInfo`), without anisotropy, which the device does not have.
+/// Parameters of a sampler (`VkSamplerCreateInfo`). Anisotropic filtering is not supported.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SamplerInfo {
-    /// Filter where texels are larger than samples.
+    /// Magnification filter.
     pub mag_filter: vk::Filter,
-    /// Filter where they are smaller.
+    /// Minification filter.
     pub min_filter: vk::Filter,
-    /// Filter between levels.
+    /// Filter between mip levels.
     pub mipmap_mode: vk::SamplerMipmapMode,
-    /// What is outside, in each dimension.
+    /// Addressing mode for coordinates outside the image, in each dimension.
     pub address_modes: [vk::SamplerAddressMode; 3],
-    /// Added to levels of detail.
+    /// Added to the level of detail.
     pub mip_lod_bias: f32,
-    /// The comparison, if it makes one.
+    /// The comparison with a reference value, if any.
     pub compare: Option<vk::CompareOp>,
     /// Lowest level of detail.
     pub min_lod: f32,
@@ -33,7 +33,7 @@ pub struct SamplerInfo {
     pub max_lod: f32,
     /// The colour of the border.
     pub border_color: vk::BorderColor,
-    /// Whether coordinates count texels.
+    /// Whether coordinates are in texels.
     pub unnormalized_coordinates: bool,
 }
 
@@ -57,20 +57,27 @@ impl Default for SamplerInfo {
 /// A sampler (`VkSampler`). A handle.
 #[derive(Clone, Debug)]
 pub struct Sampler {
-    inner: Arc<Inner>,
+    inner: Arc<SamplerInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct SamplerInner {
     device: Device,
     record: Record,
-    /// Whether it compares; the record of one that does not says `Never`.
+    /// Whether it compares with a reference; if not, `record.compare` is `Never`.
     compares: bool,
     number: u64,
 }
 
+impl Device {
+    /// `vkCreateSampler`.
+    pub fn create_sampler(&self, info: &SamplerInfo) -> Result<Sampler, Error> {
+        Sampler::new(self, info)
+    }
+}
+
 impl Sampler {
-    pub(crate) fn new(device: &Device, info: &SamplerInfo) -> Result<Self, Error> {
+    fn new(device: &Device, info: &SamplerInfo) -> Result<Self, Error> {
         check(info)?;
         let [u, v, w] = info.address_modes.map(wrap);
         let record = Record {
@@ -87,10 +94,12 @@ impl Sampler {
         };
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Ok(Self { inner: Arc::new(Inner { device: device.clone(), record, compares: info.compare.is_some(), number }) })
+        Ok(Self {
+            inner: Arc::new(SamplerInner { device: device.clone(), record, compares: info.compare.is_some(), number }),
+        })
     }
 
-    /// A number that no other sampler has.
+    /// A number that is unique among all samplers of the process.
     pub fn number(&self) -> u64 {
         self.inner.number
     }
@@ -108,7 +117,7 @@ impl Sampler {
     }
 }
 
-/// Samplers are the same if they do the same.
+/// Samplers with the same parameters are equal (identical definitions, "Pipeline Layout Compatibility").
 impl PartialEq for Sampler {
     fn eq(&self, other: &Self) -> bool {
         let what = |sampler: &Self| (sampler.inner.record, sampler.inner.compares);
@@ -117,9 +126,9 @@ impl PartialEq for Sampler {
 }
 
 fn check(info: &SamplerInfo) -> Result<(), Misuse> {
-    let most = Limits::DEVICE.max_sampler_lod_bias;
-    require(info.mip_lod_bias.abs() <= most, AT, "VUID-VkSamplerCreateInfo-mipLodBias-01069", || {
-        format!("mipLodBias {} above the limit {most}", info.mip_lod_bias)
+    let max = Limits::DEVICE.max_sampler_lod_bias;
+    require(info.mip_lod_bias.abs() <= max, AT, "VUID-VkSamplerCreateInfo-mipLodBias-01069", || {
+        format!("mipLodBias {} above the limit {max}", info.mip_lod_bias)
     })?;
     require(info.max_lod >= info.min_lod, AT, "VUID-VkSamplerCreateInfo-maxLod-01973", || {
         format!("maxLod {} below minLod {}", info.max_lod, info.min_lod)
@@ -133,7 +142,7 @@ fn check(info: &SamplerInfo) -> Result<(), Misuse> {
         (
             info.mipmap_mode == vk::SamplerMipmapMode::NEAREST,
             "VUID-VkSamplerCreateInfo-unnormalizedCoordinates-01073",
-            "levels mixed",
+            "linear filtering between levels",
         ),
         (
             info.min_lod == 0.0 && info.max_lod == 0.0,
@@ -143,7 +152,7 @@ fn check(info: &SamplerInfo) -> Result<(), Misuse> {
         (
             info.address_modes[..2].iter().all(|mode| edges.contains(mode)),
             "VUID-VkSamplerCreateInfo-unnormalizedCoordinates-01075",
-            "an address mode that is no clamp",
+            "an address mode that does not clamp",
         ),
         (info.compare.is_none(), "VUID-VkSamplerCreateInfo-unnormalizedCoordinates-01077", "a comparison"),
     ];
@@ -159,7 +168,7 @@ fn filter(filter: vk::Filter) -> Result<Filter, Misuse> {
         vk::Filter::LINEAR => Ok(Filter::Linear),
         other => Err(Misuse::new(
             AT,
-            format!("there is no filter {other:?}"),
+            format!("filter {other:?} is not supported"),
             "VUID-VkSamplerCreateInfo-magFilter-parameter",
         )),
     }
@@ -173,7 +182,7 @@ fn wrap(mode: vk::SamplerAddressMode) -> Result<Wrap, Misuse> {
         vk::SamplerAddressMode::CLAMP_TO_BORDER => Wrap::ClampToBorder,
         vk::SamplerAddressMode::MIRROR_CLAMP_TO_EDGE => Wrap::MirrorClampToEdge,
         other => {
-            let problem = format!("there is no address mode {other:?}");
+            let problem = format!("address mode {other:?} is not supported");
             return Err(Misuse::new(AT, problem, "VUID-VkSamplerCreateInfo-addressModeU-parameter"));
         }
     })
@@ -201,7 +210,7 @@ fn border(color: vk::BorderColor) -> Result<[u32; 4], Misuse> {
         vk::BorderColor::FLOAT_OPAQUE_WHITE => [one; 4],
         vk::BorderColor::INT_OPAQUE_WHITE => [1; 4],
         other => {
-            let problem = format!("there is no border colour {other:?}");
+            let problem = format!("border colour {other:?} is not supported");
             return Err(Misuse::new(AT, problem, "VUID-VkSamplerCreateInfo-addressModeU-01078"));
         }
     })

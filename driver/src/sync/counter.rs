@@ -1,28 +1,27 @@
-//! Counters: a number that queues and the host raise and wait for. Semaphores and events are made of them.
+//! Counters: a value that queues and the host raise and wait for. They implement semaphores and events.
 
 use std::sync::{Arc, Weak};
 
 use super::wait::Awaited;
-use super::wake::{Wake, Watchers};
-use crate::exec::QueueState;
+use super::wake::{Helper, Wake, Watchers};
 use crate::exec::sync::{AtomicU64, Mutex, Ordering};
 
-/// A number with people who wait for it to become large enough.
+/// A value, and the waiters for it to reach values of theirs.
 ///
-/// A timeline semaphore is its value; a binary semaphore counts its signals, and each wait is for one of them; an event
+/// A timeline semaphore is its value. A binary semaphore counts its signals; its n-th wait is for the value n. An event
 /// is 1 while it is set.
 #[derive(Debug)]
 pub(crate) struct Counter {
     /// Written under the lock of `inner`; read without it.
     value: AtomicU64,
-    inner: Mutex<Inner>,
+    inner: Mutex<CounterState>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct CounterState {
     watchers: Watchers,
-    /// The queue that was last asked to raise it: who waits may help it.
-    home: Option<Weak<QueueState>>,
+    /// The queue whose batch was the last one submitted to raise it: waiters may help that queue.
+    home: Option<Weak<dyn Helper>>,
 }
 
 impl Counter {
@@ -31,64 +30,67 @@ impl Counter {
         Arc::new(Self { value: AtomicU64::new(value), inner: Mutex::default() })
     }
 
-    /// The value now.
+    /// The current value.
     pub(crate) fn value(&self) -> u64 {
-        // Acquire: pairs with the Release in `change`; what came before the raise is visible.
+        // Acquire: pairs with the Release in `change`; what happened before the raise is visible.
         self.value.load(Ordering::Acquire)
     }
 
-    /// Whether the value is so large.
+    /// Whether the counter has reached `value`.
     pub(crate) fn reached(&self, value: u64) -> bool {
         self.value() >= value
     }
 
-    /// Raises the value, never lowers it, and wakes who waited for that. No lock may be held by the caller.
+    /// Raises the value to at least `value` and wakes the waiters that this satisfies. The caller must hold no lock.
     pub(crate) fn raise(&self, value: u64) {
         self.change(|now| now.max(value));
     }
 
-    /// Sets the value back (`vkResetEvent`).
+    /// Sets the value to 0 (`vkResetEvent`).
     pub(crate) fn reset(&self) {
         self.change(|_| 0);
     }
 
     fn change(&self, to: impl FnOnce(u64) -> u64) {
-        let ripe = {
+        let ready = {
             let mut inner = self.inner.lock();
             let value = to(self.value());
-            // Release: pairs with the Acquire in `value`. Under the lock, so that a watcher finds it or is found.
+            // Release: pairs with the Acquire in `value`. Under the lock, so that a watcher either sees the new value
+            // or is in the list by now.
             self.value.store(value, Ordering::Release);
             inner.watchers.take(value)
         };
-        ripe.into_iter().for_each(Wake::wake);
+        // After the lock: a waiter takes locks of its own, and the counter's lock is a leaf.
+        ready.into_iter().for_each(Wake::wake);
     }
 
-    /// Whether somebody was written down, to be woken when the value is so large. If it is so already nobody is.
-    pub(crate) fn watch(&self, value: u64, who: &Arc<dyn Wake>) -> bool {
+    /// Registers a waiter, to be woken when the counter reaches `value`. `false` if it has reached it already: then
+    /// nothing is registered.
+    pub(crate) fn watch(&self, value: u64, waiter: &Arc<dyn Wake>) -> bool {
         let mut inner = self.inner.lock();
         let waits = !self.reached(value);
         if waits {
-            inner.watchers.add(value, who);
+            inner.watchers.add(value, waiter);
         }
         waits
     }
 
-    /// Somebody waits no more.
-    pub(crate) fn forget(&self, who: &Arc<dyn Wake>) {
-        self.inner.lock().watchers.remove(who);
+    /// Removes a waiter.
+    pub(crate) fn forget(&self, waiter: &Arc<dyn Wake>) {
+        self.inner.lock().watchers.remove(waiter);
     }
 
-    /// A batch of this queue is going to raise it.
-    pub(crate) fn attach(&self, queue: &Arc<QueueState>) {
-        self.inner.lock().home = Some(Arc::downgrade(queue));
+    /// A batch submitted to this queue will raise the counter.
+    pub(crate) fn attach(&self, queue: Weak<dyn Helper>) {
+        self.inner.lock().home = Some(queue);
     }
 
-    fn home(&self) -> Option<Arc<QueueState>> {
+    fn home(&self) -> Option<Arc<dyn Helper>> {
         self.inner.lock().home.as_ref().and_then(Weak::upgrade)
     }
 }
 
-/// A counter and the value that somebody waits for.
+/// A counter and the value to wait for, or to raise it to.
 pub(crate) type Target = (Arc<Counter>, u64);
 
 impl Awaited for Target {
@@ -96,15 +98,15 @@ impl Awaited for Target {
         self.0.reached(self.1)
     }
 
-    fn home(&self) -> Option<Arc<QueueState>> {
+    fn home(&self) -> Option<Arc<dyn Helper>> {
         self.0.home()
     }
 
-    fn watch(&self, who: &Arc<dyn Wake>) {
-        self.0.watch(self.1, who);
+    fn watch(&self, waiter: &Arc<dyn Wake>) {
+        self.0.watch(self.1, waiter);
     }
 
-    fn forget(&self, who: &Arc<dyn Wake>) {
-        self.0.forget(who);
+    fn forget(&self, waiter: &Arc<dyn Wake>) {
+        self.0.forget(waiter);
     }
 }

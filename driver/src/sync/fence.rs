@@ -3,11 +3,11 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use super::wait::Awaited;
-use super::wake::{Wake, Watchers};
+use super::wait::{Awaited, WAIT_SPIN};
+use super::wake::{Helper, Wake, Watchers};
 use crate::error::DeviceError;
+use crate::exec::Loss;
 use crate::exec::sync::{AtomicUsize, Condvar, Mutex, Ordering, spin_until};
-use crate::exec::{Loss, QueueState, WAIT_SPIN};
 
 const WAITING: usize = 0;
 const SIGNALED: usize = 1;
@@ -18,28 +18,28 @@ const LOST: usize = 2;
 pub(crate) struct FenceState {
     /// Written under the lock of `inner`; read without it.
     state: AtomicUsize,
-    inner: Mutex<Inner>,
+    inner: Mutex<FenceStateInner>,
     settled: Condvar,
-    /// Of the device.
+    /// The device's.
     loss: Arc<Loss>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
-    /// The queue that will settle the fence, once it is known: waiters help it.
-    home: Option<Weak<QueueState>>,
+struct FenceStateInner {
+    /// The queue that will settle the fence, once it has been submitted: waiters help that queue.
+    home: Option<Weak<dyn Helper>>,
     /// Why the device is lost, in state `LOST`.
     lost: Option<DeviceError>,
-    /// Threads that wait for one of several fences.
+    /// Threads that wait for several fences.
     watchers: Watchers,
 }
 
 impl FenceState {
-    /// A fence of a device, in either state (`VK_FENCE_CREATE_SIGNALED_BIT`).
+    /// A fence, signalled or not (`VK_FENCE_CREATE_SIGNALED_BIT`).
     pub(crate) fn new(signaled: bool, loss: &Arc<Loss>) -> Self {
         Self {
             state: AtomicUsize::new(if signaled { SIGNALED } else { WAITING }),
-            inner: Mutex::new(Inner::default()),
+            inner: Mutex::new(FenceStateInner::default()),
             settled: Condvar::new(),
             loss: Arc::clone(loss),
         }
@@ -50,7 +50,7 @@ impl FenceState {
         self.state() == SIGNALED
     }
 
-    /// Makes the fence wait for its next submission (`vkResetFences`). It must not belong to a batch in line
+    /// Returns to the unsignalled state (`vkResetFences`). The fence must not belong to a batch in line
     /// (VUID-vkResetFences-pFences-01123).
     pub(crate) fn reset(&self) {
         let mut inner = self.inner.lock();
@@ -59,14 +59,14 @@ impl FenceState {
         self.state.store(WAITING, Ordering::Relaxed);
     }
 
-    /// Waits until the fence is signalled; `false` if the timeout came first. Without a timeout the thread works on the
-    /// queue meanwhile; with one it sleeps, since a kernel may take longer than the timeout.
+    /// Waits until the fence is signalled; `false` if the timeout expired first. Without a timeout the thread meanwhile
+    /// works on the queue; with one it sleeps, since a kernel may take longer than the timeout.
     ///
-    /// A fence that was never submitted is waited for, too: another thread may submit it, or the device may be lost.
-    /// A fence in line on a lost device is settled by the queue, after what its batch owned was dropped.
+    /// A fence that was not submitted can be waited for, too: another thread may submit it, or the device may be lost.
+    /// On a lost device the queue settles the fences of its batches, each after the batch has been dropped.
     pub(crate) fn wait(self: &Arc<Self>, timeout: Option<Duration>) -> Result<bool, DeviceError> {
         if !self.is_settled() {
-            self.loss.check_origin()?;
+            self.loss.check_not_forked()?;
         }
         let settled = match timeout {
             Some(timeout) => self.sleep(Instant::now().checked_add(timeout), timeout),
@@ -92,7 +92,7 @@ impl FenceState {
         self.state() != WAITING
     }
 
-    /// Works on the queue; whether the fence is settled.
+    /// Works on the queue. Returns whether the fence is settled.
     fn work(self: &Arc<Self>) -> bool {
         if self.is_settled() {
             return true;
@@ -100,21 +100,21 @@ impl FenceState {
         self.home().is_some_and(|queue| queue.help(&|| self.is_settled()))
     }
 
-    /// Spins shortly, then sleeps; whether the fence is settled.
+    /// Spins briefly, then sleeps. Returns whether the fence is settled.
     fn sleep(self: &Arc<Self>, deadline: Option<Instant>, spin: Duration) -> bool {
         if spin_until(spin.min(WAIT_SPIN), || self.is_settled()) {
             return true;
         }
-        let who = Arc::clone(self) as Arc<dyn Wake>;
-        self.loss.watch(&who);
+        let waiter = Arc::clone(self) as Arc<dyn Wake>;
+        self.loss.watch(&waiter);
         let settled = self.sleep_watched(deadline);
-        self.loss.forget(&who);
+        self.loss.forget(&waiter);
         settled
     }
 
     fn sleep_watched(&self, deadline: Option<Instant>) -> bool {
         let mut inner = self.inner.lock();
-        // Nobody settles a fence that is in no line of a lost device.
+        // On a lost device, a fence that belongs to no batch is never settled.
         while !(self.is_settled() || inner.home.is_none() && self.loss.is_lost()) {
             match deadline {
                 None => self.settled.wait(&mut inner),
@@ -125,52 +125,54 @@ impl FenceState {
         self.is_settled()
     }
 
-    /// The fence now belongs to a batch of this queue.
-    pub(crate) fn attach(&self, queue: &Arc<QueueState>) {
-        self.inner.lock().home = Some(Arc::downgrade(queue));
+    /// The fence belongs to a batch of this queue from now on.
+    pub(crate) fn attach(&self, queue: Weak<dyn Helper>) {
+        self.inner.lock().home = Some(queue);
     }
 
-    /// The batch has retired, or the device is lost.
+    /// The batch has retired, or the device is lost: signals the fence, or stores the error.
     pub(crate) fn settle(&self, result: Result<(), DeviceError>) {
         let mut inner = self.inner.lock();
         let state = if result.is_ok() { SIGNALED } else { LOST };
         let watchers = inner.watchers.take(0);
-        *inner = Inner { lost: result.err(), ..Inner::default() };
-        // Release: pairs with the Acquire in `state`. Under the lock, so that a waiter is before its test or asleep.
+        *inner = FenceStateInner { lost: result.err(), ..FenceStateInner::default() };
+        // Release: pairs with the Acquire in `state`. Under the lock, so that a waiter has either not tested yet or is
+        // asleep.
         self.state.store(state, Ordering::Release);
         self.settled.notify_all();
+        // After the lock: a waiter takes locks of its own, and the fence's lock is a leaf.
         drop(inner);
         watchers.into_iter().for_each(Wake::wake);
     }
 }
 
 impl Wake for FenceState {
-    /// The device is lost: waiters look whether anybody will settle the fence.
+    /// The device is lost: waiters test whether the fence will still be settled.
     fn wake(self: Arc<Self>) {
-        // Under the lock, so that a waiter is before its test or asleep.
+        // Under the lock, so that a waiter has either not tested yet or is asleep.
         let _inner = self.inner.lock();
         self.settled.notify_all();
     }
 }
 
-/// For threads that wait for one of several.
+/// For threads that wait for several fences.
 impl Awaited for Arc<FenceState> {
     fn is_done(&self) -> bool {
         self.is_settled()
     }
 
-    fn home(&self) -> Option<Arc<QueueState>> {
+    fn home(&self) -> Option<Arc<dyn Helper>> {
         self.inner.lock().home.as_ref().and_then(Weak::upgrade)
     }
 
-    fn watch(&self, who: &Arc<dyn Wake>) {
+    fn watch(&self, waiter: &Arc<dyn Wake>) {
         let mut inner = self.inner.lock();
         if !self.is_settled() {
-            inner.watchers.add(0, who);
+            inner.watchers.add(0, waiter);
         }
     }
 
-    fn forget(&self, who: &Arc<dyn Wake>) {
-        self.inner.lock().watchers.remove(who);
+    fn forget(&self, waiter: &Arc<dyn Wake>) {
+        self.inner.lock().watchers.remove(waiter);
     }
 }

@@ -1,4 +1,4 @@
-//! What hosts and queues wait for.
+//! Synchronization primitives: what hosts and queues wait for.
 
 mod counter;
 mod fence;
@@ -7,5 +7,5 @@ mod wake;
 
 pub(crate) use counter::{Counter, Target};
 pub(crate) use fence::FenceState;
-pub(crate) use wait::{Until, wait};
-pub(crate) use wake::{Wake, Watchers};
+pub(crate) use wait::{Until, WAIT_SPIN, wait};
+pub(crate) use wake::{Helper, Wake, Watchers};

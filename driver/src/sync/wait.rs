@@ -1,71 +1,75 @@
-//! A host thread that waits for several things: fences, or values of semaphores.
+//! Waits of a host thread for several fences or semaphore values.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::wake::Wake;
+use super::wake::{Helper, Wake};
 use crate::error::DeviceError;
+use crate::exec::Loss;
 use crate::exec::sync::{Condvar, Mutex, spin_until};
-use crate::exec::{Loss, QueueState, WAIT_SPIN};
 
-/// Something that happens, and then stays so.
+/// How long a waiter spins before it sleeps.
+pub(crate) const WAIT_SPIN: Duration = Duration::from_micros(20);
+
+/// A condition that, once it holds, continues to hold.
 pub(crate) trait Awaited {
-    /// Whether it has happened.
+    /// Whether it holds.
     fn is_done(&self) -> bool;
 
-    /// The queue that brings it about, if that is known.
-    fn home(&self) -> Option<Arc<QueueState>>;
+    /// The queue that will make it hold, if that is known.
+    fn home(&self) -> Option<Arc<dyn Helper>>;
 
-    /// Writes somebody down, to be woken when it happens; nobody if it has.
-    fn watch(&self, who: &Arc<dyn Wake>);
+    /// Registers a waiter, to be woken when it holds; does nothing if it holds already.
+    fn watch(&self, waiter: &Arc<dyn Wake>);
 
-    /// Somebody waits no more.
-    fn forget(&self, who: &Arc<dyn Wake>);
+    /// Removes a waiter.
+    fn forget(&self, waiter: &Arc<dyn Wake>);
 }
 
-/// How many of the things have to happen.
+/// How many of the conditions must hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Until {
-    /// Every one (`waitAll`).
+    /// All of them (`waitAll`).
     All,
     /// At least one.
     Any,
 }
 
-/// Waits; `false` if the timeout came first. Without a timeout the thread works on the queues meanwhile.
+/// Waits for conditions; `false` if the timeout expired first. Without a timeout the thread meanwhile works on the
+/// queues. [`DeviceError::DeviceLost`] if the device is lost and the conditions do not hold.
 pub(crate) fn wait(
-    things: &[impl Awaited],
+    conditions: &[impl Awaited],
     until: Until,
     timeout: Option<Duration>,
     loss: &Loss,
 ) -> Result<bool, DeviceError> {
     let done = || match until {
-        Until::All => things.iter().all(Awaited::is_done),
-        Until::Any => things.iter().any(Awaited::is_done),
+        Until::All => conditions.iter().all(Awaited::is_done),
+        Until::Any => conditions.iter().any(Awaited::is_done),
     };
     if done() {
         return Ok(true);
     }
-    loss.check_origin()?;
-    let worked = timeout.is_none() && work(things, &done);
+    loss.check_not_forked()?;
+    let worked = timeout.is_none() && work(conditions, &done);
     if worked || spin_until(timeout.unwrap_or(WAIT_SPIN).min(WAIT_SPIN), done) {
         return Ok(true);
     }
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let sleeper = Arc::new(Sleeper::default());
-    let who = Arc::clone(&sleeper) as Arc<dyn Wake>;
-    things.iter().for_each(|thing| thing.watch(&who));
-    loss.watch(&who);
-    // Everybody knows of the sleeper before it looks: what happens after the look wakes it.
+    let waiter = Arc::clone(&sleeper) as Arc<dyn Wake>;
+    conditions.iter().for_each(|condition| condition.watch(&waiter));
+    loss.watch(&waiter);
+    // The sleeper is registered everywhere before it tests, so a change after the test wakes it.
     while !done() && !loss.is_lost() && sleeper.sleep(deadline) {}
-    things.iter().for_each(|thing| thing.forget(&who));
-    loss.forget(&who);
+    conditions.iter().for_each(|condition| condition.forget(&waiter));
+    loss.forget(&waiter);
     if done() { Ok(true) } else { loss.check().map(|()| false) }
 }
 
-/// Works on the queues that bring the things about; whether it is done.
-fn work(things: &[impl Awaited], done: &dyn Fn() -> bool) -> bool {
-    let open = things.iter().filter(|thing| !thing.is_done());
+/// Works on the queues that will make the conditions hold. Returns `done()`.
+fn work(conditions: &[impl Awaited], done: &dyn Fn() -> bool) -> bool {
+    let open = conditions.iter().filter(|condition| !condition.is_done());
     open.filter_map(Awaited::home).any(|queue| queue.help(done)) || done()
 }
 
@@ -77,7 +81,7 @@ struct Sleeper {
 }
 
 impl Sleeper {
-    /// Sleeps until somebody called since the last sleep; `false` if the deadline came first.
+    /// Sleeps until a wake-up that came after the previous sleep; `false` if the deadline passed first.
     fn sleep(&self, deadline: Option<Instant>) -> bool {
         let mut woken = self.woken.lock();
         while !*woken {
@@ -94,7 +98,7 @@ impl Sleeper {
 
 impl Wake for Sleeper {
     fn wake(self: Arc<Self>) {
-        // Under the lock, so that the sleeper is before its test or asleep.
+        // Under the lock, so that the sleeper has either not tested yet or is asleep.
         *self.woken.lock() = true;
         self.called.notify_all();
     }

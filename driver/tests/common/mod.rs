@@ -1,4 +1,4 @@
-//! What the tests of the device share: buffers with memory, and kernels from WGSL.
+//! Helpers of the device's tests: buffers with memory, and kernels from WGSL.
 #![allow(dead_code, clippy::unwrap_used, unreachable_pub)] // each test file uses its part
 
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub fn options() -> DeviceOptions {
     }
 }
 
-/// A buffer of words, for any use, with memory of its own.
+/// A buffer of words with all usages and its own memory.
 pub struct Words {
     pub buffer: Buffer,
     pub memory: DeviceMemory,
@@ -70,7 +70,7 @@ impl Words {
     }
 }
 
-/// A kernel with the objects around it: one set, and push constants if it wants them.
+/// A kernel with its objects: pipeline, layouts of one set, and push constants if it has any.
 pub struct Kernel {
     pub set_layout: DescriptorSetLayout,
     pub layout: PipelineLayout,
@@ -113,7 +113,7 @@ impl Kernel {
 
 pub const STORAGE: DescriptorType = DescriptorType::STORAGE_BUFFER;
 
-/// A command buffer that holds what `record` records.
+/// A command buffer with the commands that `record` records.
 pub fn recorded(
     device: &Device,
     flags: vk::CommandBufferUsageFlags,
@@ -133,7 +133,7 @@ pub fn run(device: &Device, record: impl FnOnce(&CommandBuffer)) {
     device.queue().wait_idle().unwrap();
 }
 
-/// All before, then all after.
+/// A full barrier: all earlier commands end before later ones start.
 pub fn barrier(command: &CommandBuffer) {
     let all = vk::PipelineStageFlags::ALL_COMMANDS;
     command.pipeline_barrier(all, all, &[], &[]).unwrap();

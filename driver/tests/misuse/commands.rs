@@ -1,4 +1,4 @@
-//! Rules of the life of a command buffer, of binding and of dispatching.
+//! Rules of the command buffer lifecycle, of bindings and of dispatches.
 
 use spelter_driver::vk::{CommandBufferUsageFlags, DescriptorType};
 use spelter_driver::{Binding, DescriptorSet, Error, PipelineLayout};
@@ -9,7 +9,8 @@ use super::{PUSHER, Rule, World};
 const DYNAMIC_STORAGE: DescriptorType = DescriptorType::STORAGE_BUFFER_DYNAMIC;
 const DYNAMIC_UNIFORM: DescriptorType = DescriptorType::UNIFORM_BUFFER_DYNAMIC;
 
-/// A layout with one binding, and a set of it that was written with bytes 16 to 48 of 256, or with all.
+/// A layout with one binding, and a set of it that was written with bytes 16 to 48 of a buffer of 256 bytes, or with
+/// the whole buffer.
 fn dynamic(world: &World, ty: DescriptorType, whole: bool) -> (PipelineLayout, DescriptorSet) {
     let layout = world.device.create_descriptor_set_layout(&[Binding { binding: 0, ty, count: 1 }]).unwrap();
     let set = world.device.create_descriptor_pool(1, &[(ty, 1)]).unwrap().allocate(&layout).unwrap();
@@ -27,7 +28,7 @@ fn push(world: &World, offset: u32, bytes: usize) -> Result<(), Error> {
     world.command.push_constants(&world.push_layout(128), offset, &vec![0; bytes])
 }
 
-/// Bound with another kind of set, or not bound at all.
+/// Binds pipeline and push constants, but no set.
 fn without_set(world: &World) {
     let ready = world.ready();
     world.command.bind_pipeline(&ready.kernel.pipeline).unwrap();

@@ -1,4 +1,4 @@
-//! Rules of copies that the host makes.
+//! Rules of copies by the host.
 
 use spelter_driver::vk::{self, ImageUsageFlags};
 use spelter_driver::{Error, HostRegion, Image, ImageInfo};
@@ -6,7 +6,7 @@ use spelter_driver::{Error, HostRegion, Image, ImageInfo};
 use super::images::{bound, plain};
 use super::{Rule, World};
 
-/// An image that the host may copy.
+/// An image with HOST_TRANSFER usage.
 fn info() -> ImageInfo {
     ImageInfo { usage: ImageUsageFlags::HOST_TRANSFER_EXT, ..plain() }
 }

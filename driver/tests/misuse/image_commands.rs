@@ -46,7 +46,7 @@ fn clear_image(world: &World, image: &Image) -> Result<(), Error> {
     world.command.clear_color_image(image, ClearColor::Uint([0; 4]), &[all()])
 }
 
-/// An image of that usage.
+/// An image with this usage.
 fn with(world: &World, usage: ImageUsageFlags) -> Image {
     bound(&world.device, &ImageInfo { usage, ..plain() })
 }

@@ -87,7 +87,7 @@ fn sampler(world: &World, change: impl FnOnce(&mut SamplerInfo)) -> Result<(), E
     world.device.create_sampler(&info).map(drop)
 }
 
-/// With coordinates that count texels, all else in order.
+/// A sampler with unnormalized coordinates that otherwise breaks no rule.
 fn texels(world: &World, change: impl FnOnce(&mut SamplerInfo)) -> Result<(), Error> {
     sampler(world, |info| {
         *info = SamplerInfo { unnormalized_coordinates: true, max_lod: 0.0, ..*info };
@@ -107,7 +107,7 @@ fn buffer_view(world: &World, offset: u64, bytes: u64) -> Result<(), Error> {
     world.device.create_buffer_view(&buffer, vk::Format::R32_UINT, offset, bytes).map(drop)
 }
 
-/// A view of a buffer of one usage, for another.
+/// A view with one usage of a buffer with another.
 fn view_for(world: &World, buffer: BufferUsageFlags, view: BufferUsageFlags) -> Result<BufferView, Error> {
     let buffer = texel_buffer(&world.device, buffer);
     world.device.create_buffer_view_for(view, &buffer, vk::Format::R32_UINT, [0, vk::WHOLE_SIZE])
@@ -127,7 +127,7 @@ fn write(world: &World, ty: DescriptorType, info: DescriptorImageInfo<'_>) -> Re
     set(&world.device, ty).write_images(0, 0, ty, &[info])
 }
 
-/// Writes a view of an image of that usage.
+/// Writes a view of an image with this usage.
 fn write_view(world: &World, ty: DescriptorType, usage: ImageUsageFlags, turned: bool) -> Result<(), Error> {
     let view = view(world, &ImageInfo { usage, ..plain() }, |info| {
         if turned {

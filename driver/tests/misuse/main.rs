@@ -1,4 +1,5 @@
-//! Every rule that the device checks, broken once: the call fails with the rule's id. The last test sees to "every".
+//! Breaks every rule that the device checks once: the call must fail with the rule's VUID. The last test finds rules
+//! without a case.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../common/mod.rs"]
@@ -24,17 +25,17 @@ use spelter_driver::{Buffer, CommandBuffer, DescriptorSet, Device, Error, Pipeli
 /// A rule and a way to break it.
 type Rule = (&'static str, fn(&World) -> Result<(), Error>);
 
-/// What there is to misuse.
+/// Objects for the cases.
 pub struct World {
     device: Device,
     other: Device,
-    /// 64 words, for any use.
+    /// 64 words, with all usages.
     words: Words,
-    /// The same, of the other device.
+    /// The same, on the other device.
     foreign: Words,
-    /// No memory.
+    /// Without memory.
     unbound: Buffer,
-    /// Recording.
+    /// In the recording state.
     command: CommandBuffer,
     /// In the initial state.
     idle: CommandBuffer,
@@ -75,7 +76,7 @@ impl World {
         Ready { kernel, set, _words: words }
     }
 
-    /// Pipeline, set and push constants are there: a dispatch would be right.
+    /// Binds pipeline, set and push constants, so that a dispatch would be valid.
     fn all_bound(&self) -> Ready {
         let ready = self.ready();
         self.command.bind_pipeline(&ready.kernel.pipeline).unwrap();
@@ -84,12 +85,12 @@ impl World {
         ready
     }
 
-    /// A layout without sets and with so many bytes of push constants.
+    /// A layout without sets and with `size` bytes of push constants.
     fn push_layout(&self, size: u32) -> PipelineLayout {
         self.device.create_pipeline_layout(&[], &[spelter_driver::PushRange { offset: 0, size }]).unwrap()
     }
 
-    /// A command buffer with nothing in it.
+    /// A command buffer without commands.
     fn empty(&self, flags: vk::CommandBufferUsageFlags) -> CommandBuffer {
         common::recorded(&self.device, flags, |_| {})
     }
@@ -144,7 +145,7 @@ fn a_command_that_failed_leaves_the_recording_usable() {
     assert_eq!(world.words.read()[..3], [1, 3, 0]);
 }
 
-/// Ids in the source, those that `dispatch_rules!` puts together included.
+/// VUIDs in the source, including those that `dispatch_rules!` composes.
 fn ids_in_source(folder: &Path, ids: &mut BTreeSet<String>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -173,7 +174,7 @@ fn ids_in_source(folder: &Path, ids: &mut BTreeSet<String>) {
     }
 }
 
-/// Rules that other tests break: of shaders, and of memory that is imported (`memory/import.rs`).
+/// Rules that other tests break: those of shaders and of imported memory (`memory/import.rs`).
 fn elsewhere(id: &str) -> bool {
     let imports =
         ["VUID-VkImportMemoryHostPointerInfoEXT-pHostPointer-01749", "VUID-VkMemoryAllocateInfo-allocationSize-01745"];

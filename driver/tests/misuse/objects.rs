@@ -27,7 +27,7 @@ fn write(world: &World, ty: DescriptorType, info: BufferInfo<'_>) -> Result<(), 
     set(&world.device, &[one(0, ty, 1)]).write(0, 0, ty, &[info])
 }
 
-/// A buffer of that size and usage, with memory.
+/// A buffer with this size and usage, with memory.
 fn with_usage(world: &World, size: u64, usage: BufferUsageFlags) -> spelter_driver::Buffer {
     let buffer = world.device.create_buffer(size, usage).unwrap();
     let memory = world.device.allocate_memory(buffer.requirements().size, 0).unwrap();
@@ -40,7 +40,7 @@ fn layout_of(world: &World, ty: DescriptorType, count: u32) -> Result<(), Error>
     world.device.create_pipeline_layout(&[&layout, &layout], &[]).map(drop)
 }
 
-/// A layout with up to 4 descriptors of a type, as each set says.
+/// A layout with a variable count of up to 4 descriptors of a type.
 fn variable(world: &World, ty: DescriptorType) -> Result<DescriptorSetLayout, Error> {
     let bindings = [one(0, ty, 4)];
     let info = DescriptorSetLayoutInfo { bindings: &bindings, variable_count: true, ..Default::default() };
@@ -51,7 +51,7 @@ fn push_range(world: &World, offset: u32, size: u32) -> Result<(), Error> {
     world.device.create_pipeline_layout(&[], &[PushRange { offset, size }]).map(drop)
 }
 
-/// Calls while a submission of the command buffer with the fence is under way.
+/// Calls `call` while a submission with the command buffer and the fence is pending.
 fn while_busy(world: &World, call: impl FnOnce(&CommandBuffer, &Fence) -> Result<(), Error>) -> Result<(), Error> {
     let device = &world.device;
     let words = Words::zeros(device, 2);
@@ -64,7 +64,7 @@ fn while_busy(world: &World, call: impl FnOnce(&CommandBuffer, &Fence) -> Result
     });
     let fence = device.create_fence(false);
     std::thread::scope(|scope| {
-        // A submission may run on the thread that makes it.
+        // A submission may run on the submitting thread.
         scope.spawn(|| device.queue().submit(&[&command], Some(&fence)).unwrap());
         while words.read()[1] == 0 {
             std::thread::yield_now();
@@ -76,7 +76,7 @@ fn while_busy(world: &World, call: impl FnOnce(&CommandBuffer, &Fence) -> Result
     })
 }
 
-/// Says that it runs, then waits for the host.
+/// Signals that it runs, then waits for the host.
 const WAITER: &str = "
     @group(0) @binding(0) var<storage, read_write> words: array<atomic<u32>>;
     @compute @workgroup_size(1) fn main() {

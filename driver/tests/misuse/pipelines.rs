@@ -6,7 +6,7 @@ use spelter_driver::{Binding, Error, PipelineLayout, PushRange, Specialization};
 use super::common::STORAGE;
 use super::{PUSHER, Rule, World};
 
-/// A layout with set 0 of one binding, and so many bytes of push constants.
+/// A layout with set 0 of one binding, and `push_bytes` bytes of push constants.
 fn layout(world: &World, binding: Binding, push_bytes: u32) -> PipelineLayout {
     let set = world.device.create_descriptor_set_layout(&[binding]).unwrap();
     let push = [PushRange { offset: 0, size: push_bytes }];
@@ -61,7 +61,7 @@ pub(crate) const RULES: &[Rule] = &[
     }),
 ];
 
-/// Rules that the SPIR-V reader holds before the device can: it takes no workgroup of more than 1024 invocations.
+/// Limits that the SPIR-V reader checks before the device: it rejects workgroups of more than 1024 invocations.
 pub(crate) const READERS: &[&str] =
     &["VUID-RuntimeSpirv-x-06429", "VUID-RuntimeSpirv-y-06430", "VUID-RuntimeSpirv-x-06432"];
 

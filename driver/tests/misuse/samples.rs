@@ -1,4 +1,4 @@
-//! Rules of dispatches for an image and a sampler together: formats that can be filtered, comparisons that both ask for.
+//! Rules of dispatches for an image and a sampler together: filterable formats, and comparison in both or neither.
 
 use spelter_driver::vk::{self, DescriptorType as D, Filter, Format, ImageViewType as V};
 use spelter_driver::{
@@ -55,7 +55,7 @@ fn integers(device: &Device) -> Kernel {
     Kernel { set_layout, layout, pipeline }
 }
 
-/// A kernel with an image of that type at binding 0 and a sampler at binding 1, and an expression of both.
+/// A kernel with an image of this type at binding 0 and a sampler at binding 1, and an expression that uses both.
 fn floats(device: &Device, [image, sampler, sample]: [&str; 3]) -> Kernel {
     let text = format!(
         "@group(0) @binding(0) var i: {image};
@@ -167,7 +167,7 @@ fn samplers_that_fit_are_not_refused() {
     with(&device, &compared(&device), (Format::R32_SFLOAT, comparing()), dispatch).unwrap();
 }
 
-/// The Vulkan driver lets pass what others let pass.
+/// A device that is not strict, as the Vulkan driver's, accepts what other drivers accept.
 #[test]
 fn a_device_can_be_told_not_to_ask() {
     let device = Device::new(DeviceOptions { strict: false, ..common::options() }).unwrap();

@@ -1,4 +1,4 @@
-//! Rules of semaphores, events, queries, secondary command buffers, conditions, and of descriptors that are copied.
+//! Rules of semaphores, events, queries, secondary command buffers, conditional dispatches and descriptor copies.
 
 use spelter_driver::vk::{
     BufferUsageFlags, CommandBufferUsageFlags as Flags, DescriptorType, QueryResultFlags, QueryType,
@@ -30,14 +30,15 @@ fn secondary(world: &World, flags: Flags) -> CommandBuffer {
     command
 }
 
-/// A buffer of two words that dispatches may depend on.
+/// A buffer of two words with CONDITIONAL_RENDERING usage.
 fn deciding(world: &World) -> Buffer {
     let buffer = world.device.create_buffer(8, BufferUsageFlags::CONDITIONAL_RENDERING_EXT).unwrap();
     buffer.bind_memory(&world.device.allocate_memory(64, 0).unwrap(), 0).unwrap();
     buffer
 }
 
-/// Calls `then` while a secondary command buffer is pending, as a part of a primary one; it is a part of another, too.
+/// Calls `then` while a secondary command buffer is pending as part of one primary command buffer; another executes it,
+/// too.
 fn with_pending(
     world: &World,
     then: impl FnOnce(&CommandBuffer, &CommandBuffer) -> Result<(), Error>,

@@ -5,7 +5,7 @@ use spelter_driver::{Buffer, BufferMemoryBarrier, Error, MemoryBarrier};
 
 use super::{Rule, World};
 
-/// Within the 256 bytes of the world's buffer.
+/// Regions within the 256 bytes of the world's buffer.
 fn copy(world: &World, src_offset: u64, dst_offset: u64, size: u64) -> Result<(), Error> {
     let region = vk::BufferCopy { src_offset, dst_offset, size };
     world.command.copy_buffer(&world.words.buffer, &world.words.buffer, &[region])
@@ -15,7 +15,7 @@ fn copy_between(world: &World, from: &Buffer, to: &Buffer) -> Result<(), Error> 
     world.command.copy_buffer(from, to, &[vk::BufferCopy { src_offset: 0, dst_offset: 0, size: 4 }])
 }
 
-/// A buffer that nothing may be copied from or to.
+/// A buffer without transfer usage.
 fn useless(world: &World) -> Buffer {
     world.device.create_buffer(64, BufferUsageFlags::STORAGE_BUFFER).unwrap()
 }

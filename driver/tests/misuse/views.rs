@@ -1,4 +1,4 @@
-//! Rules of dispatches for what stands behind images and texel buffers: a view is what the shader declares.
+//! Rules of dispatches for views of images and texel buffers: a view matches the shader's declaration.
 
 use spelter_driver::vk::{self, BufferUsageFlags, DescriptorType as D, Format, ImageViewType as V};
 use spelter_driver::{
@@ -12,7 +12,7 @@ use crate::common::{self, Kernel};
 const SAMPLED: &str = "texture_2d<f32>";
 const STORED: &str = "texture_storage_2d<r32float, write>";
 
-/// A kernel that uses an image of that type, however little.
+/// A kernel that uses an image of this type.
 fn kernel(device: &Device, image: &str, ty: D) -> Kernel {
     let text = format!(
         "@group(0) @binding(0) var image: {image};
@@ -21,7 +21,7 @@ fn kernel(device: &Device, image: &str, ty: D) -> Kernel {
     Kernel::new(device, &text, &[(ty, 1)], 0)
 }
 
-/// What a command does with a view of an image of that type.
+/// Dispatches a kernel on a view of this type.
 fn with(
     device: &Device,
     (image, ty): (&str, D),
@@ -64,7 +64,7 @@ fn dispatch(commands: &CommandBuffer) -> Result<(), Error> {
     commands.dispatch(1, 1, 1)
 }
 
-/// As a dispatch of the other commands.
+/// The same for the other dispatch commands.
 fn indirect(world: &World, image: &str, view: V) -> Result<(), Error> {
     let counts = &world.words.buffer;
     with(&world.device, (image, D::SAMPLED_IMAGE), (view, Format::R32_SFLOAT), |c| c.dispatch_indirect(counts, 0))
@@ -114,7 +114,7 @@ fn what_fits_is_not_refused() {
     }
 }
 
-/// The Vulkan driver lets pass what others let pass.
+/// A device that is not strict, as the Vulkan driver's, accepts what other drivers accept.
 #[test]
 fn a_device_can_be_told_not_to_ask() {
     let device = Device::new(DeviceOptions { strict: false, ..common::options() }).unwrap();

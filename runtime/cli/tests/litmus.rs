@@ -180,7 +180,7 @@ fn errors_name_file_line_and_column() {
     folder.write("bad.txt", b"");
     folder.write("binary.test", &[0xff]);
     for (line, message) in [
-        ("litmus bad.test", "bad.test:2:8: `hop` is no token of an operation"),
+        ("litmus bad.test", "bad.test:2:8: `hop` is not a token of an operation"),
         ("litmus bad.txt", "bad.txt: a litmus test ends in .test (Khronos) or .litmus (Dat3M)"),
         ("litmus binary.test", "binary.test: not a text"),
     ] {

@@ -1,7 +1,7 @@
 //! What a program takes at a binding, and what may be in the slots that fill it.
 
 use ash::vk;
-use spelter_driver::ImageTaken;
+use spelter_driver::ImageDeclaration;
 use spelter_shaders::ir::{BindingData, BindingKind};
 
 use crate::descriptors::descriptor_type;
@@ -51,7 +51,7 @@ pub struct BindingInfo {
     pub read_only: bool,
     /// What views of images and texels must be; none of buffers and samplers, and where variables that share the
     /// binding take different images.
-    pub image: Option<ImageTaken>,
+    pub image: Option<ImageDeclaration>,
 }
 
 impl BindingInfo {
@@ -147,7 +147,7 @@ impl From<&BindingData> for BindingInfo {
             min_bytes: data.min_bytes,
             element_bytes: data.element_bytes,
             read_only: data.read_only || data.kind == BindingKind::UniformBuffer,
-            image: ImageTaken::of(data),
+            image: ImageDeclaration::of(data),
         }
     }
 }

@@ -2,25 +2,25 @@
 
 use crate::program::{Comparison, Register};
 
-/// How many executions must meet a condition.
+/// The quantifier of a condition over executions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantifier {
-    /// Some.
+    /// Some execution meets it.
     Exists,
-    /// All.
+    /// All executions meet it.
     Forall,
-    /// None.
+    /// No execution meets it.
     NotExists,
 }
 
-/// What is compared.
+/// An operand of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Term {
     /// A number.
     Constant(i64),
-    /// A register of a thread, at its end.
+    /// The final value of a register of a thread.
     Register(usize, Register),
-    /// A location, at the end of the program; an object.
+    /// The final value of an object.
     Location(u32),
 }
 
@@ -31,16 +31,16 @@ pub enum Condition {
     True,
     /// A comparison.
     Compare(Comparison, Term, Term),
-    /// The opposite.
+    /// Negation.
     Not(Box<Condition>),
-    /// Both.
+    /// Conjunction.
     And(Box<Condition>, Box<Condition>),
-    /// One of them at least.
+    /// Disjunction.
     Or(Box<Condition>, Box<Condition>),
 }
 
 impl Condition {
-    /// Whether it holds, if `value` knows enough.
+    /// Whether it holds, if `value` returns enough values to decide.
     pub fn holds(&self, value: &mut dyn FnMut(&Term) -> Option<i64>) -> Option<bool> {
         match self {
             Self::True => Some(true),

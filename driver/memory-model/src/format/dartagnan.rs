@@ -10,13 +10,14 @@
 //! exists (P1:r0 == 1)
 //! ```
 //!
-//! 1. Numbers of subgroups and workgroups count within the group around them.
-//! 2. A location is there if the text initialises it or an instruction names it: it holds 0 if nothing says what, and a
-//!    warning says so. A register is there if the text initialises it or its thread sets it: on a path where it was not
+//! 1. Numbers of subgroups and workgroups are relative to the enclosing group.
+//! 2. A location exists if the text initialises it or an instruction names it. Without an initial value it holds 0,
+//!    with a warning. A register exists if the text initialises it or its thread sets it: on a path where it was not
 //!    set, it holds 0.
-//! 3. `x aliases y` gives one location two references.
+//! 3. `x aliases y` gives a location a second reference.
 //! 4. A thread is named `P0`, or by its number alone: `ssw 0 1`, `0:r0`.
-//! 5. `exists`, `forall`, `~exists`, and `filter` before one of them; a `filter` alone asks whether something passes.
+//! 5. `exists`, `forall`, `~exists`, and `filter` before one of them; a `filter` alone asks whether any execution
+//!    passes.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,11 +25,11 @@ use std::sync::Arc;
 
 use super::instruction::{Names, instruction};
 use super::lex::shown;
-use super::tokens::{Cursor, Kind, tokens};
+use super::tokens::{Cursor, TokenKind, tokens};
 use super::{Condition, Error, Quantifier, Question, QuestionKind, Term, Test, invocation};
 use crate::program::{Comparison, InstructionKind, Place, Program, Register, Thread};
 
-/// An execution has no more events.
+/// Maximum number of threads: an execution has at most this many events.
 const MAX_THREADS: usize = 128;
 
 struct Reader<'a> {
@@ -36,7 +37,7 @@ struct Reader<'a> {
     program: Program,
     names: Names,
     registers: Vec<(String, Place, Register, i64)>,
-    /// The registers that are read, by which threads and where.
+    /// The registers that are read, each with its thread and place.
     read: Vec<(usize, Register, Place)>,
     warnings: Vec<Error>,
 }
@@ -107,7 +108,7 @@ impl<'a> Reader<'a> {
 
     fn end_of_declaration(&self) -> Result<(), Error> {
         let token = self.cursor.peek();
-        if matches!(token.kind, Kind::Sign(";" | "}")) {
+        if matches!(token.kind, TokenKind::Sign(";" | "}")) {
             return Ok(());
         }
         Err(token.error(format!("`;` is expected here, not {}", token.shown())))
@@ -115,16 +116,16 @@ impl<'a> Reader<'a> {
 
     /// Whether a register of a thread is next: `P0:r0`, or `0:r0`.
     fn at_register(&self) -> bool {
-        matches!(self.cursor.peek().kind, Kind::Name(_) | Kind::Number(_)) && self.is_colon_after()
+        matches!(self.cursor.peek().kind, TokenKind::Name(_) | TokenKind::Number(_)) && self.is_colon_after()
     }
 
-    /// A thread's name; a number stands for the thread that is named with it.
+    /// A thread's name; a number identifies the thread that has it in its name.
     fn thread_name(&mut self) -> Result<(Cow<'a, str>, Place), Error> {
         let token = self.cursor.next();
         let name = match token.kind {
-            Kind::Name(name) => Cow::Borrowed(name),
-            Kind::Number(number) => Cow::Owned(format!("P{number}")),
-            Kind::Sign(_) | Kind::End => {
+            TokenKind::Name(name) => Cow::Borrowed(name),
+            TokenKind::Number(number) => Cow::Owned(format!("P{number}")),
+            TokenKind::Sign(_) | TokenKind::End => {
                 return Err(token.error(format!("a thread is expected here, not {}", token.shown())));
             }
         };
@@ -161,7 +162,7 @@ impl<'a> Reader<'a> {
         loop {
             let (name, place) = self.thread_name()?;
             if self.program.threads.iter().any(|thread| thread.name == name) {
-                return Err(Error::new(place, format!("thread `{}` is there already", shown(&name))));
+                return Err(Error::new(place, format!("thread `{}` is already defined", shown(&name))));
             }
             if self.program.threads.len() == MAX_THREADS {
                 return Err(Error::new(place, format!("there are more threads than the bound of {MAX_THREADS}")));
@@ -201,7 +202,7 @@ impl<'a> Reader<'a> {
         while !self.at_question() {
             for thread in 0..threads {
                 let token = self.cursor.peek();
-                if thread > 0 && token.kind == Kind::Sign(";") {
+                if thread > 0 && token.kind == TokenKind::Sign(";") {
                     return Err(token.error(format!("the row has {thread} of {threads} columns")));
                 }
                 if thread > 0 {
@@ -230,12 +231,12 @@ impl<'a> Reader<'a> {
         labels: &mut BTreeMap<String, usize>,
         jumps: &mut Vec<(usize, String, Place)>,
     ) -> Result<(), Error> {
-        let Kind::Name(first) = self.cursor.peek().kind else { return Ok(()) };
+        let TokenKind::Name(first) = self.cursor.peek().kind else { return Ok(()) };
         let token = self.cursor.next();
         let here = self.program.threads[thread].code.len();
         if self.cursor.takes(":") {
             if labels.insert(first.to_owned(), here).is_some() {
-                return Err(token.error(format!("label `{}` is there already", shown(first))));
+                return Err(token.error(format!("label `{}` is already defined", shown(first))));
             }
             return Ok(());
         }
@@ -275,7 +276,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// That a thread has a register: initialised, or set by an instruction.
+    /// Checks that a thread has a register: initialised, or set by an instruction.
     fn is_set(&self, thread: usize, register: &Register, place: Place) -> Result<(), Error> {
         let thread = &self.program.threads[thread];
         let sets = |kind: &InstructionKind| match kind {
@@ -294,15 +295,15 @@ impl<'a> Reader<'a> {
     fn at_question(&self) -> bool {
         let words = ["exists", "forall", "filter", "not", "locations"];
         match self.cursor.peek().kind {
-            Kind::Name(name) => words.contains(&name) && !self.is_colon_after(),
-            Kind::Sign("~") | Kind::End => true,
+            TokenKind::Name(name) => words.contains(&name) && !self.is_colon_after(),
+            TokenKind::Sign("~") | TokenKind::End => true,
             _ => false,
         }
     }
 
-    /// Whether the token after the next is `:`, as after a label, which may be called like a question.
+    /// Whether the token after the next is `:`, as after a label, which may have the name of a question.
     fn is_colon_after(&self) -> bool {
-        self.cursor.tokens.get(self.cursor.at + 1).is_some_and(|token| token.kind == Kind::Sign(":"))
+        self.cursor.tokens.get(self.cursor.at + 1).is_some_and(|token| token.kind == TokenKind::Sign(":"))
     }
 
     fn questions(&mut self) -> Result<Vec<Question>, Error> {
@@ -310,13 +311,13 @@ impl<'a> Reader<'a> {
             self.cursor.sign("[")?;
             while !self.cursor.takes("]") {
                 let token = self.cursor.next();
-                if token.kind == Kind::End {
+                if token.kind == TokenKind::End {
                     return Err(token.error("`]` is expected here, not the end"));
                 }
             }
         }
         let start = self.cursor.peek();
-        if start.kind == Kind::End {
+        if start.kind == TokenKind::End {
             return Err(start.error("exists, forall, ~exists or filter is expected here, not the end"));
         }
         let filter = self.cursor.takes_name("filter").then(|| self.condition(0)).transpose()?;
@@ -324,20 +325,20 @@ impl<'a> Reader<'a> {
         let negated = self.cursor.takes("~") || self.cursor.takes_name("not");
         let token = self.cursor.next();
         let (quantifier, condition) = match (negated, token.kind) {
-            (false, Kind::End) if filter.is_some() => {
+            (false, TokenKind::End) if filter.is_some() => {
                 self.cursor.at -= 1;
                 (Quantifier::Exists, Condition::True)
             }
-            (false, Kind::Name("exists")) => (Quantifier::Exists, self.condition(0)?),
-            (true, Kind::Name("exists")) => (Quantifier::NotExists, self.condition(0)?),
-            (false, Kind::Name("forall")) => (Quantifier::Forall, self.condition(0)?),
+            (false, TokenKind::Name("exists")) => (Quantifier::Exists, self.condition(0)?),
+            (true, TokenKind::Name("exists")) => (Quantifier::NotExists, self.condition(0)?),
+            (false, TokenKind::Name("forall")) => (Quantifier::Forall, self.condition(0)?),
             _ => return Err(token.error(format!("exists or forall is expected here, not {}", token.shown()))),
         };
         let before = self.cursor.at.min(self.cursor.tokens.len()) - 1;
         let last = self.cursor.tokens[before.min(self.cursor.tokens.len() - 1)].end;
         self.cursor.takes(";");
         let end = self.cursor.next();
-        if end.kind != Kind::End {
+        if end.kind != TokenKind::End {
             return Err(end.error(format!("nothing may follow the condition, but {} does", end.shown())));
         }
         let text = self.cursor.text.get(start.start..last.max(start.start)).unwrap_or_default();
@@ -384,12 +385,12 @@ impl<'a> Reader<'a> {
         let left = self.term()?;
         let token = self.cursor.next();
         let comparison = match token.kind {
-            Kind::Sign("==" | "=") => Comparison::Equal,
-            Kind::Sign("!=") => Comparison::NotEqual,
-            Kind::Sign("<") => Comparison::Less,
-            Kind::Sign(">") => Comparison::Greater,
-            Kind::Sign("<=") => Comparison::LessEqual,
-            Kind::Sign(">=") => Comparison::GreaterEqual,
+            TokenKind::Sign("==" | "=") => Comparison::Equal,
+            TokenKind::Sign("!=") => Comparison::NotEqual,
+            TokenKind::Sign("<") => Comparison::Less,
+            TokenKind::Sign(">") => Comparison::Greater,
+            TokenKind::Sign("<=") => Comparison::LessEqual,
+            TokenKind::Sign(">=") => Comparison::GreaterEqual,
             _ => return Err(token.error(format!("a comparison is expected here, not {}", token.shown()))),
         };
         Ok(Condition::Compare(comparison, left, self.term()?))
@@ -405,7 +406,7 @@ impl<'a> Reader<'a> {
             self.is_set(thread, &register, token.place)?;
             return Ok(Term::Register(thread, register));
         }
-        if matches!(self.cursor.peek().kind, Kind::Number(_) | Kind::Sign("-")) {
+        if matches!(self.cursor.peek().kind, TokenKind::Number(_) | TokenKind::Sign("-")) {
             return Ok(Term::Constant(self.cursor.number("a number")?));
         }
         let bracket = self.cursor.takes("[");

@@ -1,25 +1,25 @@
-//! The instructions of `.litmus` texts, and the names that they use.
+//! Parses the instructions of `.litmus` texts, and resolves the names in them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Error;
 use super::lex::shown;
-use super::tokens::{Cursor, Kind, Token};
+use super::tokens::{Cursor, Token, TokenKind};
 use crate::event::{Access, Action, Class, Classes, Domain, Location, Operation, Scope};
 use crate::program::{
     Barrier, Binary, Comparison, Expression, Instruction, InstructionKind, Operand, Place, Program, Register,
 };
 
-/// References by name, and control barriers by their numbers.
+/// References by name, and control barriers by number.
 #[derive(Default)]
 pub(super) struct Names {
     /// Name → reference and object.
     references: BTreeMap<String, (u32, u32)>,
     barriers: BTreeMap<(i64, i64), u32>,
-    /// The registers that the instructions read since they were last asked for, with their places.
+    /// The registers that instructions read since this list was last taken, with their places.
     pub(super) read: Vec<(Register, Place)>,
-    /// The locations that instructions name and the text does not initialise, since they were last asked for.
+    /// The locations that instructions name and the text does not initialise, since this list was last taken.
     pub(super) implicit: Vec<(String, Place)>,
     /// The numbers of the next reference and the next object.
     next: (u32, u32),
@@ -34,7 +34,7 @@ impl Names {
     /// A location with an initial value.
     pub(super) fn initialise(&mut self, program: &mut Program, name: &str, value: i64) -> Result<(), String> {
         if self.references.contains_key(name) {
-            return Err(format!("`{}` is there already", shown(name)));
+            return Err(format!("`{}` is already defined", shown(name)));
         }
         self.add(name);
         program.references.push(name.to_owned());
@@ -58,7 +58,7 @@ impl Names {
         of: (&str, Token<'_>),
     ) -> Result<(), Error> {
         if self.references.contains_key(name.0) {
-            return Err(name.1.error(format!("`{}` is there already", shown(name.0))));
+            return Err(name.1.error(format!("`{}` is already defined", shown(name.0))));
         }
         let known = self.object(of.0);
         let object = known.ok_or_else(|| {
@@ -81,7 +81,7 @@ impl Names {
     }
 }
 
-/// An instruction, and the label that it goes to.
+/// A parsed instruction, and the label of its branch.
 pub(super) struct Read {
     pub(super) instruction: Instruction,
     pub(super) label: Option<(String, Place)>,
@@ -110,7 +110,7 @@ fn find<T: Copy>(table: &[(&str, T)], name: &str) -> Option<T> {
     table.iter().find(|entry| entry.0 == name).map(|entry| entry.1)
 }
 
-/// Reads an instruction whose first word is read.
+/// Parses an instruction whose first word has been read.
 pub(super) fn instruction<'a>(
     cursor: &mut Cursor<'a>,
     names: &mut Names,
@@ -148,7 +148,7 @@ pub(super) fn instruction<'a>(
         "cbar" => plain(tokens.control_barrier(cursor, names)?),
         "avdevice" => plain(execute(tokens.operation(Action::Available(Domain::Device))?)),
         "visdevice" => plain(execute(tokens.operation(Action::Visible(Domain::Device))?)),
-        _ => Err(token.error(format!("`{}` is no instruction", shown(first)))),
+        _ => Err(token.error(format!("`{}` is not an instruction", shown(first)))),
     }
 }
 
@@ -161,7 +161,7 @@ fn register(cursor: &mut Cursor<'_>) -> Result<Register, Error> {
 }
 
 fn operand(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<Operand, Error> {
-    if let Kind::Name(name) = cursor.peek().kind {
+    if let TokenKind::Name(name) = cursor.peek().kind {
         let register = Register(Arc::from(name));
         names.read.push((register.clone(), cursor.next().place));
         return Ok(Operand::Register(register));
@@ -169,7 +169,7 @@ fn operand(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<Operand, Error>
     cursor.number("a register or a number").map(Operand::Constant)
 }
 
-/// What stands between the dots of an instruction.
+/// The parts of an instruction's name, which dots separate.
 struct Tokens<'a> {
     kind: &'a str,
     place: Token<'a>,
@@ -198,10 +198,10 @@ impl<'a> Tokens<'a> {
                 return Err(token.error(message));
             }
             if !known {
-                return Err(token.error(format!("`{}` is no part of `{kind}`", shown(name))));
+                return Err(token.error(format!("`{}` is not a part of `{kind}`", shown(name))));
             }
             if tokens.has(name) {
-                return Err(token.error(format!("`{}` stands here twice", shown(name))));
+                return Err(token.error(format!("`{}` appears twice", shown(name))));
             }
             tokens.seen.push((name, token));
         }
@@ -264,8 +264,8 @@ impl<'a> Tokens<'a> {
             _ => {
                 cursor.sign(",")?;
                 let second = cursor.peek();
-                if cursor.tokens.get(cursor.at + 1).is_some_and(|token| token.kind == Kind::Sign(",")) {
-                    let Kind::Name(location) = cursor.next().kind else {
+                if cursor.tokens.get(cursor.at + 1).is_some_and(|token| token.kind == TokenKind::Sign(",")) {
+                    let TokenKind::Name(location) = cursor.next().kind else {
                         return Err(token.error("a register, a location and a value are expected here"));
                     };
                     destination = Some(Register(Arc::from(name)));
@@ -322,7 +322,7 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// What a read-modify-write writes.
+/// The value that a read-modify-write writes.
 fn update(binary: Option<Binary>, operand: Operand) -> Expression {
     match binary {
         Some(binary) => Expression::Binary(binary, Operand::Read, operand),
@@ -330,7 +330,7 @@ fn update(binary: Option<Binary>, operand: Operand) -> Expression {
     }
 }
 
-/// The class that `prefix` and a number name.
+/// The class in a name of `prefix` and a number.
 fn class(name: &str, prefix: &str) -> Option<Class> {
     match name.strip_prefix(prefix)? {
         "0" => Some(Class::Uniform),

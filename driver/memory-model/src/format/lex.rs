@@ -1,9 +1,9 @@
-//! Words of a text with their places.
+//! Lines and words of a text with their places.
 
 use super::Error;
 use crate::program::Place;
 
-/// A piece of a line, and where it begins.
+/// A piece of a line, and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece<'a> {
     pub(super) text: &'a str,
@@ -15,19 +15,19 @@ impl<'a> Piece<'a> {
         Error::new(self.place, message)
     }
 
-    /// From byte `from` on.
+    /// The piece from byte `from`.
     pub(super) fn after(&self, from: usize) -> Self {
         let skipped = self.text[..from].chars().count() as u32;
         let place = Place { column: self.place.column + skipped, ..self.place };
         Self { text: &self.text[from..], place }
     }
 
-    /// Up to byte `to`.
+    /// The piece up to byte `to`.
     pub(super) fn before(&self, to: usize) -> Self {
         Self { text: &self.text[..to], ..*self }
     }
 
-    /// Without white space at both ends.
+    /// The piece without white space at both ends.
     pub(super) fn trimmed(&self) -> Self {
         let start = self.text.len() - self.text.trim_start().len();
         let piece = self.after(start);
@@ -53,7 +53,7 @@ impl<'a> Piece<'a> {
         self.split(char::is_whitespace).into_iter().filter(|word| !word.text.is_empty()).collect()
     }
 
-    /// The number that this is.
+    /// Parses a number.
     pub(super) fn number<N: std::str::FromStr>(&self, what: &str) -> Result<N, Error> {
         self.text.parse().map_err(|_| self.error(format!("{what} is a number, not `{}`", shown(self.text))))
     }
@@ -67,7 +67,7 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
-/// A text short enough for a message.
+/// Shortens a text for a message.
 pub(super) fn shown(text: &str) -> String {
     match text.char_indices().nth(40) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -1,7 +1,7 @@
-//! The texts of litmus tests: Khronos `.test`, Dat3M `.litmus`.
+//! Text formats of litmus tests: Khronos `.test`, Dat3M `.litmus`.
 //!
-//! A text becomes a [`Test`]: a program, and what is asked of it. Whatever a text holds, reading ends with a test or an
-//! [`Error`] with line and column.
+//! A text becomes a [`Test`]: a program and questions about it. Any text gives a test or an [`Error`] with line and
+//! column.
 
 mod condition;
 mod dartagnan;
@@ -17,13 +17,13 @@ pub use write::{Unwritable, write_khronos};
 use crate::event::Agent;
 use crate::program::{Place, Program};
 
-/// Why a text is not a test.
+/// An error in a text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {message}")]
 pub struct Error {
-    /// Where.
+    /// The place of the error.
     pub place: Place,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
 }
 
@@ -43,7 +43,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format of a file with this ending.
+    /// The format of a file with this extension.
     pub fn of_extension(extension: &str) -> Option<Self> {
         match extension {
             "test" => Some(Self::Khronos),
@@ -56,7 +56,7 @@ impl Format {
     ///
     /// # Errors
     ///
-    /// Where and why the text is none.
+    /// If the text is not a test of this format: the place and the problem.
     pub fn read(self, name: &str, text: &str) -> Result<Test, Error> {
         const MAX_TEXT_BYTES: usize = 1 << 20;
         if text.len() > MAX_TEXT_BYTES {
@@ -73,47 +73,47 @@ impl Format {
     }
 }
 
-/// A program and what is asked of it.
+/// A program and questions about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Test {
     /// The program.
     pub program: Program,
     /// The questions, in the text's order.
     pub questions: Vec<Question>,
-    /// What is odd about the text, with places: an operation that breaks a rule leaves a program without executions.
+    /// Warnings with places, for example for an operation that breaks a rule, so that the program has no executions.
     pub warnings: Vec<Error>,
 }
 
 /// A question about a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
-    /// Where it stands.
+    /// Its place.
     pub place: Place,
     /// Its text.
     pub text: String,
-    /// What is asked.
+    /// Its kind.
     pub kind: QuestionKind,
 }
 
-/// What is asked.
+/// The kinds of questions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QuestionKind {
     /// Is there an execution for which every atom holds?
     Satisfiable {
-        /// What the text expects.
+        /// The expected answer.
         expected: bool,
         /// Whether chains have one element.
         no_chains: bool,
-        /// What must hold.
+        /// The atoms that must hold.
         atoms: Vec<Atom>,
     },
     /// Does the condition on the final state hold, among executions that pass the filter?
     Final {
-        /// For some execution, for all, for none.
+        /// The quantifier.
         quantifier: Quantifier,
-        /// Which executions count.
+        /// The condition for executions to count.
         filter: Option<Condition>,
-        /// The condition; none if there is only a filter, which then asks whether something passes.
+        /// The condition; [`Condition::True`] if there is only a filter, which then asks whether any execution passes.
         condition: Condition,
     },
 }
@@ -123,13 +123,13 @@ pub enum QuestionKind {
 pub enum Atom {
     /// The execution is consistent.
     Consistent,
-    /// The number of racing pairs, each counted in both directions.
+    /// Comparison of the number of racing pairs, each counted in both directions.
     Races(crate::program::Comparison, i64),
-    /// The number of pairs in release sequences.
+    /// Comparison of the number of pairs in release sequences.
     ReleaseSequences(crate::program::Comparison, i64),
 }
 
-/// The agent at these numbers of a litmus test: one device.
+/// The agent with these group numbers in a litmus test, which has one device.
 fn invocation(subgroup: u32, workgroup: u32, queue_family: u32) -> Agent {
     Agent::Device { subgroup, workgroup, queue_family, device: 0 }
 }

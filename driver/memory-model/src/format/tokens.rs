@@ -6,17 +6,17 @@ use crate::program::Place;
 
 /// A token.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kind<'a> {
+pub(super) enum TokenKind<'a> {
     Name(&'a str),
     Number(i64),
     Sign(&'static str),
     End,
 }
 
-/// A token and where it stands.
+/// A token and its place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token<'a> {
-    pub(super) kind: Kind<'a>,
+    pub(super) kind: TokenKind<'a>,
     pub(super) place: Place,
     /// Its first byte, and the one after it.
     pub(super) start: usize,
@@ -30,10 +30,10 @@ impl Token<'_> {
 
     pub(super) fn shown(&self) -> String {
         match self.kind {
-            Kind::Name(name) => format!("`{}`", shown(name)),
-            Kind::Number(number) => format!("`{number}`"),
-            Kind::Sign(sign) => format!("`{sign}`"),
-            Kind::End => "the end".to_owned(),
+            TokenKind::Name(name) => format!("`{}`", shown(name)),
+            TokenKind::Number(number) => format!("`{number}`"),
+            TokenKind::Sign(sign) => format!("`{sign}`"),
+            TokenKind::End => "the end".to_owned(),
         }
     }
 }
@@ -43,8 +43,8 @@ const SIGNS: [&str; 24] = [
     "~", "&", "-",
 ];
 
-/// The tokens of a text. Comments and quoted texts are left out, and so is what follows the header, or a quoted text above the
-/// first `{`, in its line: such a text may quote a word of its own.
+/// The tokens of a text, without comments and quoted strings. The rest of the line after the header, or after a quoted
+/// string above the first `{`, is also omitted: such a string may contain quotes.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, Error> {
     let mut tokens = Vec::new();
     let (mut at, mut line, mut column) = (0, 1, 1);
@@ -68,7 +68,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, Error> {
             rest.find('\n').unwrap_or(rest.len())
         } else if c.is_alphabetic() || c == '_' {
             let length = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
-            tokens.push(Token { kind: Kind::Name(&rest[..length]), place, start: at, end: at + length });
+            tokens.push(Token { kind: TokenKind::Name(&rest[..length]), place, start: at, end: at + length });
             length
         } else if c.is_ascii_digit() {
             let length = rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len());
@@ -78,21 +78,21 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, Error> {
                 None => digits.parse(),
             };
             let number =
-                number.map_err(|_| Error::new(place, format!("`{}` is no number of 64 bits", shown(digits))))?;
-            tokens.push(Token { kind: Kind::Number(number), place, start: at, end: at + length });
+                number.map_err(|_| Error::new(place, format!("`{}` is not a 64-bit number", shown(digits))))?;
+            tokens.push(Token { kind: TokenKind::Number(number), place, start: at, end: at + length });
             length
         } else if let Some(sign) = SIGNS.into_iter().find(|sign| rest.starts_with(sign)) {
-            tokens.push(Token { kind: Kind::Sign(sign), place, start: at, end: at + sign.len() });
+            tokens.push(Token { kind: TokenKind::Sign(sign), place, start: at, end: at + sign.len() });
             sign.len()
         } else {
-            return Err(Error::new(place, format!("`{c}` means nothing here")));
+            return Err(Error::new(place, format!("`{c}` is unexpected here")));
         };
         for c in text[at..at + length].chars() {
             (line, column) = if c == '\n' { (line + 1, 1) } else { (line, column + 1) };
         }
         at += length;
     }
-    tokens.push(Token { kind: Kind::End, place: Place { line, column }, start: at, end: at });
+    tokens.push(Token { kind: TokenKind::End, place: Place { line, column }, start: at, end: at });
     Ok(tokens)
 }
 
@@ -115,20 +115,20 @@ impl<'a> Cursor<'a> {
     }
 
     pub(super) fn takes(&mut self, sign: &'static str) -> bool {
-        let there = self.peek().kind == Kind::Sign(sign);
+        let there = self.peek().kind == TokenKind::Sign(sign);
         self.at += usize::from(there);
         there
     }
 
     pub(super) fn takes_name(&mut self, name: &str) -> bool {
-        let there = self.peek().kind == Kind::Name(name);
+        let there = self.peek().kind == TokenKind::Name(name);
         self.at += usize::from(there);
         there
     }
 
     pub(super) fn sign(&mut self, sign: &'static str) -> Result<Token<'a>, Error> {
         let token = self.next();
-        if token.kind == Kind::Sign(sign) {
+        if token.kind == TokenKind::Sign(sign) {
             return Ok(token);
         }
         Err(token.error(format!("`{sign}` is expected here, not {}", token.shown())))
@@ -137,7 +137,7 @@ impl<'a> Cursor<'a> {
     pub(super) fn name(&mut self, what: &str) -> Result<(&'a str, Token<'a>), Error> {
         let token = self.next();
         match token.kind {
-            Kind::Name(name) => Ok((name, token)),
+            TokenKind::Name(name) => Ok((name, token)),
             _ => Err(token.error(format!("{what} is expected here, not {}", token.shown()))),
         }
     }
@@ -146,7 +146,7 @@ impl<'a> Cursor<'a> {
         let negative = self.takes("-");
         let token = self.next();
         match token.kind {
-            Kind::Number(number) => Ok(if negative { number.wrapping_neg() } else { number }),
+            TokenKind::Number(number) => Ok(if negative { number.wrapping_neg() } else { number }),
             _ => Err(token.error(format!("{what} is expected here, not {}", token.shown()))),
         }
     }

@@ -1,11 +1,11 @@
-//! Programs as Khronos `.test` texts: what generated and repaired programs are printed as.
+//! Writes programs as Khronos `.test` texts: for generated and repaired programs.
 
 use std::fmt::Write;
 
 use crate::event::{Action, Agent, Class, Domain, Scope};
 use crate::program::{Barrier, Expression, Instruction, InstructionKind, Operand, PinnedSource, Program};
 
-/// Why a program is no Khronos test.
+/// The feature of a program that the Khronos format does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the Khronos format has no {0}")]
 pub struct Unwritable(pub &'static str);
@@ -14,7 +14,7 @@ pub struct Unwritable(pub &'static str);
 ///
 /// # Errors
 ///
-/// If the program uses what the format does not have: branches, registers, further classes, host agents.
+/// If the program uses a feature that the format does not have: branches, registers, further classes, host agents.
 pub fn write_khronos(program: &Program) -> Result<String, Unwritable> {
     let mut text = String::new();
     let mut before: Option<[u32; 3]> = None;
@@ -26,7 +26,7 @@ pub fn write_khronos(program: &Program) -> Result<String, Unwritable> {
         let groups = [queue_family, workgroup, subgroup];
         let changed = before.map_or(3, |before| (0..3).find(|&at| before[at] != groups[at]).unwrap_or(3));
         if closed.contains(&groups) && before != Some(groups) {
-            return Err(Unwritable("way back into a group"));
+            return Err(Unwritable("reopened groups"));
         }
         for name in ["NEWQF", "NEWWG", "NEWSG"].iter().skip(changed) {
             let _ = writeln!(text, "{name}");
@@ -56,7 +56,7 @@ pub fn write_khronos(program: &Program) -> Result<String, Unwritable> {
     Ok(text)
 }
 
-/// The constant that an instruction writes.
+/// The constant that an instruction writes, if any.
 fn written(instruction: &Instruction) -> Option<i64> {
     match &instruction.kind {
         InstructionKind::Execute { value: Some(Expression::Operand(Operand::Constant(value))), .. } => Some(*value),
@@ -64,15 +64,15 @@ fn written(instruction: &Instruction) -> Option<i64> {
     }
 }
 
-/// The value that says what the read at `at` reads: that of its stated source, or none.
+/// The value that states the source of the read at `at`, or `None` if its source is not stated.
 fn read_value(program: &Program, at: (usize, usize)) -> Result<Option<i64>, Unwritable> {
     let all = || program.threads.iter().flat_map(|thread| &thread.code).filter_map(written);
     let writes = program.operations().filter(|(_, operation)| operation.writes()).count();
     let mut pins = program.pins.iter().filter(|pin| pin.read == at);
     let value = match pins.next().map(|pin| pin.source) {
-        // A read without a value would be paired with a store without one.
+        // The format would pair a read without a value with a store without one.
         None if all().count() < writes || all().any(|value| value == -1) => {
-            return Err(Unwritable("way to leave a read open where a store has no value"));
+            return Err(Unwritable("way to leave a source open if a store has no value"));
         }
         None => return Ok(None),
         Some(PinnedSource::Initial) => Some(0),
@@ -80,7 +80,7 @@ fn read_value(program: &Program, at: (usize, usize)) -> Result<Option<i64>, Unwr
     };
     let writers = all().filter(|written| Some(*written) == value).count();
     if pins.next().is_some() || value.is_none() || writers != usize::from(value != Some(0)) {
-        return Err(Unwritable("way to state a source but by its value"));
+        return Err(Unwritable("way to state a source except by its value"));
     }
     Ok(value)
 }

@@ -1,31 +1,31 @@
-//! How many threads a program has, how long each is, and how they are grouped: every way, symmetric ones once.
+//! Layouts of generated programs: the number of threads, their lengths and groups; every layout up to symmetry.
 //!
-//! A subgroup is a list of lengths, a workgroup a list of subgroups, and so on, each list in one order: so two layouts
-//! that a reordering makes equal are one list.
+//! A subgroup is a list of lengths, a workgroup a list of subgroups, and so on, each list in canonical order: so
+//! layouts that differ by reordering are the same list.
 
 use super::Bounds;
 
 /// Threads with their lengths and groups.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
-    /// How many operations each thread has.
+    /// Number of operations of each thread.
     pub(super) lengths: Vec<usize>,
-    /// For each thread, the numbers of its subgroup, workgroup and queue family, each counted in its whole level.
+    /// For each thread, the numbers of its subgroup, workgroup and queue family, unique within each level.
     pub(super) groups: Vec<[u32; 3]>,
 }
 
 impl Layout {
-    /// The operations of all threads.
+    /// Number of operations of all threads.
     pub(super) fn events(&self) -> usize {
         self.lengths.iter().sum()
     }
 
-    /// Where the operations of `thread` begin.
+    /// Index of the first operation of `thread`.
     pub(super) fn start(&self, thread: usize) -> usize {
         self.lengths[..thread].iter().sum()
     }
 
-    /// The thread of an operation, and the operation's place in it.
+    /// The thread of an operation, and its index in the thread.
     pub(super) fn place(&self, operation: usize) -> (usize, usize) {
         let mut at = operation;
         for (thread, &length) in self.lengths.iter().enumerate() {
@@ -37,17 +37,17 @@ impl Layout {
         (self.lengths.len(), at)
     }
 
-    /// Whether two threads are in one group: 0 for subgroups, 1 for workgroups, 2 for queue families.
+    /// Whether two threads are in the same group: level 0 is subgroups, 1 workgroups, 2 queue families.
     pub(super) fn shares(&self, a: usize, b: usize, level: usize) -> bool {
         self.groups[a][level] == self.groups[b][level]
     }
 
-    /// How many other threads are in the group of `thread`.
+    /// Number of other threads in the group of `thread`.
     pub(super) fn peers(&self, thread: usize, level: usize) -> usize {
         (0..self.lengths.len()).filter(|&other| other != thread && self.shares(thread, other, level)).count()
     }
 
-    /// Every order of the threads that looks the same: equal lengths at equal places, equal groups together.
+    /// The permutations of the threads that preserve the layout: lengths and groups stay equal.
     pub(super) fn symmetries(&self) -> Vec<Vec<usize>> {
         let mut found = Vec::new();
         self.extend(&mut Vec::new(), &mut found);
@@ -73,22 +73,22 @@ impl Layout {
     }
 }
 
-/// A group: the lengths of its threads, with the numbers of its groups counted from 0.
+/// A group: the lengths of its threads, with its groups numbered from 0.
 #[derive(Clone)]
 struct Group {
     threads: Vec<(usize, [u32; 3])>,
     events: usize,
 }
 
-/// The layouts within `bounds`, those with the fewest operations first, then those with the fewest threads.
+/// The layouts within `bounds`, sorted by the number of operations, then of threads.
 pub(super) fn layouts(bounds: &Bounds) -> Vec<Layout> {
     let thread = |length| Group { threads: vec![(length, [0; 3])], events: length };
     let mut groups: Vec<_> = (1..=bounds.events).map(thread).collect();
     let sizes =
         [bounds.groups.threads, bounds.groups.subgroups, bounds.groups.workgroups, bounds.groups.queue_families];
-    for (level, most) in sizes.into_iter().enumerate() {
+    for (level, max) in sizes.into_iter().enumerate() {
         let mut larger = Vec::new();
-        lists(&groups, groups.len(), most, &Group { threads: vec![], events: 0 }, level, bounds, &mut larger);
+        lists(&groups, groups.len(), max, &Group { threads: vec![], events: 0 }, level, bounds, &mut larger);
         groups = larger;
     }
     groups.sort_by_key(|group| (group.events, group.threads.len()));
@@ -99,18 +99,18 @@ pub(super) fn layouts(bounds: &Bounds) -> Vec<Layout> {
     groups.into_iter().map(layout).collect()
 }
 
-/// Every list of one to `most` of the first `below` groups, the later ones first, put behind `so_far`. A member gets
-/// numbers of its own for all groups below `level`.
+/// Appends to `so_far` every list of one to `max` of the first `below` groups, the later ones first. A member gets
+/// unique numbers for all groups below `level`.
 fn lists(
     groups: &[Group],
     below: usize,
-    most: usize,
+    max: usize,
     so_far: &Group,
     level: usize,
     bounds: &Bounds,
     found: &mut Vec<Group>,
 ) {
-    if most == 0 {
+    if max == 0 {
         return;
     }
     for (at, next) in groups[..below].iter().enumerate().rev() {
@@ -127,6 +127,6 @@ fn lists(
         longer.threads.extend(next.threads.iter().map(|&(length, numbers)| (length, shifted(numbers))));
         longer.events += next.events;
         found.push(longer.clone());
-        lists(groups, at + 1, most - 1, &longer, level, bounds, found);
+        lists(groups, at + 1, max - 1, &longer, level, bounds, found);
     }
 }

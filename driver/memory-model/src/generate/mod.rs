@@ -1,16 +1,16 @@
-//! Small programs, systematically: every one within given bounds, symmetric ones once.
+//! Systematic generation of small programs: every program within given bounds, up to symmetry.
 //!
-//! A program is threads in nested groups (`layout`), each a list of operations (`shapes`) on named locations. Names mean
-//! nothing: of all programs that differ by the order of threads or groups, by the names of locations or by which storage
-//! class is which, only the least is generated (`symmetry`). Stores write 1, 2, … in their order, so that what is read
-//! tells who was read. The stream begins with the smallest programs and is deterministic: the n-th program is the same
-//! each time.
+//! A program is a set of threads in nested groups (`layout`), each a list of operations (`shapes`) on named locations.
+//! Of all programs that differ only by the order of threads or groups, the names of locations, or an exchange of the
+//! storage classes, only the least is generated (`symmetry`). Stores write 1, 2, … in order, so that the value of a
+//! read identifies its source. The smallest programs come first, and the sequence is deterministic.
 //!
-//! 1. Invocations meet control barriers as Vulkan asks: every thread of a subgroup or workgroup comes to its barriers in
-//!    one order, with the same scopes and semantics. A group of one thread has none: it would wait for nobody.
-//! 2. Control barriers are of subgroups and workgroups (VUID-StandaloneSpirv-None-04636), with one scope for execution and
-//!    memory.
-//! 3. There is one reference for each location, and nothing by the API or the host.
+//! 1. Control barriers are used as Vulkan requires: all threads of a subgroup or workgroup execute its barriers in the
+//!    same order, with the same scopes and semantics. A group of one thread has no barriers, since they would have no
+//!    effect.
+//! 2. Control barriers are of subgroups and workgroups (VUID-StandaloneSpirv-None-04636), with one scope for execution
+//!    and memory.
+//! 3. There is one reference for each location, and there are no operations of the API or the host.
 
 mod layout;
 mod shapes;
@@ -24,28 +24,28 @@ use crate::program::{Barrier, Expression, Instruction, InstructionKind, Operand,
 use layout::{Layout, layouts};
 use symmetry::Step;
 
-/// What programs to generate. Each number is the most that there may be.
+/// Bounds of the generated programs. Each number is a maximum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Threads.
     pub threads: usize,
-    /// Operations of all threads together; each thread has one at least.
+    /// Operations of all threads together; each thread has at least one.
     pub events: usize,
     /// Locations of each class.
     pub locations: usize,
     /// Storage classes: 1 or 2.
     pub classes: usize,
-    /// How threads may be grouped.
+    /// Bounds on groups of threads.
     pub groups: Groups,
     /// The scopes to use.
     pub scopes: Vec<Scope>,
     /// The kinds of operations to use.
     pub kinds: Vec<Kind>,
-    /// Whether only programs are of interest in which accesses of two threads conflict.
+    /// Whether to generate only programs in which accesses of two threads conflict.
     pub conflicting: bool,
 }
 
-/// How large groups of threads may be.
+/// Maximum sizes of groups of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Groups {
     /// Threads of a subgroup.
@@ -93,14 +93,14 @@ impl Default for Bounds {
     }
 }
 
-/// The programs within bounds, in their order.
+/// An iterator over the programs within bounds, in order.
 #[derive(Debug)]
 pub struct Programs {
     bounds: Bounds,
     shapes: Vec<Operation>,
-    /// For each shape, the one with the storage classes exchanged.
+    /// For each shape, the index of the one with the storage classes exchanged.
     exchanged: Vec<u16>,
-    /// What each place of a program may hold.
+    /// The possible steps at each position of a program.
     choices: Vec<Step>,
     layouts: std::vec::IntoIter<Layout>,
     layout: Option<Layout>,
@@ -114,8 +114,7 @@ pub struct Programs {
 ///
 /// # Errors
 ///
-/// If a bound is so large that the programs could not even be counted: more than 6 threads, 12 events, 8 locations of a
-/// class or 2 classes.
+/// If a bound is too large: more than 6 threads, 12 events, 8 locations of a class or 2 classes.
 pub fn programs(bounds: Bounds) -> Result<Programs, TooLarge> {
     let limits = [
         (bounds.threads, 6, "threads"),
@@ -123,9 +122,9 @@ pub fn programs(bounds: Bounds) -> Result<Programs, TooLarge> {
         (bounds.locations, 8, "locations of a class"),
         (bounds.classes, 2, "storage classes"),
     ];
-    for (wanted, most, what) in limits {
-        if wanted > most {
-            return Err(TooLarge::new(format!("programs of {wanted} {what} are asked for"), most as u64));
+    for (wanted, max, what) in limits {
+        if wanted > max {
+            return Err(TooLarge::new(format!("programs of {wanted} {what} are asked for"), max as u64));
         }
     }
     let shapes = shapes::shapes(&bounds);
@@ -169,7 +168,7 @@ impl Iterator for Programs {
             let found = self.advance(&layout);
             let program =
                 (found && self.is_of_interest(&layout) && self.is_least(&layout)).then(|| self.program(&layout));
-            // A layout that is exhausted is dropped.
+            // Drops a layout when it is exhausted.
             self.layout = found.then_some(layout);
             if program.is_some() {
                 return program;
@@ -179,7 +178,7 @@ impl Iterator for Programs {
 }
 
 impl Programs {
-    /// To the next candidate of `layout`; `false`, with no steps, if there is none.
+    /// Advances to the next candidate of `layout`; `false`, with no steps, if there is none.
     fn advance(&mut self, layout: &Layout) -> bool {
         let mut next = self.take_back().map_or(0, |last| last + 1);
         loop {
@@ -205,8 +204,8 @@ impl Programs {
         self.chosen.pop()
     }
 
-    /// Whether `step` may come next: locations are named in the order of their first use, and threads of one group meet
-    /// the same barriers.
+    /// Whether `step` may come next: locations are named in the order of their first use, and threads of a group
+    /// execute the same barriers.
     fn fits(&self, layout: &Layout, step: Step) -> bool {
         if let Some((class, number)) = step.location() {
             let names = self.steps.iter().filter_map(|step| step.location()).filter(|known| known.0 == class);
@@ -215,8 +214,7 @@ impl Programs {
         self.meets(layout, step)
     }
 
-    /// Whether the barriers of the thread to which `step` belongs are those of the threads before it, as far as it has
-    /// come.
+    /// Whether the barriers of the thread of `step`, so far, match those of earlier threads.
     fn meets(&self, layout: &Layout, step: Step) -> bool {
         if !self.bounds.kinds.contains(&Kind::Barrier) {
             return true;
@@ -232,7 +230,8 @@ impl Programs {
         let ends = at + 1 == layout.lengths[thread];
         let own = self.steps[layout.start(thread)..].iter().copied().chain([step]);
         (0..thread).filter(|&other| layout.shares(thread, other, 1)).all(|other| {
-            // Threads of one subgroup meet all barriers together, others of the workgroup those of the workgroup.
+            // Threads of one subgroup share all barriers, other threads of the workgroup share those with workgroup
+            // scope.
             let lowest = usize::from(!layout.shares(thread, other, 0));
             let met = |step: &Step| of_scope(*step).is_some_and(|level| level >= lowest);
             let start = layout.start(other);

@@ -1,13 +1,13 @@
-//! The operations that generated programs are made of, before they have locations.
+//! Shapes: operations of generated programs without their locations.
 
 use crate::event::{Access, Action, Class, Classes, Location, Operation, Scope};
 
 use super::{Bounds, Kind};
 
-/// The shapes of operations within bounds, each once. An access gets its location and class later.
+/// The distinct shapes within bounds. An access gets its location and class later.
 pub(super) fn shapes(bounds: &Bounds) -> Vec<Operation> {
     let classes: Vec<_> = Class::ALL.into_iter().take(bounds.classes).collect();
-    // Semantics name one class or all.
+    // Semantics have one class or all.
     let mut semantics: Vec<Classes> = classes.iter().map(|class| Classes::NONE.with(*class)).collect();
     if classes.len() > 1 {
         semantics.push(classes.iter().copied().collect());
@@ -68,7 +68,7 @@ fn access(reads: bool, writes: bool, atomic: bool) -> Operation {
     }))
 }
 
-/// Loads and stores: private, non-private, and made visible or available in each scope.
+/// Plain loads and stores: private, non-private, and visible or available in each scope.
 fn plain(scopes: &[Scope], shapes: &mut Vec<Operation>) {
     for writes in [false, true] {
         let private = access(!writes, writes, false);
@@ -86,8 +86,8 @@ fn plain(scopes: &[Scope], shapes: &mut Vec<Operation>) {
     }
 }
 
-/// `base` with each scope, and with each order that it `may` have: acquire, release, both, or none if it may be relaxed;
-/// with the semantics given, made available and visible or not.
+/// `base` with each scope and each order that it `may` have (acquire, release, both, or relaxed), with the given
+/// semantics, with and without availability and visibility.
 fn ordered(
     base: &Operation,
     may: (bool, bool),

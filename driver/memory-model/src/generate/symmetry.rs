@@ -1,16 +1,16 @@
-//! Which of the programs that differ by names alone is generated: the least.
+//! Symmetry reduction: of programs that differ only by names, the least is generated.
 //!
-//! Threads may change places as far as the layout stays, locations of a class may change names, and the two storage
-//! classes may change roles, in accesses and in semantics at once. Locations of a changed program are named again in the
-//! order of their first use, which is the least way to name them.
+//! Threads may be permuted if the layout is preserved, locations of a class may be renamed, and the two storage classes
+//! may be exchanged, in accesses and semantics at once. Locations of the changed program are then named in the order of
+//! their first use, which is the least naming.
 
 use super::layout::Layout;
 
-/// An operation of a generated program. Its derived order is what "least" means.
+/// An operation of a generated program. Its derived order defines "least".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Step {
     shape: u16,
-    /// Class and number of the location; none for barriers.
+    /// Class and number of the location; `None` for barriers.
     location: Option<(u8, u8)>,
 }
 
@@ -33,13 +33,13 @@ impl Step {
     }
 }
 
-/// Whether no change of names gives smaller steps. `symmetries`: the orders of threads that look the same. `classes`:
-/// what may happen to storage classes, nothing, or an exchange with the shape that each shape becomes.
+/// Whether no change of names gives smaller steps. `symmetries`: the permutations of threads that preserve the layout.
+/// `classes`: `None` to keep the storage classes, or, to exchange them, the shape that each shape becomes.
 pub(super) fn is_least(layout: &Layout, symmetries: &[Vec<usize>], steps: &[Step], classes: &[Option<&[u16]>]) -> bool {
     classes.iter().all(|exchanged| symmetries.iter().all(|order| !is_smaller(layout, steps, order, *exchanged)))
 }
 
-/// Whether `steps` with threads in this order, classes exchanged or not, are smaller than they are now.
+/// Whether `steps` become smaller with threads in this order and classes exchanged or not.
 fn is_smaller(layout: &Layout, steps: &[Step], order: &[usize], exchanged: Option<&[u16]>) -> bool {
     let mut names: [[Option<u8>; 8]; 2] = [[None; 8]; 2];
     let mut named = [0; 2];

@@ -1,13 +1,13 @@
-//! Instances of a program: one path through each thread, and who meets whom at its barriers.
+//! Instances of a program: one path through each thread, with the arrivals at its barriers matched.
 //!
 //! Rules for static control barriers, which the appendix leaves to SPIR-V and the tests need:
-//! 1. The n-th arrivals of the invocations of one workgroup are one instance. It never reaches into other workgroups.
-//! 2. Without a quorum it opens when every invocation of the workgroup whose code holds it has arrived or has ended.
-//! 3. With a quorum of q, the arrivals pass in groups of q, in every way to form them, and a group synchronizes among
-//!    itself. Fewer than q are left over and wait for ever. The others' final state counts, and so do the registers
-//!    that a waiting thread has set.
+//! 1. The n-th arrivals of the invocations of one workgroup are one instance. It never includes other workgroups.
+//! 2. Without a quorum it opens when every invocation of the workgroup whose code contains it has arrived or ended.
+//! 3. With a quorum of q, the arrivals pass in groups of q, in every way to form them, and the members of a group
+//!    synchronize with each other. Fewer than q are left over and wait for ever. The final state includes the other
+//!    threads, and the registers that a waiting thread has set.
 //! 4. An instance in which a thread was cut in a loop, or waits for one that was, is a prefix of an execution. Its
-//!    races are races; it has no final state.
+//!    races count; it has no final state.
 
 use std::collections::BTreeMap;
 
@@ -23,23 +23,23 @@ pub struct Instance {
     pub trace: Trace,
     /// For each event, its instruction: thread and index into the code.
     pub origins: Vec<(usize, usize)>,
-    /// For each event, what it writes, if that is known.
+    /// For each event, the value that it writes, if that is known.
     pub values: Vec<Option<Value>>,
     /// For each object of a location, its initial value.
     pub initial: Vec<i64>,
-    /// For each thread, what its registers hold at the end.
+    /// For each thread, the final values of its registers.
     pub registers: Vec<BTreeMap<Register, Value>>,
-    /// What the path asks of the values read.
+    /// Constraints of the path on the values of reads.
     pub constraints: Vec<Constraint>,
-    /// Reads whose source is stated. A read that is here twice with different sources has none.
+    /// Reads whose source is stated. A read that is listed with two different sources has none.
     pub pins: Vec<(usize, Source)>,
     /// Numbers that a value out of thin air may have, besides those of the code.
     pub guesses: Vec<i64>,
-    /// For each thread, whether it waits for ever: a register that it has not set holds nothing.
+    /// For each thread, whether it waits for ever: registers that it has not set then have no value.
     pub waits: Vec<bool>,
     /// Whether every thread has ended or waits for ever: there is a final state.
     pub complete: bool,
-    /// For each thread that was cut in a loop, how many of its iterations only repeated a state.
+    /// For each thread that was cut in a loop, the number of its iterations that only repeated a state.
     pub(crate) cut: Vec<Option<usize>>,
 }
 
@@ -47,17 +47,16 @@ const MAX_INSTANCES: usize = 1 << 16;
 const MAX_COMBINATIONS: u64 = 1 << 18;
 const MAX_QUORUM_THREADS: usize = 12;
 
-/// The instances of `program` with loops unrolled `bound` times; those that do not finish are left out unless
-/// `unfinished`.
+/// The instances of `program` with loops unrolled `bound` times; without those that do not finish, unless `unfinished`.
 ///
 /// # Errors
 ///
-/// If there are more paths, instructions or instances than the bounds that the error names.
+/// If there are more paths, instructions or instances than the bound that the error names.
 pub fn unroll(program: &Program, bound: u32, unfinished: bool) -> Result<Vec<Instance>, TooLarge> {
     Ok(combinations(program, bound, unfinished)?.0)
 }
 
-/// As [`unroll`], with how many combinations of paths were looked at.
+/// As [`unroll`], with the number of combinations of paths that were examined.
 pub(crate) fn combinations(program: &Program, bound: u32, unfinished: bool) -> Result<(Vec<Instance>, u64), TooLarge> {
     let statics = |instruction: &super::Instruction| match &instruction.kind {
         InstructionKind::Execute { barrier: Some(Barrier::Static { quorum, .. }), .. } => Some(quorum.is_some()),
@@ -97,7 +96,7 @@ pub(crate) fn combinations(program: &Program, bound: u32, unfinished: bool) -> R
 }
 
 /// Arrivals at one instance of a static barrier.
-struct Meeting {
+struct Rendezvous {
     id: u32,
     workgroup: Option<u32>,
     quorum: Option<u32>,
@@ -112,7 +111,7 @@ fn workgroup(agent: Agent) -> Option<u32> {
 fn combine(program: &Program, picked: &[&Path], instances: &mut Vec<Instance>) {
     let mut trace = Trace { agents: program.threads.iter().map(|thread| thread.agent).collect(), ..Trace::default() };
     let (mut origins, mut values, mut registers, mut constraints) = (vec![], vec![], vec![], vec![]);
-    let mut meetings: BTreeMap<(u32, Option<u32>, u32), Meeting> = BTreeMap::new();
+    let mut rendezvous_list: BTreeMap<(u32, Option<u32>, u32), Rendezvous> = BTreeMap::new();
     let mut ranges = Vec::new();
     for (thread, path) in picked.iter().enumerate() {
         let first = trace.events.len();
@@ -126,14 +125,11 @@ fn combine(program: &Program, picked: &[&Path], instances: &mut Vec<Instance>) {
                 Some(Barrier::Dynamic(number)) => instance = Some(number),
                 Some(Barrier::Static { id, quorum }) => {
                     let workgroup = workgroup(program.threads[thread].agent);
-                    let meeting = meetings.entry((id, workgroup, taken.round)).or_insert_with(|| Meeting {
-                        id,
-                        workgroup,
-                        quorum,
-                        arrivals: vec![],
-                    });
+                    let rendezvous = rendezvous_list
+                        .entry((id, workgroup, taken.round))
+                        .or_insert_with(|| Rendezvous { id, workgroup, quorum, arrivals: vec![] });
                     let waits = path.end == End::Waiting && step + 1 == path.steps.len();
-                    meeting.arrivals.push((first + step, waits));
+                    rendezvous.arrivals.push((first + step, waits));
                 }
                 None => {}
             }
@@ -177,60 +173,60 @@ fn combine(program: &Program, picked: &[&Path], instances: &mut Vec<Instance>) {
     let instance =
         Instance { trace, origins, values, initial, registers, constraints, pins, guesses, waits, complete, cut };
     let ended = |thread: usize| picked[thread].end == End::Finished;
-    open(program, instance, &meetings.into_values().collect::<Vec<_>>(), &ended, 0, instances);
+    open(program, instance, &rendezvous_list.into_values().collect::<Vec<_>>(), &ended, 0, instances);
 }
 
-/// Decides the meetings from the `next`-th on.
+/// Decides the rendezvous from the `next`-th.
 fn open(
     program: &Program,
     mut instance: Instance,
-    meetings: &[Meeting],
+    rendezvous_list: &[Rendezvous],
     ended: &impl Fn(usize) -> bool,
     next: usize,
     instances: &mut Vec<Instance>,
 ) {
-    // One more than may be is enough to refuse the program.
+    // One above the limit is enough to reject the program.
     if instances.len() > MAX_INSTANCES {
         return;
     }
-    let Some(meeting) = meetings.get(next) else {
+    let Some(rendezvous) = rendezvous_list.get(next) else {
         instances.push(instance);
         return;
     };
-    // Numbers of static instances stand above those of dynamic ones.
+    // Numbers of static instances are above those of dynamic ones.
     let number = 1 << 31 | next as u32;
     let arrived =
-        |thread: usize| meeting.arrivals.iter().any(|&(event, _)| instance.trace.events[event].thread == thread);
+        |thread: usize| rendezvous.arrivals.iter().any(|&(event, _)| instance.trace.events[event].thread == thread);
     let opens = (0..program.threads.len()).all(|thread| {
-        let here = workgroup(program.threads[thread].agent) == meeting.workgroup;
+        let here = workgroup(program.threads[thread].agent) == rendezvous.workgroup;
         let holds = program.threads[thread].code.iter().any(|instruction| {
             matches!(instruction.kind, InstructionKind::Execute { barrier: Some(Barrier::Static { id, .. }), .. }
-                if id == meeting.id)
+                if id == rendezvous.id)
         });
         !here || !holds || arrived(thread) || ended(thread)
     });
-    let waiting = meeting.arrivals.iter().filter(|arrival| arrival.1).count();
-    let passing: Vec<_> = meeting.arrivals.iter().filter(|arrival| !arrival.1).map(|arrival| arrival.0).collect();
-    let Some(quorum) = meeting.quorum else {
+    let waiting = rendezvous.arrivals.iter().filter(|arrival| arrival.1).count();
+    let passing: Vec<_> = rendezvous.arrivals.iter().filter(|arrival| !arrival.1).map(|arrival| arrival.0).collect();
+    let Some(quorum) = rendezvous.quorum else {
         // All wait, or none.
         if (if opens { waiting } else { passing.len() }) == 0 {
             passing.iter().for_each(|&event| instance.trace.events[event].instance = Some(number));
-            open(program, instance, meetings, ended, next + 1, instances);
+            open(program, instance, rendezvous_list, ended, next + 1, instances);
         }
         return;
     };
     let quorum = quorum as usize;
     if waiting < quorum && passing.len().is_multiple_of(quorum) {
         group(instance, &passing, quorum, number, &mut |instance| {
-            open(program, instance, meetings, ended, next + 1, instances);
+            open(program, instance, rendezvous_list, ended, next + 1, instances);
         });
     }
 }
 
-/// Every way to part `passing` into groups of `quorum`, each an instance of its own.
+/// Every partition of `passing` into groups of `quorum`, each its own instance.
 fn group(mut instance: Instance, passing: &[usize], quorum: usize, number: u32, found: &mut dyn FnMut(Instance)) {
     let Some((&first, rest)) = passing.split_first() else { return found(instance) };
-    // Groups need numbers of their own; the first member's event gives one.
+    // Each group needs a unique number, derived from its first member's event.
     let own = number ^ (first as u32 + 1) << 12;
     instance.trace.events[first].instance = Some(own);
     for others in 0u32..1 << rest.len() {

@@ -1,9 +1,10 @@
-//! Loops that the bound cuts: what their iterations changed, and which threads depend on what comes after the cut.
+//! Loops that the bound cuts: which of their iterations changed nothing, and which threads depend on code after the
+//! cut.
 //!
-//! An iteration that comes back to an instruction and has written nothing, met no barrier, and set only registers that
-//! are set anew before they are used has *repeated a state*: without it, the thread does the same. Taking its events out
-//! of an execution leaves an execution, with the same final state, since every relation of the model only shrinks with
-//! them, and with the same races among the events that are left.
+//! An iteration that returns to an instruction without having written memory or arrived at a barrier, and has set only
+//! registers that are set again before they are used, has *repeated a state*: the thread behaves the same without it.
+//! Removing its events from an execution gives an execution, since that only shrinks the relations of the model. It has
+//! the same final state, and the same races among the remaining events.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +12,13 @@ use super::path::{End, paths};
 use super::{Expression, Instruction, InstructionKind, Operand, Program, Register, Thread, TooLarge};
 use crate::event::Operation;
 
-/// How many of the iterations on `trail`, the indices of the instructions walked, repeated a state. None of them overlap.
+/// Number of disjoint iterations on `trail`, the indices of executed instructions, that repeated a state.
 pub(super) fn repeats(thread: &Thread, trail: &[usize]) -> usize {
     let live = live(thread);
     let mut start = 0;
     let mut found = 0;
     for end in 0..trail.len() {
-        // The last visit before this one: iterations that began earlier changed no less.
+        // The previous visit suffices: iterations that began earlier changed at least as much.
         let mut changed = BTreeSet::new();
         for at in (start..end).rev() {
             let instruction = &thread.code[trail[at]];
@@ -37,7 +38,8 @@ pub(super) fn repeats(thread: &Thread, trail: &[usize]) -> usize {
     found
 }
 
-/// The threads of which a path is cut without having repeated a state `repeats` times, each with the indices where.
+/// The threads with a path that is cut without having repeated a state `repeats` times, each with the indices of the
+/// cuts.
 pub(crate) fn cuts(program: &Program, bound: u32, repeats: usize) -> Result<Vec<(usize, BTreeSet<usize>)>, TooLarge> {
     let mut cut = Vec::new();
     for (number, thread) in program.threads.iter().enumerate() {
@@ -56,13 +58,14 @@ pub(crate) fn cuts(program: &Program, bound: u32, repeats: usize) -> Result<Vec<
     Ok(cut)
 }
 
-/// Whether `thread`, cut at `places`, may come there only because another thread reads what it writes afterwards, or meets
-/// it at a barrier then: the model lets a read take a value from a write that the read's own value leads to.
+/// Whether `thread`, cut at `places`, may get there only because another thread reads what it writes afterwards, or
+/// arrives at a barrier with it then: the model allows a read to read from a write that depends on the read's own
+/// value.
 pub(crate) fn feeds_itself(program: &Program, thread: usize, places: &BTreeSet<usize>) -> bool {
     let code = |thread: usize| &program.threads[thread].code;
     let after = reachable(code(thread), places);
     let mut open = vec![(thread, touched(after.iter().map(|&at| &code(thread)[at]), Operation::writes))];
-    // The threads to which it comes, from one to the next.
+    // The threads that its writes and barriers affect, transitively.
     let mut fed = vec![false; program.threads.len()];
     while let Some((from, written)) = open.pop() {
         for (other, fed) in fed.iter_mut().enumerate() {
@@ -76,7 +79,7 @@ pub(crate) fn feeds_itself(program: &Program, thread: usize, places: &BTreeSet<u
     fed[thread]
 }
 
-/// The objects of the operations that `picks` takes; `None` stands for control barriers.
+/// The objects of the operations that `picks` selects; `None` stands for control barriers.
 fn touched<'a>(
     code: impl Iterator<Item = &'a Instruction>,
     picks: impl Fn(&Operation) -> bool,
@@ -92,7 +95,7 @@ fn executed(instruction: &Instruction) -> Option<&Operation> {
     if let InstructionKind::Execute { operation, .. } = &instruction.kind { Some(operation) } else { None }
 }
 
-/// Whether others may notice that it ran.
+/// Whether other threads may observe that it ran.
 fn has_effect(instruction: &Instruction) -> bool {
     matches!(instruction.kind, InstructionKind::Execute { barrier: Some(_), .. })
         || executed(instruction).is_some_and(|operation| operation.writes() || operation.control_barrier())
@@ -115,7 +118,7 @@ fn successors(code: &[Instruction], at: usize) -> impl Iterator<Item = usize> {
     next.into_iter().chain(target)
 }
 
-/// The indices that may be walked from `from` on.
+/// The indices of instructions that are reachable from `from`.
 fn reachable(code: &[Instruction], from: &BTreeSet<usize>) -> BTreeSet<usize> {
     let mut open: Vec<_> = from.iter().copied().collect();
     let mut found = BTreeSet::new();
@@ -127,8 +130,8 @@ fn reachable(code: &[Instruction], from: &BTreeSet<usize>) -> BTreeSet<usize> {
     found
 }
 
-/// For each instruction, the registers that may be used from there on before they are set. At the thread's end all are: a
-/// question may ask for them. So they are at a barrier, where the thread may wait for ever.
+/// Liveness: for each instruction, the registers that may be used before they are set. At the thread's end all are
+/// live, since a question may use them, and likewise at a barrier, where the thread may wait for ever.
 fn live(thread: &Thread) -> Vec<BTreeSet<&Register>> {
     let code = &thread.code;
     let all: BTreeSet<_> = code.iter().filter_map(sets).chain(thread.registers.iter().map(|(name, _)| name)).collect();

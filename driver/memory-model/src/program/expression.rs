@@ -1,4 +1,4 @@
-//! What registers hold: expressions over what reads will return.
+//! Values of registers: expressions over the values of reads.
 //!
 //! Arithmetic wraps at 64 bits. A division by zero is undefined in SPIR-V; it gives 0 here.
 
@@ -8,18 +8,18 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Register(pub Arc<str>);
 
-/// A register, a number, or what the instruction itself reads.
+/// A register, a number, or the value that the instruction itself reads.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Operand {
     /// A number.
     Constant(i64),
-    /// What a register holds.
+    /// The value of a register.
     Register(Register),
-    /// In the value of a read-modify-write: what it reads.
+    /// In the value of a read-modify-write: the value that it reads.
     Read,
 }
 
-/// An operation of two numbers.
+/// A binary operation on numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Binary {
     /// Sum.
@@ -28,13 +28,13 @@ pub enum Binary {
     Sub,
     /// Product.
     Mul,
-    /// Quotient, signed.
+    /// Signed quotient.
     Div,
-    /// Bits in both.
+    /// Bitwise and.
     And,
-    /// Bits in either.
+    /// Bitwise or.
     Or,
-    /// Bits in one of them.
+    /// Bitwise exclusive or.
     Xor,
 }
 
@@ -84,33 +84,33 @@ impl Comparison {
     }
 }
 
-/// An operand, or an operation of two.
+/// An operand, or a binary operation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Expression {
     /// One operand.
     Operand(Operand),
-    /// An operation of two.
+    /// A binary operation.
     Binary(Binary, Operand, Operand),
 }
 
-/// A value of a path: a number, what an event reads, or an operation of two values.
+/// A value of a path: a number, the value that an event reads, or a binary operation on values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// A number.
     Constant(i64),
-    /// What the event reads.
+    /// The value that the event reads.
     Read(usize),
-    /// An operation of two values, with the number of values in it.
+    /// A binary operation on values, with its size ([`Value::size`]).
     Binary(Binary, Arc<Value>, Arc<Value>, u32),
 }
 
 impl Value {
-    /// How many values it is made of, each occurrence counted.
+    /// Number of values in it, counting each occurrence.
     pub fn size(&self) -> u32 {
         if let Self::Binary(.., size) = self { *size } else { 1 }
     }
 
-    /// With `by` added to the number of each event.
+    /// The value with `by` added to the number of each event.
     pub(crate) fn shifted(&self, by: usize) -> Self {
         match self {
             Self::Constant(value) => Self::Constant(*value),
@@ -121,7 +121,7 @@ impl Value {
         }
     }
 
-    /// The number, if `read` knows what is read where the value needs it.
+    /// The number, if `read` knows the reads that the value depends on.
     pub fn evaluate(&self, read: &mut impl FnMut(usize) -> Option<i64>) -> Option<i64> {
         match self {
             Self::Constant(value) => Some(*value),
@@ -142,7 +142,7 @@ impl Value {
         }
     }
 
-    /// An operation of two values, computed if both are numbers.
+    /// A binary operation on values, folded if both are numbers.
     pub fn binary(binary: Binary, a: Self, b: Self) -> Self {
         match (&a, &b) {
             (Self::Constant(x), Self::Constant(y)) => Self::Constant(binary.apply(*x, *y)),

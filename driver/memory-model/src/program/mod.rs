@@ -1,4 +1,4 @@
-//! A program: what each thread may do, before it is known which way it branches.
+//! Programs: the code of each thread, with branches.
 //!
 //! A Khronos test is a list of operations per thread; a Dat3M test adds registers, arithmetic and branches. Both are
 //! [`Program`]s. [`unroll`] turns a program into its [`Instance`]s: one path through each thread.
@@ -38,70 +38,70 @@ impl fmt::Display for Place {
 pub struct Thread {
     /// Its name in reports.
     pub name: String,
-    /// Who executes it.
+    /// The agent that executes it.
     pub agent: Agent,
-    /// What it executes.
+    /// Its instructions.
     pub code: Vec<Instruction>,
-    /// Registers that hold something else than 0 at the start.
+    /// Registers that do not initially hold 0.
     pub registers: Vec<(Register, i64)>,
 }
 
 impl Thread {
-    /// Whether it may take more than one way.
+    /// Whether it has branches.
     pub fn branches(&self) -> bool {
         self.code.iter().any(|instruction| matches!(instruction.kind, InstructionKind::Branch { .. }))
     }
 }
 
-/// An instruction and where it stands.
+/// An instruction and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instruction {
-    /// Where its text begins.
+    /// Begin of its text.
     pub place: Place,
-    /// What it does.
+    /// Its kind.
     pub kind: InstructionKind,
 }
 
-/// What an instruction does.
+/// The kinds of instructions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InstructionKind {
     /// An operation of the memory model.
     Execute {
         /// The operation.
         operation: Operation,
-        /// Where what it reads goes.
+        /// The register that receives the value that it reads.
         destination: Option<Register>,
-        /// What it writes; for read-modify-writes an expression of [`Operand::Read`].
+        /// The value that it writes; for read-modify-writes an expression with [`Operand::Read`].
         value: Option<Expression>,
-        /// For control barriers, which one.
+        /// The barrier, for control barriers.
         barrier: Option<Barrier>,
     },
     /// `destination = value`.
     Compute {
-        /// Where the value goes.
+        /// The register that receives the value.
         destination: Register,
         /// The value.
         value: Expression,
     },
-    /// Goes to the instruction `target` if the comparison holds, or always.
+    /// Branches to `target` if the comparison holds, or always.
     Branch {
-        /// When.
+        /// The comparison; `None` for an unconditional branch.
         condition: Option<(Comparison, Operand, Operand)>,
         /// An index into the thread's code, or its length for the end.
         target: usize,
     },
 }
 
-/// Which control barrier an instruction is.
+/// Identifies a control barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Barrier {
     /// A dynamic instance, with its number.
     Dynamic(u32),
-    /// A barrier of the code: the n-th time that each invocation of a workgroup meets it is one instance.
+    /// A barrier of the code: the n-th arrivals of all invocations of a workgroup are one instance.
     Static {
         /// Its number.
         id: u32,
-        /// How many arrivals open it; all if `None`.
+        /// Number of arrivals that open it; all if `None`.
         quorum: Option<u32>,
     },
 }
@@ -111,11 +111,11 @@ pub enum Barrier {
 pub struct Pin {
     /// The read: thread and index into its code.
     pub read: (usize, usize),
-    /// What it reads.
+    /// Its source.
     pub source: PinnedSource,
 }
 
-/// What a pinned read reads.
+/// The stated source of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PinnedSource {
     /// The initial value.
@@ -139,7 +139,7 @@ pub struct Program {
     pub system: Vec<(usize, usize)>,
     /// Reads whose source the text states.
     pub pins: Vec<Pin>,
-    /// Numbers of the text's questions: what a value out of thin air may be.
+    /// Numbers of the text's questions: candidates for values out of thin air.
     pub numbers: Vec<i64>,
 }
 
@@ -172,11 +172,11 @@ impl Program {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the program is too large: {what}, and the bound is {bound}")]
 pub struct TooLarge {
-    /// What there is too much of, with the number.
+    /// What exceeds the bound, with its number.
     pub what: String,
     /// The bound.
     pub bound: u64,
-    /// What the bound is on.
+    /// Whether the bound can be raised.
     pub on: Bound,
 }
 
@@ -197,10 +197,10 @@ impl TooLarge {
 /// Whether a bound can be raised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// By the caller: steps of a search.
+    /// By the caller: the bound on the steps of a search.
     Steps,
-    /// By the caller: how often an instruction runs on one path.
+    /// By the caller: the bound on executions of an instruction on one path.
     Unroll,
-    /// It cannot.
+    /// It is fixed.
     Fixed,
 }

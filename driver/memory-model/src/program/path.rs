@@ -1,17 +1,18 @@
-//! The paths through one thread: which way it branches, and what that asks of what it reads.
+//! The paths through one thread: the directions of its branches, and the constraints that they put on the values of
+//! reads.
 //!
-//! A branch on something that is read goes both ways, each with a constraint. Loops are bounded: on one path, no
-//! instruction runs more often than the user's bound; the path is cut there.
+//! A branch on the value of a read continues in both directions, each with a constraint. Loops are bounded: if an
+//! instruction would run more often than the user's bound, the path is cut there.
 
 use std::collections::BTreeMap;
 
 use super::cut::repeats;
 use super::{Barrier, Comparison, Expression, InstructionKind, Operand, Register, Thread, TooLarge, Value};
 
-/// What a path asks of the values read on it.
+/// A constraint of a path on the values of its reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constraint {
-    /// How they are compared.
+    /// The comparison of the two sides.
     pub comparison: Comparison,
     /// The left side.
     pub left: Value,
@@ -35,12 +36,12 @@ pub(super) enum End {
     Finished,
     /// The bound on loops was reached.
     Cut {
-        /// Before this instruction.
+        /// Index of the instruction before which it was cut.
         at: usize,
-        /// How many iterations repeated a state before.
+        /// Number of earlier iterations that repeated a state.
         repeated: usize,
     },
-    /// The last event is a control barrier that never opens.
+    /// The last event is a control barrier that does not open.
     Waiting,
 }
 
@@ -49,13 +50,13 @@ pub(super) enum End {
 pub(super) struct Step {
     /// The index into the thread's code.
     pub(super) at: usize,
-    /// What is written. Reads are numbered by the steps of this path.
+    /// The value that is written. Reads are numbered by the steps of this path.
     pub(super) value: Option<Value>,
-    /// For static control barriers: how often this thread has met it before.
+    /// For static control barriers: the number of earlier arrivals of this thread.
     pub(super) round: u32,
 }
 
-/// One way through a thread.
+/// A path through a thread.
 #[derive(Clone, Debug)]
 pub(super) struct Path {
     pub(super) steps: Vec<Step>,
@@ -73,12 +74,11 @@ struct State {
     at: usize,
     runs: Vec<u32>,
     rounds: BTreeMap<u32, u32>,
-    /// The instructions walked, by index.
+    /// Indices of the executed instructions.
     trail: Vec<usize>,
 }
 
-/// The ways through `thread`. Those that are cut, or wait at a barrier without a quorum, are left out unless
-/// `unfinished`.
+/// The paths through `thread`; without those that are cut or wait at a barrier without a quorum, unless `unfinished`.
 pub(super) fn paths(thread: &Thread, bound: u32, unfinished: bool) -> Result<Vec<Path>, TooLarge> {
     let registers = thread.registers.iter().map(|(register, value)| (register.clone(), Value::Constant(*value)));
     let path = Path { steps: vec![], constraints: vec![], registers: registers.collect(), end: End::Finished };

@@ -6,7 +6,8 @@
 //! instance of C's execution scope."
 //!
 //! Deviations:
-//! 1. A control barrier is an event for each invocation; those with one instance number are the same dynamic instance.
+//! 1. A control barrier is an event for each invocation; events with the same instance number are the same dynamic
+//!    instance.
 //! 2. The Khronos format has one scope for both the execution and the memory of a control barrier.
 
 use crate::event::{Action, Trace};
@@ -15,7 +16,8 @@ use crate::row::Row;
 
 use super::Sets;
 
-/// Pairs of barriers that synchronize through a control barrier. Nothing else decides these, so they are fixed.
+/// Pairs of barriers that synchronize through a control barrier. They do not depend on reads-from, so the trace fixes
+/// them.
 pub(super) fn synchronize<R: Row>(
     trace: &Trace,
     sets: &Sets<R>,

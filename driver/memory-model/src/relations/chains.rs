@@ -6,11 +6,11 @@
 //! one that an agent of the domain reached so far performs; visibility chains shrink in the same way.
 //!
 //! Deviations:
-//! 1. By the text ([`Chains::Text`](crate::Chains::Text)) every element must cover the access at hand: its storage
-//!    class, for semantics, or its reference and location, for instructions. The appendix says it of the first element
-//!    only, but an operation on other memory does not touch the write.
-//! 2. In the Khronos model ([`Chains::Alloy`](crate::Chains::Alloy)) the next element must cover the element before it,
-//!    as if that were the access. A fence accesses nothing, so fences never follow each other there (A2).
+//! 1. By the text ([`Chains::Text`](crate::Chains::Text)) every element must cover the access: its storage class, for
+//!    semantics, or its reference and location, for instructions. The appendix requires it of the first element only,
+//!    but an operation on other memory does not affect the write.
+//! 2. In the Khronos model ([`Chains::Alloy`](crate::Chains::Alloy)) an element must cover the previous element as if
+//!    that were the access. A fence accesses nothing, so fences never follow each other there (A2).
 //! 3. Without the device feature ([`Chains::Single`](crate::Chains::Single)) each chain has one element.
 
 use crate::model::Chains;
@@ -19,7 +19,7 @@ use crate::row::Row;
 
 use super::Frame;
 
-/// For each shader domain, subgroup to device: writes with the operations that have made them available to it.
+/// For each shader domain, subgroup to device: pairs of a write and an operation that makes it available to the domain.
 pub(super) fn availability<R: Row>(frame: &Frame<R>, happens_before: &Relation<R>) -> [Relation<R>; 4] {
     let first = frame.program_order.clone().reflexive().and(&frame.availability_covers).from(&frame.sets.writes);
     let available = &frame.sets.available;
@@ -50,8 +50,8 @@ pub(super) fn availability<R: Row>(frame: &Frame<R>, happens_before: &Relation<R
     }
 }
 
-/// For each shader domain, subgroup to device: operations with the reads to which they make visible what the domain
-/// holds.
+/// For each shader domain, subgroup to device: pairs of an operation and a read to which it makes the domain's values
+/// visible.
 pub(super) fn visibility<R: Row>(frame: &Frame<R>, happens_before: &Relation<R>) -> [Relation<R>; 4] {
     let last = frame.program_order.clone().reflexive().and(&frame.visibility_covers);
     let visible = &frame.sets.visible;

@@ -10,17 +10,18 @@
 //! 1. Covered-by-availability and covered-by-visibility are two relations; the Khronos model has one for both (A5).
 //! 2. Before 2025 the Khronos model let either flag of a barrier cover both sides of it
 //!    ([`Coverage::Symmetric`](crate::Coverage::Symmetric)).
-//! 3. An operation of the API covers every access of its kind of agent: which stages, accesses and ranges a barrier
-//!    names is for whoever builds the trace.
-//! 4. An instruction that makes its pointer available or visible covers all of an access with which it shares a byte.
+//! 3. An operation of the API covers every access of its kind of agent: the code that builds the trace must take the
+//!    stages, accesses and ranges of a barrier into account.
+//! 4. An instruction that makes its pointer available or visible covers the whole of an access that shares a byte with
+//!    it.
 
 use crate::event::{Action, Domain, Trace};
 use crate::model::{Coverage, Inclusion, Model};
 use crate::relation::Relation;
 use crate::row::Row;
 
-/// Accesses with the availability operations that cover them, and visibility operations with the accesses that they
-/// cover. When and where the operations happen is not asked here.
+/// Pairs of an access and an availability operation that covers it, and pairs of a visibility operation and an access
+/// that it covers. Order and domains are not considered here.
 pub(super) fn covers<R: Row>(trace: &Trace, model: Model) -> (Relation<R>, Relation<R>) {
     let n = trace.len();
     let symmetric = model.coverage == Coverage::Symmetric;
@@ -62,7 +63,7 @@ pub(super) fn covers<R: Row>(trace: &Trace, model: Model) -> (Relation<R>, Relat
     match model.inclusion {
         Inclusion::Split => (availability, visibility),
         Inclusion::Joint => {
-            // Instructions cover in both directions here, as the one relation of the Khronos model does.
+            // Instructions cover in both directions, as in the single relation of the Khronos model.
             let flagged =
                 |event: usize| trace.operation(event).access().is_some_and(|access| access.available || access.visible);
             let instructions = Relation::of(n, |a, b| (flagged(a) || flagged(b)) && through(a, b));

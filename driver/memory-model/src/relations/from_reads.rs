@@ -6,7 +6,7 @@
 //! Deviations:
 //! 1. As in the Khronos model: after its source in scoped modification order, or in location order. A read of the
 //!    initial value comes before every write to the location.
-//! 2. Dartagnan counts location order only for a read that is itself location-ordered after its source (A3, a switch).
+//! 2. Dartagnan uses location order only for a read that is itself location-ordered after its source (A3, a switch).
 //!    Only outcomes of racy programs differ.
 
 use crate::model::FromReads;
@@ -15,7 +15,7 @@ use crate::row::Row;
 
 use super::{Frame, Source};
 
-/// The writes that the event `read`, which reads from `source`, comes before.
+/// The writes that come after the event `read`, which reads from `source`.
 pub fn from_reads<R: Row>(
     frame: &Frame<R>,
     location_order: &Relation<R>,

@@ -1,7 +1,7 @@
 //! Inter-thread-happens-before and happens-before.
 //!
-//! "Let SC be a non-empty set of storage class semantics. Then operation A inter-thread-happens-before\<SC\> operation B
-//! if and only if … A system-synchronizes-with B; A synchronizes-with B, and both A and B have all of SC in their
+//! "Let SC be a non-empty set of storage class semantics. Then operation A inter-thread-happens-before\<SC\> operation
+//! B if and only if … A system-synchronizes-with B; A synchronizes-with B, and both A and B have all of SC in their
 //! semantics; A is an operation on memory in a storage class in SC or that has all of SC in its semantics, B is a
 //! release barrier or release atomic with all of SC in its semantics, and A is program-ordered before B; [the same
 //! mirrored for acquires;] or A inter-thread-happens-before\<SC\> some X and X inter-thread-happens-before\<SC\> B."
@@ -10,10 +10,10 @@
 //!
 //! Deviations:
 //! 1. Happens-before is not transitive, as the appendix says; the glossary says that it is (A4, a switch).
-//! 2. The order between operations of host threads is the host language's; here it is program order, host atomics and
-//!    what the trace states.
-//! 3. A set of classes that no acquire or release of the trace holds adds nothing beyond system-synchronizes-with,
-//!    and is left out.
+//! 2. The order between operations of host threads is that of the host language; here it is program order, host atomics
+//!    and the edges given by the trace.
+//! 3. A set of classes that no acquire or release of the trace has adds nothing to system-synchronizes-with, and is
+//!    omitted.
 
 use crate::event::{Classes, Trace};
 use crate::model::HappensBefore;
@@ -29,11 +29,11 @@ pub struct ClassSet<R: Row> {
     pub classes: Classes,
     /// Operations with all of the set in their semantics.
     pub ordered: R,
-    /// The edges that no read decides.
+    /// The edges that do not depend on reads-from.
     pub fixed: Relation<R>,
 }
 
-/// The sets of classes that matter for `trace`, each with its edges.
+/// The sets of classes that are relevant for `trace`, each with its edges.
 pub(super) fn class_sets<R: Row>(
     trace: &Trace,
     sets: &Sets<R>,

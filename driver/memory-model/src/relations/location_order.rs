@@ -7,9 +7,10 @@
 //! and host domains, for all references and for private accesses, too.
 //!
 //! Deviations:
-//! 1. A location is what two accesses share; accesses that overlap in part are ordered or not as a whole.
-//! 2. The case of 1.1.90 "X is before Y in X's scoped modification order" is a switch, off today.
-//! 3. Whether a write after a write needs visibility, too, is a switch (A1); the appendix asks for availability only.
+//! 1. The location is the overlap of two accesses; accesses that overlap partially are ordered as a whole or not at
+//!    all.
+//! 2. The case of 1.1.90 "X is before Y in X's scoped modification order" is a switch, off by default.
+//! 3. Whether a write after a write also needs visibility is a switch (A1); the appendix requires availability only.
 
 use crate::model::Overwrite;
 use crate::relation::Relation;
@@ -35,15 +36,15 @@ pub enum Case {
 /// The cases of location order, each as a relation.
 #[derive(Clone, Debug)]
 pub struct Paths<R: Row> {
-    /// Case by case.
+    /// The relation of each case.
     pub cases: Vec<(Case, Relation<R>)>,
-    /// For each shader domain, writes with the operations that make them available there.
+    /// For each shader domain, pairs of a write and an operation that makes it available there.
     pub available: [Relation<R>; 4],
-    /// For each shader domain, operations with the reads to which they make visible.
+    /// For each shader domain, pairs of an operation and a read to which it makes values visible.
     pub visible: [Relation<R>; 4],
 }
 
-/// Location order taken apart.
+/// Location order by cases.
 pub(super) fn paths<R: Row>(frame: &Frame<R>, happens_before: &Relation<R>) -> Paths<R> {
     let before = || happens_before.clone();
     let sets = &frame.sets;
@@ -79,7 +80,7 @@ pub(super) fn location_order<R: Row>(frame: &Frame<R>, happens_before: &Relation
     paths.cases.iter().fold(Relation::new(frame.n), |order, (_, case)| order.or(case))
 }
 
-/// Orders through the device and host domains.
+/// Order through the device and host domains.
 fn through_api<R: Row>(frame: &Frame<R>, happens_before: &Relation<R>) -> Relation<R> {
     let sets = &frame.sets;
     let mut ordered = Relation::new(frame.n);

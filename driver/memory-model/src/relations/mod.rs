@@ -1,8 +1,8 @@
-//! The relations of the appendix, one family in each file, and the order in which one follows from another.
+//! The relations of the appendix, one family per file, and the order in which they are derived.
 //!
-//! [`Frame`] is what a trace fixes. [`Choice`] is what an execution adds: who reads from whom, and the scoped
-//! modification orders. [`Order`] follows from both. All of it grows when reads are added to a choice, as long as the
-//! modification orders stay: that is why the search may give up on a partial choice (`crate::search`).
+//! [`Frame`] holds what a trace determines. [`Choice`] is what an execution adds: reads-from and the scoped
+//! modification orders. [`Order`] is derived from both. With fixed modification orders, all relations grow
+//! monotonically when reads are added to a choice: so the search may reject a partial choice (`crate::search`).
 
 mod barriers;
 mod chains;
@@ -32,15 +32,15 @@ use crate::model::{Model, ScopedOrder};
 use crate::relation::Relation;
 use crate::row::Row;
 
-/// The scopes that have a memory domain of their own, narrow to wide; Device stands for the shader domain.
+/// The scopes that have a memory domain, narrow to wide; Device is that of the shader domain.
 pub const DOMAINS: [Scope; 4] = [Scope::Subgroup, Scope::Workgroup, Scope::QueueFamily, Scope::Device];
 
-/// Sets of events that the relations are cut with.
+/// Sets of events, to restrict relations.
 #[derive(Clone, Debug)]
 pub struct Sets<R> {
-    /// Reads, read-modify-writes included.
+    /// Reads, including read-modify-writes.
     pub reads: R,
-    /// Writes, read-modify-writes included.
+    /// Writes, including read-modify-writes.
     pub writes: R,
     /// Atomic accesses.
     pub atomics: R,
@@ -50,7 +50,7 @@ pub struct Sets<R> {
     pub acquires: R,
     /// Operations with release semantics.
     pub releases: R,
-    /// Memory barriers, with control barriers that acquire or release.
+    /// Memory barriers, including control barriers that acquire or release.
     pub fences: R,
     /// Control barriers.
     pub control_barriers: R,
@@ -68,10 +68,10 @@ pub struct Sets<R> {
     pub by_domain: [R; 2],
 }
 
-/// What a trace fixes: everything that does not depend on who reads from whom.
+/// Sets and relations that the trace determines: those that do not depend on reads-from.
 #[derive(Clone, Debug)]
 pub struct Frame<R: Row> {
-    /// How many events there are.
+    /// Number of events.
     pub n: usize,
     /// The reading of the model.
     pub model: Model,
@@ -79,35 +79,35 @@ pub struct Frame<R: Row> {
     pub sets: Sets<R>,
     /// Program order.
     pub program_order: Relation<R>,
-    /// Pairs executed by one agent.
+    /// Pairs executed by the same agent.
     pub same_agent: Relation<R>,
     /// For each of [`DOMAINS`], pairs of events whose agents share an instance of it.
     pub shares: [Relation<R>; 4],
-    /// Accesses that overlap, with themselves.
+    /// Pairs of overlapping accesses; reflexive.
     pub same_location: Relation<R>,
-    /// Accesses through one reference, with themselves.
+    /// Pairs of accesses through the same reference; reflexive.
     pub same_reference: Relation<R>,
-    /// Operations in each other's memory scope.
+    /// Pairs of operations in each other's memory scope.
     pub in_scope: Relation<R>,
-    /// Mutually ordered atomics.
+    /// Pairs of mutually ordered atomics.
     pub mutual: Relation<R>,
-    /// System-synchronizes-with, closed.
+    /// System-synchronizes-with, transitively closed.
     pub system: Relation<R>,
-    /// Accesses and the availability operations whose source scope they are in.
+    /// Pairs of an access and an availability operation whose source scope contains it.
     pub availability_covers: Relation<R>,
-    /// Visibility operations and the accesses in their destination scope.
+    /// Pairs of a visibility operation and an access in its destination scope.
     pub visibility_covers: Relation<R>,
     /// Pairs of barriers that synchronize through a control barrier.
     pub barriers: Relation<R>,
-    /// Releases with the atomic writes that carry them: themselves, or later ones for barriers.
+    /// Pairs of a release and an atomic write that carries it: the release itself, or a later write for barriers.
     pub carried_by: Relation<R>,
-    /// Atomic reads with the acquires that they serve: themselves, or later barriers.
+    /// Pairs of an atomic read and an acquire that it serves: the read itself, or a later barrier.
     pub serves: Relation<R>,
-    /// What inter-thread-happens-before is made of, for each set of classes that matters.
+    /// The parts of inter-thread-happens-before for each relevant set of classes.
     pub class_sets: Vec<ClassSet<R>>,
 }
 
-/// Where a read takes its value from.
+/// The source of a read's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Source {
     /// The value from before the trace.
@@ -116,16 +116,16 @@ pub enum Source {
     Write(usize),
 }
 
-/// What an execution chooses.
+/// The choices of an execution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice<R: Row> {
-    /// For each event, where it reads from; `None` for events that do not read, and for reads not yet decided.
+    /// For each event, its source; `None` for events that do not read and for reads that are not decided yet.
     pub sources: Vec<Option<Source>>,
     /// The scoped modification orders, as one relation.
     pub modification_order: Relation<R>,
 }
 
-/// What follows from a frame and a choice.
+/// The relations derived from a frame and a choice.
 #[derive(Clone, Debug)]
 pub struct Order<R: Row> {
     /// Synchronizes-with.
@@ -213,7 +213,7 @@ impl<R: Row> Frame<R> {
         }
     }
 
-    /// The scoped modification orders with all that the model's reading puts into them.
+    /// Scoped modification order by the model's reading, which may include reads.
     pub(crate) fn scoped_order(&self, choice: &Choice<R>) -> Relation<R> {
         match self.model.scoped_order {
             ScopedOrder::Writes => choice.modification_order.clone(),
@@ -221,7 +221,7 @@ impl<R: Row> Frame<R> {
         }
     }
 
-    /// Everything that follows from `choice`.
+    /// The relations derived from `choice`.
     pub fn order(&self, choice: &Choice<R>) -> Order<R> {
         let sequences = release_sequences(self, &choice.modification_order);
         let synchronizes_with = synchronizes_with::synchronizes_with(self, &sequences, &choice.sources);
@@ -233,19 +233,19 @@ impl<R: Row> Frame<R> {
         Order { synchronizes_with, happens_before, location_order }
     }
 
-    /// What the read `read` adds to synchronizes-with when it takes its value from `write`.
+    /// The edges that `read` adds to synchronizes-with if its source is `write`.
     pub(crate) fn synchronized_by(&self, sequences: &Relation<R>, write: usize, read: usize) -> Relation<R> {
         synchronizes_with::edge(self, sequences, write, read)
     }
 
-    /// What follows from `synchronizes_with`. For readings whose location order depends on nothing else.
+    /// The relations derived from `synchronizes_with`, for readings whose location order depends on nothing else.
     pub(crate) fn order_after(&self, synchronizes_with: Relation<R>) -> Order<R> {
         let happens_before = happens_before::happens_before(self, &synchronizes_with);
         let location_order = location_order::location_order(self, &happens_before);
         Order { synchronizes_with, happens_before, location_order }
     }
 
-    /// Location order taken apart into its cases, for explanations.
+    /// Location order by cases, for explanations.
     pub fn paths(&self, happens_before: &Relation<R>) -> Paths<R> {
         location_order::paths(self, happens_before)
     }

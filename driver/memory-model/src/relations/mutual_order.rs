@@ -6,11 +6,11 @@
 //! scoped modification order."
 //!
 //! Deviations:
-//! 1. The appendix does not say so, but mutual order is irreflexive.
+//! 1. Mutual order is irreflexive, which the appendix does not state.
 //! 2. The orders of all atomics are one relation here. It is transitive as a whole, though mutual order is not: with
 //!    mixed scopes no such relation may exist, and the program has no execution (as in the Khronos model).
-//! 3. In 1.1.90 the order held reads, too. With [`ScopedOrder::AllAtomics`](crate::ScopedOrder::AllAtomics) a read
-//!    stands after its source and before the writes after it; reads of one value stay unordered.
+//! 3. In 1.1.90 the order included reads. With [`ScopedOrder::AllAtomics`](crate::ScopedOrder::AllAtomics) a read comes
+//!    after its source and before the writes after it; reads with the same source stay unordered.
 
 use crate::event::{Agent, Trace};
 use crate::model::Model;
@@ -19,7 +19,7 @@ use crate::row::Row;
 
 use super::{Choice, Frame, Source};
 
-/// Accesses that overlap, each with itself.
+/// Pairs of overlapping accesses; reflexive.
 pub(super) fn same_location<R: Row>(trace: &Trace) -> Relation<R> {
     let access = |event: usize| trace.operation(event).access();
     Relation::of(trace.len(), |a, b| match (access(a), access(b)) {
@@ -28,7 +28,7 @@ pub(super) fn same_location<R: Row>(trace: &Trace) -> Relation<R> {
     })
 }
 
-/// Accesses through one reference, each with itself.
+/// Pairs of accesses through the same reference; reflexive.
 pub(super) fn same_reference<R: Row>(trace: &Trace) -> Relation<R> {
     let access = |event: usize| trace.operation(event).access();
     Relation::of(trace.len(), |a, b| match (access(a), access(b)) {
@@ -37,7 +37,7 @@ pub(super) fn same_reference<R: Row>(trace: &Trace) -> Relation<R> {
     })
 }
 
-/// Mutually ordered atomics.
+/// Pairs of mutually ordered atomics.
 pub(super) fn mutual_order<R: Row>(trace: &Trace, in_scope: &Relation<R>, model: Model) -> Relation<R> {
     let on_host = |event: usize| trace.agent(event) == Agent::Host;
     Relation::of(trace.len(), |a, b| {
@@ -52,7 +52,7 @@ pub(super) fn mutual_order<R: Row>(trace: &Trace, in_scope: &Relation<R>, model:
     })
 }
 
-/// Scoped modification order with the reads in it.
+/// Scoped modification order extended to reads.
 pub(super) fn with_reads<R: Row>(frame: &Frame<R>, choice: &Choice<R>) -> Relation<R> {
     let mut order = choice.modification_order.clone();
     for (read, source) in choice.sources.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Program order.
 //!
-//! "Program-order is an ordering on dynamic instances of instructions executed by a single shader invocation."
-//! The events of a thread stand in its order in the trace, so program order is their order there.
+//! "Program-order is an ordering on dynamic instances of instructions executed by a single shader invocation." In a
+//! trace, the events of a thread are in program order.
 //!
 //! Deviations:
 //! 1. The appendix leaves instances of unrelated basic blocks unordered; a trace is one path, which orders all of them.

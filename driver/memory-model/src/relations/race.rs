@@ -5,18 +5,18 @@
 //! location-ordered relation between X and Y for each location in M, then there is a data race."
 //!
 //! Deviations:
-//! 1. Accesses that overlap in part are related as wholes, like location order (its first deviation): where an operation
-//!    makes some of their common bytes available or visible, all of them count as ordered, and a race on the rest is
-//!    not seen.
+//! 1. Accesses that overlap partially are ordered as a whole, as in location order (its first deviation): if an
+//!    operation makes some of their common bytes available or visible, all of them count as ordered, and a race on the
+//!    rest is missed.
 //!
-//! Writes of equal values race like all others.
+//! Writes of equal values race like other writes.
 
 use crate::relation::Relation;
 use crate::row::Row;
 
 use super::Frame;
 
-/// Pairs that race unless location order relates them, each once: the lower event first.
+/// Pairs that race unless location order relates them, each once, with the lower event first.
 pub fn conflicts<R: Row>(frame: &Frame<R>) -> Relation<R> {
     let sets = &frame.sets;
     let mut pairs = Relation::new(frame.n);
@@ -28,7 +28,7 @@ pub fn conflicts<R: Row>(frame: &Frame<R>) -> Relation<R> {
     pairs
 }
 
-/// The races of an execution, each once: the lower event first.
+/// The races of an execution, each once, with the lower event first.
 pub fn races<R: Row>(conflicts: &Relation<R>, location_order: &Relation<R>) -> Relation<R> {
     let mut races = conflicts.clone().minus(location_order);
     if !races.is_empty() {

@@ -14,7 +14,7 @@ use crate::row::Row;
 
 use super::Frame;
 
-/// Each atomic write with the operations of the sequence that it heads, itself included.
+/// Pairs of an atomic write and an operation of the sequence that it heads, including itself.
 pub fn release_sequences<R: Row>(frame: &Frame<R>, modification_order: &Relation<R>) -> Relation<R> {
     let updates = frame.sets.reads.and(&frame.sets.writes);
     let heads = frame.sets.atomics.and(&frame.sets.writes);

@@ -7,9 +7,9 @@
 //! each in a storage class that the barrier's semantics hold. The fifth shape is in `barriers`.
 //!
 //! Deviations:
-//! 1. Mutual order is asked of the read and the write that it takes its value from, which is in the sequence, rather
-//!    than of the read and the head of the sequence; that A and B are in each other's scopes is asked in every shape.
-//!    So do the Khronos model and Dartagnan.
+//! 1. Mutual order is required between the read and its source, which is in the sequence, instead of between the read
+//!    and the head of the sequence; A and B must be in each other's scopes in every shape. The Khronos model and
+//!    Dartagnan do the same.
 
 use crate::event::Trace;
 use crate::relation::Relation;
@@ -23,7 +23,7 @@ fn in_semantics(trace: &Trace, access: usize, barrier: usize) -> bool {
     trace.operation(access).access().is_some_and(|access| semantics.contains(access.class))
 }
 
-/// Each release with the atomic writes that carry it.
+/// Pairs of a release and an atomic write that carries it.
 pub(super) fn carried_by<R: Row>(trace: &Trace, sets: &Sets<R>, program_order: &Relation<R>) -> Relation<R> {
     let writes = sets.atomics.and(&sets.writes);
     let later = Relation::of(trace.len(), |a, b| program_order.contains(a, b) && in_semantics(trace, b, a));
@@ -31,7 +31,7 @@ pub(super) fn carried_by<R: Row>(trace: &Trace, sets: &Sets<R>, program_order: &
     by_barriers.or(&Relation::identity(trace.len(), &sets.releases.and(&writes)))
 }
 
-/// Each atomic read with the acquires that it serves.
+/// Pairs of an atomic read and an acquire that it serves.
 pub(super) fn serves<R: Row>(trace: &Trace, sets: &Sets<R>, program_order: &Relation<R>) -> Relation<R> {
     let reads = sets.atomics.and(&sets.reads);
     let earlier = Relation::of(trace.len(), |a, b| program_order.contains(a, b) && in_semantics(trace, a, b));
@@ -39,7 +39,7 @@ pub(super) fn serves<R: Row>(trace: &Trace, sets: &Sets<R>, program_order: &Rela
     barriers.or(&Relation::identity(trace.len(), &sets.acquires.and(&reads)))
 }
 
-/// What one read adds: every release whose sequence holds `write`, with every acquire that `read` serves.
+/// The edges of one read: every release whose sequence contains `write`, with every acquire that `read` serves.
 pub(super) fn edge<R: Row>(frame: &Frame<R>, sequences: &Relation<R>, write: usize, read: usize) -> Relation<R> {
     let mut edges = Relation::new(frame.n);
     let acquires = frame.serves.row(read);

@@ -4,7 +4,8 @@
 //! the second and that the synchronization is performed without using application-visible memory accesses."
 //!
 //! Deviations:
-//! 1. The edges are given, not derived: a litmus test states them between threads, a driver knows them from its queues.
+//! 1. The edges are given by the trace, not derived: a litmus test states them between threads, a driver gets them from
+//!    its queues.
 
 use crate::event::Trace;
 use crate::relation::Relation;

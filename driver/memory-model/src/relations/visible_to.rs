@@ -12,14 +12,14 @@ use crate::row::Row;
 
 use super::Frame;
 
-/// Writes with the reads that they are visible to.
+/// Pairs of a write and a read to which it is visible.
 pub fn visible_to<R: Row>(frame: &Frame<R>, location_order: &Relation<R>) -> Relation<R> {
     let from_writes = location_order.clone().from(&frame.sets.writes);
     let hidden = shadowed(frame, location_order);
     from_writes.minus(&hidden).to(&frame.sets.reads)
 }
 
-/// Writes with the accesses from which a later write hides them.
+/// Pairs of a write and an access from which a later write hides it.
 pub(crate) fn shadowed<R: Row>(frame: &Frame<R>, location_order: &Relation<R>) -> Relation<R> {
     let from_writes = location_order.clone().from(&frame.sets.writes);
     from_writes.then(&from_writes.clone().closed())

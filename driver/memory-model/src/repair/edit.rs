@@ -1,4 +1,4 @@
-//! Changes that add synchronization to a program, in words and made.
+//! Edits that add synchronization to a program: their description and application.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use crate::event::{Action, Class, Classes, Operation, Scope};
 use crate::program::{Barrier, Instruction, InstructionKind, PinnedSource, Program};
 
-/// A change that adds synchronization. Operations are named by thread and index into its code.
+/// An edit that adds synchronization. Operations are identified by thread and index into its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Edit {
     /// `NonPrivatePointer` on an access.
@@ -27,7 +27,8 @@ pub enum Edit {
     Acquire((usize, usize), Class),
     /// A wider scope.
     Widen((usize, usize), Scope),
-    /// A control barrier with all semantics for a class: after the operation of one thread, before that of the other.
+    /// A control barrier with all semantics for a class: after the operation of one thread and before that of the
+    /// other.
     Barrier((usize, usize), (usize, usize), Class),
 }
 
@@ -38,7 +39,7 @@ impl fmt::Display for Edit {
 }
 
 impl Edit {
-    /// What changes, with the program's names of threads. An edit of a control barrier names all who meet there.
+    /// The edit as text, with the program's names of threads. An edit of a control barrier names all of its operations.
     pub fn describe(&self, program: &Program) -> String {
         let name = |(thread, at): (usize, usize)| format!("{}:{}", program.threads[thread].name, at + 1);
         self.text(&|place| match self {
@@ -71,11 +72,11 @@ fn listed(mut names: Vec<String>) -> String {
     if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) }
 }
 
-/// The program with the edits made. Barriers are put in last, from the end, so that places stay what they are.
+/// Applies edits to a program. Barriers are inserted last, from the end, so that indices stay valid.
 pub fn apply(program: &Program, edits: &BTreeSet<Edit>) -> Program {
     let mut edited = program.clone();
     let mut barriers = Vec::new();
-    // What needs release or acquire semantics comes after what gives them.
+    // Edits that require release or acquire semantics come after those that add them.
     let gives = |edit: &Edit| matches!(edit, Edit::Release(..) | Edit::Acquire(..));
     let ordered = edits.iter().filter(|edit| gives(edit)).chain(edits.iter().filter(|edit| !gives(edit)));
     for (number, edit) in ordered.enumerate() {
@@ -90,7 +91,7 @@ pub fn apply(program: &Program, edits: &BTreeSet<Edit>) -> Program {
         | Edit::Widen(at, _)
         | Edit::Barrier(at, ..)) = *edit;
         if let Edit::Barrier(after, before, class) = *edit {
-            // Numbers that no text uses.
+            // Numbers that no text can have.
             let instance = (1 << 30) + number as u32;
             barriers.push(((after.0, after.1 + 1), class, instance));
             barriers.push((before, class, instance));
@@ -109,7 +110,7 @@ pub fn apply(program: &Program, edits: &BTreeSet<Edit>) -> Program {
     edited
 }
 
-/// The operations that change together: all of one control barrier, or the one.
+/// The operations that must change together: all of one control barrier, or the single operation.
 pub(super) fn group(program: &Program, at: (usize, usize)) -> Vec<(usize, usize)> {
     let barrier = |at: (usize, usize)| match &program.threads[at.0].code[at.1].kind {
         InstructionKind::Execute { barrier, .. } => *barrier,
@@ -185,12 +186,12 @@ fn insert_barrier(program: &mut Program, at: (usize, usize), class: Class, insta
     }
 }
 
-/// Whether an edit put this barrier in.
+/// Whether an edit inserted this barrier.
 pub(super) fn is_inserted(instruction: &Instruction) -> bool {
     matches!(instruction.kind, InstructionKind::Execute { barrier: Some(Barrier::Dynamic(number)), .. } if number >= 1 << 30)
 }
 
-/// The edits in words, joined.
+/// The descriptions of the edits, joined.
 pub fn words(program: &Program, edits: &[Edit]) -> String {
     edits.iter().map(|edit| edit.describe(program)).collect::<Vec<_>>().join(", ")
 }

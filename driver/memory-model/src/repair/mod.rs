@@ -1,17 +1,17 @@
-//! The smallest repair of a racing program, found by trying edits and asking the model again.
+//! The smallest repair of a racing program, found by trying edits and checking the result with the model.
 //!
-//! Edits add synchronization and never take any away: a flag, a storage class, a wider scope, a control barrier. The
-//! search goes by the number of edits, so the first repair is a smallest one; at each step it looks at one racing
-//! execution and tries what concerns its two accesses or any synchronization. Every repair is verified: the edited
-//! program has executions, none of them races, and without any one of the edits that is not so.
+//! Edits only add synchronization: a flag, a storage class, a wider scope, a control barrier. The search proceeds by
+//! the number of edits, so the first repair is a smallest one; at each step it takes one racing execution and tries
+//! edits of its two accesses and of all synchronization. Every repair is verified: the edited program has executions,
+//! none of them races, and no edit can be omitted.
 //!
-//! 1. Stated values of plain reads are observations, and are dropped before the search: a repair is meant to change them.
-//!    Stated values of atomic reads are guards ("the flag was seen") and stay; where that leaves no executions, those of
-//!    reads that race are dropped, too.
-//! 2. Smallest means that fewer of the edits tried do not do. Tried are edits of the accesses that race and of everything
-//!    that synchronizes, but not availability and visibility by accesses of others, which could be part of a chain.
-//! 3. A control barrier is offered to two threads of one workgroup without branches. All other invocations of the
-//!    workgroup must then come to it, too.
+//! 1. Stated values of plain reads are observations and are removed before the search, since a repair may change them.
+//!    Stated values of atomic reads are guards ("the flag was seen") and stay; if that leaves no executions, those of
+//!    racing reads are removed, too.
+//! 2. "Smallest" is relative to the edits that are tried: edits of the racing accesses and of all synchronization, but
+//!    not availability and visibility by accesses of other threads, which could be part of a chain.
+//! 3. A control barrier is tried for two threads of one workgroup without branches. In a real program, all other
+//!    invocations of the workgroup must then execute it, too.
 
 mod edit;
 
@@ -29,32 +29,32 @@ use edit::{group, is_inserted};
 /// A repair.
 #[derive(Clone, Debug)]
 pub struct Repair {
-    /// What to change; nothing if the program is race-free.
+    /// The edits; empty if the program is race-free.
     pub edits: Vec<Edit>,
     /// The repaired program.
     pub program: Program,
-    /// How many executions it has.
+    /// Number of its executions.
     pub executions: u64,
-    /// The bound at which the search for a smaller one ended; none if there is no smaller one.
+    /// The bound that ended the search for a smaller repair; `None` if there is no smaller one.
     pub gave_up: Option<TooLarge>,
 }
 
 impl Repair {
-    /// Whether fewer edits do not do.
+    /// Whether no smaller repair exists.
     pub fn is_smallest(&self) -> bool {
         self.gave_up.is_none()
     }
 }
 
-/// How far to search.
+/// Bounds of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
-    /// Edits of a smallest repair.
+    /// Maximum number of edits of a smallest repair.
     pub edits: usize,
-    /// Programs to try in the search for the smallest.
+    /// Maximum number of programs to try in the search for the smallest.
     pub programs: u64,
-    /// Steps of all searches together, in place of those of [`Options`]. Half of them go to the search for the smallest
-    /// repair, the rest to any other.
+    /// Maximum number of steps of all searches together, instead of that of [`Options`]. Half of them are for the
+    /// search for the smallest repair, the rest for any repair.
     pub steps: u64,
 }
 
@@ -64,12 +64,12 @@ impl Default for Effort {
     }
 }
 
-/// The smallest repair of `program`, or any if that is too far; `None` if no edits do. Only executions that pass `filter`
-/// count.
+/// The smallest repair of `program`, or any repair if that is too expensive; `None` if there is none. Only executions
+/// that pass `filter` count.
 ///
 /// # Errors
 ///
-/// If the program is too large to decide, or the search ends at a bound of `effort` and has found none.
+/// If the program is too large to decide, or if the search ends at a bound of `effort` without a repair.
 pub fn repair(
     program: &Program,
     filter: Option<&Condition>,
@@ -100,12 +100,12 @@ pub fn repair(
             return Ok(Some(Repair { gave_up: Some(gave_up), ..repair }));
         }
     }
-    // Up to that size there is none, and all edits together are none either.
+    // There is no repair up to that size, and all edits together are not a repair either.
     if search.left > 0 && gave_up.on == Bound::Fixed { Ok(None) } else { Err(gave_up) }
 }
 
-/// The program without the stated values that a repair may change: first those of plain reads, then also those of reads
-/// that race.
+/// The program without the stated values that a repair may change: first those of plain reads, then also those of
+/// racing reads.
 fn variants(program: &Program, race: Option<&Execution>) -> Vec<Program> {
     let is_plain =
         |at: (usize, usize)| program.operations().any(|(place, operation)| place == at && !operation.atomic());
@@ -121,7 +121,7 @@ fn variants(program: &Program, race: Option<&Execution>) -> Vec<Program> {
     if open == guarded { vec![guarded] } else { vec![guarded, open] }
 }
 
-/// Says what took too many steps.
+/// Adapts a [`TooLarge`] to name what took too many steps.
 fn for_steps(what: &'static str) -> impl Fn(TooLarge) -> TooLarge {
     move |bound| if bound.on == Bound::Steps { TooLarge::steps(what, bound.bound) } else { bound }
 }
@@ -140,9 +140,9 @@ impl Search<'_> {
         find_race_within(program, self.filter, &self.options, &mut self.spent)
     }
 
-    /// The first repair of any variant by the number of edits, up to `most`.
-    fn smallest(&mut self, variants: &[Program], most: usize) -> Result<Option<Repair>, TooLarge> {
-        for size in 0..=most {
+    /// The repair of any variant with the fewest edits, at most `max`.
+    fn smallest(&mut self, variants: &[Program], max: usize) -> Result<Option<Repair>, TooLarge> {
+        for size in 0..=max {
             for variant in variants {
                 self.tried.clear();
                 let found = self.at_most(variant, &mut BTreeSet::new(), size)?;
@@ -193,8 +193,8 @@ impl Search<'_> {
         Ok((summary.finished > 0).then_some(repair))
     }
 
-    /// Every edit that could help, one after the other taken back if it is not needed. New barriers are among them only
-    /// `with_barriers`: those of several races may cross each other.
+    /// Applies every edit that could help, and then removes those that are not needed. New barriers are tried only
+    /// `with_barriers`: those of several races may contradict each other.
     fn thinned(&mut self, program: &Program, with_barriers: bool) -> Result<Option<Repair>, TooLarge> {
         let mut edits = BTreeSet::new();
         loop {
@@ -213,7 +213,7 @@ impl Search<'_> {
         self.irreducible(program, edits)
     }
 
-    /// The repair by `edits`, without those that are not needed; `None` if they are none.
+    /// The repair by `edits`, without those that are not needed; `None` if they are not a repair.
     fn irreducible(&mut self, program: &Program, mut edits: BTreeSet<Edit>) -> Result<Option<Repair>, TooLarge> {
         let Some(mut best) = self.verified(apply(program, &edits), &edits)? else { return Ok(None) };
         loop {
@@ -232,10 +232,10 @@ impl Search<'_> {
     }
 }
 
-/// The edits that may help against a race of `execution`, an execution of `edited`; the cheap ones first.
+/// The edits that may prevent a race of `execution`, an execution of `edited`; the cheap ones first.
 fn candidates(program: &Program, edited: &Program, execution: &Execution) -> Vec<Edit> {
     let Some(&(a, b)) = execution.races.first() else { return Vec::new() };
-    // Inserted barriers move places: edits name those of the program without them.
+    // Inserted barriers shift indices: edits use the indices of the program without them.
     let back = |event: usize| {
         let (thread, at) = execution.instance.origins[event];
         let inserted = edited.threads[thread].code[..at].iter().filter(|instruction| is_inserted(instruction)).count();
@@ -259,8 +259,8 @@ fn candidates(program: &Program, edited: &Program, execution: &Execution) -> Vec
             }
         }
     }
-    // A barrier orders nothing by an atomic whose class it does not name; an edge on the way may reach further than the
-    // two accesses are apart.
+    // A barrier orders nothing through an atomic whose class it does not have; an edge in between may need a wider
+    // scope than the two accesses.
     let classes: BTreeSet<_> =
         program.operations().filter_map(|(_, operation)| Some(operation.access()?.class)).collect();
     let scopes: BTreeSet<_> = (0..program.threads.len())
@@ -290,12 +290,12 @@ fn is_barrier(operation: &Operation) -> bool {
     operation.control_barrier() || matches!(operation.action, Action::Fence)
 }
 
-/// The narrowest scope in which both agents are.
+/// The narrowest scope whose instance contains both agents.
 fn narrowest(a: Agent, b: Agent) -> Scope {
     Scope::SHADER.into_iter().find(|scope| a.shares(b, *scope)).unwrap_or(Scope::Device)
 }
 
-/// The edits of a synchronizing operation.
+/// Edits of a synchronizing operation.
 fn synchronize(
     place: (usize, usize),
     operation: &Operation,

@@ -1,9 +1,10 @@
-//! Every execution without any pruning: all orientations of all pairs, all sources for all reads, the axioms last.
+//! Brute force: every execution without pruning, by all orientations of all pairs and all sources of all reads, with
+//! the axioms last.
 //!
-//! This is the reference for the search. It shares the relations and the axioms with it, and nothing of the way: it
-//! neither orders reads nor asks about a part of them, and it finds values by trying all that could be. The only sources
-//! that it leaves out beforehand are those that the text or the path rules out by themselves: another one is stated, or
-//! the branch that follows goes the other way for the number that this one writes.
+//! This is the reference for the search. It shares relations and axioms with the search, but not the algorithm: it
+//! neither orders reads nor tests partial choices, and it finds values by trying all candidates. It excludes only
+//! sources that the text or the path rules out on their own: another source is stated, or the following branch goes the
+//! other way for the number that the source writes.
 
 use crate::axioms::violation;
 use crate::model::Model;
@@ -15,10 +16,10 @@ use crate::wellformed;
 
 use super::values::{Values, is_consistent, numbers};
 
-/// One execution, in a form that can be compared: sources by event, modification order as sorted pairs.
+/// An execution in comparable form: sources by event, and the modification order as sorted pairs.
 pub type Signature = (Vec<Option<Source>>, Vec<(usize, usize)>);
 
-/// What the events of an instance may be chosen from: sources for each read, and the pairs of writes to orient.
+/// The choices of an instance: sources for each read, and the pairs of writes to orient.
 pub struct Candidates {
     /// The reads, each with its sources.
     pub reads: Vec<(usize, Vec<Source>)>,
@@ -27,7 +28,7 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// What may be chosen in `instance`.
+    /// The choices of `instance`.
     pub fn new<R: Row>(instance: &Instance, frame: &Frame<R>) -> Self {
         let trace = &instance.trace;
         let writes = &frame.sets.writes;
@@ -45,7 +46,7 @@ impl Candidates {
         }
     }
 
-    /// How many candidates there are; `u64::MAX` if more.
+    /// Number of candidate executions; `u64::MAX` if there are more.
     pub fn count(&self) -> u64 {
         let orientations = (self.pairs.len() < 40).then(|| 1u64 << self.pairs.len());
         let choices = |product: u64, read: &(usize, Vec<Source>)| product.checked_mul(read.1.len() as u64);
@@ -53,7 +54,7 @@ impl Candidates {
     }
 }
 
-/// The executions of `instance`: all, or the consistent ones. The path's constraints on several values are not asked;
+/// The executions of `instance`: all, or the consistent ones. The path's constraints on several values are not tested;
 /// see [`brute_force_values`].
 ///
 /// # Errors
@@ -118,7 +119,7 @@ fn executions<R: Row>(
     Ok(found)
 }
 
-/// To the next number, each digit below its base; `false`, at 0 again, after the last.
+/// Increments a number, each digit below its base; `false` if it wraps to 0.
 fn count(digits: &mut [usize], base: impl Fn(usize) -> usize) -> bool {
     for (at, digit) in digits.iter_mut().enumerate() {
         *digit += 1;
@@ -130,7 +131,7 @@ fn count(digits: &mut [usize], base: impl Fn(usize) -> usize) -> bool {
     false
 }
 
-/// Whether what the path asks of `read` alone is met by `source` alone, as far as both are numbers.
+/// Whether `source` alone meets the path's constraints on `read` alone, as far as both are numbers.
 fn is_possible(instance: &Instance, read: usize, source: Source) -> bool {
     let held = match source {
         Source::Initial => {
@@ -146,7 +147,7 @@ fn is_possible(instance: &Instance, read: usize, source: Source) -> bool {
     instance.constraints.iter().all(|constraint| constraint.is_met(&mut of) != Some(false))
 }
 
-/// What a read holds.
+/// The value of a read, as far as it is known.
 #[derive(Clone, Copy, PartialEq)]
 enum Held {
     Unknown,
@@ -154,15 +155,16 @@ enum Held {
     Number(i64),
 }
 
-/// Every way to give values to the reads of an execution so that each holds what its source writes and the path's
-/// constraints are met, sorted. Values that depend on themselves are tried from the numbers of the program.
+/// All assignments of values to the reads of an execution, sorted, in which each read has the value that its source
+/// writes and the path's constraints are met. Values that depend on themselves are tried from the numbers of the
+/// program.
 pub fn brute_force_values(instance: &Instance, sources: &[Option<Source>]) -> Vec<Vec<Option<i64>>> {
     let n = sources.len();
     let mut held = vec![Held::Nothing; n];
     let reads: Vec<_> = (0..n).filter(|&event| sources[event].is_some()).collect();
     reads.iter().for_each(|&read| held[read] = Held::Unknown);
     settle(instance, sources, &mut held);
-    // What depends on what, through any number of steps.
+    // Dependencies between reads, transitively closed.
     let mut depends = vec![vec![false; n]; n];
     for &read in &reads {
         if let Some(Source::Write(write)) = sources[read]
@@ -198,7 +200,7 @@ pub fn brute_force_values(instance: &Instance, sources: &[Option<Source>]) -> Ve
     }
 }
 
-/// Finds out what reads hold from what others hold, until nothing changes.
+/// Propagates known values of reads until nothing changes.
 fn settle(instance: &Instance, sources: &[Option<Source>], held: &mut [Held]) {
     fn of(value: &Value, held: &[Held]) -> Held {
         match value {

@@ -1,15 +1,15 @@
-//! Every consistent execution of an instance.
+//! The search for all consistent executions of an instance.
 //!
 //! 1. Orient the scoped modification orders, pair by pair (`orient`).
-//! 2. Give one read after the other a source, and ask the axioms of what is known so far.
+//! 2. Give one read after the other a source, and test the axioms on the partial execution.
 //!
-//! Synchronizes-with grows with reads-from, happens-before with it, location order and from-reads with that: with the
-//! modification orders fixed, everything that the axioms forbid stays forbidden when more reads are decided. So giving
-//! up early loses nothing. `brute` decides everything first and asks the axioms last; the tests hold the two against
-//! each other.
+//! Synchronizes-with grows monotonically with reads-from, happens-before with synchronizes-with, location order and
+//! from-reads with happens-before: with fixed modification orders, a partial execution that violates an axiom still
+//! violates it when more reads are decided. So pruning is sound. `brute` decides everything first and tests the axioms
+//! last; the tests compare the two.
 //!
 //! A step is cheap because a new source rarely changes happens-before: only if its read serves an acquire. Otherwise
-//! the step adds a row to a closed relation and looks for a cycle.
+//! the step adds a row to a transitively closed relation and tests for a cycle.
 
 mod brute;
 mod orient;
@@ -29,12 +29,12 @@ use crate::wellformed;
 
 pub use values::Values;
 
-/// What a search may cost.
+/// Bounds on the cost of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Events of an instance; never more than 128.
+    /// Maximum number of events of an instance, at most 128.
     pub events: usize,
-    /// Steps: sources given to reads, and modification orders.
+    /// Maximum number of steps: sources given to reads, and modification orders.
     pub steps: u64,
 }
 
@@ -53,23 +53,23 @@ pub struct Found<'a> {
     pub modification_order: &'a [(usize, usize)],
     /// The races, the lower event first.
     pub races: &'a [(usize, usize)],
-    /// How many pairs the release sequences of releases have, heads with themselves included.
+    /// Number of pairs in the release sequences of releases, including each head with itself.
     pub release_sequences: usize,
-    /// What is read and written.
+    /// The values that events read and write.
     pub values: &'a Values,
-    /// Whether a write is before another in modification or location order: what is last is the final value.
+    /// For each write, whether another follows it in modification or location order: the others are the final values.
     pub overwritten: &'a [bool],
 }
 
-/// What a search found out by itself.
+/// Statistics of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Modification orders, and sources given to reads, the inconsistent ones included.
+    /// Modification orders, and sources given to reads, including inconsistent ones.
     pub steps: u64,
     /// Executions found.
     pub executions: u64,
-    /// How many numbers were tried for a value that depends on itself, if others may fit as well: then there may be
-    /// executions besides those found. 0 if there are none.
+    /// Number of values that were tried for a read that depends on itself, if other values may be possible, too: then
+    /// there may be further executions. 0 if there are none.
     pub guessed: u64,
 }
 
@@ -87,7 +87,7 @@ pub fn search(
     resume(instance, model, limits, Statistics::default(), visit)
 }
 
-/// As [`search`], after `so_far` was spent on other instances under the same limits.
+/// As [`search`], with the steps `so_far` of other instances counted against the same limits.
 pub(crate) fn resume(
     instance: &Instance,
     model: Model,
@@ -105,10 +105,10 @@ pub(crate) fn resume(
     }
 }
 
-/// What is known at a point of the search. Shared by all points where happens-before is the same.
+/// Derived relations at a point of the search, shared by all points with the same happens-before.
 struct Known<R: Row> {
     order: Order<R>,
-    /// Writes with the accesses from which later writes hide them.
+    /// Pairs of a write and an access from which a later write hides it.
     shadowed: Relation<R>,
     races: Vec<(usize, usize)>,
 }
@@ -117,11 +117,11 @@ struct Search<'a, R: Row> {
     instance: &'a Instance,
     frame: Frame<R>,
     conflicts: Relation<R>,
-    /// The reads, in the order in which they get sources.
+    /// The reads in the order in which they get sources.
     reads: Vec<usize>,
-    /// For each of them, what it may read.
+    /// The candidate sources of each.
     candidates: Vec<Vec<Source>>,
-    /// Whether steps may build on each other: not for readings with other axioms.
+    /// Whether steps may be computed incrementally, which readings with other axioms do not allow.
     incremental: bool,
     choice: Choice<R>,
     sequences: Relation<R>,
@@ -214,7 +214,7 @@ impl<'a, R: Row> Search<'a, R> {
         self.decide(0, &known, &before)
     }
 
-    /// Gives a source to the `at`-th read and all after it.
+    /// Gives sources to the `at`-th read and all later ones.
     fn decide(&mut self, at: usize, known: &Known<R>, before: &Relation<R>) -> Result<(), Stop> {
         let Some(&read) = self.reads.get(at) else { return self.found(known) };
         for candidate in 0..self.candidates[at].len() {
@@ -234,7 +234,8 @@ impl<'a, R: Row> Search<'a, R> {
         Ok(())
     }
 
-    /// Asks the axioms of everything that is decided. `before` is not used by the readings that come here.
+    /// Tests the axioms on everything that is decided, without incremental state: the readings that need this do not
+    /// use `before`.
     fn whole_step(&mut self, at: usize, before: &Relation<R>) -> Result<(), Stop> {
         let known = self.know(self.frame.order(&self.choice));
         match violation(&self.frame, &self.choice, &known.order) {
@@ -285,7 +286,7 @@ impl<'a, R: Row> Search<'a, R> {
         self.decide(at + 1, known, &before)
     }
 
-    /// Whether no constraint of the path is known to be broken.
+    /// Whether no constraint of the path is known to be violated.
     fn constraints_may_hold(&self) -> bool {
         self.instance.constraints.is_empty() || values::constraints_may_hold(self.instance, &self.choice.sources)
     }
@@ -322,7 +323,8 @@ fn too_many_steps(limits: Limits) -> TooLarge {
     TooLarge::steps("the search takes too many steps", limits.steps)
 }
 
-/// Adds `a → b` for each `b` of `targets` to a closed relation and closes it; `false` if that makes a cycle.
+/// Adds `a → b` for each `b` of `targets` to a transitively closed relation and closes it again; `false` if that makes
+/// a cycle.
 fn precede<R: Row>(closed: &mut Relation<R>, a: usize, targets: &R) -> bool {
     let mut reached = targets.clone();
     targets.iter().for_each(|b| reached.add(closed.row(b)));
@@ -337,8 +339,9 @@ fn precede<R: Row>(closed: &mut Relation<R>, a: usize, targets: &R) -> bool {
     true
 }
 
-/// The reads of an instance in the order of the search, and what each may read; `None` if the text states what cannot
-/// be. Stated sources first, then reads that branches depend on, then atomics: they decide most for the others.
+/// The reads of an instance in the order of the search, with their candidate sources; `None` if a stated source is
+/// impossible. Stated sources come first, then reads that branches depend on, then atomics: they constrain the others
+/// most.
 fn candidates<R: Row>(instance: &Instance, frame: &Frame<R>) -> Option<(Vec<usize>, Vec<Vec<Source>>)> {
     let trace = &instance.trace;
     let mut branched = vec![false; frame.n];

@@ -1,7 +1,8 @@
 //! The scoped modification orders of a trace: every way to orient the pairs of mutually ordered atomic writes.
 //!
-//! The orders together must be transitive. Mutual order is not, so a pair that transitivity asks for may not be there:
-//! then the orientation is none. Both are seen as soon as the third side of a triangle is known, and never heal.
+//! The union of the orders must be transitive. Mutual order is not transitive, so a pair that transitivity requires may
+//! not be mutually ordered: then the orientation is invalid. Both violations show as soon as the third side of a
+//! triangle is known, and stay.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -15,9 +16,9 @@ pub(super) struct Orders<R: Row> {
     mutual: Relation<R>,
     /// Pairs of mutually ordered writes, the lower event first.
     pairs: Vec<(usize, usize)>,
-    /// Location order that holds whatever is chosen, if going against it is forbidden.
+    /// Location order that holds for every choice, if the axioms forbid to contradict it.
     forced: Option<Relation<R>>,
-    /// How many pairs may still be oriented.
+    /// Number of steps left.
     left: Cell<u64>,
 }
 
@@ -25,18 +26,18 @@ impl<R: Row> Orders<R> {
     pub(super) fn new(frame: &Frame<R>, forced: Option<Relation<R>>, steps: u64) -> Self {
         let writes = &frame.sets.writes;
         let mutual = frame.mutual.clone().from(writes).to(writes);
-        // By the higher event, so that triangles close early.
+        // Sorted by the higher event, so that triangles close early.
         let mut pairs: Vec<_> = mutual.iter().filter(|(a, b)| a < b).collect();
         pairs.sort_by_key(|&(a, b)| (b, a));
         Self { mutual: frame.mutual.clone(), pairs, forced, left: Cell::new(steps) }
     }
 
-    /// Calls `visit` with each order until it breaks.
+    /// Calls `visit` with each order, until it breaks.
     pub(super) fn each(&self, visit: &mut dyn FnMut(&Relation<R>) -> ControlFlow<()>) {
         let _ = self.orient(0, &mut Relation::new(self.mutual.events()), visit);
     }
 
-    /// Whether `each` gave up after too many steps.
+    /// Whether `each` ended after too many steps.
     pub(super) fn is_exhausted(&self) -> bool {
         self.left.get() == 0
     }
@@ -65,7 +66,7 @@ impl<R: Row> Orders<R> {
         ControlFlow::Continue(())
     }
 
-    /// Whether `first → second` breaks no triangle with what is oriented.
+    /// Whether `first → second` is consistent with all oriented pairs, by triangles.
     fn fits(&self, order: &Relation<R>, first: usize, second: usize) -> bool {
         let mutual = &self.mutual;
         (0..mutual.events()).all(|third| {

@@ -1,33 +1,34 @@
-//! What is read and written, once it is known who reads from whom.
+//! Values of reads and writes, once reads-from is known.
 //!
-//! A read holds what its source wrote, which may depend on what another event read. Where that goes in a circle, any
-//! value that fits is possible: the model does not forbid values out of thin air.
+//! A read returns what its source wrote, which may depend on the value of another read. If the dependency is cyclic,
+//! any consistent value is possible: the model does not forbid values out of thin air.
 //!
-//! 1. A circle that adds and multiplies has the solutions of its equation, and those are taken.
-//! 2. A circle that only copies fits every value. Tried are the numbers of the program and of its questions, and one from
-//!    each gap between them: no comparison with these numbers tells more values apart.
-//! 3. Of other circles, and of copies that are computed with, the same numbers are tried. There may be more solutions:
-//!    [`Solved::open`] says so, and what no execution shows then remains undecided.
+//! 1. A cycle of additions and multiplications has the solutions of its equation.
+//! 2. A cycle of copies admits every value. The numbers of the program and its questions are tried, and one from each
+//!    gap between them: comparisons with these numbers cannot distinguish other values.
+//! 3. For other cycles, and if other values are computed from the copies, the same numbers are tried. There may be more
+//!    solutions: then [`Solved::open`] is set, and a search that finds nothing is undecided.
 
 use crate::program::{Binary, Instance, TooLarge, Value};
 use crate::relations::Source;
 
-/// What is read, by event.
+/// The values of reads, by event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Values {
-    /// For each event that reads, the value; `None` if its source writes no known value.
+    /// For each event that reads, its value; `None` if its source writes no known value.
     pub read: Vec<Option<i64>>,
     /// Whether a value was guessed.
     pub out_of_thin_air: bool,
 }
 
 impl Values {
-    /// What `event` writes.
+    /// The value that `event` writes.
     pub fn written(&self, instance: &Instance, event: usize) -> Option<i64> {
         instance.values[event].as_ref()?.evaluate(&mut |read| self.read[read])
     }
 
-    /// What a register of `thread` holds at the end; 0 if it was never set, nothing if the thread waits for ever.
+    /// The final value of a register of `thread`; 0 if it was never set, `None` if it was never set and the thread
+    /// waits for ever.
     pub fn register(&self, instance: &Instance, thread: usize, register: &crate::program::Register) -> Option<i64> {
         match instance.registers.get(thread)?.get(register) {
             None => (!instance.waits[thread]).then_some(0),
@@ -36,24 +37,24 @@ impl Values {
     }
 }
 
-/// The ways to give values to all reads.
+/// The assignments of values to all reads.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Solved {
-    /// Several only where values go in circles.
+    /// More than one only if values depend on themselves.
     pub(super) solutions: Vec<Values>,
-    /// Where there may be others: how many numbers were tried for a value. 0 if these are all.
+    /// Number of values that were tried for a read, if there may be other solutions; 0 if these are all.
     pub(super) open: u64,
 }
 
-/// How many guesses one execution may take.
+/// Maximum number of guesses for one execution.
 const MAX_GUESSES: u64 = 4096;
 
-/// A read's value as far as it is known.
+/// The value of a read, as far as it is known.
 #[derive(Clone, Copy, PartialEq)]
 enum State {
     Unasked,
-    /// Being asked for: to ask again is a circle.
-    Asked,
+    /// Being computed: to need it again is a cycle.
+    Computing,
     Known(Option<i64>),
 }
 
@@ -68,14 +69,14 @@ impl<'a> Solver<'a> {
         Self { instance, sources, states: vec![State::Unasked; sources.len()] }
     }
 
-    /// What `event` reads. `None` if that is not decided, goes in a circle or has no value.
+    /// The value that `event` reads. `None` if it is not decided, depends on itself or has no value.
     fn read(&mut self, event: usize) -> Option<i64> {
         match self.states[event] {
             State::Known(value) => return value,
-            State::Asked => return None,
+            State::Computing => return None,
             State::Unasked => {}
         }
-        self.states[event] = State::Asked;
+        self.states[event] = State::Computing;
         let value = match self.sources[event] {
             None => None,
             Some(Source::Initial) => self.initial(event),
@@ -102,17 +103,17 @@ impl<'a> Solver<'a> {
     }
 }
 
-/// Whether no constraint is known to be broken.
+/// Whether no constraint is known to be violated.
 pub(super) fn constraints_may_hold(instance: &Instance, sources: &[Option<Source>]) -> bool {
     let mut solver = Solver::new(instance, sources);
     instance.constraints.iter().all(|constraint| constraint.is_met(&mut |read| solver.read(read)) != Some(false))
 }
 
-/// The ways to give values to all reads.
+/// The assignments of values to all reads.
 ///
 /// # Errors
 ///
-/// If circles take too many guesses.
+/// If cycles need too many guesses.
 pub(super) fn solve(instance: &Instance, sources: &[Option<Source>]) -> Result<Solved, TooLarge> {
     let mut solver = Solver::new(instance, sources);
     solver.read_all();
@@ -121,9 +122,9 @@ pub(super) fn solve(instance: &Instance, sources: &[Option<Source>]) -> Result<S
     Ok(solved)
 }
 
-/// Guesses a read that goes in a circle, and solves the rest.
+/// Guesses the value of a read that depends on itself, and solves the rest.
 fn guess(solver: &mut Solver<'_>, guessed: bool, solved: &mut Solved, left: &mut u64) -> Result<(), TooLarge> {
-    let circular: Vec<_> = (0..solver.sources.len()).filter(|&event| goes_in_a_circle(solver, event)).collect();
+    let circular: Vec<_> = (0..solver.sources.len()).filter(|&event| is_cyclic(solver, event)).collect();
     let Some(&first) = circular.first() else {
         let read: Vec<_> =
             solver.states.iter().map(|state| if let State::Known(value) = state { *value } else { None }).collect();
@@ -133,7 +134,7 @@ fn guess(solver: &mut Solver<'_>, guessed: bool, solved: &mut Solved, left: &mut
         }
         return Ok(());
     };
-    // A circle whose equation can be solved is taken before one that cannot.
+    // A cycle whose equation can be solved comes before one whose cannot.
     let equation =
         circular.iter().find_map(|&event| Some((event, around(solver, event, event, solver.sources.len())?)));
     let event = equation.map_or(first, |equation| equation.0);
@@ -161,8 +162,8 @@ fn guess(solver: &mut Solver<'_>, guessed: bool, solved: &mut Solved, left: &mut
     Ok(())
 }
 
-/// Whether what `event` reads is unknown only because it depends on itself or on others that do.
-fn goes_in_a_circle(solver: &Solver<'_>, event: usize) -> bool {
+/// Whether the value that `event` reads is unknown only because it depends on itself, or on other values that do.
+fn is_cyclic(solver: &Solver<'_>, event: usize) -> bool {
     let mut path = vec![event];
     let mut seen = vec![false; solver.states.len()];
     while let Some(at) = path.pop() {
@@ -183,17 +184,17 @@ fn goes_in_a_circle(solver: &Solver<'_>, event: usize) -> bool {
     false
 }
 
-/// `scale · v + offset`, of 64 bits.
+/// `scale · v + offset`, in 64-bit arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Affine {
     scale: i64,
     offset: i64,
 }
 
-/// The values that a circle may have.
+/// The fixed points of a cycle.
 #[derive(Debug, PartialEq, Eq)]
 enum Fixed {
-    /// It only copies.
+    /// All values: the cycle only copies.
     All,
     These(Vec<i64>),
 }
@@ -215,14 +216,15 @@ impl Affine {
         Some(Self { scale, offset })
     }
 
-    /// Every `v` with `v = scale · v + offset`; `None` if there are too many to list.
+    /// All `v` with `v = scale · v + offset`; `None` if there are too many to list.
     fn fixed_points(self) -> Option<Fixed> {
         let factor = self.scale.wrapping_sub(1);
         let wanted = self.offset.wrapping_neg();
         if factor == 0 {
             return Some(if wanted == 0 { Fixed::All } else { Fixed::These(vec![]) });
         }
-        // factor · v = wanted: both over the power of two in factor, then times the inverse of what is odd.
+        // Solves factor · v = wanted: divides both by the power of two in factor, then multiplies by the inverse of the
+        // odd part.
         let twos = factor.trailing_zeros();
         if wanted != 0 && wanted.trailing_zeros() < twos {
             return Some(Fixed::These(vec![]));
@@ -244,7 +246,8 @@ impl Affine {
     }
 }
 
-/// What `event` reads, as a function of what `unknown` reads; `None` if it is none that is known to be affine.
+/// The value that `event` reads as an affine function of the value that `unknown` reads; `None` if it is not known to
+/// be one.
 fn around(solver: &Solver<'_>, event: usize, unknown: usize, depth: usize) -> Option<Affine> {
     fn of(solver: &Solver<'_>, value: &Value, unknown: usize, depth: usize) -> Option<Affine> {
         match value {
@@ -263,7 +266,7 @@ fn around(solver: &Solver<'_>, event: usize, unknown: usize, depth: usize) -> Op
     of(solver, solver.instance.values[write].as_ref()?, unknown, depth)
 }
 
-/// Whether a value of the instance is more than a number or a copy.
+/// Whether any value of the instance is computed, not only a number or a copy.
 fn is_computed_with(instance: &Instance) -> bool {
     let computed = |value: &Value| matches!(value, Value::Binary(..));
     instance.values.iter().flatten().any(computed)
@@ -271,7 +274,7 @@ fn is_computed_with(instance: &Instance) -> bool {
         || instance.constraints.iter().any(|constraint| computed(&constraint.left) || computed(&constraint.right))
 }
 
-/// Whether every read holds what its source writes, and every constraint is met as far as it is known.
+/// Whether every read has the value that its source writes, and every constraint is met as far as it is known.
 pub(super) fn is_consistent(instance: &Instance, sources: &[Option<Source>], values: &Values) -> bool {
     let fits = |event: usize| match sources[event] {
         Some(Source::Write(write)) => values.written(instance, write) == values.read[event],
@@ -285,7 +288,7 @@ fn is_solution(solver: &Solver<'_>, values: &Values) -> bool {
     is_consistent(solver.instance, solver.sources, values)
 }
 
-/// The numbers that a guess may be: those of the program and its questions, and one from each gap between them.
+/// Candidates for guesses: the numbers of the program and its questions, and one from each gap between them.
 pub(super) fn numbers(instance: &Instance) -> Vec<i64> {
     fn collect(value: &Value, into: &mut Vec<i64>) {
         match value {
@@ -324,7 +327,7 @@ mod tests {
         assert_eq!(points(1, 3), Some(Fixed::These(vec![])));
         assert_eq!(points(0, 7), Some(Fixed::These(vec![7])));
         assert_eq!(points(2, 0), Some(Fixed::These(vec![0])));
-        // v = 10 - v: half of ten, and half a turn further.
+        // v = 10 - v: half of ten, and the same plus 2^63.
         assert_eq!(points(-1, 10), Some(Fixed::These(vec![5, 5 ^ i64::MIN])));
         assert_eq!(points(-1, 9), Some(Fixed::These(vec![])));
         for (scale, offset) in [(3, 8), (-7, 24), (5, -12), (9, 16), (-3, 0), (i64::MAX, 6)] {

@@ -1,4 +1,4 @@
-//! Where the litmus tests are.
+//! Files of litmus tests.
 
 #![allow(dead_code, reason = "not every test needs all of it")]
 
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use spelter_memory_model::format::{Format, Test};
 
-/// The folder of litmus data outside the repository; `None`, loudly, where it is absent.
+/// The folder of litmus data outside the repository; `None`, with a printed note, if it is absent.
 pub(crate) fn data() -> Option<PathBuf> {
     let folder = std::env::var_os("SPELTER_LITMUS_DATA").map(PathBuf::from).filter(|folder| folder.is_dir());
     if folder.is_none() {

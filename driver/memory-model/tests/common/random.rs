@@ -1,4 +1,4 @@
-//! Random programs: operations that are well-formed one by one, over few names, so that they meet.
+//! Random programs: well-formed operations on few names, so that they interact.
 
 use proptest::prelude::*;
 use spelter_memory_model::event::{Access, Action, Agent, Class, Classes, Location, Operation, Scope};
@@ -6,7 +6,7 @@ use spelter_memory_model::program::{
     Barrier, Expression, Instruction, InstructionKind, Operand, Place, Program, Thread,
 };
 
-/// What an operation is made of; each number is reduced to what fits.
+/// Parameters of an operation; each number is reduced to its range.
 pub(crate) type Recipe = (u8, u8, u8, u8, bool, bool);
 
 const SCOPES: [Scope; 4] = [Scope::Subgroup, Scope::Workgroup, Scope::QueueFamily, Scope::Device];
@@ -64,7 +64,7 @@ pub(crate) fn operation((kind, location, scope, order, first, second): Recipe) -
     operation
 }
 
-/// A program of threads in groups. Control barriers get one instance number each way that they look alike.
+/// A program of threads in groups. Control barriers that look alike get the same instance number.
 pub(crate) fn program(threads: &[(u8, Vec<Recipe>)]) -> Program {
     let mut program = Program {
         name: "random".to_owned(),

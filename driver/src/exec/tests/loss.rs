@@ -44,7 +44,8 @@ fn the_time_limit_counts_for_each_command_of_a_phase() {
     let slow = kernel(|_, _| work(Duration::from_millis(20)));
     let fast = kernel(|_, _| ());
     for (workers, fasts) in [(1, 0), (2, 0), (2, 112)] {
-        // With 112 fast commands after them, all slow ones are in the first chunk: the others start later and end earlier.
+        // With 112 fast commands after them, all slow ones are in the first chunk: the others start later and end
+        // earlier.
         let executor = limited(workers, 250);
         let slows = if fasts == 0 { 40 } else { 16 };
         let phase = (0..slows).map(|_| one("slow", &slow)).chain((0..fasts).map(|_| one("fast", &fast))).collect();
@@ -74,7 +75,8 @@ fn a_huge_grid_is_one_command() {
     };
     let code: Arc<dyn Code> = Arc::new(Kernel(run, None));
     let before = (0..4).map(|_| one("before", &code));
-    let phase = before.chain([dispatch("huge", &code, &[], Groups::Direct([MAX_GROUPS, MAX_GROUPS, 1]))]).collect();
+    let phase =
+        before.chain([dispatch("huge", &code, &[], Groups::Direct([MAX_WORKGROUPS, MAX_WORKGROUPS, 1]))]).collect();
     let (batch, fence) = batch(&executor, vec![phase]);
     executor.queue().submit(batch).unwrap();
     let Err(DeviceError::DeviceLost(why)) = fence.wait(None) else { panic!("not lost") };

@@ -1,16 +1,16 @@
 //! The `.test` format of the Khronos Vulkan memory model.
 //!
 //! Line by line: topology (`NEWQF`, `NEWWG`, `NEWSG`, `NEWTHREAD`), relations (`SSW`, `SLOC`), operations, questions.
-//! What is peculiar, and kept:
-//! 1. A line with fewer than two characters, or one that begins with `//`, is nothing.
-//! 2. Topology only opens: there is no way back into a group. Thread 0 is open at the start.
-//! 3. A store and a load of one name with equal values are reads-from, and a load of 0 without such a store reads the
-//!    initial value. No value counts as -1: a load and a store without values are paired, too. Two stores of one value
-//!    leave a load of it without any source, with a warning; a read-modify-write of equal values would have to read
-//!    itself. A value that is stated as read and that nobody writes is an error here (the Khronos tool ignores it); -1 leaves
-//!    open what a read-modify-write reads.
-//! 4. A name is a reference. `SLOC` makes the locations of two names one.
-//! 5. What breaks the rules of well-formed programs is read with a warning, and has no executions.
+//! Peculiarities, which are preserved:
+//! 1. A line with fewer than two characters, or one that begins with `//`, is ignored.
+//! 2. Topology lines only open groups: a group cannot be reopened. Thread 0 is open at the start.
+//! 3. A load reads from the store of the same name and value, and a load of 0 without such a store reads the initial
+//!    value. A missing value counts as -1: a load and a store without values are paired, too. Two stores of one value
+//!    leave a load of it without a source, with a warning; a read-modify-write of equal values would have to read
+//!    itself. A stated value of a load that no store has is an error here (the Khronos tool ignores it); -1 leaves the
+//!    source of a read-modify-write open.
+//! 4. A name is a reference. `SLOC` makes two names references to the same location.
+//! 5. Programs that break the rules of well-formed programs give a warning, and have no executions.
 
 mod operation;
 
@@ -24,13 +24,13 @@ use crate::wellformed::operation_defects;
 
 use operation::Tokens;
 
-/// An operation as it is read: its values are needed for sources.
+/// A parsed operation, with the values that determine sources.
 struct Line {
     at: (usize, usize),
     name: String,
     reads: Option<i64>,
     writes: Option<i64>,
-    /// Where the value stands that is read, or the operation.
+    /// Place of the value that is read, or of the operation.
     place: Place,
 }
 
@@ -40,18 +40,18 @@ struct Reader {
     questions: Vec<Question>,
     warnings: Vec<Error>,
     lines: Vec<Line>,
-    /// The number of the open thread, its index once something stands in it, and the numbers by index.
+    /// The number of the open thread, its index once it has operations, and the numbers by index.
     number: u32,
     current: Option<usize>,
     numbers: Vec<u32>,
-    /// The open instances of subgroup, workgroup, queue family, and whether something stands in them.
+    /// The open subgroup, workgroup and queue family, and whether they have operations.
     groups: [u32; 3],
     used: [bool; 3],
     system: Vec<(Named, Named)>,
     same: Vec<[(String, Place); 2]>,
 }
 
-/// A thread's number and where it was named.
+/// A thread's number and its place in the text.
 type Named = (u32, Place);
 
 const MAX_EVENTS: usize = 4096;
@@ -111,7 +111,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The index of the open thread; it is there from its first operation on.
+    /// The index of the open thread, which exists from its first operation.
     fn open(&mut self, place: Piece<'_>) -> Result<usize, Error> {
         let missing = match self.used {
             _ if self.numbers.is_empty() => None,
@@ -127,7 +127,7 @@ impl Reader {
             return Ok(thread);
         }
         if self.numbers.contains(&self.number) {
-            return Err(place.error(format!("thread {} is there already", self.number)));
+            return Err(place.error(format!("thread {} is already defined", self.number)));
         }
         let [subgroup, workgroup, queue_family] = self.groups;
         let agent = invocation(subgroup, workgroup, queue_family);
@@ -160,7 +160,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The index of a reference, and its object before `SLOC`, which is the same.
+    /// The index of a reference, which is also its object before `SLOC`.
     fn reference(&mut self, name: &str) -> u32 {
         let references = &mut self.program.references;
         let at = references.iter().position(|known| known == name).unwrap_or_else(|| {
@@ -232,7 +232,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The sources that equal values state.
+    /// Derives sources from equal values.
     fn pin(&mut self) -> Result<(), Error> {
         let access = |line: &Line| match &self.program.threads[line.at.0].code[line.at.1].kind {
             InstructionKind::Execute { operation, .. } => {
@@ -249,7 +249,7 @@ impl Reader {
                 .filter(writes)
                 .filter(|write| write.name == read.name && write.writes.unwrap_or(-1) == read.reads.unwrap_or(-1));
             let before = pins.len();
-            // Two sources are none already.
+            // With two sources the read has none.
             pins.extend(equal.take(2).map(|write| Pin { read: read.at, source: PinnedSource::Write(write.at) }));
             let own = pins[before..].iter().any(|pin: &Pin| pin.source == PinnedSource::Write(read.at));
             if read.reads == Some(0) && !own {
@@ -258,7 +258,7 @@ impl Reader {
             let stated = read.reads.filter(|value| *value != -1);
             match (stated, pins.len() - before) {
                 (Some(value), 0) => {
-                    let message = format!("nobody writes {value} to `{}`: it cannot be read", shown(&read.name));
+                    let message = format!("no operation writes {value} to `{}`: it cannot be read", shown(&read.name));
                     return Err(Error::new(read.place, message));
                 }
                 (Some(value), 2..) => {
@@ -273,7 +273,7 @@ impl Reader {
     }
 }
 
-/// How many bytes of white space a line begins with.
+/// Number of bytes of leading white space.
 fn leading(text: &str) -> usize {
     text.len() - text.trim_start().len()
 }
@@ -288,7 +288,7 @@ fn atom(text: Piece<'_>) -> Result<Atom, Error> {
         .into_iter()
         .find_map(|(name, races)| Some((atom.strip_prefix(name)?.trim_start(), races)));
     let Some((rest, races)) = counted else {
-        return Err(text.error(format!("`{}` is none of consistent[X], #dr and #rs", shown(text.text))));
+        return Err(text.error(format!("`{}` is not one of consistent[X], #dr and #rs", shown(text.text))));
     };
     let comparisons = [
         (">=", Comparison::GreaterEqual),
@@ -303,6 +303,6 @@ fn atom(text: Piece<'_>) -> Result<Atom, Error> {
     match found.and_then(|(comparison, number)| Some((comparison, number.parse().ok()?))) {
         Some((comparison, number)) if races => Ok(Atom::Races(comparison, number)),
         Some((comparison, number)) => Ok(Atom::ReleaseSequences(comparison, number)),
-        None => Err(text.error(format!("`{}` compares with no number", shown(text.text)))),
+        None => Err(text.error(format!("`{}` does not compare with a number", shown(text.text)))),
     }
 }

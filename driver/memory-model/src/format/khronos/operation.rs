@@ -1,4 +1,4 @@
-//! One operation of a `.test` text: its tokens, its name and its values.
+//! Parses one operation of a `.test` text: its tokens, its name and its values.
 
 use super::super::lex::{Piece, shown};
 use super::{Line, Reader};
@@ -6,7 +6,7 @@ use crate::event::{Access, Action, Class, Domain, Location, Operation, Scope};
 use crate::format::Error;
 use crate::program::{Barrier, Expression, Operand};
 
-/// The tokens of one operation, as they were read.
+/// The tokens of one operation.
 #[derive(Default)]
 pub(super) struct Tokens<'a> {
     seen: Vec<Piece<'a>>,
@@ -39,10 +39,10 @@ const TOKENS: [&str; 23] = [
 ];
 
 impl<'a> Tokens<'a> {
-    /// Takes one more token.
+    /// Adds a token.
     pub(super) fn token(&mut self, token: Piece<'a>) -> Result<(), Error> {
         if !TOKENS.contains(&token.text) {
-            return Err(token.error(format!("`{}` is no token of an operation", shown(token.text))));
+            return Err(token.error(format!("`{}` is not a token of an operation", shown(token.text))));
         }
         self.seen.push(token);
         Ok(())
@@ -52,7 +52,7 @@ impl<'a> Tokens<'a> {
         self.seen.iter().any(|token| token.text == name)
     }
 
-    /// The one of `names` that is there; two are an error.
+    /// The one of `names` that the operation has, if any; two are an error.
     fn one<T: Copy>(&self, what: &str, names: &[(&str, T)]) -> Result<Option<T>, Error> {
         let mut found = None;
         for (name, value) in names {
@@ -65,7 +65,7 @@ impl<'a> Tokens<'a> {
         Ok(found)
     }
 
-    /// The operation that the tokens make, with what it writes and which barrier it is.
+    /// The operation that the tokens form, with the value that it writes and its barrier.
     pub(super) fn operation(
         &self,
         place: Piece<'_>,
@@ -130,7 +130,7 @@ impl<'a> Tokens<'a> {
             return Err(place.error("only an access is atomic, non-private, available or visible"));
         }
         if !kinds[0] && !kinds[2] && !operand.text.is_empty() {
-            return Err(operand.error("only an access or a control barrier takes something"));
+            return Err(operand.error("only an access or a control barrier has an operand"));
         }
         let semantics = [("semsc0", Class::Uniform), ("semsc1", Class::Workgroup)];
         let semantics = semantics.into_iter().filter(|(name, _)| self.has(name)).map(|(_, class)| class);
@@ -148,14 +148,14 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// `name [= value [value]]`: the name, what is read, what is written.
+/// Parses `name [= value [value]]`: the name, the value that is read, and the value that is written.
 fn operands(operand: Piece<'_>, reads: bool, writes: bool, line: &mut Line) -> Result<(), Error> {
     let words = operand.split(|c| c == ' ' || c == '\t' || c == '=');
     let words: Vec<_> = words.into_iter().filter(|word| !word.text.is_empty()).collect();
     let Some(name) = words.first() else { return Err(operand.error("an access has the name of its reference")) };
     let starts = |c: char| c.is_alphabetic() || c == '_';
     if !name.text.starts_with(starts) || !name.text.chars().all(|c| c.is_alphanumeric() || c == '_') {
-        return Err(name.error(format!("`{}` is no name", shown(name.text))));
+        return Err(name.error(format!("`{}` is not a name", shown(name.text))));
     }
     let values = words[1..].iter().map(|word| word.number("a value")).collect::<Result<Vec<i64>, _>>()?;
     if let (Some(first), false) = (words.get(1), operand.text.contains('=')) {
