@@ -1,5 +1,5 @@
-//! Which features there are, each once. A feature that is advertised here has a test: `tests/tests/vulkan/features.rs` names it, and fails
-//! where it is not told of one.
+//! Which features there are, each once. A feature that is advertised here has a test: `tests/tests/vulkan/features.rs`
+//! names it, and fails where it is not told of one.
 
 use ash::vk::{self, TRUE};
 
@@ -135,8 +135,8 @@ fn v12() -> vk::PhysicalDeviceVulkan12Features<'static> {
         .vulkan_memory_model_device_scope(true)
 }
 
-/// How fragment shaders end is no matter here, but Vulkan asks every implementation of compute for the two: modules that say so,
-/// for entry points that nobody runs, are taken.
+/// How fragment shaders end is no matter here, but Vulkan asks every implementation of compute for the two: modules
+/// that say so, for entry points that nobody runs, are taken.
 fn v13() -> vk::PhysicalDeviceVulkan13Features<'static> {
     vk::PhysicalDeviceVulkan13Features::default()
         .robust_image_access(true)

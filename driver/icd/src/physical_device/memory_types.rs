@@ -1,8 +1,8 @@
-//! Memory types. All memory is one heap that host and device share; the types differ in what a program may do with it.
+//! Memory types. All memory is one heap that host and device share; the types differ in host visibility and coherence.
 
 use ash::vk::{self, MemoryPropertyFlags as P};
 
-/// Types in the order that Vulkan asks for: one with fewer flags before one with more.
+/// The types, ordered as Vulkan requires: a type whose flags are a subset of another's comes first.
 const TYPES: [P; 3] = [
     P::DEVICE_LOCAL,
     P::from_raw(P::DEVICE_LOCAL.as_raw() | P::HOST_VISIBLE.as_raw() | P::HOST_CACHED.as_raw()),
@@ -11,15 +11,15 @@ const TYPES: [P; 3] = [
     ),
 ];
 
-/// A bit for each type: any of them will do for anything.
+/// A bit for each type: every resource may use any of them.
 pub(crate) const ALL: u32 = (1 << TYPES.len()) - 1;
 
-/// The flags of a type, if there is one.
+/// The flags of a type; `None` if the type does not exist.
 pub(crate) fn flags(index: u32) -> Option<P> {
     TYPES.get(index as usize).copied()
 }
 
-/// `VkPhysicalDeviceMemoryProperties` of a heap of so many bytes.
+/// `VkPhysicalDeviceMemoryProperties` with a heap of `heap_size` bytes.
 pub(crate) fn properties(heap_size: u64) -> vk::PhysicalDeviceMemoryProperties {
     let mut properties = vk::PhysicalDeviceMemoryProperties {
         memory_type_count: TYPES.len() as u32,

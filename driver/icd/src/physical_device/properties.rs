@@ -136,8 +136,8 @@ fn limits() -> vk::PhysicalDeviceLimits {
 /// Input attachments that a device which claims graphics claims, of a stage and of a set.
 const INPUT_ATTACHMENTS: [u32; 2] = [8, 64];
 
-/// The least that Vulkan asks of devices that draw: programs compute with these numbers before they compute with us. What shaders
-/// read is told as it is: images have one sample.
+/// The least that Vulkan asks of devices that draw: programs compute with these numbers before they compute with us.
+/// What shaders read is told as it is: images have one sample.
 fn graphics(limits: &mut vk::PhysicalDeviceLimits) {
     let samples = SampleCountFlags::TYPE_1 | SampleCountFlags::TYPE_4;
     limits.max_vertex_input_attributes = 16;

@@ -1,9 +1,10 @@
 //! One mechanism for chains of structures whose fields are known by name: properties and features alike.
 //!
-//! A field has one value, in the structure of the version or extension that it came with; every other structure that has the
-//! field is filled from there, under the name that it has there if that is another one (`field = value`).
+//! A field has one value, in the structure of the version or extension that it came with; every other structure that
+//! has the field is filled from there, under the name that it has there if that is another one (`field = value`).
 
-/// Fills the structures of a chain: `values; head; structure: part { fields }`, where `part` is the field of `values` that has them.
+/// Fills the structures of a chain: `values; head; structure: part { fields }`, where `part` is the field of `values`
+/// that has them.
 macro_rules! structures {
     ($values:ty; $head:ty; $($structure:ty: $part:ident { $($field:ident $(= $value:ident)?),* $(,)? })*) => {
         /// Fills the structures of a chain.
@@ -17,8 +18,8 @@ macro_rules! structures {
     (@value $values:ident $part:ident $field:ident $value:ident) => { $values.$part.$value };
 }
 
-/// As [`structures!`], for fields that a program switches on: what it asks for is compared with what there is. The features of
-/// 1.0, which are in no chain, come first.
+/// As [`structures!`], for fields that a program switches on: what it asks for is compared with what there is. The
+/// features of 1.0, which are in no chain, come first.
 macro_rules! switches {
     (
         $values:ty; $head:ty; $by:ty;
