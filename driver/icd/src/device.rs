@@ -16,7 +16,7 @@ use crate::error::{Error, require};
 use crate::labels::Labels;
 use crate::message;
 use crate::options::Options;
-use crate::physical_device::{PRIORITY, PhysicalDevice, extensions, missing, versions};
+use crate::physical_device::{PRIORITY, PhysicalDevice, extensions, versions};
 use crate::table::{Object, Ref, object};
 use crate::trace::Trace;
 
@@ -94,7 +94,7 @@ fn create(
     mut out: Out<'_, vk::Device>,
 ) -> Result<(), Error> {
     let extensions = check_extensions(info)?;
-    let missing = missing(&physical.supported, info);
+    let missing = physical.supported.missing(info);
     if !missing.is_empty() {
         return Err(Error::Code(
             vk::Result::ERROR_FEATURE_NOT_PRESENT,

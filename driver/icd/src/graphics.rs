@@ -166,7 +166,7 @@ refused_points! {
 
 /// The error of a graphics command.
 pub(crate) fn refused(command: &str) -> Error {
-    let problem = "this device only computes; it claims a graphics queue for programs that require one";
+    let problem = "this device only computes, even if its queue claims graphics (SPELTER_ADVERTISE_GRAPHICS)";
     Error::Code(vk::Result::ERROR_FEATURE_NOT_PRESENT, format!("{}: {problem}", command.trim_start_matches("PFN_")))
 }
 

@@ -32,6 +32,12 @@ macro_rules! structure {
             };
         }
 
+        impl Default for $name<'static> {
+            fn default() -> Self {
+                Self::NONE
+            }
+        }
+
         // SAFETY: the pointers are those of callers, and only `c` follows them; in the values that are kept they are
         // null.
         unsafe impl Send for $name<'_> {}

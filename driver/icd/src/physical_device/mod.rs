@@ -1,12 +1,11 @@
 //! The physical device: the queries before a device is created.
 
 pub(crate) mod extensions;
-mod feature_structures;
 pub(crate) mod features;
 mod formats;
+mod limits;
 pub(crate) mod memory_types;
 pub(crate) mod properties;
-mod property_structures;
 mod structures;
 pub(crate) mod versions;
 
@@ -22,7 +21,6 @@ use crate::context::Owner;
 use crate::error::Error;
 use crate::options::Options;
 use crate::table::{Ref, object};
-pub(crate) use feature_structures::missing;
 use features::Supported;
 use formats::ImageQuery;
 use properties::Described;
@@ -125,7 +123,7 @@ impl PhysicalDevice {
     /// The physical device with the options of the environment.
     pub(crate) fn new(owner: Owner, instance_extensions: Arc<HashSet<String>>, minor: u32) -> Self {
         let options = Options::get();
-        let (described, supported) = (properties::describe(options), features::supported(options));
+        let (described, supported) = (Described::of(options), Supported::new(options));
         Self { options, described, supported, owner, instance_extensions, minor }
     }
 
@@ -150,7 +148,7 @@ fn properties2(
     device: Ref<PhysicalDevice>,
     mut out: OutChain<'_, vk::PhysicalDeviceProperties2<'_>>,
 ) -> Result<(), Error> {
-    property_structures::fill(&device.described, &mut out);
+    device.described.fill(&mut out);
     Ok(())
 }
 
@@ -160,7 +158,7 @@ fn features(device: Ref<PhysicalDevice>, mut out: Out<'_, vk::PhysicalDeviceFeat
 }
 
 fn features2(device: Ref<PhysicalDevice>, mut out: OutChain<'_, vk::PhysicalDeviceFeatures2<'_>>) -> Result<(), Error> {
-    feature_structures::fill(&device.supported, &mut out);
+    device.supported.fill(&mut out);
     Ok(())
 }
 
