@@ -108,7 +108,7 @@ fn requirements(_: Ref<Device>, buffer: Ref<Buffer>, mut out: Out<'_, vk::Memory
 }
 
 /// Fills the requirements; a dedicated allocation is never preferred.
-pub(crate) fn tell(out: &mut OutChain<'_, vk::MemoryRequirements2<'_>>, needs: vk::MemoryRequirements) {
+pub(crate) fn put_requirements(out: &mut OutChain<'_, vk::MemoryRequirements2<'_>>, needs: vk::MemoryRequirements) {
     out.head(|all| all.memory_requirements = needs);
     out.fill(|dedicated: &mut vk::MemoryDedicatedRequirements<'_>| {
         (dedicated.prefers_dedicated_allocation, dedicated.requires_dedicated_allocation) = (vk::FALSE, vk::FALSE);
@@ -120,7 +120,7 @@ fn requirements2(
     info: In<'_, vk::BufferMemoryRequirementsInfo2<'_>>,
     mut out: OutChain<'_, vk::MemoryRequirements2<'_>>,
 ) -> Result<(), Error> {
-    tell(&mut out, needs(&Buffer::get(info.buffer, "VkBufferMemoryRequirementsInfo2-buffer")?.driver));
+    put_requirements(&mut out, needs(&Buffer::get(info.buffer, "VkBufferMemoryRequirementsInfo2-buffer")?.driver));
     Ok(())
 }
 
@@ -133,7 +133,7 @@ fn device_requirements(
     let create = info.create().ok_or_else(|| {
         Error::misuse(at, "pCreateInfo is null", "VUID-VkDeviceBufferMemoryRequirements-pCreateInfo-parameter")
     })?;
-    tell(&mut out, needs(&new(&device, create)?));
+    put_requirements(&mut out, needs(&new(&device, create)?));
     Ok(())
 }
 

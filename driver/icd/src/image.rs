@@ -3,7 +3,7 @@
 use ash::vk;
 use spelter_driver as driver;
 
-use crate::buffer::{bind_each, tell};
+use crate::buffer::{bind_each, put_requirements};
 use crate::c::entry::entry_points;
 use crate::c::{In, InOut, Many, Out, OutChain, OutMany, Plain, list};
 use crate::device::Device;
@@ -173,7 +173,7 @@ fn requirements2(
     info: In<'_, vk::ImageMemoryRequirementsInfo2<'_>>,
     mut out: OutChain<'_, vk::MemoryRequirements2<'_>>,
 ) -> Result<(), Error> {
-    tell(&mut out, needs(&Image::get(info.image, "VkImageMemoryRequirementsInfo2-image")?.driver));
+    put_requirements(&mut out, needs(&Image::get(info.image, "VkImageMemoryRequirementsInfo2-image")?.driver));
     Ok(())
 }
 
@@ -186,7 +186,7 @@ fn device_requirements(
     let create = info.create().ok_or_else(|| {
         Error::misuse(at, "pCreateInfo is null", "VUID-VkDeviceImageMemoryRequirements-pCreateInfo-parameter")
     })?;
-    tell(&mut out, needs(&new(&device, create)?));
+    put_requirements(&mut out, needs(&new(&device, create)?));
     Ok(())
 }
 
@@ -227,8 +227,8 @@ fn write_layout(
         format!("arrayLayer {} of {}", of.array_layer, info.layers)
     })?;
     let [width, height, depth] = image.size_of_level(of.mip_level).map(u64::from);
-    out.fill(|told: &mut vk::SubresourceHostMemcpySizeEXT<'_>| {
-        told.size = width * height * depth * image.texel_bytes();
+    out.fill(|copy: &mut vk::SubresourceHostMemcpySizeEXT<'_>| {
+        copy.size = width * height * depth * image.texel_bytes();
     });
     Ok(())
 }

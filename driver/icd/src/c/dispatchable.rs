@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 const LOADER_MAGIC: usize = 0x01CD_C0DE;
 
 /// Marks the blocks of this driver.
-const OURS: u64 = 0x5350_454C_5445_5221;
+const MAGIC: u64 = 0x5350_454C_5445_5221;
 
 /// Spare blocks that are kept before any is reused, so that stale handles are detected.
 const WAITING: usize = 1024;
@@ -24,7 +24,7 @@ const WAITING: usize = 1024;
 #[repr(C)]
 struct Block {
     loader: UnsafeCell<usize>,
-    ours: AtomicU64,
+    magic: AtomicU64,
     /// The object's key in its table; 0 if it is destroyed.
     key: AtomicU64,
     /// The next spare block, if this block is spare.
@@ -72,7 +72,7 @@ pub(crate) fn make<H: Handle>(key: u64) -> H {
         Some(block) => block,
         None => Box::leak(Box::new(Block {
             loader: UnsafeCell::new(LOADER_MAGIC),
-            ours: AtomicU64::new(OURS),
+            magic: AtomicU64::new(MAGIC),
             key: AtomicU64::new(0),
             next: Mutex::new(None),
         })),
@@ -107,7 +107,7 @@ fn block<H: Handle>(handle: H) -> Option<&'static Block> {
     // SAFETY: a handle that a caller passes was created by `make`, so it is the address of a block, which is never
     // freed.
     let block = unsafe { &*block };
-    (block.ours.load(Ordering::Relaxed) == OURS).then_some(block)
+    (block.magic.load(Ordering::Relaxed) == MAGIC).then_some(block)
 }
 
 #[cfg(test)]

@@ -124,9 +124,9 @@ mod tests {
     fn ranges_are_disjoint_and_merge_again() {
         let mut memory = InlineMemory::new(4096, 16);
         let whole = memory.size;
-        let taken: Vec<_> = std::iter::from_fn(|| memory.take(100)).collect();
-        assert!(taken.len() >= 32 && taken.windows(2).all(|pair| pair[0][1] <= pair[1][0]), "{taken:?}");
-        for &range in taken.iter().step_by(2).chain(taken.iter().skip(1).step_by(2)) {
+        let ranges: Vec<_> = std::iter::from_fn(|| memory.take(100)).collect();
+        assert!(ranges.len() >= 32 && ranges.windows(2).all(|pair| pair[0][1] <= pair[1][0]), "{ranges:?}");
+        for &range in ranges.iter().step_by(2).chain(ranges.iter().skip(1).step_by(2)) {
             memory.give(range);
         }
         assert_eq!(memory.free, [[0, whole]]);

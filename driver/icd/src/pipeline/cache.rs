@@ -183,7 +183,7 @@ pub(super) fn is_asked(info: In<'_, vk::ComputePipelineCreateInfo<'_>>) -> bool 
 }
 
 /// `VkPipelineCreationFeedbackCreateInfo`: the duration, and whether the code was cached.
-pub(super) fn tell(info: In<'_, vk::ComputePipelineCreateInfo<'_>>, took: Duration, hit: bool) {
+pub(super) fn write_feedback(info: In<'_, vk::ComputePipelineCreateInfo<'_>>, took: Duration, hit: bool) {
     let Some(mut feedback) = Feedback::of(info) else { return };
     let mut flags = vk::PipelineCreationFeedbackFlags::VALID;
     if hit {

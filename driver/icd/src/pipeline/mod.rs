@@ -220,7 +220,7 @@ fn compute(
         driver.wait_compiled();
     }
     // A hit in the application's cache; the device's own cache does not count.
-    cache::tell(info, start.elapsed(), had || (cache.is_some() && origin == driver::Origin::Stored));
+    cache::write_feedback(info, start.elapsed(), had || (cache.is_some() && origin == driver::Origin::Stored));
     let captures =
         vk::PipelineCreateFlags::CAPTURE_STATISTICS_KHR | vk::PipelineCreateFlags::CAPTURE_INTERNAL_REPRESENTATIONS_KHR;
     let explain = || device.driver.explain(shader, &layout.driver);
