@@ -8,8 +8,8 @@ use crate::c::entry::entry_points;
 use crate::c::{In, Many, Out, OutChain, Slice};
 use crate::device::Device;
 use crate::error::{Error, require};
-use crate::memory::{DeviceMemory, IMPORTED};
-use crate::physical_device::memory_types;
+use crate::memory::DeviceMemory;
+use crate::physical_device::memory_types::{self, IMPORTED};
 use crate::table::{Object, Ref, object};
 
 entry_points! {

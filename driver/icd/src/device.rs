@@ -16,7 +16,7 @@ use crate::error::{Error, require};
 use crate::labels::Labels;
 use crate::message;
 use crate::options::Options;
-use crate::physical_device::{PRIORITY, PhysicalDevice, extensions, versions};
+use crate::physical_device::{PRIORITY, PhysicalDevice, extensions, memory_types, versions};
 use crate::table::{Object, Ref, object};
 use crate::trace::Trace;
 
@@ -199,7 +199,7 @@ fn report_statistics(device: &Device) {
         pipelines.compiled,
         pipelines.shared,
         pipelines.stored,
-        crate::memory::peak_bytes_in_use(),
+        memory_types::peak_bytes_in_use(),
     ));
     let severity = vk::DebugUtilsMessageSeverityFlagsEXT::INFO;
     let types = vk::DebugUtilsMessageTypeFlagsEXT::PERFORMANCE;

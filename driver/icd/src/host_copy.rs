@@ -9,6 +9,7 @@ use crate::command::plain_copy;
 use crate::device::Device;
 use crate::error::{Error, require};
 use crate::image::Image;
+use crate::physical_device::limits::HOST_COPY_LAYOUTS;
 use crate::table::Ref;
 
 entry_points! {
@@ -26,21 +27,10 @@ entry_points! {
     ) -> vk::Result => transition;
 }
 
-/// Image layouts for host copies: those that compute queues use. Layouts do not change where texels are stored.
-pub(crate) const LAYOUTS: [L; 9] = [
-    L::GENERAL,
-    L::SHADER_READ_ONLY_OPTIMAL,
-    L::TRANSFER_SRC_OPTIMAL,
-    L::TRANSFER_DST_OPTIMAL,
-    L::READ_ONLY_OPTIMAL,
-    L::DEPTH_READ_ONLY_OPTIMAL,
-    L::STENCIL_READ_ONLY_OPTIMAL,
-    L::DEPTH_STENCIL_READ_ONLY_OPTIMAL,
-    L::PREINITIALIZED,
-];
-
 fn check_layout(call: &str, layout: L, vuid: &'static str) -> Result<(), Error> {
-    require(LAYOUTS.contains(&layout), call, vuid, || format!("{layout:?} is not one of the layouts for host copies"))
+    require(HOST_COPY_LAYOUTS.contains(&layout), call, vuid, || {
+        format!("{layout:?} is not one of the layouts for host copies")
+    })
 }
 
 /// Valid-usage IDs of a copy with `VK_HOST_IMAGE_COPY_MEMCPY`, which must be of a whole level and tightly packed. The

@@ -8,9 +8,10 @@ use crate::c::entry::entry_points;
 use crate::c::{In, InOut, Many, Out, OutChain, OutMany, Plain, list};
 use crate::device::Device;
 use crate::error::{Error, require};
-use crate::memory::{DeviceMemory, IMPORTED};
+use crate::memory::DeviceMemory;
 use crate::options::Options;
-use crate::physical_device::memory_types;
+use crate::physical_device::formats::ATTACHMENT;
+use crate::physical_device::memory_types::{self, IMPORTED};
 use crate::table::{Object, Ref, object};
 
 entry_points! {
@@ -78,10 +79,6 @@ pub(crate) struct Image {
     pub(crate) driver: driver::Image,
     is_attachment: bool,
 }
-
-/// The only format with attachments on devices that claim graphics. Its images have memory and views but no other use:
-/// drawing to them fails.
-pub(crate) const ATTACHMENT: vk::Format = vk::Format::D32_SFLOAT_S8_UINT;
 
 /// The format and usage of the driver's image for an attachment: texels of the same size. It is never copied
 /// ([`Image::of_host`]).

@@ -1,7 +1,6 @@
 //! Device memory: allocations and their mappings.
 
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use ash::vk::{self, MemoryPropertyFlags};
 use parking_lot::Mutex;
@@ -12,7 +11,7 @@ use crate::c::import::import;
 use crate::c::{In, Many, Out, OutChain};
 use crate::device::Device;
 use crate::error::{Error, require};
-use crate::physical_device::memory_types;
+use crate::physical_device::memory_types::{self, IMPORTED};
 use crate::table::{Object, Ref, object};
 
 entry_points! {
@@ -61,19 +60,6 @@ pub(crate) struct DeviceMemory {
 
 object!(DeviceMemory: vk::DeviceMemory);
 
-static IN_USE: AtomicU64 = AtomicU64::new(0);
-static MAX: AtomicU64 = AtomicU64::new(0);
-
-/// Bytes of live allocations.
-pub(crate) fn bytes_in_use() -> u64 {
-    IN_USE.load(Ordering::Relaxed)
-}
-
-/// The maximum of [`bytes_in_use`] so far.
-pub(crate) fn peak_bytes_in_use() -> u64 {
-    MAX.load(Ordering::Relaxed)
-}
-
 fn allocate(
     device: Ref<Device>,
     info: In<'_, vk::MemoryAllocateInfo<'_>>,
@@ -105,15 +91,14 @@ fn allocate(
         }
         None => device.driver.allocate_memory(info.allocation_size, 0)?,
     };
-    let used = IN_USE.fetch_add(driver.size(), Ordering::Relaxed) + driver.size();
-    MAX.fetch_max(used, Ordering::Relaxed);
+    memory_types::add_bytes_in_use(driver.size());
     out.put(DeviceMemory { driver, flags, mapped: Mutex::new(false) }.insert()?);
     Ok(())
 }
 
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
-        IN_USE.fetch_sub(self.driver.size(), Ordering::Relaxed);
+        memory_types::subtract_bytes_in_use(self.driver.size());
     }
 }
 
@@ -187,9 +172,6 @@ fn commitment(_: Ref<Device>, memory: Ref<DeviceMemory>, mut out: Out<'_, u64>) 
 fn capture_address(_: Ref<Device>, _: In<'_, vk::DeviceMemoryOpaqueCaptureAddressInfo<'_>>) -> Result<u64, Error> {
     Ok(0)
 }
-
-/// Handle types that can be imported: memory that the program allocated, but not memory of other devices.
-pub(crate) const IMPORTED: vk::ExternalMemoryHandleTypeFlags = vk::ExternalMemoryHandleTypeFlags::HOST_ALLOCATION_EXT;
 
 /// Checks the valid usage of an imported host pointer.
 fn check_host(

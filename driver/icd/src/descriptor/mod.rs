@@ -20,7 +20,7 @@ use crate::error::{Error, require};
 use crate::sampler::Sampler;
 use crate::table::{Object, Ref, object};
 use inline::{Block, InlineMemory};
-pub(crate) use push::{MAX_PUSHED, Pushed};
+pub(crate) use push::Pushed;
 pub(crate) use template::Template;
 pub(crate) use write::{Content, Write};
 

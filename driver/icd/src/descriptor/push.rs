@@ -13,6 +13,7 @@ use crate::c::entry::entry_points;
 use crate::c::{In, Many};
 use crate::command::CommandBuffer;
 use crate::error::{Error, require};
+use crate::physical_device::limits::MAX_PUSH_DESCRIPTORS;
 use crate::pipeline::PipelineLayout;
 use crate::table::{Object, Ref};
 
@@ -34,9 +35,6 @@ entry_points! {
     ) => push_with_template2;
 }
 
-/// `maxPushDescriptors`.
-pub(crate) const MAX_PUSHED: u32 = 256;
-
 const AT: &str = "vkCmdPushDescriptorSetKHR";
 
 /// Checks the valid usage of a push descriptor layout.
@@ -52,8 +50,8 @@ pub(super) fn check_layout(info: In<'_, vk::DescriptorSetLayoutCreateInfo<'_>>) 
     require(!has(&[D::INLINE_UNIFORM_BLOCK]), at, vuid, || "inline uniform blocks cannot be pushed".into())?;
     let all: u64 = info.all().iter().map(|binding| u64::from(binding.descriptor_count)).sum();
     let vuid = "VUID-VkDescriptorSetLayoutCreateInfo-flags-00281";
-    require(all <= MAX_PUSHED.into(), at, vuid, || {
-        format!("{all} push descriptors, above maxPushDescriptors {MAX_PUSHED}")
+    require(all <= MAX_PUSH_DESCRIPTORS.into(), at, vuid, || {
+        format!("{all} push descriptors, above maxPushDescriptors {MAX_PUSH_DESCRIPTORS}")
     })
 }
 

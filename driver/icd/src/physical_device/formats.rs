@@ -5,8 +5,11 @@ use spelter_driver::format_properties;
 
 use crate::c::{In, OutChain};
 use crate::error::Error;
-use crate::image::ATTACHMENT;
 use crate::options::Options;
+
+/// The only format with attachments on devices that claim graphics. Its images have memory and views but no other use:
+/// drawing to them fails.
+pub(crate) const ATTACHMENT: vk::Format = vk::Format::D32_SFLOAT_S8_UINT;
 
 /// `vkGetPhysicalDeviceFormatProperties`.
 pub(super) fn of(format: vk::Format) -> vk::FormatProperties {

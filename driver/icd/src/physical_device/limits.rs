@@ -1,10 +1,26 @@
-//! `VkPhysicalDeviceLimits`.
+//! `VkPhysicalDeviceLimits`, and limits of extensions.
 
-use ash::vk::{self, SampleCountFlags, TRUE};
+use ash::vk::{self, ImageLayout, SampleCountFlags, TRUE};
 use spelter_driver as driver;
 
 /// Alignment, in bytes, of memory that is mapped, flushed or imported.
 pub(super) const MAP_ALIGNMENT: u64 = 4096;
+
+/// `maxPushDescriptors`.
+pub(crate) const MAX_PUSH_DESCRIPTORS: u32 = 256;
+
+/// Image layouts for host copies: those that compute queues use. Layouts do not change where texels are stored.
+pub(crate) const HOST_COPY_LAYOUTS: [ImageLayout; 9] = [
+    ImageLayout::GENERAL,
+    ImageLayout::SHADER_READ_ONLY_OPTIMAL,
+    ImageLayout::TRANSFER_SRC_OPTIMAL,
+    ImageLayout::TRANSFER_DST_OPTIMAL,
+    ImageLayout::READ_ONLY_OPTIMAL,
+    ImageLayout::DEPTH_READ_ONLY_OPTIMAL,
+    ImageLayout::STENCIL_READ_ONLY_OPTIMAL,
+    ImageLayout::DEPTH_STENCIL_READ_ONLY_OPTIMAL,
+    ImageLayout::PREINITIALIZED,
+];
 
 /// The limits of a device, which may claim graphics.
 pub(super) fn limits(graphics: bool) -> vk::PhysicalDeviceLimits {

@@ -2,8 +2,8 @@
 
 pub(crate) mod extensions;
 pub(crate) mod features;
-mod formats;
-mod limits;
+pub(crate) mod formats;
+pub(crate) mod limits;
 pub(crate) mod memory_types;
 pub(crate) mod properties;
 mod structures;
@@ -196,7 +196,7 @@ fn memory2(
     let size = device.options.device.heap_size;
     out.head(|all| all.memory_properties = memory_types::properties(size));
     out.fill(|budget: &mut vk::PhysicalDeviceMemoryBudgetPropertiesEXT<'_>| {
-        let used = crate::memory::bytes_in_use();
+        let used = memory_types::bytes_in_use();
         (budget.heap_budget, budget.heap_usage) = ([0; _], [0; _]);
         budget.heap_budget[0] = size;
         budget.heap_usage[0] = used;
@@ -244,7 +244,7 @@ fn image_format2(
     let mut properties = ImageQuery::of(info).properties();
     let external = info.next::<vk::PhysicalDeviceExternalImageFormatInfo<'_>>();
     let of = external.map(|external| external.handle_type).unwrap_or_default();
-    if !of.is_empty() && of != crate::memory::IMPORTED {
+    if !of.is_empty() && of != memory_types::IMPORTED {
         properties = Err(Error::Quiet(vk::Result::ERROR_FORMAT_NOT_SUPPORTED));
     }
     out.head(|all| all.image_format_properties = properties.clone().unwrap_or_default());
@@ -284,7 +284,7 @@ fn sparse2(
 /// The properties of an external handle type: only host allocations can be imported.
 fn of_imports(handle_type: vk::ExternalMemoryHandleTypeFlags) -> vk::ExternalMemoryProperties {
     let mut properties = vk::ExternalMemoryProperties::default();
-    if handle_type == crate::memory::IMPORTED {
+    if handle_type == memory_types::IMPORTED {
         properties.external_memory_features = vk::ExternalMemoryFeatureFlags::IMPORTABLE;
         properties.compatible_handle_types = handle_type;
     }

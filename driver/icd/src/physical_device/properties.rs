@@ -3,13 +3,11 @@
 use ash::vk::{self, FALSE, SampleCountFlags, ShaderStageFlags, TRUE};
 use spelter_driver as driver;
 
-use super::limits::{INPUT_ATTACHMENTS, MAP_ALIGNMENT, limits};
+use super::limits::{HOST_COPY_LAYOUTS, INPUT_ATTACHMENTS, MAP_ALIGNMENT, MAX_PUSH_DESCRIPTORS, limits};
 use super::structures::properties;
 use crate::c::host::{put_copy_layouts, put_copy_layouts_1_4};
 use crate::c::version_1_4::PhysicalDeviceVulkan14Properties;
 use crate::c::{OutChain, fixed};
-use crate::descriptor::MAX_PUSHED;
-use crate::host_copy::LAYOUTS;
 use crate::options::Options;
 
 /// Bytes of an inline uniform block, and of those of a pipeline layout.
@@ -214,7 +212,7 @@ properties! {
             supports_non_zero_first_instance: FALSE,
         }
         vk::PhysicalDevicePushDescriptorPropertiesKHR<'_> {
-            max_push_descriptors: MAX_PUSHED,
+            max_push_descriptors: MAX_PUSH_DESCRIPTORS,
         }
         {
             dynamic_rendering_local_read_depth_stencil_attachments: FALSE,
@@ -258,8 +256,8 @@ impl Described {
         chain.head(|all| all.properties = self.core);
         self.fill_chain(chain);
         // Two lists that the caller has room for, or counts.
-        chain.fill(|structure| put_copy_layouts(structure, &LAYOUTS));
-        chain.fill(|structure| put_copy_layouts_1_4(structure, &LAYOUTS));
+        chain.fill(|structure| put_copy_layouts(structure, &HOST_COPY_LAYOUTS));
+        chain.fill(|structure| put_copy_layouts_1_4(structure, &HOST_COPY_LAYOUTS));
     }
 }
 
