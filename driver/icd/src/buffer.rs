@@ -8,8 +8,8 @@ use crate::c::entry::entry_points;
 use crate::c::{In, Many, Out, OutChain, Slice};
 use crate::device::Device;
 use crate::error::{Error, require};
-use crate::memory::{DeviceMemory, IMPORTED};
-use crate::physical_device::memory_types;
+use crate::memory::DeviceMemory;
+use crate::physical_device::memory_types::{self, IMPORTED};
 use crate::table::{Object, Ref, object};
 
 entry_points! {
@@ -67,17 +67,18 @@ object!(BufferView: vk::BufferView);
 fn new(device: &Device, info: In<'_, vk::BufferCreateInfo<'_>>) -> Result<driver::Buffer, Error> {
     let flags = info.flags;
     require(flags.is_empty(), "vkCreateBuffer", "VUID-VkBufferCreateInfo-flags-00915", || {
-        format!("flags {flags:?}: no such feature is enabled")
+        format!("flags {flags:?} need features that are not supported")
     })?;
     let external = info.next::<vk::ExternalMemoryBufferCreateInfo<'_>>();
     let external = external.map(|external| external.handle_types).unwrap_or_default();
     require(IMPORTED.contains(external), "vkCreateBuffer", "VUID-VkBufferCreateInfo-pNext-00920", || {
-        format!("a buffer in memory of kinds {external:?}, of which only {IMPORTED:?} can be imported")
+        format!("handleTypes {external:?}: only {IMPORTED:?} can be imported")
     })?;
     Ok(device.driver.create_buffer(info.size, wide_usage(info.next()).unwrap_or(info.usage))?)
 }
 
-/// `VkBufferUsageFlags2CreateInfo`: the lower bits mean the same, the upper ones nothing here.
+/// The usage, from `VkBufferUsageFlags2CreateInfo` if it is chained: its lower 32 bits mean the same, the upper ones
+/// are ignored.
 fn wide_usage(wide: Option<In<'_, vk::BufferUsageFlags2CreateInfoKHR<'_>>>) -> Option<vk::BufferUsageFlags> {
     wide.map(|wide| vk::BufferUsageFlags::from_raw(wide.usage.as_raw() as u32))
 }
@@ -96,7 +97,7 @@ fn destroy(_: Ref<Device>, buffer: vk::Buffer, _: *const vk::AllocationCallbacks
     Buffer::remove(buffer, "vkDestroyBuffer-buffer").map(|_| ())
 }
 
-/// What a buffer needs: any type of memory will do.
+/// The memory requirements of a buffer: any memory type is suitable.
 fn needs(buffer: &driver::Buffer) -> vk::MemoryRequirements {
     vk::MemoryRequirements { memory_type_bits: memory_types::ALL, ..buffer.requirements() }
 }
@@ -106,8 +107,8 @@ fn requirements(_: Ref<Device>, buffer: Ref<Buffer>, mut out: Out<'_, vk::Memory
     Ok(())
 }
 
-/// Fills the answer, and whether the resource would rather have memory of its own: never.
-pub(crate) fn tell(out: &mut OutChain<'_, vk::MemoryRequirements2<'_>>, needs: vk::MemoryRequirements) {
+/// Fills the requirements; a dedicated allocation is never preferred.
+pub(crate) fn put_requirements(out: &mut OutChain<'_, vk::MemoryRequirements2<'_>>, needs: vk::MemoryRequirements) {
     out.head(|all| all.memory_requirements = needs);
     out.fill(|dedicated: &mut vk::MemoryDedicatedRequirements<'_>| {
         (dedicated.prefers_dedicated_allocation, dedicated.requires_dedicated_allocation) = (vk::FALSE, vk::FALSE);
@@ -119,7 +120,7 @@ fn requirements2(
     info: In<'_, vk::BufferMemoryRequirementsInfo2<'_>>,
     mut out: OutChain<'_, vk::MemoryRequirements2<'_>>,
 ) -> Result<(), Error> {
-    tell(&mut out, needs(&Buffer::get(info.buffer, "VkBufferMemoryRequirementsInfo2-buffer")?.driver));
+    put_requirements(&mut out, needs(&Buffer::get(info.buffer, "VkBufferMemoryRequirementsInfo2-buffer")?.driver));
     Ok(())
 }
 
@@ -132,7 +133,7 @@ fn device_requirements(
     let create = info.create().ok_or_else(|| {
         Error::misuse(at, "pCreateInfo is null", "VUID-VkDeviceBufferMemoryRequirements-pCreateInfo-parameter")
     })?;
-    tell(&mut out, needs(&new(&device, create)?));
+    put_requirements(&mut out, needs(&new(&device, create)?));
     Ok(())
 }
 
@@ -148,7 +149,7 @@ fn bind2(_: Ref<Device>, count: u32, infos: Many<'_, vk::BindBufferMemoryInfo<'_
     })
 }
 
-/// Binds one after the other, also after one that fails: each has its own result, and the call has the first that is an error.
+/// Binds all, also after one that fails: each has its own result, and the call returns the first error.
 pub(crate) fn bind_each<T: TaggedStructure>(
     infos: Slice<'_, T>,
     bind: impl Fn(In<'_, T>) -> Result<(), Error>,
@@ -189,7 +190,7 @@ fn address(_: Ref<Device>, info: In<'_, vk::BufferDeviceAddressInfo<'_>>) -> Res
     Ok(Buffer::get(info.buffer, "VkBufferDeviceAddressInfo-buffer")?.driver.device_address()?)
 }
 
-/// Addresses are not captured: 0, as without the feature.
+/// 0: `bufferDeviceAddressCaptureReplay` is not supported.
 fn capture_address(_: Ref<Device>, _: In<'_, vk::BufferDeviceAddressInfo<'_>>) -> Result<u64, Error> {
     Ok(0)
 }

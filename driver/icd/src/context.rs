@@ -1,27 +1,41 @@
-//! What the call that runs on this thread is about, for the messages that may come of it: whose instance it belongs to, which
-//! objects it names, and what was wrong with it and yet no reason to refuse it.
+//! The call that runs on this thread, for its messages: the instance that it belongs to, the objects that it names, and
+//! the valid usage that it breaks without failing.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ash::vk::ObjectType;
 
+use crate::c::callback::Message;
 use crate::error::Error;
 
-/// The instance that messengers and objects belong to; 0 is nobody's.
+/// The number of the instance that messengers and objects belong to; 0 if it is unknown.
 pub(crate) type Owner = u64;
 
-/// Objects of a call that are remembered; those after them are not told of.
+/// Adds to a message what the live object of a handle knows (`Object::describe`).
+pub(crate) type Describe = fn(handle: u64, message: &mut Message);
+
+/// An object that a call names.
+#[derive(Clone, Copy)]
+pub(crate) struct Named {
+    pub(crate) ty: ObjectType,
+    pub(crate) handle: u64,
+    pub(crate) describe: Describe,
+}
+
+/// Objects of a call that messages name; later ones are left out.
 const MAX_OBJECTS: usize = 8;
 
-/// Faults of a call that are told.
+/// Faults of a call that are reported.
 const MAX_FAULTS: usize = 4;
+
+const NO_OBJECT: Named = Named { ty: ObjectType::UNKNOWN, handle: 0, describe: |_, _| () };
 
 thread_local! {
     static FAULTS: RefCell<Vec<Error>> = const { RefCell::new(Vec::new()) };
     static OWNER: Cell<Owner> = const { Cell::new(0) };
     static COUNT: Cell<usize> = const { Cell::new(0) };
-    static OBJECTS: [Cell<(ObjectType, u64)>; MAX_OBJECTS] = const { [const { Cell::new((ObjectType::UNKNOWN, 0)) }; MAX_OBJECTS] };
+    static OBJECTS: [Cell<Named>; MAX_OBJECTS] = const { [const { Cell::new(NO_OBJECT) }; MAX_OBJECTS] };
 }
 
 /// A number for a new instance.
@@ -30,9 +44,9 @@ pub(crate) fn new_owner() -> Owner {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// The call breaks a rule, and goes on: this is told when it ends.
+/// Notes broken valid usage for which the call does not fail; it is reported when the call ends.
 pub(crate) fn fault(error: Error) {
-    // A thread that ends may have no place for it any more.
+    // The thread may be ending, its locals destroyed.
     let _ = FAULTS.try_with(|faults| {
         let mut faults = faults.borrow_mut();
         if faults.len() < MAX_FAULTS {
@@ -41,12 +55,12 @@ pub(crate) fn fault(error: Error) {
     });
 }
 
-/// The rules that the call broke and that nobody was told of yet.
+/// The noted faults that were not reported yet.
 pub(crate) fn take_faults() -> Vec<Error> {
     FAULTS.try_with(|faults| std::mem::take(&mut *faults.borrow_mut())).unwrap_or_default()
 }
 
-/// A call. A callback may call Vulkan while its own call runs: what was before comes back.
+/// A call in progress. A callback may call Vulkan while its own call runs, so dropping this restores the outer call.
 pub(crate) struct Call {
     before: (Owner, usize),
 }
@@ -64,33 +78,34 @@ impl Drop for Call {
     }
 }
 
-/// The call is one of that instance's.
+/// Notes the instance that the call belongs to.
 pub(crate) fn belong(owner: Owner) {
     if owner != 0 {
         OWNER.set(owner);
     }
 }
 
-/// The call names an object, live or not.
-pub(crate) fn note(ty: ObjectType, handle: u64) {
+/// Notes an object, live or not, that the call names.
+pub(crate) fn note(ty: ObjectType, handle: u64, describe: Describe) {
     let count = COUNT.get();
     if count < MAX_OBJECTS && handle != 0 {
         OBJECTS.with(|objects| {
-            if !objects[..count].iter().any(|seen| seen.get() == (ty, handle)) {
-                objects[count].set((ty, handle));
+            let is_same = |seen: Named| (seen.ty, seen.handle) == (ty, handle);
+            if !objects[..count].iter().map(Cell::get).any(is_same) {
+                objects[count].set(Named { ty, handle, describe });
                 COUNT.set(count + 1);
             }
         });
     }
 }
 
-/// Whose call it is.
+/// The instance that the call belongs to.
 pub(crate) fn owner() -> Owner {
     OWNER.get()
 }
 
-/// The objects that the call named so far.
-pub(crate) fn objects() -> Vec<(ObjectType, u64)> {
+/// The objects that the call has named so far.
+pub(crate) fn objects() -> Vec<Named> {
     OBJECTS.with(|objects| objects[..COUNT.get()].iter().map(Cell::get).collect())
 }
 
@@ -102,16 +117,16 @@ mod tests {
     fn calls_nest() {
         let outer = Call::begin();
         belong(3);
-        note(ObjectType::BUFFER, 7);
-        note(ObjectType::BUFFER, 7);
+        note(ObjectType::BUFFER, 7, |_, _| ());
+        note(ObjectType::BUFFER, 7, |_, _| ());
         {
             let _inner = Call::begin();
-            assert_eq!((owner(), objects()), (0, vec![]));
+            assert_eq!((owner(), objects().len()), (0, 0));
             belong(4);
         }
         belong(0);
         assert_eq!((owner(), objects().len()), (3, 1));
-        (0..20).for_each(|handle| note(ObjectType::IMAGE, handle));
+        (0..20).for_each(|handle| note(ObjectType::IMAGE, handle, |_, _| ()));
         assert_eq!(objects().len(), MAX_OBJECTS);
         drop(outer);
         assert_eq!(owner(), 0);

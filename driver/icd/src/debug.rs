@@ -1,13 +1,9 @@
-//! Debugging: messengers, names of objects, labels.
+//! Debugging: messengers, object names, labels.
 
-use std::collections::HashMap;
 use std::ffi::c_char;
-use std::sync::LazyLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Once;
 
 use ash::vk::{self, Handle};
-use parking_lot::Mutex;
-use spelter_driver::host_memory;
 
 use crate::c::callback::{About, Callback, Label, Message};
 use crate::c::entry::entry_points;
@@ -18,8 +14,9 @@ use crate::device::{Device, Queue};
 use crate::error::Error;
 use crate::instance::Instance;
 use crate::labels::Labels;
-use crate::message;
-use crate::table::{Object, Ref, object};
+use crate::message::{self, Listener};
+use crate::names;
+use crate::table::{self, Object, Ref, object};
 
 entry_points! {
     PFN_vkCreateDebugUtilsMessengerEXT(
@@ -69,20 +66,24 @@ entry_points! {
 
 /// `VkDebugUtilsMessengerEXT` and `VkDebugReportCallbackEXT`.
 pub(crate) struct Messenger {
-    /// The instance whose objects it hears of.
-    pub(crate) owner: Owner,
-    pub(crate) callback: Callback,
+    /// Receives messages until the messenger is dropped.
+    _listener: Listener,
 }
 
 impl Messenger {
-    pub(crate) fn of(owner: Owner, info: In<'_, vk::DebugUtilsMessengerCreateInfoEXT<'_>>) -> Self {
+    /// A messenger that receives the messages of one instance.
+    fn new(owner: Owner, callback: Callback) -> Result<Self, Error> {
+        Ok(Self { _listener: Listener::new(owner, callback)? })
+    }
+
+    pub(crate) fn of(owner: Owner, info: In<'_, vk::DebugUtilsMessengerCreateInfoEXT<'_>>) -> Result<Self, Error> {
         let callback = Callback::Utils {
             function: info.pfn_user_callback,
             user_data: info.p_user_data,
             severities: info.message_severity,
             types: info.message_type,
         };
-        Self { owner, callback }
+        Self::new(owner, callback)
     }
 }
 
@@ -94,7 +95,7 @@ fn create(
     _: *const vk::AllocationCallbacks<'_>,
     mut out: Out<'_, vk::DebugUtilsMessengerEXT>,
 ) -> Result<(), Error> {
-    out.put(Messenger::of(instance.owner, info).insert()?);
+    out.put(Messenger::of(instance.owner, info)?.insert()?);
     Ok(())
 }
 
@@ -113,7 +114,8 @@ fn create_report(
     mut out: Out<'_, vk::DebugReportCallbackEXT>,
 ) -> Result<(), Error> {
     let callback = Callback::Report { function: info.pfn_callback, user_data: info.p_user_data, flags: info.flags };
-    out.put(vk::DebugReportCallbackEXT::from_raw(Messenger { owner: instance.owner, callback }.insert()?.as_raw()));
+    let messenger = Messenger::new(instance.owner, callback)?.insert()?;
+    out.put(vk::DebugReportCallbackEXT::from_raw(messenger.as_raw()));
     Ok(())
 }
 
@@ -139,11 +141,11 @@ fn submit(
         name: about
             .name()
             .map(|name| name.as_str().to_owned())
-            .or_else(|| name(about.object_type, about.object_handle)),
+            .or_else(|| names::get(about.object_type, about.object_handle)),
     };
     let message = Message {
         objects: data.about().each().map(object).collect(),
-        // Ours are the outermost first.
+        // `Message` has the outermost label first.
         queue_labels: data.queue_labels().each().map(label).rev().collect(),
         command_labels: data.command_labels().each().map(label).rev().collect(),
         ..Message::new(severity, types, id.unwrap_or_default(), text.unwrap_or_default())
@@ -173,60 +175,29 @@ fn report(
     };
     let types = vk::DebugUtilsMessageTypeFlagsEXT::GENERAL;
     let ty = vk::ObjectType::from_raw(ty.as_raw());
-    let objects = vec![About { ty, handle, name: name(ty, handle) }];
+    let objects = vec![About { ty, handle, name: names::get(ty, handle) }];
     message::send(instance.owner, &Message { objects, ..Message::new(severity, types, "program", text.as_str()) });
     Ok(())
 }
 
-/// Names by type and handle.
-static NAMES: LazyLock<Mutex<HashMap<(vk::ObjectType, u64), String>>> = LazyLock::new(Mutex::default);
-
-/// Whether anything was ever named: most programs name nothing, and destroy much.
-static ANY: AtomicBool = AtomicBool::new(false);
-
-/// What the program calls an object.
-pub(crate) fn name(ty: vk::ObjectType, handle: u64) -> Option<String> {
-    if ANY.load(Ordering::Relaxed) { NAMES.lock().get(&(ty, handle)).cloned() } else { None }
-}
-
-/// What the program calls an object, after a space; nothing if it has no name.
-pub(crate) fn name_of<H: Handle>(handle: H) -> String {
-    name(H::TYPE, handle.as_raw()).map(|name| format!(" `{name}`")).unwrap_or_default()
-}
-
-/// The object is gone, and its name with it.
-pub(crate) fn forget<H: Handle>(handle: H) {
-    if ANY.load(Ordering::Relaxed) {
-        NAMES.lock().remove(&(H::TYPE, handle.as_raw()));
-    }
-}
-
 fn set_name(_: Ref<Device>, info: In<'_, vk::DebugUtilsObjectNameInfoEXT<'_>>) -> Result<(), Error> {
-    ANY.store(true, Ordering::Relaxed);
+    static HOOKED: Once = Once::new();
+    HOOKED.call_once(|| table::on_removal(names::forget));
     if info.object_type == vk::ObjectType::QUEUE
         && let Some(queue) = Queue::find(vk::Queue::from_raw(info.object_handle))
         && let (Some((trace, number)), Some(name)) = (&queue.trace, info.name())
     {
         trace.name_queue(*number, name.as_str());
     }
-    let key = (info.object_type, info.object_handle);
-    match info.name().map(Text::as_str).filter(|name| !name.is_empty()) {
-        Some(name) => {
-            let mut names = NAMES.lock();
-            host_memory::reserve_map(&mut names, 1)?;
-            names.insert(key, name.to_owned())
-        }
-        None => NAMES.lock().remove(&key),
-    };
-    Ok(())
+    Ok(names::set(info.object_type, info.object_handle, info.name().map(Text::as_str))?)
 }
 
-/// Nobody here reads tags.
+/// Tags are accepted and ignored.
 fn set_tag(_: Ref<Device>, _: In<'_, vk::DebugUtilsObjectTagInfoEXT<'_>>) -> Result<(), Error> {
     Ok(())
 }
 
-/// A label of the program's, as a value.
+/// The label as a value.
 fn label(info: In<'_, vk::DebugUtilsLabelEXT<'_>>) -> Label {
     Label { name: info.name().map_or("", Text::as_str).to_owned(), color: info.color }
 }
@@ -257,7 +228,7 @@ fn queue_label_insert(queue: Ref<Queue>, info: In<'_, vk::DebugUtilsLabelEXT<'_>
     Ok(())
 }
 
-/// Changes the labels of a command buffer; the dispatches that follow are called by them.
+/// Changes the labels of a command buffer, after which the following dispatches are named.
 fn relabel(commands: &CommandBuffer, change: impl FnOnce(&mut Labels)) -> Result<(), Error> {
     commands.add(|into| {
         let mut labels = commands.labels.lock();
@@ -270,7 +241,7 @@ fn command_label(commands: Ref<CommandBuffer>, info: In<'_, vk::DebugUtilsLabelE
     relabel(&commands, |labels| labels.begin(label(info)))
 }
 
-/// One that was begun in another command buffer ends here for that one: nothing to do.
+/// A label may end that was begun in another command buffer: then there is nothing to do.
 fn command_label_end(commands: Ref<CommandBuffer>) -> Result<(), Error> {
     relabel(&commands, |labels| {
         labels.end();

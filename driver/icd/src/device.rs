@@ -16,7 +16,7 @@ use crate::error::{Error, require};
 use crate::labels::Labels;
 use crate::message;
 use crate::options::Options;
-use crate::physical_device::{PRIORITY, PhysicalDevice, extensions, missing, versions};
+use crate::physical_device::{PRIORITY, PhysicalDevice, extensions, memory_types, versions};
 use crate::table::{Object, Ref, object};
 use crate::trace::Trace;
 
@@ -50,7 +50,7 @@ pub(crate) struct Device {
     queues: Vec<vk::Queue>,
     extensions: HashSet<String>,
     instance_extensions: Arc<HashSet<String>>,
-    /// The newest minor version whose commands it has, where it has no newer ones (`maintenance5`).
+    /// With `maintenance5`, the newest minor version whose commands the device has.
     newest: Option<u32>,
     trace: Option<Arc<Trace>>,
     owner: Owner,
@@ -62,20 +62,22 @@ object!(dispatchable Device: vk::Device, |device| device.owner);
 pub(crate) struct Queue {
     pub(crate) driver: driver::Queue,
     pub(crate) labels: Mutex<Labels>,
-    /// Where its labels go, with its number there.
+    /// The timeline for its labels, with its number there.
     pub(crate) trace: Option<(Arc<Trace>, usize)>,
     owner: Owner,
 }
 
-object!(dispatchable Queue: vk::Queue, |queue| queue.owner);
+object!(dispatchable Queue: vk::Queue, |queue| queue.owner, |queue, message| {
+    message.queue_labels = queue.labels.lock().open();
+});
 
 impl Device {
-    /// The instance that it belongs to.
+    /// The instance that the device belongs to.
     pub(crate) fn owner(&self) -> Owner {
         self.owner
     }
 
-    /// Whether a command by that name is the device's: one of an extension that was not enabled is not.
+    /// Whether the device has a command of this name: commands of extensions need the extension enabled.
     pub(crate) fn offers(&self, name: &str) -> bool {
         if self.newest.is_some_and(|newest| versions::since(name) > newest) {
             return false;
@@ -92,9 +94,12 @@ fn create(
     mut out: Out<'_, vk::Device>,
 ) -> Result<(), Error> {
     let extensions = check_extensions(info)?;
-    let missing = missing(&physical.supported, info);
+    let missing = physical.supported.missing(info);
     if !missing.is_empty() {
-        return Err(Error::Code(vk::Result::ERROR_FEATURE_NOT_PRESENT, format!("features are not there: {missing:?}")));
+        return Err(Error::Code(
+            vk::Result::ERROR_FEATURE_NOT_PRESENT,
+            format!("features are not supported: {missing:?}"),
+        ));
     }
     let options = &physical.options.device;
     let wanted = check_queues(info, options.queues)?;
@@ -137,7 +142,7 @@ fn check_extensions(info: In<'_, vk::DeviceCreateInfo<'_>>) -> Result<HashSet<St
     Ok(enabled)
 }
 
-/// How many queues of the one family are asked for.
+/// The number of queues that the program asks for, all of one family.
 fn check_queues(info: In<'_, vk::DeviceCreateInfo<'_>>, there_are: usize) -> Result<usize, Error> {
     let at = "vkCreateDevice";
     let mut wanted = 0;
@@ -159,7 +164,7 @@ fn check_queues(info: In<'_, vk::DeviceCreateInfo<'_>>, there_are: usize) -> Res
     Ok(wanted)
 }
 
-/// Vulkan has an answer of its own for programs that may not have the priority that they ask for.
+/// Queues of any other priority than [`PRIORITY`] are not permitted (`VK_ERROR_NOT_PERMITTED_KHR`).
 fn check_priority(asked: vk::QueueGlobalPriorityKHR) -> Result<(), Error> {
     use vk::QueueGlobalPriorityKHR as P;
     let known = [P::LOW, P::MEDIUM, P::HIGH, P::REALTIME].contains(&asked);
@@ -178,7 +183,7 @@ fn destroy(device: vk::Device, _: *const vk::AllocationCallbacks<'_>) -> Result<
         Queue::remove(queue, "vkDestroyDevice-device")?;
     }
     if Options::get().stats {
-        tell_statistics(&device);
+        report_statistics(&device);
     }
     if let Some(trace) = &device.trace {
         trace.finish(device.owner);
@@ -186,15 +191,15 @@ fn destroy(device: vk::Device, _: *const vk::AllocationCallbacks<'_>) -> Result<
     Ok(())
 }
 
-fn tell_statistics(device: &Device) {
+fn report_statistics(device: &Device) {
     let pipelines = device.driver.pipeline_cache_stats();
     let submitted: u64 = device.driver.queues().iter().map(driver::Queue::retired).sum();
-    message::say(&format!(
+    message::print_line(&format!(
         "spelter: {submitted} submissions, {} kernels compiled, {} shared, {} from caches, at most {} bytes of memory",
         pipelines.compiled,
         pipelines.shared,
         pipelines.stored,
-        crate::memory::most_bytes_in_use(),
+        memory_types::peak_bytes_in_use(),
     ));
     let severity = vk::DebugUtilsMessageSeverityFlagsEXT::INFO;
     let types = vk::DebugUtilsMessageTypeFlagsEXT::PERFORMANCE;
@@ -227,7 +232,7 @@ fn wait_idle(device: Ref<Device>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Nothing is drawn, so no area is better than another.
+/// Any granularity is fine: nothing is rendered.
 fn granularity(
     _: Ref<Device>,
     _: In<'_, vk::RenderingAreaInfoKHR<'_>>,
@@ -237,7 +242,7 @@ fn granularity(
     Ok(())
 }
 
-/// A group of one device has no peers, but a program may ask for the device itself.
+/// A group of one device has no peers, but a program may query the device itself.
 fn peer_memory(
     _: Ref<Device>,
     _heap: u32,

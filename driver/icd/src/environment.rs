@@ -1,8 +1,8 @@
-//! The environment, which a program with more rights than its caller does not believe.
+//! Environment variables, which are ignored in programs with more rights than their caller.
 //!
-//! A caller chooses the environment of what it starts. A program that is set-user-ID, or has capabilities of its own, would
-//! write files where its caller cannot, if a variable of the caller's named them. The kernel says of a process that it is such a
-//! one (`AT_SECURE`, as `secure_getenv` asks); then no variable counts.
+//! The caller of a program chooses its environment. A program that is set-user-ID or has capabilities could be made to
+//! write files where its caller cannot. The kernel marks such processes (`AT_SECURE`, which `secure_getenv` checks,
+//! too); then all variables are ignored.
 
 use std::ffi::OsString;
 use std::sync::OnceLock;
@@ -10,11 +10,11 @@ use std::sync::OnceLock;
 /// `AT_SECURE` of `<elf.h>`.
 const AT_SECURE: usize = 23;
 
-/// The variable, if it is set to something and may be believed.
+/// The value of a variable, if it is not empty and may be trusted.
 pub(crate) fn variable(name: &str) -> Option<OsString> {
     static SECURE: OnceLock<bool> = OnceLock::new();
     let secure = *SECURE.get_or_init(|| {
-        // A process whose vector cannot be read is not one of its caller's.
+        // If the auxiliary vector cannot be read, the process is not trusted.
         std::fs::read("/proc/self/auxv").map_or(true, |vector| is_secure(&vector))
     });
     believed(secure, std::env::var_os(name))
@@ -24,7 +24,7 @@ fn believed(secure: bool, value: Option<OsString>) -> Option<OsString> {
     value.filter(|value| !secure && !value.is_empty())
 }
 
-/// What the kernel's vector for a process says: pairs of words, a number and its value. Without a word about it nobody knows.
+/// `AT_SECURE` in the auxiliary vector, which is pairs of words (type, value); `None` if there is no such entry.
 fn is_secure(vector: &[u8]) -> bool {
     let word = |bytes: &[u8]| bytes.try_into().map(usize::from_ne_bytes).ok();
     let pairs = vector.chunks_exact(2 * size_of::<usize>()).map(|pair| pair.split_at(size_of::<usize>()));
@@ -52,6 +52,6 @@ mod tests {
         let value = || Some(OsString::from("/tmp/trace.json"));
         assert_eq!((believed(false, value()), believed(true, value())), (value(), None));
         assert_eq!(believed(false, Some(OsString::new())), None);
-        assert!(variable("PATH").is_some(), "this process is its caller's");
+        assert!(variable("PATH").is_some(), "this process has the rights of its caller");
     }
 }

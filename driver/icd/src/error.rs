@@ -1,4 +1,4 @@
-//! What can go wrong in a call, and the code that Vulkan has for it.
+//! Errors of calls, with their Vulkan result codes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,16 +9,16 @@ use spelter_driver as driver;
 /// Why a call failed.
 #[derive(Clone, Debug)]
 pub(crate) enum Error {
-    /// The device says so.
+    /// An error of the device.
     Driver(driver::Error),
-    /// The caller broke a rule that is checked here: at, problem, valid-usage id.
+    /// Broken valid usage that the ICD checks: place, problem, valid-usage ID.
     Misuse(String, String, Cow<'static, str>),
-    /// Something that Vulkan has a code for, and the details.
+    /// A Vulkan result code with details.
     Code(vk::Result, String),
-    /// An answer that is no fault of anybody's: no message.
+    /// A result code that is no fault: no message is sent.
     Quiet(vk::Result),
-    /// A fault of ours.
-    Ours(String),
+    /// A bug of the driver.
+    Internal(String),
 }
 
 impl Error {
@@ -42,11 +42,11 @@ impl Error {
             Self::Driver(driver::Error::DeviceLost(_)) => vk::Result::ERROR_DEVICE_LOST,
             Self::Driver(driver::Error::Shader(_)) => vk::Result::ERROR_INVALID_SHADER_NV,
             Self::Code(code, _) | Self::Quiet(code) => *code,
-            Self::Ours(_) => vk::Result::ERROR_UNKNOWN,
+            Self::Internal(_) => vk::Result::ERROR_UNKNOWN,
         }
     }
 
-    /// The rule that was broken, if it was one.
+    /// The valid-usage ID that was broken, if any.
     pub(crate) fn vuid(&self) -> Option<&str> {
         match self {
             Self::Driver(driver::Error::Misuse(misuse)) => Some(misuse.vuid),
@@ -63,7 +63,7 @@ impl fmt::Display for Error {
             Self::Misuse(at, problem, vuid) => write!(f, "{at}: {problem} ({vuid})"),
             Self::Code(code, details) => write!(f, "{details} ({code:?})"),
             Self::Quiet(code) => write!(f, "{code:?}"),
-            Self::Ours(what) => write!(f, "a fault of the driver: {what}"),
+            Self::Internal(what) => write!(f, "a fault of the driver: {what}"),
         }
     }
 }
@@ -74,7 +74,7 @@ impl<E: Into<driver::Error>> From<E> for Error {
     }
 }
 
-/// Whether a rule holds.
+/// Checks valid usage: an error with the ID unless it holds.
 pub(crate) fn require(
     holds: bool,
     at: &str,

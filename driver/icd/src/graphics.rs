@@ -1,6 +1,6 @@
-//! Graphics, which a compute device refuses: one clear message for each kind of command, never a crash.
+//! Graphics commands, which fail on a compute device with a clear message.
 //!
-//! The commands are there, since programs that see a graphics queue (`SPELTER_ADVERTISE_GRAPHICS`) load them all.
+//! The commands exist because programs that see a graphics queue (`SPELTER_ADVERTISE_GRAPHICS`) load them all.
 
 use ash::vk;
 
@@ -164,14 +164,13 @@ refused_points! {
     ) => refuse;
 }
 
-/// What is said of a command that only graphics queues have.
+/// The error of a graphics command.
 pub(crate) fn refused(command: &str) -> Error {
-    let problem =
-        "this device computes and does not draw, whatever its queue claims for programs that insist on graphics";
+    let problem = "this device only computes, even if its queue claims graphics (SPELTER_ADVERTISE_GRAPHICS)";
     Error::Code(vk::Result::ERROR_FEATURE_NOT_PRESENT, format!("{}: {problem}", command.trim_start_matches("PFN_")))
 }
 
-/// Of what a refused command is: a device, or a command buffer whose recording fails with it.
+/// The object that a graphics command belongs to: a device, or a command buffer, whose recording then fails.
 trait Subject {
     fn fail(self, error: Error) -> Result<(), Error>;
 }
@@ -192,7 +191,7 @@ fn refuse(command: &str, subject: impl Subject) -> Result<(), Error> {
     subject.fail(refused(command))
 }
 
-/// Destroys null, which is all that there is.
+/// Only null can be destroyed.
 fn ignore(_: &str, _: vk::Device) -> Result<(), Error> {
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Copies between images and the host's memory that the host makes, at once and without a queue (`VK_EXT_host_image_copy`).
+//! Copies between images and host memory that the host executes without a queue (`VK_EXT_host_image_copy`).
 
 use ash::vk::{self, HostImageCopyFlagsEXT as Flags, ImageLayout as L};
 use spelter_driver::{self as driver, host_memory};
@@ -9,6 +9,7 @@ use crate::command::plain_copy;
 use crate::device::Device;
 use crate::error::{Error, require};
 use crate::image::Image;
+use crate::physical_device::limits::HOST_COPY_LAYOUTS;
 use crate::table::Ref;
 
 entry_points! {
@@ -26,27 +27,14 @@ entry_points! {
     ) -> vk::Result => transition;
 }
 
-/// Layouts that images may be in meanwhile: those that compute queues use. None moves a texel.
-pub(crate) const LAYOUTS: [L; 9] = [
-    L::GENERAL,
-    L::SHADER_READ_ONLY_OPTIMAL,
-    L::TRANSFER_SRC_OPTIMAL,
-    L::TRANSFER_DST_OPTIMAL,
-    L::READ_ONLY_OPTIMAL,
-    L::DEPTH_READ_ONLY_OPTIMAL,
-    L::STENCIL_READ_ONLY_OPTIMAL,
-    L::DEPTH_STENCIL_READ_ONLY_OPTIMAL,
-    L::PREINITIALIZED,
-];
-
 fn check_layout(call: &str, layout: L, vuid: &'static str) -> Result<(), Error> {
-    require(LAYOUTS.contains(&layout), call, vuid, || {
-        format!("{layout:?} is none of the layouts for copies of the host's")
+    require(HOST_COPY_LAYOUTS.contains(&layout), call, vuid, || {
+        format!("{layout:?} is not one of the layouts for host copies")
     })
 }
 
-/// The rules of a copy without swizzling: of a level as a whole, to or from rows that follow each other. Here texels never are
-/// anything else in the host's memory.
+/// Valid-usage IDs of a copy with `VK_HOST_IMAGE_COPY_MEMCPY`, which must be of a whole level and tightly packed. The
+/// texels in host memory are the same as without the flag.
 struct Memcpy {
     call: &'static str,
     rows: &'static str,
@@ -70,7 +58,7 @@ const DOWNLOAD: Memcpy = Memcpy {
 
 impl Memcpy {
     fn check(&self, flags: Flags, image: &driver::Image, region: &driver::HostRegion) -> Result<(), Error> {
-        // The level's own rule comes with the region's.
+        // An invalid level is reported with the region.
         if !flags.contains(Flags::MEMCPY) || region.subresource.mip_level >= image.info().levels {
             return Ok(());
         }
@@ -106,7 +94,7 @@ fn upload(device: Ref<Device>, info: In<'_, vk::CopyMemoryToImageInfoEXT<'_>>) -
         })?;
         Ok::<_, Error>((rows, bytes))
     });
-    // All keep the rules, or nothing is copied.
+    // All regions are checked before any is copied.
     let regions = host_memory::try_collect(regions)?;
     regions.iter().for_each(|(rows, bytes)| rows.write(bytes));
     Ok(())
@@ -143,7 +131,7 @@ fn copy(device: Ref<Device>, info: In<'_, vk::CopyImageToImageInfoEXT<'_>>) -> R
     Ok(from.driver.copy_on_host(&device.driver, &to.driver, &regions)?)
 }
 
-/// Layouts are names: nothing moves.
+/// A transition only checks valid usage: layouts do not change where texels are stored.
 fn transition(
     _: Ref<Device>,
     count: u32,

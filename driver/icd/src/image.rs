@@ -3,14 +3,15 @@
 use ash::vk;
 use spelter_driver as driver;
 
-use crate::buffer::{bind_each, tell};
+use crate::buffer::{bind_each, put_requirements};
 use crate::c::entry::entry_points;
 use crate::c::{In, InOut, Many, Out, OutChain, OutMany, Plain, list};
 use crate::device::Device;
 use crate::error::{Error, require};
-use crate::memory::{DeviceMemory, IMPORTED};
+use crate::memory::DeviceMemory;
 use crate::options::Options;
-use crate::physical_device::memory_types;
+use crate::physical_device::formats::ATTACHMENT;
+use crate::physical_device::memory_types::{self, IMPORTED};
 use crate::table::{Object, Ref, object};
 
 entry_points! {
@@ -79,18 +80,15 @@ pub(crate) struct Image {
     is_attachment: bool,
 }
 
-/// The one format that devices which claim graphics claim attachments of. Its images have memory and views, and are for nothing else:
-/// what would draw to them is refused.
-pub(crate) const ATTACHMENT: vk::Format = vk::Format::D32_SFLOAT_S8_UINT;
-
-/// What the driver has of such an image: texels of as many bytes, which only the host could copy, and does not.
+/// The format and usage of the driver's image for an attachment: texels of the same size. It is never copied
+/// ([`Image::of_host`]).
 const STAND_IN: (vk::Format, vk::ImageUsageFlags) = (vk::Format::R32G32_UINT, vk::ImageUsageFlags::HOST_TRANSFER_EXT);
 
 object!(Image: vk::Image);
 
 /// `VkImageView`.
 pub(crate) struct ImageView {
-    /// None of an attachment, which no shader sees.
+    /// `None` for an attachment, which no shader accesses.
     pub(crate) driver: Option<driver::ImageView>,
 }
 
@@ -104,7 +102,7 @@ fn is_attachment(info: &vk::ImageCreateInfo<'_>) -> bool {
 fn new(device: &Device, info: In<'_, vk::ImageCreateInfo<'_>>) -> Result<driver::Image, Error> {
     let at = "vkCreateImage";
     require(info.samples == vk::SampleCountFlags::TYPE_1, at, "VUID-VkImageCreateInfo-samples-02258", || {
-        format!("samples {:?}: images have one sample for each texel", info.samples)
+        format!("samples {:?}: only VK_SAMPLE_COUNT_1_BIT is supported", info.samples)
     })?;
     let known = vk::ImageCreateFlags::CUBE_COMPATIBLE
         | vk::ImageCreateFlags::MUTABLE_FORMAT
@@ -116,7 +114,7 @@ fn new(device: &Device, info: In<'_, vk::ImageCreateInfo<'_>>) -> Result<driver:
     let external = info.next::<vk::ExternalMemoryImageCreateInfo<'_>>();
     let external = external.map(|external| external.handle_types).unwrap_or_default();
     require(IMPORTED.contains(external), at, "VUID-VkImageCreateInfo-pNext-00990", || {
-        format!("an image in memory of kinds {external:?}, of which only {IMPORTED:?} can be imported")
+        format!("handleTypes {external:?}: only {IMPORTED:?} can be imported")
     })?;
     let (format, usage) = if is_attachment(&info) { STAND_IN } else { (info.format, info.usage) };
     let info = driver::ImageInfo {
@@ -144,7 +142,7 @@ fn create(
 }
 
 impl Image {
-    /// One that the host may copy.
+    /// The image of a handle, if its usage permits host copies.
     pub(crate) fn of_host(handle: vk::Image, at: &str) -> Result<Ref<Self>, Error> {
         let image = Self::get(handle, at)?;
         require(!image.is_attachment, at, "VUID-VkCopyMemoryToImageInfo-dstImage-09113", || {
@@ -172,7 +170,7 @@ fn requirements2(
     info: In<'_, vk::ImageMemoryRequirementsInfo2<'_>>,
     mut out: OutChain<'_, vk::MemoryRequirements2<'_>>,
 ) -> Result<(), Error> {
-    tell(&mut out, needs(&Image::get(info.image, "VkImageMemoryRequirementsInfo2-image")?.driver));
+    put_requirements(&mut out, needs(&Image::get(info.image, "VkImageMemoryRequirementsInfo2-image")?.driver));
     Ok(())
 }
 
@@ -185,7 +183,7 @@ fn device_requirements(
     let create = info.create().ok_or_else(|| {
         Error::misuse(at, "pCreateInfo is null", "VUID-VkDeviceImageMemoryRequirements-pCreateInfo-parameter")
     })?;
-    tell(&mut out, needs(&new(&device, create)?));
+    put_requirements(&mut out, needs(&new(&device, create)?));
     Ok(())
 }
 
@@ -211,8 +209,8 @@ fn layout(
     Ok(())
 }
 
-/// Tells where a level of a layer lies, and how many bytes the host copies of it with `MEMCPY`.
-fn tell_layout(
+/// Returns the layout of a subresource, and its size in a host copy with `MEMCPY`.
+fn write_layout(
     image: &driver::Image,
     of: &vk::ImageSubresource,
     call: &str,
@@ -226,8 +224,8 @@ fn tell_layout(
         format!("arrayLayer {} of {}", of.array_layer, info.layers)
     })?;
     let [width, height, depth] = image.size_of_level(of.mip_level).map(u64::from);
-    out.fill(|told: &mut vk::SubresourceHostMemcpySizeEXT<'_>| {
-        told.size = width * height * depth * image.texel_bytes();
+    out.fill(|copy: &mut vk::SubresourceHostMemcpySizeEXT<'_>| {
+        copy.size = width * height * depth * image.texel_bytes();
     });
     Ok(())
 }
@@ -240,10 +238,10 @@ fn layout2(
 ) -> Result<(), Error> {
     let rules =
         ["VUID-vkGetImageSubresourceLayout2-mipLevel-01716", "VUID-vkGetImageSubresourceLayout2-arrayLayer-01717"];
-    tell_layout(&image.driver, &of.image_subresource, "vkGetImageSubresourceLayout2KHR", rules, &mut out)
+    write_layout(&image.driver, &of.image_subresource, "vkGetImageSubresourceLayout2KHR", rules, &mut out)
 }
 
-/// Of an image that is not made.
+/// The same for an image that is described but not created.
 fn device_layout(
     device: Ref<Device>,
     info: In<'_, vk::DeviceImageSubresourceInfoKHR<'_>>,
@@ -258,10 +256,10 @@ fn device_layout(
     })?;
     let rules =
         ["VUID-VkDeviceImageSubresourceInfo-mipLevel-01716", "VUID-VkDeviceImageSubresourceInfo-arrayLayer-01717"];
-    tell_layout(&new(&device, create)?, &of.image_subresource, call, rules, &mut out)
+    write_layout(&new(&device, create)?, &of.image_subresource, call, rules, &mut out)
 }
 
-/// Nothing is sparse.
+/// No image is sparse.
 fn sparse(
     _: Ref<Device>,
     _: Ref<Image>,

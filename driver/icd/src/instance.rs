@@ -1,4 +1,4 @@
-//! Instances: what the loader makes first.
+//! Instances.
 
 use std::collections::HashSet;
 use std::ffi::c_char;
@@ -43,9 +43,9 @@ entry_points! {
 
 /// `VkInstance`.
 pub(crate) struct Instance {
-    /// The one device that there is.
+    /// The only physical device.
     physical: vk::PhysicalDevice,
-    /// What messengers know it by.
+    /// The number by which messengers refer to the instance.
     pub(crate) owner: Owner,
     extensions: Arc<HashSet<String>>,
 }
@@ -53,7 +53,7 @@ pub(crate) struct Instance {
 object!(dispatchable Instance: vk::Instance, |instance| instance.owner);
 
 impl Instance {
-    /// Whether a command by that name is there, of the instance or of a device.
+    /// Whether the instance or one of its devices has a command of this name.
     pub(crate) fn offers(&self, name: &str) -> bool {
         let of_device = extensions::of_device(Options::get()).any(|(_, _, commands)| commands.contains(&name));
         of_device || extensions::offers(extensions::INSTANCE, &self.extensions, name)
@@ -74,7 +74,7 @@ fn instance_extensions(
     count: InOut<'_, u32>,
     out: OutMany<'_, vk::ExtensionProperties>,
 ) -> Result<vk::Result, Error> {
-    // The loader asks layers for theirs itself.
+    // The loader queries layers by itself.
     let _ = layer;
     Ok(list(count, out, extensions::list(extensions::INSTANCE.iter())))
 }
@@ -87,9 +87,9 @@ fn create(
     let owner = context::new_owner();
     context::belong(owner);
     let made = new(info, owner);
-    // A messenger in the chain hears of this call and of the instance's destruction, which says nothing.
+    // A messenger in the chain receives messages of this call, and of the instance's destruction, which sends none.
     if let (Err(error), Some(chained)) = (&made, info.next::<vk::DebugUtilsMessengerCreateInfoEXT<'_>>()) {
-        let messenger = Messenger::of(owner, chained).insert()?;
+        let messenger = Messenger::of(owner, chained)?.insert()?;
         message::error("vkCreateInstance", error);
         Messenger::remove(messenger, "vkCreateInstance-pCreateInfo")?;
         return Err(Error::Quiet(error.code()));
@@ -110,7 +110,7 @@ fn new(info: In<'_, vk::InstanceCreateInfo<'_>>, owner: Owner) -> Result<Instanc
         enabled.insert(extension.to_owned());
     }
     let extensions = Arc::new(enabled);
-    // An instance that says nothing asks for 1.0.
+    // Without `VkApplicationInfo` the version is 1.0.
     let minor = info.application().map_or(0, |application| vk::api_version_minor(application.api_version));
     let physical = PhysicalDevice::new(owner, Arc::clone(&extensions), minor).insert()?;
     Ok(Instance { physical, owner, extensions })

@@ -1,4 +1,4 @@
-//! Labels that a program puts around its work: they are told with messages, and name dispatches in timelines.
+//! Debug labels of command buffers and queues, which appear in messages and name dispatches in timelines.
 
 use std::time::Instant;
 
@@ -8,11 +8,11 @@ use crate::c::callback::Label;
 #[derive(Default)]
 pub(crate) struct Labels {
     open: Vec<(Label, Instant)>,
-    /// One that was inserted, until the next that begins or ends.
+    /// The inserted label, until the next label begins or ends.
     inserted: Option<Label>,
 }
 
-/// Labels that are open at once; those inside of them are not told of.
+/// Maximum of open labels; labels inside of these are ignored.
 const MAX_OPEN_LABELS: usize = 64;
 
 impl Labels {
@@ -23,7 +23,7 @@ impl Labels {
         }
     }
 
-    /// The label that ends, with its beginning, if one was open.
+    /// Ends the innermost label and returns it with its start time; `None` if none is open.
     pub(crate) fn end(&mut self) -> Option<(Label, Instant)> {
         self.inserted = None;
         self.open.pop()
@@ -33,12 +33,12 @@ impl Labels {
         self.inserted = Some(label);
     }
 
-    /// The labels that work now is under, the outermost first.
+    /// The open labels, the outermost first.
     pub(crate) fn open(&self) -> Vec<Label> {
         self.open.iter().map(|(label, _)| label).chain(&self.inserted).cloned().collect()
     }
 
-    /// Their names; none if there are no labels.
+    /// The names of the open labels, joined by slashes; `None` if there are none.
     pub(crate) fn path(&self) -> Option<String> {
         let names: Vec<_> = self.open().into_iter().map(|label| label.name).collect();
         (!names.is_empty()).then(|| names.join("/"))

@@ -1,9 +1,9 @@
-//! The loader's side: three exported functions, and every command by its name.
+//! The interface to the loader: three exported functions, and the lookup of commands by name.
 //!
 //! # Safety
 //!
-//! The three functions are called by the loader, or by tests in its place, as Vulkan's LoaderDriverInterface.md says: names are
-//! strings that end in a zero, `version` points to a number.
+//! The three functions are called by the loader, or by tests in its place, as Vulkan's LoaderDriverInterface.md says:
+//! names are strings that end in a zero, `version` points to a number.
 
 use std::collections::HashMap;
 use std::ffi::c_char;
@@ -23,7 +23,7 @@ use crate::{
     pipeline, private_data, query, sampler, sync,
 };
 
-/// The loader's interface versions that this driver speaks.
+/// The versions of the loader interface that this driver supports, lowest and highest.
 const VERSIONS: [u32; 2] = [5, 7];
 
 entry_points! {
@@ -32,7 +32,7 @@ entry_points! {
     ) -> vk::PFN_vkVoidFunction => get_device_proc_addr;
 }
 
-/// Whose command it is.
+/// The level of a command: which object it is dispatched on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
     Global,
@@ -79,17 +79,17 @@ fn commands() -> &'static HashMap<&'static str, (Level, Function)> {
     })
 }
 
-/// A command by its name, or by the name that it had before it became part of Vulkan.
+/// A command by its name, or by the name of its extension before it became part of Vulkan.
 fn find(name: &str) -> Option<(Level, Function)> {
     let plain = || extensions::plain(name);
     let of_vulkan = || commands().get(plain()?);
-    // What other authors' extensions began with and Khronos' went on with.
+    // Commands of EXT extensions that KHR extensions replaced.
     let of_khronos = || commands().get(format!("{}KHR", plain()?).as_str());
     commands().get(name).or_else(of_vulkan).or_else(of_khronos).copied()
 }
 
-/// `vkGetInstanceProcAddr`. Without an instance only what needs none is found; of extensions of the instance, those that were
-/// enabled; of those of devices, all.
+/// `vkGetInstanceProcAddr`. Without an instance it returns global commands only; with one, the commands of its enabled
+/// extensions and of all device extensions.
 pub(crate) fn get_instance_proc_addr(instance: vk::Instance, name: Text<'_>) -> Result<vk::PFN_vkVoidFunction, Error> {
     let without = vk::Handle::is_null(instance);
     let found = find(name.as_str()).filter(|(level, _)| match Instance::find(instance) {
@@ -100,12 +100,12 @@ pub(crate) fn get_instance_proc_addr(instance: vk::Instance, name: Text<'_>) -> 
     Ok(found.map(|(_, function)| function))
 }
 
-/// Found without an instance, though its first parameter is one.
+/// Whether the command is returned without an instance, although its first parameter is one.
 fn is_loaders(name: Text<'_>) -> bool {
     name.as_str() == "vkGetInstanceProcAddr"
 }
 
-/// `vkGetDeviceProcAddr`: commands of devices, of core versions and enabled extensions.
+/// `vkGetDeviceProcAddr`: device-level commands of core versions and enabled extensions.
 fn get_device_proc_addr(device: Ref<Device>, name: Text<'_>) -> Result<vk::PFN_vkVoidFunction, Error> {
     let name = name.as_str();
     let found = find(name).filter(|(level, _)| *level == Level::Device && device.offers(name));
@@ -144,7 +144,7 @@ pub unsafe extern "system" fn vk_icdGetInstanceProcAddr(
     })
 }
 
-/// Commands of physical devices, for the loader, which makes trampolines for those that it does not know.
+/// Physical-device commands, for the loader, which creates trampolines for those that it does not know.
 ///
 /// # Safety
 ///
@@ -161,7 +161,7 @@ pub unsafe extern "system" fn vk_icdGetPhysicalDeviceProcAddr(
     })
 }
 
-/// Agrees with the loader on a version of the interface.
+/// Negotiates the version of the interface with the loader.
 ///
 /// # Safety
 ///
@@ -177,7 +177,7 @@ pub unsafe extern "system" fn vk_icdNegotiateLoaderICDInterfaceVersion(version: 
         if version.get() < least {
             return Err(Error::Code(
                 vk::Result::ERROR_INCOMPATIBLE_DRIVER,
-                format!("the loader speaks version {} of the interface, {least} is needed", version.get()),
+                format!("the loader supports version {} of the interface, {least} is needed", version.get()),
             ));
         }
         version.put(version.get().min(most));
@@ -185,7 +185,7 @@ pub unsafe extern "system" fn vk_icdNegotiateLoaderICDInterfaceVersion(version: 
     })
 }
 
-/// The string that one of the three was given.
+/// The string parameter of the exported functions.
 fn text<'a>(name: *const c_char) -> Result<Text<'a>, Error> {
     // SAFETY: by the contract of the three.
     unsafe { Text::from_c(name, Place { call: "vk_icdGetInstanceProcAddr", parameter: "p_name" }) }

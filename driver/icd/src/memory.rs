@@ -1,7 +1,6 @@
 //! Device memory: allocations and their mappings.
 
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use ash::vk::{self, MemoryPropertyFlags};
 use parking_lot::Mutex;
@@ -12,7 +11,7 @@ use crate::c::import::import;
 use crate::c::{In, Many, Out, OutChain};
 use crate::device::Device;
 use crate::error::{Error, require};
-use crate::physical_device::memory_types;
+use crate::physical_device::memory_types::{self, IMPORTED};
 use crate::table::{Object, Ref, object};
 
 entry_points! {
@@ -61,19 +60,6 @@ pub(crate) struct DeviceMemory {
 
 object!(DeviceMemory: vk::DeviceMemory);
 
-static IN_USE: AtomicU64 = AtomicU64::new(0);
-static MAX: AtomicU64 = AtomicU64::new(0);
-
-/// Bytes of allocations that were not freed.
-pub(crate) fn bytes_in_use() -> u64 {
-    IN_USE.load(Ordering::Relaxed)
-}
-
-/// The most that there ever were.
-pub(crate) fn most_bytes_in_use() -> u64 {
-    MAX.load(Ordering::Relaxed)
-}
-
 fn allocate(
     device: Ref<Device>,
     info: In<'_, vk::MemoryAllocateInfo<'_>>,
@@ -82,17 +68,17 @@ fn allocate(
 ) -> Result<(), Error> {
     let at = "vkAllocateMemory";
     let flags = memory_types::flags(info.memory_type_index).ok_or_else(|| {
-        let problem = format!("memoryTypeIndex {} is no type", info.memory_type_index);
+        let problem = format!("memoryTypeIndex {} does not exist", info.memory_type_index);
         Error::misuse(at, problem, "VUID-vkAllocateMemory-pAllocateInfo-01714")
     })?;
-    // A size that the heap cannot have is not the caller's fault: sizes come from data.
+    // Exceeding the heap is no misuse: the size may depend on the program's input.
     if info.allocation_size > device.driver.memory_heaps().iter().map(|heap| heap.size).max().unwrap_or(0) {
         return Err(driver::Error::OutOfMemory.into());
     }
     let exported = info.next::<vk::ExportMemoryAllocateInfo<'_>>();
     let exported = exported.map(|export| export.handle_types).unwrap_or_default();
     require(exported.is_empty(), at, "VUID-VkExportMemoryAllocateInfo-handleTypes-00656", || {
-        format!("memory does not leave the device: {exported:?}")
+        format!("memory cannot be exported: {exported:?}")
     })?;
     let imported = info.next::<vk::ImportMemoryHostPointerInfoEXT<'_>>().filter(|info| !info.handle_type.is_empty());
     let driver = match imported {
@@ -105,15 +91,14 @@ fn allocate(
         }
         None => device.driver.allocate_memory(info.allocation_size, 0)?,
     };
-    let used = IN_USE.fetch_add(driver.size(), Ordering::Relaxed) + driver.size();
-    MAX.fetch_max(used, Ordering::Relaxed);
+    memory_types::add_bytes_in_use(driver.size());
     out.put(DeviceMemory { driver, flags, mapped: Mutex::new(false) }.insert()?);
     Ok(())
 }
 
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
-        IN_USE.fetch_sub(self.driver.size(), Ordering::Relaxed);
+        memory_types::subtract_bytes_in_use(self.driver.size());
     }
 }
 
@@ -141,7 +126,7 @@ fn map(
         format!("{size} bytes at offset {offset} in memory of {whole} bytes")
     })?;
     let mut mapped = memory.mapped.lock();
-    require(!*mapped, at, "VUID-vkMapMemory-memory-00678", || "the memory is mapped already".into())?;
+    require(!*mapped, at, "VUID-vkMapMemory-memory-00678", || "the memory is already mapped".into())?;
     *mapped = true;
     out.put(memory.driver.host_address().wrapping_add(offset as usize).cast());
     Ok(())
@@ -161,7 +146,7 @@ fn unmap2(device: Ref<Device>, info: In<'_, vk::MemoryUnmapInfoKHR<'_>>) -> Resu
     unmap(device, DeviceMemory::get(info.memory, "VkMemoryUnmapInfo-memory")?)
 }
 
-/// Flushes and invalidates alike: host and device share the memory and its caches, so only the rules are checked.
+/// Flushes or invalidates: host and device share the memory and its caches, so this only checks valid usage.
 fn flush(_: Ref<Device>, count: u32, ranges: Many<'_, vk::MappedMemoryRange<'_>>) -> Result<(), Error> {
     for (index, range) in ranges.of(count as usize).iter().enumerate() {
         let at = format!("pMemoryRanges[{index}]");
@@ -183,15 +168,12 @@ fn commitment(_: Ref<Device>, memory: Ref<DeviceMemory>, mut out: Out<'_, u64>) 
     Ok(())
 }
 
-/// Addresses are not captured: 0, as without the feature.
+/// 0: `bufferDeviceAddressCaptureReplay` is not supported.
 fn capture_address(_: Ref<Device>, _: In<'_, vk::DeviceMemoryOpaqueCaptureAddressInfo<'_>>) -> Result<u64, Error> {
     Ok(0)
 }
 
-/// What of the host's can be imported: memory that the program allocated, not that of other devices.
-pub(crate) const IMPORTED: vk::ExternalMemoryHandleTypeFlags = vk::ExternalMemoryHandleTypeFlags::HOST_ALLOCATION_EXT;
-
-/// The rules for a pointer to the host's memory.
+/// Checks the valid usage of an imported host pointer.
 fn check_host(
     handle_type: vk::ExternalMemoryHandleTypeFlags,
     pointer: *const c_void,
@@ -201,18 +183,18 @@ fn check_host(
 ) -> Result<(), Error> {
     use vk::ExternalMemoryHandleTypeFlags as H;
     let known = [H::HOST_ALLOCATION_EXT, H::HOST_MAPPED_FOREIGN_MEMORY_EXT].contains(&handle_type);
-    require(known, at, of_type, || format!("handleType {handle_type:?} is none of the host's memory"))?;
+    require(known, at, of_type, || format!("handleType {handle_type:?} is not for host memory"))?;
     if handle_type != IMPORTED {
         let what = format!("{at}: memory of other devices ({handle_type:?}) cannot be imported");
         return Err(Error::Code(vk::Result::ERROR_INVALID_EXTERNAL_HANDLE, what));
     }
     let aligned = !pointer.is_null() && (pointer.addr() as u64).is_multiple_of(driver::Device::IMPORT_ALIGNMENT);
     require(aligned, at, of_pointer, || {
-        format!("{:#x} is no multiple of {}", pointer.addr(), driver::Device::IMPORT_ALIGNMENT)
+        format!("{:#x} is not a multiple of {}", pointer.addr(), driver::Device::IMPORT_ALIGNMENT)
     })
 }
 
-/// Memory of the host's can be of any type.
+/// Imported host memory may have any memory type.
 fn host_pointer(
     _: Ref<Device>,
     handle_type: vk::ExternalMemoryHandleTypeFlags,

@@ -1,32 +1,62 @@
-//! Messages to whoever writes the program: to the messengers of the instance that it is about, or to standard error.
+//! Debug messages: sent to the messengers of the instance that they are about, or printed to standard error.
 
 use std::collections::HashMap;
 use std::io::Write;
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use ash::vk::{self, Handle, ObjectType};
-use parking_lot::Mutex;
+use ash::vk;
+use parking_lot::{Mutex, RwLock};
+use spelter_driver::host_memory::{self, OutOfHostMemory};
 use spelter_driver::{Misuse, Printed, Printer};
 
 use crate::c::callback::{About, Callback, Message};
-use crate::command::CommandBuffer;
-use crate::context::{self, Owner};
-use crate::debug::{self, Messenger};
-use crate::device::Queue;
+use crate::context::{self, Named, Owner};
 use crate::error::Error;
+use crate::names;
 use crate::options::Options;
-use crate::table::Object;
 
 type Severity = vk::DebugUtilsMessageSeverityFlagsEXT;
 type Types = vk::DebugUtilsMessageTypeFlagsEXT;
 
-/// The same message goes to standard error so many times.
-const REPEATS: u32 = 5;
+/// Times that one message is printed to standard error.
+const MAX_REPEATS: u32 = 5;
 
-/// Messages of kernels that a device prints at most.
+/// Messages that the kernels of one device may print.
 const MAX_PRINTED: u64 = 100_000;
 
-/// Tells of a call that failed, or of a rule that it broke.
+/// A registered callback with its instance. Dropping it unregisters the callback.
+pub(crate) struct Listener {
+    number: u64,
+}
+
+/// A callback that receives the messages of one instance.
+struct Registered {
+    number: u64,
+    owner: Owner,
+    callback: Callback,
+}
+
+static LISTENERS: RwLock<Vec<Registered>> = RwLock::new(Vec::new());
+
+impl Listener {
+    pub(crate) fn new(owner: Owner, callback: Callback) -> Result<Self, OutOfHostMemory> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let mut listeners = LISTENERS.write();
+        host_memory::reserve(&mut listeners, 1)?;
+        listeners.push(Registered { number, owner, callback });
+        Ok(Self { number })
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        LISTENERS.write().retain(|listener| listener.number != self.number);
+    }
+}
+
+/// Reports a call that failed, or broken valid usage.
 pub(crate) fn error(call: &str, error: &Error) {
     let text = error.to_string();
     if matches!(error, Error::Quiet(_)) {
@@ -35,73 +65,60 @@ pub(crate) fn error(call: &str, error: &Error) {
     let text = if text.starts_with(call) { text } else { format!("{call}: {text}") };
     let types = if error.vuid().is_some() { Types::VALIDATION } else { Types::GENERAL };
     let mut message = Message::new(Severity::ERROR, types, error.vuid().unwrap_or("spelter"), text);
-    for (ty, handle) in context::objects() {
-        message.objects.push(About { ty, handle, name: debug::name(ty, handle) });
-        match ty {
-            ObjectType::COMMAND_BUFFER => {
-                let found = CommandBuffer::find(vk::CommandBuffer::from_raw(handle));
-                message.command_labels = found.map(|commands| commands.labels.lock().open()).unwrap_or_default();
-            }
-            ObjectType::QUEUE => {
-                let found = Queue::find(vk::Queue::from_raw(handle));
-                message.queue_labels = found.map(|queue| queue.labels.lock().open()).unwrap_or_default();
-            }
-            _ => {}
-        }
+    for Named { ty, handle, describe } in context::objects() {
+        message.objects.push(About { ty, handle, name: names::get(ty, handle) });
+        describe(handle, &mut message);
     }
     send(context::owner(), &message);
 }
 
-/// Tells of a broken rule in a call that succeeded all the same: to messengers only.
+/// Reports broken valid usage of a call that succeeded, to messengers only.
 pub(crate) fn remark(call: &str, remark: &Misuse) {
     let text = remark.to_string();
     let text = if text.starts_with(call) { text } else { format!("{call}: {text}") };
     send(context::owner(), &Message::new(Severity::WARNING, Types::VALIDATION, remark.vuid, text));
 }
 
-/// To every messenger of that instance that wants it; to all that there are where nobody knows whose it is.
+/// Sends a message to every messenger of the instance that wants it (of all instances, if the owner is unknown), or
+/// prints it.
 pub(crate) fn send(owner: Owner, message: &Message) {
-    if !tell(owner, message) {
+    if !notify(owner, message) {
         print(message);
     }
 }
 
-/// Tells of something that is no call's fault, and that users should know: to messengers, or to standard error.
+/// Sends or prints a warning that is independent of what a call does.
 pub(crate) fn warn(owner: Owner, id: &str, text: String) {
     let message = Message::new(Severity::WARNING, Types::GENERAL, id, text);
-    if !tell(owner, &message) && !Options::get().quiet {
-        say(&format!("spelter: {}", message.text));
+    if !notify(owner, &message) && !Options::get().quiet {
+        print_line(&format!("spelter: {}", message.text));
     }
 }
 
-/// Whether somebody listened.
-fn tell(owner: Owner, message: &Message) -> bool {
-    let hears = |messenger: &Messenger| owner == 0 || messenger.owner == owner;
-    let mut listeners: Vec<Callback> = Vec::new();
-    Messenger::table().each(|messenger| {
-        if hears(messenger) && messenger.callback.wants(message) {
-            listeners.push(messenger.callback);
-        }
-    });
-    // Outside of any lock: a callback may call Vulkan.
-    listeners.iter().for_each(|listener| listener.call(message));
-    !listeners.is_empty()
+/// Calls the messengers that want the message. Returns false if there are none.
+fn notify(owner: Owner, message: &Message) -> bool {
+    let wants = |listener: &&Registered| (owner == 0 || listener.owner == owner) && listener.callback.wants(message);
+    let callbacks: Vec<Callback> = LISTENERS.read().iter().filter(wants).map(|listener| listener.callback).collect();
+    // Called without the lock: a callback may call Vulkan.
+    callbacks.iter().for_each(|callback| callback.call(message));
+    !callbacks.is_empty()
 }
 
-/// Takes what the kernels of an instance print: to its messengers as information, or to standard error.
+/// The receiver of what the kernels of an instance print: messengers get it as information, else it goes to standard
+/// error.
 pub(crate) fn printer(owner: Owner) -> Printer {
     Printer::new(MAX_PRINTED, move |printed| print_of_kernel(owner, printed))
 }
 
 fn print_of_kernel(owner: Owner, printed: &Printed) {
     let message = Message::new(Severity::INFO, Types::GENERAL, "spelter-printf", printed.text.as_str());
-    if !tell(owner, &message) && !Options::get().quiet {
-        say(&printed.text);
+    if !notify(owner, &message) && !Options::get().quiet {
+        print_line(&printed.text);
     }
 }
 
-/// A line on standard error, which may be closed: nobody else could be told.
-pub(crate) fn say(line: &str) {
+/// Prints a line to standard error. Errors are ignored: it may be closed, and there is nowhere to report that.
+pub(crate) fn print_line(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
@@ -118,13 +135,13 @@ fn print(message: &Message) {
     let times = printed.entry(message.text.clone()).or_insert(0);
     *times += 1;
     match *times {
-        ..REPEATS => say(&format!("spelter: {}", message.text)),
-        REPEATS => say(&format!("spelter: {} (said {REPEATS} times, and no more)", message.text)),
+        ..MAX_REPEATS => print_line(&format!("spelter: {}", message.text)),
+        MAX_REPEATS => print_line(&format!("spelter: {} (printed {MAX_REPEATS} times, and no more)", message.text)),
         _ => {}
     }
 }
 
-/// Repeated messages may be printed anew.
+/// Forgets which messages were printed, so that they are printed again.
 pub(crate) fn flush() {
     PRINTED.lock().clear();
 }

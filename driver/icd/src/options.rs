@@ -1,4 +1,4 @@
-//! What users set through the environment.
+//! Options that users set through environment variables.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,32 +8,36 @@ use std::time::Duration;
 use spelter_driver::{Backend, DeviceOptions};
 
 use crate::environment::variable;
-use crate::message::say;
+use crate::message::print_line;
 
-/// A variable of the environment.
+/// An environment variable.
 #[derive(Clone, Copy, Debug)]
 pub struct Variable {
     /// Its name.
     pub name: &'static str,
-    /// Who reads it.
+    /// The programs that read it.
     pub read_by: &'static str,
     /// What it means.
     pub meaning: &'static str,
 }
 
-/// Who reads: the driver in any program, the commands that have a device of their own, those that look for the driver.
+// Readers: the driver in any program, the commands of `spelter` that create a device, and those that locate the driver.
 const DRIVER: &str = "the Vulkan driver";
 const BOTH: &str = "the Vulkan driver; run, demo, test and info";
 const FINDERS: &str = "exec and icd";
 
-/// Every variable that is read, with what it means. Set-user-ID programs believe none of them.
+/// Every variable that is read, with its meaning. Set-user-ID programs ignore all of them.
 pub const VARIABLES: [Variable; 11] = {
     const fn of(name: &'static str, read_by: &'static str, meaning: &'static str) -> Variable {
         Variable { name, read_by, meaning }
     }
     [
         of(WORKERS, BOTH, "worker threads, 1 to 1024; by default as many as the machine runs at once"),
-        of(BACKEND, BOTH, "what runs kernels: avx512, avx2 or interpreter; by default the best that the machine has"),
+        of(
+            BACKEND,
+            BOTH,
+            "back end that runs kernels: avx512, avx2 or interpreter; by default the fastest of the machine",
+        ),
         of(TIME_LIMIT, BOTH, "seconds that one command may run before its device is lost; 60 by default"),
         of(HEAP_SIZE, DRIVER, "MiB of device memory; by default three quarters of the machine's"),
         of(
@@ -42,7 +46,7 @@ pub const VARIABLES: [Variable; 11] = {
             "a file that gets a timeline of queues and workers (chrome://tracing, Perfetto), written after each submission",
         ),
         of(STATS, DRIVER, "1: print how many pipelines, submissions and bytes there were when a device is destroyed"),
-        of(GRAPHICS, DRIVER, "1: claim a graphics queue, for programs that insist on one and only compute"),
+        of(GRAPHICS, DRIVER, "1: claim a graphics queue, for programs that require one and only compute"),
         of(QUIET, DRIVER, "1: print no messages; debug messengers still get them"),
         of(
             "SPELTER_ICD_LIBRARY",
@@ -57,7 +61,7 @@ pub const VARIABLES: [Variable; 11] = {
 const WORKERS: &str = "SPELTER_WORKERS";
 const BACKEND: &str = "SPELTER_BACKEND";
 const TIME_LIMIT: &str = "SPELTER_TIME_LIMIT";
-/// The variable, and the option by which `spelter exec` sets it.
+/// The variable, with the option of `spelter exec` that sets it.
 const SETS_TIME_LIMIT: &str = "SPELTER_TIME_LIMIT (`spelter exec --time-limit`)";
 const HEAP_SIZE: &str = "SPELTER_HEAP_SIZE";
 const TRACE: &str = "SPELTER_TRACE";
@@ -65,7 +69,7 @@ const STATS: &str = "SPELTER_STATS";
 const GRAPHICS: &str = "SPELTER_ADVERTISE_GRAPHICS";
 const QUIET: &str = "SPELTER_QUIET";
 
-/// The variables' values.
+/// The values of the variables.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) device: DeviceOptions,
@@ -76,14 +80,16 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// The options of this process, read once. What makes no sense is told on standard error, once, and counts as not set.
+    /// The options of this process, read once. Invalid values are reported on standard error and count as not set.
     pub(crate) fn get() -> &'static Self {
         static OPTIONS: OnceLock<Options> = OnceLock::new();
         OPTIONS.get_or_init(|| {
             let (settings, complaints) = read(variable);
             let options = Self::new(settings);
             if !options.quiet {
-                complaints.iter().for_each(|complaint| say(&format!("spelter: {complaint}; it counts as not set")));
+                complaints
+                    .iter()
+                    .for_each(|complaint| print_line(&format!("spelter: {complaint}; it counts as not set")));
             }
             options
         })
@@ -108,21 +114,21 @@ impl Options {
     }
 }
 
-/// What the variables say, where they say anything.
+/// The values of the variables that are set and valid.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Settings {
     /// Worker threads.
     pub workers: Option<usize>,
-    /// What runs kernels.
+    /// The back end that runs kernels.
     pub backend: Option<Backend>,
-    /// How long a command may run.
+    /// The maximum time of one command.
     pub time_limit: Option<Duration>,
-    /// Bytes of device memory.
+    /// The size of device memory in bytes.
     pub heap_size: Option<u64>,
     /// The file of the timeline.
     pub trace: Option<PathBuf>,
-    /// Whether to print what a device did.
+    /// Whether to print statistics when a device is destroyed.
     pub stats: bool,
     /// Whether to claim a graphics queue.
     pub graphics: bool,
@@ -130,7 +136,8 @@ pub struct Settings {
     pub quiet: bool,
 }
 
-/// Reads the variables, by a function that knows those that are set to something; with a sentence for each that makes no sense.
+/// Reads the variables through a function that returns those that are set and not empty. Also returns a sentence for
+/// each invalid value.
 pub fn read(variable: impl Fn(&str) -> Option<OsString>) -> (Settings, Vec<String>) {
     let mut complaints = Vec::new();
     let settings = Settings {

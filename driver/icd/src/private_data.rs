@@ -1,6 +1,7 @@
-//! Private data: numbers that programs and layers keep with objects.
+//! Private data: numbers that programs and layers attach to objects.
 
 use std::collections::HashMap;
+use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ash::vk;
@@ -11,7 +12,7 @@ use crate::c::entry::entry_points;
 use crate::c::{In, Out};
 use crate::device::Device;
 use crate::error::Error;
-use crate::table::{Object, Ref, object};
+use crate::table::{self, Object, Ref, object};
 
 entry_points! {
     PFN_vkCreatePrivateDataSlot(
@@ -31,7 +32,7 @@ entry_points! {
     ) => get;
 }
 
-/// `VkPrivateDataSlot`: a number for each object that was given one.
+/// `VkPrivateDataSlot`: a map of objects to numbers.
 #[derive(Default)]
 pub(crate) struct PrivateDataSlot {
     numbers: Mutex<HashMap<(vk::ObjectType, u64), u64>>,
@@ -39,7 +40,7 @@ pub(crate) struct PrivateDataSlot {
 
 object!(PrivateDataSlot: vk::PrivateDataSlot);
 
-/// Numbers of all slots: most programs have none, and their objects go without a look at the slots.
+/// Numbers in all slots. If there are none, removing an object does not search the slots.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 impl Drop for PrivateDataSlot {
@@ -48,9 +49,9 @@ impl Drop for PrivateDataSlot {
     }
 }
 
-/// An object is gone, and its numbers with it. Its handle may be another's one day.
-pub(crate) fn forget(ty: vk::ObjectType, handle: u64) {
-    // Relaxed: whoever gave the object a number came before, by the rules for its destruction.
+/// Removes the numbers of a destroyed object, whose handle may be reused.
+fn forget(ty: vk::ObjectType, handle: u64) {
+    // Relaxed: destruction is externally synchronized, so a number of the object was set before.
     if COUNT.load(Ordering::Relaxed) == 0 {
         return;
     }
@@ -67,6 +68,8 @@ fn create(
     _: *const vk::AllocationCallbacks<'_>,
     mut out: Out<'_, vk::PrivateDataSlot>,
 ) -> Result<(), Error> {
+    static HOOKED: Once = Once::new();
+    HOOKED.call_once(|| table::on_removal(forget));
     out.put(PrivateDataSlot::default().insert()?);
     Ok(())
 }

@@ -54,7 +54,7 @@ entry_points! {
     PFN_vkCmdEndQuery(command_buffer: vk::CommandBuffer, query_pool: vk::QueryPool, query: u32) => cmd_end;
 }
 
-/// The clocks that can be read together: they are one.
+/// The time domains that can be read together: all are the same clock.
 const DOMAINS: [vk::TimeDomainKHR; 2] = [vk::TimeDomainKHR::DEVICE, vk::TimeDomainKHR::CLOCK_MONOTONIC];
 
 fn time_domains(
@@ -65,7 +65,7 @@ fn time_domains(
     Ok(list(count, out, DOMAINS.into_iter()))
 }
 
-/// One look at the clock is the time of all.
+/// Reads the clock once for all time domains.
 fn calibrated(
     device: Ref<Device>,
     count: u32,
@@ -126,7 +126,7 @@ fn results(
     let (stride, at) = (usize::try_from(stride).unwrap_or(usize::MAX), "vkGetQueryPoolResults");
     let needed = (count as usize).saturating_sub(1).saturating_mul(stride).saturating_add(fields * width);
     require(needed <= size || count == 0, at, "VUID-vkGetQueryPoolResults-dataSize-00817", || {
-        format!("dataSize {size}, {needed} are needed")
+        format!("dataSize is {size}, {needed} bytes are needed")
     })?;
     let complete = values.iter().all(Option::is_some);
     for (index, value) in values.into_iter().enumerate() {
@@ -188,7 +188,7 @@ fn cmd_copy(
     })
 }
 
-/// Queries that begin and end count what graphics does.
+/// Queries with a begin and an end count graphics work only.
 fn cmd_begin(commands: Ref<CommandBuffer>, _: vk::QueryPool, _: u32, _: vk::QueryControlFlags) -> Result<(), Error> {
     commands.add(|_| Err(crate::graphics::refused("vkCmdBeginQuery")))
 }

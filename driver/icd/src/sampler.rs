@@ -71,11 +71,11 @@ fn create_conversion(
     _: Out<'_, vk::SamplerYcbcrConversion>,
 ) -> Result<(), Error> {
     let (problem, vuid) =
-        ("the feature samplerYcbcrConversion is not there", "VUID-vkCreateSamplerYcbcrConversion-None-01648");
+        ("the feature samplerYcbcrConversion is not supported", "VUID-vkCreateSamplerYcbcrConversion-None-01648");
     Err(Error::misuse("vkCreateSamplerYcbcrConversion", problem, vuid))
 }
 
-/// There is none that could be destroyed, but null.
+/// Only null can be destroyed.
 fn destroy_conversion(
     _: Ref<Device>,
     _: vk::SamplerYcbcrConversion,

@@ -84,7 +84,7 @@ pub(crate) struct Event {
 
 object!(Event: vk::Event);
 
-/// Vulkan's nanoseconds; what is longer than centuries is for ever.
+/// A timeout in nanoseconds; `None` if it is infinite or longer than centuries.
 fn duration(timeout: u64) -> Option<Duration> {
     (timeout < u64::MAX / 2).then(|| Duration::from_nanos(timeout))
 }
@@ -101,7 +101,7 @@ fn create_fence(
 ) -> Result<(), Error> {
     let exported = info.next::<vk::ExportFenceCreateInfo<'_>>().map(|export| export.handle_types).unwrap_or_default();
     require(exported.is_empty(), "vkCreateFence", "VUID-VkExportFenceCreateInfo-handleTypes-01446", || {
-        format!("fences do not leave the device: {exported:?}")
+        format!("fences cannot be exported: {exported:?}")
     })?;
     let signaled = info.flags.contains(vk::FenceCreateFlags::SIGNALED);
     out.put(Fence { driver: device.driver.create_fence(signaled) }.insert()?);
@@ -164,7 +164,7 @@ fn create_semaphore(
     let exported = info.next::<vk::ExportSemaphoreCreateInfo<'_>>();
     let exported = exported.map(|export| export.handle_types).unwrap_or_default();
     require(exported.is_empty(), "vkCreateSemaphore", "VUID-VkExportSemaphoreCreateInfo-handleTypes-01124", || {
-        format!("semaphores do not leave the device: {exported:?}")
+        format!("semaphores cannot be exported: {exported:?}")
     })?;
     let kind = info.next::<vk::SemaphoreTypeCreateInfo<'_>>();
     let timeline = kind.filter(|kind| kind.semaphore_type == vk::SemaphoreType::TIMELINE);
@@ -238,7 +238,7 @@ fn reset_event(_: Ref<Device>, event: Ref<Event>) -> Result<(), Error> {
     Ok(())
 }
 
-/// One submission, with its objects found.
+/// One submission, with its handles resolved to objects.
 struct Found {
     waits: Vec<(Ref<Semaphore>, u64)>,
     commands: Vec<Ref<CommandBuffer>>,
@@ -293,7 +293,7 @@ fn pairs(found: &[(Ref<Semaphore>, u64)]) -> Result<Vec<driver::SemaphoreSubmit<
 }
 
 fn submit_found(queue: &Queue, found: &[Found], fence: Option<&Ref<Fence>>) -> Result<(), Error> {
-    // The driver wants slices of references, so these are here as long as the call.
+    // The driver takes slices of references, so the objects are kept here for the call.
     let parts = host_memory::try_collect(found.iter().map(|found| {
         let commands = host_memory::collect(found.commands.iter().map(|command| &command.driver))?;
         Ok::<_, Error>((pairs(&found.waits)?, commands, pairs(&found.signals)?))
@@ -331,7 +331,7 @@ fn wait_idle(queue: Ref<Queue>) -> Result<(), Error> {
     Ok(queue.driver.wait_idle()?)
 }
 
-/// Nothing is sparse, so there is nothing to bind; a fence is signalled all the same.
+/// There are no sparse resources to bind, but the fence is signalled.
 fn bind_sparse(
     queue: Ref<Queue>,
     count: u32,

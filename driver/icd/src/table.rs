@@ -1,48 +1,51 @@
-//! Live objects by handle: a handle says what it names and is refused once that is gone.
+//! Tables of live objects by handle. A stale handle, or one of another type, is detected and refers to no object.
 //!
-//! A handle of 64 bits is a tag of its type, a generation and a place in the table of its type; a place that is used again
-//! gets another generation. A dispatchable handle is the address of a block (see `c::dispatchable`) that holds these 64 bits.
+//! A 64-bit handle is a tag of its type, a generation and an index into the table of its type; a reused index gets
+//! another generation. A dispatchable handle is the address of a block (see `c::dispatchable`) that holds
+//! these 64 bits.
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ash::vk::{Handle, ObjectType};
 use parking_lot::RwLock;
 use spelter_driver::host_memory::{self, OutOfHostMemory};
 
+use crate::c::callback::Message;
 use crate::c::entry::{FromC, Place};
 use crate::context::{self, Owner};
-use crate::debug;
 use crate::error::Error;
-use crate::private_data;
 
-/// What handles name.
+/// Types of objects that have handles.
 pub(crate) trait Object: Sized + Send + Sync + 'static {
     type Handle: Handle + Copy;
 
     fn table() -> &'static Table<Self>;
 
-    /// The key that a handle stands for.
+    /// The key of a handle.
     fn key(handle: Self::Handle) -> u64;
 
     /// A new handle for a key.
     fn handle(key: u64) -> Self::Handle;
 
-    /// The handle names nothing any more.
+    /// Called when the handle becomes invalid.
     fn retire(_handle: Self::Handle) {}
 
-    /// The instance that it belongs to, where it knows.
+    /// The instance that the object belongs to; 0 if unknown.
     fn owner(&self) -> Owner {
         0
     }
 
-    /// Takes the object in; its handle. The object is gone if the host has no memory for its place.
+    /// Adds what the object knows to a message about it: its open labels.
+    fn describe(&self, message: &mut Message);
+
+    /// Inserts the object and returns its handle. The object is dropped if the host has no memory for its slot.
     fn insert(self) -> Result<Self::Handle, OutOfHostMemory> {
         let key = Self::table().insert(const { tag(Self::Handle::TYPE) }, Arc::new(self))?;
         Ok(Self::handle(key))
     }
 
-    /// Takes all objects in, or none; their handles.
+    /// Inserts all objects, or none, and returns their handles.
     fn insert_all(objects: impl IntoIterator<Item = Self>) -> Result<Vec<Self::Handle>, OutOfHostMemory> {
         let mut handles = Vec::new();
         for object in objects {
@@ -58,7 +61,7 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
         Ok(handles)
     }
 
-    /// Takes objects out whose handles no program has seen.
+    /// Removes objects whose handles were not returned to the program.
     fn take_back(handles: &[Self::Handle]) {
         for &handle in handles {
             drop(Self::table().remove(Self::key(handle)));
@@ -66,9 +69,9 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
         }
     }
 
-    /// The object, if there is one.
+    /// The object; `None` if the handle is invalid.
     fn find(handle: Self::Handle) -> Option<Ref<Self>> {
-        context::note(Self::Handle::TYPE, handle.as_raw());
+        context::note(Self::Handle::TYPE, handle.as_raw(), describe::<Self>);
         let found = Self::table().get(Self::key(handle)).map(Ref);
         if let Some(found) = &found {
             context::belong(found.owner());
@@ -76,7 +79,7 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
         found
     }
 
-    /// The object, or the error that there is none.
+    /// The object; an error with the valid-usage ID if the handle is invalid.
     fn get(handle: Self::Handle, at: &str) -> Result<Ref<Self>, Error> {
         Self::find(handle).ok_or_else(|| {
             let kind = Self::Handle::TYPE;
@@ -84,43 +87,64 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
         })
     }
 
-    /// Takes the object out. `Ok(None)` for a handle that is null.
+    /// Removes the object. `Ok(None)` for a null handle.
     fn remove(handle: Self::Handle, at: &str) -> Result<Option<Arc<Self>>, Error> {
         if handle.as_raw() == 0 {
             return Ok(None);
         }
-        context::note(Self::Handle::TYPE, handle.as_raw());
+        context::note(Self::Handle::TYPE, handle.as_raw(), describe::<Self>);
         let removed = Self::table().remove(Self::key(handle));
         if let Some(removed) = &removed {
             context::belong(removed.owner());
         }
         Self::retire(handle);
-        debug::forget(handle);
-        private_data::forget(Self::Handle::TYPE, handle.as_raw());
+        for hook in HOOKS.iter().filter_map(OnceLock::get) {
+            hook(Self::Handle::TYPE, handle.as_raw());
+        }
         removed.map(Some).ok_or_else(|| {
             let kind = Self::Handle::TYPE;
-            let problem = format!("{:#x} is no live {kind:?}: destroyed twice, or never made", handle.as_raw());
+            let problem = format!("{:#x} is no live {kind:?}: destroyed twice, or never created", handle.as_raw());
             Error::misuse(at, problem, rule(at))
         })
     }
 }
 
-/// What is wrong with a handle that names no object.
-fn no_live(handle: u64, kind: ObjectType) -> String {
-    match handle {
-        0 => format!("VK_NULL_HANDLE where a {kind:?} is needed: was its creation refused?"),
-        _ => format!("{handle:#x} is no live {kind:?}: it was destroyed, or never made"),
+/// [`Object::describe`], for the live object of a handle.
+fn describe<T: Object>(handle: u64, message: &mut Message) {
+    if let Some(object) = T::table().get(T::key(T::Handle::from_raw(handle))) {
+        object.describe(message);
     }
 }
 
-/// The rule that a handle is valid: where it stands says which, unless it has a number (`vkFreeDescriptorSets-pDescriptorSets-00310`).
+/// A function that is called with the type and the handle of every object that is removed.
+pub(crate) type Hook = fn(ObjectType, u64);
+
+/// The hooks of the modules that keep data by handle: names and private data.
+static HOOKS: [OnceLock<Hook>; 2] = [const { OnceLock::new() }; 2];
+
+/// Adds a hook. A module does so once, before it keeps the first data: most programs pay for no hook.
+pub(crate) fn on_removal(hook: Hook) {
+    let added = HOOKS.iter().any(|place| place.set(hook).is_ok());
+    debug_assert!(added, "more hooks than `HOOKS` has places for");
+}
+
+/// The message about a handle without an object.
+fn no_live(handle: u64, kind: ObjectType) -> String {
+    match handle {
+        0 => format!("VK_NULL_HANDLE where a {kind:?} is needed: did its creation fail?"),
+        _ => format!("{handle:#x} is no live {kind:?}: it was destroyed, or never created"),
+    }
+}
+
+/// The valid-usage ID that a handle is valid: implicit by its place, unless the place has a number
+/// (`vkFreeDescriptorSets-pDescriptorSets-00310`).
 fn rule(at: &str) -> String {
     let has_number = at.ends_with(|last: char| last.is_ascii_digit());
     if has_number { format!("VUID-{at}") } else { format!("VUID-{at}-parameter") }
 }
 
-/// What tells handles of a type from others, in 8 bits. Vulkan numbers its own types from 1 on, those of extensions from
-/// 1,000,000,000 on, a thousand for each extension.
+/// The tag of a handle type in 8 bits. Vulkan numbers core types from 1, and those of extensions from 1,000,000,000 in
+/// steps of a thousand for each extension.
 const fn tag(ty: ObjectType) -> u32 {
     let number = ty.as_raw().cast_unsigned();
     if number < 1 << 7 {
@@ -133,10 +157,10 @@ const fn tag(ty: ObjectType) -> u32 {
         }
         place += 1;
     }
-    panic!("a type of handles without a tag")
+    panic!("a handle type without a tag")
 }
 
-/// Types of extensions that there are handles of.
+/// Handle types that were introduced by extensions.
 const OF_EXTENSIONS: [ObjectType; 4] = [
     ObjectType::DEBUG_REPORT_CALLBACK_EXT,
     ObjectType::DEBUG_UTILS_MESSENGER_EXT,
@@ -144,20 +168,26 @@ const OF_EXTENSIONS: [ObjectType; 4] = [
     ObjectType::PRIVATE_DATA_SLOT,
 ];
 
-/// Makes a type the object behind a handle: `object!(Buffer: vk::Buffer)`, or `dispatchable`, which says whose it is.
+/// Makes a type the object of a handle type: `object!(Buffer: vk::Buffer)`, or `dispatchable`, with a function that
+/// returns the instance that the object belongs to, and optionally one that describes it in messages
+/// ([`Object::describe`]).
 macro_rules! object {
     ($object:ty: $handle:ty) => {
         object!(
-            @impl $object, $handle, |handle| ash::vk::Handle::as_raw(handle), ash::vk::Handle::from_raw, |_| (), |_| 0
+            @impl $object, $handle, |handle| ash::vk::Handle::as_raw(handle), ash::vk::Handle::from_raw, |_| (), |_| 0,
+            |_, _| ()
         );
     };
     (dispatchable $object:ty: $handle:ty, $owner:expr) => {
+        object!(dispatchable $object: $handle, $owner, |_, _| ());
+    };
+    (dispatchable $object:ty: $handle:ty, $owner:expr, $describe:expr) => {
         object!(
             @impl $object, $handle, $crate::c::dispatchable::key, $crate::c::dispatchable::make,
-            $crate::c::dispatchable::retire, $owner
+            $crate::c::dispatchable::retire, $owner, $describe
         );
     };
-    (@impl $object:ty, $handle:ty, $key:expr, $make:expr, $retire:expr, $owner:expr) => {
+    (@impl $object:ty, $handle:ty, $key:expr, $make:expr, $retire:expr, $owner:expr, $describe:expr) => {
         impl $crate::table::Object for $object {
             type Handle = $handle;
 
@@ -184,13 +214,18 @@ macro_rules! object {
                 let owner: fn(&$object) -> $crate::context::Owner = $owner;
                 owner(self)
             }
+
+            fn describe(&self, message: &mut $crate::c::callback::Message) {
+                let describe: fn(&$object, &mut $crate::c::callback::Message) = $describe;
+                describe(self, message);
+            }
         }
     };
 }
 
 pub(crate) use object;
 
-/// A live object, kept alive for the length of a call.
+/// A live object, which is kept alive for the duration of a call.
 pub(crate) struct Ref<T>(Arc<T>);
 
 impl<T> Ref<T> {
@@ -213,7 +248,7 @@ impl<T: Object<Handle = H>, H: Handle + Copy> FromC<H> for Ref<T> {
     }
 }
 
-/// A live object, or none where the handle is null.
+/// A live object, or `None` for a null handle.
 pub(crate) struct Maybe<T>(pub(crate) Option<Ref<T>>);
 
 impl<T: Object<Handle = H>, H: Handle + Copy> FromC<H> for Maybe<T> {
@@ -231,8 +266,8 @@ pub(crate) struct Table<T> {
     slots: RwLock<Slots<T>>,
 }
 
-/// Slots in chunks of [`CHUNK`], which never move: a program makes as many objects as it likes, and a list of all would have to
-/// be doubled. The free ones are a list through themselves, so that destroying needs no memory.
+/// Slots in chunks of [`CHUNK`] that never move: growing a single list of many objects would need twice its memory. The
+/// free list is linked through the slots, so that destroying an object allocates nothing.
 struct Slots<T> {
     chunks: Vec<Box<[Slot<T>]>>,
     /// The free slot that is used next, or [`NONE`].
@@ -246,13 +281,13 @@ struct Slot<T> {
     object: Option<Arc<T>>,
 }
 
-/// Slots of a chunk: some kilobytes.
+/// Slots of a chunk (some kilobytes).
 const CHUNK: usize = 256;
 
-/// No slot: a table never has as many.
+/// Marks the end of the free list.
 const NONE: u32 = u32::MAX;
 
-/// Generations have so many bits.
+/// Generations are modulo this number.
 const GENERATIONS: u32 = 1 << 24;
 
 impl<T> Table<T> {
@@ -267,7 +302,7 @@ impl<T> Table<T> {
         }
         let index = slots.free;
         let Some(slot) = slots.at_mut(index) else { return Err(OutOfHostMemory { bytes: u64::MAX }) };
-        // The upper bits are the tag: a handle of another type never fits.
+        // The upper bits are the tag, so that the key differs from those of other types.
         slot.generation = ((slot.generation + 1) % GENERATIONS) | (tag << 24);
         slot.object = Some(object);
         let key = (u64::from(slot.generation) << 32) | (u64::from(index) + 1);
@@ -293,7 +328,7 @@ impl<T> Table<T> {
         Some(object)
     }
 
-    /// Visits all that there are. Nothing may be made or destroyed meanwhile.
+    /// Calls `visit` with all objects. It must not create or destroy objects of this table.
     pub(crate) fn each(&self, visit: impl FnMut(&T)) {
         let slots = self.slots.read();
         slots.chunks.iter().flatten().filter_map(|slot| slot.object.as_deref()).for_each(visit);
@@ -309,7 +344,7 @@ impl<T> Slots<T> {
         self.chunks.get_mut(index as usize / CHUNK)?.get_mut(index as usize % CHUNK)
     }
 
-    /// One chunk more, whose slots are free.
+    /// Adds a chunk of free slots.
     fn grow(&mut self) -> Result<(), OutOfHostMemory> {
         let first = self.chunks.len() * CHUNK;
         let end = u32::try_from(first + CHUNK).map_err(|_| OutOfHostMemory { bytes: u64::MAX })?;
@@ -328,7 +363,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_have_tags_of_their_own() {
+    fn each_type_has_its_own_tag() {
         let core = 1..=ObjectType::COMMAND_POOL.as_raw();
         let all = core.map(ObjectType::from_raw).chain(OF_EXTENSIONS);
         let mut tags: Vec<_> = all.map(tag).collect();
@@ -338,14 +373,14 @@ mod tests {
     }
 
     #[test]
-    fn a_handle_that_names_nothing_is_told_in_words() {
+    fn messages_describe_invalid_handles() {
         let null = no_live(0, ObjectType::DEVICE);
-        assert_eq!(null, "VK_NULL_HANDLE where a DEVICE is needed: was its creation refused?");
-        assert_eq!(no_live(0x1f, ObjectType::IMAGE), "0x1f is no live IMAGE: it was destroyed, or never made");
+        assert_eq!(null, "VK_NULL_HANDLE where a DEVICE is needed: did its creation fail?");
+        assert_eq!(no_live(0x1f, ObjectType::IMAGE), "0x1f is no live IMAGE: it was destroyed, or never created");
     }
 
     #[test]
-    fn a_handle_dies_with_its_object() {
+    fn a_handle_is_invalid_after_its_object_is_removed() {
         let table = Table::new();
         let first = table.insert(5, Arc::new("a")).unwrap();
         let second = table.insert(5, Arc::new("b")).unwrap();
@@ -376,7 +411,7 @@ mod tests {
             assert_eq!(table.get(keys[number]), None);
             keys[number] = insert(number);
         }
-        assert_eq!(table.slots.read().chunks.len(), chunks, "free places are used first");
+        assert_eq!(table.slots.read().chunks.len(), chunks, "free slots are used first");
         assert!((0..).zip(&keys).all(|(number, &key)| table.get(key).as_deref() == Some(&number)));
         keys.sort_unstable();
         assert!(keys.windows(2).all(|pair| pair[0] != pair[1]));

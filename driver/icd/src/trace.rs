@@ -1,7 +1,7 @@
 //! A timeline of the workers and queues of all devices, in the format of `chrome://tracing` and Perfetto.
 //!
-//! It is written while the program runs, after each submission: many programs end without destroying their devices, and some
-//! are killed. After each write the file is a whole list.
+//! It is written while the program runs, after each submission: many programs end without destroying their devices, and
+//! some are killed. After each write the file is a complete list.
 
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -19,12 +19,12 @@ use crate::context::Owner;
 use crate::message;
 use crate::options::Options;
 
-/// A file without events; where the first one goes; what stands after the last.
+/// A file without events; the offset of the first event; the text after the last one.
 const EMPTY: &[u8] = b"[\n]\n";
 const FIRST: u64 = 2;
 const CLOSE: &str = "\n]\n";
 
-/// Bytes that wait for a submission's end at most.
+/// Maximum bytes of events that wait for the end of a submission.
 const WAITING: usize = 1 << 16;
 
 /// The process's timeline.
@@ -39,17 +39,17 @@ struct Timeline {
 #[derive(Debug)]
 struct Written {
     file: File,
-    /// Where the next event goes: at the list's end.
+    /// The offset of the next event: the end of the list.
     end: u64,
-    /// Events that are not in the file yet, each after a comma unless it is the first of all.
+    /// Events that are not in the file yet, separated by commas.
     waiting: String,
     is_empty: bool,
-    /// Why nothing is written any more.
+    /// The error after which nothing more is written.
     failed: Option<String>,
 }
 
 impl Timeline {
-    /// A file for this process alone: where another one writes into it, its neighbour with this process's number.
+    /// A file for this process only: if another process writes to `path`, the process number is added to the name.
     fn create(path: &Path) -> io::Result<Self> {
         let (file, path) = match own(path)? {
             Some(file) => (file, path.to_owned()),
@@ -64,7 +64,7 @@ impl Timeline {
         Ok(Self { start: Instant::now(), path, devices: AtomicUsize::new(0), written: Mutex::new(written) })
     }
 
-    /// Adds an event, as the format has it.
+    /// Adds an event in the format's JSON.
     fn add(&self, event: std::fmt::Arguments<'_>) {
         let mut written = self.written.lock();
         if written.failed.is_some() {
@@ -80,7 +80,7 @@ impl Timeline {
 }
 
 impl Written {
-    /// Puts what waits into the file.
+    /// Writes the waiting events to the file.
     fn write(&mut self) {
         if self.waiting.is_empty() {
             return;
@@ -95,7 +95,7 @@ impl Written {
     }
 }
 
-/// The file, unless another process writes into it.
+/// Opens and locks the file; `None` if another process writes to it.
 fn own(path: &Path) -> io::Result<Option<File>> {
     let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
     match file.try_lock() {
@@ -114,7 +114,7 @@ fn with_number(path: &Path) -> PathBuf {
     }
 }
 
-/// The timeline of this process, where it is to have one. Each device's user hears that it cannot be written.
+/// The timeline of this process, if `SPELTER_TRACE` is set. Each device warns if it cannot be written.
 fn timeline(owner: Owner) -> Option<Arc<Timeline>> {
     static TIMELINE: OnceLock<Result<Arc<Timeline>, String>> = OnceLock::new();
     let path = Options::get().trace.as_ref()?;
@@ -128,28 +128,28 @@ fn timeline(owner: Owner) -> Option<Arc<Timeline>> {
     }
 }
 
-/// The world's fault, and no reason for any call to fail.
+/// Warns that the timeline cannot be written, which fails no call.
 fn unwritable(owner: Owner, path: &Path, error: &str) {
     let text = format!("SPELTER_TRACE: the timeline {} cannot be written: {error}", path.display());
     message::warn(owner, "spelter-trace", text);
 }
 
-/// What a device does, on its process's timeline.
+/// The events of a device on the timeline of its process.
 #[derive(Debug)]
 pub(crate) struct Trace {
     timeline: Arc<Timeline>,
-    /// The end of the names of its parts: nothing for the first device, which most programs have alone.
+    /// A suffix for the names of its rows: empty for the first device, which is the only one of most programs.
     suffix: String,
 }
 
 impl Trace {
-    /// For a device of that instance, if the environment asks for it.
+    /// For a device of the instance, if the environment asks for a timeline.
     pub(crate) fn of_device(owner: Owner) -> Option<Self> {
         timeline(owner).map(Self::new)
     }
 
     fn new(timeline: Arc<Timeline>) -> Self {
-        // Relaxed: the numbers need only differ.
+        // Relaxed: the numbers only have to differ.
         let suffix = match timeline.devices.fetch_add(1, Ordering::Relaxed) {
             0 => String::new(),
             before => format!(" of device {}", before + 1),
@@ -169,19 +169,20 @@ impl Trace {
         ));
     }
 
-    /// A label of a queue, which ends now: beside the queue's submissions, on the time of the program that submits.
+    /// A label of a queue that ends now, on a row beside the queue's submissions: its times are those of the submitting
+    /// thread.
     pub(crate) fn label(&self, queue: usize, name: &str, start: Instant) {
         self.event("labels of queues", queue, name, start, Instant::now());
         self.write();
     }
 
-    /// A label of a queue that is a moment.
+    /// A label that was inserted into a queue: an event without a duration.
     pub(crate) fn mark(&self, queue: usize, name: &str) {
         let now = Instant::now();
         self.event("labels of queues", queue, name, now, now);
     }
 
-    /// What the program calls a queue.
+    /// Names the rows of a queue.
     pub(crate) fn name_queue(&self, queue: usize, name: &str) {
         for process in ["queues", "labels of queues"] {
             self.timeline.add(format_args!(
@@ -196,10 +197,10 @@ impl Trace {
         self.timeline.written.lock().write();
     }
 
-    /// The device is gone: what is known of it goes to the file, and who asked for that hears if it could not.
+    /// Writes the remaining events of a destroyed device, and warns if the timeline could not be written.
     pub(crate) fn finish(&self, owner: Owner) {
         self.write();
-        // Without the lock: a messenger may do what comes to the timeline.
+        // Without the lock: a messenger may call Vulkan, which adds events.
         let failed = self.timeline.written.lock().failed.clone();
         if let Some(error) = failed {
             unwritable(owner, &self.timeline.path, &error);
@@ -207,7 +208,7 @@ impl Trace {
     }
 }
 
-/// A name as a part of the format.
+/// A name that needs no escapes in JSON.
 fn clean(name: &str) -> String {
     name.replace(['"', '\\'], "'").replace(char::is_control, " ")
 }
@@ -219,7 +220,7 @@ impl Observer for Trace {
 
     fn ran(&self, queue: usize, serial: u64, start: Instant, end: Instant) {
         self.event("queues", queue, &format!("submission {serial}"), start, end);
-        // Before anybody is told that the submission has ended, and may end the program.
+        // Before the end of the submission is signalled, after which the program may exit.
         self.write();
     }
 }
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_a_list_at_any_time() {
+    fn the_file_is_always_a_complete_list() {
         let path = path("list");
         std::fs::write(&path, "something that is longer than an empty list").unwrap();
         let timeline = Arc::new(Timeline::create(&path).unwrap());
@@ -243,7 +244,7 @@ mod tests {
         let (first, second) = (Trace::new(Arc::clone(&timeline)), Trace::new(timeline));
         let now = Instant::now();
         first.worked(1, "a \"kernel\"", 3, now, now);
-        assert_eq!(read(), "[\n]\n", "it waits for its submission");
+        assert_eq!(read(), "[\n]\n", "events wait for their submission");
         first.ran(0, 7, now, now);
         let text = read();
         assert!(is_list(&text) && text.contains("a 'kernel' (3)") && text.contains("submission 7"), "{text}");
@@ -253,7 +254,7 @@ mod tests {
         assert!(text.contains("queues of device 2"), "{text}");
         (0..2000).for_each(|unit| second.worked(0, "many", unit, now, now));
         let text = read();
-        assert!(is_list(&text) && text.contains("many (9)"), "much does not wait: {text}");
+        assert!(is_list(&text) && text.contains("many (9)"), "many events do not wait: {text}");
         second.write();
         assert!(is_list(&read()) && read().contains("many (1999)"));
         std::fs::remove_file(&path).unwrap();
@@ -262,7 +263,7 @@ mod tests {
     #[test]
     fn two_processes_have_two_files() {
         let path = path("shared");
-        // A lock of another description of the file is as another process's.
+        // A lock through another open file description acts as one of another process.
         let first = Timeline::create(&path).unwrap();
         let second = Timeline::create(&path).unwrap();
         assert_eq!(first.path, path);

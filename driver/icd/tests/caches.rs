@@ -1,4 +1,4 @@
-//! Pipeline caches: what one process compiled another need not, and what was altered is compiled anew.
+//! Pipeline caches: code is compiled once and loaded by other processes, and altered data are ignored.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,11 +13,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ash::vk;
-use common::{Gpu, spirv};
+use common::{Gpu, Layout, rerun, spirv, stage};
 
-const STORAGE: vk::DescriptorType = vk::DescriptorType::STORAGE_BUFFER;
-
-/// A kernel of some size.
+/// WGSL of a kernel that takes a while to compile.
 fn source(number: u32) -> String {
     let steps: String = (0..200)
         .map(|step| format!("x = x * {}u + (x >> {}u) + a[(x + {step}u) % 64u];\n", step + 3, step % 31))
@@ -34,25 +32,14 @@ fn source(number: u32) -> String {
 
 struct Made {
     gpu: Gpu,
-    set: vk::DescriptorSetLayout,
-    layout: vk::PipelineLayout,
+    layout: Layout,
 }
 
 impl Made {
     fn new() -> Self {
         let gpu = Gpu::new();
-        let bindings = [vk::DescriptorSetLayoutBinding::default()
-            .descriptor_type(STORAGE)
-            .descriptor_count(1)
-            .stage_flags(vk::ShaderStageFlags::COMPUTE)];
-        unsafe {
-            let info = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings);
-            let set = gpu.device.create_descriptor_set_layout(&info, None).unwrap();
-            let sets = [set];
-            let info = vk::PipelineLayoutCreateInfo::default().set_layouts(&sets);
-            let layout = gpu.device.create_pipeline_layout(&info, None).unwrap();
-            Self { gpu, set, layout }
-        }
+        let layout = gpu.storage_layout();
+        Self { gpu, layout }
     }
 
     fn cache(&self, data: &[u8]) -> vk::PipelineCache {
@@ -60,7 +47,7 @@ impl Made {
         unsafe { self.gpu.device.create_pipeline_cache(&info, None).unwrap() }
     }
 
-    /// A pipeline, whether its code was there already, and how long it took to make.
+    /// Creates a pipeline. Also returns whether its code was cached, and the duration.
     fn pipeline(
         &self,
         cache: vk::PipelineCache,
@@ -73,25 +60,17 @@ impl Made {
             .pipeline_creation_feedback(&mut of_pipeline)
             .pipeline_stage_creation_feedbacks(&mut of_stage);
         let device = &self.gpu.device;
-        let (made, took) = unsafe {
-            let module = device.create_shader_module(&vk::ShaderModuleCreateInfo::default().code(words), None).unwrap();
-            let stage = vk::PipelineShaderStageCreateInfo::default()
-                .stage(vk::ShaderStageFlags::COMPUTE)
-                .module(module)
-                .name(c"main");
-            let info = vk::ComputePipelineCreateInfo::default()
-                .stage(stage)
-                .layout(self.layout)
-                .flags(flags)
-                .push_next(&mut feedback);
-            let start = Instant::now();
-            let made = device.create_compute_pipelines(cache, &[info], None);
-            let took = start.elapsed();
-            device.destroy_shader_module(module, None);
-            (made, took)
-        };
-        // `ash` takes PIPELINE_COMPILE_REQUIRED for an error, which it is here.
-        let made = made.map(|made| made[0]).map_err(|(_, code)| code);
+        let module = vk::ShaderModuleCreateInfo::default().code(words);
+        let module = unsafe { device.create_shader_module(&module, None).unwrap() };
+        let info = vk::ComputePipelineCreateInfo::default()
+            .stage(stage(module))
+            .layout(self.layout.pipeline)
+            .flags(flags)
+            .push_next(&mut feedback);
+        let start = Instant::now();
+        let made = self.gpu.pipeline(cache, &info);
+        let took = start.elapsed();
+        unsafe { device.destroy_shader_module(module, None) };
         let hit = vk::PipelineCreationFeedbackFlags::APPLICATION_PIPELINE_CACHE_HIT;
         (made, of_pipeline.flags.contains(hit), took)
     }
@@ -104,40 +83,39 @@ impl Made {
         unsafe {
             caches.iter().for_each(|&cache| self.gpu.device.destroy_pipeline_cache(cache, None));
             pipelines.iter().for_each(|&pipeline| self.gpu.device.destroy_pipeline(pipeline, None));
-            self.gpu.device.destroy_pipeline_layout(self.layout, None);
-            self.gpu.device.destroy_descriptor_set_layout(self.set, None);
         }
+        self.gpu.destroy_layout(self.layout);
     }
 }
 
 const PLAIN: vk::PipelineCreateFlags = vk::PipelineCreateFlags::empty();
 const NO_COMPILE: vk::PipelineCreateFlags = vk::PipelineCreateFlags::FAIL_ON_PIPELINE_COMPILE_REQUIRED;
 
-/// Runs a test of this file again, with the key for stored code in a folder of its own; true in that process.
+/// Reruns a test of this file in a process with its own folder for the key of stored code. Returns true in that
+/// process.
 fn in_own_home(test: &str) -> bool {
     if std::env::var_os("XDG_CACHE_HOME").is_some_and(|home| PathBuf::from(home).ends_with(test)) {
         return true;
     }
     let home = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
     let _ = std::fs::remove_dir_all(&home);
-    let mut again = std::process::Command::new(std::env::current_exe().unwrap());
-    let again = again.args([test, "--exact", "--nocapture"]).env("XDG_CACHE_HOME", &home).env("SPELTER_QUIET", "1");
-    let output = again.output().unwrap();
+    let mut again = rerun(std::env::current_exe().unwrap(), test);
+    let output = again.env("XDG_CACHE_HOME", &home).env("SPELTER_QUIET", "1").output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{text}");
     print_figures(&text);
     false
 }
 
-#[allow(clippy::print_stderr, reason = "figures are for who runs the test")]
+#[allow(clippy::print_stderr, reason = "figures are for the reader of the output")]
 fn print_figures(text: &str) {
     text.lines().filter(|line| line.starts_with("caches:")).for_each(|line| eprintln!("{line}"));
 }
 
 #[test]
-#[allow(clippy::print_stderr, reason = "figures are for who runs the test")]
-fn what_was_compiled_once_is_not_compiled_again() {
-    if !in_own_home("what_was_compiled_once_is_not_compiled_again") {
+#[allow(clippy::print_stderr, reason = "figures are for the reader of the output")]
+fn cached_pipelines_are_not_compiled_again() {
+    if !in_own_home("cached_pipelines_are_not_compiled_again") {
         return;
     }
     let shaders: Vec<_> = (0..8).map(|number| spirv(&source(number))).collect();
@@ -152,7 +130,7 @@ fn what_was_compiled_once_is_not_compiled_again() {
         compiled += took;
         pipelines.push(made.unwrap());
     }
-    // The device has the code now, with a cache and without.
+    // Now the device has the code, with and without a cache.
     for cache in [cache, vk::PipelineCache::null()] {
         let (made, hit, _) = first.pipeline(cache, &shaders[0], NO_COMPILE);
         assert_eq!(hit, cache != vk::PipelineCache::null());
@@ -175,7 +153,7 @@ fn what_was_compiled_once_is_not_compiled_again() {
         pipelines.push(made.unwrap());
     }
     assert_eq!(second.data(cache), data, "the same code, the same data");
-    // Merged, it is in the other cache, too; and less room holds fewer pipelines, but some.
+    // Merging copies the code to the other cache. A smaller buffer gets some of the pipelines.
     unsafe { second.gpu.device.merge_pipeline_caches(empty, &[cache]).unwrap() };
     assert_eq!(second.data(empty), data);
     let get = second.gpu.device.fp_v1_0().get_pipeline_cache_data;
@@ -199,8 +177,8 @@ fn what_was_compiled_once_is_not_compiled_again() {
 }
 
 #[test]
-fn altered_data_are_no_data() {
-    if !in_own_home("altered_data_are_no_data") {
+fn altered_data_are_ignored() {
+    if !in_own_home("altered_data_are_ignored") {
         return;
     }
     let words = spirv(&source(1));
@@ -211,7 +189,7 @@ fn altered_data_are_no_data() {
     first.destroy(&[cache], &[made]);
     let second = Made::new();
     let required = Err(vk::Result::PIPELINE_COMPILE_REQUIRED);
-    let refused = |data: &[u8]| {
+    let is_ignored = |data: &[u8]| {
         let cache = second.cache(data);
         let made = second.pipeline(cache, &words, NO_COMPILE).0;
         unsafe { second.gpu.device.destroy_pipeline_cache(cache, None) };
@@ -221,11 +199,10 @@ fn altered_data_are_no_data() {
     for at in (0..32).chain((32..data.len()).step_by(step)).chain(data.len().saturating_sub(40)..data.len()) {
         let mut altered = data.clone();
         altered[at] ^= 0x10;
-        assert!(refused(&altered), "byte {at} of {}", data.len());
-        assert!(refused(&data[..at]), "cut at byte {at} of {}", data.len());
+        assert!(is_ignored(&altered), "byte {at} of {}", data.len());
+        assert!(is_ignored(&data[..at]), "truncated at byte {at} of {}", data.len());
     }
-    assert!(refused(&[data.as_slice(), &[0]].concat()), "one byte more");
-    assert_eq!(!refused(&data), data.len() > 32);
-    // Another user's key: this process has read its own, another one has not.
+    assert!(is_ignored(&[data.as_slice(), &[0]].concat()), "one byte more");
+    assert_eq!(!is_ignored(&data), data.len() > 32);
     second.destroy(&[], &[]);
 }

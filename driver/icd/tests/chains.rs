@@ -1,4 +1,4 @@
-//! What programs ask before they compute: chains, lists, names, versions.
+//! Queries before a device is used: structure chains, enumerations, commands by name, versions.
 
 #![allow(
     clippy::unwrap_used,
@@ -40,21 +40,21 @@ fn commands_are_found_where_they_belong() {
     };
     assert!(of_instance(none, c"vkCreateInstance") && of_instance(none, c"vkEnumerateInstanceVersion"));
     assert!(!of_instance(none, c"vkCreateDevice") && of_instance(instance, c"vkCreateDevice"));
-    // Old loaders refuse drivers without these.
+    // Old loaders reject drivers without these.
     for name in [c"vkGetPhysicalDeviceSparseImageFormatProperties", c"vkEnumerateDeviceLayerProperties"] {
         assert!(of_instance(instance, name));
         assert!(unsafe { vk_icdGetPhysicalDeviceProcAddr(instance, name.as_ptr()).is_some() });
     }
     assert!(unsafe { vk_icdGetPhysicalDeviceProcAddr(instance, c"vkCmdDispatch".as_ptr()).is_none() });
     assert!(of_device(c"vkCmdDispatch") && of_device(c"vkQueueSubmit2"));
-    // Names in extensions are theirs alone, whatever became of the command.
+    // The names of extension commands need their extension, even if the command is now in core.
     assert!(!of_device(c"vkQueueSubmit2KHR") && !of_device(c"vkGetBufferDeviceAddressKHR"));
-    assert!(of_instance(instance, c"vkQueueSubmit2KHR"), "there is a device extension that has it");
+    assert!(of_instance(instance, c"vkQueueSubmit2KHR"), "a device extension has it");
     assert!(of_instance(instance, c"vkCreateDebugUtilsMessengerEXT") && of_device(c"vkCmdBeginDebugUtilsLabelEXT"));
     assert!(!of_instance(instance, c"vkGetPhysicalDeviceFeatures2KHR"), "an instance extension that is not enabled");
     assert!(!of_device(c"vkCreateInstance") && !of_device(c"vkGetPhysicalDeviceProperties"));
     assert!(!of_device(c"vkNoSuchCommand") && !of_instance(instance, c"vkCreateSwapchainKHR"));
-    // An extension that was not enabled has no commands.
+    // An extension that is not enabled has no commands.
     assert!(!of_device(c"vkCmdPushDescriptorSetKHR"));
     let pushes = Gpu::with_extensions(&[c"VK_KHR_push_descriptor"]);
     let found =
@@ -76,7 +76,7 @@ fn lists_are_counted_then_filled() {
     let mut count = all - 1;
     assert_eq!(call(&mut count, list.as_mut_ptr()), vk::Result::INCOMPLETE);
     assert_eq!(count, all - 1);
-    assert!(list[all as usize - 1].extension_name_as_c_str().unwrap().is_empty(), "one too many was written");
+    assert!(list[all as usize - 1].extension_name_as_c_str().unwrap().is_empty(), "one element too many was written");
     let mut count = all + 1;
     assert_eq!(call(&mut count, list.as_mut_ptr()), vk::Result::SUCCESS);
     assert_eq!(count, all);
@@ -91,7 +91,7 @@ fn chains_are_filled_and_stay_chains() {
     let mut v11 = vk::PhysicalDeviceVulkan11Properties::default();
     let mut v12 = vk::PhysicalDeviceVulkan12Properties::default();
     let mut subgroup = vk::PhysicalDeviceSubgroupProperties::default();
-    // One that nobody here knows is left as it is.
+    // An unknown structure is left unchanged.
     let mut unknown = vk::PhysicalDeviceRayTracingPipelinePropertiesKHR::default().max_ray_recursion_depth(77);
     let mut all = vk::PhysicalDeviceProperties2::default()
         .push_next(&mut v11)
@@ -105,7 +105,7 @@ fn chains_are_filled_and_stay_chains() {
     assert_eq!((v11.subgroup_size, subgroup.subgroup_size), (16, 16));
     assert_eq!(v11.subgroup_supported_operations, subgroup.supported_operations);
     assert_eq!(v12.driver_name_as_c_str(), Ok(c"spelter"));
-    assert_eq!(v12.driver_id.as_raw(), 0, "the registry has no number for this driver, and no other's is taken");
+    assert_eq!(v12.driver_id.as_raw(), 0, "the registry has no number for this driver, and another's would be wrong");
     assert_eq!(v12.conformance_version.major, 0, "no conformance is claimed");
     assert_eq!(unknown.max_ray_recursion_depth, 77);
     assert_eq!(v11.s_type, vk::StructureType::PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES);
@@ -129,7 +129,7 @@ fn a_feature_has_one_value_in_all_structures() {
 }
 
 #[test]
-fn formats_and_memory_keep_vulkans_rules() {
+fn formats_and_memory_types_are_as_vulkan_requires() {
     let gpu = Gpu::new();
     let memory = unsafe { gpu.instance.get_physical_device_memory_properties(gpu.physical) };
     let types = memory.memory_types_as_slice();
@@ -158,9 +158,9 @@ fn formats_and_memory_keep_vulkans_rules() {
     }
 }
 
-/// Every extension of the instance and of the device is enabled; commands are called by the names that extensions have for them.
+/// Enables every extension of the instance and of the device, and calls commands by their extension names.
 #[test]
-fn commands_of_extensions_do_what_those_of_vulkan_do() {
+fn extension_commands_act_as_their_core_versions() {
     let entry = common::entry();
     let app = vk::ApplicationInfo::default().api_version(vk::API_VERSION_1_0);
     unsafe {
@@ -200,13 +200,13 @@ fn commands_of_extensions_do_what_those_of_vulkan_do() {
             let info = vk::PhysicalDeviceExternalBufferInfo::default()
                 .usage(vk::BufferUsageFlags::STORAGE_BUFFER)
                 .handle_type(handle_type);
-            let mut told = vk::ExternalBufferProperties::default();
+            let mut reported = vk::ExternalBufferProperties::default();
             (external.fp().get_physical_device_external_buffer_properties_khr)(
                 physical,
                 &raw const info,
-                &raw mut told,
+                &raw mut reported,
             );
-            assert_eq!(told.external_memory_properties.external_memory_features, wanted);
+            assert_eq!(reported.external_memory_properties.external_memory_features, wanted);
         }
         let ask = |name: &std::ffi::CStr| entry.get_instance_proc_addr(instance.handle(), name.as_ptr()).unwrap();
         let of_fences: vk::PFN_vkGetPhysicalDeviceExternalFenceProperties =
@@ -215,18 +215,18 @@ fn commands_of_extensions_do_what_those_of_vulkan_do() {
             ));
         let info =
             vk::PhysicalDeviceExternalFenceInfo::default().handle_type(vk::ExternalFenceHandleTypeFlags::SYNC_FD);
-        let mut told = vk::ExternalFenceProperties::default();
-        of_fences(physical, &raw const info, &raw mut told);
-        assert!(told.external_fence_features.is_empty(), "no fence leaves the device");
+        let mut reported = vk::ExternalFenceProperties::default();
+        of_fences(physical, &raw const info, &raw mut reported);
+        assert!(reported.external_fence_features.is_empty(), "no fence can be exported");
         let of_semaphores: vk::PFN_vkGetPhysicalDeviceExternalSemaphoreProperties =
             std::mem::transmute::<unsafe extern "system" fn(), _>(ask(
                 c"vkGetPhysicalDeviceExternalSemaphorePropertiesKHR",
             ));
         let info = vk::PhysicalDeviceExternalSemaphoreInfo::default()
             .handle_type(vk::ExternalSemaphoreHandleTypeFlags::SYNC_FD);
-        let mut told = vk::ExternalSemaphoreProperties::default();
-        of_semaphores(physical, &raw const info, &raw mut told);
-        assert!(told.external_semaphore_features.is_empty());
+        let mut reported = vk::ExternalSemaphoreProperties::default();
+        of_semaphores(physical, &raw const info, &raw mut reported);
+        assert!(reported.external_semaphore_features.is_empty());
         let all = instance.enumerate_device_extension_properties(physical).unwrap();
         let names: Vec<_> = all.iter().map(|extension| extension.extension_name.as_ptr()).collect();
         let queues = [vk::DeviceQueueCreateInfo::default().queue_priorities(&[1.0])];
@@ -251,19 +251,19 @@ fn extensions_of_a_device(instance: &ash::Instance, device: &ash::Device) {
         let buffer = device.create_buffer(&vk::BufferCreateInfo::default().size(64).usage(usage), None).unwrap();
         let needs = ash::khr::get_memory_requirements2::Device::new(instance, device);
         let mut dedicated = vk::MemoryDedicatedRequirements::default();
-        let mut told = vk::MemoryRequirements2::default().push_next(&mut dedicated);
+        let mut reported = vk::MemoryRequirements2::default().push_next(&mut dedicated);
         let info = vk::BufferMemoryRequirementsInfo2::default().buffer(buffer);
-        needs.get_buffer_memory_requirements2(&info, &mut told);
-        let told = told.memory_requirements;
-        assert_eq!((told.size, dedicated.requires_dedicated_allocation), (64, vk::FALSE));
+        needs.get_buffer_memory_requirements2(&info, &mut reported);
+        let reported = reported.memory_requirements;
+        assert_eq!((reported.size, dedicated.requires_dedicated_allocation), (64, vk::FALSE));
         let mut own = vk::MemoryDedicatedAllocateInfo::default().buffer(buffer);
         let info =
-            vk::MemoryAllocateInfo::default().allocation_size(told.size).memory_type_index(2).push_next(&mut own);
+            vk::MemoryAllocateInfo::default().allocation_size(reported.size).memory_type_index(2).push_next(&mut own);
         let memory = device.allocate_memory(&info, None).unwrap();
         let binds = ash::khr::bind_memory2::Device::new(instance, device);
         let info = vk::BindBufferMemoryInfo::default().buffer(buffer).memory(memory);
         (binds.fp().bind_buffer_memory2_khr)(device.handle(), 1, &raw const info).result().unwrap();
-        assert!(device.bind_buffer_memory(buffer, memory, 0).is_err(), "it is bound");
+        assert!(device.bind_buffer_memory(buffer, memory, 0).is_err(), "already bound");
         let query = vk::QueryPoolCreateInfo::default().query_type(vk::QueryType::TIMESTAMP).query_count(1);
         let query = device.create_query_pool(&query, None).unwrap();
         let resets = ash::ext::host_query_reset::Device::new(instance, device);
@@ -293,7 +293,7 @@ fn extensions_of_a_device(instance: &ash::Instance, device: &ash::Device) {
 }
 
 #[test]
-fn the_budget_tells_what_is_in_use() {
+fn the_memory_budget_includes_usage() {
     let gpu = Gpu::with_extensions(&[c"VK_EXT_memory_budget"]);
     let ask = || {
         let mut budget = vk::PhysicalDeviceMemoryBudgetPropertiesEXT::default();
@@ -304,7 +304,7 @@ fn the_budget_tells_what_is_in_use() {
     let (size, info) = (64 << 20, vk::MemoryAllocateInfo::default());
     let memory = unsafe { gpu.device.allocate_memory(&info.allocation_size(size), None).unwrap() };
     let (budget, usage) = ask();
-    // Other tests of this program may use some, too.
+    // Other tests of this program may use memory, too.
     assert!(usage >= size && budget >= usage, "{usage} of {budget}");
     unsafe { gpu.device.free_memory(memory, None) };
     assert!(ask().1 < usage);
@@ -351,7 +351,7 @@ fn clocks_are_read_together() {
 }
 
 #[test]
-fn texel_buffers_begin_where_the_device_says() {
+fn texel_buffers_have_the_reported_alignment() {
     let gpu = Gpu::with_extensions(&[c"VK_EXT_texel_buffer_alignment"]);
     let mut alignment = vk::PhysicalDeviceTexelBufferAlignmentProperties::default();
     let mut all = vk::PhysicalDeviceProperties2::default().push_next(&mut alignment);

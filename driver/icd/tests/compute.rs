@@ -1,4 +1,4 @@
-//! Programs that compute, through the C API alone.
+//! Programs that compute through the C API.
 
 #![allow(
     clippy::unwrap_used,
@@ -25,16 +25,6 @@ const SCALE: &str = "
 const STORAGE: vk::DescriptorType = vk::DescriptorType::STORAGE_BUFFER;
 const PLAIN: vk::DescriptorSetLayoutCreateFlags = vk::DescriptorSetLayoutCreateFlags::empty();
 
-fn dispatch(gpu: &Gpu, program: &common::Program, set: vk::DescriptorSet, groups: u32) -> vk::CommandBuffer {
-    let point = vk::PipelineBindPoint::COMPUTE;
-    gpu.record(|device, commands| unsafe {
-        device.cmd_bind_pipeline(commands, point, program.pipeline);
-        device.cmd_bind_descriptor_sets(commands, point, program.layout, 0, &[set], &[]);
-        device.cmd_dispatch(commands, groups, 1, 1);
-    })
-    .unwrap()
-}
-
 #[test]
 fn a_kernel_reads_and_writes_mapped_memory() {
     let gpu = Gpu::new();
@@ -44,10 +34,10 @@ fn a_kernel_reads_and_writes_mapped_memory() {
     b.write(&vec![7; 1000]);
     let pool = gpu.descriptor_pool();
     let set = gpu.set(pool, &program, &[&a, &b]);
-    let commands = dispatch(&gpu, &program, set, 16);
+    let commands = gpu.dispatch(program.pipeline, program.layout, set, 16);
     gpu.run(commands);
     assert_eq!(b.read(), (0..1000).map(|i| i * 3 + 7).collect::<Vec<u32>>());
-    // Recorded once, run again.
+    // The same command buffer is submitted again.
     gpu.run(commands);
     assert_eq!(b.read(), (0..1000).map(|i| i * 6 + 7).collect::<Vec<u32>>());
     unsafe { gpu.device.destroy_descriptor_pool(pool, None) };
@@ -238,7 +228,7 @@ fn imported_memory_and_conditions() {
         let pool = gpu.descriptor_pool();
         let set = gpu.set(pool, &program, &[&imported, &a]);
         let point = vk::PipelineBindPoint::COMPUTE;
-        // Word 0 is 5, so the first runs; word 1 is 0, so the second does not, and inverted it does.
+        // Word 0 is 5, so the first dispatch runs; word 1 is 0, so the second does not, and does if inverted.
         let commands = gpu.record(|device, commands| {
             device.cmd_bind_pipeline(commands, point, program.pipeline);
             device.cmd_bind_descriptor_sets(commands, point, program.layout, 0, &[set], &[]);
@@ -266,7 +256,7 @@ fn imported_memory_and_conditions() {
 }
 
 #[test]
-fn the_newer_commands_do_what_the_older_ones_do() {
+fn newer_commands_act_as_older_ones() {
     let gpu = Gpu::with_extensions(&[c"VK_KHR_maintenance6", c"VK_KHR_map_memory2", c"VK_KHR_push_descriptor"]);
     let newer = ash::khr::maintenance6::Device::new(&gpu.instance, &gpu.device);
     let maps = ash::khr::map_memory2::Device::new(&gpu.instance, &gpu.device);
@@ -282,7 +272,7 @@ fn the_newer_commands_do_what_the_older_ones_do() {
         let raw = gpu.device.create_buffer(&vk::BufferCreateInfo::default().size(16).usage(usage), None).unwrap();
         let info = vk::MemoryAllocateInfo::default().allocation_size(64).memory_type_index(2);
         let memory = gpu.device.allocate_memory(&info, None).unwrap();
-        // Each binding has a result of its own.
+        // Each binding has its own result.
         let (mut good, mut bad) = (vk::Result::NOT_READY, vk::Result::NOT_READY);
         {
             let mut first = vk::BindMemoryStatusKHR::default().result(&mut good);
@@ -346,7 +336,7 @@ fn the_newer_commands_do_what_the_older_ones_do() {
         let info = vk::MemoryUnmapInfoKHR::default().memory(memory);
         let unmap = || (maps.fp().unmap_memory2_khr)(handle, &raw const info);
         assert_eq!(unmap(), vk::Result::SUCCESS);
-        assert_eq!(unmap(), vk::Result::ERROR_VALIDATION_FAILED_EXT, "it is not mapped");
+        assert_eq!(unmap(), vk::Result::ERROR_VALIDATION_FAILED_EXT, "not mapped");
         gpu.device.destroy_descriptor_update_template(template, None);
         gpu.device.destroy_descriptor_pool(pool, None);
         gpu.destroy_buffer(buffer);
@@ -356,13 +346,13 @@ fn the_newer_commands_do_what_the_older_ones_do() {
 }
 
 #[test]
-fn pipelines_are_robust_whatever_they_ask_for() {
+fn all_pipelines_are_robust() {
     let gpu = Gpu::with_extensions(&[c"VK_EXT_pipeline_robustness"]);
-    let mut told = vk::PhysicalDevicePipelineRobustnessPropertiesEXT::default();
-    let mut all = vk::PhysicalDeviceProperties2::default().push_next(&mut told);
+    let mut robustness = vk::PhysicalDevicePipelineRobustnessPropertiesEXT::default();
+    let mut all = vk::PhysicalDeviceProperties2::default().push_next(&mut robustness);
     unsafe { gpu.instance.get_physical_device_properties2(gpu.physical, &mut all) };
     assert_eq!(
-        told.default_robustness_storage_buffers,
+        robustness.default_robustness_storage_buffers,
         vk::PipelineRobustnessBufferBehaviorEXT::ROBUST_BUFFER_ACCESS_2
     );
     // Far beyond the four words of each buffer.
@@ -399,7 +389,7 @@ fn pipelines_are_robust_whatever_they_ask_for() {
                 device.cmd_dispatch(commands, 1, 1, 1);
             });
             gpu.run(commands.unwrap());
-            assert_eq!(b.read(), [1; 4], "{buffers:?}: nothing is read beyond, and nothing written");
+            assert_eq!(b.read(), [1; 4], "{buffers:?}: nothing is read or written out of bounds");
             gpu.device.destroy_pipeline(pipeline, None);
         }
     }

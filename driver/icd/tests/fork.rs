@@ -1,5 +1,5 @@
-//! A process that is forked from one with a device has none of the device's threads: there the device is lost, and no call waits
-//! for what will not come.
+//! A process that is forked from one with a device has none of the device's threads: there the device is lost, and no
+//! call blocks forever.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::unwrap_used,
@@ -13,7 +13,7 @@ mod common;
 use std::ffi::c_int;
 
 use ash::{khr, vk};
-use common::Gpu;
+use common::{Gpu, Layout, long_kernel, marked, spirv};
 
 unsafe extern "C" {
     fn fork() -> c_int;
@@ -21,13 +21,14 @@ unsafe extern "C" {
     fn _exit(status: c_int) -> !;
 }
 
-/// The only test of its program: a child has no other tests' threads, whose locks would stay locked.
+/// The only test of its program: threads of other tests could hold locks at the fork, which would stay locked in the
+/// child.
 #[test]
-fn a_forked_process_finds_the_device_lost_and_can_make_another() {
+fn a_forked_process_loses_the_device_and_can_create_another() {
     let gpu = Gpu::with_extensions(&[khr::pipeline_executable_properties::NAME]);
     let buffer = gpu.buffer(4);
     let fill = gpu.record(|device, commands| unsafe { device.cmd_fill_buffer(commands, buffer.raw, 0, 16, 8) });
-    // Workers and watchdog are there.
+    // Now the workers and the watchdog exist.
     gpu.run(fill.unwrap());
     let again = gpu.record(|device, commands| unsafe { device.cmd_fill_buffer(commands, buffer.raw, 0, 16, 9) });
     let again = again.unwrap();
@@ -38,7 +39,7 @@ fn a_forked_process_finds_the_device_lost_and_can_make_another() {
     let info = vk::SemaphoreCreateInfo::default().push_next(&mut kind);
     let timeline = unsafe { gpu.device.create_semaphore(&info, None).unwrap() };
     let cache = Cache::new(&gpu);
-    // Some of them are compiled at this moment.
+    // Some of them are still being compiled.
     let compiling = cache.pipelines(&gpu, 1..13);
     match unsafe { fork() } {
         0 => {
@@ -51,7 +52,7 @@ fn a_forked_process_finds_the_device_lost_and_can_make_another() {
                     gpu.device.destroy_semaphore(timeline, None);
                 }
                 gpu.destroy_buffer(buffer);
-                // The device of the parent's is destroyed here, too.
+                // The parent's device is destroyed here, too.
                 drop(gpu);
                 let own = Gpu::new();
                 let buffer = own.buffer(4);
@@ -71,9 +72,9 @@ fn a_forked_process_finds_the_device_lost_and_can_make_another() {
             assert_eq!(status, 0, "the child failed");
         }
     }
-    // The parent's device is what it was, and compiles what it had begun.
+    // The parent's device still works, and completes its compilations.
     let grew = cache.data(&gpu).len() > cache.before;
-    // A machine that only interprets keeps nothing but the header.
+    // Without machine code the data are only the header.
     assert!(grew || cache.before == 32);
     cache.destroy(&gpu, &compiling);
     gpu.run(again);
@@ -93,7 +94,7 @@ fn in_the_child(gpu: &Gpu, commands: vk::CommandBuffer, [done, open]: [vk::Fence
     let (semaphores, values) = ([timeline], [1]);
     let wait = vk::SemaphoreWaitInfo::default().semaphores(&semaphores).values(&values);
     unsafe {
-        // What happened before is known.
+        // Events before the fork are known.
         assert_eq!(gpu.device.wait_for_fences(&[done], true, u64::MAX), Ok(()));
         assert_eq!(gpu.device.get_fence_status(open), Err(vk::Result::ERROR_DEVICE_LOST));
         for timeout in [0, 1_000_000, u64::MAX] {
@@ -107,63 +108,32 @@ fn in_the_child(gpu: &Gpu, commands: vk::CommandBuffer, [done, open]: [vk::Fence
     }
 }
 
-/// A number that is nowhere else in a shader.
-const MARK: u32 = 305_419_896;
-
-/// A pipeline cache, and what makes pipelines of much code.
+/// A pipeline cache with pipelines of a long kernel.
 struct Cache {
     raw: vk::PipelineCache,
-    layout: vk::PipelineLayout,
-    set: vk::DescriptorSetLayout,
+    layout: Layout,
     words: Vec<u32>,
     /// A pipeline that was compiled before the fork.
     ready: vk::Pipeline,
-    /// Bytes that the cache had then.
+    /// The size of the cache's data at that time.
     before: usize,
 }
 
 impl Cache {
     fn new(gpu: &Gpu) -> Self {
-        let lines: String = (0..1500).map(|i| format!("a = (a * {}u) ^ (a >> {}u);\n", i * 7 + 3, i % 31)).collect();
-        let words = common::spirv(&format!(
-            "@group(0) @binding(0) var<storage, read_write> o: array<u32>;
-             @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
-                var a = id.x + {MARK}u; {lines} o[id.x] = a; }}"
-        ));
-        let bindings = [vk::DescriptorSetLayoutBinding::default()
-            .descriptor_type(vk::DescriptorType::STORAGE_BUFFER)
-            .descriptor_count(1)
-            .stage_flags(vk::ShaderStageFlags::COMPUTE)];
-        unsafe {
-            let info = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings);
-            let set = gpu.device.create_descriptor_set_layout(&info, None).unwrap();
-            let sets = [set];
-            let info = vk::PipelineLayoutCreateInfo::default().set_layouts(&sets);
-            let layout = gpu.device.create_pipeline_layout(&info, None).unwrap();
-            let raw = gpu.device.create_pipeline_cache(&vk::PipelineCacheCreateInfo::default(), None).unwrap();
-            let mut cache = Self { raw, layout, set, words, ready: vk::Pipeline::null(), before: 0 };
-            cache.ready = cache.pipelines(gpu, 0..1)[0];
-            cache.before = cache.data(gpu).len();
-            cache
-        }
+        let words = spirv(&long_kernel(1500));
+        let layout = gpu.storage_layout();
+        let info = vk::PipelineCacheCreateInfo::default();
+        let raw = unsafe { gpu.device.create_pipeline_cache(&info, None).unwrap() };
+        let mut cache = Self { raw, layout, words, ready: vk::Pipeline::null(), before: 0 };
+        cache.ready = cache.pipelines(gpu, 0..1)[0];
+        cache.before = cache.data(gpu).len();
+        cache
     }
 
     fn pipeline(&self, gpu: &Gpu, number: u32) -> Result<vk::Pipeline, vk::Result> {
-        let mark = self.words.iter().position(|word| *word == MARK).unwrap();
-        let mut words = self.words.clone();
-        words[mark] = number;
-        unsafe {
-            let info = vk::ShaderModuleCreateInfo::default().code(&words);
-            let module = gpu.device.create_shader_module(&info, None).unwrap();
-            let stage = vk::PipelineShaderStageCreateInfo::default()
-                .stage(vk::ShaderStageFlags::COMPUTE)
-                .module(module)
-                .name(c"main");
-            let info = [vk::ComputePipelineCreateInfo::default().stage(stage).layout(self.layout)];
-            let made = gpu.device.create_compute_pipelines(self.raw, &info, None);
-            gpu.device.destroy_shader_module(module, None);
-            made.map(|made| made[0]).map_err(|(_, code)| code)
-        }
+        let info = vk::ComputePipelineCreateInfo::default().layout(self.layout.pipeline);
+        gpu.pipeline_of(self.raw, &marked(&self.words, number), info)
     }
 
     fn pipelines(&self, gpu: &Gpu, numbers: std::ops::Range<u32>) -> Vec<vk::Pipeline> {
@@ -174,7 +144,7 @@ impl Cache {
         unsafe { gpu.device.get_pipeline_cache_data(self.raw).unwrap() }
     }
 
-    /// What was compiled before the fork is there; what was not never comes, and no call waits for it.
+    /// Code that was compiled before the fork is cached; other compilations never end, and no call waits for them.
     fn in_the_child(&self, gpu: &Gpu, compiling: &[vk::Pipeline]) {
         let executables = khr::pipeline_executable_properties::Device::new(&gpu.instance, &gpu.device);
         for &pipeline in compiling.iter().chain([&self.ready]) {
@@ -197,8 +167,7 @@ impl Cache {
         unsafe {
             pipelines.iter().chain([&self.ready]).for_each(|&pipeline| gpu.device.destroy_pipeline(pipeline, None));
             gpu.device.destroy_pipeline_cache(self.raw, None);
-            gpu.device.destroy_pipeline_layout(self.layout, None);
-            gpu.device.destroy_descriptor_set_layout(self.set, None);
         }
+        gpu.destroy_layout(self.layout);
     }
 }

@@ -1,11 +1,11 @@
-//! Programs under a small limit of address space: each call succeeds or is an error, and the process ends by itself.
+//! Programs with a small limit of address space: each call succeeds or returns an error, and none ends the process.
 
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
     clippy::undocumented_unsafe_blocks,
     clippy::multiple_unsafe_ops_per_block,
-    reason = "every call of Vulkan is unsafe; a failing test panics; a child tells its end on standard output"
+    reason = "every call of Vulkan is unsafe; a failing test panics; a child reports its end on standard output"
 )]
 
 mod common;
@@ -14,22 +14,22 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
 use ash::vk::{self, Handle};
-use common::entry;
+use common::{binding, entry, long_kernel, marked, stage};
 
-/// Says in the child's environment what it is to do.
+/// The environment variable with the task of a child.
 const TASK: &str = "SPELTER_TEST_TASK";
 
-/// What a child prints last.
+/// The prefix of the last line of a child.
 const END: &str = "ended:";
 
-/// How far a program came: an error is told by the call that gave it.
+/// How a task ended: an error names the call that failed.
 type End = Result<(), String>;
 
-fn told<T>(call: &str, result: Result<T, vk::Result>) -> Result<T, String> {
+fn checked<T>(call: &str, result: Result<T, vk::Result>) -> Result<T, String> {
     result.map_err(|code| format!("{call}: {code:?}"))
 }
 
-/// A device, as a program makes it that does not trust its machine.
+/// A device whose creation may fail.
 struct Made {
     instance: ash::Instance,
     device: ash::Device,
@@ -38,23 +38,20 @@ struct Made {
 
 fn make() -> Result<Made, String> {
     unsafe {
-        let instance = told("vkCreateInstance", entry().create_instance(&vk::InstanceCreateInfo::default(), None))?;
-        let physical = told("vkEnumeratePhysicalDevices", instance.enumerate_physical_devices())?[0];
+        let instance = checked("vkCreateInstance", entry().create_instance(&vk::InstanceCreateInfo::default(), None))?;
+        let physical = checked("vkEnumeratePhysicalDevices", instance.enumerate_physical_devices())?[0];
         let queues = [vk::DeviceQueueCreateInfo::default().queue_priorities(&[1.0])];
         let info = vk::DeviceCreateInfo::default().queue_create_infos(&queues);
-        let device = told("vkCreateDevice", instance.create_device(physical, &info, None))?;
+        let device = checked("vkCreateDevice", instance.create_device(physical, &info, None))?;
         let queue = device.get_device_queue(0, 0);
         Ok(Made { instance, device, queue })
     }
 }
 
 fn storage_layout(made: &Made, count: u32) -> Result<vk::DescriptorSetLayout, String> {
-    let bindings = [vk::DescriptorSetLayoutBinding::default()
-        .descriptor_type(vk::DescriptorType::STORAGE_BUFFER)
-        .descriptor_count(count)
-        .stage_flags(vk::ShaderStageFlags::COMPUTE)];
+    let bindings = [binding(0, vk::DescriptorType::STORAGE_BUFFER, count)];
     let info = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings);
-    told("vkCreateDescriptorSetLayout", unsafe { made.device.create_descriptor_set_layout(&info, None) })
+    checked("vkCreateDescriptorSetLayout", unsafe { made.device.create_descriptor_set_layout(&info, None) })
 }
 
 /// Sets of a hundred thousand descriptors each, until there is no memory for more.
@@ -64,10 +61,10 @@ fn descriptors(made: &Made) -> End {
         let sizes =
             [vk::DescriptorPoolSize::default().ty(vk::DescriptorType::STORAGE_BUFFER).descriptor_count(1_000_000)];
         let info = vk::DescriptorPoolCreateInfo::default().max_sets(10).pool_sizes(&sizes);
-        let pool = told("vkCreateDescriptorPool", unsafe { made.device.create_descriptor_pool(&info, None) })?;
+        let pool = checked("vkCreateDescriptorPool", unsafe { made.device.create_descriptor_pool(&info, None) })?;
         let layouts = [layout; 10];
         let info = vk::DescriptorSetAllocateInfo::default().descriptor_pool(pool).set_layouts(&layouts);
-        told("vkAllocateDescriptorSets", unsafe { made.device.allocate_descriptor_sets(&info) })?;
+        checked("vkAllocateDescriptorSets", unsafe { made.device.allocate_descriptor_sets(&info) })?;
     }
 }
 
@@ -75,144 +72,130 @@ fn descriptors(made: &Made) -> End {
 fn recording(made: &Made) -> End {
     let device = &made.device;
     unsafe {
-        let pool = told("vkCreateCommandPool", device.create_command_pool(&Default::default(), None))?;
+        let pool = checked("vkCreateCommandPool", device.create_command_pool(&Default::default(), None))?;
         let info = vk::CommandBufferAllocateInfo::default().command_pool(pool).command_buffer_count(1);
-        let commands = told("vkAllocateCommandBuffers", device.allocate_command_buffers(&info))?[0];
+        let commands = checked("vkAllocateCommandBuffers", device.allocate_command_buffers(&info))?[0];
         let info = vk::BufferCreateInfo::default().size(1 << 16).usage(vk::BufferUsageFlags::TRANSFER_DST);
-        let buffer = told("vkCreateBuffer", device.create_buffer(&info, None))?;
+        let buffer = checked("vkCreateBuffer", device.create_buffer(&info, None))?;
         let needs = device.get_buffer_memory_requirements(buffer);
         let info = vk::MemoryAllocateInfo::default().allocation_size(needs.size);
-        let memory = told("vkAllocateMemory", device.allocate_memory(&info, None))?;
-        told("vkBindBufferMemory", device.bind_buffer_memory(buffer, memory, 0))?;
+        let memory = checked("vkAllocateMemory", device.allocate_memory(&info, None))?;
+        checked("vkBindBufferMemory", device.bind_buffer_memory(buffer, memory, 0))?;
         let bytes = [7; 1 << 15];
         for round in 1.. {
-            told("vkBeginCommandBuffer", device.begin_command_buffer(commands, &Default::default()))?;
+            checked("vkBeginCommandBuffer", device.begin_command_buffer(commands, &Default::default()))?;
             for _ in 0..round * 1000 {
                 device.cmd_update_buffer(commands, buffer, 0, &bytes);
                 device.cmd_fill_buffer(commands, buffer, 0, 1 << 16, 1);
             }
-            told("vkEndCommandBuffer", device.end_command_buffer(commands))?;
+            checked("vkEndCommandBuffer", device.end_command_buffer(commands))?;
         }
     }
     Ok(())
 }
 
-/// Objects of many kinds until there is no memory for more.
+/// Objects of many kinds, until there is no memory for more.
 fn objects(made: &Made) -> End {
     let device = &made.device;
     loop {
         unsafe {
-            told("vkCreateFence", device.create_fence(&Default::default(), None))?;
-            told("vkCreateSemaphore", device.create_semaphore(&Default::default(), None))?;
-            told("vkCreateEvent", device.create_event(&Default::default(), None))?;
-            told("vkCreateSampler", device.create_sampler(&Default::default(), None))?;
+            checked("vkCreateFence", device.create_fence(&Default::default(), None))?;
+            checked("vkCreateSemaphore", device.create_semaphore(&Default::default(), None))?;
+            checked("vkCreateEvent", device.create_event(&Default::default(), None))?;
+            checked("vkCreateSampler", device.create_sampler(&Default::default(), None))?;
             let info = vk::QueryPoolCreateInfo::default().query_type(vk::QueryType::TIMESTAMP).query_count(5000);
-            told("vkCreateQueryPool", device.create_query_pool(&info, None))?;
+            checked("vkCreateQueryPool", device.create_query_pool(&info, None))?;
             let info = vk::BufferCreateInfo::default().size(64).usage(vk::BufferUsageFlags::STORAGE_BUFFER);
-            told("vkCreateBuffer", device.create_buffer(&info, None))?;
-            told("vkCreateCommandPool", device.create_command_pool(&Default::default(), None))?;
+            checked("vkCreateBuffer", device.create_buffer(&info, None))?;
+            checked("vkCreateCommandPool", device.create_command_pool(&Default::default(), None))?;
         }
     }
 }
 
-/// The smallest objects, of which there are the most when there is no memory for more.
+/// The smallest objects, of which most fit into memory.
 fn events(made: &Made) -> End {
     loop {
-        told("vkCreateEvent", unsafe { made.device.create_event(&Default::default(), None) })?;
+        checked("vkCreateEvent", unsafe { made.device.create_event(&Default::default(), None) })?;
     }
 }
 
-/// One pool's sets of one descriptor each.
+/// Sets of one descriptor each, in one pool.
 fn small_sets(made: &Made) -> End {
     let layouts = [storage_layout(made, 1)?];
     let most = 1 << 22;
     let sizes = [vk::DescriptorPoolSize::default().ty(vk::DescriptorType::STORAGE_BUFFER).descriptor_count(most)];
     let info = vk::DescriptorPoolCreateInfo::default().max_sets(most).pool_sizes(&sizes);
-    let pool = told("vkCreateDescriptorPool", unsafe { made.device.create_descriptor_pool(&info, None) })?;
+    let pool = checked("vkCreateDescriptorPool", unsafe { made.device.create_descriptor_pool(&info, None) })?;
     let info = vk::DescriptorSetAllocateInfo::default().descriptor_pool(pool).set_layouts(&layouts);
     loop {
-        told("vkAllocateDescriptorSets", unsafe { made.device.allocate_descriptor_sets(&info) })?;
+        checked("vkAllocateDescriptorSets", unsafe { made.device.allocate_descriptor_sets(&info) })?;
     }
 }
 
-/// One pool's command buffers without commands.
+/// Command buffers without commands, in one pool.
 fn command_buffers(made: &Made) -> End {
     let device = &made.device;
-    let pool = told("vkCreateCommandPool", unsafe { device.create_command_pool(&Default::default(), None) })?;
+    let pool = checked("vkCreateCommandPool", unsafe { device.create_command_pool(&Default::default(), None) })?;
     let info = vk::CommandBufferAllocateInfo::default().command_pool(pool).command_buffer_count(1);
     loop {
-        if let Err(refused) = told("vkAllocateCommandBuffers", unsafe { device.allocate_command_buffers(&info) }) {
-            // Giving all of them back needs no memory.
+        if let Err(failed) = checked("vkAllocateCommandBuffers", unsafe { device.allocate_command_buffers(&info) }) {
+            // Freeing all of them allocates nothing.
             unsafe { device.destroy_command_pool(pool, None) };
-            return Err(refused);
+            return Err(failed);
         }
     }
 }
 
-/// Numbers that are kept with objects of which there are none.
+/// Private data of handles without objects.
 fn private_data(made: &Made) -> End {
     let info = vk::PrivateDataSlotCreateInfo::default();
-    let slot = told("vkCreatePrivateDataSlot", unsafe { made.device.create_private_data_slot(&info, None) })?;
+    let slot = checked("vkCreatePrivateDataSlot", unsafe { made.device.create_private_data_slot(&info, None) })?;
     for number in 1.. {
         let set = unsafe { made.device.set_private_data(vk::Event::from_raw(number), slot, number) };
-        told("vkSetPrivateData", set)?;
+        checked("vkSetPrivateData", set)?;
     }
     Ok(())
 }
-
-/// A number that is nowhere else in a shader.
-const MARK: u32 = 305_419_896;
 
 /// Pipelines of a large shader, each with another constant, until there is no memory for more.
 fn pipelines(made: &Made) -> End {
     let device = &made.device;
     let sets = [storage_layout(made, 1)?];
     let info = vk::PipelineLayoutCreateInfo::default().set_layouts(&sets);
-    let layout = told("vkCreatePipelineLayout", unsafe { device.create_pipeline_layout(&info, None) })?;
-    // Front ends of others are none of the driver: the text is compiled once, and each module has another number in it.
-    let lines: String = (0..400).map(|i| format!("a = (a * {}u) ^ (a >> {}u);\n", i * 7 + 3, i % 31)).collect();
-    let wgsl = format!(
-        "@group(0) @binding(0) var<storage, read_write> o: array<u32>;
-         @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
-            var a = id.x + {MARK}u; {lines} o[id.x] = a; }}"
-    );
-    let mut words = common::spirv(&wgsl);
-    let mark = words.iter().position(|word| *word == MARK).unwrap();
+    let layout = checked("vkCreatePipelineLayout", unsafe { device.create_pipeline_layout(&info, None) })?;
+    // The WGSL front end is not under test: the text is compiled once, and each module has another number in it.
+    let words = common::spirv(&long_kernel(400));
     for round in 0.. {
-        words[mark] = round;
         unsafe {
-            let info = vk::ShaderModuleCreateInfo::default().code(&words);
-            let module = told("vkCreateShaderModule", device.create_shader_module(&info, None))?;
-            let stage = vk::PipelineShaderStageCreateInfo::default()
-                .stage(vk::ShaderStageFlags::COMPUTE)
-                .module(module)
-                .name(c"main");
-            let info = [vk::ComputePipelineCreateInfo::default().stage(stage).layout(layout)];
+            let own = marked(&words, round);
+            let info = vk::ShaderModuleCreateInfo::default().code(&own);
+            let module = checked("vkCreateShaderModule", device.create_shader_module(&info, None))?;
+            let info = [vk::ComputePipelineCreateInfo::default().stage(stage(module)).layout(layout)];
             let made = device.create_compute_pipelines(vk::PipelineCache::null(), &info, None);
-            told("vkCreateComputePipelines", made.map_err(|(_, code)| code))?;
+            checked("vkCreateComputePipelines", made.map_err(|(_, code)| code))?;
         }
     }
     Ok(())
 }
 
-/// Submissions that are never waited for, until one is refused or a hundred thousand went.
+/// Submissions without waiting, until one fails or a hundred thousand were made.
 fn submissions(made: &Made) -> End {
     let device = &made.device;
     unsafe {
-        let pool = told("vkCreateCommandPool", device.create_command_pool(&Default::default(), None))?;
+        let pool = checked("vkCreateCommandPool", device.create_command_pool(&Default::default(), None))?;
         for _ in 0..100_000 {
             let info = vk::CommandBufferAllocateInfo::default().command_pool(pool).command_buffer_count(1);
-            let commands = told("vkAllocateCommandBuffers", device.allocate_command_buffers(&info))?;
-            told("vkBeginCommandBuffer", device.begin_command_buffer(commands[0], &Default::default()))?;
-            told("vkEndCommandBuffer", device.end_command_buffer(commands[0]))?;
+            let commands = checked("vkAllocateCommandBuffers", device.allocate_command_buffers(&info))?;
+            checked("vkBeginCommandBuffer", device.begin_command_buffer(commands[0], &Default::default()))?;
+            checked("vkEndCommandBuffer", device.end_command_buffer(commands[0]))?;
             let submits = [vk::SubmitInfo::default().command_buffers(&commands)];
-            told("vkQueueSubmit", device.queue_submit(made.queue, &submits, vk::Fence::null()))?;
+            checked("vkQueueSubmit", device.queue_submit(made.queue, &submits, vk::Fence::null()))?;
         }
-        told("vkQueueWaitIdle", device.queue_wait_idle(made.queue))
+        checked("vkQueueWaitIdle", device.queue_wait_idle(made.queue))
     }
 }
 
-/// What a child does with its device.
+/// A task of a child with its device.
 type Task = fn(&Made) -> End;
 
 const TASKS: [(&str, Task); 9] = [
@@ -227,7 +210,7 @@ const TASKS: [(&str, Task); 9] = [
     ("submissions", submissions),
 ];
 
-/// In the child: does its task, and says how it ended. After an error, the device can still be waited for and destroyed.
+/// In the child: runs its task and reports its end. After an error, the device can still be waited for and destroyed.
 fn child(task: &str) {
     let (_, run) = TASKS.iter().find(|(name, _)| *name == task).unwrap();
     let made = match make() {
@@ -244,15 +227,15 @@ fn child(task: &str) {
 }
 
 #[test]
-fn want_of_host_memory_is_an_error_and_never_the_end_of_the_process() {
-    let test = "want_of_host_memory_is_an_error_and_never_the_end_of_the_process";
+fn running_out_of_host_memory_is_an_error_and_never_ends_the_process() {
+    let test = "running_out_of_host_memory_is_an_error_and_never_ends_the_process";
     if let Ok(task) = std::env::var(TASK) {
         return child(&task);
     }
     let mut out_of_memory = 0;
     for (task, _) in TASKS {
         for mebibytes in [150, 200, 300, 400] {
-            // The limit is the child's own, set by the shell that becomes it.
+            // The limit holds for the child only: the shell sets it and becomes the child.
             let script = format!("ulimit -v {} && exec \"$0\" {test} --exact --nocapture", mebibytes << 10);
             let mut shell = Command::new("sh");
             shell.arg("-c").arg(script).arg(std::env::current_exe().unwrap());
@@ -261,7 +244,7 @@ fn want_of_host_memory_is_an_error_and_never_the_end_of_the_process() {
             let at = format!("{task} with {mebibytes} MiB");
             assert_eq!(child.status.signal(), None, "{at}: a signal ended it\n{out}\n{err}");
             let end = out.lines().find_map(|line| line.split_once(END)).map(|(_, end)| end.trim());
-            let end = end.unwrap_or_else(|| panic!("{at}: no end was told\n{out}\n{err}"));
+            let end = end.unwrap_or_else(|| panic!("{at}: the child reported no end\n{out}\n{err}"));
             assert!(end == "all done" || end.contains("OUT_OF"), "{at}: {end}\n{err}");
             out_of_memory += usize::from(end.contains("OUT_OF_HOST_MEMORY"));
         }

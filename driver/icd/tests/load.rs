@@ -1,5 +1,5 @@
-//! Load: many threads, many submissions, many pipelines. Short by default; `SPELTER_LOAD=60` makes the threads run for a
-//! minute, and the rest a million submissions and a hundred thousand pipelines.
+//! Load tests: many threads, submissions and pipelines. Short by default; `SPELTER_LOAD=60` runs the threads for a
+//! minute, then a million submissions and a hundred thousand pipelines.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,21 +15,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use ash::vk;
-use common::Gpu;
+use common::{Gpu, MARK, marked};
 
 const ADD: &str = "
     @group(0) @binding(0) var<storage, read_write> a: array<u32>;
     @compute @workgroup_size(1) fn main() { a[0] = a[0] + 1u; }";
 
-/// A shader with a number that is nowhere else in it.
+/// A shader with [`MARK`] in it.
 const MARKED: &str = "
     @group(0) @binding(0) var<storage, read_write> a: array<u32>;
     @compute @workgroup_size(1) fn main() { a[0] = a[0] + 305419896u; }";
-const MARK: u32 = 305_419_896;
 
 const THREADS: usize = 64;
 
-/// Seconds, submissions, pipelines.
+/// The time of the threads, and the numbers of submissions and pipelines.
 fn amounts() -> (Duration, u32, u32) {
     match std::env::var("SPELTER_LOAD").ok().and_then(|text| text.parse().ok()) {
         Some(seconds) => (Duration::from_secs_f64(seconds), 1_000_000, 100_000),
@@ -37,13 +36,13 @@ fn amounts() -> (Duration, u32, u32) {
     }
 }
 
-/// Bytes of memory that the process holds.
+/// The resident memory of the process in bytes.
 fn resident() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     pages.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
 }
 
-/// Everything in turn, so that nothing else moves the figures.
+/// One test, so that the parts run one after the other and do not disturb each other's figures.
 #[test]
 fn nothing_leaks_and_nothing_hangs() {
     let gpu = Gpu::new();
@@ -76,7 +75,7 @@ fn threads(gpu: &Gpu) {
     assert!(grown < 64 << 20, "{grown} bytes more after the second half");
 }
 
-/// One thread's: creates, records, submits to a queue of everybody's, destroys.
+/// One iteration of a thread: creates, records, submits to the shared queue, destroys.
 fn round(gpu: &Gpu) {
     let program = gpu.program(ADD, &[vk::DescriptorType::STORAGE_BUFFER], vk::DescriptorSetLayoutCreateFlags::empty());
     let (buffer, descriptors) = (gpu.buffer(16), gpu.descriptor_pool());
@@ -139,23 +138,14 @@ fn pipelines(gpu: &Gpu) {
     let (_, _, count) = amounts();
     let program = gpu.program(ADD, &[vk::DescriptorType::STORAGE_BUFFER], vk::DescriptorSetLayoutCreateFlags::empty());
     let words = common::spirv(MARKED);
+    assert!(words.contains(&MARK));
     let start = Instant::now();
     let mut before = 0;
     for index in 0..count {
-        // Every one has another number in it: nothing is shared.
-        let own: Vec<u32> = words.iter().map(|&word| if word == MARK { index } else { word }).collect();
-        let info = vk::ShaderModuleCreateInfo::default().code(&own);
-        let module = unsafe { gpu.device.create_shader_module(&info, None).unwrap() };
-        let stage = vk::PipelineShaderStageCreateInfo::default()
-            .stage(vk::ShaderStageFlags::COMPUTE)
-            .module(module)
-            .name(c"main");
-        let info = vk::ComputePipelineCreateInfo::default().stage(stage).layout(program.layout);
-        unsafe {
-            let made = gpu.device.create_compute_pipelines(vk::PipelineCache::null(), &[info], None).unwrap();
-            gpu.device.destroy_pipeline(made[0], None);
-            gpu.device.destroy_shader_module(module, None);
-        }
+        // Each shader has another number in it, so that no pipeline is shared.
+        let info = vk::ComputePipelineCreateInfo::default().layout(program.layout);
+        let made = gpu.pipeline_of(vk::PipelineCache::null(), &marked(&words, index), info).unwrap();
+        unsafe { gpu.device.destroy_pipeline(made, None) };
         if index == count / 10 {
             before = resident();
         }

@@ -1,4 +1,4 @@
-//! What a program is told: messages with names and labels, to the messengers of its own instance; what became of a pipeline.
+//! Debug messages with names and labels, to the messengers of the right instance; timelines; pipeline executables.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,11 +13,11 @@ use std::ffi::{CStr, c_char, c_void};
 use std::sync::Mutex;
 
 use ash::vk::{self, Handle};
-use common::Gpu;
+use common::{Gpu, rerun, stage};
 
 const STORAGE: vk::DescriptorType = vk::DescriptorType::STORAGE_BUFFER;
 
-/// What a messenger heard.
+/// A message that a messenger received.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Heard {
     id: String,
@@ -31,7 +31,7 @@ fn text(at: *const c_char) -> String {
     if at.is_null() { String::new() } else { unsafe { CStr::from_ptr(at) }.to_string_lossy().into_owned() }
 }
 
-unsafe extern "system" fn listen(
+unsafe extern "system" fn receive(
     _: vk::DebugUtilsMessageSeverityFlagsEXT,
     _: vk::DebugUtilsMessageTypeFlagsEXT,
     data: *const vk::DebugUtilsMessengerCallbackDataEXT<'_>,
@@ -55,7 +55,7 @@ unsafe extern "system" fn listen(
     vk::FALSE
 }
 
-/// A messenger that hears everything.
+/// A messenger that receives all messages.
 struct Listener<'a> {
     gpu: &'a Gpu,
     utils: ash::ext::debug_utils::Instance,
@@ -72,7 +72,7 @@ impl<'a> Listener<'a> {
         let info = vk::DebugUtilsMessengerCreateInfoEXT::default()
             .message_severity(S::ERROR | S::WARNING | S::INFO)
             .message_type(T::GENERAL | T::VALIDATION | T::PERFORMANCE)
-            .pfn_user_callback(Some(listen))
+            .pfn_user_callback(Some(receive))
             .user_data((&raw mut *heard).cast());
         let messenger = unsafe { utils.create_debug_utils_messenger(&info, None).unwrap() };
         Self { gpu, utils, messenger, heard }
@@ -115,7 +115,7 @@ fn messages_name_objects_and_labels_and_stay_in_their_instance() {
         assert!(fill.objects.contains(&(vk::ObjectType::BUFFER, a.raw.as_raw(), "the sums".into())), "{fill:?}");
         assert!(fill.objects.contains(&(vk::ObjectType::COMMAND_BUFFER, recorded.as_raw(), String::new())), "{fill:?}");
         assert_eq!(fill.command_labels, ["fill", "frame"]);
-        assert_eq!(others.take(), [], "an instance hears of its own objects only");
+        assert_eq!(others.take(), [], "a messenger receives messages about its own instance only");
 
         utils.queue_begin_debug_utils_label(gpu.queue, &label(c"upload"));
         let commands = [recorded];
@@ -127,7 +127,7 @@ fn messages_name_objects_and_labels_and_stay_in_their_instance() {
         utils.queue_end_debug_utils_label(gpu.queue);
         assert_eq!(mine.take()[0].id, "VUID-vkQueueEndDebugUtilsLabelEXT-None-01911");
 
-        // What the program says itself comes as it was said.
+        // A message of the program is delivered unchanged.
         let objects = [vk::DebugUtilsObjectNameInfoEXT::default().object_handle(a.raw)];
         let labels = [label(c"inner"), label(c"outer")];
         let data = vk::DebugUtilsMessengerCallbackDataEXT::default()
@@ -147,13 +147,13 @@ fn messages_name_objects_and_labels_and_stay_in_their_instance() {
 }
 
 #[test]
-fn a_failed_creation_is_told_to_the_messenger_in_the_chain() {
+fn a_failed_creation_is_reported_to_the_messenger_in_the_chain() {
     let entry = common::entry();
     let mut heard = Box::<Mutex<Vec<Heard>>>::default();
     let mut chained = vk::DebugUtilsMessengerCreateInfoEXT::default()
         .message_severity(vk::DebugUtilsMessageSeverityFlagsEXT::ERROR)
         .message_type(vk::DebugUtilsMessageTypeFlagsEXT::GENERAL)
-        .pfn_user_callback(Some(listen))
+        .pfn_user_callback(Some(receive))
         .user_data((&raw mut *heard).cast());
     let names = [c"VK_KHR_surface".as_ptr()];
     let info = vk::InstanceCreateInfo::default().enabled_extension_names(&names).push_next(&mut chained);
@@ -164,7 +164,7 @@ fn a_failed_creation_is_told_to_the_messenger_in_the_chain() {
 }
 
 #[test]
-fn barriers_with_wrong_names_are_told_of_and_recorded() {
+fn barriers_with_invalid_scopes_are_reported_and_recorded() {
     let gpu = Gpu::new();
     let mine = Listener::new(&gpu);
     let commands = gpu.record(|device, commands| unsafe {
@@ -195,7 +195,7 @@ fn barriers_with_wrong_names_are_told_of_and_recorded() {
 }
 
 #[test]
-fn events_with_wrong_names_are_told_of_and_recorded() {
+fn events_with_invalid_scopes_are_reported_and_recorded() {
     use vk::{PipelineStageFlags as S, PipelineStageFlags2 as S2};
     let gpu = Gpu::new();
     let mine = Listener::new(&gpu);
@@ -233,7 +233,7 @@ fn events_with_wrong_names_are_told_of_and_recorded() {
     assert_eq!(ids, wanted);
     gpu.run(commands.unwrap());
     assert_eq!(unsafe { gpu.device.get_event_status(event) }, Ok(false));
-    // What a wait's barriers name has to be there.
+    // The objects in the barriers of a wait must exist.
     let gone = [vk::BufferMemoryBarrier::default().buffer(vk::Buffer::from_raw(77)).size(vk::WHOLE_SIZE)];
     let commands = gpu.record(|device, commands| unsafe {
         device.cmd_wait_events(commands, &[event], S::TRANSFER, S::TRANSFER, &[], &gone, &[]);
@@ -242,7 +242,7 @@ fn events_with_wrong_names_are_told_of_and_recorded() {
     unsafe { gpu.device.destroy_event(event, None) };
 }
 
-unsafe extern "system" fn listen_as_before(
+unsafe extern "system" fn receive_report(
     _: vk::DebugReportFlagsEXT,
     _: vk::DebugReportObjectTypeEXT,
     _: u64,
@@ -258,19 +258,19 @@ unsafe extern "system" fn listen_as_before(
 
 #[test]
 #[allow(deprecated, reason = "the extension is, and programs use it")]
-fn the_older_callbacks_hear_as_well() {
+fn debug_report_callbacks_receive_messages() {
     let gpu = Gpu::new();
     let report = ash::ext::debug_report::Instance::new(&gpu.entry, &gpu.instance);
     let mut heard = Box::<Mutex<Vec<String>>>::default();
     let info = vk::DebugReportCallbackCreateInfoEXT::default()
         .flags(vk::DebugReportFlagsEXT::ERROR)
-        .pfn_callback(Some(listen_as_before))
+        .pfn_callback(Some(receive_report))
         .user_data((&raw mut *heard).cast());
     unsafe {
         let callback = report.create_debug_report_callback(&info, None).unwrap();
         let info = vk::BufferCreateInfo::default().usage(vk::BufferUsageFlags::STORAGE_BUFFER);
         assert!(gpu.device.create_buffer(&info, None).is_err());
-        let said = |flags, message: &CStr| {
+        let send = |flags, message: &CStr| {
             let of = vk::DebugReportObjectTypeEXT::INSTANCE;
             (report.fp().debug_report_message_ext)(
                 gpu.instance.handle(),
@@ -283,10 +283,10 @@ fn the_older_callbacks_hear_as_well() {
                 message.as_ptr(),
             );
         };
-        said(vk::DebugReportFlagsEXT::ERROR, c"mine");
-        said(vk::DebugReportFlagsEXT::INFORMATION, c"not asked for");
+        send(vk::DebugReportFlagsEXT::ERROR, c"mine");
+        send(vk::DebugReportFlagsEXT::INFORMATION, c"not asked for");
         report.destroy_debug_report_callback(callback, None);
-        said(vk::DebugReportFlagsEXT::ERROR, c"too late");
+        send(vk::DebugReportFlagsEXT::ERROR, c"too late");
     }
     let heard = std::mem::take(&mut *heard.lock().unwrap());
     assert_eq!(heard.len(), 2, "{heard:?}");
@@ -295,12 +295,11 @@ fn the_older_callbacks_hear_as_well() {
 
 #[test]
 fn timelines_have_labels_and_names() {
-    // In a process of its own: the file comes from the environment.
+    // In a separate process: the file comes from the environment.
     let test = "timelines_have_labels_and_names";
     let Some(file) = std::env::var_os("SPELTER_TRACE") else {
-        let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("told-timeline.json");
-        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
-        let output = again.args([test, "--exact"]).env("SPELTER_TRACE", &file).output().unwrap();
+        let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("timeline.json");
+        let output = rerun(std::env::current_exe().unwrap(), test).env("SPELTER_TRACE", &file).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
         return;
     };
@@ -356,7 +355,7 @@ fn timelines_have_labels_and_names() {
 
 #[test]
 fn a_program_that_never_destroys_its_device_leaves_its_timeline() {
-    // In a process of its own, which ends at once.
+    // In a separate process, which aborts.
     let test = "a_program_that_never_destroys_its_device_leaves_its_timeline";
     if std::env::var_os("SPELTER_TRACE").is_some() {
         let gpu = Gpu::new();
@@ -367,40 +366,36 @@ fn a_program_that_never_destroys_its_device_leaves_its_timeline() {
         second.run(second.record(|_, _| ()).unwrap());
         std::process::abort();
     }
-    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("told-aborted.json");
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("aborted.json");
     let run = |file: &std::path::Path| {
-        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-        child.args([test, "--exact", "--nocapture"]).env("SPELTER_TRACE", file).output().unwrap()
+        rerun(std::env::current_exe().unwrap(), test).env("SPELTER_TRACE", file).output().unwrap()
     };
     let output = run(&file);
-    assert!(!output.status.success(), "it was to abort");
+    assert!(!output.status.success(), "the child should abort");
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.starts_with("[\n{") && text.ends_with("}\n]\n"), "{text}");
     assert!(text.contains("\"fill (") && text.contains("submission 1"), "{text}");
     assert!(text.contains("queues of device 2"), "{text}");
-    // A file that cannot be written is told of, as nobody's fault but the world's, and the device works.
-    let output = run(std::path::Path::new("/no/such/folder/told.json"));
-    let said = String::from_utf8_lossy(&output.stderr);
-    let told = "spelter: SPELTER_TRACE: the timeline /no/such/folder/told.json cannot be written: ";
-    assert!(said.contains(told) && !said.contains("fault of the driver"), "{said}");
+    // A file that cannot be written is reported, not as a bug of the driver, and the device works.
+    let output = run(std::path::Path::new("/no/such/folder/timeline.json"));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let warning = "spelter: SPELTER_TRACE: the timeline /no/such/folder/timeline.json cannot be written: ";
+    assert!(errors.contains(warning) && !errors.contains("fault of the driver"), "{errors}");
 }
 
 #[test]
-fn executables_show_what_became_of_the_shader() {
+fn executables_have_statistics_and_representations() {
     let gpu = Gpu::with_extensions(&[c"VK_KHR_pipeline_executable_properties"]);
     let source = "@group(0) @binding(0) var<storage, read_write> a: array<f32>;
         @compute @workgroup_size(32) fn main(@builtin(global_invocation_id) id: vec3<u32>) { a[id.x] = sqrt(a[id.x]); }";
     let program = gpu.program(source, &[STORAGE], vk::DescriptorSetLayoutCreateFlags::empty());
     let executables = ash::khr::pipeline_executable_properties::Device::new(&gpu.instance, &gpu.device);
     unsafe {
-        let stage = vk::PipelineShaderStageCreateInfo::default()
-            .stage(vk::ShaderStageFlags::COMPUTE)
-            .module(program.module)
-            .name(c"main");
         let flags = vk::PipelineCreateFlags::CAPTURE_STATISTICS_KHR
             | vk::PipelineCreateFlags::CAPTURE_INTERNAL_REPRESENTATIONS_KHR;
-        let info = vk::ComputePipelineCreateInfo::default().stage(stage).layout(program.layout).flags(flags);
-        let pipeline = gpu.device.create_compute_pipelines(vk::PipelineCache::null(), &[info], None).unwrap()[0];
+        let info = vk::ComputePipelineCreateInfo::default();
+        let info = info.stage(stage(program.module)).layout(program.layout).flags(flags);
+        let pipeline = gpu.pipeline(vk::PipelineCache::null(), &info).unwrap();
         let info = vk::PipelineExecutableInfoKHR::default().pipeline(pipeline);
         let statistics = executables.get_pipeline_executable_statistics(&info).unwrap();
         let value = |name: &CStr| {
@@ -425,21 +420,21 @@ fn executables_show_what_became_of_the_shader() {
             let text = CStr::from_bytes_with_nul(text).unwrap().to_str().unwrap();
             assert!(form.is_text == vk::TRUE && text.contains("sqrt"), "{:?}: {text}", form.name_as_c_str());
         }
-        // Interpreted kernels have one form only.
+        // Interpreted kernels have one representation.
         if forms.len() > 1 {
             assert!(value(c"machine instructions") > Some(10) && value(c"spill slots").is_some(), "{statistics:?}");
             forms[2].data_size = 8;
             assert_eq!(get(&mut count, forms.as_mut_ptr()), vk::Result::INCOMPLETE);
-            assert_eq!((forms[2].data_size, texts[2][8] != 0), (8, true), "no more than there is room for");
+            assert_eq!((forms[2].data_size, texts[2][8] != 0), (8, true), "no more bytes than the buffer has");
         }
         gpu.device.destroy_pipeline(pipeline, None);
     }
     gpu.destroy_program(program);
 }
 
-/// What other drivers overlook and what is most often a mistake is told, and the call goes on.
+/// Mistakes that most drivers do not notice are reported, and the call succeeds.
 #[test]
-fn wrong_tags_and_arrays_that_are_null_are_told() {
+fn wrong_types_and_null_arrays_are_reported() {
     let gpu = Gpu::new();
     let listener = Listener::new(&gpu);
     unsafe {
@@ -450,7 +445,7 @@ fn wrong_tags_and_arrays_that_are_null_are_told() {
         assert_eq!(heard[0].id, "VUID-VkFenceCreateInfo-sType-sType");
         assert!(heard[0].text.contains("sType is EVENT_CREATE_INFO, and not FENCE_CREATE_INFO"), "{heard:?}");
 
-        // A tag in an array of structures, and an array in one of them.
+        // A wrong `sType` in an array of structures, and a null array in one of them.
         let s_type = vk::StructureType::SUBMIT_INFO_2;
         let submit = vk::SubmitInfo { s_type, command_buffer_count: 3, ..Default::default() };
         gpu.device.queue_submit(gpu.queue, &[submit], fence).unwrap();
@@ -468,7 +463,7 @@ fn wrong_tags_and_arrays_that_are_null_are_told() {
         assert_eq!(heard[0].id, "VUID-vkResetFences-pFences-parameter");
         assert!(heard[0].text.contains("pFences is null, and should be 2 elements"), "{heard:?}");
 
-        // Arrays that may be null where they have a length are no mistake.
+        // Null arrays with a length are valid if the array is optional.
         let binding = vk::DescriptorSetLayoutBinding::default()
             .descriptor_type(vk::DescriptorType::SAMPLER)
             .descriptor_count(2)

@@ -1,4 +1,4 @@
-//! What broken rules do: an error with the rule. Never a crash.
+//! Broken valid usage: each case is an error with its valid-usage ID, and never a crash.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,7 +13,7 @@ use std::ffi::{CStr, c_void};
 use std::sync::Mutex;
 
 use ash::vk::{self, Handle};
-use common::Gpu;
+use common::{Gpu, binding};
 
 const WRONG: vk::Result = vk::Result::ERROR_VALIDATION_FAILED_EXT;
 const STORAGE: vk::DescriptorType = vk::DescriptorType::STORAGE_BUFFER;
@@ -52,7 +52,7 @@ fn stale_and_foreign_handles_are_errors() {
 }
 
 #[test]
-fn a_refused_command_fails_the_recording() {
+fn a_failed_command_fails_the_recording() {
     let gpu = Gpu::new();
     let a = gpu.buffer(4);
     // No pipeline, a copy out of bounds, a stale buffer.
@@ -68,7 +68,7 @@ fn a_refused_command_fails_the_recording() {
     assert_eq!(stale, Err(WRONG));
     let huge = gpu.record(|device, commands| unsafe { device.cmd_dispatch(commands, u32::MAX, 1, 1) });
     assert_eq!(huge, Err(WRONG));
-    // The device goes on.
+    // The device still works.
     let good = gpu.record(|device, commands| unsafe { device.cmd_fill_buffer(commands, a.raw, 0, 16, 3) });
     gpu.run(good.unwrap());
     assert_eq!(a.read(), [3; 4]);
@@ -76,7 +76,7 @@ fn a_refused_command_fails_the_recording() {
 }
 
 #[test]
-fn pools_and_memory_run_out_with_their_own_codes() {
+fn exhausted_pools_and_memory_have_their_own_codes() {
     let gpu = Gpu::new();
     let program = gpu.program(TOUCH, &[STORAGE], vk::DescriptorSetLayoutCreateFlags::empty());
     let (pool, layouts) = (gpu.descriptor_pool(), [program.set_layout; 5]);
@@ -100,7 +100,7 @@ fn pools_and_memory_run_out_with_their_own_codes() {
 }
 
 #[test]
-fn templates_keep_to_their_layouts() {
+fn templates_must_fit_their_layouts() {
     let gpu = Gpu::new();
     let program = gpu.program(TOUCH, &[STORAGE], vk::DescriptorSetLayoutCreateFlags::empty());
     let entry =
@@ -124,7 +124,7 @@ fn templates_keep_to_their_layouts() {
         assert_eq!(make(program.set_layout, wrong), Err(WRONG), "{wrong:?}");
     }
     assert_eq!(make(vk::DescriptorSetLayout::null(), entry), Err(WRONG));
-    // Strides that no structure has: descriptors lie where they say, aligned or not.
+    // Unusual strides: descriptors are read at these offsets, aligned or not.
     let (a, pool) = (gpu.buffer(4), gpu.descriptor_pool());
     let template = make(program.set_layout, Entry { offset: 3, stride: 1, ..entry }).unwrap();
     let info = vk::DescriptorBufferInfo { buffer: a.raw, offset: 0, range: vk::WHOLE_SIZE };
@@ -141,7 +141,7 @@ fn templates_keep_to_their_layouts() {
 }
 
 #[test]
-fn absurd_images_and_buffers() {
+fn invalid_images_and_buffers_are_errors() {
     let gpu = Gpu::new();
     let image = |width, height, depth, levels, samples| {
         let info = vk::ImageCreateInfo::default()
@@ -168,7 +168,7 @@ fn absurd_images_and_buffers() {
 }
 
 #[test]
-fn mappings_keep_their_rules() {
+fn invalid_mappings_are_errors() {
     let gpu = Gpu::new();
     let none = vk::MemoryMapFlags::empty();
     unsafe {
@@ -193,7 +193,7 @@ fn mappings_keep_their_rules() {
 }
 
 #[test]
-fn hostile_shaders_and_cache_data() {
+fn malformed_shaders_and_cache_data_are_handled() {
     let gpu = Gpu::new();
     unsafe {
         for words in [&[0u32][..], &[0x0723_0203, 0x10600, 0, 1, 0, 0xffff_ffff]] {
@@ -220,7 +220,7 @@ fn hostile_shaders_and_cache_data() {
 }
 
 #[test]
-fn what_is_not_there_cannot_be_enabled() {
+fn unsupported_features_and_extensions_cannot_be_enabled() {
     let gpu = Gpu::new();
     let create = |info: vk::DeviceCreateInfo<'_>| unsafe { gpu.instance.create_device(gpu.physical, &info, None) };
     let queues = [vk::DeviceQueueCreateInfo::default().queue_priorities(&[1.0])];
@@ -240,13 +240,13 @@ fn what_is_not_there_cannot_be_enabled() {
 }
 
 #[test]
-fn graphics_is_refused() {
+fn graphics_commands_fail() {
     let gpu = Gpu::new();
     let info = vk::GraphicsPipelineCreateInfo::default();
     unsafe {
         let made = gpu.device.create_graphics_pipelines(vk::PipelineCache::null(), &[info], None);
         assert_eq!(made.map_err(|(_, code)| code), Err(vk::Result::ERROR_FEATURE_NOT_PRESENT));
-        // Programs look at the handles, too.
+        // The handles are null, too.
         let create = gpu.device.fp_v1_0().create_graphics_pipelines;
         let (infos, mut made) = ([info; 2], [vk::Pipeline::from_raw(77); 2]);
         let (none, out) = (vk::PipelineCache::null(), made.as_mut_ptr());
@@ -260,16 +260,9 @@ fn graphics_is_refused() {
 }
 
 #[test]
-fn layouts_and_sets_keep_their_rules() {
+fn invalid_layouts_and_sets_are_errors() {
     use vk::{DescriptorBindingFlags as B, DescriptorSetLayoutCreateFlags as L, DescriptorType as D};
     let gpu = Gpu::with_extensions(&[c"VK_KHR_push_descriptor"]);
-    let binding = |number, ty, count| {
-        vk::DescriptorSetLayoutBinding::default()
-            .binding(number)
-            .descriptor_type(ty)
-            .descriptor_count(count)
-            .stage_flags(vk::ShaderStageFlags::COMPUTE)
-    };
     let create = |flags, bindings: &[vk::DescriptorSetLayoutBinding<'_>], of_bindings: &[B]| unsafe {
         let mut chained = vk::DescriptorSetLayoutBindingFlagsCreateInfo::default().binding_flags(of_bindings);
         let info = vk::DescriptorSetLayoutCreateInfo::default().flags(flags).bindings(bindings).push_next(&mut chained);
@@ -278,11 +271,11 @@ fn layouts_and_sets_keep_their_rules() {
     let (two, plain) = ([binding(0, STORAGE, 1), binding(1, STORAGE, 1)], L::empty());
     for (what, flags, bindings, of_bindings) in [
         ("flags of fewer bindings", plain, &two[..], &[B::empty()][..]),
-        ("late in a layout that is not", plain, &two, &[B::UPDATE_AFTER_BIND, B::empty()]),
+        ("update after bind in a layout without it", plain, &two, &[B::UPDATE_AFTER_BIND, B::empty()]),
         ("a variable count before the last", plain, &two, &[B::VARIABLE_DESCRIPTOR_COUNT, B::empty()]),
-        ("a dynamic buffer to be pushed", L::PUSH_DESCRIPTOR_KHR, &[binding(0, D::STORAGE_BUFFER_DYNAMIC, 1)], &[]),
-        ("a block to be pushed", L::PUSH_DESCRIPTOR_KHR, &[binding(0, D::INLINE_UNIFORM_BLOCK, 4)], &[]),
-        ("too many to be pushed", L::PUSH_DESCRIPTOR_KHR, &[binding(0, STORAGE, 257)], &[]),
+        ("a dynamic push descriptor", L::PUSH_DESCRIPTOR_KHR, &[binding(0, D::STORAGE_BUFFER_DYNAMIC, 1)], &[]),
+        ("an inline block as push descriptor", L::PUSH_DESCRIPTOR_KHR, &[binding(0, D::INLINE_UNIFORM_BLOCK, 4)], &[]),
+        ("too many push descriptors", L::PUSH_DESCRIPTOR_KHR, &[binding(0, STORAGE, 257)], &[]),
     ] {
         assert_eq!(create(flags, bindings, of_bindings), Err(WRONG), "{what}");
     }
@@ -291,17 +284,17 @@ fn layouts_and_sets_keep_their_rules() {
         let layout = |sets: &[_]| {
             gpu.device.create_pipeline_layout(&vk::PipelineLayoutCreateInfo::default().set_layouts(sets), None)
         };
-        assert_eq!(layout(&[pushed, pushed]), Err(WRONG), "two sets to be pushed");
+        assert_eq!(layout(&[pushed, pushed]), Err(WRONG), "two push descriptor sets");
         let (pool, layouts) = (gpu.descriptor_pool(), [pushed]);
         let info = vk::DescriptorSetAllocateInfo::default().descriptor_pool(pool).set_layouts(&layouts);
-        assert_eq!(gpu.device.allocate_descriptor_sets(&info), Err(WRONG), "a set that is pushed");
+        assert_eq!(gpu.device.allocate_descriptor_sets(&info), Err(WRONG), "allocating a push descriptor set");
         let (a, of_plain) = (gpu.buffer(4), layout(&[plain]).unwrap());
         let push = ash::khr::push_descriptor::Device::new(&gpu.instance, &gpu.device);
         let infos = [vk::DescriptorBufferInfo { buffer: a.raw, offset: 0, range: vk::WHOLE_SIZE }];
         let write = vk::WriteDescriptorSet::default().descriptor_type(STORAGE).buffer_info(&infos);
         let compute = vk::PipelineBindPoint::COMPUTE;
         let recorded = gpu.record(|_, commands| push.cmd_push_descriptor_set(commands, compute, of_plain, 0, &[write]));
-        assert_eq!(recorded, Err(WRONG), "pushed into a set that is not");
+        assert_eq!(recorded, Err(WRONG), "pushing into a set without push descriptors");
         gpu.device.destroy_pipeline_layout(of_plain, None);
         gpu.device.destroy_descriptor_pool(pool, None);
         [plain, pushed].into_iter().for_each(|layout| gpu.device.destroy_descriptor_set_layout(layout, None));
@@ -310,7 +303,7 @@ fn layouts_and_sets_keep_their_rules() {
 }
 
 #[test]
-fn memory_of_the_host_is_imported_by_its_rules() {
+fn invalid_imports_of_host_memory_are_errors() {
     let gpu = Gpu::with_extensions(&[c"VK_EXT_external_memory_host"]);
     let host = ash::ext::external_memory_host::Device::new(&gpu.instance, &gpu.device);
     let pages = std::alloc::Layout::from_size_align(4096, 4096).unwrap();
@@ -347,7 +340,7 @@ fn memory_of_the_host_is_imported_by_its_rules() {
 }
 
 #[test]
-fn nothing_is_shared_with_other_devices() {
+fn exports_to_other_devices_are_errors() {
     let gpu =
         Gpu::with_extensions(&[c"VK_KHR_external_fence", c"VK_KHR_external_semaphore", c"VK_KHR_external_memory"]);
     unsafe {
@@ -378,7 +371,7 @@ fn nothing_is_shared_with_other_devices() {
     }
 }
 
-static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+static MESSAGES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 unsafe extern "system" fn listen(
     _: vk::DebugUtilsMessageSeverityFlagsEXT,
@@ -387,12 +380,12 @@ unsafe extern "system" fn listen(
     _: *mut c_void,
 ) -> vk::Bool32 {
     let (id, text) = unsafe { (CStr::from_ptr((*data).p_message_id_name), CStr::from_ptr((*data).p_message)) };
-    SAID.lock().unwrap().push(format!("{} {}", id.to_string_lossy(), text.to_string_lossy()));
+    MESSAGES.lock().unwrap().push(format!("{} {}", id.to_string_lossy(), text.to_string_lossy()));
     vk::FALSE
 }
 
 #[test]
-fn messengers_hear_the_rule() {
+fn messengers_get_the_valid_usage_id() {
     let gpu = Gpu::new();
     let utils = ash::ext::debug_utils::Instance::new(&gpu.entry, &gpu.instance);
     let info = vk::DebugUtilsMessengerCreateInfoEXT::default()
@@ -405,12 +398,15 @@ fn messengers_hear_the_rule() {
         assert!(gpu.device.create_buffer(&info, None).is_err());
         utils.destroy_debug_utils_messenger(messenger, None);
     }
-    let said = SAID.lock().unwrap();
+    let messages = MESSAGES.lock().unwrap();
     let size = "VUID-VkBufferCreateInfo-size-00912";
-    assert!(said.iter().any(|text| text.starts_with(size) && text.contains("vkCreateBuffer: size is 0")), "{said:?}");
+    assert!(
+        messages.iter().any(|text| text.starts_with(size) && text.contains("vkCreateBuffer: size is 0")),
+        "{messages:?}"
+    );
 }
 
-/// Pools that no machine has memory for are refused, and the number that a program writes down is no size of a table.
+/// Pools that are too large for any machine fail, and no table has the size that a program requests.
 #[test]
 fn pools_are_bounded() {
     let gpu = Gpu::new();

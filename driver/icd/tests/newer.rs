@@ -1,5 +1,5 @@
-//! What of Vulkan 1.4 there is through its extensions: maintenance5, copies by the host, global priorities, and the two structures of
-//! the version itself.
+//! Features of Vulkan 1.4 that are supported as extensions (maintenance5, host image copies, global priorities), and
+//! the two structures of the version itself.
 
 #![allow(
     clippy::unwrap_used,
@@ -71,7 +71,7 @@ fn the_host_copies_from_and_to_images() {
         };
         host.transition_image_layout(&[to_general(first.0), to_general(second.0)]).unwrap();
         assert_eq!(host.transition_image_layout(&[to_general(first.0).new_layout(L::PRESENT_SRC_KHR)]), Err(WRONG));
-        // A layer at a time: as it is, and between other rows.
+        // One layer at a time: tightly packed, and with a row pitch.
         let up = |words: &[u32], layer| {
             vk::MemoryToImageCopyEXT::default()
                 .host_pointer(words.as_ptr().cast())
@@ -86,7 +86,7 @@ fn the_host_copies_from_and_to_images() {
         let none = vk::HostImageCopyFlagsEXT::empty();
         upload(&[up(&words[..15], 0)], vk::HostImageCopyFlagsEXT::MEMCPY).unwrap();
         upload(&[up(&wide, 1).memory_row_length(8)], none).unwrap();
-        // What breaks a rule copies nothing.
+        // An invalid copy copies nothing.
         for (region, flags) in [
             (up(&words, 0).memory_row_length(8), vk::HostImageCopyFlagsEXT::MEMCPY),
             (up(&words, 0).image_extent(vk::Extent3D { width: 1, ..EXTENT }), vk::HostImageCopyFlagsEXT::MEMCPY),
@@ -117,7 +117,7 @@ fn the_host_copies_from_and_to_images() {
         assert_eq!(back, words);
         let wrong = vk::CopyImageToMemoryInfoEXT::default().src_image(second.0).src_image_layout(L::UNDEFINED);
         assert_eq!(host.copy_image_to_memory(&wrong.regions(&regions)), Err(WRONG));
-        // A queue sees it, too.
+        // The texels are visible to queues, too.
         let out = gpu.buffer(30);
         let commands = gpu.record(|device, commands| {
             let region = vk::BufferImageCopy::default().image_subresource(layers(0, vk::REMAINING_ARRAY_LAYERS));
@@ -139,7 +139,7 @@ fn the_host_copies_from_and_to_images() {
 }
 
 #[test]
-fn copies_by_the_host_are_described() {
+fn properties_of_host_copies_are_reported() {
     let gpu = Gpu::new();
     unsafe {
         let mut known = vk::PhysicalDeviceHostImageCopyPropertiesEXT::default();
@@ -155,7 +155,7 @@ fn copies_by_the_host_are_described() {
         gpu.instance.get_physical_device_properties2(gpu.physical, &mut all);
         assert_eq!((known.copy_src_layout_count as usize, known.copy_dst_layout_count), (count, 2));
         assert!(from.contains(&L::GENERAL) && from.contains(&L::SHADER_READ_ONLY_OPTIMAL) && from[..2] == to[..]);
-        // Formats that queues copy, with what the images cost: nothing.
+        // Formats that queues can copy; the usage costs nothing.
         let mut wide = vk::FormatProperties3::default();
         let mut all = vk::FormatProperties2::default().push_next(&mut wide);
         gpu.instance.get_physical_device_format_properties2(gpu.physical, vk::Format::R32_UINT, &mut all);
@@ -172,7 +172,7 @@ fn copies_by_the_host_are_described() {
 }
 
 #[test]
-fn maintenance5_tells_layouts_of_images_that_are_not_made() {
+fn maintenance5_reports_layouts_of_images_that_are_not_created() {
     let gpu = Gpu::with_extensions(&[c"VK_KHR_maintenance5"]);
     let newer = ash::khr::maintenance5::Device::new(&gpu.instance, &gpu.device);
     let made = image(&gpu, &info());
@@ -190,7 +190,7 @@ fn maintenance5_tells_layouts_of_images_that_are_not_made() {
         assert_eq!((one.offset, one.size, one.row_pitch), (other.offset, other.size, other.row_pitch));
         let area = newer.get_rendering_area_granularity(&vk::RenderingAreaInfoKHR::default());
         assert_eq!((area.width, area.height), (1, 1));
-        // Graphics is refused here as elsewhere.
+        // Graphics commands fail here, too.
         let index = gpu.record(|_, commands| {
             newer.cmd_bind_index_buffer2(commands, vk::Buffer::null(), 0, 4, vk::IndexType::UINT32);
         });
@@ -206,7 +206,7 @@ fn maintenance5_has_wider_flags() {
         @compute @workgroup_size(1) fn main() { a[0] = 1234u; }";
     let program = gpu.program(source, &[vk::DescriptorType::STORAGE_BUFFER], Default::default());
     unsafe {
-        // A pipeline that would have to be compiled, by other constants than any before it.
+        // A pipeline that has to be compiled: no other has its constant.
         let words = common::spirv(&source.replace("1234u", "4321u"));
         let mut module = vk::ShaderModuleCreateInfo::default().code(&words);
         let mut flags = vk::PipelineCreateFlags2CreateInfoKHR::default()
@@ -216,9 +216,9 @@ fn maintenance5_has_wider_flags() {
             .name(c"main")
             .push_next(&mut module);
         let info = vk::ComputePipelineCreateInfo::default().stage(stage).layout(program.layout).push_next(&mut flags);
-        let made = gpu.device.create_compute_pipelines(vk::PipelineCache::null(), &[info], None);
-        assert_eq!(made.map_err(|(_, code)| code), Err(vk::Result::PIPELINE_COMPILE_REQUIRED));
-        // A view for less than its buffer, in a format that could not do all.
+        let made = gpu.pipeline(vk::PipelineCache::null(), &info);
+        assert_eq!(made, Err(vk::Result::PIPELINE_COMPILE_REQUIRED));
+        // A view with fewer usages than its buffer, in a format that does not support all of them.
         let both = vk::BufferUsageFlags2KHR::UNIFORM_TEXEL_BUFFER | vk::BufferUsageFlags2KHR::STORAGE_TEXEL_BUFFER;
         let mut usage = vk::BufferUsageFlags2CreateInfoKHR::default().usage(both);
         let info = vk::BufferCreateInfo::default().size(64).push_next(&mut usage);
@@ -233,7 +233,7 @@ fn maintenance5_has_wider_flags() {
             gpu.device.create_buffer_view(&info, None)
         };
         let good = view(vk::BufferUsageFlags2KHR::UNIFORM_TEXEL_BUFFER).unwrap();
-        assert_eq!(view(both), Err(WRONG), "texels of that format are not stored");
+        assert_eq!(view(both), Err(WRONG), "storage is not supported for the format");
         assert_eq!(view(vk::BufferUsageFlags2KHR::TRANSFER_SRC), Err(WRONG));
         gpu.device.destroy_buffer_view(good, None);
         gpu.device.destroy_buffer(buffer, None);
@@ -252,7 +252,7 @@ fn maintenance5_brings_two_formats() {
             | vk::FormatFeatureFlags::TRANSFER_DST;
         let has = unsafe { gpu.instance.get_physical_device_format_properties(gpu.physical, format) };
         assert!(has.optimal_tiling_features.contains(wanted), "{format:?}");
-        // Our own number for it is nobody's.
+        // The driver's internal number of the format is invalid.
         let info = info().format(format).usage(vk::ImageUsageFlags::SAMPLED | vk::ImageUsageFlags::TRANSFER_DST);
         let made = image(&gpu, &info);
         let layout = unsafe { gpu.device.get_image_subresource_layout(made.0, Default::default()) };
@@ -266,7 +266,7 @@ fn maintenance5_brings_two_formats() {
     }
 }
 
-/// A device with that minor version of Vulkan asked for, and `maintenance5` or not: whether it has a command.
+/// Whether a device of an instance of Vulkan 1.`minor`, with or without `maintenance5`, has a command.
 fn has(minor: u32, maintenance5: bool, command: &std::ffi::CStr) -> bool {
     let entry = common::entry();
     let app = vk::ApplicationInfo::default().api_version(vk::make_api_version(0, 1, minor, 0));
@@ -326,7 +326,7 @@ fn queues_have_one_global_priority() {
     }
 }
 
-/// A structure of Vulkan 1.4's: its tag, then words.
+/// A structure of Vulkan 1.4: its `sType` and `pNext`, then words.
 #[repr(C)]
 struct Raw<const N: usize> {
     s_type: vk::StructureType,
@@ -344,11 +344,11 @@ fn the_structures_of_version_1_4_are_filled() {
         let mut all = vk::PhysicalDeviceFeatures2 { p_next: (&raw mut features).cast(), ..Default::default() };
         gpu.instance.get_physical_device_features2(gpu.physical, &mut all);
         let on: Vec<usize> = (0..21).filter(|&word| features.words[word] == 1).collect();
-        // In the registry's order, from globalPriorityQuery to pushDescriptor; the last word is nobody's.
+        // In the registry's order, from globalPriorityQuery to pushDescriptor; the last word is padding.
         assert_eq!(on, [0, 1, 2, 4, 15, 16, 18, 19, 20]);
         assert!(features.words[21] == 7 && features.words[..21].iter().all(|&word| word < 2));
         assert_eq!((maintenance6.maintenance6, features.p_next), (vk::TRUE, next));
-        // 19 words from lineSubPixelPrecisionBits on, a count with its list, another, 16 bytes, a flag.
+        // 19 words from lineSubPixelPrecisionBits, two counts with their lists, 16 bytes, a flag.
         let mut properties =
             Raw { s_type: vk::StructureType::from_raw(56), p_next: std::ptr::null_mut(), words: [0; 32] };
         let mut push = vk::PhysicalDevicePushDescriptorPropertiesKHR::default();
@@ -361,7 +361,7 @@ fn the_structures_of_version_1_4_are_filled() {
         assert_eq!(words[15], vk::PipelineRobustnessBufferBehaviorEXT::ROBUST_BUFFER_ACCESS_2.as_raw().cast_unsigned());
         assert!(words[19] > 3 && words[19] == words[22], "as many layouts to copy from as to");
         assert_eq!(words[30], vk::TRUE, "identicalMemoryTypeRequirements");
-        // What is not there cannot be enabled, whichever structure asks.
+        // Features that are not supported cannot be enabled through any structure.
         let queues = [vk::DeviceQueueCreateInfo::default().queue_priorities(&[1.0])];
         for (word, wanted) in [(16, None), (3, Some(vk::Result::ERROR_FEATURE_NOT_PRESENT))] {
             let mut words = [0; 22];

@@ -1,4 +1,4 @@
-//! Features that are about objects and not about shaders: private data, subgroup sizes, layouts of depth, sets that are pending.
+//! Features of objects rather than shaders: private data, subgroup sizes, depth layouts, updates of pending sets.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,7 +10,7 @@
 mod common;
 
 use ash::vk;
-use common::Gpu;
+use common::{Gpu, binding, stage};
 
 const STORAGE: vk::DescriptorType = vk::DescriptorType::STORAGE_BUFFER;
 const PLAIN: vk::DescriptorSetLayoutCreateFlags = vk::DescriptorSetLayoutCreateFlags::empty();
@@ -28,7 +28,7 @@ fn objects_have_private_data() {
         let get = |buffer, slot| gpu.device.get_private_data(buffer, slot);
         assert_eq!((get(a.raw, slots[0]), get(a.raw, slots[1]), get(b.raw, slots[0])), (7, 0, 0));
         assert_eq!(gpu.device.get_private_data(a.memory, slots[0]), 8);
-        // They go with the object.
+        // Destroying the object removes them.
         let short = gpu.device.create_fence(&vk::FenceCreateInfo::default(), None).unwrap();
         gpu.device.set_private_data(short, slots[1], 9).unwrap();
         assert_eq!(gpu.device.get_private_data(short, slots[1]), 9);
@@ -40,7 +40,7 @@ fn objects_have_private_data() {
 }
 
 #[test]
-fn subgroups_are_full_and_of_the_size_that_is_required() {
+fn subgroups_are_full_and_have_the_required_size() {
     let gpu = Gpu::new();
     let source = "
         @group(0) @binding(0) var<storage, read_write> a: array<u32>;
@@ -49,30 +49,20 @@ fn subgroups_are_full_and_of_the_size_that_is_required() {
             @builtin(subgroup_invocation_id) lane: u32
         ) { a[i] = size * 100u + lane; }";
     let program = gpu.program(source, &[STORAGE], PLAIN);
-    let make = |size| unsafe {
+    let make = |size| {
         let mut required =
             vk::PipelineShaderStageRequiredSubgroupSizeCreateInfo::default().required_subgroup_size(size);
-        let stage = vk::PipelineShaderStageCreateInfo::default()
+        let stage = stage(program.module)
             .flags(vk::PipelineShaderStageCreateFlags::REQUIRE_FULL_SUBGROUPS)
-            .stage(vk::ShaderStageFlags::COMPUTE)
-            .module(program.module)
-            .name(c"main")
             .push_next(&mut required);
         let info = vk::ComputePipelineCreateInfo::default().stage(stage).layout(program.layout);
-        let made = gpu.device.create_compute_pipelines(vk::PipelineCache::null(), &[info], None);
-        made.map(|made| made[0]).map_err(|(_, code)| code)
+        gpu.pipeline(vk::PipelineCache::null(), &info)
     };
     assert_eq!(make(8), Err(vk::Result::ERROR_VALIDATION_FAILED_EXT));
     let pipeline = make(16).unwrap();
     let (a, pool) = (gpu.buffer(32), gpu.descriptor_pool());
     let set = gpu.set(pool, &program, &[&a]);
-    let point = vk::PipelineBindPoint::COMPUTE;
-    let commands = gpu.record(|device, commands| unsafe {
-        device.cmd_bind_pipeline(commands, point, pipeline);
-        device.cmd_bind_descriptor_sets(commands, point, program.layout, 0, &[set], &[]);
-        device.cmd_dispatch(commands, 1, 1, 1);
-    });
-    gpu.run(commands.unwrap());
+    gpu.run(gpu.dispatch(pipeline, program.layout, set, 1));
     assert_eq!(a.read(), (0..32).map(|i| 1600 + i % 16).collect::<Vec<_>>());
     unsafe {
         gpu.device.destroy_pipeline(pipeline, None);
@@ -83,7 +73,7 @@ fn subgroups_are_full_and_of_the_size_that_is_required() {
 }
 
 #[test]
-fn depth_has_layouts_of_its_own() {
+fn depth_has_separate_layouts() {
     let gpu = Gpu::new();
     let out = gpu.buffer(16);
     out.write(&[1.0f32.to_bits(); 16]);
@@ -107,7 +97,7 @@ fn depth_has_layouts_of_its_own() {
                 device.cmd_pipeline_barrier(commands, all, all, none, &[], &[], &barriers);
             };
             device.cmd_copy_buffer_to_image(commands, out.raw, image, general, &[region]);
-            // Of the depth alone, and back: no texel changes.
+            // To a layout of the depth aspect and back: no texel changes.
             barrier(general, written);
             barrier(written, vk::ImageLayout::DEPTH_READ_ONLY_OPTIMAL);
             barrier(vk::ImageLayout::DEPTH_READ_ONLY_OPTIMAL, general);
@@ -124,7 +114,7 @@ fn depth_has_layouts_of_its_own() {
 }
 
 #[test]
-fn elements_that_nobody_uses_are_written_while_a_set_is_pending() {
+fn unused_bindings_are_written_while_a_set_is_pending() {
     unused_elements(vk::DescriptorBindingFlags::UPDATE_AFTER_BIND | vk::DescriptorBindingFlags::PARTIALLY_BOUND);
     unused_elements(vk::DescriptorBindingFlags::empty());
 }
@@ -137,14 +127,7 @@ fn unused_elements(more: vk::DescriptorBindingFlags) {
     let program = gpu.program(source, &[STORAGE], PLAIN);
     let (a, b) = (gpu.buffer(4), gpu.buffer(4));
     unsafe {
-        let binding = |number| {
-            vk::DescriptorSetLayoutBinding::default()
-                .binding(number)
-                .descriptor_type(STORAGE)
-                .descriptor_count(1)
-                .stage_flags(vk::ShaderStageFlags::COMPUTE)
-        };
-        let bindings = [binding(0), binding(1)];
+        let bindings = [binding(0, STORAGE, 1), binding(1, STORAGE, 1)];
         let late = more.contains(vk::DescriptorBindingFlags::UPDATE_AFTER_BIND);
         let flags = [vk::DescriptorBindingFlags::UPDATE_UNUSED_WHILE_PENDING | more; 2];
         let mut flags = vk::DescriptorSetLayoutBindingFlagsCreateInfo::default().binding_flags(&flags);
@@ -152,16 +135,10 @@ fn unused_elements(more: vk::DescriptorBindingFlags) {
             .bindings(&bindings)
             .flags(if late { vk::DescriptorSetLayoutCreateFlags::UPDATE_AFTER_BIND_POOL } else { PLAIN })
             .push_next(&mut flags);
-        let set_layout = gpu.device.create_descriptor_set_layout(&info, None).unwrap();
-        let layouts = [set_layout];
-        let info = vk::PipelineLayoutCreateInfo::default().set_layouts(&layouts);
-        let layout = gpu.device.create_pipeline_layout(&info, None).unwrap();
-        let stage = vk::PipelineShaderStageCreateInfo::default()
-            .stage(vk::ShaderStageFlags::COMPUTE)
-            .module(program.module)
-            .name(c"main");
-        let info = vk::ComputePipelineCreateInfo::default().stage(stage).layout(layout);
-        let pipeline = gpu.device.create_compute_pipelines(vk::PipelineCache::null(), &[info], None).unwrap()[0];
+        let layout = gpu.layout(&info);
+        let layouts = [layout.set];
+        let info = vk::ComputePipelineCreateInfo::default().stage(stage(program.module)).layout(layout.pipeline);
+        let pipeline = gpu.pipeline(vk::PipelineCache::null(), &info).unwrap();
         let sizes = [vk::DescriptorPoolSize { ty: STORAGE, descriptor_count: 2 }];
         let info = vk::DescriptorPoolCreateInfo::default()
             .max_sets(1)
@@ -176,14 +153,7 @@ fn unused_elements(more: vk::DescriptorBindingFlags) {
             gpu.device.update_descriptor_sets(&[write.buffer_info(&infos)], &[]);
         };
         write(0, a.raw);
-        let point = vk::PipelineBindPoint::COMPUTE;
-        let commands = gpu
-            .record(|device, commands| {
-                device.cmd_bind_pipeline(commands, point, pipeline);
-                device.cmd_bind_descriptor_sets(commands, point, layout, 0, &[set], &[]);
-                device.cmd_dispatch(commands, 1, 1, 1);
-            })
-            .unwrap();
+        let commands = gpu.dispatch(pipeline, layout.pipeline, set, 1);
         let mut kind = vk::SemaphoreTypeCreateInfo::default().semaphore_type(vk::SemaphoreType::TIMELINE);
         let info = vk::SemaphoreCreateInfo::default().push_next(&mut kind);
         let semaphore = gpu.device.create_semaphore(&info, None).unwrap();
@@ -197,21 +167,20 @@ fn unused_elements(more: vk::DescriptorBindingFlags) {
         gpu.device.signal_semaphore(&signal).unwrap();
         gpu.device.queue_wait_idle(gpu.queue).unwrap();
         assert_eq!((a.read(), b.read()), (vec![5; 4], vec![0; 4]));
-        // Not even now is the command buffer void.
+        // The command buffer is still valid.
         gpu.run(commands);
         assert_eq!((a.read(), b.read()), (vec![10; 4], vec![0; 4]));
         gpu.device.destroy_semaphore(semaphore, None);
         gpu.device.destroy_descriptor_pool(pool, None);
         gpu.device.destroy_pipeline(pipeline, None);
-        gpu.device.destroy_pipeline_layout(layout, None);
-        gpu.device.destroy_descriptor_set_layout(set_layout, None);
+        gpu.destroy_layout(layout);
     }
     gpu.destroy_program(program);
     [a, b].into_iter().for_each(|buffer| gpu.destroy_buffer(buffer));
 }
 
 #[test]
-fn a_set_has_as_many_bytes_of_its_last_block_as_it_asks_for() {
+fn the_last_inline_block_of_a_set_has_a_variable_size() {
     let gpu = Gpu::new();
     let source = "
         @group(0) @binding(0) var<storage, read_write> a: array<u32>;
@@ -220,13 +189,6 @@ fn a_set_has_as_many_bytes_of_its_last_block_as_it_asks_for() {
         @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) { a[i] = few.y + many[i].x; }";
     let block = vk::DescriptorType::INLINE_UNIFORM_BLOCK;
     let program = gpu.program(source, &[STORAGE, block, block], PLAIN);
-    let binding = |number, ty, count| {
-        vk::DescriptorSetLayoutBinding::default()
-            .binding(number)
-            .descriptor_type(ty)
-            .descriptor_count(count)
-            .stage_flags(vk::ShaderStageFlags::COMPUTE)
-    };
     let bindings = [binding(0, STORAGE, 1), binding(1, block, 16), binding(2, block, 64)];
     let none = vk::DescriptorBindingFlags::empty();
     let flags = [none, none, vk::DescriptorBindingFlags::VARIABLE_DESCRIPTOR_COUNT];
@@ -237,15 +199,10 @@ fn a_set_has_as_many_bytes_of_its_last_block_as_it_asks_for() {
         let mut support = vk::DescriptorSetLayoutSupport::default().push_next(&mut most);
         gpu.device.get_descriptor_set_layout_support(&info, &mut support);
         assert_eq!((support.supported, most.max_variable_descriptor_count), (vk::TRUE, 4096));
-        let layouts = [gpu.device.create_descriptor_set_layout(&info, None).unwrap()];
-        let info = vk::PipelineLayoutCreateInfo::default().set_layouts(&layouts);
-        let layout = gpu.device.create_pipeline_layout(&info, None).unwrap();
-        let stage = vk::PipelineShaderStageCreateInfo::default()
-            .stage(vk::ShaderStageFlags::COMPUTE)
-            .module(program.module)
-            .name(c"main");
-        let info = vk::ComputePipelineCreateInfo::default().stage(stage).layout(layout);
-        let pipeline = gpu.device.create_compute_pipelines(vk::PipelineCache::null(), &[info], None).unwrap()[0];
+        let layout = gpu.layout(&info);
+        let layouts = [layout.set];
+        let info = vk::ComputePipelineCreateInfo::default().stage(stage(program.module)).layout(layout.pipeline);
+        let pipeline = gpu.pipeline(vk::PipelineCache::null(), &info).unwrap();
         let (pool, a) = (gpu.descriptor_pool(), gpu.buffer(4));
         let allocate = |bytes| {
             let counts = [bytes];
@@ -273,28 +230,21 @@ fn a_set_has_as_many_bytes_of_its_last_block_as_it_asks_for() {
             if bytes > 0 {
                 fill(2, &[1, 0, 0, 0, 2, 0, 0, 0]);
             }
-            let point = vk::PipelineBindPoint::COMPUTE;
-            let commands = gpu.record(|device, commands| {
-                device.cmd_bind_pipeline(commands, point, pipeline);
-                device.cmd_bind_descriptor_sets(commands, point, layout, 0, &[set], &[]);
-                device.cmd_dispatch(commands, 1, 1, 1);
-            });
-            gpu.run(commands.unwrap());
-            // Beyond what the set has the block is 0.
+            gpu.run(gpu.dispatch(pipeline, layout.pipeline, set, 1));
+            // Beyond its size in the set, the block reads as 0.
             assert_eq!(a.read(), wanted, "{bytes} bytes");
             gpu.device.free_descriptor_sets(pool, &[set]).unwrap();
         }
         gpu.device.destroy_descriptor_pool(pool, None);
         gpu.device.destroy_pipeline(pipeline, None);
-        gpu.device.destroy_pipeline_layout(layout, None);
-        gpu.device.destroy_descriptor_set_layout(layouts[0], None);
+        gpu.destroy_layout(layout);
         gpu.destroy_buffer(a);
     }
     gpu.destroy_program(program);
 }
 
 #[test]
-fn images_are_viewed_in_the_formats_of_their_list() {
+fn image_views_have_the_formats_of_the_image_format_list() {
     let gpu = Gpu::with_extensions(&[c"VK_KHR_image_format_list", c"VK_KHR_maintenance2"]);
     let formats = [vk::Format::R8G8B8A8_UNORM, vk::Format::R32_UINT];
     let mut list = vk::ImageFormatListCreateInfo::default().view_formats(&formats);

@@ -1,27 +1,26 @@
-//! Programs with more rights than their caller: what the caller's environment says is not believed.
+//! Programs with more rights than their caller: the driver ignores its environment variables.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a failing test panics, and says what it did not run")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a failing test panics, and reports what it did not run")]
 
 mod common;
 
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-const TEST: &str = "a_set_user_id_program_believes_no_variable";
+const TEST: &str = "a_set_user_id_program_ignores_all_variables";
 
-/// Runs this test in that program, as a program that makes a device and destroys it; what it says of its users.
+/// Runs this test in a program, where it creates and destroys a device. Returns standard error, which reports its user
+/// IDs.
 fn run(program: &Path, trace: &Path) -> String {
-    let mut child = Command::new(program);
-    child.args([TEST, "--exact", "--nocapture"]).env("SPELTER_TEST_CHILD", "1").env("SPELTER_TRACE", trace);
-    let output = child.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{said}");
-    said
+    let mut child = common::rerun(program, TEST);
+    let output = child.env("SPELTER_TEST_CHILD", "1").env("SPELTER_TRACE", trace).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{errors}");
+    errors
 }
 
 #[test]
-fn a_set_user_id_program_believes_no_variable() {
+fn a_set_user_id_program_ignores_all_variables() {
     if std::env::var_os("SPELTER_TEST_CHILD").is_some() {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let users: Vec<_> = status.lines().filter_map(|line| line.strip_prefix("Uid:")).collect();
@@ -33,15 +32,18 @@ fn a_set_user_id_program_believes_no_variable() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(TEST);
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
-    // Whoever the program runs as could write there.
+    // Every user can write there.
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();
     let (own, trace) = (std::env::current_exe().unwrap(), folder.join("trace.json"));
     run(&own, &trace);
-    assert!(std::fs::read_to_string(&trace).unwrap().starts_with('['), "its caller's program does");
+    assert!(
+        std::fs::read_to_string(&trace).unwrap().starts_with('['),
+        "a program with its caller's rights writes the timeline"
+    );
     std::fs::remove_file(&trace).unwrap();
-    let (program, nobody) = (folder.join("program"), 65534);
+    let (program, other) = (folder.join("program"), 65534);
     std::fs::copy(&own, &program).unwrap();
-    if chown(&program, Some(nobody), Some(nobody)).is_err() {
+    if chown(&program, Some(other), Some(other)).is_err() {
         eprintln!("privileged: NOT RUN: only root can give a program to another user");
         return;
     }

@@ -1,11 +1,11 @@
-//! Programs that nobody here wrote, through the Vulkan loader: `vulkaninfo`, the peers' kernels with and without the
-//! validation layer and against lavapipe, ncnn, wgpu, Dawn.
+//! Independent programs through the Vulkan loader: `vulkaninfo`, the kernels of vkpeer with and without the validation
+//! layer and compared with lavapipe, ncnn, wgpu, Dawn.
 //!
 //! Needs the loader and `vulkaninfo`, the folder of vkpeer in `SPELTER_VKPEER`, a Python with ncnn, wgpu and numpy in
-//! `SPELTER_PYTHON`, and for Dawn node and a folder with npm's package `webgpu` in `SPELTER_DAWN`. What is absent is reported as
-//! ignored, with the reason on standard error; where `CI` is set it fails, but for Dawn.
+//! `SPELTER_PYTHON`, and for Dawn node and a folder with npm's package `webgpu` in `SPELTER_DAWN`. What is absent is
+//! reported as ignored, with the reason on standard error; where `CI` is set it fails, but for Dawn.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a failing test panics, and says what it did not run")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a failing test panics, and reports what it did not run")]
 #![allow(
     clippy::undocumented_unsafe_blocks,
     clippy::multiple_unsafe_ops_per_block,
@@ -22,7 +22,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 type Test = fn(&Path) -> Result<(), Failed>;
 
-/// What a test lacks, if anything.
+/// What a test needs and the machine lacks, if anything.
 type Missing = fn() -> Option<&'static str>;
 
 /// Tests by name, with what they need.
@@ -41,7 +41,7 @@ const TESTS: [(&str, Test, Missing); 9] = [
 /// Not in a package of Debian's: absent without being a failure where `CI` is set.
 const OPTIONAL: [&str; 1] = ["dawn"];
 
-/// Set for this program to be one that breaks rules.
+/// Makes this program one that breaks valid usage, if it is set.
 const VIOLATE: &str = "SPELTER_TEST_VIOLATION";
 
 fn main() {
@@ -49,7 +49,7 @@ fn main() {
         return violation::run();
     }
     let mut arguments = Arguments::from_args();
-    // One after the other: some are timed.
+    // Sequential: some are timed.
     arguments.test_threads.get_or_insert(1);
     let strict = std::env::var_os("CI").is_some();
     let trials = TESTS.map(|(name, test, missing)| {
@@ -83,7 +83,7 @@ fn without_layer() -> Option<&'static str> {
     (!there).then_some("the Khronos validation layer is not installed")
 }
 
-/// Lavapipe's manifest, where Debian puts it.
+/// The manifest of lavapipe in Debian.
 const LAVAPIPE: &str = "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json";
 
 fn without_lavapipe() -> Option<&'static str> {
@@ -111,7 +111,7 @@ fn folder(test: &str) -> PathBuf {
     folder
 }
 
-/// The driver, where cargo puts it.
+/// The driver library that cargo built.
 fn library() -> PathBuf {
     let here = std::env::current_exe().unwrap();
     let library = here.parent().unwrap().join("libvulkan_spelter.so");
@@ -119,8 +119,8 @@ fn library() -> PathBuf {
     library
 }
 
-/// The driver as users have it, if it was built (`cargo build --release -p spelter-icd`), and whether it was: figures of the other one
-/// say little.
+/// The release build of the driver (`cargo build --release -p spelter-icd`) and true, or the debug build and false:
+/// figures of the debug build say little.
 fn fastest_library() -> (PathBuf, bool) {
     let debug = library();
     let release = debug.ancestors().nth(3).map(|target| target.join("release/libvulkan_spelter.so"));
@@ -130,7 +130,7 @@ fn fastest_library() -> (PathBuf, bool) {
     }
 }
 
-/// A program whose loader knows this driver only.
+/// A program whose loader finds only this driver.
 fn on_spelter(folder: &Path, program: impl AsRef<std::ffi::OsStr>) -> Command {
     on_library(folder, &library(), program)
 }
@@ -169,14 +169,14 @@ fn vulkaninfo(folder: &Path) -> Result<(), Failed> {
             return Err(format!("no {part} in\n{shown}").into());
         }
     }
-    // Versions of 2023 want a swapchain from every device, and set no display here.
+    // Versions of 2023 require a swapchain of every device, and there is no display.
     let its_own =
         |line: &str| line.contains("swapchain") || line.contains("extensions in list") || line.contains("DISPLAY");
     let warnings: Vec<_> = errors.lines().filter(|line| !line.trim().is_empty() && !its_own(line)).collect();
     if warnings.is_empty() { Ok(()) } else { Err(warnings.join("\n").into()) }
 }
 
-/// vkpeer, built from its folder.
+/// Builds vkpeer from its folder.
 fn build_peer() -> Result<PathBuf, Failed> {
     let source = std::env::var_os("SPELTER_VKPEER").map(PathBuf::from).ok_or("SPELTER_VKPEER")?;
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("vkpeer");
@@ -185,7 +185,7 @@ fn build_peer() -> Result<PathBuf, Failed> {
     Ok(target.join("release/vkpeer"))
 }
 
-/// Every kernel is right.
+/// Checks that every kernel passed.
 fn check_peer(shown: &str) -> Result<(), Failed> {
     let kernels: Vec<_> = shown.lines().filter(|line| line.contains(r#""kernel":"#)).collect();
     let wrong: Vec<_> = kernels.iter().filter(|line| !line.contains(r#""status":"ok""#)).collect();
@@ -200,17 +200,17 @@ fn peers(folder: &Path) -> Result<(), Failed> {
     check_peer(&shown)
 }
 
-/// What the issue asks for: the geometric mean, and the least of any kernel.
+/// The goals: the geometric mean of the ratios, and the least ratio of any kernel.
 const WANTED: [f64; 2] = [20.0, 1.5];
 
-/// What a driver as users have it keeps on a busy machine, too.
+/// The ratios that the release build must reach, also on a busy machine.
 const REQUIRED: [f64; 2] = [10.0, 1.0];
 
-/// Runs on both, until what is required was seen.
+/// Runs on both drivers until the required ratios are reached.
 const ATTEMPTS: usize = 3;
 
-/// How long each kernel takes on both, one after the other, in a table. Every kernel has to be right on Spelter. How fast it is depends
-/// on what else the machine does: what is wanted is told, and half of it required.
+/// Prints a table of each kernel's time on both drivers, which run one after the other. Every kernel has to pass on
+/// Spelter. Its speed depends on the load of the machine, so the goals are reported and half of them is required.
 fn against_lavapipe(folder: &Path) -> Result<(), Failed> {
     let (peer, (library, is_release)) = (build_peer()?, fastest_library());
     for _ in 0..ATTEMPTS {
@@ -218,7 +218,7 @@ fn against_lavapipe(folder: &Path) -> Result<(), Failed> {
         check_peer(&ours)?;
         let mut lavapipe = Command::new(&peer);
         let lavapipe = lavapipe.current_dir(folder).env("VK_DRIVER_FILES", LAVAPIPE).env("VK_ICD_FILENAMES", LAVAPIPE);
-        // It may fail a kernel, which then has no ratio.
+        // Lavapipe may fail a kernel, which then has no ratio.
         let theirs = String::from_utf8_lossy(&lavapipe.output()?.stdout).into_owned();
         let ratios = Ratios::new(&ours, &theirs).ok_or("no kernel has a time on both")?;
         eprintln!("programs: {} against lavapipe, times of the fastest run:\n{}", library.display(), ratios.table);
@@ -239,13 +239,13 @@ fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     rest.split([',', '}']).next().map(|value| value.trim_matches('"'))
 }
 
-/// Milliseconds of each kernel that went well.
+/// The milliseconds of each kernel that passed.
 fn times(shown: &str) -> Vec<(&str, f64)> {
     let well = shown.lines().filter(|line| field(line, "status") == Some("ok"));
     well.filter_map(|line| Some((field(line, "kernel")?, field(line, "min_ms")?.parse().ok()?))).collect()
 }
 
-/// How many times as fast as lavapipe.
+/// The speed relative to lavapipe.
 struct Ratios {
     /// Kernel, both times, ratio; then the geometric mean and the least.
     table: String,
@@ -254,7 +254,7 @@ struct Ratios {
 }
 
 impl Ratios {
-    /// None without a kernel that has a time on both.
+    /// `None` if no kernel has a time on both drivers.
     fn new(ours: &str, theirs: &str) -> Option<Self> {
         let theirs = times(theirs);
         let mut table = format!("{:<20} {:>12} {:>12} {:>8}\n", "kernel", "Spelter ms", "lavapipe ms", "ratio");
@@ -281,7 +281,7 @@ impl Ratios {
     }
 }
 
-/// The arithmetic of the table, wherever the programs are not there.
+/// The arithmetic of the table, which is tested even without the programs.
 fn table_of_ratios(_: &Path) -> Result<(), Failed> {
     let ours = "{\"kernel\":\"a\",\"status\":\"ok\",\"min_ms\":2.0}\n{\"kernel\":\"b\",\"status\":\"ok\",\"min_ms\":1.0}\n{\"kernel\":\"c\",\"status\":\"wrong\"}";
     let theirs = "{\"kernel\":\"b\",\"status\":\"ok\",\"min_ms\":1.0,\"unit\":\"x\"}\n{\"kernel\":\"a\",\"status\":\"ok\",\"min_ms\":200}";
@@ -292,7 +292,8 @@ fn table_of_ratios(_: &Path) -> Result<(), Failed> {
     if right && Ratios::new(ours, "").is_none() { Ok(()) } else { Err(ratios.table.into()) }
 }
 
-/// A program under the validation layer, with validation of synchronisation; what it printed, and what the layer said.
+/// Runs a program under the validation layer with synchronization validation. Returns its output and the messages of
+/// the layer.
 fn under_validation(folder: &Path, program: &Path, more: &[(&str, &str)]) -> Result<(String, String), Failed> {
     std::fs::create_dir_all(folder)?;
     let settings = "khronos_validation.debug_action = VK_DBG_LAYER_ACTION_LOG_MSG\n\
@@ -303,7 +304,7 @@ fn under_validation(folder: &Path, program: &Path, more: &[(&str, &str)]) -> Res
     let mut command = on_spelter(folder, program);
     command.env("VK_INSTANCE_LAYERS", LAYER).env("VK_LOADER_DEBUG", "layer").envs(more.iter().copied());
     let (shown, errors) = good(&mut command)?;
-    // The loader tells which layers it puts between.
+    // The loader reports the layers that it inserts.
     let there = errors.lines().any(|line| line.contains("nsert") && line.contains(LAYER));
     if !there {
         return Err(format!("the layer was not loaded:\n{errors}").into());
@@ -314,17 +315,17 @@ fn under_validation(folder: &Path, program: &Path, more: &[(&str, &str)]) -> Res
 const LAYER: &str = "VK_LAYER_KHRONOS_validation";
 
 fn validated(folder: &Path) -> Result<(), Failed> {
-    // A layer that says nothing must be one that would say something.
+    // First checks that the layer reports errors at all.
     let own = std::env::current_exe()?;
-    let (_, said) = under_validation(&folder.join("violation"), &own, &[(VIOLATE, "1")])?;
+    let (_, messages) = under_validation(&folder.join("violation"), &own, &[(VIOLATE, "1")])?;
     for rule in ["VUID-VkBufferCreateInfo-size-00912", "SYNC-HAZARD-WRITE-AFTER-WRITE"] {
-        if !said.contains(rule) {
-            return Err(format!("the layer did not see {rule} broken, it said:\n{said}").into());
+        if !messages.contains(rule) {
+            return Err(format!("the layer did not report {rule}, but:\n{messages}").into());
         }
     }
-    let (shown, said) = under_validation(folder, &build_peer()?, &[])?;
+    let (shown, messages) = under_validation(folder, &build_peer()?, &[])?;
     check_peer(&shown)?;
-    if said.trim().is_empty() { Ok(()) } else { Err(said.into()) }
+    if messages.trim().is_empty() { Ok(()) } else { Err(messages.into()) }
 }
 
 fn python(folder: &Path, script: &str) -> Result<Command, Failed> {

@@ -1,5 +1,5 @@
-//! Which test uses a feature or an extension through the C API. `docs/vulkan.md` lists what is advertised, out of the driver's
-//! code and held against it; here each has a line, and a line that names a test which is not there fails.
+//! The test of each feature and extension through the C API. `docs/vulkan.md` lists the advertised ones, as a test of
+//! the driver checks; here each has a line, and a line whose test does not exist fails.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use spelter_tests::case::Case;
 use spelter_tests::corpus;
 
-/// What uses it.
+/// A test that uses a feature or an extension.
 #[derive(Clone, Copy, Debug)]
 enum Use {
-    /// Every kernel that declares the capability: each is run through the C API. At least one does.
+    /// The kernels that declare the capability, at least one: each is run through the C API.
     Capability(&'static str),
-    /// That kernel.
+    /// A kernel.
     Kernel(&'static str),
-    /// That kernel, with descriptors that get to it so ([`crate::run::Mode`]).
+    /// A kernel in a mode of passing descriptors ([`crate::run::Mode`]).
     Mode(&'static str, &'static str),
-    /// That test, by file and function.
+    /// A test, by file and function.
     Test(&'static str, &'static str),
 }
 
@@ -26,7 +26,7 @@ const COMPUTE: &str = "driver/icd/tests/compute.rs";
 const DESCRIPTORS: &str = "driver/icd/tests/compute/descriptors.rs";
 const OBJECTS: &str = "driver/icd/tests/objects.rs";
 
-/// Each advertised feature, in `ash`'s spelling.
+/// Each advertised feature, by its name in `ash`.
 const FEATURES: &[(&str, Use)] = &[
     ("conditional_rendering", T(COMPUTE, "imported_memory_and_conditions")),
     ("robust_buffer_access", K("memory/out_of_bounds.spvasm")),
@@ -48,7 +48,7 @@ const FEATURES: &[(&str, Use)] = &[
     ("shader_image_float32_atomics", K("images/float_atomics.spvasm")),
     ("shader_image_float32_atomic_add", K("images/float_atomics.spvasm")),
     ("shader_image_float32_atomic_min_max", K("images/float_atomics.spvasm")),
-    ("pipeline_executable_info", T("driver/icd/tests/messages.rs", "executables_show_what_became_of_the_shader")),
+    ("pipeline_executable_info", T("driver/icd/tests/messages.rs", "executables_have_statistics_and_representations")),
     ("robust_buffer_access2", K("memory/out_of_bounds.spvasm")),
     ("robust_image_access2", K("images/atomics.spvasm")),
     ("null_descriptor", T(DESCRIPTORS, "copied_and_null_descriptors")),
@@ -105,7 +105,7 @@ const FEATURES: &[(&str, Use)] = &[
     ("descriptor_binding_storage_texel_buffer_update_after_bind", M("late", "memory/indexed_arrays.spvasm")),
     (
         "descriptor_binding_update_unused_while_pending",
-        T(OBJECTS, "elements_that_nobody_uses_are_written_while_a_set_is_pending"),
+        T(OBJECTS, "unused_bindings_are_written_while_a_set_is_pending"),
     ),
     ("descriptor_binding_partially_bound", K("memory/runtime_descriptors.spvasm")),
     ("descriptor_binding_variable_descriptor_count", M("variable", "memory/runtime_descriptors.spvasm")),
@@ -113,7 +113,7 @@ const FEATURES: &[(&str, Use)] = &[
     ("scalar_block_layout", K("types/layout.spvasm")),
     ("uniform_buffer_standard_layout", K("types/layout.spvasm")),
     ("shader_subgroup_extended_types", K("subgroups/extended_types.spvasm")),
-    ("separate_depth_stencil_layouts", T(OBJECTS, "depth_has_layouts_of_its_own")),
+    ("separate_depth_stencil_layouts", T(OBJECTS, "depth_has_separate_layouts")),
     ("host_query_reset", T(COMPUTE, "timestamps_count_nanoseconds")),
     ("timeline_semaphore", T(COMPUTE, "timelines_order_queues_and_the_host")),
     ("buffer_device_address", C("PhysicalStorageBufferAddresses")),
@@ -121,17 +121,14 @@ const FEATURES: &[(&str, Use)] = &[
     ("vulkan_memory_model_device_scope", C("VulkanMemoryModelDeviceScope")),
     ("subgroup_broadcast_dynamic_id", K("subgroups/extended_types.spvasm")),
     ("robust_image_access", K("images/atomics.spvasm")),
-    ("inline_uniform_block", T(DESCRIPTORS, "descriptors_come_pushed_by_template_and_inline")),
+    ("inline_uniform_block", T(DESCRIPTORS, "push_descriptors_templates_and_inline_blocks")),
     ("descriptor_binding_inline_uniform_block_update_after_bind", M("late", "memory/indexed_arrays.spvasm")),
-    (
-        "pipeline_creation_cache_control",
-        T("driver/icd/tests/caches.rs", "what_was_compiled_once_is_not_compiled_again"),
-    ),
+    ("pipeline_creation_cache_control", T("driver/icd/tests/caches.rs", "cached_pipelines_are_not_compiled_again")),
     ("private_data", T(OBJECTS, "objects_have_private_data")),
     ("shader_demote_to_helper_invocation", C("DemoteToHelperInvocation")),
     ("shader_terminate_invocation", K("builtins/fragment_beside.spvasm")),
-    ("subgroup_size_control", T(OBJECTS, "subgroups_are_full_and_of_the_size_that_is_required")),
-    ("compute_full_subgroups", T(OBJECTS, "subgroups_are_full_and_of_the_size_that_is_required")),
+    ("subgroup_size_control", T(OBJECTS, "subgroups_are_full_and_have_the_required_size")),
+    ("compute_full_subgroups", T(OBJECTS, "subgroups_are_full_and_have_the_required_size")),
     ("synchronization2", T(COMPUTE, "copies_fills_and_updates_agree")),
     ("shader_zero_initialize_workgroup_memory", K("memory/workgroup_null.spvasm")),
     ("shader_integer_dot_product", C("DotProduct")),
@@ -143,9 +140,9 @@ const FEATURES: &[(&str, Use)] = &[
     ("host_image_copy", T(NEWER, "the_host_copies_from_and_to_images")),
     ("global_priority_query", T(NEWER, "queues_have_one_global_priority")),
     ("push_descriptor", M("pushed", "memory/indexed_arrays.spvasm")),
-    ("maintenance6", T(COMPUTE, "the_newer_commands_do_what_the_older_ones_do")),
-    ("pipeline_robustness", T(COMPUTE, "pipelines_are_robust_whatever_they_ask_for")),
-    ("texel_buffer_alignment", T(CHAINS, "texel_buffers_begin_where_the_device_says")),
+    ("maintenance6", T(COMPUTE, "newer_commands_act_as_older_ones")),
+    ("pipeline_robustness", T(COMPUTE, "all_pipelines_are_robust")),
+    ("texel_buffer_alignment", T(CHAINS, "texel_buffers_have_the_reported_alignment")),
     ("workgroup_memory_explicit_layout16_bit_access", K("types/workgroup_blocks.spvasm")),
 ];
 
@@ -157,66 +154,66 @@ const MESSAGES: &str = "driver/icd/tests/messages.rs";
 
 /// Each advertised extension, of the instance and of the device.
 const EXTENSIONS: &[(&str, Use)] = &[
-    ("VK_EXT_debug_report", T(MESSAGES, "the_older_callbacks_hear_as_well")),
+    ("VK_EXT_debug_report", T(MESSAGES, "debug_report_callbacks_receive_messages")),
     ("VK_EXT_debug_utils", T(MESSAGES, "messages_name_objects_and_labels_and_stay_in_their_instance")),
-    ("VK_KHR_device_group_creation", T(CHAINS, "commands_of_extensions_do_what_those_of_vulkan_do")),
-    ("VK_KHR_external_memory_capabilities", T(CHAINS, "commands_of_extensions_do_what_those_of_vulkan_do")),
-    ("VK_KHR_get_physical_device_properties2", T(CHAINS, "commands_of_extensions_do_what_those_of_vulkan_do")),
-    ("VK_KHR_external_fence_capabilities", T(CHAINS, "commands_of_extensions_do_what_those_of_vulkan_do")),
-    ("VK_KHR_external_semaphore_capabilities", T(CHAINS, "commands_of_extensions_do_what_those_of_vulkan_do")),
+    ("VK_KHR_device_group_creation", T(CHAINS, "extension_commands_act_as_their_core_versions")),
+    ("VK_KHR_external_memory_capabilities", T(CHAINS, "extension_commands_act_as_their_core_versions")),
+    ("VK_KHR_get_physical_device_properties2", T(CHAINS, "extension_commands_act_as_their_core_versions")),
+    ("VK_KHR_external_fence_capabilities", T(CHAINS, "extension_commands_act_as_their_core_versions")),
+    ("VK_KHR_external_semaphore_capabilities", T(CHAINS, "extension_commands_act_as_their_core_versions")),
     ("VK_EXT_calibrated_timestamps", T(CHAINS, "clocks_are_read_together")),
-    ("VK_EXT_pipeline_robustness", T(COMPUTE, "pipelines_are_robust_whatever_they_ask_for")),
-    ("VK_EXT_texel_buffer_alignment", T(CHAINS, "texel_buffers_begin_where_the_device_says")),
+    ("VK_EXT_pipeline_robustness", T(COMPUTE, "all_pipelines_are_robust")),
+    ("VK_EXT_texel_buffer_alignment", T(CHAINS, "texel_buffers_have_the_reported_alignment")),
     ("VK_KHR_calibrated_timestamps", T(CHAINS, "clocks_are_read_together")),
-    ("VK_KHR_external_fence", T(CHAINS, "commands_of_extensions_do_what_those_of_vulkan_do")),
-    ("VK_KHR_external_semaphore", T(CHAINS, "commands_of_extensions_do_what_those_of_vulkan_do")),
-    ("VK_KHR_maintenance5", T(NEWER, "maintenance5_tells_layouts_of_images_that_are_not_made")),
+    ("VK_KHR_external_fence", T(CHAINS, "extension_commands_act_as_their_core_versions")),
+    ("VK_KHR_external_semaphore", T(CHAINS, "extension_commands_act_as_their_core_versions")),
+    ("VK_KHR_maintenance5", T(NEWER, "maintenance5_reports_layouts_of_images_that_are_not_created")),
     ("VK_EXT_host_image_copy", T(NEWER, "the_host_copies_from_and_to_images")),
     ("VK_EXT_global_priority", T(NEWER, "queues_have_one_global_priority")),
     ("VK_EXT_global_priority_query", T(NEWER, "queues_have_one_global_priority")),
     ("VK_KHR_global_priority", T(NEWER, "queues_have_one_global_priority")),
-    ("VK_KHR_maintenance6", T(COMPUTE, "the_newer_commands_do_what_the_older_ones_do")),
-    ("VK_KHR_map_memory2", T(COMPUTE, "the_newer_commands_do_what_the_older_ones_do")),
+    ("VK_KHR_maintenance6", T(COMPUTE, "newer_commands_act_as_older_ones")),
+    ("VK_KHR_map_memory2", T(COMPUTE, "newer_commands_act_as_older_ones")),
     ("VK_KHR_shader_subgroup_uniform_control_flow", T(TRIALS, "uniform_control_flow")),
     ("VK_EXT_conditional_rendering", T(COMPUTE, "imported_memory_and_conditions")),
     ("VK_EXT_descriptor_indexing", C("RuntimeDescriptorArray")),
     ("VK_EXT_external_memory_host", M("imported", "pointers/address_list.spvasm")),
-    ("VK_EXT_host_query_reset", T(CHAINS, "commands_of_extensions_do_what_those_of_vulkan_do")),
+    ("VK_EXT_host_query_reset", T(CHAINS, "extension_commands_act_as_their_core_versions")),
     ("VK_EXT_image_robustness", K("images/atomics.spvasm")),
     ("VK_EXT_inline_uniform_block", M("inline", "memory/indexed_arrays.spvasm")),
-    ("VK_EXT_memory_budget", T(CHAINS, "the_budget_tells_what_is_in_use")),
-    ("VK_EXT_pipeline_creation_cache_control", T(CACHES, "what_was_compiled_once_is_not_compiled_again")),
-    ("VK_EXT_pipeline_creation_feedback", T(CACHES, "what_was_compiled_once_is_not_compiled_again")),
+    ("VK_EXT_memory_budget", T(CHAINS, "the_memory_budget_includes_usage")),
+    ("VK_EXT_pipeline_creation_cache_control", T(CACHES, "cached_pipelines_are_not_compiled_again")),
+    ("VK_EXT_pipeline_creation_feedback", T(CACHES, "cached_pipelines_are_not_compiled_again")),
     ("VK_EXT_private_data", T(OBJECTS, "objects_have_private_data")),
     ("VK_EXT_robustness2", K("memory/out_of_bounds.spvasm")),
     ("VK_EXT_scalar_block_layout", K("types/layout.spvasm")),
     ("VK_EXT_shader_atomic_float", C("AtomicFloat32AddEXT")),
     ("VK_EXT_shader_atomic_float2", C("AtomicFloat32MinMaxEXT")),
     ("VK_EXT_shader_demote_to_helper_invocation", C("DemoteToHelperInvocation")),
-    ("VK_EXT_subgroup_size_control", T(OBJECTS, "subgroups_are_full_and_of_the_size_that_is_required")),
-    ("VK_EXT_tooling_info", T(CHAINS, "commands_of_extensions_do_what_those_of_vulkan_do")),
+    ("VK_EXT_subgroup_size_control", T(OBJECTS, "subgroups_are_full_and_have_the_required_size")),
+    ("VK_EXT_tooling_info", T(CHAINS, "extension_commands_act_as_their_core_versions")),
     ("VK_KHR_16bit_storage", C("StorageBuffer16BitAccess")),
     ("VK_KHR_8bit_storage", C("StorageBuffer8BitAccess")),
-    ("VK_KHR_bind_memory2", T(CHAINS, "commands_of_extensions_do_what_those_of_vulkan_do")),
+    ("VK_KHR_bind_memory2", T(CHAINS, "extension_commands_act_as_their_core_versions")),
     ("VK_KHR_buffer_device_address", C("PhysicalStorageBufferAddresses")),
     ("VK_KHR_copy_commands2", T(COMPUTE, "copies_fills_and_updates_agree")),
-    ("VK_KHR_dedicated_allocation", T(CHAINS, "commands_of_extensions_do_what_those_of_vulkan_do")),
-    ("VK_KHR_descriptor_update_template", T(DESCRIPTORS, "descriptors_come_pushed_by_template_and_inline")),
-    ("VK_KHR_device_group", T(CHAINS, "commands_of_extensions_do_what_those_of_vulkan_do")),
+    ("VK_KHR_dedicated_allocation", T(CHAINS, "extension_commands_act_as_their_core_versions")),
+    ("VK_KHR_descriptor_update_template", T(DESCRIPTORS, "push_descriptors_templates_and_inline_blocks")),
+    ("VK_KHR_device_group", T(CHAINS, "extension_commands_act_as_their_core_versions")),
     ("VK_KHR_driver_properties", T(CHAINS, "chains_are_filled_and_stay_chains")),
     ("VK_KHR_external_memory", T(COMPUTE, "imported_memory_and_conditions")),
-    ("VK_KHR_format_feature_flags2", T(CHAINS, "commands_of_extensions_do_what_those_of_vulkan_do")),
-    ("VK_KHR_get_memory_requirements2", T(CHAINS, "commands_of_extensions_do_what_those_of_vulkan_do")),
-    ("VK_KHR_image_format_list", T(OBJECTS, "images_are_viewed_in_the_formats_of_their_list")),
-    ("VK_KHR_maintenance1", T(CHAINS, "commands_of_extensions_do_what_those_of_vulkan_do")),
-    ("VK_KHR_maintenance2", T(OBJECTS, "images_are_viewed_in_the_formats_of_their_list")),
-    ("VK_KHR_maintenance3", T(OBJECTS, "a_set_has_as_many_bytes_of_its_last_block_as_it_asks_for")),
+    ("VK_KHR_format_feature_flags2", T(CHAINS, "extension_commands_act_as_their_core_versions")),
+    ("VK_KHR_get_memory_requirements2", T(CHAINS, "extension_commands_act_as_their_core_versions")),
+    ("VK_KHR_image_format_list", T(OBJECTS, "image_views_have_the_formats_of_the_image_format_list")),
+    ("VK_KHR_maintenance1", T(CHAINS, "extension_commands_act_as_their_core_versions")),
+    ("VK_KHR_maintenance2", T(OBJECTS, "image_views_have_the_formats_of_the_image_format_list")),
+    ("VK_KHR_maintenance3", T(OBJECTS, "the_last_inline_block_of_a_set_has_a_variable_size")),
     ("VK_KHR_maintenance4", K("constants/local_size_id.spvasm")),
-    ("VK_KHR_pipeline_executable_properties", T(MESSAGES, "executables_show_what_became_of_the_shader")),
+    ("VK_KHR_pipeline_executable_properties", T(MESSAGES, "executables_have_statistics_and_representations")),
     ("VK_KHR_push_descriptor", M("pushed", "memory/indexed_arrays.spvasm")),
     ("VK_KHR_relaxed_block_layout", K("types/layout.spvasm")),
     ("VK_KHR_sampler_mirror_clamp_to_edge", K("images/mirror_once.spvasm")),
-    ("VK_KHR_separate_depth_stencil_layouts", T(OBJECTS, "depth_has_layouts_of_its_own")),
+    ("VK_KHR_separate_depth_stencil_layouts", T(OBJECTS, "depth_has_separate_layouts")),
     ("VK_KHR_shader_atomic_int64", C("Int64Atomics")),
     ("VK_KHR_shader_clock", C("ShaderClockKHR")),
     ("VK_KHR_shader_expect_assume", C("ExpectAssumeKHR")),
@@ -224,7 +221,7 @@ const EXTENSIONS: &[(&str, Use)] = &[
     ("VK_KHR_shader_float_controls", C("DenormPreserve")),
     ("VK_KHR_shader_integer_dot_product", C("DotProduct")),
     ("VK_KHR_shader_maximal_reconvergence", T(TRIALS, "maximal_reconvergence")),
-    ("VK_KHR_shader_non_semantic_info", T(TRIALS, "what_kernels_print_is_told")),
+    ("VK_KHR_shader_non_semantic_info", T(TRIALS, "kernel_prints_are_reported")),
     ("VK_KHR_shader_subgroup_extended_types", K("subgroups/extended_types.spvasm")),
     ("VK_KHR_shader_subgroup_rotate", C("GroupNonUniformRotateKHR")),
     ("VK_KHR_shader_terminate_invocation", K("builtins/fragment_beside.spvasm")),
@@ -243,7 +240,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The names in the page's table that are there.
+/// The supported features in the page's table.
 fn advertised() -> BTreeSet<String> {
     let page = std::fs::read_to_string(root().join("docs/vulkan.md")).unwrap();
     let rows = page.lines().filter(|line| line.starts_with("| PhysicalDevice"));
@@ -251,7 +248,7 @@ fn advertised() -> BTreeSet<String> {
     there.flat_map(|list| list.split(',')).map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
 }
 
-/// Kernels by the capabilities that they declare, WGSL as it becomes SPIR-V; those that must be refused left out.
+/// Kernels by the capabilities that they declare (WGSL translated to SPIR-V), without those that must fail.
 fn by_capability() -> BTreeMap<u32, BTreeSet<String>> {
     let mut all: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
     for path in corpus::files() {
@@ -267,7 +264,7 @@ fn by_capability() -> BTreeMap<u32, BTreeSet<String>> {
     all
 }
 
-/// What is wrong with a use, if anything.
+/// The reason why a use does not exist, if it does not.
 fn problem(of: Use, kernels: &BTreeMap<u32, BTreeSet<String>>) -> Option<String> {
     match of {
         Use::Capability(name) => {
@@ -303,12 +300,12 @@ fn extensions() -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Whether each advertised feature has a test that is there, and each line a feature.
+/// Checks that each advertised feature has an existing test, and that each line has an advertised feature.
 pub(crate) fn check() -> Result<(), String> {
     check_list(&advertised(), FEATURES, 80)
 }
 
-/// The same of extensions.
+/// The same for extensions.
 pub(crate) fn check_extensions() -> Result<(), String> {
     check_list(&extensions(), EXTENSIONS, 60)
 }

@@ -1,4 +1,4 @@
-//! The driver through its exported function, with everything enabled that there is.
+//! The driver through its exported function, with all supported features and extensions enabled.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 
@@ -14,18 +14,18 @@ pub(crate) struct Gpu {
     pub(crate) queue: std::sync::Mutex<vk::Queue>,
 }
 
-/// Memory that the host sees.
+/// Host-visible memory.
 pub(crate) struct Memory {
     pub(crate) raw: vk::DeviceMemory,
     pub(crate) mapped: *mut u8,
-    /// Of memory that is the program's own, and was imported.
+    /// The program's own memory, if it was imported.
     own: Option<Layout>,
 }
 
-/// What imported memory begins and ends at multiples of.
+/// The alignment in bytes of imported memory and its size.
 const PAGE: usize = 4096;
 
-/// A buffer for anything, with memory of its own.
+/// A buffer with all usages and its own memory.
 pub(crate) struct Buffer {
     pub(crate) raw: vk::Buffer,
     pub(crate) memory: Memory,
@@ -82,7 +82,7 @@ impl Gpu {
         }
     }
 
-    /// Memory of the device's, or of the program's if it is to be imported.
+    /// Allocates memory, or imports memory of the program.
     pub(crate) fn memory(&self, needs: vk::MemoryRequirements, imported: bool) -> Memory {
         let types = unsafe { self.instance.get_physical_device_memory_properties(self.physical) };
         let wanted = vk::MemoryPropertyFlags::HOST_VISIBLE | vk::MemoryPropertyFlags::HOST_COHERENT;

@@ -1,4 +1,5 @@
-//! Every kernel of the tests again, through Vulkan's C API; and for each feature that the driver advertises, what uses it so.
+//! Runs every test kernel through the C API of Vulkan, and checks that each advertised feature has a test that uses it
+//! so.
 
 #![allow(
     clippy::unwrap_used,
@@ -38,13 +39,14 @@ fn main() {
         let gpu = Arc::clone(&gpu);
         trials.push(Trial::test(name, move || Ok(with_mode(&gpu, mode, extension)?)));
     }
-    trials.push(Trial::test("what_kernels_print_is_told", || print::run().map_err(Failed::from)));
+    trials.push(Trial::test("kernel_prints_are_reported", || print::run().map_err(Failed::from)));
     trials.push(Trial::test("every_extension_has_a_test", || features::check_extensions().map_err(Failed::from)));
     trials.push(Trial::test("every_feature_has_a_test", || features::check().map_err(Failed::from)));
     libtest_mimic::run(&arguments, trials).exit();
 }
 
-/// A kernel that relies on where lanes meet again says so. Older assemblers do not know the modes, so they are not in the file.
+/// Runs a kernel with an execution mode of reconvergence. Older assemblers do not know the modes, so they are not in
+/// its file.
 fn with_mode(gpu: &gpu::Gpu, wanted: &str, of: &str) -> Result<(), String> {
     let path = corpus::root().join("subgroups/rotate.spvasm");
     let case = Case::read(&path)?;
@@ -53,7 +55,7 @@ fn with_mode(gpu: &gpu::Gpu, wanted: &str, of: &str) -> Result<(), String> {
     let extension = "OpExtension \"SPV_KHR_subgroup_rotate\"";
     let text = text.replacen(extension, &format!("{extension}\nOpExtension \"{of}\""), 1);
     if !text.contains(wanted) || !text.contains(of) {
-        return Err("the kernel has another header now".into());
+        return Err("the kernel's execution mode is not as expected".into());
     }
     run::run(gpu, &Case::parse(&path, text)?, run::Mode::Plain)
 }

@@ -1,4 +1,4 @@
-//! What kernels print gets to the program's messenger, as information (`NonSemantic.DebugPrintf`).
+//! Kernel prints (`NonSemantic.DebugPrintf`) are sent to the program's messenger as information.
 
 use std::ffi::{CStr, c_void};
 use std::sync::Mutex;
@@ -8,7 +8,7 @@ use spelter_shaders::front::spvasm::assemble;
 
 use crate::gpu::Gpu;
 
-/// Every other invocation prints its number, and half of it.
+/// Every second invocation prints its number and half of it.
 const KERNEL: &str = r#"OpCapability Shader
     OpExtension "SPV_KHR_non_semantic_info"
     %printf = OpExtInstImport "NonSemantic.DebugPrintf"
@@ -45,7 +45,7 @@ const KERNEL: &str = r#"OpCapability Shader
     OpReturn
     OpFunctionEnd"#;
 
-/// Who speaks, and what is said.
+/// The message IDs and texts.
 type Heard = Mutex<Vec<(String, String)>>;
 
 unsafe extern "system" fn listen(
@@ -62,7 +62,7 @@ unsafe extern "system" fn listen(
     vk::FALSE
 }
 
-/// Two workgroups print; a messenger of another instance hears nothing.
+/// Two workgroups print; a messenger of another instance receives nothing.
 pub(crate) fn run() -> Result<(), String> {
     let (gpu, other) = (Gpu::new(), Gpu::new());
     let (mut heard, mut others): (Box<Heard>, Box<Heard>) = Default::default();
@@ -114,5 +114,9 @@ pub(crate) fn run() -> Result<(), String> {
     if heard != wanted {
         return Err(format!("{heard:#?}"));
     }
-    if others.lock().unwrap().is_empty() { Ok(()) } else { Err("another instance heard of it".into()) }
+    if others.lock().unwrap().is_empty() {
+        Ok(())
+    } else {
+        Err("a messenger of another instance received prints".into())
+    }
 }

@@ -9,7 +9,7 @@ use spelter_tests::case::{Case, Slot};
 use crate::gpu::Gpu;
 use crate::run::Mode;
 
-/// Elements that a layout has more than its sets.
+/// Elements of a variable-count binding in the layout beyond those of its sets.
 const MISSING: u32 = 3;
 
 /// A pipeline with its layouts.
@@ -20,10 +20,10 @@ pub(crate) struct Program {
     pub(crate) pipeline: vk::Pipeline,
 }
 
-/// Type and elements of each binding, by set and number.
+/// Type and element count of each binding, by set and number.
 pub(crate) type Bindings = BTreeMap<(u32, u32), (vk::DescriptorType, u32)>;
 
-/// The program of a kernel whose bindings are known.
+/// Creates the program of a kernel whose bindings are known.
 pub(crate) fn program(gpu: &Gpu, case: &Case, kernel: &Kernel, words: &[u32], mode: Mode) -> Result<Program, String> {
     let ty = |kind| match kind {
         BindingKind::StorageBuffer => vk::DescriptorType::STORAGE_BUFFER,
@@ -47,10 +47,10 @@ pub(crate) fn program(gpu: &Gpu, case: &Case, kernel: &Kernel, words: &[u32], mo
         };
         bindings.insert((data.set, data.binding), binding);
     }
-    Program::new(gpu, case, words, &bindings, mode).map_err(|code| format!("the pipeline was refused: {code:?}"))
+    Program::new(gpu, case, words, &bindings, mode).map_err(|code| format!("creating the pipeline failed: {code:?}"))
 }
 
-/// Bytes of a uniform buffer that may be an inline block.
+/// Maximum bytes of a uniform buffer that may be an inline uniform block.
 pub(crate) fn block(case: &Case, slot: Slot) -> Option<u32> {
     let bytes = case.binds.get(&slot)?.len() as u32 * 4;
     (1..=4096).contains(&bytes).then_some(bytes)
@@ -68,7 +68,7 @@ impl Program {
         unsafe {
             let module = device.create_shader_module(&vk::ShaderModuleCreateInfo::default().code(words), None)?;
             let count = bindings.keys().map(|(set, _)| set + 1).max().unwrap_or(0);
-            // Only one set may be pushed.
+            // Only one set may have push descriptors.
             let pushed = bindings.keys().map(|(set, _)| *set).min();
             let mode_of = |set| if mode == Mode::Pushed && Some(set) != pushed { Mode::Plain } else { mode };
             let sets: Vec<_> = (0..count).map(|set| set_layout(gpu, set, bindings, mode_of(set))).collect();
@@ -143,7 +143,8 @@ fn entry_point(words: &[u32]) -> String {
     module.ok().and_then(|module| module.entry_points().next().map(str::to_owned)).unwrap_or("main".into())
 }
 
-/// Constants as Vulkan has them: 8 bytes each, of which the shader's type tells how many count. WGSL has its own already.
+/// Specialization constants of 8 bytes each, of which the shader's type uses the first ones. Those of WGSL are already
+/// applied.
 fn specialization(case: &Case) -> (Vec<vk::SpecializationMapEntry>, Vec<u8>) {
     if case.is_wgsl() {
         return Default::default();

@@ -10,7 +10,7 @@ use spelter_tests::values::Word;
 
 use crate::gpu::{Buffer, Gpu, Memory};
 
-/// An image with its texels in a buffer, from where they come and to where they go.
+/// An image with a buffer from which its texels are uploaded and to which they are downloaded.
 pub(crate) struct Image {
     pub(crate) raw: vk::Image,
     memory: Memory,
@@ -70,7 +70,7 @@ impl Made {
     }
 }
 
-/// What the text declares the image as.
+/// The type that the kernel's text declares for the image.
 fn kind(case: &Case, slot: &Slot) -> &'static str {
     let (set, binding, element) = (slot.set, slot.binding, slot.element);
     let declares = |kind: &&str| {

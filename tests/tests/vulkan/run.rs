@@ -1,4 +1,4 @@
-//! One test file: its dispatch through the C API, and what came of it.
+//! One test file: its dispatch through the C API and the check of its results.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::gpu::{Buffer, Gpu};
 use crate::program::{Program, block, program};
 use crate::resources::{Made, bytes_of};
 
-/// How descriptors get to the shader.
+/// How descriptors are passed to the shader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Sets are written, then bound.
@@ -20,11 +20,12 @@ pub(crate) enum Mode {
     Late,
     /// As [`Mode::Late`], with inline uniform blocks in place of uniform buffers where they are small enough.
     Inline,
-    /// Descriptors are pushed, one by one; those of the first set that has any, as Vulkan allows it for one.
+    /// The descriptors of the first set with bindings are pushed one by one, since only one set may have push
+    /// descriptors.
     Pushed,
     /// The last binding of each set has more elements than the set (`VARIABLE_DESCRIPTOR_COUNT`).
     Variable,
-    /// As [`Mode::Plain`], in memory of the program's (`VK_EXT_external_memory_host`).
+    /// As [`Mode::Plain`], with imported memory of the program (`VK_EXT_external_memory_host`).
     Imported,
 }
 
@@ -43,13 +44,13 @@ impl Mode {
     }
 }
 
-/// Runs the case; the error lists what is wrong.
+/// Runs the case; the error lists the failed expectations.
 pub(crate) fn run(gpu: &Gpu, case: &Case, mode: Mode) -> Result<(), String> {
-    // What is no SPIR-V never gets to a driver.
+    // Input that does not become SPIR-V is never passed to a driver.
     let Ok(words) = corpus::spirv(case) else { return case.error.as_ref().map(|_| ()).ok_or("no SPIR-V".into()) };
     let kernel = match (check::front(case), &case.error) {
         (Ok(kernel), None) => kernel,
-        (Err(_), Some(_)) => return refused(gpu, case, &words, mode),
+        (Err(_), Some(_)) => return check_rejected(gpu, case, &words, mode),
         (front, error) => return Err(format!("{front:?} where {error:?} is expected")),
     };
     let made = Made::new(gpu, case, mode == Mode::Imported);
@@ -60,18 +61,18 @@ pub(crate) fn run(gpu: &Gpu, case: &Case, mode: Mode) -> Result<(), String> {
     result
 }
 
-/// A module that must not be taken: neither as a module nor as a pipeline.
-fn refused(gpu: &Gpu, case: &Case, words: &[u32], mode: Mode) -> Result<(), String> {
+/// Checks that a module is rejected when its pipeline is created, or before.
+fn check_rejected(gpu: &Gpu, case: &Case, words: &[u32], mode: Mode) -> Result<(), String> {
     let bindings = BTreeMap::new();
     let Ok(program) = Program::new(gpu, case, words, &bindings, mode) else { return Ok(()) };
     program.destroy(gpu);
-    Err("a pipeline was made of it".into())
+    Err("the pipeline was created".into())
 }
 
 fn dispatch(gpu: &Gpu, case: &Case, kernel: &Kernel, made: &Made, program: &Program, mode: Mode) -> Result<(), String> {
     let device = &gpu.device;
     let pool = descriptor_pool(gpu, mode);
-    // The set that is pushed is none of a pool's.
+    // The push descriptor set is not in the pool.
     let pushed = kernel.bindings.values().map(|data| data.set).min().filter(|_| mode == Mode::Pushed);
     let counts = counts(kernel, program.sets.len());
     let sets: Vec<_> = (0..)
@@ -131,14 +132,14 @@ fn dispatch(gpu: &Gpu, case: &Case, kernel: &Kernel, made: &Made, program: &Prog
         |bytes: Vec<u8>| bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
     let mut memory: check::Memory = made.buffers.iter().map(|(slot, buffer)| (*slot, words(buffer.read()))).collect();
     memory.extend(made.images.iter().map(|(slot, image)| (*slot, words(image.staging.read()))));
-    // What a clock tells is not what the file says, which has none.
+    // The values of clocks are not in the file.
     if case.text.contains("OpReadClockKHR") {
         return if memory.values().flatten().any(|&word| word != 0) { Ok(()) } else { Err("no time".into()) };
     }
     check::compare_roughly(case, "Vulkan", &memory)
 }
 
-/// Elements of the last binding of each set.
+/// The element count of the last binding of each set.
 fn counts(kernel: &Kernel, sets: usize) -> Vec<u32> {
     let of = |set| kernel.bindings.values().filter(move |data| data.set as usize == set);
     (0..sets).map(|set| of(set).max_by_key(|data| data.binding).map_or(0, |data| data.count)).collect()
@@ -166,7 +167,7 @@ fn descriptor_pool(gpu: &Gpu, mode: Mode) -> vk::DescriptorPool {
     unsafe { gpu.device.create_descriptor_pool(&info, None).unwrap() }
 }
 
-/// Writes what the case has for a slot; a slot that it leaves out stays as it is.
+/// Writes the descriptor of a slot; slots without a resource in the case are left unwritten.
 fn write(
     case: &Case,
     slot: Slot,
@@ -220,7 +221,7 @@ fn write(
     put(write);
 }
 
-/// Images filled, the dispatch, images read.
+/// Records the uploads to images, the dispatch, and the downloads.
 fn record(
     gpu: &Gpu,
     case: &Case,

@@ -1,11 +1,12 @@
-//! Which fields of structures are arrays, strings and single structures, and which field has their length.
+//! Tables of the pointer fields of Vulkan structures: arrays with their lengths, strings and single structures.
 //!
-//! The table is the registry's `len` attributes, for the structures that are read here. Each line becomes a safe method.
+//! The tables are the registry's `len` attributes (vk.xml), for the structures that are read here. Each line becomes a
+//! safe method.
 //!
 //! # Safety
 //!
-//! By the contract of [`crate::c`], fields of a structure that a caller passed are as the registry says. The table must be
-//! as the registry says, too; nothing else can go wrong. Those that may be null where they have a length are `optional`.
+//! By the contract of [`crate::c`], the fields of a structure that a caller passes are as the registry says. The tables
+//! must agree with the registry, too. Fields that may be null although their length is not zero are `optional`.
 
 use std::ffi::c_void;
 
@@ -19,7 +20,7 @@ macro_rules! arrays {
         $(#[allow(dead_code, reason = "a table is complete for its structures")]
         impl<'a> In<'a, $structure> {
             $(
-                /// The array, empty where it is null.
+                /// The array; empty if it is null.
                 pub(crate) fn $method(self) -> Slice<'a, $element> {
                     let this = self.get();
                     let (at, len) = (this.$pointer.cast::<$element>(), arrays!(@len this $($len)+));
@@ -117,7 +118,7 @@ arrays! {
     vk::ImageFormatListCreateInfo<'a> { formats: vk::Format = p_view_formats[view_format_count]; }
 }
 
-/// Single structures behind fields.
+/// Fields that point to a single structure.
 macro_rules! fields {
     ($($structure:ty { $($method:ident: $target:ty = $pointer:ident;)* })*) => {
         $(impl<'a> In<'a, $structure> {
@@ -157,7 +158,7 @@ macro_rules! strings {
         }
     };
     (@one $method:ident $pointer:ident $len:ident) => {
-        /// The strings, those that are null left out.
+        /// The strings, without those that are null.
         pub(crate) fn $method(self) -> Vec<Text<'a>> {
             let this = self.get();
             // SAFETY: this is a line of the registry.
@@ -177,7 +178,7 @@ strings! {
     vk::DebugUtilsMessengerCallbackDataEXT<'a> { id = p_message_id_name; text = p_message; }
 }
 
-/// Data that an update template finds by offsets.
+/// The data of a descriptor update template, which is read at the offsets of its entries.
 pub(crate) struct TemplateData<'a>(In<'a, c_void>);
 
 impl<'a> super::entry::FromC<*const c_void> for TemplateData<'a> {
@@ -204,14 +205,14 @@ impl<'a> TemplateData<'a> {
 }
 
 impl<'a> In<'a, vk::PushDescriptorSetWithTemplateInfoKHR<'a>> {
-    /// What the template describes.
+    /// The data that the template describes.
     pub(crate) fn data(self) -> Option<TemplateData<'a>> {
         // SAFETY: this is a line of the registry; nothing of a `c_void` is read.
         unsafe { In::new(self.get().p_data) }.map(TemplateData)
     }
 }
 
-/// Tells what became of a binding to memory, where the program asks for each (`VkBindMemoryStatus`).
+/// Writes the result of one binding to memory, if the program asks for it (`VkBindMemoryStatus`).
 pub(crate) fn put_status(info: Option<In<'_, vk::BindMemoryStatusKHR<'_>>>, result: vk::Result) {
     if let Some(info) = info.filter(|info| !info.p_result.is_null()) {
         // SAFETY: by the contract of `crate::c` it points to one result, for the call to write.
@@ -226,16 +227,16 @@ impl<'a> In<'a, vk::ComputePipelineCreateInfo<'a>> {
     }
 }
 
-/// Where the cost of a pipeline's creation is told.
+/// Where the feedback of a pipeline creation is written.
 pub(crate) struct Feedback<'a>(In<'a, vk::PipelineCreationFeedbackCreateInfo<'a>>);
 
 impl<'a> Feedback<'a> {
-    /// If the program asks for it.
+    /// `None` if the program does not ask for feedback.
     pub(crate) fn of(info: In<'a, vk::ComputePipelineCreateInfo<'a>>) -> Option<Self> {
         info.next().map(Self)
     }
 
-    /// Tells it, for the pipeline and for its one stage.
+    /// Writes the feedback, for the pipeline and for its one stage.
     pub(crate) fn put(&mut self, feedback: vk::PipelineCreationFeedback) {
         let this = self.0.get();
         let stages = if this.p_pipeline_stage_creation_feedbacks.is_null() {
@@ -249,20 +250,21 @@ impl<'a> Feedback<'a> {
         }
         for stage in 0..stages as usize {
             let at = this.p_pipeline_stage_creation_feedbacks.wrapping_add(stage);
-            // SAFETY: as above, so many of them.
+            // SAFETY: as above, for `count` structures.
             unsafe { at.write(feedback) };
         }
     }
 }
 
-/// Writes a text, which ends in a zero, where the caller wants it, or tells how long it is. False if it was cut.
+/// Writes a zero-terminated text if the caller has a buffer, else its length in bytes. Returns false if the text was
+/// truncated.
 pub(crate) fn put_text(to: &mut vk::PipelineExecutableInternalRepresentationKHR<'_>, text: &str) -> bool {
     let bytes = text.bytes().map(|byte| byte.max(1)).chain([0]);
     let len = text.len() + 1;
     let room = if to.p_data.is_null() { 0 } else { to.data_size.min(len) };
     let start = to.p_data.cast::<u8>();
     for (index, byte) in bytes.take(room).enumerate() {
-        // What is cut is a text all the same.
+        // A truncated text is terminated, too.
         let byte = if index + 1 == room { 0 } else { byte };
         // SAFETY: by the contract of `crate::c` there are `dataSize` bytes, for the call to write.
         unsafe { start.wrapping_add(index).write(byte) };
@@ -274,7 +276,7 @@ pub(crate) fn put_text(to: &mut vk::PipelineExecutableInternalRepresentationKHR<
 }
 
 impl In<'_, vk::ClearColorValue> {
-    /// The four numbers' bits, whatever they are.
+    /// The bits of the four numbers, of any type.
     pub(crate) fn bits(self) -> [u32; 4] {
         // SAFETY: each of the union's fields is four words, and any bits are a `u32`.
         unsafe { self.get().uint32 }

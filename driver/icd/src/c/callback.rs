@@ -1,14 +1,15 @@
-//! Functions of the program's that the driver calls.
+//! Debug callbacks: functions of the program that the driver calls with messages.
 //!
 //! # Safety
 //!
-//! A program promises that a callback may be called with its user data until its messenger is destroyed, from any thread.
+//! A program promises that a callback may be called with its user data until its messenger is destroyed, from any
+//! thread.
 
 use std::ffi::{CString, c_void};
 
 use ash::vk::{self, ObjectType};
 
-/// A label of the program's.
+/// A debug label.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Label {
     pub(crate) name: String,
@@ -23,22 +24,22 @@ pub(crate) struct About {
     pub(crate) name: Option<String>,
 }
 
-/// Something to tell.
+/// A message to debug callbacks.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
     pub(crate) severity: vk::DebugUtilsMessageSeverityFlagsEXT,
     pub(crate) types: vk::DebugUtilsMessageTypeFlagsEXT,
-    /// The rule that was broken, or who speaks.
+    /// The valid-usage ID that was broken, or the source of the message.
     pub(crate) id: String,
     pub(crate) text: String,
     pub(crate) objects: Vec<About>,
-    /// Labels that are open, the outermost first: of the queue, and of the command buffer.
+    /// Open labels, the outermost first: of the queue, and of the command buffer.
     pub(crate) queue_labels: Vec<Label>,
     pub(crate) command_labels: Vec<Label>,
 }
 
 impl Message {
-    /// About nothing in particular.
+    /// A message without objects and labels.
     pub(crate) fn new(
         severity: vk::DebugUtilsMessageSeverityFlagsEXT,
         types: vk::DebugUtilsMessageTypeFlagsEXT,
@@ -50,10 +51,10 @@ impl Message {
     }
 }
 
-/// Who listens.
+/// A registered callback.
 #[derive(Clone, Copy)]
 pub(crate) enum Callback {
-    /// `VkDebugUtilsMessengerEXT`: of such severities and types.
+    /// `VkDebugUtilsMessengerEXT`, for these severities and types.
     Utils {
         function: vk::PFN_vkDebugUtilsMessengerCallbackEXT,
         user_data: *mut c_void,
@@ -64,13 +65,13 @@ pub(crate) enum Callback {
     Report { function: vk::PFN_vkDebugReportCallbackEXT, user_data: *mut c_void, flags: vk::DebugReportFlagsEXT },
 }
 
-// SAFETY: the user data is the program's, which says that it may be handed to the callback on any thread.
+// SAFETY: by this module's contract the user data may be passed to the callback on any thread.
 unsafe impl Send for Callback {}
 // SAFETY: as above.
 unsafe impl Sync for Callback {}
 
 impl Callback {
-    /// Whether the program wants to hear this.
+    /// Whether the callback is registered for this message.
     pub(crate) fn wants(&self, message: &Message) -> bool {
         match self {
             Self::Utils { severities, types, .. } => {
@@ -80,7 +81,7 @@ impl Callback {
         }
     }
 
-    /// Tells it. The answer, whether the call should be abandoned, is for layers.
+    /// Calls the callback. The value that it returns, whether to abort the call, is for layers only.
     pub(crate) fn call(&self, message: &Message) {
         let (text, id) = (c_string(&message.text), c_string(&message.id));
         match *self {
@@ -131,7 +132,7 @@ fn names_of(labels: &[Label]) -> Vec<CString> {
     labels.iter().map(|label| c_string(&label.name)).collect()
 }
 
-/// The innermost label comes first.
+/// The labels as Vulkan orders them, the innermost first.
 fn labels<'a>(labels: &[Label], names: &'a [CString]) -> Vec<vk::DebugUtilsLabelEXT<'a>> {
     let one =
         |(label, name): (&Label, &'a CString)| vk::DebugUtilsLabelEXT::default().label_name(name).color(label.color);

@@ -2,9 +2,9 @@
 //!
 //! # Safety
 //!
-//! Under the contract of [`crate::c`] every structure of a chain begins with `sType` and `pNext`, and its `sType` says what
-//! it is; `TaggedStructure` is `ash`'s promise that a type begins so and has that tag. A chain that ends in itself would
-//! hang: it is followed for so many steps only.
+//! Under the contract of [`crate::c`] every structure of a chain begins with `sType` and `pNext`, and its `sType` says
+//! what it is; `TaggedStructure` is `ash`'s promise that a type begins so and has that `sType`. A cyclic chain would
+//! hang: at most [`MAX_CHAIN_LENGTH`] structures are followed.
 
 use std::marker::PhantomData;
 
@@ -14,7 +14,7 @@ use super::entry::{FromC, Place};
 use super::pointer::{In, OutMany};
 use crate::error::Error;
 
-/// More structures than Vulkan has to chain.
+/// More structures than any chain has.
 const MAX_CHAIN_LENGTH: usize = 1024;
 
 impl<'a, T: TaggedStructure> In<'a, T> {
@@ -34,16 +34,16 @@ impl<'a, T: TaggedStructure> In<'a, T> {
     }
 }
 
-/// A structure that a call fills, with the structures that the caller hung on it.
+/// A structure that the call fills, with its `pNext` chain.
 pub(crate) struct OutChain<'a, T>(*mut T, PhantomData<&'a mut T>);
 
 impl<'a, T: TaggedStructure> OutChain<'a, T> {
-    /// The structure itself. `sType` and `pNext` stay what they are.
+    /// Fills the structure itself. `sType` and `pNext` are preserved.
     pub(crate) fn head(&mut self, fill: impl FnOnce(&mut T)) {
         self.fill(fill);
     }
 
-    /// Fills the structure of type `N`, if the caller hung one on it. `sType` and `pNext` stay what they are.
+    /// Fills the structure of type `N`, if the chain has one. `sType` and `pNext` are preserved.
     pub(crate) fn fill<N: TaggedStructure>(&mut self, fill: impl FnOnce(&mut N)) {
         let mut at: *mut BaseOutStructure<'_> = self.0.cast();
         for _ in 0..MAX_CHAIN_LENGTH {

@@ -2,8 +2,9 @@
 //!
 //! # Safety
 //!
-//! Blocks are never freed, only used again, so a stale handle still points to a block: its key tells that the object is gone.
-//! The loader writes the first word of a block, after the call that made the handle and before any other; nothing here reads it.
+//! Blocks are reused but never freed, so a stale handle still points to a block, whose key shows that the object is
+//! destroyed. The loader writes the first word of a block, after the call that creates the handle and before any other;
+//! nothing here reads it.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,29 +12,29 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ash::vk::Handle;
 use parking_lot::Mutex;
 
-/// What the loader wants to find (`ICD_LOADER_MAGIC`).
+/// The first word that the loader expects (`ICD_LOADER_MAGIC`).
 const LOADER_MAGIC: usize = 0x01CD_C0DE;
 
-/// What tells our blocks from other memory.
-const OURS: u64 = 0x5350_454C_5445_5221;
+/// Marks the blocks of this driver.
+const MAGIC: u64 = 0x5350_454C_5445_5221;
 
-/// Blocks that wait before they are used again, so that stale handles are noticed.
+/// Spare blocks that are kept before any is reused, so that stale handles are detected.
 const WAITING: usize = 1024;
 
 #[repr(C)]
 struct Block {
     loader: UnsafeCell<usize>,
-    ours: AtomicU64,
-    /// The object's key in its table; 0 if it is gone.
+    magic: AtomicU64,
+    /// The object's key in its table; 0 if it is destroyed.
     key: AtomicU64,
-    /// Of a spare block, the one that is used after it.
+    /// The next spare block, if this block is spare.
     next: Mutex<Option<&'static Block>>,
 }
 
-// SAFETY: the first word is the loader's alone once the handle is out, and is written by us only before that.
+// SAFETY: only the loader accesses the first word once the handle is returned; this module writes it before that.
 unsafe impl Sync for Block {}
 
-/// Spare blocks, in the order in which they became spare: a list through the blocks, so that destroying needs no memory.
+/// Spare blocks, oldest first. The list is linked through the blocks, so that destroying an object allocates nothing.
 struct Spare {
     first: Option<&'static Block>,
     last: Option<&'static Block>,
@@ -71,24 +72,24 @@ pub(crate) fn make<H: Handle>(key: u64) -> H {
         Some(block) => block,
         None => Box::leak(Box::new(Block {
             loader: UnsafeCell::new(LOADER_MAGIC),
-            ours: AtomicU64::new(OURS),
+            magic: AtomicU64::new(MAGIC),
             key: AtomicU64::new(0),
             next: Mutex::new(None),
         })),
     };
-    // SAFETY: nobody has a handle to this block that is alive.
+    // SAFETY: no live handle refers to this block.
     unsafe { block.loader.get().write(LOADER_MAGIC) };
     // Release: pairs with the Acquire in `key`.
     block.key.store(key, Ordering::Release);
     H::from_raw(std::ptr::from_ref(block).expose_provenance() as u64)
 }
 
-/// The key of the object behind a handle; 0 for one that is null, is not ours, or is gone.
+/// The key of a handle's object; 0 for a handle that is null, foreign, or of a destroyed object.
 pub(crate) fn key<H: Handle>(handle: H) -> u64 {
     block(handle).map_or(0, |block| block.key.load(Ordering::Acquire))
 }
 
-/// The handle's object is gone.
+/// Marks the handle's object as destroyed, and its block as spare.
 pub(crate) fn retire<H: Handle>(handle: H) {
     if let Some(block) = block(handle)
         && block.key.swap(0, Ordering::AcqRel) != 0
@@ -103,9 +104,10 @@ fn block<H: Handle>(handle: H) -> Option<&'static Block> {
         return None;
     }
     let block = std::ptr::with_exposed_provenance::<Block>(address);
-    // SAFETY: a handle that a caller passes was made above; it is that of a block, which lives for ever.
+    // SAFETY: a handle that a caller passes was created by `make`, so it is the address of a block, which is never
+    // freed.
     let block = unsafe { &*block };
-    (block.ours.load(Ordering::Relaxed) == OURS).then_some(block)
+    (block.magic.load(Ordering::Relaxed) == MAGIC).then_some(block)
 }
 
 #[cfg(test)]
@@ -115,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stale_handles_are_noticed() {
+    fn stale_handles_are_detected() {
         let queue: vk::Queue = make(7);
         assert_eq!(key(queue), 7);
         // SAFETY: a block begins with a word.

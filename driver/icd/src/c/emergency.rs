@@ -1,11 +1,11 @@
 //! The library's allocator: the system's, with a reserve for small allocations that the system refuses.
 //!
-//! Lists whose length a program chooses are made by [`spelter_driver::host_memory`] and are errors where there is no memory for
-//! them. All else is small: the handle of an object, a message, a node of a map. Rust aborts the process where such an
-//! allocation is refused, which a driver must not do to a program. So some megabytes of addresses are set aside, untouched, and
-//! given back to the system when it refuses a small allocation. From then on calls that make something fail with
-//! `VK_ERROR_OUT_OF_HOST_MEMORY` ([`replenish`]) until the reserve could be set aside again; calls that destroy, wait and read
-//! go on.
+//! Lists whose length a program chooses are allocated by [`spelter_driver::host_memory`], which returns an error if
+//! there is no memory for them. Other allocations are small: the handle of an object, a message, a node of a map. Rust
+//! aborts the process if such an allocation fails, which a driver must not do. So some megabytes of address space are
+//! reserved, untouched, and returned to the system when it refuses a small allocation. From then on calls that create
+//! something fail with `VK_ERROR_OUT_OF_HOST_MEMORY` ([`replenish`]) until the reserve is restored; calls that destroy,
+//! wait or read work as before.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use memmap2::MmapMut;
 /// Bytes set aside: enough for the rest of one call, on every worker.
 const RESERVE: usize = 8 << 20;
 
-/// Larger allocations are refused where the system refuses them: `host_memory` makes them.
+/// Larger allocations fail if the system refuses them: they come from `host_memory`, which handles that.
 const MAX_RESERVE_BYTES: usize = 1 << 20;
 
 /// The system's allocator with a reserve.
@@ -25,22 +25,23 @@ struct WithReserve;
 #[global_allocator]
 static ALLOCATOR: WithReserve = WithReserve;
 
-/// What is set aside: addresses of the system's own, since what is given back to an allocator may stay in the part of it
-/// that one thread uses.
+/// The reserve: mapped from the system, since memory that is returned to an allocator may stay in the arena of one
+/// thread.
 ///
-/// The standard library's lock, which allocates nothing. To wait for it is no deadlock, though an allocation waits: a thread that has it
-/// makes one system call, which maps or unmaps memory, and neither allocates nor takes another lock before it lets go.
+/// The lock is the standard library's, which does not allocate. An allocation may wait for it without deadlock: the
+/// thread that holds it makes one system call, which maps or unmaps memory, and neither allocates nor takes another
+/// lock.
 static SET_ASIDE: Mutex<Option<MmapMut>> = Mutex::new(None);
 
-/// Whether `SET_ASIDE` holds something: a hint that spares the lock, so all accesses are relaxed.
+/// Whether `SET_ASIDE` is filled: a hint that avoids the lock, so all accesses are relaxed.
 static IS_SET_ASIDE: AtomicBool = AtomicBool::new(false);
 
-/// Whether the reserve is there. False before the first call, and after an allocation took it.
+/// Whether the reserve is filled. False before the first call, and after an allocation used it.
 pub(crate) fn is_set_aside() -> bool {
     IS_SET_ASIDE.load(Ordering::Relaxed)
 }
 
-/// Sets the reserve aside where it is not. False if the system refuses.
+/// Fills the reserve if it is empty. Returns false if the system refuses.
 pub(crate) fn replenish() -> bool {
     if is_set_aside() {
         return true;
@@ -53,16 +54,16 @@ pub(crate) fn replenish() -> bool {
     reserve.is_some()
 }
 
-/// The system has the reserve when this returns. Another thread may be giving it back: that is waited for, since an allocation
-/// that is tried again before the system has it is refused again.
+/// Returns the reserve to the system. If another thread is returning it, waits until that is done: an allocation that
+/// is retried earlier fails again.
 fn release() {
     let mut reserve = SET_ASIDE.lock().unwrap_or_else(PoisonError::into_inner);
     drop(reserve.take());
     IS_SET_ASIDE.store(false, Ordering::Relaxed);
 }
 
-/// What an allocation gives, tried once more with the reserve given back if it is small and was refused. Another thread may
-/// have given it back: the second try is made in any case.
+/// Allocates; if a small allocation fails, releases the reserve and retries once, even if another thread has released
+/// the reserve already.
 fn with_reserve(size: usize, allocate: impl Fn() -> *mut u8) -> *mut u8 {
     let memory = allocate();
     if !memory.is_null() || size > MAX_RESERVE_BYTES {
@@ -72,8 +73,8 @@ fn with_reserve(size: usize, allocate: impl Fn() -> *mut u8) -> *mut u8 {
     allocate()
 }
 
-// SAFETY: all memory comes from the system's allocator and goes back to it with the layout that it was allocated with; nothing
-// here allocates through this allocator, and nothing unwinds.
+// SAFETY: all memory comes from the system's allocator and returns to it with the layout that it was allocated with;
+// nothing here allocates through this allocator, and nothing unwinds.
 unsafe impl GlobalAlloc for WithReserve {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's contract is the system's.
@@ -86,7 +87,7 @@ unsafe impl GlobalAlloc for WithReserve {
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller's contract is the system's; what is refused leaves `memory` as it was.
+        // SAFETY: the caller's contract is the system's; a failed attempt leaves `memory` unchanged.
         with_reserve(size, || unsafe { System.realloc(memory, layout, size) })
     }
 
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_allocation_is_tried_again_when_another_thread_has_given_the_reserve_back() {
+    fn an_allocation_is_retried_after_another_thread_released_the_reserve() {
         static IS_BACK: AtomicBool = AtomicBool::new(false);
         let reserve = SET_ASIDE.lock().unwrap_or_else(PoisonError::into_inner);
         let (refused, is_refused) = mpsc::channel();
@@ -118,10 +119,10 @@ mod tests {
             !with_reserve(1, allocate).is_null()
         });
         is_refused.recv().unwrap();
-        // Long enough for a second try that waits for nothing.
+        // Long enough for a retry that does not wait.
         thread::sleep(Duration::from_millis(100));
         IS_BACK.store(true, Ordering::SeqCst);
         drop(reserve);
-        assert!(other.join().unwrap(), "the second try came before the reserve was given back");
+        assert!(other.join().unwrap(), "the retry came before the reserve was released");
     }
 }

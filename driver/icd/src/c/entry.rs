@@ -1,4 +1,4 @@
-//! The one door: a prototype of Vulkan's becomes a C function that checks its parameters, catches panics, and reports errors.
+//! Entry points: C functions for Vulkan's prototypes that check their parameters, catch panics, and report errors.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,12 +12,12 @@ use crate::message;
 /// A function of any signature; the loader casts it back.
 pub(crate) type Function = unsafe extern "system" fn();
 
-/// A Vulkan command and the function behind it.
+/// A Vulkan command and the function that implements it.
 #[derive(Clone, Copy)]
 pub(crate) struct EntryPoint {
     /// The name with `PFN_` before it.
     pub(crate) pfn: &'static str,
-    /// The type of its first parameter, which says whose command it is; empty if there is none.
+    /// The type of the first parameter, which decides the level of the command; empty if there is none.
     pub(crate) of: &'static str,
     pub(crate) function: Function,
 }
@@ -29,7 +29,7 @@ impl EntryPoint {
     }
 }
 
-/// Where a parameter stands, for messages.
+/// A parameter of a command, for messages.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) call: &'static str,
@@ -38,7 +38,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The parameter breaks the rule that it must be valid.
+    /// The error that the parameter is invalid.
     pub(crate) fn invalid(self, problem: &str) -> Error {
         let call = self.call.trim_start_matches("PFN_");
         let parameter = camel(self.parameter);
@@ -63,9 +63,9 @@ pub(super) fn camel(name: &str) -> String {
         .collect()
 }
 
-/// What a parameter of a chapter's function is made of.
+/// Safe parameter types that are made from raw ones of type `R`.
 pub(crate) trait FromC<R>: Sized {
-    /// Checks what can be checked.
+    /// Converts a parameter, with the checks that are possible.
     ///
     /// # Safety
     ///
@@ -73,14 +73,14 @@ pub(crate) trait FromC<R>: Sized {
     unsafe fn from_c(raw: R, place: Place) -> Result<Self, Error>;
 }
 
-/// Numbers, flags, and handles that may be stale, as they are.
+/// Numbers, flags, and handles that may be stale are passed unchanged.
 impl<T> FromC<T> for T {
     unsafe fn from_c(raw: T, _: Place) -> Result<Self, Error> {
         Ok(raw)
     }
 }
 
-/// What a C function returns when it fails.
+/// Return types of C functions, with the value that reports a failure.
 pub(crate) trait Failed {
     fn failed(code: vk::Result) -> Self;
 }
@@ -101,65 +101,68 @@ macro_rules! failed_is_default {
 
 failed_is_default!((), u32, u64, vk::PFN_vkVoidFunction);
 
-/// How a chapter's result is told in C.
-pub(crate) trait Answer<R> {
-    fn answer(self) -> R;
+/// Results of command functions that convert to the return type of their C function.
+pub(crate) trait IntoCResult<R> {
+    fn into_c(self) -> R;
 }
 
-impl<R> Answer<R> for R {
-    fn answer(self) -> R {
+impl<R> IntoCResult<R> for R {
+    fn into_c(self) -> R {
         self
     }
 }
 
-/// A list that is told without a result.
-impl Answer<()> for vk::Result {
-    fn answer(self) {}
+/// Enumerations by commands that return nothing.
+impl IntoCResult<()> for vk::Result {
+    fn into_c(self) {}
 }
 
-impl Answer<vk::Result> for () {
-    fn answer(self) -> vk::Result {
+impl IntoCResult<vk::Result> for () {
+    fn into_c(self) -> vk::Result {
         vk::Result::SUCCESS
     }
 }
 
-/// Whether a call makes something, and may be refused for want of memory. Others must go on: they give memory back, or wait.
-fn makes(call: &str) -> bool {
+/// Whether a call creates something, so that it may fail for lack of memory. Others must work: they free memory, or
+/// wait.
+fn creates(call: &str) -> bool {
     ["vkCreate", "vkAllocate", "vkBegin", "vkEnd", "vkQueueSubmit"].iter().any(|prefix| call.starts_with(prefix))
 }
 
-/// The host has no memory left, not even for a call's small allocations.
+/// The error that the host has no memory left for the small allocations of calls.
 pub(crate) fn exhausted() -> Error {
-    let what = "the host's memory ran out before, and there is none yet for what calls need".to_owned();
+    let what = "the host ran out of memory before, and the reserve for calls is still empty".to_owned();
     Error::Code(vk::Result::ERROR_OUT_OF_HOST_MEMORY, what)
 }
 
-/// Runs a call: no panic leaves it, and no error without a message.
-pub(crate) fn guard<R: Failed, T: Answer<R>>(call: &'static str, body: impl FnOnce() -> Result<T, Error>) -> R {
+/// Runs a call: catches panics, and reports errors with messages.
+pub(crate) fn guard<R: Failed, T: IntoCResult<R>>(call: &'static str, body: impl FnOnce() -> Result<T, Error>) -> R {
     let call = call.trim_start_matches("PFN_");
     let _context = context::Call::begin();
-    // Before the first call, and where memory ran out.
-    let body =
-        || if emergency::is_set_aside() || !makes(call) || emergency::replenish() { body() } else { Err(exhausted()) };
+    // The reserve is empty before the first call, and after memory ran out.
+    let body = || {
+        if emergency::is_set_aside() || !creates(call) || emergency::replenish() { body() } else { Err(exhausted()) }
+    };
     let result = catch_unwind(AssertUnwindSafe(body));
     context::take_faults().iter().for_each(|fault| message::error(call, fault));
     match result {
-        Ok(Ok(value)) => value.answer(),
+        Ok(Ok(value)) => value.into_c(),
         Ok(Err(error)) => {
             message::error(call, &error);
             R::failed(error.code())
         }
         Err(panic) => {
-            let said = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-            let error = Error::Ours(said.unwrap_or("a panic").to_owned());
+            let panic_message =
+                panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+            let error = Error::Internal(panic_message.unwrap_or("a panic").to_owned());
             message::error(call, &error);
             R::failed(error.code())
         }
     }
 }
 
-/// Vulkan's prototypes, in `ash`'s spelling and checked against its types, each with the function that does the work: its
-/// parameters are of types that are made [`FromC`] the raw ones.
+/// A table of Vulkan prototypes, in the spelling of `ash` and checked against its types, each with the function that
+/// implements it: the types of its parameters are made [`FromC`] the raw ones.
 macro_rules! entry_points {
     ($($pfn:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? => $body:tt $(:: $rest:tt)*;)*) => {
         pub(crate) const ENTRY_POINTS: &[$crate::c::EntryPoint] = &[$({
@@ -175,7 +178,7 @@ macro_rules! entry_points {
                 })
             }
             let typed: vk::$pfn = entry;
-            // SAFETY: function pointers are of one size, and whoever gets this one casts it back before calling it.
+            // SAFETY: function pointers have one size, and this one is cast back before it is called.
             let function = unsafe { std::mem::transmute::<vk::$pfn, $crate::c::Function>(typed) };
             $crate::c::EntryPoint { pfn: stringify!($pfn), of: $crate::c::entry::entry_points!(@first $($ty),*), function }
         }),*];
@@ -184,7 +187,7 @@ macro_rules! entry_points {
     (@first $ty:ty $(, $rest:ty)*) => { stringify!($ty) };
 }
 
-/// Prototypes of commands that are refused, whatever their parameters.
+/// A table of prototypes of commands that always fail.
 macro_rules! refused_points {
     ($($pfn:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? => $refuse:path;)*) => {
         $crate::c::entry::entry_points! {

@@ -1,16 +1,16 @@
-//! The host's memory in copies from and to images, and lists of layouts that a caller first counts and then fetches.
+//! Host pointers of copies from and to images, and the lists of image layouts in properties (`VK_EXT_host_image_copy`).
 //!
 //! # Safety
 //!
-//! By the contract of [`crate::c`], `pHostPointer` of a region points to as many bytes as the region takes there, which is what
-//! Vulkan says of its rows' length, its slices' height and its extent; a list of layouts has room for as many as its count says.
+//! By the contract of [`crate::c`], `pHostPointer` of a region points to the bytes that `memoryRowLength`,
+//! `memoryImageHeight` and `imageExtent` imply; a list of layouts has room for as many as its count says.
 
 use ash::vk;
 
 use super::pointer::{In, Slice};
 
 impl<'a> In<'a, vk::MemoryToImageCopyEXT<'a>> {
-    /// The bytes that the region takes, if there are any.
+    /// The bytes of the region; `None` if the pointer is null.
     pub(crate) fn bytes(self, len: u64) -> Option<&'a [u8]> {
         let at = self.get().p_host_pointer.cast::<u8>();
         // SAFETY: by this module's contract.
@@ -19,20 +19,21 @@ impl<'a> In<'a, vk::MemoryToImageCopyEXT<'a>> {
 }
 
 impl<'a> In<'a, vk::ImageToMemoryCopyEXT<'a>> {
-    /// Whether there is memory.
+    /// Whether the host pointer is not null.
     pub(crate) fn has_memory(self) -> bool {
         !self.get().p_host_pointer.is_null()
     }
 
-    /// Puts bytes of the region into the memory, from byte `offset` on.
+    /// Writes bytes of the region to the host memory at byte `offset`.
     pub(crate) fn put(self, offset: usize, bytes: &[u8]) {
         let to = self.get().p_host_pointer.cast::<u8>().wrapping_add(offset);
-        // SAFETY: by this module's contract: the bytes lie inside of what the region takes, and are the call's to write.
+        // SAFETY: by this module's contract: the bytes are inside of the region's memory, which only this call
+        // accesses.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
     }
 }
 
-/// The list's length where the caller has no list yet; else as many of the layouts as it has room for.
+/// Writes the number of layouts if the list is null, else as many layouts as it has room for.
 fn put_layouts(count: &mut u32, list: *mut vk::ImageLayout, layouts: &[vk::ImageLayout]) {
     if list.is_null() {
         *count = layouts.len() as u32;
@@ -46,7 +47,7 @@ fn put_layouts(count: &mut u32, list: *mut vk::ImageLayout, layouts: &[vk::Image
     }
 }
 
-/// The layouts that images may be in while the host copies, in a structure with the two lists.
+/// Writes the layouts into both lists of a structure.
 macro_rules! put_both {
     ($properties:ident, $layouts:ident) => {
         put_layouts(&mut $properties.copy_src_layout_count, $properties.p_copy_src_layouts, $layouts);

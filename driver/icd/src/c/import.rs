@@ -1,9 +1,9 @@
-//! Memory of the program's that becomes device memory.
+//! Host memory of the program that is imported as device memory (`VK_EXT_external_memory_host`).
 //!
 //! # Safety
 //!
-//! A program that imports memory promises that it stays mapped, readable and writable until the last user of the import is
-//! gone (`VkImportMemoryHostPointerInfoEXT`); the structure comes from it, by the contract of [`crate::c`].
+//! A program that imports memory promises that it stays mapped, readable and writable until the last user of the import
+//! is gone (`VkImportMemoryHostPointerInfoEXT`); the structure comes from it, by the contract of [`crate::c`].
 
 use ash::vk;
 use spelter_driver as driver;
@@ -11,7 +11,7 @@ use spelter_driver as driver;
 use super::pointer::In;
 use crate::error::Error;
 
-/// So many bytes at the structure's address.
+/// `len` bytes at the structure's host pointer.
 pub(crate) fn import(
     device: &driver::Device,
     info: In<'_, vk::ImportMemoryHostPointerInfoEXT<'_>>,

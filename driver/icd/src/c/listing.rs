@@ -1,11 +1,11 @@
-//! Lists that callers first count and then fetch.
+//! Enumerations: commands that return a count first and then the elements.
 
 use ash::vk;
 
 use super::chain::OutChain;
 use super::pointer::{InOut, OutMany};
 
-/// Tells how many `items` there are, or writes as many as fit: `VK_INCOMPLETE` if some do not.
+/// Writes the number of `items`, or as many of them as fit: returns `VK_INCOMPLETE` if some do not.
 pub(crate) fn list<T>(
     mut count: InOut<'_, u32>,
     out: OutMany<'_, T>,
@@ -30,7 +30,7 @@ pub(crate) fn list_chains<'a, T: vk::TaggedStructure, I>(
     fit.1
 }
 
-/// How many are written, and what is answered.
+/// How many elements are written, and the result.
 fn fit(count: &mut InOut<'_, u32>, only_count: bool, there_are: usize) -> (usize, vk::Result) {
     let room = if only_count { there_are } else { count.get() as usize };
     let written = there_are.min(room);

@@ -1,15 +1,15 @@
-//! The C edge: what is unsafe about Vulkan's calling conventions, turned into safe types.
+//! The C interface: safe types for the parameters of Vulkan commands.
 //!
 //! # The contract
 //!
-//! Vulkan's "valid usage (implicit)" says of every pointer that a caller passes, in a parameter or in a structure, that it
-//! is null where that is allowed, or points to so many objects of its type as the registry's `len` says, that a `pNext`
-//! chain consists of structures with the `sType` of their type, and that nobody else touches what a call writes meanwhile.
-//! C has no way to check this; all else can be checked, and is.
+//! Vulkan's "valid usage (implicit)" says of every pointer that a caller passes, in a parameter or in a structure, that
+//! it is null where that is allowed, or points to as many objects of its type as the registry's `len` says, that a
+//! `pNext` chain consists of structures with the `sType` of their type, and that no other thread accesses what a call
+//! writes. C cannot check this; everything else is checked.
 //!
-//! The types here stand for pointers under that contract. They are made by `unsafe` code in this folder only (from the
-//! parameters of an entry point, in [`entry`]; from fields of structures, in [`arrays`] and [`chain`]), and nowhere else
-//! do chapters touch a raw pointer. Where a length is another parameter, a chapter hands it over: the one that the
+//! The types here wrap pointers under that contract. Only `unsafe` code in this folder creates them (from the
+//! parameters of an entry point, in [`entry`]; from fields of structures, in [`arrays`] and [`chain`]); the command
+//! functions use no raw pointer. Where a length is another parameter, the command function passes the one that the
 //! registry names.
 
 pub(crate) mod arrays;

@@ -1,10 +1,10 @@
-//! Pointers to what a call reads and writes: structures, arrays, counts.
+//! Safe types for pointer parameters: structures, arrays and counts that a call reads or writes.
 //!
 //! # Safety
 //!
-//! Under the contract of [`crate::c`], a pointer that is not null is valid, aligned and, for reads, initialised, as long as
-//! the call lasts; lengths are those that the registry names. What is written may not be initialised before, so no reference
-//! is made to it. Each type is made by `unsafe` functions only.
+//! Under the contract of [`crate::c`], a pointer that is not null is valid, aligned and, for reads, initialised, as
+//! long as the call lasts; lengths are those that the registry names. What is written may not be initialised before, so
+//! no reference is made to it. Each type is made by `unsafe` functions only.
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -46,7 +46,7 @@ impl<'a, T> In<'a, T> {
         unsafe { raw.as_ref() }.map(In)
     }
 
-    /// A structure inside of one of the caller's.
+    /// A structure that is a field of one of the caller's structures.
     pub(super) fn of(inner: &'a T) -> Self {
         Self(inner)
     }
@@ -71,7 +71,7 @@ impl<'a, T: TaggedStructure> FromC<*const T> for Option<In<'a, T>> {
 }
 
 impl<T: TaggedStructure> In<'_, T> {
-    /// Tells of a tag that is not the structure's. What it is the prototype says all the same.
+    /// Reports a wrong `sType`. The structure is still used as the type of the prototype.
     fn checked(self) -> Self {
         // SAFETY: `TaggedStructure` is the promise that the type begins so.
         let head = unsafe { In::new(std::ptr::from_ref(self.0).cast::<BaseInStructure<'_>>()) };
@@ -84,13 +84,13 @@ impl<T: TaggedStructure> In<'_, T> {
     }
 }
 
-/// Vulkan's name of a structure of `ash`'s.
+/// The Vulkan name of a structure type of `ash`.
 fn structure_name<T>() -> String {
     let name = std::any::type_name::<T>().split('<').next().unwrap_or_default();
     format!("Vk{}", name.rsplit(':').next().unwrap_or_default())
 }
 
-/// A structure that the call reads, and that has no tag.
+/// A structure that the call reads and that has no `sType`.
 pub(crate) struct Plain<'a, T>(pub(crate) In<'a, T>);
 
 impl<T> Deref for Plain<'_, T> {
@@ -120,7 +120,7 @@ impl<T> Clone for Slice<'_, T> {
 impl<T> Copy for Slice<'_, T> {}
 
 impl<'a, T> Slice<'a, T> {
-    /// As [`Slice::new`], of a field that should be there where it has a length.
+    /// As [`Slice::new`], and reports a null pointer with a length that is not zero.
     ///
     /// # Safety
     ///
@@ -137,7 +137,7 @@ impl<'a, T> Slice<'a, T> {
         unsafe { Self::new(raw, len) }
     }
 
-    /// `len` elements; none where the address is null.
+    /// `len` elements; none if the pointer is null.
     ///
     /// # Safety
     ///
@@ -155,14 +155,14 @@ impl<'a, T> Slice<'a, T> {
         self.0
     }
 
-    /// The elements as structures of the caller's that have no tag.
+    /// The elements as structures without `sType`.
     pub(crate) fn each_plain(self) -> impl DoubleEndedIterator<Item = In<'a, T>> + ExactSizeIterator {
         self.0.iter().map(In)
     }
 }
 
 impl<'a, T: TaggedStructure> Slice<'a, T> {
-    /// The elements as structures of the caller's, with what hangs on them.
+    /// The elements as structures with `pNext` chains.
     pub(crate) fn each(self) -> impl DoubleEndedIterator<Item = In<'a, T>> + ExactSizeIterator {
         self.0.iter().map(|one| In(one).checked())
     }
@@ -180,7 +180,7 @@ impl<T> Deref for Slice<'_, T> {
 pub(crate) struct Many<'a, T>(*const T, Place, PhantomData<&'a T>);
 
 impl<'a, T> Many<'a, T> {
-    /// The elements; `len` is the parameter that the registry names, and counts for nothing where there is no array.
+    /// The elements; `len` is the parameter that the registry names. None if the array is null.
     pub(crate) fn of(self, len: usize) -> Slice<'a, T> {
         if self.0.is_null() && len > 0 {
             context::fault(self.1.invalid(&format!("is null, and should be {len} elements")));
@@ -191,7 +191,7 @@ impl<'a, T> Many<'a, T> {
 }
 
 impl<'a> Many<'a, c_void> {
-    /// As bytes.
+    /// The array as bytes.
     pub(crate) fn bytes(self, len: usize) -> &'a [u8] {
         Many::<u8>(self.0.cast(), self.1, PhantomData).of(len).get()
     }
@@ -203,7 +203,7 @@ impl<'a, T> FromC<*const T> for Many<'a, T> {
     }
 }
 
-/// Where a call puts one value.
+/// A place for one value that the call writes.
 pub(crate) struct Out<'a, T>(*mut T, PhantomData<&'a mut T>);
 
 impl<T> Out<'_, T> {
@@ -240,11 +240,11 @@ impl<'a, T> FromC<*mut T> for InOut<'a, T> {
     }
 }
 
-/// Where a call puts an array, if anywhere; its length is another parameter.
+/// A place for an array that the call writes, which may be null; its length is another parameter.
 pub(crate) struct OutMany<'a, T>(pub(super) *mut T, PhantomData<&'a mut T>);
 
 impl<'a, T> OutMany<'a, T> {
-    /// Whether the caller only asks how many there are.
+    /// Whether the pointer is null: the caller only asks for the count.
     pub(crate) fn is_null(&self) -> bool {
         self.0.is_null()
     }

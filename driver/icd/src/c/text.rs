@@ -1,4 +1,4 @@
-//! Strings: from C, and into arrays of a fixed size.
+//! C strings: those of callers, and fixed-size arrays in structures.
 
 use std::ffi::{CStr, c_char};
 
@@ -10,7 +10,7 @@ use crate::error::Error;
 pub(crate) struct Text<'a>(&'a CStr);
 
 impl<'a> Text<'a> {
-    /// The string at an address that is not null.
+    /// The string, unless the pointer is null.
     ///
     /// # Safety
     ///
@@ -23,7 +23,7 @@ impl<'a> Text<'a> {
         Some(Self(unsafe { CStr::from_ptr(raw) }))
     }
 
-    /// As UTF-8; empty if it is none, which no name that there is here is.
+    /// The string as UTF-8. Empty if it is not UTF-8: it then equals no name that the driver knows.
     pub(crate) fn as_str(self) -> &'a str {
         self.0.to_str().unwrap_or_default()
     }
@@ -36,7 +36,7 @@ impl<'a> FromC<*const c_char> for Text<'a> {
     }
 }
 
-/// A text cut to `N` bytes, the closing zero included.
+/// A text truncated to `N` bytes, which include the terminating zero.
 pub(crate) fn fixed<const N: usize>(text: &str) -> [c_char; N] {
     let mut array = [0; N];
     let len = text.floor_char_boundary(N - 1);

@@ -1,4 +1,5 @@
-//! The two structures that Vulkan 1.4 has for all of its features and properties: `ash` does not know them.
+//! `VkPhysicalDeviceVulkan14Features` and `VkPhysicalDeviceVulkan14Properties`, which this version of `ash` does not
+//! have.
 //!
 //! # Safety
 //!
@@ -31,7 +32,14 @@ macro_rules! structure {
             };
         }
 
-        // SAFETY: the pointers are those of callers, and nothing follows them but in `c`; the values that are kept have none.
+        impl Default for $name<'static> {
+            fn default() -> Self {
+                Self::NONE
+            }
+        }
+
+        // SAFETY: the pointers are those of callers, and only `c` follows them; in the values that are kept they are
+        // null.
         unsafe impl Send for $name<'_> {}
         // SAFETY: as above.
         unsafe impl Sync for $name<'_> {}
@@ -105,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    /// Against the sizes and places that a C compiler gives them on 64-bit machines.
+    /// Compares with the sizes and offsets of a C compiler for a 64-bit target.
     #[test]
     fn the_structures_are_laid_out_as_in_c() {
         assert_eq!(size_of::<PhysicalDeviceVulkan14Features<'_>>(), 16 + 21 * 4 + 4);

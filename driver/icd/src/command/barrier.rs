@@ -1,5 +1,5 @@
-//! Barriers. Whatever stages and accesses one names, everything before it ends before anything after it begins: so the names,
-//! of which newer versions have more, need no translation. `scopes.rs` tells of those that make no sense.
+//! Pipeline barriers. A barrier orders all earlier commands before all later ones, whatever stages and accesses it
+//! names, so these need no translation. `scopes.rs` reports the invalid ones.
 
 use ash::vk::{self, AccessFlags, PipelineStageFlags};
 use spelter_driver::{self as driver, host_memory};
@@ -26,12 +26,12 @@ entry_points! {
     ) => barrier2;
 }
 
-/// What all barriers are to the driver.
+/// The accesses with which every barrier is recorded.
 const BEFORE: AccessFlags = AccessFlags::MEMORY_WRITE;
 const AFTER: AccessFlags =
     AccessFlags::from_raw(AccessFlags::MEMORY_READ.as_raw() | AccessFlags::MEMORY_WRITE.as_raw());
 
-/// The rules for the two sides of each kind of barrier: of the old command, then of the new structures.
+/// Valid usage of the two scopes of each kind of barrier: of the old command, then of the `2` structures.
 macro_rules! rules {
     ($name:ident: $call:literal, $src_stages:literal, $src_access:literal, $dst_stages:literal, $dst_access:literal) => {
         const $name: [Rules; 2] = [
@@ -63,7 +63,7 @@ rules!(WAIT_IMAGE: "vkCmdWaitEvents",
 /// For memory, buffers, images.
 pub(super) const WAIT_EVENTS: [[Rules; 2]; 3] = [WAIT_MEMORY, WAIT_BUFFER, WAIT_IMAGE];
 
-/// The rules of a command that takes the new structures, whose own rules are for stages.
+/// Valid usage of a command with the `2` structures; the command's own IDs are for stages.
 macro_rules! dependency_rules {
     ($name:ident: $call:literal, $src:literal, $dst:literal) => {
         /// For memory, buffers, images.
@@ -86,7 +86,7 @@ dependency_rules!(SET_EVENT2: "vkCmdSetEvent2",
 dependency_rules!(WAIT_EVENTS2: "vkCmdWaitEvents2",
     "VUID-vkCmdWaitEvents2-srcStageMask-03842", "VUID-vkCmdWaitEvents2-dstStageMask-03843");
 
-/// Looks at both sides of a barrier.
+/// Checks both scopes of a barrier.
 fn check_old(rules: [Rules; 2], stages: [PipelineStageFlags; 2], access: [AccessFlags; 2]) {
     for ((of, stages), access) in rules.into_iter().zip(stages).zip(access) {
         let stages = vk::PipelineStageFlags2::from_raw(stages.as_raw().into());
@@ -114,7 +114,7 @@ pub(super) struct ImageRange {
     pub(super) range: vk::ImageSubresourceRange,
 }
 
-/// A barrier, with what it names checked.
+/// Records a barrier; an error if it names an invalid handle.
 fn record(
     into: &driver::CommandBuffer,
     buffers: impl Iterator<Item = BufferRange>,
@@ -144,7 +144,7 @@ fn record(
     Ok(into.pipeline_barrier_with_images(all, all, &[], &buffers, &images)?)
 }
 
-/// The arrays of a barrier of the old kind.
+/// The barrier arrays of `vkCmdPipelineBarrier` or `vkCmdWaitEvents`.
 pub(super) struct Old<'a> {
     stages: [PipelineStageFlags; 2],
     memory: &'a [vk::MemoryBarrier<'a>],
@@ -168,7 +168,7 @@ impl<'a> Old<'a> {
         }
     }
 
-    /// By the rules for memory, buffers, images.
+    /// Checks the scopes, by the IDs for memory, buffer and image barriers.
     pub(super) fn check(&self, [memory, buffers, images]: [[Rules; 2]; 3]) {
         check_old(memory, self.stages, [AccessFlags::empty(); 2]);
         for barrier in self.memory {
@@ -194,7 +194,7 @@ impl<'a> Old<'a> {
     }
 }
 
-/// Looks at what a dependency names, by the rules for memory, buffers, images.
+/// Checks the scopes of a `VkDependencyInfo`, by the IDs for memory, buffer and image barriers.
 pub(super) fn check_dependency(info: In<'_, vk::DependencyInfo<'_>>, [memory, buffers, images]: [[Rules; 2]; 3]) {
     for b in info.memory().iter() {
         check_new(memory, [(b.src_stage_mask, b.src_access_mask), (b.dst_stage_mask, b.dst_access_mask)]);

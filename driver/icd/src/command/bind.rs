@@ -1,4 +1,4 @@
-//! Pipelines, sets and push constants that the commands after them use.
+//! Binding of pipelines, descriptor sets and push constants.
 
 use std::ffi::c_void;
 
@@ -8,9 +8,9 @@ use spelter_driver::host_memory;
 use super::CommandBuffer;
 use crate::c::entry::entry_points;
 use crate::c::{In, Many};
-use crate::debug;
 use crate::descriptor::DescriptorSet;
 use crate::error::Error;
+use crate::names;
 use crate::pipeline::{Pipeline, PipelineLayout};
 use crate::table::{Object, Ref};
 
@@ -45,7 +45,7 @@ fn bind_pipeline(
             return Err(crate::graphics::refused("vkCmdBindPipeline"));
         }
         into.bind_pipeline(&Pipeline::get(pipeline, "vkCmdBindPipeline-pipeline")?.driver)?;
-        match debug::name(vk::ObjectType::PIPELINE, pipeline.as_raw()) {
+        match names::get(vk::ObjectType::PIPELINE, pipeline.as_raw()) {
             Some(name) => Ok(into.set_kernel_name(Some(&name))?),
             None => Ok(()),
         }
@@ -63,7 +63,7 @@ fn sets(
     offset_count: u32,
     offsets: Many<'_, u32>,
 ) -> Result<(), Error> {
-    // What is bound for graphics is never used.
+    // Bindings for graphics are never used.
     if point != vk::PipelineBindPoint::COMPUTE {
         return Ok(());
     }

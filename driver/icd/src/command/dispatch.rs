@@ -51,7 +51,7 @@ fn dispatch_indirect(commands: Ref<CommandBuffer>, buffer: vk::Buffer, offset: u
     })
 }
 
-/// A group of one device has one mask.
+/// A device group of one device has one valid mask.
 fn set_device_mask(commands: Ref<CommandBuffer>, mask: u32) -> Result<(), Error> {
     commands.add(|_| {
         if mask == 1 {
@@ -62,7 +62,7 @@ fn set_device_mask(commands: Ref<CommandBuffer>, mask: u32) -> Result<(), Error>
     })
 }
 
-/// Dispatches up to the end run only if a word of a buffer is not 0, or is.
+/// Dispatches until the end of the condition run only if a word of a buffer is not 0, or is 0 if inverted.
 fn begin_conditional(
     commands: Ref<CommandBuffer>,
     info: In<'_, vk::ConditionalRenderingBeginInfoEXT<'_>>,

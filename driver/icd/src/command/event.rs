@@ -1,4 +1,4 @@
-//! Events in command buffers. They order everything, as barriers do: what a program names of stages and accesses is looked at only.
+//! Events in command buffers. They order all commands, as barriers do; stages and accesses are only checked.
 
 use ash::vk::{self, PipelineStageFlags as S, PipelineStageFlags2 as S2};
 use spelter_driver::host_memory;
@@ -31,7 +31,7 @@ entry_points! {
     ) => wait2;
 }
 
-/// Looks at the stages that an event waits for, of which the host is none.
+/// Checks the stages of an event, which must not include the host.
 fn check_stages(stages: S2, call: &'static str, of_queue: &'static str, of_host: &'static str) {
     let of = Rules { call, name: "stageMask", stages: of_queue, access: "" };
     check(Scope { stages, access: vk::AccessFlags2::NONE, of });
@@ -72,7 +72,7 @@ fn reset2(commands: Ref<CommandBuffer>, event: vk::Event, stages: S2) -> Result<
     commands.add(|into| Ok(into.reset_event(&Event::get(event, "vkCmdResetEvent2-event")?.driver)?))
 }
 
-/// The wait itself, and what its barriers name.
+/// Records the wait and its barriers.
 fn record(
     commands: &CommandBuffer,
     events: &[vk::Event],

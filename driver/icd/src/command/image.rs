@@ -115,7 +115,7 @@ fn download(
     record_download(&commands, from, to, &regions.of(count as usize))
 }
 
-/// A region as the first version of the command has it.
+/// A `2` region as the region structure of Vulkan 1.0.
 pub(crate) fn plain_copy(region: &vk::ImageCopy2<'_>) -> vk::ImageCopy {
     vk::ImageCopy {
         src_subresource: region.src_subresource,
@@ -157,7 +157,7 @@ fn clear(
 ) -> Result<(), Error> {
     commands.add(|into| {
         let image = Image::get(image, "vkCmdClearColorImage-image")?;
-        // The bits of all classes are the same; the driver takes them as those of the image's own.
+        // All members of the union have the same bits; the driver interprets them by the image's format.
         let color = driver::ClearColor::Uint(color.0.bits());
         Ok(into.clear_color_image(&image.driver, color, &ranges.of(count as usize))?)
     })

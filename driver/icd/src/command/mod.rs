@@ -21,11 +21,11 @@ use spelter_driver::{self as driver, host_memory};
 use crate::c::emergency;
 use crate::c::entry::{entry_points, exhausted};
 use crate::c::{EntryPoint, In, Many, Out, OutMany};
-use crate::debug::name_of;
 use crate::descriptor::Pushed;
 use crate::device::Device;
 use crate::error::Error;
 use crate::labels::Labels;
+use crate::names;
 use crate::table::{Object, Ref, object};
 
 /// The chapters below this one.
@@ -82,16 +82,18 @@ object!(CommandPool: vk::CommandPool);
 pub(crate) struct CommandBuffer {
     pub(crate) driver: driver::CommandBuffer,
     pub(crate) device: Arc<Device>,
-    /// The first command that was refused: the recording is void.
+    /// The error of the first command that failed: the recording is invalid.
     failed: Mutex<Option<Error>>,
     pushed: Mutex<Option<Pushed>>,
     pub(crate) labels: Mutex<Labels>,
 }
 
-object!(dispatchable CommandBuffer: vk::CommandBuffer, |commands| commands.device.owner());
+object!(dispatchable CommandBuffer: vk::CommandBuffer, |commands| commands.device.owner(), |commands, message| {
+    message.command_labels = commands.labels.lock().open();
+});
 
 impl CommandBuffer {
-    /// Records a command. If that fails, so does the end of the recording.
+    /// Records a command. If this fails, so does the end of the recording.
     pub(crate) fn add(&self, record: impl FnOnce(&driver::CommandBuffer) -> Result<(), Error>) -> Result<(), Error> {
         let room = emergency::is_set_aside() || emergency::replenish();
         let recorded = if room { record(&self.driver) } else { Err(exhausted()) };
@@ -100,7 +102,7 @@ impl CommandBuffer {
         })
     }
 
-    /// Push descriptors of the recording.
+    /// The push descriptors of the recording.
     pub(crate) fn pushed(&self) -> MutexGuard<'_, Option<Pushed>> {
         self.pushed.lock()
     }
@@ -116,7 +118,7 @@ impl CommandBuffer {
         if let Some(error) = self.failed.lock().take() {
             self.driver.reset()?;
             let code = error.code();
-            return Err(Error::Code(code, format!("a command was refused while it was recorded: {error}")));
+            return Err(Error::Code(code, format!("recording a command failed: {error}")));
         }
         Ok(ended?)
     }
@@ -155,7 +157,7 @@ fn reset_pool(_: Ref<Device>, pool: Ref<CommandPool>, _: vk::CommandPoolResetFla
     Ok(())
 }
 
-/// Nothing is kept that could be given back.
+/// The pool keeps no memory that could be trimmed.
 fn trim_pool(_: Ref<Device>, _: Ref<CommandPool>, _: vk::CommandPoolTrimFlags) -> Result<(), Error> {
     Ok(())
 }
@@ -191,7 +193,7 @@ fn free(_: Ref<Device>, pool: Ref<CommandPool>, count: u32, buffers: Many<'_, vk
 }
 
 fn begin(commands: Ref<CommandBuffer>, info: In<'_, vk::CommandBufferBeginInfo<'_>>) -> Result<(), Error> {
-    // A secondary one that continues a render pass is graphics.
+    // Secondary command buffers that continue a render pass record graphics, which fails by itself.
     let flags = info.flags & !vk::CommandBufferUsageFlags::RENDER_PASS_CONTINUE;
     commands.driver.begin(flags)?;
     commands.forget();
@@ -201,7 +203,7 @@ fn begin(commands: Ref<CommandBuffer>, info: In<'_, vk::CommandBufferBeginInfo<'
 fn end(commands: vk::CommandBuffer) -> Result<(), Error> {
     let found = CommandBuffer::get(commands, "vkEndCommandBuffer-commandBuffer")?;
     found.end().map_err(|error| match error {
-        Error::Code(code, text) => Error::Code(code, format!("the command buffer{}: {text}", name_of(commands))),
+        Error::Code(code, text) => Error::Code(code, format!("the command buffer{}: {text}", names::suffix(commands))),
         other => other,
     })
 }

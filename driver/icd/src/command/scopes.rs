@@ -1,5 +1,6 @@
-//! The stages and accesses that barriers name. Here they change nothing, since a barrier orders everything: a barrier that names
-//! what no compute queue has, or an access that its stages do not make, is recorded all the same, and its writer is told.
+//! Checks of the stages and accesses of barriers. They have no effect, since a barrier orders everything: a barrier
+//! with stages that a compute queue does not have, or with accesses that its stages do not perform, is reported and
+//! recorded.
 
 use ash::vk::{AccessFlags2 as A, PipelineStageFlags2 as S};
 
@@ -7,7 +8,7 @@ use crate::error::{Error, require};
 use crate::message;
 use crate::options::Options;
 
-/// One side of a barrier: what it names, and what Vulkan calls that.
+/// A synchronization scope of a barrier, with the names for messages.
 #[derive(Clone, Copy)]
 pub(super) struct Scope {
     pub(super) stages: S,
@@ -15,18 +16,18 @@ pub(super) struct Scope {
     pub(super) of: Rules,
 }
 
-/// The rules of a command or structure for one side of it.
+/// The valid-usage IDs of a command or structure for one scope.
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
     pub(super) call: &'static str,
     pub(super) name: &'static str,
-    /// Stages that the queue does not have.
+    /// The ID for stages that the queue does not have.
     pub(super) stages: &'static str,
-    /// An access that none of the stages makes; the end is the access's where this ends in `-`.
+    /// The ID for an access that none of the stages performs; if it ends in `-`, the access's number follows.
     pub(super) access: &'static str,
 }
 
-/// Stages that a compute queue has, old and new ones, without those that stand for several.
+/// The single stages of a compute queue, of both synchronization APIs.
 const COMPUTE: S = S::from_raw(
     S::TOP_OF_PIPE.as_raw()
         | S::BOTTOM_OF_PIPE.as_raw()
@@ -40,12 +41,13 @@ const COMPUTE: S = S::from_raw(
         | S::CONDITIONAL_RENDERING_EXT.as_raw(),
 );
 
-/// What shaders do.
+/// The stage of shader accesses.
 const SHADER: S = S::COMPUTE_SHADER;
-/// What transfers are made of.
+/// The stages of transfer accesses.
 const TRANSFER: S = S::from_raw(S::ALL_TRANSFER.as_raw() | S::COPY.as_raw() | S::CLEAR.as_raw());
 
-/// Each access with the stages that make it, none if they are of graphics, and the end of the rule's id for the new structures.
+/// Each access with the stages that perform it (none for graphics stages), and the number of its valid-usage ID for the
+/// `2` structures.
 const ACCESSES: [(A, S, &str); 19] = [
     (A::INDIRECT_COMMAND_READ, S::DRAW_INDIRECT, "03900"),
     (A::INDEX_READ, S::NONE, "03901"),
@@ -68,9 +70,9 @@ const ACCESSES: [(A, S, &str); 19] = [
     (A::CONDITIONAL_RENDERING_READ_EXT, S::CONDITIONAL_RENDERING_EXT, "03918"),
 ];
 
-/// Tells of what is wrong with a side, if anything is.
+/// Reports an invalid scope.
 pub(super) fn check(scope: Scope) {
-    // A device that claims graphics has its stages, too.
+    // A device that claims graphics has the stages of graphics, too.
     if !Options::get().graphics
         && let Err(error) = rules(scope)
     {
@@ -78,7 +80,7 @@ pub(super) fn check(scope: Scope) {
     }
 }
 
-/// Tells of the host among the stages, where a command does without it.
+/// Reports the host stage, for commands that do not permit it.
 pub(super) fn check_no_host(stages: S, call: &'static str, name: &str, vuid: &'static str) {
     if let Err(error) = require(!stages.contains(S::HOST), call, vuid, || format!("{name} has HOST")) {
         message::error(call, &error);
@@ -95,7 +97,11 @@ fn rules(Scope { stages, access, of }: Scope) -> Result<(), Error> {
         let made = stages.intersects(makers) || (all && !makers.intersects(S::HOST));
         if !made {
             let vuid = if of.access.ends_with('-') { format!("{}{number}", of.access) } else { of.access.into() };
-            return Err(Error::misuse(of.call, format!("access {one:?} is none of the stages {stages:?}"), vuid));
+            return Err(Error::misuse(
+                of.call,
+                format!("access {one:?} is not performed by any of the stages {stages:?}"),
+                vuid,
+            ));
         }
     }
     Ok(())

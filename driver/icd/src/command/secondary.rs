@@ -21,7 +21,7 @@ fn execute(commands: Ref<CommandBuffer>, count: u32, buffers: Many<'_, vk::Comma
         let find = |&buffer: &vk::CommandBuffer| CommandBuffer::get(buffer, at);
         let buffers = host_memory::try_collect(buffers.of(count as usize).iter().map(find))?;
         let buffers = host_memory::collect(buffers.iter().map(|buffer| &buffer.driver))?;
-        // What was pushed is disturbed like all other state.
+        // Push descriptors become undefined, as all other state does.
         *commands.pushed() = None;
         Ok(into.execute_commands(&buffers)?)
     })

@@ -71,7 +71,7 @@ fn update(
 ) -> Result<(), Error> {
     commands.add(|into| {
         let to = Buffer::get(to, "vkCmdUpdateBuffer-dstBuffer")?;
-        // Nothing above the limit of 65,536 bytes is looked at: the driver says why.
+        // At most 4 bytes above the limit of 65,536 are read: the driver then reports the size.
         let bytes = data.bytes(size.min(65_540) as usize);
         Ok(into.update_buffer(&to.driver, offset, bytes)?)
     })

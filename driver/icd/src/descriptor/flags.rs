@@ -1,4 +1,4 @@
-//! What flags say of a layout's bindings (`VkDescriptorSetLayoutBindingFlagsCreateInfo`).
+//! Binding flags of descriptor set layouts (`VkDescriptorSetLayoutBindingFlagsCreateInfo`).
 
 use ash::vk::{self, DescriptorBindingFlags as F};
 use spelter_driver::host_memory;
@@ -6,13 +6,13 @@ use spelter_driver::host_memory;
 use crate::c::In;
 use crate::error::{Error, require};
 
-/// The flags that make a difference here: bindings that nobody wrote may always stay so, and sets for updates after binding have that
-/// for all of their bindings.
+/// The flags with an effect. `PARTIALLY_BOUND` holds for every binding, and `UPDATE_AFTER_BIND` for every binding of a
+/// layout that permits it.
 #[derive(Default)]
 pub(super) struct Flags {
     /// The binding with a variable count.
     pub(super) variable: Option<u32>,
-    /// Bindings that may be written while others of the set are in use.
+    /// Bindings that may be written while other bindings of the set are in use.
     pub(super) unused_while_pending: Vec<u32>,
 }
 

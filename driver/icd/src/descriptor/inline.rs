@@ -1,4 +1,4 @@
-//! Memory of inline uniform blocks: each pool has a piece for all of its blocks, of which sets take ranges.
+//! Memory of inline uniform blocks: each pool has one buffer for all of its blocks, and sets allocate ranges of it.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use spelter_driver as driver;
 use crate::device::Device;
 use crate::error::Error;
 
-/// Where a block may begin, in bytes: as a uniform buffer may.
+/// The alignment of a block in bytes: that of uniform buffers.
 const ALIGNMENT: u64 = 64;
 
 /// The memory of a pool's blocks.
 pub(super) struct InlineMemory {
-    /// None while no block was taken: most pools have none.
+    /// `None` until the first block is allocated: most pools have none.
     backing: Option<(driver::Buffer, driver::DeviceMemory)>,
     size: u64,
-    /// Free ranges, begin and end, in order.
+    /// Free ranges (begin, end), sorted.
     free: Vec<[u64; 2]>,
 }
 
-/// One block of a set, which goes back when it drops.
+/// One block of a set, which is freed when it drops.
 pub(super) struct Block {
     pool: Arc<Mutex<InlineMemory>>,
     memory: driver::DeviceMemory,
@@ -31,7 +31,7 @@ pub(super) struct Block {
 }
 
 impl InlineMemory {
-    /// For `blocks` blocks of `bytes` bytes together.
+    /// Memory for `blocks` blocks of `bytes` bytes in total.
     pub(super) fn new(bytes: u64, blocks: u64) -> Self {
         let size = (bytes + blocks * (ALIGNMENT - 4)).next_multiple_of(ALIGNMENT);
         let free = if size > 0 { vec![[0, size]] } else { Vec::new() };
@@ -62,7 +62,7 @@ impl InlineMemory {
     fn give(&mut self, range: [u64; 2]) {
         let place = self.free.partition_point(|free| free[0] < range[0]);
         self.free.insert(place, range);
-        // Neighbours become one.
+        // Adjacent ranges are merged.
         self.free.dedup_by(|next, before| {
             let touch = before[1] == next[0];
             if touch {
@@ -74,7 +74,7 @@ impl InlineMemory {
 }
 
 impl Block {
-    /// A block of `bytes` bytes behind a binding of a set.
+    /// Allocates a block of `bytes` bytes for a binding of a set.
     pub(super) fn new(
         device: &Device,
         pool: &Arc<Mutex<InlineMemory>>,
@@ -88,7 +88,7 @@ impl Block {
         })?;
         let backing = inline.backing(device);
         drop(inline);
-        // From here on the range goes back when the block drops.
+        // From here on the block frees the range when it drops.
         let (buffer, memory) = backing.inspect_err(|_| pool.lock().give(range))?;
         let block = Self { pool: Arc::clone(pool), memory, binding, range, bytes };
         let info = driver::BufferInfo { buffer: &buffer, offset: range[0], range: bytes.into() };
@@ -96,7 +96,7 @@ impl Block {
         Ok(block)
     }
 
-    /// Bytes of it.
+    /// The size in bytes.
     pub(super) fn size(&self) -> u64 {
         self.bytes.into()
     }
@@ -124,9 +124,9 @@ mod tests {
     fn ranges_are_disjoint_and_merge_again() {
         let mut memory = InlineMemory::new(4096, 16);
         let whole = memory.size;
-        let taken: Vec<_> = std::iter::from_fn(|| memory.take(100)).collect();
-        assert!(taken.len() >= 32 && taken.windows(2).all(|pair| pair[0][1] <= pair[1][0]), "{taken:?}");
-        for &range in taken.iter().step_by(2).chain(taken.iter().skip(1).step_by(2)) {
+        let ranges: Vec<_> = std::iter::from_fn(|| memory.take(100)).collect();
+        assert!(ranges.len() >= 32 && ranges.windows(2).all(|pair| pair[0][1] <= pair[1][0]), "{ranges:?}");
+        for &range in ranges.iter().step_by(2).chain(ranges.iter().skip(1).step_by(2)) {
             memory.give(range);
         }
         assert_eq!(memory.free, [[0, whole]]);

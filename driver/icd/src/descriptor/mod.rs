@@ -20,7 +20,7 @@ use crate::error::{Error, require};
 use crate::sampler::Sampler;
 use crate::table::{Object, Ref, object};
 use inline::{Block, InlineMemory};
-pub(crate) use push::{MAX_PUSHED, Pushed};
+pub(crate) use push::Pushed;
 pub(crate) use template::Template;
 pub(crate) use write::{Content, Write};
 
@@ -63,18 +63,18 @@ entry_points! {
 /// `VkDescriptorSetLayout`.
 pub(crate) struct DescriptorSetLayout {
     pub(crate) driver: driver::DescriptorSetLayout,
-    /// Inline uniform blocks, which the driver sees as uniform buffers: binding and bytes.
+    /// Inline uniform blocks (binding, bytes): uniform buffers to the driver.
     inline: Vec<(u32, u32)>,
-    /// The binding that each set has a count of its own for.
+    /// The binding with a variable descriptor count.
     variable: Option<Variable>,
-    /// Whether command buffers have its sets, and pools have none.
+    /// Whether it is a push descriptor layout: sets exist in command buffers and not in pools.
     pub(crate) pushed: bool,
-    /// Bindings by number, with their descriptors as the program has it: of inline uniform blocks, bytes.
+    /// Descriptor counts by binding, as in the program: bytes for inline uniform blocks.
     counts: Vec<(u32, u32)>,
 }
 
 impl DescriptorSetLayout {
-    /// Descriptors from an element of a binding on, those of the bindings after it included; none of a binding that there is not.
+    /// The number of descriptors from an element of a binding to the end of the set; 0 if there is no such binding.
     fn room(&self, binding: u32, element: u32) -> u64 {
         let Ok(at) = self.counts.binary_search_by_key(&binding, |(number, _)| *number) else { return 0 };
         let from: u64 = self.counts[at..].iter().map(|(_, count)| u64::from(*count)).sum();
@@ -82,7 +82,7 @@ impl DescriptorSetLayout {
     }
 }
 
-/// What a set counts for itself: the elements of its last binding, or the bytes of an inline uniform block there.
+/// The variable count of a set: the elements of its last binding, or the bytes of an inline uniform block there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Variable {
     Elements(u32),
@@ -212,7 +212,7 @@ fn create_pool(
     _: *const vk::AllocationCallbacks<'_>,
     mut out: Out<'_, vk::DescriptorPool>,
 ) -> Result<(), Error> {
-    // Compute shaders have no input attachments; blocks are counted below.
+    // Compute shaders have no input attachments; inline uniform blocks are counted below.
     let other = [vk::DescriptorType::INLINE_UNIFORM_BLOCK, vk::DescriptorType::INPUT_ATTACHMENT];
     let sizes = info.sizes().get().iter().filter(|size| !other.contains(&size.ty));
     let mut sizes = host_memory::collect(sizes.map(|size| (size.ty, size.descriptor_count)))?;
@@ -221,7 +221,7 @@ fn create_pool(
     if blocks > 0 {
         sizes.push((vk::DescriptorType::UNIFORM_BUFFER, blocks));
     }
-    // Of blocks the pool counts bytes.
+    // The pool counts the bytes of inline uniform blocks.
     let bytes = info.sizes().get().iter().filter(|size| size.ty == vk::DescriptorType::INLINE_UNIFORM_BLOCK);
     let bytes: u64 = bytes.map(|size| u64::from(size.descriptor_count)).sum();
     let inline = Arc::new(Mutex::new(InlineMemory::new(bytes, blocks.into())));
@@ -231,10 +231,10 @@ fn create_pool(
 }
 
 impl DescriptorPool {
-    /// Its sets are gone.
+    /// Frees the sets of a pool.
     fn clear(&self) {
         for set in self.sets.lock().drain() {
-            // A set that was freed meanwhile is none of ours.
+            // A set that was freed meanwhile is not found.
             let _ = DescriptorSet::remove(set, "vkResetDescriptorPool-descriptorPool");
         }
     }
@@ -287,7 +287,7 @@ fn new_set(
 ) -> Result<DescriptorSet, Error> {
     let layout = DescriptorSetLayout::get(layout, "VkDescriptorSetAllocateInfo-pSetLayouts")?;
     let vuid = "VUID-VkDescriptorSetAllocateInfo-pSetLayouts-00308";
-    require(!layout.pushed, "vkAllocateDescriptorSets", vuid, || "a layout whose descriptors are pushed".into())?;
+    require(!layout.pushed, "vkAllocateDescriptorSets", vuid, || "a layout for push descriptors".into())?;
     let elements = if matches!(layout.variable, Some(Variable::Elements(_))) { count } else { 0 };
     let driver = pool.driver.allocate_with_count(&layout.driver, elements)?;
     let bytes = |&(binding, most): &(u32, u32)| match layout.variable {
@@ -295,14 +295,14 @@ fn new_set(
         _ => Ok((binding, most)),
     };
     let blocks = host_memory::try_collect(layout.inline.iter().map(bytes))?;
-    // A block without bytes takes none of the pool, and reads from it give 0.
+    // A block of 0 bytes uses none of the pool's memory; reads of it return 0.
     let blocks = blocks.into_iter().filter(|(_, bytes)| *bytes > 0);
     let blocks = blocks.map(|block| Block::new(device, &pool.inline, &driver, block));
     let inline = host_memory::try_collect::<_, Error>(blocks)?;
     Ok(DescriptorSet { driver, inline })
 }
 
-/// The bytes that a set wants of its last block, of those that the layout has.
+/// The variable size of a set's last inline uniform block, at most that of the layout.
 fn check_variable_block(bytes: u32, most: u32) -> Result<(), Error> {
     let at = "vkAllocateDescriptorSets";
     let vuid = "VUID-VkDescriptorSetAllocateInfo-pSetLayouts-09380";

@@ -1,4 +1,5 @@
-//! Push descriptors: sets of no pool that live in a command buffer. Each push writes into what the last one left.
+//! Push descriptors: sets that belong to a command buffer and to no pool. Each push updates the descriptors of the
+//! previous one.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use crate::c::entry::entry_points;
 use crate::c::{In, Many};
 use crate::command::CommandBuffer;
 use crate::error::{Error, require};
+use crate::physical_device::limits::MAX_PUSH_DESCRIPTORS;
 use crate::pipeline::PipelineLayout;
 use crate::table::{Object, Ref};
 
@@ -33,12 +35,9 @@ entry_points! {
     ) => push_with_template2;
 }
 
-/// `maxPushDescriptors`.
-pub(crate) const MAX_PUSHED: u32 = 256;
-
 const AT: &str = "vkCmdPushDescriptorSetKHR";
 
-/// The rules of a layout whose descriptors are pushed.
+/// Checks the valid usage of a push descriptor layout.
 pub(super) fn check_layout(info: In<'_, vk::DescriptorSetLayoutCreateInfo<'_>>) -> Result<(), Error> {
     use vk::DescriptorType as D;
     let at = "vkCreateDescriptorSetLayout";
@@ -51,16 +50,16 @@ pub(super) fn check_layout(info: In<'_, vk::DescriptorSetLayoutCreateInfo<'_>>) 
     require(!has(&[D::INLINE_UNIFORM_BLOCK]), at, vuid, || "inline uniform blocks cannot be pushed".into())?;
     let all: u64 = info.all().iter().map(|binding| u64::from(binding.descriptor_count)).sum();
     let vuid = "VUID-VkDescriptorSetLayoutCreateInfo-flags-00281";
-    require(all <= MAX_PUSHED.into(), at, vuid, || {
-        format!("{all} descriptors to be pushed above maxPushDescriptors {MAX_PUSHED}")
+    require(all <= MAX_PUSH_DESCRIPTORS.into(), at, vuid, || {
+        format!("{all} push descriptors, above maxPushDescriptors {MAX_PUSH_DESCRIPTORS}")
     })
 }
 
-/// What was pushed for a set number, with which layout.
+/// The push descriptors of a set number, with their layout.
 pub(crate) struct Pushed {
     layout: Arc<PipelineLayout>,
     set: u32,
-    /// What it holds now. Commands that were recorded have what it held then.
+    /// The current descriptors. Recorded commands keep those of their time.
     now: driver::DescriptorSet,
 }
 
@@ -129,7 +128,7 @@ fn bind(
         format!("set {set} has a layout without PUSH_DESCRIPTOR")
     })?;
     let mut before = commands.pushed();
-    // What a compatible layout pushed stays.
+    // Descriptors that were pushed with a compatible layout stay.
     let fits = |pushed: &Pushed| pushed.set == set && pushed.layout.driver.is_compatible(&layout.driver, set);
     let same = before.take().filter(fits);
     let now = match same {

@@ -1,4 +1,4 @@
-//! Update templates: writes whose contents are found in a structure of the program's.
+//! Descriptor update templates: writes whose contents are at given offsets of the program's data.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ fn create(
 ) -> Result<(), Error> {
     let at = "vkCreateDescriptorUpdateTemplate";
     let layout = layout_of(info)?;
-    // What an update reads of the program's data is bounded by what the layout has room for.
+    // The layout's descriptor count bounds what an update reads of the program's data.
     for (index, entry) in info.entries().get().iter().enumerate() {
         let (room, count) = (layout.room(entry.dst_binding, entry.dst_array_element), entry.descriptor_count);
         let vuid = "VUID-VkDescriptorUpdateTemplateEntry-dstArrayElement-00355";
@@ -61,7 +61,7 @@ fn create(
             (count as usize).saturating_sub(1).checked_mul(entry.stride).and_then(|at| at.checked_add(entry.offset));
         let vuid = "VUID-VkDescriptorUpdateTemplateCreateInfo-pDescriptorUpdateEntries-parameter";
         require(last.is_some(), at, vuid, || {
-            format!("entry {index}: offset {} and stride {} lead out of the address space", entry.offset, entry.stride)
+            format!("entry {index}: offset {} and stride {} exceed the address space", entry.offset, entry.stride)
         })?;
     }
     let entries = info.entries().get().iter().map(|entry| Ok((Kind::of(entry.descriptor_type)?, *entry)));
@@ -69,7 +69,7 @@ fn create(
     Ok(())
 }
 
-/// The layout of the sets that the template is for.
+/// The layout of the template's sets.
 fn layout_of(info: In<'_, vk::DescriptorUpdateTemplateCreateInfo<'_>>) -> Result<Arc<DescriptorSetLayout>, Error> {
     if info.template_type != vk::DescriptorUpdateTemplateType::PUSH_DESCRIPTORS_KHR {
         let at = "VkDescriptorUpdateTemplateCreateInfo-templateType-00350";
@@ -93,7 +93,7 @@ fn destroy(
 }
 
 impl Template {
-    /// The writes into a set that the data stand for.
+    /// The writes to a set that the data describe.
     pub(crate) fn writes<'a>(
         &'a self,
         data: &'a TemplateData<'a>,

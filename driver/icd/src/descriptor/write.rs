@@ -1,4 +1,4 @@
-//! What descriptors are: writes and copies.
+//! Descriptor updates: writes and copies.
 
 use std::borrow::Cow;
 
@@ -23,19 +23,19 @@ entry_points! {
     ) => update;
 }
 
-/// What goes into descriptors.
+/// The contents of a write.
 #[derive(Clone)]
 pub(crate) enum Content<'a> {
     Images(Cow<'a, [vk::DescriptorImageInfo]>),
     Buffers(Cow<'a, [vk::DescriptorBufferInfo]>),
     Texels(Cow<'a, [vk::BufferView]>),
-    /// The bytes of an inline uniform block; the element is the first byte.
+    /// The bytes of an inline uniform block; the array element is the offset in bytes.
     Inline(Cow<'a, [u8]>),
-    /// So many samplers that the layout has itself. What the program says of them is not looked at, and may be anything.
+    /// A number of immutable samplers. The program's handles for them are ignored, and may be invalid.
     OwnSamplers(usize),
 }
 
-/// One write, wherever it comes from.
+/// A write of `vkUpdateDescriptorSets`, a template or a push.
 #[derive(Clone)]
 pub(crate) struct Write<'a> {
     pub(crate) binding: u32,
@@ -44,7 +44,7 @@ pub(crate) struct Write<'a> {
     pub(crate) content: Content<'a>,
 }
 
-/// Which kind of content a descriptor type takes.
+/// The kind of content of a descriptor type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Images,
@@ -72,13 +72,13 @@ impl Kind {
     }
 }
 
-/// Whether samplers that are written there are the layout's own.
+/// Whether the samplers of the binding are immutable.
 pub(super) fn is_own(set: &driver::DescriptorSet, ty: vk::DescriptorType, binding: u32) -> bool {
     ty == vk::DescriptorType::SAMPLER && set.has_own_samplers(binding)
 }
 
 impl<'a> Write<'a> {
-    /// What is written into that set.
+    /// The contents of a write to the set.
     pub(crate) fn new(from: In<'a, vk::WriteDescriptorSet<'a>>, set: &driver::DescriptorSet) -> Result<Self, Error> {
         let content = match Kind::of(from.descriptor_type)? {
             Kind::Images if is_own(set, from.descriptor_type, from.dst_binding) => {
@@ -133,7 +133,7 @@ impl<'a> Write<'a> {
             return self.one_by_one(set, list, is_null, Self::images);
         }
         let with_sampler = [vk::DescriptorType::SAMPLER, vk::DescriptorType::COMBINED_IMAGE_SAMPLER].contains(&self.ty);
-        // The layout may have samplers of its own, then these count for nothing; the driver knows.
+        // The driver ignores the sampler if the layout's samplers are immutable.
         let objects = list.iter().map(|info| {
             let at = "VkWriteDescriptorSet-descriptorType-02996";
             let view = with_view.then(|| ImageView::get(info.image_view, at)).transpose()?;
@@ -162,7 +162,7 @@ impl<'a> Write<'a> {
         Ok(set.write_texel_buffers(self.binding, self.element, self.ty, &views)?)
     }
 
-    /// Where some descriptors are null.
+    /// A write with null descriptors.
     fn one_by_one<T>(
         &self,
         set: &driver::DescriptorSet,
@@ -174,7 +174,7 @@ impl<'a> Write<'a> {
             if is_null(one) {
                 set.write_null(self.binding, element, self.ty, 1)?;
             } else {
-                // Its content is `one`.
+                // The content is `one`.
                 let content = Content::Inline(Cow::Borrowed(&[]));
                 write(&Self { element, content, ..*self }, set, std::slice::from_ref(one))?;
             }
@@ -218,11 +218,11 @@ impl DescriptorSet {
 fn check_bytes(at: &str, block: &Block, offset: u32, len: usize) -> Result<(), Error> {
     let whole = offset.is_multiple_of(4) && len.is_multiple_of(4);
     require(whole, at, "VUID-VkWriteDescriptorSet-descriptorType-02219", || {
-        format!("{len} bytes from {offset} on: no multiples of 4")
+        format!("{len} bytes at offset {offset}: not multiples of 4")
     })?;
     let fits = u64::from(offset) + len as u64 <= block.size();
     require(fits, at, "VUID-VkWriteDescriptorSet-dstArrayElement-00321", || {
-        format!("{len} bytes from {offset} on, the block has {}", block.size())
+        format!("{len} bytes at offset {offset}, the block has {}", block.size())
     })
 }
 

@@ -1,7 +1,7 @@
-//! Which extensions there are, with their commands.
+//! The supported extensions, with their commands.
 //!
-//! The tables are the registry's (`vk.xml`): a command whose name ends in a tag of an author belongs to the extensions that list
-//! it here and is there where one of them was enabled, even if it is another name of a command of Vulkan's own.
+//! The tables follow the registry (`vk.xml`): a command whose name ends in an author tag belongs to the extensions that
+//! list it here and exists if one of them is enabled, even if it is an alias of a core command.
 
 use std::collections::HashSet;
 
@@ -103,7 +103,7 @@ pub(crate) const DEVICE: &[Extension] = &[
     ("VK_KHR_zero_initialize_workgroup_memory", 1, &[]),
 ];
 
-/// What programs enable before they look whether there is anything to draw with (Dawn), on devices that claim graphics.
+/// Extensions of devices that claim graphics: programs enable them before they create any graphics object (Dawn).
 #[rustfmt::skip]
 const GRAPHICS: &[Extension] = &[
     ("VK_KHR_create_renderpass2", 1, &["vkCreateRenderPass2KHR", "vkCmdBeginRenderPass2KHR", "vkCmdNextSubpass2KHR", "vkCmdEndRenderPass2KHR"]),
@@ -111,24 +111,24 @@ const GRAPHICS: &[Extension] = &[
     ("VK_KHR_dynamic_rendering", 1, &["vkCmdBeginRenderingKHR", "vkCmdEndRenderingKHR"]),
 ];
 
-/// Extensions of the device with those options.
+/// The device extensions for these options.
 pub(crate) fn of_device(options: &Options) -> impl Iterator<Item = &'static Extension> {
     DEVICE.iter().chain(if options.graphics { GRAPHICS } else { &[] })
 }
 
-/// As structures.
+/// The extensions as `VkExtensionProperties`.
 pub(crate) fn list<'a>(of: impl Iterator<Item = &'a Extension>) -> impl ExactSizeIterator<Item = ExtensionProperties> {
     let properties =
         |&(name, spec_version, _): &Extension| ExtensionProperties { extension_name: fixed(name), spec_version };
     of.map(properties).collect::<Vec<_>>().into_iter()
 }
 
-/// The name without the tag of an author, if it has one.
+/// The name without its KHR or EXT tag; `None` if it has neither.
 pub(crate) fn plain(name: &str) -> Option<&str> {
     name.strip_suffix("KHR").or(name.strip_suffix("EXT"))
 }
 
-/// Whether a command is there: one of Vulkan's own, or of an extension that is enabled.
+/// Whether a command exists: core commands do, and those of enabled extensions.
 pub(crate) fn offers<'a>(
     of: impl IntoIterator<Item = &'a Extension>,
     enabled: &HashSet<String>,
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_there_with_its_extension_only() {
+    fn extension_commands_exist_only_with_their_extension() {
         let enabled = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<HashSet<_>>();
         assert!(offers(DEVICE, &enabled(&[]), "vkCmdDispatch"));
         assert!(!offers(DEVICE, &enabled(&[]), "vkQueueSubmit2KHR"));

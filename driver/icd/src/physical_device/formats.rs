@@ -1,20 +1,23 @@
-//! What images and texel buffers of each format can do.
+//! Format features of images and texel buffers.
 
 use ash::vk::{self, FormatFeatureFlags2};
 use spelter_driver::format_properties;
 
 use crate::c::{In, OutChain};
 use crate::error::Error;
-use crate::image::ATTACHMENT;
 use crate::options::Options;
+
+/// The only format with attachments on devices that claim graphics. Its images have memory and views but no other use:
+/// drawing to them fails.
+pub(crate) const ATTACHMENT: vk::Format = vk::Format::D32_SFLOAT_S8_UINT;
 
 /// `vkGetPhysicalDeviceFormatProperties`.
 pub(super) fn of(format: vk::Format) -> vk::FormatProperties {
     features(format, Options::get().graphics)
 }
 
-/// Vulkan asks devices that draw for one format with depth and stencil to draw to, and Dawn aborts where there is none: images of it
-/// can be made where graphics is claimed ([`ATTACHMENT`]), for that alone.
+/// Vulkan requires that devices with graphics have one depth/stencil attachment format, and Dawn aborts without one:
+/// devices that claim graphics have [`ATTACHMENT`], whose images have no other use.
 fn features(format: vk::Format, graphics: bool) -> vk::FormatProperties {
     let has = format_properties(format);
     let claimed = if graphics && format == ATTACHMENT {
@@ -41,7 +44,7 @@ pub(super) fn fill(format: vk::Format, out: &mut OutChain<'_, vk::FormatProperti
     });
 }
 
-/// Depths that are sampled are compared, too.
+/// Sampled depth formats support depth comparison, too.
 fn compared(format: vk::Format) -> FormatFeatureFlags2 {
     let sampled = of(format).optimal_tiling_features.contains(vk::FormatFeatureFlags::SAMPLED_IMAGE);
     if sampled && matches!(format, vk::Format::D16_UNORM | vk::Format::D32_SFLOAT) {
@@ -51,10 +54,10 @@ fn compared(format: vk::Format) -> FormatFeatureFlags2 {
     }
 }
 
-/// The same bits mean the same; storage needs no format in the shader.
+/// The features with 64-bit flags: the lower bits are the same, and storage never needs a format in the shader.
 fn wide(features: vk::FormatFeatureFlags) -> FormatFeatureFlags2 {
     let mut wide = FormatFeatureFlags2::from_raw(features.as_raw().into());
-    // The host copies what queues copy.
+    // Host copies support the formats of transfers.
     if features.contains(vk::FormatFeatureFlags::TRANSFER_SRC) {
         wide |= FormatFeatureFlags2::HOST_IMAGE_TRANSFER_EXT;
     }
@@ -64,8 +67,8 @@ fn wide(features: vk::FormatFeatureFlags) -> FormatFeatureFlags2 {
     wide
 }
 
-/// What is asked of an image.
-pub(super) struct Question {
+/// The image parameters of a format query.
+pub(super) struct ImageQuery {
     pub(super) format: vk::Format,
     pub(super) ty: vk::ImageType,
     pub(super) tiling: vk::ImageTiling,
@@ -73,26 +76,26 @@ pub(super) struct Question {
     pub(super) flags: vk::ImageCreateFlags,
 }
 
-impl Question {
+impl ImageQuery {
     pub(super) fn of(info: In<'_, vk::PhysicalDeviceImageFormatInfo2<'_>>) -> Self {
         Self { format: info.format, ty: info.ty, tiling: info.tiling, usage: info.usage, flags: info.flags }
     }
 
-    /// How large such an image may be.
-    pub(super) fn answer(&self) -> Result<vk::ImageFormatProperties, Error> {
-        let no = || Error::Quiet(vk::Result::ERROR_FORMAT_NOT_SUPPORTED);
+    /// The limits of such an image, or `VK_ERROR_FORMAT_NOT_SUPPORTED`.
+    pub(super) fn properties(&self) -> Result<vk::ImageFormatProperties, Error> {
+        let unsupported = || Error::Quiet(vk::Result::ERROR_FORMAT_NOT_SUPPORTED);
         let has = of(self.format);
         let features = match self.tiling {
             vk::ImageTiling::LINEAR => has.linear_tiling_features,
             vk::ImageTiling::OPTIMAL => has.optimal_tiling_features,
-            _ => return Err(no()),
+            _ => return Err(unsupported()),
         };
         let allowed = vk::ImageCreateFlags::CUBE_COMPATIBLE
             | vk::ImageCreateFlags::MUTABLE_FORMAT
             | vk::ImageCreateFlags::EXTENDED_USAGE
             | vk::ImageCreateFlags::ALIAS;
         if !allowed.contains(self.flags) || !usages(features).contains(self.usage) {
-            return Err(no());
+            return Err(unsupported());
         }
         let limits = spelter_driver::Limits::of_devices();
         let (one, two, three) =
@@ -101,10 +104,10 @@ impl Question {
             vk::ImageType::TYPE_1D => ([one, 1, 1], limits.max_image_array_layers),
             vk::ImageType::TYPE_2D => ([two, two, 1], limits.max_image_array_layers),
             vk::ImageType::TYPE_3D => ([three; 3], 1),
-            _ => return Err(no()),
+            _ => return Err(unsupported()),
         };
         if self.flags.contains(vk::ImageCreateFlags::CUBE_COMPATIBLE) && self.ty != vk::ImageType::TYPE_2D {
-            return Err(no());
+            return Err(unsupported());
         }
         Ok(vk::ImageFormatProperties {
             max_extent: vk::Extent3D { width, height, depth },
@@ -116,7 +119,7 @@ impl Question {
     }
 }
 
-/// What images with those features may be used for.
+/// The image usages that these features permit.
 fn usages(features: vk::FormatFeatureFlags) -> vk::ImageUsageFlags {
     use vk::{FormatFeatureFlags as F, ImageUsageFlags as U};
     let all = [
@@ -135,15 +138,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_format_is_drawn_to_where_graphics_is_claimed() {
+    fn devices_that_claim_graphics_have_one_attachment_format() {
         let all = (0..=184).map(vk::Format::from_raw);
-        let told = |format, graphics| features(format, graphics).optimal_tiling_features;
-        let claimed: Vec<_> = all.filter(|&format| told(format, true) != told(format, false)).collect();
+        let optimal = |format, graphics| features(format, graphics).optimal_tiling_features;
+        let claimed: Vec<_> = all.filter(|&format| optimal(format, true) != optimal(format, false)).collect();
         assert_eq!(claimed, [vk::Format::D32_SFLOAT_S8_UINT]);
-        // Here it is not.
+        // This process does not claim graphics.
         let usage = vk::ImageUsageFlags::DEPTH_STENCIL_ATTACHMENT;
         let (ty, tiling, flags) = (vk::ImageType::TYPE_2D, vk::ImageTiling::OPTIMAL, vk::ImageCreateFlags::empty());
-        assert!(Question { format: claimed[0], ty, tiling, usage, flags }.answer().is_err());
-        assert_eq!(usages(told(ATTACHMENT, true)), usage, "and for nothing else");
+        assert!(ImageQuery { format: claimed[0], ty, tiling, usage, flags }.properties().is_err());
+        assert_eq!(usages(optimal(ATTACHMENT, true)), usage, "and no other usage");
     }
 }

@@ -1,12 +1,11 @@
-//! The physical device: what a program asks before it makes a device.
+//! The physical device: the queries before a device is created.
 
 pub(crate) mod extensions;
-mod feature_structures;
 pub(crate) mod features;
-mod formats;
+pub(crate) mod formats;
+pub(crate) mod limits;
 pub(crate) mod memory_types;
 pub(crate) mod properties;
-mod property_structures;
 mod structures;
 pub(crate) mod versions;
 
@@ -22,9 +21,8 @@ use crate::context::Owner;
 use crate::error::Error;
 use crate::options::Options;
 use crate::table::{Ref, object};
-pub(crate) use feature_structures::missing;
 use features::Supported;
-use formats::Question;
+use formats::ImageQuery;
 use properties::Described;
 
 entry_points! {
@@ -104,7 +102,7 @@ entry_points! {
     ) -> vk::Result => tools;
 }
 
-/// The priority of all queues among those of other programs: the workers are threads as others are.
+/// The global priority of all queues: the workers are threads with the default priority.
 pub(crate) const PRIORITY: vk::QueueGlobalPriorityKHR = vk::QueueGlobalPriorityKHR::MEDIUM;
 
 /// `VkPhysicalDevice`.
@@ -112,7 +110,7 @@ pub(crate) struct PhysicalDevice {
     pub(crate) options: &'static Options,
     pub(crate) described: Described,
     pub(crate) supported: Supported,
-    /// The instance that it is of, and what is enabled there.
+    /// The instance of the physical device, and its enabled extensions.
     pub(crate) owner: Owner,
     pub(crate) instance_extensions: Arc<HashSet<String>>,
     /// The minor version of Vulkan that the instance asked for.
@@ -122,14 +120,14 @@ pub(crate) struct PhysicalDevice {
 object!(dispatchable PhysicalDevice: vk::PhysicalDevice, |physical| physical.owner);
 
 impl PhysicalDevice {
-    /// The device that the environment describes.
+    /// The physical device with the options of the environment.
     pub(crate) fn new(owner: Owner, instance_extensions: Arc<HashSet<String>>, minor: u32) -> Self {
         let options = Options::get();
-        let (described, supported) = (properties::describe(options), features::supported(options));
+        let (described, supported) = (Described::of(options), Supported::new(options));
         Self { options, described, supported, owner, instance_extensions, minor }
     }
 
-    /// Queues of the one family.
+    /// The only queue family.
     pub(crate) fn queue_family(&self) -> vk::QueueFamilyProperties {
         let graphics = if self.options.graphics { vk::QueueFlags::GRAPHICS } else { vk::QueueFlags::empty() };
         vk::QueueFamilyProperties {
@@ -150,7 +148,7 @@ fn properties2(
     device: Ref<PhysicalDevice>,
     mut out: OutChain<'_, vk::PhysicalDeviceProperties2<'_>>,
 ) -> Result<(), Error> {
-    property_structures::fill(&device.described, &mut out);
+    device.described.fill(&mut out);
     Ok(())
 }
 
@@ -160,7 +158,7 @@ fn features(device: Ref<PhysicalDevice>, mut out: Out<'_, vk::PhysicalDeviceFeat
 }
 
 fn features2(device: Ref<PhysicalDevice>, mut out: OutChain<'_, vk::PhysicalDeviceFeatures2<'_>>) -> Result<(), Error> {
-    feature_structures::fill(&device.supported, &mut out);
+    device.supported.fill(&mut out);
     Ok(())
 }
 
@@ -198,7 +196,7 @@ fn memory2(
     let size = device.options.device.heap_size;
     out.head(|all| all.memory_properties = memory_types::properties(size));
     out.fill(|budget: &mut vk::PhysicalDeviceMemoryBudgetPropertiesEXT<'_>| {
-        let used = crate::memory::bytes_in_use();
+        let used = memory_types::bytes_in_use();
         (budget.heap_budget, budget.heap_usage) = ([0; _], [0; _]);
         budget.heap_budget[0] = size;
         budget.heap_usage[0] = used;
@@ -233,9 +231,9 @@ fn image_format(
     flags: vk::ImageCreateFlags,
     mut out: Out<'_, vk::ImageFormatProperties>,
 ) -> Result<(), Error> {
-    let answer = Question { format, ty, tiling, usage, flags }.answer();
-    out.put(answer.clone().unwrap_or_default());
-    answer.map(|_| ())
+    let properties = ImageQuery { format, ty, tiling, usage, flags }.properties();
+    out.put(properties.clone().unwrap_or_default());
+    properties.map(|_| ())
 }
 
 fn image_format2(
@@ -243,21 +241,21 @@ fn image_format2(
     info: In<'_, vk::PhysicalDeviceImageFormatInfo2<'_>>,
     mut out: OutChain<'_, vk::ImageFormatProperties2<'_>>,
 ) -> Result<(), Error> {
-    let mut answer = Question::of(info).answer();
+    let mut properties = ImageQuery::of(info).properties();
     let external = info.next::<vk::PhysicalDeviceExternalImageFormatInfo<'_>>();
     let of = external.map(|external| external.handle_type).unwrap_or_default();
-    if !of.is_empty() && of != crate::memory::IMPORTED {
-        answer = Err(Error::Quiet(vk::Result::ERROR_FORMAT_NOT_SUPPORTED));
+    if !of.is_empty() && of != memory_types::IMPORTED {
+        properties = Err(Error::Quiet(vk::Result::ERROR_FORMAT_NOT_SUPPORTED));
     }
-    out.head(|all| all.image_format_properties = answer.clone().unwrap_or_default());
-    out.fill(|told: &mut vk::HostImageCopyDevicePerformanceQueryEXT<'_>| {
-        // The usage changes nothing about an image.
-        (told.optimal_device_access, told.identical_memory_layout) = (vk::TRUE, vk::TRUE);
+    out.head(|all| all.image_format_properties = properties.clone().unwrap_or_default());
+    out.fill(|copies: &mut vk::HostImageCopyDevicePerformanceQueryEXT<'_>| {
+        // The usage does not change how an image is stored.
+        (copies.optimal_device_access, copies.identical_memory_layout) = (vk::TRUE, vk::TRUE);
     });
     out.fill(|external: &mut vk::ExternalImageFormatProperties<'_>| {
         external.external_memory_properties = of_imports(of);
     });
-    answer.map(|_| ())
+    properties.map(|_| ())
 }
 
 #[expect(clippy::too_many_arguments, reason = "the prototype is Vulkan's")]
@@ -283,10 +281,10 @@ fn sparse2(
     Ok(list(count, out, std::iter::empty()))
 }
 
-/// What can be done with memory of that kind: the host's can be imported.
+/// The properties of an external handle type: only host allocations can be imported.
 fn of_imports(handle_type: vk::ExternalMemoryHandleTypeFlags) -> vk::ExternalMemoryProperties {
     let mut properties = vk::ExternalMemoryProperties::default();
-    if handle_type == crate::memory::IMPORTED {
+    if handle_type == memory_types::IMPORTED {
         properties.external_memory_features = vk::ExternalMemoryFeatureFlags::IMPORTABLE;
         properties.compatible_handle_types = handle_type;
     }
@@ -345,7 +343,7 @@ fn device_layers(
     Ok(list(count, out, std::iter::empty()))
 }
 
-/// The driver validates what it is told, and traces if it is asked to.
+/// The driver itself counts as a tool: it validates, and traces with `SPELTER_TRACE`.
 fn tools(
     device: Ref<PhysicalDevice>,
     count: InOut<'_, u32>,
@@ -360,7 +358,7 @@ fn tools(
             tool.name = fixed("spelter");
             tool.version = fixed(env!("CARGO_PKG_VERSION"));
             tool.purposes = purposes;
-            tool.description = fixed("checks Vulkan's rules while it runs programs on CPU workers");
+            tool.description = fixed("checks Vulkan's valid usage while it runs programs on CPU workers");
             tool.layer = fixed("");
         });
     }))

@@ -1,7 +1,7 @@
-//! Which commands of devices came with which version of Vulkan: a device with `maintenance5` has none that are newer than the version
-//! that its instance asked for (`vkGetDeviceProcAddr`).
+//! The Vulkan version of each device-level command: `vkGetDeviceProcAddr` of a device with `maintenance5` returns no
+//! command of a version above the one that the instance asked for.
 
-/// Minor versions, with the commands that came with them; all others are of 1.0, or of extensions.
+/// Minor versions with their new commands; all others are of 1.0 or of extensions.
 #[rustfmt::skip]
 const SINCE: [(u32, &[&str]); 3] = [
     (1, &[
@@ -31,7 +31,7 @@ const SINCE: [(u32, &[&str]); 3] = [
     ]),
 ];
 
-/// The minor version that a command came with.
+/// The minor version that introduced a command.
 pub(crate) fn since(command: &str) -> u32 {
     SINCE.iter().find(|(_, all)| all.contains(&command)).map_or(0, |(minor, _)| *minor)
 }

@@ -1,7 +1,7 @@
-//! Pipeline caches, and what the creation of a pipeline cost.
+//! Pipeline caches and pipeline creation feedback.
 //!
-//! A cache keeps the code of the pipelines that were created with it, so that equal ones are not compiled again. Its data are a
-//! header and that code under a seal (ADR 10): what this user's processes of this build did not write themselves is as nothing.
+//! A cache keeps the code of the pipelines that were created with it, so that equal ones are not compiled again. Its
+//! data are a header and the sealed code (ADR 10): data that no process of this user with this build wrote are ignored.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -41,25 +41,25 @@ entry_points! {
 /// `VkPipelineCache`.
 #[derive(Default)]
 pub(crate) struct PipelineCache {
-    /// Code as bytes. A leaf lock, as is the other: nobody compiles under them.
+    /// Code as bytes. A leaf lock, as is the other: no thread compiles while it holds one.
     stored: Mutex<Arc<driver::StoredKernels>>,
-    /// A pipeline for each code that is not among these bytes, by what the driver knows it by: kept so that they need not be compiled
-    /// anew.
+    /// A pipeline for each code that is not among these bytes, by the driver's key: kept so that it is not compiled
+    /// again.
     kept: Mutex<HashMap<usize, driver::ComputePipeline>>,
 }
 
 object!(PipelineCache: vk::PipelineCache);
 
-/// Pipelines that a cache keeps as such; more become bytes.
+/// Pipelines that a cache keeps; more are converted to bytes.
 const MAX_PIPELINES: usize = 4096;
 
 impl PipelineCache {
-    /// What it has, for a pipeline to be made of.
+    /// The cached code, for the creation of a pipeline.
     pub(super) fn stored(&self) -> Arc<driver::StoredKernels> {
         Arc::clone(&self.stored.lock())
     }
 
-    /// Takes in the code of a pipeline, which may not be compiled yet; whether it was there already.
+    /// Adds the code of a pipeline, which may not be compiled yet. Returns whether it was cached already.
     pub(super) fn keep(&self, pipeline: &driver::ComputePipeline) -> bool {
         if self.stored().has_code_of(pipeline) {
             return true;
@@ -75,13 +75,13 @@ impl PipelineCache {
         had.is_some()
     }
 
-    /// All its code as bytes; waits for what is still compiled. Only who asks for the data pays for copying it.
+    /// All code as bytes; waits for compilations in progress. Copies only when the program asks for the data.
     fn collect(&self) -> Arc<driver::StoredKernels> {
         let kept: Vec<_> = self.kept.lock().values().cloned().collect();
         self.store(&kept)
     }
 
-    /// Puts pipelines' code among the bytes.
+    /// Adds the code of pipelines to the bytes.
     fn store(&self, pipelines: &[driver::ComputePipeline]) -> Arc<driver::StoredKernels> {
         let mut new = driver::StoredKernels::default();
         pipelines.iter().for_each(|pipeline| new.keep(pipeline));
@@ -92,7 +92,8 @@ impl PipelineCache {
         Arc::clone(&stored)
     }
 
-    /// Makes pipelines to bytes. What cannot become bytes is forgotten: it is interpreted, and costs little to make anew.
+    /// Converts pipelines to bytes. Those without machine code are dropped: they are interpreted, and cheap to create
+    /// again.
     fn shrink(&self) {
         let kept = std::mem::take(&mut *self.kept.lock());
         let kept: Vec<_> = kept.into_values().collect();
@@ -100,7 +101,8 @@ impl PipelineCache {
     }
 }
 
-/// The header of the data (`VkPipelineCacheHeaderVersionOne`): its length, version, vendor, device, and who made it.
+/// The header of the data (`VkPipelineCacheHeaderVersionOne`): length, version, vendor, device, and the UUID of the
+/// driver.
 fn header() -> [u8; HEADER] {
     let mut header = [0; HEADER];
     header[0..4].copy_from_slice(&(HEADER as u32).to_le_bytes());
@@ -109,10 +111,10 @@ fn header() -> [u8; HEADER] {
     header
 }
 
-/// Its length in bytes.
+/// The length of the header in bytes.
 const HEADER: usize = 32;
 
-/// Data of another driver, another version or nobody count as none: Vulkan wants that to be no error.
+/// Data of another driver or version, or without a header, are ignored: Vulkan requires that this is no error.
 fn create(
     _: Ref<Device>,
     info: In<'_, vk::PipelineCacheCreateInfo<'_>>,
@@ -136,14 +138,14 @@ fn data(
     out: OutMany<'_, c_void>,
 ) -> Result<vk::Result, Error> {
     let room = if out.is_null() { usize::MAX } else { size.get() };
-    // Less than the header is worth nothing.
+    // Nothing less than the header is written.
     if room < HEADER {
         size.put(0);
         return Ok(vk::Result::INCOMPLETE);
     }
     let stored = cache.collect();
     let whole = key().filter(|_| !stored.is_empty()).and_then(|key| stored.seal(key, usize::MAX)).unwrap_or_default();
-    // Where there is not room for all, there is for some: they are sealed by themselves.
+    // If there is no room for all code, a part of it is sealed.
     let some = if whole.len() <= room - HEADER {
         whole.clone()
     } else {
@@ -175,13 +177,13 @@ fn merge(_: Ref<Device>, into: vk::PipelineCache, count: u32, from: Many<'_, vk:
     Ok(())
 }
 
-/// Whether somebody wants to know how long the creation takes: then it is not put off.
+/// Whether the program asks for creation feedback: then compilation is not deferred.
 pub(super) fn is_asked(info: In<'_, vk::ComputePipelineCreateInfo<'_>>) -> bool {
     Feedback::of(info).is_some()
 }
 
-/// `VkPipelineCreationFeedbackCreateInfo`: how long it took, and whether the code was there already.
-pub(super) fn tell(info: In<'_, vk::ComputePipelineCreateInfo<'_>>, took: Duration, hit: bool) {
+/// `VkPipelineCreationFeedbackCreateInfo`: the duration, and whether the code was cached.
+pub(super) fn write_feedback(info: In<'_, vk::ComputePipelineCreateInfo<'_>>, took: Duration, hit: bool) {
     let Some(mut feedback) = Feedback::of(info) else { return };
     let mut flags = vk::PipelineCreationFeedbackFlags::VALID;
     if hit {
@@ -212,16 +214,16 @@ mod tests {
         };
         let cache = PipelineCache::default();
         let one = make(1);
-        assert!(!cache.keep(&one), "it is new");
+        assert!(!cache.keep(&one), "not cached before");
         assert!((0..100).all(|_| cache.keep(&make(1))));
         assert!(!cache.keep(&make(2)));
         assert_eq!(cache.kept.lock().len(), 2);
         let whole = cache.collect();
         if whole.is_empty() {
-            return; // this machine has no machine code
+            return; // no machine code for this machine
         }
         assert_eq!(whole.len(), 2);
-        // What becomes bytes is found as such.
+        // Code that was converted to bytes is found among them.
         cache.shrink();
         assert_eq!((cache.kept.lock().len(), cache.stored().len()), (0, 2));
         assert!(cache.keep(&one) && cache.keep(&make(2)));

@@ -1,5 +1,6 @@
-//! What became of a pipeline (`VK_KHR_pipeline_executable_properties`): one executable, what it counts, and what it looks like
-//! on the way to machine code. Pipelines that were made without the flags for that have but their sizes.
+//! Pipeline executables (`VK_KHR_pipeline_executable_properties`): each pipeline has one, with statistics and with the
+//! internal representations on the way to machine code. Pipelines that were created without the flags for these have
+//! only their sizes.
 
 use ash::vk::{self, PipelineExecutableStatisticFormatKHR as F};
 
@@ -47,7 +48,7 @@ fn properties(
     }))
 }
 
-/// The executable that is asked about, of which there is one.
+/// Checks the executable's index, which must be 0.
 fn executable(info: In<'_, vk::PipelineExecutableInfoKHR<'_>>) -> Result<Ref<Pipeline>, Error> {
     let (at, index) = ("VkPipelineExecutableInfoKHR", info.executable_index);
     require(index == 0, at, "VUID-VkPipelineExecutableInfoKHR-executableIndex-03275", || {
@@ -82,7 +83,7 @@ fn statistics(
     }))
 }
 
-/// The forms that the kernel has on its way, as texts.
+/// The internal representations of the kernel, as texts.
 fn representations(
     _: Ref<Device>,
     info: In<'_, vk::PipelineExecutableInfoKHR<'_>>,

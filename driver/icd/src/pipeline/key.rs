@@ -10,26 +10,26 @@ use spelter_driver::SealKey;
 
 use crate::environment::variable;
 
-/// The key of the user whose process this is; none if there is no place for it, or anybody else could know it.
+/// The key of the process's user; `None` if there is no place for it, or if another user could read it.
 pub(super) fn key() -> Option<&'static SealKey> {
     static KEY: OnceLock<Option<SealKey>> = OnceLock::new();
     KEY.get_or_init(|| find(&file()?, user()?)).as_ref()
 }
 
-/// In the folder for caches, as the XDG Base Directory Specification has it.
+/// The file in the cache folder of the XDG Base Directory Specification.
 fn file() -> Option<PathBuf> {
     let folder = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let caches = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")))?;
     Some(caches.join("spelter/pipeline.key"))
 }
 
-/// Who the process is: a program with more rights than its caller belongs to root here, whatever it says of its home.
+/// The user of the process: a program with more rights than its caller counts as root's, whatever its `HOME` is.
 fn user() -> Option<u32> {
     std::fs::metadata("/proc/self").ok().map(|process| process.uid())
 }
 
-/// The key in the file, which is made if it is not there, and made anew if it is the user's and worth nothing: cut off, empty after
-/// a crash, or readable by others. What was sealed with that is then as no data.
+/// The key in the file. The file is created if it does not exist, and replaced if it is the user's and unusable:
+/// truncated, empty after a crash, or readable by others. Data that were sealed with the old key are then ignored.
 fn find(file: &Path, user: u32) -> Option<SealKey> {
     if let Some(key) = read(file, user) {
         return Some(key);
@@ -44,21 +44,22 @@ fn find(file: &Path, user: u32) -> Option<SealKey> {
     let mut random = [0; 40];
     File::open("/dev/urandom").ok()?.read_exact(&mut random).ok()?;
     let (random, name) = random.split_at(32);
-    // Written under another name first: a file of that name is whole. The first one stays, unless it has to go.
+    // Written under another name first, so that the file is always complete. An existing file stays unless it is
+    // unusable.
     let name: String = name.iter().map(|byte| format!("{byte:02x}")).collect();
     let draft = folder.join(format!("pipeline.key.{name}"));
     let mut draft_file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft).ok()?;
     let written = draft_file.write_all(random).and_then(|()| draft_file.sync_all());
     let put =
         written.and_then(|()| if replace { std::fs::rename(&draft, file) } else { std::fs::hard_link(&draft, file) });
-    // Somebody else may have been faster; then theirs is the key. A draft that became the file is not there any more.
+    // If another process was faster, its key is used. A draft that became the file does not exist any more.
     let (_, _) = (put, std::fs::remove_file(&draft));
     read(file, user)
 }
 
-/// The key in the file, if it is one and the user alone can read and write it.
+/// The key in the file, if it is valid and only the user can read and write it.
 fn read(file: &Path, user: u32) -> Option<SealKey> {
-    /// `O_NOFOLLOW`: a link could lead to a file that others know.
+    /// `O_NOFOLLOW`: a link could refer to a file that others can read.
     const NO_FOLLOW: i32 = if cfg!(any(target_arch = "aarch64", target_arch = "arm")) { 0o100_000 } else { 0o400_000 };
     let mut file = OpenOptions::new().read(true).custom_flags(NO_FOLLOW).open(file).ok()?;
     let about = file.metadata().ok()?;
@@ -67,7 +68,7 @@ fn read(file: &Path, user: u32) -> Option<SealKey> {
     }
     let mut key = [0; 32];
     file.read_exact(&mut key).ok()?;
-    // What a crash leaves of a file is zeros.
+    // After a crash the file may consist of zeros.
     (key != [0; 32]).then_some(SealKey(key))
 }
 
@@ -86,10 +87,10 @@ mod tests {
         assert_eq!(find(&file, user).unwrap().0, first.0);
         assert_eq!(std::fs::read_dir(file.parent().unwrap()).unwrap().count(), 1, "the draft is gone");
         assert!(find(&file, user + 1).is_none(), "another user's");
-        assert_eq!(find(&file, user).unwrap().0, first.0, "which nobody replaces");
+        assert_eq!(find(&file, user).unwrap().0, first.0, "the key stays");
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
         let second = find(&file, user).unwrap();
-        assert_ne!(second.0, first.0, "others could read it");
+        assert_ne!(second.0, first.0, "others could read the old key");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 

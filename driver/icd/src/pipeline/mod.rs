@@ -70,7 +70,7 @@ object!(PipelineLayout: vk::PipelineLayout);
 /// `VkPipeline`.
 pub(crate) struct Pipeline {
     pub(crate) driver: driver::ComputePipeline,
-    /// What became of the shader, where the program asked for that when it made the pipeline.
+    /// The internal representations, if the program asked for them when it created the pipeline.
     explained: Option<driver::Explained>,
 }
 
@@ -79,7 +79,7 @@ object!(Pipeline: vk::Pipeline);
 fn new_module(device: &Device, info: In<'_, vk::ShaderModuleCreateInfo<'_>>) -> Result<driver::ShaderModule, Error> {
     let size = info.code_size;
     require(size.is_multiple_of(4), "vkCreateShaderModule", "VUID-VkShaderModuleCreateInfo-codeSize-08735", || {
-        format!("codeSize {size} is no multiple of 4")
+        format!("codeSize {size} is not a multiple of 4")
     })?;
     Ok(device.driver.create_shader_module(&info.words())?)
 }
@@ -111,13 +111,13 @@ fn create_layout(
     let at = "VkPipelineLayoutCreateInfo-pSetLayouts";
     let find = |&layout: &vk::DescriptorSetLayout| Ok::<_, Error>(DescriptorSetLayout::get(layout, at)?.share());
     let sets = host_memory::try_collect(info.layouts().iter().map(find))?;
-    // Other stages' push constants are nobody's here.
+    // Push constants of other stages are ignored.
     let compute = info.ranges().get().iter().filter(|range| range.stage_flags.contains(vk::ShaderStageFlags::COMPUTE));
     let ranges =
         host_memory::collect(compute.map(|range| driver::PushRange { offset: range.offset, size: range.size }))?;
     let vuid = "VUID-VkPipelineLayoutCreateInfo-pSetLayouts-00293";
     require(sets.iter().filter(|set| set.pushed).count() <= 1, "vkCreatePipelineLayout", vuid, || {
-        "more than one set whose descriptors are pushed".into()
+        "more than one push descriptor set".into()
     })?;
     let layouts = host_memory::collect(sets.iter().map(|set| &set.driver))?;
     let driver = device.driver.create_pipeline_layout(&layouts, &ranges)?;
@@ -160,7 +160,7 @@ fn create_compute(
     result
 }
 
-/// None can be made. Programs that look at the pipelines and not at the result find null.
+/// Fails; the pipelines are set to null for programs that ignore the result.
 fn create_graphics(
     _: Ref<Device>,
     _: vk::PipelineCache,
@@ -173,13 +173,14 @@ fn create_graphics(
     Err(graphics::refused("vkCreateGraphicsPipelines"))
 }
 
-/// `VkPipelineCreateFlags2CreateInfo` counts for more where it is there: the lower bits mean the same, the upper ones nothing here.
+/// The flags, from `VkPipelineCreateFlags2CreateInfo` if it is chained: its lower 32 bits mean the same, the upper ones
+/// are ignored.
 fn flags_of(info: In<'_, vk::ComputePipelineCreateInfo<'_>>) -> vk::PipelineCreateFlags {
     let wide = info.next::<vk::PipelineCreateFlags2CreateInfoKHR<'_>>();
     wide.map_or(info.flags, |wide| vk::PipelineCreateFlags::from_raw(wide.flags.as_raw() as u32))
 }
 
-/// None where the pipeline would have to be compiled and the program does not want that.
+/// Creates a pipeline; `None` if it would have to be compiled and the program does not permit that.
 fn compute(
     device: &Device,
     info: In<'_, vk::ComputePipelineCreateInfo<'_>>,
@@ -218,8 +219,8 @@ fn compute(
     if cache::is_asked(info) {
         driver.wait_compiled();
     }
-    // A hit of the application's cache: the device's own is not it.
-    cache::tell(info, start.elapsed(), had || (cache.is_some() && origin == driver::Origin::Stored));
+    // A hit in the application's cache; the device's own cache does not count.
+    cache::write_feedback(info, start.elapsed(), had || (cache.is_some() && origin == driver::Origin::Stored));
     let captures =
         vk::PipelineCreateFlags::CAPTURE_STATISTICS_KHR | vk::PipelineCreateFlags::CAPTURE_INTERNAL_REPRESENTATIONS_KHR;
     let explain = || device.driver.explain(shader, &layout.driver);
@@ -227,7 +228,7 @@ fn compute(
     Ok(Some(Pipeline { driver, explained }))
 }
 
-/// Constants by their ids.
+/// Specialization constants by ID.
 fn specialization(info: In<'_, vk::SpecializationInfo<'_>>) -> Result<driver::Specialization, Error> {
     let (at, bytes) = ("pSpecializationInfo", info.bytes());
     let mut constants = driver::Specialization::new();

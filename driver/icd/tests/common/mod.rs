@@ -1,23 +1,24 @@
-//! The driver as a program sees it: found through its exported function, called through `ash`.
+//! Helpers of the tests, which call the driver through its exported function and `ash`.
 
 #![allow(dead_code, clippy::unwrap_used, reason = "each test uses a part; a failing test panics")]
 #![allow(
     clippy::undocumented_unsafe_blocks,
     clippy::multiple_unsafe_ops_per_block,
-    reason = "every call of Vulkan is unsafe; what the tests show is that misuse is not"
+    reason = "every call of Vulkan is unsafe; a failing test panics"
 )]
 
 use std::ffi::CStr;
+use std::process::Command;
 
 use ash::vk;
 
-/// `ash`'s entry over the driver's own.
+/// The entry of `ash`, which calls the driver.
 pub(crate) fn entry() -> ash::Entry {
     let get_instance_proc_addr = vulkan_spelter::vk_icdGetInstanceProcAddr;
     unsafe { ash::Entry::from_static_fn(ash::StaticFn { get_instance_proc_addr }) }
 }
 
-/// A device with all that there is enabled, its first queue, and a command pool.
+/// A device with all features of Vulkan 1.3 that it supports, its first queue, and a command pool.
 pub(crate) struct Gpu {
     pub(crate) entry: ash::Entry,
     pub(crate) instance: ash::Instance,
@@ -27,7 +28,7 @@ pub(crate) struct Gpu {
     pub(crate) pool: vk::CommandPool,
 }
 
-/// A storage buffer with memory of its own, mapped.
+/// A buffer with its own mapped memory.
 pub(crate) struct Buffer {
     pub(crate) raw: vk::Buffer,
     pub(crate) memory: vk::DeviceMemory,
@@ -35,12 +36,58 @@ pub(crate) struct Buffer {
     pub(crate) words: usize,
 }
 
-/// A pipeline with its layouts.
+/// A compute pipeline with its layouts.
 pub(crate) struct Program {
     pub(crate) module: vk::ShaderModule,
     pub(crate) set_layout: vk::DescriptorSetLayout,
     pub(crate) layout: vk::PipelineLayout,
     pub(crate) pipeline: vk::Pipeline,
+}
+
+/// A descriptor set layout with a pipeline layout of this set.
+#[derive(Clone, Copy)]
+pub(crate) struct Layout {
+    pub(crate) set: vk::DescriptorSetLayout,
+    pub(crate) pipeline: vk::PipelineLayout,
+}
+
+/// A command that runs one test of the current program in another process.
+pub(crate) fn rerun(program: impl AsRef<std::ffi::OsStr>, test: &str) -> Command {
+    let mut command = Command::new(program);
+    command.args([test, "--exact", "--nocapture"]);
+    command
+}
+
+/// A number that is in no other place of a shader: [`marked`] replaces it, so that shaders differ.
+pub(crate) const MARK: u32 = 305_419_896;
+
+/// The words of a shader with another number in place of [`MARK`].
+pub(crate) fn marked(words: &[u32], number: u32) -> Vec<u32> {
+    words.iter().map(|&word| if word == MARK { number } else { word }).collect()
+}
+
+/// WGSL of a kernel with many lines and [`MARK`] in one of them, which takes long to compile.
+pub(crate) fn long_kernel(lines: u32) -> String {
+    let lines: String = (0..lines).map(|i| format!("a = (a * {}u) ^ (a >> {}u);\n", i * 7 + 3, i % 31)).collect();
+    format!(
+        "@group(0) @binding(0) var<storage, read_write> o: array<u32>;
+         @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
+            var a = id.x + {MARK}u; {lines} o[id.x] = a; }}"
+    )
+}
+
+/// A binding of a compute shader.
+pub(crate) fn binding(number: u32, ty: vk::DescriptorType, count: u32) -> vk::DescriptorSetLayoutBinding<'static> {
+    vk::DescriptorSetLayoutBinding::default()
+        .binding(number)
+        .descriptor_type(ty)
+        .descriptor_count(count)
+        .stage_flags(vk::ShaderStageFlags::COMPUTE)
+}
+
+/// The compute stage with the entry point `main` of a module.
+pub(crate) fn stage(module: vk::ShaderModule) -> vk::PipelineShaderStageCreateInfo<'static> {
+    vk::PipelineShaderStageCreateInfo::default().stage(vk::ShaderStageFlags::COMPUTE).module(module).name(c"main")
 }
 
 /// Compiles WGSL to SPIR-V words.
@@ -85,14 +132,14 @@ impl Gpu {
         }
     }
 
-    /// The type of memory with those properties that comes first.
+    /// The first memory type with these properties.
     pub(crate) fn memory_type(&self, wanted: vk::MemoryPropertyFlags) -> u32 {
         let properties = unsafe { self.instance.get_physical_device_memory_properties(self.physical) };
         let types = properties.memory_types_as_slice();
         types.iter().position(|ty| ty.property_flags.contains(wanted)).unwrap() as u32
     }
 
-    /// A buffer of so many words, all zero.
+    /// A buffer of `words` words, all zero.
     pub(crate) fn buffer(&self, words: usize) -> Buffer {
         let usage = vk::BufferUsageFlags::STORAGE_BUFFER
             | vk::BufferUsageFlags::UNIFORM_BUFFER
@@ -114,7 +161,7 @@ impl Gpu {
         }
     }
 
-    /// A program whose set 0 has bindings of those types, with 16 bytes of push constants.
+    /// A program whose set 0 has bindings of these types, with 16 bytes of push constants.
     pub(crate) fn program(
         &self,
         wgsl: &str,
@@ -123,13 +170,9 @@ impl Gpu {
     ) -> Program {
         let bindings: Vec<_> = (0..)
             .zip(types)
-            .map(|(binding, &ty)| {
+            .map(|(number, &ty)| {
                 let count = if ty == vk::DescriptorType::INLINE_UNIFORM_BLOCK { 16 } else { 1 };
-                vk::DescriptorSetLayoutBinding::default()
-                    .binding(binding)
-                    .descriptor_type(ty)
-                    .descriptor_count(count)
-                    .stage_flags(vk::ShaderStageFlags::COMPUTE)
+                binding(number, ty, count)
             })
             .collect();
         unsafe {
@@ -144,15 +187,69 @@ impl Gpu {
             );
             let info = vk::PipelineLayoutCreateInfo::default().set_layouts(&layouts).push_constant_ranges(&ranges);
             let layout = self.device.create_pipeline_layout(&info, None).unwrap();
-            let stage = vk::PipelineShaderStageCreateInfo::default()
-                .stage(vk::ShaderStageFlags::COMPUTE)
-                .module(module)
-                .name(c"main");
-            let info = vk::ComputePipelineCreateInfo::default().stage(stage).layout(layout);
-            let cache = vk::PipelineCache::null();
-            let pipeline = self.device.create_compute_pipelines(cache, &[info], None).unwrap()[0];
+            let info = vk::ComputePipelineCreateInfo::default().stage(stage(module)).layout(layout);
+            let pipeline = self.pipeline(vk::PipelineCache::null(), &info).unwrap();
             Program { module, set_layout, layout, pipeline }
         }
+    }
+
+    /// The layouts of one set with one storage buffer.
+    pub(crate) fn storage_layout(&self) -> Layout {
+        let bindings = [binding(0, vk::DescriptorType::STORAGE_BUFFER, 1)];
+        self.layout(&vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings))
+    }
+
+    /// A set layout, and the pipeline layout of this set.
+    pub(crate) fn layout(&self, info: &vk::DescriptorSetLayoutCreateInfo<'_>) -> Layout {
+        unsafe {
+            let set = self.device.create_descriptor_set_layout(info, None).unwrap();
+            let sets = [set];
+            let info = vk::PipelineLayoutCreateInfo::default().set_layouts(&sets);
+            Layout { set, pipeline: self.device.create_pipeline_layout(&info, None).unwrap() }
+        }
+    }
+
+    /// One pipeline. `VK_PIPELINE_COMPILE_REQUIRED` is an error, as in `ash`.
+    pub(crate) fn pipeline(
+        &self,
+        cache: vk::PipelineCache,
+        info: &vk::ComputePipelineCreateInfo<'_>,
+    ) -> Result<vk::Pipeline, vk::Result> {
+        let made = unsafe { self.device.create_compute_pipelines(cache, std::slice::from_ref(info), None) };
+        made.map(|made| made[0]).map_err(|(_, code)| code)
+    }
+
+    /// A pipeline of a shader whose module is destroyed.
+    pub(crate) fn pipeline_of(
+        &self,
+        cache: vk::PipelineCache,
+        words: &[u32],
+        info: vk::ComputePipelineCreateInfo<'_>,
+    ) -> Result<vk::Pipeline, vk::Result> {
+        unsafe {
+            let module = self.device.create_shader_module(&vk::ShaderModuleCreateInfo::default().code(words), None);
+            let module = module.unwrap();
+            let made = self.pipeline(cache, &info.stage(stage(module)));
+            self.device.destroy_shader_module(module, None);
+            made
+        }
+    }
+
+    /// A command buffer with one dispatch of a pipeline with one set.
+    pub(crate) fn dispatch(
+        &self,
+        pipeline: vk::Pipeline,
+        layout: vk::PipelineLayout,
+        set: vk::DescriptorSet,
+        groups: u32,
+    ) -> vk::CommandBuffer {
+        let point = vk::PipelineBindPoint::COMPUTE;
+        let commands = self.record(|device, commands| unsafe {
+            device.cmd_bind_pipeline(commands, point, pipeline);
+            device.cmd_bind_descriptor_sets(commands, point, layout, 0, &[set], &[]);
+            device.cmd_dispatch(commands, groups, 1, 1);
+        });
+        commands.unwrap()
     }
 
     /// A pool with room for a few sets of everything.
@@ -174,7 +271,7 @@ impl Gpu {
         unsafe { self.device.create_descriptor_pool(&info, None).unwrap() }
     }
 
-    /// A set of the program's layout with the buffers in it.
+    /// A set of the program's layout with the buffers as its bindings.
     pub(crate) fn set(&self, pool: vk::DescriptorPool, program: &Program, buffers: &[&Buffer]) -> vk::DescriptorSet {
         let layouts = [program.set_layout];
         let info = vk::DescriptorSetAllocateInfo::default().descriptor_pool(pool).set_layouts(&layouts);
@@ -191,7 +288,7 @@ impl Gpu {
         set
     }
 
-    /// A command buffer that was recorded.
+    /// Records a command buffer.
     pub(crate) fn record(
         &self,
         record: impl FnOnce(&ash::Device, vk::CommandBuffer),
@@ -205,7 +302,7 @@ impl Gpu {
         }
     }
 
-    /// Submits and waits.
+    /// Submits the command buffer and waits for its end.
     pub(crate) fn run(&self, commands: vk::CommandBuffer) {
         let commands = [commands];
         let submit = vk::SubmitInfo::default().command_buffers(&commands);
@@ -217,7 +314,7 @@ impl Gpu {
         }
     }
 
-    /// A flat image of one level, for transfers, with memory of its own.
+    /// A 2D image of one level for transfers, with its memory.
     pub(crate) fn image(&self, format: vk::Format, extent: vk::Extent3D) -> (vk::Image, vk::DeviceMemory) {
         let info = vk::ImageCreateInfo::default()
             .image_type(vk::ImageType::TYPE_2D)
@@ -241,6 +338,13 @@ impl Gpu {
         unsafe {
             self.device.destroy_buffer(buffer.raw, None);
             self.device.free_memory(buffer.memory, None);
+        }
+    }
+
+    pub(crate) fn destroy_layout(&self, layout: Layout) {
+        unsafe {
+            self.device.destroy_pipeline_layout(layout.pipeline, None);
+            self.device.destroy_descriptor_set_layout(layout.set, None);
         }
     }
 

@@ -3,10 +3,10 @@
 use ash::vk;
 
 use super::common::Gpu;
-use super::{PLAIN, SCALE, STORAGE, dispatch};
+use super::{PLAIN, SCALE, STORAGE};
 
 #[test]
-fn descriptors_come_pushed_by_template_and_inline() {
+fn push_descriptors_templates_and_inline_blocks() {
     let gpu = Gpu::with_extensions(&[c"VK_KHR_push_descriptor"]);
     let add = "
         @group(0) @binding(0) var<storage, read_write> a: array<u32>;
@@ -24,10 +24,10 @@ fn descriptors_come_pushed_by_template_and_inline() {
             vk::WriteDescriptorSet::default().dst_set(set).dst_binding(1).descriptor_type(block).push_next(&mut data);
         write.descriptor_count = 16;
         gpu.device.update_descriptor_sets(&[write], &[]);
-        gpu.run(dispatch(&gpu, &program, set, 1));
+        gpu.run(gpu.dispatch(program.pipeline, program.layout, set, 1));
         assert_eq!(a.read()[0], 50);
 
-        // The same through a template, whose data have another number in the block.
+        // The same with a template, whose data have another number for the inline block.
         let entries = [vk::DescriptorUpdateTemplateEntry {
             dst_binding: 1,
             dst_array_element: 0,
@@ -42,7 +42,7 @@ fn descriptors_come_pushed_by_template_and_inline() {
         let template = gpu.device.create_descriptor_update_template(&info, None).unwrap();
         let words = [0u32, 1, 0, 0, 2];
         gpu.device.update_descriptor_set_with_template(set, template, words.as_ptr().cast());
-        gpu.run(dispatch(&gpu, &program, set, 1));
+        gpu.run(gpu.dispatch(program.pipeline, program.layout, set, 1));
         assert_eq!(a.read()[0], 53);
         gpu.device.destroy_descriptor_update_template(template, None);
 
@@ -95,22 +95,22 @@ fn copied_and_null_descriptors() {
             .descriptor_count(1)
     };
     unsafe { gpu.device.update_descriptor_sets(&[], &[copy(0), copy(1)]) };
-    gpu.run(dispatch(&gpu, &program, second, 1));
+    gpu.run(gpu.dispatch(program.pipeline, program.layout, second, 1));
     assert_eq!(b.read(), [3, 6, 9, 12]);
-    // Reads of nothing are 0.
+    // Reads through null descriptors return 0.
     let infos = [vk::DescriptorBufferInfo { buffer: vk::Buffer::null(), offset: 0, range: vk::WHOLE_SIZE }];
     let write = vk::WriteDescriptorSet::default().dst_set(second).descriptor_type(STORAGE).buffer_info(&infos);
     unsafe { gpu.device.update_descriptor_sets(&[write], &[]) };
-    gpu.run(dispatch(&gpu, &program, second, 1));
+    gpu.run(gpu.dispatch(program.pipeline, program.layout, second, 1));
     assert_eq!(b.read(), [3, 6, 9, 12]);
     unsafe { gpu.device.destroy_descriptor_pool(pool, None) };
     gpu.destroy_program(program);
     [a, b].into_iter().for_each(|buffer| gpu.destroy_buffer(buffer));
 }
 
-/// Samplers of a layout are its own: what a write says of them is not looked at, and need not be there.
+/// Writes ignore the handles of immutable samplers, which may be invalid.
 #[test]
-fn samplers_of_the_layout_are_pushed_and_written_without_a_word_about_them() {
+fn writes_ignore_the_handles_of_immutable_samplers() {
     let gpu = Gpu::with_extensions(&[c"VK_KHR_push_descriptor"]);
     let point = vk::PipelineBindPoint::COMPUTE;
     let sampler = vk::DescriptorType::SAMPLER;
@@ -134,7 +134,7 @@ fn samplers_of_the_layout_are_pushed_and_written_without_a_word_about_them() {
             let info = vk::PipelineLayoutCreateInfo::default().set_layouts(&layouts);
             (set_layout, gpu.device.create_pipeline_layout(&info, None).unwrap())
         };
-        // An address that is none: reading it would end the process.
+        // An invalid address: reading it would crash.
         let nowhere = std::ptr::without_provenance::<vk::DescriptorImageInfo>(8);
         let write = |nowhere| {
             let mut write = vk::WriteDescriptorSet::default().descriptor_type(sampler).dst_array_element(1);
@@ -164,7 +164,7 @@ fn samplers_of_the_layout_are_pushed_and_written_without_a_word_about_them() {
             push.cmd_push_descriptor_set_with_template(commands, template, layout, 0, (&raw const data).cast());
         });
         gpu.run(commands.unwrap());
-        // There are two of them, and no third.
+        // There are two samplers, and no third.
         let beyond = gpu.record(|_, commands| {
             let write = write(nowhere).dst_array_element(2);
             push.cmd_push_descriptor_set(commands, point, layout, 0, &[write]);
@@ -174,7 +174,7 @@ fn samplers_of_the_layout_are_pushed_and_written_without_a_word_about_them() {
         gpu.device.destroy_pipeline_layout(layout, None);
         gpu.device.destroy_descriptor_set_layout(set_layout, None);
 
-        // As much in sets of a pool, by writes and by templates.
+        // The same in sets of a pool, by writes and by templates.
         let (set_layout, layout) = layout_of(PLAIN);
         let pool = gpu.descriptor_pool();
         let layouts = [set_layout];

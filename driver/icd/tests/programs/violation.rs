@@ -1,4 +1,4 @@
-//! A program that breaks two rules of Vulkan's, through the loader: whoever watches over programs has to say so.
+//! A program that breaks two rules of valid usage, through the loader: a validation layer has to report both.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -12,7 +12,7 @@ unsafe extern "C" {
 /// `RTLD_NOW`.
 const NOW: c_int = 2;
 
-/// The loader's entry, if it is installed.
+/// The entry of the loader, if it is installed.
 fn loader() -> Option<ash::Entry> {
     let symbol = |library: *mut c_void, name: &CStr| unsafe { dlsym(library, name.as_ptr()) };
     let library = unsafe { dlopen(c"libvulkan.so.1".as_ptr(), NOW) };
