@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 
 use crate::barrier::{Fresh, Use};
 use crate::batch::Refusal;
+use crate::bind::{Bind, Slot, SlotKind};
 use crate::buffer::Buffer;
 use crate::context::{Context, State};
 use crate::descriptors::{check_mapped, checked, resolve, used, wrong_kind};
@@ -16,7 +17,6 @@ use crate::error::{Error, rule};
 use crate::program::{BindingInfo, Program};
 use crate::serial::Access;
 use crate::share::Share;
-use crate::slot::{Bind, Slot, SlotKind};
 use crate::slot_state::SlotState;
 
 /// A dispatch being put together: see [`Context::dispatch`].

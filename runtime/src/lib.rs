@@ -11,6 +11,7 @@ pub use bytemuck;
 
 mod barrier;
 mod batch;
+mod bind;
 mod bindings;
 mod buffer;
 mod context;
@@ -30,7 +31,6 @@ mod replace;
 mod resource;
 mod serial;
 mod share;
-mod slot;
 mod slot_state;
 mod stats;
 mod sync;
@@ -39,6 +39,7 @@ mod transfer;
 mod valid;
 mod view;
 
+pub use bind::{Bind, Slot, SlotKind};
 pub use buffer::{Buffer, BufferBuilder, BufferSlice};
 pub use context::{Context, ContextBuilder};
 pub use dispatch::Dispatch;
@@ -48,7 +49,6 @@ pub use image::{Image, ImageBuilder, ImagePart};
 pub use program::{
     BindingInfo, BindingKind, Constant, Program, ProgramBuilder, Source, SpecializationConstant, choose_entry,
 };
-pub use slot::{Bind, Slot, SlotKind};
 pub use spelter_driver::{Backend, ClearColor, ImageTaken, Printed, Printer, Sampler, SamplerInfo, TexelClass, vk};
 pub use stats::Stats;
 pub use transfer::{MapFlags, Mapped};

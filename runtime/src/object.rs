@@ -11,11 +11,11 @@ use parking_lot::Mutex;
 use spelter_driver::{Buffer, Device, Image};
 
 use crate::batch::Submission;
+use crate::bind::SlotKind;
 use crate::error::{Error, rule};
 use crate::memory::{Handle, Memory, Spares, Storage, Template};
 use crate::replace;
 use crate::serial::Usage;
-use crate::slot::SlotKind;
 use crate::view::{Part, View, Views};
 
 /// A unique number of an object.

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use spelter_driver::Sampler;
 
+use crate::bind::{Bind, Slot, SlotKind};
 use crate::error::{Error, rule};
 use crate::memory::Template;
 use crate::object::ResourceObject;
 use crate::resource::Resource;
 use crate::share::Share;
-use crate::slot::{Bind, Slot, SlotKind};
 use crate::view::{Part, View};
 
 /// The state of an occupied slot.

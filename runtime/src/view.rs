@@ -7,11 +7,11 @@ use ash::vk;
 use smallvec::SmallVec;
 use spelter_driver::{BufferView, Device, ImageInfo, ImageView, ImageViewInfo};
 
+use crate::bind::SlotKind;
 use crate::error::{Error, rule};
 use crate::memory::Template;
 use crate::object::ResourceObject;
 use crate::resource::Resource;
-use crate::slot::SlotKind;
 
 /// A part of a resource, and its interpretation.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! The slots of a context: putting resources there, and taking them out.
 
 use super::Context;
+use crate::bind::{Bind, Slot};
 use crate::error::{Error, rule};
 use crate::resource::Resource;
-use crate::slot::{Bind, Slot};
 use crate::slot_state::SlotState;
 
 impl Context {

@@ -10,12 +10,12 @@ use smallvec::SmallVec;
 
 use super::{CachedSet, Key, SetCache};
 use crate::barrier::{By, Touch, Use};
+use crate::bind::{Slot, SlotKind};
 use crate::bindings::{Bindings, SlotId};
 use crate::error::{Error, rule};
 use crate::program::{BindingInfo, Program, SetLayout};
 use crate::serial::{Access, Serial};
 use crate::share::Share;
-use crate::slot::{Slot, SlotKind};
 use crate::slot_state::SlotState;
 
 /// Programs remembered in a context.

@@ -4,10 +4,10 @@ use ash::vk;
 use spelter_driver::ImageTaken;
 use spelter_shaders::ir::{BindingData, BindingKind};
 
+use crate::bind::{Slot, SlotKind};
 use crate::descriptors::descriptor_type;
 use crate::error::{Error, rule};
 use crate::serial::Access;
-use crate::slot::{Slot, SlotKind};
 use crate::slot_state::SlotState;
 use crate::view::Part;
 

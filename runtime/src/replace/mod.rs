@@ -19,6 +19,7 @@ use ash::vk;
 use parking_lot::MutexGuard;
 use spelter_driver::ImageInfo;
 
+use crate::bind::SlotKind;
 use crate::context::State;
 use crate::error::Error;
 use crate::journal::{Event, Journal, News};
@@ -27,7 +28,6 @@ use crate::object::{Contents, ResourceObject};
 use crate::resource::{self, Resource, ResourceId};
 use crate::serial::Access;
 use crate::share::Share;
-use crate::slot::SlotKind;
 use crate::valid::Valid;
 use crate::view;
 

@@ -7,8 +7,8 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use smallvec::SmallVec;
 use spelter_driver::ClearColor;
 
+use super::buffer::{for_command, values};
 use super::upload::Target;
-use super::{for_command, values};
 use crate::barrier::Use;
 use crate::context::Context;
 use crate::error::{Error, rule};

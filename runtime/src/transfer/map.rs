@@ -12,9 +12,9 @@ use ash::vk;
 use bytemuck::{AnyBitPattern, NoUninit};
 use parking_lot::Mutex;
 
+use super::buffer::values;
 use super::flags::{MapFlags, check_flags};
 use super::upload::{Renamed, idle_object, rename};
-use super::values;
 use crate::barrier::By;
 use crate::buffer::BufferSlice;
 use crate::context::{Context, ContextInner};

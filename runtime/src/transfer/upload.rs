@@ -294,7 +294,7 @@ impl ContextInner {
         };
         let (resource, range) = (image.resource(), Target::Level(image, level, layer).range(bytes));
         self.record(|state| {
-            let object = super::for_command(what, resource)?;
+            let object = super::buffer::for_command(what, resource)?;
             let (from, to) = (staging.buffer()?, object.image()?);
             let read = Use::own(staging, 0..bytes, Access::Read);
             let write = Use::of(resource, &object, range.clone(), Access::Write);
