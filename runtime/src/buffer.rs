@@ -3,19 +3,17 @@
 use std::ops::{Bound, Range, RangeBounds};
 use std::sync::Arc;
 
-use bytemuck::NoUninit;
-
-use crate::context::Context;
 use crate::error::Error;
 use crate::memory::Template;
 use crate::object::Contents;
 use crate::resource::Resource;
+use crate::share::Share;
 
 /// A buffer in device memory. A handle: clones name the same bytes. The memory is freed when the last handle is gone,
 /// no slot has it bound, and the last batch that uses it has ended.
 ///
 /// One buffer may be bound as storage and as uniform, in several slots and contexts, and be the source or target of
-/// transfers. What stands behind it may be replaced ([`Context::invalidate`]); the handle stays good.
+/// transfers. What stands behind it may be replaced ([`Context::invalidate`](crate::Context::invalidate)); the handle stays good.
 ///
 /// ```
 /// # fn main() -> Result<(), spelter::Error> {
@@ -33,8 +31,13 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    fn new(context: &Context, size: u64, label: Option<Box<str>>, contents: Contents) -> Result<Self, Error> {
-        let resource = Resource::new(context, Template::Buffer(size), label, contents)?;
+    pub(crate) fn new(
+        share: &Arc<Share>,
+        size: u64,
+        label: Option<Box<str>>,
+        contents: Contents,
+    ) -> Result<Self, Error> {
+        let resource = Resource::new(share, Template::Buffer(size), label, contents)?;
         Ok(Self { resource: Arc::new(resource) })
     }
 
@@ -119,93 +122,6 @@ impl Buffer {
 
     pub(crate) fn resource(&self) -> &Arc<Resource> {
         &self.resource
-    }
-}
-
-/// Makes a [`Buffer`]: see [`Context::buffer`].
-///
-/// ```
-/// # fn main() -> Result<(), spelter::Error> {
-/// # let context = spelter::Context::new()?;
-/// let table = context.buffer(64).label("table").holding(&[1u32, 2, 3])?;
-/// assert_eq!((table.size(), table.valid_ranges()), (64, vec![0..12]));
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug)]
-#[must_use = "a builder makes nothing until `build`, `zeroed` or `holding`"]
-pub struct BufferBuilder<'a> {
-    context: &'a Context,
-    size: u64,
-    label: Option<Box<str>>,
-}
-
-impl<'a> BufferBuilder<'a> {
-    pub(crate) fn new(context: &'a Context, size: u64) -> Self {
-        Self { context, size, label: None }
-    }
-
-    /// Names the buffer in messages and traces.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), spelter::Error> {
-    /// # let context = spelter::Context::new()?;
-    /// let buffer = context.buffer(4).label("seed").zeroed()?;
-    /// let error = context.write(&buffer, 4, &[1u32]).unwrap_err().to_string();
-    /// assert!(error.contains("buffer `seed` of 4 bytes"));
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn label(mut self, label: impl Into<String>) -> Self {
-        self.label = Some(label.into().into_boxed_str());
-        self
-    }
-
-    /// A buffer whose contents are not defined. [`Error::Misuse`] if it has no bytes or too many,
-    /// [`Error::OutOfMemory`].
-    ///
-    /// ```
-    /// # fn main() -> Result<(), spelter::Error> {
-    /// # let context = spelter::Context::new()?;
-    /// let buffer = context.buffer(1 << 20).label("frame").build()?;
-    /// assert!(buffer.valid_ranges().is_empty());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn build(self) -> Result<Buffer, Error> {
-        Buffer::new(self.context, self.size, self.label, Contents::Undefined)
-    }
-
-    /// A buffer that holds zeros. Errors as [`BufferBuilder::build`].
-    ///
-    /// ```
-    /// # fn main() -> Result<(), spelter::Error> {
-    /// # let context = spelter::Context::new()?;
-    /// let buffer = context.buffer(8).zeroed()?;
-    /// assert_eq!(context.read::<u32>(&buffer)?, [0, 0]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn zeroed(self) -> Result<Buffer, Error> {
-        Buffer::new(self.context, self.size, self.label, Contents::Zero)
-    }
-
-    /// A buffer that begins with these values. [`Error::Range`] if they are more than its size; else as
-    /// [`BufferBuilder::build`].
-    ///
-    /// ```
-    /// # fn main() -> Result<(), spelter::Error> {
-    /// # let context = spelter::Context::new()?;
-    /// let buffer = context.buffer(8).holding(&[1u32, 2])?;
-    /// assert_eq!(context.read::<u32>(&buffer)?, [1, 2]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn holding<T: NoUninit>(self, values: &[T]) -> Result<Buffer, Error> {
-        let context = self.context;
-        let buffer = self.build()?;
-        context.write(&buffer, 0, values)?;
-        Ok(buffer)
     }
 }
 

@@ -9,13 +9,14 @@ use smallvec::SmallVec;
 
 use crate::barrier::{Fresh, Use};
 use crate::batch::Refusal;
-use crate::bind::{Bind, Slot, SlotKind};
+use crate::bind::Bind;
 use crate::buffer::Buffer;
-use crate::context::{Context, State};
+use crate::context::Context;
+use crate::context_state::ContextState;
 use crate::descriptors::{check_mapped, checked, resolve, used, wrong_kind};
 use crate::error::{Error, rule};
+use crate::ids::{Access, Slot, SlotKind};
 use crate::program::{BindingInfo, Program};
-use crate::serial::Access;
 use crate::share::Share;
 use crate::slot_state::SlotState;
 
@@ -50,8 +51,30 @@ pub struct Dispatch<'a> {
     push: SmallVec<[u8; 64]>,
 }
 
+impl Context {
+    /// Begins a dispatch of a program; [`Dispatch::groups`] or [`Dispatch::invocations`] records it.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let program = context.program_wgsl(
+    /// #     "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+    /// #      @compute @workgroup_size(4)
+    /// #      fn main(@builtin(global_invocation_id) id: vec3<u32>) { data[id.x] *= 2u; }",
+    /// # )?;
+    /// let data = context.buffer_from(&[1u32, 2, 3, 4])?;
+    /// context.dispatch(&program).bind(0, 0, &data).groups([1, 1, 1])?;
+    /// assert_eq!(context.read::<u32>(&data)?, [2, 4, 6, 8]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn dispatch<'a>(&'a self, program: &'a Program) -> Dispatch<'a> {
+        Dispatch::new(self, program)
+    }
+}
+
 impl<'a> Dispatch<'a> {
-    pub(crate) fn new(context: &'a Context, program: &'a Program) -> Self {
+    fn new(context: &'a Context, program: &'a Program) -> Self {
         Self { context, program, bound: BTreeMap::new(), push: SmallVec::new() }
     }
 
@@ -257,7 +280,7 @@ impl<'a> Dispatch<'a> {
     }
 
     /// Records the dispatch with what is bound for it alone, and slots for the rest.
-    fn dispatch_bound(&self, state: &mut State, groups: [u32; 3]) -> Result<(), Refusal> {
+    fn dispatch_bound(&self, state: &mut ContextState, groups: [u32; 3]) -> Result<(), Refusal> {
         let program = self.program;
         let share = Arc::clone(&state.share);
         let mut sets = SmallVec::<[SmallVec<[SlotState; 4]>; 4]>::new();
@@ -294,7 +317,7 @@ impl<'a> Dispatch<'a> {
     }
 
     /// What the dispatch finds at a descriptor.
-    fn found(&self, state: &mut State, info: BindingInfo, slot: Slot) -> Result<SlotState, Error> {
+    fn found(&self, state: &mut ContextState, info: BindingInfo, slot: Slot) -> Result<SlotState, Error> {
         let bound = match self.bound.get(&slot) {
             Some(own) => Some(own.bound(&state.share, slot, (self.program, info))?),
             None => {
@@ -369,7 +392,7 @@ impl DispatchBinding {
     }
 }
 
-impl State {
+impl ContextState {
     /// Records a dispatch of what is in the slots.
     fn dispatch(&mut self, program: &Program, push: &[u8], groups: [u32; 3]) -> Result<(), Refusal> {
         let Self { share, clock, timeline, bindings, sets, programs, journal_seen } = self;

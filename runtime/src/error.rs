@@ -5,7 +5,7 @@ use std::fmt;
 use spelter_driver::Misuse;
 use spelter_shaders::front;
 
-use crate::bind::Slot;
+use crate::ids::Slot;
 
 /// The reason why a call failed. After an error other than [`Error::DeviceLost`] the context is as it was before the
 /// call.

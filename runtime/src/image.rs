@@ -6,11 +6,11 @@ use std::sync::Arc;
 use ash::vk;
 use spelter_driver::ImageInfo;
 
-use crate::context::Context;
 use crate::error::Error;
 use crate::memory::Template;
 use crate::object::Contents;
 use crate::resource::Resource;
+use crate::share::Share;
 use crate::view::Subresources;
 
 /// An image in device memory. A handle, and a resource as [`Buffer`](crate::Buffer) is one: what stands behind it may
@@ -298,7 +298,7 @@ impl<'a> From<&'a Image> for ImagePart<'a> {
     }
 }
 
-/// Makes an [`Image`]: see [`Context::image`].
+/// Makes an [`Image`]: see [`Context::image`](crate::Context::image).
 ///
 /// ```
 /// use spelter::vk;
@@ -313,14 +313,14 @@ impl<'a> From<&'a Image> for ImagePart<'a> {
 #[derive(Clone, Debug)]
 #[must_use = "a builder makes nothing until `build`"]
 pub struct ImageBuilder<'a> {
-    context: &'a Context,
+    share: &'a Arc<Share>,
     label: Option<Box<str>>,
     info: ImageInfo,
 }
 
 impl<'a> ImageBuilder<'a> {
-    pub(crate) fn new(context: &'a Context, format: vk::Format, [width, height, depth]: [u32; 3]) -> Self {
-        let has = context.device().format_properties(format).optimal;
+    pub(crate) fn new(share: &'a Arc<Share>, format: vk::Format, [width, height, depth]: [u32; 3]) -> Self {
+        let has = share.device().format_properties(format).optimal;
         let mut usage =
             vk::ImageUsageFlags::SAMPLED | vk::ImageUsageFlags::TRANSFER_SRC | vk::ImageUsageFlags::TRANSFER_DST;
         if has.contains(vk::FormatFeatureFlags::STORAGE_IMAGE) {
@@ -336,7 +336,7 @@ impl<'a> ImageBuilder<'a> {
             tiling: vk::ImageTiling::OPTIMAL,
             usage,
         };
-        Self { context, label: None, info }
+        Self { share, label: None, info }
     }
 
     /// Names the image in messages and traces.
@@ -427,7 +427,7 @@ impl<'a> ImageBuilder<'a> {
             self.info.flags |= vk::ImageCreateFlags::CUBE_COMPATIBLE;
         }
         let template = Template::Image(self.info);
-        let resource = Arc::new(Resource::new(self.context, template, self.label, Contents::Undefined)?);
+        let resource = Arc::new(Resource::new(self.share, template, self.label, Contents::Undefined)?);
         Ok(Image { resource, info: self.info })
     }
 }

@@ -15,11 +15,13 @@ mod bind;
 mod bindings;
 mod buffer;
 mod context;
+mod context_state;
 mod descriptors;
 mod dispatch;
 mod error;
 mod fence;
 mod gate;
+mod ids;
 mod image;
 mod journal;
 #[cfg(all(test, loom))]
@@ -39,12 +41,13 @@ mod transfer;
 mod valid;
 mod view;
 
-pub use bind::{Bind, Slot, SlotKind};
-pub use buffer::{Buffer, BufferBuilder, BufferSlice};
-pub use context::{Context, ContextBuilder};
+pub use bind::Bind;
+pub use buffer::{Buffer, BufferSlice};
+pub use context::{BufferBuilder, Context, ContextBuilder};
 pub use dispatch::Dispatch;
 pub use error::Error;
 pub use fence::Fence;
+pub use ids::{Slot, SlotKind};
 pub use image::{Image, ImageBuilder, ImagePart};
 pub use program::{
     BindingInfo, BindingKind, Constant, Program, ProgramBuilder, Source, SpecializationConstant, choose_entry,

@@ -3,24 +3,18 @@
 //! Its resource owns it, and so does each batch that uses it until that batch has retired: the last owner drops it.
 //! Only the module `replace` gives a resource another object.
 
-use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 use spelter_driver::{Buffer, Device, Image};
 
 use crate::batch::Submission;
-use crate::bind::SlotKind;
-use crate::error::{Error, rule};
-use crate::memory::{Handle, Memory, Spares, Storage, Template};
-use crate::replace;
-use crate::serial::Usage;
+use crate::error::Error;
+use crate::ids::{ObjectId, SlotKind};
+use crate::memory::{Memory, Spares, Storage, Template};
+use crate::serial::{Object, Usage};
 use crate::view::{Part, View, Views};
-
-/// A unique number of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct ObjectId(pub(crate) u64);
 
 /// The initial bytes of a new object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +41,7 @@ pub(crate) struct ResourceObject {
     views: Mutex<Views>,
 }
 
-impl replace::Object for ResourceObject {
+impl Object for ResourceObject {
     type Submission = Submission;
 
     fn id(&self) -> ObjectId {
@@ -110,18 +104,12 @@ impl ResourceObject {
 
     /// The driver's buffer.
     pub(crate) fn buffer(&self) -> Result<&Buffer, Error> {
-        match self.storage.handle() {
-            Handle::Buffer(buffer) => Ok(buffer),
-            Handle::Image(_) => Err(Error::resource("an image where a buffer is meant", rule::KIND)),
-        }
+        self.storage.buffer()
     }
 
     /// The driver's image.
     pub(crate) fn image(&self) -> Result<&Image, Error> {
-        match self.storage.handle() {
-            Handle::Image(image) => Ok(image),
-            Handle::Buffer(_) => Err(Error::resource("a buffer where an image is meant", rule::KIND)),
-        }
+        self.storage.image()
     }
 
     /// A view of a part of it, if shaders need one in a slot of that kind: a cached or a new one.
@@ -133,7 +121,7 @@ impl ResourceObject {
         if let Some(view) = views.find(kind, part) {
             return Ok(Some(view.clone()));
         }
-        let view = part.view(device, kind, self)?;
+        let view = part.view(device, kind, &self.storage)?;
         self.memory.counters.views_created.one();
         views.keep(kind, part, &view);
         Ok(Some(view))
@@ -151,7 +139,8 @@ impl ResourceObject {
     pub(crate) fn leave_to(self: &Arc<Self>, spares: &Spares) {
         if self.heir.set(spares.clone()).is_ok() {
             self.owe();
-            self.memory.leaves(self);
+            let object: Weak<Self> = Arc::downgrade(self);
+            self.memory.leaves(object);
         }
     }
 }

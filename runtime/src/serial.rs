@@ -12,10 +12,8 @@ use std::sync::{Arc, Weak};
 
 use smallvec::SmallVec;
 
+use crate::ids::{Access, ObjectId, Serial};
 use crate::sync::{AtomicU64, Mutex, Ordering};
-
-/// The number of a batch in its context, counted from 1 on; 0 is before the first.
-pub(crate) type Serial = u64;
 
 /// A batch that was submitted to a queue.
 pub(crate) trait Submission: Clone {
@@ -27,6 +25,18 @@ pub(crate) trait Submission: Clone {
 
     /// The name of a queue.
     type Queue;
+}
+
+/// Storage that batches use.
+pub(crate) trait Object {
+    /// A submitted batch.
+    type Submission: Submission;
+
+    /// A unique number.
+    fn id(&self) -> ObjectId;
+
+    /// The batches that use it.
+    fn usage(&self) -> &Usage<Self::Submission>;
 }
 
 /// A batch of another context that this one comes after.
@@ -133,21 +143,6 @@ impl<F: Submission> fmt::Debug for Clock<F> {
         // Relaxed: for display only.
         let [submitted, retired] = [&self.submitted, &self.retired].map(|count| count.load(Ordering::Relaxed));
         write!(f, "Clock({}, submitted {submitted}, retired {retired})", self.id)
-    }
-}
-
-/// The use of an object by a command or by the host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// It is only read.
-    Read,
-    /// It may be written.
-    Write,
-}
-
-impl Access {
-    pub(crate) fn writes(self) -> bool {
-        self == Self::Write
     }
 }
 

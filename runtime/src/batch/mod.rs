@@ -17,11 +17,11 @@ use spelter_driver::{CommandBuffer, DescriptorSet, Device, MemoryBarrier};
 
 use crate::barrier::{Fresh, Hazards, Touch, Use};
 use crate::error::Error;
+use crate::ids::Serial;
 use crate::object::ResourceObject;
 use crate::program::Program;
 use crate::replace::{Added, Author, Entry, Refused};
 use crate::resource::Resource;
-use crate::serial::Serial;
 use crate::stats::Counters;
 
 /// Commands in a batch before it is submitted automatically, so that workers get work before a long list is complete.

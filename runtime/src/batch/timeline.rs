@@ -8,7 +8,7 @@ use spelter_driver::{Queue, SemaphoreSubmit, SubmitInfo};
 
 use super::{Batch, Clock, Submission, TimelinePoint};
 use crate::error::Error;
-use crate::serial::Serial;
+use crate::ids::Serial;
 use crate::share::Share;
 
 /// Recycled batches that are kept.

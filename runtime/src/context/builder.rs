@@ -30,7 +30,7 @@ pub struct ContextBuilder {
 }
 
 impl ContextBuilder {
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         let options =
             DeviceOptions { time_limit_is_set_by: "`ContextBuilder::time_limit`", ..DeviceOptions::default() };
         Self { options, poison: false, trace: false }
@@ -202,5 +202,34 @@ impl ContextBuilder {
         };
         let device = device.map_err(|error| Error::from(error).for_want_of(|| format!("a heap of {heap} bytes")))?;
         Ok(Context::on(&Share::new(device, self.poison, trace)))
+    }
+}
+
+impl Context {
+    /// A context on a device of its own, with default options. Errors as [`ContextBuilder::build`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::new()?;
+    /// assert!(context.device().properties().workers >= 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn new() -> Result<Self, Error> {
+        Self::builder().build()
+    }
+
+    /// A context on a device of its own, with options.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let limit = std::time::Duration::from_secs(5);
+    /// let context = spelter::Context::builder().workers(1).time_limit(limit).build()?;
+    /// assert_eq!(context.device().properties().workers, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn builder() -> ContextBuilder {
+        ContextBuilder::new()
     }
 }

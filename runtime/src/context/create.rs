@@ -5,9 +5,10 @@ use bytemuck::NoUninit;
 use spelter_driver::{Sampler, SamplerInfo};
 
 use super::Context;
-use crate::buffer::{Buffer, BufferBuilder};
+use crate::buffer::Buffer;
 use crate::error::Error;
 use crate::image::ImageBuilder;
+use crate::object::Contents;
 use crate::program::{Program, ProgramBuilder, Source};
 
 impl Context {
@@ -67,7 +68,7 @@ impl Context {
     /// # }
     /// ```
     pub fn image(&self, format: vk::Format, size: [u32; 3]) -> ImageBuilder<'_> {
-        ImageBuilder::new(self, format, size)
+        ImageBuilder::new(self.share(), format, size)
     }
 
     /// A sampler. [`Error::Misuse`] if it breaks a rule of Vulkan.
@@ -127,6 +128,93 @@ impl Context {
     /// # }
     /// ```
     pub fn program<'a>(&'a self, source: impl Into<Source<'a>>) -> ProgramBuilder<'a> {
-        ProgramBuilder::new(self, source.into())
+        ProgramBuilder::new(self.share(), source.into())
+    }
+}
+
+/// Makes a [`Buffer`]: see [`Context::buffer`].
+///
+/// ```
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// let table = context.buffer(64).label("table").holding(&[1u32, 2, 3])?;
+/// assert_eq!((table.size(), table.valid_ranges()), (64, vec![0..12]));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder makes nothing until `build`, `zeroed` or `holding`"]
+pub struct BufferBuilder<'a> {
+    context: &'a Context,
+    size: u64,
+    label: Option<Box<str>>,
+}
+
+impl<'a> BufferBuilder<'a> {
+    fn new(context: &'a Context, size: u64) -> Self {
+        Self { context, size, label: None }
+    }
+
+    /// Names the buffer in messages and traces.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer(4).label("seed").zeroed()?;
+    /// let error = context.write(&buffer, 4, &[1u32]).unwrap_err().to_string();
+    /// assert!(error.contains("buffer `seed` of 4 bytes"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into().into_boxed_str());
+        self
+    }
+
+    /// A buffer whose contents are not defined. [`Error::Misuse`] if it has no bytes or too many,
+    /// [`Error::OutOfMemory`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer(1 << 20).label("frame").build()?;
+    /// assert!(buffer.valid_ranges().is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn build(self) -> Result<Buffer, Error> {
+        Buffer::new(self.context.share(), self.size, self.label, Contents::Undefined)
+    }
+
+    /// A buffer that holds zeros. Errors as [`BufferBuilder::build`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer(8).zeroed()?;
+    /// assert_eq!(context.read::<u32>(&buffer)?, [0, 0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn zeroed(self) -> Result<Buffer, Error> {
+        Buffer::new(self.context.share(), self.size, self.label, Contents::Zero)
+    }
+
+    /// A buffer that begins with these values. [`Error::Range`] if they are more than its size; else as
+    /// [`BufferBuilder::build`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer(8).holding(&[1u32, 2])?;
+    /// assert_eq!(context.read::<u32>(&buffer)?, [1, 2]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn holding<T: NoUninit>(self, values: &[T]) -> Result<Buffer, Error> {
+        let context = self.context;
+        let buffer = self.build()?;
+        context.write(&buffer, 0, values)?;
+        Ok(buffer)
     }
 }

@@ -28,7 +28,7 @@ impl Context {
     /// # }
     /// ```
     pub fn invalidate(&self, buffer: &Buffer) -> Result<(), Error> {
-        self.check_device("invalidate", buffer)?;
+        self.check_device("invalidate", buffer.resource())?;
         self.invalidate_all(buffer.resource())
     }
 

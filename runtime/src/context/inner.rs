@@ -1,64 +1,49 @@
 //! What the handles of a context name: its slots, caches and batches behind a lock, and how commands get into them.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::batch::{Clock, Refusal, Timeline, TimelinePoint};
-use crate::bindings::Bindings;
-use crate::descriptors::{ProgramStates, SetCache};
+use crate::batch::{Clock, Refusal, TimelinePoint};
+use crate::context_state::ContextState;
 use crate::error::Error;
+use crate::ids::{Access, Serial};
+use crate::object::ResourceObject;
 use crate::replace;
-use crate::serial::{Access, Serial};
-use crate::share::Share;
+use crate::share::{Member, Share};
+use crate::stats::Counters;
 
 /// What the handles of a context name.
 pub(crate) struct ContextInner {
     pub(crate) share: Arc<Share>,
     pub(crate) clock: Arc<Clock>,
     /// Locked before any resource.
-    state: Mutex<State>,
-}
-
-/// The part of a context that changes.
-pub(crate) struct State {
-    pub(crate) share: Arc<Share>,
-    pub(crate) clock: Arc<Clock>,
-    pub(crate) timeline: Timeline,
-    pub(crate) bindings: Bindings,
-    pub(crate) sets: SetCache,
-    pub(crate) programs: ProgramStates,
-    /// The number of the last event that was taken notice of.
-    pub(crate) journal_seen: u64,
+    state: Mutex<ContextState>,
 }
 
 impl ContextInner {
     /// A context on a device, known to the others from now on.
     pub(super) fn new(share: &Arc<Share>) -> Arc<Self> {
         let (clock, queue) = share.clock();
-        let state = State {
-            share: Arc::clone(share),
-            clock: Arc::clone(&clock),
-            timeline: Timeline::new(share, queue, &clock),
-            bindings: Bindings::default(),
-            sets: SetCache::default(),
-            programs: ProgramStates::default(),
-            journal_seen: share.journal().count(),
-        };
+        let state = ContextState::new(share, queue, &clock);
         let id = clock.id();
         let inner = Arc::new(Self { share: Arc::clone(share), clock, state: Mutex::new(state) });
-        share.register(id, &Arc::downgrade(&inner));
+        let member: Weak<Self> = Arc::downgrade(&inner);
+        share.register(id, member);
         inner
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, ContextState> {
         self.state.lock()
     }
 
     /// Records commands, after what other contexts must have done before them. `record` may be called several times;
     /// only its last call records.
-    pub(crate) fn record<T>(&self, mut record: impl FnMut(&mut State) -> Result<T, Refusal>) -> Result<T, Error> {
+    pub(crate) fn record<T>(
+        &self,
+        mut record: impl FnMut(&mut ContextState) -> Result<T, Refusal>,
+    ) -> Result<T, Error> {
         loop {
             let mut state = self.state.lock();
             if let Some(serial) = state.timeline.too_far_ahead() {
@@ -103,24 +88,35 @@ impl ContextInner {
         Ok(())
     }
 
-    /// Submits what was recorded; the serial of the last batch.
-    pub(crate) fn flush(&self) -> Result<Serial, Error> {
-        self.state.lock().timeline.flush()
-    }
-
-    /// Lets go of what retired batches own, and of what slots and descriptor sets name that is gone, unless somebody
-    /// else is at work here: he does so when he next records or submits.
-    pub(crate) fn retire(&self) {
-        if let Some(state) = self.state.try_lock() {
-            self.let_go(state);
-        }
-    }
-
-    pub(super) fn let_go(&self, mut state: MutexGuard<'_, State>) {
+    pub(super) fn let_go(&self, mut state: MutexGuard<'_, ContextState>) {
         state.timeline.retire();
         let garbage = replace::catch_up(&self.share, &mut state);
         drop(state);
         drop(garbage); // when no lock is held
+    }
+
+    /// Waits for what stands in the way of an access of the host; whether anything did. No context is locked by the
+    /// caller.
+    pub(crate) fn wait_for(&self, object: &ResourceObject, access: Access, why: &str) -> Result<bool, Error> {
+        let points = object.usage.in_the_way(access);
+        if points.is_empty() {
+            return Ok(false);
+        }
+        let start = Instant::now();
+        points.iter().try_for_each(|point| self.share.wait(point))?;
+        if let Some(trace) = self.share.trace() {
+            trace.span(self.clock.id(), format!("wait: {why}"), start, serde_json::Value::Null);
+        }
+        Ok(true)
+    }
+
+    /// No memory could be had for another object in the place of this one, which is therefore waited for.
+    pub(crate) fn wait_without_memory(&self, object: &ResourceObject) -> Result<bool, Error> {
+        let waited = self.wait_for(object, Access::Write, "no memory for a new object")?;
+        if waited {
+            self.share.memory().counters.renames_without_memory.one();
+        }
+        Ok(waited)
     }
 
     /// Waits until so many bytes more may be pending, or until nothing that is pending can be waited for; whether it
@@ -139,7 +135,7 @@ impl ContextInner {
                 break;
             }
             let Some(object) = object.upgrade() else { continue };
-            let points = object.usage.in_the_way(Access::Write);
+            let points = object.usage().in_the_way(Access::Write);
             drop(object); // the batch may be all that keeps it besides
             for point in &points {
                 waited = true;
@@ -156,9 +152,20 @@ impl ContextInner {
         }
         Ok(waited)
     }
+}
 
-    /// Submits and waits for everything, and keeps nothing that could be made again; whether it waited.
-    pub(crate) fn relieve(&self) -> Result<bool, Error> {
+impl Member for ContextInner {
+    fn flush(&self) -> Result<Serial, Error> {
+        self.state.lock().timeline.flush()
+    }
+
+    fn retire(&self) {
+        if let Some(state) = self.state.try_lock() {
+            self.let_go(state);
+        }
+    }
+
+    fn relieve(&self) -> Result<bool, Error> {
         let (serial, counters) = (self.flush()?, &self.share.memory().counters);
         let waits = self.clock.retired() < serial;
         if waits {
@@ -174,13 +181,10 @@ impl ContextInner {
         self.let_go(state);
         Ok(waits)
     }
-}
 
-impl State {
-    /// Marks a moment on the context's track.
-    pub(crate) fn trace_instant(&self, name: impl FnOnce() -> String) {
-        if let Some(trace) = self.share.trace() {
-            trace.instant(self.clock.id(), name());
+    fn count(&self, counters: &Counters) {
+        if let Some(batch) = self.lock().timeline.open() {
+            batch.count(counters);
         }
     }
 }

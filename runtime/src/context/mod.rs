@@ -13,15 +13,14 @@ use std::sync::Arc;
 use spelter_driver::Device;
 
 pub use builder::ContextBuilder;
-pub(crate) use inner::{ContextInner, State};
+pub use create::BufferBuilder;
+pub(crate) use inner::ContextInner;
 
 use crate::batch::TimelinePoint;
-use crate::buffer::Buffer;
-use crate::dispatch::Dispatch;
 use crate::error::{Error, rule};
 use crate::fence::Fence;
-use crate::program::Program;
-use crate::share::Share;
+use crate::resource::Resource;
+use crate::share::{Member, Share};
 
 /// A line of work on a device. A handle: clones name the same context, also from other threads.
 ///
@@ -51,33 +50,6 @@ pub struct Context {
 }
 
 impl Context {
-    /// A context on a device of its own, with default options. Errors as [`ContextBuilder::build`].
-    ///
-    /// ```
-    /// # fn main() -> Result<(), spelter::Error> {
-    /// let context = spelter::Context::new()?;
-    /// assert!(context.device().properties().workers >= 1);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn new() -> Result<Self, Error> {
-        Self::builder().build()
-    }
-
-    /// A context on a device of its own, with options.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), spelter::Error> {
-    /// let limit = std::time::Duration::from_secs(5);
-    /// let context = spelter::Context::builder().workers(1).time_limit(limit).build()?;
-    /// assert_eq!(context.device().properties().workers, 1);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn builder() -> ContextBuilder {
-        ContextBuilder::new()
-    }
-
     fn on(share: &Arc<Share>) -> Self {
         Self { inner: ContextInner::new(share) }
     }
@@ -98,26 +70,6 @@ impl Context {
     #[must_use]
     pub fn sibling(&self) -> Self {
         Self::on(&self.inner.share)
-    }
-
-    /// Begins a dispatch of a program; [`Dispatch::groups`] or [`Dispatch::invocations`] records it.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), spelter::Error> {
-    /// # let context = spelter::Context::new()?;
-    /// # let program = context.program_wgsl(
-    /// #     "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
-    /// #      @compute @workgroup_size(4)
-    /// #      fn main(@builtin(global_invocation_id) id: vec3<u32>) { data[id.x] *= 2u; }",
-    /// # )?;
-    /// let data = context.buffer_from(&[1u32, 2, 3, 4])?;
-    /// context.dispatch(&program).bind(0, 0, &data).groups([1, 1, 1])?;
-    /// assert_eq!(context.read::<u32>(&data)?, [2, 4, 6, 8]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn dispatch<'a>(&'a self, program: &'a Program) -> Dispatch<'a> {
-        Dispatch::new(self, program)
     }
 
     /// Hands all that was recorded to the workers and returns at once. The fence tells when it is done.
@@ -196,12 +148,12 @@ impl Context {
         &self.inner
     }
 
-    /// The resource was made by a context of this device.
-    pub(crate) fn check_device(&self, what: &str, buffer: &Buffer) -> Result<(), Error> {
-        if buffer.resource().is_of(&self.inner.share) {
+    /// Checks that the resource was made by a context of this device.
+    pub(crate) fn check_device(&self, what: &str, resource: &Resource) -> Result<(), Error> {
+        if resource.is_of(&self.inner.share) {
             return Ok(());
         }
-        let problem = format!("{what}: {} is of another context's device", buffer.resource().described());
+        let problem = format!("{what}: {} is of another context's device", resource.described());
         Err(Error::resource(problem, rule::DEVICE))
     }
 }

@@ -1,8 +1,9 @@
 //! The slots of a context: putting resources there, and taking them out.
 
 use super::Context;
-use crate::bind::{Bind, Slot};
+use crate::bind::Bind;
 use crate::error::{Error, rule};
+use crate::ids::Slot;
 use crate::resource::Resource;
 use crate::slot_state::SlotState;
 

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use spelter_driver::{BufferInfo, DescriptorImageInfo, DescriptorPool, DescriptorSet, DescriptorSetLayout, Device};
 
-use super::{Key, refused};
+use super::key::Key;
 use crate::error::{Error, rule};
-use crate::object::ObjectId;
+use crate::ids::ObjectId;
 use crate::program::{BindingInfo, SetLayout};
 use crate::slot_state::SlotState;
 use crate::stats::Counters;
@@ -202,19 +202,10 @@ fn write_one(set: &DescriptorSet, binding: &BindingInfo, element: u32, bound: &S
     written.map_err(|error| refused(binding, element, bound, error))
 }
 
-#[cfg(test)]
-mod tests {
-    use crate::descriptors::Key;
-
-    #[test]
-    fn shares_of_a_hash_tell_places_and_words_apart() {
-        let mut seen = std::collections::HashSet::new();
-        for place in 0..40 {
-            for object in 0..20 {
-                for start in [0, 16, 64] {
-                    assert!(seen.insert(Key { object, part: [start, 16, 0], sampler: 0 }.hash(place)));
-                }
-            }
-        }
-    }
+/// What the driver refuses, at the binding that the caller knows.
+fn refused(binding: &BindingInfo, element: u32, bound: &SlotState, error: spelter_driver::Error) -> Error {
+    let spelter_driver::Error::Misuse(misuse) = error else { return error.into() };
+    let at = if binding.count == 1 { String::new() } else { format!("element {element}: ") };
+    let what = bound.described();
+    Error::binding(binding.group, binding.binding, format!("{at}{what}: {} ({})", misuse.problem, misuse.vuid))
 }

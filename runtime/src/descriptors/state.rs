@@ -8,15 +8,16 @@ use std::sync::{Arc, Weak};
 use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
-use super::{CachedSet, Key, SetCache};
-use crate::barrier::{By, Touch, Use};
-use crate::bind::{Slot, SlotKind};
+use super::cache::{CachedSet, SetCache};
+use super::key::Key;
+use crate::barrier::{Touch, Use};
 use crate::bindings::{Bindings, SlotId};
 use crate::error::{Error, rule};
+use crate::ids::{Access, Serial, Slot, SlotKind};
 use crate::program::{BindingInfo, Program, SetLayout};
-use crate::serial::{Access, Serial};
 use crate::share::Share;
 use crate::slot_state::SlotState;
+use crate::transfer::By;
 
 /// Programs remembered in a context.
 const MAX_PROGRAMS: usize = 256;

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use loom::thread;
 
 use super::{Stored, TestContext, done, wait_until};
+use crate::ids::{Access, ObjectId, ResourceId};
 use crate::journal::{Event, Journal, News};
-use crate::object::ObjectId;
-use crate::resource::ResourceId;
-use crate::serial::{Access, First};
+use crate::serial::First;
 use crate::sync::Mutex;
 
 #[test]

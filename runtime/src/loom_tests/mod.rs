@@ -13,9 +13,8 @@ use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 
-use crate::object::ObjectId;
-use crate::replace::Object;
-use crate::serial::{Clock, First, Serial, Submission, TimelinePoint, Usage};
+use crate::ids::{ObjectId, Serial};
+use crate::serial::{Clock, First, Object, Submission, TimelinePoint, Usage};
 
 /// A batch of a queue that retires when the test says so.
 #[derive(Clone, Debug)]

@@ -13,8 +13,9 @@ use ash::vk;
 use parking_lot::Mutex;
 use spelter_driver::{Buffer, Device, DeviceMemory, Image, ImageInfo};
 
-use crate::error::Error;
-use crate::object::ResourceObject;
+use crate::batch::Submission;
+use crate::error::{Error, rule};
+use crate::serial::Object;
 use crate::stats::Counters;
 use slab::{Slab, SlabAllocation};
 use spares::Bytes;
@@ -35,6 +36,9 @@ const STAGING_CLASSES: usize = 13;
 /// The value of undefined bytes if poisoning is enabled.
 const POISON: u8 = 0xa5;
 
+/// An object whose bytes are pending: a resource's or a staging buffer. Memory knows only the batches that use it.
+pub(crate) type PendingObject = dyn Object<Submission = Submission> + Send + Sync;
+
 /// The memory of a device, shared by all its contexts.
 #[derive(Debug)]
 pub(crate) struct Memory {
@@ -52,7 +56,7 @@ pub(crate) struct Memory {
     /// Bytes of objects that were replaced and have not retired, and of staging buffers.
     pending: AtomicU64,
     /// The objects of these bytes, oldest first. A leaf lock.
-    leaving: Mutex<VecDeque<Weak<ResourceObject>>>,
+    leaving: Mutex<VecDeque<Weak<PendingObject>>>,
     /// The limit for `pending`.
     pub(crate) budget: u64,
     /// Overwrites undefined contents, so that programs that rely on them fail.
@@ -70,7 +74,7 @@ pub(crate) enum Template {
 
 /// The driver's object for a storage.
 #[derive(Clone, Debug)]
-pub(crate) enum Handle {
+enum Handle {
     Buffer(Buffer),
     Image(Image),
 }
@@ -167,7 +171,7 @@ impl Memory {
     }
 
     /// Remembers an object that was replaced or is a staging buffer: its bytes are freed when its batches retire.
-    pub(crate) fn leaves(&self, object: &Arc<ResourceObject>) {
+    pub(crate) fn leaves(&self, object: Weak<PendingObject>) {
         let mut leaving = self.leaving.lock();
         while leaving.front().is_some_and(|object| object.strong_count() == 0) {
             leaving.pop_front();
@@ -176,11 +180,11 @@ impl Memory {
         if leaving.len() >= FEW_LEAVING && leaving.len().is_power_of_two() {
             leaving.retain(|object| object.strong_count() > 0);
         }
-        leaving.push_back(Arc::downgrade(object));
+        leaving.push_back(object);
     }
 
     /// The objects whose bytes are pending, oldest first.
-    pub(crate) fn leaving(&self) -> Vec<Weak<ResourceObject>> {
+    pub(crate) fn leaving(&self) -> Vec<Weak<PendingObject>> {
         let mut leaving = self.leaving.lock();
         leaving.retain(|object| object.strong_count() > 0);
         leaving.iter().cloned().collect()
@@ -211,9 +215,20 @@ impl Storage {
         self.bytes
     }
 
-    /// The driver's buffer or image.
-    pub(crate) fn handle(&self) -> &Handle {
-        &self.handle
+    /// The driver's buffer.
+    pub(crate) fn buffer(&self) -> Result<&Buffer, Error> {
+        match &self.handle {
+            Handle::Buffer(buffer) => Ok(buffer),
+            Handle::Image(_) => Err(Error::resource("an image where a buffer is meant", rule::KIND)),
+        }
+    }
+
+    /// The driver's image.
+    pub(crate) fn image(&self) -> Result<&Image, Error> {
+        match &self.handle {
+            Handle::Image(image) => Ok(image),
+            Handle::Buffer(_) => Err(Error::resource("a buffer where an image is meant", rule::KIND)),
+        }
     }
 
     /// Another driver's buffer at the same bytes, for texels with one usage.

@@ -4,10 +4,8 @@ use ash::vk;
 use spelter_driver::ImageTaken;
 use spelter_shaders::ir::{BindingData, BindingKind};
 
-use crate::bind::{Slot, SlotKind};
-use crate::descriptors::descriptor_type;
 use crate::error::{Error, rule};
-use crate::serial::Access;
+use crate::ids::{Access, Slot, SlotKind};
 use crate::slot_state::SlotState;
 use crate::view::Part;
 
@@ -149,5 +147,19 @@ impl From<&BindingData> for BindingInfo {
             read_only: data.read_only || data.kind == BindingKind::UniformBuffer,
             image: ImageTaken::of(data),
         }
+    }
+}
+
+/// The Vulkan type of a kind of binding.
+fn descriptor_type(kind: BindingKind) -> vk::DescriptorType {
+    match kind {
+        BindingKind::StorageBuffer => vk::DescriptorType::STORAGE_BUFFER,
+        BindingKind::UniformBuffer => vk::DescriptorType::UNIFORM_BUFFER,
+        BindingKind::Sampler => vk::DescriptorType::SAMPLER,
+        BindingKind::SampledImage => vk::DescriptorType::SAMPLED_IMAGE,
+        BindingKind::CombinedImageSampler => vk::DescriptorType::COMBINED_IMAGE_SAMPLER,
+        BindingKind::StorageImage => vk::DescriptorType::STORAGE_IMAGE,
+        BindingKind::UniformTexelBuffer => vk::DescriptorType::UNIFORM_TEXEL_BUFFER,
+        BindingKind::StorageTexelBuffer => vk::DescriptorType::STORAGE_TEXEL_BUFFER,
     }
 }

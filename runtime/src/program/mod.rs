@@ -14,7 +14,6 @@ pub use constant::Constant;
 pub use spelter_shaders::front::SpecializationConstant;
 pub use spelter_shaders::ir::BindingKind;
 
-use crate::context::Context;
 use crate::error::Error;
 use crate::share::Share;
 
@@ -202,7 +201,7 @@ impl Program {
     }
 }
 
-/// Makes a [`Program`]: see [`Context::program`].
+/// Makes a [`Program`]: see [`Context::program`](crate::Context::program).
 ///
 /// ```
 /// # fn main() -> Result<(), spelter::Error> {
@@ -216,7 +215,7 @@ impl Program {
 #[derive(Clone, Debug)]
 #[must_use = "a builder makes nothing until `build`"]
 pub struct ProgramBuilder<'a> {
-    context: &'a Context,
+    share: &'a Arc<Share>,
     source: Source<'a>,
     entry: Option<&'a str>,
     constants: BTreeMap<u32, Constant>,
@@ -225,8 +224,8 @@ pub struct ProgramBuilder<'a> {
 }
 
 impl<'a> ProgramBuilder<'a> {
-    pub(crate) fn new(context: &'a Context, source: Source<'a>) -> Self {
-        Self { context, source, entry: None, constants: BTreeMap::new(), arrays: BTreeMap::new() }
+    pub(crate) fn new(share: &'a Arc<Share>, source: Source<'a>) -> Self {
+        Self { share, source, entry: None, constants: BTreeMap::new(), arrays: BTreeMap::new() }
     }
 
     /// Names the entry point. May be left out where the shader has only one.
@@ -301,7 +300,7 @@ impl<'a> ProgramBuilder<'a> {
     /// # }
     /// ```
     pub fn build(self) -> Result<Program, Error> {
-        let device = self.context.device();
+        let device = self.share.device();
         let module = match self.source {
             Source::Wgsl(text) => device.create_shader_module_wgsl(text)?,
             Source::Spirv(words) => device.create_shader_module(words)?,
@@ -314,7 +313,7 @@ impl<'a> ProgramBuilder<'a> {
             Ok((id, bits))
         });
         let shader = module.specialize(&entry, &bits.collect::<Result<_, Error>>()?)?;
-        create(self.context, entry, (&shader, &self.arrays), declared).map_err(|error| match error {
+        create(self.share, entry, (&shader, &self.arrays), declared).map_err(|error| match error {
             Error::Binding { group, binding, problem } => match module.declared(group, binding) {
                 Some(line) => Error::binding(group, binding, format!("{problem} at {line}")),
                 None => Error::binding(group, binding, problem),
@@ -355,13 +354,13 @@ pub fn choose_entry<'a>(names: impl Iterator<Item = &'a str>, name: Option<&str>
 }
 
 fn create(
-    context: &Context,
+    share: &Arc<Share>,
     entry: String,
     (shader, arrays): (&SpecializedShader, &BTreeMap<(u32, u32), u32>),
     specialization: Vec<SpecializationConstant>,
 ) -> Result<Program, Error> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    let (device, kernel) = (context.device(), shader.kernel());
+    let (device, kernel) = (share.device(), shader.kernel());
     let mut bindings: Vec<_> = kernel.bindings.values().map(BindingInfo::from).collect();
     bindings.sort_by_key(|b| (b.group, b.binding));
     size_arrays(&mut bindings, arrays)?;
@@ -376,7 +375,7 @@ fn create(
     // Relaxed: numbers only have to differ.
     let inner = ProgramInner {
         id: NEXT.fetch_add(1, Ordering::Relaxed),
-        share: Arc::clone(context.share()),
+        share: Arc::clone(share),
         entry,
         workgroup_size: kernel.workgroup_size,
         push_bytes: kernel.push_bytes,

@@ -11,23 +11,10 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::barrier::By;
-use crate::object::ObjectId;
-use crate::serial::{Access, Clock, First, Serial, Submission, Usage};
-use crate::transfer::Maps;
+use crate::ids::{Access, Serial};
+use crate::serial::{Clock, First, Object, Submission};
+use crate::transfer::{By, Maps};
 use crate::valid::Valid;
-
-/// Storage that batches use.
-pub(crate) trait Object {
-    /// A submitted batch.
-    type Submission: Submission;
-
-    /// A unique number.
-    fn id(&self) -> ObjectId;
-
-    /// The batches that use it.
-    fn usage(&self) -> &Usage<Self::Submission>;
-}
 
 /// The mutable part of a resource.
 #[derive(Debug)]
@@ -252,12 +239,7 @@ impl<O: Object> Backing<O> {
         entry: Entry<'_, O::Submission>,
     ) -> Result<Entered, Refused<O::Submission>> {
         let Entry { clock, serial, range, access, by, author } = entry;
-        let mapped = match by {
-            By::Command => self.maps.forbid_commands(),
-            By::Host => self.maps.forbid_writes(range),
-            By::Mapping => false,
-        };
-        if mapped || !self.has(object) {
+        if self.maps.forbid(by, range) || !self.has(object) {
             return Err(Refused::Again);
         }
         if self.is_copied(range, access) {

@@ -8,15 +8,15 @@ use loom::cell::UnsafeCell;
 use loom::thread;
 
 use super::{Author, Backing, Entry, Fate, Refused, exchange};
-use crate::barrier::By;
 use crate::gate::Gate;
+use crate::ids::Access::{self, Read, Write};
+use crate::ids::ResourceId;
 use crate::journal::Journal;
 use crate::loom_tests::{Stored, TestContext, wait_until};
 use crate::memory::spares::{Bytes, SparePool, Spares};
-use crate::resource::ResourceId;
-use crate::serial::Access::{self, Read, Write};
 use crate::serial::First;
 use crate::sync::Mutex;
+use crate::transfer::By;
 use crate::valid::Valid;
 
 type Held = Mutex<Backing<Stored>>;

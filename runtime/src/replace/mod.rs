@@ -9,7 +9,7 @@ mod backing;
 mod loom_tests;
 mod part;
 
-pub(crate) use backing::{Added, Author, Backing, Entry, Fate, Object, Refused};
+pub(crate) use backing::{Added, Author, Backing, Entry, Fate, Refused};
 pub(crate) use part::invalidate_part;
 
 use std::ops::Range;
@@ -19,14 +19,14 @@ use ash::vk;
 use parking_lot::MutexGuard;
 use spelter_driver::ImageInfo;
 
-use crate::bind::SlotKind;
-use crate::context::State;
+use crate::context_state::ContextState;
 use crate::error::Error;
+use crate::ids::{Access, ResourceId, SlotKind};
 use crate::journal::{Event, Journal, News};
 use crate::memory::Template;
 use crate::object::{Contents, ResourceObject};
-use crate::resource::{self, Resource, ResourceId};
-use crate::serial::Access;
+use crate::resource::{Resource, ResourceState};
+use crate::serial::Object;
 use crate::share::Share;
 use crate::valid::Valid;
 use crate::view;
@@ -83,10 +83,10 @@ pub(crate) struct Garbage {
 /// reserves the bytes there, so that no thread finds it empty between the old and the new contents.
 pub(crate) fn invalidate(
     share: &Share,
-    state: &mut State,
-    (resource, mut inner): (&Resource, MutexGuard<'_, resource::State>),
+    state: &mut ContextState,
+    (resource, mut inner): (&Resource, MutexGuard<'_, ResourceState>),
     room: Room,
-    claim: impl FnOnce(&mut resource::State),
+    claim: impl FnOnce(&mut ResourceState),
 ) -> Result<Invalidated, Error> {
     let counters = &share.memory().counters;
     let old = Arc::clone(inner.object(resource, "invalidate")?);
@@ -152,10 +152,10 @@ fn another(
 /// called in the same step.
 fn swap(
     share: &Share,
-    state: &mut State,
-    (resource, mut inner): (&Resource, MutexGuard<'_, resource::State>),
+    state: &mut ContextState,
+    (resource, mut inner): (&Resource, MutexGuard<'_, ResourceState>),
     (new, valid): (Arc<ResourceObject>, Valid),
-    claim: impl FnOnce(&mut resource::State),
+    claim: impl FnOnce(&mut ResourceState),
 ) -> Garbage {
     let counters = &share.memory().counters;
     let old = exchange((resource.id(), &mut inner), (new, valid), share.journal(), &mut state.journal_seen);
@@ -200,7 +200,7 @@ fn exchange<O: Object>(
 pub(crate) fn forget(
     share: &Share,
     resource: &Resource,
-    state: &mut resource::State,
+    state: &mut ResourceState,
     range: Range<u64>,
 ) -> Result<(), Error> {
     if !state.valid().intersects(&range) {
@@ -220,14 +220,14 @@ pub(crate) fn forget(
 }
 
 /// Forgets the contents of ranges of a resource in use; later writes there come after the current users.
-fn fade(share: &Share, resource: &Resource, state: &mut resource::State, part: &[Range<u64>]) {
+fn fade(share: &Share, resource: &Resource, state: &mut ResourceState, part: &[Range<u64>]) {
     part.iter().for_each(|range| state.fade(range.clone()));
     share.memory().counters.invalidations_in_order.one();
     notify(share, resource, state);
 }
 
 /// Makes contexts check their slots again.
-fn notify(share: &Share, resource: &Resource, state: &resource::State) {
+fn notify(share: &Share, resource: &Resource, state: &ResourceState) {
     if state.bound {
         share.journal().note(Event { resource: resource.id(), lost: None });
     }
@@ -242,7 +242,7 @@ fn poison(object: &ResourceObject, info: &ImageInfo, number: u64) -> Result<(), 
 
 /// Rebinds the slots that a resource occupies in this context to its current object.
 #[must_use = "dropped when no lock is held"]
-pub(crate) fn rebind(share: &Share, state: &mut State, resource: &Resource) -> Garbage {
+pub(crate) fn rebind(share: &Share, state: &mut ContextState, resource: &Resource) -> Garbage {
     let counters = &share.memory().counters;
     let mut inner = resource.state();
     let object = inner.storage().cloned();
@@ -279,7 +279,7 @@ pub(crate) fn rebind(share: &Share, state: &mut State, resource: &Resource) -> G
 
 /// Handles the journal's new events: changes of resources by other contexts.
 #[must_use = "dropped when no lock is held"]
-pub(crate) fn catch_up(share: &Share, state: &mut State) -> Option<Garbage> {
+pub(crate) fn catch_up(share: &Share, state: &mut ContextState) -> Option<Garbage> {
     if share.journal().count() == state.journal_seen {
         return None;
     }

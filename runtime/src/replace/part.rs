@@ -17,17 +17,17 @@ use spelter_driver::ImageInfo;
 use super::{Fate, Garbage, Invalidated, Room, another, fade, forget, invalidate, swap};
 use crate::barrier::Use;
 use crate::batch::Refusal;
-use crate::context::State;
+use crate::context_state::ContextState;
+use crate::ids::Access;
 use crate::object::ResourceObject;
 use crate::resource::Resource;
-use crate::serial::Access;
 use crate::share::Share;
 use crate::view;
 
 /// Invalidates `part` of an image, by the rule above; with poisoning `junk` has its new contents.
 pub(crate) fn invalidate_part(
     share: &Share,
-    state: &mut State,
+    state: &mut ContextState,
     (resource, info): (&Resource, &ImageInfo),
     (part, junk): (&[Range<u64>], Option<&Arc<ResourceObject>>),
     room: Room,
@@ -83,7 +83,7 @@ pub(crate) fn invalidate_part(
 
 /// Records that levels are overwritten with junk; `junk` is as large as the largest level.
 fn overwrite(
-    state: &mut State,
+    state: &mut ContextState,
     (object, info): (&Arc<ResourceObject>, &ImageInfo),
     part: &[Range<u64>],
     junk: &Arc<ResourceObject>,

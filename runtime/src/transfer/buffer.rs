@@ -2,21 +2,17 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
 
 use ash::vk;
 use bytemuck::{AnyBitPattern, NoUninit};
-use spelter_driver::host_memory;
 
-use super::upload::Target;
+use super::read::values;
+use super::target::Target;
 use crate::barrier::Use;
-use crate::batch::Refusal;
 use crate::buffer::Buffer;
-use crate::context::{Context, ContextInner, State};
+use crate::context::Context;
 use crate::error::{Error, rule};
-use crate::object::ResourceObject;
-use crate::resource::{Copying, Resource};
-use crate::serial::Access;
+use crate::ids::Access;
 
 impl Context {
     /// Reads a whole buffer back, when all that writes it is done. The first bytes of what is no whole number of
@@ -128,7 +124,7 @@ impl Context {
             return Err(Error::range(problem, rule::COPY_OVERLAP));
         }
         self.inner().record(|state| {
-            let (source, target) = (for_command("copy", from)?, for_command("copy", to)?);
+            let (source, target) = (from.object_for_command("copy")?, to.object_for_command("copy")?);
             if bytes == 0 {
                 return Ok(());
             }
@@ -175,7 +171,7 @@ impl Context {
             return Err(Error::range(format!("fill: bytes {start}..{end} of {of}"), rule::FILL));
         }
         self.inner().record(|state| {
-            let object = for_command("fill", resource)?;
+            let object = resource.object_for_command("fill")?;
             if range.is_empty() {
                 return Ok(());
             }
@@ -186,116 +182,11 @@ impl Context {
     }
 
     pub(crate) fn check_range(&self, what: &str, buffer: &Buffer, range: &Range<u64>) -> Result<(), Error> {
-        self.check_device(what, buffer)?;
+        self.check_device(what, buffer.resource())?;
         if range.start > range.end || range.end > buffer.size() {
             let (Range { start, end }, of) = (range, buffer.resource().described());
             return Err(Error::range(format!("{what}: bytes {start}..{end} of {of}"), rule::INSIDE));
         }
         Ok(())
     }
-}
-
-/// The object of a resource that a command uses: neither destroyed nor mapped.
-pub(crate) fn for_command(what: &str, resource: &Resource) -> Result<Arc<ResourceObject>, Error> {
-    let state = resource.state();
-    let object = state.object(resource, what)?;
-    if state.maps.forbid_commands() {
-        return Err(Error::resource(format!("{what}: {} is mapped", resource.described()), rule::MAPPED));
-    }
-    Ok(Arc::clone(object))
-}
-
-impl State {
-    /// Records a command that is no dispatch.
-    pub(crate) fn transfer(
-        &mut self,
-        uses: &[Use<'_>],
-        command: impl FnOnce(&spelter_driver::CommandBuffer) -> Result<(), spelter_driver::Error>,
-    ) -> Result<(), Refusal> {
-        let batch = self.timeline.batch()?;
-        let entries = batch.enter(&self.clock, uses.iter().cloned())?;
-        let ordered = batch.order(uses.iter().cloned().map(Use::touch), entries.fresh);
-        let recorded = ordered.and_then(|_| batch.transfer(command));
-        Ok(recorded.inspect_err(|_| entries.take_back())?)
-    }
-}
-
-impl ContextInner {
-    /// Reads bytes of a buffer when all that writes it is done.
-    pub(crate) fn read(&self, resource: &Resource, offset: u64, into: &mut [u8]) -> Result<(), Error> {
-        let (object, _reading) = self.for_reading(resource, &(offset..offset + into.len() as u64))?;
-        self.share.memory().counters.bytes_read.add(into.len() as u64);
-        object.storage().read(offset, into)
-    }
-
-    /// The object of a resource, when all that writes it is done; at once if nothing in the range holds defined data.
-    /// Who writes there waits as long as the second is held.
-    pub(crate) fn for_reading<'a>(
-        &self,
-        resource: &'a Resource,
-        range: &Range<u64>,
-    ) -> Result<(Arc<ResourceObject>, Copying<'a>), Error> {
-        self.share.check_alive()?;
-        let mut waited = false;
-        loop {
-            let mut state = resource.state();
-            let object = Arc::clone(state.object(resource, "read")?);
-            if state.is_copied(range, Access::Read) {
-                // Under the lock.
-                let ended = self.share.gate().count();
-                drop(state);
-                self.share.gate().wait(ended);
-                continue;
-            }
-            let busy = state.valid().intersects(range) && object.usage.is_busy(Access::Read);
-            if busy && !waited {
-                // Meanwhile others may record what writes it again.
-                drop(state);
-                waited = self.wait_for(&object, Access::Read, "read back")?;
-                self.share.memory().counters.read_waits.add(waited.into());
-                continue;
-            }
-            // Written down first: nobody begins to write these bytes meanwhile, however many there are who would.
-            let reading = Copying::reading(resource, &mut state, range.clone());
-            drop(state);
-            if busy {
-                self.wait_for(&object, Access::Read, "read back")?;
-            }
-            return Ok((object, reading));
-        }
-    }
-
-    /// Waits for what stands in the way of an access of the host; whether anything did. No context is locked by the
-    /// caller.
-    pub(crate) fn wait_for(&self, object: &ResourceObject, access: Access, why: &str) -> Result<bool, Error> {
-        let points = object.usage.in_the_way(access);
-        if points.is_empty() {
-            return Ok(false);
-        }
-        let start = Instant::now();
-        points.iter().try_for_each(|point| self.share.wait(point))?;
-        if let Some(trace) = self.share.trace() {
-            trace.span(self.clock.id(), format!("wait: {why}"), start, serde_json::Value::Null);
-        }
-        Ok(true)
-    }
-
-    /// No memory could be had for another object in the place of this one, which is therefore waited for.
-    pub(crate) fn wait_without_memory(&self, object: &ResourceObject) -> Result<bool, Error> {
-        let waited = self.wait_for(object, Access::Write, "no memory for a new object")?;
-        if waited {
-            self.share.memory().counters.renames_without_memory.one();
-        }
-        Ok(waited)
-    }
-}
-
-/// `bytes` bytes that `read` fills, as values.
-pub(super) fn values<T: AnyBitPattern>(
-    bytes: u64,
-    read: impl FnOnce(&mut [u8]) -> Result<(), Error>,
-) -> Result<Vec<T>, Error> {
-    let mut raw = host_memory::filled(0u8, bytes as usize)?;
-    read(&mut raw)?;
-    Ok(host_memory::collect(raw.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned))?)
 }

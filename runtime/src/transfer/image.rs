@@ -7,14 +7,14 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use smallvec::SmallVec;
 use spelter_driver::ClearColor;
 
-use super::buffer::{for_command, values};
-use super::upload::Target;
+use super::read::values;
+use super::target::{Target, extent, layers, read_level};
 use crate::barrier::Use;
 use crate::context::Context;
 use crate::error::{Error, rule};
+use crate::ids::Access;
 use crate::image::{Image, ImagePart};
 use crate::object::ResourceObject;
-use crate::serial::Access;
 use crate::view::Subresources;
 
 impl Context {
@@ -113,7 +113,8 @@ impl Context {
             ..Default::default()
         };
         self.inner().record(|state| {
-            let (read, write) = (for_command("copy", from.0.resource())?, for_command("copy", to.0.resource())?);
+            let (read, write) =
+                (from.0.resource().object_for_command("copy")?, to.0.resource().object_for_command("copy")?);
             let (a, b) = (read.image()?, write.image()?);
             let uses = used(&read, &source, from.0, Access::Read).chain(used(&write, &target, to.0, Access::Write));
             let uses = uses.collect::<SmallVec<[_; 2]>>();
@@ -141,7 +142,7 @@ impl Context {
         let ImagePart { image, part } = what.into();
         self.check_part("clear", image, &part)?;
         self.inner().record(|state| {
-            let object = for_command("clear", image.resource())?;
+            let object = image.resource().object_for_command("clear")?;
             let target = object.image()?;
             if color.class() != target.class() {
                 let (is, of) = (color.class(), image.resource().described());
@@ -156,10 +157,7 @@ impl Context {
     /// Levels and layers that there are, at least one of each, of an image of this device.
     pub(crate) fn check_part(&self, what: &str, image: &Image, part: &Subresources) -> Result<(), Error> {
         let (resource, info) = (image.resource(), image.info());
-        if !resource.is_of(self.share()) {
-            let problem = format!("{what}: {} is of another context's device", resource.described());
-            return Err(Error::resource(problem, rule::DEVICE));
-        }
+        self.check_device(what, resource)?;
         let of = resource.described();
         part.check(info).map_err(|problem| Error::range(format!("{what}: {problem} of {of}"), rule::INSIDE))
     }
@@ -176,7 +174,7 @@ impl Context {
         let part = image.all().levels(levels).layers(layer..layer.saturating_add(1)).part;
         self.check_part(what, image, &part)?;
         let texels: u64 = image.level_size(level).into_iter().map(u64::from).product();
-        let object = for_command(what, image.resource())?;
+        let object = image.resource().object_for_command(what)?;
         Ok((part, texels * object.image()?.texel_bytes()))
     }
 }
@@ -190,60 +188,4 @@ fn used<'a>(
 ) -> impl Iterator<Item = Use<'a>> + use<'a> {
     let resource = image.resource();
     part.ranges(image.info().levels).into_iter().map(move |range| Use::of(resource, object, range, access))
-}
-
-fn layers(level: u32, layer: u32) -> vk::ImageSubresourceLayers {
-    let aspect_mask = vk::ImageAspectFlags::COLOR;
-    vk::ImageSubresourceLayers { aspect_mask, mip_level: level, base_array_layer: layer, layer_count: 1 }
-}
-
-fn extent(image: &Image, level: u32) -> vk::Extent3D {
-    let [width, height, depth] = image.level_size(level);
-    vk::Extent3D { width, height, depth }
-}
-
-pub(super) fn region(image: &Image, level: u32, layer: u32) -> vk::BufferImageCopy {
-    let (image_subresource, image_extent) = (layers(level, layer), extent(image, level));
-    vk::BufferImageCopy { image_subresource, image_extent, ..Default::default() }
-}
-
-/// Writes all texels of a level of a layer in place.
-pub(super) fn write_level(object: &ResourceObject, at: (u32, u32), texels: &[u8]) -> Result<(), Error> {
-    let rows = Rows::of(object, at)?;
-    let mut texels = texels.chunks_exact(rows.bytes);
-    rows.offsets().zip(&mut texels).try_for_each(|(offset, row)| object.storage().write(offset, row))
-}
-
-/// Reads all texels of a level of a layer in place, as many bytes as they are.
-fn read_level(object: &ResourceObject, at: (u32, u32), texels: &mut [u8]) -> Result<(), Error> {
-    let rows = Rows::of(object, at)?;
-    let mut texels = texels.chunks_exact_mut(rows.bytes);
-    rows.offsets().zip(&mut texels).try_for_each(|(offset, row)| object.storage().read(offset, row))
-}
-
-/// Where the rows of a level of a layer lie in the storage of an image.
-struct Rows {
-    /// Of each row.
-    bytes: usize,
-    layout: vk::SubresourceLayout,
-    height: u64,
-    depth: u64,
-}
-
-impl Rows {
-    fn of(object: &ResourceObject, (level, layer): (u32, u32)) -> Result<Self, Error> {
-        let image = object.image()?;
-        let vk::Extent3D { width, height, depth } = image.info().extent;
-        let [width, height, depth] =
-            [width, height, depth].map(|size| u64::from(size.checked_shr(level).unwrap_or(0).max(1)));
-        let bytes = (width * image.texel_bytes()) as usize;
-        Ok(Self { bytes, layout: image.subresource_layout(level, layer), height, depth })
-    }
-
-    /// Where each begins.
-    fn offsets(&self) -> impl Iterator<Item = u64> {
-        let vk::SubresourceLayout { offset, row_pitch, depth_pitch, .. } = self.layout;
-        let slices = (0..self.depth).map(move |slice| offset + slice * depth_pitch);
-        slices.flat_map(move |start| (0..self.height).map(move |row| start + row * row_pitch))
-    }
 }

@@ -12,17 +12,17 @@ use ash::vk;
 use bytemuck::{AnyBitPattern, NoUninit};
 use parking_lot::Mutex;
 
-use super::buffer::values;
 use super::flags::{MapFlags, check_flags};
+use super::maps::By;
+use super::read::values;
 use super::upload::{Renamed, idle_object, rename};
-use crate::barrier::By;
 use crate::buffer::BufferSlice;
 use crate::context::{Context, ContextInner};
 use crate::error::{Error, rule};
+use crate::ids::Access;
 use crate::object::ResourceObject;
 use crate::replace::{self, Room};
-use crate::resource::{Resource, State};
-use crate::serial::Access;
+use crate::resource::{Resource, ResourceState};
 use crate::share::Share;
 use crate::valid::Ranges;
 
@@ -109,7 +109,7 @@ impl Hold {
     fn new(
         context: &ContextInner,
         resource: &Arc<Resource>,
-        state: &mut State,
+        state: &mut ResourceState,
         range: &Range<u64>,
         flags: MapFlags,
     ) -> Self {
@@ -184,7 +184,7 @@ impl Mapped {
             if whole && may_rename && !unsynchronized && !inner.valid().is_empty() {
                 busy |= inner.is_busy();
                 let mut claimed = None;
-                let claim = |inner: &mut State| {
+                let claim = |inner: &mut ResourceState| {
                     claimed =
                         idle_object(inner).map(|object| (Hold::new(context, resource, inner, &range, flags), object));
                 };

@@ -4,6 +4,17 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
+/// The origin of a batch's use of a resource; mappings forbid something different for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    /// A command of the program: the resource must not be mapped, except persistently.
+    Command,
+    /// A host write that goes through a batch: no other mapping may contain these bytes.
+    Host,
+    /// The bytes that a mapping collected in its staging buffer.
+    Mapping,
+}
+
 /// The mappings of a resource.
 #[derive(Debug, Default)]
 pub(crate) struct Maps {
@@ -31,6 +42,15 @@ impl Maps {
     /// Whether the host must not write these bytes but through the mapping.
     pub(crate) fn forbid_writes(&self, range: &Range<u64>) -> bool {
         self.list.iter().any(|record| !record.persistent && record.meets(range))
+    }
+
+    /// Whether a batch's use of these bytes, of that origin, must not be recorded.
+    pub(crate) fn forbid(&self, by: By, range: &Range<u64>) -> bool {
+        match by {
+            By::Command => self.forbid_commands(),
+            By::Host => self.forbid_writes(range),
+            By::Mapping => false,
+        }
     }
 
     /// A mapped range that has bytes in common with this one.

@@ -5,10 +5,11 @@ mod flags;
 mod image;
 mod map;
 mod maps;
+mod read;
+mod target;
 mod upload;
 
 pub use flags::MapFlags;
 pub use map::Mapped;
 
-pub(crate) use buffer::for_command;
-pub(crate) use maps::Maps;
+pub(crate) use maps::{By, Maps};

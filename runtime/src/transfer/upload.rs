@@ -8,16 +8,18 @@ use ash::vk;
 use parking_lot::MutexGuard;
 use smallvec::SmallVec;
 
-use super::image;
-use crate::barrier::{By, Use};
-use crate::context::{ContextInner, State};
+use super::maps::By;
+use super::target::{Target, region};
+use crate::barrier::Use;
+use crate::context::ContextInner;
+use crate::context_state::ContextState;
 use crate::error::{Error, rule};
+use crate::ids::Access;
 use crate::image::Image;
 use crate::memory::{Memory, Template};
 use crate::object::{Contents, ResourceObject};
 use crate::replace::{self, Garbage, Invalidated, Reason, Room};
-use crate::resource::{self, Copying, Resource};
-use crate::serial::Access;
+use crate::resource::{Copying, Resource, ResourceState};
 
 /// A buffer of this size or less is renamed however little of it is written: new storage costs next to nothing.
 const SMALL: u64 = 64 << 10;
@@ -54,35 +56,6 @@ fn way(memory: &Memory, size: u64, len: u64, whole: bool, discard: bool) -> Way 
         (_, true) => Way::Stage,
         (true, false) => Way::Rename,
         (false, false) => Way::Wait,
-    }
-}
-
-/// What of a resource bytes are for.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Target<'a> {
-    /// Bytes of a buffer, from here on.
-    Bytes(u64),
-    /// The texels of a level of a layer, which has that number.
-    Level(&'a Image, u32, u32),
-}
-
-impl Target<'_> {
-    /// The bytes of the buffer, or the number of the subresource.
-    fn range(&self, len: u64) -> Range<u64> {
-        match self {
-            Self::Bytes(offset) => *offset..*offset + len,
-            Self::Level(image, level, layer) => {
-                let number = u64::from(*layer) * u64::from(image.info().levels) + u64::from(*level);
-                number..number + 1
-            }
-        }
-    }
-
-    fn write(&self, object: &ResourceObject, bytes: &[u8]) -> Result<(), Error> {
-        match self {
-            Self::Bytes(offset) => object.storage().write(*offset, bytes),
-            Self::Level(_, level, layer) => image::write_level(object, (*level, *layer), bytes),
-        }
     }
 }
 
@@ -132,7 +105,7 @@ impl ContextInner {
             match way(self.share.memory(), resource.size(), bytes.len() as u64, whole && may_rename, discard) {
                 Way::Rename => {
                     let mut claimed = None;
-                    let claim = |inner: &mut resource::State| {
+                    let claim = |inner: &mut ResourceState| {
                         claimed = idle_object(inner).map(|object| {
                             // Who looks from now on finds these bytes, as soon as they are there.
                             (object, Copying::new(resource, inner, range))
@@ -294,11 +267,11 @@ impl ContextInner {
         };
         let (resource, range) = (image.resource(), Target::Level(image, level, layer).range(bytes));
         self.record(|state| {
-            let object = super::buffer::for_command(what, resource)?;
+            let object = resource.object_for_command(what)?;
             let (from, to) = (staging.buffer()?, object.image()?);
             let read = Use::own(staging, 0..bytes, Access::Read);
             let write = Use::of(resource, &object, range.clone(), Access::Write);
-            let regions = [image::region(image, level, layer)];
+            let regions = [region(image, level, layer)];
             state.transfer(&[read, write], |commands| commands.copy_buffer_to_image(from, to, &regions))?;
             if let Some(batch) = state.timeline.open() {
                 batch.owe(bytes);
@@ -312,7 +285,7 @@ impl ContextInner {
 pub(super) type Staged = (Arc<ResourceObject>, Vec<vk::BufferCopy>);
 
 /// The bytes are not mapped, or persistently.
-fn check_writable(what: &str, resource: &Resource, state: &resource::State, range: &Range<u64>) -> Result<(), Error> {
+fn check_writable(what: &str, resource: &Resource, state: &ResourceState, range: &Range<u64>) -> Result<(), Error> {
     if !state.maps.forbid_writes(range) {
         return Ok(());
     }
@@ -333,7 +306,7 @@ pub(super) enum Renamed {
 }
 
 /// The object of a resource that no batch uses.
-pub(super) fn idle_object(state: &resource::State) -> Option<Arc<ResourceObject>> {
+pub(super) fn idle_object(state: &ResourceState) -> Option<Arc<ResourceObject>> {
     if state.is_busy() { None } else { state.storage().cloned() }
 }
 
@@ -341,10 +314,10 @@ pub(super) fn idle_object(state: &resource::State) -> Option<Arc<ResourceObject>
 /// `claim` is called in the same step: [`replace::invalidate`].
 pub(super) fn rename(
     context: &ContextInner,
-    state: &mut State,
-    locked: (&Resource, MutexGuard<'_, resource::State>),
+    state: &mut ContextState,
+    locked: (&Resource, MutexGuard<'_, ResourceState>),
     room: Room,
-    claim: impl FnOnce(&mut resource::State),
+    claim: impl FnOnce(&mut ResourceState),
 ) -> Result<Renamed, Error> {
     Ok(match replace::invalidate(&context.share, state, locked, room, claim)? {
         Invalidated::Replaced(garbage) => Renamed::Yes(Some(garbage)),

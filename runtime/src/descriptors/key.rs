@@ -1,0 +1,54 @@
+//! Keys of descriptors: what a descriptor holds, as numbers that can be compared and hashed.
+
+use spelter_driver::Sampler;
+
+use crate::slot_state::SlotState;
+
+/// What a descriptor holds, in numbers: equal if and only if the descriptors are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Key {
+    /// The object; 0 in a descriptor that was never written, or is a sampler.
+    pub(super) object: u64,
+    /// What of it, and how.
+    pub(super) part: [u64; 3],
+    /// The sampler, by a number that no other has.
+    pub(super) sampler: u64,
+}
+
+impl Key {
+    pub(super) fn of(bound: &SlotState) -> Self {
+        Self {
+            object: bound.object.as_ref().map_or(0, |object| object.id().0),
+            part: bound.part.words(),
+            sampler: bound.sampler.as_ref().map_or(0, Sampler::number),
+        }
+    }
+
+    /// A share of the hash of a set, different for each place: shares are added up, so one place is exchanged in one
+    /// step.
+    pub(super) fn hash(self, place: usize) -> u64 {
+        let mut hash = (place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for word in [self.object, self.part[0], self.part[1], self.part[2], self.sampler] {
+            let product = u128::from(hash ^ word) * 0xa076_1d64_78bd_642f;
+            hash = (product as u64) ^ (product >> 64) as u64 ^ word.rotate_left(23);
+        }
+        hash
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Key;
+
+    #[test]
+    fn shares_of_a_hash_tell_places_and_words_apart() {
+        let mut seen = std::collections::HashSet::new();
+        for place in 0..40 {
+            for object in 0..20 {
+                for start in [0, 16, 64] {
+                    assert!(seen.insert(Key { object, part: [start, 16, 0], sampler: 0 }.hash(place)));
+                }
+            }
+        }
+    }
+}

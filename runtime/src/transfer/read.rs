@@ -1,0 +1,69 @@
+//! Reading back: host reads of what commands wrote.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytemuck::AnyBitPattern;
+use spelter_driver::host_memory;
+
+use crate::context::ContextInner;
+use crate::error::Error;
+use crate::ids::Access;
+use crate::object::ResourceObject;
+use crate::resource::{Copying, Resource};
+
+impl ContextInner {
+    /// Reads bytes of a buffer when all that writes it is done.
+    pub(crate) fn read(&self, resource: &Resource, offset: u64, into: &mut [u8]) -> Result<(), Error> {
+        let (object, _reading) = self.for_reading(resource, &(offset..offset + into.len() as u64))?;
+        self.share.memory().counters.bytes_read.add(into.len() as u64);
+        object.storage().read(offset, into)
+    }
+
+    /// The object of a resource, when all that writes it is done; at once if nothing in the range holds defined data.
+    /// Who writes there waits as long as the second is held.
+    pub(crate) fn for_reading<'a>(
+        &self,
+        resource: &'a Resource,
+        range: &Range<u64>,
+    ) -> Result<(Arc<ResourceObject>, Copying<'a>), Error> {
+        self.share.check_alive()?;
+        let mut waited = false;
+        loop {
+            let mut state = resource.state();
+            let object = Arc::clone(state.object(resource, "read")?);
+            if state.is_copied(range, Access::Read) {
+                // Under the lock.
+                let ended = self.share.gate().count();
+                drop(state);
+                self.share.gate().wait(ended);
+                continue;
+            }
+            let busy = state.valid().intersects(range) && object.usage.is_busy(Access::Read);
+            if busy && !waited {
+                // Meanwhile others may record what writes it again.
+                drop(state);
+                waited = self.wait_for(&object, Access::Read, "read back")?;
+                self.share.memory().counters.read_waits.add(waited.into());
+                continue;
+            }
+            // Written down first: nobody begins to write these bytes meanwhile, however many there are who would.
+            let reading = Copying::reading(resource, &mut state, range.clone());
+            drop(state);
+            if busy {
+                self.wait_for(&object, Access::Read, "read back")?;
+            }
+            return Ok((object, reading));
+        }
+    }
+}
+
+/// `bytes` bytes that `read` fills, as values.
+pub(super) fn values<T: AnyBitPattern>(
+    bytes: u64,
+    read: impl FnOnce(&mut [u8]) -> Result<(), Error>,
+) -> Result<Vec<T>, Error> {
+    let mut raw = host_memory::filled(0u8, bytes as usize)?;
+    read(&mut raw)?;
+    Ok(host_memory::collect(raw.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned))?)
+}
