@@ -11,9 +11,9 @@ use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
 use crate::ids::{Access, ObjectId};
+use crate::maps::By;
 use crate::object::ResourceObject;
 use crate::resource::Resource;
-use crate::transfer::By;
 use crate::valid::Ranges;
 
 /// What a command does with an object.

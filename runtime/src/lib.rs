@@ -26,6 +26,7 @@ mod image;
 mod journal;
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod maps;
 mod memory;
 mod object;
 mod program;

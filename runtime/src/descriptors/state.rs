@@ -14,10 +14,10 @@ use crate::barrier::{Touch, Use};
 use crate::bindings::{Bindings, SlotId};
 use crate::error::{Error, rule};
 use crate::ids::{Access, Serial, Slot, SlotKind};
+use crate::maps::By;
 use crate::program::{BindingInfo, Program, SetLayout};
 use crate::share::Share;
 use crate::slot_state::SlotState;
-use crate::transfer::By;
 
 /// Programs remembered in a context.
 const MAX_PROGRAMS: usize = 256;

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::ids::{Access, Serial};
+use crate::maps::{By, Maps};
 use crate::serial::{Clock, First, Object, Submission};
-use crate::transfer::{By, Maps};
 use crate::valid::Valid;
 
 /// The mutable part of a resource.

@@ -13,10 +13,10 @@ use crate::ids::Access::{self, Read, Write};
 use crate::ids::ResourceId;
 use crate::journal::Journal;
 use crate::loom_tests::{Stored, TestContext, wait_until};
+use crate::maps::By;
 use crate::memory::spares::{Bytes, SparePool, Spares};
 use crate::serial::First;
 use crate::sync::Mutex;
-use crate::transfer::By;
 use crate::valid::Valid;
 
 type Held = Mutex<Backing<Stored>>;

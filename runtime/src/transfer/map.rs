@@ -13,13 +13,13 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use parking_lot::Mutex;
 
 use super::flags::{MapFlags, check_flags};
-use super::maps::By;
 use super::read::values;
 use super::upload::{Renamed, idle_object, rename};
 use crate::buffer::BufferSlice;
 use crate::context::{Context, ContextInner};
 use crate::error::{Error, rule};
 use crate::ids::Access;
+use crate::maps::By;
 use crate::object::ResourceObject;
 use crate::replace::{self, Room};
 use crate::resource::{Resource, ResourceState};

@@ -4,12 +4,9 @@ mod buffer;
 mod flags;
 mod image;
 mod map;
-mod maps;
 mod read;
 mod target;
 mod upload;
 
 pub use flags::MapFlags;
 pub use map::Mapped;
-
-pub(crate) use maps::{By, Maps};

@@ -8,7 +8,6 @@ use ash::vk;
 use parking_lot::MutexGuard;
 use smallvec::SmallVec;
 
-use super::maps::By;
 use super::target::{Target, region};
 use crate::barrier::Use;
 use crate::context::ContextInner;
@@ -16,6 +15,7 @@ use crate::context_state::ContextState;
 use crate::error::{Error, rule};
 use crate::ids::Access;
 use crate::image::Image;
+use crate::maps::By;
 use crate::memory::{Memory, Template};
 use crate::object::{Contents, ResourceObject};
 use crate::replace::{self, Garbage, Invalidated, Reason, Room};
