@@ -36,7 +36,7 @@ pub(crate) struct ResourceObject {
     /// Receives the storage on drop, if this object was replaced.
     heir: OnceLock<Spares>,
     /// Bytes that count as pending until this is dropped.
-    owed: AtomicU64,
+    pending_bytes: AtomicU64,
     /// Recently used views. A leaf lock.
     views: Mutex<Views>,
 }
@@ -82,7 +82,7 @@ impl ResourceObject {
             usage: Usage::default(),
             memory: Arc::clone(memory),
             heir: OnceLock::new(),
-            owed: AtomicU64::new(0),
+            pending_bytes: AtomicU64::new(0),
             views: Mutex::default(),
         })
     }
@@ -128,17 +128,17 @@ impl ResourceObject {
     }
 
     /// Counts its bytes as pending until it is dropped.
-    fn owe(&self) {
+    fn count_as_pending(&self) {
         let bytes = self.size();
-        self.memory.owe(bytes);
+        self.memory.add_pending(bytes);
         // Relaxed: read again only on drop.
-        self.owed.fetch_add(bytes, Ordering::Relaxed);
+        self.pending_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// The object was replaced: when its last batch has retired, its storage goes to `spares`.
     pub(crate) fn leave_to(self: &Arc<Self>, spares: &Spares) {
         if self.heir.set(spares.clone()).is_ok() {
-            self.owe();
+            self.count_as_pending();
             let object: Weak<Self> = Arc::downgrade(self);
             self.memory.leaves(object);
         }
@@ -148,7 +148,7 @@ impl ResourceObject {
 impl Drop for ResourceObject {
     fn drop(&mut self) {
         self.memory.counters.objects_destroyed.one();
-        self.memory.settle(*self.owed.get_mut());
+        self.memory.remove_pending(*self.pending_bytes.get_mut());
         if let Some(heir) = self.heir.take() {
             heir.give(self.storage.hand_over());
         }

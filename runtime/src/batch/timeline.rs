@@ -49,7 +49,7 @@ impl Timeline {
     /// The batch that is being recorded. A long batch, or one that keeps much memory, is submitted first and a new one
     /// begun.
     pub(crate) fn batch(&mut self) -> Result<&mut Batch, Error> {
-        let heavy = self.recording.as_ref().is_some_and(|batch| batch.owed > self.share.memory().budget / 4);
+        let heavy = self.recording.as_ref().is_some_and(|batch| batch.retained_bytes > self.share.memory().budget / 4);
         if heavy {
             self.share.memory().counters.pressure_flushes.one();
         }

@@ -4,7 +4,7 @@ use super::Context;
 use crate::buffer::Buffer;
 use crate::error::Error;
 use crate::image::ImagePart;
-use crate::replace::{self, Invalidated, Reason, Room};
+use crate::replace::{self, Invalidated, KeptReason, Room};
 use crate::resource::Resource;
 
 impl Context {
@@ -35,7 +35,7 @@ impl Context {
     fn invalidate_all(&self, resource: &Resource) -> Result<(), Error> {
         self.invalidate_with(resource, |room| {
             let mut state = self.inner.lock();
-            replace::invalidate(&self.inner.share, &mut state, (resource, resource.state()), room, |_| ())
+            replace::invalidate(&self.inner.share, &mut state, (resource, &mut resource.state()), room)
         })
     }
 
@@ -48,19 +48,19 @@ impl Context {
         let (mut room, mut waited) = (Room::Wanted, false);
         loop {
             match run(room)? {
-                Invalidated::Kept(Reason::Room) => {
+                Invalidated::Kept(KeptReason::Room) => {
                     waited |= self.inner.room_for(resource.size())?;
                     room = Room::Made;
                 }
-                Invalidated::Kept(Reason::Memory(object)) => {
+                Invalidated::Kept(KeptReason::Memory(object)) => {
                     waited |= self.inner.wait_without_memory(&object)?;
                     room = Room::Never;
                 }
-                // What it replaced goes here, when no lock is held.
-                Invalidated::Replaced(_)
-                | Invalidated::Forgotten
-                | Invalidated::NothingValid
-                | Invalidated::Kept(Reason::Mapped) => break,
+                Invalidated::Kept(KeptReason::Mapped) => break,
+                Invalidated::Done(garbage) => {
+                    drop(garbage); // no lock is held
+                    break;
+                }
             }
         }
         if waited {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::batch::{Clock, Refusal, TimelinePoint};
+use crate::batch::{Clock, First, Refusal, TimelinePoint};
 use crate::context_state::ContextState;
 use crate::error::Error;
 use crate::ids::{Access, Serial};
@@ -58,8 +58,8 @@ impl ContextInner {
             match result {
                 Ok(value) => return Ok(value),
                 Err(Refusal::Error(error)) => return Err(error),
-                Err(Refusal::After(point)) => self.come_after(&point)?,
-                Err(Refusal::Unsubmitted(point)) => self.share.submit(&point)?,
+                Err(Refusal::First(First::Done(point))) => self.come_after(&point)?,
+                Err(Refusal::First(First::Submitted(point))) => self.share.submit(&point)?,
                 Err(Refusal::Copying(seen)) => self.share.gate().wait(seen),
                 Err(Refusal::Again) => {}
             }

@@ -190,15 +190,15 @@ impl Memory {
         leaving.iter().cloned().collect()
     }
 
-    /// Counts bytes as pending until [`Memory::settle`].
-    pub(crate) fn owe(&self, bytes: u64) {
+    /// Counts bytes as pending until [`Memory::remove_pending`].
+    pub(crate) fn add_pending(&self, bytes: u64) {
         // Relaxed: a sum, which orders nothing.
         self.pending.fetch_add(bytes, Relaxed);
     }
 
     /// Counts bytes as freed.
-    pub(crate) fn settle(&self, bytes: u64) {
-        // Relaxed: as in `owe`.
+    pub(crate) fn remove_pending(&self, bytes: u64) {
+        // Relaxed: as in `add_pending`.
         self.pending.fetch_sub(bytes, Relaxed);
     }
 }

@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::error::Error;
+use crate::gate::Gate;
 use crate::ids::{Access, Serial};
 use crate::maps::{By, Maps};
 use crate::serial::{Clock, First, Object, Submission};
@@ -27,7 +29,7 @@ pub(crate) struct Backing<O> {
     valid: Valid,
     /// Ranges that were forgotten while commands used them: they hold no defined data, but writes there come after
     /// those commands.
-    fading: Valid,
+    forgotten_in_use: Valid,
     /// Mapped ranges.
     pub(crate) maps: Maps,
     /// Whether a slot or a dispatch ever named the object: then other contexts must be notified of its changes.
@@ -64,6 +66,8 @@ pub(crate) struct Entry<'a, F: Submission> {
     pub(crate) access: Access,
     pub(crate) by: By,
     pub(crate) author: Author,
+    /// Counts the host copies that end.
+    pub(crate) gate: &'a Gate,
 }
 
 /// The result of [`Backing::enter`].
@@ -84,15 +88,31 @@ pub(crate) struct Added {
     authors: u64,
 }
 
-/// The reason why a command cannot use an object now.
+/// The reason why a command was not recorded. Except for errors the caller tries again.
 #[derive(Debug)]
-pub(crate) enum Refused<F: Submission> {
-    /// The resource is mapped, or has another object now: look it up again.
+pub(crate) enum Refusal<S: Submission> {
+    /// The command is invalid, or something failed.
+    Error(Error),
+    /// A batch of another context must be done or submitted first. Nothing was recorded.
+    First(First<S>),
+    /// The host is copying bytes that the command uses: retry when more than this number of copies have ended
+    /// ([`Gate::wait`]). Nothing was recorded.
+    Copying(u64),
+    /// A resource was mapped or got another object meanwhile: the objects must be looked up again. Nothing was
+    /// recorded.
     Again,
-    /// The host is copying bytes that the command uses.
-    Copying,
-    /// Another context's batch must come first.
-    First(First<F>),
+}
+
+impl<S: Submission> From<Error> for Refusal<S> {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl<S: Submission> From<spelter_driver::Error> for Refusal<S> {
+    fn from(error: spelter_driver::Error) -> Self {
+        Self::Error(error.into())
+    }
 }
 
 /// The case of an invalidation.
@@ -114,7 +134,7 @@ impl<O: Object> Backing<O> {
             object: Some(object),
             generation: 0,
             valid: Valid::new(),
-            fading: Valid::new(),
+            forgotten_in_use: Valid::new(),
             maps: Maps::default(),
             bound: false,
             copies: SmallVec::new(),
@@ -158,7 +178,7 @@ impl<O: Object> Backing<O> {
     /// Replaces the object by another one with the given valid ranges. Returns the old one.
     pub(super) fn swap(&mut self, new: Arc<O>, valid: Valid) -> Option<Arc<O>> {
         self.generation += 1;
-        (self.valid, self.fading) = (valid, Valid::new());
+        (self.valid, self.forgotten_in_use) = (valid, Valid::new());
         // These copies belong to the old object.
         self.copies.clear();
         self.object.replace(new)
@@ -184,24 +204,24 @@ impl<O: Object> Backing<O> {
 
     /// Whether a write to the range must wait for the users of the object.
     pub(crate) fn is_wanted(&self, range: &Range<u64>) -> bool {
-        self.valid.intersects(range) || self.fading.intersects(range)
+        self.valid.intersects(range) || self.forgotten_in_use.intersects(range)
     }
 
     /// Forgets the contents of a range. The object is idle.
     pub(super) fn forget(&mut self, range: Range<u64>) {
         self.valid.remove(range);
-        self.fading = Valid::new();
+        self.forgotten_in_use = Valid::new();
     }
 
     /// Forgets the contents of a range of an object in use: later writes there come after the current users.
-    pub(super) fn fade(&mut self, range: Range<u64>) {
+    pub(super) fn forget_in_use(&mut self, range: Range<u64>) {
         self.valid.remove(range.clone());
-        self.fading.add(range);
+        self.forgotten_in_use.add(range);
     }
 
     /// The ranges that were forgotten while the object was in use.
-    pub(super) fn fading(&self) -> &Valid {
-        &self.fading
+    pub(super) fn forgotten_in_use(&self) -> &Valid {
+        &self.forgotten_in_use
     }
 
     /// Begins a host copy into bytes without conflicting accesses, which become valid. Returns the number of the copy.
@@ -237,17 +257,18 @@ impl<O: Object> Backing<O> {
         &mut self,
         object: &Arc<O>,
         entry: Entry<'_, O::Submission>,
-    ) -> Result<Entered, Refused<O::Submission>> {
-        let Entry { clock, serial, range, access, by, author } = entry;
+    ) -> Result<Entered, Refusal<O::Submission>> {
+        let Entry { clock, serial, range, access, by, author, gate } = entry;
         if self.maps.forbid(by, range) || !self.has(object) {
-            return Err(Refused::Again);
+            return Err(Refusal::Again);
         }
         if self.is_copied(range, access) {
-            return Err(Refused::Copying);
+            // Read under the resource's lock, so that the end of this copy is not missed.
+            return Err(Refusal::Copying(gate.count()));
         }
         let news = access.writes() && !self.valid.contains(range);
         let fresh = news && !self.is_wanted(range);
-        let first = object.usage().enter(clock, serial, access, fresh).map_err(Refused::First)?;
+        let first = object.usage().enter(clock, serial, access, fresh).map_err(Refusal::First)?;
         let mut added = None;
         if access.writes() {
             if self.author != author {

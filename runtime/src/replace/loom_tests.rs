@@ -7,7 +7,7 @@ use std::sync::Arc;
 use loom::cell::UnsafeCell;
 use loom::thread;
 
-use super::{Author, Backing, Entry, Fate, Refused, exchange};
+use super::{Author, Backing, Entry, Fate, Refusal, exchange};
 use crate::gate::Gate;
 use crate::ids::Access::{self, Read, Write};
 use crate::ids::ResourceId;
@@ -36,9 +36,10 @@ fn enter(
     object: &Arc<Stored>,
     context: &TestContext,
     (range, access): (&Range<u64>, Access),
-) -> Result<super::backing::Entered, Refused<crate::loom_tests::TestSubmission>> {
+    gate: &Gate,
+) -> Result<super::backing::Entered, Refusal<crate::loom_tests::TestSubmission>> {
     let (clock, author) = (&context.clock, Author(context.clock.id(), 1, 1));
-    backing.enter(object, Entry { clock, serial: 1, range, access, by: By::Command, author })
+    backing.enter(object, Entry { clock, serial: 1, range, access, by: By::Command, author, gate })
 }
 
 /// A command that uses a resource, as `Inner::record` and `Batch::enter` do it, in the context's first batch: the
@@ -58,19 +59,19 @@ fn record(
         let object = Arc::clone(state.storage().expect("it is not destroyed"));
         drop(state);
         let mut state = resource.lock();
-        match enter(&mut state, &object, context, (&range, access)) {
+        match enter(&mut state, &object, context, (&range, access), gate) {
             Ok(_) => return Some(object),
-            Err(Refused::Again) => {}
-            Err(Refused::Copying) => {
-                let seen = gate.count();
+            Err(Refusal::Again) => {}
+            Err(Refusal::Copying(seen)) => {
                 drop(state);
                 gate.wait(seen);
             }
-            Err(Refused::First(First::Done(point))) => {
+            Err(Refusal::First(First::Done(point))) => {
                 drop(state);
                 wait_until(|| point.clock.retired() >= point.serial);
             }
-            Err(Refused::First(First::Submitted(point))) => {
+            Err(Refusal::Error(error)) => panic!("{error}"),
+            Err(Refusal::First(First::Submitted(point))) => {
                 drop(state);
                 wait_until(|| point.clock.submitted() >= point.serial);
             }
@@ -123,7 +124,7 @@ fn a_dispatch_uses_what_its_resources_were_at_one_moment() {
         let context = TestContext::new(1);
         // An earlier dispatch of the batch took note of the first; the second is new in its slot.
         let mut slots = [object(&x), object(&y)];
-        assert!(enter(&mut x.lock(), &slots[0], &context, (&(0..8), Read)).is_ok());
+        assert!(enter(&mut x.lock(), &slots[0], &context, (&(0..8), Read), &Gate::default()).is_ok());
         // Another thread gives the first new contents, and then the second.
         let other = thread::spawn({
             let (x, y, journal) = (Arc::clone(&x), Arc::clone(&y), Arc::clone(&journal));
@@ -148,10 +149,12 @@ fn a_dispatch_uses_what_its_resources_were_at_one_moment() {
                 (seen, _) = journal.since(seen);
                 slots[0] = object(&x);
             }
-            if enter(&mut x.lock(), &slots[0], &context, (&(0..8), Read)).is_err() && !Arc::ptr_eq(&slots[0], &first) {
+            if enter(&mut x.lock(), &slots[0], &context, (&(0..8), Read), &Gate::default()).is_err()
+                && !Arc::ptr_eq(&slots[0], &first)
+            {
                 continue;
             }
-            entered |= enter(&mut y.lock(), &slots[1], &context, (&(0..8), Read)).is_ok();
+            entered |= enter(&mut y.lock(), &slots[1], &context, (&(0..8), Read), &Gate::default()).is_ok();
             if journal.count() == seen {
                 break;
             }
@@ -284,7 +287,7 @@ fn what_is_taken_back_is_nobody_elses() {
         });
         // A command that the driver refuses: what it would have written counts as before.
         let object = object(&resource);
-        let entered = enter(&mut resource.lock(), &object, &context, (&(0..8), Write));
+        let entered = enter(&mut resource.lock(), &object, &context, (&(0..8), Write), &Gate::default());
         let entered = entered.unwrap_or_else(|_| panic!("nobody is in the way"));
         resource.lock().take_back(entered.added.expect("some of it was not valid"));
         other.join().unwrap();
@@ -306,7 +309,7 @@ fn who_writes_what_was_forgotten_in_use_comes_after_those_who_use_it() {
             }
         });
         // `invalidate_part` of a small part, then a command of another context that writes it.
-        resource.lock().fade(0..4);
+        resource.lock().forget_in_use(0..4);
         assert!(!resource.lock().valid().intersects(&(0..4)));
         let context = TestContext::new(2);
         let object = record(&resource, &Gate::default(), &context, 0..4, Write).expect("it is not mapped");

@@ -14,7 +14,7 @@ use ash::vk;
 use smallvec::SmallVec;
 use spelter_driver::ImageInfo;
 
-use super::{Fate, Garbage, Invalidated, Room, another, fade, forget, invalidate, swap};
+use super::{Fate, Garbage, Invalidated, Room, another, forget, forget_in_use, invalidate, swap};
 use crate::barrier::Use;
 use crate::batch::Refusal;
 use crate::context_state::ContextState;
@@ -41,26 +41,26 @@ pub(crate) fn invalidate_part(
     part.iter().for_each(|range| kept.remove(range.clone()));
     if kept == *inner.valid() {
         counters.invalidations_empty.one();
-        return Ok(Invalidated::NothingValid);
+        return Ok(Invalidated::Done(Garbage::default()));
     }
     if kept.is_empty() {
-        return Ok(invalidate(share, state, (resource, inner), room, |_| ())?);
+        return Ok(invalidate(share, state, (resource, &mut inner), room)?);
     }
     if inner.fate() == Fate::Idle {
         part.iter().try_for_each(|range| forget(share, resource, &mut inner, range.clone()))?;
         counters.invalidations_idle.one();
-        return Ok(Invalidated::Forgotten);
+        return Ok(Invalidated::Done(Garbage::default()));
     }
     let texels = |range: Range<u64>| range.map(|number| view::subresource(info, number).1).map(texels_of).sum::<u64>();
-    let mut forgotten = inner.fading().clone();
+    let mut forgotten = inner.forgotten_in_use().clone();
     part.iter().for_each(|range| forgotten.add(range.clone()));
     let is_small = kept.iter().map(texels).sum::<u64>() > forgotten.iter().map(texels).sum();
     if is_small || room == Room::Never {
         if let Some(junk) = junk {
             overwrite(state, (&old, info), part, junk)?;
         }
-        fade(share, resource, &mut inner, part);
-        return Ok(Invalidated::Forgotten);
+        forget_in_use(share, resource, &mut inner, part);
+        return Ok(Invalidated::Done(Garbage::default()));
     }
     if kept.iter().any(|range| inner.is_copied(&range, Access::Read)) {
         // Wait for the host's copies before these levels are copied over.
@@ -77,8 +77,7 @@ pub(crate) fn invalidate_part(
     let (from, to) = (old.image()?, new.image()?);
     state.transfer(&uses, |commands| commands.copy_image(from, to, &regions))?;
     drop(uses);
-    let garbage: Garbage = swap(share, state, (resource, inner), (new, kept), |_| ());
-    Ok(Invalidated::Replaced(garbage))
+    Ok(Invalidated::Done(swap(share, state, (resource, &mut inner), (new, kept))))
 }
 
 /// Records that levels are overwritten with junk; `junk` is as large as the largest level.

@@ -14,14 +14,14 @@ use parking_lot::Mutex;
 
 use super::flags::{MapFlags, check_flags};
 use super::read::values;
-use super::upload::{Renamed, idle_object, rename};
+use super::upload::idle_object;
 use crate::buffer::BufferSlice;
 use crate::context::{Context, ContextInner};
 use crate::error::{Error, rule};
 use crate::ids::Access;
 use crate::maps::By;
 use crate::object::ResourceObject;
-use crate::replace::{self, Room};
+use crate::replace::{self, Invalidated, KeptReason, Room};
 use crate::resource::{Resource, ResourceState};
 use crate::share::Share;
 use crate::valid::Ranges;
@@ -183,34 +183,32 @@ impl Mapped {
                 || (flags.contains(MapFlags::DISCARD_RANGE) && inner.valid().lies_in(&range));
             if whole && may_rename && !unsynchronized && !inner.valid().is_empty() {
                 busy |= inner.is_busy();
-                let mut claimed = None;
-                let claim = |inner: &mut ResourceState| {
-                    claimed =
-                        idle_object(inner).map(|object| (Hold::new(context, resource, inner, &range, flags), object));
-                };
-                match rename(context, &mut state, (resource, inner), room, claim)? {
-                    Renamed::Yes(garbage) => {
-                        drop(state);
+                match replace::invalidate(&context.share, &mut state, (resource, &mut inner), room)? {
+                    Invalidated::Done(garbage) => {
+                        // In the same step as the invalidation: a thread that looks from now on finds the mapping.
+                        let claimed = idle_object(&inner)
+                            .map(|object| (Hold::new(context, resource, &mut inner, &range, flags), object));
+                        drop((inner, state));
                         drop(garbage);
                         if let Some((hold, object)) = claimed {
                             break (hold, object, Step::Direct);
                         }
-                        // Others use it again. What is bound where kernels can write is valid at once: this is not
-                        // discarded again.
+                        // Other contexts use it again. Slots that kernels can write through make it valid at once, so it is
+                        // not discarded again.
                         may_rename = false;
                     }
-                    Renamed::NoRoom => {
-                        drop(state);
+                    Invalidated::Kept(KeptReason::Room) => {
+                        drop((inner, state));
                         waited |= context.room_for(resource.size())?;
                         room = Room::Made;
                     }
-                    Renamed::NoMemory(object) => {
-                        drop(state);
+                    Invalidated::Kept(KeptReason::Memory(object)) => {
+                        drop((inner, state));
                         waited |= context.wait_without_memory(&object)?;
-                        // It is forgotten where it is.
+                        // The object stays, and its contents are forgotten in place.
                         room = Room::Never;
                     }
-                    Renamed::No => may_rename = false,
+                    Invalidated::Kept(KeptReason::Mapped) => may_rename = false,
                 }
                 continue;
             }

@@ -5,20 +5,18 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ash::vk;
-use parking_lot::MutexGuard;
 use smallvec::SmallVec;
 
 use super::target::{Target, region};
 use crate::barrier::Use;
 use crate::context::ContextInner;
-use crate::context_state::ContextState;
 use crate::error::{Error, rule};
 use crate::ids::Access;
 use crate::image::Image;
 use crate::maps::By;
 use crate::memory::{Memory, Template};
 use crate::object::{Contents, ResourceObject};
-use crate::replace::{self, Garbage, Invalidated, Reason, Room};
+use crate::replace::{self, Invalidated, KeptReason, Room};
 use crate::resource::{Copying, Resource, ResourceState};
 
 /// A buffer of this size or less is renamed however little of it is written: new storage costs next to nothing.
@@ -103,41 +101,35 @@ impl ContextInner {
             }
             let whole = discard || inner.valid().lies_in(&range);
             match way(self.share.memory(), resource.size(), bytes.len() as u64, whole && may_rename, discard) {
-                Way::Rename => {
-                    let mut claimed = None;
-                    let claim = |inner: &mut ResourceState| {
-                        claimed = idle_object(inner).map(|object| {
-                            // Who looks from now on finds these bytes, as soon as they are there.
-                            (object, Copying::new(resource, inner, range))
-                        })
-                    };
-                    match rename(self, &mut state, (resource, inner), room, claim)? {
-                        Renamed::Yes(garbage) => {
-                            drop(state);
-                            drop(garbage);
-                            if let Some((object, copying)) = claimed {
-                                self.write_in_place(&object, target, bytes)?;
-                                drop(copying);
-                                break;
-                            }
-                            // Others use it again.
-                            may_rename = false;
+                Way::Rename => match replace::invalidate(&self.share, &mut state, (resource, &mut inner), room)? {
+                    Invalidated::Done(garbage) => {
+                        // In the same step as the invalidation: a thread that looks from now on finds a copy to these bytes.
+                        let claimed =
+                            idle_object(&inner).map(|object| (object, Copying::new(resource, &mut inner, range)));
+                        drop((inner, state));
+                        drop(garbage);
+                        if let Some((object, copying)) = claimed {
+                            self.write_in_place(&object, target, bytes)?;
+                            drop(copying);
+                            break;
                         }
-                        Renamed::NoRoom => {
-                            drop(state);
-                            waited |= self.room_for(resource.size())?;
-                            room = Room::Made;
-                        }
-                        Renamed::NoMemory(object) => {
-                            drop(state);
-                            waited |= self.wait_without_memory(&object)?;
-                            // What is discarded is forgotten where it is. If others use it again these bytes go in
-                            // between.
-                            (may_rename, room) = (discard, Room::Never);
-                        }
-                        Renamed::No => may_rename = false,
+                        // Other contexts use it again.
+                        may_rename = false;
                     }
-                }
+                    Invalidated::Kept(KeptReason::Room) => {
+                        drop((inner, state));
+                        waited |= self.room_for(resource.size())?;
+                        room = Room::Made;
+                    }
+                    Invalidated::Kept(KeptReason::Memory(object)) => {
+                        drop((inner, state));
+                        waited |= self.wait_without_memory(&object)?;
+                        // The object stays, and discarded contents are forgotten in place. If other contexts use it again,
+                        // these bytes are ordered after those uses.
+                        (may_rename, room) = (discard, Room::Never);
+                    }
+                    Invalidated::Kept(KeptReason::Mapped) => may_rename = false,
+                },
                 Way::Stage if may_stage => {
                     drop((inner, state));
                     match self.stage(target, bytes, &mut waited) {
@@ -249,7 +241,7 @@ impl ContextInner {
                 copies.try_for_each(|(from, (_, regions))| commands.copy_buffer(from, to, regions))
             })?;
             if let Some(batch) = state.timeline.open() {
-                batch.owe(regions().map(|(_, region)| region.size).sum());
+                batch.retain_bytes(regions().map(|(_, region)| region.size).sum());
             }
             Ok(())
         })
@@ -274,7 +266,7 @@ impl ContextInner {
             let regions = [region(image, level, layer)];
             state.transfer(&[read, write], |commands| commands.copy_buffer_to_image(from, to, &regions))?;
             if let Some(batch) = state.timeline.open() {
-                batch.owe(bytes);
+                batch.retain_bytes(bytes);
             }
             Ok(())
         })
@@ -293,39 +285,9 @@ fn check_writable(what: &str, resource: &Resource, state: &ResourceState, range:
     Err(Error::resource(format!("{what}: bytes {start}..{end} of {of} are mapped"), rule::MAPPED))
 }
 
-/// What came of an attempt to rename.
-pub(super) enum Renamed {
-    /// The contents are forgotten. To be dropped when no lock is held.
-    Yes(Option<Garbage>),
-    /// There is no memory for another object in the place of this one.
-    NoMemory(Arc<ResourceObject>),
-    /// Too much is pending: [`ContextInner::room_for`] first.
-    NoRoom,
-    /// It must keep its object.
-    No,
-}
-
 /// The object of a resource that no batch uses.
 pub(super) fn idle_object(state: &ResourceState) -> Option<Arc<ResourceObject>> {
     if state.is_busy() { None } else { state.storage().cloned() }
-}
-
-/// Makes the resource's object an idle one, its contents forgotten. With [`Room::Never`] others may use it again.
-/// `claim` is called in the same step: [`replace::invalidate`].
-pub(super) fn rename(
-    context: &ContextInner,
-    state: &mut ContextState,
-    locked: (&Resource, MutexGuard<'_, ResourceState>),
-    room: Room,
-    claim: impl FnOnce(&mut ResourceState),
-) -> Result<Renamed, Error> {
-    Ok(match replace::invalidate(&context.share, state, locked, room, claim)? {
-        Invalidated::Replaced(garbage) => Renamed::Yes(Some(garbage)),
-        Invalidated::Forgotten | Invalidated::NothingValid => Renamed::Yes(None),
-        Invalidated::Kept(Reason::Memory(object)) => Renamed::NoMemory(object),
-        Invalidated::Kept(Reason::Room) => Renamed::NoRoom,
-        Invalidated::Kept(Reason::Mapped) => Renamed::No,
-    })
 }
 
 #[cfg(test)]
