@@ -2,9 +2,9 @@
 
 mod builder;
 mod create;
-mod forget;
 mod inner;
-mod look;
+mod inspect;
+mod invalidate;
 mod slots;
 
 use std::fmt;
