@@ -341,7 +341,7 @@ impl<'a> Dispatch<'a> {
             Some(_) => return Ok(()),
         };
         let problem = format!("{}: {problem}", own.described());
-        Err(Error::slot_rule(Slot { element: 0, ..slot }, problem, rule::TAKEN))
+        Err(Error::slot_rule(Slot { element: 0, ..slot }, problem, rule::DECLARED))
     }
 
     fn unknown(&self) -> String {
@@ -409,10 +409,10 @@ impl ContextState {
             }
             return Ok(batch.dispatch(groups, Some(state.number))?);
         }
-        state.look(program, bindings, share)?;
+        state.update(program, bindings, share)?;
         // What slots show where kernels can write counts as valid since it was bound: nothing here is fresh, or to be
         // taken back.
-        let _ = batch.enter(clock, state.news(bindings, batch.serial()))?;
+        let _ = batch.enter(clock, state.new_uses(bindings, batch.serial()))?;
         if share.journal().count() != *journal_seen {
             // What the batch took note of earlier may have been replaced before what it took note of just now.
             return Err(Refusal::Again);

@@ -90,7 +90,7 @@ pub(crate) mod rule {
     /// Sizes.
     pub(crate) const BLOCK: &str = "a buffer has room for the fixed part of the block that it is bound for";
     /// What is given to a dispatch.
-    pub(crate) const TAKEN: &str = "a dispatch is given what its program takes";
+    pub(crate) const DECLARED: &str = "a dispatch is given what its program takes";
     /// Addresses.
     pub(crate) const SLOT: &str = "slots lie within the device's limits";
     /// Where a range lies.
@@ -100,7 +100,7 @@ pub(crate) mod rule {
     /// What a level of an image is written with.
     pub(crate) const LEVEL: &str = "a level is written as a whole";
     /// Mappings of nothing.
-    pub(crate) const SOME: &str = "a mapping has bytes";
+    pub(crate) const NOT_EMPTY: &str = "a mapping has bytes";
     /// What a mapping is for.
     pub(crate) const MAPPED_FOR: &str = "a mapping is read or written only if its flags say so";
     /// Fills.
@@ -134,7 +134,7 @@ impl Error {
     }
 
     /// The same error; for a lack of memory it names what the memory was requested for.
-    pub(crate) fn for_want_of(self, what: impl FnOnce() -> String) -> Self {
+    pub(crate) fn for_memory_of(self, what: impl FnOnce() -> String) -> Self {
         match self {
             Self::OutOfMemory(known) if known.is_empty() => Self::OutOfMemory(what()),
             error => error,

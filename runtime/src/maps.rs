@@ -18,12 +18,12 @@ pub(crate) enum By {
 /// The mappings of a resource.
 #[derive(Debug, Default)]
 pub(crate) struct Maps {
-    list: SmallVec<[Record; 1]>,
+    list: SmallVec<[Mapping; 1]>,
     next: u64,
 }
 
 #[derive(Debug)]
-struct Record {
+struct Mapping {
     number: u64,
     range: Range<u64>,
     persistent: bool,
@@ -54,14 +54,14 @@ impl Maps {
     }
 
     /// A mapped range that has bytes in common with this one.
-    pub(crate) fn that_meets(&self, range: &Range<u64>) -> Option<&Range<u64>> {
+    pub(crate) fn overlapping(&self, range: &Range<u64>) -> Option<&Range<u64>> {
         self.list.iter().find(|record| record.meets(range)).map(|record| &record.range)
     }
 
     /// Writes a mapping down; its number.
     pub(crate) fn note(&mut self, range: Range<u64>, persistent: bool) -> u64 {
         self.next += 1;
-        self.list.push(Record { number: self.next, range, persistent });
+        self.list.push(Mapping { number: self.next, range, persistent });
         self.next
     }
 
@@ -72,7 +72,7 @@ impl Maps {
     }
 }
 
-impl Record {
+impl Mapping {
     fn meets(&self, range: &Range<u64>) -> bool {
         self.range.start < range.end && range.start < self.range.end
     }

@@ -34,7 +34,7 @@ pub(crate) struct ResourceObject {
     pub(crate) usage: Usage<Submission>,
     memory: Arc<Memory>,
     /// Receives the storage on drop, if this object was replaced.
-    heir: OnceLock<Spares>,
+    recycler: OnceLock<Spares>,
     /// Bytes that count as pending until this is dropped.
     pending_bytes: AtomicU64,
     /// Recently used views. A leaf lock.
@@ -81,7 +81,7 @@ impl ResourceObject {
             storage,
             usage: Usage::default(),
             memory: Arc::clone(memory),
-            heir: OnceLock::new(),
+            recycler: OnceLock::new(),
             pending_bytes: AtomicU64::new(0),
             views: Mutex::default(),
         })
@@ -136,11 +136,11 @@ impl ResourceObject {
     }
 
     /// The object was replaced: when its last batch has retired, its storage goes to `spares`.
-    pub(crate) fn leave_to(self: &Arc<Self>, spares: &Spares) {
-        if self.heir.set(spares.clone()).is_ok() {
+    pub(crate) fn recycle_into(self: &Arc<Self>, spares: &Spares) {
+        if self.recycler.set(spares.clone()).is_ok() {
             self.count_as_pending();
             let object: Weak<Self> = Arc::downgrade(self);
-            self.memory.leaves(object);
+            self.memory.note_pending(object);
         }
     }
 }
@@ -149,8 +149,8 @@ impl Drop for ResourceObject {
     fn drop(&mut self) {
         self.memory.counters.objects_destroyed.one();
         self.memory.remove_pending(*self.pending_bytes.get_mut());
-        if let Some(heir) = self.heir.take() {
-            heir.give(self.storage.hand_over());
+        if let Some(recycler) = self.recycler.take() {
+            recycler.give(self.storage.hand_over());
         }
     }
 }

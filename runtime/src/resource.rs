@@ -48,7 +48,7 @@ impl Resource {
             (Error::Misuse(misuse), Some(label)) => {
                 Error::Misuse(Misuse { problem: format!("`{label}`: {}", misuse.problem), ..misuse })
             }
-            (error, label) => error.for_want_of(|| described(&template, label.as_deref())),
+            (error, label) => error.for_memory_of(|| described(&template, label.as_deref())),
         };
         let object = share.with_pressure_relieved(make).map_err(named)?;
         let (bytes, state) = (object.size(), ResourceState::new(Arc::new(object)));
@@ -69,7 +69,7 @@ impl Resource {
         let bound = state.bound;
         self.report_loss(bound, old.as_ref());
         drop(state);
-        self.let_go(old, bound);
+        self.release(old, bound);
     }
 
     /// Reports the loss of the object to all contexts. The resource is locked or exclusively owned.
@@ -80,7 +80,7 @@ impl Resource {
     }
 
     /// Frees the memory as soon as nothing uses it: contexts that keep the object without using it drop it now.
-    fn let_go(&self, old: Option<Arc<ResourceObject>>, bound: bool) {
+    fn release(&self, old: Option<Arc<ResourceObject>>, bound: bool) {
         self.spares.close();
         // Batches may keep it, or, if it was ever bound, slots and descriptor sets.
         let is_kept = old.as_ref().is_some_and(|old| bound || Arc::strong_count(old) > 1);
@@ -169,25 +169,25 @@ impl ResourceState {
 /// A host copy into an object or out of it, made while no lock is held. Other accesses to its bytes wait until this is
 /// dropped.
 #[derive(Debug)]
-pub(crate) struct Copying<'a> {
+pub(crate) struct HostCopyGuard<'a> {
     resource: &'a Resource,
     number: u64,
 }
 
-impl<'a> Copying<'a> {
+impl<'a> HostCopyGuard<'a> {
     /// `state` belongs to `resource`. No other access conflicts with the bytes, or the caller waits for it before it
     /// copies.
     pub(crate) fn new(resource: &'a Resource, state: &mut ResourceState, range: Range<u64>) -> Self {
         Self { resource, number: state.begin(range) }
     }
 
-    /// Like [`Copying::new`], for bytes that are only read.
+    /// Like [`HostCopyGuard::new`], for bytes that are only read.
     pub(crate) fn reading(resource: &'a Resource, state: &mut ResourceState, range: Range<u64>) -> Self {
         Self { resource, number: state.begin_read(range) }
     }
 }
 
-impl Drop for Copying<'_> {
+impl Drop for HostCopyGuard<'_> {
     fn drop(&mut self) {
         self.resource.state().end(self.number);
         self.resource.share.gate().end();
@@ -199,7 +199,7 @@ impl Drop for Resource {
         let state = self.state.get_mut();
         let (old, bound) = (state.destroy(), state.bound);
         self.report_loss(bound, old.as_ref());
-        self.let_go(old, bound);
+        self.release(old, bound);
     }
 }
 

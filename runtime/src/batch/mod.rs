@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::ids::Serial;
 use crate::object::ResourceObject;
 use crate::program::Program;
-use crate::replace::{Added, Author, Entry};
+use crate::replace::{Added, CommandUse, WriterId};
 use crate::resource::Resource;
 use crate::stats::Counters;
 
@@ -49,14 +49,14 @@ pub(crate) struct Batch {
 
 /// The result of noting a command's uses in a batch.
 #[derive(Debug, Default)]
-pub(crate) struct Entries<'a> {
+pub(crate) struct NotedUses<'a> {
     /// The uses that write only bytes without defined data.
     pub(crate) fresh: Fresh,
     /// The ranges that count as valid since.
     added: SmallVec<[(&'a Resource, Added); 1]>,
 }
 
-impl Entries<'_> {
+impl NotedUses<'_> {
     /// The command was refused: the ranges that it would have written are as valid as before. The caller locks none of
     /// the resources.
     pub(crate) fn take_back(self) {
@@ -122,7 +122,7 @@ impl Batch {
     }
 
     /// Notes that the batch uses these objects and owns them from now on. Written ranges count as valid until
-    /// [`Entries::take_back`].
+    /// [`NotedUses::take_back`].
     ///
     /// Each use is entered under its resource's lock ([`Backing::enter`](crate::replace::Backing::enter)). A rename or
     /// a mapping decides under the same lock, so it sees the use and the valid bytes, or the command sees the new
@@ -132,8 +132,8 @@ impl Batch {
         &mut self,
         clock: &Arc<Clock>,
         uses: impl Iterator<Item = Use<'a>> + Clone,
-    ) -> Result<Entries<'a>, Refusal> {
-        let mut entries = Entries::default();
+    ) -> Result<NotedUses<'a>, Refusal> {
+        let mut entries = NotedUses::default();
         match self.enter_each(clock, uses, &mut entries) {
             Ok(()) => Ok(entries),
             Err(refusal) => {
@@ -147,10 +147,10 @@ impl Batch {
         &mut self,
         clock: &Arc<Clock>,
         uses: impl Iterator<Item = Use<'a>> + Clone,
-        entries: &mut Entries<'a>,
+        entries: &mut NotedUses<'a>,
     ) -> Result<(), Refusal> {
         self.attempts = self.attempts.wrapping_add(1);
-        let (serial, author) = (self.serial, Author(clock.id(), self.serial, self.attempts));
+        let (serial, writer) = (self.serial, WriterId(clock.id(), self.serial, self.attempts));
         let mut resources = 0;
         for (number, Use { object, resource, access, range, by }) in uses.clone().enumerate() {
             let first = match resource {
@@ -159,7 +159,7 @@ impl Batch {
                     resources += 1;
                     let mut state = resource.state();
                     let gate = resource.share().gate();
-                    let entry = Entry { clock, serial, range: &range, access, by, author, gate };
+                    let entry = CommandUse { clock, serial, range: &range, access, by, writer, gate };
                     let entered = state.enter(object, entry)?;
                     drop(state);
                     entries.added.extend(entered.added.map(|added| (resource, added)));

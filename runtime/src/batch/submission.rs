@@ -58,7 +58,7 @@ impl Submission {
     }
 }
 
-impl serial::Submission for Submission {
+impl serial::SubmittedBatch for Submission {
     type Queue = ContextQueue;
 
     fn is_over(&self) -> bool {

@@ -200,7 +200,7 @@ impl ContextBuilder {
             Some(trace) => Device::with_observer(self.options, Arc::clone(trace) as Arc<dyn Observer>),
             None => Device::new(self.options),
         };
-        let device = device.map_err(|error| Error::from(error).for_want_of(|| format!("a heap of {heap} bytes")))?;
+        let device = device.map_err(|error| Error::from(error).for_memory_of(|| format!("a heap of {heap} bytes")))?;
         Ok(Context::on(&Share::new(device, self.poison, trace)))
     }
 }

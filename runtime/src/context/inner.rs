@@ -48,7 +48,7 @@ impl ContextInner {
             let mut state = self.state.lock();
             if let Some(serial) = state.timeline.too_far_ahead() {
                 drop(state);
-                self.fall_back(serial)?;
+                self.throttle(serial)?;
                 continue;
             }
             let garbage = replace::catch_up(&self.share, &mut state);
@@ -78,7 +78,7 @@ impl ContextInner {
 
     /// Too many batches are on their way: waits for one of them, and so for all before it.
     #[cold]
-    fn fall_back(&self, serial: Serial) -> Result<(), Error> {
+    fn throttle(&self, serial: Serial) -> Result<(), Error> {
         let start = Instant::now();
         self.share.wait(&TimelinePoint { clock: Arc::clone(&self.clock), serial })?;
         self.share.memory().counters.batches_throttled.one();
@@ -88,7 +88,7 @@ impl ContextInner {
         Ok(())
     }
 
-    pub(super) fn let_go(&self, mut state: MutexGuard<'_, ContextState>) {
+    pub(super) fn drop_retired(&self, mut state: MutexGuard<'_, ContextState>) {
         state.timeline.retire();
         let garbage = replace::catch_up(&self.share, &mut state);
         drop(state);
@@ -98,7 +98,7 @@ impl ContextInner {
     /// Waits for what stands in the way of an access of the host; whether anything did. No context is locked by the
     /// caller.
     pub(crate) fn wait_for(&self, object: &ResourceObject, access: Access, why: &str) -> Result<bool, Error> {
-        let points = object.usage.in_the_way(access);
+        let points = object.usage.conflicting(access);
         if points.is_empty() {
             return Ok(false);
         }
@@ -130,12 +130,12 @@ impl ContextInner {
         self.share.retire_all();
         let start = Instant::now();
         let mut waited = false;
-        for object in memory.leaving() {
+        for object in memory.pending_objects() {
             if memory.has_room(bytes) {
                 break;
             }
             let Some(object) = object.upgrade() else { continue };
-            let points = object.usage().in_the_way(Access::Write);
+            let points = object.usage().conflicting(Access::Write);
             drop(object); // the batch may be all that keeps it besides
             for point in &points {
                 waited = true;
@@ -161,7 +161,7 @@ impl Member for ContextInner {
 
     fn retire(&self) {
         if let Some(state) = self.state.try_lock() {
-            self.let_go(state);
+            self.drop_retired(state);
         }
     }
 
@@ -178,7 +178,7 @@ impl Member for ContextInner {
         }
         let mut state = self.state.lock();
         state.sets.clear(counters);
-        self.let_go(state);
+        self.drop_retired(state);
         Ok(waits)
     }
 

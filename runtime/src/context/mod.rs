@@ -106,7 +106,7 @@ impl Context {
     /// ```
     pub fn finish(&self) -> Result<(), Error> {
         self.flush()?.wait()?;
-        self.inner.let_go(self.inner.lock());
+        self.inner.drop_retired(self.inner.lock());
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use spelter_driver::{BufferInfo, DescriptorImageInfo, DescriptorPool, DescriptorSet, DescriptorSetLayout, Device};
 
-use super::key::Key;
+use super::key::DescriptorKey;
 use crate::error::{Error, rule};
 use crate::ids::ObjectId;
 use crate::program::{BindingInfo, SetLayout};
@@ -27,7 +27,7 @@ pub(crate) struct CachedSet {
     /// A number that no other set of the context has.
     pub(crate) number: u64,
     layout: usize,
-    keys: Box<[Key]>,
+    keys: Box<[DescriptorKey]>,
     hash: u64,
 }
 
@@ -66,7 +66,7 @@ impl SetCache {
         &mut self,
         device: &Device,
         (number, layout): (usize, &SetLayout),
-        (keys, hash): (&[Key], u64),
+        (keys, hash): (&[DescriptorKey], u64),
         descriptors: impl Iterator<Item = &'a SlotState>,
         counters: &Counters,
     ) -> Result<Arc<CachedSet>, Error> {

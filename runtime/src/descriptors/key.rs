@@ -6,7 +6,7 @@ use crate::slot_state::SlotState;
 
 /// What a descriptor holds, in numbers: equal if and only if the descriptors are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Key {
+pub(crate) struct DescriptorKey {
     /// The object; 0 in a descriptor that was never written, or is a sampler.
     pub(super) object: u64,
     /// What of it, and how.
@@ -15,7 +15,7 @@ pub(crate) struct Key {
     pub(super) sampler: u64,
 }
 
-impl Key {
+impl DescriptorKey {
     pub(super) fn of(bound: &SlotState) -> Self {
         Self {
             object: bound.object.as_ref().map_or(0, |object| object.id().0),
@@ -38,7 +38,7 @@ impl Key {
 
 #[cfg(test)]
 mod tests {
-    use super::Key;
+    use super::DescriptorKey;
 
     #[test]
     fn shares_of_a_hash_tell_places_and_words_apart() {
@@ -46,7 +46,7 @@ mod tests {
         for place in 0..40 {
             for object in 0..20 {
                 for start in [0, 16, 64] {
-                    assert!(seen.insert(Key { object, part: [start, 16, 0], sampler: 0 }.hash(place)));
+                    assert!(seen.insert(DescriptorKey { object, part: [start, 16, 0], sampler: 0 }.hash(place)));
                 }
             }
         }

@@ -9,7 +9,7 @@ use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
 use super::cache::{CachedSet, SetCache};
-use super::key::Key;
+use super::key::DescriptorKey;
 use crate::barrier::{Touch, Use};
 use crate::bindings::{Bindings, SlotId};
 use crate::error::{Error, rule};
@@ -78,14 +78,14 @@ struct DescriptorSlot {
 struct SetState {
     layout: usize,
     slots: Vec<SlotId>,
-    keys: Vec<Key>,
+    keys: Vec<DescriptorKey>,
     hash: u64,
     set: Weak<CachedSet>,
     set_number: Option<u64>,
 }
 
 impl SetState {
-    fn put(&mut self, at: usize, key: Key) {
+    fn put(&mut self, at: usize, key: DescriptorKey) {
         self.hash = self.hash.wrapping_sub(self.keys[at].hash(at)).wrapping_add(key.hash(at));
         self.keys[at] = key;
         self.set_number = None;
@@ -129,7 +129,7 @@ impl ProgramState {
                     ids.push(slot);
                 }
             }
-            let keys = vec![Key::default(); ids.len()];
+            let keys = vec![DescriptorKey::default(); ids.len()];
             let hash = keys.iter().enumerate().fold(0u64, |sum, (at, key)| sum.wrapping_add(key.hash(at)));
             let layout = sets.layout(&layout.layout);
             state.groups.push(SetState { layout, slots: ids, keys, hash, set: Weak::new(), set_number: None });
@@ -143,7 +143,11 @@ impl ProgramState {
     }
 
     /// What the batch `serial` has to take note of.
-    pub(crate) fn news<'a>(&'a self, bindings: &'a Bindings, serial: Serial) -> impl Iterator<Item = Use<'a>> + Clone {
+    pub(crate) fn new_uses<'a>(
+        &'a self,
+        bindings: &'a Bindings,
+        serial: Serial,
+    ) -> impl Iterator<Item = Use<'a>> + Clone {
         let slots = if self.entered == serial { &self.fresh[..] } else { &self.uses[..] };
         slots.iter().filter_map(|(slot, access)| Some((bindings.slot_state(*slot)?, *access))).flat_map(used)
     }
@@ -155,7 +159,7 @@ impl ProgramState {
     }
 
     /// Looks at the slots that changed; an error leaves them to be looked at again.
-    pub(crate) fn look(&mut self, program: &Program, bindings: &Bindings, share: &Share) -> Result<(), Error> {
+    pub(crate) fn update(&mut self, program: &Program, bindings: &Bindings, share: &Share) -> Result<(), Error> {
         // Slots that were never filled have not changed: the first time all are looked at.
         // Where each descriptor shows one range, as most do, what changed is put in its place.
         let mut in_place = self.one_each;
@@ -173,7 +177,8 @@ impl ProgramState {
                     {
                         return Err(error);
                     }
-                    let key = Key::of(checked(program, bindings.slot(descriptor.slot), descriptor.info, bound)?);
+                    let key =
+                        DescriptorKey::of(checked(program, bindings.slot(descriptor.slot), descriptor.info, bound)?);
                     let group = &mut self.groups[descriptor.group];
                     if group.keys[descriptor.at] != key {
                         group.put(descriptor.at, key);
@@ -322,7 +327,7 @@ pub(crate) fn resolve(
     sets: &mut SetCache,
     share: &Share,
 ) -> Result<Arc<CachedSet>, Error> {
-    let keys: SmallVec<[Key; 8]> = bound.iter().map(Key::of).collect();
+    let keys: SmallVec<[DescriptorKey; 8]> = bound.iter().map(DescriptorKey::of).collect();
     let hash = keys.iter().enumerate().fold(0u64, |sum, (at, key)| sum.wrapping_add(key.hash(at)));
     let number = sets.layout(&layout.layout);
     sets.set(share.device(), (number, layout), (&keys, hash), bound.iter(), &share.memory().counters)

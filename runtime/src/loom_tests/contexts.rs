@@ -137,15 +137,15 @@ fn a_context_that_was_put_behind_another_is_not_told_again() {
                 first.is_ok()
             }
         });
-        let mut told = 0;
+        let mut reported = 0;
         while let Err(first) = object.usage.enter(&context.clock, 1, Access::Write, false) {
             let point = done(first);
             // The other has not retired: a semaphore is what orders the two from here on.
             context.clock.follow(&point.clock, point.serial);
-            told += 1;
+            reported += 1;
         }
         let was_first = other.join().unwrap();
-        assert_eq!(told, usize::from(was_first));
+        assert_eq!(reported, usize::from(was_first));
     });
 }
 

@@ -14,7 +14,7 @@ use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 
 use crate::ids::{ObjectId, Serial};
-use crate::serial::{Clock, First, Object, Submission, TimelinePoint, Usage};
+use crate::serial::{Clock, First, Object, SubmittedBatch, TimelinePoint, Usage};
 
 /// A batch of a queue that retires when the test says so.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub(crate) struct TestSubmission {
     queue_index: usize,
 }
 
-impl Submission for TestSubmission {
+impl SubmittedBatch for TestSubmission {
     type Queue = usize;
 
     fn is_over(&self) -> bool {

@@ -26,7 +26,7 @@ pub(crate) type SparePool = spares::SparePool<Storage>;
 pub(crate) type Spares = spares::Spares<Storage>;
 
 /// Up to this number of replaced objects are remembered without a test whether they still exist.
-const FEW_LEAVING: usize = 64;
+const MAX_UNSWEPT: usize = 64;
 
 /// The smallest staging buffer.
 const MIN_STAGING_BYTES: u64 = 1 << 10;
@@ -56,7 +56,7 @@ pub(crate) struct Memory {
     /// Bytes of objects that were replaced and have not retired, and of staging buffers.
     pending: AtomicU64,
     /// The objects of these bytes, oldest first. A leaf lock.
-    leaving: Mutex<VecDeque<Weak<PendingObject>>>,
+    pending_objects: Mutex<VecDeque<Weak<PendingObject>>>,
     /// The limit for `pending`.
     pub(crate) budget: u64,
     /// Overwrites undefined contents, so that programs that rely on them fail.
@@ -109,7 +109,7 @@ impl Memory {
             staging,
             unkept,
             pending: AtomicU64::new(0),
-            leaving: Mutex::default(),
+            pending_objects: Mutex::default(),
             budget,
             poison,
         }
@@ -171,23 +171,23 @@ impl Memory {
     }
 
     /// Remembers an object that was replaced or is a staging buffer: its bytes are freed when its batches retire.
-    pub(crate) fn leaves(&self, object: Weak<PendingObject>) {
-        let mut leaving = self.leaving.lock();
-        while leaving.front().is_some_and(|object| object.strong_count() == 0) {
-            leaving.pop_front();
+    pub(crate) fn note_pending(&self, object: Weak<PendingObject>) {
+        let mut pending_objects = self.pending_objects.lock();
+        while pending_objects.front().is_some_and(|object| object.strong_count() == 0) {
+            pending_objects.pop_front();
         }
         // An object that stays for long must not keep the dead entries after it.
-        if leaving.len() >= FEW_LEAVING && leaving.len().is_power_of_two() {
-            leaving.retain(|object| object.strong_count() > 0);
+        if pending_objects.len() >= MAX_UNSWEPT && pending_objects.len().is_power_of_two() {
+            pending_objects.retain(|object| object.strong_count() > 0);
         }
-        leaving.push_back(object);
+        pending_objects.push_back(object);
     }
 
     /// The objects whose bytes are pending, oldest first.
-    pub(crate) fn leaving(&self) -> Vec<Weak<PendingObject>> {
-        let mut leaving = self.leaving.lock();
-        leaving.retain(|object| object.strong_count() > 0);
-        leaving.iter().cloned().collect()
+    pub(crate) fn pending_objects(&self) -> Vec<Weak<PendingObject>> {
+        let mut pending_objects = self.pending_objects.lock();
+        pending_objects.retain(|object| object.strong_count() > 0);
+        pending_objects.iter().cloned().collect()
     }
 
     /// Counts bytes as pending until [`Memory::remove_pending`].

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::gate::Gate;
 use crate::ids::{Access, Serial};
 use crate::maps::{By, Maps};
-use crate::serial::{Clock, First, Object, Submission};
+use crate::serial::{Clock, First, Object, SubmittedBatch};
 use crate::valid::Valid;
 
 /// The mutable part of a resource.
@@ -38,9 +38,9 @@ pub(crate) struct Backing<O> {
     copies: SmallVec<[HostCopy; 1]>,
     next: u64,
     /// The last command that may have added a valid range.
-    author: Author,
-    /// How often `author` changed, or the host added a valid range.
-    authors: u64,
+    writer: WriterId,
+    /// How often `writer` changed, or the host added a valid range.
+    write_version: u64,
 }
 
 /// A host copy in progress.
@@ -54,18 +54,18 @@ struct HostCopy {
 
 /// An attempt to record a command: the context, its open batch, and the number of the attempt there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Author(pub(crate) u64, pub(crate) Serial, pub(crate) u32);
+pub(crate) struct WriterId(pub(crate) u64, pub(crate) Serial, pub(crate) u32);
 
 /// A command's use of a resource.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry<'a, F: Submission> {
-    pub(crate) clock: &'a Arc<Clock<F>>,
+pub(crate) struct CommandUse<'a, S: SubmittedBatch> {
+    pub(crate) clock: &'a Arc<Clock<S>>,
     /// The open batch that the command is recorded in.
     pub(crate) serial: Serial,
     pub(crate) range: &'a Range<u64>,
     pub(crate) access: Access,
     pub(crate) by: By,
-    pub(crate) author: Author,
+    pub(crate) writer: WriterId,
     /// Counts the host copies that end.
     pub(crate) gate: &'a Gate,
 }
@@ -85,12 +85,12 @@ pub(crate) struct Entered {
 #[derive(Debug)]
 pub(crate) struct Added {
     gaps: SmallVec<[Range<u64>; 1]>,
-    authors: u64,
+    write_version: u64,
 }
 
 /// The reason why a command was not recorded. Except for errors the caller tries again.
 #[derive(Debug)]
-pub(crate) enum Refusal<S: Submission> {
+pub(crate) enum Refusal<S: SubmittedBatch> {
     /// The command is invalid, or something failed.
     Error(Error),
     /// A batch of another context must be done or submitted first. Nothing was recorded.
@@ -103,13 +103,13 @@ pub(crate) enum Refusal<S: Submission> {
     Again,
 }
 
-impl<S: Submission> From<Error> for Refusal<S> {
+impl<S: SubmittedBatch> From<Error> for Refusal<S> {
     fn from(error: Error) -> Self {
         Self::Error(error)
     }
 }
 
-impl<S: Submission> From<spelter_driver::Error> for Refusal<S> {
+impl<S: SubmittedBatch> From<spelter_driver::Error> for Refusal<S> {
     fn from(error: spelter_driver::Error) -> Self {
         Self::Error(error.into())
     }
@@ -139,8 +139,8 @@ impl<O: Object> Backing<O> {
             bound: false,
             copies: SmallVec::new(),
             next: 0,
-            author: Author::default(),
-            authors: 0,
+            writer: WriterId::default(),
+            write_version: 0,
         }
     }
 
@@ -166,7 +166,7 @@ impl<O: Object> Backing<O> {
 
     /// Adds a range that the host wrote, or that a slot makes writable for kernels.
     pub(crate) fn add(&mut self, range: Range<u64>) {
-        (self.author, self.authors) = (Author::default(), self.authors + 1);
+        (self.writer, self.write_version) = (WriterId::default(), self.write_version + 1);
         self.valid.add(range);
     }
 
@@ -203,7 +203,7 @@ impl<O: Object> Backing<O> {
     }
 
     /// Whether a write to the range must wait for the users of the object.
-    pub(crate) fn is_wanted(&self, range: &Range<u64>) -> bool {
+    pub(crate) fn write_must_wait(&self, range: &Range<u64>) -> bool {
         self.valid.intersects(range) || self.forgotten_in_use.intersects(range)
     }
 
@@ -256,9 +256,9 @@ impl<O: Object> Backing<O> {
     pub(crate) fn enter(
         &mut self,
         object: &Arc<O>,
-        entry: Entry<'_, O::Submission>,
+        entry: CommandUse<'_, O::Submission>,
     ) -> Result<Entered, Refusal<O::Submission>> {
-        let Entry { clock, serial, range, access, by, author, gate } = entry;
+        let CommandUse { clock, serial, range, access, by, writer, gate } = entry;
         if self.maps.forbid(by, range) || !self.has(object) {
             return Err(Refusal::Again);
         }
@@ -267,17 +267,17 @@ impl<O: Object> Backing<O> {
             return Err(Refusal::Copying(gate.count()));
         }
         let news = access.writes() && !self.valid.contains(range);
-        let fresh = news && !self.is_wanted(range);
+        let fresh = news && !self.write_must_wait(range);
         let first = object.usage().enter(clock, serial, access, fresh).map_err(Refusal::First)?;
         let mut added = None;
         if access.writes() {
-            if self.author != author {
-                (self.author, self.authors) = (author, self.authors + 1);
+            if self.writer != writer {
+                (self.writer, self.write_version) = (writer, self.write_version + 1);
             }
             if news {
                 let gaps = self.valid.gaps(range);
                 self.valid.add(range.clone());
-                added = Some(Added { gaps, authors: self.authors });
+                added = Some(Added { gaps, write_version: self.write_version });
             }
         }
         Ok(Entered { first, fresh, added })
@@ -286,7 +286,7 @@ impl<O: Object> Backing<O> {
     /// The command was refused: removes the ranges that it made valid. If another command or the host added ranges
     /// since, they stay valid, as that one may have written there.
     pub(crate) fn take_back(&mut self, added: Added) {
-        if self.authors == added.authors {
+        if self.write_version == added.write_version {
             added.gaps.into_iter().for_each(|gap| self.valid.remove(gap));
         }
     }

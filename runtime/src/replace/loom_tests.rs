@@ -7,7 +7,7 @@ use std::sync::Arc;
 use loom::cell::UnsafeCell;
 use loom::thread;
 
-use super::{Author, Backing, Entry, Fate, Refusal, exchange};
+use super::{Backing, CommandUse, Fate, Refusal, WriterId, exchange};
 use crate::gate::Gate;
 use crate::ids::Access::{self, Read, Write};
 use crate::ids::ResourceId;
@@ -38,8 +38,8 @@ fn enter(
     (range, access): (&Range<u64>, Access),
     gate: &Gate,
 ) -> Result<super::backing::Entered, Refusal<crate::loom_tests::TestSubmission>> {
-    let (clock, author) = (&context.clock, Author(context.clock.id(), 1, 1));
-    backing.enter(object, Entry { clock, serial: 1, range, access, by: By::Command, author, gate })
+    let (clock, writer) = (&context.clock, WriterId(context.clock.id(), 1, 1));
+    backing.enter(object, CommandUse { clock, serial: 1, range, access, by: By::Command, writer, gate })
 }
 
 /// A command that uses a resource, as `Inner::record` and `Batch::enter` do it, in the context's first batch: the
@@ -81,7 +81,7 @@ fn record(
 
 /// The batches that are in the way of the access are done.
 fn wait_for(object: &Stored, access: Access) {
-    for point in object.usage.in_the_way(access) {
+    for point in object.usage.conflicting(access) {
         wait_until(|| point.clock.retired() >= point.serial);
     }
 }

@@ -9,7 +9,7 @@ mod backing;
 mod loom_tests;
 mod part;
 
-pub(crate) use backing::{Added, Author, Backing, Entry, Fate, Refusal};
+pub(crate) use backing::{Added, Backing, CommandUse, Fate, Refusal, WriterId};
 pub(crate) use part::invalidate_part;
 
 use std::ops::Range;
@@ -152,7 +152,7 @@ fn swap(
     let old = exchange((resource.id(), inner), (new, valid), share.journal(), &mut state.journal_seen);
     counters.renames.one();
     let old_id = old.as_ref().map(|old| old.id());
-    old.iter().for_each(|old| old.leave_to(&resource.spares));
+    old.iter().for_each(|old| old.recycle_into(&resource.spares));
     // The open batch may keep the old object alive: a batch that keeps much memory is submitted early.
     if let Some(batch) = state.timeline.open() {
         batch.retain_bytes(resource.size());

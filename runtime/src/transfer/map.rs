@@ -48,7 +48,7 @@ pub struct Mapped {
     context: Arc<ContextInner>,
     resource: Arc<Resource>,
     /// None once it is unmapped.
-    hold: Option<Hold>,
+    mapped: Option<MappedRange>,
     range: Range<u64>,
     flags: MapFlags,
     target: Arc<ResourceObject>,
@@ -89,7 +89,7 @@ impl Context {
         let (buffer, range) = (slice.buffer, slice.range());
         self.check_range("map", buffer, &range)?;
         if range.is_empty() {
-            return Err(Error::range(format!("map: no bytes of {}", buffer.resource().described()), rule::SOME));
+            return Err(Error::range(format!("map: no bytes of {}", buffer.resource().described()), rule::NOT_EMPTY));
         }
         check_flags(buffer, flags)?;
         Mapped::new(self.inner(), buffer.resource(), range, flags)
@@ -98,13 +98,13 @@ impl Context {
 
 /// A range of a resource written down as mapped, until this is dropped.
 #[derive(Debug)]
-struct Hold {
+struct MappedRange {
     share: Arc<Share>,
     resource: Arc<Resource>,
     number: u64,
 }
 
-impl Hold {
+impl MappedRange {
     /// `state` is the resource's.
     fn new(
         context: &ContextInner,
@@ -126,7 +126,7 @@ impl Hold {
     }
 }
 
-impl Drop for Hold {
+impl Drop for MappedRange {
     fn drop(&mut self) {
         let mut state = self.resource.state();
         if state.maps.forget(self.number) {
@@ -137,7 +137,7 @@ impl Drop for Hold {
 
 /// How a mapping gets at the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum MapStrategy {
     /// The object can be used as it is.
     Direct,
     /// What is written is collected and copied in order.
@@ -157,11 +157,11 @@ impl Mapped {
         let (mut may_rename, mut room) = (true, Room::Wanted);
         // Whether the object was found in use, and whether the host waited.
         let (mut busy, mut waited) = (false, false);
-        let (hold, object, mut step) = loop {
+        let (mapped, object, mut step) = loop {
             let mut state = context.lock();
             let mut inner = resource.state();
             let object = Arc::clone(inner.object(resource, "map")?);
-            if let Some(other) = inner.maps.that_meets(&range) {
+            if let Some(other) = inner.maps.overlapping(&range) {
                 let Range { start, end } = &range;
                 let problem = format!(
                     "map: bytes {start}..{end} of {}: bytes {}..{} are mapped",
@@ -187,11 +187,11 @@ impl Mapped {
                     Invalidated::Done(garbage) => {
                         // In the same step as the invalidation: a thread that looks from now on finds the mapping.
                         let claimed = idle_object(&inner)
-                            .map(|object| (Hold::new(context, resource, &mut inner, &range, flags), object));
+                            .map(|object| (MappedRange::new(context, resource, &mut inner, &range, flags), object));
                         drop((inner, state));
                         drop(garbage);
-                        if let Some((hold, object)) = claimed {
-                            break (hold, object, Step::Direct);
+                        if let Some((mapped, object)) = claimed {
+                            break (mapped, object, MapStrategy::Direct);
                         }
                         // Other contexts use it again. Slots that kernels can write through make it valid at once, so it is
                         // not discarded again.
@@ -213,33 +213,33 @@ impl Mapped {
                 continue;
             }
             drop(state);
-            let holds = inner.is_wanted(&range);
-            let step = match access_in_the_way(&object, flags, holds) {
-                None => Step::Direct,
-                Some(access) if flags.intersects(MapFlags::READ | MapFlags::PERSISTENT) => Step::Wait(access),
-                Some(_) if bytes <= context.share.memory().budget / 4 => Step::Stage,
-                Some(access) => Step::Wait(access),
+            let holds = inner.write_must_wait(&range);
+            let step = match conflicting_access(&object, flags, holds) {
+                None => MapStrategy::Direct,
+                Some(access) if flags.intersects(MapFlags::READ | MapFlags::PERSISTENT) => MapStrategy::Wait(access),
+                Some(_) if bytes <= context.share.memory().budget / 4 => MapStrategy::Stage,
+                Some(access) => MapStrategy::Wait(access),
             };
             if flags.contains(MapFlags::DISCARD_RANGE) && !inner.is_busy() {
                 replace::forget(&context.share, resource, &mut inner, range.clone())?;
             }
             // Before the lock goes: nobody maps the same bytes, or replaces the object, from here on.
-            let hold = Hold::new(context, resource, &mut inner, &range, flags);
-            break (hold, object, step);
+            let mapped = MappedRange::new(context, resource, &mut inner, &range, flags);
+            break (mapped, object, step);
         };
         let (mut target, mut start, mut staged) = (object, range.start, None);
-        if step == Step::Stage {
+        if step == MapStrategy::Stage {
             busy = true;
             match context.staging(bytes, &mut waited) {
                 Ok(staging) => {
                     (target, start, staged) = (staging, 0, Some(Mutex::new(Ranges::new())));
                 }
                 // In place, after a wait.
-                Err(Error::OutOfMemory(_)) => step = Step::Wait(Access::Write),
+                Err(Error::OutOfMemory(_)) => step = MapStrategy::Wait(Access::Write),
                 Err(error) => return Err(error),
             }
         }
-        if let Step::Wait(access) = step {
+        if let MapStrategy::Wait(access) = step {
             let waits = context.wait_for(&target, access, "map")?;
             if waits && flags.contains(MapFlags::READ) {
                 context.share.memory().counters.read_waits.one();
@@ -249,7 +249,7 @@ impl Mapped {
         }
         context.count_stall(busy, waited);
         let (context, resource) = (Arc::clone(context), Arc::clone(resource));
-        Ok(Self { context, resource, hold: Some(hold), range, flags, target, start, staged })
+        Ok(Self { context, resource, mapped: Some(mapped), range, flags, target, start, staged })
     }
 
     /// Bytes that are mapped.
@@ -383,7 +383,7 @@ impl Mapped {
 
     fn end(&mut self) -> Result<(), Error> {
         // Until all of it is on its way nobody else maps the bytes.
-        let Some(_hold) = self.hold.take() else { return Ok(()) };
+        let Some(_mapped) = self.mapped.take() else { return Ok(()) };
         let staged = self.staged.take().map(Mutex::into_inner).unwrap_or_default();
         if staged.is_empty() {
             return Ok(());
@@ -415,7 +415,7 @@ impl Mapped {
 }
 
 /// The access that has to wait for somebody, if one has to.
-fn access_in_the_way(object: &ResourceObject, flags: MapFlags, holds: bool) -> Option<Access> {
+fn conflicting_access(object: &ResourceObject, flags: MapFlags, holds: bool) -> Option<Access> {
     if flags.contains(MapFlags::UNSYNCHRONIZED) || !holds {
         return None;
     }

@@ -10,7 +10,7 @@ use crate::context::ContextInner;
 use crate::error::Error;
 use crate::ids::Access;
 use crate::object::ResourceObject;
-use crate::resource::{Copying, Resource};
+use crate::resource::{HostCopyGuard, Resource};
 
 impl ContextInner {
     /// Reads bytes of a buffer when all that writes it is done.
@@ -26,7 +26,7 @@ impl ContextInner {
         &self,
         resource: &'a Resource,
         range: &Range<u64>,
-    ) -> Result<(Arc<ResourceObject>, Copying<'a>), Error> {
+    ) -> Result<(Arc<ResourceObject>, HostCopyGuard<'a>), Error> {
         self.share.check_alive()?;
         let mut waited = false;
         loop {
@@ -48,7 +48,7 @@ impl ContextInner {
                 continue;
             }
             // Written down first: nobody begins to write these bytes meanwhile, however many there are who would.
-            let reading = Copying::reading(resource, &mut state, range.clone());
+            let reading = HostCopyGuard::reading(resource, &mut state, range.clone());
             drop(state);
             if busy {
                 self.wait_for(&object, Access::Read, "read back")?;

@@ -1,5 +1,5 @@
 //! Writing from the host: in place, to new storage, staged and copied in order, or after a wait. The rule is in
-//! [`way`].
+//! [`write_strategy`].
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use crate::maps::By;
 use crate::memory::{Memory, Template};
 use crate::object::{Contents, ResourceObject};
 use crate::replace::{self, Invalidated, KeptReason, Room};
-use crate::resource::{Copying, Resource, ResourceState};
+use crate::resource::{HostCopyGuard, Resource, ResourceState};
 
 /// A buffer of this size or less is renamed however little of it is written: new storage costs next to nothing.
 const SMALL: u64 = 64 << 10;
 /// The most bytes of one staging buffer.
-const PIECE: usize = 4 << 20;
+const STAGING_CHUNK: usize = 4 << 20;
 
 /// How bytes get into a buffer that is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum WriteStrategy {
     /// The resource gets a new object, and that the bytes.
     Rename,
     /// The bytes go to a staging buffer, and from there in order.
@@ -46,14 +46,14 @@ enum Way {
 ///
 /// Pressure: where pending memory (replaced objects and staging buffers of batches that have not retired) is above its
 /// budget, one waits first for the batches, of whatever context, that use the oldest of it: it is then used again.
-fn way(memory: &Memory, size: u64, len: u64, whole: bool, discard: bool) -> Way {
+fn write_strategy(memory: &Memory, size: u64, len: u64, whole: bool, discard: bool) -> WriteStrategy {
     let rename_pays = discard || size <= SMALL || size / 4 <= len;
     let can_stage = len <= memory.budget / 4;
     match (whole, can_stage) {
-        (true, _) if rename_pays => Way::Rename,
-        (_, true) => Way::Stage,
-        (true, false) => Way::Rename,
-        (false, false) => Way::Wait,
+        (true, _) if rename_pays => WriteStrategy::Rename,
+        (_, true) => WriteStrategy::Stage,
+        (true, false) => WriteStrategy::Rename,
+        (false, false) => WriteStrategy::Wait,
     }
 }
 
@@ -87,50 +87,53 @@ impl ContextInner {
             }
             let idle = !inner.is_busy();
             busy |= !idle;
-            if idle || !inner.is_wanted(&range) {
+            if idle || !inner.write_must_wait(&range) {
                 drop(state);
                 if idle && discard && !inner.maps.any() {
                     replace::forget(&self.share, resource, &mut inner, resource.whole())?;
                 }
                 // Who uses the bytes, or replaces the object, comes after this, and waits for it if he must.
-                let copying = Copying::new(resource, &mut inner, range);
+                let copying = HostCopyGuard::new(resource, &mut inner, range);
                 drop(inner);
                 self.write_in_place(&object, target, bytes)?;
                 drop(copying);
                 break;
             }
             let whole = discard || inner.valid().lies_in(&range);
-            match way(self.share.memory(), resource.size(), bytes.len() as u64, whole && may_rename, discard) {
-                Way::Rename => match replace::invalidate(&self.share, &mut state, (resource, &mut inner), room)? {
-                    Invalidated::Done(garbage) => {
-                        // In the same step as the invalidation: a thread that looks from now on finds a copy to these bytes.
-                        let claimed =
-                            idle_object(&inner).map(|object| (object, Copying::new(resource, &mut inner, range)));
-                        drop((inner, state));
-                        drop(garbage);
-                        if let Some((object, copying)) = claimed {
-                            self.write_in_place(&object, target, bytes)?;
-                            drop(copying);
-                            break;
+            match write_strategy(self.share.memory(), resource.size(), bytes.len() as u64, whole && may_rename, discard)
+            {
+                WriteStrategy::Rename => {
+                    match replace::invalidate(&self.share, &mut state, (resource, &mut inner), room)? {
+                        Invalidated::Done(garbage) => {
+                            // In the same step as the invalidation: a thread that looks from now on finds a copy to these bytes.
+                            let claimed = idle_object(&inner)
+                                .map(|object| (object, HostCopyGuard::new(resource, &mut inner, range)));
+                            drop((inner, state));
+                            drop(garbage);
+                            if let Some((object, copying)) = claimed {
+                                self.write_in_place(&object, target, bytes)?;
+                                drop(copying);
+                                break;
+                            }
+                            // Other contexts use it again.
+                            may_rename = false;
                         }
-                        // Other contexts use it again.
-                        may_rename = false;
+                        Invalidated::Kept(KeptReason::Room) => {
+                            drop((inner, state));
+                            waited |= self.room_for(resource.size())?;
+                            room = Room::Made;
+                        }
+                        Invalidated::Kept(KeptReason::Memory(object)) => {
+                            drop((inner, state));
+                            waited |= self.wait_without_memory(&object)?;
+                            // The object stays, and discarded contents are forgotten in place. If other contexts use it again,
+                            // these bytes are ordered after those uses.
+                            (may_rename, room) = (discard, Room::Never);
+                        }
+                        Invalidated::Kept(KeptReason::Mapped) => may_rename = false,
                     }
-                    Invalidated::Kept(KeptReason::Room) => {
-                        drop((inner, state));
-                        waited |= self.room_for(resource.size())?;
-                        room = Room::Made;
-                    }
-                    Invalidated::Kept(KeptReason::Memory(object)) => {
-                        drop((inner, state));
-                        waited |= self.wait_without_memory(&object)?;
-                        // The object stays, and discarded contents are forgotten in place. If other contexts use it again,
-                        // these bytes are ordered after those uses.
-                        (may_rename, room) = (discard, Room::Never);
-                    }
-                    Invalidated::Kept(KeptReason::Mapped) => may_rename = false,
-                },
-                Way::Stage if may_stage => {
+                }
+                WriteStrategy::Stage if may_stage => {
                     drop((inner, state));
                     match self.stage(target, bytes, &mut waited) {
                         Ok(pieces) => {
@@ -147,9 +150,9 @@ impl ContextInner {
                         Err(error) => return Err(error),
                     }
                 }
-                Way::Stage | Way::Wait => {
+                WriteStrategy::Stage | WriteStrategy::Wait => {
                     // Written down first: nobody begins to use these bytes meanwhile, however many there are who would.
-                    let copying = Copying::new(resource, &mut inner, range);
+                    let copying = HostCopyGuard::new(resource, &mut inner, range);
                     drop((inner, state));
                     waited |= self.wait_for(&object, Access::Write, what)?;
                     self.write_in_place(&object, target, bytes)?;
@@ -191,14 +194,14 @@ impl ContextInner {
         let (size, spares) = memory.staging(bytes);
         let make = || ResourceObject::new(memory, &Template::Buffer(size), Contents::Undefined, spares);
         let staging = Arc::new(self.share.noting_pressure(waited, make)?);
-        staging.leave_to(spares);
+        staging.recycle_into(spares);
         Ok(staging)
     }
 
     /// Bytes in staging buffers, each with where it goes: several for those of a buffer, so that they are used again.
     fn stage(&self, target: Target<'_>, bytes: &[u8], waited: &mut bool) -> Result<Vec<Staged>, Error> {
         let (most, mut to) = match target {
-            Target::Bytes(offset) => (PIECE, offset),
+            Target::Bytes(offset) => (STAGING_CHUNK, offset),
             Target::Level(..) => (bytes.len(), 0),
         };
         let mut pieces = Vec::new();
@@ -301,14 +304,14 @@ mod tests {
         let options = DeviceOptions { workers: 1, heap_size: 64 << 20, ..DeviceOptions::default() };
         let memory = Memory::new(&Device::new(options).unwrap(), false);
         assert_eq!(memory.budget, 8 << 20);
-        let way = |size, len, whole, discard| way(&memory, size, len, whole, discard);
-        assert_eq!(way(1 << 20, 1 << 20, true, false), Way::Rename);
-        assert_eq!(way(60 << 10, 4, true, false), Way::Rename);
-        assert_eq!(way(1 << 20, 4, true, false), Way::Stage);
-        assert_eq!(way(1 << 20, 4, true, true), Way::Rename);
-        assert_eq!(way(1 << 20, 1 << 19, false, false), Way::Stage);
-        assert_eq!(way(32 << 20, 16 << 20, false, false), Way::Wait);
+        let write_strategy = |size, len, whole, discard| write_strategy(&memory, size, len, whole, discard);
+        assert_eq!(write_strategy(1 << 20, 1 << 20, true, false), WriteStrategy::Rename);
+        assert_eq!(write_strategy(60 << 10, 4, true, false), WriteStrategy::Rename);
+        assert_eq!(write_strategy(1 << 20, 4, true, false), WriteStrategy::Stage);
+        assert_eq!(write_strategy(1 << 20, 4, true, true), WriteStrategy::Rename);
+        assert_eq!(write_strategy(1 << 20, 1 << 19, false, false), WriteStrategy::Stage);
+        assert_eq!(write_strategy(32 << 20, 16 << 20, false, false), WriteStrategy::Wait);
         // Too much to be staged, but nothing is lost by a rename.
-        assert_eq!(way(12 << 20, (5 << 20) / 2, true, false), Way::Rename);
+        assert_eq!(write_strategy(12 << 20, (5 << 20) / 2, true, false), WriteStrategy::Rename);
     }
 }
