@@ -12,7 +12,7 @@ use crate::image::ImagePart;
 use crate::resource::Resource;
 use crate::view::Part;
 
-/// What to put into a slot: see [`Context::bind`](crate::Context::bind).
+/// A resource, or a part of one, and the kind of slot to bind it to: see [`Context::bind`](crate::Context::bind).
 ///
 /// ```
 /// use spelter::Bind;
@@ -70,7 +70,7 @@ impl Bind {
         Self::buffer(SlotKind::StorageBuffer, buffer.into(), Part::Bytes)
     }
 
-    /// A buffer, or a part of one, as texels that are only read (a uniform texel buffer).
+    /// A buffer, or a part of one, as a uniform texel buffer: texels that are only read.
     ///
     /// ```
     /// use spelter::{Bind, vk};
@@ -86,7 +86,7 @@ impl Bind {
         Self::buffer(SlotKind::SamplerView, buffer.into(), |range| Part::Texels(range, format))
     }
 
-    /// A buffer, or a part of one, as texels that are read and written (a storage texel buffer).
+    /// A buffer, or a part of one, as a storage texel buffer: texels that are read and written.
     ///
     /// ```
     /// use spelter::{Bind, vk};
@@ -103,7 +103,7 @@ impl Bind {
         Self::buffer(SlotKind::StorageImage, buffer.into(), |range| Part::Texels(range, format))
     }
 
-    /// An image, or a part of one, as `texture_2d` and the like: only read.
+    /// An image, or a part of one, as a sampled image (`texture_2d` and the like): only read.
     ///
     /// ```
     /// use spelter::{Bind, vk};
@@ -120,7 +120,7 @@ impl Bind {
         Self::image(SlotKind::SamplerView, &image.into())
     }
 
-    /// An image, or one level of it, as `texture_storage_2d` and the like.
+    /// An image, or one level of it, as a storage image (`texture_storage_2d` and the like).
     ///
     /// ```
     /// use spelter::{Bind, vk};
@@ -137,7 +137,7 @@ impl Bind {
         Self::image(SlotKind::StorageImage, &image.into())
     }
 
-    /// A sampler by itself.
+    /// A separate sampler.
     ///
     /// ```
     /// use spelter::{Bind, SamplerInfo};
@@ -153,7 +153,7 @@ impl Bind {
         Self { kind: SlotKind::Sampler, resource: None, part: Part::Nothing, sampler: Some(sampler.clone()) }
     }
 
-    /// With a sampler, where a shader takes both in one (`sampler2D` in GLSL).
+    /// The same with a sampler, for a combined image sampler (`sampler2D` in GLSL).
     ///
     /// ```
     /// use spelter::{Bind, SamplerInfo, vk};
@@ -171,7 +171,7 @@ impl Bind {
         self
     }
 
-    /// What is to be bound, for messages.
+    /// The resource to be bound, for messages.
     pub(crate) fn described(&self) -> String {
         self.resource.as_ref().map_or_else(|| "a sampler".to_owned(), |resource| resource.described())
     }

@@ -1,4 +1,4 @@
-//! Buffers as programs hold them: handles, parts of them, and how they are made.
+//! Handles of buffers, and of ranges of buffers.
 
 use std::ops::{Bound, Range, RangeBounds};
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use crate::object::Contents;
 use crate::resource::Resource;
 use crate::share::Share;
 
-/// A buffer in device memory. A handle: clones name the same bytes. The memory is freed when the last handle is gone,
-/// no slot has it bound, and the last batch that uses it has ended.
+/// A buffer in device memory. A handle: clones refer to the same buffer. The memory is freed when the last handle is
+/// dropped, no slot has the buffer bound, and the last batch that uses it has retired.
 ///
 /// One buffer may be bound as storage and as uniform, in several slots and contexts, and be the source or target of
-/// transfers. What stands behind it may be replaced ([`Context::invalidate`](crate::Context::invalidate)); the handle stays good.
+/// transfers. Its storage may be replaced ([`Context::invalidate`](crate::Context::invalidate)); the handle stays valid.
 ///
 /// ```
 /// # fn main() -> Result<(), spelter::Error> {
@@ -54,7 +54,7 @@ impl Buffer {
         self.resource.size()
     }
 
-    /// The name it was given, for messages and traces.
+    /// The label of the buffer, for messages and traces.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -68,8 +68,8 @@ impl Buffer {
         self.resource.label()
     }
 
-    /// The byte ranges that may hold defined data: what was uploaded, copied or filled, and what was bound where a
-    /// kernel can write. Sorted and disjoint.
+    /// The byte ranges that may hold defined data: those that were uploaded, copied to or filled, and those that were
+    /// bound where a kernel can write. Sorted and disjoint.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -87,7 +87,7 @@ impl Buffer {
         self.resource.state().valid().iter().collect()
     }
 
-    /// How often the object behind the buffer was replaced.
+    /// The number of times that the buffer's storage was replaced.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -103,7 +103,7 @@ impl Buffer {
         self.resource.state().generation()
     }
 
-    /// Gives the memory back as soon as the batches that use it have retired, whoever still has a handle. Every later
+    /// Frees the memory as soon as the batches that use it have retired, even if there are other handles. Every later
     /// use of the buffer is an error; destroying it again does nothing.
     ///
     /// ```
@@ -125,7 +125,7 @@ impl Buffer {
     }
 }
 
-/// Bytes of a buffer: all of it (`&buffer`) or a part ([`Buffer::slice`]).
+/// A range of bytes of a buffer: all of it (`&buffer`) or a part ([`Buffer::slice`]).
 ///
 /// ```
 /// use spelter::Bind;
@@ -146,7 +146,7 @@ pub struct BufferSlice<'a> {
 }
 
 impl Buffer {
-    /// The bytes `range` of the buffer, to be bound. Whether they are inside is tested when they are used.
+    /// The bytes `range` of the buffer, to be bound or mapped. The range is checked when it is used.
     ///
     /// ```
     /// use spelter::MapFlags;

@@ -18,7 +18,7 @@ pub(crate) struct ContextState {
     pub(crate) bindings: Bindings,
     pub(crate) sets: SetCache,
     pub(crate) programs: ProgramStates,
-    /// The number of the last event that was taken notice of.
+    /// The number of the last event of the journal that was handled.
     pub(crate) journal_seen: u64,
 }
 
@@ -35,14 +35,14 @@ impl ContextState {
         }
     }
 
-    /// Marks a moment on the context's track.
+    /// Adds an instant to the context's track of the timeline.
     pub(crate) fn trace_instant(&self, name: impl FnOnce() -> String) {
         if let Some(trace) = self.share.trace() {
             trace.instant(self.clock.id(), name());
         }
     }
 
-    /// Records a command that is no dispatch.
+    /// Records a transfer: notes its uses, adds a barrier if one is needed, then calls `command`.
     pub(crate) fn transfer(
         &mut self,
         uses: &[Use<'_>],

@@ -1,5 +1,5 @@
-//! Numbers and kinds that the whole crate shares: slots, resources, objects, batches, accesses. Imports nothing of the
-//! crate.
+//! Identifiers and kinds that the whole crate shares: slots, resources, objects, batches, accesses. This module imports
+//! nothing from the crate.
 
 use std::fmt;
 

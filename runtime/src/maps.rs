@@ -1,4 +1,4 @@
-//! Which ranges of a resource are mapped, and what that forbids.
+//! The mapped ranges of a resource, and the accesses that they forbid.
 
 use std::ops::Range;
 
@@ -34,12 +34,12 @@ impl Maps {
         !self.list.is_empty()
     }
 
-    /// Whether commands must leave the resource alone.
+    /// Whether commands must not use the resource: it has a mapping that is not persistent.
     pub(crate) fn forbid_commands(&self) -> bool {
         self.list.iter().any(|record| !record.persistent)
     }
 
-    /// Whether the host must not write these bytes but through the mapping.
+    /// Whether the host may write these bytes only through their mapping.
     pub(crate) fn forbid_writes(&self, range: &Range<u64>) -> bool {
         self.list.iter().any(|record| !record.persistent && record.meets(range))
     }
@@ -53,19 +53,19 @@ impl Maps {
         }
     }
 
-    /// A mapped range that has bytes in common with this one.
+    /// A mapped range that overlaps this one.
     pub(crate) fn overlapping(&self, range: &Range<u64>) -> Option<&Range<u64>> {
         self.list.iter().find(|record| record.meets(range)).map(|record| &record.range)
     }
 
-    /// Writes a mapping down; its number.
+    /// Adds a mapping and returns its number.
     pub(crate) fn note(&mut self, range: Range<u64>, persistent: bool) -> u64 {
         self.next += 1;
         self.list.push(Mapping { number: self.next, range, persistent });
         self.next
     }
 
-    /// The mapping of that number has ended; whether it kept commands away.
+    /// Removes the mapping with that number. Returns whether it forbade commands.
     pub(crate) fn forget(&mut self, number: u64) -> bool {
         let at = self.list.iter().position(|record| record.number == number);
         at.is_some_and(|at| !self.list.swap_remove(at).persistent)

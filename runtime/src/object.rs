@@ -33,7 +33,7 @@ pub(crate) struct ResourceObject {
     /// Batches that read and write it.
     pub(crate) usage: Usage<Submission>,
     memory: Arc<Memory>,
-    /// Receives the storage on drop, if this object was replaced.
+    /// Receives the storage on drop, if this object was replaced or is a staging buffer.
     recycler: OnceLock<Spares>,
     /// Bytes that count as pending until this is dropped.
     pending_bytes: AtomicU64,

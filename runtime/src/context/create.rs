@@ -1,4 +1,4 @@
-//! What a context makes: buffers, images, samplers, programs.
+//! Creation of buffers, images, samplers and programs.
 
 use ash::vk;
 use bytemuck::NoUninit;
@@ -12,7 +12,7 @@ use crate::object::Contents;
 use crate::program::{Program, ProgramBuilder, Source};
 
 impl Context {
-    /// Begins a buffer of so many bytes, with a label and contents.
+    /// A builder for a buffer of `bytes` bytes, with an optional label and contents.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -26,7 +26,7 @@ impl Context {
         BufferBuilder::new(self, bytes)
     }
 
-    /// A buffer that holds these values. [`Error::Misuse`] if there are none.
+    /// A buffer that holds `values`. [`Error::Misuse`] if there are none.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -40,7 +40,8 @@ impl Context {
         self.buffer(size_of_val(values) as u64).holding(values)
     }
 
-    /// A buffer of so many bytes, all zero. [`Error::Misuse`] if it is none or too many, [`Error::OutOfMemory`].
+    /// A buffer of `bytes` bytes, all zero. [`Error::Misuse`] if that is 0 or more than the device allows,
+    /// [`Error::OutOfMemory`].
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -54,7 +55,7 @@ impl Context {
         self.buffer(bytes).zeroed()
     }
 
-    /// Begins an image of that format and so many texels: width, height, depth.
+    /// A builder for an image of that format and size in texels: width, height, depth.
     ///
     /// ```
     /// use spelter::vk;
@@ -88,7 +89,7 @@ impl Context {
         Ok(self.device().create_sampler(info)?)
     }
 
-    /// A program from WGSL text with one compute entry point. Errors as [`ProgramBuilder::build`].
+    /// A program from WGSL text with one compute entry point. Errors are those of [`ProgramBuilder::build`].
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -102,12 +103,12 @@ impl Context {
         self.program(Source::Wgsl(text)).build()
     }
 
-    /// A program from SPIR-V words with one compute entry point. Errors as [`ProgramBuilder::build`].
+    /// A program from SPIR-V words with one compute entry point. Errors are those of [`ProgramBuilder::build`].
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
     /// # let context = spelter::Context::new()?;
-    /// let words = [0x0723_0203, 0x0001_0300]; // the beginning of a module, and no more
+    /// let words = [0x0723_0203, 0x0001_0300]; // a truncated module
     /// assert!(matches!(context.program_spirv(&words), Err(spelter::Error::Shader(_))));
     /// # Ok(())
     /// # }
@@ -116,7 +117,7 @@ impl Context {
         self.program(Source::Spirv(words)).build()
     }
 
-    /// A program with a named entry point or with specialization constants.
+    /// A builder for a program with a named entry point or with specialization constants.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -132,7 +133,7 @@ impl Context {
     }
 }
 
-/// Makes a [`Buffer`]: see [`Context::buffer`].
+/// Builds a [`Buffer`]: see [`Context::buffer`].
 ///
 /// ```
 /// # fn main() -> Result<(), spelter::Error> {
@@ -171,7 +172,7 @@ impl<'a> BufferBuilder<'a> {
         self
     }
 
-    /// A buffer whose contents are not defined. [`Error::Misuse`] if it has no bytes or too many,
+    /// A buffer with undefined contents. [`Error::Misuse`] if its size is 0 or more than the device allows,
     /// [`Error::OutOfMemory`].
     ///
     /// ```
@@ -186,7 +187,7 @@ impl<'a> BufferBuilder<'a> {
         Buffer::new(self.context.share(), self.size, self.label, Contents::Undefined)
     }
 
-    /// A buffer that holds zeros. Errors as [`BufferBuilder::build`].
+    /// A buffer that holds zeros. Errors are those of [`BufferBuilder::build`].
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -200,8 +201,8 @@ impl<'a> BufferBuilder<'a> {
         Buffer::new(self.context.share(), self.size, self.label, Contents::Zero)
     }
 
-    /// A buffer that begins with these values. [`Error::Range`] if they are more than its size; else as
-    /// [`BufferBuilder::build`].
+    /// A buffer that begins with `values`; the rest is undefined. [`Error::Range`] if they do not fit; else the errors
+    /// of [`BufferBuilder::build`].
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {

@@ -1,4 +1,5 @@
-//! What the handles of a context name: its slots, caches and batches behind a lock, and how commands get into them.
+//! The shared part of a context's handles: its locked state, and the loop that records commands and waits for what they
+//! depend on.
 
 use std::sync::{Arc, Weak};
 use std::time::Instant;
@@ -14,7 +15,7 @@ use crate::replace;
 use crate::share::{Member, Share};
 use crate::stats::Counters;
 
-/// What the handles of a context name.
+/// The shared part of a context's handles.
 pub(crate) struct ContextInner {
     pub(crate) share: Arc<Share>,
     pub(crate) clock: Arc<Clock>,
@@ -23,7 +24,7 @@ pub(crate) struct ContextInner {
 }
 
 impl ContextInner {
-    /// A context on a device, known to the others from now on.
+    /// A context on a device, registered with the device.
     pub(super) fn new(share: &Arc<Share>) -> Arc<Self> {
         let (clock, queue) = share.clock();
         let state = ContextState::new(share, queue, &clock);
@@ -38,8 +39,8 @@ impl ContextInner {
         self.state.lock()
     }
 
-    /// Records commands, after what other contexts must have done before them. `record` may be called several times;
-    /// only its last call records.
+    /// Records commands, after the batches of other contexts and the host copies that must come first. `record` may be
+    /// called several times; only its last call records.
     pub(crate) fn record<T>(
         &self,
         mut record: impl FnMut(&mut ContextState) -> Result<T, Refusal>,
@@ -66,7 +67,8 @@ impl ContextInner {
         }
     }
 
-    /// Sees to it that what is submitted from now on runs after a batch of another context.
+    /// Orders later submissions after a batch of another context: by the queue if it is the same one, else by a
+    /// semaphore wait.
     fn come_after(&self, point: &TimelinePoint) -> Result<(), Error> {
         self.share.submit(point)?;
         if point.clock.queue.index != self.clock.queue.index {
@@ -76,14 +78,14 @@ impl ContextInner {
         Ok(())
     }
 
-    /// Too many batches are on their way: waits for one of them, and so for all before it.
+    /// Waits for a batch, and so for all before it, because too many are in flight.
     #[cold]
     fn throttle(&self, serial: Serial) -> Result<(), Error> {
         let start = Instant::now();
         self.share.wait(&TimelinePoint { clock: Arc::clone(&self.clock), serial })?;
         self.share.memory().counters.batches_throttled.one();
         if let Some(trace) = self.share.trace() {
-            trace.span(self.clock.id(), "wait: batches on their way".to_owned(), start, serde_json::Value::Null);
+            trace.span(self.clock.id(), "wait: batches in flight".to_owned(), start, serde_json::Value::Null);
         }
         Ok(())
     }
@@ -95,8 +97,8 @@ impl ContextInner {
         drop(garbage); // when no lock is held
     }
 
-    /// Waits for what stands in the way of an access of the host; whether anything did. No context is locked by the
-    /// caller.
+    /// Waits for the batches that conflict with a host access. Returns whether there were any. The caller locks no
+    /// context.
     pub(crate) fn wait_for(&self, object: &ResourceObject, access: Access, why: &str) -> Result<bool, Error> {
         let points = object.usage.conflicting(access);
         if points.is_empty() {
@@ -110,7 +112,7 @@ impl ContextInner {
         Ok(true)
     }
 
-    /// No memory could be had for another object in the place of this one, which is therefore waited for.
+    /// Waits for an object because there is no memory for a new one in its place. Returns whether it waited.
     pub(crate) fn wait_without_memory(&self, object: &ResourceObject) -> Result<bool, Error> {
         let waited = self.wait_for(object, Access::Write, "no memory for a new object")?;
         if waited {
@@ -119,8 +121,8 @@ impl ContextInner {
         Ok(waited)
     }
 
-    /// Waits until so many bytes more may be pending, or until nothing that is pending can be waited for; whether it
-    /// waited. Oldest objects first, whichever context's batches use them. No context is locked by the caller.
+    /// Waits until `bytes` more bytes may be pending, or until no pending object has unfinished batches. Oldest objects
+    /// first, whichever contexts use them. Returns whether it waited. The caller locks no context.
     pub(crate) fn room_for(&self, bytes: u64) -> Result<bool, Error> {
         let memory = self.share.memory();
         if memory.has_room(bytes) {
@@ -136,7 +138,7 @@ impl ContextInner {
             }
             let Some(object) = object.upgrade() else { continue };
             let points = object.usage().conflicting(Access::Write);
-            drop(object); // the batch may be all that keeps it besides
+            drop(object); // so that the batch's retirement frees it
             for point in &points {
                 waited = true;
                 self.share.wait(point)?;
@@ -173,7 +175,7 @@ impl Member for ContextInner {
             let start = Instant::now();
             self.share.wait(&TimelinePoint { clock: Arc::clone(&self.clock), serial })?;
             if let Some(trace) = self.share.trace() {
-                trace.span(self.clock.id(), "wait: memory is used up".to_owned(), start, serde_json::Value::Null);
+                trace.span(self.clock.id(), "wait: out of memory".to_owned(), start, serde_json::Value::Null);
             }
         }
         let mut state = self.state.lock();
@@ -190,12 +192,12 @@ impl Member for ContextInner {
 }
 
 impl Drop for ContextInner {
-    /// Submits what was recorded, since others may share its results, and waits for it: what batches own is theirs
-    /// until they have retired.
+    /// Submits the recorded commands, since other contexts may use their results, and waits for them: batches own their
+    /// objects until they have retired.
     fn drop(&mut self) {
         let serial = self.flush();
         if let Ok(serial) = serial {
-            // An error is the loss of the device, which everybody else is told of.
+            // An error means that the device is lost; every other call reports that.
             let _ = self.share.wait(&TimelinePoint { clock: Arc::clone(&self.clock), serial });
         }
         self.share.forget(self.clock.id());

@@ -1,4 +1,5 @@
-//! The context: a line of work on a device, and everything that is made of it.
+//! The context: a command stream of a device. The files of this folder have its public methods by topic; methods that
+//! record are in `dispatch.rs` and `transfer/`.
 
 mod builder;
 mod create;
@@ -22,11 +23,12 @@ use crate::fence::Fence;
 use crate::resource::Resource;
 use crate::share::{Member, Share};
 
-/// A line of work on a device. A handle: clones name the same context, also from other threads.
+/// A command stream of a device. A handle: clones refer to the same context, and may be used from other threads.
 ///
-/// Commands run in the order in which they were given, as far as one can tell from the resources. They start when
-/// enough have come together, at [`Context::flush`], or when their results are asked for. Contexts of one device
-/// ([`Context::sibling`]) share resources, and keep that order among each other.
+/// Results are as if commands ran one after another in the order in which they were recorded; commands that do not
+/// depend on each other may overlap. Commands start when a batch of them is full, at [`Context::flush`], or when the
+/// host reads a result. Contexts of one device ([`Context::sibling`]) share resources, and the same order holds for the
+/// commands of all of them.
 ///
 /// ```
 /// use spelter::Context;
@@ -54,8 +56,9 @@ impl Context {
         Self { inner: ContextInner::new(share) }
     }
 
-    /// Another context on the same device, with slots and a line of work of its own: for another thread, say. Both
-    /// share buffers and programs; what one records before the other is seen by the other, flushed or not.
+    /// Another context on the same device, with its own slots and command stream: for another thread, say. Both share
+    /// buffers and programs. A command of one context sees the effects of all commands that the other one recorded
+    /// before, flushed or not.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -72,7 +75,7 @@ impl Context {
         Self::on(&self.inner.share)
     }
 
-    /// Hands all that was recorded to the workers and returns at once. The fence tells when it is done.
+    /// Submits all recorded commands and returns at once. The fence is signalled when they are done.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -91,8 +94,8 @@ impl Context {
         Ok(Fence::new(&self.inner.share, TimelinePoint { clock: Arc::clone(&self.inner.clock), serial }))
     }
 
-    /// Returns when all that was recorded in this context is done; works on it meanwhile. [`Error::DeviceLost`] if a
-    /// kernel took too long.
+    /// Returns when all commands recorded in this context are done; executes them on this thread meanwhile.
+    /// [`Error::DeviceLost`] if a kernel took too long.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -110,7 +113,7 @@ impl Context {
         Ok(())
     }
 
-    /// Another name of [`Context::finish`].
+    /// The same as [`Context::finish`].
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {

@@ -4,14 +4,14 @@ use spelter_driver::Sampler;
 
 use crate::slot_state::SlotState;
 
-/// What a descriptor holds, in numbers: equal if and only if the descriptors are.
+/// The contents of a descriptor as numbers: two keys are equal if and only if the descriptors are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DescriptorKey {
-    /// The object; 0 in a descriptor that was never written, or is a sampler.
+    /// The object's number; 0 for a sampler, or a descriptor that was never written.
     pub(super) object: u64,
-    /// What of it, and how.
+    /// The part of the object and its format ([`Part::words`](crate::view::Part::words)).
     pub(super) part: [u64; 3],
-    /// The sampler, by a number that no other has.
+    /// The sampler's unique number.
     pub(super) sampler: u64,
 }
 
@@ -24,8 +24,8 @@ impl DescriptorKey {
         }
     }
 
-    /// A share of the hash of a set, different for each place: shares are added up, so one place is exchanged in one
-    /// step.
+    /// The summand of this key in the hash of its set, different for each place. The hash is the sum, so a change of one
+    /// place costs one subtraction and one addition.
     pub(super) fn hash(self, place: usize) -> u64 {
         let mut hash = (place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         for word in [self.object, self.part[0], self.part[1], self.part[2], self.sampler] {

@@ -47,8 +47,8 @@ fn readers_need_no_order() {
 
 #[test]
 fn who_writes_what_was_never_valid_waits_for_nobody_and_who_reads_it_later_comes_after() {
-    // One context reads bytes that hold nothing, again and again in batches of its own; another writes them, which is
-    // the access that loom looks at: it must be ordered before every read that is recorded after it.
+    // One context reads bytes without defined data in one batch after another; a second context writes them. Loom
+    // observes that write: it must be ordered before every read that is recorded after it.
     loom::model(|| {
         let (object, reader) = (Stored::new(), Arc::new(TestContext::new(1)));
         let valid = Arc::new(Mutex::new(false));
@@ -68,14 +68,14 @@ fn who_writes_what_was_never_valid_waits_for_nobody_and_who_reads_it_later_comes
                         }
                         Err(First::Submitted(point)) => {
                             drop(state);
-                            // As `Share::submit`: the other context's open batch goes, under its lock.
+                            // As `Share::submit`: the other context's open batch is submitted, under its lock.
                             let mut open = open.lock();
                             if *open == point.serial {
                                 reader.submit(point.serial);
                                 *open += 1;
                             }
                         }
-                        Err(First::Done(point)) => panic!("{point:?} need not be waited for"),
+                        Err(First::Done(point)) => panic!("{point:?} needs no wait"),
                     }
                 }
                 context.submit(1);
@@ -83,7 +83,7 @@ fn who_writes_what_was_never_valid_waits_for_nobody_and_who_reads_it_later_comes
                 context.retire(1);
             }
         });
-        // A dispatch that is repeated in the open batch looks at nothing; in another batch it enters again.
+        // A dispatch that is repeated in the open batch skips the test of its objects; in another batch it enters again.
         let open = open.lock();
         if *open > 1 {
             while let Err(first) = object.usage.enter(&reader.clock, *open, Access::Read, false) {
@@ -103,7 +103,7 @@ fn who_writes_what_was_never_valid_waits_for_nobody_and_who_reads_it_later_comes
 
 #[test]
 fn batches_of_two_contexts_that_write_one_object_never_meet() {
-    // Each records, submits and runs a batch, after waiting for the other's if that came first.
+    // Each context records, submits and runs a batch, after a wait for the other's batch if that came first.
     fn work(context: &TestContext, object: &Stored) {
         while let Err(first) = object.usage.enter(&context.clock, 1, Access::Write, false) {
             let point = done(first);
@@ -140,7 +140,7 @@ fn a_context_that_was_put_behind_another_is_not_told_again() {
         let mut reported = 0;
         while let Err(first) = object.usage.enter(&context.clock, 1, Access::Write, false) {
             let point = done(first);
-            // The other has not retired: a semaphore is what orders the two from here on.
+            // The other batch has not retired: from here on a semaphore wait orders the two.
             context.clock.follow(&point.clock, point.serial);
             reported += 1;
         }
@@ -153,19 +153,19 @@ fn a_context_that_was_put_behind_another_is_not_told_again() {
 fn an_object_is_freed_after_its_last_batch() {
     loom::model(|| {
         let (context, object) = (Arc::new(TestContext::new(1)), Stored::new());
-        object.usage.enter(&context.clock, 1, Access::Write, false).unwrap_or_else(|_| panic!("nobody is in the way"));
+        object.usage.enter(&context.clock, 1, Access::Write, false).unwrap_or_else(|_| panic!("no batch conflicts"));
         context.submit(1);
         let queue = thread::spawn({
             let (context, object) = (Arc::clone(&context), Arc::clone(&object));
             move || {
                 object.run();
-                drop(object); // the driver keeps no handle of ours: this is the test's
+                drop(object); // the test's handle; the driver keeps none
                 context.retire(1);
             }
         });
-        // Replaced, and nothing but the batch keeps it. A context recycles a batch when its serial has retired.
+        // The object was replaced and only the batch owns it. A context recycles a batch when its serial has retired.
         wait_until(|| context.clock.retired() >= 1);
-        object.run(); // freeing is an access, too
+        object.run(); // freeing counts as an access
         assert!(!object.usage.is_busy(Access::Write));
         queue.join().unwrap();
     });
@@ -175,7 +175,7 @@ fn an_object_is_freed_after_its_last_batch() {
 fn an_object_that_is_seen_idle_may_be_written() {
     loom::model(|| {
         let (context, object) = (Arc::new(TestContext::new(1)), Stored::new());
-        object.usage.enter(&context.clock, 1, Access::Read, false).unwrap_or_else(|_| panic!("nobody is in the way"));
+        object.usage.enter(&context.clock, 1, Access::Read, false).unwrap_or_else(|_| panic!("no batch conflicts"));
         context.submit(1);
         let queue = thread::spawn({
             let (context, object) = (Arc::clone(&context), Arc::clone(&object));

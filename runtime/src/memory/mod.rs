@@ -25,7 +25,7 @@ pub(crate) type SparePool = spares::SparePool<Storage>;
 /// The spare storages of one resource.
 pub(crate) type Spares = spares::Spares<Storage>;
 
-/// Up to this number of replaced objects are remembered without a test whether they still exist.
+/// Up to this number of pending objects are listed before entries of dropped ones are swept.
 const MAX_UNSWEPT: usize = 64;
 
 /// The smallest staging buffer.
@@ -36,7 +36,7 @@ const STAGING_CLASSES: usize = 13;
 /// The value of undefined bytes if poisoning is enabled.
 const POISON: u8 = 0xa5;
 
-/// An object whose bytes are pending: a resource's or a staging buffer. Memory knows only the batches that use it.
+/// An object whose bytes are pending: a replaced object or a staging buffer. Memory needs only the batches that use it.
 pub(crate) type PendingObject = dyn Object<Submission = Submission> + Send + Sync;
 
 /// The memory of a device, shared by all its contexts.
@@ -51,7 +51,7 @@ pub(crate) struct Memory {
     pub(crate) spare: Arc<SparePool>,
     /// Spare staging buffers, by size.
     staging: [Spares; STAGING_CLASSES],
-    /// Keeps nothing.
+    /// For staging buffers that are too large to be kept: keeps nothing.
     unkept: Spares,
     /// Bytes of objects that were replaced and have not retired, and of staging buffers.
     pending: AtomicU64,

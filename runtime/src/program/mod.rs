@@ -1,4 +1,4 @@
-//! Programs: a shader, an entry point and specialization constants, made ready to be dispatched.
+//! Programs: a shader with an entry point and specialization constants, compiled to a pipeline.
 
 mod binding;
 mod constant;
@@ -17,7 +17,7 @@ pub use spelter_shaders::ir::BindingKind;
 use crate::error::Error;
 use crate::share::Share;
 
-/// The text or words of a shader.
+/// The source of a shader.
 ///
 /// ```
 /// # fn main() -> Result<(), spelter::Error> {
@@ -30,7 +30,7 @@ use crate::share::Share;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub enum Source<'a> {
-    /// WGSL text. Push constants are `var<immediate>` there.
+    /// WGSL text. Push constants are `var<immediate>`.
     Wgsl(&'a str),
     /// SPIR-V words.
     Spirv(&'a [u32]),
@@ -48,7 +48,7 @@ impl<'a> From<&'a [u32]> for Source<'a> {
     }
 }
 
-/// An entry point ready to be dispatched. A handle: clones name the same program.
+/// A compiled entry point. A handle: clones refer to the same program.
 ///
 /// ```
 /// # fn main() -> Result<(), spelter::Error> {
@@ -89,7 +89,7 @@ pub(crate) struct SetLayout {
 }
 
 impl Program {
-    /// Name of the entry point.
+    /// The name of the entry point.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -102,7 +102,7 @@ impl Program {
         &self.inner.entry
     }
 
-    /// Invocations of a workgroup in each direction, specialized.
+    /// The workgroup size in each direction, after specialization.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -116,7 +116,8 @@ impl Program {
         self.inner.workgroup_size
     }
 
-    /// Why the kernel is interpreted where the device compiles kernels, if it is: some have no machine code.
+    /// Why the kernel is interpreted although the device compiles kernels; `None` if it is compiled. Some kernels cannot be
+    /// compiled to machine code.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -130,7 +131,7 @@ impl Program {
         self.inner.pipeline.fallback()
     }
 
-    /// Bytes of push constants that the program declares.
+    /// The size of the push constants that the program declares, in bytes.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -167,7 +168,7 @@ impl Program {
         &self.inner.bindings
     }
 
-    /// The shader's specialization constants; in WGSL its overrides.
+    /// The shader's specialization constants: in WGSL, its overrides.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -195,13 +196,13 @@ impl Program {
         &self.inner.pipeline
     }
 
-    /// Layouts of sets 0, 1 …; one that the program does not use has no bindings.
+    /// The layouts of sets 0, 1, …; a set that the program does not use has no bindings.
     pub(crate) fn sets(&self) -> &[SetLayout] {
         &self.inner.sets
     }
 }
 
-/// Makes a [`Program`]: see [`Context::program`](crate::Context::program).
+/// Builds a [`Program`]: see [`Context::program`](crate::Context::program).
 ///
 /// ```
 /// # fn main() -> Result<(), spelter::Error> {
@@ -219,7 +220,7 @@ pub struct ProgramBuilder<'a> {
     source: Source<'a>,
     entry: Option<&'a str>,
     constants: BTreeMap<u32, Constant>,
-    /// By group and binding, elements of arrays to which the shader gives no size.
+    /// By group and binding, the number of elements of arrays that the shader declares without a size.
     arrays: BTreeMap<(u32, u32), u32>,
 }
 
@@ -228,7 +229,7 @@ impl<'a> ProgramBuilder<'a> {
         Self { share, source, entry: None, constants: BTreeMap::new(), arrays: BTreeMap::new() }
     }
 
-    /// Names the entry point. May be left out where the shader has only one.
+    /// Chooses the entry point; not needed if the shader has only one.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -243,8 +244,8 @@ impl<'a> ProgramBuilder<'a> {
         self
     }
 
-    /// Sets a specialization constant by its `SpecId`, in WGSL its `@id`. A value of another type than the constant's,
-    /// and an id that the shader does not have (which Vulkan ignores), is [`Error::Constant`], found by `build`.
+    /// Sets a specialization constant by its `SpecId`, in WGSL its `@id`. `build` returns [`Error::Constant`] for a value
+    /// that the constant's type does not have, and for an id that the shader does not have (which Vulkan ignores).
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -253,7 +254,7 @@ impl<'a> ProgramBuilder<'a> {
     /// assert_eq!(context.program(text).specialize(7, 16u32).build()?.workgroup_size(), [16, 1, 1]);
     /// assert!(context.program(text).specialize(7, 1.5f32).build().is_err());
     /// let error = context.program(text).specialize(8, 16u32).build().unwrap_err().to_string();
-    /// assert_eq!(error, "specialization constant 8: the shader has none of that id; it has 7 (size: u32)");
+    /// assert_eq!(error, "specialization constant 8: the shader has no constant with this id; it has 7 (size: u32)");
     /// # Ok(())
     /// # }
     /// ```
@@ -262,7 +263,7 @@ impl<'a> ProgramBuilder<'a> {
         self
     }
 
-    /// How many elements an array of bindings has to which the shader gives no size.
+    /// Sets the number of elements of a binding array that the shader declares without a size.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -288,8 +289,9 @@ impl<'a> ProgramBuilder<'a> {
 
     /// Reads, specializes and compiles the shader.
     ///
-    /// [`Error::Shader`] if it is refused, [`Error::EntryPoint`] if it does not have the entry point, or has several
-    /// and none was named, [`Error::Binding`] if an array of bindings has no size, or two ([`ProgramBuilder::array`]).
+    /// [`Error::Shader`] if the shader is rejected, [`Error::EntryPoint`] if it does not have the entry point, or has
+    /// several and none was chosen, [`Error::Binding`] if a binding array has no size, or a size other than that of
+    /// [`ProgramBuilder::array`].
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -326,10 +328,11 @@ impl<'a> ProgramBuilder<'a> {
 fn unknown_constant(id: u32, declared: &[SpecializationConstant]) -> Error {
     let list: Vec<_> = declared.iter().map(ToString::to_string).collect();
     let has = if list.is_empty() { "no constants".to_owned() } else { list.join(", ") };
-    Error::Constant(format!("{id}: the shader has none of that id; it has {has}"))
+    Error::Constant(format!("{id}: the shader has no constant with this id; it has {has}"))
 }
 
-/// The entry point of that name among those of a shader; without a name, the only one. Else [`Error::EntryPoint`].
+/// The entry point `name` of a shader; without a name, its only entry point. [`Error::EntryPoint`] if there is none, or
+/// several and no name.
 ///
 /// ```
 /// use spelter::choose_entry;
@@ -366,7 +369,7 @@ fn create(
     size_arrays(&mut bindings, arrays)?;
     let sets = set_layouts(device, &bindings)?;
     let layout = pipeline_layout(device, &sets, kernel.push_bytes)?;
-    // A kernel that fits: the driver refuses workgroups whose private memory together no machine has.
+    // Out of memory here is the kernel's code, or private memory of a workgroup beyond what the driver allows.
     let pipeline = device.create_compute_pipeline_from(shader, &layout).map_err(|error| match Error::from(error) {
         Error::OutOfMemory(what) if what.is_empty() => Error::OutOfMemory(format!("the program {entry:?}: its code")),
         Error::OutOfMemory(what) => Error::OutOfMemory(format!("the program {entry:?}: {what}")),
@@ -387,18 +390,22 @@ fn create(
     Ok(Program { inner: Arc::new(inner) })
 }
 
-/// Gives arrays without a size the one that the caller says.
+/// Gives binding arrays without a declared size the size that the caller has set, and checks the sizes of others.
 fn size_arrays(bindings: &mut [BindingInfo], given: &BTreeMap<(u32, u32), u32>) -> Result<(), Error> {
     for BindingInfo { group, binding, count, .. } in bindings.iter_mut().filter(|info| info.count == 0) {
         *count = given.get(&(*group, *binding)).copied().filter(|count| *count > 0).ok_or_else(|| {
-            Error::binding(*group, *binding, "the shader gives its array no size: `ProgramBuilder::array` does")
+            Error::binding(
+                *group,
+                *binding,
+                "the shader declares the array without a size: set it with `ProgramBuilder::array`",
+            )
         })?;
     }
     let has =
         |place: (u32, u32), count| bindings.iter().any(|b| (b.group, b.binding, b.count) == (place.0, place.1, count));
     match given.iter().find(|(place, count)| !has(**place, **count)) {
         Some(((group, binding), count)) => {
-            let problem = format!("the shader has no array there that could have {count} elements");
+            let problem = format!("the shader declares no array there that can have {count} elements");
             Err(Error::binding(*group, *binding, problem))
         }
         None => Ok(()),

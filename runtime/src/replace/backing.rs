@@ -37,9 +37,9 @@ pub(crate) struct Backing<O> {
     /// Host copies in or out that are in progress, with no lock held.
     copies: SmallVec<[HostCopy; 1]>,
     next: u64,
-    /// The last command that may have added a valid range.
+    /// The last command that may have added a valid range; the default value if it was the host.
     writer: WriterId,
-    /// How often `writer` changed, or the host added a valid range.
+    /// The version of the valid ranges: the number of changes of `writer` and of ranges that the host added.
     write_version: u64,
 }
 
@@ -52,7 +52,7 @@ struct HostCopy {
     access: Access,
 }
 
-/// An attempt to record a command: the context, its open batch, and the number of the attempt there.
+/// The identity of the last writer: an attempt to record a command, as context, open batch and number of the attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WriterId(pub(crate) u64, pub(crate) Serial, pub(crate) u32);
 

@@ -1,8 +1,9 @@
 //! Renaming and invalidation: the only module that changes a resource's storage.
 //!
-//! Zink's rules. Nothing valid: nothing to do. Idle: the contents are forgotten, the object stays. In use: a new object
-//! like the old one is made, all slots are rebound, cached descriptor sets that name the old object are dropped. The
-//! old object lives until the last batch that uses it has retired; then its storage is spare.
+//! The rules are zink's. A resource without valid data needs nothing. An idle resource forgets its contents and keeps its
+//! object. A resource in use gets a new object like the old one: all its slots are rebound and cached descriptor sets that
+//! name the old object are dropped. The old object lives until the last batch that uses it has retired; then its storage
+//! is spare.
 
 mod backing;
 #[cfg(all(test, loom))]

@@ -1,11 +1,11 @@
-//! Invalidation of some levels and layers of an image while others hold data.
+//! Invalidation of some levels and layers of an image, while others hold data.
 //!
 //! An idle image forgets them in place. For an image in use there are two methods, neither of which waits:
 //!
-//! - If what is kept has no more texels than what is forgotten (now, or before while it was in use), the image gets a
-//!   new object and what is kept is copied over, in order.
-//! - Else that copy would cost more than it gains. The image keeps its object; the part holds nothing from now on, and
-//!   whoever writes it next comes after those who use it now: a barrier, as the host's texels go by staged copies.
+//! - If the kept levels have no more texels than the forgotten ones (of this call and of earlier calls while the image
+//!   was in use), the image gets a new object and the kept levels are copied over, in order.
+//! - Otherwise that copy would cost more than it gains. The image keeps its object. The part holds no defined data from
+//!   now on, and later writes to it are ordered after its current users; host writes are staged for that.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::resource::Resource;
 use crate::share::Share;
 use crate::view;
 
-/// Invalidates `part` of an image, by the rule above; with poisoning `junk` has its new contents.
+/// Invalidates `part` of an image, by the rule above. With poisoning, `junk` has the part's new contents.
 pub(crate) fn invalidate_part(
     share: &Share,
     state: &mut ContextState,

@@ -1,4 +1,4 @@
-//! Moving bytes: host to buffer, buffer to host, buffer to buffer.
+//! Transfers of bytes: host to buffer, buffer to host, buffer to buffer, fills.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use crate::error::{Error, rule};
 use crate::ids::Access;
 
 impl Context {
-    /// Reads a whole buffer back, when all that writes it is done. The first bytes of what is no whole number of
-    /// elements would be easy to mistake for all: [`Error::Range`].
+    /// Reads a whole buffer back, after all commands that write it. [`Error::Range`] if its size is not a multiple of the
+    /// element size, since a truncated result would be easy to mistake for the whole.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -31,11 +31,11 @@ impl Context {
         self.read_range(buffer, 0..buffer.size())
     }
 
-    /// Reads the bytes `range` of a buffer back, as values, when all that writes the buffer is done. Waits for nobody
-    /// if none of them holds defined data.
+    /// Reads the bytes `range` of a buffer back, as values, after all commands that write the buffer. Does not wait if
+    /// the range holds no defined data.
     ///
-    /// [`Error::Range`] if they are not inside or no whole number of elements, [`Error::Resource`] if the buffer is
-    /// destroyed.
+    /// [`Error::Range`] if the range is not inside the buffer or not a whole number of elements, [`Error::Resource`] if
+    /// the buffer is destroyed.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -56,10 +56,10 @@ impl Context {
         values(bytes, |raw| self.inner().read(buffer.resource(), range.start, raw))
     }
 
-    /// Writes values into a buffer from byte `offset` on, after everything that was recorded before and before
-    /// everything that comes. It seldom waits for commands that use the buffer: bytes that hold no defined data are
-    /// written at once; values that cover all that is defined go to new storage; others are staged and copied in order.
-    /// Only what is too large to stage waits.
+    /// Writes values into a buffer from byte `offset` on, in order with the commands that are recorded before and after.
+    /// It seldom waits for commands that use the buffer: bytes that hold no defined data are written at once; values that
+    /// cover all defined data go to new storage; others are staged and copied in order. Only values that are too large to
+    /// stage wait.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -74,8 +74,8 @@ impl Context {
         self.put("write", buffer, offset, bytemuck::cast_slice(values), false)
     }
 
-    /// Gives a buffer new contents: values from its first byte on; whatever else it held is not defined any more. Never
-    /// waits for commands that use the old contents: if there are any the buffer gets new storage.
+    /// Replaces the contents of a buffer by `values`, from its first byte on; the rest becomes undefined. Does not wait
+    /// for commands that use the old contents: if there are any, the buffer gets new storage.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -98,12 +98,11 @@ impl Context {
         self.inner().upload(what, buffer.resource(), Target::Bytes(offset), bytes, discard)
     }
 
-    /// Records a copy of `bytes` bytes from one buffer to another, or between parts of one that do not overlap. A copy
-    /// of no bytes is one, and does nothing: so it is in WebGPU, while Vulkan forbids it
-    /// (VUID-VkBufferCopy-size-01988).
+    /// Records a copy of `bytes` bytes from one buffer to another, or between disjoint ranges of one buffer. A copy of 0
+    /// bytes is allowed and does nothing, as in WebGPU; Vulkan forbids it (VUID-VkBufferCopy-size-01988).
     ///
-    /// [`Error::Range`] if the bytes are not inside or overlap, [`Error::Resource`] if a buffer is destroyed, mapped or
-    /// of another device.
+    /// [`Error::Range`] if a range is not inside its buffer or the ranges overlap, [`Error::Resource`] if a buffer is
+    /// destroyed, mapped or of another device.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -136,7 +135,8 @@ impl Context {
         })
     }
 
-    /// Records a fill of the whole buffer with a repeated word; a rest of less than a word is left alone.
+    /// Records a fill of the whole buffer with a repeated word; the last 1 to 3 bytes of a size that is not a multiple of
+    /// 4 keep their contents.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -151,8 +151,8 @@ impl Context {
         self.fill_range(buffer, 0..buffer.size() & !3, word)
     }
 
-    /// Records a fill of the bytes `range` of a buffer with a repeated word; none are filled by a range without bytes.
-    /// [`Error::Range`] unless they begin and end at multiples of 4.
+    /// Records a fill of the bytes `range` of a buffer with a repeated word; an empty range does nothing.
+    /// [`Error::Range`] unless the range begins and ends at multiples of 4.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {

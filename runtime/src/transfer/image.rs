@@ -1,4 +1,4 @@
-//! Moving texels: host to image, image to host, image to image, and images of one colour.
+//! Transfers of texels: host to image, image to host, image to image, clears.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use crate::object::ResourceObject;
 use crate::view::Subresources;
 
 impl Context {
-    /// Writes all texels of one level of one layer, row by row without gaps, after everything that was recorded before
-    /// and before everything that comes. As [`Context::write`] does: a level that holds nothing, or an idle image, is
-    /// written at once; texels that are all that the image holds go to new storage, others are staged and copied in
-    /// order. Only what is too large to stage waits, or what no memory for staging can be had for.
+    /// Writes all texels of one level of one layer, tightly packed, in order with the commands that are recorded before
+    /// and after. As with [`Context::write`], a level without defined data, or of an idle image, is written at once; if
+    /// no other level holds data, the texels go to new storage; otherwise they are staged and copied in order. The call
+    /// waits only if they are too large to stage or there is no memory for staging.
     ///
-    /// [`Error::Range`] if the values are not as many bytes as the level, or there is no such level or layer.
+    /// [`Error::Range`] if the values do not have the size of the level, or there is no such level or layer.
     ///
     /// ```
     /// use spelter::vk;
@@ -49,8 +49,8 @@ impl Context {
         self.inner().upload("write", image.resource(), Target::Level(image, level, layer), bytes, false)
     }
 
-    /// Reads all texels of one level of one layer back, row by row without gaps, when all that writes the image is
-    /// done. Waits for nobody if the level holds no defined data. Errors as [`Context::write_image`].
+    /// Reads all texels of one level of one layer back, tightly packed, after all commands that write the image. Does
+    /// not wait if the level holds no defined data. Errors are those of [`Context::write_image`].
     ///
     /// ```
     /// use spelter::vk;
@@ -77,9 +77,9 @@ impl Context {
         values(bytes, |raw| read_level(&object, (level, layer), raw))
     }
 
-    /// Records a copy of all texels of one level of one layer to a level, of the same size, of a layer of an image.
-    /// [`Error::Range`] if there are no such levels or layers, or they differ in size or are the same;
-    /// [`Error::Misuse`] if their formats differ in the size of texels.
+    /// Records a copy of one level of one layer, `(image, level, layer)`, to a level of the same size.
+    /// [`Error::Range`] if a level or layer does not exist, the sizes differ or both are the same subresource;
+    /// [`Error::Misuse`] if the formats differ in texel size.
     ///
     /// ```
     /// use spelter::vk;
@@ -122,8 +122,8 @@ impl Context {
         })
     }
 
-    /// Records that levels and layers of an image become one colour, of the numbers that the image's format has, else
-    /// [`Error::Range`].
+    /// Records a clear of levels and layers of an image to one colour. [`Error::Range`] if the colour's numeric type is
+    /// not that of the image's format.
     ///
     /// ```
     /// use spelter::{ClearColor, vk};
@@ -154,7 +154,7 @@ impl Context {
         })
     }
 
-    /// Levels and layers that there are, at least one of each, of an image of this device.
+    /// Checks that the image is of this device and has these levels and layers, at least one of each.
     pub(crate) fn check_part(&self, what: &str, image: &Image, part: &Subresources) -> Result<(), Error> {
         let (resource, info) = (image.resource(), image.info());
         self.check_device(what, resource)?;
@@ -162,7 +162,7 @@ impl Context {
         part.check(info).map_err(|problem| Error::range(format!("{what}: {problem} of {of}"), rule::INSIDE))
     }
 
-    /// One level of one layer, and its bytes.
+    /// One level of one layer, checked, and its size in bytes.
     pub(crate) fn check_level(
         &self,
         what: &str,
@@ -179,7 +179,7 @@ impl Context {
     }
 }
 
-/// What a command does with the subresources of an object.
+/// A command's uses of subresources of an object.
 fn used<'a>(
     object: &'a Arc<ResourceObject>,
     part: &Subresources,

@@ -1,8 +1,8 @@
-//! Mapping: a buffer's bytes in the host's hands, until they are unmapped.
+//! Mapping: host access to a range of a buffer, until it is unmapped.
 //!
-//! Guest memory is never a slice, since kernels may write it at any time; a mapping has methods to read and write. That
-//! is why it knows which bytes were written: a mapping for writing of a buffer in use collects them, and unmapping puts
-//! them in their place in order.
+//! Guest memory is never a Rust slice, since kernels may write it at any time. A mapping has methods to read and write
+//! instead, so it knows which bytes were written. A write mapping of a buffer in use collects them in a staging buffer,
+//! and unmapping copies them to the buffer in order.
 
 use std::fmt;
 use std::ops::Range;
@@ -26,7 +26,7 @@ use crate::resource::{Resource, ResourceState};
 use crate::share::Share;
 use crate::valid::Ranges;
 
-/// A part of a buffer in the host's hands. Dropping it unmaps; [`Mapped::unmap`] also tells what went wrong.
+/// A mapped range of a buffer. Dropping it unmaps; [`Mapped::unmap`] also reports errors.
 ///
 /// ```
 /// use spelter::MapFlags;
@@ -47,27 +47,27 @@ use crate::valid::Ranges;
 pub struct Mapped {
     context: Arc<ContextInner>,
     resource: Arc<Resource>,
-    /// None once it is unmapped.
+    /// `None` once it is unmapped.
     mapped: Option<MappedRange>,
     range: Range<u64>,
     flags: MapFlags,
     target: Arc<ResourceObject>,
-    /// Where the range begins in the target.
+    /// The offset of the range in the target.
     start: u64,
-    /// Bytes of a staging buffer that were written, to be copied when unmapped; none if the target is the buffer
+    /// The bytes of the staging buffer that were written, to be copied when unmapped; `None` if the target is the buffer
     /// itself.
     staged: Option<Mutex<Ranges>>,
 }
 
 impl Context {
-    /// Maps a buffer, or a part of one. While it is mapped commands must not use the buffer, unless the mapping is
+    /// Maps a buffer, or a range of one. While it is mapped, commands must not use the buffer, unless the mapping is
     /// [`PERSISTENT`](MapFlags::PERSISTENT).
     ///
-    /// It waits only if it must: for what writes the bytes if they are to be read; else for nobody, but where a write
-    /// is too large to be staged.
+    /// A mapping for reading waits for the commands that write the range. A mapping for writing waits only if it is too
+    /// large to be staged.
     ///
-    /// [`Error::Range`] if the bytes are not inside or none, [`Error::Resource`] if the buffer is destroyed, of another
-    /// device or mapped there already, or if the flags contradict each other.
+    /// [`Error::Range`] if the range is empty or not inside the buffer, [`Error::Resource`] if the buffer is destroyed,
+    /// of another device or already mapped in this range, or if the flags contradict each other.
     ///
     /// ```
     /// use spelter::MapFlags;
@@ -96,7 +96,7 @@ impl Context {
     }
 }
 
-/// A range of a resource written down as mapped, until this is dropped.
+/// A range that its resource records as mapped until this is dropped.
 #[derive(Debug)]
 struct MappedRange {
     share: Arc<Share>,
@@ -105,7 +105,7 @@ struct MappedRange {
 }
 
 impl MappedRange {
-    /// `state` is the resource's.
+    /// `state` belongs to `resource`.
     fn new(
         context: &ContextInner,
         resource: &Arc<Resource>,
@@ -114,7 +114,7 @@ impl MappedRange {
         flags: MapFlags,
     ) -> Self {
         if flags.contains(MapFlags::WRITE) && flags.intersects(MapFlags::PERSISTENT | MapFlags::UNSYNCHRONIZED) {
-            // Nobody is told of each write.
+            // Such a mapping may be written at any time, so the range is valid from now on.
             state.add(range.clone());
         }
         let persistent = flags.contains(MapFlags::PERSISTENT);
@@ -135,14 +135,14 @@ impl Drop for MappedRange {
     }
 }
 
-/// How a mapping gets at the bytes.
+/// How a mapping accesses the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MapStrategy {
-    /// The object can be used as it is.
+    /// The object is accessed in place, without a wait.
     Direct,
-    /// What is written is collected and copied in order.
+    /// Writes go to a staging buffer and are copied in order by `unmap`.
     Stage,
-    /// The object must be idle for this access first.
+    /// The object is accessed in place, after a wait for the batches that conflict with this access.
     Wait(Access),
 }
 
@@ -223,7 +223,7 @@ impl Mapped {
             if flags.contains(MapFlags::DISCARD_RANGE) && !inner.is_busy() {
                 replace::forget(&context.share, resource, &mut inner, range.clone())?;
             }
-            // Before the lock goes: nobody maps the same bytes, or replaces the object, from here on.
+            // Before the lock is released: from here on no thread maps the same bytes or replaces the object.
             let mapped = MappedRange::new(context, resource, &mut inner, &range, flags);
             break (mapped, object, step);
         };
@@ -234,7 +234,7 @@ impl Mapped {
                 Ok(staging) => {
                     (target, start, staged) = (staging, 0, Some(Mutex::new(Ranges::new())));
                 }
-                // In place, after a wait.
+                // No memory for a staging buffer: in place, after a wait.
                 Err(Error::OutOfMemory(_)) => step = MapStrategy::Wait(Access::Write),
                 Err(error) => return Err(error),
             }
@@ -252,7 +252,7 @@ impl Mapped {
         Ok(Self { context, resource, mapped: Some(mapped), range, flags, target, start, staged })
     }
 
-    /// Bytes that are mapped.
+    /// The number of mapped bytes.
     ///
     /// ```
     /// use spelter::MapFlags;
@@ -268,7 +268,7 @@ impl Mapped {
         self.range.end - self.range.start
     }
 
-    /// Whether there are none; there always are.
+    /// Always false: an empty range cannot be mapped.
     ///
     /// ```
     /// use spelter::MapFlags;
@@ -284,9 +284,11 @@ impl Mapped {
         self.range.is_empty()
     }
 
-    /// `count` values from byte `offset` of the mapping on. Each byte that a kernel writes meanwhile, which a mapping
-    /// must be persistent or unsynchronized for, is old or new: a value may be made of both. [`Error::Range`] if they
-    /// are not inside, or the mapping is not for reading, [`Error::Resource`] if the buffer is destroyed.
+    /// Reads `count` values from byte `offset` of the mapping on. If a kernel writes the bytes meanwhile (the mapping is
+    /// persistent or unsynchronized), each byte is the old or the new one, and a value may consist of both.
+    ///
+    /// [`Error::Range`] if the values are not inside, or the mapping is not for reading, [`Error::Resource`] if the
+    /// buffer is destroyed.
     ///
     /// ```
     /// use spelter::MapFlags;
@@ -304,7 +306,7 @@ impl Mapped {
         let bytes = (size_of::<T>() as u64).saturating_mul(count as u64);
         self.check("read", offset, bytes, MapFlags::READ)?;
         if size_of::<T>() == 0 {
-            return Err(Error::range("read: elements of no bytes", rule::WHOLE));
+            return Err(Error::range("read: elements of 0 bytes", rule::WHOLE));
         }
         values(bytes, |raw| self.target.storage().read(self.start + offset, raw))
     }
@@ -341,9 +343,8 @@ impl Mapped {
         Ok(())
     }
 
-    /// Makes writes through a persistent mapping that is not coherent visible to commands that are recorded from now
-    /// on. This device's memory is always coherent, so it does nothing here; a program that calls it is right
-    /// elsewhere, too.
+    /// Makes writes through a persistent mapping without [`COHERENT`](MapFlags::COHERENT) visible to commands that are
+    /// recorded from now on. It does nothing on this device, whose memory is always coherent.
     ///
     /// ```
     /// use spelter::MapFlags;
@@ -362,7 +363,7 @@ impl Mapped {
     /// ```
     pub fn flush(&self) {}
 
-    /// Ends the mapping. What was collected is copied to its place, in order.
+    /// Ends the mapping. Bytes that were collected in a staging buffer are copied to the buffer, in order.
     ///
     /// ```
     /// use spelter::MapFlags;
@@ -382,7 +383,7 @@ impl Mapped {
     }
 
     fn end(&mut self) -> Result<(), Error> {
-        // Until all of it is on its way nobody else maps the bytes.
+        // Kept until the copy is recorded, so that no other mapping of these bytes begins before it.
         let Some(_mapped) = self.mapped.take() else { return Ok(()) };
         let staged = self.staged.take().map(Mutex::into_inner).unwrap_or_default();
         if staged.is_empty() {
@@ -414,7 +415,8 @@ impl Mapped {
     }
 }
 
-/// The access that has to wait for somebody, if one has to.
+/// The access that conflicts with unfinished batches, if any. `holds`: writes to the range must be ordered after the
+/// object's users.
 fn conflicting_access(object: &ResourceObject, flags: MapFlags, holds: bool) -> Option<Access> {
     if flags.contains(MapFlags::UNSYNCHRONIZED) || !holds {
         return None;
@@ -425,7 +427,7 @@ fn conflicting_access(object: &ResourceObject, flags: MapFlags, holds: bool) -> 
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // `unmap` tells the error to those who ask.
+        // Callers that need the error call `unmap`.
         let _ = self.end();
     }
 }

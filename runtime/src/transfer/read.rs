@@ -13,15 +13,15 @@ use crate::object::ResourceObject;
 use crate::resource::{HostCopyGuard, Resource};
 
 impl ContextInner {
-    /// Reads bytes of a buffer when all that writes it is done.
+    /// Reads bytes of a buffer after all commands that write it.
     pub(crate) fn read(&self, resource: &Resource, offset: u64, into: &mut [u8]) -> Result<(), Error> {
         let (object, _reading) = self.for_reading(resource, &(offset..offset + into.len() as u64))?;
         self.share.memory().counters.bytes_read.add(into.len() as u64);
         object.storage().read(offset, into)
     }
 
-    /// The object of a resource, when all that writes it is done; at once if nothing in the range holds defined data.
-    /// Who writes there waits as long as the second is held.
+    /// The object of a resource, after all commands that write it; at once if the range holds no defined data. Writes to
+    /// the range wait while the returned guard is held.
     pub(crate) fn for_reading<'a>(
         &self,
         resource: &'a Resource,
@@ -33,7 +33,7 @@ impl ContextInner {
             let mut state = resource.state();
             let object = Arc::clone(state.object(resource, "read")?);
             if state.is_copied(range, Access::Read) {
-                // Under the lock.
+                // Read under the resource's lock, so that the end of this copy is not missed.
                 let ended = self.share.gate().count();
                 drop(state);
                 self.share.gate().wait(ended);
@@ -41,13 +41,13 @@ impl ContextInner {
             }
             let busy = state.valid().intersects(range) && object.usage.is_busy(Access::Read);
             if busy && !waited {
-                // Meanwhile others may record what writes it again.
+                // The first wait is made without a guard: meanwhile other threads may record more writes.
                 drop(state);
                 waited = self.wait_for(&object, Access::Read, "read back")?;
                 self.share.memory().counters.read_waits.add(waited.into());
                 continue;
             }
-            // Written down first: nobody begins to write these bytes meanwhile, however many there are who would.
+            // Noted before the wait: no new write to these bytes begins, so the wait ends however many threads record.
             let reading = HostCopyGuard::reading(resource, &mut state, range.clone());
             drop(state);
             if busy {
@@ -58,7 +58,7 @@ impl ContextInner {
     }
 }
 
-/// `bytes` bytes that `read` fills, as values.
+/// `bytes` bytes, filled by `read`, as values.
 pub(super) fn values<T: AnyBitPattern>(
     bytes: u64,
     read: impl FnOnce(&mut [u8]) -> Result<(), Error>,

@@ -8,12 +8,12 @@ use crate::error::Error;
 use crate::image::Image;
 use crate::object::ResourceObject;
 
-/// What of a resource bytes are for.
+/// The part of a resource that bytes are written to.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Target<'a> {
-    /// Bytes of a buffer, from here on.
+    /// Bytes of a buffer, from this offset on.
     Bytes(u64),
-    /// The texels of a level of a layer, which has that number.
+    /// The texels of one level (the first number) of one layer (the second).
     Level(&'a Image, u32, u32),
 }
 
@@ -52,23 +52,23 @@ pub(super) fn region(image: &Image, level: u32, layer: u32) -> vk::BufferImageCo
     vk::BufferImageCopy { image_subresource, image_extent, ..Default::default() }
 }
 
-/// Writes all texels of a level of a layer in place.
+/// Writes all texels of a level of a layer in place. `texels` has the size of the level.
 fn write_level(object: &ResourceObject, at: (u32, u32), texels: &[u8]) -> Result<(), Error> {
     let rows = Rows::of(object, at)?;
     let mut texels = texels.chunks_exact(rows.bytes);
     rows.offsets().zip(&mut texels).try_for_each(|(offset, row)| object.storage().write(offset, row))
 }
 
-/// Reads all texels of a level of a layer in place, as many bytes as they are.
+/// Reads all texels of a level of a layer. `texels` has the size of the level.
 pub(super) fn read_level(object: &ResourceObject, at: (u32, u32), texels: &mut [u8]) -> Result<(), Error> {
     let rows = Rows::of(object, at)?;
     let mut texels = texels.chunks_exact_mut(rows.bytes);
     rows.offsets().zip(&mut texels).try_for_each(|(offset, row)| object.storage().read(offset, row))
 }
 
-/// Where the rows of a level of a layer lie in the storage of an image.
+/// The layout of the rows of texels of a level of a layer in the storage of an image.
 struct Rows {
-    /// Of each row.
+    /// Bytes of a row.
     bytes: usize,
     layout: vk::SubresourceLayout,
     height: u64,
@@ -85,7 +85,7 @@ impl Rows {
         Ok(Self { bytes, layout: image.subresource_layout(level, layer), height, depth })
     }
 
-    /// Where each begins.
+    /// The offset of each row, slice by slice.
     fn offsets(&self) -> impl Iterator<Item = u64> {
         let vk::SubresourceLayout { offset, row_pitch, depth_pitch, .. } = self.layout;
         let slices = (0..self.depth).map(move |slice| offset + slice * depth_pitch);

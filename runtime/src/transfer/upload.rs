@@ -1,5 +1,4 @@
-//! Writing from the host: in place, to new storage, staged and copied in order, or after a wait. The rule is in
-//! [`write_strategy`].
+//! Host writes: in place, to new storage, staged and copied in order, or after a wait. [`write_strategy`] has the rule.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,33 +18,33 @@ use crate::object::{Contents, ResourceObject};
 use crate::replace::{self, Invalidated, KeptReason, Room};
 use crate::resource::{HostCopyGuard, Resource, ResourceState};
 
-/// A buffer of this size or less is renamed however little of it is written: new storage costs next to nothing.
+/// A buffer of at most this size is renamed even if little of it is written: new storage for it costs almost nothing.
 const SMALL: u64 = 64 << 10;
-/// The most bytes of one staging buffer.
+/// The largest staging buffer, in bytes.
 const STAGING_CHUNK: usize = 4 << 20;
 
-/// How bytes get into a buffer that is in use.
+/// How bytes are written to a buffer that is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WriteStrategy {
-    /// The resource gets a new object, and that the bytes.
+    /// The resource gets a new object, and the bytes are written to that.
     Rename,
-    /// The bytes go to a staging buffer, and from there in order.
+    /// The bytes are written to a staging buffer and copied from there in order.
     Stage,
     /// The host waits until the object is idle.
     Wait,
 }
 
-/// The rule for `len` bytes to a buffer of `size` bytes that is in use.
+/// The rule for a write of `len` bytes to a buffer of `size` bytes that is in use.
 ///
-/// 1. Where nothing is lost by it (`whole`: all defined bytes are overwritten or discarded), **rename**. It costs one
-///    copy by the host, and storage for the whole buffer; so a large buffer of which little is written is renamed only
-///    if the caller discards it, or if it is too much to be staged.
-/// 2. Else **stage**: two copies, and memory for the bytes until the batch has retired; so not what would take more
-///    than a quarter of the memory that may be pending.
-/// 3. Else **wait**. So it is if there is no memory for staging.
+/// 1. **Rename** if no defined byte is lost (`whole`: all of them are overwritten or discarded). That costs one copy by
+///    the host and storage for the whole buffer. So a large buffer of which little is written is renamed only if the
+///    caller discards it, or if the bytes are too many to be staged.
+/// 2. Else **stage**. That costs two copies, and memory for the bytes until the batch has retired. So bytes that would
+///    take more than a quarter of the budget of pending memory are not staged.
+/// 3. Else **wait**; also if there is no memory for staging.
 ///
-/// Pressure: where pending memory (replaced objects and staging buffers of batches that have not retired) is above its
-/// budget, one waits first for the batches, of whatever context, that use the oldest of it: it is then used again.
+/// Memory pressure: if pending memory (replaced objects and staging buffers of batches that have not retired) is above
+/// its budget, the host first waits for the batches, of any context, that use the oldest of it, and reuses it.
 fn write_strategy(memory: &Memory, size: u64, len: u64, whole: bool, discard: bool) -> WriteStrategy {
     let rename_pays = discard || size <= SMALL || size / 4 <= len;
     let can_stage = len <= memory.budget / 4;
@@ -58,7 +57,7 @@ fn write_strategy(memory: &Memory, size: u64, len: u64, whole: bool, discard: bo
 }
 
 impl ContextInner {
-    /// Writes bytes, which fit in; `discard`: whatever else the resource held is not wanted.
+    /// Writes bytes. The caller has checked that they fit. `discard`: all other contents of the resource become undefined.
     pub(super) fn upload(
         &self,
         what: &str,
@@ -92,7 +91,7 @@ impl ContextInner {
                 if idle && discard && !inner.maps.any() {
                     replace::forget(&self.share, resource, &mut inner, resource.whole())?;
                 }
-                // Who uses the bytes, or replaces the object, comes after this, and waits for it if he must.
+                // A later command, or a thread that replaces the object, finds the copy and waits for it if it overlaps.
                 let copying = HostCopyGuard::new(resource, &mut inner, range);
                 drop(inner);
                 self.write_in_place(&object, target, bytes)?;
@@ -145,13 +144,14 @@ impl ContextInner {
                             }
                             break;
                         }
-                        // The bytes that are there have room for these: in place, after a wait.
+                        // No memory for a staging buffer: write in place, after a wait.
                         Err(Error::OutOfMemory(_)) => may_stage = false,
                         Err(error) => return Err(error),
                     }
                 }
                 WriteStrategy::Stage | WriteStrategy::Wait => {
-                    // Written down first: nobody begins to use these bytes meanwhile, however many there are who would.
+                    // Noted before the wait: no new use of these bytes begins, so the wait ends however many threads
+                    // record.
                     let copying = HostCopyGuard::new(resource, &mut inner, range);
                     drop((inner, state));
                     waited |= self.wait_for(&object, Access::Write, what)?;
@@ -165,7 +165,7 @@ impl ContextInner {
         Ok(())
     }
 
-    /// The host wrote what was in use, or was not.
+    /// Counts a host write or mapping that waited, or that found the object in use (`busy`) and did not wait.
     pub(super) fn count_stall(&self, busy: bool, waited: bool) {
         let counters = &self.share.memory().counters;
         match (busy, waited) {
@@ -186,8 +186,8 @@ impl ContextInner {
         Ok(())
     }
 
-    /// A staging buffer of at least so many bytes. Waits for the oldest batches if too much is pending, and for all if
-    /// there is no memory; `waited` tells.
+    /// A staging buffer of at least `bytes` bytes. Waits for the oldest batches if too much memory is pending, and for all
+    /// batches if there is no memory; sets `waited` if it waited.
     pub(crate) fn staging(&self, bytes: u64, waited: &mut bool) -> Result<Arc<ResourceObject>, Error> {
         *waited |= self.room_for(bytes)?;
         let memory = self.share.memory();
@@ -198,7 +198,8 @@ impl ContextInner {
         Ok(staging)
     }
 
-    /// Bytes in staging buffers, each with where it goes: several for those of a buffer, so that they are used again.
+    /// Writes the bytes to staging buffers. Bytes for a buffer are split into chunks of limited size, so that their staging
+    /// buffers can be recycled.
     fn stage(&self, target: Target<'_>, bytes: &[u8], waited: &mut bool) -> Result<Vec<Staged>, Error> {
         let (most, mut to) = match target {
             Target::Bytes(offset) => (STAGING_CHUNK, offset),
@@ -215,7 +216,7 @@ impl ContextInner {
         Ok(pieces)
     }
 
-    /// Records copies from staging buffers to a resource, as one command: nobody comes between them.
+    /// Records copies from staging buffers to a resource, as one command, so that no other command comes in between.
     pub(super) fn copy_staged(
         &self,
         (what, by): (&str, By),
@@ -250,7 +251,7 @@ impl ContextInner {
         })
     }
 
-    /// Records a copy of a staging buffer, which is all of them, to a level of a layer.
+    /// Records a copy of a staging buffer to a level of a layer. `pieces` has one element.
     fn copy_level(
         &self,
         what: &str,
@@ -276,10 +277,10 @@ impl ContextInner {
     }
 }
 
-/// A staging buffer, and what of it goes where in a buffer.
+/// A staging buffer, and the regions of it to be copied to a buffer.
 pub(super) type Staged = (Arc<ResourceObject>, Vec<vk::BufferCopy>);
 
-/// The bytes are not mapped, or persistently.
+/// Checks that no mapping forbids host writes to the range.
 fn check_writable(what: &str, resource: &Resource, state: &ResourceState, range: &Range<u64>) -> Result<(), Error> {
     if !state.maps.forbid_writes(range) {
         return Ok(());
@@ -288,7 +289,7 @@ fn check_writable(what: &str, resource: &Resource, state: &ResourceState, range:
     Err(Error::resource(format!("{what}: bytes {start}..{end} of {of} are mapped"), rule::MAPPED))
 }
 
-/// The object of a resource that no batch uses.
+/// The object of a resource, if no unfinished batch uses it.
 pub(super) fn idle_object(state: &ResourceState) -> Option<Arc<ResourceObject>> {
     if state.is_busy() { None } else { state.storage().cloned() }
 }
@@ -311,7 +312,7 @@ mod tests {
         assert_eq!(write_strategy(1 << 20, 4, true, true), WriteStrategy::Rename);
         assert_eq!(write_strategy(1 << 20, 1 << 19, false, false), WriteStrategy::Stage);
         assert_eq!(write_strategy(32 << 20, 16 << 20, false, false), WriteStrategy::Wait);
-        // Too much to be staged, but nothing is lost by a rename.
+        // Too many bytes to be staged, but a rename loses nothing.
         assert_eq!(write_strategy(12 << 20, (5 << 20) / 2, true, false), WriteStrategy::Rename);
     }
 }
