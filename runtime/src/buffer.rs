@@ -13,7 +13,8 @@ use crate::share::Share;
 /// dropped, no slot has the buffer bound, and the last batch that uses it has retired.
 ///
 /// One buffer may be bound as storage and as uniform, in several slots and contexts, and be the source or target of
-/// transfers. Its storage may be replaced ([`Context::invalidate`](crate::Context::invalidate)); the handle stays valid.
+/// transfers. Its storage may be replaced ([`Context::invalidate`](crate::Context::invalidate)); the handle stays
+/// valid.
 ///
 /// ```
 /// # fn main() -> Result<(), spelter::Error> {

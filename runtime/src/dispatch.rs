@@ -224,8 +224,8 @@ impl<'a> Dispatch<'a> {
     ///
     /// - [`Error::Binding`] if a buffer or image is missing, from another device, destroyed, mapped, of another kind
     ///   than the program declares, smaller than the fixed part of its block
-    ///   ([`BindingInfo::min_bytes`](crate::BindingInfo)), not used by the program, or if its dimensions, numeric type or
-    ///   format are not those that the program declares ([`BindingInfo::image`](crate::BindingInfo)).
+    ///   ([`BindingInfo::min_bytes`](crate::BindingInfo)), not used by the program, or if its dimensions, numeric type
+    ///   or format are not those that the program declares ([`BindingInfo::image`](crate::BindingInfo)).
     /// - [`Error::Push`] if there are too few or too many push constants.
     /// - [`Error::Misuse`] for other rules that the driver checks, such as the number of workgroups.
     ///

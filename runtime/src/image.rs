@@ -13,8 +13,8 @@ use crate::resource::Resource;
 use crate::share::Share;
 use crate::view::Subresources;
 
-/// An image in device memory. Like [`Buffer`](crate::Buffer) it is a handle, and its storage may be replaced. Valid data
-/// is tracked for each level of each layer.
+/// An image in device memory. Like [`Buffer`](crate::Buffer) it is a handle, and its storage may be replaced. Valid
+/// data is tracked for each level of each layer.
 ///
 /// ```
 /// use spelter::vk;

@@ -120,7 +120,8 @@ impl Resource {
         self.state.lock()
     }
 
-    /// The object, for a command called `what`; an error if the resource is destroyed, or mapped other than persistently.
+    /// The object, for a command called `what`; an error if the resource is destroyed, or mapped other than
+    /// persistently.
     pub(crate) fn object_for_command(&self, what: &str) -> Result<Arc<ResourceObject>, Error> {
         let state = self.state();
         let object = state.object(self, what)?;

@@ -93,8 +93,8 @@ impl ContextBuilder {
         self
     }
 
-    /// The size of the device memory in bytes, at least 1; three quarters of the machine's memory by default. The system
-    /// commits only pages that are used.
+    /// The size of the device memory in bytes, at least 1; three quarters of the machine's memory by default. The
+    /// system commits only pages that are used.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {

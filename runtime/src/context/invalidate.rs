@@ -9,9 +9,9 @@ use crate::resource::Resource;
 
 impl Context {
     /// Makes the contents of a buffer undefined, without a wait for commands that use the old contents. A buffer in use
-    /// gets new storage; handle and slots stay the same. If there is no memory for that, the call waits for the commands
-    /// that use the old storage ([`Stats::renames_without_memory`](crate::Stats) counts it). A mapped buffer keeps its
-    /// contents ([`Stats::invalidations_refused`](crate::Stats)).
+    /// gets new storage; handle and slots stay the same. If there is no memory for that, the call waits for the
+    /// commands that use the old storage ([`Stats::renames_without_memory`](crate::Stats) counts it). A mapped buffer
+    /// keeps its contents ([`Stats::invalidations_refused`](crate::Stats)).
     ///
     /// [`Error::Resource`] if the buffer is destroyed or of another device.
     ///
@@ -71,9 +71,9 @@ impl Context {
     /// Makes the contents of an image, or of some of its levels and layers, undefined: see [`Context::invalidate`].
     ///
     /// If the image is in use and the rest of it holds data, there are two cases, and neither waits. If the rest is no
-    /// larger than the invalidated part, the image gets new storage and the rest is copied over in order. Otherwise that
-    /// copy would cost more than it gains: the image keeps its storage, and later writes to the part are ordered after
-    /// its current users ([`Stats::invalidations_in_order`](crate::Stats)).
+    /// larger than the invalidated part, the image gets new storage and the rest is copied over in order. Otherwise
+    /// that copy would cost more than it gains: the image keeps its storage, and later writes to the part are ordered
+    /// after its current users ([`Stats::invalidations_in_order`](crate::Stats)).
     ///
     /// [`Error::Range`] if there are no such levels or layers, [`Error::Resource`] as for buffers.
     ///

@@ -1,5 +1,5 @@
-//! The cache of descriptor sets of a context: a set is allocated and written when its state is first seen, reused when the
-//! state repeats, and dropped when one of its objects is replaced or destroyed.
+//! The cache of descriptor sets of a context: a set is allocated and written when its state is first seen, reused when
+//! the state repeats, and dropped when one of its objects is replaced or destroyed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -60,8 +60,8 @@ impl SetCache {
         self.layouts.len() - 1
     }
 
-    /// The set of a layout with this state: `keys`, whose summands of the hash add up to `hash`. A new set is written from
-    /// `descriptors`.
+    /// The set of a layout with this state: `keys`, whose summands of the hash add up to `hash`. A new set is written
+    /// from `descriptors`.
     pub(super) fn set<'a>(
         &mut self,
         device: &Device,

@@ -24,8 +24,8 @@ impl DescriptorKey {
         }
     }
 
-    /// The summand of this key in the hash of its set, different for each place. The hash is the sum, so a change of one
-    /// place costs one subtraction and one addition.
+    /// The summand of this key in the hash of its set, different for each place. The hash is the sum, so a change of
+    /// one place costs one subtraction and one addition.
     pub(super) fn hash(self, place: usize) -> u64 {
         let mut hash = (place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         for word in [self.object, self.part[0], self.part[1], self.part[2], self.sampler] {

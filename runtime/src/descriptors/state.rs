@@ -1,5 +1,5 @@
-//! The state of a program's descriptors in the slots of a context. It is checked and hashed once; after that, only slots
-//! that have changed are looked at.
+//! The state of a program's descriptors in the slots of a context. It is checked and hashed once; after that, only
+//! slots that have changed are looked at.
 
 use std::collections::HashMap;
 use std::ops::Range;

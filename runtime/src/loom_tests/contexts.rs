@@ -83,7 +83,8 @@ fn who_writes_what_was_never_valid_waits_for_nobody_and_who_reads_it_later_comes
                 context.retire(1);
             }
         });
-        // A dispatch that is repeated in the open batch skips the test of its objects; in another batch it enters again.
+        // A dispatch that is repeated in the open batch skips the test of its objects; in another batch it enters
+        // again.
         let open = open.lock();
         if *open > 1 {
             while let Err(first) = object.usage.enter(&reader.clock, *open, Access::Read, false) {

@@ -76,8 +76,8 @@ impl BindingInfo {
         }
     }
 
-    /// Whether the state of a slot of the right kind fits: bytes, texels or an image, with a sampler for a combined image
-    /// sampler.
+    /// Whether the state of a slot of the right kind fits: bytes, texels or an image, with a sampler for a combined
+    /// image sampler.
     pub(crate) fn takes(&self, bound: &SlotState) -> bool {
         match self.kind {
             BindingKind::UniformBuffer | BindingKind::StorageBuffer => matches!(bound.part, Part::Bytes(_)),

@@ -116,8 +116,8 @@ impl Program {
         self.inner.workgroup_size
     }
 
-    /// Why the kernel is interpreted although the device compiles kernels; `None` if it is compiled. Some kernels cannot be
-    /// compiled to machine code.
+    /// Why the kernel is interpreted although the device compiles kernels; `None` if it is compiled. Some kernels
+    /// cannot be compiled to machine code.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -244,8 +244,9 @@ impl<'a> ProgramBuilder<'a> {
         self
     }
 
-    /// Sets a specialization constant by its `SpecId`, in WGSL its `@id`. `build` returns [`Error::Constant`] for a value
-    /// that the constant's type does not have, and for an id that the shader does not have (which Vulkan ignores).
+    /// Sets a specialization constant by its `SpecId`, in WGSL its `@id`. `build` returns [`Error::Constant`] for a
+    /// value that the constant's type does not have, and for an id that the shader does not have (which Vulkan
+    /// ignores).
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {

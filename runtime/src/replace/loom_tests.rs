@@ -42,8 +42,8 @@ fn enter(
     backing.enter(object, CommandUse { clock, serial: 1, range, access, by: By::Command, writer, gate })
 }
 
-/// Records a command that uses a resource in the context's first batch, as `ContextInner::record` and `Batch::enter` do.
-/// Returns the object that it uses, or `None` if the resource is mapped.
+/// Records a command that uses a resource in the context's first batch, as `ContextInner::record` and `Batch::enter`
+/// do. Returns the object that it uses, or `None` if the resource is mapped.
 fn record(
     resource: &Held,
     gate: &Gate,
@@ -357,7 +357,8 @@ fn storage_is_used_again_after_its_last_batch() {
                 context.retire(1);
             }
         });
-        // Two threads rename: one first drops the objects of its retired batches, the other takes a spare if there is one.
+        // Two threads rename: one first drops the objects of its retired batches, the other takes a spare if there is
+        // one.
         let other = thread::spawn({
             let spares = spares.clone();
             move || spares.take().inspect(Piece::run).is_some()

@@ -1,9 +1,9 @@
 //! Renaming and invalidation: the only module that changes a resource's storage.
 //!
-//! The rules are zink's. A resource without valid data needs nothing. An idle resource forgets its contents and keeps its
-//! object. A resource in use gets a new object like the old one: all its slots are rebound and cached descriptor sets that
-//! name the old object are dropped. The old object lives until the last batch that uses it has retired; then its storage
-//! is spare.
+//! The rules are zink's. A resource without valid data needs nothing. An idle resource forgets its contents and keeps
+//! its object. A resource in use gets a new object like the old one: all its slots are rebound and cached descriptor
+//! sets that name the old object are dropped. The old object lives until the last batch that uses it has retired; then
+//! its storage is spare.
 
 mod backing;
 #[cfg(all(test, loom))]
@@ -35,8 +35,8 @@ use crate::view;
 #[derive(Debug)]
 #[must_use = "the old object is dropped when no lock is held"]
 pub(crate) enum Invalidated {
-    /// The resource, or the part of it, holds no defined data. If the object was in use and was replaced, this holds the
-    /// old one.
+    /// The resource, or the part of it, holds no defined data. If the object was in use and was replaced, this holds
+    /// the old one.
     Done(Garbage),
     /// The object is in use and was not replaced. Nothing has changed.
     Kept(KeptReason),
@@ -76,9 +76,9 @@ pub(crate) struct Garbage {
 /// Invalidates a resource. The slots of `state`'s context name the new object at once, those of other contexts at their
 /// next dispatch.
 ///
-/// `inner` is the locked state of the resource, so the condition for which it may be replaced still holds. A caller that
-/// gives the resource new contents reserves the bytes before it unlocks, so that no thread finds the resource empty
-/// between the old and the new contents.
+/// `inner` is the locked state of the resource, so the condition for which it may be replaced still holds. A caller
+/// that gives the resource new contents reserves the bytes before it unlocks, so that no thread finds the resource
+/// empty between the old and the new contents.
 pub(crate) fn invalidate(
     share: &Share,
     state: &mut ContextState,

@@ -15,8 +15,8 @@ use crate::error::{Error, rule};
 use crate::ids::Access;
 
 impl Context {
-    /// Reads a whole buffer back, after all commands that write it. [`Error::Range`] if its size is not a multiple of the
-    /// element size, since a truncated result would be easy to mistake for the whole.
+    /// Reads a whole buffer back, after all commands that write it. [`Error::Range`] if its size is not a multiple of
+    /// the element size, since a truncated result would be easy to mistake for the whole.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -56,10 +56,10 @@ impl Context {
         values(bytes, |raw| self.inner().read(buffer.resource(), range.start, raw))
     }
 
-    /// Writes values into a buffer from byte `offset` on, in order with the commands that are recorded before and after.
-    /// It seldom waits for commands that use the buffer: bytes that hold no defined data are written at once; values that
-    /// cover all defined data go to new storage; others are staged and copied in order. Only values that are too large to
-    /// stage wait.
+    /// Writes values into a buffer from byte `offset` on, in order with the commands that are recorded before and
+    /// after. It seldom waits for commands that use the buffer: bytes that hold no defined data are written at once;
+    /// values that cover all defined data go to new storage; others are staged and copied in order. Only values that
+    /// are too large to stage wait.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -98,8 +98,8 @@ impl Context {
         self.inner().upload(what, buffer.resource(), Target::Bytes(offset), bytes, discard)
     }
 
-    /// Records a copy of `bytes` bytes from one buffer to another, or between disjoint ranges of one buffer. A copy of 0
-    /// bytes is allowed and does nothing, as in WebGPU; Vulkan forbids it (VUID-VkBufferCopy-size-01988).
+    /// Records a copy of `bytes` bytes from one buffer to another, or between disjoint ranges of one buffer. A copy of
+    /// 0 bytes is allowed and does nothing, as in WebGPU; Vulkan forbids it (VUID-VkBufferCopy-size-01988).
     ///
     /// [`Error::Range`] if a range is not inside its buffer or the ranges overlap, [`Error::Resource`] if a buffer is
     /// destroyed, mapped or of another device.
@@ -135,8 +135,8 @@ impl Context {
         })
     }
 
-    /// Records a fill of the whole buffer with a repeated word; the last 1 to 3 bytes of a size that is not a multiple of
-    /// 4 keep their contents.
+    /// Records a fill of the whole buffer with a repeated word; the last 1 to 3 bytes of a size that is not a multiple
+    /// of 4 keep their contents.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {

@@ -24,8 +24,8 @@ bitflags::bitflags! {
     pub struct MapFlags: u32 {
         /// The bytes are read: the mapping waits for commands that write them.
         const READ = 1;
-        /// The bytes are written. Without `READ` the mapping does not wait: if the buffer is in use, the bytes are copied
-        /// in order when it is unmapped.
+        /// The bytes are written. Without `READ` the mapping does not wait: if the buffer is in use, the bytes are
+        /// copied in order when it is unmapped.
         const WRITE = 2;
         /// The old contents of the mapped range become undefined.
         const DISCARD_RANGE = 4;

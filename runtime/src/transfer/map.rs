@@ -54,8 +54,8 @@ pub struct Mapped {
     target: Arc<ResourceObject>,
     /// The offset of the range in the target.
     start: u64,
-    /// The bytes of the staging buffer that were written, to be copied when unmapped; `None` if the target is the buffer
-    /// itself.
+    /// The bytes of the staging buffer that were written, to be copied when unmapped; `None` if the target is the
+    /// buffer itself.
     staged: Option<Mutex<Ranges>>,
 }
 
@@ -193,8 +193,8 @@ impl Mapped {
                         if let Some((mapped, object)) = claimed {
                             break (mapped, object, MapStrategy::Direct);
                         }
-                        // Other contexts use it again. Slots that kernels can write through make it valid at once, so it is
-                        // not discarded again.
+                        // Other contexts use it again. Slots that kernels can write through make it valid at once, so
+                        // it is not discarded again.
                         may_rename = false;
                     }
                     Invalidated::Kept(KeptReason::Room) => {
@@ -284,8 +284,8 @@ impl Mapped {
         self.range.is_empty()
     }
 
-    /// Reads `count` values from byte `offset` of the mapping on. If a kernel writes the bytes meanwhile (the mapping is
-    /// persistent or unsynchronized), each byte is the old or the new one, and a value may consist of both.
+    /// Reads `count` values from byte `offset` of the mapping on. If a kernel writes the bytes meanwhile (the mapping
+    /// is persistent or unsynchronized), each byte is the old or the new one, and a value may consist of both.
     ///
     /// [`Error::Range`] if the values are not inside, or the mapping is not for reading, [`Error::Resource`] if the
     /// buffer is destroyed.

@@ -20,8 +20,8 @@ impl ContextInner {
         object.storage().read(offset, into)
     }
 
-    /// The object of a resource, after all commands that write it; at once if the range holds no defined data. Writes to
-    /// the range wait while the returned guard is held.
+    /// The object of a resource, after all commands that write it; at once if the range holds no defined data. Writes
+    /// to the range wait while the returned guard is held.
     pub(crate) fn for_reading<'a>(
         &self,
         resource: &'a Resource,

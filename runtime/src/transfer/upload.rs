@@ -57,7 +57,8 @@ fn write_strategy(memory: &Memory, size: u64, len: u64, whole: bool, discard: bo
 }
 
 impl ContextInner {
-    /// Writes bytes. The caller has checked that they fit. `discard`: all other contents of the resource become undefined.
+    /// Writes bytes. The caller has checked that they fit. `discard`: all other contents of the resource become
+    /// undefined.
     pub(super) fn upload(
         &self,
         what: &str,
@@ -91,7 +92,8 @@ impl ContextInner {
                 if idle && discard && !inner.maps.any() {
                     replace::forget(&self.share, resource, &mut inner, resource.whole())?;
                 }
-                // A later command, or a thread that replaces the object, finds the copy and waits for it if it overlaps.
+                // A later command, or a thread that replaces the object, finds the copy and waits for it if it
+                // overlaps.
                 let copying = HostCopyGuard::new(resource, &mut inner, range);
                 drop(inner);
                 self.write_in_place(&object, target, bytes)?;
@@ -104,7 +106,8 @@ impl ContextInner {
                 WriteStrategy::Rename => {
                     match replace::invalidate(&self.share, &mut state, (resource, &mut inner), room)? {
                         Invalidated::Done(garbage) => {
-                            // In the same step as the invalidation: a thread that looks from now on finds a copy to these bytes.
+                            // In the same step as the invalidation: a thread that looks from now on finds a copy to
+                            // these bytes.
                             let claimed = idle_object(&inner)
                                 .map(|object| (object, HostCopyGuard::new(resource, &mut inner, range)));
                             drop((inner, state));
@@ -125,8 +128,8 @@ impl ContextInner {
                         Invalidated::Kept(KeptReason::Memory(object)) => {
                             drop((inner, state));
                             waited |= self.wait_without_memory(&object)?;
-                            // The object stays, and discarded contents are forgotten in place. If other contexts use it again,
-                            // these bytes are ordered after those uses.
+                            // The object stays, and discarded contents are forgotten in place. If other contexts use it
+                            // again, these bytes are ordered after those uses.
                             (may_rename, room) = (discard, Room::Never);
                         }
                         Invalidated::Kept(KeptReason::Mapped) => may_rename = false,
@@ -186,8 +189,8 @@ impl ContextInner {
         Ok(())
     }
 
-    /// A staging buffer of at least `bytes` bytes. Waits for the oldest batches if too much memory is pending, and for all
-    /// batches if there is no memory; sets `waited` if it waited.
+    /// A staging buffer of at least `bytes` bytes. Waits for the oldest batches if too much memory is pending, and for
+    /// all batches if there is no memory; sets `waited` if it waited.
     pub(crate) fn staging(&self, bytes: u64, waited: &mut bool) -> Result<Arc<ResourceObject>, Error> {
         *waited |= self.room_for(bytes)?;
         let memory = self.share.memory();
@@ -198,8 +201,8 @@ impl ContextInner {
         Ok(staging)
     }
 
-    /// Writes the bytes to staging buffers. Bytes for a buffer are split into chunks of limited size, so that their staging
-    /// buffers can be recycled.
+    /// Writes the bytes to staging buffers. Bytes for a buffer are split into chunks of limited size, so that their
+    /// staging buffers can be recycled.
     fn stage(&self, target: Target<'_>, bytes: &[u8], waited: &mut bool) -> Result<Vec<Staged>, Error> {
         let (most, mut to) = match target {
             Target::Bytes(offset) => (STAGING_CHUNK, offset),
