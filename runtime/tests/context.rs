@@ -336,7 +336,7 @@ fn a_fence_of_what_is_done_does_not_wait_for_what_comes_later() {
 }
 
 #[test]
-fn a_group_that_is_not_there_is_told_with_its_line() {
+fn a_group_beyond_the_limit_is_reported_with_its_line() {
     let text = "@group(0) @binding(0) var<storage, read_write> to: u32;
         @group(99) @binding(3) var<storage, read> other: u32;
         @compute @workgroup_size(1) fn main() { to = other; }";
@@ -362,7 +362,7 @@ fn panics_of_the_front_end_and_hostile_constants_are_errors() {
 }
 
 #[test]
-fn what_no_device_has_room_for_is_told_with_its_numbers() {
+fn sizes_beyond_every_device_are_reported_with_their_numbers() {
     for workers in [1025, 20_000, 1_000_000_000, usize::MAX] {
         let error = Context::builder().workers(workers).build().err().map(|error| error.to_string());
         assert_eq!(error, Some(format!("`workers` is {workers}: at most 1024")));

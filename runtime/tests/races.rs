@@ -126,7 +126,7 @@ fn two_threads_never_map_the_same_bytes() {
 }
 
 #[test]
-fn nobody_waits_for_a_lock_while_the_host_copies() {
+fn no_lock_is_held_while_the_host_copies() {
     let context = Context::builder().workers(1).build().unwrap();
     let words = vec![7u32; 16 << 20];
     let buffer = context.buffer(64 << 20).build().unwrap();

@@ -141,7 +141,7 @@ fn contexts_on_different_queues_are_ordered_without_the_host() {
 }
 
 #[test]
-fn who_writes_bytes_that_hold_nothing_waits_for_no_context() {
+fn writes_to_undefined_bytes_wait_for_no_context() {
     let context = Context::builder().workers(2).poison(true).build().unwrap();
     let add = context.program_wgsl(ADD).unwrap();
     let (reader, writer) = (context.sibling(), context.sibling());
@@ -180,7 +180,7 @@ fn a_dispatch_that_is_repeated_sees_what_was_written_where_nothing_was_before() 
 }
 
 #[test]
-fn who_must_wait_for_a_buffer_gets_it_however_busy_others_keep_it() {
+fn a_wait_for_a_buffer_ends_however_busy_other_threads_keep_it() {
     let context = Context::builder().workers(2).memory(32 << 20).build().unwrap();
     let add = context.program_wgsl(ADD).unwrap();
     // Too large for a second object of the same size, and for staging half of it.

@@ -207,7 +207,7 @@ impl ContextBuilder {
 }
 
 impl Context {
-    /// A context on a device of its own, with default options. Errors as [`ContextBuilder::build`].
+    /// A context on a new device with default options. Errors are those of [`ContextBuilder::build`].
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -220,7 +220,7 @@ impl Context {
         Self::builder().build()
     }
 
-    /// A context on a device of its own, with options.
+    /// A builder for a context on a new device with options.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {

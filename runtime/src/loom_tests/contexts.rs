@@ -46,7 +46,7 @@ fn readers_need_no_order() {
 }
 
 #[test]
-fn who_writes_what_was_never_valid_waits_for_nobody_and_who_reads_it_later_comes_after() {
+fn writes_to_bytes_that_were_never_valid_do_not_wait_and_later_reads_come_after() {
     // One context reads bytes without defined data in one batch after another; a second context writes them. Loom
     // observes that write: it must be ordered before every read that is recorded after it.
     loom::model(|| {
@@ -126,7 +126,7 @@ fn batches_of_two_contexts_that_write_one_object_never_meet() {
 }
 
 #[test]
-fn a_context_that_was_put_behind_another_is_not_told_again() {
+fn a_context_that_was_ordered_after_another_gets_no_second_conflict() {
     loom::model(|| {
         let (object, context) = (Stored::new(), TestContext::new(2));
         let other = thread::spawn({
@@ -193,7 +193,7 @@ fn an_object_that_is_seen_idle_may_be_written() {
 }
 
 #[test]
-fn who_sees_the_count_finds_the_event_and_the_new_object() {
+fn a_thread_that_sees_the_count_finds_the_event_and_the_new_object() {
     loom::model(|| {
         let (journal, resource) = (Arc::new(Journal::new()), Arc::new(Mutex::new(1u64)));
         let event = Event { resource: ResourceId(7), lost: Some(ObjectId(1)) };

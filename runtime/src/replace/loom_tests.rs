@@ -167,7 +167,7 @@ fn a_dispatch_uses_what_its_resources_were_at_one_moment() {
 }
 
 #[test]
-fn who_maps_and_who_commands_never_meet() {
+fn mappings_and_commands_never_overlap() {
     loom::model(|| {
         let (resource, context) = (held(0..8), TestContext::new(1));
         let command = thread::spawn({
@@ -277,7 +277,7 @@ fn the_hosts_reads_and_writes_never_meet() {
 }
 
 #[test]
-fn what_is_taken_back_is_nobody_elses() {
+fn a_refused_command_takes_back_only_its_own_ranges() {
     loom::model(|| {
         let (resource, context) = (held(0..0), TestContext::new(1));
         // A persistent mapping is written, or the resource is bound where kernels can write: neither waits.
@@ -296,7 +296,7 @@ fn what_is_taken_back_is_nobody_elses() {
 }
 
 #[test]
-fn who_writes_what_was_forgotten_in_use_comes_after_those_who_use_it() {
+fn writes_to_ranges_forgotten_in_use_come_after_their_users() {
     loom::model(|| {
         let (resource, reader) = (held(0..8), Arc::new(TestContext::new(1)));
         let used = record(&resource, &Gate::default(), &reader, 0..4, Read).expect("it is not mapped");
