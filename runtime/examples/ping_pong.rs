@@ -1,5 +1,5 @@
-//! Two images take turns: each step reads one and writes the other. Heat spreads from a corner; what is bound changes with
-//! every dispatch, and the barriers between them are the tracker's.
+//! Two images as ping-pong targets: each step reads one and writes the other. Heat spreads from a corner. The bindings
+//! change with every dispatch; the tracker inserts the barriers.
 
 #![allow(clippy::print_stdout)] // an example shows its result
 
@@ -42,7 +42,7 @@ fn main() -> Result<(), spelter::Error> {
     for row in warm.chunks(SIZE as usize).step_by(3) {
         println!("{}", row.iter().step_by(3).map(|heat| format!("{heat:7.3}")).collect::<String>());
     }
-    // Two states took turns, so two descriptor sets were enough.
+    // Two states alternate, so two descriptor sets suffice.
     println!("{} descriptor sets, {} barriers", context.stats().sets_allocated, context.stats().barriers);
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! New data for every dispatch through one buffer: the host never waits for the dispatch before, and a few pieces of
-//! storage take turns behind the buffer. With the name of a file as argument it writes the timeline there.
+//! New data for every dispatch through one buffer: the host never waits for the previous dispatch, since uploads
+//! alternate between a few storages of the buffer. With a file name as argument it writes the timeline there.
 
 #![allow(clippy::print_stdout)] // an example shows its result
 
@@ -10,7 +10,7 @@ const SUM: &str = "
     @group(0) @binding(1) var<storage, read_write> total: array<u32>;
     @compute @workgroup_size(64)
     fn main(@builtin(global_invocation_id) id: vec3<u32>) {
-        // As slow as a kernel with something to do.
+        // Busy work, to make the kernel slow.
         var value = frame[id.x];
         for (var i = 0u; i < 200u; i++) { value = value * 5u + 1u; }
         for (var i = 0u; i < 200u; i++) { value = (value - 1u) * 0xcccccccdu; }

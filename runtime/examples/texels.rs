@@ -1,7 +1,7 @@
 //! A table of colours as a texel buffer: bytes in memory, floats in the shader. The table changes while it is in use.
 //!
-//! WGSL has no texel buffers, so the shader is SPIR-V (`look_up.spvasm`): what `imageLoad` and `texelFetch` of a
-//! `samplerBuffer` become.
+//! WGSL has no texel buffers, so the shader is SPIR-V (`look_up.spvasm`), with the instructions that `texelFetch` of a
+//! `samplerBuffer` becomes.
 
 #![allow(clippy::print_stdout)] // an example shows its result
 
@@ -21,12 +21,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     context.bind((0, 1), Bind::storage(&indices))?;
     context.bind((0, 2), Bind::storage(&first))?;
     context.dispatch(&program).groups([5, 1, 1])?;
-    // The table is in use: it gets new storage, and its view is made anew.
+    // The table is in use: it gets new storage and a new view.
     context.upload(&table, &[255u8, 204, 153, 0])?;
     context.bind((0, 2), Bind::storage(&second))?;
     context.dispatch(&program).groups([5, 1, 1])?;
-    println!("{:?}", context.read::<f32>(&first)?); // [1.0, 0.2, 0.4, 0.0, 0.0]: what is outside is 0
+    println!("{:?}", context.read::<f32>(&first)?); // [1.0, 0.2, 0.4, 0.0, 0.0]: out of bounds is 0
     println!("{:?}", context.read::<f32>(&second)?); // [0.0, 0.8, 0.6, 1.0, 0.0]
-    println!("{} views made anew", context.stats().rebinds_sampler_view);
+    println!("{} views rebound", context.stats().rebinds_sampler_view);
     Ok(())
 }

@@ -1,5 +1,4 @@
-//! Several threads, each with a context of its own, on one device: they share what they read, and the results of all are
-//! read by one.
+//! Several threads on one device, each with its own context: they share their input, and one thread reads all results.
 
 #![allow(clippy::print_stdout)] // an example shows its result
 
@@ -29,7 +28,7 @@ fn main() -> Result<(), Error> {
                     let result = context.buffer(base.size()).label(format!("powers of {exponent}")).build()?;
                     let dispatch = context.dispatch(program).bind(0, 0, base).bind(0, 1, &result);
                     dispatch.push(&exponent).invocations([5, 1, 1])?;
-                    Ok(result) // recorded; whoever reads it has it computed
+                    Ok(result) // recorded; a read executes it
                 })
             })
             .collect();

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
-use crate::object::{ObjectId, ResourceObject};
+use crate::ids::{Access, ObjectId};
+use crate::maps::By;
+use crate::object::ResourceObject;
 use crate::resource::Resource;
-use crate::serial::Access;
 use crate::valid::Ranges;
 
 /// What a command does with an object.
@@ -27,17 +28,6 @@ pub(crate) struct Use<'a> {
     pub(crate) access: Access,
     /// The origin of the use, which decides the mappings that it must not overlap.
     pub(crate) by: By,
-}
-
-/// The origin of a batch's use of a resource; mappings forbid something different for each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum By {
-    /// A command of the program: the resource must not be mapped, except persistently.
-    Command,
-    /// A host write that goes through a batch: no other mapping may contain these bytes.
-    Host,
-    /// The bytes that a mapping collected in its staging buffer.
-    Mapping,
 }
 
 impl<'a> Use<'a> {

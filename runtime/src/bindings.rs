@@ -10,9 +10,9 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
+use crate::ids::{ResourceId, Slot, SlotKind};
 use crate::object::ResourceObject;
-use crate::resource::{Resource, ResourceId};
-use crate::slot::{Slot, SlotKind};
+use crate::resource::Resource;
 use crate::slot_state::SlotState;
 use crate::view::View;
 

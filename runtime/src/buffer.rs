@@ -1,21 +1,20 @@
-//! Buffers as programs hold them: handles, parts of them, and how they are made.
+//! Handles of buffers, and of ranges of buffers.
 
 use std::ops::{Bound, Range, RangeBounds};
 use std::sync::Arc;
 
-use bytemuck::NoUninit;
-
-use crate::context::Context;
 use crate::error::Error;
 use crate::memory::Template;
 use crate::object::Contents;
 use crate::resource::Resource;
+use crate::share::Share;
 
-/// A buffer in device memory. A handle: clones name the same bytes. The memory is freed when the last handle is gone,
-/// no slot has it bound, and the last batch that uses it has ended.
+/// A buffer in device memory. A handle: clones refer to the same buffer. The memory is freed when the last handle is
+/// dropped, no slot has the buffer bound, and the last batch that uses it has retired.
 ///
 /// One buffer may be bound as storage and as uniform, in several slots and contexts, and be the source or target of
-/// transfers. What stands behind it may be replaced ([`Context::invalidate`]); the handle stays good.
+/// transfers. Its storage may be replaced ([`Context::invalidate`](crate::Context::invalidate)); the handle stays
+/// valid.
 ///
 /// ```
 /// # fn main() -> Result<(), spelter::Error> {
@@ -33,8 +32,13 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    fn new(context: &Context, size: u64, label: Option<Box<str>>, contents: Contents) -> Result<Self, Error> {
-        let resource = Resource::new(context, Template::Buffer(size), label, contents)?;
+    pub(crate) fn new(
+        share: &Arc<Share>,
+        size: u64,
+        label: Option<Box<str>>,
+        contents: Contents,
+    ) -> Result<Self, Error> {
+        let resource = Resource::new(share, Template::Buffer(size), label, contents)?;
         Ok(Self { resource: Arc::new(resource) })
     }
 
@@ -51,7 +55,7 @@ impl Buffer {
         self.resource.size()
     }
 
-    /// The name it was given, for messages and traces.
+    /// The label of the buffer, for messages and traces.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -65,8 +69,8 @@ impl Buffer {
         self.resource.label()
     }
 
-    /// The byte ranges that may hold defined data: what was uploaded, copied or filled, and what was bound where a
-    /// kernel can write. Sorted and disjoint.
+    /// The byte ranges that may hold defined data: those that were uploaded, copied to or filled, and those that were
+    /// bound where a kernel can write. Sorted and disjoint.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -84,7 +88,7 @@ impl Buffer {
         self.resource.state().valid().iter().collect()
     }
 
-    /// How often the object behind the buffer was replaced.
+    /// The number of times that the buffer's storage was replaced.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -100,7 +104,7 @@ impl Buffer {
         self.resource.state().generation()
     }
 
-    /// Gives the memory back as soon as the batches that use it have retired, whoever still has a handle. Every later
+    /// Frees the memory as soon as the batches that use it have retired, even if there are other handles. Every later
     /// use of the buffer is an error; destroying it again does nothing.
     ///
     /// ```
@@ -122,94 +126,7 @@ impl Buffer {
     }
 }
 
-/// Makes a [`Buffer`]: see [`Context::buffer`].
-///
-/// ```
-/// # fn main() -> Result<(), spelter::Error> {
-/// # let context = spelter::Context::new()?;
-/// let table = context.buffer(64).label("table").holding(&[1u32, 2, 3])?;
-/// assert_eq!((table.size(), table.valid_ranges()), (64, vec![0..12]));
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug)]
-#[must_use = "a builder makes nothing until `build`, `zeroed` or `holding`"]
-pub struct BufferBuilder<'a> {
-    context: &'a Context,
-    size: u64,
-    label: Option<Box<str>>,
-}
-
-impl<'a> BufferBuilder<'a> {
-    pub(crate) fn new(context: &'a Context, size: u64) -> Self {
-        Self { context, size, label: None }
-    }
-
-    /// Names the buffer in messages and traces.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), spelter::Error> {
-    /// # let context = spelter::Context::new()?;
-    /// let buffer = context.buffer(4).label("seed").zeroed()?;
-    /// let error = context.write(&buffer, 4, &[1u32]).unwrap_err().to_string();
-    /// assert!(error.contains("buffer `seed` of 4 bytes"));
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn label(mut self, label: impl Into<String>) -> Self {
-        self.label = Some(label.into().into_boxed_str());
-        self
-    }
-
-    /// A buffer whose contents are not defined. [`Error::Misuse`] if it has no bytes or too many,
-    /// [`Error::OutOfMemory`].
-    ///
-    /// ```
-    /// # fn main() -> Result<(), spelter::Error> {
-    /// # let context = spelter::Context::new()?;
-    /// let buffer = context.buffer(1 << 20).label("frame").build()?;
-    /// assert!(buffer.valid_ranges().is_empty());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn build(self) -> Result<Buffer, Error> {
-        Buffer::new(self.context, self.size, self.label, Contents::Undefined)
-    }
-
-    /// A buffer that holds zeros. Errors as [`BufferBuilder::build`].
-    ///
-    /// ```
-    /// # fn main() -> Result<(), spelter::Error> {
-    /// # let context = spelter::Context::new()?;
-    /// let buffer = context.buffer(8).zeroed()?;
-    /// assert_eq!(context.read::<u32>(&buffer)?, [0, 0]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn zeroed(self) -> Result<Buffer, Error> {
-        Buffer::new(self.context, self.size, self.label, Contents::Zero)
-    }
-
-    /// A buffer that begins with these values. [`Error::Range`] if they are more than its size; else as
-    /// [`BufferBuilder::build`].
-    ///
-    /// ```
-    /// # fn main() -> Result<(), spelter::Error> {
-    /// # let context = spelter::Context::new()?;
-    /// let buffer = context.buffer(8).holding(&[1u32, 2])?;
-    /// assert_eq!(context.read::<u32>(&buffer)?, [1, 2]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn holding<T: NoUninit>(self, values: &[T]) -> Result<Buffer, Error> {
-        let context = self.context;
-        let buffer = self.build()?;
-        context.write(&buffer, 0, values)?;
-        Ok(buffer)
-    }
-}
-
-/// Bytes of a buffer: all of it (`&buffer`) or a part ([`Buffer::slice`]).
+/// A range of bytes of a buffer: all of it (`&buffer`) or a part ([`Buffer::slice`]).
 ///
 /// ```
 /// use spelter::Bind;
@@ -230,7 +147,7 @@ pub struct BufferSlice<'a> {
 }
 
 impl Buffer {
-    /// The bytes `range` of the buffer, to be bound. Whether they are inside is tested when they are used.
+    /// The bytes `range` of the buffer, to be bound or mapped. The range is checked when it is used.
     ///
     /// ```
     /// use spelter::MapFlags;

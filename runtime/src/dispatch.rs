@@ -1,4 +1,4 @@
-//! A dispatch: which program, which push constants, how many workgroups, and what is bound for it alone.
+//! A dispatch: program, push constants, number of workgroups, and the resources that are bound for this dispatch only.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,20 +9,21 @@ use smallvec::SmallVec;
 
 use crate::barrier::{Fresh, Use};
 use crate::batch::Refusal;
+use crate::bind::Bind;
 use crate::buffer::Buffer;
-use crate::context::{Context, State};
+use crate::context::Context;
+use crate::context_state::ContextState;
 use crate::descriptors::{check_mapped, checked, resolve, used, wrong_kind};
 use crate::error::{Error, rule};
+use crate::ids::{Access, Slot, SlotKind};
 use crate::program::{BindingInfo, Program};
-use crate::serial::Access;
 use crate::share::Share;
-use crate::slot::{Bind, Slot, SlotKind};
 use crate::slot_state::SlotState;
 
-/// A dispatch being put together: see [`Context::dispatch`].
+/// Builds a dispatch: see [`Context::dispatch`].
 ///
-/// What is bound here is bound for this dispatch alone; whatever else the program takes comes from the slots of the
-/// context ([`Context::bind`]).
+/// Resources that are bound here are bound for this dispatch only; for all other bindings of the program the slots of
+/// the context are used ([`Context::bind`]).
 ///
 /// ```
 /// # fn main() -> Result<(), spelter::Error> {
@@ -50,12 +51,34 @@ pub struct Dispatch<'a> {
     push: SmallVec<[u8; 64]>,
 }
 
+impl Context {
+    /// A builder for a dispatch of a program; [`Dispatch::groups`] or [`Dispatch::invocations`] records it.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let program = context.program_wgsl(
+    /// #     "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+    /// #      @compute @workgroup_size(4)
+    /// #      fn main(@builtin(global_invocation_id) id: vec3<u32>) { data[id.x] *= 2u; }",
+    /// # )?;
+    /// let data = context.buffer_from(&[1u32, 2, 3, 4])?;
+    /// context.dispatch(&program).bind(0, 0, &data).groups([1, 1, 1])?;
+    /// assert_eq!(context.read::<u32>(&data)?, [2, 4, 6, 8]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn dispatch<'a>(&'a self, program: &'a Program) -> Dispatch<'a> {
+        Dispatch::new(self, program)
+    }
+}
+
 impl<'a> Dispatch<'a> {
-    pub(crate) fn new(context: &'a Context, program: &'a Program) -> Self {
+    fn new(context: &'a Context, program: &'a Program) -> Self {
         Self { context, program, bound: BTreeMap::new(), push: SmallVec::new() }
     }
 
-    /// Binds a whole buffer. Whether as storage or as uniform follows from the program.
+    /// Binds a whole buffer, as storage or as uniform buffer: whichever the program declares.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -106,7 +129,7 @@ impl<'a> Dispatch<'a> {
     /// #      fn main(@builtin(global_invocation_id) id: vec3<u32>) { data[id.x] *= 2u; }",
     /// # )?;
     /// let data = context.buffer_from(&[1u32; 4])?;
-    /// // Element 0 of a binding that is no array is the binding.
+    /// // A binding that is not an array has the element 0 only.
     /// context.dispatch(&program).bind_element(0, 0, 0, &data, 0..16).groups([1, 1, 1])?;
     /// let error = context.dispatch(&program).bind_element(0, 0, 3, &data, 0..16).groups([1, 1, 1]).unwrap_err();
     /// assert!(error.to_string().contains("it has 1 elements, there is no element 3"));
@@ -118,7 +141,7 @@ impl<'a> Dispatch<'a> {
         self
     }
 
-    /// Binds anything that [`Context::bind`] takes: images, texel buffers, samplers.
+    /// Binds anything that [`Context::bind`] accepts: images, texel buffers, samplers.
     ///
     /// ```
     /// use spelter::{Bind, ClearColor, vk};
@@ -141,8 +164,8 @@ impl<'a> Dispatch<'a> {
         self
     }
 
-    /// Appends push constants. All together must be as many bytes as the program declares, or as many as a struct of
-    /// them has with its padding at the end, which is dropped. A struct takes the derives of [`bytemuck`]:
+    /// Appends push constants. All together must have the size that the program declares; the trailing padding of a
+    /// struct may follow and is dropped. A struct needs the derives of [`bytemuck`]:
     ///
     /// ```
     /// use spelter::bytemuck::NoUninit;
@@ -174,8 +197,8 @@ impl<'a> Dispatch<'a> {
         self
     }
 
-    /// Records the dispatch, with enough workgroups for so many invocations in each direction. The last workgroups may
-    /// have more: programs check.
+    /// Records the dispatch, with enough workgroups for this number of invocations in each direction. The last
+    /// workgroups may have more invocations, so programs must check their index.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -186,7 +209,7 @@ impl<'a> Dispatch<'a> {
     /// #      fn main(@builtin(global_invocation_id) id: vec3<u32>) { data[id.x] *= 2u; }",
     /// # )?;
     /// let data = context.buffer_from(&[1u32; 6])?;
-    /// // Two workgroups of four; what the last two invocations write is outside, and dropped.
+    /// // Two workgroups of four. The last two invocations write out of bounds: that is dropped.
     /// context.dispatch(&program).bind(0, 0, &data).invocations([6, 1, 1])?;
     /// assert_eq!(context.read::<u32>(&data)?, [2; 6]);
     /// # Ok(())
@@ -197,15 +220,17 @@ impl<'a> Dispatch<'a> {
         self.groups(std::array::from_fn(|i| invocations[i].div_ceil(size[i].max(1))))
     }
 
-    /// Records the dispatch of so many workgroups in each direction; with 0 nothing runs.
+    /// Records the dispatch of this number of workgroups in each direction; if one is 0, nothing runs.
     ///
-    /// [`Error::Binding`] if a buffer or image is missing, from another device, destroyed, mapped, of another kind than
-    /// the program takes, smaller than the fixed part of its block ([`BindingInfo::min_bytes`](crate::BindingInfo)), of
-    /// other dimensions, numbers or another format than the program declares
-    /// ([`BindingInfo::image`](crate::BindingInfo)), or not in the program, [`Error::Push`] if there are too few or too
-    /// many push constants, [`Error::Misuse`] for what the driver refuses: too many workgroups, say. The kernel runs
-    /// later, so what goes wrong then, [`Error::DeviceLost`] for one, may come from a later call. On a device that is
-    /// lost commands are still recorded, as in Vulkan, and each call that submits them or asks for results fails.
+    /// - [`Error::Binding`] if a buffer or image is missing, from another device, destroyed, mapped, of another kind
+    ///   than the program declares, smaller than the fixed part of its block
+    ///   ([`BindingInfo::min_bytes`](crate::BindingInfo)), not used by the program, or if its dimensions, numeric type
+    ///   or format are not those that the program declares ([`BindingInfo::image`](crate::BindingInfo)).
+    /// - [`Error::Push`] if there are too few or too many push constants.
+    /// - [`Error::Misuse`] for other rules that the driver checks, such as the number of workgroups.
+    ///
+    /// The kernel runs later, so a later call may report its failure, such as [`Error::DeviceLost`]. On a lost device
+    /// commands are still recorded, as in Vulkan; each call that submits them or reads results fails.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -238,7 +263,7 @@ impl<'a> Dispatch<'a> {
         self.context.inner().record(|state| self.dispatch_bound(state, groups))
     }
 
-    /// The push constants, cut to what the program declares.
+    /// Checks the size of the push constants and cuts them to the declared size.
     fn check_push(&mut self) -> Result<(), Error> {
         let (given, wanted) = (self.push.len(), self.program.push_bytes() as usize);
         if given != wanted && !paddings(wanted).any(|padded| given == padded) {
@@ -256,8 +281,8 @@ impl<'a> Dispatch<'a> {
         Ok(())
     }
 
-    /// Records the dispatch with what is bound for it alone, and slots for the rest.
-    fn dispatch_bound(&self, state: &mut State, groups: [u32; 3]) -> Result<(), Refusal> {
+    /// Records the dispatch with its own bindings, and the context's slots for the others.
+    fn dispatch_bound(&self, state: &mut ContextState, groups: [u32; 3]) -> Result<(), Refusal> {
         let program = self.program;
         let share = Arc::clone(&state.share);
         let mut sets = SmallVec::<[SmallVec<[SlotState; 4]>; 4]>::new();
@@ -293,8 +318,8 @@ impl<'a> Dispatch<'a> {
         Ok(record().inspect_err(|_| entries.take_back())?)
     }
 
-    /// What the dispatch finds at a descriptor.
-    fn found(&self, state: &mut State, info: BindingInfo, slot: Slot) -> Result<SlotState, Error> {
+    /// The checked state of a descriptor: its own binding or the context's slot.
+    fn found(&self, state: &mut ContextState, info: BindingInfo, slot: Slot) -> Result<SlotState, Error> {
         let bound = match self.bound.get(&slot) {
             Some(own) => Some(own.bound(&state.share, slot, (self.program, info))?),
             None => {
@@ -318,7 +343,7 @@ impl<'a> Dispatch<'a> {
             Some(_) => return Ok(()),
         };
         let problem = format!("{}: {problem}", own.described());
-        Err(Error::slot_rule(Slot { element: 0, ..slot }, problem, rule::TAKEN))
+        Err(Error::slot_rule(Slot { element: 0, ..slot }, problem, rule::DECLARED))
     }
 
     fn unknown(&self) -> String {
@@ -330,17 +355,17 @@ impl<'a> Dispatch<'a> {
     }
 }
 
-/// What is bound for one dispatch.
+/// A binding for one dispatch.
 #[derive(Debug)]
 enum DispatchBinding {
-    /// Bytes of a buffer; the program says as what.
+    /// Bytes of a buffer, as the kind that the program declares.
     Bytes(Buffer, Range<u64>),
-    /// As given.
+    /// Of the given kind.
     Bind(Bind),
 }
 
 impl DispatchBinding {
-    /// For messages.
+    /// The resource, for messages.
     fn described(&self) -> String {
         match self {
             Self::Bytes(buffer, _) => buffer.resource().described(),
@@ -369,8 +394,8 @@ impl DispatchBinding {
     }
 }
 
-impl State {
-    /// Records a dispatch of what is in the slots.
+impl ContextState {
+    /// Records a dispatch with the resources in the slots.
     fn dispatch(&mut self, program: &Program, push: &[u8], groups: [u32; 3]) -> Result<(), Refusal> {
         let Self { share, clock, timeline, bindings, sets, programs, journal_seen } = self;
         let batch = timeline.batch()?;
@@ -380,18 +405,18 @@ impl State {
             && batch.has_program(program, push)
             && !share.has_mappings()
         {
-            // The very same once more.
+            // The same dispatch again: no object, set or hazard has to be looked at.
             if state.writes {
                 batch.barrier()?;
             }
             return Ok(batch.dispatch(groups, Some(state.number))?);
         }
-        state.look(program, bindings, share)?;
-        // What slots show where kernels can write counts as valid since it was bound: nothing here is fresh, or to be
-        // taken back.
-        let _ = batch.enter(clock, state.news(bindings, batch.serial()))?;
+        state.update(program, bindings, share)?;
+        // Ranges that kernels can write through slots are valid since they were bound, so no use is fresh, and there is
+        // nothing to take back if the command is refused.
+        let _ = batch.enter(clock, state.new_uses(bindings, batch.serial()))?;
         if share.journal().count() != *journal_seen {
-            // What the batch took note of earlier may have been replaced before what it took note of just now.
+            // An object that the batch entered earlier may have been replaced before the last one was entered.
             return Err(Refusal::Again);
         }
         state.entered(batch.serial());
@@ -409,8 +434,8 @@ impl State {
     }
 }
 
-/// Sizes of structs whose last member ends after so many bytes: the alignment is that of a member, of two words or of
-/// three or four, or of three or four doubles.
+/// Sizes of structs whose last member ends after `bytes` bytes, for the alignments of scalars, two-component vectors,
+/// three- and four-component vectors, and such vectors of doubles.
 fn paddings(bytes: usize) -> impl Iterator<Item = usize> {
     let alignments = [(4, 1), (8, 8), (16, 12), (32, 24)];
     alignments

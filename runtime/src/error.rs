@@ -5,7 +5,7 @@ use std::fmt;
 use spelter_driver::Misuse;
 use spelter_shaders::front;
 
-use crate::slot::Slot;
+use crate::ids::Slot;
 
 /// The reason why a call failed. After an error other than [`Error::DeviceLost`] the context is as it was before the
 /// call.
@@ -70,50 +70,50 @@ pub enum Error {
     DeviceLost(String),
 }
 
-/// The tracker's own rules, as errors quote them.
+/// The tracker's rules, as errors quote them.
 pub(crate) mod rule {
-    /// Use after [`Buffer::destroy`](crate::Buffer::destroy).
+    /// No use after [`Buffer::destroy`](crate::Buffer::destroy).
     pub(crate) const DESTROYED: &str = "a destroyed resource is not used";
-    /// Commands on mapped resources.
+    /// Commands that use mapped resources.
     pub(crate) const MAPPED: &str =
         "a resource is used by commands while it is mapped only if the mapping is persistent";
-    /// Two mappings.
+    /// Two mappings of the same bytes.
     pub(crate) const MAPPED_TWICE: &str = "mapped ranges do not overlap";
-    /// Kinds.
-    pub(crate) const KIND: &str = "what is bound has the kind that the program declares";
-    /// Descriptors.
+    /// The kind of a bound resource.
+    pub(crate) const KIND: &str = "a bound resource has the kind that the program declares";
+    /// Descriptors that a program reads are bound.
     pub(crate) const BOUND: &str = "VUID-vkCmdDispatch-None-08114";
-    /// Too few push constants.
+    /// No push constant is missing.
     pub(crate) const PUSH_SET: &str = "VUID-vkCmdDispatch-maintenance4-08602";
-    /// Too many.
+    /// No push constant is undeclared.
     pub(crate) const PUSH_DECLARED: &str = "VUID-vkCmdPushConstants-offset-01795";
-    /// Sizes.
+    /// The size of a bound buffer.
     pub(crate) const BLOCK: &str = "a buffer has room for the fixed part of the block that it is bound for";
-    /// What is given to a dispatch.
-    pub(crate) const TAKEN: &str = "a dispatch is given what its program takes";
-    /// Addresses.
+    /// The bindings of a dispatch.
+    pub(crate) const DECLARED: &str = "a dispatch binds only what its program declares";
+    /// Group and element numbers.
     pub(crate) const SLOT: &str = "slots lie within the device's limits";
-    /// Where a range lies.
+    /// The bounds of ranges.
     pub(crate) const INSIDE: &str = "a range lies within its resource, and does not end before it begins";
-    /// What is read back.
+    /// The number of bytes of a read.
     pub(crate) const WHOLE: &str = "bytes are read as a whole number of elements";
-    /// What a level of an image is written with.
+    /// The number of bytes of a write to an image level.
     pub(crate) const LEVEL: &str = "a level is written as a whole";
-    /// Mappings of nothing.
-    pub(crate) const SOME: &str = "a mapping has bytes";
-    /// What a mapping is for.
-    pub(crate) const MAPPED_FOR: &str = "a mapping is read or written only if its flags say so";
-    /// Fills.
+    /// The length of a mapping.
+    pub(crate) const NOT_EMPTY: &str = "a mapped range is not empty";
+    /// Accesses through a mapping.
+    pub(crate) const MAPPED_FOR: &str = "a mapping is read or written only if its flags allow it";
+    /// The alignment of fills.
     pub(crate) const FILL: &str =
         "VUID-vkCmdFillBuffer-dstOffset-00025 and -size-00028: begin and end are multiples of 4";
-    /// Clears.
-    pub(crate) const COLOR: &str = "a colour is of the numbers that the format has, as for VkClearColorValue";
-    /// Copies of images.
-    pub(crate) const COPY_SIZES: &str = "what is copied is as large as what it is copied to";
+    /// The numeric type of a clear colour.
+    pub(crate) const COLOR: &str = "a clear colour has the numeric type of the format, as for VkClearColorValue";
+    /// The sizes of image copies.
+    pub(crate) const COPY_SIZES: &str = "source and target of a copy have the same size";
     /// Copies within one resource.
-    pub(crate) const COPY_OVERLAP: &str = "what is copied does not overlap what it is copied to";
-    /// Devices.
-    pub(crate) const DEVICE: &str = "resources and programs are used by contexts of the device that made them";
+    pub(crate) const COPY_OVERLAP: &str = "source and target of a copy do not overlap";
+    /// The device of a resource or program.
+    pub(crate) const DEVICE: &str = "resources and programs are used only by contexts of the device that made them";
 }
 
 impl Error {
@@ -134,7 +134,7 @@ impl Error {
     }
 
     /// The same error; for a lack of memory it names what the memory was requested for.
-    pub(crate) fn for_want_of(self, what: impl FnOnce() -> String) -> Self {
+    pub(crate) fn for_memory_of(self, what: impl FnOnce() -> String) -> Self {
         match self {
             Self::OutOfMemory(known) if known.is_empty() => Self::OutOfMemory(what()),
             error => error,
@@ -156,7 +156,7 @@ impl From<spelter_driver::Error> for Error {
             spelter_driver::Error::Misuse(misuse) => Self::Misuse(misuse),
             spelter_driver::Error::OutOfMemory => Self::OutOfMemory(String::new()),
             spelter_driver::Error::OutOfHostMemory(wanted) => {
-                Self::OutOfMemory(format!("the host's, {} bytes", wanted.bytes))
+                Self::OutOfMemory(format!("host memory, {} bytes", wanted.bytes))
             }
             spelter_driver::Error::OutOfPoolMemory(_) => Self::OutOfMemory("a descriptor pool".to_owned()),
             spelter_driver::Error::TooMuchPrivate(wanted) => Self::OutOfMemory(wanted.to_string()),
@@ -173,7 +173,8 @@ impl From<spelter_driver::OutOfHostMemory> for Error {
     }
 }
 
-/// As [`Display`](fmt::Display): a `main` that returns an error prints it this way, lines of a shader with it.
+/// The same text as [`Display`](fmt::Display), since a `main` that returns an error prints it by `Debug`: a shader
+/// error keeps its lines.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

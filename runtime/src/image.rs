@@ -1,4 +1,4 @@
-//! Images: resources of texels, in levels and layers.
+//! Handles of images and of their levels and layers, and the builder of images.
 
 use std::ops::{Bound, Range, RangeBounds};
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 use ash::vk;
 use spelter_driver::ImageInfo;
 
-use crate::context::Context;
 use crate::error::Error;
 use crate::memory::Template;
 use crate::object::Contents;
 use crate::resource::Resource;
+use crate::share::Share;
 use crate::view::Subresources;
 
-/// An image in device memory. A handle, and a resource as [`Buffer`](crate::Buffer) is one: what stands behind it may
-/// be replaced. Each level of each layer is known to hold data or not.
+/// An image in device memory. Like [`Buffer`](crate::Buffer) it is a handle, and its storage may be replaced. Valid
+/// data is tracked for each level of each layer.
 ///
 /// ```
 /// use spelter::vk;
@@ -35,7 +35,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// What it is: format, size, levels, layers.
+    /// Format, size, levels and layers.
     ///
     /// ```
     /// use spelter::vk;
@@ -51,7 +51,7 @@ impl Image {
         &self.info
     }
 
-    /// The name it was given, for messages and traces.
+    /// The label of the image, for messages and traces.
     ///
     /// ```
     /// use spelter::vk;
@@ -84,7 +84,7 @@ impl Image {
         [width, height, depth].map(|size| size.checked_shr(level).unwrap_or(0).max(1))
     }
 
-    /// Levels and layers, each `(level, layer)`, that may hold defined data.
+    /// The subresources, as `(level, layer)`, that may hold defined data.
     ///
     /// ```
     /// use spelter::vk;
@@ -103,7 +103,7 @@ impl Image {
         valid.iter().flatten().map(|at| ((at % levels) as u32, (at / levels) as u32)).collect()
     }
 
-    /// How often the object behind the image was replaced.
+    /// The number of times that the image's storage was replaced.
     ///
     /// ```
     /// use spelter::vk;
@@ -121,7 +121,7 @@ impl Image {
         self.resource.state().generation()
     }
 
-    /// As [`Buffer::destroy`](crate::Buffer::destroy).
+    /// Frees the memory: see [`Buffer::destroy`](crate::Buffer::destroy).
     ///
     /// ```
     /// use spelter::vk;
@@ -138,7 +138,7 @@ impl Image {
         self.resource.destroy();
     }
 
-    /// All of the image, to choose levels, layers, a view type or a format of it.
+    /// All levels and layers of the image, as a start for a choice of levels, layers, view type and format.
     ///
     /// ```
     /// use spelter::vk;
@@ -186,8 +186,8 @@ impl Image {
     }
 }
 
-/// Levels and layers of an image, and how shaders take them: `&image`, [`Image::all`], [`Image::level`]. Whether they
-/// are inside is tested when they are used.
+/// Levels and layers of an image, with view type and format: `&image`, [`Image::all`], [`Image::level`]. The ranges are
+/// checked when they are used.
 ///
 /// ```
 /// use spelter::vk;
@@ -257,7 +257,7 @@ impl ImagePart<'_> {
         self
     }
 
-    /// As another type: a cube, say, or one layer as `TYPE_2D`.
+    /// With another view type: a cube, say, or `TYPE_2D` for one layer.
     ///
     /// ```
     /// use spelter::vk;
@@ -274,7 +274,7 @@ impl ImagePart<'_> {
         self
     }
 
-    /// In another format, with texels of the same size.
+    /// With another format, of the same texel size.
     ///
     /// ```
     /// use spelter::vk;
@@ -298,7 +298,7 @@ impl<'a> From<&'a Image> for ImagePart<'a> {
     }
 }
 
-/// Makes an [`Image`]: see [`Context::image`].
+/// Builds an [`Image`]: see [`Context::image`](crate::Context::image).
 ///
 /// ```
 /// use spelter::vk;
@@ -313,14 +313,14 @@ impl<'a> From<&'a Image> for ImagePart<'a> {
 #[derive(Clone, Debug)]
 #[must_use = "a builder makes nothing until `build`"]
 pub struct ImageBuilder<'a> {
-    context: &'a Context,
+    share: &'a Arc<Share>,
     label: Option<Box<str>>,
     info: ImageInfo,
 }
 
 impl<'a> ImageBuilder<'a> {
-    pub(crate) fn new(context: &'a Context, format: vk::Format, [width, height, depth]: [u32; 3]) -> Self {
-        let has = context.device().format_properties(format).optimal;
+    pub(crate) fn new(share: &'a Arc<Share>, format: vk::Format, [width, height, depth]: [u32; 3]) -> Self {
+        let has = share.device().format_properties(format).optimal;
         let mut usage =
             vk::ImageUsageFlags::SAMPLED | vk::ImageUsageFlags::TRANSFER_SRC | vk::ImageUsageFlags::TRANSFER_DST;
         if has.contains(vk::FormatFeatureFlags::STORAGE_IMAGE) {
@@ -336,7 +336,7 @@ impl<'a> ImageBuilder<'a> {
             tiling: vk::ImageTiling::OPTIMAL,
             usage,
         };
-        Self { context, label: None, info }
+        Self { share, label: None, info }
     }
 
     /// Names the image in messages and traces.
@@ -356,7 +356,7 @@ impl<'a> ImageBuilder<'a> {
         self
     }
 
-    /// Mip levels; 1 if not called.
+    /// The number of mip levels; 1 by default.
     ///
     /// ```
     /// use spelter::vk;
@@ -373,7 +373,7 @@ impl<'a> ImageBuilder<'a> {
         self
     }
 
-    /// Array layers; 1 if not called. A square image of 6 or more can be a cube.
+    /// The number of array layers; 1 by default. A square image of 6 or more layers can be viewed as a cube.
     ///
     /// ```
     /// use spelter::vk;
@@ -391,7 +391,7 @@ impl<'a> ImageBuilder<'a> {
         self
     }
 
-    /// Dimensions; 3D if the depth is more than 1, else 2D, if not called.
+    /// The dimensions; by default 3D if the depth is more than 1, else 2D.
     ///
     /// ```
     /// use spelter::vk;
@@ -408,7 +408,7 @@ impl<'a> ImageBuilder<'a> {
         self
     }
 
-    /// An image whose contents are not defined. [`Error::Misuse`] if the device has no such image,
+    /// An image with undefined contents. [`Error::Misuse`] if the device does not support such an image,
     /// [`Error::OutOfMemory`].
     ///
     /// ```
@@ -427,7 +427,7 @@ impl<'a> ImageBuilder<'a> {
             self.info.flags |= vk::ImageCreateFlags::CUBE_COMPATIBLE;
         }
         let template = Template::Image(self.info);
-        let resource = Arc::new(Resource::new(self.context, template, self.label, Contents::Undefined)?);
+        let resource = Arc::new(Resource::new(self.share, template, self.label, Contents::Undefined)?);
         Ok(Image { resource, info: self.info })
     }
 }

@@ -7,8 +7,7 @@
 
 use std::collections::VecDeque;
 
-use crate::object::ObjectId;
-use crate::resource::ResourceId;
+use crate::ids::{ObjectId, ResourceId};
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
 /// Entries that are kept. A context that missed more checks all its slots.

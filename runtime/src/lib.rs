@@ -11,18 +11,22 @@ pub use bytemuck;
 
 mod barrier;
 mod batch;
+mod bind;
 mod bindings;
 mod buffer;
 mod context;
+mod context_state;
 mod descriptors;
 mod dispatch;
 mod error;
 mod fence;
 mod gate;
+mod ids;
 mod image;
 mod journal;
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod maps;
 mod memory;
 mod object;
 mod program;
@@ -30,7 +34,6 @@ mod replace;
 mod resource;
 mod serial;
 mod share;
-mod slot;
 mod slot_state;
 mod stats;
 mod sync;
@@ -39,16 +42,17 @@ mod transfer;
 mod valid;
 mod view;
 
-pub use buffer::{Buffer, BufferBuilder, BufferSlice};
-pub use context::{Context, ContextBuilder};
+pub use bind::Bind;
+pub use buffer::{Buffer, BufferSlice};
+pub use context::{BufferBuilder, Context, ContextBuilder};
 pub use dispatch::Dispatch;
 pub use error::Error;
 pub use fence::Fence;
+pub use ids::{Slot, SlotKind};
 pub use image::{Image, ImageBuilder, ImagePart};
 pub use program::{
     BindingInfo, BindingKind, Constant, Program, ProgramBuilder, Source, SpecializationConstant, choose_entry,
 };
-pub use slot::{Bind, Slot, SlotKind};
 pub use spelter_driver::{
     Backend, ClearColor, ImageDeclaration, Printed, Printer, Sampler, SamplerInfo, TexelClass, vk,
 };

@@ -3,24 +3,18 @@
 //! Its resource owns it, and so does each batch that uses it until that batch has retired: the last owner drops it.
 //! Only the module `replace` gives a resource another object.
 
-use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 use spelter_driver::{Buffer, Device, Image};
 
 use crate::batch::Submission;
-use crate::error::{Error, rule};
-use crate::memory::{Handle, Memory, Spares, Storage, Template};
-use crate::replace;
-use crate::serial::Usage;
-use crate::slot::SlotKind;
+use crate::error::Error;
+use crate::ids::{ObjectId, SlotKind};
+use crate::memory::{Memory, Spares, Storage, Template};
+use crate::serial::{Object, Usage};
 use crate::view::{Part, View, Views};
-
-/// A unique number of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct ObjectId(pub(crate) u64);
 
 /// The initial bytes of a new object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,15 +33,15 @@ pub(crate) struct ResourceObject {
     /// Batches that read and write it.
     pub(crate) usage: Usage<Submission>,
     memory: Arc<Memory>,
-    /// Receives the storage on drop, if this object was replaced.
-    heir: OnceLock<Spares>,
+    /// Receives the storage on drop, if this object was replaced or is a staging buffer.
+    recycler: OnceLock<Spares>,
     /// Bytes that count as pending until this is dropped.
-    owed: AtomicU64,
+    pending_bytes: AtomicU64,
     /// Recently used views. A leaf lock.
     views: Mutex<Views>,
 }
 
-impl replace::Object for ResourceObject {
+impl Object for ResourceObject {
     type Submission = Submission;
 
     fn id(&self) -> ObjectId {
@@ -87,8 +81,8 @@ impl ResourceObject {
             storage,
             usage: Usage::default(),
             memory: Arc::clone(memory),
-            heir: OnceLock::new(),
-            owed: AtomicU64::new(0),
+            recycler: OnceLock::new(),
+            pending_bytes: AtomicU64::new(0),
             views: Mutex::default(),
         })
     }
@@ -110,18 +104,12 @@ impl ResourceObject {
 
     /// The driver's buffer.
     pub(crate) fn buffer(&self) -> Result<&Buffer, Error> {
-        match self.storage.handle() {
-            Handle::Buffer(buffer) => Ok(buffer),
-            Handle::Image(_) => Err(Error::resource("an image where a buffer is meant", rule::KIND)),
-        }
+        self.storage.buffer()
     }
 
     /// The driver's image.
     pub(crate) fn image(&self) -> Result<&Image, Error> {
-        match self.storage.handle() {
-            Handle::Image(image) => Ok(image),
-            Handle::Buffer(_) => Err(Error::resource("a buffer where an image is meant", rule::KIND)),
-        }
+        self.storage.image()
     }
 
     /// A view of a part of it, if shaders need one in a slot of that kind: a cached or a new one.
@@ -133,25 +121,26 @@ impl ResourceObject {
         if let Some(view) = views.find(kind, part) {
             return Ok(Some(view.clone()));
         }
-        let view = part.view(device, kind, self)?;
+        let view = part.view(device, kind, &self.storage)?;
         self.memory.counters.views_created.one();
         views.keep(kind, part, &view);
         Ok(Some(view))
     }
 
     /// Counts its bytes as pending until it is dropped.
-    fn owe(&self) {
+    fn count_as_pending(&self) {
         let bytes = self.size();
-        self.memory.owe(bytes);
+        self.memory.add_pending(bytes);
         // Relaxed: read again only on drop.
-        self.owed.fetch_add(bytes, Ordering::Relaxed);
+        self.pending_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// The object was replaced: when its last batch has retired, its storage goes to `spares`.
-    pub(crate) fn leave_to(self: &Arc<Self>, spares: &Spares) {
-        if self.heir.set(spares.clone()).is_ok() {
-            self.owe();
-            self.memory.leaves(self);
+    pub(crate) fn recycle_into(self: &Arc<Self>, spares: &Spares) {
+        if self.recycler.set(spares.clone()).is_ok() {
+            self.count_as_pending();
+            let object: Weak<Self> = Arc::downgrade(self);
+            self.memory.note_pending(object);
         }
     }
 }
@@ -159,9 +148,9 @@ impl ResourceObject {
 impl Drop for ResourceObject {
     fn drop(&mut self) {
         self.memory.counters.objects_destroyed.one();
-        self.memory.settle(*self.owed.get_mut());
-        if let Some(heir) = self.heir.take() {
-            heir.give(self.storage.hand_over());
+        self.memory.remove_pending(*self.pending_bytes.get_mut());
+        if let Some(recycler) = self.recycler.take() {
+            recycler.give(self.storage.hand_over());
         }
     }
 }

@@ -9,17 +9,13 @@ use ash::vk;
 use parking_lot::Mutex;
 use spelter_driver::Misuse;
 
-use crate::context::Context;
 use crate::error::{Error, rule};
+use crate::ids::ResourceId;
 use crate::journal::Event;
 use crate::memory::{Spares, Template};
 use crate::object::{Contents, ResourceObject};
 use crate::replace::Backing;
 use crate::share::Share;
-
-/// A unique number of a resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct ResourceId(pub(crate) u64);
 
 /// A buffer or an image.
 pub(crate) struct Resource {
@@ -32,31 +28,30 @@ pub(crate) struct Resource {
     /// Receives the storage of replaced objects.
     pub(crate) spares: Spares,
     /// Locked after a context's state, before an object's usage.
-    state: Mutex<State>,
+    state: Mutex<ResourceState>,
 }
 
 /// The mutable part of a resource.
-pub(crate) type State = Backing<ResourceObject>;
+pub(crate) type ResourceState = Backing<ResourceObject>;
 
 impl Resource {
     pub(crate) fn new(
-        context: &Context,
+        share: &Arc<Share>,
         template: Template,
         label: Option<Box<str>>,
         contents: Contents,
     ) -> Result<Self, Error> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let share = context.share();
         let spares = Spares::new(&share.memory().spare);
         let make = || ResourceObject::new(share.memory(), &template, contents, &spares);
         let named = |error: Error| match (error, &label) {
             (Error::Misuse(misuse), Some(label)) => {
                 Error::Misuse(Misuse { problem: format!("`{label}`: {}", misuse.problem), ..misuse })
             }
-            (error, label) => error.for_want_of(|| described(&template, label.as_deref())),
+            (error, label) => error.for_memory_of(|| described(&template, label.as_deref())),
         };
         let object = share.with_pressure_relieved(make).map_err(named)?;
-        let (bytes, state) = (object.size(), State::new(Arc::new(object)));
+        let (bytes, state) = (object.size(), ResourceState::new(Arc::new(object)));
         // Relaxed: numbers only have to differ.
         let id = ResourceId(NEXT.fetch_add(1, Ordering::Relaxed));
         let mut resource =
@@ -74,7 +69,7 @@ impl Resource {
         let bound = state.bound;
         self.report_loss(bound, old.as_ref());
         drop(state);
-        self.let_go(old, bound);
+        self.release(old, bound);
     }
 
     /// Reports the loss of the object to all contexts. The resource is locked or exclusively owned.
@@ -85,7 +80,7 @@ impl Resource {
     }
 
     /// Frees the memory as soon as nothing uses it: contexts that keep the object without using it drop it now.
-    fn let_go(&self, old: Option<Arc<ResourceObject>>, bound: bool) {
+    fn release(&self, old: Option<Arc<ResourceObject>>, bound: bool) {
         self.spares.close();
         // Batches may keep it, or, if it was ever bound, slots and descriptor sets.
         let is_kept = old.as_ref().is_some_and(|old| bound || Arc::strong_count(old) > 1);
@@ -121,8 +116,19 @@ impl Resource {
         self.bytes
     }
 
-    pub(crate) fn state(&self) -> parking_lot::MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> parking_lot::MutexGuard<'_, ResourceState> {
         self.state.lock()
+    }
+
+    /// The object, for a command called `what`; an error if the resource is destroyed, or mapped other than
+    /// persistently.
+    pub(crate) fn object_for_command(&self, what: &str) -> Result<Arc<ResourceObject>, Error> {
+        let state = self.state();
+        let object = state.object(self, what)?;
+        if state.maps.forbid_commands() {
+            return Err(Error::resource(format!("{what}: {} is mapped", self.described()), rule::MAPPED));
+        }
+        Ok(Arc::clone(object))
     }
 
     pub(crate) fn share(&self) -> &Arc<Share> {
@@ -153,7 +159,7 @@ fn described(template: &Template, label: Option<&str>) -> String {
     }
 }
 
-impl State {
+impl ResourceState {
     /// The object, for a command or transfer called `what`; an error if the resource is destroyed.
     pub(crate) fn object(&self, resource: &Resource, what: &str) -> Result<&Arc<ResourceObject>, Error> {
         self.storage()
@@ -164,25 +170,25 @@ impl State {
 /// A host copy into an object or out of it, made while no lock is held. Other accesses to its bytes wait until this is
 /// dropped.
 #[derive(Debug)]
-pub(crate) struct Copying<'a> {
+pub(crate) struct HostCopyGuard<'a> {
     resource: &'a Resource,
     number: u64,
 }
 
-impl<'a> Copying<'a> {
+impl<'a> HostCopyGuard<'a> {
     /// `state` belongs to `resource`. No other access conflicts with the bytes, or the caller waits for it before it
     /// copies.
-    pub(crate) fn new(resource: &'a Resource, state: &mut State, range: Range<u64>) -> Self {
+    pub(crate) fn new(resource: &'a Resource, state: &mut ResourceState, range: Range<u64>) -> Self {
         Self { resource, number: state.begin(range) }
     }
 
-    /// Like [`Copying::new`], for bytes that are only read.
-    pub(crate) fn reading(resource: &'a Resource, state: &mut State, range: Range<u64>) -> Self {
+    /// Like [`HostCopyGuard::new`], for bytes that are only read.
+    pub(crate) fn reading(resource: &'a Resource, state: &mut ResourceState, range: Range<u64>) -> Self {
         Self { resource, number: state.begin_read(range) }
     }
 }
 
-impl Drop for Copying<'_> {
+impl Drop for HostCopyGuard<'_> {
     fn drop(&mut self) {
         self.resource.state().end(self.number);
         self.resource.share.gate().end();
@@ -194,7 +200,7 @@ impl Drop for Resource {
         let state = self.state.get_mut();
         let (old, bound) = (state.destroy(), state.bound);
         self.report_loss(bound, old.as_ref());
-        self.let_go(old, bound);
+        self.release(old, bound);
     }
 }
 

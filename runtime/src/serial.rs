@@ -12,13 +12,11 @@ use std::sync::{Arc, Weak};
 
 use smallvec::SmallVec;
 
+use crate::ids::{Access, ObjectId, Serial};
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
-/// The number of a batch in its context, counted from 1 on; 0 is before the first.
-pub(crate) type Serial = u64;
-
 /// A batch that was submitted to a queue.
-pub(crate) trait Submission: Clone {
+pub(crate) trait SubmittedBatch: Clone {
     /// Whether its serial has retired: none of its commands runs any more.
     fn is_over(&self) -> bool;
 
@@ -29,29 +27,41 @@ pub(crate) trait Submission: Clone {
     type Queue;
 }
 
+/// Storage that batches use.
+pub(crate) trait Object {
+    /// A submitted batch.
+    type Submission: SubmittedBatch;
+
+    /// A unique number.
+    fn id(&self) -> ObjectId;
+
+    /// The batches that use it.
+    fn usage(&self) -> &Usage<Self::Submission>;
+}
+
 /// A batch of another context that this one comes after.
-struct Follows<F: Submission> {
-    clock: Weak<Clock<F>>,
+struct Follows<S: SubmittedBatch> {
+    clock: Weak<Clock<S>>,
     id: u64,
     serial: Serial,
 }
 
 /// The progress of the batches of one context.
-pub(crate) struct Clock<F: Submission> {
+pub(crate) struct Clock<S: SubmittedBatch> {
     id: u64,
-    pub(crate) queue: F::Queue,
+    pub(crate) queue: S::Queue,
     /// The last batch that was submitted.
     submitted: AtomicU64,
     /// The last batch known to have retired. Never goes back.
     retired: AtomicU64,
-    in_flight: Mutex<VecDeque<(Serial, F)>>,
+    in_flight: Mutex<VecDeque<(Serial, S)>>,
     /// By other clock, the last of its batches that later submissions of this context come after. A leaf lock.
-    follows: Mutex<SmallVec<[Follows<F>; 2]>>,
+    follows: Mutex<SmallVec<[Follows<S>; 2]>>,
 }
 
-impl<F: Submission> Clock<F> {
+impl<S: SubmittedBatch> Clock<S> {
     /// A clock with a unique number.
-    pub(crate) fn new(id: u64, queue: F::Queue) -> Self {
+    pub(crate) fn new(id: u64, queue: S::Queue) -> Self {
         let (submitted, retired) = (AtomicU64::new(0), AtomicU64::new(0));
         Self { id, queue, submitted, retired, in_flight: Mutex::default(), follows: Mutex::default() }
     }
@@ -61,7 +71,7 @@ impl<F: Submission> Clock<F> {
     }
 
     /// Records that the batch `serial` is submitted, after all before it.
-    pub(crate) fn submit(&self, serial: Serial, submission: F) {
+    pub(crate) fn submit(&self, serial: Serial, submission: S) {
         let mut in_flight = self.in_flight.lock();
         in_flight.push_back((serial, submission));
         // Release: pairs with the Acquire in `submitted`; a thread that sees the serial finds its submission.
@@ -78,10 +88,10 @@ impl<F: Submission> Clock<F> {
     pub(crate) fn retired(&self) -> Serial {
         // Acquire: pairs with the Release below; the batch's writes are visible.
         let known = self.retired.load(Ordering::Acquire);
-        if known == self.submitted() { known } else { self.look() }
+        if known == self.submitted() { known } else { self.poll() }
     }
 
-    fn look(&self) -> Serial {
+    fn poll(&self) -> Serial {
         let mut in_flight = self.in_flight.lock();
         // Relaxed: written under this lock only.
         let mut retired = self.retired.load(Ordering::Relaxed);
@@ -94,7 +104,7 @@ impl<F: Submission> Clock<F> {
     }
 
     /// The submission to wait for until the submitted batch `serial` has retired; `None` if it has.
-    pub(crate) fn submission(&self, serial: Serial) -> Option<F> {
+    pub(crate) fn submission(&self, serial: Serial) -> Option<S> {
         let in_flight = self.in_flight.lock();
         // Relaxed: written under this lock only.
         if serial <= self.retired.load(Ordering::Relaxed) {
@@ -108,7 +118,7 @@ impl<F: Submission> Clock<F> {
         let mut follows = self.follows.lock();
         // Retired batches precede everything, and all batches of dropped contexts have retired. Relaxed: a thread that
         // sees an old count only keeps an entry longer than necessary.
-        let is_over = |entry: &Follows<F>| {
+        let is_over = |entry: &Follows<S>| {
             entry.clock.upgrade().is_none_or(|clock| clock.retired.load(Ordering::Relaxed) >= entry.serial)
         };
         follows.retain(|entry| !is_over(entry));
@@ -123,12 +133,12 @@ impl<F: Submission> Clock<F> {
     }
 
     /// Whether the batch `serial` is submitted and precedes later batches on that queue without a wait.
-    fn orders(&self, serial: Serial, queue: &F::Queue) -> bool {
+    fn orders(&self, serial: Serial, queue: &S::Queue) -> bool {
         serial <= self.submitted() && self.submission(serial).is_none_or(|submission| submission.precedes(queue))
     }
 }
 
-impl<F: Submission> fmt::Debug for Clock<F> {
+impl<S: SubmittedBatch> fmt::Debug for Clock<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Relaxed: for display only.
         let [submitted, retired] = [&self.submitted, &self.retired].map(|count| count.load(Ordering::Relaxed));
@@ -136,29 +146,14 @@ impl<F: Submission> fmt::Debug for Clock<F> {
     }
 }
 
-/// The use of an object by a command or by the host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// It is only read.
-    Read,
-    /// It may be written.
-    Write,
-}
-
-impl Access {
-    pub(crate) fn writes(self) -> bool {
-        self == Self::Write
-    }
-}
-
 /// A point of a context's timeline: one of its batches.
 #[derive(Debug)]
-pub(crate) struct TimelinePoint<F: Submission> {
-    pub(crate) clock: Arc<Clock<F>>,
+pub(crate) struct TimelinePoint<S: SubmittedBatch> {
+    pub(crate) clock: Arc<Clock<S>>,
     pub(crate) serial: Serial,
 }
 
-impl<F: Submission> Clone for TimelinePoint<F> {
+impl<S: SubmittedBatch> Clone for TimelinePoint<S> {
     fn clone(&self) -> Self {
         Self { clock: Arc::clone(&self.clock), serial: self.serial }
     }
@@ -166,25 +161,25 @@ impl<F: Submission> Clone for TimelinePoint<F> {
 
 /// The contexts that use an object, each with the last batch that does.
 #[derive(Debug)]
-pub(crate) struct Usage<F: Submission> {
+pub(crate) struct Usage<S: SubmittedBatch> {
     /// One entry for each context that uses it; rarely more than one.
-    entries: Mutex<SmallVec<[Entry<F>; 1]>>,
+    entries: Mutex<SmallVec<[UsageEntry<S>; 1]>>,
 }
 
-impl<F: Submission> Default for Usage<F> {
+impl<S: SubmittedBatch> Default for Usage<S> {
     fn default() -> Self {
         Self { entries: Mutex::new(SmallVec::new()) }
     }
 }
 
 #[derive(Debug)]
-struct Entry<F: Submission> {
-    clock: Arc<Clock<F>>,
+struct UsageEntry<S: SubmittedBatch> {
+    clock: Arc<Clock<S>>,
     read: Serial,
     write: Serial,
 }
 
-impl<F: Submission> Entry<F> {
+impl<S: SubmittedBatch> UsageEntry<S> {
     /// The last batch that such an access must come after.
     fn until(&self, access: Access) -> Serial {
         if access.writes() { self.read.max(self.write) } else { self.write }
@@ -197,14 +192,14 @@ impl<F: Submission> Entry<F> {
 
 /// Another context's batch that must come first.
 #[derive(Debug)]
-pub(crate) enum First<F: Submission> {
+pub(crate) enum First<S: SubmittedBatch> {
     /// The batch must be done before.
-    Done(TimelinePoint<F>),
+    Done(TimelinePoint<S>),
     /// The batch must be submitted before; its end is not waited for.
-    Submitted(TimelinePoint<F>),
+    Submitted(TimelinePoint<S>),
 }
 
-impl<F: Submission> Usage<F> {
+impl<S: SubmittedBatch> Usage<S> {
     /// Notes that the open batch `serial` of `clock` uses the object, and returns whether it is the batch's first use
     /// of it. If another context must come first, nothing is noted and that context's batch is the error.
     ///
@@ -213,11 +208,11 @@ impl<F: Submission> Usage<F> {
     /// find this use when it is recorded in the next batch.
     pub(crate) fn enter(
         &self,
-        clock: &Arc<Clock<F>>,
+        clock: &Arc<Clock<S>>,
         serial: Serial,
         access: Access,
         fresh: bool,
-    ) -> Result<bool, First<F>> {
+    ) -> Result<bool, First<S>> {
         let mut entries = self.entries.lock();
         for entry in entries.iter().filter(|entry| entry.clock.id != clock.id) {
             let until = entry.until(access);
@@ -240,7 +235,7 @@ impl<F: Submission> Usage<F> {
         }
         entries.retain(|entry| !entry.is_over());
         let (read, write) = if access.writes() { (0, serial) } else { (serial, 0) };
-        entries.push(Entry { clock: Arc::clone(clock), read, write });
+        entries.push(UsageEntry { clock: Arc::clone(clock), read, write });
         Ok(true)
     }
 
@@ -250,7 +245,7 @@ impl<F: Submission> Usage<F> {
     }
 
     /// The unfinished batches that conflict with this access.
-    pub(crate) fn in_the_way(&self, access: Access) -> SmallVec<[TimelinePoint<F>; 1]> {
+    pub(crate) fn conflicting(&self, access: Access) -> SmallVec<[TimelinePoint<S>; 1]> {
         let entries = self.entries.lock();
         let busy = entries.iter().filter(|entry| entry.until(access) > entry.clock.retired());
         busy.map(|entry| TimelinePoint { clock: Arc::clone(&entry.clock), serial: entry.until(access) }).collect()

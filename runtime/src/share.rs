@@ -8,13 +8,29 @@ use parking_lot::Mutex;
 use spelter_driver::{Device, Queue};
 
 use crate::batch::{Clock, ContextQueue, TimelinePoint};
-use crate::context::ContextInner;
 use crate::error::Error;
 use crate::gate::Gate;
+use crate::ids::Serial;
 use crate::journal::Journal;
 use crate::memory::Memory;
-use crate::stats::Stats;
+use crate::stats::{Counters, Stats};
 use crate::trace::Trace;
+
+/// What the device's shared state asks of each context.
+pub(crate) trait Member: Send + Sync {
+    /// Submits the recorded commands. Returns the serial of the last submitted batch.
+    fn flush(&self) -> Result<Serial, Error>;
+
+    /// Drops what retired batches own, and what slots and descriptor sets name that is lost, unless the context is
+    /// locked: then it does so itself when it next records or submits.
+    fn retire(&self);
+
+    /// Submits and awaits all batches and drops what can be made again. Returns whether it waited.
+    fn relieve(&self) -> Result<bool, Error>;
+
+    /// Adds the commands of the open batch to the counters.
+    fn count(&self, counters: &Counters);
+}
 
 /// A device and the shared state of its contexts.
 #[derive(Debug)]
@@ -26,7 +42,7 @@ pub(crate) struct Share {
     gate: Gate,
     trace: Option<Arc<Trace>>,
     /// By number of their clocks. A leaf lock.
-    contexts: Mutex<HashMap<u64, Weak<ContextInner>>>,
+    contexts: Mutex<HashMap<u64, Weak<dyn Member>>>,
     next: AtomicU64,
     next_queue: AtomicUsize,
     /// Mappings that forbid commands on their resource.
@@ -95,15 +111,15 @@ impl Share {
         (Arc::new(Clock::new(id, context_queue)), self.queues[index].clone())
     }
 
-    pub(crate) fn register(&self, clock: u64, context: &Weak<ContextInner>) {
-        self.contexts.lock().insert(clock, Weak::clone(context));
+    pub(crate) fn register(&self, clock: u64, context: Weak<dyn Member>) {
+        self.contexts.lock().insert(clock, context);
     }
 
     pub(crate) fn forget(&self, clock: u64) {
         self.contexts.lock().remove(&clock);
     }
 
-    fn context(&self, clock: u64) -> Option<Arc<ContextInner>> {
+    fn context(&self, clock: u64) -> Option<Arc<dyn Member>> {
         self.contexts.lock().get(&clock).and_then(Weak::upgrade)
     }
 
@@ -116,18 +132,14 @@ impl Share {
     }
 
     /// All live contexts.
-    fn contexts(&self) -> Vec<Arc<ContextInner>> {
+    fn contexts(&self) -> Vec<Arc<dyn Member>> {
         self.contexts.lock().values().filter_map(Weak::upgrade).collect()
     }
 
     /// The counters, including commands that are recorded and not submitted. The caller locks no context.
     pub(crate) fn stats(&self) -> Stats {
         let counters = &self.memory.counters;
-        for context in self.contexts() {
-            if let Some(batch) = context.lock().timeline.open() {
-                batch.count(counters);
-            }
-        }
+        self.contexts().iter().for_each(|context| context.count(counters));
         counters.read()
     }
 

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use spelter_driver::Sampler;
 
+use crate::bind::Bind;
 use crate::error::{Error, rule};
+use crate::ids::{Slot, SlotKind};
 use crate::memory::Template;
 use crate::object::ResourceObject;
 use crate::resource::Resource;
 use crate::share::Share;
-use crate::slot::{Bind, Slot, SlotKind};
 use crate::view::{Part, View};
 
 /// The state of an occupied slot.
@@ -61,7 +62,7 @@ impl SlotState {
             sampler: sampler.clone(),
         };
         if let Some(resource) = resource {
-            bound.ranges = part.ranges(resource);
+            bound.ranges = part.ranges(resource.template());
             let mut state = resource.state();
             // From now on the journal must report its changes.
             state.bound = true;

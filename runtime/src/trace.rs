@@ -19,10 +19,10 @@ use spelter_driver::Observer;
 
 use crate::stats::Stats;
 
-/// Events that are kept; later ones are counted and dropped.
+/// TraceEvents that are kept; later ones are counted and dropped.
 const MAX_EVENTS: usize = 1 << 20;
 
-/// Events that are copied under one lock and then written.
+/// TraceEvents that are copied under one lock and then written.
 const PIECE: usize = 1 << 10;
 
 /// Processes of the trace, with their numbers.
@@ -35,7 +35,7 @@ enum Process {
 
 /// A slice or an instant.
 #[derive(Clone, Debug)]
-struct Event {
+struct TraceEvent {
     process: Process,
     track: u64,
     name: String,
@@ -50,12 +50,12 @@ struct Event {
 pub(crate) struct Trace {
     began: Instant,
     /// A leaf lock.
-    events: Mutex<Events>,
+    events: Mutex<TraceEvents>,
 }
 
 #[derive(Debug, Default)]
-struct Events {
-    list: Vec<Event>,
+struct TraceEvents {
+    list: Vec<TraceEvent>,
     dropped: u64,
 }
 
@@ -72,22 +72,22 @@ impl Trace {
     pub(crate) fn recorded(&self, context: u64, serial: u64, commands: usize, start: Instant) {
         let (name, args) = (format!("record batch {serial}"), json!({ "commands": commands }));
         let end = Some(Instant::now());
-        self.add(Event { process: Process::Contexts, track: context, name, start, end, args });
+        self.add(TraceEvent { process: Process::Contexts, track: context, name, start, end, args });
     }
 
     /// An instant of a context.
     pub(crate) fn instant(&self, context: u64, name: String) {
         let (start, args) = (Instant::now(), Value::Null);
-        self.add(Event { process: Process::Contexts, track: context, name, start, end: None, args });
+        self.add(TraceEvent { process: Process::Contexts, track: context, name, start, end: None, args });
     }
 
     /// A slice of a context from `start` until now: a wait or an upload.
     pub(crate) fn span(&self, context: u64, name: String, start: Instant, args: Value) {
         let end = Some(Instant::now());
-        self.add(Event { process: Process::Contexts, track: context, name, start, end, args });
+        self.add(TraceEvent { process: Process::Contexts, track: context, name, start, end, args });
     }
 
-    fn add(&self, event: Event) {
+    fn add(&self, event: TraceEvent) {
         let mut events = self.events.lock();
         if events.list.len() < MAX_EVENTS {
             events.list.push(event);
@@ -126,7 +126,7 @@ impl Trace {
             line(&meta("thread_sort_index", json!({ "sort_index": tid })))?;
         }
         for first in (0..count).step_by(PIECE) {
-            // Events are only ever added.
+            // TraceEvents are only ever added.
             let piece = self.events.lock().list[first..count.min(first + PIECE)].to_vec();
             piece.iter().zip(&tracks[first..]).try_for_each(|(event, tid)| line(&self.json(event, *tid)))?;
         }
@@ -134,7 +134,7 @@ impl Trace {
     }
 
     /// An event, on a track.
-    fn json(&self, event: &Event, tid: usize) -> Value {
+    fn json(&self, event: &TraceEvent, tid: usize) -> Value {
         let micros = |at: Instant| at.saturating_duration_since(self.began).as_nanos() as f64 / 1000.0;
         let start = micros(event.start);
         let mut value = match event.end {
@@ -161,8 +161,8 @@ struct Span {
 }
 
 impl Span {
-    fn of(event: &Event) -> Self {
-        let Event { process, track, start, end, .. } = event;
+    fn of(event: &TraceEvent) -> Self {
+        let TraceEvent { process, track, start, end, .. } = event;
         Self { process: *process, member: *track, start: *start, end: end.unwrap_or(*start) }
     }
 }
@@ -203,13 +203,13 @@ fn arrange(spans: &[Span]) -> (Vec<usize>, Vec<(Process, String)>) {
 impl Observer for Trace {
     fn worked(&self, worker: usize, what: &str, units: u64, start: Instant, end: Instant) {
         let (name, args, track) = (what.to_owned(), json!({ "units": units }), worker as u64);
-        self.add(Event { process: Process::Workers, track, name, start, end: Some(end), args });
+        self.add(TraceEvent { process: Process::Workers, track, name, start, end: Some(end), args });
     }
 
     fn ran(&self, queue: usize, serial: u64, start: Instant, end: Instant) {
         let (name, track) = (format!("batch {serial}"), queue as u64);
         let process = Process::Queues;
-        self.add(Event { process, track, name, start, end: Some(end), args: Value::Null });
+        self.add(TraceEvent { process, track, name, start, end: Some(end), args: Value::Null });
     }
 }
 

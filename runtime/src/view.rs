@@ -8,10 +8,8 @@ use smallvec::SmallVec;
 use spelter_driver::{BufferView, Device, ImageInfo, ImageView, ImageViewInfo};
 
 use crate::error::{Error, rule};
-use crate::memory::Template;
-use crate::object::ResourceObject;
-use crate::resource::Resource;
-use crate::slot::SlotKind;
+use crate::ids::SlotKind;
+use crate::memory::{Storage, Template};
 
 /// A part of a resource, and its interpretation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,8 +42,8 @@ pub(crate) enum View {
 
 impl Part {
     /// The bytes, or the numbers of the subresources, ordered by layer, then by level.
-    pub(crate) fn ranges(&self, resource: &Resource) -> SmallVec<[Range<u64>; 1]> {
-        match (self, resource.template()) {
+    pub(crate) fn ranges(&self, of: &Template) -> SmallVec<[Range<u64>; 1]> {
+        match (self, of) {
             (Self::Bytes(range) | Self::Texels(range, _), _) => SmallVec::from_iter([range.clone()]),
             (Self::Image(part), Template::Image(info)) => part.ranges(info.levels),
             _ => SmallVec::new(),
@@ -58,7 +56,7 @@ impl Part {
     }
 
     /// A new view of it. Only for parts that need one.
-    pub(crate) fn view(&self, device: &Device, kind: SlotKind, object: &ResourceObject) -> Result<View, Error> {
+    pub(crate) fn view(&self, device: &Device, kind: SlotKind, storage: &Storage) -> Result<View, Error> {
         Ok(match self {
             Self::Bytes(_) | Self::Nothing => return Err(Error::resource("bytes have no views", rule::KIND)),
             Self::Texels(range, format) => {
@@ -66,12 +64,12 @@ impl Part {
                     SlotKind::StorageImage => vk::BufferUsageFlags::STORAGE_TEXEL_BUFFER,
                     _ => vk::BufferUsageFlags::UNIFORM_TEXEL_BUFFER,
                 };
-                let buffer = object.storage().texel_buffer(device, usage)?;
+                let buffer = storage.texel_buffer(device, usage)?;
                 let view = device.create_buffer_view(&buffer, *format, range.start, range.end - range.start)?;
                 View::Texels(view)
             }
             Self::Image(part) => {
-                let (image, components) = (object.image()?, vk::ComponentMapping::default());
+                let (image, components) = (storage.image()?, vk::ComponentMapping::default());
                 let info = ImageViewInfo { image, ty: part.ty, format: part.format, components, range: part.range() };
                 View::Image(device.create_image_view(&info)?)
             }

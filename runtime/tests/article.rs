@@ -50,17 +50,17 @@ impl Stage {
 fn the_buffer_is_replaced_while_the_resource_stays() {
     let stage = Stage::new();
     let (a, copy) = (stage.buffer([1, 2, 3, 4]), stage.context.buffer_zeroed(16).unwrap());
-    stage.context.copy(&a, 0, &copy, 0, 16).unwrap(); // in use: recorded, and not run yet
+    stage.context.copy(&a, 0, &copy, 0, 16).unwrap(); // in use: the copy is recorded and has not run
     let handle = a.clone();
     stage.context.invalidate(&a).unwrap();
     assert_eq!((a.generation(), handle.generation()), (1, 1), "one resource, another object");
     stage.context.write(&handle, 0, &[5u32, 6, 7, 8]).unwrap();
     assert_eq!(stage.words(&a), [5, 6, 7, 8]);
-    assert_eq!(stage.words(&copy), [1, 2, 3, 4], "the copy was given what the buffer held when it was recorded");
+    assert_eq!(stage.words(&copy), [1, 2, 3, 4], "the copy reads what the buffer held when it was recorded");
 }
 
-/// "The other main case for it is replacing the data of a buffer that's in use for another operation. In such a case, the
-/// backing buffer can be replaced to avoid forcing a sync in the command stream which will stall."
+/// "The other main case for it is replacing the data of a buffer that's in use for another operation. In such a case,
+/// the backing buffer can be replaced to avoid forcing a sync in the command stream which will stall."
 #[test]
 fn replacing_the_data_of_a_buffer_in_use_does_not_stall() {
     let stage = Stage::new();
@@ -73,16 +73,16 @@ fn replacing_the_data_of_a_buffer_in_use_does_not_stall() {
         dispatch.bind_range(0, 2, &sums, at..at + 16).groups([4, 1, 1]).unwrap();
     }
     let stats = stage.context.stats();
-    // Frame 0 found the buffer idle; each of the others found it in use by the dispatch before.
+    // Frame 0 found the buffer idle; each other frame found it in use by the previous dispatch.
     assert_eq!((stats.renames, stats.stalls_avoided, stats.stalls_taken), (7, 7, 0));
-    assert_eq!(stats.batches_submitted, 0, "nothing was submitted, let alone waited for");
+    assert_eq!(stats.batches_submitted, 0, "nothing was submitted, so nothing was waited for");
     let wanted: Vec<u32> = (0..8).flat_map(|frame| [100 + frame; 4]).collect();
     assert_eq!(stage.words(&sums), wanted);
 }
 
-/// "`struct zink_resource` objects themselves cannot be invalidated […] and instead only the inner Vulkan objects themselves
-/// can be replaced." "Their lifetimes are separate, with […] `struct zink_resource_object` persisting for either the
-/// lifetime of `struct zink_resource` or its command buffer usage, whichever is longer."
+/// "`struct zink_resource` objects themselves cannot be invalidated […] and instead only the inner Vulkan objects
+/// themselves can be replaced." "Their lifetimes are separate, with […] `struct zink_resource_object` persisting for
+/// either the lifetime of `struct zink_resource` or its command buffer usage, whichever is longer."
 #[test]
 fn an_object_lives_as_long_as_its_resource_or_its_batches() {
     let stage = Stage::new();
@@ -91,18 +91,18 @@ fn an_object_lives_as_long_as_its_resource_or_its_batches() {
     assert_eq!(alive(), 2);
     stage.context.copy(&a, 0, &copy, 0, 16).unwrap();
     drop(a);
-    assert_eq!(alive(), 2, "the batch, recorded and not run, keeps the object of a resource that is gone");
+    assert_eq!(alive(), 2, "the batch, recorded and not run, keeps the object of a dropped resource");
     stage.context.finish().unwrap();
     assert_eq!(alive(), 1, "its last batch has retired");
     assert_eq!(stage.words(&copy), [1, 2, 3, 4]);
     stage.context.finish().unwrap();
-    assert_eq!(alive(), 1, "idle, and kept by its resource");
+    assert_eq!(alive(), 1, "idle, and owned by its resource");
     drop(copy);
     assert_eq!(alive(), 0);
 }
 
-/// "This conditional is used to check for an uninitialized buffer, i.e., one which contains no valid data. If a buffer has
-/// no data, it's already invalidated, so there's nothing to be done here."
+/// "This conditional is used to check for an uninitialized buffer, i.e., one which contains no valid data. If a buffer
+/// has no data, it's already invalidated, so there's nothing to be done here."
 #[test]
 fn nothing_valid_nothing_to_do() {
     let stage = Stage::new();
@@ -110,15 +110,15 @@ fn nothing_valid_nothing_to_do() {
     stage.context.invalidate(&a).unwrap();
     let stats = stage.context.stats();
     assert_eq!((stats.invalidations_empty, stats.invalidations_idle, stats.renames), (1, 0, 0));
-    // In use makes no difference: what is read there is not defined, before and after.
+    // Use makes no difference: what the use reads is undefined, before and after.
     let copy = stage.context.buffer(16).build().unwrap();
     stage.context.copy(&a, 0, &copy, 0, 16).unwrap();
     stage.context.invalidate(&a).unwrap();
     assert_eq!((stage.context.stats().invalidations_empty, a.generation()), (2, 0));
 }
 
-/// "Zink tracks the valid data segments of its buffers." "Invalidating means the buffer will no longer have any valid data,
-/// so the range tracking can be reset here."
+/// "Zink tracks the valid data segments of its buffers." "Invalidating means the buffer will no longer have any valid
+/// data, so the range tracking can be reset here."
 #[test]
 fn the_range_tracking_is_reset() {
     let stage = Stage::new();
@@ -131,8 +131,8 @@ fn the_range_tracking_is_reset() {
     assert!(a.valid_ranges().is_empty());
 }
 
-/// "If this resource isn't currently in use, unsetting the valid range is enough to invalidate it, so it can just be returned
-/// right away with no extra work."
+/// "If this resource isn't currently in use, unsetting the valid range is enough to invalidate it, so it can just be
+/// returned right away with no extra work."
 #[test]
 fn idle_forget_the_contents() {
     let stage = Stage::new();
@@ -142,8 +142,8 @@ fn idle_forget_the_contents() {
     let stats = stage.context.stats().since(&before);
     assert_eq!((stats.invalidations_idle, stats.renames, stats.objects_created), (1, 0, 0));
     assert_eq!((a.generation(), a.valid_ranges().len()), (0, 0));
-    assert_ne!(stage.words(&a), [1, 2, 3, 4], "poisoned: nobody comes to rely on what was there");
-    // A resource whose batches have retired is idle, too.
+    assert_ne!(stage.words(&a), [1, 2, 3, 4], "poisoned, so that a program cannot rely on the old contents");
+    // A resource whose batches have retired is idle as well.
     let (b, to) = (stage.buffer([1; 4]), stage.buffer([0; 4]));
     stage.context.copy(&b, 0, &to, 0, 16).unwrap();
     stage.context.finish().unwrap();
@@ -151,8 +151,8 @@ fn idle_forget_the_contents() {
     assert_eq!(b.generation(), 0);
 }
 
-/// "Here's the old internal buffer object as well as a new one, created using the existing buffer as a template so that it'll
-/// match." "the states are unset since this is effectively a brand new buffer."
+/// "Here's the old internal buffer object as well as a new one, created using the existing buffer as a template so that
+/// it'll match." "the states are unset since this is effectively a brand new buffer."
 #[test]
 fn in_use_a_new_object_like_the_old_one() {
     let stage = Stage::new();
@@ -161,7 +161,7 @@ fn in_use_a_new_object_like_the_old_one() {
     stage.context.invalidate(&a).unwrap();
     assert_eq!((a.size(), a.generation()), (16, 1));
     assert!(a.valid_ranges().is_empty());
-    // Brand new: idle, so the next invalidation finds nothing to do, and a write needs neither barrier nor wait.
+    // A new object is idle, so the next invalidation has nothing to do, and a write needs neither barrier nor wait.
     let before = stage.context.stats();
     stage.context.invalidate(&a).unwrap();
     stage.context.write(&a, 0, &[9u32; 4]).unwrap();
@@ -169,10 +169,10 @@ fn in_use_a_new_object_like_the_old_one() {
     assert_eq!((stats.invalidations_empty, stats.renames, stats.barriers, stats.bytes_staged), (1, 0, 0, 0));
 }
 
-/// "If the slot is the one […] steps can be taken to perform additional operations necessary to successfully replace the
-/// backing storage for the resource, mimicking the same steps taken when initially binding the resource to the slot."
-/// SSBO: "the only change needed is to add valid range for the bound region as [it] is passed to the shader, so even if
-/// it's never written to, it might be, and so it can be considered a valid region."
+/// "If the slot is the one […] steps can be taken to perform additional operations necessary to successfully replace
+/// the backing storage for the resource, mimicking the same steps taken when initially binding the resource to the
+/// slot." SSBO: "the only change needed is to add valid range for the bound region as [it] is passed to the shader, so
+/// even if it's never written to, it might be, and so it can be considered a valid region."
 #[test]
 fn storage_buffers_extend_the_valid_range_by_what_is_bound() {
     let stage = Stage::new();
@@ -180,14 +180,15 @@ fn storage_buffers_extend_the_valid_range_by_what_is_bound() {
     stage.context.bind((0, 2), Bind::storage(a.slice(16..48))).unwrap();
     assert_eq!(a.valid_ranges(), [16..48], "when it is bound");
     stage.context.bind((1, 0), Bind::storage(a.slice(0..16))).unwrap();
-    stage.context.fill(&a, 0).unwrap(); // in use, and valid altogether
+    stage.context.fill(&a, 0).unwrap(); // in use, and all of it valid
     assert_eq!(a.valid_ranges(), [0..64]);
     stage.context.invalidate(&a).unwrap();
-    assert_eq!(a.valid_ranges(), [0..48], "when it is bound again: both slots, and nothing else");
+    assert_eq!(a.valid_ranges(), [0..48], "when it is rebound: the ranges of both slots, and nothing else");
     assert_eq!((a.generation(), stage.context.stats().rebinds_storage), (1, 2));
 }
 
-/// "Eagle-eyed readers will note that I've omitted a UBO case, and this is because there's nothing extra to be done there."
+/// "Eagle-eyed readers will note that I've omitted a UBO case, and this is because there's nothing extra to be done
+/// there."
 #[test]
 fn uniform_buffers_need_nothing_more() {
     let stage = Stage::new();
@@ -197,7 +198,7 @@ fn uniform_buffers_need_nothing_more() {
     stage.context.invalidate(&step).unwrap();
     let stats = stage.context.stats();
     assert_eq!((stats.rebinds_uniform, stats.rebinds()), (1, 1));
-    assert!(step.valid_ranges().is_empty(), "a uniform buffer is never written by being bound");
+    assert!(step.valid_ranges().is_empty(), "binding as a uniform buffer makes nothing valid");
     stage.context.write(&step, 0, &[20u32, 0, 0, 0]).unwrap();
     let later = stage.buffer([0; 4]);
     stage.context.bind((0, 2), Bind::storage(&later)).unwrap();
@@ -205,9 +206,9 @@ fn uniform_buffers_need_nothing_more() {
     assert_eq!((stage.words(&to), stage.words(&later)), (vec![11, 12, 13, 14], vec![21, 22, 23, 24]));
 }
 
-/// "Sampler descriptors require a new `VkBufferView` be created since the previous one is no longer valid." "Images are nearly
-/// identical to the sampler case, the difference being that while samplers are read-only like UBOs […], images are more like
-/// SSBOs and can be written to. Thus the valid range must be set here like in the SSBO case."
+/// "Sampler descriptors require a new `VkBufferView` be created since the previous one is no longer valid." "Images are
+/// nearly identical to the sampler case, the difference being that while samplers are read-only like UBOs […], images
+/// are more like SSBOs and can be written to. Thus the valid range must be set here like in the SSBO case."
 #[test]
 fn views_are_made_anew_and_those_that_can_write_extend_the_valid_range() {
     let stage = Stage::new();
@@ -223,7 +224,7 @@ fn views_are_made_anew_and_those_that_can_write_extend_the_valid_range() {
     assert_eq!(a.valid_ranges(), [64..128]);
 }
 
-/// A resource in all four kinds at once, and at several slots of one kind with different ranges.
+/// A resource in slots of all four kinds at once, and in several slots of one kind with different ranges.
 #[test]
 fn a_buffer_in_all_kinds_at_once() {
     let stage = Stage::new();
@@ -257,25 +258,25 @@ fn images_are_invalidated_too() {
     context.bind((1, 0), Bind::sampled(&image)).unwrap();
     assert!(image.valid_subresources().is_empty());
     context.bind((1, 1), Bind::storage_image(image.level(1))).unwrap();
-    assert_eq!(image.valid_subresources(), [(1, 0), (1, 1)], "what can be written counts as written");
+    assert_eq!(image.valid_subresources(), [(1, 0), (1, 1)], "subresources that a kernel can write count as valid");
     context.unbind((1, 1)).unwrap();
-    // Idle: levels and layers are forgotten one by one.
+    // Idle: levels and layers are invalidated separately.
     context.invalidate_image(image.all().levels(1..2).layers(..1)).unwrap();
     assert_eq!(image.valid_subresources(), [(1, 1)]);
     context.invalidate_image(&image).unwrap();
     assert_eq!((image.valid_subresources().len(), image.generation()), (0, 0));
-    // In use: another object, and the view is made anew.
+    // In use: a new object, and a new view.
     context.write_image(&image, 0, 1, &[5u32; 16]).unwrap();
     let copy = context.image(vk::Format::R32_UINT, [4, 4, 1]).build().unwrap();
     context.copy_image((&image, 0, 1), (&copy, 0, 0)).unwrap();
     let before = context.stats();
-    context.invalidate_image(image.all().levels(..1)).unwrap(); // all that is valid
+    context.invalidate_image(image.all().levels(..1)).unwrap(); // all valid levels
     let stats = context.stats().since(&before);
     assert_eq!((image.generation(), stats.renames, stats.rebinds_sampler_view), (1, 1, 1));
     context.write_image(&image, 0, 1, &[6u32; 16]).unwrap();
     assert_eq!(context.read_image::<u32>(&copy, 0, 0).unwrap(), [5; 16]);
     assert_eq!(context.read_image::<u32>(&image, 0, 1).unwrap(), [6; 16]);
-    // A larger part of it holds data, and it is in use: the object stays, and the part holds nothing any more.
+    // In use, and the larger part holds data: the object stays, and the invalidated part holds no data any more.
     context.write_image(&image, 1, 0, &[1u32; 4]).unwrap();
     context.copy_image((&image, 0, 1), (&copy, 0, 0)).unwrap();
     context.invalidate_image(image.level(1)).unwrap();
@@ -285,7 +286,7 @@ fn images_are_invalidated_too() {
     context.finish().unwrap();
     context.invalidate_image(&image).unwrap();
     context.write_image(&image, 1, 0, &[1u32; 4]).unwrap();
-    // The smaller part of it holds data: that is copied over, and the views are made anew.
+    // The smaller part holds data: it is copied over, and the views are created again.
     context.write_image(&image, 0, 0, &[7u32; 16]).unwrap();
     context.copy_image((&image, 0, 0), (&copy, 0, 0)).unwrap();
     let before = context.stats();
@@ -299,8 +300,8 @@ fn images_are_invalidated_too() {
     assert_eq!(context.read_image::<u32>(&image, 1, 0).unwrap(), [1; 4]);
 }
 
-/// "Common to many Gallium drivers is this idea of "bind history" […] the current descriptor bindings need to be compared to
-/// see if there's a match." Only slots that hold the resource now are rebound, each with its own range.
+/// "Common to many Gallium drivers is this idea of "bind history" […] the current descriptor bindings need to be
+/// compared to see if there's a match." Only slots that hold the resource now are rebound, each with its own range.
 #[test]
 fn every_slot_that_holds_the_resource_is_rebound_and_no_other() {
     let stage = Stage::new();
@@ -310,7 +311,7 @@ fn every_slot_that_holds_the_resource_is_rebound_and_no_other() {
         stage.context.bind((2, binding), Bind::uniform(&a)).unwrap();
         stage.context.bind((3, binding), Bind::storage(&b)).unwrap();
     }
-    stage.context.bind((1, 7), Bind::storage(&b)).unwrap(); // was a: history, not the present
+    stage.context.bind((1, 7), Bind::storage(&b)).unwrap(); // replaces `a`: history, not a current binding
     stage.context.unbind((2, 7)).unwrap();
     stage.context.fill(&a, 1).unwrap();
     stage.context.invalidate(&a).unwrap();
@@ -319,8 +320,8 @@ fn every_slot_that_holds_the_resource_is_rebound_and_no_other() {
     assert_eq!(stage.context.occupied_slots(), 23);
 }
 
-/// "If this resource was used in any cached descriptor sets, the references to those sets need to be invalidated so that the
-/// sets won't be reused."
+/// "If this resource was used in any cached descriptor sets, the references to those sets need to be invalidated so
+/// that the sets won't be reused."
 #[test]
 fn cached_sets_that_name_the_old_object_are_dropped() {
     let stage = Stage::new();
@@ -334,7 +335,7 @@ fn cached_sets_that_name_the_old_object_are_dropped() {
     stage.context.bind((0, 1), Bind::storage(&source)).unwrap();
     stage.dispatch();
     let stats = stage.context.stats();
-    assert_eq!((stats.sets_allocated, stats.sets_reused), (2, 1), "the state is as it was: so is the set");
+    assert_eq!((stats.sets_allocated, stats.sets_reused), (2, 1), "the same state has the same set");
     stage.context.invalidate(&source).unwrap();
     let stats = stage.context.stats();
     assert_eq!((stage.context.cached_sets(), stats.sets_dropped), (1, 1), "the one with `other` stays");
@@ -345,7 +346,7 @@ fn cached_sets_that_name_the_old_object_are_dropped() {
     drop((other, step));
 }
 
-/// And no others: of many cached sets a rename drops those that name the object, here and in other contexts.
+/// Of many cached sets a rename drops only those that name the object, here and in other contexts.
 #[test]
 fn a_rename_drops_the_sets_that_name_the_object_and_no_others() {
     let stage = Stage::new();
@@ -366,10 +367,10 @@ fn a_rename_drops_the_sets_that_name_the_object_and_no_others() {
         let before = stage.context.stats();
         stage.context.upload(source, &[2u32; 4]).unwrap();
         let stats = stage.context.stats().since(&before);
-        assert_eq!((stats.renames, stats.sets_dropped), (1, 5), "a set for each target");
+        assert_eq!((stats.renames, stats.sets_dropped), (1, 5), "one set per target");
         assert_eq!((stage.context.cached_sets(), other.cached_sets()), (100 - 5 * count, 100));
     }
-    // The other context notices when it records next.
+    // The other context handles the event when it records the next command.
     other.fill(&targets[0], 0).unwrap();
     assert_eq!(other.cached_sets(), 60);
     let before = stage.context.stats();
@@ -378,8 +379,8 @@ fn a_rename_drops_the_sets_that_name_the_object_and_no_others() {
     assert_eq!((stats.sets_reused, stats.sets_allocated, stats.sets_dropped), (60, 40, 0));
 }
 
-/// "Finally, the old `struct zink_resource_object` is unrefed, which will ensure that it gets destroyed once its current command
-/// buffer has finished executing."
+/// "Finally, the old `struct zink_resource_object` is unrefed, which will ensure that it gets destroyed once its
+/// current command buffer has finished executing."
 #[test]
 fn the_old_object_goes_when_its_batch_has_retired() {
     let stage = Stage::new();
@@ -390,15 +391,15 @@ fn the_old_object_goes_when_its_batch_has_retired() {
     assert_eq!(stage.context.stats().objects_alive(), before + 1);
     stage.context.finish().unwrap();
     assert_eq!(stage.context.stats().objects_alive(), before);
-    // Its storage is used again by the next rename of the resource.
+    // The next rename of the resource reuses its storage.
     stage.context.write(&a, 0, &[1u32; 4]).unwrap();
     stage.context.copy(&a, 0, &copy, 0, 16).unwrap();
     stage.context.invalidate(&a).unwrap();
     assert_eq!(stage.context.stats().objects_recycled, 1);
 }
 
-/// "if (!new_obj) { debug_printf("new backing resource alloc failed!"); return; }": and then zink's contents are gone, and its
-/// next write races. Here the old object is waited for, the statistics say so, and no data is lost.
+/// "if (!new_obj) { debug_printf("new backing resource alloc failed!"); return; }": in zink the contents are then lost,
+/// and the next write races. Here the host waits for the old object, the statistics count it, and no data is lost.
 #[test]
 fn without_memory_for_a_new_object_the_old_one_is_waited_for() {
     let context = Context::builder().workers(1).memory(16 << 20).build().unwrap();
@@ -408,10 +409,13 @@ fn without_memory_for_a_new_object_the_old_one_is_waited_for() {
     context.copy(&a, 0, &copy, 0, 1 << 20).unwrap();
     context.invalidate(&a).unwrap();
     let stats = context.stats();
-    assert_eq!((a.generation(), a.valid_ranges().len()), (0, 0), "waited for, and forgotten");
+    assert_eq!((a.generation(), a.valid_ranges().len()), (0, 0), "waited for, and invalidated in place");
     assert_eq!((stats.renames, stats.renames_without_memory, stats.stalls_taken), (0, 1, 1));
-    assert!(context.read::<u8>(&copy).unwrap().iter().all(|byte| *byte == 1), "who used it had what it held");
-    // New contents find the same way.
+    assert!(
+        context.read::<u8>(&copy).unwrap().iter().all(|byte| *byte == 1),
+        "the earlier command read the old contents"
+    );
+    // An upload takes the same path.
     context.write(&a, 0, &vec![3u8; bytes as usize]).unwrap();
     context.copy(&a, 0, &copy, 0, 1 << 20).unwrap();
     context.upload(&a, &vec![2u8; bytes as usize]).unwrap();
@@ -421,7 +425,8 @@ fn without_memory_for_a_new_object_the_old_one_is_waited_for() {
     assert!(context.read::<u8>(&copy).unwrap().iter().all(|byte| *byte == 3));
 }
 
-/// A resource "in several contexts, or at several slots with different ranges": the others notice at their next dispatch.
+/// A resource "in several contexts, or at several slots with different ranges": the other contexts rebind it at their
+/// next dispatch.
 #[test]
 fn other_contexts_notice_at_their_next_dispatch() {
     let stage = Stage::new();
@@ -435,9 +440,9 @@ fn other_contexts_notice_at_their_next_dispatch() {
         other.dispatch(&stage.program).groups([4, 1, 1]).unwrap();
     }
     stage.context.upload(&source, &[10u32, 20, 30, 40]).unwrap();
-    assert_eq!((source.generation(), stage.context.stats().rebinds()), (1, 0), "nobody else was disturbed");
+    assert_eq!((source.generation(), stage.context.stats().rebinds()), (1, 0), "no other context was affected");
     others[1].dispatch(&stage.program).groups([4, 1, 1]).unwrap();
-    assert_eq!(stage.context.stats().rebinds_storage, 1, "only the one that dispatched");
-    assert_eq!(stage.words(&targets[0]), [2, 3, 4, 5], "was recorded before");
+    assert_eq!(stage.context.stats().rebinds_storage, 1, "only in the context that dispatched");
+    assert_eq!(stage.words(&targets[0]), [2, 3, 4, 5], "recorded before");
     assert_eq!(stage.words(&targets[1]), [11, 21, 31, 41]);
 }

@@ -1,4 +1,4 @@
-//! The runtime as a user meets it: results in order without a barrier in sight, and errors that name place and rule.
+//! The runtime's public interface: results in order without explicit barriers, and errors that name place and rule.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ fn dispatches_that_depend_on_each_other_run_in_order() {
     let context = Context::builder().workers(2).build().unwrap();
     let add = context.program_wgsl(ADD).unwrap();
     let (a, b) = (context.buffer_from(&[1u32; 64]).unwrap(), context.buffer_from(&[0u32; 64]).unwrap());
-    // A Fibonacci sequence: each dispatch reads what the one before wrote. More than one batch holds.
+    // A Fibonacci sequence: each dispatch reads what the previous one wrote. More dispatches than one batch holds.
     for _ in 0..700 {
         context.dispatch(&add).bind(0, 0, &a).bind(0, 1, &b).invocations([64, 1, 1]).unwrap();
         context.dispatch(&add).bind(0, 0, &b).bind(0, 1, &a).invocations([64, 1, 1]).unwrap();
@@ -134,11 +134,11 @@ fn bindings_that_do_not_fit() {
         "binding 0.1: no buffer is bound to it (VUID-vkCmdDispatch-None-08114)"
     );
     let unknown = dispatch().bind(0, 1, &buffer).bind(3, 9, &buffer).groups([1, 1, 1]);
-    let rule = "(rule: a dispatch is given what its program takes)";
+    let rule = "(rule: a dispatch binds only what its program declares)";
     let uses = "a buffer of 32 bytes: \"main\" does not use it; it uses 0.0, 0.1";
     assert_eq!(message(unknown), format!("binding 3.9: {uses} {rule}"));
     let other = dispatch().bind(0, 1, &stranger).groups([1, 1, 1]);
-    let rule = "(rule: resources and programs are used by contexts of the device that made them)";
+    let rule = "(rule: resources and programs are used only by contexts of the device that made them)";
     assert_eq!(message(other), format!("binding 0.1: a buffer of 32 bytes is of another context's device {rule}"));
     let beyond = dispatch().bind_range(0, 1, &buffer, 16..48).groups([1, 1, 1]);
     let rule = "(VUID-VkDescriptorBufferInfo-range-00342)";
@@ -168,13 +168,13 @@ fn a_bad_element_of_an_array_of_buffers_is_named() {
 fn push_constants_may_end_with_padding() {
     let context = Context::new().unwrap();
     let to = context.buffer_zeroed(4).unwrap();
-    // Members, words that are taken, words that are not: a scalar has nothing behind it that a struct would pad.
-    for (ty, sum, taken, refused) in [
+    // Type, member, accepted and rejected numbers of words: a struct of one scalar has no trailing padding.
+    for (ty, sum, accepted, rejected) in [
         ("u32", "n", &[1][..], &[0, 2, 3, 4, 5][..]),
         ("vec2u", "n.x", &[2], &[1, 3, 4]),
         ("vec3u", "n.x", &[3, 4], &[2, 5, 8]),
         ("Five", "n.a.x", &[5, 6, 8], &[4, 7, 9]),
-        // As long as two members of 32 bytes, which a `dvec4` makes of it.
+        // Padded to 64 bytes, as if a member had the alignment of a `dvec4`.
         ("Nine", "n.a.x", &[9, 10, 12, 16], &[8, 11, 13, 17]),
     ] {
         let text = format!(
@@ -189,17 +189,17 @@ fn push_constants_may_end_with_padding() {
         let with = |words: usize| {
             (0..words).fold(context.dispatch(&program).bind(0, 0, &to), |d, word| d.push(&(7 + word as u32)))
         };
-        for &words in taken {
+        for &words in accepted {
             with(words).groups([1, 1, 1]).unwrap();
             assert_eq!(context.read::<u32>(&to).unwrap(), [7]);
         }
-        for &words in refused {
+        for &words in rejected {
             let given = words * 4;
-            let told = message(with(words).groups([1, 1, 1]));
+            let reported = message(with(words).groups([1, 1, 1]));
             let declared = format!("push constants: \"main\" declares bytes 0..{bytes}, {given} bytes were given");
             let missing = format!(", bytes {given}..{bytes} are missing (VUID-vkCmdDispatch-maintenance4-08602)");
             let rule = if given < bytes as usize { &missing } else { " (VUID-vkCmdPushConstants-offset-01795)" };
-            assert_eq!(told, format!("{declared}{rule}"), "{ty}");
+            assert_eq!(reported, format!("{declared}{rule}"), "{ty}");
         }
     }
 }
@@ -252,14 +252,14 @@ fn a_lost_context_says_so_and_others_go_on() {
     assert!(why.starts_with(&format!("{limit}: a loop at wgsl:2:")), "{why}");
     assert!(why.ends_with(" did not end in invocation (0, 0, 0)"), "{why}");
     assert!(matches!(lost.read::<u32>(&to), Err(Error::DeviceLost(_))));
-    // What is recorded now cannot run; nobody may read as if it had.
+    // Commands that are recorded now never run, so reads must fail.
     let late = lost.buffer_zeroed(8).unwrap();
     lost.dispatch(&program).bind(0, 0, &late).groups([1, 1, 1]).unwrap();
     assert!(matches!(lost.read::<u32>(&late), Err(Error::DeviceLost(_))));
     assert!(matches!(lost.read::<u32>(&late), Err(Error::DeviceLost(_))));
     lost.dispatch(&program).bind(0, 0, &late).groups([1, 1, 1]).unwrap();
     assert!(matches!(lost.flush(), Err(Error::DeviceLost(_))));
-    // Of a batch's 1,024 commands and one more, the call fails that submits them.
+    // The 1,025th command submits the batch of 1,024, so that call fails.
     let dispatch = |_| lost.dispatch(&program).bind(0, 0, &late).groups([1, 1, 1]);
     let results: Vec<_> = (0..1025).map(dispatch).collect();
     assert!(results[..1024].iter().all(Result::is_ok));
@@ -289,7 +289,7 @@ fn one_context_on_several_threads() {
     });
 }
 
-/// Adds what is in `step` to each word, some time later.
+/// Adds `step` to each word, after a long loop.
 const SLOW: &str = "
 @group(0) @binding(0) var<storage, read> step: array<u32>;
 @group(0) @binding(1) var<storage, read_write> to: array<u32>;
@@ -336,7 +336,7 @@ fn a_fence_of_what_is_done_does_not_wait_for_what_comes_later() {
 }
 
 #[test]
-fn a_group_that_is_not_there_is_told_with_its_line() {
+fn a_group_beyond_the_limit_is_reported_with_its_line() {
     let text = "@group(0) @binding(0) var<storage, read_write> to: u32;
         @group(99) @binding(3) var<storage, read> other: u32;
         @compute @workgroup_size(1) fn main() { to = other; }";
@@ -362,7 +362,7 @@ fn panics_of_the_front_end_and_hostile_constants_are_errors() {
 }
 
 #[test]
-fn what_no_device_has_room_for_is_told_with_its_numbers() {
+fn sizes_beyond_every_device_are_reported_with_their_numbers() {
     for workers in [1025, 20_000, 1_000_000_000, usize::MAX] {
         let error = Context::builder().workers(workers).build().err().map(|error| error.to_string());
         assert_eq!(error, Some(format!("`workers` is {workers}: at most 1024")));

@@ -1,5 +1,5 @@
-//! Images: every byte that goes up comes back from its level and layer, in order with everything else, and what does not
-//! fit is refused by name.
+//! Images: bytes that are written are read back from their level and layer, in order with other commands, and errors
+//! name the image.
 
 use proptest::prelude::*;
 use spelter::{Bind, ClearColor, Context, Error, SamplerInfo, vk};
@@ -8,7 +8,7 @@ fn message<T>(result: Result<T, Error>) -> String {
     result.err().map(|error| error.to_string()).unwrap_or_default()
 }
 
-/// What the example of texel buffers runs: `to[i] = table[source[i]]`.
+/// The shader of the texel-buffer example: `to[i] = table[source[i]]`.
 const LOOK_UP: &str = include_str!("../examples/look_up.spvasm");
 
 const COPY: &str = "
@@ -28,7 +28,7 @@ fn kernels_see_the_texels_of_the_object_that_is_behind_the_image_now() {
     let (from, to) = (make("from"), [make("first"), make("second"), make("third")]);
     context.bind((0, 0), Bind::sampled(&from)).unwrap();
     for (turn, to) in (0u32..).zip(&to) {
-        // From the second turn on the image is in use.
+        // From the second iteration on the image is in use.
         context.invalidate_image(&from).unwrap();
         context.write_image(&from, 0, 0, &[10 * turn; 16]).unwrap();
         context.bind((0, 1), Bind::storage_image(to)).unwrap();
@@ -38,7 +38,7 @@ fn kernels_see_the_texels_of_the_object_that_is_behind_the_image_now() {
     for (turn, to) in (0u32..).zip(&to) {
         assert_eq!(context.read_image::<u32>(to, 0, 0).unwrap(), [10 * turn + 1; 16]);
     }
-    // A written image is replaced while its slot holds it: what comes goes to the new object.
+    // The image is replaced while it is bound: later commands use the new object.
     context.invalidate_image(&to[2]).unwrap();
     context.dispatch(&program).invocations([4, 4, 1]).unwrap();
     assert_eq!(context.read_image::<u32>(&to[2], 0, 0).unwrap(), [21; 16]);
@@ -53,7 +53,7 @@ fn kernels_see_the_texels_of_the_object_that_is_behind_the_buffer_now() {
     let context = Context::builder().workers(2).poison(true).build().unwrap();
     let words = spelter_shaders::front::spvasm::assemble(LOOK_UP).unwrap();
     let program = context.program_spirv(&words).unwrap();
-    // The first 16 bytes are not the view's.
+    // The first 16 bytes are outside the view.
     let bytes = |last: [u8; 4]| [[9; 16].as_slice(), &last].concat();
     let table = context.buffer(20).holding(&bytes([0, 51, 102, 255])).unwrap();
     let indices = context.buffer_from(&[3u32, 1, 2, 0, 4]).unwrap();
@@ -85,20 +85,20 @@ fn a_small_part_of_an_image_in_use_is_forgotten_in_order() {
     let stats = context.stats().since(&before);
     assert_eq!((image.generation(), stats.invalidations_in_order, stats.renames, stats.stalls_taken), (0, 1, 0, 0));
     assert_eq!(image.valid_subresources(), [(0, 0), (2, 0)]);
-    // Who writes it next comes after him who used it: nobody waits for that.
+    // The next write is ordered after the earlier use, without a wait.
     let barriers = context.stats().barriers;
     context.clear_image(image.level(1), ClearColor::Uint([2; 4])).unwrap();
     let stats = context.stats().since(&before);
     assert_eq!((context.stats().barriers, stats.batches_submitted, stats.stalls_taken), (barriers + 1, 0, 0));
     assert_eq!(context.read_image::<u32>(&small, 0, 0).unwrap(), [1; 4]);
     assert_eq!(context.read_image::<u32>(&image, 1, 0).unwrap(), [2; 4]);
-    // Poison is put there in order, too.
+    // The poison is written in order as well.
     context.copy_image((&image, 1, 0), (&small, 0, 0)).unwrap();
     context.invalidate_image(image.level(1)).unwrap();
     context.finish().unwrap();
     assert_ne!(context.read_image::<u32>(&image, 1, 0).unwrap(), [2; 4]);
     assert_eq!(context.read_image::<u32>(&small, 0, 0).unwrap(), [2; 4]);
-    // What was forgotten piece by piece counts when the rest is weighed.
+    // Parts that earlier calls invalidated count when the sizes are compared.
     context.clear_image(&image, ClearColor::Uint([3; 4])).unwrap();
     context.invalidate_image(image.level(2)).unwrap();
     context.invalidate_image(image.level(0)).unwrap();
@@ -121,11 +121,11 @@ fn views_are_kept_by_their_object_and_go_with_it() {
         dispatch.with((0, 1), Bind::storage_image(to)).invocations([4, 4, 1]).unwrap();
     }
     assert_eq!((context.stats().views_created, context.stats().sets_allocated), (3, 2));
-    context.invalidate_image(&a).unwrap(); // in use: another object
+    context.invalidate_image(&a).unwrap(); // in use: a new object
     let from = a.all().layers(..1).as_type(vk::ImageViewType::TYPE_2D);
     context.bind((0, 0), Bind::sampled(from)).unwrap();
     assert_eq!((a.generation(), context.stats().views_created), (1, 4));
-    // More parts than are kept: made anew, and right.
+    // More parts than cached views: the views are created again, correctly.
     let table = context.buffer_from(&[5u32; 4096]).unwrap();
     for turn in 0..200u64 {
         let start = turn % 50 * 64;
@@ -149,14 +149,14 @@ fn what_a_dispatch_does_is_known_of_each_layer() {
     context.clear_image(&image, ClearColor::Float([1.0; 4])).unwrap();
     let targets = [context.buffer_zeroed(8).unwrap(), context.buffer_zeroed(8).unwrap()];
     context.bind((0, 0), Bind::sampler(&context.sampler(&SamplerInfo::default()).unwrap())).unwrap();
-    // Two layers of one level: two ranges of one descriptor, and none of the sampler.
+    // Two layers of one level: the image descriptor has two ranges, the sampler has none.
     context.bind((0, 2), Bind::sampled(image.level(1))).unwrap();
     for (turn, to) in (0u32..).zip(&targets) {
         context.bind((0, 1), Bind::storage(to)).unwrap();
         context.dispatch(&program).groups([2, 1, 1]).unwrap();
         let before = context.stats().barriers;
         context.clear_image(image.level(1).layers(1 - turn..=1 - turn), ClearColor::Float([2.0; 4])).unwrap();
-        assert_eq!(context.stats().barriers, before + 1, "layer {} is read by the dispatch before", 1 - turn);
+        assert_eq!(context.stats().barriers, before + 1, "the previous dispatch reads layer {}", 1 - turn);
     }
     assert_eq!(context.read::<f32>(&targets[0]).unwrap(), [1.0, 1.0]);
     assert_eq!(context.read::<f32>(&targets[1]).unwrap(), [1.0, 2.0]);
@@ -241,7 +241,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     }
 }";
 
-/// Cases, unless the environment asks for more.
+/// The number of cases, unless the environment sets it.
 const CASES: u32 = 96;
 
 fn cases() -> u32 {
@@ -251,7 +251,7 @@ fn cases() -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases()) })]
 
-    /// Against two contexts' worth of steps on plain arrays, where what is not defined may be anything.
+    /// Compares two contexts with the same steps on plain arrays, where an undefined texel may have any value.
     #[test]
     fn texels_are_where_they_were_put(steps in proptest::collection::vec((any::<bool>(), step()), 1..80)) {
         let first = Context::builder().workers(2).memory(64 << 20).poison(true).build().unwrap();
@@ -340,11 +340,11 @@ fn what_does_not_fit_is_named() {
         message(context.copy_image((&image, 0, 0), (&wide, 0, 0))),
         format!(
             "copy: from level 0 of layer 0, 4x4x1 texels, of {of} to level 0 of layer 0, 8x4x1 texels, of image `wide` of \
-             8x4x1 R32_UINT (rule: what is copied is as large as what it is copied to)"
+             8x4x1 R32_UINT (rule: source and target of a copy have the same size)"
         )
     );
     let same = message(context.copy_image((&image, 0, 0), (&image, 0, 0)));
-    assert!(same.ends_with("(rule: what is copied does not overlap what it is copied to)"), "{same}");
+    assert!(same.ends_with("(rule: source and target of a copy do not overlap)"), "{same}");
     let beyond = message(context.bind((0, 0), Bind::sampled(image.all().levels(2..5))));
     assert_eq!(beyond, format!("binding 0.0: levels 2..5 of 3 of {of} (rule: views lie within their images)"));
     let cube = message(context.bind((0, 0), Bind::sampled(image.all().as_type(vk::ImageViewType::CUBE))));

@@ -1,11 +1,12 @@
-//! Memory that is short: what was replaced stays within its budget, whoever uses it, and what can wait waits.
+//! Memory pressure: replaced objects stay within their budget, whichever contexts use them, and calls wait for memory
+//! where they can.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 #![expect(clippy::single_range_in_vec_init, reason = "lists of one range are meant")]
 
 use spelter::{Buffer, Context, MapFlags, Program, Stats, vk};
 
-/// Takes long enough that a host that does not wait is far ahead.
+/// Slow enough that a host that does not wait is far ahead.
 const SLOW: &str = "
 @group(0) @binding(0) var<storage, read> source: array<u32>;
 @group(0) @binding(1) var<storage, read_write> to: array<u32>;
@@ -16,15 +17,15 @@ const SLOW: &str = "
 }";
 
 const MIB: u64 = 1 << 20;
-/// The heap; an eighth of it is the budget of what was replaced.
+/// The heap; an eighth of it is the budget of replaced objects.
 const HEAP: u64 = 64 * MIB;
-/// Of each buffer that is renamed: a quarter of the budget.
+/// Bytes of each buffer that is renamed: a quarter of the budget.
 const SIZE: u64 = 2 * MIB;
-/// The most objects of that size that exist at once: the buffer's, four that are pending, one more that a retired batch has
-/// not let go of; and the other buffer's.
+/// The largest number of objects of that size that exist at once: the buffer's, four that are pending, one more that a
+/// retired batch still owns, and the other buffer's.
 const MAX_OBJECTS: u64 = 7;
 
-/// A context on a device of one worker with a heap of so many bytes.
+/// A context on a device with one worker and a heap of this many bytes.
 fn context(heap: u64) -> Context {
     Context::builder().workers(1).memory(heap).build().unwrap()
 }
@@ -45,7 +46,7 @@ impl Stage {
         Self { context, program, buffer, to, words: vec![1; SIZE as usize / 4] }
     }
 
-    /// Renames the buffer many times with `renew`, and uses it in a context; what came of it.
+    /// Renames the buffer many times with `renew`, with a use in a context each time. Returns the statistics.
     fn stream(&self, uses: &Context, flush: bool, renew: impl Fn()) -> Stats {
         let before = self.context.stats();
         for turn in 0..40 {
@@ -58,7 +59,7 @@ impl Stage {
             assert!(alive <= MAX_OBJECTS, "turn {turn}: {alive} objects");
         }
         let stats = self.context.stats().since(&before);
-        // How many there are, and which of them waited, is a matter of time. Each that waited is a stall, and no other.
+        // The number of renames, and which of them waited, depends on timing. Exactly those that waited are stalls.
         assert!(stats.renames > 0, "{stats}");
         assert_eq!(stats.renames_throttled, stats.stalls_taken, "{stats}");
         assert!(stats.stalls_avoided + stats.stalls_taken <= 40, "{stats}");
@@ -84,7 +85,7 @@ fn uploads_of_what_a_sibling_has_not_submitted_stay_within_the_budget() {
     let stage = Stage::new();
     let sibling = stage.context.sibling();
     let stats = stage.stream(&sibling, false, || stage.context.upload(&stage.buffer, &stage.words).unwrap());
-    // What nobody submits cannot have retired by luck.
+    // Batches that are never submitted cannot retire by chance.
     assert!(stats.renames_throttled > 0, "{stats}");
 }
 
@@ -109,7 +110,7 @@ fn invalidations_stay_within_the_budget() {
     }
 }
 
-/// A context whose heap has nothing left but for a buffer.
+/// A context whose heap is full except for a buffer.
 fn full() -> (Context, Buffer, Vec<Buffer>) {
     let context = context(32 * MIB);
     let buffer = context.buffer(30 * MIB).label("large").zeroed().unwrap();
@@ -117,7 +118,7 @@ fn full() -> (Context, Buffer, Vec<Buffer>) {
     (context, buffer, rest)
 }
 
-/// Buffers that take all memory that is left.
+/// Buffers that take all remaining memory.
 fn fill_up(context: &Context) -> Vec<Buffer> {
     let mut rest = Vec::new();
     for size in [MIB, 256 << 10, 64 << 10, 4 << 10, 1 << 10, 256] {
@@ -151,7 +152,7 @@ fn a_mapping_that_cannot_be_staged_waits() {
     assert_eq!(context.read_range::<u32>(&buffer, 0..20).unwrap(), [7, 7, 7, 7, 5]);
 }
 
-/// There is no memory for another object, so what is discarded is forgotten in the one that there is.
+/// There is no memory for another object, so discarded contents are forgotten in place.
 #[test]
 fn what_is_discarded_after_a_wait_is_forgotten() {
     let (context, buffer, _rest) = full();
@@ -181,7 +182,7 @@ fn more_than_all_memory_is_want_of_memory() {
     assert_eq!(image.to_string(), "out of memory: image `wide` of 1024x1024x1 R32_UINT");
 }
 
-/// Commands take memory, too.
+/// Commands take memory as well.
 #[test]
 fn a_host_that_is_far_ahead_waits_for_the_workers() {
     let stage = Stage::new();
@@ -216,7 +217,7 @@ fn a_level_that_cannot_be_staged_is_written_after_a_wait_and_read_where_it_is() 
     for (image, layer, value) in [(&image, 0, 3), (&image, 1, 2), (&seen, 0, 1)] {
         assert!(context.read_image::<u32>(image, 0, layer).unwrap() == texels(value), "layer {layer} of {value}");
     }
-    // A part of it is forgotten, though nothing can be had to keep the rest in.
+    // A part is invalidated although there is no memory to copy the rest to.
     context.copy_image((&image, 0, 0), (&seen, 0, 0)).unwrap();
     context.invalidate_image(image.all().layers(0..1)).unwrap();
     assert_eq!((image.generation(), image.valid_subresources()), (0, vec![(0, 1)]));
@@ -229,7 +230,7 @@ fn spares_go_when_memory_is_needed() {
     let stage = Stage::new();
     stage.stream(&stage.context, true, || stage.context.upload(&stage.buffer, &stage.words).unwrap());
     stage.context.finish().unwrap();
-    // All but what the two buffers take, in pieces: the one that was renamed may lie anywhere.
+    // All memory except that of the two buffers, in chunks, since the renamed one may lie anywhere.
     let _all: Vec<_> = (0..HEAP / SIZE - 3).map(|_| stage.context.buffer(SIZE).build().unwrap()).collect();
 }
 
@@ -257,7 +258,7 @@ fn one_resource_does_not_keep_all_spares() {
 fn a_rename_is_taken_before_a_wait() {
     let context = context(HEAP);
     let (large, to) = (context.buffer(12 * MIB).build().unwrap(), context.buffer(12 * MIB).build().unwrap());
-    // Too much to be staged (a quarter of the budget), too little of the buffer for a rename to pay.
+    // Too many bytes to be staged (a quarter of the budget), too few of the buffer for a rename.
     let words = vec![1u32; 5 * MIB as usize / 8];
     context.write(&large, 0, &words).unwrap();
     context.copy(&large, 0, &to, 0, 5 * MIB / 2).unwrap();

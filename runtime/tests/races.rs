@@ -1,4 +1,4 @@
-//! Threads that use one resource at once, in contexts of their own: what each wrote is there in the end, whichever came first.
+//! Threads that use one resource concurrently, each with its own context: no write is lost, in whatever order they run.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
@@ -16,7 +16,7 @@ const SEVENS: &str = "
 const HALF: u64 = 64 << 10;
 const WORDS: usize = HALF as usize / 4;
 
-/// Passes for a while, another one each round, so that the threads meet in many places.
+/// Spins for a time that differs in each round, so that the threads meet at many places.
 fn pass(round: u32) {
     let (start, time) = (Instant::now(), Duration::from_nanos(u64::from(round % 50) * 400));
     while start.elapsed() < time {
@@ -24,14 +24,14 @@ fn pass(round: u32) {
     }
 }
 
-/// `command` makes the second half 7 in one context, while another writes all that is valid, the first half. The object is
-/// in use, so that write renames; what the command wrote must not stay behind.
+/// `command` sets the second half to 7 in one context, while another context writes all valid bytes, the first half.
+/// The object is in use, so that write renames; the command's bytes must not be left in the old object.
 fn race(rounds: u32, command: impl Fn(&Context, &Buffer) + Sync) {
     let a = Context::builder().workers(1).build().unwrap();
     let (b, twos) = (a.sibling(), vec![2u32; WORDS]);
     for round in 0..rounds {
         let buffer = a.buffer(2 * HALF).label("shared").build().unwrap();
-        // Up to the number of commands that submits a batch, which makes the window larger.
+        // Nearly as many commands as submit a batch, which makes the race window larger.
         for _ in 0..if round % 8 == 0 { 1023 } else { 1 } {
             a.fill_range(&buffer, 0..HALF, 1).unwrap();
         }
@@ -54,7 +54,7 @@ fn race(rounds: u32, command: impl Fn(&Context, &Buffer) + Sync) {
 
 #[test]
 fn a_copy_is_not_lost_by_a_whole_write() {
-    // One context's buffer can be another's source: it only has to be of the device.
+    // A buffer of one context can be the source of another context's copy, since both are of one device.
     let source = std::sync::OnceLock::new();
     race(300, |context, buffer| {
         let source = source.get_or_init(|| context.buffer_from(&vec![7u32; WORDS]).unwrap());
@@ -117,7 +117,7 @@ fn two_threads_never_map_the_same_bytes() {
                     barrier.wait();
                     let map = context.map(&buffer, MapFlags::WRITE);
                     mapped.fetch_add(u32::from(map.is_ok()), Ordering::SeqCst);
-                    barrier.wait(); // both have tried, and what they got is still mapped
+                    barrier.wait(); // both have tried, and a mapping that succeeded still exists
                 });
             }
         });
@@ -126,12 +126,12 @@ fn two_threads_never_map_the_same_bytes() {
 }
 
 #[test]
-fn nobody_waits_for_a_lock_while_the_host_copies() {
+fn no_lock_is_held_while_the_host_copies() {
     let context = Context::builder().workers(1).build().unwrap();
     let words = vec![7u32; 16 << 20];
     let buffer = context.buffer(64 << 20).build().unwrap();
     let (copies, mut most) = (AtomicU32::new(0), 0);
-    // Begun and ended copies are counted together: odd while there is one.
+    // Counts begun and ended copies: the number is odd while there is a copy.
     for round in 0..20 {
         let looks = std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -151,7 +151,7 @@ fn nobody_waits_for_a_lock_while_the_host_copies() {
         });
         most = most.max(looks);
     }
-    // A copy of 64 MiB is long: with the lock held there is one look, maybe two.
+    // A copy of 64 MiB takes long. If it held the lock there would be one look, maybe two.
     assert!(most > 100, "{most} looks during a copy");
 }
 
@@ -173,8 +173,8 @@ fn a_command_sees_all_of_what_the_host_copied_before() {
     }
 }
 
-/// `change` puts a number at each word of a buffer, or texel of an image, and `read` reads them while that happens: all are of one
-/// change.
+/// `change` writes a number to each word of a buffer, or texel of an image, while `read` reads them: all words of a
+/// read are of one change.
 fn whole(change: impl Fn(&Context, u32) + Sync, read: impl Fn(&Context) -> Vec<u32>, context: &Context, rounds: u32) {
     change(context, 0);
     let (sibling, done) = (context.sibling(), AtomicU32::new(0));
@@ -188,7 +188,7 @@ fn whole(change: impl Fn(&Context, u32) + Sync, read: impl Fn(&Context) -> Vec<u
             let words = read(context);
             assert!(words[0] >= seen, "{} after {seen}", words[0]);
             seen = words[0];
-            assert!(words.iter().all(|word| *word == seen), "a part of what was read is of another change");
+            assert!(words.iter().all(|word| *word == seen), "a read has words of two changes");
         }
     });
     assert_eq!(read(context)[0], rounds);
@@ -206,8 +206,8 @@ fn what_the_host_reads_is_of_one_moment() {
     whole(|context, round| context.write_image(&image, 0, 0, &[round; 16 << 10]).unwrap(), read, &context, 500);
 }
 
-/// What is changed is in use, so each change gives it new storage: a copy is of the storage before, or of what was written to the
-/// new one.
+/// The resource is in use, so each change gives it new storage: a copy reads the old storage, or the new one with all
+/// bytes written.
 #[test]
 fn what_is_copied_is_of_one_moment() {
     let context = Context::builder().workers(1).poison(true).build().unwrap();
@@ -241,7 +241,7 @@ fn what_is_copied_is_of_one_moment() {
     assert!(context.stats().renames > 500, "{}", context.stats());
 }
 
-/// What goes through several staging buffers is copied in one step, too: so much is not renamed, as the rest is wanted.
+/// Bytes in several staging buffers are copied in one step as well. They are not renamed, since the rest is valid.
 #[test]
 fn what_is_staged_in_pieces_is_of_one_moment() {
     const BYTES: u64 = 10 << 20;
@@ -260,7 +260,7 @@ fn what_is_staged_in_pieces_is_of_one_moment() {
     assert!(context.stats().bytes_staged > 10 * BYTES, "{}", context.stats());
 }
 
-/// Who looks at bytes while a kernel writes them gets each as it was before or after.
+/// A host read of bytes that a kernel writes meanwhile gets each byte as the old or the new one.
 #[test]
 fn bytes_that_a_kernel_is_writing_are_old_or_new() {
     const FLIP: &str = "
@@ -277,7 +277,7 @@ fn bytes_that_a_kernel_is_writing_are_old_or_new() {
         context.dispatch(&program).bind(0, 0, &buffer).groups([16, 1, 1]).unwrap();
         let fence = context.flush().unwrap();
         while !fence.is_done() {
-            // At every place of a word, and written over what the kernel writes.
+            // At each byte offset within a word, with writes over the bytes that the kernel writes.
             let bytes = map.read::<u8>(looks % 5, 4000).unwrap();
             map.write(looks % 7, &[[0u8; 3], [0xff; 3]][round % 2]).unwrap();
             for byte in bytes {

@@ -1,5 +1,5 @@
-//! Threads that do anything to the same buffers and images at once. Each operation leaves all words of what it changes alike, so whoever
-//! reads finds them alike, in whatever order the operations came; nothing hangs, and nothing is left.
+//! Threads that run random operations on the same buffers and images. Each operation leaves all words of its target
+//! equal, so each read finds them equal, in whatever order the operations run; no thread hangs, and no object is left.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
@@ -39,12 +39,12 @@ impl Random {
     }
 }
 
-/// All words are alike.
+/// Checks that all words are equal.
 fn alike(words: &[u32]) {
     assert!(words.iter().all(|word| *word == words[0]), "words of different operations: {:x?} …", &words[..8]);
 }
 
-/// What another thread has mapped or destroyed is refused, which is right.
+/// Operations on resources that another thread has mapped or destroyed are errors, as they should be.
 fn may_be_refused(result: Result<(), Error>) {
     if let Err(error) = result {
         let text = error.to_string();
@@ -52,7 +52,7 @@ fn may_be_refused(result: Result<(), Error>) {
     }
 }
 
-/// One operation, of any kind.
+/// One random operation.
 fn act(context: &Context, scene: &Scene, random: &mut Random, maps: bool) {
     let class = random.below(SIZES.len());
     let (words, value) = (SIZES[class], random.below(1 << 20) as u32);
@@ -65,7 +65,7 @@ fn act(context: &Context, scene: &Scene, random: &mut Random, maps: bool) {
             Ok(map) => map,
             Err(error) => return may_be_refused(Err(error)),
         };
-        // Refused where the mapping is for writing only.
+        // An error if the mapping is for writing only.
         if let Ok(words) = map.read::<u32>(0, words) {
             alike(&words);
         }
@@ -80,7 +80,7 @@ fn act(context: &Context, scene: &Scene, random: &mut Random, maps: bool) {
         3 => context.fill(a, value),
         4 | 5 if !same => context.copy(a, 0, b, 0, words as u64 * 4),
         6 | 7 if !same => context.dispatch(&scene.add).bind(0, 0, a).bind(0, 1, b).groups([words as u32 / 64, 1, 1]),
-        // Threads that share a context share its slots, where all is of one size.
+        // Threads that share a context share its slots, so all resources in them have one size.
         8 if class == 1 => context.bind((0, random.below(2) as u32), Bind::storage(a)),
         9 => {
             let groups = [SIZES[1] as u32 / 64, 1, 1];
@@ -109,7 +109,7 @@ fn act(context: &Context, scene: &Scene, random: &mut Random, maps: bool) {
         13 => context.clear_image(x, ClearColor::Uint([value; 4])),
         14 => context.read_image(x, 0, 0).map(|texels| alike(&texels)),
         15 if value % 4 == 0 => context.buffer(words as u64 * 4).zeroed().map(|new| {
-            // Others may be about to use the old one, and then are told.
+            // Other threads may be about to use the old one, and then get an error.
             std::mem::replace(&mut *p.lock().unwrap(), new).destroy();
         }),
         _ => context.flush().map(drop),
@@ -118,7 +118,7 @@ fn act(context: &Context, scene: &Scene, random: &mut Random, maps: bool) {
 
 #[test]
 fn whatever_threads_do_at_once_each_operation_is_whole() {
-    // Rounds: `STORM=100` is a hundred.
+    // The number of rounds: `STORM=100` runs a hundred.
     let times: usize = std::env::var("STORM").ok().and_then(|text| text.parse().ok()).unwrap_or(4);
     let context = Context::builder().workers(2).poison(true).build().unwrap();
     for round in 0..times as u64 {
@@ -137,7 +137,8 @@ fn whatever_threads_do_at_once_each_operation_is_whole() {
                 let (own, scene) = (if thread % 2 == 0 { context.sibling() } else { context.clone() }, &scene);
                 scope.spawn(move || {
                     let mut random = Random((round * THREADS + thread).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-                    // What is mapped is half written while it is, and `read` does not ask: only other mappings do.
+                    // A mapped resource may be half written, and `read` is allowed meanwhile; only other mappings are
+                    // not.
                     (0..1500).for_each(|_| act(&own, scene, &mut random, round % 2 == 0));
                 });
             }

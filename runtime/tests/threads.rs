@@ -1,4 +1,4 @@
-//! Several contexts on several threads: what they share stays right, nothing hangs, nothing is left.
+//! Several contexts on several threads: shared resources stay correct, no thread hangs, and no object is left.
 
 use std::sync::Barrier;
 
@@ -42,7 +42,7 @@ fn threads_add_to_one_buffer() {
             });
         }
     });
-    // Dispatches of all threads were put in some order: none is lost, though each reads and writes the same words.
+    // Dispatches of all threads run in some order: none is lost, although all of them read and write the same words.
     let wanted = 200 * (1..=THREADS).sum::<u32>();
     assert_eq!(context.read::<u32>(&sum).unwrap(), [wanted; 16]);
     drop(sum);
@@ -65,7 +65,7 @@ fn a_buffer_is_handed_from_thread_to_thread() {
                             let before = round * THREADS + turn;
                             match round % 3 {
                                 0 => context.dispatch(add).bind(0, 0, one).bind(0, 1, ball).groups([1, 1, 1]).unwrap(),
-                                // The new contents replace the object that another context's slots and batches know.
+                                // The upload replaces the object that slots and batches of another context name.
                                 1 => context.upload(ball, &[before + 1; 16]).unwrap(),
                                 _ => {
                                     assert_eq!(context.read::<u32>(ball).unwrap(), [before; 16]);
@@ -134,26 +134,26 @@ fn contexts_on_different_queues_are_ordered_without_the_host() {
         }
     }
     let after = context.stats();
-    // Each hand-over but the first tells the queue of the writers before, which are two, unless they had retired by then.
+    // Each hand-over except the first makes the queue wait for the two writers before it, unless they have retired.
     assert!(after.context_waits <= 600);
     assert_eq!((after.read_waits, after.stalls_taken), (before.read_waits, before.stalls_taken));
     assert_eq!(context.read::<u32>(&ball).unwrap(), [300; 16]);
 }
 
 #[test]
-fn who_writes_bytes_that_hold_nothing_waits_for_no_context() {
+fn writes_to_undefined_bytes_wait_for_no_context() {
     let context = Context::builder().workers(2).poison(true).build().unwrap();
     let add = context.program_wgsl(ADD).unwrap();
     let (reader, writer) = (context.sibling(), context.sibling());
     let (source, sum) = (context.buffer(64).label("source").build().unwrap(), context.buffer(64).zeroed().unwrap());
-    // What is read of `source` is not defined: the dispatch only reads it, and no slot of a kind that writes has it.
+    // The contents of `source` are undefined: the dispatch only reads it, and no slot that kernels can write has it.
     let read = || reader.dispatch(&add).bind(0, 0, &source).bind(0, 1, &sum).groups([1, 1, 1]).unwrap();
     read();
     assert!(source.valid_ranges().is_empty());
     let before = context.stats();
     writer.fill(&source, 5).unwrap();
     let stats = context.stats().since(&before);
-    assert_eq!((stats.context_waits, stats.batches_submitted), (0, 1), "submitted, and not waited for");
+    assert_eq!((stats.context_waits, stats.batches_submitted), (0, 1), "submitted, without a wait");
     reader.fill(&sum, 1).unwrap();
     read();
     assert_eq!(context.read::<u32>(&sum).unwrap(), [6; 16]);
@@ -166,24 +166,24 @@ fn a_dispatch_that_is_repeated_sees_what_was_written_where_nothing_was_before() 
     for round in 0..50u32 {
         let (reader, writer) = (context.sibling(), context.sibling());
         let (texels, to) = (context.buffer(64).build().unwrap(), context.buffer(64).zeroed().unwrap());
-        // As a uniform buffer it is only read: its bytes hold nothing.
+        // As a uniform buffer it is only read, so none of its bytes is valid.
         reader.bind((0, 0), Bind::uniform(&texels)).unwrap();
         reader.bind((0, 1), Bind::storage(&to)).unwrap();
         let dispatch = || reader.dispatch(&look).groups([1, 1, 1]).unwrap();
         dispatch();
-        dispatch(); // looks at nothing
+        dispatch(); // repeats without a test of its objects
         assert!(texels.valid_ranges().is_empty());
         writer.fill(&texels, round).unwrap();
-        dispatch(); // must look
+        dispatch(); // must test its objects again
         assert_eq!(context.read::<u32>(&to).unwrap(), [round; 16], "round {round}");
     }
 }
 
 #[test]
-fn who_must_wait_for_a_buffer_gets_it_however_busy_others_keep_it() {
+fn a_wait_for_a_buffer_ends_however_busy_other_threads_keep_it() {
     let context = Context::builder().workers(2).memory(32 << 20).build().unwrap();
     let add = context.program_wgsl(ADD).unwrap();
-    // Too large for another like it, and for staging half of it.
+    // Too large for a second object of the same size, and for staging half of it.
     let (buffer, to) = (context.buffer(20 << 20).zeroed().unwrap(), context.buffer(64).zeroed().unwrap());
     let (half, done) = (vec![7u32; 10 << 18], std::sync::atomic::AtomicBool::new(false));
     std::thread::scope(|scope| {

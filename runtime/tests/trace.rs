@@ -1,4 +1,4 @@
-//! The timeline that is written for viewers: a track for each context, queue and worker, whose slices nest.
+//! The timeline for viewers: a track for each context, queue and worker, with slices that nest.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 

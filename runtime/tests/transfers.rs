@@ -1,4 +1,4 @@
-//! Transfers: which of them wait, which do not, and that both give the same bytes.
+//! Transfers: which of them wait and which do not, with the same bytes as result.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
@@ -8,7 +8,7 @@ fn context() -> Context {
     Context::builder().workers(2).memory(256 << 20).poison(true).build().unwrap()
 }
 
-/// Makes a buffer busy by a copy from its first bytes, which shows later what they were.
+/// Makes a buffer busy by a copy of its first bytes; the target shows later what they were.
 fn busy(context: &Context, buffer: &Buffer) -> Buffer {
     let copy = context.buffer(16).build().unwrap();
     context.copy(buffer, 0, &copy, 0, 16).unwrap();
@@ -70,7 +70,7 @@ fn streams_run_in_bounded_memory() {
     }
     assert_eq!(context.read::<u32>(&to).unwrap(), [99; 16]);
     let stats = context.stats();
-    // The budget of pending memory is 16 MiB: four objects of 4 MiB, and the one that is current.
+    // The budget of pending memory is 16 MiB: four objects of 4 MiB, and the current one.
     assert!(most <= 7, "{most} objects at a time");
     assert_eq!((stats.renames, stats.stalls_taken), (99, stats.renames_throttled));
     assert!(stats.objects_recycled > 80, "{stats}");
@@ -101,7 +101,7 @@ fn a_mapping_for_writing_keeps_what_is_not_written() {
     map.write(4, &[7u32]).unwrap();
     map.write(12, &[8u32, 9]).unwrap();
     map.unmap().unwrap();
-    assert_eq!(context.stats().batches_submitted, 0, "nobody waited");
+    assert_eq!(context.stats().batches_submitted, 0, "no call waited");
     assert_eq!(context.read::<u32>(&buffer).unwrap(), [1, 1, 7, 1, 8, 9, 1, 1]);
     assert_eq!(context.read::<u32>(&copy).unwrap(), [1; 4]);
 }
@@ -112,7 +112,7 @@ fn a_mapping_for_reading_waits_for_writers_only() {
     let buffer = context.buffer_from(&[1u32; 4]).unwrap();
     let copy = busy(&context, &buffer);
     assert_eq!(context.map(&buffer, MapFlags::READ).unwrap().read::<u32>(0, 4).unwrap(), [1; 4]);
-    assert_eq!(context.stats().read_waits, 0, "others that read are in nobody's way");
+    assert_eq!(context.stats().read_waits, 0, "other readers do not conflict");
     assert_eq!(context.map(&copy, MapFlags::READ).unwrap().read::<u32>(0, 4).unwrap(), [1; 4]);
     assert_eq!(context.stats().read_waits, 1);
 }
@@ -125,7 +125,7 @@ fn a_persistent_mapping_stays_while_commands_use_the_buffer() {
     let map = context.map(&buffer, flags).unwrap();
     map.write(0, &[5u32; 16]).unwrap();
     context.copy(&buffer, 0, &copy, 0, 64).unwrap();
-    // It keeps its object, and with it what the mapping shows.
+    // The buffer keeps its object, and so the contents that the mapping shows.
     context.invalidate(&buffer).unwrap();
     assert_eq!(buffer.generation(), 0);
     context.fill(&buffer, 6).unwrap();
@@ -167,7 +167,7 @@ fn barriers_are_by_byte_range() {
     }
     context.fill_range(&b, 48..52, 1).unwrap(); // after the last copy only
     assert_eq!(context.stats().barriers, 1);
-    context.copy(&a, 0, &b, 0, 16).unwrap(); // the barrier covered the first, too
+    context.copy(&a, 0, &b, 0, 16).unwrap(); // the barrier covered the first copy as well
     assert_eq!(context.stats().barriers, 1);
 }
 
@@ -177,7 +177,7 @@ fn bytes_that_hold_nothing_are_written_by_commands_without_a_barrier() {
     let source = context.buffer_from(&[7u32; 64]).unwrap();
     let (buffer, seen) = (context.buffer(256).build().unwrap(), context.buffer(256).build().unwrap());
     context.fill_range(&buffer, 0..16, 1).unwrap();
-    context.copy(&buffer, 0, &seen, 0, 256).unwrap(); // reads bytes that hold nothing, too
+    context.copy(&buffer, 0, &seen, 0, 256).unwrap(); // reads undefined bytes as well
     assert_eq!(context.stats().barriers, 1);
     for piece in 1..16 {
         match piece % 2 {
@@ -185,7 +185,7 @@ fn bytes_that_hold_nothing_are_written_by_commands_without_a_barrier() {
             _ => context.fill_range(&buffer, piece * 16..(piece + 1) * 16, 7).unwrap(),
         }
     }
-    assert_eq!(context.stats().barriers, 1, "nobody wrote there before, and what was read there is not defined");
+    assert_eq!(context.stats().barriers, 1, "no command wrote there before, and the earlier read is undefined");
     context.fill_range(&buffer, 16..32, 8).unwrap(); // written before
     assert_eq!(context.stats().barriers, 2);
     context.copy(&buffer, 0, &seen, 0, 256).unwrap();
@@ -199,13 +199,13 @@ fn levels_that_hold_nothing_are_written_without_a_barrier() {
     let context = context();
     let image = context.image(vk::Format::R32_UINT, [4, 4, 1]).layers(3).build().unwrap();
     let other = context.image(vk::Format::R32_UINT, [4, 4, 1]).build().unwrap();
-    context.copy_image((&image, 0, 1), (&other, 0, 0)).unwrap(); // not defined
+    context.copy_image((&image, 0, 1), (&other, 0, 0)).unwrap(); // undefined
     context.clear_image(image.all().layers(0..2), ClearColor::Uint([5, 0, 0, 0])).unwrap();
     assert_eq!(context.stats().barriers, 0);
     context.copy_image((&image, 0, 1), (&other, 0, 0)).unwrap();
     assert_eq!(context.stats().barriers, 1);
     context.clear_image(image.all().layers(1..3), ClearColor::Uint([6, 0, 0, 0])).unwrap();
-    assert_eq!(context.stats().barriers, 2, "one of the two holds something");
+    assert_eq!(context.stats().barriers, 2, "one of the two holds data");
     assert_eq!(context.read_image::<u32>(&other, 0, 0).unwrap(), [5; 16]);
 }
 
@@ -227,7 +227,7 @@ fn what_a_rule_forbids_names_the_buffer_and_the_rule() {
     let message = |result: Result<(), Error>| result.unwrap_err().to_string();
     let of = "of buffer `particles` of 64 bytes";
     let overlap = message(context.copy(&buffer, 0, &buffer, 8, 16));
-    let rule = "what is copied does not overlap what it is copied to";
+    let rule = "source and target of a copy do not overlap";
     assert_eq!(overlap, format!("copy: bytes 0..16 to bytes 8..24 {of} (rule: {rule})"));
     let unaligned = message(context.fill_range(&buffer, 2..6, 1));
     assert!(unaligned.starts_with(&format!("fill: bytes 2..6 {of} (rule: VUID-")), "{unaligned}");
@@ -236,7 +236,7 @@ fn what_a_rule_forbids_names_the_buffer_and_the_rule() {
     let odd = message(context.read_range::<u32>(&buffer, 0..6).map(drop));
     assert!(odd.ends_with("(rule: bytes are read as a whole number of elements)"), "{odd}");
     let unknown = message(context.map(&buffer, MapFlags::from_bits_retain(1 << 20 | 1)).map(drop));
-    assert!(unknown.ends_with("(rule: a mapping has no flags but those that there are)"), "{unknown}");
+    assert!(unknown.ends_with("(rule: a mapping has only known flags)"), "{unknown}");
     let map = context.map(&buffer, MapFlags::READ | MapFlags::WRITE).unwrap();
     buffer.destroy();
     let write = message(map.write(0, &[1u32]));
@@ -253,7 +253,7 @@ fn nothing_is_copied_and_filled_by_ranges_without_bytes() {
     context.copy(&a, 4, &a, 4, 0).unwrap();
     context.fill_range(&b, 8..8, 7).unwrap();
     assert_eq!((b.valid_ranges().len(), context.stats().transfers), (0, 0));
-    // The rules are what they are for others.
+    // The rules are those of every mapping.
     assert!(matches!(context.copy(&a, 17, &b, 0, 0), Err(Error::Range(_))));
     b.destroy();
     for result in [context.copy(&a, 0, &b, 0, 0), context.fill_range(&b, 4..4, 0), context.write::<u32>(&b, 0, &[])] {
@@ -271,20 +271,20 @@ fn what_is_refused_makes_nothing_valid() {
     );
     let (program, a) = (program.unwrap(), context.buffer(1024).build().unwrap());
     context.write(&a, 32, &[7u32; 4]).unwrap();
-    // Two parts of one buffer, the first of which holds something in the middle.
+    // Two ranges of one buffer; the first has valid bytes in its middle.
     let dispatch = || context.dispatch(&program).bind_range(0, 0, &a, 16..64).bind_range(0, 1, &a, 128..256);
     assert!(matches!(dispatch().groups([70_000, 1, 1]), Err(Error::Misuse(_))));
     assert_eq!(a.valid_ranges().first(), Some(&(32..48)), "{:?}", a.valid_ranges());
     assert_eq!(a.valid_ranges().len(), 1);
     dispatch().groups([1, 1, 1]).unwrap();
     assert_eq!(a.valid_ranges(), [16..64, 128..256]);
-    // The driver copies texels to those of the same size only.
+    // The driver copies only between formats of the same texel size.
     let [wide, narrow] =
         [vk::Format::R32_UINT, vk::Format::R8_UINT].map(|format| context.image(format, [4, 4, 1]).build().unwrap());
     context.clear_image(&wide, ClearColor::Uint([1; 4])).unwrap();
     assert!(matches!(context.copy_image((&wide, 0, 0), (&narrow, 0, 0)), Err(Error::Misuse(_))));
     assert!(narrow.valid_subresources().is_empty());
-    // So the next one that writes there waits for nobody.
+    // So the next write there does not wait.
     let barriers = context.stats().barriers;
     context.clear_image(&narrow, ClearColor::Uint([1; 4])).unwrap();
     assert_eq!((context.stats().barriers, narrow.valid_subresources()), (barriers, vec![(0, 0)]));
@@ -298,7 +298,7 @@ fn a_level_of_an_idle_image_or_one_that_holds_nothing_is_written_where_it_is() {
     context.write_image(&image, 0, 0, &texels).unwrap();
     let other = context.image(vk::Format::R8G8B8A8_UNORM, [5, 3, 2]).build().unwrap();
     context.copy_image((&image, 0, 0), (&other, 0, 0)).unwrap(); // in use
-    context.write_image(&image, 1, 0, &[[7u8; 4]; 2]).unwrap(); // holds nothing
+    context.write_image(&image, 1, 0, &[[7u8; 4]; 2]).unwrap(); // no defined data
     let stats = context.stats();
     assert_eq!((stats.bytes_staged, stats.stalls_avoided, stats.batches_submitted), (0, 1, 0));
     context.write_image(&image, 0, 0, &[[1u8; 4]; 30]).unwrap();
@@ -307,7 +307,7 @@ fn a_level_of_an_idle_image_or_one_that_holds_nothing_is_written_where_it_is() {
     assert_eq!(context.read_image::<[u8; 4]>(&other, 0, 0).unwrap(), texels);
     assert_eq!(context.read_image::<[u8; 4]>(&image, 0, 0).unwrap(), [[1u8; 4]; 30]);
     assert_eq!(context.read_image::<[u8; 4]>(&image, 1, 0).unwrap(), [[7u8; 4]; 2]);
-    // All that it holds: new storage, as for buffers.
+    // All of its valid data: new storage, as for buffers.
     context.copy_image((&other, 0, 0), (&image, 0, 0)).unwrap();
     let before = context.stats();
     context.write_image(&other, 0, 0, &[[2u8; 4]; 30]).unwrap();

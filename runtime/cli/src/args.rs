@@ -1,4 +1,4 @@
-//! What the program takes on its command line. Clap ends wrong usage with status 2.
+//! The command line. Clap reports wrong usage and exits with status 2.
 
 mod litmus;
 
@@ -20,21 +20,21 @@ use crate::slot::{Bind, Groups, Print, Push, Save, Spec};
 #[derive(Debug, Parser)]
 #[command(name = "spelter", version, max_term_width = 100)]
 pub(crate) struct Cli {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// What the program does.
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a compute shader with buffers from the command line and show what it computes.
+    /// Run a compute shader with buffers from the command line and show the results.
     Run(RunArgs),
-    /// Show what a compute shader becomes: intermediate forms, machine code, times.
+    /// Compile a compute shader and show its intermediate forms, machine code and compile times.
     Compile(CompileArgs),
-    /// Compute a gallery of programs, check each against a reference and measure it.
+    /// Run a gallery of programs, check each against a reference and measure it.
     Demo(DemoArgs),
-    /// Run AmberScript files: shaders with buffers and what is expected of them.
+    /// Run AmberScript files: shaders with buffers and expected results.
     Test(TestArgs),
     /// Show the device: workers, SIMD, limits, memory, versions.
     Info(InfoArgs),
@@ -42,7 +42,7 @@ pub(crate) enum Command {
     Litmus(LitmusArgs),
     /// Run any Vulkan program on Spelter, through the Vulkan loader.
     Exec(ExecArgs),
-    /// Make Spelter known to the Vulkan loader.
+    /// Install Spelter for the Vulkan loader.
     Icd(IcdArgs),
 }
 
@@ -50,9 +50,9 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 VALUE is one of
-  zeros:BYTES         that many bytes, all 0
-  TYPE:a,b,c          values of TYPE, which is u, i or f and a number of bits: u8 to u64, i8 to i64, f16 to f64; 0x… gives the
-                      bits of an integer in hexadecimal
+  zeros:BYTES         BYTES bytes, all 0
+  TYPE:a,b,c          values of TYPE: u8 to u64, i8 to i64 or f16 to f64; 0x… gives the bits of an integer in
+                      hexadecimal
   TYPE:range:N        0, 1, 2 … N-1
   TYPE:random:N:SEED  N random values, the same for the same seed; floats are from 0 up to 1
   @FILE               the bytes of a file
@@ -66,10 +66,10 @@ prints, for the shader in README.md that doubles an array<u32>:
 pub(crate) struct RunArgs {
     /// The shader: .wgsl, .spv (SPIR-V words) or .spvasm (SPIR-V text).
     pub(crate) file: PathBuf,
-    /// The entry point; may be left out where the shader has only one.
+    /// The entry point; not needed if the shader has only one.
     #[arg(long, value_name = "NAME")]
     pub(crate) entry: Option<String>,
-    /// Workgroups in each direction; one workgroup if not given.
+    /// The number of workgroups in each direction; one workgroup by default.
     #[arg(long, value_name = "X[,Y[,Z]]", allow_hyphen_values = true)]
     pub(crate) groups: Option<Groups>,
     /// Fill a storage buffer.
@@ -78,23 +78,23 @@ pub(crate) struct RunArgs {
     /// Fill a uniform buffer.
     #[arg(long, value_name = "G.B=VALUE", allow_hyphen_values = true)]
     pub(crate) uniform: Vec<Bind>,
-    /// Push constants; several are joined. The padding at the end of a struct may follow.
+    /// Push constants; several options are concatenated. Trailing padding of a struct is allowed.
     #[arg(long, value_name = "TYPE:a,b,c", allow_hyphen_values = true)]
     pub(crate) push: Vec<Push>,
     /// Set a specialization constant: 3, -1, 1.5 (a float needs the point) or true.
     #[arg(long, value_name = "ID=VALUE", allow_hyphen_values = true)]
     pub(crate) spec: Vec<Spec>,
-    /// Print a buffer, or the elements FIRST up to, not including, LAST.
+    /// Print a buffer, or its elements from FIRST up to but not including LAST.
     #[arg(long, value_name = "G.B=TYPE[:FIRST..LAST]", allow_hyphen_values = true)]
     pub(crate) out: Vec<Print>,
     /// Write the bytes of a buffer to a file.
     #[arg(long, value_name = "G.B=FILE", allow_hyphen_values = true)]
     pub(crate) save: Vec<Save>,
-    /// Run several times; the buffers keep what the run before wrote.
+    /// Run several times; the buffers keep their contents between runs.
     #[arg(long, value_name = "N", default_value = "1", allow_hyphen_values = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: u32,
-    /// Print how long a run takes: median and best.
+    /// Print the time of a run: median and best.
     #[arg(long)]
     pub(crate) time: bool,
     /// Write a timeline of contexts, queues and workers, for Perfetto or chrome://tracing.
@@ -103,7 +103,7 @@ pub(crate) struct RunArgs {
     /// The device.
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
-    /// Print one JSON object, with the tracker's counters.
+    /// Print one JSON object, including the tracker's counters.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -120,7 +120,7 @@ impl RunArgs {
 pub(crate) struct CompileArgs {
     /// The shader: .wgsl, .spv (SPIR-V words) or .spvasm (SPIR-V text).
     pub(crate) file: PathBuf,
-    /// The entry point; may be left out where the shader has only one.
+    /// The entry point; not needed if the shader has only one.
     #[arg(long, value_name = "NAME")]
     pub(crate) entry: Option<String>,
     /// Set a specialization constant: 3, -1, 1.5 (a float needs the point) or true.
@@ -129,14 +129,13 @@ pub(crate) struct CompileArgs {
     /// What to print.
     #[arg(long, value_enum, default_value_t = Emit::Ir)]
     pub(crate) emit: Emit,
-    /// Leave the optimiser out; of --emit ir the lowering, too, so that it shows what was read.
+    /// Skip the optimizer; with --emit ir also the lowering, to show the kernel as the reader produced it.
     #[arg(long)]
     pub(crate) no_opt: bool,
-    /// The instruction set of the machine code, and that forms before it are lowered for; the best that this machine has if not
-    /// given.
+    /// The target instruction set of lowering and code generation; by default the best one of this machine.
     #[arg(long, value_name = "NAME", value_parser = isa_names().map(isa))]
     pub(crate) isa: Option<Isa>,
-    /// Tell how long each stage took, in comments after the text.
+    /// Print the time of each stage, as comments after the text.
     #[arg(long)]
     pub(crate) time: bool,
     /// Print one JSON object.
@@ -178,10 +177,10 @@ fn isa(name: String) -> Isa {
 /// `spelter demo`.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Which programs; all if none is named.
+    /// The programs to run; all by default.
     #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(crate::demo::names()))]
     pub(crate) names: Vec<String>,
-    /// Where pictures go.
+    /// The folder for pictures.
     #[arg(long, value_name = "DIR", default_value = "demo-out")]
     pub(crate) out: PathBuf,
     /// Only list the programs.
@@ -198,17 +197,17 @@ pub(crate) struct DemoArgs {
 /// `spelter test`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A script passes, fails, or is skipped where it needs what is not here: a graphics pipeline, a compiler, a file,
-a feature that the device does not offer. GLSL and HLSL go through glslc, assembly through spirv-as if there is one,
-optimizations through spirv-opt. The status is 1 if a script failed.")]
+A script passes, fails, or is skipped if it needs something that is missing: a graphics pipeline, a compiler, a file,
+a feature of the device. GLSL and HLSL are compiled by glslc, assembly by spirv-as if it is installed;
+spirv-opt runs optimizations. The status is 1 if a script failed.")]
 pub(crate) struct TestArgs {
     /// Scripts, and folders in which to look for .amber files.
     #[arg(value_name = "FILE|DIR", required = true)]
     pub(crate) paths: Vec<PathBuf>,
-    /// Run only the Ith of N parts of the scripts; all N together are all scripts.
+    /// Run only part I of N equal parts of the scripts.
     #[arg(long, value_name = "I/N", default_value = "1/1", allow_hyphen_values = true)]
     pub(crate) shard: Shard,
-    /// Leave out the scripts that pass.
+    /// Do not list scripts that pass.
     #[arg(short, long)]
     pub(crate) quiet: bool,
     /// The device.
@@ -228,7 +227,7 @@ pub(crate) struct InfoArgs {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
-    /// List the environment variables, with who reads them and their values.
+    /// List the environment variables, grouped by reader, with their values.
     #[arg(long)]
     pub(crate) env: bool,
 }
@@ -236,15 +235,15 @@ pub(crate) struct InfoArgs {
 /// `spelter exec`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The status is the program's. What is not given here may be set in the environment: `spelter info --env` lists it.
+The exit status is that of the program. Other settings are environment variables: see `spelter info --env`.
 
 Example:
   spelter exec -- vulkaninfo --summary")]
 pub(crate) struct ExecArgs {
-    /// Claim a graphics queue, for programs that insist on one and only compute (wgpu, Dawn, taichi).
+    /// Advertise a graphics queue, for compute programs that require one (wgpu, Dawn, taichi).
     #[arg(long)]
     pub(crate) graphics: bool,
-    /// Print what the device did when it is destroyed.
+    /// Print statistics of the device when it is destroyed.
     #[arg(long)]
     pub(crate) stats: bool,
     /// Write a timeline of queues and workers, for Perfetto or chrome://tracing.
@@ -258,17 +257,17 @@ pub(crate) struct ExecArgs {
     pub(crate) command: Vec<String>,
 }
 
-/// The device of another program; what is not given is left to the environment.
+/// The device of another program; defaults come from the environment.
 #[derive(Debug, Args)]
 pub(crate) struct ExecDeviceArgs {
     /// Worker threads.
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) workers: Option<u16>,
-    /// What runs kernels: avx512, avx2 or interpreter.
+    /// The back end that runs kernels: avx512, avx2 or interpreter.
     #[arg(long, value_name = "NAME")]
     pub(crate) backend: Option<Backend>,
-    /// How long one dispatch or transfer may run before the device is lost.
+    /// The time that one dispatch or transfer may run before the device is lost.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_hyphen_values = true)]
     pub(crate) time_limit: Option<Duration>,
 }
@@ -276,26 +275,26 @@ pub(crate) struct ExecDeviceArgs {
 /// `spelter icd`.
 #[derive(Debug, Args)]
 pub(crate) struct IcdArgs {
-    /// What to do.
+    /// The action.
     #[command(subcommand)]
     pub(crate) command: IcdCommand,
 }
 
-/// What `spelter icd` does.
+/// The actions of `spelter icd`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum IcdCommand {
-    /// Put the manifest where the loader looks: every Vulkan program then sees Spelter, beside other drivers.
-    Install(Place),
-    /// Take it away again.
-    Uninstall(Place),
+    /// Install the manifest where the loader searches: every Vulkan program then finds Spelter next to other drivers.
+    Install(InstallScope),
+    /// Remove the manifest.
+    Uninstall(InstallScope),
     /// Print the manifest.
     Manifest,
 }
 
-/// For whom.
+/// The users for whom the manifest is installed.
 #[derive(Debug, Args)]
-pub(crate) struct Place {
-    /// For this user; so it is if nothing is said.
+pub(crate) struct InstallScope {
+    /// For this user; the default.
     #[arg(long)]
     pub(crate) user: bool,
     /// For all users.
@@ -330,17 +329,18 @@ impl FromStr for Shard {
     }
 }
 
-/// How the device is made; what is not given may be set in the environment (`environment.rs`).
+/// Options of the device; defaults come from the environment (`environment.rs`).
 #[derive(Debug, Args)]
 pub(crate) struct DeviceArgs {
-    /// Worker threads, or SPELTER_WORKERS; as many as the machine runs at once if not given.
+    /// The number of worker threads, or SPELTER_WORKERS; by default as many as the machine runs at once.
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) workers: Option<u16>,
-    /// What runs kernels, or SPELTER_BACKEND: avx512, avx2 or interpreter; the fastest that the machine has if not given.
+    /// The back end that runs kernels, or SPELTER_BACKEND: avx512, avx2 or interpreter; by default the fastest
+    /// available.
     #[arg(long, value_name = "NAME")]
     pub(crate) backend: Option<Backend>,
-    /// How long one dispatch or transfer may run before the device is lost, or SPELTER_TIME_LIMIT; 60 if not given.
+    /// The time that one dispatch or transfer may run before the device is lost, or SPELTER_TIME_LIMIT; 60 by default.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_hyphen_values = true)]
     pub(crate) time_limit: Option<Duration>,
 }

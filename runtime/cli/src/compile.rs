@@ -1,4 +1,4 @@
-//! `spelter compile`: what becomes of a shader, form by form, and how long that takes.
+//! `spelter compile`: intermediate forms and machine code of a shader, and compile times.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ pub(crate) fn run(args: &CompileArgs, output: &mut Output) -> Result<(), Failure
     let reads_only = args.emit == Emit::Ir && args.no_opt;
     if args.isa.is_some() && reads_only {
         return Err(Failure(
-            "--isa: what --emit ir --no-opt shows was read, and lowered for no instruction set".to_owned(),
+            "--isa has no effect on --emit ir --no-opt, which shows the kernel before lowering".to_owned(),
         ));
     }
     let mut clock = Clock::new();
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &CompileArgs, output: &mut Output) -> Result<(), Failure
     clock.lap("specialize");
     if let Err(misuse) = spelter_driver::check_workgroup(&kernel) {
         let (problem, rule) = (misuse.problem, misuse.vuid);
-        output::note(format!("{entry}: no device runs this kernel, `spelter run` neither: {problem} ({rule})"));
+        output::note(format!("{entry}: no device can run this kernel, not even `spelter run`: {problem} ({rule})"));
     }
     let isa = args.isa.or_else(|| Isa::available().next()).unwrap_or(Isa::Avx2);
     let text = emit(kernel, args, isa, &mut clock).map_err(|problem| shader.problem(format!("{entry}: {problem}")))?;
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &CompileArgs, output: &mut Output) -> Result<(), Failure
     if args.time { clock.print(output) } else { Ok(()) }
 }
 
-/// The kernel in the form that is asked for, or why it has none.
+/// The kernel in the requested form, or why it has none.
 fn emit(mut kernel: Kernel, args: &CompileArgs, isa: Isa, clock: &mut Clock) -> Result<String, String> {
     if args.emit == Emit::Ir && args.no_opt {
         return Ok(kernel.to_string());
@@ -80,12 +80,12 @@ fn emit(mut kernel: Kernel, args: &CompileArgs, isa: Isa, clock: &mut Clock) -> 
     Ok(program.assembly())
 }
 
-/// Why there is nothing to show.
+/// The message for a kernel without machine code.
 fn interpreted(reason: String) -> String {
-    format!("there is no machine code for this kernel, it is interpreted: {reason}")
+    format!("this kernel has no machine code and is interpreted: {reason}")
 }
 
-/// What each stage took, in order.
+/// The times of the stages, in order.
 struct Clock {
     start: Instant,
     laps: Vec<(&'static str, Duration)>,
@@ -101,13 +101,13 @@ impl Clock {
         self.start = Instant::now();
     }
 
-    /// A stage is done.
+    /// Ends a stage.
     fn lap(&mut self, stage: &'static str) {
         self.laps.push((stage, self.start.elapsed()));
         self.restart();
     }
 
-    /// As comments, so that what is printed can still be read as a kernel.
+    /// Prints the times as comments, so that the output can still be parsed as a kernel.
     fn print(&self, output: &mut Output) -> Result<(), Failure> {
         let total = self.laps.iter().map(|lap| lap.1).sum();
         let rows = self.laps.iter().copied().chain([("total", total)]);

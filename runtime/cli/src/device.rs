@@ -1,4 +1,4 @@
-//! The device that the options ask for.
+//! Creation of the device that the options describe.
 
 use spelter::Context;
 
@@ -6,7 +6,7 @@ use crate::args::DeviceArgs;
 use crate::failure::Failure;
 use crate::output;
 
-/// What sets the time limit here.
+/// The settings of the time limit, for messages.
 const LIMIT: &str = "--time-limit or SPELTER_TIME_LIMIT";
 
 /// A context with these options.
@@ -14,7 +14,7 @@ pub(crate) fn context(args: &DeviceArgs) -> Result<Context, Failure> {
     traced(args, false)
 }
 
-/// A context with these options, which keeps a timeline if it is to be traced.
+/// A context with these options, and a timeline if `trace`.
 pub(crate) fn traced(args: &DeviceArgs, trace: bool) -> Result<Context, Failure> {
     let builder = Context::builder()
         .time_limit(args.time_limit())

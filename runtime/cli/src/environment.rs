@@ -1,4 +1,4 @@
-//! What the environment says, for the options that are not on the command line.
+//! Environment variables as defaults of options.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use vulkan_spelter::options::{self, Settings};
 use crate::args::{Command, DeviceArgs, ExecArgs};
 use crate::failure::Failure;
 
-/// The variable, if it is set to something.
+/// The variable, if it is set and not empty.
 pub(crate) fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// What those variables say; an error for one that makes no sense.
+/// The settings of the variables for which `is_asked` is true; an error for an invalid one.
 fn settings(is_asked: impl Fn(&str) -> bool) -> Result<Settings, Failure> {
     let (settings, complaints) = options::read(|name| variable(name).filter(|_| is_asked(name)));
     complaints.into_iter().next().map_or(Ok(settings), |complaint| Err(Failure(complaint)))
 }
 
-/// Completes a command by its environment: options that are given count for more, and their variables are not looked at.
+/// Completes a command from the environment. Options on the command line take precedence; their variables are not read.
 pub(crate) fn complete(command: &mut Command) -> Result<(), Failure> {
     match command {
         Command::Run(args) => complete_device(&mut args.device),
@@ -44,7 +44,7 @@ fn complete_device(args: &mut DeviceArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The program inherits the variables; the driver in it would count as not set what makes no sense.
+/// Checks the variables that the program will inherit, since its driver ignores invalid ones.
 fn check_exec(args: &ExecArgs) -> Result<(), Failure> {
     let given = [
         ("SPELTER_WORKERS", args.device.workers.is_some()),
@@ -56,11 +56,11 @@ fn check_exec(args: &ExecArgs) -> Result<(), Failure> {
     settings(|name| !given.contains(&(name, true))).map(|_| ())
 }
 
-/// How long a command may run if nothing is said.
+/// The default time limit of a command.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 impl DeviceArgs {
-    /// How long one dispatch or transfer may run before the device is lost.
+    /// The time that one dispatch or transfer may run before the device is lost.
     pub(crate) fn time_limit(&self) -> Duration {
         self.time_limit.unwrap_or(TIME_LIMIT)
     }

@@ -1,10 +1,10 @@
-//! Why the program ends with status 1: one message.
+//! The failure of a command: one message, exit status 1.
 
 use std::fmt;
 use std::io;
 use std::path::Path;
 
-/// What is printed after `error: `.
+/// The message after `error: `.
 #[derive(Debug)]
 pub(crate) struct Failure(pub(crate) String);
 
@@ -21,7 +21,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// A rule of Vulkan's is told without the call that broke it: who uses the program made none.
+/// A broken rule of Vulkan is reported without the name of the call, since users of the program make no calls.
 impl From<spelter::Error> for Failure {
     fn from(error: spelter::Error) -> Self {
         match error {

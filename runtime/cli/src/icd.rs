@@ -1,7 +1,7 @@
-//! `spelter icd` and `spelter exec`: Vulkan programs that were written for any driver find this one.
+//! `spelter icd` and `spelter exec`: let Vulkan programs find this driver.
 //!
-//! The Vulkan loader reads manifests: small JSON files with the path of a driver. `icd` puts one where the loader looks;
-//! `exec` makes one for a single program, and tells the loader by environment variables to look nowhere else.
+//! The Vulkan loader reads manifests: small JSON files with the path of a driver. `icd` installs one where the loader
+//! searches; `exec` writes one for a single program and sets environment variables so that the loader uses only that.
 
 use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Write};
@@ -10,7 +10,7 @@ use std::process::{Command, ExitStatus};
 
 use serde_json::json;
 
-use crate::args::{ExecArgs, IcdArgs, IcdCommand, Place};
+use crate::args::{ExecArgs, IcdArgs, IcdCommand, InstallScope};
 use crate::environment::variable;
 use crate::failure::Failure;
 use crate::output::{self, Output};
@@ -18,25 +18,25 @@ use crate::output::{self, Output};
 /// The manifest's name among those of other drivers.
 const NAME: &str = "spelter_icd.json";
 
-/// Names the driver's library, if it is not where it is looked for.
+/// The variable with the path of the driver's library, if it is not in a default location.
 const LIBRARY: &str = "SPELTER_ICD_LIBRARY";
 
 /// `spelter icd`.
 pub(crate) fn run(args: &IcdArgs, output: &mut Output) -> Result<(), Failure> {
     match &args.command {
         IcdCommand::Manifest => output.line(manifest()?),
-        IcdCommand::Install(place) => {
-            let path = folder(place)?.join(NAME);
+        IcdCommand::Install(scope) => {
+            let path = folder(scope)?.join(NAME);
             let manifest = manifest()?;
             let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
             made.and_then(|()| std::fs::write(&path, manifest + "\n")).map_err(|error| Failure::file(&path, error))?;
             output.line(format!("installed: {}", path.display()))
         }
-        IcdCommand::Uninstall(place) => {
-            let path = folder(place)?.join(NAME);
+        IcdCommand::Uninstall(scope) => {
+            let path = folder(scope)?.join(NAME);
             match std::fs::remove_file(&path) {
                 Err(error) if error.kind() == ErrorKind::NotFound => {
-                    Err(Failure::file(&path, "is not there: Spelter is not installed"))
+                    Err(Failure::file(&path, "does not exist: Spelter is not installed"))
                 }
                 removed => removed.map_err(|error| Failure::file(&path, error)),
             }?;
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &IcdArgs, output: &mut Output) -> Result<(), Failure> {
     }
 }
 
-/// `spelter exec`: ends as the program does.
+/// `spelter exec`: exits with the program's status.
 pub(crate) fn exec(args: &ExecArgs) -> Result<(), Failure> {
     if let Some(path) = &args.trace {
         prepare(path).map_err(|error| Failure::file(path, error))?;
@@ -53,7 +53,7 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<(), Failure> {
     let path = std::env::temp_dir().join(format!("spelter-{}-{NAME}", std::process::id()));
     std::fs::write(&path, manifest()?).map_err(|error| Failure::file(&path, error))?;
     let ended = command(args, &path).status();
-    // Left behind, it does no harm.
+    // A manifest that cannot be removed does no harm.
     let _ = std::fs::remove_file(&path);
     let (program, _) = split(args);
     match ended {
@@ -61,13 +61,13 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<(), Failure> {
         Ok(status) => std::process::exit(code(status)),
         Err(error) => {
             output::report(&Failure(format!("{program}: {error}")));
-            // As a shell, env and sudo tell it: found but not to be run, or not found.
+            // The statuses of shells, env and sudo: 127 if not found, 126 if found but not executable.
             std::process::exit(if error.kind() == ErrorKind::NotFound { 127 } else { 126 })
         }
     }
 }
 
-/// Makes the file of a timeline, which is empty until there is work: better known before the program runs that it cannot be.
+/// Creates the file of a timeline, empty until there is work, so that an error is reported before the program runs.
 fn prepare(path: &Path) -> std::io::Result<()> {
     let mut file = File::options().write(true).create(true).truncate(false).open(path)?;
     match file.try_lock() {
@@ -75,7 +75,7 @@ fn prepare(path: &Path) -> std::io::Result<()> {
             file.set_len(0)?;
             file.write_all(b"[\n]\n")
         }
-        // Another program's timeline: this one's goes beside it.
+        // Another program writes its timeline there: the driver chooses another name for this one.
         Err(TryLockError::WouldBlock) => Ok(()),
         Err(TryLockError::Error(error)) => Err(error),
     }
@@ -85,7 +85,7 @@ fn split(args: &ExecArgs) -> (&str, &[String]) {
     args.command.split_first().map_or(("", &[]), |(program, rest)| (program, rest))
 }
 
-/// The program, with the loader pointed at the manifest: new loaders and old ones.
+/// The program's command, with the variables by which new and old loaders find the manifest.
 fn command(args: &ExecArgs, manifest: &Path) -> Command {
     let (program, rest) = split(args);
     let mut command = Command::new(program);
@@ -98,12 +98,12 @@ fn command(args: &ExecArgs, manifest: &Path) -> Command {
         ("SPELTER_TIME_LIMIT", args.device.time_limit.map(|limit| limit.as_secs_f64().to_string())),
     ];
     command.envs(set.into_iter().filter_map(|(name, value)| Some((name, value?))));
-    // The program may change its folder before it makes a device.
+    // An absolute path, since the program may change its working directory before it creates a device.
     command.envs(args.trace.as_ref().map(|path| ("SPELTER_TRACE", std::path::absolute(path).unwrap_or(path.clone()))));
     command
 }
 
-/// As a shell tells it: 128 and the signal, where one ended the program.
+/// The exit status as shells report it: 128 plus the signal if a signal ended the program.
 fn code(status: ExitStatus) -> i32 {
     #[cfg(unix)]
     let signal = std::os::unix::process::ExitStatusExt::signal(&status);
@@ -123,7 +123,7 @@ fn manifest() -> Result<String, Failure> {
     Ok(manifest.to_string())
 }
 
-/// The driver: beside this program, where cargo puts it, or in a `lib` folder next to this program's.
+/// The driver's library: in this program's folder, where cargo puts it, or in a `lib` folder next to that.
 fn library() -> Result<PathBuf, Failure> {
     let name = format!("{}vulkan_spelter{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     if let Some(path) = variable(LIBRARY) {
@@ -144,9 +144,9 @@ fn library() -> Result<PathBuf, Failure> {
     })
 }
 
-/// Where the loader looks for manifests.
-fn folder(place: &Place) -> Result<PathBuf, Failure> {
-    if place.system {
+/// The folder in which the loader searches for manifests.
+fn folder(scope: &InstallScope) -> Result<PathBuf, Failure> {
+    if scope.system {
         return Ok(PathBuf::from("/etc/vulkan/icd.d"));
     }
     let data = std::env::var_os("XDG_DATA_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);

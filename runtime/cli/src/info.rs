@@ -1,4 +1,4 @@
-//! `spelter info`: what the device is and can do.
+//! `spelter info`: properties and limits of the device.
 
 use serde_json::json;
 use spelter::Backend;
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &InfoArgs, output: &mut Output) -> Result<(), Failure> {
     ])
 }
 
-/// The variables that are read, by who reads them.
+/// The environment variables, grouped by the component that reads them.
 fn env(as_json: bool, output: &mut Output) -> Result<(), Failure> {
     let value = |name: &str| variable(name).map(|value| value.to_string_lossy().into_owned());
     if as_json {
@@ -93,19 +93,25 @@ fn env(as_json: bool, output: &mut Output) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The back ends of this machine, the fastest first.
+/// The available back ends, fastest first.
 fn backends() -> Vec<&'static str> {
     Backend::available().map(Backend::name).collect()
 }
 
-/// How kernels run, and why no faster.
+/// How kernels run, with the available alternatives or the reason for the interpreter.
 fn kernels(backend: Backend) -> String {
     match backend {
-        Backend::X86(isa) => format!("compiled for {}; --backend takes {} here", isa.name(), backends().join(", ")),
-        Backend::Interpreter if backends().len() > 1 => {
-            format!("interpreted, as asked for; --backend takes {} here", backends().join(", "))
+        Backend::X86(isa) => {
+            format!("compiled for {}; available with --backend: {}", isa.name(), backends().join(", "))
         }
-        Backend::Interpreter => "interpreted: compiled kernels need an x86-64 CPU with AVX2, FMA, F16C, BMI1 and 2, LZCNT, POPCNT and CMPXCHG16B".to_owned(),
+        Backend::Interpreter if backends().len() > 1 => {
+            format!("interpreted, as requested; available with --backend: {}", backends().join(", "))
+        }
+        Backend::Interpreter => {
+            "interpreted: compiled kernels need an x86-64 CPU with AVX2, FMA, F16C, BMI1 and 2, LZCNT, POPCNT and \
+             CMPXCHG16B"
+                .to_owned()
+        }
     }
 }
 
@@ -130,7 +136,7 @@ fn simd() -> &'static str {
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     {
-        "none that is known"
+        "unknown"
     }
 }
 

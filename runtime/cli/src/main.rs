@@ -1,4 +1,4 @@
-//! The program `spelter`: runs compute programs from the command line, and shows what they become.
+//! The program `spelter`: runs and compiles compute programs from the command line.
 
 mod amber;
 mod args;
@@ -29,15 +29,15 @@ use args::{Cli, Command};
 use failure::Failure;
 use output::Output;
 
-/// Status of wrong usage: of the command line, or of the environment.
+/// The exit status for wrong usage of the command line or the environment.
 const USAGE: u8 = 2;
 
-/// Ends with status 0, or with 1 and one message, or with 2 and one message for wrong usage.
+/// Exits with status 0, with 1 and one message after a failure, or with 2 and one message for wrong usage.
 fn main() -> ExitCode {
-    quiet_where_caught();
+    silence_caught_panics();
     let mut cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(said) => return say(&said),
+        Err(error) => return print_clap(&error),
     };
     if let Err(failure) = environment::complete(&mut cli.command) {
         output::report(&failure);
@@ -52,25 +52,26 @@ fn main() -> ExitCode {
     }
 }
 
-/// A panic that becomes an error is told by the error alone. No other thread runs yet that could set a hook meanwhile.
-fn quiet_where_caught() {
-    let tell = std::panic::take_hook();
+/// Silences panics that the WGSL reader catches, since they are reported as errors. No other thread exists yet that
+/// could replace the hook.
+fn silence_caught_panics() {
+    let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         if !spelter_shaders::front::wgsl::is_catching() {
-            tell(info);
+            default(info);
         }
     }));
 }
 
-/// Prints what clap says: help and version, where a text that does not arrive is a failure, or what is wrong with the usage.
-fn say(said: &clap::Error) -> ExitCode {
-    let printed = said.print().and_then(|()| io::stdout().flush());
+/// Prints help, version or a usage error of clap. Help and version that cannot be written are a failure.
+fn print_clap(error: &clap::Error) -> ExitCode {
+    let printed = error.print().and_then(|()| io::stdout().flush());
     match printed {
-        Err(error) if !said.use_stderr() && error.kind() != ErrorKind::BrokenPipe => {
-            output::report(&error.into());
+        Err(unwritten) if !error.use_stderr() && unwritten.kind() != ErrorKind::BrokenPipe => {
+            output::report(&unwritten.into());
             ExitCode::FAILURE
         }
-        _ => u8::try_from(said.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from),
+        _ => u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from),
     }
 }
 
@@ -86,7 +87,7 @@ fn start(cli: &Cli) -> Result<(), Failure> {
         Command::Exec(args) => icd::exec(args),
         Command::Icd(args) => icd::run(args, &mut output),
     };
-    // What was printed before a failure stands before its message.
+    // Flushed first, so that earlier output precedes the message of a failure.
     let flushed = output.flush();
     result.and(flushed)
 }

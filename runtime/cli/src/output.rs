@@ -1,4 +1,4 @@
-//! All that the program prints goes through here: a reader that goes away is no error, colours are for terminals only.
+//! Output of the program: a closed pipe is not an error, and colours are used on terminals only.
 
 use std::fmt;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
@@ -14,7 +14,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Takes standard output.
+    /// Locks standard output.
     pub(crate) fn new() -> Self {
         let stdout = io::stdout().lock();
         let terminal = stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none();
@@ -31,7 +31,7 @@ impl Output {
         alive(writeln!(self.to, "{value}"))
     }
 
-    /// Prints `name  value` lines, the values below each other.
+    /// Prints `name  value` lines with aligned values.
     pub(crate) fn table(&mut self, rows: &[(&str, String)]) -> Result<(), Failure> {
         let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
         rows.iter().try_for_each(|(name, value)| {
@@ -41,22 +41,22 @@ impl Output {
         })
     }
 
-    /// Passes on what is buffered.
+    /// Flushes the buffer.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         alive(self.to.flush())
     }
 
-    /// Text that recedes, on a terminal.
+    /// Dimmed text, on a terminal.
     pub(crate) fn faint(&self, text: &str) -> String {
         self.styled("2", text)
     }
 
-    /// Text that says that all is well, on a terminal.
+    /// Green text, on a terminal.
     pub(crate) fn good(&self, text: &str) -> String {
         self.styled("32", text)
     }
 
-    /// Text that stands out, on a terminal.
+    /// Bold text, on a terminal.
     pub(crate) fn strong(&self, text: &str) -> String {
         self.styled("1", text)
     }
@@ -66,7 +66,7 @@ impl Output {
     }
 }
 
-/// Prints the message of a failure to standard error. If even that is gone there is nobody to tell.
+/// Prints the message of a failure to standard error; an error of that is ignored.
 pub(crate) fn report(failure: &Failure) {
     let mut stderr = io::stderr().lock();
     let colour = stderr.is_terminal() && std::env::var_os("NO_COLOR").is_none();
@@ -74,15 +74,15 @@ pub(crate) fn report(failure: &Failure) {
     let _ = writeln!(stderr, "{label}: {failure}");
 }
 
-/// Tells, on standard error, what is no failure but may surprise.
+/// Prints a note to standard error: not a failure, but possibly a surprise.
 pub(crate) fn note(text: impl fmt::Display) {
     let _ = writeln!(io::stderr().lock(), "note: {text}");
 }
 
-/// Most messages of kernels that are shown.
+/// The largest number of messages of kernels that are shown.
 const MAX_MESSAGES: u64 = 10_000;
 
-/// Shows what kernels print on standard error, as the results go to standard output.
+/// Prints messages of kernels to standard error, since results go to standard output.
 pub(crate) fn printer() -> Printer {
     Printer::new(MAX_MESSAGES, |message| {
         let [x, y, z] = message.invocation;
@@ -91,7 +91,7 @@ pub(crate) fn printer() -> Printer {
     })
 }
 
-/// A closed pipe means that the reader has seen enough.
+/// Ignores a closed pipe: its reader needs no more output.
 fn alive(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),

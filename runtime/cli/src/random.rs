@@ -1,4 +1,4 @@
-//! Random numbers that are the same on every machine for the same seed.
+//! Random numbers that depend only on the seed.
 
 /// A stream of random numbers: a counter and a mixing function (SplitMix64).
 #[derive(Debug)]
@@ -21,12 +21,12 @@ impl Random {
         ((bits ^ (bits >> 31)) >> 32) as u32
     }
 
-    /// From 0 up to, not including, 1: a multiple of 2⁻²⁴.
+    /// From 0 up to but not including 1: a multiple of 2⁻²⁴.
     pub(crate) fn fraction(&mut self) -> f32 {
         (self.word() >> 8) as f32 / 16_777_216.0
     }
 
-    /// From -1 up to, not including, 1.
+    /// From -1 up to but not including 1.
     pub(crate) fn signed(&mut self) -> f32 {
         self.fraction() * 2.0 - 1.0
     }

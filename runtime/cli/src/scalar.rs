@@ -1,4 +1,4 @@
-//! Types of numbers on the command line: how each is read, shown and made up.
+//! Scalar types on the command line: parsing, printing and generation of values.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use half::f16;
 
 use crate::random::Random;
 
-/// A type of elements. The bits of one are the low ones of a word of 64.
+/// A type of elements. The bits of an element are the low bits of a `u64`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scalar {
     kind: Kind,
@@ -28,7 +28,7 @@ impl FromStr for Scalar {
         let all = Self::ALL.into_iter();
         all.clone().find(|scalar| scalar.to_string() == text).ok_or_else(|| {
             let list: Vec<_> = all.map(|scalar| scalar.to_string()).collect();
-            format!("{text:?} is no type: use one of {}", list.join(", "))
+            format!("{text:?} is not a type: use one of {}", list.join(", "))
         })
     }
 }
@@ -90,7 +90,7 @@ impl Scalar {
         u64::MAX >> (64 - self.bits)
     }
 
-    /// The bits of a signed integer, if they are enough.
+    /// The bits of a signed integer, if the type has it.
     fn of_integer(self, value: i64) -> Option<u64> {
         let bits = value.cast_unsigned() & self.mask();
         (self.integer(bits) == value).then_some(bits)
@@ -102,7 +102,7 @@ impl Scalar {
         (bits << unused).cast_signed() >> unused
     }
 
-    /// The bits of the nearest float. One that is too large is infinite only if the text says so.
+    /// The bits of the nearest float. A number that is too large is an error; only `inf` is infinite.
     fn of_float(self, text: &str) -> Option<u64> {
         let (bits, value) = match self.bits {
             16 => {
@@ -122,7 +122,7 @@ impl Scalar {
         (!value.is_infinite() || says_so).then_some(bits)
     }
 
-    /// The type with its article and what it holds, for messages.
+    /// The type with its article and its values, for messages.
     fn described(self) -> String {
         let (unsigned, signed) = (self.mask(), self.mask().cast_signed() >> 1 & i64::MAX);
         match self.kind {
@@ -133,7 +133,7 @@ impl Scalar {
         }
     }
 
-    /// The value as text that reads back as the same value.
+    /// The value as text that parses to the same value.
     pub(crate) fn show(self, bits: u64) -> String {
         match (self.kind, self.bits) {
             (Kind::Uint, _) => bits.to_string(),
@@ -144,12 +144,12 @@ impl Scalar {
         }
     }
 
-    /// The value in JSON, which has no infinity and no NaN: those are strings.
+    /// The value in JSON. Infinities and NaN, which JSON lacks, are strings.
     pub(crate) fn json(self, bits: u64) -> serde_json::Value {
         match self.kind {
             Kind::Uint => bits.into(),
             Kind::Int => self.integer(bits).into(),
-            // Through the shortest text: 0.1 and not 0.10000000149011612.
+            // By way of the shortest text: 0.1, not 0.10000000149011612.
             Kind::Float => {
                 let text = self.show(bits);
                 let number = text.parse().ok().and_then(serde_json::Number::from_f64);
@@ -158,7 +158,7 @@ impl Scalar {
         }
     }
 
-    /// The bits of a whole number, if the type has it.
+    /// The bits of an integer, if the type has it.
     pub(crate) fn number(self, number: u32) -> Result<u64, String> {
         let bits = match (self.kind, self.bits) {
             (Kind::Uint, _) => Some(u64::from(number)).filter(|value| value & !self.mask() == 0),
@@ -172,7 +172,7 @@ impl Scalar {
         bits.ok_or_else(|| format!("{number} is not {}", self.described()))
     }
 
-    /// Any integer; of floats those from 0 up to, not including, 1.
+    /// A random value: any integer, or a float from 0 up to but not including 1.
     pub(crate) fn random(self, random: &mut Random) -> u64 {
         let mut word = || u64::from(random.word());
         match (self.kind, self.bits) {
@@ -185,7 +185,7 @@ impl Scalar {
     }
 }
 
-/// A float as Rust shows it.
+/// Floats that Rust can print with and without exponent.
 trait Float: Copy + fmt::Display + fmt::LowerExp + Into<f64> {}
 
 impl Float for f32 {}
@@ -201,7 +201,7 @@ fn show_float(value: impl Float) -> String {
 /// The bits after `0x`.
 fn hexadecimal(text: &str) -> Option<u64> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?;
-    // `from_str_radix` takes a sign as well.
+    // `from_str_radix` accepts a sign as well.
     if digits.starts_with('+') { None } else { u64::from_str_radix(digits, 16).ok() }
 }
 
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_expected_is_said() {
+    fn messages_name_the_accepted_values() {
         for (scalar, text, message) in [
             ("u32", "99999999999", "\"99999999999\" is not a u32, a whole number from 0 to 4294967295"),
             ("u32", "-1", "\"-1\" is not a u32, a whole number from 0 to 4294967295"),
@@ -229,7 +229,7 @@ mod tests {
             assert_eq!(scalar.parse::<Scalar>().unwrap().parse(text), Err(message.to_owned()));
         }
         let error = "u7".parse::<Scalar>().unwrap_err();
-        assert_eq!(error, "\"u7\" is no type: use one of u8, i8, u16, i16, f16, u32, i32, f32, u64, i64, f64");
+        assert_eq!(error, "\"u7\" is not a type: use one of u8, i8, u16, i16, f16, u32, i32, f32, u64, i64, f64");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::file;
 use crate::slot::Spec;
 
-/// Bytes of a shader file: more than the reader takes in any form.
+/// The largest shader file in bytes: more than the reader accepts in any form.
 const MAX_BYTES: u64 = 64 << 20;
 
 /// The magic number of SPIR-V in the other byte order.
@@ -32,7 +32,7 @@ pub(crate) struct Shader {
 
 enum Contents {
     Wgsl(String),
-    /// With the places of the text that its words come from, if it was one.
+    /// The words, with their places in the text if they were assembled from one.
     Spirv(Vec<u32>, Option<Places>),
 }
 
@@ -75,7 +75,7 @@ impl Shader {
         builder.build().map_err(|error| self.refused(error))
     }
 
-    /// What the shader's reader makes of it.
+    /// The shader as the reader's module.
     pub(crate) fn module(&self) -> Result<Module, Failure> {
         let module = match &self.contents {
             Contents::Wgsl(text) => Module::from_wgsl(text),
@@ -84,13 +84,13 @@ impl Shader {
         module.map_err(|error| self.refused(error))
     }
 
-    /// The message for what went wrong with a shader.
+    /// A failure with the shader's path.
     pub(crate) fn problem(&self, problem: impl fmt::Display) -> Failure {
         refused(&self.path, problem)
     }
 
-    /// The message for a shader that is refused: words and ids of what was a text are told by its lines and names, and what breaks a
-    /// rule of Vulkan's has no call here that did it.
+    /// The failure for a shader that is rejected. Places in assembled words become lines and names of the text, and a
+    /// broken rule of Vulkan is reported without the name of a call.
     pub(crate) fn refused(&self, error: impl Into<spelter::Error>) -> Failure {
         match (error.into(), &self.contents) {
             (spelter::Error::Shader(error), Contents::Spirv(_, Some(places))) => self.problem(places.told(error)),
@@ -98,7 +98,7 @@ impl Shader {
         }
     }
 
-    /// The message for a run that failed. Where the device was lost in a loop of the shader, its place is one of the file.
+    /// The failure of a run. If the device was lost in a loop of the shader, the loop's place is given in the file.
     pub(crate) fn failed(&self, error: spelter::Error) -> Failure {
         let spelter::Error::DeviceLost(why) = error else { return error.into() };
         let mut why = why.replace(" at wgsl:", &format!(" at {}:", self.path.display()));
@@ -122,8 +122,8 @@ pub(crate) fn specialization(module: &Module, specs: &[Spec]) -> Result<BTreeMap
     specs.iter().map(|spec| Ok((spec.id, spec.value.bits_for(find(spec.id, &constants)?)?))).collect()
 }
 
-/// The message for a shader that is refused. The shaders' reader knows no files and calls a text `wgsl` or `spvasm`:
-/// its places get the file's name, so that an editor finds them.
+/// The failure for a shader that is rejected. The reader does not know the file and calls a text `wgsl` or `spvasm`;
+/// these names are replaced by the file's path, so that an editor finds the place.
 fn refused(path: &Path, error: impl fmt::Display) -> Failure {
     let mut message = error.to_string();
     for text in ["wgsl", "spvasm"] {
@@ -142,7 +142,7 @@ fn check_once(specs: &[Spec]) -> Result<(), Failure> {
     }
 }
 
-/// The rule of programs, told of the option.
+/// The constant with this id, or an error that names the option.
 fn find(id: u32, constants: &[SpecializationConstant]) -> Result<&SpecializationConstant, Failure> {
     if let Some(constant) = constants.iter().find(|constant| constant.id == Some(id)) {
         return Ok(constant);
@@ -166,10 +166,10 @@ fn text(path: &Path) -> Result<String, Failure> {
 fn words(bytes: &[u8]) -> Result<Vec<u32>, String> {
     let (words, rest) = bytes.as_chunks::<4>();
     if !rest.is_empty() {
-        return Err(format!("no SPIR-V: {} bytes are no whole number of words", bytes.len()));
+        return Err(format!("not SPIR-V: {} bytes are not a whole number of words", bytes.len()));
     }
     let words: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
-    // SPIR-V may be stored in either byte order; the magic number tells.
+    // SPIR-V may be stored in either byte order, which the magic number shows.
     let swapped = words[0] == SWAPPED_MAGIC;
     Ok(if swapped { words.into_iter().map(u32::swap_bytes).collect() } else { words })
 }

@@ -1,4 +1,4 @@
-//! Where a value goes: `G.B=VALUE`, `ID=VALUE`, and the other arguments that are more than a word.
+//! Structured arguments: `G.B=VALUE`, `ID=VALUE`, `X,Y,Z` and others.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -29,18 +29,18 @@ impl FromStr for Slot {
             };
             Some(Self { group: digits(group)?, binding: digits(binding)?, element: digits(element)? })
         };
-        parse().ok_or_else(|| format!("{text:?} is no binding: use G.B, such as 0.1"))
+        parse().ok_or_else(|| format!("{text:?} is not a binding: use G.B, such as 0.1"))
     }
 }
 
 impl Slot {
-    /// The slot of an array of descriptors, element 0 too.
+    /// The slot as text, with its element even if that is 0.
     pub(crate) fn with_element(self) -> String {
         format!("{}.{}[{}]", self.group, self.binding, self.element)
     }
 }
 
-/// A number without sign or space.
+/// A number without sign or spaces.
 fn digits(text: &str) -> Option<u32> {
     if text.bytes().all(|b| b.is_ascii_digit()) { text.parse().ok() } else { None }
 }
@@ -52,7 +52,7 @@ impl fmt::Display for Slot {
     }
 }
 
-/// Cuts `G.B=REST`.
+/// Splits `G.B=REST`.
 fn at_slot(text: &str) -> Result<(Slot, &str), String> {
     let (slot, rest) = text.split_once('=').ok_or_else(|| format!("{text:?} has no =: use G.B=…"))?;
     Ok((slot.parse()?, rest))
@@ -120,7 +120,7 @@ fn element_range(text: &str) -> Result<(u64, u64), String> {
     match parse() {
         Some((first, last)) if first <= last => Ok((first, last)),
         Some(_) => Err(format!("{text:?} ends before it starts")),
-        None => Err(format!("{text:?} is no range: use FIRST..LAST")),
+        None => Err(format!("{text:?} is not a range: use FIRST..LAST")),
     }
 }
 
@@ -149,12 +149,13 @@ impl FromStr for Spec {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (id, value) = text.split_once('=').ok_or_else(|| format!("{text:?} has no =: use ID=VALUE"))?;
-        let id = digits(id).ok_or_else(|| format!("{id:?} is no SpecId: use the number (in WGSL that of @id)"))?;
+        let id = digits(id).ok_or_else(|| format!("{id:?} is not a SpecId: use the number (in WGSL that of @id)"))?;
         Ok(Self { id, value: constant(value)? })
     }
 }
 
-/// A value by its looks: `true`, `3`, `-1`, `1.5`. Whether the constant is of that type the program knows.
+/// A value whose type follows from its form: `true`, `3`, `-1`, `1.5`. The program checks it against the constant's
+/// type.
 fn constant(text: &str) -> Result<Constant, String> {
     if let Ok(value) = text.parse::<bool>() {
         return Ok(value.into());

@@ -6,10 +6,10 @@ use std::str::FromStr;
 use crate::random::Random;
 use crate::scalar::Scalar;
 
-/// A made-up list has at most so many bytes, so that a typing error does not fill the memory.
+/// The largest size of a generated list in bytes, so that a typing error does not fill the memory.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// What a buffer holds at first.
+/// The initial contents of a buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     /// `zeros:BYTES`.
@@ -31,13 +31,13 @@ impl FromStr for Value {
             Some(("zeros", bytes)) => Ok(Self::Zeros(number(bytes, "bytes")?)),
             Some((scalar, list)) => Ok(Self::Bytes(bytes(scalar.parse()?, list)?)),
             None => Err(format!(
-                "{text:?} is no value: use zeros:BYTES, TYPE:a,b,c, TYPE:range:N, TYPE:random:N:SEED or @FILE"
+                "{text:?} is not a value: use zeros:BYTES, TYPE:a,b,c, TYPE:range:N, TYPE:random:N:SEED or @FILE"
             )),
         }
     }
 }
 
-/// The bytes of a typed list: what stands after `TYPE:`.
+/// The bytes of a typed list: the text after `TYPE:`.
 pub(crate) fn bytes(scalar: Scalar, list: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let mut add = |bits: u64| bytes.extend_from_slice(&bits.to_le_bytes()[..scalar.bytes()]);
@@ -64,7 +64,7 @@ fn elements(scalar: Scalar, text: &str) -> Result<u32, String> {
 }
 
 fn number(text: &str, what: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("{text:?} is no number ({what})"))
+    text.parse().map_err(|_| format!("{text:?} is not a number ({what})"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `spelter compile`: what each form looks like, and that it can be read again.
+//! `spelter compile`: the text of each form, and that it can be parsed again.
 
 mod common;
 
@@ -58,7 +58,7 @@ fn machine_code() {
     assert!(text.contains("zmm") && text.contains("ret"), "{text}");
 }
 
-/// Forms before machine code are lowered for one instruction set; what was read is not.
+/// Forms are lowered for one instruction set, except for the kernel as it was read.
 #[test]
 fn each_form_is_of_an_instruction_set() {
     let folder = Folder::with("compile-isa", "exponent.wgsl", EXPONENT);
@@ -67,7 +67,7 @@ fn each_form_is_of_an_instruction_set() {
         assert_ne!(with("avx2"), with("avx512"), "{emit}");
     }
     let error = folder.error("compile exponent.wgsl --no-opt --isa avx2");
-    assert_eq!(error, "--isa: what --emit ir --no-opt shows was read, and lowered for no instruction set");
+    assert_eq!(error, "--isa has no effect on --emit ir --no-opt, which shows the kernel before lowering");
 }
 
 #[test]

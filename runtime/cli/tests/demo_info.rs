@@ -1,4 +1,4 @@
-//! `spelter demo` and `spelter info`, and what the program does when its reader goes away.
+//! `spelter demo` and `spelter info`, and output to a closed pipe.
 
 mod common;
 
@@ -49,7 +49,7 @@ fn info() {
     for word in ["spelter", "workers", "SIMD", "memory", "push constants"] {
         assert!(text.contains(word), "{text}");
     }
-    // Each line says what it counts.
+    // Each line names its counter.
     for line in [
         "descriptor sets  numbered 0 to 7 (@group in WGSL)",
         "dispatch         at most 65535 x 65535 x 65535 workgroups",

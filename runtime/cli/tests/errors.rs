@@ -68,7 +68,7 @@ fn files() {
         ("run missing.wgsl", "missing.wgsl: No such file"),
         ("run broken.wgsl", "broken.wgsl: "),
         ("run binary.wgsl", "binary.wgsl: not a text"),
-        ("run odd.spv", "odd.spv: no SPIR-V: 3 bytes"),
+        ("run odd.spv", "odd.spv: not SPIR-V: 3 bytes"),
         ("run empty.spv", "empty.spv: the file is empty"),
         ("run junk.spv", "junk.spv: "),
         ("run junk.spvasm", "OpNonsense"),
@@ -79,7 +79,7 @@ fn files() {
         ("run add.wgsl --uniform 0.0=@/dev/zero --bind 0.1=zeros:4", "/dev/zero: "),
         (
             "run add.wgsl --uniform 0.0=u32:1,2 --bind 0.1=zeros:4194308 --out 0.1=u32",
-            "--out 0.1: 1048577 values are too many to print: use FIRST..LAST, or --save",
+            "--out 0.1: 1048577 values are too many to print: use FIRST..LAST or --save",
         ),
     ] {
         let message = folder.error(line);
@@ -96,18 +96,18 @@ fn places_in_a_shader_name_its_file() {
     assert!(wgsl.contains("\u{250c}\u{2500} broken.wgsl:2:10"), "{wgsl}");
     let assembly = folder.error("run broken.spvasm");
     assert!(assembly.ends_with(" at broken.spvasm:2:1"), "{assembly}");
-    // What the reader refuses is told by the line, too.
+    // Errors of the reader have the line of the text as well.
     folder.write("wrong.spvasm", WRONG.as_bytes());
     let wrong = folder.error("run wrong.spvasm");
     assert!(wrong.contains("OpIAdd") && wrong.ends_with(" at wrong.spvasm:12"), "{wrong}");
     assert!(folder.error("compile wrong.spvasm").ends_with(" at wrong.spvasm:12"));
-    // Ids have the names of the text.
+    // Ids are shown by their names in the text.
     folder.write("undeclared.spvasm", WRONG.replace("    %float %one %one", "    %number %one %one").as_bytes());
     let undeclared = folder.error("run undeclared.spvasm");
     assert!(undeclared.contains("%number"), "{undeclared}");
 }
 
-/// What is refused of a shader that no device runs names no call of Vulkan's: who types a command made none.
+/// The message for a shader that no device can run does not name a Vulkan call, since the user made none.
 #[test]
 fn limits_of_shaders() {
     let folder = Folder::with("bad-limits", "large.wgsl", LARGE);
@@ -115,7 +115,7 @@ fn limits_of_shaders() {
     let run = folder.error("run large.wgsl --bind 0.0=zeros:4");
     assert_eq!(run, format!("large.wgsl: {problem}"));
     let compiled = folder.spelter("compile large.wgsl");
-    let note = format!("note: main: no device runs this kernel, `spelter run` neither: {problem}\n");
+    let note = format!("note: main: no device can run this kernel, not even `spelter run`: {problem}\n");
     assert_eq!((compiled.status, compiled.stderr), (0, note));
 }
 
@@ -148,7 +148,7 @@ fn bindings() {
         ("run add.wgsl --uniform 0.0[1]=zeros:8", "--uniform 0.0[1]: the binding has 1 elements"),
         (
             "run add.wgsl --uniform 0.0=u32:1 --bind 0.1=zeros:4",
-            "--uniform 0.0: 4 bytes of a buffer of 4 bytes, the block takes at least 8 (rule: a buffer has room for the fixed part of the block that it is bound for)",
+            "--uniform 0.0: 4 bytes of a buffer of 4 bytes, the block needs at least 8 (rule: a buffer has room for the fixed part of the block that it is bound for)",
         ),
         ("run add.wgsl --bind 0.1=zeros:4 --bind 0.1=zeros:8", "binding 0.1 is given twice"),
     ] {
@@ -156,17 +156,17 @@ fn bindings() {
     }
 }
 
-/// Images are told of first: no option would help.
+/// Images are reported first, since no option would help.
 #[test]
 fn images() {
     let folder = Folder::with("bad-images", "image.wgsl", IMAGE);
-    let problem = "binding 1.0 is a storage image: this command fills buffers only; scripts of `spelter test` and programs have images, too";
+    let problem = "binding 1.0 is a storage image: this command fills buffers only; use the library or a script of `spelter test` for images";
     for line in ["run image.wgsl", "run image.wgsl --bind 0.0=zeros:4", "run image.wgsl --bind 1.0=zeros:4"] {
         assert_eq!(folder.error(line), problem, "{line}");
     }
 }
 
-/// Sizes that no workgroup has are told with the line that declares them, and the limit.
+/// Workgroup sizes beyond the limits are reported with their line and the limit.
 #[test]
 fn workgroup_sizes() {
     let folder = add("bad-workgroups");
@@ -274,10 +274,10 @@ fn negative_values_are_values() {
         ("run add.wgsl --repeat -1", "-1 is not in 1.."),
         ("run add.wgsl --workers -1", "-1 is not in 1..=1024"),
         ("run add.wgsl --time-limit -1", "must be more than 0"),
-        ("run add.wgsl --spec -1=1", "\"-1\" is no SpecId"),
+        ("run add.wgsl --spec -1=1", "\"-1\" is not a SpecId"),
         ("run add.wgsl --push -1", "use TYPE:a,b,c"),
         ("run add.wgsl --bind -1", "use G.B="),
-        ("run add.wgsl --out -1.0=u32", "is no binding"),
+        ("run add.wgsl --out -1.0=u32", "is not a binding"),
         ("run add.wgsl --bind 0.1=u32:-1", "\"-1\" is not a u32, a whole number from 0 to 4294967295"),
     ] {
         let message = folder.usage(line);
@@ -285,7 +285,7 @@ fn negative_values_are_values() {
     }
 }
 
-/// Help that does not arrive is a failure, as every other output is.
+/// Help that cannot be written is a failure, as for all other output.
 #[test]
 #[cfg(target_os = "linux")]
 fn help_that_cannot_be_written() {
@@ -299,7 +299,7 @@ fn help_that_cannot_be_written() {
     }
 }
 
-/// Constants that do not fit are told with the range that their type has.
+/// Constants that do not fit are reported with the range of their type.
 #[test]
 fn constants_out_of_range() {
     let constants = "
@@ -315,9 +315,12 @@ fn constants_out_of_range() {
             "specialization constant 2 (i: i32) cannot be 4000000000: it is from -2147483648 to 2147483647",
         ),
     ] {
-        let told = folder.error(&format!("run constants.wgsl --bind 0.0=zeros:4 --spec {given}"));
-        assert_eq!(told, format!("constants.wgsl: {message}"));
+        let reported = folder.error(&format!("run constants.wgsl --bind 0.0=zeros:4 --spec {given}"));
+        assert_eq!(reported, format!("constants.wgsl: {message}"));
     }
-    let told = folder.usage("run constants.wgsl --spec 1=5000000000");
-    assert!(told.contains("\"5000000000\" is out of range: integers are from -2147483648 to 4294967295"), "{told}");
+    let reported = folder.usage("run constants.wgsl --spec 1=5000000000");
+    assert!(
+        reported.contains("\"5000000000\" is out of range: integers are from -2147483648 to 4294967295"),
+        "{reported}"
+    );
 }

@@ -1,4 +1,4 @@
-//! `spelter exec` and `spelter icd`: what they tell programs and the loader.
+//! `spelter exec` and `spelter icd`: the environment of programs and the loader's manifests.
 
 #![allow(clippy::unwrap_used, reason = "a failing test panics")]
 
@@ -17,7 +17,7 @@ fn a_program_finds_the_driver_in_its_environment() {
     assert_eq!(value("VK_DRIVER_FILES"), value("VK_ICD_FILENAMES"));
     assert!(value("VK_DRIVER_FILES").ends_with("spelter_icd.json"), "{shown}");
     assert_eq!((value("SPELTER_ADVERTISE_GRAPHICS"), value("SPELTER_WORKERS")), ("1", "3"));
-    assert!(!Path::new(value("VK_DRIVER_FILES")).exists(), "the manifest is left behind");
+    assert!(!Path::new(value("VK_DRIVER_FILES")).exists(), "the manifest still exists");
 }
 
 #[test]
@@ -25,9 +25,9 @@ fn the_status_is_the_programs() {
     let folder = Folder::new("exec-status");
     assert_eq!(folder.spelter("exec -- false").status, 1);
     assert_eq!(folder.spelter("exec -- true").status, 0);
-    // Without the two hyphens, too, and with options of the program's.
+    // Also without the two hyphens, and with options of the program.
     assert_eq!(folder.good("exec echo --graphics -n --workers"), "--graphics -n --workers\n");
-    // As other programs that start programs tell it.
+    // The statuses of shells, env and sudo.
     for (program, status) in [("there-is-no-such-program", 127), ("/", 126)] {
         let ended = folder.spelter(&format!("exec -- {program}"));
         assert_eq!((ended.status, ended.stdout.as_str()), (status, ""));
@@ -38,7 +38,7 @@ fn the_status_is_the_programs() {
 }
 
 #[test]
-fn a_timeline_that_cannot_be_written_is_told_before_the_program_runs() {
+fn a_timeline_that_cannot_be_written_is_reported_before_the_program_runs() {
     let folder = Folder::new("exec-trace");
     let message = folder.error("exec --trace no/such/folder.json -- touch ran");
     assert!(message.starts_with("no/such/folder.json: "), "{message}");
@@ -67,7 +67,7 @@ fn variables_that_make_no_sense_are_errors() {
         }
     }
     assert_eq!(with(&[("SPELTER_STATS", "maybe")], "exec -- true").0, 2);
-    // Nobody looks at what is given on the command line, or at what is empty.
+    // Variables are ignored if they are empty or their option is given.
     let given = [("SPELTER_WORKERS", "x"), ("SPELTER_TIME_LIMIT", "")];
     assert_eq!(with(&given, "exec --workers 2 -- true"), (0, String::new(), String::new()));
     assert_eq!(with(&given, "info --workers 2").0, 0);
@@ -103,8 +103,8 @@ fn the_manifest_is_installed_and_taken_away() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     };
-    let told = run(&["icd", "install", "--user"]);
-    let path = told.strip_prefix("installed: ").unwrap();
+    let printed = run(&["icd", "install", "--user"]);
+    let path = printed.strip_prefix("installed: ").unwrap();
     assert!(path.trim_end().ends_with("vulkan/icd.d/spelter_icd.json"), "{path}");
     let text = String::from_utf8(folder.read("vulkan/icd.d/spelter_icd.json")).unwrap();
     assert_eq!(text, run(&["icd", "manifest"]));
@@ -121,7 +121,7 @@ fn the_environment_is_listed() {
     for name in ["SPELTER_WORKERS", "SPELTER_BACKEND", "SPELTER_TIME_LIMIT", "SPELTER_TRACE", "SPELTER_STATS"] {
         assert!(shown.contains(name), "{shown}");
     }
-    // Under who reads them.
+    // Below their readers.
     let own = shown.split("read by exec and icd:").nth(1).unwrap().lines().nth(1).unwrap();
     assert!(own.starts_with("SPELTER_ICD_LIBRARY"), "{shown}");
     let listed = folder.json("info --env --json");

@@ -5,7 +5,7 @@ mod common;
 use common::Folder;
 use serde_json::Value;
 
-/// Message passing without anything that makes `x` available, visible or non-private.
+/// Message passing in which nothing makes `x` available, visible or non-private.
 const PRIVATE: &str = "NEWSG
 NEWTHREAD
 st.sc0 x = 1
@@ -69,7 +69,7 @@ fn lists_give_expected_results() {
     let ended = folder.spelter("litmus mp.litmus --expected-races free.csv");
     assert_eq!(ended.status, 1);
     assert!(ended.stdout.contains("races      expected race-free"), "{}", ended.stdout);
-    // Rows that name nothing are told of; a list that says nothing about the tests is an error.
+    // Rows that name no test are reported; a list that names none of the tests is an error.
     let text = folder.good("litmus mp.litmus private.test --expected holds.csv");
     assert!(text.contains("2 answers as expected, 0 differ, 0 without expectation, "), "{text}");
     assert!(text.contains("1 row of the lists names no test of this run"), "{text}");
@@ -140,7 +140,7 @@ fn pictures_are_for_graphviz() {
     assert!(text.contains("e0 -> e3 [label=\"race\""), "{text}");
     assert!(text.contains("e1 -> e2 [label=\"sw\""), "{text}");
     assert!(!folder.read("pictures/mp.dot").is_empty());
-    // Two files of one name have two pictures.
+    // Two files with the same name have two pictures.
     folder.write("below/private.test", PRIVATE.replace("x = 1", "x").as_bytes());
     folder.good("litmus . --dot both");
     let both = ["both/below-private.test.dot", "both/private.test.dot"].map(|name| folder.read(name));
@@ -197,7 +197,7 @@ fn errors_name_file_line_and_column() {
     let ended = folder.spelter("litmus mp.litmus --steps 1");
     assert_eq!(ended.status, 1);
     let message = "mp.litmus: undecided: the program is too large: the search takes too many steps, and the bound is 1: \
-                   raise it with --steps\n line 6     exists (P1:r0 == 1 /\\ P1:r1 == 0): undecided, too\n";
+                   raise it with --steps\n line 6     exists (P1:r0 == 1 /\\ P1:r1 == 0): undecided for the same reason\n";
     assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), (message, "error: 2 verdicts are undecided\n"));
 }
 

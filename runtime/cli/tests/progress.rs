@@ -1,30 +1,30 @@
-//! Who may wait for whom, as docs/shaders.md tells it: waits that end, and waits that only the time limit ends.
+//! Forward progress as in docs/shaders.md: waits that end, and waits that only the time limit ends.
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
 use common::Folder;
 
-/// Counts in `count` how often the lock was had; `BODY` does that, `SIZE` invocations in a workgroup.
+/// Counts the acquisitions of a lock in `count`; `BODY` acquires it, `SIZE` is the workgroup size.
 const LOCK: &str = "
 @group(0) @binding(0) var<storage, read_write> lock: atomic<u32>;
 @group(0) @binding(1) var<storage, read_write> count: u32;
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_index) lane: u32) { BODY }";
 
-/// The lock is had behind the loop.
-const BEHIND: &str = "
+/// The critical section is after the loop.
+const AFTER: &str = "
     loop { if atomicExchange(&lock, 1u) == 0u { break; } }
     count += 1u;
     atomicStore(&lock, 0u);";
 
-/// The lock is had and given back within a trip.
+/// The lock is acquired and released within an iteration.
 const WITHIN: &str = "
     for (var done = false; !done; ) {
         if atomicExchange(&lock, 1u) == 0u { count += 1u; atomicStore(&lock, 0u); done = true; }
     }";
 
-/// One invocation waits for what another has done.
+/// One invocation waits for a result of another.
 const WAIT: &str = "
 @group(0) @binding(0) var<storage, read_write> done: array<atomic<u32>>;
 @compute @workgroup_size(64)
@@ -39,7 +39,7 @@ fn backends(folder: &Folder) -> Vec<String> {
     info["backends"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect()
 }
 
-/// A limit that only what hangs gets to.
+/// A time limit that only hanging kernels reach.
 const LOST: &str = "--time-limit 0.5";
 const GROUPS: u32 = 20;
 
@@ -47,14 +47,14 @@ const GROUPS: u32 = 20;
 fn lanes_of_a_subgroup_wait_for_each_other_within_a_trip_only() {
     let folder = Folder::new("lanes");
     let line = format!("run wait.wgsl --bind 0.0=zeros:4 --bind 0.1=zeros:4 --groups {GROUPS} --out 0.1=u32");
-    let one_each = format!("if lane % 16u == 0u {{ {BEHIND} }}");
+    let one_each = format!("if lane % 16u == 0u {{ {AFTER} }}");
     for backend in backends(&folder) {
         for (body, count) in [(WITHIN, GROUPS * 64), (&one_each, GROUPS * 4)] {
             with(&folder, LOCK, body);
             assert_eq!(folder.good(&format!("{line} --backend {backend}")), format!("0.1 u32  {count}\n"), "{body}");
         }
         if backend != "interpreter" {
-            with(&folder, LOCK, BEHIND);
+            with(&folder, LOCK, AFTER);
             let error = folder.error(&format!("{line} --backend {backend} {LOST}"));
             assert!(error.contains("ran longer than the time limit"), "{error}");
         }

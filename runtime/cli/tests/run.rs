@@ -1,4 +1,4 @@
-//! `spelter run`: what each option does.
+//! `spelter run`: the effect of each option.
 
 mod common;
 
@@ -102,7 +102,7 @@ fn values_of_every_size() {
     let shown = folder.json("run halves.wgsl --bind 0.0=f16:range:4 --out 0.0=f16:1..4 --json");
     assert_eq!(shown["outputs"][0]["values"], serde_json::json!([2.0, 4.0, 6.0]));
     let ended = folder.spelter("run double.wgsl --bind 0.0=u32:1 --out 0.0=f64");
-    let note = "note: --out 0.0: the last 4 of 4 bytes are no whole element and not shown\n";
+    let note = "note: --out 0.0: the last 4 of 4 bytes are not a whole element and not shown\n";
     assert_eq!((ended.status, ended.stderr.as_str()), (0, note));
 }
 
@@ -126,9 +126,9 @@ fn a_run_that_shows_nothing_says_so() {
     assert_eq!((ended.status, ended.stderr.as_str()), (0, "note: no invocation ran: --groups has a 0\n"));
 }
 
-/// One workgroup is what runs if nothing is said, and may be fewer than somebody thinks who looks at the result.
+/// One workgroup runs by default, which may be fewer invocations than the values that are shown.
 #[test]
-fn values_that_no_invocation_of_the_one_workgroup_has_are_told() {
+fn values_beyond_the_default_workgroup_are_reported() {
     let folder = Folder::with("beyond", "double.wgsl", DOUBLE);
     let line = "run double.wgsl --bind 0.0=u32:range:6 --out 0.0=u32";
     let ended = folder.spelter(line);
@@ -138,7 +138,7 @@ fn values_that_no_invocation_of_the_one_workgroup_has_are_told() {
     let ended = folder.spelter(&format!("{line} --json"));
     let json: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!((&json["notes"], ended.stderr), (&serde_json::json!([note]), format!("note: {note}\n")));
-    // It was said, or what is shown was reached.
+    // `--groups` is given, or all values that are shown are computed.
     assert_eq!(folder.good(&format!("{line} --groups 1")), shown);
     assert_eq!(folder.good(&format!("{line} --groups 2")), "0.0 u32  0 2 4 6 8 10\n");
     assert_eq!(folder.good(&format!("{line}:0..4")), "0.0 u32  0 2 4 6\n");
@@ -146,11 +146,11 @@ fn values_that_no_invocation_of_the_one_workgroup_has_are_told() {
 }
 
 #[test]
-fn bytes_that_are_no_whole_element_are_told() {
+fn trailing_bytes_of_a_buffer_are_reported() {
     let folder = Folder::with("rest", "double.wgsl", DOUBLE);
     folder.write("in.bin", &[1, 0, 0, 0, 9, 9]);
     let ended = folder.spelter("run double.wgsl --bind 0.0=@in.bin --out 0.0=u32");
-    let note = "note: --out 0.0: the last 2 of 6 bytes are no whole element and not shown\n";
+    let note = "note: --out 0.0: the last 2 of 6 bytes are not a whole element and not shown\n";
     assert_eq!((ended.status, ended.stdout.as_str(), ended.stderr.as_str()), (0, "0.0 u32  2\n", note));
     assert_eq!(folder.good("run double.wgsl --bind 0.0=@in.bin --out 0.0=u32:0..1"), "0.0 u32  2\n");
 }
@@ -222,7 +222,9 @@ fn specialization_constants() {
     assert_eq!(folder.good(&format!("{line} {set}")), "0.0 f32  3 -1 1.5 1\n");
     let unknown = folder.error(&format!("{line} --spec 9=1"));
     assert!(
-        unknown.contains("specialization constant 9: the shader has none of that id; it has 0 (a: u32), 1 (b: i32)"),
+        unknown.contains(
+            "specialization constant 9: the shader has no constant with this id; it has 0 (a: u32), 1 (b: i32)"
+        ),
         "{unknown}"
     );
     let float = folder.error(&format!("{line} --spec 2=2"));
@@ -320,7 +322,7 @@ fn a_timeline_has_a_track_for_each_context_queue_and_worker() {
     let units: u64 = named("main").iter().map(|event| event["args"]["units"].as_u64().unwrap()).sum();
     assert_eq!(units, 3 * 16, "every workgroup of every run is on some worker's track");
     assert!(named("main").iter().all(|event| event["pid"] == 3 && event["dur"].as_f64().unwrap() >= 0.0));
-    // What ran was recorded before, and each batch of the queue holds the kernels that ran in it.
+    // Batches were recorded before they ran, and each batch of the queue encloses the kernels that ran in it.
     let span = |event: &serde_json::Value| {
         let start = event["ts"].as_f64().unwrap();
         (start, start + event["dur"].as_f64().unwrap())
@@ -332,9 +334,9 @@ fn a_timeline_has_a_track_for_each_context_queue_and_worker() {
     }
 }
 
-/// A buffer may be too small for the array in it; it is most often a mistake, so it is told.
+/// A buffer without room for an element of its array is allowed, but usually a mistake, so it is reported.
 #[test]
-fn a_buffer_without_room_for_an_element_is_told() {
+fn a_buffer_without_room_for_an_element_is_reported() {
     let text = "
         struct Block { head: u32, items: array<vec4<u32>> }
         @group(0) @binding(0) var<storage, read_write> to: array<u32>;
@@ -346,7 +348,7 @@ fn a_buffer_without_room_for_an_element_is_told() {
     let small = run(28);
     assert_eq!((small.status, small.stdout.as_str()), (0, "0.0 u32  0\n"));
     let note =
-        "note: 0.1: 28 bytes have no room for one element, of 16 bytes behind the first 16 bytes: the array is empty";
+        "note: 0.1: 28 bytes have no room for one element, of 16 bytes after the first 16 bytes: the array is empty";
     assert_eq!(small.stderr.trim_end(), note);
     let enough = run(32);
     assert_eq!((enough.stdout.as_str(), enough.stderr.as_str()), ("0.0 u32  1\n", ""));

@@ -1,4 +1,4 @@
-//! `spelter test`: verdicts, reasons, and what is run.
+//! `spelter test`: verdicts, reasons, and the scripts that are run.
 //!
 //! The scripts' shaders are SPIR-V in text form, which needs no compiler.
 
@@ -50,8 +50,8 @@ fn a_folder_is_searched_and_the_others_still_run() {
     assert_eq!((ended.status, ended.stderr.as_str()), (1, "error: 1 of 3 scripts failed\n"));
     let json: serde_json::Value = serde_json::from_str(&ended.stdout).expect("one JSON object");
     assert_eq!([&json["passed"], &json["failed"], &json["skipped"]], [1, 1, 1]);
-    let told: Vec<_> = json["scripts"].as_array().into_iter().flatten().map(|script| &script["verdict"]).collect();
-    assert_eq!(told, ["pass", "fail", "skipped"]);
+    let verdicts: Vec<_> = json["scripts"].as_array().into_iter().flatten().map(|script| &script["verdict"]).collect();
+    assert_eq!(verdicts, ["pass", "fail", "skipped"]);
     assert_eq!(json["scripts"][1]["reason"], "2:5: there is no pipeline `nothing`");
     assert_eq!(json["scripts"][2]["reason"], "needs a graphics pipeline (line 2)");
 }
@@ -69,7 +69,7 @@ fn shards_share_the_scripts() {
 }
 
 #[test]
-fn what_the_device_lacks_is_skipped_and_what_nobody_has_fails() {
+fn what_the_device_lacks_is_skipped_and_unknown_features_fail() {
     let need = |line: &str| format!("#!amber\n{line}\n{}", &expecting(2)["#!amber\n".len()..]);
     let lacks = need("DEVICE_FEATURE geometryShader");
     let unknown = need("DEVICE_FEATURE fluxCapacitor");

@@ -5,7 +5,7 @@
 mod submission;
 mod timeline;
 
-pub(crate) use submission::{Clock, ContextQueue, First, Submission, TimelinePoint};
+pub(crate) use submission::{Clock, ContextQueue, First, Refusal, Submission, TimelinePoint};
 pub(crate) use timeline::Timeline;
 
 use std::sync::Arc;
@@ -17,53 +17,15 @@ use spelter_driver::{CommandBuffer, DescriptorSet, Device, MemoryBarrier};
 
 use crate::barrier::{Fresh, Hazards, Touch, Use};
 use crate::error::Error;
+use crate::ids::Serial;
 use crate::object::ResourceObject;
 use crate::program::Program;
-use crate::replace::{Added, Author, Entry, Refused};
+use crate::replace::{Added, CommandUse, WriterId};
 use crate::resource::Resource;
-use crate::serial::Serial;
 use crate::stats::Counters;
 
 /// Commands in a batch before it is submitted automatically, so that workers get work before a long list is complete.
 const MAX_COMMANDS: usize = 1024;
-
-/// Why a command was not recorded.
-#[derive(Debug)]
-pub(crate) enum Refusal {
-    /// The command is invalid, or something failed.
-    Error(Error),
-    /// A batch of another context must be done before: nothing was recorded.
-    After(TimelinePoint),
-    /// A batch of another context must be submitted before: nothing was recorded.
-    Unsubmitted(TimelinePoint),
-    /// The host is copying bytes that the command uses: retry when more than this number of copies have ended. Nothing
-    /// was recorded.
-    Copying(u64),
-    /// A resource was mapped or got another object meanwhile: nothing was recorded, and the objects must be looked up
-    /// again.
-    Again,
-}
-
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
-        Self::Error(error)
-    }
-}
-
-impl From<First> for Refusal {
-    fn from(first: First) -> Self {
-        match first {
-            First::Done(point) => Self::After(point),
-            First::Submitted(point) => Self::Unsubmitted(point),
-        }
-    }
-}
-
-impl From<spelter_driver::Error> for Refusal {
-    fn from(error: spelter_driver::Error) -> Self {
-        Self::Error(error.into())
-    }
-}
 
 /// Commands that are being recorded or in flight.
 #[derive(Debug)]
@@ -76,7 +38,7 @@ pub(crate) struct Batch {
     hazards: Hazards,
     objects: Vec<Arc<ResourceObject>>,
     /// Bytes of memory that are freed when it retires.
-    owed: u64,
+    retained_bytes: u64,
     state: BindState,
     /// Not yet added to the counters: atomics would slow down every dispatch.
     counts: Counts,
@@ -87,14 +49,14 @@ pub(crate) struct Batch {
 
 /// The result of noting a command's uses in a batch.
 #[derive(Debug, Default)]
-pub(crate) struct Entries<'a> {
+pub(crate) struct NotedUses<'a> {
     /// The uses that write only bytes without defined data.
     pub(crate) fresh: Fresh,
     /// The ranges that count as valid since.
     added: SmallVec<[(&'a Resource, Added); 1]>,
 }
 
-impl Entries<'_> {
+impl NotedUses<'_> {
     /// The command was refused: the ranges that it would have written are as valid as before. The caller locks none of
     /// the resources.
     pub(crate) fn take_back(self) {
@@ -130,7 +92,7 @@ impl Batch {
             after: SmallVec::new(),
             hazards: Hazards::default(),
             objects: Vec::new(),
-            owed: 0,
+            retained_bytes: 0,
             state: BindState::default(),
             counts: Counts::default(),
             attempts: 0,
@@ -150,7 +112,7 @@ impl Batch {
         self.after.clear();
         self.hazards.clear();
         self.objects.clear();
-        self.owed = 0;
+        self.retained_bytes = 0;
         self.state = BindState::default();
         self.began = None;
     }
@@ -160,7 +122,7 @@ impl Batch {
     }
 
     /// Notes that the batch uses these objects and owns them from now on. Written ranges count as valid until
-    /// [`Entries::take_back`].
+    /// [`NotedUses::take_back`].
     ///
     /// Each use is entered under its resource's lock ([`Backing::enter`](crate::replace::Backing::enter)). A rename or
     /// a mapping decides under the same lock, so it sees the use and the valid bytes, or the command sees the new
@@ -170,8 +132,8 @@ impl Batch {
         &mut self,
         clock: &Arc<Clock>,
         uses: impl Iterator<Item = Use<'a>> + Clone,
-    ) -> Result<Entries<'a>, Refusal> {
-        let mut entries = Entries::default();
+    ) -> Result<NotedUses<'a>, Refusal> {
+        let mut entries = NotedUses::default();
         match self.enter_each(clock, uses, &mut entries) {
             Ok(()) => Ok(entries),
             Err(refusal) => {
@@ -185,24 +147,20 @@ impl Batch {
         &mut self,
         clock: &Arc<Clock>,
         uses: impl Iterator<Item = Use<'a>> + Clone,
-        entries: &mut Entries<'a>,
+        entries: &mut NotedUses<'a>,
     ) -> Result<(), Refusal> {
         self.attempts = self.attempts.wrapping_add(1);
-        let (serial, author) = (self.serial, Author(clock.id(), self.serial, self.attempts));
+        let (serial, writer) = (self.serial, WriterId(clock.id(), self.serial, self.attempts));
         let mut resources = 0;
         for (number, Use { object, resource, access, range, by }) in uses.clone().enumerate() {
             let first = match resource {
-                None => object.usage.enter(clock, serial, access, false).map_err(Refusal::from)?,
+                None => object.usage.enter(clock, serial, access, false).map_err(Refusal::First)?,
                 Some(resource) => {
                     resources += 1;
                     let mut state = resource.state();
-                    let entry = Entry { clock, serial, range: &range, access, by, author };
-                    let entered = state.enter(object, entry).map_err(|refused| match refused {
-                        Refused::Again => Refusal::Again,
-                        // Read under the resource's lock, so that the end of this copy is not missed.
-                        Refused::Copying => Refusal::Copying(resource.share().gate().count()),
-                        Refused::First(first) => first.into(),
-                    })?;
+                    let gate = resource.share().gate();
+                    let entry = CommandUse { clock, serial, range: &range, access, by, writer, gate };
+                    let entered = state.enter(object, entry)?;
                     drop(state);
                     entries.added.extend(entered.added.map(|added| (resource, added)));
                     if entered.fresh {
@@ -327,8 +285,8 @@ impl Batch {
     }
 
     /// Counts memory that only this batch keeps alive: a staging buffer or a replaced object.
-    pub(crate) fn owe(&mut self, bytes: u64) {
-        self.owed += bytes;
+    pub(crate) fn retain_bytes(&mut self, bytes: u64) {
+        self.retained_bytes += bytes;
     }
 
     fn is_long(&self) -> bool {

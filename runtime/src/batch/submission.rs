@@ -3,6 +3,7 @@
 use spelter_driver::{Fence, Queue, Semaphore};
 
 use crate::error::Error;
+use crate::replace;
 use crate::serial;
 
 /// The clock of a context whose batches go through a queue.
@@ -11,6 +12,9 @@ pub(crate) type Clock = serial::Clock<Submission>;
 pub(crate) type TimelinePoint = serial::TimelinePoint<Submission>;
 /// A batch of another context that must come first.
 pub(crate) type First = serial::First<Submission>;
+
+/// The reason why a command was not recorded.
+pub(crate) type Refusal = replace::Refusal<Submission>;
 
 /// The queue of a context.
 #[derive(Debug)]
@@ -54,7 +58,7 @@ impl Submission {
     }
 }
 
-impl serial::Submission for Submission {
+impl serial::SubmittedBatch for Submission {
     type Queue = ContextQueue;
 
     fn is_over(&self) -> bool {

@@ -8,7 +8,7 @@ use spelter_driver::{Queue, SemaphoreSubmit, SubmitInfo};
 
 use super::{Batch, Clock, Submission, TimelinePoint};
 use crate::error::Error;
-use crate::serial::Serial;
+use crate::ids::Serial;
 use crate::share::Share;
 
 /// Recycled batches that are kept.
@@ -49,7 +49,7 @@ impl Timeline {
     /// The batch that is being recorded. A long batch, or one that keeps much memory, is submitted first and a new one
     /// begun.
     pub(crate) fn batch(&mut self) -> Result<&mut Batch, Error> {
-        let heavy = self.recording.as_ref().is_some_and(|batch| batch.owed > self.share.memory().budget / 4);
+        let heavy = self.recording.as_ref().is_some_and(|batch| batch.retained_bytes > self.share.memory().budget / 4);
         if heavy {
             self.share.memory().counters.pressure_flushes.one();
         }

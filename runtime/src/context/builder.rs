@@ -1,4 +1,4 @@
-//! How a context, and the device that it is on, is made.
+//! Options and creation of a device and its first context.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::share::Share;
 use crate::trace::Trace;
 
-/// How a context is made: see [`Context::builder`].
+/// Options of a context and its device: see [`Context::builder`].
 ///
 /// ```
 /// use spelter::Context;
@@ -30,13 +30,13 @@ pub struct ContextBuilder {
 }
 
 impl ContextBuilder {
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         let options =
             DeviceOptions { time_limit_is_set_by: "`ContextBuilder::time_limit`", ..DeviceOptions::default() };
         Self { options, poison: false, trace: false }
     }
 
-    /// Worker threads; as many as the machine runs at once by default. 0 counts as 1; more than 1024 are
+    /// The number of worker threads; by default as many as the machine runs at once. 0 counts as 1; more than 1024 is
     /// [`Error::Options`].
     ///
     /// ```
@@ -51,7 +51,8 @@ impl ContextBuilder {
         self
     }
 
-    /// How long one dispatch or transfer may run before the device is lost; 60 seconds by default. More than no time.
+    /// The time that one dispatch or transfer may run before the device is lost; 60 seconds by default. 0 is
+    /// [`Error::Options`].
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -70,8 +71,8 @@ impl ContextBuilder {
         self
     }
 
-    /// What sets the time limit for the users of the program, an option of its own for one: [`Error::DeviceLost`] says
-    /// so.
+    /// The name of the setting by which users of the program change the time limit, such as a command-line option.
+    /// [`Error::DeviceLost`] quotes it.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -81,7 +82,7 @@ impl ContextBuilder {
     ///     @compute @workgroup_size(1) fn main() { while a == 0u { a = 0u; } }";
     /// let (program, a) = (context.program_wgsl(endless)?, context.buffer_zeroed(4)?);
     /// context.dispatch(&program).bind(0, 0, &a).groups([1, 1, 1])?;
-    /// // Behind it stands which loop did not end, and in which invocation.
+    /// // The rest of the text names the loop that did not end, and the invocation.
     /// let lost = "device lost: kernel `main` ran longer than the time limit of 50ms, which --patience sets";
     /// assert!(context.finish().unwrap_err().to_string().starts_with(lost));
     /// # Ok(())
@@ -92,8 +93,8 @@ impl ContextBuilder {
         self
     }
 
-    /// The most bytes of device memory, at least one; three quarters of the machine's by default. Only what is used is
-    /// taken.
+    /// The size of the device memory in bytes, at least 1; three quarters of the machine's memory by default. The
+    /// system commits only pages that are used.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -109,7 +110,7 @@ impl ContextBuilder {
         self
     }
 
-    /// What runs kernels: by default the fastest back end that the machine has.
+    /// The back end that runs kernels: by default the fastest one that the machine supports.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -123,14 +124,14 @@ impl ContextBuilder {
         self
     }
 
-    /// Fills contents that are not defined, of new and of invalidated resources, with junk: a program that relies on
-    /// them is found out. Costs time; off by default.
+    /// Fills undefined contents of new and invalidated resources with junk, so that a program that relies on them fails
+    /// visibly. Costs time; off by default.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
     /// let context = spelter::Context::builder().poison(true).build()?;
     /// let buffer = context.buffer(4).build()?;
-    /// assert_eq!(context.read::<u32>(&buffer)?, [0xa5a5_a5a5]); // not defined, and not 0 by luck
+    /// assert_eq!(context.read::<u32>(&buffer)?, [0xa5a5_a5a5]); // undefined, and not 0 by luck
     /// # Ok(())
     /// # }
     /// ```
@@ -139,7 +140,7 @@ impl ContextBuilder {
         self
     }
 
-    /// Takes what kernels print (`NonSemantic.DebugPrintf`); by default nobody does.
+    /// Receives what kernels print (`NonSemantic.DebugPrintf`); without a printer the output is dropped.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -153,7 +154,7 @@ impl ContextBuilder {
         self
     }
 
-    /// Keeps a timeline of what contexts, queues and workers do: see [`Context::write_trace`]. Off by default.
+    /// Records a timeline of contexts, queues and workers: see [`Context::write_trace`]. Off by default.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -172,8 +173,8 @@ impl ContextBuilder {
         self
     }
 
-    /// Starts the device. [`Error::OutOfMemory`] if the address range for its memory cannot be had, [`Error::Options`]
-    /// if it is to have no memory, or its commands no time.
+    /// Starts the device. [`Error::OutOfMemory`] if the address range for its memory cannot be reserved,
+    /// [`Error::Options`] if the memory or the time limit is 0, or there are too many workers.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -200,7 +201,36 @@ impl ContextBuilder {
             Some(trace) => Device::with_observer(self.options, Arc::clone(trace) as Arc<dyn Observer>),
             None => Device::new(self.options),
         };
-        let device = device.map_err(|error| Error::from(error).for_want_of(|| format!("a heap of {heap} bytes")))?;
+        let device = device.map_err(|error| Error::from(error).for_memory_of(|| format!("a heap of {heap} bytes")))?;
         Ok(Context::on(&Share::new(device, self.poison, trace)))
+    }
+}
+
+impl Context {
+    /// A context on a new device with default options. Errors are those of [`ContextBuilder::build`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::new()?;
+    /// assert!(context.device().properties().workers >= 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn new() -> Result<Self, Error> {
+        Self::builder().build()
+    }
+
+    /// A builder for a context on a new device with options.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let limit = std::time::Duration::from_secs(5);
+    /// let context = spelter::Context::builder().workers(1).time_limit(limit).build()?;
+    /// assert_eq!(context.device().properties().workers, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn builder() -> ContextBuilder {
+        ContextBuilder::new()
     }
 }

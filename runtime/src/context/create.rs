@@ -1,17 +1,18 @@
-//! What a context makes: buffers, images, samplers, programs.
+//! Creation of buffers, images, samplers and programs.
 
 use ash::vk;
 use bytemuck::NoUninit;
 use spelter_driver::{Sampler, SamplerInfo};
 
 use super::Context;
-use crate::buffer::{Buffer, BufferBuilder};
+use crate::buffer::Buffer;
 use crate::error::Error;
 use crate::image::ImageBuilder;
+use crate::object::Contents;
 use crate::program::{Program, ProgramBuilder, Source};
 
 impl Context {
-    /// Begins a buffer of so many bytes, with a label and contents.
+    /// A builder for a buffer of `bytes` bytes, with an optional label and contents.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -25,7 +26,7 @@ impl Context {
         BufferBuilder::new(self, bytes)
     }
 
-    /// A buffer that holds these values. [`Error::Misuse`] if there are none.
+    /// A buffer that holds `values`. [`Error::Misuse`] if there are none.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -39,7 +40,8 @@ impl Context {
         self.buffer(size_of_val(values) as u64).holding(values)
     }
 
-    /// A buffer of so many bytes, all zero. [`Error::Misuse`] if it is none or too many, [`Error::OutOfMemory`].
+    /// A buffer of `bytes` bytes, all zero. [`Error::Misuse`] if that is 0 or more than the device allows,
+    /// [`Error::OutOfMemory`].
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -53,7 +55,7 @@ impl Context {
         self.buffer(bytes).zeroed()
     }
 
-    /// Begins an image of that format and so many texels: width, height, depth.
+    /// A builder for an image of that format and size in texels: width, height, depth.
     ///
     /// ```
     /// use spelter::vk;
@@ -67,7 +69,7 @@ impl Context {
     /// # }
     /// ```
     pub fn image(&self, format: vk::Format, size: [u32; 3]) -> ImageBuilder<'_> {
-        ImageBuilder::new(self, format, size)
+        ImageBuilder::new(self.share(), format, size)
     }
 
     /// A sampler. [`Error::Misuse`] if it breaks a rule of Vulkan.
@@ -87,7 +89,7 @@ impl Context {
         Ok(self.device().create_sampler(info)?)
     }
 
-    /// A program from WGSL text with one compute entry point. Errors as [`ProgramBuilder::build`].
+    /// A program from WGSL text with one compute entry point. Errors are those of [`ProgramBuilder::build`].
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -101,12 +103,12 @@ impl Context {
         self.program(Source::Wgsl(text)).build()
     }
 
-    /// A program from SPIR-V words with one compute entry point. Errors as [`ProgramBuilder::build`].
+    /// A program from SPIR-V words with one compute entry point. Errors are those of [`ProgramBuilder::build`].
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
     /// # let context = spelter::Context::new()?;
-    /// let words = [0x0723_0203, 0x0001_0300]; // the beginning of a module, and no more
+    /// let words = [0x0723_0203, 0x0001_0300]; // a truncated module
     /// assert!(matches!(context.program_spirv(&words), Err(spelter::Error::Shader(_))));
     /// # Ok(())
     /// # }
@@ -115,7 +117,7 @@ impl Context {
         self.program(Source::Spirv(words)).build()
     }
 
-    /// A program with a named entry point or with specialization constants.
+    /// A builder for a program with a named entry point or with specialization constants.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -127,6 +129,93 @@ impl Context {
     /// # }
     /// ```
     pub fn program<'a>(&'a self, source: impl Into<Source<'a>>) -> ProgramBuilder<'a> {
-        ProgramBuilder::new(self, source.into())
+        ProgramBuilder::new(self.share(), source.into())
+    }
+}
+
+/// Builds a [`Buffer`]: see [`Context::buffer`].
+///
+/// ```
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// let table = context.buffer(64).label("table").holding(&[1u32, 2, 3])?;
+/// assert_eq!((table.size(), table.valid_ranges()), (64, vec![0..12]));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder makes nothing until `build`, `zeroed` or `holding`"]
+pub struct BufferBuilder<'a> {
+    context: &'a Context,
+    size: u64,
+    label: Option<Box<str>>,
+}
+
+impl<'a> BufferBuilder<'a> {
+    fn new(context: &'a Context, size: u64) -> Self {
+        Self { context, size, label: None }
+    }
+
+    /// Names the buffer in messages and traces.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer(4).label("seed").zeroed()?;
+    /// let error = context.write(&buffer, 4, &[1u32]).unwrap_err().to_string();
+    /// assert!(error.contains("buffer `seed` of 4 bytes"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into().into_boxed_str());
+        self
+    }
+
+    /// A buffer with undefined contents. [`Error::Misuse`] if its size is 0 or more than the device allows,
+    /// [`Error::OutOfMemory`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer(1 << 20).label("frame").build()?;
+    /// assert!(buffer.valid_ranges().is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn build(self) -> Result<Buffer, Error> {
+        Buffer::new(self.context.share(), self.size, self.label, Contents::Undefined)
+    }
+
+    /// A buffer that holds zeros. Errors are those of [`BufferBuilder::build`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer(8).zeroed()?;
+    /// assert_eq!(context.read::<u32>(&buffer)?, [0, 0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn zeroed(self) -> Result<Buffer, Error> {
+        Buffer::new(self.context.share(), self.size, self.label, Contents::Zero)
+    }
+
+    /// A buffer that begins with `values`; the rest is undefined. [`Error::Range`] if they do not fit; else the errors
+    /// of [`BufferBuilder::build`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer(8).holding(&[1u32, 2])?;
+    /// assert_eq!(context.read::<u32>(&buffer)?, [1, 2]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn holding<T: NoUninit>(self, values: &[T]) -> Result<Buffer, Error> {
+        let context = self.context;
+        let buffer = self.build()?;
+        context.write(&buffer, 0, values)?;
+        Ok(buffer)
     }
 }

@@ -1,69 +1,55 @@
-//! What the handles of a context name: its slots, caches and batches behind a lock, and how commands get into them.
+//! The shared part of a context's handles: its locked state, and the loop that records commands and waits for what they
+//! depend on.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::batch::{Clock, Refusal, Timeline, TimelinePoint};
-use crate::bindings::Bindings;
-use crate::descriptors::{ProgramStates, SetCache};
+use crate::batch::{Clock, First, Refusal, TimelinePoint};
+use crate::context_state::ContextState;
 use crate::error::Error;
+use crate::ids::{Access, Serial};
+use crate::object::ResourceObject;
 use crate::replace;
-use crate::serial::{Access, Serial};
-use crate::share::Share;
+use crate::share::{Member, Share};
+use crate::stats::Counters;
 
-/// What the handles of a context name.
+/// The shared part of a context's handles.
 pub(crate) struct ContextInner {
     pub(crate) share: Arc<Share>,
     pub(crate) clock: Arc<Clock>,
     /// Locked before any resource.
-    state: Mutex<State>,
-}
-
-/// The part of a context that changes.
-pub(crate) struct State {
-    pub(crate) share: Arc<Share>,
-    pub(crate) clock: Arc<Clock>,
-    pub(crate) timeline: Timeline,
-    pub(crate) bindings: Bindings,
-    pub(crate) sets: SetCache,
-    pub(crate) programs: ProgramStates,
-    /// The number of the last event that was taken notice of.
-    pub(crate) journal_seen: u64,
+    state: Mutex<ContextState>,
 }
 
 impl ContextInner {
-    /// A context on a device, known to the others from now on.
+    /// A context on a device, registered with the device.
     pub(super) fn new(share: &Arc<Share>) -> Arc<Self> {
         let (clock, queue) = share.clock();
-        let state = State {
-            share: Arc::clone(share),
-            clock: Arc::clone(&clock),
-            timeline: Timeline::new(share, queue, &clock),
-            bindings: Bindings::default(),
-            sets: SetCache::default(),
-            programs: ProgramStates::default(),
-            journal_seen: share.journal().count(),
-        };
+        let state = ContextState::new(share, queue, &clock);
         let id = clock.id();
         let inner = Arc::new(Self { share: Arc::clone(share), clock, state: Mutex::new(state) });
-        share.register(id, &Arc::downgrade(&inner));
+        let member: Weak<Self> = Arc::downgrade(&inner);
+        share.register(id, member);
         inner
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, ContextState> {
         self.state.lock()
     }
 
-    /// Records commands, after what other contexts must have done before them. `record` may be called several times;
-    /// only its last call records.
-    pub(crate) fn record<T>(&self, mut record: impl FnMut(&mut State) -> Result<T, Refusal>) -> Result<T, Error> {
+    /// Records commands, after the batches of other contexts and the host copies that must come first. `record` may be
+    /// called several times; only its last call records.
+    pub(crate) fn record<T>(
+        &self,
+        mut record: impl FnMut(&mut ContextState) -> Result<T, Refusal>,
+    ) -> Result<T, Error> {
         loop {
             let mut state = self.state.lock();
             if let Some(serial) = state.timeline.too_far_ahead() {
                 drop(state);
-                self.fall_back(serial)?;
+                self.throttle(serial)?;
                 continue;
             }
             let garbage = replace::catch_up(&self.share, &mut state);
@@ -73,15 +59,16 @@ impl ContextInner {
             match result {
                 Ok(value) => return Ok(value),
                 Err(Refusal::Error(error)) => return Err(error),
-                Err(Refusal::After(point)) => self.come_after(&point)?,
-                Err(Refusal::Unsubmitted(point)) => self.share.submit(&point)?,
+                Err(Refusal::First(First::Done(point))) => self.come_after(&point)?,
+                Err(Refusal::First(First::Submitted(point))) => self.share.submit(&point)?,
                 Err(Refusal::Copying(seen)) => self.share.gate().wait(seen),
                 Err(Refusal::Again) => {}
             }
         }
     }
 
-    /// Sees to it that what is submitted from now on runs after a batch of another context.
+    /// Orders later submissions after a batch of another context: by the queue if it is the same one, else by a
+    /// semaphore wait.
     fn come_after(&self, point: &TimelinePoint) -> Result<(), Error> {
         self.share.submit(point)?;
         if point.clock.queue.index != self.clock.queue.index {
@@ -91,40 +78,51 @@ impl ContextInner {
         Ok(())
     }
 
-    /// Too many batches are on their way: waits for one of them, and so for all before it.
+    /// Waits for a batch, and so for all before it, because too many are in flight.
     #[cold]
-    fn fall_back(&self, serial: Serial) -> Result<(), Error> {
+    fn throttle(&self, serial: Serial) -> Result<(), Error> {
         let start = Instant::now();
         self.share.wait(&TimelinePoint { clock: Arc::clone(&self.clock), serial })?;
         self.share.memory().counters.batches_throttled.one();
         if let Some(trace) = self.share.trace() {
-            trace.span(self.clock.id(), "wait: batches on their way".to_owned(), start, serde_json::Value::Null);
+            trace.span(self.clock.id(), "wait: batches in flight".to_owned(), start, serde_json::Value::Null);
         }
         Ok(())
     }
 
-    /// Submits what was recorded; the serial of the last batch.
-    pub(crate) fn flush(&self) -> Result<Serial, Error> {
-        self.state.lock().timeline.flush()
-    }
-
-    /// Lets go of what retired batches own, and of what slots and descriptor sets name that is gone, unless somebody
-    /// else is at work here: he does so when he next records or submits.
-    pub(crate) fn retire(&self) {
-        if let Some(state) = self.state.try_lock() {
-            self.let_go(state);
-        }
-    }
-
-    pub(super) fn let_go(&self, mut state: MutexGuard<'_, State>) {
+    pub(super) fn drop_retired(&self, mut state: MutexGuard<'_, ContextState>) {
         state.timeline.retire();
         let garbage = replace::catch_up(&self.share, &mut state);
         drop(state);
         drop(garbage); // when no lock is held
     }
 
-    /// Waits until so many bytes more may be pending, or until nothing that is pending can be waited for; whether it
-    /// waited. Oldest objects first, whichever context's batches use them. No context is locked by the caller.
+    /// Waits for the batches that conflict with a host access. Returns whether there were any. The caller locks no
+    /// context.
+    pub(crate) fn wait_for(&self, object: &ResourceObject, access: Access, why: &str) -> Result<bool, Error> {
+        let points = object.usage.conflicting(access);
+        if points.is_empty() {
+            return Ok(false);
+        }
+        let start = Instant::now();
+        points.iter().try_for_each(|point| self.share.wait(point))?;
+        if let Some(trace) = self.share.trace() {
+            trace.span(self.clock.id(), format!("wait: {why}"), start, serde_json::Value::Null);
+        }
+        Ok(true)
+    }
+
+    /// Waits for an object because there is no memory for a new one in its place. Returns whether it waited.
+    pub(crate) fn wait_without_memory(&self, object: &ResourceObject) -> Result<bool, Error> {
+        let waited = self.wait_for(object, Access::Write, "no memory for a new object")?;
+        if waited {
+            self.share.memory().counters.renames_without_memory.one();
+        }
+        Ok(waited)
+    }
+
+    /// Waits until `bytes` more bytes may be pending, or until no pending object has unfinished batches. Oldest objects
+    /// first, whichever contexts use them. Returns whether it waited. The caller locks no context.
     pub(crate) fn room_for(&self, bytes: u64) -> Result<bool, Error> {
         let memory = self.share.memory();
         if memory.has_room(bytes) {
@@ -134,13 +132,13 @@ impl ContextInner {
         self.share.retire_all();
         let start = Instant::now();
         let mut waited = false;
-        for object in memory.leaving() {
+        for object in memory.pending_objects() {
             if memory.has_room(bytes) {
                 break;
             }
             let Some(object) = object.upgrade() else { continue };
-            let points = object.usage.in_the_way(Access::Write);
-            drop(object); // the batch may be all that keeps it besides
+            let points = object.usage().conflicting(Access::Write);
+            drop(object); // so that the batch's retirement frees it
             for point in &points {
                 waited = true;
                 self.share.wait(point)?;
@@ -156,9 +154,20 @@ impl ContextInner {
         }
         Ok(waited)
     }
+}
 
-    /// Submits and waits for everything, and keeps nothing that could be made again; whether it waited.
-    pub(crate) fn relieve(&self) -> Result<bool, Error> {
+impl Member for ContextInner {
+    fn flush(&self) -> Result<Serial, Error> {
+        self.state.lock().timeline.flush()
+    }
+
+    fn retire(&self) {
+        if let Some(state) = self.state.try_lock() {
+            self.drop_retired(state);
+        }
+    }
+
+    fn relieve(&self) -> Result<bool, Error> {
         let (serial, counters) = (self.flush()?, &self.share.memory().counters);
         let waits = self.clock.retired() < serial;
         if waits {
@@ -166,32 +175,29 @@ impl ContextInner {
             let start = Instant::now();
             self.share.wait(&TimelinePoint { clock: Arc::clone(&self.clock), serial })?;
             if let Some(trace) = self.share.trace() {
-                trace.span(self.clock.id(), "wait: memory is used up".to_owned(), start, serde_json::Value::Null);
+                trace.span(self.clock.id(), "wait: out of memory".to_owned(), start, serde_json::Value::Null);
             }
         }
         let mut state = self.state.lock();
         state.sets.clear(counters);
-        self.let_go(state);
+        self.drop_retired(state);
         Ok(waits)
     }
-}
 
-impl State {
-    /// Marks a moment on the context's track.
-    pub(crate) fn trace_instant(&self, name: impl FnOnce() -> String) {
-        if let Some(trace) = self.share.trace() {
-            trace.instant(self.clock.id(), name());
+    fn count(&self, counters: &Counters) {
+        if let Some(batch) = self.lock().timeline.open() {
+            batch.count(counters);
         }
     }
 }
 
 impl Drop for ContextInner {
-    /// Submits what was recorded, since others may share its results, and waits for it: what batches own is theirs
-    /// until they have retired.
+    /// Submits the recorded commands, since other contexts may use their results, and waits for them: batches own their
+    /// objects until they have retired.
     fn drop(&mut self) {
         let serial = self.flush();
         if let Ok(serial) = serial {
-            // An error is the loss of the device, which everybody else is told of.
+            // An error means that the device is lost; every other call reports that.
             let _ = self.share.wait(&TimelinePoint { clock: Arc::clone(&self.clock), serial });
         }
         self.share.forget(self.clock.id());

@@ -1,10 +1,11 @@
-//! The context: a line of work on a device, and everything that is made of it.
+//! The context: a command stream of a device. The files of this folder have its public methods by topic; methods that
+//! record are in `dispatch.rs` and `transfer/`.
 
 mod builder;
 mod create;
-mod forget;
 mod inner;
-mod look;
+mod inspect;
+mod invalidate;
 mod slots;
 
 use std::fmt;
@@ -13,21 +14,21 @@ use std::sync::Arc;
 use spelter_driver::Device;
 
 pub use builder::ContextBuilder;
-pub(crate) use inner::{ContextInner, State};
+pub use create::BufferBuilder;
+pub(crate) use inner::ContextInner;
 
 use crate::batch::TimelinePoint;
-use crate::buffer::Buffer;
-use crate::dispatch::Dispatch;
 use crate::error::{Error, rule};
 use crate::fence::Fence;
-use crate::program::Program;
-use crate::share::Share;
+use crate::resource::Resource;
+use crate::share::{Member, Share};
 
-/// A line of work on a device. A handle: clones name the same context, also from other threads.
+/// A command stream of a device. A handle: clones refer to the same context, and may be used from other threads.
 ///
-/// Commands run in the order in which they were given, as far as one can tell from the resources. They start when
-/// enough have come together, at [`Context::flush`], or when their results are asked for. Contexts of one device
-/// ([`Context::sibling`]) share resources, and keep that order among each other.
+/// Results are as if commands ran one after another in the order in which they were recorded; commands that do not
+/// depend on each other may overlap. Commands start when a batch of them is full, at [`Context::flush`], or when the
+/// host reads a result. Contexts of one device ([`Context::sibling`]) share resources, and the same order holds for the
+/// commands of all of them.
 ///
 /// ```
 /// use spelter::Context;
@@ -51,39 +52,13 @@ pub struct Context {
 }
 
 impl Context {
-    /// A context on a device of its own, with default options. Errors as [`ContextBuilder::build`].
-    ///
-    /// ```
-    /// # fn main() -> Result<(), spelter::Error> {
-    /// let context = spelter::Context::new()?;
-    /// assert!(context.device().properties().workers >= 1);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn new() -> Result<Self, Error> {
-        Self::builder().build()
-    }
-
-    /// A context on a device of its own, with options.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), spelter::Error> {
-    /// let limit = std::time::Duration::from_secs(5);
-    /// let context = spelter::Context::builder().workers(1).time_limit(limit).build()?;
-    /// assert_eq!(context.device().properties().workers, 1);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn builder() -> ContextBuilder {
-        ContextBuilder::new()
-    }
-
     fn on(share: &Arc<Share>) -> Self {
         Self { inner: ContextInner::new(share) }
     }
 
-    /// Another context on the same device, with slots and a line of work of its own: for another thread, say. Both
-    /// share buffers and programs; what one records before the other is seen by the other, flushed or not.
+    /// Another context on the same device, with its own slots and command stream: for another thread, say. Both share
+    /// buffers and programs. A command of one context sees the effects of all commands that the other one recorded
+    /// before, flushed or not.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -100,27 +75,7 @@ impl Context {
         Self::on(&self.inner.share)
     }
 
-    /// Begins a dispatch of a program; [`Dispatch::groups`] or [`Dispatch::invocations`] records it.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), spelter::Error> {
-    /// # let context = spelter::Context::new()?;
-    /// # let program = context.program_wgsl(
-    /// #     "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
-    /// #      @compute @workgroup_size(4)
-    /// #      fn main(@builtin(global_invocation_id) id: vec3<u32>) { data[id.x] *= 2u; }",
-    /// # )?;
-    /// let data = context.buffer_from(&[1u32, 2, 3, 4])?;
-    /// context.dispatch(&program).bind(0, 0, &data).groups([1, 1, 1])?;
-    /// assert_eq!(context.read::<u32>(&data)?, [2, 4, 6, 8]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn dispatch<'a>(&'a self, program: &'a Program) -> Dispatch<'a> {
-        Dispatch::new(self, program)
-    }
-
-    /// Hands all that was recorded to the workers and returns at once. The fence tells when it is done.
+    /// Submits all recorded commands and returns at once. The fence is signalled when they are done.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -139,8 +94,8 @@ impl Context {
         Ok(Fence::new(&self.inner.share, TimelinePoint { clock: Arc::clone(&self.inner.clock), serial }))
     }
 
-    /// Returns when all that was recorded in this context is done; works on it meanwhile. [`Error::DeviceLost`] if a
-    /// kernel took too long.
+    /// Returns when all commands recorded in this context are done; executes them on this thread meanwhile.
+    /// [`Error::DeviceLost`] if a kernel took too long.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -154,11 +109,11 @@ impl Context {
     /// ```
     pub fn finish(&self) -> Result<(), Error> {
         self.flush()?.wait()?;
-        self.inner.let_go(self.inner.lock());
+        self.inner.drop_retired(self.inner.lock());
         Ok(())
     }
 
-    /// Another name of [`Context::finish`].
+    /// The same as [`Context::finish`].
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -196,12 +151,12 @@ impl Context {
         &self.inner
     }
 
-    /// The resource was made by a context of this device.
-    pub(crate) fn check_device(&self, what: &str, buffer: &Buffer) -> Result<(), Error> {
-        if buffer.resource().is_of(&self.inner.share) {
+    /// Checks that the resource was made by a context of this device.
+    pub(crate) fn check_device(&self, what: &str, resource: &Resource) -> Result<(), Error> {
+        if resource.is_of(&self.inner.share) {
             return Ok(());
         }
-        let problem = format!("{what}: {} is of another context's device", buffer.resource().described());
+        let problem = format!("{what}: {} is of another context's device", resource.described());
         Err(Error::resource(problem, rule::DEVICE))
     }
 }

@@ -1,17 +1,18 @@
-//! The slots of a context: putting resources there, and taking them out.
+//! Binding resources to the slots of a context.
 
 use super::Context;
+use crate::bind::Bind;
 use crate::error::{Error, rule};
+use crate::ids::Slot;
 use crate::resource::Resource;
-use crate::slot::{Bind, Slot};
 use crate::slot_state::SlotState;
 
 impl Context {
-    /// Puts a resource into a slot, where dispatches find it until something else is put there. The slot keeps the
-    /// resource alive. Bytes that kernels can write through it count as holding data from now on.
+    /// Binds a resource to a slot; dispatches use it until something else is bound there. The slot keeps the resource
+    /// alive. Bytes that kernels can write through the slot count as valid from now on.
     ///
-    /// Any number of a binding is one, as in Vulkan. Whether the resource is what a program takes there (its kind, an
-    /// image's dimensions and format, the size of a buffer) is asked when the program is dispatched.
+    /// Any binding number is allowed, as in Vulkan. A dispatch checks whether the resource is what its program declares
+    /// there: its kind, an image's dimensions and format, the size of a buffer.
     ///
     /// [`Error::Binding`] if the slot is outside the device's limits, or the range outside the buffer or not aligned,
     /// or if the resource is destroyed or of another device.
@@ -44,9 +45,9 @@ impl Context {
         if let (Some(current), Some(resource)) = (state.bindings.slot_state(id), &what.resource)
             && current.is(&what)
         {
-            // As it was; but what kernels can write may have been forgotten since.
+            // The binding is unchanged, but ranges that kernels can write may have been invalidated since.
             let mut inner = resource.state();
-            // Without an object it is destroyed: that is told below.
+            // Without an object the resource is destroyed, which `SlotState::new` reports.
             if current.object.as_ref().is_some_and(|object| inner.has(object)) {
                 if what.kind.can_write() {
                     current.ranges.iter().for_each(|range| inner.add(range.clone()));
@@ -65,7 +66,7 @@ impl Context {
         Ok(())
     }
 
-    /// Empties a slot. [`Error::Binding`] if it is outside the device's limits.
+    /// Unbinds a slot. [`Error::Binding`] if it is outside the device's limits.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -88,7 +89,7 @@ impl Context {
         Ok(())
     }
 
-    /// The slots that are occupied.
+    /// The number of slots with something bound.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -104,7 +105,7 @@ impl Context {
         self.inner.lock().bindings.occupied()
     }
 
-    /// The slot is one of the device's; `what` is to be put there.
+    /// Checks that the slot is within the device's limits. `what` is to be bound there; errors name it.
     fn check_slot(&self, slot: Slot, what: Option<&Resource>) -> Result<(), Error> {
         let limits = self.device().limits();
         let (groups, most) = (limits.max_bound_descriptor_sets, limits.max_per_set_descriptors);

@@ -1,5 +1,5 @@
-//! The descriptor sets of a context, by what they hold: made when a state is first seen, found again while it repeats,
-//! and dropped when an object that they name goes.
+//! The cache of descriptor sets of a context: a set is allocated and written when its state is first seen, reused when
+//! the state repeats, and dropped when one of its objects is replaced or destroyed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,27 +7,27 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use spelter_driver::{BufferInfo, DescriptorImageInfo, DescriptorPool, DescriptorSet, DescriptorSetLayout, Device};
 
-use super::{Key, refused};
+use super::key::DescriptorKey;
 use crate::error::{Error, rule};
-use crate::object::ObjectId;
+use crate::ids::ObjectId;
 use crate::program::{BindingInfo, SetLayout};
 use crate::slot_state::SlotState;
 use crate::stats::Counters;
 use crate::view::{Part, View};
 
-/// Sets in a pool; when it is used up the next one is made.
+/// Sets in a pool; when a pool is exhausted another one is created.
 const SETS_IN_POOL: u32 = 32;
-/// Sets that are kept; beyond that those that were not used for longest go.
+/// The largest number of cached sets; if there are more, the least recently used half is dropped.
 const MAX_SETS: usize = 1024;
 
-/// A set, and the state that it stands for.
+/// A set and its state.
 #[derive(Debug)]
 pub(crate) struct CachedSet {
     pub(crate) set: DescriptorSet,
-    /// A number that no other set of the context has.
+    /// The number of the set, unique in its context.
     pub(crate) number: u64,
     layout: usize,
-    keys: Box<[Key]>,
+    keys: Box<[DescriptorKey]>,
     hash: u64,
 }
 
@@ -46,12 +46,12 @@ pub(crate) struct SetCache {
 #[derive(Debug)]
 struct CacheEntry {
     set: Arc<CachedSet>,
-    /// The value of `next` when it was last asked for.
+    /// The value of `next` when it was last used.
     used: u64,
 }
 
 impl SetCache {
-    /// The number of a layout here; the same for layouts that are identically defined.
+    /// The number of a layout in this cache; the same for identically defined layouts.
     pub(super) fn layout(&mut self, layout: &DescriptorSetLayout) -> usize {
         if let Some(at) = self.layouts.iter().position(|(known, _)| known == layout) {
             return at;
@@ -60,13 +60,13 @@ impl SetCache {
         self.layouts.len() - 1
     }
 
-    /// The set of a layout with this state: `keys`, whose shares of the hash add up to `hash`. If there is none yet it
-    /// is made of `descriptors`.
+    /// The set of a layout with this state: `keys`, whose summands of the hash add up to `hash`. A new set is written
+    /// from `descriptors`.
     pub(super) fn set<'a>(
         &mut self,
         device: &Device,
         (number, layout): (usize, &SetLayout),
-        (keys, hash): (&[Key], u64),
+        (keys, hash): (&[DescriptorKey], u64),
         descriptors: impl Iterator<Item = &'a SlotState>,
         counters: &Counters,
     ) -> Result<Arc<CachedSet>, Error> {
@@ -101,14 +101,14 @@ impl SetCache {
         }
     }
 
-    /// Drops the sets that name an object, which is gone or replaced.
+    /// Drops the sets that name an object that was destroyed or replaced.
     pub(crate) fn drop_object(&mut self, object: ObjectId, counters: &Counters) {
         for hash in self.by_object.remove(&object.0).unwrap_or_default() {
             self.drop_where(hash, counters, |kept| kept.set.keys.iter().any(|key| key.object == object.0));
         }
     }
 
-    /// Drops sets of a hash, and what leads to them.
+    /// Drops the sets of a hash for which `goes` is true, and their entries in `by_object`.
     fn drop_where(&mut self, hash: u64, counters: &Counters, goes: impl Fn(&CacheEntry) -> bool) {
         let Some(sets) = self.sets.get_mut(&hash) else { return };
         let (gone, stay): (Vec<_>, Vec<_>) = std::mem::take(sets).into_iter().partition(goes);
@@ -129,7 +129,7 @@ impl SetCache {
         }
     }
 
-    /// Drops the half that was not used for longest.
+    /// Drops the least recently used half.
     fn evict(&mut self, counters: &Counters) {
         let mut used: Vec<u64> = self.sets.values().flatten().map(|kept| kept.used).collect();
         let middle = used.len() / 2;
@@ -147,7 +147,7 @@ impl SetCache {
         (self.sets, self.by_object, self.count) = Default::default();
     }
 
-    /// How many sets there are.
+    /// The number of cached sets.
     pub(crate) fn len(&self) -> usize {
         self.count
     }
@@ -202,19 +202,10 @@ fn write_one(set: &DescriptorSet, binding: &BindingInfo, element: u32, bound: &S
     written.map_err(|error| refused(binding, element, bound, error))
 }
 
-#[cfg(test)]
-mod tests {
-    use crate::descriptors::Key;
-
-    #[test]
-    fn shares_of_a_hash_tell_places_and_words_apart() {
-        let mut seen = std::collections::HashSet::new();
-        for place in 0..40 {
-            for object in 0..20 {
-                for start in [0, 16, 64] {
-                    assert!(seen.insert(Key { object, part: [start, 16, 0], sampler: 0 }.hash(place)));
-                }
-            }
-        }
-    }
+/// An error of the driver, with the binding and the resource.
+fn refused(binding: &BindingInfo, element: u32, bound: &SlotState, error: spelter_driver::Error) -> Error {
+    let spelter_driver::Error::Misuse(misuse) = error else { return error.into() };
+    let at = if binding.count == 1 { String::new() } else { format!("element {element}: ") };
+    let what = bound.described();
+    Error::binding(binding.group, binding.binding, format!("{at}{what}: {} ({})", misuse.problem, misuse.vuid))
 }

@@ -1,4 +1,5 @@
-//! What a program finds in the slots of a context: checked and hashed once, then only where slots have changed.
+//! The state of a program's descriptors in the slots of a context. It is checked and hashed once; after that, only
+//! slots that have changed are looked at.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,27 +9,28 @@ use std::sync::{Arc, Weak};
 use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
-use super::{CachedSet, Key, SetCache};
-use crate::barrier::{By, Touch, Use};
+use super::cache::{CachedSet, SetCache};
+use super::key::DescriptorKey;
+use crate::barrier::{Touch, Use};
 use crate::bindings::{Bindings, SlotId};
 use crate::error::{Error, rule};
+use crate::ids::{Access, Serial, Slot, SlotKind};
+use crate::maps::By;
 use crate::program::{BindingInfo, Program, SetLayout};
-use crate::serial::{Access, Serial};
 use crate::share::Share;
-use crate::slot::{Slot, SlotKind};
 use crate::slot_state::SlotState;
 
-/// Programs remembered in a context.
+/// The largest number of programs whose state a context keeps.
 const MAX_PROGRAMS: usize = 256;
 
-/// What programs found when they were last dispatched from the slots of a context.
+/// The states of programs at their last dispatches from the slots of a context.
 #[derive(Debug, Default)]
 pub(crate) struct ProgramStates {
     states: HashMap<u64, ProgramState, FixedState>,
 }
 
 impl ProgramStates {
-    /// The state of a program; made when it is first asked for.
+    /// The state of a program, created at the first request.
     pub(crate) fn of(&mut self, program: &Program, bindings: &mut Bindings, sets: &mut SetCache) -> &mut ProgramState {
         if self.states.len() >= MAX_PROGRAMS && !self.states.contains_key(&program.id()) {
             self.states.clear();
@@ -37,30 +39,30 @@ impl ProgramStates {
     }
 }
 
-/// What one program finds bound.
+/// The state of a program's descriptors.
 #[derive(Debug)]
 pub(crate) struct ProgramState {
-    /// The number of the last change of a slot that was looked at; none if none was yet.
+    /// The number of the last change of a slot that was looked at; `None` before the first look.
     seen: Option<u64>,
-    /// A number for what is bound, another after each change.
+    /// The number of this state, unique; a change of a descriptor gives it another one.
     pub(crate) number: u64,
-    /// The batch that owns all of it, but for what is `fresh`.
+    /// The batch that owns all objects, except those in `fresh`.
     entered: Serial,
-    /// What changed since.
+    /// The uses that have changed since.
     fresh: SmallVec<[(SlotId, Access); 4]>,
-    /// Whether the program writes anything: two dispatches in a row need a barrier.
+    /// Whether the program writes anything: then two consecutive dispatches need a barrier.
     pub(crate) writes: bool,
     groups: Vec<SetState>,
     /// By kind, the descriptors of that kind.
     descriptors: [Vec<DescriptorSlot>; SlotKind::COUNT],
     uses: Vec<(SlotId, Access)>,
-    /// What a dispatch does to the objects in the slots.
+    /// The accesses of a dispatch to the objects in the slots.
     touches: Vec<Touch>,
-    /// Whether that is one thing for each of `uses`.
+    /// Whether `touches` has exactly one access for each of `uses`.
     one_each: bool,
 }
 
-/// A descriptor of a program and the slot that it is taken from.
+/// A descriptor of a program, and its slot.
 #[derive(Clone, Copy, Debug)]
 struct DescriptorSlot {
     group: usize,
@@ -77,14 +79,14 @@ struct DescriptorSlot {
 struct SetState {
     layout: usize,
     slots: Vec<SlotId>,
-    keys: Vec<Key>,
+    keys: Vec<DescriptorKey>,
     hash: u64,
     set: Weak<CachedSet>,
     set_number: Option<u64>,
 }
 
 impl SetState {
-    fn put(&mut self, at: usize, key: Key) {
+    fn put(&mut self, at: usize, key: DescriptorKey) {
         self.hash = self.hash.wrapping_sub(self.keys[at].hash(at)).wrapping_add(key.hash(at));
         self.keys[at] = key;
         self.set_number = None;
@@ -128,7 +130,7 @@ impl ProgramState {
                     ids.push(slot);
                 }
             }
-            let keys = vec![Key::default(); ids.len()];
+            let keys = vec![DescriptorKey::default(); ids.len()];
             let hash = keys.iter().enumerate().fold(0u64, |sum, (at, key)| sum.wrapping_add(key.hash(at)));
             let layout = sets.layout(&layout.layout);
             state.groups.push(SetState { layout, slots: ids, keys, hash, set: Weak::new(), set_number: None });
@@ -136,27 +138,32 @@ impl ProgramState {
         state
     }
 
-    /// Whether nothing has changed since the batch `serial` took note of all of it.
+    /// Whether nothing has changed since the batch `serial` entered all uses.
     pub(crate) fn is_current(&self, bindings: &Bindings, serial: Serial) -> bool {
         self.entered == serial && self.fresh.is_empty() && self.seen == Some(bindings.now())
     }
 
-    /// What the batch `serial` has to take note of.
-    pub(crate) fn news<'a>(&'a self, bindings: &'a Bindings, serial: Serial) -> impl Iterator<Item = Use<'a>> + Clone {
+    /// The uses that the batch `serial` must enter.
+    pub(crate) fn new_uses<'a>(
+        &'a self,
+        bindings: &'a Bindings,
+        serial: Serial,
+    ) -> impl Iterator<Item = Use<'a>> + Clone {
         let slots = if self.entered == serial { &self.fresh[..] } else { &self.uses[..] };
         slots.iter().filter_map(|(slot, access)| Some((bindings.slot_state(*slot)?, *access))).flat_map(used)
     }
 
-    /// The batch owns all of it.
+    /// Notes that the batch has entered all uses.
     pub(crate) fn entered(&mut self, serial: Serial) {
         self.entered = serial;
         self.fresh.clear();
     }
 
-    /// Looks at the slots that changed; an error leaves them to be looked at again.
-    pub(crate) fn look(&mut self, program: &Program, bindings: &Bindings, share: &Share) -> Result<(), Error> {
-        // Slots that were never filled have not changed: the first time all are looked at.
-        // Where each descriptor shows one range, as most do, what changed is put in its place.
+    /// Checks the slots that have changed since the last call and updates keys and accesses. After an error they are
+    /// checked again by the next call.
+    pub(crate) fn update(&mut self, program: &Program, bindings: &Bindings, share: &Share) -> Result<(), Error> {
+        // A slot that was never bound has no change, so the first call checks all slots. If each descriptor has exactly
+        // one range, as most do, changed accesses are replaced in place; otherwise the list is built again.
         let mut in_place = self.one_each;
         let known = self.fresh.len();
         let is_news = |change: u64| self.seen.is_none_or(|seen| change > seen);
@@ -172,7 +179,8 @@ impl ProgramState {
                     {
                         return Err(error);
                     }
-                    let key = Key::of(checked(program, bindings.slot(descriptor.slot), descriptor.info, bound)?);
+                    let key =
+                        DescriptorKey::of(checked(program, bindings.slot(descriptor.slot), descriptor.info, bound)?);
                     let group = &mut self.groups[descriptor.group];
                     if group.keys[descriptor.at] != key {
                         group.put(descriptor.at, key);
@@ -209,7 +217,7 @@ impl ProgramState {
         Ok(())
     }
 
-    /// What is said of the first of the program's slots that is empty, if one is.
+    /// The error for the first of the program's slots that is empty, if any.
     fn first_missing(&self, program: &Program, bindings: &Bindings) -> Option<Error> {
         let taken = program.sets().iter().flat_map(|set| &set.bindings);
         let slots = taken.flat_map(|info| info.slots().map(move |slot| (slot, *info)));
@@ -217,17 +225,18 @@ impl ProgramState {
         empty.map(|((slot, info), _)| missing(slot, info))
     }
 
-    /// What the dispatch does to the objects in its slots, which are all filled: of the last look.
+    /// The accesses of a dispatch, as of the last [`ProgramState::update`].
     pub(crate) fn touches(&self) -> impl Iterator<Item = Touch> + Clone {
         self.touches.iter().cloned()
     }
 
-    /// The number of the set of a group, if it is known; one that the program does not use has none.
+    /// The number of the current set of a group; `None` if it was not looked up yet, or the program does not use the
+    /// group.
     pub(crate) fn set_number(&self, group: usize) -> Option<u64> {
         self.groups[group].set_number
     }
 
-    /// Whether the program takes anything from the group.
+    /// Whether the program has bindings in the group.
     pub(crate) fn uses_group(&self, group: usize) -> bool {
         !self.groups[group].slots.is_empty()
     }
@@ -254,7 +263,7 @@ impl ProgramState {
     }
 }
 
-/// What a command does with what is bound.
+/// A command's uses of the state of a slot.
 pub(crate) fn used((bound, access): (&SlotState, Access)) -> impl Iterator<Item = Use<'_>> + Clone {
     let resource = bound.resource.as_deref();
     let one = move |object, range: &Range<u64>| {
@@ -265,7 +274,7 @@ pub(crate) fn used((bound, access): (&SlotState, Access)) -> impl Iterator<Item 
     bound.object.as_ref().into_iter().flat_map(ranges)
 }
 
-/// What is in a slot, if it is what the program takes there.
+/// The state of a slot, if the program accepts it.
 pub(crate) fn checked<'a>(
     program: &Program,
     slot: Slot,
@@ -283,7 +292,7 @@ pub(crate) fn checked<'a>(
     Ok(bound)
 }
 
-/// What is bound is not of the kind that the program takes.
+/// The error for a resource of another kind than the program declares.
 pub(crate) fn wrong_kind(
     slot: Slot,
     info: BindingInfo,
@@ -295,7 +304,7 @@ pub(crate) fn wrong_kind(
     Error::slot_rule(slot, problem, rule::KIND)
 }
 
-/// Nothing is bound there.
+/// The error for an empty slot.
 fn missing(slot: Slot, info: BindingInfo) -> Error {
     let what = if info.takes_buffer() { "buffer" } else { info.takes_name() };
     let problem = match slot.element {
@@ -305,7 +314,7 @@ fn missing(slot: Slot, info: BindingInfo) -> Error {
     Error::slot(Slot { element: 0, ..slot }, problem)
 }
 
-/// Commands do not use what the host has mapped.
+/// Checks that the resource in a slot is not mapped, except persistently.
 pub(crate) fn check_mapped(slot: Slot, bound: Option<&SlotState>) -> Result<(), Error> {
     let Some(resource) = bound.and_then(|bound| bound.resource.as_ref()) else { return Ok(()) };
     if resource.state().maps.forbid_commands() {
@@ -314,14 +323,14 @@ pub(crate) fn check_mapped(slot: Slot, bound: Option<&SlotState>) -> Result<(), 
     Ok(())
 }
 
-/// The set of a group whose descriptors are given one by one, for one dispatch.
+/// The set of a group for the states of its descriptors, in the layout's order.
 pub(crate) fn resolve(
     layout: &SetLayout,
     bound: &[SlotState],
     sets: &mut SetCache,
     share: &Share,
 ) -> Result<Arc<CachedSet>, Error> {
-    let keys: SmallVec<[Key; 8]> = bound.iter().map(Key::of).collect();
+    let keys: SmallVec<[DescriptorKey; 8]> = bound.iter().map(DescriptorKey::of).collect();
     let hash = keys.iter().enumerate().fold(0u64, |sum, (at, key)| sum.wrapping_add(key.hash(at)));
     let number = sets.layout(&layout.layout);
     sets.set(share.device(), (number, layout), (&keys, hash), bound.iter(), &share.memory().counters)

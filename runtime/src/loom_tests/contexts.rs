@@ -5,10 +5,9 @@ use std::sync::Arc;
 use loom::thread;
 
 use super::{Stored, TestContext, done, wait_until};
+use crate::ids::{Access, ObjectId, ResourceId};
 use crate::journal::{Event, Journal, News};
-use crate::object::ObjectId;
-use crate::resource::ResourceId;
-use crate::serial::{Access, First};
+use crate::serial::First;
 use crate::sync::Mutex;
 
 #[test]
@@ -47,9 +46,9 @@ fn readers_need_no_order() {
 }
 
 #[test]
-fn who_writes_what_was_never_valid_waits_for_nobody_and_who_reads_it_later_comes_after() {
-    // One context reads bytes that hold nothing, again and again in batches of its own; another writes them, which is
-    // the access that loom looks at: it must be ordered before every read that is recorded after it.
+fn writes_to_bytes_that_were_never_valid_do_not_wait_and_later_reads_come_after() {
+    // One context reads bytes without defined data in one batch after another; a second context writes them. Loom
+    // observes that write: it must be ordered before every read that is recorded after it.
     loom::model(|| {
         let (object, reader) = (Stored::new(), Arc::new(TestContext::new(1)));
         let valid = Arc::new(Mutex::new(false));
@@ -69,14 +68,14 @@ fn who_writes_what_was_never_valid_waits_for_nobody_and_who_reads_it_later_comes
                         }
                         Err(First::Submitted(point)) => {
                             drop(state);
-                            // As `Share::submit`: the other context's open batch goes, under its lock.
+                            // As `Share::submit`: the other context's open batch is submitted, under its lock.
                             let mut open = open.lock();
                             if *open == point.serial {
                                 reader.submit(point.serial);
                                 *open += 1;
                             }
                         }
-                        Err(First::Done(point)) => panic!("{point:?} need not be waited for"),
+                        Err(First::Done(point)) => panic!("{point:?} needs no wait"),
                     }
                 }
                 context.submit(1);
@@ -84,7 +83,8 @@ fn who_writes_what_was_never_valid_waits_for_nobody_and_who_reads_it_later_comes
                 context.retire(1);
             }
         });
-        // A dispatch that is repeated in the open batch looks at nothing; in another batch it enters again.
+        // A dispatch that is repeated in the open batch skips the test of its objects; in another batch it enters
+        // again.
         let open = open.lock();
         if *open > 1 {
             while let Err(first) = object.usage.enter(&reader.clock, *open, Access::Read, false) {
@@ -104,7 +104,7 @@ fn who_writes_what_was_never_valid_waits_for_nobody_and_who_reads_it_later_comes
 
 #[test]
 fn batches_of_two_contexts_that_write_one_object_never_meet() {
-    // Each records, submits and runs a batch, after waiting for the other's if that came first.
+    // Each context records, submits and runs a batch, after a wait for the other's batch if that came first.
     fn work(context: &TestContext, object: &Stored) {
         while let Err(first) = object.usage.enter(&context.clock, 1, Access::Write, false) {
             let point = done(first);
@@ -126,7 +126,7 @@ fn batches_of_two_contexts_that_write_one_object_never_meet() {
 }
 
 #[test]
-fn a_context_that_was_put_behind_another_is_not_told_again() {
+fn a_context_that_was_ordered_after_another_gets_no_second_conflict() {
     loom::model(|| {
         let (object, context) = (Stored::new(), TestContext::new(2));
         let other = thread::spawn({
@@ -138,15 +138,15 @@ fn a_context_that_was_put_behind_another_is_not_told_again() {
                 first.is_ok()
             }
         });
-        let mut told = 0;
+        let mut reported = 0;
         while let Err(first) = object.usage.enter(&context.clock, 1, Access::Write, false) {
             let point = done(first);
-            // The other has not retired: a semaphore is what orders the two from here on.
+            // The other batch has not retired: from here on a semaphore wait orders the two.
             context.clock.follow(&point.clock, point.serial);
-            told += 1;
+            reported += 1;
         }
         let was_first = other.join().unwrap();
-        assert_eq!(told, usize::from(was_first));
+        assert_eq!(reported, usize::from(was_first));
     });
 }
 
@@ -154,19 +154,19 @@ fn a_context_that_was_put_behind_another_is_not_told_again() {
 fn an_object_is_freed_after_its_last_batch() {
     loom::model(|| {
         let (context, object) = (Arc::new(TestContext::new(1)), Stored::new());
-        object.usage.enter(&context.clock, 1, Access::Write, false).unwrap_or_else(|_| panic!("nobody is in the way"));
+        object.usage.enter(&context.clock, 1, Access::Write, false).unwrap_or_else(|_| panic!("no batch conflicts"));
         context.submit(1);
         let queue = thread::spawn({
             let (context, object) = (Arc::clone(&context), Arc::clone(&object));
             move || {
                 object.run();
-                drop(object); // the driver keeps no handle of ours: this is the test's
+                drop(object); // the test's handle; the driver keeps none
                 context.retire(1);
             }
         });
-        // Replaced, and nothing but the batch keeps it. A context recycles a batch when its serial has retired.
+        // The object was replaced and only the batch owns it. A context recycles a batch when its serial has retired.
         wait_until(|| context.clock.retired() >= 1);
-        object.run(); // freeing is an access, too
+        object.run(); // freeing counts as an access
         assert!(!object.usage.is_busy(Access::Write));
         queue.join().unwrap();
     });
@@ -176,7 +176,7 @@ fn an_object_is_freed_after_its_last_batch() {
 fn an_object_that_is_seen_idle_may_be_written() {
     loom::model(|| {
         let (context, object) = (Arc::new(TestContext::new(1)), Stored::new());
-        object.usage.enter(&context.clock, 1, Access::Read, false).unwrap_or_else(|_| panic!("nobody is in the way"));
+        object.usage.enter(&context.clock, 1, Access::Read, false).unwrap_or_else(|_| panic!("no batch conflicts"));
         context.submit(1);
         let queue = thread::spawn({
             let (context, object) = (Arc::clone(&context), Arc::clone(&object));
@@ -193,7 +193,7 @@ fn an_object_that_is_seen_idle_may_be_written() {
 }
 
 #[test]
-fn who_sees_the_count_finds_the_event_and_the_new_object() {
+fn a_thread_that_sees_the_count_finds_the_event_and_the_new_object() {
     loom::model(|| {
         let (journal, resource) = (Arc::new(Journal::new()), Arc::new(Mutex::new(1u64)));
         let event = Event { resource: ResourceId(7), lost: Some(ObjectId(1)) };

@@ -1,7 +1,7 @@
-//! The protocols between threads under every interleaving that loom can think of: the code of `serial.rs` and
-//! `journal.rs` here, that of `replace/backing.rs`, `gate.rs` and `memory/spares.rs` in `replace/loom_tests.rs`, with a
-//! cell in place of an object's bytes. Loom reports two accesses to it that nothing orders. "What threads agree on" in
-//! the book's architecture names the model of each rule.
+//! The protocols between threads under every interleaving that loom explores: the code of `serial.rs` and `journal.rs`
+//! here, that of `replace/backing.rs`, `gate.rs` and `memory/spares.rs` in `replace/loom_tests.rs`. A cell stands for
+//! an object's bytes; loom reports two accesses to it that are not ordered. "What threads agree on" in the book's
+//! architecture names the model of each rule.
 //!
 //!     RUSTFLAGS="--cfg loom" cargo test -p spelter --release --lib --target-dir target/loom loom_tests
 
@@ -13,11 +13,10 @@ use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 
-use crate::object::ObjectId;
-use crate::replace::Object;
-use crate::serial::{Clock, First, Serial, Submission, TimelinePoint, Usage};
+use crate::ids::{ObjectId, Serial};
+use crate::serial::{Clock, First, Object, SubmittedBatch, TimelinePoint, Usage};
 
-/// A batch of a queue that retires when the test says so.
+/// A submitted batch that the test retires.
 #[derive(Clone, Debug)]
 pub(crate) struct TestSubmission {
     queue: Arc<AtomicU64>,
@@ -25,7 +24,7 @@ pub(crate) struct TestSubmission {
     queue_index: usize,
 }
 
-impl Submission for TestSubmission {
+impl SubmittedBatch for TestSubmission {
     type Queue = usize;
 
     fn is_over(&self) -> bool {
@@ -55,13 +54,13 @@ impl TestContext {
         self.clock.submit(serial, submission);
     }
 
-    /// As the driver does when a batch is done.
+    /// Retires a batch, as the driver does when it is done.
     pub(crate) fn retire(&self, serial: Serial) {
         self.queue.store(serial, Ordering::Release);
     }
 }
 
-/// An object: how it is used, and its bytes.
+/// An object: its usage and its bytes.
 pub(crate) struct Stored {
     pub(crate) usage: Usage<TestSubmission>,
     bytes: UnsafeCell<u32>,
@@ -84,7 +83,7 @@ impl Stored {
         Arc::new(Self { usage: Usage::default(), bytes: UnsafeCell::new(0) })
     }
 
-    /// What a batch does with it. Loom tests whether anything orders it against other accesses.
+    /// An access of a batch. Loom tests that it is ordered against other accesses.
     pub(crate) fn run(&self) {
         self.bytes.with_mut(|_| ());
     }
@@ -99,6 +98,6 @@ pub(crate) fn wait_until(done: impl Fn() -> bool) {
 pub(crate) fn done(first: First<TestSubmission>) -> TimelinePoint<TestSubmission> {
     match first {
         First::Done(point) => point,
-        First::Submitted(point) => panic!("{point:?} is in nobody's way"),
+        First::Submitted(point) => panic!("{point:?} does not conflict"),
     }
 }

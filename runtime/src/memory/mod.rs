@@ -13,8 +13,9 @@ use ash::vk;
 use parking_lot::Mutex;
 use spelter_driver::{Buffer, Device, DeviceMemory, Image, ImageInfo};
 
-use crate::error::Error;
-use crate::object::ResourceObject;
+use crate::batch::Submission;
+use crate::error::{Error, rule};
+use crate::serial::Object;
 use crate::stats::Counters;
 use slab::{Slab, SlabAllocation};
 use spares::Bytes;
@@ -24,8 +25,8 @@ pub(crate) type SparePool = spares::SparePool<Storage>;
 /// The spare storages of one resource.
 pub(crate) type Spares = spares::Spares<Storage>;
 
-/// Up to this number of replaced objects are remembered without a test whether they still exist.
-const FEW_LEAVING: usize = 64;
+/// Up to this number of pending objects are listed before entries of dropped ones are swept.
+const MAX_UNSWEPT: usize = 64;
 
 /// The smallest staging buffer.
 const MIN_STAGING_BYTES: u64 = 1 << 10;
@@ -34,6 +35,9 @@ const STAGING_CLASSES: usize = 13;
 
 /// The value of undefined bytes if poisoning is enabled.
 const POISON: u8 = 0xa5;
+
+/// An object whose bytes are pending: a replaced object or a staging buffer. Memory needs only the batches that use it.
+pub(crate) type PendingObject = dyn Object<Submission = Submission> + Send + Sync;
 
 /// The memory of a device, shared by all its contexts.
 #[derive(Debug)]
@@ -47,12 +51,12 @@ pub(crate) struct Memory {
     pub(crate) spare: Arc<SparePool>,
     /// Spare staging buffers, by size.
     staging: [Spares; STAGING_CLASSES],
-    /// Keeps nothing.
+    /// For staging buffers that are too large to be kept: keeps nothing.
     unkept: Spares,
     /// Bytes of objects that were replaced and have not retired, and of staging buffers.
     pending: AtomicU64,
     /// The objects of these bytes, oldest first. A leaf lock.
-    leaving: Mutex<VecDeque<Weak<ResourceObject>>>,
+    pending_objects: Mutex<VecDeque<Weak<PendingObject>>>,
     /// The limit for `pending`.
     pub(crate) budget: u64,
     /// Overwrites undefined contents, so that programs that rely on them fail.
@@ -70,7 +74,7 @@ pub(crate) enum Template {
 
 /// The driver's object for a storage.
 #[derive(Clone, Debug)]
-pub(crate) enum Handle {
+enum Handle {
     Buffer(Buffer),
     Image(Image),
 }
@@ -105,7 +109,7 @@ impl Memory {
             staging,
             unkept,
             pending: AtomicU64::new(0),
-            leaving: Mutex::default(),
+            pending_objects: Mutex::default(),
             budget,
             poison,
         }
@@ -167,34 +171,34 @@ impl Memory {
     }
 
     /// Remembers an object that was replaced or is a staging buffer: its bytes are freed when its batches retire.
-    pub(crate) fn leaves(&self, object: &Arc<ResourceObject>) {
-        let mut leaving = self.leaving.lock();
-        while leaving.front().is_some_and(|object| object.strong_count() == 0) {
-            leaving.pop_front();
+    pub(crate) fn note_pending(&self, object: Weak<PendingObject>) {
+        let mut pending_objects = self.pending_objects.lock();
+        while pending_objects.front().is_some_and(|object| object.strong_count() == 0) {
+            pending_objects.pop_front();
         }
         // An object that stays for long must not keep the dead entries after it.
-        if leaving.len() >= FEW_LEAVING && leaving.len().is_power_of_two() {
-            leaving.retain(|object| object.strong_count() > 0);
+        if pending_objects.len() >= MAX_UNSWEPT && pending_objects.len().is_power_of_two() {
+            pending_objects.retain(|object| object.strong_count() > 0);
         }
-        leaving.push_back(Arc::downgrade(object));
+        pending_objects.push_back(object);
     }
 
     /// The objects whose bytes are pending, oldest first.
-    pub(crate) fn leaving(&self) -> Vec<Weak<ResourceObject>> {
-        let mut leaving = self.leaving.lock();
-        leaving.retain(|object| object.strong_count() > 0);
-        leaving.iter().cloned().collect()
+    pub(crate) fn pending_objects(&self) -> Vec<Weak<PendingObject>> {
+        let mut pending_objects = self.pending_objects.lock();
+        pending_objects.retain(|object| object.strong_count() > 0);
+        pending_objects.iter().cloned().collect()
     }
 
-    /// Counts bytes as pending until [`Memory::settle`].
-    pub(crate) fn owe(&self, bytes: u64) {
+    /// Counts bytes as pending until [`Memory::remove_pending`].
+    pub(crate) fn add_pending(&self, bytes: u64) {
         // Relaxed: a sum, which orders nothing.
         self.pending.fetch_add(bytes, Relaxed);
     }
 
     /// Counts bytes as freed.
-    pub(crate) fn settle(&self, bytes: u64) {
-        // Relaxed: as in `owe`.
+    pub(crate) fn remove_pending(&self, bytes: u64) {
+        // Relaxed: as in `add_pending`.
         self.pending.fetch_sub(bytes, Relaxed);
     }
 }
@@ -211,9 +215,20 @@ impl Storage {
         self.bytes
     }
 
-    /// The driver's buffer or image.
-    pub(crate) fn handle(&self) -> &Handle {
-        &self.handle
+    /// The driver's buffer.
+    pub(crate) fn buffer(&self) -> Result<&Buffer, Error> {
+        match &self.handle {
+            Handle::Buffer(buffer) => Ok(buffer),
+            Handle::Image(_) => Err(Error::resource("an image where a buffer is meant", rule::KIND)),
+        }
+    }
+
+    /// The driver's image.
+    pub(crate) fn image(&self) -> Result<&Image, Error> {
+        match &self.handle {
+            Handle::Image(image) => Ok(image),
+            Handle::Buffer(_) => Err(Error::resource("a buffer where an image is meant", rule::KIND)),
+        }
     }
 
     /// Another driver's buffer at the same bytes, for texels with one usage.

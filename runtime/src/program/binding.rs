@@ -1,17 +1,15 @@
-//! What a program takes at a binding, and what may be in the slots that fill it.
+//! The bindings that a program declares, and the check of slots against them.
 
 use ash::vk;
 use spelter_driver::ImageDeclaration;
 use spelter_shaders::ir::{BindingData, BindingKind};
 
-use crate::descriptors::descriptor_type;
 use crate::error::{Error, rule};
-use crate::serial::Access;
-use crate::slot::{Slot, SlotKind};
+use crate::ids::{Access, Slot, SlotKind};
 use crate::slot_state::SlotState;
 use crate::view::Part;
 
-/// A binding that a program takes.
+/// A binding that a program declares.
 ///
 /// ```
 /// use spelter::BindingKind;
@@ -27,7 +25,7 @@ use crate::view::Part;
 /// let [to, step] = program.bindings() else { panic!("two bindings") };
 /// assert_eq!((to.group, to.binding, to.kind, to.read_only), (0, 1, BindingKind::StorageBuffer, false));
 /// assert_eq!((step.group, step.kind, step.min_bytes), (2, BindingKind::UniformBuffer, 28));
-/// assert_eq!(to.image, None); // of images: dimensions, numbers, format
+/// assert_eq!(to.image, None); // for images: dimensions, numeric type, format
 /// # Ok(())
 /// # }
 /// ```
@@ -37,20 +35,20 @@ pub struct BindingInfo {
     pub group: u32,
     /// The binding in it.
     pub binding: u32,
-    /// Storage or uniform.
+    /// The kind of descriptor.
     pub kind: BindingKind,
-    /// Elements of an array of buffers; 1 for a single one.
+    /// The number of elements of an array of descriptors; 1 for a single one.
     pub count: u32,
-    /// Bytes that the fixed part of the block takes, without an array at its end that has no size: a dispatch needs as
-    /// many.
+    /// The size of the fixed part of the block in bytes, without a runtime-sized array at its end. A dispatch needs a
+    /// buffer of at least this size.
     pub min_bytes: u32,
-    /// Bytes of an element of that array; 0 if there is none. A buffer without room for one is legal: the array is
-    /// empty then.
+    /// The size of an element of that array in bytes; 0 if there is no such array. A buffer may have no room for an
+    /// element: the array is then empty.
     pub element_bytes: u32,
-    /// The program only reads it.
+    /// Whether the program only reads it.
     pub read_only: bool,
-    /// What views of images and texels must be; none of buffers and samplers, and where variables that share the
-    /// binding take different images.
+    /// The view that the shader requires of an image or texel buffer. `None` for buffers and samplers, and if variables
+    /// that share the binding require different views.
     pub image: Option<ImageDeclaration>,
 }
 
@@ -59,13 +57,13 @@ impl BindingInfo {
         descriptor_type(self.kind)
     }
 
-    /// Its slots, one for each element.
+    /// The slots of the binding, one for each element.
     pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> + use<> {
         let (group, binding) = (self.group, self.binding);
         (0..self.count).map(move |element| Slot { group, binding, element })
     }
 
-    /// The kind of slot that fills it.
+    /// The kind of slot that the binding needs.
     pub(crate) fn slot_kind(&self) -> SlotKind {
         match self.kind {
             BindingKind::UniformBuffer => SlotKind::UniformBuffer,
@@ -78,7 +76,8 @@ impl BindingInfo {
         }
     }
 
-    /// Whether something bound in a slot of its kind fits: an image or texels, with a sampler if it takes both.
+    /// Whether the state of a slot of the right kind fits: bytes, texels or an image, with a sampler for a combined
+    /// image sampler.
     pub(crate) fn takes(&self, bound: &SlotState) -> bool {
         match self.kind {
             BindingKind::UniformBuffer | BindingKind::StorageBuffer => matches!(bound.part, Part::Bytes(_)),
@@ -91,13 +90,13 @@ impl BindingInfo {
         }
     }
 
-    /// Whether something of its kind is as large as the block that it is for, and the image that the program takes.
+    /// Checks that a slot that fits has room for the fixed part of the block, or a view as the shader requires it.
     pub(crate) fn check(&self, slot: Slot, bound: &SlotState) -> Result<(), Error> {
         let view = match &bound.part {
             Part::Bytes(range) => {
                 let (bytes, least) = (range.end - range.start, u64::from(self.min_bytes));
                 if bytes < least {
-                    let problem = format!("{bytes} bytes of {}, the block takes at least {least}", bound.described());
+                    let problem = format!("{bytes} bytes of {}, the block needs at least {least}", bound.described());
                     return Err(Error::slot_rule(slot, problem, rule::BLOCK));
                 }
                 return Ok(());
@@ -112,12 +111,12 @@ impl BindingInfo {
         Err(Error::slot(slot, format!("{}: {problem} ({})", bound.described(), rule.id())))
     }
 
-    /// Whether it takes a buffer as such.
+    /// Whether it is a plain buffer, without a view.
     pub(crate) fn takes_buffer(&self) -> bool {
         matches!(self.kind, BindingKind::UniformBuffer | BindingKind::StorageBuffer)
     }
 
-    /// What it takes, for messages.
+    /// The kind of descriptor, for messages.
     pub(crate) fn takes_name(&self) -> &'static str {
         match self.kind {
             BindingKind::UniformBuffer => "uniform buffer",
@@ -131,7 +130,7 @@ impl BindingInfo {
         }
     }
 
-    /// What the program does with it.
+    /// The access of the program.
     pub(crate) fn access(&self) -> Access {
         if self.read_only || !self.slot_kind().can_write() { Access::Read } else { Access::Write }
     }
@@ -149,5 +148,19 @@ impl From<&BindingData> for BindingInfo {
             read_only: data.read_only || data.kind == BindingKind::UniformBuffer,
             image: ImageDeclaration::of(data),
         }
+    }
+}
+
+/// The Vulkan descriptor type of a kind of binding.
+fn descriptor_type(kind: BindingKind) -> vk::DescriptorType {
+    match kind {
+        BindingKind::StorageBuffer => vk::DescriptorType::STORAGE_BUFFER,
+        BindingKind::UniformBuffer => vk::DescriptorType::UNIFORM_BUFFER,
+        BindingKind::Sampler => vk::DescriptorType::SAMPLER,
+        BindingKind::SampledImage => vk::DescriptorType::SAMPLED_IMAGE,
+        BindingKind::CombinedImageSampler => vk::DescriptorType::COMBINED_IMAGE_SAMPLER,
+        BindingKind::StorageImage => vk::DescriptorType::STORAGE_IMAGE,
+        BindingKind::UniformTexelBuffer => vk::DescriptorType::UNIFORM_TEXEL_BUFFER,
+        BindingKind::StorageTexelBuffer => vk::DescriptorType::STORAGE_TEXEL_BUFFER,
     }
 }

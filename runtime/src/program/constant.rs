@@ -1,4 +1,4 @@
-//! Values of specialization constants, and the bits that a constant of a type gets of them.
+//! Values of specialization constants, and their conversion to the type of a constant.
 
 use std::fmt;
 
@@ -19,22 +19,22 @@ use crate::error::Error;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Constant {
-    /// Unsigned; also for an `i32` that has the value.
+    /// Unsigned; also for a signed constant whose type has the value.
     U32(u32),
-    /// Signed; also for a `u32` that has the value.
+    /// Signed; also for an unsigned constant whose type has the value.
     I32(i32),
-    /// Unsigned, of 64 bits; also for a signed constant that has the value.
+    /// Unsigned with 64 bits; also for a signed constant whose type has the value.
     U64(u64),
-    /// Float; also for a constant of 64 bits.
+    /// Float; also for a constant with 64 bits.
     F32(f32),
-    /// Float of 64 bits.
+    /// Float with 64 bits.
     F64(f64),
     /// Boolean.
     Bool(bool),
 }
 
 impl Constant {
-    /// The bits of the value for a constant, whose kind it must have; else [`Error::Constant`].
+    /// The bits of the value in the constant's type. [`Error::Constant`] if the type does not have the value.
     ///
     /// ```
     /// use spelter::Constant;
@@ -84,12 +84,12 @@ impl Constant {
     }
 }
 
-/// A number of so many bits.
+/// The value, if it fits `bits` bits.
 fn within(value: u64, bits: u32) -> Option<u64> {
     (bits >= 64 || value >> bits == 0).then_some(value)
 }
 
-/// The bits of a number, if they are enough for it.
+/// The value in two's complement with `bits` bits, if it fits.
 fn signed(value: i64, bits: u32) -> Option<u64> {
     let unused = 64u32.checked_sub(bits)?;
     (value << unused >> unused == value).then_some(value.cast_unsigned() << unused >> unused)

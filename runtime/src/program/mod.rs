@@ -1,4 +1,4 @@
-//! Programs: a shader, an entry point and specialization constants, made ready to be dispatched.
+//! Programs: a shader with an entry point and specialization constants, compiled to a pipeline.
 
 mod binding;
 mod constant;
@@ -14,11 +14,10 @@ pub use constant::Constant;
 pub use spelter_shaders::front::SpecializationConstant;
 pub use spelter_shaders::ir::BindingKind;
 
-use crate::context::Context;
 use crate::error::Error;
 use crate::share::Share;
 
-/// The text or words of a shader.
+/// The source of a shader.
 ///
 /// ```
 /// # fn main() -> Result<(), spelter::Error> {
@@ -31,7 +30,7 @@ use crate::share::Share;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub enum Source<'a> {
-    /// WGSL text. Push constants are `var<immediate>` there.
+    /// WGSL text. Push constants are `var<immediate>`.
     Wgsl(&'a str),
     /// SPIR-V words.
     Spirv(&'a [u32]),
@@ -49,7 +48,7 @@ impl<'a> From<&'a [u32]> for Source<'a> {
     }
 }
 
-/// An entry point ready to be dispatched. A handle: clones name the same program.
+/// A compiled entry point. A handle: clones refer to the same program.
 ///
 /// ```
 /// # fn main() -> Result<(), spelter::Error> {
@@ -90,7 +89,7 @@ pub(crate) struct SetLayout {
 }
 
 impl Program {
-    /// Name of the entry point.
+    /// The name of the entry point.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -103,7 +102,7 @@ impl Program {
         &self.inner.entry
     }
 
-    /// Invocations of a workgroup in each direction, specialized.
+    /// The workgroup size in each direction, after specialization.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -117,7 +116,8 @@ impl Program {
         self.inner.workgroup_size
     }
 
-    /// Why the kernel is interpreted where the device compiles kernels, if it is: some have no machine code.
+    /// Why the kernel is interpreted although the device compiles kernels; `None` if it is compiled. Some kernels
+    /// cannot be compiled to machine code.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -131,7 +131,7 @@ impl Program {
         self.inner.pipeline.fallback()
     }
 
-    /// Bytes of push constants that the program declares.
+    /// The size of the push constants that the program declares, in bytes.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -168,7 +168,7 @@ impl Program {
         &self.inner.bindings
     }
 
-    /// The shader's specialization constants; in WGSL its overrides.
+    /// The shader's specialization constants: in WGSL, its overrides.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -196,13 +196,13 @@ impl Program {
         &self.inner.pipeline
     }
 
-    /// Layouts of sets 0, 1 …; one that the program does not use has no bindings.
+    /// The layouts of sets 0, 1, …; a set that the program does not use has no bindings.
     pub(crate) fn sets(&self) -> &[SetLayout] {
         &self.inner.sets
     }
 }
 
-/// Makes a [`Program`]: see [`Context::program`].
+/// Builds a [`Program`]: see [`Context::program`](crate::Context::program).
 ///
 /// ```
 /// # fn main() -> Result<(), spelter::Error> {
@@ -216,20 +216,20 @@ impl Program {
 #[derive(Clone, Debug)]
 #[must_use = "a builder makes nothing until `build`"]
 pub struct ProgramBuilder<'a> {
-    context: &'a Context,
+    share: &'a Arc<Share>,
     source: Source<'a>,
     entry: Option<&'a str>,
     constants: BTreeMap<u32, Constant>,
-    /// By group and binding, elements of arrays to which the shader gives no size.
+    /// By group and binding, the number of elements of arrays that the shader declares without a size.
     arrays: BTreeMap<(u32, u32), u32>,
 }
 
 impl<'a> ProgramBuilder<'a> {
-    pub(crate) fn new(context: &'a Context, source: Source<'a>) -> Self {
-        Self { context, source, entry: None, constants: BTreeMap::new(), arrays: BTreeMap::new() }
+    pub(crate) fn new(share: &'a Arc<Share>, source: Source<'a>) -> Self {
+        Self { share, source, entry: None, constants: BTreeMap::new(), arrays: BTreeMap::new() }
     }
 
-    /// Names the entry point. May be left out where the shader has only one.
+    /// Chooses the entry point; not needed if the shader has only one.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -244,8 +244,9 @@ impl<'a> ProgramBuilder<'a> {
         self
     }
 
-    /// Sets a specialization constant by its `SpecId`, in WGSL its `@id`. A value of another type than the constant's,
-    /// and an id that the shader does not have (which Vulkan ignores), is [`Error::Constant`], found by `build`.
+    /// Sets a specialization constant by its `SpecId`, in WGSL its `@id`. `build` returns [`Error::Constant`] for a
+    /// value that the constant's type does not have, and for an id that the shader does not have (which Vulkan
+    /// ignores).
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -254,7 +255,7 @@ impl<'a> ProgramBuilder<'a> {
     /// assert_eq!(context.program(text).specialize(7, 16u32).build()?.workgroup_size(), [16, 1, 1]);
     /// assert!(context.program(text).specialize(7, 1.5f32).build().is_err());
     /// let error = context.program(text).specialize(8, 16u32).build().unwrap_err().to_string();
-    /// assert_eq!(error, "specialization constant 8: the shader has none of that id; it has 7 (size: u32)");
+    /// assert_eq!(error, "specialization constant 8: the shader has no constant with this id; it has 7 (size: u32)");
     /// # Ok(())
     /// # }
     /// ```
@@ -263,7 +264,7 @@ impl<'a> ProgramBuilder<'a> {
         self
     }
 
-    /// How many elements an array of bindings has to which the shader gives no size.
+    /// Sets the number of elements of a binding array that the shader declares without a size.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -289,8 +290,9 @@ impl<'a> ProgramBuilder<'a> {
 
     /// Reads, specializes and compiles the shader.
     ///
-    /// [`Error::Shader`] if it is refused, [`Error::EntryPoint`] if it does not have the entry point, or has several
-    /// and none was named, [`Error::Binding`] if an array of bindings has no size, or two ([`ProgramBuilder::array`]).
+    /// [`Error::Shader`] if the shader is rejected, [`Error::EntryPoint`] if it does not have the entry point, or has
+    /// several and none was chosen, [`Error::Binding`] if a binding array has no size, or a size other than that of
+    /// [`ProgramBuilder::array`].
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -301,7 +303,7 @@ impl<'a> ProgramBuilder<'a> {
     /// # }
     /// ```
     pub fn build(self) -> Result<Program, Error> {
-        let device = self.context.device();
+        let device = self.share.device();
         let module = match self.source {
             Source::Wgsl(text) => device.create_shader_module_wgsl(text)?,
             Source::Spirv(words) => device.create_shader_module(words)?,
@@ -314,7 +316,7 @@ impl<'a> ProgramBuilder<'a> {
             Ok((id, bits))
         });
         let shader = module.specialize(&entry, &bits.collect::<Result<_, Error>>()?)?;
-        create(self.context, entry, (&shader, &self.arrays), declared).map_err(|error| match error {
+        create(self.share, entry, (&shader, &self.arrays), declared).map_err(|error| match error {
             Error::Binding { group, binding, problem } => match module.declared(group, binding) {
                 Some(line) => Error::binding(group, binding, format!("{problem} at {line}")),
                 None => Error::binding(group, binding, problem),
@@ -327,10 +329,11 @@ impl<'a> ProgramBuilder<'a> {
 fn unknown_constant(id: u32, declared: &[SpecializationConstant]) -> Error {
     let list: Vec<_> = declared.iter().map(ToString::to_string).collect();
     let has = if list.is_empty() { "no constants".to_owned() } else { list.join(", ") };
-    Error::Constant(format!("{id}: the shader has none of that id; it has {has}"))
+    Error::Constant(format!("{id}: the shader has no constant with this id; it has {has}"))
 }
 
-/// The entry point of that name among those of a shader; without a name, the only one. Else [`Error::EntryPoint`].
+/// The entry point `name` of a shader; without a name, its only entry point. [`Error::EntryPoint`] if there is none, or
+/// several and no name.
 ///
 /// ```
 /// use spelter::choose_entry;
@@ -355,19 +358,19 @@ pub fn choose_entry<'a>(names: impl Iterator<Item = &'a str>, name: Option<&str>
 }
 
 fn create(
-    context: &Context,
+    share: &Arc<Share>,
     entry: String,
     (shader, arrays): (&SpecializedShader, &BTreeMap<(u32, u32), u32>),
     specialization: Vec<SpecializationConstant>,
 ) -> Result<Program, Error> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    let (device, kernel) = (context.device(), shader.kernel());
+    let (device, kernel) = (share.device(), shader.kernel());
     let mut bindings: Vec<_> = kernel.bindings.values().map(BindingInfo::from).collect();
     bindings.sort_by_key(|b| (b.group, b.binding));
     size_arrays(&mut bindings, arrays)?;
     let sets = set_layouts(device, &bindings)?;
     let layout = pipeline_layout(device, &sets, kernel.push_bytes)?;
-    // A kernel that fits: the driver refuses workgroups whose private memory together no machine has.
+    // Out of memory here is the kernel's code, or private memory of a workgroup beyond what the driver allows.
     let pipeline = device.create_compute_pipeline_from(shader, &layout).map_err(|error| match Error::from(error) {
         Error::OutOfMemory(what) if what.is_empty() => Error::OutOfMemory(format!("the program {entry:?}: its code")),
         Error::OutOfMemory(what) => Error::OutOfMemory(format!("the program {entry:?}: {what}")),
@@ -376,7 +379,7 @@ fn create(
     // Relaxed: numbers only have to differ.
     let inner = ProgramInner {
         id: NEXT.fetch_add(1, Ordering::Relaxed),
-        share: Arc::clone(context.share()),
+        share: Arc::clone(share),
         entry,
         workgroup_size: kernel.workgroup_size,
         push_bytes: kernel.push_bytes,
@@ -388,18 +391,22 @@ fn create(
     Ok(Program { inner: Arc::new(inner) })
 }
 
-/// Gives arrays without a size the one that the caller says.
+/// Gives binding arrays without a declared size the size that the caller has set, and checks the sizes of others.
 fn size_arrays(bindings: &mut [BindingInfo], given: &BTreeMap<(u32, u32), u32>) -> Result<(), Error> {
     for BindingInfo { group, binding, count, .. } in bindings.iter_mut().filter(|info| info.count == 0) {
         *count = given.get(&(*group, *binding)).copied().filter(|count| *count > 0).ok_or_else(|| {
-            Error::binding(*group, *binding, "the shader gives its array no size: `ProgramBuilder::array` does")
+            Error::binding(
+                *group,
+                *binding,
+                "the shader declares the array without a size: set it with `ProgramBuilder::array`",
+            )
         })?;
     }
     let has =
         |place: (u32, u32), count| bindings.iter().any(|b| (b.group, b.binding, b.count) == (place.0, place.1, count));
     match given.iter().find(|(place, count)| !has(**place, **count)) {
         Some(((group, binding), count)) => {
-            let problem = format!("the shader has no array there that could have {count} elements");
+            let problem = format!("the shader declares no array there that can have {count} elements");
             Err(Error::binding(*group, *binding, problem))
         }
         None => Ok(()),

@@ -11,23 +11,12 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::barrier::By;
-use crate::object::ObjectId;
-use crate::serial::{Access, Clock, First, Serial, Submission, Usage};
-use crate::transfer::Maps;
+use crate::error::Error;
+use crate::gate::Gate;
+use crate::ids::{Access, Serial};
+use crate::maps::{By, Maps};
+use crate::serial::{Clock, First, Object, SubmittedBatch};
 use crate::valid::Valid;
-
-/// Storage that batches use.
-pub(crate) trait Object {
-    /// A submitted batch.
-    type Submission: Submission;
-
-    /// A unique number.
-    fn id(&self) -> ObjectId;
-
-    /// The batches that use it.
-    fn usage(&self) -> &Usage<Self::Submission>;
-}
 
 /// The mutable part of a resource.
 #[derive(Debug)]
@@ -40,7 +29,7 @@ pub(crate) struct Backing<O> {
     valid: Valid,
     /// Ranges that were forgotten while commands used them: they hold no defined data, but writes there come after
     /// those commands.
-    fading: Valid,
+    forgotten_in_use: Valid,
     /// Mapped ranges.
     pub(crate) maps: Maps,
     /// Whether a slot or a dispatch ever named the object: then other contexts must be notified of its changes.
@@ -48,10 +37,10 @@ pub(crate) struct Backing<O> {
     /// Host copies in or out that are in progress, with no lock held.
     copies: SmallVec<[HostCopy; 1]>,
     next: u64,
-    /// The last command that may have added a valid range.
-    author: Author,
-    /// How often `author` changed, or the host added a valid range.
-    authors: u64,
+    /// The last command that may have added a valid range; the default value if it was the host.
+    writer: WriterId,
+    /// The version of the valid ranges: the number of changes of `writer` and of ranges that the host added.
+    write_version: u64,
 }
 
 /// A host copy in progress.
@@ -63,20 +52,22 @@ struct HostCopy {
     access: Access,
 }
 
-/// An attempt to record a command: the context, its open batch, and the number of the attempt there.
+/// The identity of the last writer: an attempt to record a command, as context, open batch and number of the attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Author(pub(crate) u64, pub(crate) Serial, pub(crate) u32);
+pub(crate) struct WriterId(pub(crate) u64, pub(crate) Serial, pub(crate) u32);
 
 /// A command's use of a resource.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry<'a, F: Submission> {
-    pub(crate) clock: &'a Arc<Clock<F>>,
+pub(crate) struct CommandUse<'a, S: SubmittedBatch> {
+    pub(crate) clock: &'a Arc<Clock<S>>,
     /// The open batch that the command is recorded in.
     pub(crate) serial: Serial,
     pub(crate) range: &'a Range<u64>,
     pub(crate) access: Access,
     pub(crate) by: By,
-    pub(crate) author: Author,
+    pub(crate) writer: WriterId,
+    /// Counts the host copies that end.
+    pub(crate) gate: &'a Gate,
 }
 
 /// The result of [`Backing::enter`].
@@ -94,18 +85,34 @@ pub(crate) struct Entered {
 #[derive(Debug)]
 pub(crate) struct Added {
     gaps: SmallVec<[Range<u64>; 1]>,
-    authors: u64,
+    write_version: u64,
 }
 
-/// The reason why a command cannot use an object now.
+/// The reason why a command was not recorded. Except for errors the caller tries again.
 #[derive(Debug)]
-pub(crate) enum Refused<F: Submission> {
-    /// The resource is mapped, or has another object now: look it up again.
+pub(crate) enum Refusal<S: SubmittedBatch> {
+    /// The command is invalid, or something failed.
+    Error(Error),
+    /// A batch of another context must be done or submitted first. Nothing was recorded.
+    First(First<S>),
+    /// The host is copying bytes that the command uses: retry when more than this number of copies have ended
+    /// ([`Gate::wait`]). Nothing was recorded.
+    Copying(u64),
+    /// A resource was mapped or got another object meanwhile: the objects must be looked up again. Nothing was
+    /// recorded.
     Again,
-    /// The host is copying bytes that the command uses.
-    Copying,
-    /// Another context's batch must come first.
-    First(First<F>),
+}
+
+impl<S: SubmittedBatch> From<Error> for Refusal<S> {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl<S: SubmittedBatch> From<spelter_driver::Error> for Refusal<S> {
+    fn from(error: spelter_driver::Error) -> Self {
+        Self::Error(error.into())
+    }
 }
 
 /// The case of an invalidation.
@@ -127,13 +134,13 @@ impl<O: Object> Backing<O> {
             object: Some(object),
             generation: 0,
             valid: Valid::new(),
-            fading: Valid::new(),
+            forgotten_in_use: Valid::new(),
             maps: Maps::default(),
             bound: false,
             copies: SmallVec::new(),
             next: 0,
-            author: Author::default(),
-            authors: 0,
+            writer: WriterId::default(),
+            write_version: 0,
         }
     }
 
@@ -159,7 +166,7 @@ impl<O: Object> Backing<O> {
 
     /// Adds a range that the host wrote, or that a slot makes writable for kernels.
     pub(crate) fn add(&mut self, range: Range<u64>) {
-        (self.author, self.authors) = (Author::default(), self.authors + 1);
+        (self.writer, self.write_version) = (WriterId::default(), self.write_version + 1);
         self.valid.add(range);
     }
 
@@ -171,7 +178,7 @@ impl<O: Object> Backing<O> {
     /// Replaces the object by another one with the given valid ranges. Returns the old one.
     pub(super) fn swap(&mut self, new: Arc<O>, valid: Valid) -> Option<Arc<O>> {
         self.generation += 1;
-        (self.valid, self.fading) = (valid, Valid::new());
+        (self.valid, self.forgotten_in_use) = (valid, Valid::new());
         // These copies belong to the old object.
         self.copies.clear();
         self.object.replace(new)
@@ -196,25 +203,25 @@ impl<O: Object> Backing<O> {
     }
 
     /// Whether a write to the range must wait for the users of the object.
-    pub(crate) fn is_wanted(&self, range: &Range<u64>) -> bool {
-        self.valid.intersects(range) || self.fading.intersects(range)
+    pub(crate) fn write_must_wait(&self, range: &Range<u64>) -> bool {
+        self.valid.intersects(range) || self.forgotten_in_use.intersects(range)
     }
 
     /// Forgets the contents of a range. The object is idle.
     pub(super) fn forget(&mut self, range: Range<u64>) {
         self.valid.remove(range);
-        self.fading = Valid::new();
+        self.forgotten_in_use = Valid::new();
     }
 
     /// Forgets the contents of a range of an object in use: later writes there come after the current users.
-    pub(super) fn fade(&mut self, range: Range<u64>) {
+    pub(super) fn forget_in_use(&mut self, range: Range<u64>) {
         self.valid.remove(range.clone());
-        self.fading.add(range);
+        self.forgotten_in_use.add(range);
     }
 
     /// The ranges that were forgotten while the object was in use.
-    pub(super) fn fading(&self) -> &Valid {
-        &self.fading
+    pub(super) fn forgotten_in_use(&self) -> &Valid {
+        &self.forgotten_in_use
     }
 
     /// Begins a host copy into bytes without conflicting accesses, which become valid. Returns the number of the copy.
@@ -249,32 +256,28 @@ impl<O: Object> Backing<O> {
     pub(crate) fn enter(
         &mut self,
         object: &Arc<O>,
-        entry: Entry<'_, O::Submission>,
-    ) -> Result<Entered, Refused<O::Submission>> {
-        let Entry { clock, serial, range, access, by, author } = entry;
-        let mapped = match by {
-            By::Command => self.maps.forbid_commands(),
-            By::Host => self.maps.forbid_writes(range),
-            By::Mapping => false,
-        };
-        if mapped || !self.has(object) {
-            return Err(Refused::Again);
+        entry: CommandUse<'_, O::Submission>,
+    ) -> Result<Entered, Refusal<O::Submission>> {
+        let CommandUse { clock, serial, range, access, by, writer, gate } = entry;
+        if self.maps.forbid(by, range) || !self.has(object) {
+            return Err(Refusal::Again);
         }
         if self.is_copied(range, access) {
-            return Err(Refused::Copying);
+            // Read under the resource's lock, so that the end of this copy is not missed.
+            return Err(Refusal::Copying(gate.count()));
         }
         let news = access.writes() && !self.valid.contains(range);
-        let fresh = news && !self.is_wanted(range);
-        let first = object.usage().enter(clock, serial, access, fresh).map_err(Refused::First)?;
+        let fresh = news && !self.write_must_wait(range);
+        let first = object.usage().enter(clock, serial, access, fresh).map_err(Refusal::First)?;
         let mut added = None;
         if access.writes() {
-            if self.author != author {
-                (self.author, self.authors) = (author, self.authors + 1);
+            if self.writer != writer {
+                (self.writer, self.write_version) = (writer, self.write_version + 1);
             }
             if news {
                 let gaps = self.valid.gaps(range);
                 self.valid.add(range.clone());
-                added = Some(Added { gaps, authors: self.authors });
+                added = Some(Added { gaps, write_version: self.write_version });
             }
         }
         Ok(Entered { first, fresh, added })
@@ -283,7 +286,7 @@ impl<O: Object> Backing<O> {
     /// The command was refused: removes the ranges that it made valid. If another command or the host added ranges
     /// since, they stay valid, as that one may have written there.
     pub(crate) fn take_back(&mut self, added: Added) {
-        if self.authors == added.authors {
+        if self.write_version == added.write_version {
             added.gaps.into_iter().for_each(|gap| self.valid.remove(gap));
         }
     }

@@ -1,5 +1,5 @@
-//! Threads that meet at one resource, under every interleaving: commands, renames, mappings, copies of the host, and
-//! storage that is used again.
+//! Concurrent steps on one resource under every interleaving: commands, renames, mappings, host copies, and reuse of
+//! storage.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use loom::cell::UnsafeCell;
 use loom::thread;
 
-use super::{Author, Backing, Entry, Fate, Refused, exchange};
-use crate::barrier::By;
+use super::{Backing, CommandUse, Fate, Refusal, WriterId, exchange};
 use crate::gate::Gate;
+use crate::ids::Access::{self, Read, Write};
+use crate::ids::ResourceId;
 use crate::journal::Journal;
 use crate::loom_tests::{Stored, TestContext, wait_until};
+use crate::maps::By;
 use crate::memory::spares::{Bytes, SparePool, Spares};
-use crate::resource::ResourceId;
-use crate::serial::Access::{self, Read, Write};
 use crate::serial::First;
 use crate::sync::Mutex;
 use crate::valid::Valid;
@@ -36,13 +36,14 @@ fn enter(
     object: &Arc<Stored>,
     context: &TestContext,
     (range, access): (&Range<u64>, Access),
-) -> Result<super::backing::Entered, Refused<crate::loom_tests::TestSubmission>> {
-    let (clock, author) = (&context.clock, Author(context.clock.id(), 1, 1));
-    backing.enter(object, Entry { clock, serial: 1, range, access, by: By::Command, author })
+    gate: &Gate,
+) -> Result<super::backing::Entered, Refusal<crate::loom_tests::TestSubmission>> {
+    let (clock, writer) = (&context.clock, WriterId(context.clock.id(), 1, 1));
+    backing.enter(object, CommandUse { clock, serial: 1, range, access, by: By::Command, writer, gate })
 }
 
-/// A command that uses a resource, as `Inner::record` and `Batch::enter` do it, in the context's first batch: the
-/// object that it uses; none if it is refused since the resource is mapped.
+/// Records a command that uses a resource in the context's first batch, as `ContextInner::record` and `Batch::enter`
+/// do. Returns the object that it uses, or `None` if the resource is mapped.
 fn record(
     resource: &Held,
     gate: &Gate,
@@ -58,19 +59,19 @@ fn record(
         let object = Arc::clone(state.storage().expect("it is not destroyed"));
         drop(state);
         let mut state = resource.lock();
-        match enter(&mut state, &object, context, (&range, access)) {
+        match enter(&mut state, &object, context, (&range, access), gate) {
             Ok(_) => return Some(object),
-            Err(Refused::Again) => {}
-            Err(Refused::Copying) => {
-                let seen = gate.count();
+            Err(Refusal::Again) => {}
+            Err(Refusal::Copying(seen)) => {
                 drop(state);
                 gate.wait(seen);
             }
-            Err(Refused::First(First::Done(point))) => {
+            Err(Refusal::First(First::Done(point))) => {
                 drop(state);
                 wait_until(|| point.clock.retired() >= point.serial);
             }
-            Err(Refused::First(First::Submitted(point))) => {
+            Err(Refusal::Error(error)) => panic!("{error}"),
+            Err(Refusal::First(First::Submitted(point))) => {
                 drop(state);
                 wait_until(|| point.clock.submitted() >= point.serial);
             }
@@ -78,14 +79,14 @@ fn record(
     }
 }
 
-/// The batches that are in the way of the access are done.
+/// Waits for the batches that conflict with the access.
 fn wait_for(object: &Stored, access: Access) {
-    for point in object.usage.in_the_way(access) {
+    for point in object.usage.conflicting(access) {
         wait_until(|| point.clock.retired() >= point.serial);
     }
 }
 
-/// The batch is submitted, runs and retires.
+/// Submits, runs and retires the batch.
 fn run(context: &TestContext, object: &Stored) {
     context.submit(1);
     object.run();
@@ -96,20 +97,20 @@ fn run(context: &TestContext, object: &Stored) {
 fn what_a_command_writes_is_not_lost_by_a_rename() {
     loom::model(|| {
         let (resource, context) = (held(0..8), TestContext::new(1));
-        // The object is in use, by the batch that the command goes to.
+        // The object is in use by the batch in which the command is recorded.
         assert!(record(&resource, &Gate::default(), &context, 0..8, Write).is_some());
         let command = thread::spawn({
             let resource = Arc::clone(&resource);
             move || record(&resource, &Gate::default(), &context, 8..16, Write).expect("it is not mapped")
         });
-        // `Inner::upload` of the first bytes: a rename, if they are all that is valid.
+        // `ContextInner::upload` of the first bytes: a rename, if only they are valid.
         let mut state = resource.lock();
         if state.valid().lies_in(&(0..8)) && state.fate() == Fate::InUse {
             exchange((ResourceId(1), &mut state), (Stored::new(), Valid::new()), &Journal::new(), &mut 0);
         }
         drop(state);
         let written = command.join().unwrap();
-        assert!(Arc::ptr_eq(&object(&resource), &written), "the command wrote to an object that was replaced before");
+        assert!(Arc::ptr_eq(&object(&resource), &written), "the command wrote to a replaced object");
         assert!(resource.lock().valid().contains(&(8..16)));
     });
 }
@@ -121,16 +122,16 @@ fn a_dispatch_uses_what_its_resources_were_at_one_moment() {
         let journal = Arc::new(Journal::new());
         [&x, &y].into_iter().for_each(|resource| resource.lock().bound = true);
         let context = TestContext::new(1);
-        // An earlier dispatch of the batch took note of the first; the second is new in its slot.
+        // An earlier dispatch of the batch entered the first resource; the second is new in its slot.
         let mut slots = [object(&x), object(&y)];
-        assert!(enter(&mut x.lock(), &slots[0], &context, (&(0..8), Read)).is_ok());
-        // Another thread gives the first new contents, and then the second.
+        assert!(enter(&mut x.lock(), &slots[0], &context, (&(0..8), Read), &Gate::default()).is_ok());
+        // Another thread gives new contents to the first resource, and then to the second.
         let other = thread::spawn({
             let (x, y, journal) = (Arc::clone(&x), Arc::clone(&y), Arc::clone(&journal));
             move || {
                 let mut seen = 0;
                 exchange((ResourceId(1), &mut x.lock()), (Stored::new(), Valid::new()), &journal, &mut seen);
-                // In place: the host found it idle.
+                // In place, since the object is idle.
                 let mut state = y.lock();
                 if !state.is_busy() {
                     let number = state.begin(0..8);
@@ -141,17 +142,19 @@ fn a_dispatch_uses_what_its_resources_were_at_one_moment() {
                 false
             }
         });
-        // `State::dispatch`, in the loop of `Inner::record`.
+        // `ContextState::dispatch`, in the loop of `ContextInner::record`.
         let (first, mut seen, mut entered) = (Arc::clone(&slots[0]), 0, false);
         loop {
             if journal.count() != seen {
                 (seen, _) = journal.since(seen);
                 slots[0] = object(&x);
             }
-            if enter(&mut x.lock(), &slots[0], &context, (&(0..8), Read)).is_err() && !Arc::ptr_eq(&slots[0], &first) {
+            if enter(&mut x.lock(), &slots[0], &context, (&(0..8), Read), &Gate::default()).is_err()
+                && !Arc::ptr_eq(&slots[0], &first)
+            {
                 continue;
             }
-            entered |= enter(&mut y.lock(), &slots[1], &context, (&(0..8), Read)).is_ok();
+            entered |= enter(&mut y.lock(), &slots[1], &context, (&(0..8), Read), &Gate::default()).is_ok();
             if journal.count() == seen {
                 break;
             }
@@ -159,12 +162,12 @@ fn a_dispatch_uses_what_its_resources_were_at_one_moment() {
         let written_before = other.join().unwrap();
         assert!(entered);
         let is_old = Arc::ptr_eq(&slots[0], &first);
-        assert!(!(is_old && written_before), "it uses the second as it was after the first got another object");
+        assert!(!(is_old && written_before), "it uses the second resource as of a time after the first was replaced");
     });
 }
 
 #[test]
-fn who_maps_and_who_commands_never_meet() {
+fn mappings_and_commands_never_overlap() {
     loom::model(|| {
         let (resource, context) = (held(0..8), TestContext::new(1));
         let command = thread::spawn({
@@ -198,7 +201,7 @@ fn commands_and_the_hosts_copies_never_meet() {
                 run(&context, &object);
             }
         });
-        // `Inner::upload` in place, after a wait if the object is in use.
+        // `ContextInner::upload` in place, after a wait if the object is in use.
         let mut state = resource.lock();
         let object = Arc::clone(state.storage().expect("it is not destroyed"));
         let number = state.begin(0..8);
@@ -222,7 +225,7 @@ fn commands_and_the_hosts_reads_never_meet() {
                 run(&context, &object);
             }
         });
-        // `Inner::for_reading`: it waits, or is written down and waits.
+        // `ContextInner::for_reading`: the first wait is made without a note, the second after the read is noted.
         let mut waited = false;
         let (object, number, busy) = loop {
             let mut state = resource.lock();
@@ -274,26 +277,26 @@ fn the_hosts_reads_and_writes_never_meet() {
 }
 
 #[test]
-fn what_is_taken_back_is_nobody_elses() {
+fn a_refused_command_takes_back_only_its_own_ranges() {
     loom::model(|| {
         let (resource, context) = (held(0..0), TestContext::new(1));
-        // A mapping that stays is written, or a slot where kernels can write gets the resource: nobody waits for that.
+        // A persistent mapping is written, or the resource is bound where kernels can write: neither waits.
         let other = thread::spawn({
             let resource = Arc::clone(&resource);
             move || resource.lock().add(4..12)
         });
-        // A command that the driver refuses: what it would have written counts as before.
+        // The driver refuses a command: the ranges that it would have written are as valid as before.
         let object = object(&resource);
-        let entered = enter(&mut resource.lock(), &object, &context, (&(0..8), Write));
-        let entered = entered.unwrap_or_else(|_| panic!("nobody is in the way"));
+        let entered = enter(&mut resource.lock(), &object, &context, (&(0..8), Write), &Gate::default());
+        let entered = entered.unwrap_or_else(|_| panic!("no batch conflicts"));
         resource.lock().take_back(entered.added.expect("some of it was not valid"));
         other.join().unwrap();
-        assert!(resource.lock().valid().contains(&(4..12)), "what the other wrote counts as nothing");
+        assert!(resource.lock().valid().contains(&(4..12)), "the other thread's range is not valid any more");
     });
 }
 
 #[test]
-fn who_writes_what_was_forgotten_in_use_comes_after_those_who_use_it() {
+fn writes_to_ranges_forgotten_in_use_come_after_their_users() {
     loom::model(|| {
         let (resource, reader) = (held(0..8), Arc::new(TestContext::new(1)));
         let used = record(&resource, &Gate::default(), &reader, 0..4, Read).expect("it is not mapped");
@@ -306,7 +309,7 @@ fn who_writes_what_was_forgotten_in_use_comes_after_those_who_use_it() {
             }
         });
         // `invalidate_part` of a small part, then a command of another context that writes it.
-        resource.lock().fade(0..4);
+        resource.lock().forget_in_use(0..4);
         assert!(!resource.lock().valid().intersects(&(0..4)));
         let context = TestContext::new(2);
         let object = record(&resource, &Gate::default(), &context, 0..4, Write).expect("it is not mapped");
@@ -315,7 +318,7 @@ fn who_writes_what_was_forgotten_in_use_comes_after_those_who_use_it() {
     });
 }
 
-/// Storage, by its bytes.
+/// Storage, reduced to its bytes.
 #[derive(Clone)]
 struct Piece(Arc<UnsafeCell<u32>>);
 
@@ -331,7 +334,7 @@ impl Bytes for Piece {
     }
 }
 
-/// An object that was replaced: its storage is spare when nobody holds it, as `ResourceObject` does it.
+/// A replaced object: when the last handle is dropped its storage is spare, as with `ResourceObject`.
 struct Left(Piece, Spares<Piece>);
 
 impl Drop for Left {
@@ -354,7 +357,8 @@ fn storage_is_used_again_after_its_last_batch() {
                 context.retire(1);
             }
         });
-        // Two threads rename: one lets go of what its retired batches own before, the other takes what there is.
+        // Two threads rename: one first drops the objects of its retired batches, the other takes a spare if there is
+        // one.
         let other = thread::spawn({
             let spares = spares.clone();
             move || spares.take().inspect(Piece::run).is_some()

@@ -1,33 +1,33 @@
 //! Renaming and invalidation: the only module that changes a resource's storage.
 //!
-//! Zink's rules. Nothing valid: nothing to do. Idle: the contents are forgotten, the object stays. In use: a new object
-//! like the old one is made, all slots are rebound, cached descriptor sets that name the old object are dropped. The
-//! old object lives until the last batch that uses it has retired; then its storage is spare.
+//! The rules are zink's. A resource without valid data needs nothing. An idle resource forgets its contents and keeps
+//! its object. A resource in use gets a new object like the old one: all its slots are rebound and cached descriptor
+//! sets that name the old object are dropped. The old object lives until the last batch that uses it has retired; then
+//! its storage is spare.
 
 mod backing;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod part;
 
-pub(crate) use backing::{Added, Author, Backing, Entry, Fate, Object, Refused};
+pub(crate) use backing::{Added, Backing, CommandUse, Fate, Refusal, WriterId};
 pub(crate) use part::invalidate_part;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use ash::vk;
-use parking_lot::MutexGuard;
 use spelter_driver::ImageInfo;
 
-use crate::context::State;
+use crate::context_state::ContextState;
 use crate::error::Error;
+use crate::ids::{Access, ResourceId, SlotKind};
 use crate::journal::{Event, Journal, News};
 use crate::memory::Template;
 use crate::object::{Contents, ResourceObject};
-use crate::resource::{self, Resource, ResourceId};
-use crate::serial::Access;
+use crate::resource::{Resource, ResourceState};
+use crate::serial::Object;
 use crate::share::Share;
-use crate::slot::SlotKind;
 use crate::valid::Valid;
 use crate::view;
 
@@ -35,19 +35,16 @@ use crate::view;
 #[derive(Debug)]
 #[must_use = "the old object is dropped when no lock is held"]
 pub(crate) enum Invalidated {
-    /// No byte held defined data.
-    NothingValid,
-    /// The contents are forgotten, the object stayed: it was idle, or only a small part was invalidated.
-    Forgotten,
-    /// The object was in use: the resource has a new object now.
-    Replaced(Garbage),
+    /// The resource, or the part of it, holds no defined data. If the object was in use and was replaced, this holds
+    /// the old one.
+    Done(Garbage),
     /// The object is in use and was not replaced. Nothing has changed.
-    Kept(Reason),
+    Kept(KeptReason),
 }
 
 /// The reason why an object in use was not replaced.
 #[derive(Clone, Debug)]
-pub(crate) enum Reason {
+pub(crate) enum KeptReason {
     /// The host has it mapped.
     Mapped,
     /// There is no memory for another object: the caller waits for this one
@@ -77,46 +74,43 @@ pub(crate) struct Garbage {
 }
 
 /// Invalidates a resource. The slots of `state`'s context name the new object at once, those of other contexts at their
-/// next dispatch. The caller holds the resource's lock, so the condition for which it may be replaced still holds.
+/// next dispatch.
 ///
-/// `claim` is called in the same step, after the contents are forgotten: a caller that gives the resource new contents
-/// reserves the bytes there, so that no thread finds it empty between the old and the new contents.
+/// `inner` is the locked state of the resource, so the condition for which it may be replaced still holds. A caller
+/// that gives the resource new contents reserves the bytes before it unlocks, so that no thread finds the resource
+/// empty between the old and the new contents.
 pub(crate) fn invalidate(
     share: &Share,
-    state: &mut State,
-    (resource, mut inner): (&Resource, MutexGuard<'_, resource::State>),
+    state: &mut ContextState,
+    (resource, inner): (&Resource, &mut ResourceState),
     room: Room,
-    claim: impl FnOnce(&mut resource::State),
 ) -> Result<Invalidated, Error> {
     let counters = &share.memory().counters;
     let old = Arc::clone(inner.object(resource, "invalidate")?);
     match inner.fate() {
         Fate::Nothing => {
             counters.invalidations_empty.one();
-            claim(&mut inner);
-            return Ok(Invalidated::NothingValid);
+            return Ok(Invalidated::Done(Garbage::default()));
         }
         Fate::Mapped => {
             counters.invalidations_refused.one();
-            return Ok(Invalidated::Kept(Reason::Mapped));
+            return Ok(Invalidated::Kept(KeptReason::Mapped));
         }
         Fate::Idle => {
-            forget(share, resource, &mut inner, resource.whole())?;
+            forget(share, resource, inner, resource.whole())?;
             counters.invalidations_idle.one();
-            claim(&mut inner);
-            return Ok(Invalidated::Forgotten);
+            return Ok(Invalidated::Done(Garbage::default()));
         }
         Fate::InUse if room == Room::Never => {
-            fade(share, resource, &mut inner, &[resource.whole()]);
-            claim(&mut inner);
-            return Ok(Invalidated::Forgotten);
+            forget_in_use(share, resource, inner, &[resource.whole()]);
+            return Ok(Invalidated::Done(Garbage::default()));
         }
         Fate::InUse => {}
     }
     // Batches that have retired meanwhile release storage for the new object.
     state.timeline.retire();
     match another(share, (resource, &old), room)? {
-        Ok(new) => Ok(Invalidated::Replaced(swap(share, state, (resource, inner), (new, Valid::new()), claim))),
+        Ok(new) => Ok(Invalidated::Done(swap(share, state, (resource, inner), (new, Valid::new())))),
         Err(reason) => Ok(Invalidated::Kept(reason)),
     }
 }
@@ -127,10 +121,10 @@ fn another(
     share: &Share,
     (resource, old): (&Resource, &Arc<ResourceObject>),
     room: Room,
-) -> Result<Result<Arc<ResourceObject>, Reason>, Error> {
+) -> Result<Result<Arc<ResourceObject>, KeptReason>, Error> {
     let memory = share.memory();
     if room == Room::Wanted && !memory.has_room(resource.size()) {
-        return Ok(Err(Reason::Room));
+        return Ok(Err(KeptReason::Room));
     }
     let make = || ResourceObject::new(memory, resource.template(), Contents::Undefined, &resource.spares);
     let made = match make() {
@@ -143,33 +137,29 @@ fn another(
     };
     match made {
         Ok(new) => Ok(Ok(Arc::new(new))),
-        Err(Error::OutOfMemory(_)) => Ok(Err(Reason::Memory(Arc::clone(old)))),
+        Err(Error::OutOfMemory(_)) => Ok(Err(KeptReason::Memory(Arc::clone(old)))),
         Err(error) => Err(error),
     }
 }
 
-/// Gives a resource another object with the given valid ranges, and rebinds the slots that name the old one. `claim` is
-/// called in the same step.
+/// Gives a locked resource another object with the given valid ranges, and rebinds the slots that name the old one.
 fn swap(
     share: &Share,
-    state: &mut State,
-    (resource, mut inner): (&Resource, MutexGuard<'_, resource::State>),
+    state: &mut ContextState,
+    (resource, inner): (&Resource, &mut ResourceState),
     (new, valid): (Arc<ResourceObject>, Valid),
-    claim: impl FnOnce(&mut resource::State),
 ) -> Garbage {
     let counters = &share.memory().counters;
-    let old = exchange((resource.id(), &mut inner), (new, valid), share.journal(), &mut state.journal_seen);
+    let old = exchange((resource.id(), inner), (new, valid), share.journal(), &mut state.journal_seen);
     counters.renames.one();
     let old_id = old.as_ref().map(|old| old.id());
-    claim(&mut inner);
-    drop(inner);
-    old.iter().for_each(|old| old.leave_to(&resource.spares));
+    old.iter().for_each(|old| old.recycle_into(&resource.spares));
     // The open batch may keep the old object alive: a batch that keeps much memory is submitted early.
     if let Some(batch) = state.timeline.open() {
-        batch.owe(resource.size());
+        batch.retain_bytes(resource.size());
     }
     state.trace_instant(|| format!("rename {}", resource.described()));
-    let mut garbage = rebind(share, state, resource);
+    let mut garbage = rebind(share, state, (resource, inner));
     old_id.inspect(|old| state.sets.drop_object(*old, counters));
     garbage._objects.extend(old);
     garbage
@@ -200,7 +190,7 @@ fn exchange<O: Object>(
 pub(crate) fn forget(
     share: &Share,
     resource: &Resource,
-    state: &mut resource::State,
+    state: &mut ResourceState,
     range: Range<u64>,
 ) -> Result<(), Error> {
     if !state.valid().intersects(&range) {
@@ -220,14 +210,14 @@ pub(crate) fn forget(
 }
 
 /// Forgets the contents of ranges of a resource in use; later writes there come after the current users.
-fn fade(share: &Share, resource: &Resource, state: &mut resource::State, part: &[Range<u64>]) {
-    part.iter().for_each(|range| state.fade(range.clone()));
+fn forget_in_use(share: &Share, resource: &Resource, state: &mut ResourceState, part: &[Range<u64>]) {
+    part.iter().for_each(|range| state.forget_in_use(range.clone()));
     share.memory().counters.invalidations_in_order.one();
     notify(share, resource, state);
 }
 
 /// Makes contexts check their slots again.
-fn notify(share: &Share, resource: &Resource, state: &resource::State) {
+fn notify(share: &Share, resource: &Resource, state: &ResourceState) {
     if state.bound {
         share.journal().note(Event { resource: resource.id(), lost: None });
     }
@@ -240,11 +230,10 @@ fn poison(object: &ResourceObject, info: &ImageInfo, number: u64) -> Result<(), 
     object.storage().poison_range(offset..offset + size)
 }
 
-/// Rebinds the slots that a resource occupies in this context to its current object.
+/// Rebinds the slots that a locked resource occupies in this context to its current object.
 #[must_use = "dropped when no lock is held"]
-pub(crate) fn rebind(share: &Share, state: &mut State, resource: &Resource) -> Garbage {
+fn rebind(share: &Share, state: &mut ContextState, (resource, inner): (&Resource, &mut ResourceState)) -> Garbage {
     let counters = &share.memory().counters;
-    let mut inner = resource.state();
     let object = inner.storage().cloned();
     let mut garbage = Garbage::default();
     for kind in SlotKind::ALL {
@@ -279,7 +268,7 @@ pub(crate) fn rebind(share: &Share, state: &mut State, resource: &Resource) -> G
 
 /// Handles the journal's new events: changes of resources by other contexts.
 #[must_use = "dropped when no lock is held"]
-pub(crate) fn catch_up(share: &Share, state: &mut State) -> Option<Garbage> {
+pub(crate) fn catch_up(share: &Share, state: &mut ContextState) -> Option<Garbage> {
     if share.journal().count() == state.journal_seen {
         return None;
     }
@@ -303,7 +292,8 @@ pub(crate) fn catch_up(share: &Share, state: &mut State) -> Option<Garbage> {
     let mut garbage = Garbage::default();
     for id in resources {
         if let Some(resource) = state.bindings.resource(id).cloned() {
-            garbage._objects.append(&mut rebind(share, state, &resource)._objects);
+            let mut rebound = rebind(share, state, (&resource, &mut resource.state()));
+            garbage._objects.append(&mut rebound._objects);
         }
     }
     Some(garbage)

@@ -1,11 +1,11 @@
-//! Invalidation of some levels and layers of an image while others hold data.
+//! Invalidation of some levels and layers of an image, while others hold data.
 //!
 //! An idle image forgets them in place. For an image in use there are two methods, neither of which waits:
 //!
-//! - If what is kept has no more texels than what is forgotten (now, or before while it was in use), the image gets a
-//!   new object and what is kept is copied over, in order.
-//! - Else that copy would cost more than it gains. The image keeps its object; the part holds nothing from now on, and
-//!   whoever writes it next comes after those who use it now: a barrier, as the host's texels go by staged copies.
+//! - If the kept levels have no more texels than the forgotten ones (of this call and of earlier calls while the image
+//!   was in use), the image gets a new object and the kept levels are copied over, in order.
+//! - Otherwise that copy would cost more than it gains. The image keeps its object. The part holds no defined data from
+//!   now on, and later writes to it are ordered after its current users; host writes are staged for that.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,20 +14,20 @@ use ash::vk;
 use smallvec::SmallVec;
 use spelter_driver::ImageInfo;
 
-use super::{Fate, Garbage, Invalidated, Room, another, fade, forget, invalidate, swap};
+use super::{Fate, Garbage, Invalidated, Room, another, forget, forget_in_use, invalidate, swap};
 use crate::barrier::Use;
 use crate::batch::Refusal;
-use crate::context::State;
+use crate::context_state::ContextState;
+use crate::ids::Access;
 use crate::object::ResourceObject;
 use crate::resource::Resource;
-use crate::serial::Access;
 use crate::share::Share;
 use crate::view;
 
-/// Invalidates `part` of an image, by the rule above; with poisoning `junk` has its new contents.
+/// Invalidates `part` of an image, by the rule above. With poisoning, `junk` has the part's new contents.
 pub(crate) fn invalidate_part(
     share: &Share,
-    state: &mut State,
+    state: &mut ContextState,
     (resource, info): (&Resource, &ImageInfo),
     (part, junk): (&[Range<u64>], Option<&Arc<ResourceObject>>),
     room: Room,
@@ -41,26 +41,26 @@ pub(crate) fn invalidate_part(
     part.iter().for_each(|range| kept.remove(range.clone()));
     if kept == *inner.valid() {
         counters.invalidations_empty.one();
-        return Ok(Invalidated::NothingValid);
+        return Ok(Invalidated::Done(Garbage::default()));
     }
     if kept.is_empty() {
-        return Ok(invalidate(share, state, (resource, inner), room, |_| ())?);
+        return Ok(invalidate(share, state, (resource, &mut inner), room)?);
     }
     if inner.fate() == Fate::Idle {
         part.iter().try_for_each(|range| forget(share, resource, &mut inner, range.clone()))?;
         counters.invalidations_idle.one();
-        return Ok(Invalidated::Forgotten);
+        return Ok(Invalidated::Done(Garbage::default()));
     }
     let texels = |range: Range<u64>| range.map(|number| view::subresource(info, number).1).map(texels_of).sum::<u64>();
-    let mut forgotten = inner.fading().clone();
+    let mut forgotten = inner.forgotten_in_use().clone();
     part.iter().for_each(|range| forgotten.add(range.clone()));
     let is_small = kept.iter().map(texels).sum::<u64>() > forgotten.iter().map(texels).sum();
     if is_small || room == Room::Never {
         if let Some(junk) = junk {
             overwrite(state, (&old, info), part, junk)?;
         }
-        fade(share, resource, &mut inner, part);
-        return Ok(Invalidated::Forgotten);
+        forget_in_use(share, resource, &mut inner, part);
+        return Ok(Invalidated::Done(Garbage::default()));
     }
     if kept.iter().any(|range| inner.is_copied(&range, Access::Read)) {
         // Wait for the host's copies before these levels are copied over.
@@ -77,13 +77,12 @@ pub(crate) fn invalidate_part(
     let (from, to) = (old.image()?, new.image()?);
     state.transfer(&uses, |commands| commands.copy_image(from, to, &regions))?;
     drop(uses);
-    let garbage: Garbage = swap(share, state, (resource, inner), (new, kept), |_| ());
-    Ok(Invalidated::Replaced(garbage))
+    Ok(Invalidated::Done(swap(share, state, (resource, &mut inner), (new, kept))))
 }
 
 /// Records that levels are overwritten with junk; `junk` is as large as the largest level.
 fn overwrite(
-    state: &mut State,
+    state: &mut ContextState,
     (object, info): (&Arc<ResourceObject>, &ImageInfo),
     part: &[Range<u64>],
     junk: &Arc<ResourceObject>,

@@ -1,4 +1,4 @@
-//! Moving texels: host to image, image to host, image to image, and images of one colour.
+//! Transfers of texels: host to image, image to host, image to image, clears.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use smallvec::SmallVec;
 use spelter_driver::ClearColor;
 
-use super::upload::Target;
-use super::{for_command, values};
+use super::read::values;
+use super::target::{Target, extent, layers, read_level};
 use crate::barrier::Use;
 use crate::context::Context;
 use crate::error::{Error, rule};
+use crate::ids::Access;
 use crate::image::{Image, ImagePart};
 use crate::object::ResourceObject;
-use crate::serial::Access;
 use crate::view::Subresources;
 
 impl Context {
-    /// Writes all texels of one level of one layer, row by row without gaps, after everything that was recorded before
-    /// and before everything that comes. As [`Context::write`] does: a level that holds nothing, or an idle image, is
-    /// written at once; texels that are all that the image holds go to new storage, others are staged and copied in
-    /// order. Only what is too large to stage waits, or what no memory for staging can be had for.
+    /// Writes all texels of one level of one layer, tightly packed, in order with the commands that are recorded before
+    /// and after. As with [`Context::write`], a level without defined data, or of an idle image, is written at once; if
+    /// no other level holds data, the texels go to new storage; otherwise they are staged and copied in order. The call
+    /// waits only if they are too large to stage or there is no memory for staging.
     ///
-    /// [`Error::Range`] if the values are not as many bytes as the level, or there is no such level or layer.
+    /// [`Error::Range`] if the values do not have the size of the level, or there is no such level or layer.
     ///
     /// ```
     /// use spelter::vk;
@@ -49,8 +49,8 @@ impl Context {
         self.inner().upload("write", image.resource(), Target::Level(image, level, layer), bytes, false)
     }
 
-    /// Reads all texels of one level of one layer back, row by row without gaps, when all that writes the image is
-    /// done. Waits for nobody if the level holds no defined data. Errors as [`Context::write_image`].
+    /// Reads all texels of one level of one layer back, tightly packed, after all commands that write the image. Does
+    /// not wait if the level holds no defined data. Errors are those of [`Context::write_image`].
     ///
     /// ```
     /// use spelter::vk;
@@ -77,9 +77,9 @@ impl Context {
         values(bytes, |raw| read_level(&object, (level, layer), raw))
     }
 
-    /// Records a copy of all texels of one level of one layer to a level, of the same size, of a layer of an image.
-    /// [`Error::Range`] if there are no such levels or layers, or they differ in size or are the same;
-    /// [`Error::Misuse`] if their formats differ in the size of texels.
+    /// Records a copy of one level of one layer, `(image, level, layer)`, to a level of the same size.
+    /// [`Error::Range`] if a level or layer does not exist, the sizes differ or both are the same subresource;
+    /// [`Error::Misuse`] if the formats differ in texel size.
     ///
     /// ```
     /// use spelter::vk;
@@ -113,7 +113,8 @@ impl Context {
             ..Default::default()
         };
         self.inner().record(|state| {
-            let (read, write) = (for_command("copy", from.0.resource())?, for_command("copy", to.0.resource())?);
+            let (read, write) =
+                (from.0.resource().object_for_command("copy")?, to.0.resource().object_for_command("copy")?);
             let (a, b) = (read.image()?, write.image()?);
             let uses = used(&read, &source, from.0, Access::Read).chain(used(&write, &target, to.0, Access::Write));
             let uses = uses.collect::<SmallVec<[_; 2]>>();
@@ -121,8 +122,8 @@ impl Context {
         })
     }
 
-    /// Records that levels and layers of an image become one colour, of the numbers that the image's format has, else
-    /// [`Error::Range`].
+    /// Records a clear of levels and layers of an image to one colour. [`Error::Range`] if the colour's numeric type is
+    /// not that of the image's format.
     ///
     /// ```
     /// use spelter::{ClearColor, vk};
@@ -141,7 +142,7 @@ impl Context {
         let ImagePart { image, part } = what.into();
         self.check_part("clear", image, &part)?;
         self.inner().record(|state| {
-            let object = for_command("clear", image.resource())?;
+            let object = image.resource().object_for_command("clear")?;
             let target = object.image()?;
             if color.class() != target.class() {
                 let (is, of) = (color.class(), image.resource().described());
@@ -153,18 +154,15 @@ impl Context {
         })
     }
 
-    /// Levels and layers that there are, at least one of each, of an image of this device.
+    /// Checks that the image is of this device and has these levels and layers, at least one of each.
     pub(crate) fn check_part(&self, what: &str, image: &Image, part: &Subresources) -> Result<(), Error> {
         let (resource, info) = (image.resource(), image.info());
-        if !resource.is_of(self.share()) {
-            let problem = format!("{what}: {} is of another context's device", resource.described());
-            return Err(Error::resource(problem, rule::DEVICE));
-        }
+        self.check_device(what, resource)?;
         let of = resource.described();
         part.check(info).map_err(|problem| Error::range(format!("{what}: {problem} of {of}"), rule::INSIDE))
     }
 
-    /// One level of one layer, and its bytes.
+    /// One level of one layer, checked, and its size in bytes.
     pub(crate) fn check_level(
         &self,
         what: &str,
@@ -176,12 +174,12 @@ impl Context {
         let part = image.all().levels(levels).layers(layer..layer.saturating_add(1)).part;
         self.check_part(what, image, &part)?;
         let texels: u64 = image.level_size(level).into_iter().map(u64::from).product();
-        let object = for_command(what, image.resource())?;
+        let object = image.resource().object_for_command(what)?;
         Ok((part, texels * object.image()?.texel_bytes()))
     }
 }
 
-/// What a command does with the subresources of an object.
+/// A command's uses of subresources of an object.
 fn used<'a>(
     object: &'a Arc<ResourceObject>,
     part: &Subresources,
@@ -190,60 +188,4 @@ fn used<'a>(
 ) -> impl Iterator<Item = Use<'a>> + use<'a> {
     let resource = image.resource();
     part.ranges(image.info().levels).into_iter().map(move |range| Use::of(resource, object, range, access))
-}
-
-fn layers(level: u32, layer: u32) -> vk::ImageSubresourceLayers {
-    let aspect_mask = vk::ImageAspectFlags::COLOR;
-    vk::ImageSubresourceLayers { aspect_mask, mip_level: level, base_array_layer: layer, layer_count: 1 }
-}
-
-fn extent(image: &Image, level: u32) -> vk::Extent3D {
-    let [width, height, depth] = image.level_size(level);
-    vk::Extent3D { width, height, depth }
-}
-
-pub(super) fn region(image: &Image, level: u32, layer: u32) -> vk::BufferImageCopy {
-    let (image_subresource, image_extent) = (layers(level, layer), extent(image, level));
-    vk::BufferImageCopy { image_subresource, image_extent, ..Default::default() }
-}
-
-/// Writes all texels of a level of a layer in place.
-pub(super) fn write_level(object: &ResourceObject, at: (u32, u32), texels: &[u8]) -> Result<(), Error> {
-    let rows = Rows::of(object, at)?;
-    let mut texels = texels.chunks_exact(rows.bytes);
-    rows.offsets().zip(&mut texels).try_for_each(|(offset, row)| object.storage().write(offset, row))
-}
-
-/// Reads all texels of a level of a layer in place, as many bytes as they are.
-fn read_level(object: &ResourceObject, at: (u32, u32), texels: &mut [u8]) -> Result<(), Error> {
-    let rows = Rows::of(object, at)?;
-    let mut texels = texels.chunks_exact_mut(rows.bytes);
-    rows.offsets().zip(&mut texels).try_for_each(|(offset, row)| object.storage().read(offset, row))
-}
-
-/// Where the rows of a level of a layer lie in the storage of an image.
-struct Rows {
-    /// Of each row.
-    bytes: usize,
-    layout: vk::SubresourceLayout,
-    height: u64,
-    depth: u64,
-}
-
-impl Rows {
-    fn of(object: &ResourceObject, (level, layer): (u32, u32)) -> Result<Self, Error> {
-        let image = object.image()?;
-        let vk::Extent3D { width, height, depth } = image.info().extent;
-        let [width, height, depth] =
-            [width, height, depth].map(|size| u64::from(size.checked_shr(level).unwrap_or(0).max(1)));
-        let bytes = (width * image.texel_bytes()) as usize;
-        Ok(Self { bytes, layout: image.subresource_layout(level, layer), height, depth })
-    }
-
-    /// Where each begins.
-    fn offsets(&self) -> impl Iterator<Item = u64> {
-        let vk::SubresourceLayout { offset, row_pitch, depth_pitch, .. } = self.layout;
-        let slices = (0..self.depth).map(move |slice| offset + slice * depth_pitch);
-        slices.flat_map(move |start| (0..self.height).map(move |row| start + row * row_pitch))
-    }
 }

@@ -1,8 +1,8 @@
-//! Mapping: a buffer's bytes in the host's hands, until they are unmapped.
+//! Mapping: host access to a range of a buffer, until it is unmapped.
 //!
-//! Guest memory is never a slice, since kernels may write it at any time; a mapping has methods to read and write. That
-//! is why it knows which bytes were written: a mapping for writing of a buffer in use collects them, and unmapping puts
-//! them in their place in order.
+//! Guest memory is never a Rust slice, since kernels may write it at any time. A mapping has methods to read and write
+//! instead, so it knows which bytes were written. A write mapping of a buffer in use collects them in a staging buffer,
+//! and unmapping copies them to the buffer in order.
 
 use std::fmt;
 use std::ops::Range;
@@ -13,20 +13,20 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use parking_lot::Mutex;
 
 use super::flags::{MapFlags, check_flags};
-use super::upload::{Renamed, idle_object, rename};
-use super::values;
-use crate::barrier::By;
+use super::read::values;
+use super::upload::idle_object;
 use crate::buffer::BufferSlice;
 use crate::context::{Context, ContextInner};
 use crate::error::{Error, rule};
+use crate::ids::Access;
+use crate::maps::By;
 use crate::object::ResourceObject;
-use crate::replace::{self, Room};
-use crate::resource::{Resource, State};
-use crate::serial::Access;
+use crate::replace::{self, Invalidated, KeptReason, Room};
+use crate::resource::{Resource, ResourceState};
 use crate::share::Share;
 use crate::valid::Ranges;
 
-/// A part of a buffer in the host's hands. Dropping it unmaps; [`Mapped::unmap`] also tells what went wrong.
+/// A mapped range of a buffer. Dropping it unmaps; [`Mapped::unmap`] also reports errors.
 ///
 /// ```
 /// use spelter::MapFlags;
@@ -47,27 +47,27 @@ use crate::valid::Ranges;
 pub struct Mapped {
     context: Arc<ContextInner>,
     resource: Arc<Resource>,
-    /// None once it is unmapped.
-    hold: Option<Hold>,
+    /// `None` once it is unmapped.
+    mapped: Option<MappedRange>,
     range: Range<u64>,
     flags: MapFlags,
     target: Arc<ResourceObject>,
-    /// Where the range begins in the target.
+    /// The offset of the range in the target.
     start: u64,
-    /// Bytes of a staging buffer that were written, to be copied when unmapped; none if the target is the buffer
-    /// itself.
+    /// The bytes of the staging buffer that were written, to be copied when unmapped; `None` if the target is the
+    /// buffer itself.
     staged: Option<Mutex<Ranges>>,
 }
 
 impl Context {
-    /// Maps a buffer, or a part of one. While it is mapped commands must not use the buffer, unless the mapping is
+    /// Maps a buffer, or a range of one. While it is mapped, commands must not use the buffer, unless the mapping is
     /// [`PERSISTENT`](MapFlags::PERSISTENT).
     ///
-    /// It waits only if it must: for what writes the bytes if they are to be read; else for nobody, but where a write
-    /// is too large to be staged.
+    /// A mapping for reading waits for the commands that write the range. A mapping for writing waits only if it is too
+    /// large to be staged.
     ///
-    /// [`Error::Range`] if the bytes are not inside or none, [`Error::Resource`] if the buffer is destroyed, of another
-    /// device or mapped there already, or if the flags contradict each other.
+    /// [`Error::Range`] if the range is empty or not inside the buffer, [`Error::Resource`] if the buffer is destroyed,
+    /// of another device or already mapped in this range, or if the flags contradict each other.
     ///
     /// ```
     /// use spelter::MapFlags;
@@ -89,32 +89,32 @@ impl Context {
         let (buffer, range) = (slice.buffer, slice.range());
         self.check_range("map", buffer, &range)?;
         if range.is_empty() {
-            return Err(Error::range(format!("map: no bytes of {}", buffer.resource().described()), rule::SOME));
+            return Err(Error::range(format!("map: no bytes of {}", buffer.resource().described()), rule::NOT_EMPTY));
         }
         check_flags(buffer, flags)?;
         Mapped::new(self.inner(), buffer.resource(), range, flags)
     }
 }
 
-/// A range of a resource written down as mapped, until this is dropped.
+/// A range that its resource records as mapped until this is dropped.
 #[derive(Debug)]
-struct Hold {
+struct MappedRange {
     share: Arc<Share>,
     resource: Arc<Resource>,
     number: u64,
 }
 
-impl Hold {
-    /// `state` is the resource's.
+impl MappedRange {
+    /// `state` belongs to `resource`.
     fn new(
         context: &ContextInner,
         resource: &Arc<Resource>,
-        state: &mut State,
+        state: &mut ResourceState,
         range: &Range<u64>,
         flags: MapFlags,
     ) -> Self {
         if flags.contains(MapFlags::WRITE) && flags.intersects(MapFlags::PERSISTENT | MapFlags::UNSYNCHRONIZED) {
-            // Nobody is told of each write.
+            // Such a mapping may be written at any time, so the range is valid from now on.
             state.add(range.clone());
         }
         let persistent = flags.contains(MapFlags::PERSISTENT);
@@ -126,7 +126,7 @@ impl Hold {
     }
 }
 
-impl Drop for Hold {
+impl Drop for MappedRange {
     fn drop(&mut self) {
         let mut state = self.resource.state();
         if state.maps.forget(self.number) {
@@ -135,14 +135,14 @@ impl Drop for Hold {
     }
 }
 
-/// How a mapping gets at the bytes.
+/// How a mapping accesses the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    /// The object can be used as it is.
+enum MapStrategy {
+    /// The object is accessed in place, without a wait.
     Direct,
-    /// What is written is collected and copied in order.
+    /// Writes go to a staging buffer and are copied in order by `unmap`.
     Stage,
-    /// The object must be idle for this access first.
+    /// The object is accessed in place, after a wait for the batches that conflict with this access.
     Wait(Access),
 }
 
@@ -157,11 +157,11 @@ impl Mapped {
         let (mut may_rename, mut room) = (true, Room::Wanted);
         // Whether the object was found in use, and whether the host waited.
         let (mut busy, mut waited) = (false, false);
-        let (hold, object, mut step) = loop {
+        let (mapped, object, mut step) = loop {
             let mut state = context.lock();
             let mut inner = resource.state();
             let object = Arc::clone(inner.object(resource, "map")?);
-            if let Some(other) = inner.maps.that_meets(&range) {
+            if let Some(other) = inner.maps.overlapping(&range) {
                 let Range { start, end } = &range;
                 let problem = format!(
                     "map: bytes {start}..{end} of {}: bytes {}..{} are mapped",
@@ -183,65 +183,63 @@ impl Mapped {
                 || (flags.contains(MapFlags::DISCARD_RANGE) && inner.valid().lies_in(&range));
             if whole && may_rename && !unsynchronized && !inner.valid().is_empty() {
                 busy |= inner.is_busy();
-                let mut claimed = None;
-                let claim = |inner: &mut State| {
-                    claimed =
-                        idle_object(inner).map(|object| (Hold::new(context, resource, inner, &range, flags), object));
-                };
-                match rename(context, &mut state, (resource, inner), room, claim)? {
-                    Renamed::Yes(garbage) => {
-                        drop(state);
+                match replace::invalidate(&context.share, &mut state, (resource, &mut inner), room)? {
+                    Invalidated::Done(garbage) => {
+                        // In the same step as the invalidation: a thread that looks from now on finds the mapping.
+                        let claimed = idle_object(&inner)
+                            .map(|object| (MappedRange::new(context, resource, &mut inner, &range, flags), object));
+                        drop((inner, state));
                         drop(garbage);
-                        if let Some((hold, object)) = claimed {
-                            break (hold, object, Step::Direct);
+                        if let Some((mapped, object)) = claimed {
+                            break (mapped, object, MapStrategy::Direct);
                         }
-                        // Others use it again. What is bound where kernels can write is valid at once: this is not
-                        // discarded again.
+                        // Other contexts use it again. Slots that kernels can write through make it valid at once, so
+                        // it is not discarded again.
                         may_rename = false;
                     }
-                    Renamed::NoRoom => {
-                        drop(state);
+                    Invalidated::Kept(KeptReason::Room) => {
+                        drop((inner, state));
                         waited |= context.room_for(resource.size())?;
                         room = Room::Made;
                     }
-                    Renamed::NoMemory(object) => {
-                        drop(state);
+                    Invalidated::Kept(KeptReason::Memory(object)) => {
+                        drop((inner, state));
                         waited |= context.wait_without_memory(&object)?;
-                        // It is forgotten where it is.
+                        // The object stays, and its contents are forgotten in place.
                         room = Room::Never;
                     }
-                    Renamed::No => may_rename = false,
+                    Invalidated::Kept(KeptReason::Mapped) => may_rename = false,
                 }
                 continue;
             }
             drop(state);
-            let holds = inner.is_wanted(&range);
-            let step = match access_in_the_way(&object, flags, holds) {
-                None => Step::Direct,
-                Some(access) if flags.intersects(MapFlags::READ | MapFlags::PERSISTENT) => Step::Wait(access),
-                Some(_) if bytes <= context.share.memory().budget / 4 => Step::Stage,
-                Some(access) => Step::Wait(access),
+            let holds = inner.write_must_wait(&range);
+            let step = match conflicting_access(&object, flags, holds) {
+                None => MapStrategy::Direct,
+                Some(access) if flags.intersects(MapFlags::READ | MapFlags::PERSISTENT) => MapStrategy::Wait(access),
+                Some(_) if bytes <= context.share.memory().budget / 4 => MapStrategy::Stage,
+                Some(access) => MapStrategy::Wait(access),
             };
             if flags.contains(MapFlags::DISCARD_RANGE) && !inner.is_busy() {
                 replace::forget(&context.share, resource, &mut inner, range.clone())?;
             }
-            // Before the lock goes: nobody maps the same bytes, or replaces the object, from here on.
-            let hold = Hold::new(context, resource, &mut inner, &range, flags);
-            break (hold, object, step);
+            // Before the lock is released: from here on no thread maps the same bytes or replaces the object.
+            let mapped = MappedRange::new(context, resource, &mut inner, &range, flags);
+            break (mapped, object, step);
         };
         let (mut target, mut start, mut staged) = (object, range.start, None);
-        if step == Step::Stage {
+        if step == MapStrategy::Stage {
             busy = true;
             match context.staging(bytes, &mut waited) {
                 Ok(staging) => {
                     (target, start, staged) = (staging, 0, Some(Mutex::new(Ranges::new())));
                 }
-                // In place, after a wait.
-                Err(Error::OutOfMemory(_)) => step = Step::Wait(Access::Write),
+                // No memory for a staging buffer: in place, after a wait.
+                Err(Error::OutOfMemory(_)) => step = MapStrategy::Wait(Access::Write),
                 Err(error) => return Err(error),
             }
         }
-        if let Step::Wait(access) = step {
+        if let MapStrategy::Wait(access) = step {
             let waits = context.wait_for(&target, access, "map")?;
             if waits && flags.contains(MapFlags::READ) {
                 context.share.memory().counters.read_waits.one();
@@ -251,10 +249,10 @@ impl Mapped {
         }
         context.count_stall(busy, waited);
         let (context, resource) = (Arc::clone(context), Arc::clone(resource));
-        Ok(Self { context, resource, hold: Some(hold), range, flags, target, start, staged })
+        Ok(Self { context, resource, mapped: Some(mapped), range, flags, target, start, staged })
     }
 
-    /// Bytes that are mapped.
+    /// The number of mapped bytes.
     ///
     /// ```
     /// use spelter::MapFlags;
@@ -270,7 +268,7 @@ impl Mapped {
         self.range.end - self.range.start
     }
 
-    /// Whether there are none; there always are.
+    /// Always false: an empty range cannot be mapped.
     ///
     /// ```
     /// use spelter::MapFlags;
@@ -286,9 +284,11 @@ impl Mapped {
         self.range.is_empty()
     }
 
-    /// `count` values from byte `offset` of the mapping on. Each byte that a kernel writes meanwhile, which a mapping
-    /// must be persistent or unsynchronized for, is old or new: a value may be made of both. [`Error::Range`] if they
-    /// are not inside, or the mapping is not for reading, [`Error::Resource`] if the buffer is destroyed.
+    /// Reads `count` values from byte `offset` of the mapping on. If a kernel writes the bytes meanwhile (the mapping
+    /// is persistent or unsynchronized), each byte is the old or the new one, and a value may consist of both.
+    ///
+    /// [`Error::Range`] if the values are not inside, or the mapping is not for reading, [`Error::Resource`] if the
+    /// buffer is destroyed.
     ///
     /// ```
     /// use spelter::MapFlags;
@@ -306,7 +306,7 @@ impl Mapped {
         let bytes = (size_of::<T>() as u64).saturating_mul(count as u64);
         self.check("read", offset, bytes, MapFlags::READ)?;
         if size_of::<T>() == 0 {
-            return Err(Error::range("read: elements of no bytes", rule::WHOLE));
+            return Err(Error::range("read: elements of 0 bytes", rule::WHOLE));
         }
         values(bytes, |raw| self.target.storage().read(self.start + offset, raw))
     }
@@ -343,9 +343,8 @@ impl Mapped {
         Ok(())
     }
 
-    /// Makes writes through a persistent mapping that is not coherent visible to commands that are recorded from now
-    /// on. This device's memory is always coherent, so it does nothing here; a program that calls it is right
-    /// elsewhere, too.
+    /// Makes writes through a persistent mapping without [`COHERENT`](MapFlags::COHERENT) visible to commands that are
+    /// recorded from now on. It does nothing on this device, whose memory is always coherent.
     ///
     /// ```
     /// use spelter::MapFlags;
@@ -364,7 +363,7 @@ impl Mapped {
     /// ```
     pub fn flush(&self) {}
 
-    /// Ends the mapping. What was collected is copied to its place, in order.
+    /// Ends the mapping. Bytes that were collected in a staging buffer are copied to the buffer, in order.
     ///
     /// ```
     /// use spelter::MapFlags;
@@ -384,8 +383,8 @@ impl Mapped {
     }
 
     fn end(&mut self) -> Result<(), Error> {
-        // Until all of it is on its way nobody else maps the bytes.
-        let Some(_hold) = self.hold.take() else { return Ok(()) };
+        // Kept until the copy is recorded, so that no other mapping of these bytes begins before it.
+        let Some(_mapped) = self.mapped.take() else { return Ok(()) };
         let staged = self.staged.take().map(Mutex::into_inner).unwrap_or_default();
         if staged.is_empty() {
             return Ok(());
@@ -416,8 +415,9 @@ impl Mapped {
     }
 }
 
-/// The access that has to wait for somebody, if one has to.
-fn access_in_the_way(object: &ResourceObject, flags: MapFlags, holds: bool) -> Option<Access> {
+/// The access that conflicts with unfinished batches, if any. `holds`: writes to the range must be ordered after the
+/// object's users.
+fn conflicting_access(object: &ResourceObject, flags: MapFlags, holds: bool) -> Option<Access> {
     if flags.contains(MapFlags::UNSYNCHRONIZED) || !holds {
         return None;
     }
@@ -427,7 +427,7 @@ fn access_in_the_way(object: &ResourceObject, flags: MapFlags, holds: bool) -> O
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // `unmap` tells the error to those who ask.
+        // Callers that need the error call `unmap`.
         let _ = self.end();
     }
 }

@@ -1,93 +1,64 @@
-//! Writing from the host: in place, to new storage, staged and copied in order, or after a wait. The rule is in
-//! [`way`].
+//! Host writes: in place, to new storage, staged and copied in order, or after a wait. [`write_strategy`] has the rule.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use ash::vk;
-use parking_lot::MutexGuard;
 use smallvec::SmallVec;
 
-use super::image;
-use crate::barrier::{By, Use};
-use crate::context::{ContextInner, State};
+use super::target::{Target, region};
+use crate::barrier::Use;
+use crate::context::ContextInner;
 use crate::error::{Error, rule};
+use crate::ids::Access;
 use crate::image::Image;
+use crate::maps::By;
 use crate::memory::{Memory, Template};
 use crate::object::{Contents, ResourceObject};
-use crate::replace::{self, Garbage, Invalidated, Reason, Room};
-use crate::resource::{self, Copying, Resource};
-use crate::serial::Access;
+use crate::replace::{self, Invalidated, KeptReason, Room};
+use crate::resource::{HostCopyGuard, Resource, ResourceState};
 
-/// A buffer of this size or less is renamed however little of it is written: new storage costs next to nothing.
+/// A buffer of at most this size is renamed even if little of it is written: new storage for it costs almost nothing.
 const SMALL: u64 = 64 << 10;
-/// The most bytes of one staging buffer.
-const PIECE: usize = 4 << 20;
+/// The largest staging buffer, in bytes.
+const STAGING_CHUNK: usize = 4 << 20;
 
-/// How bytes get into a buffer that is in use.
+/// How bytes are written to a buffer that is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    /// The resource gets a new object, and that the bytes.
+enum WriteStrategy {
+    /// The resource gets a new object, and the bytes are written to that.
     Rename,
-    /// The bytes go to a staging buffer, and from there in order.
+    /// The bytes are written to a staging buffer and copied from there in order.
     Stage,
     /// The host waits until the object is idle.
     Wait,
 }
 
-/// The rule for `len` bytes to a buffer of `size` bytes that is in use.
+/// The rule for a write of `len` bytes to a buffer of `size` bytes that is in use.
 ///
-/// 1. Where nothing is lost by it (`whole`: all defined bytes are overwritten or discarded), **rename**. It costs one
-///    copy by the host, and storage for the whole buffer; so a large buffer of which little is written is renamed only
-///    if the caller discards it, or if it is too much to be staged.
-/// 2. Else **stage**: two copies, and memory for the bytes until the batch has retired; so not what would take more
-///    than a quarter of the memory that may be pending.
-/// 3. Else **wait**. So it is if there is no memory for staging.
+/// 1. **Rename** if no defined byte is lost (`whole`: all of them are overwritten or discarded). That costs one copy by
+///    the host and storage for the whole buffer. So a large buffer of which little is written is renamed only if the
+///    caller discards it, or if the bytes are too many to be staged.
+/// 2. Else **stage**. That costs two copies, and memory for the bytes until the batch has retired. So bytes that would
+///    take more than a quarter of the budget of pending memory are not staged.
+/// 3. Else **wait**; also if there is no memory for staging.
 ///
-/// Pressure: where pending memory (replaced objects and staging buffers of batches that have not retired) is above its
-/// budget, one waits first for the batches, of whatever context, that use the oldest of it: it is then used again.
-fn way(memory: &Memory, size: u64, len: u64, whole: bool, discard: bool) -> Way {
+/// Memory pressure: if pending memory (replaced objects and staging buffers of batches that have not retired) is above
+/// its budget, the host first waits for the batches, of any context, that use the oldest of it, and reuses it.
+fn write_strategy(memory: &Memory, size: u64, len: u64, whole: bool, discard: bool) -> WriteStrategy {
     let rename_pays = discard || size <= SMALL || size / 4 <= len;
     let can_stage = len <= memory.budget / 4;
     match (whole, can_stage) {
-        (true, _) if rename_pays => Way::Rename,
-        (_, true) => Way::Stage,
-        (true, false) => Way::Rename,
-        (false, false) => Way::Wait,
-    }
-}
-
-/// What of a resource bytes are for.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Target<'a> {
-    /// Bytes of a buffer, from here on.
-    Bytes(u64),
-    /// The texels of a level of a layer, which has that number.
-    Level(&'a Image, u32, u32),
-}
-
-impl Target<'_> {
-    /// The bytes of the buffer, or the number of the subresource.
-    fn range(&self, len: u64) -> Range<u64> {
-        match self {
-            Self::Bytes(offset) => *offset..*offset + len,
-            Self::Level(image, level, layer) => {
-                let number = u64::from(*layer) * u64::from(image.info().levels) + u64::from(*level);
-                number..number + 1
-            }
-        }
-    }
-
-    fn write(&self, object: &ResourceObject, bytes: &[u8]) -> Result<(), Error> {
-        match self {
-            Self::Bytes(offset) => object.storage().write(*offset, bytes),
-            Self::Level(_, level, layer) => image::write_level(object, (*level, *layer), bytes),
-        }
+        (true, _) if rename_pays => WriteStrategy::Rename,
+        (_, true) => WriteStrategy::Stage,
+        (true, false) => WriteStrategy::Rename,
+        (false, false) => WriteStrategy::Wait,
     }
 }
 
 impl ContextInner {
-    /// Writes bytes, which fit in; `discard`: whatever else the resource held is not wanted.
+    /// Writes bytes. The caller has checked that they fit. `discard`: all other contents of the resource become
+    /// undefined.
     pub(super) fn upload(
         &self,
         what: &str,
@@ -116,56 +87,55 @@ impl ContextInner {
             }
             let idle = !inner.is_busy();
             busy |= !idle;
-            if idle || !inner.is_wanted(&range) {
+            if idle || !inner.write_must_wait(&range) {
                 drop(state);
                 if idle && discard && !inner.maps.any() {
                     replace::forget(&self.share, resource, &mut inner, resource.whole())?;
                 }
-                // Who uses the bytes, or replaces the object, comes after this, and waits for it if he must.
-                let copying = Copying::new(resource, &mut inner, range);
+                // A later command, or a thread that replaces the object, finds the copy and waits for it if it
+                // overlaps.
+                let copying = HostCopyGuard::new(resource, &mut inner, range);
                 drop(inner);
                 self.write_in_place(&object, target, bytes)?;
                 drop(copying);
                 break;
             }
             let whole = discard || inner.valid().lies_in(&range);
-            match way(self.share.memory(), resource.size(), bytes.len() as u64, whole && may_rename, discard) {
-                Way::Rename => {
-                    let mut claimed = None;
-                    let claim = |inner: &mut resource::State| {
-                        claimed = idle_object(inner).map(|object| {
-                            // Who looks from now on finds these bytes, as soon as they are there.
-                            (object, Copying::new(resource, inner, range))
-                        })
-                    };
-                    match rename(self, &mut state, (resource, inner), room, claim)? {
-                        Renamed::Yes(garbage) => {
-                            drop(state);
+            match write_strategy(self.share.memory(), resource.size(), bytes.len() as u64, whole && may_rename, discard)
+            {
+                WriteStrategy::Rename => {
+                    match replace::invalidate(&self.share, &mut state, (resource, &mut inner), room)? {
+                        Invalidated::Done(garbage) => {
+                            // In the same step as the invalidation: a thread that looks from now on finds a copy to
+                            // these bytes.
+                            let claimed = idle_object(&inner)
+                                .map(|object| (object, HostCopyGuard::new(resource, &mut inner, range)));
+                            drop((inner, state));
                             drop(garbage);
                             if let Some((object, copying)) = claimed {
                                 self.write_in_place(&object, target, bytes)?;
                                 drop(copying);
                                 break;
                             }
-                            // Others use it again.
+                            // Other contexts use it again.
                             may_rename = false;
                         }
-                        Renamed::NoRoom => {
-                            drop(state);
+                        Invalidated::Kept(KeptReason::Room) => {
+                            drop((inner, state));
                             waited |= self.room_for(resource.size())?;
                             room = Room::Made;
                         }
-                        Renamed::NoMemory(object) => {
-                            drop(state);
+                        Invalidated::Kept(KeptReason::Memory(object)) => {
+                            drop((inner, state));
                             waited |= self.wait_without_memory(&object)?;
-                            // What is discarded is forgotten where it is. If others use it again these bytes go in
-                            // between.
+                            // The object stays, and discarded contents are forgotten in place. If other contexts use it
+                            // again, these bytes are ordered after those uses.
                             (may_rename, room) = (discard, Room::Never);
                         }
-                        Renamed::No => may_rename = false,
+                        Invalidated::Kept(KeptReason::Mapped) => may_rename = false,
                     }
                 }
-                Way::Stage if may_stage => {
+                WriteStrategy::Stage if may_stage => {
                     drop((inner, state));
                     match self.stage(target, bytes, &mut waited) {
                         Ok(pieces) => {
@@ -177,14 +147,15 @@ impl ContextInner {
                             }
                             break;
                         }
-                        // The bytes that are there have room for these: in place, after a wait.
+                        // No memory for a staging buffer: write in place, after a wait.
                         Err(Error::OutOfMemory(_)) => may_stage = false,
                         Err(error) => return Err(error),
                     }
                 }
-                Way::Stage | Way::Wait => {
-                    // Written down first: nobody begins to use these bytes meanwhile, however many there are who would.
-                    let copying = Copying::new(resource, &mut inner, range);
+                WriteStrategy::Stage | WriteStrategy::Wait => {
+                    // Noted before the wait: no new use of these bytes begins, so the wait ends however many threads
+                    // record.
+                    let copying = HostCopyGuard::new(resource, &mut inner, range);
                     drop((inner, state));
                     waited |= self.wait_for(&object, Access::Write, what)?;
                     self.write_in_place(&object, target, bytes)?;
@@ -197,7 +168,7 @@ impl ContextInner {
         Ok(())
     }
 
-    /// The host wrote what was in use, or was not.
+    /// Counts a host write or mapping that waited, or that found the object in use (`busy`) and did not wait.
     pub(super) fn count_stall(&self, busy: bool, waited: bool) {
         let counters = &self.share.memory().counters;
         match (busy, waited) {
@@ -218,22 +189,23 @@ impl ContextInner {
         Ok(())
     }
 
-    /// A staging buffer of at least so many bytes. Waits for the oldest batches if too much is pending, and for all if
-    /// there is no memory; `waited` tells.
+    /// A staging buffer of at least `bytes` bytes. Waits for the oldest batches if too much memory is pending, and for
+    /// all batches if there is no memory; sets `waited` if it waited.
     pub(crate) fn staging(&self, bytes: u64, waited: &mut bool) -> Result<Arc<ResourceObject>, Error> {
         *waited |= self.room_for(bytes)?;
         let memory = self.share.memory();
         let (size, spares) = memory.staging(bytes);
         let make = || ResourceObject::new(memory, &Template::Buffer(size), Contents::Undefined, spares);
         let staging = Arc::new(self.share.noting_pressure(waited, make)?);
-        staging.leave_to(spares);
+        staging.recycle_into(spares);
         Ok(staging)
     }
 
-    /// Bytes in staging buffers, each with where it goes: several for those of a buffer, so that they are used again.
+    /// Writes the bytes to staging buffers. Bytes for a buffer are split into chunks of limited size, so that their
+    /// staging buffers can be recycled.
     fn stage(&self, target: Target<'_>, bytes: &[u8], waited: &mut bool) -> Result<Vec<Staged>, Error> {
         let (most, mut to) = match target {
-            Target::Bytes(offset) => (PIECE, offset),
+            Target::Bytes(offset) => (STAGING_CHUNK, offset),
             Target::Level(..) => (bytes.len(), 0),
         };
         let mut pieces = Vec::new();
@@ -247,7 +219,7 @@ impl ContextInner {
         Ok(pieces)
     }
 
-    /// Records copies from staging buffers to a resource, as one command: nobody comes between them.
+    /// Records copies from staging buffers to a resource, as one command, so that no other command comes in between.
     pub(super) fn copy_staged(
         &self,
         (what, by): (&str, By),
@@ -276,13 +248,13 @@ impl ContextInner {
                 copies.try_for_each(|(from, (_, regions))| commands.copy_buffer(from, to, regions))
             })?;
             if let Some(batch) = state.timeline.open() {
-                batch.owe(regions().map(|(_, region)| region.size).sum());
+                batch.retain_bytes(regions().map(|(_, region)| region.size).sum());
             }
             Ok(())
         })
     }
 
-    /// Records a copy of a staging buffer, which is all of them, to a level of a layer.
+    /// Records a copy of a staging buffer to a level of a layer. `pieces` has one element.
     fn copy_level(
         &self,
         what: &str,
@@ -294,25 +266,25 @@ impl ContextInner {
         };
         let (resource, range) = (image.resource(), Target::Level(image, level, layer).range(bytes));
         self.record(|state| {
-            let object = super::for_command(what, resource)?;
+            let object = resource.object_for_command(what)?;
             let (from, to) = (staging.buffer()?, object.image()?);
             let read = Use::own(staging, 0..bytes, Access::Read);
             let write = Use::of(resource, &object, range.clone(), Access::Write);
-            let regions = [image::region(image, level, layer)];
+            let regions = [region(image, level, layer)];
             state.transfer(&[read, write], |commands| commands.copy_buffer_to_image(from, to, &regions))?;
             if let Some(batch) = state.timeline.open() {
-                batch.owe(bytes);
+                batch.retain_bytes(bytes);
             }
             Ok(())
         })
     }
 }
 
-/// A staging buffer, and what of it goes where in a buffer.
+/// A staging buffer, and the regions of it to be copied to a buffer.
 pub(super) type Staged = (Arc<ResourceObject>, Vec<vk::BufferCopy>);
 
-/// The bytes are not mapped, or persistently.
-fn check_writable(what: &str, resource: &Resource, state: &resource::State, range: &Range<u64>) -> Result<(), Error> {
+/// Checks that no mapping forbids host writes to the range.
+fn check_writable(what: &str, resource: &Resource, state: &ResourceState, range: &Range<u64>) -> Result<(), Error> {
     if !state.maps.forbid_writes(range) {
         return Ok(());
     }
@@ -320,39 +292,9 @@ fn check_writable(what: &str, resource: &Resource, state: &resource::State, rang
     Err(Error::resource(format!("{what}: bytes {start}..{end} of {of} are mapped"), rule::MAPPED))
 }
 
-/// What came of an attempt to rename.
-pub(super) enum Renamed {
-    /// The contents are forgotten. To be dropped when no lock is held.
-    Yes(Option<Garbage>),
-    /// There is no memory for another object in the place of this one.
-    NoMemory(Arc<ResourceObject>),
-    /// Too much is pending: [`ContextInner::room_for`] first.
-    NoRoom,
-    /// It must keep its object.
-    No,
-}
-
-/// The object of a resource that no batch uses.
-pub(super) fn idle_object(state: &resource::State) -> Option<Arc<ResourceObject>> {
+/// The object of a resource, if no unfinished batch uses it.
+pub(super) fn idle_object(state: &ResourceState) -> Option<Arc<ResourceObject>> {
     if state.is_busy() { None } else { state.storage().cloned() }
-}
-
-/// Makes the resource's object an idle one, its contents forgotten. With [`Room::Never`] others may use it again.
-/// `claim` is called in the same step: [`replace::invalidate`].
-pub(super) fn rename(
-    context: &ContextInner,
-    state: &mut State,
-    locked: (&Resource, MutexGuard<'_, resource::State>),
-    room: Room,
-    claim: impl FnOnce(&mut resource::State),
-) -> Result<Renamed, Error> {
-    Ok(match replace::invalidate(&context.share, state, locked, room, claim)? {
-        Invalidated::Replaced(garbage) => Renamed::Yes(Some(garbage)),
-        Invalidated::Forgotten | Invalidated::NothingValid => Renamed::Yes(None),
-        Invalidated::Kept(Reason::Memory(object)) => Renamed::NoMemory(object),
-        Invalidated::Kept(Reason::Room) => Renamed::NoRoom,
-        Invalidated::Kept(Reason::Mapped) => Renamed::No,
-    })
 }
 
 #[cfg(test)]
@@ -366,14 +308,14 @@ mod tests {
         let options = DeviceOptions { workers: 1, heap_size: 64 << 20, ..DeviceOptions::default() };
         let memory = Memory::new(&Device::new(options).unwrap(), false);
         assert_eq!(memory.budget, 8 << 20);
-        let way = |size, len, whole, discard| way(&memory, size, len, whole, discard);
-        assert_eq!(way(1 << 20, 1 << 20, true, false), Way::Rename);
-        assert_eq!(way(60 << 10, 4, true, false), Way::Rename);
-        assert_eq!(way(1 << 20, 4, true, false), Way::Stage);
-        assert_eq!(way(1 << 20, 4, true, true), Way::Rename);
-        assert_eq!(way(1 << 20, 1 << 19, false, false), Way::Stage);
-        assert_eq!(way(32 << 20, 16 << 20, false, false), Way::Wait);
-        // Too much to be staged, but nothing is lost by a rename.
-        assert_eq!(way(12 << 20, (5 << 20) / 2, true, false), Way::Rename);
+        let write_strategy = |size, len, whole, discard| write_strategy(&memory, size, len, whole, discard);
+        assert_eq!(write_strategy(1 << 20, 1 << 20, true, false), WriteStrategy::Rename);
+        assert_eq!(write_strategy(60 << 10, 4, true, false), WriteStrategy::Rename);
+        assert_eq!(write_strategy(1 << 20, 4, true, false), WriteStrategy::Stage);
+        assert_eq!(write_strategy(1 << 20, 4, true, true), WriteStrategy::Rename);
+        assert_eq!(write_strategy(1 << 20, 1 << 19, false, false), WriteStrategy::Stage);
+        assert_eq!(write_strategy(32 << 20, 16 << 20, false, false), WriteStrategy::Wait);
+        // Too many bytes to be staged, but a rename loses nothing.
+        assert_eq!(write_strategy(12 << 20, (5 << 20) / 2, true, false), WriteStrategy::Rename);
     }
 }

@@ -1,5 +1,5 @@
-//! A program that breaks a rule gets an error that names the resource by its label, the slot and the rule, and the context
-//! goes on: one line for each rule, in a table.
+//! A call that breaks a rule returns an error with the resource's label, the slot and the rule, and the context still
+//! works: a table with one line per rule.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
@@ -28,7 +28,7 @@ var<immediate> n: u32;
 @group(0) @binding(2) var<storage, read_write> to: array<u32>;
 @compute @workgroup_size(1) fn main() { to[0] = n; }";
 
-/// Everything that a rule may be broken with. All slots that the programs take are filled.
+/// Objects with which rules can be broken. All slots that the programs use are filled.
 struct Stage {
     context: Context,
     stranger: Context,
@@ -93,17 +93,17 @@ impl Stage {
         self.context.bind(slot, bind)
     }
 
-    /// Dispatches with something else in a slot, which is put back.
+    /// Dispatches with another binding for this dispatch only.
     fn with(&self, binding: u32, bind: Bind) -> Result<(), Error> {
         self.context.dispatch(&self.copy).with((0, binding), bind).groups([4, 1, 1])
     }
 
-    /// As `with`, of the program that takes images.
+    /// As `with`, for the program that uses images.
     fn look(&self, binding: u32, bind: Bind) -> Result<(), Error> {
         self.context.dispatch(&self.look).with((1, binding), bind).groups([1, 1, 1])
     }
 
-    /// Dispatches a program that samples floats, with a sampler: whether each of them compares.
+    /// Dispatches a program that samples floats with a sampler; the flags say whether program and sampler compare.
     fn sample(&self, [program, sampler]: [bool; 2]) -> Result<(), Error> {
         let (image, kind, call) = match program {
             true => ("texture_depth_2d", "sampler_comparison", "textureSampleCompareLevel(i, s, vec2(0.5), 0.5)"),
@@ -126,7 +126,7 @@ impl Stage {
         self.context.map(buffer, flags).map(drop)
     }
 
-    /// The context does what it did before: a dispatch of all slots, a transfer and a result.
+    /// Checks that the context still works: a dispatch of all slots, a transfer and a result.
     fn works(&self, after: &str) {
         let context = &self.context;
         context.fill(&self.to, 0).unwrap();
@@ -152,7 +152,7 @@ fn each_rule_is_named_and_the_context_goes_on() {
     assert!(stage.stranger.read::<u32>(&stage.foreign).unwrap().iter().all(|word| *word == 0));
 }
 
-/// What is in a slot may stop being right while it is there.
+/// A binding may become invalid while it is in its slot.
 #[test]
 fn what_goes_wrong_in_a_slot_is_named_there() {
     let stage = Stage::new();
@@ -171,7 +171,7 @@ fn what_goes_wrong_in_a_slot_is_named_there() {
         dispatch().unwrap_err().to_string(),
         "binding 0.1: no buffer is bound to it (VUID-vkCmdDispatch-None-08114)"
     );
-    // Of several the first is named.
+    // Of several empty slots the first is named.
     stage.context.unbind((0, 0)).unwrap();
     assert_eq!(
         dispatch().unwrap_err().to_string(),
@@ -182,7 +182,7 @@ fn what_goes_wrong_in_a_slot_is_named_there() {
     stage.works("all of it");
 }
 
-/// Handles outlive their context, and commands on them are still told what is wrong.
+/// A mapping that another thread made forbids commands of this context.
 #[test]
 fn a_map_of_another_thread_is_seen() {
     let stage = Arc::new(Stage::new());

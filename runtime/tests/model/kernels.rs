@@ -1,6 +1,6 @@
-//! The programs that are dispatched: what they are as shaders, and what they do in plain Rust, word by word.
+//! The programs that are dispatched: as shaders, and as plain Rust, word by word.
 //!
-//! Together they take descriptors of every kind. A word that is not defined makes what is computed from it undefined.
+//! Together they use descriptors of every kind. A result that is computed from an undefined word is undefined.
 
 use spelter::{Context, Program};
 use spelter_shaders::front::spvasm;
@@ -25,13 +25,13 @@ const fn writes(binding: u32, kind: Kind) -> Taken {
     Taken { binding, kind, writes: true }
 }
 
-/// How many programs there are.
+/// The number of programs.
 pub(crate) const PROGRAMS: usize = 7;
 
-/// The program that takes push constants.
+/// The program that has push constants.
 pub(crate) const PUSHES: usize = 6;
 
-/// What the programs take, by number.
+/// The descriptors of the programs, by number.
 pub(crate) const TAKES: [&[Taken]; PROGRAMS] = [
     &[reads(0, Kind::Uniform), reads(1, Kind::Storage), writes(2, Kind::Storage)],
     &[reads(0, Kind::Uniform), reads(1, Kind::Storage), writes(2, Kind::Storage)],
@@ -71,7 +71,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     }
 }";
 
-/// What is outside reads as 0 and is not written, so neither of the two looks at sizes.
+/// Reads out of bounds give 0 and writes are dropped, so neither of the two checks sizes.
 const TEXELS: &str = "
 OpCapability Shader
 OpCapability SampledBuffer
@@ -163,7 +163,7 @@ fn tripled(to: Word, plus: Word) -> Word {
     Some(to?.wrapping_mul(3).wrapping_add(plus?))
 }
 
-/// What a dispatch with enough invocations does to what it takes.
+/// The effect of a dispatch with enough invocations on its descriptors.
 pub(crate) fn run(program: usize, taken: &mut [Vec<Word>], push: u32) {
     match (program, taken) {
         (0, [u, a, b]) => {

@@ -1,13 +1,14 @@
-//! The tracker against a naive reference: random programs of every operation, on several buffers and images, in slots of
-//! every kind, in several contexts.
+//! The tracker against a naive reference: random programs of every operation, on several buffers and images, in slots
+//! of every kind, in several contexts.
 //!
-//! The reference executes each step at once and knows which words are defined. The tracker renames, stages, batches and
-//! reorders as it likes; every defined word that is read must be the reference's. Contents that are not defined are
-//! poisoned, so nobody passes by relying on them; what is defined must count as valid. Some programs run in a heap that has room for a few buffers only: what
-//! is refused there for want of memory must have changed nothing. After each program all handles are dropped and no object
-//! may be left.
+//! The reference executes each step at once and knows which words are defined. The tracker may rename, stage, batch and
+//! reorder; every defined word that is read must be the reference's. Undefined contents are poisoned, so that a program
+//! that relies on them fails; defined words must count as valid. Some programs run in a heap with room for a few
+//! buffers only: a call that fails for lack of memory must have changed nothing. After each program all handles are
+//! dropped and no object may be left.
 //!
-//! `cargo test` runs a short version; `PROPTEST_CASES=10000 cargo test -p spelter --test model` is about a million steps.
+//! `cargo test` runs a short version; `PROPTEST_CASES=10000 cargo test -p spelter --test model` is about a million
+//! steps.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 #![expect(clippy::print_stdout, reason = "long runs tell how far they are")]
@@ -28,17 +29,17 @@ use reference::{Reference, Shown};
 use step::Step;
 use tracker::{Home, Tracker};
 
-/// Steps of a program.
+/// The number of steps of a program.
 const LENGTH: std::ops::Range<usize> = 1..220;
 
-/// Programs that run on one device before there is another.
+/// The number of programs that run on one device before a new one is made.
 const PROGRAMS_OF_A_DEVICE: u32 = 50;
 
-/// Mappings without synchronization that a command could have met.
+/// The number of mappings without synchronization that could have conflicted with a command.
 const MAPPED_IN_USE: &str = "mapped unsynchronized while in use";
 
-/// What has to happen in some program of a run, or the run shows nothing of it. (Waits for memory of replaced storage happen
-/// once in a million steps; `pressure.rs` has them.)
+/// Counters that must be above 0 after a run, or the run has not tested them. (Waits for memory of replaced storage
+/// happen once in a million steps; `pressure.rs` tests them.)
 const WANTED: [&str; 21] = [
     "invalidations_empty",
     "invalidations_idle",
@@ -63,7 +64,7 @@ const WANTED: [&str; 21] = [
     MAPPED_IN_USE,
 ];
 
-/// What was done in all programs so far.
+/// The statistics of all programs so far.
 #[derive(Default)]
 struct Tally {
     steps: u64,
@@ -71,7 +72,7 @@ struct Tally {
     counters: BTreeMap<&'static str, u64>,
 }
 
-/// Runs a program on both sides.
+/// Runs a program on the tracker and on the reference.
 fn run(home: &Home, steps: Vec<Step>, tally: &mut Tally) -> Result<(), TestCaseError> {
     let (mut reference, mut tracker, before) = (Reference::new(), Tracker::new(home), home.stats());
     let mapped = home.mapped_in_use();
@@ -83,7 +84,7 @@ fn run(home: &Home, steps: Vec<Step>, tally: &mut Tally) -> Result<(), TestCaseE
             println!("{} million steps, {} of them refused for want of memory", tally.steps / 1_000_000, tally.full);
         }
         if matches!(got, Shown::Full) && home.small && step.needs_memory() {
-            // It has done nothing, so the reference does nothing.
+            // The step had no effect, so the reference skips it.
             tally.full += 1;
             continue;
         }
@@ -91,17 +92,17 @@ fn run(home: &Home, steps: Vec<Step>, tally: &mut Tally) -> Result<(), TestCaseE
         wanted.compare(&got).map_err(|problem| TestCaseError::fail(format!("step {number}, {step:?}: {problem}")))?;
     }
     for (which, wanted) in reference.contents() {
-        // Who is told that bytes hold nothing overwrites them at any time.
+        // A defined word that does not count as valid could be overwritten at any time.
         let valid = tracker.valid(which);
         let lost = wanted.defined().find(|word| !valid.iter().any(|range| range.contains(word)));
-        prop_assert_eq!(lost, None, "a word of resource {} that is defined does not count as valid", which);
+        prop_assert_eq!(lost, None, "a defined word of resource {} does not count as valid", which);
         let got = tracker.read_all(which);
         wanted
             .compare(&got)
             .map_err(|problem| TestCaseError::fail(format!("resource {which} at the end: {problem}")))?;
     }
     let left = tracker.end();
-    prop_assert_eq!(left, 0, "objects are left when everything was dropped");
+    prop_assert_eq!(left, 0, "objects are left after everything was dropped");
     *tally.counters.entry(MAPPED_IN_USE).or_default() += home.mapped_in_use() - mapped;
     for (name, count) in home.stats().since(&before).iter() {
         *tally.counters.entry(name).or_default() += count;
@@ -109,7 +110,7 @@ fn run(home: &Home, steps: Vec<Step>, tally: &mut Tally) -> Result<(), TestCaseE
     Ok(())
 }
 
-/// Programs, unless the environment asks for more or fewer.
+/// The number of programs, unless the environment sets it.
 const CASES: u32 = 300;
 
 fn config() -> ProptestConfig {
@@ -120,11 +121,11 @@ fn config() -> ProptestConfig {
 #[test]
 fn the_tracker_does_what_a_naive_one_does() {
     let tally = RefCell::new(Tally::default());
-    // One with a large heap, one with a small one, each with how many programs it has run.
+    // A device with a large heap and one with a small heap, each with the number of programs that it has run.
     let homes: [RefCell<Option<(Home, u32)>>; 2] = Default::default();
     let programs = (proptest::bool::weighted(0.15), step::a_program(LENGTH));
     let result = TestRunner::new(config()).run(&programs, |(small, steps)| {
-        // A program that fails takes its device with it.
+        // A program that fails leaves its device unusable, so a new one is made.
         let (home, count) = homes[usize::from(small)].take().unwrap_or_else(|| (Home::new(small), 0));
         run(&home, steps, &mut tally.borrow_mut())?;
         if count + 1 < PROGRAMS_OF_A_DEVICE {
@@ -140,7 +141,7 @@ fn the_tracker_does_what_a_naive_one_does() {
     println!("{steps} steps, {full} of them refused for want of memory; {counters:#?}");
     let never = |name: &&&str| counters.get(**name).is_none_or(|count| *count == 0);
     let missed: Vec<_> = WANTED.iter().filter(never).collect();
-    // A few programs (under a slow tool, say) need not have it all.
+    // A run of a few programs (under a slow tool, say) need not cover everything.
     let enough = config().cases >= CASES;
     assert!(!enough || (missed.is_empty() && full > 0), "never happened: {missed:?}");
 }

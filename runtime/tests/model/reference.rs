@@ -1,4 +1,4 @@
-//! The naive side: every step is done at once, on words that are defined or not.
+//! The naive reference: each step is executed at once, on words that are defined or undefined.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -9,14 +9,14 @@ use crate::kernels::{self, Word};
 use crate::resource::{Handle, Resource, overlap};
 use crate::step::{BUFFERS, Bound, CONTEXTS, Contents, Kind, Part, RESOURCES, SLOTS, Step, TEXELS, level_of, value};
 
-/// What a step shows.
+/// The observable result of a step.
 #[derive(Debug)]
 pub(crate) enum Shown {
     /// Nothing that can be compared.
     Nothing,
-    /// The call was refused.
+    /// The call returned an error.
     Refused,
-    /// The call was refused for want of memory, so it did nothing.
+    /// The call failed for lack of memory, so it did nothing.
     Full,
     /// Words that were read.
     Words(Vec<Word>),
@@ -29,7 +29,7 @@ impl Shown {
         (0..).zip(words).filter(|(_, word)| word.is_some()).map(|(at, _)| at)
     }
 
-    /// Whether what the tracker showed is right: where a word is not defined anything is.
+    /// Whether the tracker's result is correct; an undefined word may have any value.
     pub(crate) fn compare(&self, got: &Shown) -> Result<(), String> {
         match (self, got) {
             (Self::Nothing, Self::Nothing) | (Self::Refused, Self::Refused) => Ok(()),
@@ -52,7 +52,7 @@ struct Slot {
     kind: Kind,
 }
 
-/// A mapping that stays.
+/// A persistent mapping.
 #[derive(Debug)]
 struct Persistent {
     resource: Handle,
@@ -65,11 +65,11 @@ pub(crate) struct Reference {
     handles: [Option<Handle>; RESOURCES],
     slots: [[Option<Slot>; SLOTS]; CONTEXTS],
     persistent: Option<Persistent>,
-    /// How often all contexts were finished.
+    /// The number of times that all contexts were finished.
     finished: u64,
 }
 
-/// What a mapping with those flags forgets.
+/// The contents that a mapping with these flags discards.
 fn discard(handle: &Handle, range: &Range<u64>, flags: MapFlags) {
     if flags.contains(MapFlags::DISCARD_WHOLE) {
         handle.forget(&(0..handle.size()));
@@ -87,28 +87,29 @@ impl Reference {
         Self::default()
     }
 
-    /// The words of the mapping that stays and its flags, while its resource is not destroyed.
+    /// The words of the persistent mapping and its flags, while its resource is not destroyed.
     pub(crate) fn mapping(&self) -> Option<(u64, MapFlags)> {
         let live = self.persistent.as_ref().filter(|map| !map.resource.is_destroyed());
         live.map(|map| (map.range.end - map.range.start, map.flags))
     }
 
-    /// Whether commands that may not be done use any of these words: who maps them without synchronization finishes first.
+    /// Whether commands that may be unfinished use any of these words: then a mapping without synchronization must
+    /// finish the contexts first.
     pub(crate) fn is_pending(&self, resource: usize, range: &Range<u64>) -> bool {
         self.handles[resource].as_ref().is_some_and(|handle| handle.is_pending(self.finished, range))
     }
 
-    /// As [`Reference::is_pending`], of the mapping that stays.
+    /// As [`Reference::is_pending`], for the persistent mapping.
     pub(crate) fn mapping_is_pending(&self) -> bool {
         self.persistent.as_ref().is_some_and(|map| map.resource.is_pending(self.finished, &map.range))
     }
 
-    /// Whether any command that may not be done uses the resource.
+    /// Whether any command that may be unfinished uses the resource.
     pub(crate) fn is_busy(&self, resource: usize) -> bool {
         self.is_pending(resource, &(0..u64::MAX))
     }
 
-    /// What every resource that has a handle and is not destroyed holds.
+    /// The contents of all resources that have a handle and are not destroyed.
     pub(crate) fn contents(&self) -> impl Iterator<Item = (usize, Shown)> {
         let live = |(which, handle): (usize, &Option<Handle>)| {
             let handle = handle.as_ref().filter(|handle| !handle.is_destroyed())?;
@@ -117,7 +118,7 @@ impl Reference {
         self.handles.iter().enumerate().filter_map(live)
     }
 
-    /// What a handle names. Without a handle the step does nothing, and what is destroyed is refused.
+    /// The resource of a handle. Without a handle the step does nothing; a destroyed resource is an error.
     fn live(&self, which: usize) -> Result<&Handle, Shown> {
         match &self.handles[which] {
             None => Err(Shown::Nothing),
@@ -170,7 +171,7 @@ impl Reference {
         }
     }
 
-    /// Steps that take resources, which may not be there or be destroyed.
+    /// Steps on resources, which may be absent or destroyed.
     fn on_resource(&mut self, step: &Step) -> Result<Shown, Shown> {
         match step {
             Step::Bind { context, slot, bound, kind } => {
@@ -287,7 +288,7 @@ impl Reference {
         Ok(if flags.contains(MapFlags::READ) { Shown::Words(before) } else { Shown::Nothing })
     }
 
-    /// Reads the whole persistent mapping, then writes a part of it, as far as the mapping is for that.
+    /// Reads the whole persistent mapping, then writes a part of it, as far as its flags allow it.
     fn through(&mut self, part: Part, seed: u32) -> Shown {
         let pending = self.mapping_is_pending();
         let Some(Persistent { resource, range, flags }) = &self.persistent else { return Shown::Nothing };
@@ -329,7 +330,7 @@ impl Reference {
         kernels::run(program, &mut taken, push);
         let written = || slots.iter().enumerate().filter(|(at, _)| takes[*at].writes);
         written().for_each(|(at, slot)| slot.resource.put(slot.range.start, &taken[at]));
-        // Who writes what is also seen elsewhere gets anything.
+        // A write to words that another descriptor also shows has an undefined result.
         let meet = |x: &Slot, y: &Slot| overlap((&x.resource, &x.range), (&y.resource, &y.range));
         let is_seen_twice = |at: usize| slots.iter().enumerate().any(|(b, other)| b != at && meet(&slots[at], other));
         if written().any(|(at, _)| is_seen_twice(at)) {

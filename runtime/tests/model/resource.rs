@@ -1,4 +1,4 @@
-//! A buffer or an image of the naive side: words, and nothing behind them.
+//! A buffer or an image of the naive reference: a list of words.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -11,7 +11,7 @@ use crate::kernels::Word;
 pub(crate) struct Resource {
     words: RefCell<Vec<Word>>,
     destroyed: Cell<bool>,
-    /// What commands that may not be done use of it, since all contexts were finished for that many times.
+    /// The words that commands use that may be unfinished, with the number of times that all contexts were finished.
     pending: RefCell<(u64, Vec<Range<u64>>)>,
 }
 
@@ -38,7 +38,7 @@ impl Resource {
         self.words.borrow_mut()[range.start as usize..range.end as usize].fill(None);
     }
 
-    /// A command uses these words, after all contexts were finished so many times.
+    /// Notes that a command uses these words, after all contexts were finished `finished` times.
     pub(crate) fn use_words(&self, finished: u64, range: &Range<u64>) {
         let mut pending = self.pending.borrow_mut();
         if pending.0 != finished {
@@ -47,7 +47,7 @@ impl Resource {
         pending.1.push(range.clone());
     }
 
-    /// Whether a command that may not be done uses any of the words.
+    /// Whether a command that may be unfinished uses any of the words.
     pub(crate) fn is_pending(&self, finished: u64, range: &Range<u64>) -> bool {
         let pending = self.pending.borrow();
         pending.0 == finished && pending.1.iter().any(|used| used.start < range.end && range.start < used.end)

@@ -1,5 +1,5 @@
-//! The steps of a random program. Numbers are reduced to what is there when a step is taken, so that every program is
-//! possible; ranges are in words, and a texel is a word.
+//! The steps of a random program. Numbers are reduced to the existing objects when a step is executed, so that every
+//! program is possible; ranges are in words, and a texel is a word.
 
 use std::ops::Range;
 
@@ -8,21 +8,21 @@ use spelter::MapFlags;
 
 use crate::kernels::PROGRAMS;
 
-/// Buffers that handles are held of; their handles come first.
+/// The number of handles of buffers; they come first.
 pub(crate) const BUFFERS: usize = 5;
-/// Images that handles are held of.
+/// The number of handles of images.
 pub(crate) const IMAGES: usize = 2;
 /// Handles of both.
 pub(crate) const RESOURCES: usize = BUFFERS + IMAGES;
 /// Contexts.
 pub(crate) const CONTEXTS: usize = 3;
-/// Slots of each context, by binding: a uniform buffer, three storage buffers (the programs take two), a uniform and a
+/// Slots of each context, by binding: a uniform buffer, three storage buffers (the programs use two), a uniform and a
 /// storage texel buffer, a sampled and a storage image.
 pub(crate) const SLOTS: usize = 8;
 
-/// Words of a buffer that does not share a block with others.
+/// Words of a buffer that has memory of its own.
 pub(crate) const LARGE: u64 = 5000;
-/// Words of a buffer of which a small heap has room for a few only.
+/// Words of a buffer so large that a small heap has room for only a few.
 pub(crate) const HUGE: u64 = 70_000;
 
 /// Texels of the levels of an image: all have two levels and two layers.
@@ -31,19 +31,19 @@ const LAYER: usize = 21;
 /// Texels of all levels and layers of an image.
 pub(crate) const TEXELS: usize = 2 * LAYER;
 
-/// Width and height of the level that has so many texels.
+/// Width and height of the level that has this number of texels.
 pub(crate) fn size_of_level(texels: usize) -> [usize; 2] {
     if texels == LEVELS[0][0] * LEVELS[0][1] { LEVELS[0] } else { LEVELS[1] }
 }
 
-/// Where a level of a layer lies among the texels of an image.
+/// The range of a level of a layer among the texels of an image.
 pub(crate) fn level_of(level: usize, layer: usize) -> Range<u64> {
     let [before, texels] = [0, 1].map(|level: usize| LEVELS[level][0] * LEVELS[level][1]);
     let start = layer * LAYER + if level == 0 { 0 } else { before };
     start as u64..(start + if level == 0 { before } else { texels }) as u64
 }
 
-/// The kinds of slots, and what of a resource they show.
+/// The kinds of slots, with the part of a resource that they show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Uniform,
@@ -55,7 +55,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// What the programs take at a binding.
+    /// The kind that the programs declare at a binding.
     pub(crate) fn at(slot: usize) -> Self {
         match slot {
             0 => Self::Uniform,
@@ -72,7 +72,7 @@ impl Kind {
     }
 }
 
-/// Words of a buffer: where they begin and how many, both reduced to the buffer's size.
+/// Words of a buffer: begin and number, both reduced to the buffer's size.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     pub start: u64,
@@ -80,7 +80,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// The words of a buffer of so many: at least one. Aligned to 4 words where they are to be bound.
+    /// The words, in a buffer of this number of words: at least one. Aligned to 4 words if they are to be bound.
     pub(crate) fn of(self, size: u64, aligned: bool) -> Range<u64> {
         let start = self.start % size;
         let start = if aligned { start & !3 } else { start };
@@ -103,28 +103,28 @@ pub(crate) struct Bound {
 }
 
 impl Bound {
-    /// The handle that is meant, in a slot of that kind.
+    /// The handle, for a slot of that kind.
     pub(crate) fn handle(self, kind: Kind) -> usize {
         if kind.is_image() { self.image() } else { self.resource % BUFFERS }
     }
 
-    /// The handle, where an image is meant.
+    /// The handle, if an image is meant.
     pub(crate) fn image(self) -> usize {
         BUFFERS + self.resource % IMAGES
     }
 
-    /// The level and the layer, where an image is meant.
+    /// The level and the layer, if an image is meant.
     pub(crate) fn subresource(self) -> (u32, u32) {
         ((self.part.start % 2) as u32, (self.part.words % 2) as u32)
     }
 
-    /// The texels, where an image is meant.
+    /// The texels, if an image is meant.
     pub(crate) fn texels(self) -> Range<u64> {
         let (level, layer) = self.subresource();
         level_of(level as usize, layer as usize)
     }
 
-    /// The words, of a resource of so many.
+    /// The words, in a resource of this number of words.
     pub(crate) fn words(self, kind: Kind, size: u64) -> Range<u64> {
         match kind {
             Kind::Sampled | Kind::StorageImage => self.texels(),
@@ -146,7 +146,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Those that are meant, each as level and layer.
+    /// The subresources, each as level and layer.
     pub(crate) fn subresources(self) -> impl Iterator<Item = (u32, u32)> {
         let is = |chosen: Option<u32>, one: u32| chosen.is_none_or(|chosen| chosen == one);
         let all = [(0, 0), (1, 0), (0, 1), (1, 1)].into_iter();
@@ -183,7 +183,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// As it is taken where the heap is small: many buffers are so large that a few fill it.
+    /// The step for a small heap: many buffers are so large that a few fill it.
     pub(crate) fn in_a_small_heap(self) -> Self {
         match self {
             Self::Create { resource, words, contents } if words % 3 == 0 || words == LARGE => {
@@ -193,13 +193,13 @@ impl Step {
         }
     }
 
-    /// Whether the step may be refused for want of memory: it makes something.
+    /// Whether the step may fail for lack of memory, since it allocates.
     pub(crate) fn needs_memory(&self) -> bool {
         matches!(self, Self::Create { .. } | Self::CreateImage { .. })
     }
 }
 
-/// What a write with that seed puts at a word.
+/// The value of a word that a write with this seed writes.
 pub(crate) fn value(seed: u32, word: u64) -> u32 {
     (seed ^ word as u32).wrapping_mul(0x9e37_79b9)
 }
@@ -217,7 +217,7 @@ fn some() -> impl Strategy<Value = Parts> {
     (one(), one()).prop_map(|(level, layer)| Parts { level, layer })
 }
 
-/// A slot, and a kind: nearly always the one that the programs take there.
+/// A slot and a kind: nearly always the kind that the programs declare there.
 fn slot() -> impl Strategy<Value = (usize, Kind)> {
     let odd = proptest::option::weighted(0.04, 0..SLOTS);
     (0..SLOTS, odd).prop_map(|(slot, odd)| (slot, Kind::at(odd.unwrap_or(slot))))
@@ -237,7 +237,7 @@ fn flags() -> impl Strategy<Value = MapFlags> {
     (access(), prop_oneof![3 => Just(MapFlags::empty()), 1 => Just(MapFlags::UNSYNCHRONIZED)]).prop_map(|(a, b)| a | b)
 }
 
-/// Of a mapping that stays.
+/// Flags of a persistent mapping.
 fn persistent() -> impl Strategy<Value = MapFlags> {
     (access(), any::<bool>()).prop_map(|(access, coherent)| {
         let flags = access | MapFlags::PERSISTENT;
@@ -251,11 +251,11 @@ fn context() -> impl Strategy<Value = usize> + Clone {
 }
 
 fn words() -> impl Strategy<Value = u64> + Clone {
-    // Small ones share blocks, the last has memory of its own.
+    // Small ones share blocks; the last has its own memory.
     prop_oneof![8 => 1..64u64, 1 => Just(LARGE)]
 }
 
-/// A program of steps. Most begin with something in every slot.
+/// A program of steps. Most programs begin with all slots bound.
 pub(crate) fn a_program(length: Range<usize>) -> impl Strategy<Value = Vec<Step>> {
     let sizes = proptest::collection::vec(words(), BUFFERS);
     let slots = proptest::collection::vec(bound(), CONTEXTS * SLOTS);
@@ -280,7 +280,7 @@ pub(crate) fn a_program(length: Range<usize>) -> impl Strategy<Value = Vec<Step>
     })
 }
 
-/// Any step; those that use the GPU's side are the most likely.
+/// Any step; commands are the most likely.
 fn a_step() -> impl Strategy<Value = Step> {
     prop_oneof![5 => a_common_step(), 2 => a_step_of_buffers(), 1 => a_step_of_images()]
 }

@@ -1,4 +1,4 @@
-//! The other side: the same steps by the tracker.
+//! The tracker's side: the same steps through the runtime.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -9,18 +9,18 @@ use crate::kernels;
 use crate::reference::{Reference, Shown};
 use crate::step::{BUFFERS, Bound, CONTEXTS, Contents, HUGE, IMAGES, Kind, LARGE, Part, Parts, Step, level_of, value};
 
-/// Bytes of a heap that has room for everything.
+/// The size of a heap with room for everything, in bytes.
 const HEAP: u64 = 64 << 20;
-/// Bytes of one that has room for a few large buffers only.
+/// The size of a heap with room for a few large buffers only, in bytes.
 const SMALL_HEAP: u64 = 3 << 20;
 
-/// A device, with what programs of steps leave as they found it.
+/// A device, with the objects that all random programs share.
 pub(crate) struct Home {
-    /// Has no slots: it counts what is left when the others are gone.
+    /// Has no slots: it counts the objects that are left when the other contexts are dropped.
     watcher: Context,
     programs: Vec<Program>,
     pub(crate) small: bool,
-    /// Mappings without synchronization of buffers in use, of other words than those that are used.
+    /// The number of mappings without synchronization of buffers in use, of words that are not used.
     met: Cell<u64>,
 }
 
@@ -36,7 +36,7 @@ impl Home {
         self.watcher.stats()
     }
 
-    /// How often a buffer in use was mapped without synchronization.
+    /// The number of times that a buffer in use was mapped without synchronization.
     pub(crate) fn mapped_in_use(&self) -> u64 {
         self.met.get()
     }
@@ -103,7 +103,7 @@ impl<'a> Tracker<'a> {
         words(texels.into_iter().collect::<Result<Vec<_>, _>>().map(|levels| levels.concat()))
     }
 
-    /// The words of a buffer, or texels of an image, that count as holding data; none without a handle.
+    /// The words of a buffer, or texels of an image, that count as valid; `None` without a handle.
     pub(crate) fn valid(&self, which: usize) -> Vec<Range<u64>> {
         if let Some(buffer) = self.buffers.get(which) {
             let ranges = buffer.iter().flat_map(Buffer::valid_ranges);
@@ -114,7 +114,7 @@ impl<'a> Tracker<'a> {
         image.flat_map(Image::valid_subresources).map(texels).collect()
     }
 
-    /// Drops everything; how many objects are left.
+    /// Drops everything and returns the number of objects that are left.
     pub(crate) fn end(mut self) -> u64 {
         self.persistent = None;
         self.contexts.clear();
@@ -168,7 +168,7 @@ impl<'a> Tracker<'a> {
         }
     }
 
-    /// What a bound of a step means; none if there is no handle.
+    /// The binding that a step means; `None` if there is no handle.
     fn bind(&self, bound: Bound, kind: Kind) -> Option<Bind> {
         if kind.is_image() {
             let (level, layer) = bound.subresource();
@@ -186,7 +186,7 @@ impl<'a> Tracker<'a> {
         })
     }
 
-    /// Steps on buffers; none if there is no handle, or if it is another step.
+    /// Steps on buffers; `None` if there is no handle, or if it is another step.
     fn on_buffer(&mut self, step: &Step, reference: &Reference) -> Option<Shown> {
         let handle = |resource: &usize| self.buffers[*resource].as_ref();
         Some(match step {
@@ -219,7 +219,7 @@ impl<'a> Tracker<'a> {
             Step::Map { context, resource, part, flags, writes } => {
                 let buffer = handle(resource)?;
                 if flags.contains(MapFlags::UNSYNCHRONIZED) {
-                    // The program's promise: commands and host do not meet.
+                    // The program guarantees that commands and host access different words.
                     if reference.is_pending(*resource, &part_of(buffer, *part)) {
                         self.finish_all();
                     } else {
@@ -231,7 +231,7 @@ impl<'a> Tracker<'a> {
             Step::Persist { context, resource, part, flags } => {
                 let buffer = handle(resource)?;
                 if self.persistent.is_some() {
-                    // Nothing happens, but that a destroyed resource is refused.
+                    // No effect, except that a destroyed resource is an error.
                     return Some(shown(self.contexts[*context].read_range::<u32>(buffer, 0..4).map(drop)));
                 }
                 let range = bytes(&part_of(buffer, *part));
@@ -246,7 +246,7 @@ impl<'a> Tracker<'a> {
         })
     }
 
-    /// Steps on images; none if there is no handle, or if it is another step.
+    /// Steps on images; `None` if there is no handle, or if it is another step.
     fn on_image(&self, step: &Step) -> Option<Shown> {
         let named = |bound: &Bound| self.images[bound.image() - BUFFERS].as_ref();
         Some(match step {
@@ -295,7 +295,7 @@ impl<'a> Tracker<'a> {
 
     fn through(&self, part: Part, seed: u32, reference: &Reference) -> Shown {
         let (Some(map), Some((len, flags))) = (&self.persistent, reference.mapping()) else { return Shown::Nothing };
-        // A persistent mapping is not synchronised: the program waits, if a command uses those words.
+        // A persistent mapping is not synchronized: the program waits if a command uses those words.
         if reference.mapping_is_pending() {
             self.finish_all();
         }

@@ -1,9 +1,9 @@
-//! Where the scalars of a data type lie: std140 and std430 (OpenGL 4.6, section 7.6.2.2), and structures' own offsets.
+//! Memory layout of data types: std140 and std430 (OpenGL 4.6, section 7.6.2.2), and explicit offsets of structures.
 
 use super::number::{Kind, Scalar};
 use super::types::{Struct, Type};
 
-/// The most scalars of one element; arrays could make it any number.
+/// The largest number of scalars of one element, since arrays could have any number.
 const MAX_SLOTS: usize = 1 << 16;
 
 /// The rules of a block.
@@ -11,32 +11,32 @@ const MAX_SLOTS: usize = 1 << 16;
 pub(crate) enum Rules {
     /// Arrays, columns and structures are aligned to 16 bytes.
     Std140,
-    /// They are aligned as what they are made of.
+    /// They are aligned as their elements.
     Std430,
 }
 
-/// A scalar and the byte where it lies.
+/// A scalar of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Slot {
+pub(crate) struct ScalarSlot {
     /// Bytes from the start of the element.
     pub(crate) offset: u32,
-    /// What lies there.
+    /// Its type.
     pub(crate) scalar: Scalar,
 }
 
-/// An element of a buffer.
+/// The layout of an element of a buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     /// Bytes from one element to the next.
     pub(crate) stride: u32,
     /// The scalars, in the order in which scripts name their values.
-    pub(crate) slots: Vec<Slot>,
+    pub(crate) slots: Vec<ScalarSlot>,
 }
 
 impl Layout {
     /// The layout of the elements of a buffer of this type.
     pub(crate) fn new(ty: &Type, rules: Rules) -> Result<Self, String> {
-        // A buffer is an array of its type already; only `[]` asks for an array's stride in std140.
+        // A buffer is an array of its type anyway; `[]` only means that its stride is that of an array in std140.
         let (element, array) = match ty {
             Type::Array(element, _) => (&**element, true),
             other => (other, false),
@@ -47,21 +47,21 @@ impl Layout {
         Ok(Self { stride: round_up(placed.size, align)?, slots: walk.slots })
     }
 
-    /// The scalar that is the `index`th of a buffer, and its byte.
+    /// The offset and type of the scalar number `index` of a buffer.
     pub(crate) fn slot(&self, index: usize) -> Option<(usize, Scalar)> {
         let (element, slot) = (index.checked_div(self.slots.len())?, self.slots[index % self.slots.len()]);
         Some((element.checked_mul(self.stride as usize)? + slot.offset as usize, slot.scalar))
     }
 }
 
-/// Size and alignment of something that was placed.
+/// Size and alignment of a placed type.
 #[derive(Clone, Copy)]
 struct Placed {
     size: u32,
     align: u32,
 }
 
-/// Strides that a member brings.
+/// Explicit strides of a member.
 #[derive(Clone, Copy)]
 struct Strides {
     array: Option<u32>,
@@ -70,7 +70,7 @@ struct Strides {
 
 struct Walk {
     rules: Rules,
-    slots: Vec<Slot>,
+    slots: Vec<ScalarSlot>,
 }
 
 impl Walk {
@@ -83,7 +83,7 @@ impl Walk {
         if self.slots.len() >= MAX_SLOTS {
             return Err(format!("an element has more than {MAX_SLOTS} scalars"));
         }
-        self.slots.push(Slot { offset, scalar });
+        self.slots.push(ScalarSlot { offset, scalar });
         Ok(())
     }
 
@@ -148,13 +148,13 @@ impl Walk {
         let (mut end, mut align) = (0, self.aggregate(1));
         for member in &of.members {
             let strides = Strides { array: member.array_stride, matrix: member.matrix_stride };
-            // The alignment is known only when a member was placed: once to learn it, once to mean it.
+            // The alignment is known only after a member has been placed, so it is placed twice.
             let mark = self.slots.len();
             let placed = self.place(&member.ty, at, Some(strides))?;
             self.slots.truncate(mark);
             let offset = match member.offset {
                 Some(offset) if offset < end => {
-                    return Err(format!("`{}` at OFFSET {offset} is inside of what is before it", member.name));
+                    return Err(format!("`{}` at OFFSET {offset} overlaps the member before it", member.name));
                 }
                 Some(offset) => offset,
                 None => round_up(end, placed.align)?,
@@ -170,7 +170,7 @@ impl Walk {
             Some(stride) => stride,
             None => round_up(end, align)?,
         };
-        // A stride of its own says where the next one is, whatever the alignment would.
+        // An explicit stride determines the distance of elements, so the alignment does not matter.
         Ok(Placed { size, align: if of.stride.is_some() { 1 } else { align } })
     }
 }
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused() {
         let overlap = vec![member("vec4<float>"), Member { offset: Some(8), ..member("float") }];
-        assert!(of(overlap, None, Rules::Std430).is_err_and(|problem| problem.contains("inside")));
+        assert!(of(overlap, None, Rules::Std430).is_err_and(|problem| problem.contains("overlaps")));
         assert!(
             of(vec![member("vec4<float>")], Some(8), Rules::Std430).is_err_and(|problem| problem.contains("STRIDE"))
         );

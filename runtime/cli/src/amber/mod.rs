@@ -1,9 +1,8 @@
 //! AmberScript, the format of scripted shader tests: text in, a checked script out.
 //!
-//! The format is that of `docs/amber_script.md` of google/amber, as far as compute pipelines go. What is for graphics or
-//! ray tracing, or for compilers that nobody here calls, ends the reading with [`Stop::Skip`]; what is wrong ends it with
-//! [`Stop::Fail`] and its line and column. Where the document and its implementation differ, the file says which is
-//! followed and why.
+//! The format is that of `docs/amber_script.md` of google/amber, for compute pipelines. A script that needs graphics,
+//! ray tracing or an unsupported compiler ends with [`Stop::Skip`]; a mistake ends with [`Stop::Fail`], its line and
+//! column. Where that document and its implementation differ, the file here says which one it follows and why.
 
 pub(crate) mod layout;
 pub(crate) mod number;
@@ -15,11 +14,11 @@ pub(crate) mod types;
 
 pub(crate) use parse::parse;
 
-/// Why a script does not go on.
+/// Why a script ends early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// It is wrong, or what it tests is.
+    /// The script is wrong, or its test fails.
     Fail(String),
-    /// It asks for something that is not here; nothing is said about what it tests.
+    /// The script needs something that is missing, so its test has no result.
     Skip(String),
 }

@@ -1,13 +1,13 @@
-//! Numbers as scripts write them, and the scalars of buffers that they become.
+//! Number literals of scripts, and their conversion to scalars of buffers.
 
 use half::f16;
 
 /// A literal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Number {
-    /// Without a point: two's complement in as many bits as are needed.
+    /// Without a decimal point: an integer with sufficient range.
     Int(i128),
-    /// With a point or an exponent, NaN or infinite.
+    /// With a decimal point or an exponent, NaN or infinite.
     Real(f64),
 }
 
@@ -41,7 +41,7 @@ impl Number {
     }
 }
 
-/// How the bits of a scalar are taken.
+/// The encoding of a scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Two's complement.
@@ -55,9 +55,9 @@ pub(crate) enum Kind {
 /// A scalar of a buffer: 8, 16, 32 or 64 bits, floats from 16 on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scalar {
-    /// How its bits are taken.
+    /// Its encoding.
     pub(crate) kind: Kind,
-    /// How many there are.
+    /// Its number of bits.
     pub(crate) bits: u32,
 }
 
@@ -86,7 +86,8 @@ impl Scalar {
         self.bits / 8
     }
 
-    /// The bits of a number in this type. Integers may be given as signed or unsigned ones; what fits neither is refused.
+    /// The bits of a number in this type. For integers, signed and unsigned values of the width are accepted; others
+    /// are an error.
     pub(crate) fn encode(self, number: Number) -> Result<u64, String> {
         if self.kind == Kind::Float {
             let real = number.real();
@@ -99,7 +100,7 @@ impl Scalar {
         let int = match number {
             Number::Int(int) => int,
             Number::Real(real) if real.fract() == 0.0 && real.abs() < 2f64.powi(64) => real as i128,
-            Number::Real(real) => return Err(format!("{real} is no integer")),
+            Number::Real(real) => return Err(format!("{real} is not an integer")),
         };
         let (least, most) = (-(1i128 << (self.bits - 1)), (1i128 << self.bits) - 1);
         if !(least..=most).contains(&int) {
@@ -108,7 +109,7 @@ impl Scalar {
         Ok(int as u64 & (u64::MAX >> (64 - self.bits)))
     }
 
-    /// The number that bits mean.
+    /// The number with these bits.
     pub(crate) fn decode(self, bits: u64) -> Number {
         match (self.kind, self.bits) {
             (Kind::Float, 16) => Number::Real(f16::from_bits(bits as u16).to_f64()),
@@ -119,13 +120,13 @@ impl Scalar {
         }
     }
 
-    /// Reads a scalar at a byte; none beyond the end.
+    /// Reads the scalar at an offset; `None` beyond the end.
     pub(crate) fn read(self, bytes: &[u8], at: usize) -> Option<u64> {
         let found = bytes.get(at..at.checked_add(self.bytes() as usize)?)?;
         Some(found.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte)))
     }
 
-    /// Writes a scalar at a byte; nothing beyond the end.
+    /// Writes the scalar at an offset; does nothing beyond the end.
     pub(crate) fn write(self, bytes: &mut [u8], at: usize, bits: u64) {
         if let Some(to) = bytes.get_mut(at..at + self.bytes() as usize) {
             to.copy_from_slice(&bits.to_le_bytes()[..self.bytes() as usize]);
@@ -162,7 +163,7 @@ mod tests {
         assert_eq!(scalar("uint16").encode(Number::Real(7.0)), Ok(7));
         assert_eq!(scalar("uint8").encode(Number::Int(256)), Err("256 does not fit 8 bits".into()));
         assert_eq!(scalar("int8").encode(Number::Int(-129)), Err("-129 does not fit 8 bits".into()));
-        assert_eq!(scalar("int32").encode(Number::Real(0.5)), Err("0.5 is no integer".into()));
+        assert_eq!(scalar("int32").encode(Number::Real(0.5)), Err("0.5 is not an integer".into()));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A script that was read: what it declares, and the commands that it runs.
+//! A parsed script: its declarations and commands.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use super::number::Number;
 use super::text::Place;
 use super::types::Type;
 
-/// A whole script. Declarations are named by their index from here on.
+/// A whole script. Declarations are referred to by index.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
-    /// What the device must offer, in order.
+    /// The features that the device must offer, in order.
     pub(crate) needs: Vec<Need>,
     /// `SET ENGINE_DATA fence_timeout_ms`.
     pub(crate) fence_timeout_ms: Option<u32>,
@@ -30,7 +30,7 @@ pub(crate) struct Script {
     pub(crate) commands: Vec<Command>,
 }
 
-/// Something that a device may not offer.
+/// A feature that a device may lack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     /// `DEVICE_FEATURE`.
@@ -48,9 +48,9 @@ pub(crate) enum Need {
 pub(crate) struct Shader {
     /// Its name.
     pub(crate) name: String,
-    /// Where it is declared.
+    /// The place of its declaration.
     pub(crate) at: Place,
-    /// What its source is written in.
+    /// The language of its source.
     pub(crate) language: Language,
     /// Its source.
     pub(crate) source: Source,
@@ -58,7 +58,7 @@ pub(crate) struct Shader {
     pub(crate) target: Option<String>,
 }
 
-/// What a shader is written in.
+/// The language of a shader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Language {
     /// `GLSL`.
@@ -73,42 +73,43 @@ pub(crate) enum Language {
     Binary,
 }
 
-/// Where a shader's source is.
+/// The source of a shader.
 #[derive(Debug)]
 pub(crate) enum Source {
     /// In the script.
     Inline(String),
-    /// In a file beside the script.
+    /// In a file next to the script.
     File(String),
 }
 
-/// A buffer or an image. The bytes are what it holds before the first command.
+/// A buffer or an image, with its initial contents.
 #[derive(Debug)]
 pub(crate) struct Buffer {
     /// Its name.
     pub(crate) name: String,
     /// Its data type.
     pub(crate) ty: Type,
-    /// Where the scalars of an element lie.
+    /// The layout of an element.
     pub(crate) layout: Layout,
-    /// Elements, or texels of level 0.
+    /// The number of elements, or of texels of level 0.
     pub(crate) count: usize,
     /// Contents.
     pub(crate) bytes: Vec<u8>,
-    /// What it is as an image.
+    /// Its shape as an image.
     pub(crate) image: Shape,
 }
 
-/// What a buffer is as an image.
+/// The shape of a buffer as an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// Dimensions.
     pub(crate) ty: vk::ImageType,
-    /// Width, height, depth. Those of a `BUFFER … FORMAT` are 0 until a pipeline that binds it says how large it renders.
+    /// Width, height, depth. Width and height of a `BUFFER … FORMAT` are 0 until a pipeline binds it; then they are the
+    /// pipeline's framebuffer size.
     pub(crate) size: [u32; 3],
     /// Mip levels.
     pub(crate) levels: u32,
-    /// Samples of a texel.
+    /// The number of samples per texel.
     pub(crate) samples: u32,
 }
 
@@ -129,8 +130,8 @@ pub(crate) struct Pipeline {
     pub(crate) subgroup: Subgroup,
     /// `FRAMEBUFFER_SIZE`.
     pub(crate) render_size: [u32; 2],
-    /// Set and binding → what is bound there.
-    pub(crate) bindings: BTreeMap<(u32, u32), Bound>,
+    /// Set and binding → descriptors.
+    pub(crate) bindings: BTreeMap<(u32, u32), BoundDescriptors>,
     /// `BIND BUFFER … AS push_constant`.
     pub(crate) push: Option<usize>,
 }
@@ -138,22 +139,22 @@ pub(crate) struct Pipeline {
 /// `SUBGROUP`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Subgroup {
-    /// `REQUIRED_SIZE`; `MIN` and `MAX` are the device's.
+    /// `REQUIRED_SIZE`.
     pub(crate) required: Option<SubgroupSize>,
 }
 
 /// `REQUIRED_SIZE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SubgroupSize {
-    /// That many invocations.
+    /// This number of invocations.
     Exactly(u32),
-    /// `minSubgroupSize` or `maxSubgroupSize`.
+    /// `MIN` or `MAX`: `minSubgroupSize` or `maxSubgroupSize`, which are equal here.
     Any,
 }
 
-/// What is bound to a binding.
+/// The descriptors of a binding.
 #[derive(Clone, Debug)]
-pub(crate) struct Bound {
+pub(crate) struct BoundDescriptors {
     /// The descriptors' type.
     pub(crate) ty: vk::DescriptorType,
     /// One for each descriptor of the array.
@@ -177,19 +178,19 @@ pub(crate) struct Item {
     pub(crate) range: Option<u64>,
 }
 
-/// A command and where it stands.
+/// A command and its place.
 #[derive(Debug)]
 pub(crate) struct Command {
-    /// Where.
+    /// Its place.
     pub(crate) at: Place,
-    /// What.
+    /// Its action.
     pub(crate) what: Action,
 }
 
-/// What a command does.
+/// The action of a command.
 #[derive(Debug)]
 pub(crate) enum Action {
-    /// `RUN` with so many workgroups.
+    /// `RUN` with this number of workgroups.
     Run {
         /// The pipeline.
         pipeline: usize,
@@ -209,7 +210,7 @@ pub(crate) enum Action {
     ExpectValues(ExpectValues),
     /// `EXPECT … IDX … SIZE … EQ_RGBA`.
     ExpectTexels(ExpectTexels),
-    /// `EXPECT … EQ_BUFFER …` and its kin.
+    /// `EXPECT … EQ_BUFFER …`, `RMSE_BUFFER` or `EQ_HISTOGRAM_EMD_BUFFER`.
     ExpectBuffer(ExpectBuffer),
 }
 
@@ -220,7 +221,7 @@ pub(crate) struct ExpectValues {
     pub(crate) buffer: usize,
     /// First byte.
     pub(crate) offset: u64,
-    /// How values are compared.
+    /// The comparison.
     pub(crate) comparator: Comparator,
     /// The values.
     pub(crate) values: Vec<Number>,
@@ -228,7 +229,7 @@ pub(crate) struct ExpectValues {
     pub(crate) tolerances: Vec<Tolerance>,
 }
 
-/// How values are compared.
+/// A comparison of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Comparator {
     /// `EQ`.
@@ -245,12 +246,12 @@ pub(crate) enum Comparator {
     GreaterOrEqual,
 }
 
-/// How far a value may be away.
+/// The largest difference of two values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Tolerance {
-    /// The distance, or hundredths of the expected value.
+    /// The difference, or a percentage of the expected value.
     pub(crate) value: f64,
-    /// Which of both.
+    /// Whether it is a percentage.
     pub(crate) percent: bool,
 }
 
@@ -269,21 +270,21 @@ pub(crate) struct ExpectTexels {
     pub(crate) tolerances: Vec<Tolerance>,
 }
 
-/// Two buffers that are alike.
+/// An expectation that two buffers are equal or similar.
 #[derive(Debug)]
 pub(crate) struct ExpectBuffer {
     /// One.
     pub(crate) left: usize,
     /// The other.
     pub(crate) right: usize,
-    /// How alike.
+    /// The measure of similarity.
     pub(crate) likeness: Likeness,
 }
 
-/// How alike two buffers are.
+/// The measure of similarity of two buffers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Likeness {
-    /// `EQ_BUFFER`: to the last bit.
+    /// `EQ_BUFFER`: equal bit by bit.
     Equal,
     /// `RMSE_BUFFER`: the root of the mean square of the differences is at most this.
     RootMeanSquare(f64),

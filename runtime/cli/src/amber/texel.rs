@@ -1,9 +1,9 @@
-//! Image formats by Vulkan's names: which channels they have, where, and what their bits mean.
+//! Image formats by their Vulkan names: channels, their positions and encodings.
 
 use half::f16;
 use spelter_driver::vk;
 
-use super::layout::{Slot, unsigned};
+use super::layout::{ScalarSlot, unsigned};
 use super::number::{Kind, Scalar};
 
 /// An image format.
@@ -13,31 +13,31 @@ pub(crate) struct Texel {
     pub(crate) name: String,
     /// In the order of the name.
     pub(crate) channels: Vec<Channel>,
-    /// `_PACK16` and so on: one word, whose highest bits are the first channel's.
+    /// For `_PACK16` and the like, the bits of the word; the first channel has its highest bits.
     packed: Option<u32>,
 }
 
 /// A channel of a texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Channel {
-    /// `R`, `G`, `B`, `A`, `D`, `S`, or `X` for bits that mean nothing.
+    /// `R`, `G`, `B`, `A`, `D`, `S`, or `X` for unused bits.
     pub(crate) name: char,
-    /// How many bits there are.
+    /// Its number of bits.
     pub(crate) bits: u32,
-    /// What they mean.
+    /// Their encoding.
     pub(crate) numeric: Numeric,
 }
 
-/// What the bits of a channel mean.
+/// The encoding of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Numeric {
     /// From 0 to 1.
     Unorm,
     /// From -1 to 1.
     Snorm,
-    /// Unsigned integers, `USCALED` too.
+    /// Unsigned integers, also `USCALED`.
     Uint,
-    /// Signed integers, `SSCALED` too.
+    /// Signed integers, also `SSCALED`.
     Sint,
     /// Floats without sign.
     Ufloat,
@@ -68,7 +68,7 @@ impl Texel {
         good.then(|| Self { name: name.to_owned(), channels, packed })
     }
 
-    /// The format of so many scalars of a type.
+    /// The format with `count` channels of a scalar type.
     pub(crate) fn of(scalar: Scalar, count: u32) -> Option<Self> {
         let numeric = match scalar.kind {
             Kind::Int => "SINT",
@@ -80,7 +80,7 @@ impl Texel {
         Self::named(&format!("{channels}_{numeric}"))
     }
 
-    /// Vulkan's number of the format.
+    /// The Vulkan format.
     pub(crate) fn vk(&self) -> Option<vk::Format> {
         // The formats of Vulkan 1.0, whose names print as they are written.
         (1..=184).map(vk::Format::from_raw).find(|format| format!("{format:?}") == self.name)
@@ -91,23 +91,23 @@ impl Texel {
         self.channels.iter().map(|channel| channel.bits).sum::<u32>() / 8
     }
 
-    /// The scalars that scripts name values for: one for each channel, or the one word of a packed format.
-    pub(super) fn slots(&self) -> Vec<Slot> {
+    /// The scalars for which scripts give values: one for each channel, or the word of a packed format.
+    pub(super) fn slots(&self) -> Vec<ScalarSlot> {
         if let Some(bits) = self.packed {
-            return vec![Slot { offset: 0, scalar: unsigned(bits) }];
+            return vec![ScalarSlot { offset: 0, scalar: unsigned(bits) }];
         }
         let mut offset = 0;
         let mut slots = Vec::new();
         for channel in &self.channels {
             if channel.name != 'X' {
-                slots.push(Slot { offset, scalar: Scalar { kind: channel.numeric.kind(), bits: channel.bits } });
+                slots.push(ScalarSlot { offset, scalar: Scalar { kind: channel.numeric.kind(), bits: channel.bits } });
             }
             offset += channel.bits / 8;
         }
         slots
     }
 
-    /// What a texel's channels mean, in the order of the name.
+    /// The values of a texel's channels, in the order of the name.
     pub(crate) fn decode(&self, bytes: &[u8]) -> Vec<(Channel, f64)> {
         let texel = bytes.iter().take(16).rev().fold(0u128, |bits, byte| bits << 8 | u128::from(*byte));
         let all = self.channels.iter().map(|channel| channel.bits).sum::<u32>();
@@ -152,7 +152,7 @@ impl Numeric {
         })
     }
 
-    /// How scripts write values of it: normalised ones as integers.
+    /// The kind of scalar for its values in scripts: normalized values are given as integers.
     fn kind(self) -> Kind {
         match self {
             Self::Unorm | Self::Uint | Self::Srgb | Self::Ufloat => Kind::Uint,
@@ -163,12 +163,12 @@ impl Numeric {
 }
 
 impl Channel {
-    /// Whether its values are whole numbers.
+    /// Whether its values are integers.
     pub(crate) fn is_integer(self) -> bool {
         matches!(self.numeric, Numeric::Uint | Numeric::Sint)
     }
 
-    /// What its bits mean.
+    /// The value of its bits.
     fn value(self, bits: u64) -> f64 {
         let most = |bits: u32| ((1u128 << bits) - 1) as f64;
         let signed = (((bits << (64 - self.bits)) as i64) >> (64 - self.bits)) as f64;
@@ -184,7 +184,7 @@ impl Channel {
                 32 => f32::from_bits(bits as u32).into(),
                 _ => f16::from_bits(bits as u16).to_f64(),
             },
-            // Five bits of exponent as a half has, but no sign and fewer bits of significand.
+            // Like a half: five exponent bits, but no sign and fewer significand bits.
             Numeric::Ufloat => f16::from_bits((bits << (15 - self.bits.min(15))) as u16).to_f64(),
         }
     }

@@ -1,8 +1,8 @@
-//! Words of a script, line by line, with their places; and the raw text of shaders and files inside of it.
+//! Tokenizer of scripts: words with their places, line by line, and the raw text of embedded shaders and files.
 
 use super::Stop;
 
-/// A place in a script, both from 1.
+/// A place in a script, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// The line.
@@ -12,18 +12,18 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// A mistake here.
+    /// A mistake at this place.
     pub(super) fn fail(self, problem: impl AsRef<str>) -> Stop {
         Stop::Fail(format!("{}:{}: {}", self.line, self.column, problem.as_ref()))
     }
 
-    /// Something here that is not for this runner.
+    /// Something unsupported at this place.
     pub(super) fn skip(self, reason: impl AsRef<str>) -> Stop {
         Stop::Skip(format!("{} (line {})", reason.as_ref(), self.line))
     }
 }
 
-/// A word and where it stands.
+/// A word and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Word<'t> {
     pub(super) text: &'t str,
@@ -84,7 +84,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// Where the next word stands, or the line ends.
+    /// The place of the next word, or of the end of the line.
     pub(super) fn place(&mut self) -> Place {
         self.trim();
         self.place
@@ -98,25 +98,25 @@ impl<'t> Cursor<'t> {
         (end > 0).then(|| Word { text: &rest[..end], at: self.place })
     }
 
-    /// Takes the next word of this line.
+    /// Consumes the next word of this line.
     pub(super) fn word(&mut self) -> Option<Word<'t>> {
         let word = self.peek()?;
         self.skip(word.text);
         Some(word)
     }
 
-    /// Takes the next word of this line, which must be there.
+    /// Consumes the next word of this line, which must exist.
     pub(super) fn expect(&mut self, what: &str) -> Result<Word<'t>, Stop> {
         self.word().ok_or_else(|| self.place.fail(format!("expected {what}, found the end of the line")))
     }
 
-    /// Takes that keyword.
+    /// Consumes that keyword.
     pub(super) fn keyword(&mut self, keyword: &str) -> Result<Word<'t>, Stop> {
         let word = self.expect(&format!("`{keyword}`"))?;
         if word.text == keyword { Ok(word) } else { Err(word.fail(unexpected(keyword, word.text))) }
     }
 
-    /// Takes that keyword if it is next.
+    /// Consumes that keyword if it is next.
     pub(super) fn take(&mut self, keyword: &str) -> bool {
         let found = self.peek().is_some_and(|word| word.text == keyword);
         if found {
@@ -125,7 +125,7 @@ impl<'t> Cursor<'t> {
         found
     }
 
-    /// Takes a whole number that fits.
+    /// Consumes an unsigned integer in the range of the type.
     pub(super) fn integer<T: TryFrom<u64>>(&mut self, what: &str) -> Result<T, Stop> {
         let word = self.expect(what)?;
         let number = match word.text.strip_prefix("0x") {
@@ -133,18 +133,18 @@ impl<'t> Cursor<'t> {
             None => word.text.parse().ok(),
         };
         let number = number.and_then(|number| T::try_from(number).ok());
-        number.ok_or_else(|| word.fail(format!("`{}` is no {what}", word.text)))
+        number.ok_or_else(|| word.fail(format!("`{}` is not a valid {what}", word.text)))
     }
 
-    /// Makes sure that the line ends here.
+    /// Checks that the line ends here.
     pub(super) fn line_end(&mut self) -> Result<(), Stop> {
         match self.peek() {
             None => Ok(()),
-            Some(word) => Err(word.fail(format!("`{}` is too much on this line", word.text))),
+            Some(word) => Err(word.fail(format!("unexpected `{}` at the end of this line", word.text))),
         }
     }
 
-    /// Takes the next word of any line; none at the end of the text.
+    /// Consumes the next word of any line; `None` at the end of the text.
     pub(super) fn any_word(&mut self) -> Option<Word<'t>> {
         loop {
             if let Some(word) = self.word() {
@@ -157,7 +157,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// Takes the next word of any line of a block, which `END` ends; none at that end.
+    /// Consumes the next word of any line of a block; `None` at its `END`.
     pub(super) fn in_block(&mut self, block: &str, start: Place) -> Result<Option<Word<'t>>, Stop> {
         match self.any_word() {
             None => Err(start.fail(format!("{block} has no END"))),
@@ -166,7 +166,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// Takes the lines from the next one to that before `END`, as they are.
+    /// Consumes the lines after this one up to `END` and returns them unchanged.
     pub(super) fn raw_block(&mut self, block: &str, start: Place) -> Result<&'t str, Stop> {
         self.line_end()?;
         let first = self.rest().find('\n').map_or(self.text.len(), |end| self.at + end + 1);
@@ -184,7 +184,7 @@ impl<'t> Cursor<'t> {
     }
 }
 
-/// The bytes of a `\` that ends its line, with the end.
+/// The length of a `\` at the end of a line, with the line end.
 fn joined(rest: &str) -> Option<usize> {
     ["\\\n", "\\\r\n"].iter().find(|end| rest.starts_with(**end)).map(|end| end.len())
 }
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(Cursor::new("0xff").integer::<u32>("size"), Ok(255));
         for wrong in ["-1", "4294967296", "x", "1.5"] {
             let stop = Cursor::new(wrong).integer::<u32>("size");
-            assert_eq!(stop, Err(Stop::Fail(format!("1:1: `{wrong}` is no size"))));
+            assert_eq!(stop, Err(Stop::Fail(format!("1:1: `{wrong}` is not a valid size"))));
         }
     }
 }

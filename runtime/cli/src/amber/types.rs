@@ -15,14 +15,14 @@ pub(crate) enum Type {
     Vector(Scalar, u32),
     /// `mat2x3<float>`: columns, then rows; column-major.
     Matrix {
-        /// What it is made of.
+        /// The type of its elements.
         scalar: Scalar,
         /// Columns.
         columns: u32,
         /// Scalars of a column.
         rows: u32,
     },
-    /// `float[4]`, or `float[]`, which is as many as the buffer has.
+    /// `float[4]`, or `float[]`, whose length is that of the buffer.
     Array(Box<Type>, Option<u32>),
     /// A `STRUCT`.
     Struct(Rc<Struct>),
@@ -33,7 +33,7 @@ pub(crate) enum Type {
 /// A `STRUCT`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Struct {
-    /// `STRIDE`: bytes from one to the next.
+    /// `STRIDE`: the distance between two of them, in bytes.
     pub(crate) stride: Option<u32>,
     /// In order.
     pub(crate) members: Vec<Member>,

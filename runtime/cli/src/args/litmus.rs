@@ -1,4 +1,4 @@
-//! What `spelter litmus` takes on its command line.
+//! The options of `spelter litmus`.
 
 use std::path::PathBuf;
 
@@ -10,16 +10,16 @@ use super::Shard;
 /// `spelter litmus`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A test ends in .test (the format of the Khronos memory model) or .litmus (Dat3M's). The status is 1 if an answer differs
-from what the file, or a list, expects.
+A test ends in .test (the format of the Khronos memory model) or .litmus (Dat3M's). The exit status is 1 if an answer
+differs from the expectation of the file or of a list.
 
 --profile is spec (today's appendix), khronos (its Alloy model), dartagnan or 1.1.90, and may be followed by switches:
   spec,chains=alloy,inclusion=joint
-Switches, where A1 to A5 stand for the names before them:
+Switches (A1 to A5 are short names):
   overwrite (A1)=availability|api-visibility|visibility, chains (A2)=text|alloy|single,
   from-reads (A3)=khronos|dartagnan|modification-order, happens-before (A4)=appendix|transitive,
-  inclusion (A5)=split|joint, coverage=directional|symmetric, coherence=acyclic|bullets, scoped-order=writes|all-atomics,
-  scoped-order-is-location-order=no|yes, host-atomics=no|yes
+  inclusion (A5)=split|joint, coverage=directional|symmetric, coherence=acyclic|bullets,
+  scoped-order=writes|all-atomics, scoped-order-is-location-order=no|yes, host-atomics=no|yes
 
 Example:
   spelter litmus mp.test --explain --repair")]
@@ -27,31 +27,32 @@ pub(crate) struct LitmusArgs {
     /// Tests, or folders of tests.
     #[arg(value_name = "FILE|DIR", required_unless_present = "generate")]
     pub(crate) paths: Vec<PathBuf>,
-    /// The reading of the model.
+    /// The interpretation of the memory model.
     #[arg(long, value_name = "NAME[,SWITCH=VALUE…]", default_value = "spec")]
     pub(crate) profile: Model,
-    /// Turn one switch of the profile; A1 to A5 are names of switches, too.
+    /// Set one switch of the profile; A1 to A5 are names of switches as well.
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) switch: Vec<String>,
-    /// How often an instruction may run in a loop.
+    /// The largest number of executions of an instruction in a loop.
     #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) unroll: u32,
-    /// The most steps that a verdict may take; with --repair, that all of its searches may take together.
+    /// The largest number of steps of a search; with --repair, of all its searches together.
     #[arg(long, value_name = "N", default_value = "50000000")]
     pub(crate) steps: u64,
-    /// Tell why a race is one.
+    /// Explain why a race is one.
     #[arg(long)]
     pub(crate) explain: bool,
     /// Find the smallest repair of a race.
     #[arg(long)]
     pub(crate) repair: bool,
-    /// Write a picture of an execution of each test, for Graphviz, to this folder; a racing execution if there is one. Files of one name get their folders' names, too.
+    /// Write a Graphviz picture of an execution of each test to this folder; a racing execution if there is one. Files
+    /// with the same name get the names of their folders as prefix.
     #[arg(long, value_name = "DIR")]
     pub(crate) dot: Option<PathBuf>,
-    /// Only the I-th of N parts of the tests.
+    /// Only part I of N equal parts of the tests.
     #[arg(long, value_name = "I/N", default_value = "1/1")]
     pub(crate) shard: Shard,
-    /// A list of expected results of questions: lines `path,1` or `path,0`.
+    /// A list of expected answers to questions: lines `path,1` or `path,0`.
     #[arg(long, value_name = "FILE")]
     pub(crate) expected: Option<PathBuf>,
     /// A list of expected results of races: 1 for race-free.
@@ -60,34 +61,34 @@ pub(crate) struct LitmusArgs {
     /// Print one JSON object for each test, and one for all.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Generate tests instead: every small program within the bounds below, symmetric ones once.
+    /// Generate tests instead: every small program within the bounds below, up to symmetry.
     #[arg(long, conflicts_with_all = ["paths", "explain", "repair", "dot", "expected", "expected_races"])]
     pub(crate) generate: bool,
-    /// Threads of generated programs, at most.
+    /// The largest number of threads of generated programs.
     #[arg(long, value_name = "N", default_value = "2", requires = "generate")]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=6))]
     pub(crate) threads: u8,
-    /// Operations of generated programs, of all threads together, at most.
+    /// The largest number of operations of generated programs, of all threads together.
     #[arg(long, value_name = "N", default_value = "4", requires = "generate")]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=12))]
     pub(crate) events: u8,
-    /// Locations of generated programs, of each storage class, at most.
+    /// The largest number of locations per storage class of generated programs.
     #[arg(long, value_name = "N", default_value = "2", requires = "generate")]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=8))]
     pub(crate) locations: u8,
-    /// Threads of a subgroup in generated programs, at most.
+    /// The largest number of threads per subgroup of generated programs.
     #[arg(long, value_name = "N", default_value = "2", requires = "generate")]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=6))]
     pub(crate) threads_per_subgroup: u8,
-    /// Subgroups of a workgroup in generated programs, at most.
+    /// The largest number of subgroups per workgroup of generated programs.
     #[arg(long, value_name = "N", default_value = "2", requires = "generate")]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=6))]
     pub(crate) subgroups_per_workgroup: u8,
-    /// Workgroups of a queue family in generated programs, at most.
+    /// The largest number of workgroups per queue family of generated programs.
     #[arg(long, value_name = "N", default_value = "2", requires = "generate")]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=6))]
     pub(crate) workgroups_per_queue_family: u8,
-    /// Queue families of generated programs, at most.
+    /// The largest number of queue families of generated programs.
     #[arg(long, value_name = "N", default_value = "1", requires = "generate")]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=6))]
     pub(crate) queue_families: u8,
@@ -95,7 +96,7 @@ pub(crate) struct LitmusArgs {
     #[arg(long, value_name = "NAME,…", value_enum, value_delimiter = ',', default_value = "workgroup,device")]
     #[arg(requires = "generate")]
     pub(crate) scopes: Vec<ScopeName>,
-    /// Storage classes of generated programs, at most.
+    /// The largest number of storage classes of generated programs.
     #[arg(long, value_name = "N", default_value = "1", requires = "generate")]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=2))]
     pub(crate) classes: u8,
@@ -109,10 +110,10 @@ pub(crate) struct LitmusArgs {
     )]
     #[arg(requires = "generate")]
     pub(crate) operations: Vec<KindName>,
-    /// Generate no more than this.
+    /// The largest number of generated programs.
     #[arg(long, value_name = "N", requires = "generate")]
     pub(crate) count: Option<usize>,
-    /// Write each generated test to a file of this folder.
+    /// Write each generated test to a file in this folder.
     #[arg(long, value_name = "DIR", requires = "generate")]
     pub(crate) out: Option<PathBuf>,
 }
@@ -133,7 +134,7 @@ pub(crate) enum ScopeName {
 /// A kind of operation of generated programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum KindName {
-    /// Loads and stores that are not atomic.
+    /// Non-atomic loads and stores.
     Plain,
     /// Atomic loads and stores.
     Atomic,

@@ -1,10 +1,10 @@
-//! Compares what the device computed with a reference; a mismatch names the first wrong element.
+//! Comparison of results with a reference; a mismatch names the first wrong element.
 
 use std::fmt::Display;
 
 use crate::failure::Failure;
 
-/// Every element equal.
+/// Checks that all elements are equal.
 pub(super) fn equal<T: PartialEq + Display>(got: &[T], want: &[T]) -> Result<(), Failure> {
     same_length(got.len(), want.len())?;
     match got.iter().zip(want).position(|(got, want)| got != want) {
@@ -13,7 +13,7 @@ pub(super) fn equal<T: PartialEq + Display>(got: &[T], want: &[T]) -> Result<(),
     }
 }
 
-/// Every element within `tolerance` of the reference.
+/// Checks that all elements are within `tolerance` of the reference.
 pub(super) fn close(got: &[f32], want: &[f64], tolerance: f64) -> Result<(), Failure> {
     same_length(got.len(), want.len())?;
     // Written so that NaN is a mismatch.
@@ -24,8 +24,8 @@ pub(super) fn close(got: &[f32], want: &[f64], tolerance: f64) -> Result<(), Fai
     }
 }
 
-/// Bytes of two pictures, three for each pixel. A pixel differs if one of its bytes is more than `step` away; at most
-/// `most` pixels may.
+/// Compares two pictures with three bytes per pixel. A pixel differs if one of its bytes differs by more than `step`;
+/// an error if more than `most` pixels differ. Returns the number of pixels that differ.
 pub(super) fn pictures(got: &[u8], want: &[u8], step: u8, most: usize) -> Result<usize, Failure> {
     same_length(got.len(), want.len())?;
     let differs = |(got, want): (&[u8], &[u8])| got.iter().zip(want).any(|(g, w)| g.abs_diff(*w) > step);

@@ -1,4 +1,4 @@
-//! How often each byte value occurs in four megabytes, counted with atomics in shared memory.
+//! Histogram of the bytes of four megabytes, with atomics in shared memory.
 
 use super::check;
 use super::stage::{Done, Stage};
@@ -11,7 +11,7 @@ const BLOCK: usize = 4096;
 
 pub(super) fn run(mut stage: Stage<'_>) -> Result<Done, Failure> {
     let mut random = Random::new(4);
-    // Small values are common: many invocations meet at the same bins.
+    // Small values are common, so many invocations update the same bins.
     let bytes: Vec<u8> = (0..WORDS * 4).map(|_| (random.fraction() * random.fraction() * 256.0) as u8).collect();
     let program = stage.context.program_wgsl(include_str!("../../../../shaders/library/histogram.wgsl"))?;
     let (input, bins) = (stage.buffer(&bytes)?, stage.words(256)?);

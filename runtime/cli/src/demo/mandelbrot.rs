@@ -5,7 +5,7 @@ use super::picture::Picture;
 use super::stage::{Done, Stage};
 use crate::failure::Failure;
 
-/// What the kernel takes as its uniform block.
+/// The kernel's uniform block.
 #[repr(C)]
 #[derive(Clone, Copy, bytemuck::NoUninit)]
 struct View {
@@ -15,7 +15,7 @@ struct View {
     size: [u32; 2],
 }
 
-/// A valley of sea horses.
+/// A part of the seahorse valley.
 const VIEW: View = View { centre: [-0.7478, 0.1075], pixel: 0.0115 / 432.0, limit: 300, size: [432, 288] };
 
 pub(super) fn run(mut stage: Stage<'_>) -> Result<Done, Failure> {
@@ -31,8 +31,8 @@ pub(super) fn run(mut stage: Stage<'_>) -> Result<Done, Failure> {
 
     let got: Vec<u32> = stage.context.read(&picture)?;
     let bytes: Vec<u8> = got.iter().flat_map(|pixel| pixel.to_le_bytes().into_iter().take(3)).collect();
-    // The steps are the same operations in the same order; logarithms and cosines may differ in their last bits. Products
-    // and sums may be fused, as WGSL allows: near the edge points then escape elsewhere.
+    // The reference runs the same operations in the same order; logarithms and cosines may differ in their last bits.
+    // WGSL allows products and sums to be fused: points near the edge then escape at other steps.
     let (want, steps) = reference(|a, b, c| a * b + c);
     let differ = match check::pictures(&bytes, &want, 2, pixels / 200) {
         Ok(differ) => differ,
@@ -42,7 +42,7 @@ pub(super) fn run(mut stage: Stage<'_>) -> Result<Done, Failure> {
     Ok(stage.done(steps as f64 / 1e6, "M steps/s").note(note).picture(Picture { width, height, bytes }))
 }
 
-/// The picture, and the steps that all its points take; `fma` is a product and a sum, fused or not.
+/// The picture, and the number of steps of all points; `fma` multiplies and adds, fused or not.
 fn reference(fma: impl Fn(f32, f32, f32) -> f32) -> (Vec<u8>, u64) {
     let [width, height] = VIEW.size;
     let corner: [f32; 2] = std::array::from_fn(|i| fma(-(VIEW.size[i] as f32), 0.5 * VIEW.pixel, VIEW.centre[i]));
@@ -62,7 +62,7 @@ fn reference(fma: impl Fn(f32, f32, f32) -> f32) -> (Vec<u8>, u64) {
     (bytes, all)
 }
 
-/// Steps until a point escapes, and the square of how far away it is then.
+/// The number of steps until a point escapes, and the square of its distance then.
 fn escape(c: [f32; 2], fma: impl Fn(f32, f32, f32) -> f32) -> (u32, f32) {
     let (mut x, mut y) = (0.0f32, 0.0f32);
     let (mut xx, mut yy) = (0.0f32, 0.0f32);

@@ -1,4 +1,4 @@
-//! The product of two matrices of 256 x 256 numbers, in tiles kept in shared memory.
+//! The product of two 256 x 256 matrices, in tiles in shared memory.
 
 use super::check;
 use super::stage::{Done, Stage};
@@ -21,7 +21,7 @@ pub(super) fn run(mut stage: Stage<'_>) -> Result<Done, Failure> {
         dispatch.push(&(SIZE as u32)).groups([groups, groups, 1])
     })?;
 
-    // 256 sums of numbers below 1 round by far less than this; one missing product is far more.
+    // The rounding error of a sum of 256 numbers below 1 is far less than the tolerance; a missing product is far more.
     check::close(&stage.context.read(&c_buffer)?, &reference(&a, &b), 2e-4)?;
     let gigaflops = (2 * SIZE * SIZE * SIZE) as f64 / 1e9;
     Ok(stage.done(gigaflops, "GFLOP/s").note("256 x 256"))

@@ -1,4 +1,4 @@
-//! `spelter demo`: real programs, each checked against a reference and measured.
+//! `spelter demo`: a gallery of programs, each checked against a reference and measured.
 
 mod check;
 mod histogram;
@@ -33,7 +33,7 @@ struct Demo {
     run: fn(Stage<'_>) -> Result<Done, Failure>,
 }
 
-/// The gallery, in the order in which it is run.
+/// The gallery, in the order of execution.
 const GALLERY: [Demo; 8] = [
     Demo { name: "saxpy", about: "y = a x + y", run: saxpy::run },
     Demo { name: "reduce", about: "a sum, by a tree in shared memory", run: reduce::run },
@@ -45,7 +45,7 @@ const GALLERY: [Demo; 8] = [
     Demo { name: "pathtracer", about: "spheres of glass, metal and clay", run: pathtracer::run },
 ];
 
-/// Computes the demos that were asked for.
+/// Runs the chosen demos.
 pub(crate) fn run(args: &DemoArgs, output: &mut Output) -> Result<(), Failure> {
     let chosen = chosen(&args.names);
     if args.list {
@@ -67,12 +67,12 @@ pub(crate) fn run(args: &DemoArgs, output: &mut Output) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What may be asked for.
+/// The names of all demos.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     GALLERY.iter().map(|demo| demo.name)
 }
 
-/// Those named, in the order of the names; all if none is.
+/// The named demos, in the order of the names; all if there are no names.
 fn chosen(names: &[String]) -> Vec<&'static Demo> {
     if names.is_empty() {
         return GALLERY.iter().collect();
@@ -88,7 +88,7 @@ fn list(demos: &[&Demo], json: bool, output: &mut Output) -> Result<(), Failure>
     output.table(&rows)
 }
 
-/// A bar on standard error if that is a terminal; invisible otherwise.
+/// A progress bar on standard error if that is a terminal, hidden otherwise.
 fn progress(name: &'static str, quiet: bool) -> ProgressBar {
     if quiet {
         return ProgressBar::hidden();
@@ -141,7 +141,7 @@ fn report(
     ))
 }
 
-/// Three figures or so.
+/// About three significant digits.
 fn figures(number: f64) -> String {
     match number {
         n if n >= 100.0 => format!("{n:.0}"),

@@ -1,4 +1,4 @@
-//! Bodies that attract each other: every pair, for a few steps of time.
+//! Gravity between all pairs of bodies, for a few time steps.
 
 use super::check;
 use super::stage::{Done, Stage};
@@ -9,7 +9,7 @@ const COUNT: usize = 1024;
 const WIDTH: usize = 64;
 const STEPS: usize = 4;
 
-/// What the kernel takes as push constants.
+/// The kernel's push constants.
 #[repr(C)]
 #[derive(Clone, Copy, bytemuck::NoUninit)]
 struct Parameters {
@@ -39,7 +39,7 @@ pub(super) fn run(mut stage: Stage<'_>) -> Result<Done, Failure> {
         stage.bar.inc(1);
     }
 
-    // Single precision against double: positions are below 2, and a few steps let rounding grow but little.
+    // The reference uses double precision. Positions are below 2, and rounding errors grow little in a few steps.
     let want: Vec<f64> = reference(&bodies).into_iter().flatten().collect();
     check::close(&stage.context.read(&now)?, &want, 1e-5)?;
     let pairs = (COUNT * COUNT * STEPS) as f64 / 1e6;
@@ -69,11 +69,11 @@ fn reference(bodies: &[[f32; 4]]) -> Vec<[f64; 4]> {
 fn acceleration(body: &[f64; 4], all: &[[f64; 4]]) -> [f64; 3] {
     let mut sum = [0.0; 3];
     for other in all {
-        let way: [f64; 3] = std::array::from_fn(|axis| other[axis] - body[axis]);
-        let square = way.iter().map(|w| w * w).sum::<f64>() + f64::from(PARAMETERS.softening);
+        let offset: [f64; 3] = std::array::from_fn(|axis| other[axis] - body[axis]);
+        let square = offset.iter().map(|w| w * w).sum::<f64>() + f64::from(PARAMETERS.softening);
         let strength = other[3] / (square * square.sqrt());
         for axis in 0..3 {
-            sum[axis] += way[axis] * strength;
+            sum[axis] += offset[axis] * strength;
         }
     }
     sum

@@ -1,4 +1,4 @@
-//! A path tracer: loops that end at different times in neighbouring invocations, and branches everywhere.
+//! A path tracer: loops with different numbers of iterations in neighbouring invocations, and many divergent branches.
 
 use super::check;
 use super::picture::Picture;
@@ -14,7 +14,7 @@ const STRATA: u32 = 4;
 /// Samples of a pixel in one dispatch.
 const SAMPLES: u32 = 2;
 
-/// What the kernel takes as push constants.
+/// The kernel's push constants.
 #[repr(C)]
 #[derive(Clone, Copy, bytemuck::NoUninit)]
 struct Samples {
@@ -45,8 +45,8 @@ pub(super) fn run(mut stage: Stage<'_>) -> Result<Done, Failure> {
     let got: Vec<[f32; 4]> = stage.context.read(&light)?;
     let bytes = developed(&got);
     let want = developed(&Tracer::new(camera, &spheres, STRATA).picture());
-    // The reference does the same operations in the same order. Where a device rounds one otherwise, a path may take
-    // another turn and its pixel becomes another one; that must stay rare.
+    // The reference runs the same operations in the same order. If a device rounds one of them differently, a path may
+    // take another direction and change its pixel; that must be rare.
     let differ = check::pictures(&bytes, &want, 2, pixels / 50)?;
     let note = format!("{WIDTH} x {HEIGHT}, {samples} samples; {differ} pixels differ in rounding");
     let paths = pixels as f64 * f64::from(samples) / 1e6;
@@ -59,7 +59,7 @@ fn developed(light: &[[f32; 4]]) -> Vec<u8> {
     light.iter().flat_map(|sum| [0, 1, 2].map(|i| tone(sum[i] / sum[3]))).collect()
 }
 
-/// Bright light fades into white; then the curve of screens.
+/// Tone mapping, then the gamma curve of displays.
 fn tone(light: f32) -> u8 {
     let exposed = light * 0.85;
     let mapped = exposed * (1.0 + exposed / 9.0) / (1.0 + exposed * 0.45);

@@ -1,4 +1,4 @@
-//! Pictures: bytes of red, green and blue, saved as PNG.
+//! RGB pictures, saved as PNG.
 
 use std::fs::File;
 use std::io::BufWriter;

@@ -1,4 +1,4 @@
-//! The sum of four million numbers: a tree in shared memory, dispatched on its own results until one is left.
+//! The sum of four million numbers by a tree in shared memory, dispatched again on its results until one is left.
 
 use super::check;
 use super::stage::{Done, Stage};
@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::random::Random;
 
 const COUNT: usize = 1 << 22;
-/// Elements that a workgroup sums.
+/// The number of elements that a workgroup sums.
 const BLOCK: usize = 2048;
 
 pub(super) fn run(mut stage: Stage<'_>) -> Result<Done, Failure> {

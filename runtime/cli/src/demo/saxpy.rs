@@ -1,4 +1,4 @@
-//! y = a x + y over four million elements: reads and writes of memory, one operation for each.
+//! y = a x + y over four million elements: bound by memory bandwidth.
 
 use super::check;
 use super::stage::{Done, Stage};

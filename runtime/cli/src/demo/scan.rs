@@ -1,11 +1,11 @@
-//! Inclusive prefix sums of a million numbers, over several workgroups: scan blocks, scan their totals, add.
+//! Inclusive prefix sums of a million numbers over several workgroups: scan blocks, scan their totals, add.
 
 use super::check;
 use super::stage::{Done, Stage};
 use crate::failure::Failure;
 use crate::random::Random;
 
-/// Elements that a workgroup scans.
+/// The number of elements that a workgroup scans.
 const BLOCK: usize = 1024;
 /// Not a whole number of blocks, and two levels of them.
 const COUNT: usize = BLOCK * BLOCK - 77;

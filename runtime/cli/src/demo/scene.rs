@@ -1,4 +1,4 @@
-//! What the path tracer looks at: a camera and spheres, in the layout of the kernel's blocks.
+//! The scene of the path tracer: a camera and spheres, in the layout of the kernel's blocks.
 
 use crate::random::Random;
 
@@ -39,7 +39,7 @@ fn sphere(centre: Vec3, radius: f32, material: u32, colour: Vec3, quality: f32) 
     Sphere { centre, radius, colour, material, quality, padding: [0.0; 3] }
 }
 
-/// Three large spheres, a lamp, and small ones strewn around them.
+/// Three large spheres, a lamp, and small spheres around them.
 pub(super) fn spheres() -> Vec<Sphere> {
     let mut all = vec![
         sphere([0.0, 1.0, 0.0], 1.0, GLASS, [0.97, 0.99, 0.98], 1.5),

@@ -1,4 +1,4 @@
-//! What a demo works with, and what it hands back.
+//! The environment and the result of a demo.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ impl<'a> Stage<'a> {
         Self { context, bar, spent: Duration::ZERO }
     }
 
-    /// Records with `record`, then waits until all of it is done: the time of both counts.
+    /// Records commands with `record` and waits until they are done. The time of both counts.
     pub(super) fn timed(&mut self, record: impl FnOnce(&Context) -> Result<(), spelter::Error>) -> Result<(), Failure> {
         let start = Instant::now();
         record(self.context)?;
@@ -40,18 +40,18 @@ impl<'a> Stage<'a> {
         Ok(self.context.buffer_zeroed(count as u64 * 4)?)
     }
 
-    /// The result: `work` units were done in the time that was spent.
+    /// The result: `work` units in the measured time.
     pub(super) fn done(self, work: f64, unit: &'static str) -> Done {
         let seconds = self.spent.as_secs_f64().max(1e-9);
         Done { seconds, rate: work / seconds, unit, note: String::new(), picture: None }
     }
 }
 
-/// What a demo has computed, checked already.
+/// The checked result of a demo.
 pub(super) struct Done {
     /// Seconds on the device.
     pub(super) seconds: f64,
-    /// Units of work in a second.
+    /// Units of work per second.
     pub(super) rate: f64,
     /// The unit: `GB/s`.
     pub(super) unit: &'static str,
@@ -62,13 +62,13 @@ pub(super) struct Done {
 }
 
 impl Done {
-    /// Says what was computed.
+    /// Sets the note.
     pub(super) fn note(mut self, text: impl Into<String>) -> Self {
         self.note = text.into();
         self
     }
 
-    /// Hands over a picture.
+    /// Sets the picture.
     pub(super) fn picture(mut self, picture: Picture) -> Self {
         self.picture = Some(picture);
         self

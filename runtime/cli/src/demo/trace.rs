@@ -1,4 +1,4 @@
-//! The path tracer's reference: the same arithmetic in the same order as the kernel, on one thread in plain Rust.
+//! The reference of the path tracer: the kernel's arithmetic in the same order, on one thread in plain Rust.
 
 use super::scene::{Camera, GLASS, LIGHT, METAL, Sphere, Vec3};
 
@@ -183,7 +183,7 @@ fn meet(ray: Ray, sphere: &Sphere) -> f32 {
     [middle - root, middle + root].into_iter().find(|&distance| distance > NEAR).unwrap_or(FAR)
 }
 
-/// Distance to the floor, where it is nearer than `limit` and not in the haze.
+/// The distance to the floor, if it is nearer than `limit` and than the haze.
 fn meet_floor(ray: Ray, limit: f32) -> Option<f32> {
     let distance = -ray.origin[1] / ray.direction[1];
     (ray.direction[1] < 0.0 && distance > NEAR && distance < limit && distance < 60.0).then_some(distance)

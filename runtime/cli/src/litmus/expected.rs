@@ -1,4 +1,4 @@
-//! Expected results from a list, as Dat3M keeps them: `path,1` or `path,0`, paths below the list's folder.
+//! Expected results from lists in Dat3M's format: `path,1` or `path,0`, with paths relative to the list's folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use crate::args::LitmusArgs;
 use crate::failure::Failure;
 use crate::file;
 
-/// What lists say.
+/// The expectations of all lists.
 #[derive(Default)]
 pub(crate) struct Expected {
     holds: Option<List>,
@@ -18,7 +18,7 @@ struct List {
     path: PathBuf,
     /// By canonical path.
     rows: BTreeMap<PathBuf, bool>,
-    /// Rows that name files which are not there.
+    /// The number of rows that name files that do not exist.
     gone: usize,
 }
 
@@ -27,7 +27,7 @@ impl Expected {
     ///
     /// # Errors
     ///
-    /// If a list cannot be read, has a line that is no row, or says nothing about any of the files.
+    /// If a list cannot be read, has an invalid line, or names none of the files.
     pub(crate) fn read(args: &LitmusArgs, files: &[PathBuf]) -> Result<Self, Failure> {
         let list = |path: &Option<PathBuf>| path.as_deref().map(read).transpose();
         let expected = Self { holds: list(&args.expected)?, race_free: list(&args.expected_races)? };
@@ -49,7 +49,7 @@ impl Expected {
         self.race_free.as_ref()?.rows.get(&path.canonicalize().ok()?).copied()
     }
 
-    /// How many rows of all lists name none of `files`.
+    /// The number of rows of all lists that name none of `files`.
     pub(crate) fn unused(&self, files: &[PathBuf]) -> usize {
         self.without_test(files).iter().map(|(_, others)| others).sum()
     }

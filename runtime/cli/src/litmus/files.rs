@@ -1,4 +1,4 @@
-//! Which files are tests: those named, and those in the folders named.
+//! The files of tests: those named, and those in the named folders.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use spelter_memory_model::format::Format;
 
 use crate::failure::Failure;
 
-/// The files in the order named; those of a folder sorted.
+/// The files in the order of the arguments; those of a folder are sorted.
 pub(crate) fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for path in paths {
@@ -24,7 +24,7 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 }
 
 fn below(folder: &Path, files: &mut Vec<PathBuf>, depth: usize) -> Result<(), Failure> {
-    // Links may go in circles.
+    // Symbolic links may form cycles.
     const MAX_DEPTH: usize = 32;
     if depth > MAX_DEPTH {
         return Err(Failure::file(folder, format!("folders nest deeper than {MAX_DEPTH}")));

@@ -1,4 +1,4 @@
-//! `spelter litmus --generate`: small programs as Khronos tests, each with the model's answer in it.
+//! `spelter litmus --generate`: small programs as Khronos tests that contain the model's answer.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::output::Output;
 
 use super::undecided;
 
-/// Prints the programs of this shard one after the other, or writes each to a file of a folder.
+/// Prints the programs of this shard, or writes each to a file of a folder.
 pub(crate) fn run(args: &LitmusArgs, options: &Options, output: &mut Output) -> Result<(), Failure> {
     let scopes = args.scopes.iter().map(|scope| match scope {
         ScopeName::Subgroup => Scope::Subgroup,

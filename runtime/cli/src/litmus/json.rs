@@ -1,4 +1,4 @@
-//! What was found out, as JSON: an object for each test, one for the total.
+//! Results as JSON: an object for each test and one for the total.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ pub(crate) fn test(path: &Path, decided: &Decided, options: &Options) -> Value {
         "races": decided.races.as_ref().ok(),
         "races_undecided": decided.races.as_ref().err(),
         "expected_race_free": decided.expected_race_free,
-        "microseconds": decided.took.as_micros() as u64,
+        "microseconds": decided.duration.as_micros() as u64,
     });
     if !decided.test.warnings.is_empty() {
         value["warnings"] = decided.test.warnings.iter().map(ToString::to_string).collect();

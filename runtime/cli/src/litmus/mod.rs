@@ -26,23 +26,24 @@ use crate::output::Output;
 
 use expected::Expected;
 
-/// How many executions are counted; only the report tells that there are more.
+/// The largest number of executions that are counted; the report says whether there are more.
 const MAX_EXECUTIONS: u64 = 200_000;
 
-/// A test with everything that was found out about it.
+/// A test with its results.
 struct Decided {
     test: Test,
     answers: Vec<Result<Answer, String>>,
-    /// Whether it races, and what a list of expected results says: `true` for race-free.
+    /// Whether it races.
     races: Result<bool, String>,
+    /// Whether a list of expected results says that it is race-free.
     expected_race_free: Option<bool>,
     summary: Result<Summary, String>,
     explanation: Option<Explanation>,
-    /// Ambiguities of the model that would change whether it races: name, switch, value. Asked for with `--explain`.
+    /// Ambiguities of the model that decide whether it races: name, switch, value. Only with `--explain`.
     depends_on: Option<Vec<(&'static str, &'static str, &'static str)>>,
-    /// `None` if none was asked for or needed.
+    /// `None` if no repair was requested or needed.
     repair: Option<Result<Option<Repair>, String>>,
-    took: Duration,
+    duration: Duration,
 }
 
 impl Decided {
@@ -69,7 +70,7 @@ impl Decided {
     }
 }
 
-/// What all tests came to.
+/// The sums over all tests.
 #[derive(Default)]
 struct Total {
     tests: usize,
@@ -80,7 +81,7 @@ struct Total {
     undecided: usize,
     unreadable: usize,
     racy: usize,
-    /// Rows of lists that name no test of this run.
+    /// The number of rows of lists that name no test of this run.
     unused_rows: usize,
     deciding: Duration,
 }
@@ -148,10 +149,10 @@ impl Total {
         self.open += decided.open();
         self.undecided += decided.undecided();
         self.racy += usize::from(matches!(decided.races, Ok(true)));
-        self.deciding += decided.took;
+        self.deciding += decided.duration;
     }
 
-    /// Status 1 if something differs, could not be read or could not be decided.
+    /// A failure if an answer differs, or something could not be read or decided.
     fn verdict(&self) -> Result<(), Failure> {
         let counted = |count: usize, one: &str, many: &str| {
             (count > 0).then(|| format!("{count} {}", if count == 1 { one } else { many }))
@@ -170,7 +171,7 @@ fn options(args: &LitmusArgs) -> Result<Options, Failure> {
     let mut model = args.profile;
     for switch in &args.switch {
         let Some((name, value)) = switch.split_once('=') else {
-            // The name alone tells what could follow, or which names there are.
+            // The model's error for an empty value lists the values of the switch, or all switches.
             let hint = model.set(switch, "").err().unwrap_or_default();
             return Err(Failure(format!("--switch takes NAME=VALUE: {}", hint.trim_end_matches(", not ``"))));
         };
@@ -179,7 +180,7 @@ fn options(args: &LitmusArgs) -> Result<Options, Failure> {
     Ok(Options { model, unroll: args.unroll, limits: Limits { steps: args.steps, ..Limits::default() } })
 }
 
-/// A bar on a terminal, if there is much to do.
+/// A progress bar on a terminal, if there are many files.
 fn progress(files: usize) -> ProgressBar {
     if files < 20 {
         return ProgressBar::hidden();
@@ -223,10 +224,20 @@ fn decide(path: &Path, args: &LitmusArgs, options: &Options, expected: &Expected
     let effort = Effort { steps: args.steps, ..Effort::default() };
     let repair = wanted.then(|| repair(&test.program, filter, options, effort).map_err(|bound| undecided(&bound)));
     let expected_race_free = expected.is_race_free(path);
-    Ok(Decided { test, answers, races, expected_race_free, summary, explanation, depends_on, repair, took: deciding })
+    Ok(Decided {
+        test,
+        answers,
+        races,
+        expected_race_free,
+        summary,
+        explanation,
+        depends_on,
+        repair,
+        duration: deciding,
+    })
 }
 
-/// A bound, with the option that raises it.
+/// The message for an exceeded bound, with the option that raises it.
 fn undecided(bound: &TooLarge) -> String {
     match bound.on {
         Bound::Steps => format!("{bound}: raise it with --steps"),

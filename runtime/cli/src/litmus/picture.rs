@@ -1,4 +1,4 @@
-//! Pictures of executions: a file for each test, called after it.
+//! Pictures of executions: a file for each test, named after it.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -10,15 +10,15 @@ use spelter_memory_model::format::Test;
 
 use crate::failure::Failure;
 
-/// The names of the files' pictures, without ending: the file's, as far as no other is called so. Then its ending is added,
-/// then one folder after the other.
+/// The names of the files' pictures, without extension: the stem of the file if it is unique; otherwise the extension
+/// and then its folders are added, one after another.
 pub(crate) fn names(files: &[PathBuf]) -> Vec<String> {
     let mut depth = vec![0; files.len()];
     loop {
         let names: Vec<_> = files.iter().zip(&depth).map(|(file, depth)| name(file, *depth)).collect();
         let mut with_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         names.iter().enumerate().for_each(|(at, name)| with_name.entry(name).or_default().push(at));
-        // A file that is named twice has one picture.
+        // A file that is given twice has one picture.
         let twins = with_name.values().flatten().copied().filter(|&at| {
             with_name[&*names[at]].iter().any(|&other| files[other] != files[at])
                 && depth[at] < 1 + files[at].components().count()
@@ -31,7 +31,7 @@ pub(crate) fn names(files: &[PathBuf]) -> Vec<String> {
     }
 }
 
-/// 0: the stem; 1: the whole name; more: with folders, joined.
+/// The name at a depth: 0 is the stem, 1 the file name, more adds folders, joined by hyphens.
 fn name(file: &Path, depth: usize) -> String {
     if depth == 0 {
         return file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -47,7 +47,7 @@ fn name(file: &Path, depth: usize) -> String {
     parts.join("-")
 }
 
-/// Writes a picture of a racing execution, or of any.
+/// Writes a picture of a racing execution, or of any execution if there is none.
 pub(crate) fn write(folder: &Path, name: &str, test: &Test, summary: &Summary, model: Model) -> Result<(), Failure> {
     let Some(execution) = summary.race.as_ref().or(summary.example.as_ref()) else { return Ok(()) };
     let to = folder.join(format!("{name}.dot"));
@@ -64,7 +64,7 @@ mod tests {
         let files: Vec<_> = files.into_iter().map(PathBuf::from).collect();
         let names = names(&files);
         assert_eq!(names, ["a-mp.test", "b-mp.test", "mp.litmus", "a-sb.test", "mp.test", "b-sb.test", "x-mp.test"]);
-        // Folders that look alike once joined.
+        // Different folders that are equal when joined.
         let files = [PathBuf::from("x/a-b/mp.test"), PathBuf::from("x/a/b-mp.test"), PathBuf::from("y/a-b/mp.test")];
         let names = super::names(&files);
         let different: std::collections::BTreeSet<_> = names.iter().collect();

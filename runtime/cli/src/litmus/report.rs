@@ -1,4 +1,4 @@
-//! What was found out, as text.
+//! Results as text.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::args::LitmusArgs;
 use crate::failure::Failure;
 use crate::output::Output;
 
-/// One test: in full if it is alone, or if something is asked for; else a line, and what differs.
+/// One test: in full if it is the only one; otherwise a line, and the answers that differ.
 pub(crate) fn test(
     path: &Path,
     decided: &Decided,
@@ -21,7 +21,7 @@ pub(crate) fn test(
 ) -> Result<(), Failure> {
     let none = decided.summary.as_ref().is_ok_and(|summary| summary.executions == 0 && !summary.more);
     let verdict = match &decided.races {
-        // Nothing races where nothing happens, which is no praise.
+        // A test without executions is race-free only vacuously.
         Ok(false) if none => output.strong("no executions"),
         Ok(true) => output.strong("RACY"),
         Ok(false) => output.good("race-free"),
@@ -29,10 +29,10 @@ pub(crate) fn test(
     };
     let counts = match &decided.summary {
         Ok(summary) if summary.racy > 0 && decided.races == Ok(false) => {
-            format!("{}, none of them where the filter looks", executions(summary))
+            format!("{}, none of them within the filter", executions(summary))
         }
         Ok(summary) => executions(summary),
-        // Once is enough.
+        // The verdict shows the error already.
         Err(_) if decided.races.is_err() => String::new(),
         Err(error) => error.clone(),
     };
@@ -76,7 +76,9 @@ pub(crate) fn test(
         Some(Err(error)) => output.line(format!(" repair     undecided: {error}"))?,
         Some(Ok(None)) => {
             let most = Effort::default().edits;
-            output.line(format!(" repair     none found: neither up to {most} edits nor all edits together do"))?;
+            output.line(format!(
+                " repair     none found: neither up to {most} edits nor all edits together remove the race"
+            ))?;
         }
         Some(Ok(Some(repair))) => {
             let label = if repair.is_smallest() { "smallest repair" } else { "a repair" };
@@ -84,7 +86,7 @@ pub(crate) fn test(
             let count = plural(repair.executions);
             output.line(format!(" {label}: {edits} -> {count}, none racy"))?;
             if let Some(bound) = &repair.gave_up {
-                output.line(format!("   a smaller one may be there: {}", undecided(bound)))?;
+                output.line(format!("   a smaller one may exist: {}", undecided(bound)))?;
             }
         }
     }
@@ -100,10 +102,10 @@ fn plural(executions: u64) -> String {
     if executions == 1 { "1 execution".to_owned() } else { format!("{executions} executions") }
 }
 
-fn answered(question: &Question, answer: &Result<Answer, String>, told: Option<&String>) -> String {
+fn answered(question: &Question, answer: &Result<Answer, String>, shown: Option<&String>) -> String {
     let answer = match answer {
         Ok(answer) => answer,
-        Err(error) if told == Some(error) => return "undecided, too".to_owned(),
+        Err(error) if shown == Some(error) => return "undecided for the same reason".to_owned(),
         Err(error) => return format!("undecided: {error}"),
     };
     let found = match (&question.kind, answer.holds) {
@@ -124,7 +126,8 @@ fn outcomes(summary: &Summary, output: &mut Output) -> Result<(), Failure> {
     let words = |(outcome, race): (&String, &bool)| format!("{outcome}{}", if *race { " RACE" } else { "" });
     let shown: Vec<_> = summary.outcomes.iter().take(SHOWN).map(words).collect();
     if summary.executions == 0 {
-        return output.line(" outcomes   none: no execution keeps to the model, or the program breaks a rule");
+        return output
+            .line(" outcomes   none: no execution is consistent with the model, or the program breaks a rule");
     }
     if shown.is_empty() && summary.cut.is_some() {
         return output.line(" outcomes   none within the bound");
@@ -137,7 +140,7 @@ fn outcomes(summary: &Summary, output: &mut Output) -> Result<(), Failure> {
         (0, false) if summary.cut.is_some() => " | … others beyond the bound".to_owned(),
         (0, false) => String::new(),
         (more, false) => format!(" | … {more} more"),
-        (more, true) => format!(" | … {more} more that were kept, and others"),
+        (more, true) => format!(" | … {more} more that were recorded, and others"),
     };
     output.line(format!(" outcomes   {}{more}", shown.join(" | ")))
 }
@@ -146,7 +149,8 @@ fn outcomes(summary: &Summary, output: &mut Output) -> Result<(), Failure> {
 pub(crate) fn total(total: &Total, output: &mut Output) -> Result<(), Failure> {
     let as_expected = total.expectations - total.differences;
     output.line(format!(
-        "{} tests, {} racy; {} questions in {:.1} ms: {as_expected} answers as expected, {} differ, {} without expectation, {} undecided, {} files unreadable",
+        "{} tests, {} racy; {} questions in {:.1} ms: {as_expected} answers as expected, {} differ, \
+         {} without expectation, {} undecided, {} files unreadable",
         total.tests,
         total.racy,
         total.questions,

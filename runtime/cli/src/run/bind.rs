@@ -10,16 +10,16 @@ use crate::file;
 use crate::slot::{Bind, Slot};
 use crate::value::Value;
 
-/// A buffer and where it is bound.
-pub(super) struct Bound {
+/// A buffer and its slot.
+pub(super) struct BoundBuffer {
     pub(super) slot: Slot,
-    /// The slot as it is shown: with its element if the binding is an array.
+    /// The slot as text, with its element if the binding is an array.
     pub(super) name: String,
     pub(super) buffer: Buffer,
 }
 
-/// One buffer for each descriptor of the program: none missing, none too many, each large enough.
-pub(super) fn all(context: &Context, program: &Program, args: &RunArgs) -> Result<Vec<Bound>, Failure> {
+/// One buffer for each descriptor of the program. An error if one is missing, too many or too small.
+pub(super) fn all(context: &Context, program: &Program, args: &RunArgs) -> Result<Vec<BoundBuffer>, Failure> {
     only_buffers(program)?;
     let given = kinds(args);
     let mut seen = BTreeSet::new();
@@ -35,19 +35,19 @@ pub(super) fn all(context: &Context, program: &Program, args: &RunArgs) -> Resul
     given.into_iter().map(|(option, _, bind)| filled(context, program, option, bind)).collect()
 }
 
-/// What the options bind, with the kind that each stands for.
+/// The bindings of all options, with the kind of each option.
 fn kinds(args: &RunArgs) -> Vec<(&'static str, BindingKind, &Bind)> {
     let storage = args.bind.iter().map(|bind| ("--bind", BindingKind::StorageBuffer, bind));
     let uniform = args.uniform.iter().map(|bind| ("--uniform", BindingKind::UniformBuffer, bind));
     storage.chain(uniform).collect()
 }
 
-/// What a program takes at a slot.
+/// The binding that a program declares at a slot.
 pub(super) fn info_of(program: &Program, slot: Slot) -> Option<&BindingInfo> {
     program.bindings().iter().find(|info| (info.group, info.binding) == (slot.group, slot.binding))
 }
 
-/// Whether the program takes nothing that this command cannot give it.
+/// Checks that all bindings of the program are buffers that options can fill.
 fn only_buffers(program: &Program) -> Result<(), Failure> {
     match program.bindings().iter().find(|info| option_for(info.kind).is_none()) {
         Some(info) => {
@@ -89,12 +89,12 @@ fn check_filled(info: &BindingInfo, seen: &BTreeSet<Slot>) -> Result<(), Failure
     Ok(())
 }
 
-fn filled(context: &Context, program: &Program, option: &str, bind: &Bind) -> Result<Bound, Failure> {
+fn filled(context: &Context, program: &Program, option: &str, bind: &Bind) -> Result<BoundBuffer, Failure> {
     let slot = bind.slot;
     let wrong = |problem: String| Failure(format!("{option} {slot}: {problem}"));
     let buffer = match &bind.value {
         Value::Zeros(0) => Err(nothing()),
-        Value::Zeros(bytes) => context.buffer_zeroed(*bytes).map_err(told),
+        Value::Zeros(bytes) => context.buffer_zeroed(*bytes).map_err(message),
         Value::Bytes(bytes) => from_bytes(context, bytes),
         Value::File(path) => {
             let most = context.device().limits().max_storage_buffer_range;
@@ -102,19 +102,19 @@ fn filled(context: &Context, program: &Program, option: &str, bind: &Bind) -> Re
         }
     };
     let buffer = buffer.map_err(wrong)?;
-    Ok(Bound { slot, name: shown(slot, info_of(program, slot)), buffer })
+    Ok(BoundBuffer { slot, name: shown(slot, info_of(program, slot)), buffer })
 }
 
-/// With its element if the binding is an array.
+/// The slot as text, with its element if the binding is an array.
 fn shown(slot: Slot, info: Option<&BindingInfo>) -> String {
     if info.is_some_and(|info| info.count > 1) { slot.with_element() } else { slot.to_string() }
 }
 
 fn from_bytes(context: &Context, bytes: &[u8]) -> Result<Buffer, String> {
-    if bytes.is_empty() { Err(nothing()) } else { context.buffer_from(bytes).map_err(told) }
+    if bytes.is_empty() { Err(nothing()) } else { context.buffer_from(bytes).map_err(message) }
 }
 
-fn told(error: spelter::Error) -> String {
+fn message(error: spelter::Error) -> String {
     Failure::from(error).0
 }
 
@@ -137,8 +137,8 @@ fn used(program: &Program) -> String {
     if list.is_empty() { "it uses no bindings".into() } else { format!("it uses {}", list.join(", ")) }
 }
 
-/// What to do about images.
-const ONLY_BUFFERS: &str = "this command fills buffers only; scripts of `spelter test` and programs have images, too";
+/// The hint for programs with images.
+const ONLY_BUFFERS: &str = "this command fills buffers only; use the library or a script of `spelter test` for images";
 
 fn kind_name(kind: BindingKind) -> &'static str {
     match kind {

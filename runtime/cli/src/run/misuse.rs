@@ -1,4 +1,4 @@
-//! What the runtime refuses of a dispatch, in the words of the command line: the option that gave it.
+//! Errors of a dispatch in terms of the command line: with the option that caused them.
 
 use spelter::{Error, Program};
 
@@ -21,7 +21,7 @@ pub(super) fn failure(error: Error, program: &Program) -> Failure {
     }
 }
 
-/// The direction that a rule on group counts is about: its id goes on with X, Y or Z.
+/// The direction of a rule on group counts: the X, Y or Z that follows in its id.
 fn axis(rule: &str) -> &str {
     rule.split('-').next().unwrap_or(rule)
 }

@@ -1,4 +1,4 @@
-//! `spelter run`: one shader, buffers from the command line, results on it.
+//! `spelter run`: runs one shader with buffers from the command line and prints results.
 
 mod bind;
 mod misuse;
@@ -14,7 +14,7 @@ use crate::device;
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::shader::{self, Shader};
-use bind::Bound;
+use bind::BoundBuffer;
 
 /// Runs the shader as the options say.
 pub(crate) fn run(args: &RunArgs, output: &mut Output) -> Result<(), Failure> {
@@ -36,14 +36,14 @@ pub(crate) fn run(args: &RunArgs, output: &mut Output) -> Result<(), Failure> {
 fn dispatch(
     context: &Context,
     (shader, program): (&Shader, &Program),
-    bound: &[Bound],
+    bound: &[BoundBuffer],
     args: &RunArgs,
 ) -> Result<Vec<Duration>, Failure> {
     (0..args.repeat)
         .map(|_| {
             let start = Instant::now();
             let mut dispatch = context.dispatch(program);
-            for Bound { slot, buffer, .. } in bound {
+            for BoundBuffer { slot, buffer, .. } in bound {
                 dispatch = dispatch.bind_element(slot.group, slot.binding, slot.element, buffer, 0..buffer.size());
             }
             dispatch = args.push.iter().flat_map(|push| &push.0).fold(dispatch, |dispatch, byte| dispatch.push(byte));

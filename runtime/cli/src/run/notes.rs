@@ -1,17 +1,17 @@
-//! What may surprise after a good run: a kernel that is slow, values that no invocation reached, bytes that are not shown, or that
-//! nothing is.
+//! Notes after a successful run on possible surprises: an interpreted kernel, values that no invocation computed, bytes
+//! that are not shown, or no output at all.
 
 use spelter::{BindingKind, Program};
 
-use super::bind::{Bound, info_of};
+use super::bind::{BoundBuffer, info_of};
 use super::report::find;
 use crate::args::RunArgs;
 
 /// The notes of a run, for standard error.
-pub(super) fn of(program: &Program, bound: &[Bound], args: &RunArgs) -> Vec<String> {
+pub(super) fn of(program: &Program, bound: &[BoundBuffer], args: &RunArgs) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(reason) = program.fallback() {
-        notes.push(format!("the kernel was interpreted, which is slow: there is no machine code for it ({reason})"));
+        notes.push(format!("the kernel was interpreted, which is slow: it has no machine code ({reason})"));
     }
     if args.groups().contains(&0) {
         notes.push("no invocation ran: --groups has a 0".to_owned());
@@ -21,41 +21,42 @@ pub(super) fn of(program: &Program, bound: &[Bound], args: &RunArgs) -> Vec<Stri
     notes.extend(beyond(program, bound, args));
     notes.extend(bound.iter().filter_map(|bound| empty(program, bound)));
     for print in args.out.iter().filter(|print| print.range.is_none()) {
-        if let Ok(Bound { name, buffer, .. }) = find(bound, "--out", print.slot)
+        if let Ok(BoundBuffer { name, buffer, .. }) = find(bound, "--out", print.slot)
             && let rest = buffer.size() % print.scalar.bytes() as u64
             && rest != 0
         {
             let size = buffer.size();
-            notes.push(format!("--out {name}: the last {rest} of {size} bytes are no whole element and not shown"));
+            notes.push(format!("--out {name}: the last {rest} of {size} bytes are not a whole element and not shown"));
         }
     }
     notes
 }
 
-/// A buffer that has no room for one element of the array in it: the kernel finds no elements, which is seldom what was meant.
-fn empty(program: &Program, Bound { slot, name, buffer }: &Bound) -> Option<String> {
+/// The note on a buffer without room for one element of its array: the array is empty, which is seldom intended.
+fn empty(program: &Program, BoundBuffer { slot, name, buffer }: &BoundBuffer) -> Option<String> {
     let info = info_of(program, *slot)?;
     let (size, start, element) = (buffer.size(), u64::from(info.min_bytes), u64::from(info.element_bytes));
     (element > 0 && size < start + element).then(|| {
-        let before = if start > 0 { format!(" behind the first {start} bytes") } else { String::new() };
+        let before = if start > 0 { format!(" after the first {start} bytes") } else { String::new() };
         format!("{name}: {size} bytes have no room for one element, of {element} bytes{before}: the array is empty")
     })
 }
 
-/// More values are shown than invocations ran, because the number of workgroups was left out. Who gives it knows what a kernel does
-/// with it (one invocation may see to many values, as in reductions), and so does who writes a kernel for one invocation.
-fn beyond(program: &Program, bound: &[Bound], args: &RunArgs) -> Option<String> {
+/// The note on values beyond the invocations of the one default workgroup. There is none if `--groups` is given, or for
+/// a workgroup of one invocation: then the user knows that an invocation may compute many values, as in reductions.
+fn beyond(program: &Program, bound: &[BoundBuffer], args: &RunArgs) -> Option<String> {
     let ran: u64 = program.workgroup_size().into_iter().map(u64::from).product();
     if args.groups.is_some() || ran == 1 {
         return None;
     }
     args.out.iter().find_map(|print| {
-        let Bound { name, buffer, .. } = find(bound, "--out", print.slot).ok()?;
+        let BoundBuffer { name, buffer, .. } = find(bound, "--out", print.slot).ok()?;
         let info = info_of(program, print.slot)?;
         let shown = print.range.map_or(buffer.size() / print.scalar.bytes() as u64, |(_, last)| last);
         let is_result = info.kind == BindingKind::StorageBuffer && !info.read_only;
         (is_result && shown > ran).then(|| {
-            format!("--out {name}: elements up to {shown}, but only one workgroup of {ran} invocations ran: --groups starts more")
+            let problem = format!("elements up to {shown}, but only one workgroup of {ran} invocations ran");
+            format!("--out {name}: {problem}: --groups starts more")
         })
     })
 }

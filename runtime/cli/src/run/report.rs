@@ -1,4 +1,4 @@
-//! What a run shows: values of buffers, files, times.
+//! Output of a run: values of buffers, files, times.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -8,21 +8,21 @@ use std::time::Duration;
 use serde_json::{Map, Value as Json, json};
 use spelter::{Context, Program};
 
-use super::bind::Bound;
+use super::bind::BoundBuffer;
 use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::scalar::Scalar;
 use crate::slot::{Print, Slot};
 
-/// Values on a line of a long list.
+/// The number of values on a line of a long list.
 const ON_A_LINE: usize = 8;
 
-/// Most values that one `--out` prints; each takes many times its own size on the way.
+/// The largest number of values that one `--out` prints; each takes many times its own size in memory.
 const MAX_SHOWN: u64 = 1 << 20;
 
-/// Makes sure, before anything runs, that what `--out` and `--save` name is there.
-pub(super) fn check(bound: &[Bound], args: &RunArgs) -> Result<(), Failure> {
+/// Checks `--out`, `--save` and `--trace` before the run.
+pub(super) fn check(bound: &[BoundBuffer], args: &RunArgs) -> Result<(), Failure> {
     for print in &args.out {
         let slot = print.slot;
         let elements = find(bound, "--out", print.slot)?.buffer.size() / print.scalar.bytes() as u64;
@@ -33,7 +33,7 @@ pub(super) fn check(bound: &[Bound], args: &RunArgs) -> Result<(), Failure> {
         }
         let (first, last) = print.range.unwrap_or((0, elements));
         if last - first > MAX_SHOWN {
-            let problem = "values are too many to print: use FIRST..LAST, or --save";
+            let problem = "values are too many to print: use FIRST..LAST or --save";
             return Err(Failure(format!("--out {slot}: {} {problem}", last - first)));
         }
     }
@@ -44,7 +44,7 @@ pub(super) fn check(bound: &[Bound], args: &RunArgs) -> Result<(), Failure> {
     })
 }
 
-/// A file can be written there, as far as its folder goes: better known before a long run than after it.
+/// Checks that the folder of an output file exists, so that an error is reported before a long run.
 fn check_path(path: &Path) -> Result<(), Failure> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if folder.is_some_and(|folder| !folder.is_dir()) {
@@ -54,7 +54,7 @@ fn check_path(path: &Path) -> Result<(), Failure> {
 }
 
 /// Writes the files of `--save`.
-pub(super) fn save(context: &Context, bound: &[Bound], args: &RunArgs) -> Result<(), Failure> {
+pub(super) fn save(context: &Context, bound: &[BoundBuffer], args: &RunArgs) -> Result<(), Failure> {
     args.save.iter().try_for_each(|save| {
         let bytes: Vec<u8> = context.read(&find(bound, "--save", save.slot)?.buffer)?;
         std::fs::write(&save.path, bytes).map_err(|error| Failure::file(&save.path, error))
@@ -76,7 +76,7 @@ pub(super) fn trace(context: &Context, args: &RunArgs) -> Result<(), Failure> {
 pub(super) fn print(
     context: &Context,
     program: &Program,
-    bound: &[Bound],
+    bound: &[BoundBuffer],
     (times, notes): (&[Duration], &[String]),
     args: &RunArgs,
     output: &mut Output,
@@ -101,7 +101,7 @@ pub(super) fn print(
     if args.time { times.print(output) } else { Ok(()) }
 }
 
-pub(super) fn find<'a>(bound: &'a [Bound], option: &str, slot: Slot) -> Result<&'a Bound, Failure> {
+pub(super) fn find<'a>(bound: &'a [BoundBuffer], option: &str, slot: Slot) -> Result<&'a BoundBuffer, Failure> {
     let Some(found) = bound.iter().find(|bound| bound.slot == slot) else {
         let list: Vec<_> = bound.iter().map(|bound| bound.name.as_str()).collect();
         let has = if list.is_empty() { "nothing is bound".into() } else { format!("bound are {}", list.join(", ")) };
@@ -110,7 +110,7 @@ pub(super) fn find<'a>(bound: &'a [Bound], option: &str, slot: Slot) -> Result<&
     Ok(found)
 }
 
-/// Values of a buffer, as `--out` asked for them.
+/// Values of a buffer, for one `--out`.
 struct Shown<'a> {
     name: &'a str,
     scalar: Scalar,
@@ -119,8 +119,8 @@ struct Shown<'a> {
     elements: Vec<u64>,
 }
 
-fn read<'a>(context: &Context, bound: &'a [Bound], print: &Print) -> Result<Shown<'a>, Failure> {
-    let Bound { name, buffer, .. } = find(bound, "--out", print.slot)?;
+fn read<'a>(context: &Context, bound: &'a [BoundBuffer], print: &Print) -> Result<Shown<'a>, Failure> {
+    let BoundBuffer { name, buffer, .. } = find(bound, "--out", print.slot)?;
     let each = print.scalar.bytes();
     let (first, last) = print.range.unwrap_or((0, buffer.size() / each as u64));
     let bytes: Vec<u8> = context.read_range(buffer, first * each as u64..last * each as u64)?;
@@ -139,7 +139,7 @@ impl Shown<'_> {
         })
     }
 
-    /// A short list on one line, a long one in rows that begin with the index of their first element: `[8]`.
+    /// Prints a short list on one line, a long one in rows that begin with the index of their first element: `[8]`.
     fn print(&self, output: &mut Output) -> Result<(), Failure> {
         let shown: Vec<String> = self.elements.iter().map(|&bits| self.scalar.show(bits)).collect();
         let head = output.faint(&format!("{} {}", self.name, self.scalar));
@@ -160,12 +160,12 @@ impl Shown<'_> {
     }
 }
 
-/// What the repetitions took.
+/// The times of the repetitions.
 struct Times {
     repeats: usize,
     median: Duration,
     best: Duration,
-    /// Invocations in a second at the median; only told for several repetitions, as the first one warms up.
+    /// Invocations per second at the median; only for several repetitions, since the first one is a warm-up.
     rate: Option<f64>,
 }
 

@@ -1,13 +1,13 @@
-//! Whether buffers hold what a script expects, and what they hold instead.
+//! Comparison of buffers with the expectations of a script.
 
 use crate::amber::number::{Number, Scalar};
 use crate::amber::script::{Buffer, Comparator, ExpectTexels, ExpectValues, Likeness, Tolerance};
 use crate::amber::types::Type;
 
-/// How far floats may be away that are compared without a tolerance: a part of the expected value.
+/// The relative tolerance of floats that are compared without a tolerance.
 const EPSILON: f64 = 1e-8;
 
-/// How far channels may be away, from 0 to 1, without a tolerance.
+/// The tolerance of channels, from 0 to 1, that are compared without a tolerance.
 const TEXEL_EPSILON: f64 = 0.002;
 
 /// `EXPECT … IDX …`: values from a byte on.
@@ -15,7 +15,7 @@ pub(super) fn values(buffer: &Buffer, bytes: &[u8], expect: &ExpectValues) -> Re
     let layout = &buffer.layout;
     let stride = u64::from(layout.stride);
     if !expect.offset.is_multiple_of(stride) {
-        return Err(format!("IDX {} is no multiple of the {stride} bytes of an element", expect.offset));
+        return Err(format!("IDX {} is not a multiple of the {stride} bytes of an element", expect.offset));
     }
     let first = usize::try_from(expect.offset / stride).unwrap_or(usize::MAX).saturating_mul(layout.slots.len());
     for (index, &wanted) in expect.values.iter().enumerate() {
@@ -39,12 +39,13 @@ pub(super) fn values(buffer: &Buffer, bytes: &[u8], expect: &ExpectValues) -> Re
     Ok(())
 }
 
-/// One tolerance is for all components; of several each is for its own, and there is none for the rest.
+/// The tolerance of a component: a single one is for all components; of several, each is for one component, and further
+/// components have none.
 fn tolerance(all: &[Tolerance], component: usize) -> Option<Tolerance> {
     if all.len() == 1 { all.first().copied() } else { all.get(component).copied() }
 }
 
-/// What is expected, as the buffer could hold it.
+/// The expected number, rounded to the buffer's type.
 fn rounded(scalar: Scalar, number: Number) -> Result<Number, String> {
     Ok(scalar.decode(scalar.encode(number)?))
 }
@@ -68,7 +69,7 @@ fn holds(comparator: Comparator, found: Number, wanted: Number, tolerance: Optio
     }
 }
 
-/// Whether a float is the other one or near enough. All NaN are alike.
+/// Whether two floats are equal within the tolerance. All NaNs are equal.
 fn near(found: f64, wanted: f64, tolerance: Option<Tolerance>) -> bool {
     if found.is_nan() || wanted.is_nan() {
         return found.is_nan() && wanted.is_nan();
@@ -78,7 +79,7 @@ fn near(found: f64, wanted: f64, tolerance: Option<Tolerance>) -> bool {
         Some(Tolerance { value, percent: true }) => value / 100.0 * wanted.abs(),
         Some(Tolerance { value, percent: false }) => value,
     };
-    // Infinities are no distance apart from themselves.
+    // Equal infinities have no finite distance.
     found == wanted || (found - wanted).abs() <= distance
 }
 
@@ -102,7 +103,7 @@ fn show(number: Number) -> String {
 
 /// `EXPECT … EQ_RGB` and `EQ_RGBA`: a rectangle of one colour.
 pub(super) fn texels(buffer: &Buffer, bytes: &[u8], expect: &ExpectTexels) -> Result<(), String> {
-    let texel = buffer.ty.texel().ok_or_else(|| format!("`{}` is no image", buffer.name))?;
+    let texel = buffer.ty.texel().ok_or_else(|| format!("`{}` is not an image", buffer.name))?;
     let [width, height, _] = buffer.image.size;
     let ([x, y], [columns, rows]) = (expect.origin, expect.size);
     let inside = u64::from(x) + u64::from(columns) <= width.into() && u64::from(y) + u64::from(rows) <= height.into();
@@ -137,13 +138,13 @@ pub(super) fn texels(buffer: &Buffer, bytes: &[u8], expect: &ExpectTexels) -> Re
     }
 }
 
-/// `EXPECT … EQ_BUFFER` and its kin.
+/// `EXPECT … EQ_BUFFER`, `RMSE_BUFFER` and `EQ_HISTOGRAM_EMD_BUFFER`.
 pub(super) fn buffers(buffer: &Buffer, left: &[u8], right: &[u8], likeness: Likeness) -> Result<(), String> {
     match likeness {
         Likeness::Equal => equal(buffer, left, right),
         Likeness::RootMeanSquare(most) => {
             let error = root_mean_square(buffer, left, right);
-            // NaN is no small error.
+            // Written so that NaN fails.
             if error <= most { Ok(()) } else { Err(format!("the root mean square error is {error}, above {most}")) }
         }
         Likeness::EarthMover(most) => {
@@ -167,7 +168,7 @@ fn equal(buffer: &Buffer, left: &[u8], right: &[u8]) -> Result<(), String> {
     Err(format!("{differ} bytes differ, first byte {at} (element {element}): {} and {}", left[at], right[at]))
 }
 
-/// Values of all scalars of both buffers.
+/// The values of the scalars of both buffers, in pairs.
 fn pairs<'a>(buffer: &'a Buffer, left: &'a [u8], right: &'a [u8]) -> impl Iterator<Item = (f64, f64)> + 'a {
     let slots = (0..).map_while(|index| buffer.layout.slot(index));
     slots.map_while(|(at, scalar)| {
@@ -182,7 +183,7 @@ fn root_mean_square(buffer: &Buffer, left: &[u8], right: &[u8]) -> f64 {
     if count == 0 { 0.0 } else { (sum / count as f64).sqrt() }
 }
 
-/// The distance of the histograms of the channel where it is largest; for four channels of 8 bits.
+/// The largest earth mover's distance of the channels' histograms; for four channels with 8 bits.
 fn earth_mover(buffer: &Buffer, left: &[u8], right: &[u8]) -> Result<f64, String> {
     let bytes = buffer.layout.slots.len() == 4 && buffer.layout.slots.iter().all(|slot| slot.scalar.bits == 8);
     if !bytes || !matches!(buffer.ty, Type::Texel(_) | Type::Vector(..)) {
@@ -195,7 +196,7 @@ fn earth_mover(buffer: &Buffer, left: &[u8], right: &[u8]) -> Result<f64, String
         }
     }
     let texels = (left.len() / 4).max(1) as f64;
-    // What has to be moved past each bin, over all bins; the distance is in parts of the whole range.
+    // The sum, over all bins, of the amount that has to be moved past the bin, relative to the whole range.
     let distance = |bins: &[i64; 256]| {
         let moved = bins.iter().scan(0, |carried, bin| {
             *carried += bin;
@@ -214,7 +215,7 @@ mod tests {
     use crate::amber;
     use crate::amber::script::Action;
 
-    /// Whether the last command of a script, an `EXPECT`, holds for the buffers as they are filled.
+    /// The result of the last command of a script, an `EXPECT`, for the initial contents of the buffers.
     fn expect(text: &str) -> Result<(), String> {
         let script = amber::parse(&format!("#!amber\n{text}"), Path::new(""));
         let script = script.unwrap_or_else(|stop| panic!("{stop:?}"));
@@ -249,7 +250,7 @@ mod tests {
             fails(&with(bad), "is false");
         }
         fails(&with("EQ -3 1"), "outside of 8 bytes");
-        fails("BUFFER b DATA_TYPE int32 DATA 5 END\nEXPECT b IDX 2 EQ 5", "no multiple of the 4 bytes");
+        fails("BUFFER b DATA_TYPE int32 DATA 5 END\nEXPECT b IDX 2 EQ 5", "not a multiple of the 4 bytes");
     }
 
     #[test]
@@ -277,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_is_stepped_over() {
+    fn padding_is_skipped() {
         let buffer = "BUFFER b DATA_TYPE vec3<int16> DATA 1 2 3 4 5 6 END\n";
         holds(&format!("{buffer}EXPECT b IDX 0 EQ 1 2 3 4 5 6"));
         holds(&format!("{buffer}EXPECT b IDX 8 EQ 4 5"));
@@ -309,7 +310,7 @@ mod tests {
     fn histograms_are_as_far_apart_as_their_earth_must_go() {
         let image = |name, red| format!("IMAGE {name} FORMAT R8G8B8A8_UNORM DIM_1D WIDTH 1 DATA {red} 0 0 0 END\n");
         let two = image("a", 0) + &image("b", 128);
-        // All of a channel goes half of the range.
+        // All of a channel is moved by half of the range.
         holds(&format!("{two}EXPECT a EQ_HISTOGRAM_EMD_BUFFER b TOLERANCE 0.5"));
         fails(&format!("{two}EXPECT a EQ_HISTOGRAM_EMD_BUFFER b TOLERANCE 0.49"), "distance is 0.5");
     }

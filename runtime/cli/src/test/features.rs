@@ -1,21 +1,21 @@
-//! Which features, properties and extensions the device offers, by the names that scripts have for them.
+//! The features, properties and extensions that the device offers, by their names in scripts.
 //!
-//! What shaders may contain is asked of the reader (`probe.rs`); what is left is the table below.
+//! Capabilities of shaders are tested with the reader (`probe.rs`); the rest is the tables below.
 
 use super::probe;
 use crate::amber::Stop;
 use crate::amber::script::Need;
 
-/// When something is offered.
+/// The condition under which something is offered.
 #[derive(Clone, Copy)]
 enum Offer {
     /// Always.
     Always,
     /// Never: the reason.
     Never(&'static str),
-    /// Where shaders may declare these capabilities.
+    /// If shaders may declare these capabilities.
     Capabilities(&'static [&'static str]),
-    /// Where workgroup variables may be zeroed.
+    /// If workgroup variables may be initialized with zeros.
     ZeroedWorkgroupMemory,
 }
 
@@ -143,7 +143,8 @@ const FEATURES: &[(&[&str], Offer)] = &[
     ),
 ];
 
-/// `DEVICE_EXTENSION`: those that scripts ask for and the device has, or has a part of the core instead.
+/// `DEVICE_EXTENSION`: extensions that scripts use and the device supports, or whose functionality is in its core
+/// version.
 const EXTENSIONS: &[(&[&str], Offer)] = &[
     (
         &[
@@ -179,7 +180,7 @@ const EXTENSIONS: &[(&[&str], Offer)] = &[
     (&["VK_KHR_workgroup_memory_explicit_layout"], Capabilities(&["WorkgroupMemoryExplicitLayoutKHR"])),
 ];
 
-/// `FloatControlsProperties.` and then the width: which capability says that shaders may ask for it.
+/// Names after `FloatControlsProperties.` and before the width, with the capability that shaders declare for them.
 const FLOAT_CONTROLS: [(&str, &str); 5] = [
     ("shaderSignedZeroInfNanPreserveFloat", "SignedZeroInfNanPreserve"),
     ("shaderDenormPreserveFloat", "DenormPreserve"),
@@ -188,7 +189,7 @@ const FLOAT_CONTROLS: [(&str, &str); 5] = [
     ("shaderRoundingModeRTZFloat", "RoundingModeRTZ"),
 ];
 
-/// All that a script needs, or the first that is not offered as the reason to skip it.
+/// Checks all needs of a script. The first one that is not offered is the reason to skip the script.
 pub(super) fn check(needs: &[Need]) -> Result<(), Stop> {
     needs.iter().try_for_each(|need| match need {
         Need::Feature(name) => match find(FEATURES, name) {
@@ -200,7 +201,7 @@ pub(super) fn check(needs: &[Need]) -> Result<(), Stop> {
             Some(offer) => offer.check(name),
             None => Err(Stop::Skip(format!("needs the extension {name}"))),
         },
-        // There is no instance between the script and the device; what Vulkan 1.3 has in its core is here.
+        // Scripts run without an instance; extensions that are part of Vulkan 1.3 are supported.
         Need::InstanceExtension(name) if name == "VK_KHR_get_physical_device_properties2" => Ok(()),
         Need::InstanceExtension(name) => Err(Stop::Skip(format!("needs the instance extension {name}"))),
     })
@@ -215,9 +216,9 @@ impl Offer {
         let missing = match self {
             Always => return Ok(()),
             Never(reason) => return Err(Stop::Skip(format!("needs {name}: {reason}"))),
-            Capabilities(capabilities) => capabilities.iter().find(|one| !probe::takes(&[one], "")).copied(),
+            Capabilities(capabilities) => capabilities.iter().find(|one| !probe::supports(&[one], "")).copied(),
             Self::ZeroedWorkgroupMemory => {
-                (!probe::takes_zeroed_workgroup_memory()).then_some("initializers of workgroup variables")
+                (!probe::supports_zeroed_workgroup_memory()).then_some("initializers of workgroup variables")
             }
         };
         match missing {
@@ -238,7 +239,7 @@ fn float_control(name: &str) -> Result<(), Stop> {
         "64" => "Float64",
         _ => return Err(unknown()),
     };
-    match [capability, float].into_iter().find(|one| !probe::takes(&[one], "")) {
+    match [capability, float].into_iter().find(|one| !probe::supports(&[one], "")) {
         None => Ok(()),
         Some(capability) => Err(Stop::Skip(format!("needs {name}: shaders may not use {capability}"))),
     }

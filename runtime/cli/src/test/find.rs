@@ -1,10 +1,10 @@
-//! Which scripts a command line names.
+//! The scripts that the command line names.
 
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-/// The files, and the `.amber` files in folders and below, in the order of the arguments and then of their names.
+/// The files, and the `.amber` files in folders and their subfolders, in the order of the arguments, then by name.
 pub(super) fn scripts(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut found = Vec::new();
     for path in paths {

@@ -1,4 +1,4 @@
-//! `spelter test`: runs AmberScript files and says of each whether it passed, failed, or why it was skipped.
+//! `spelter test`: runs AmberScript files and reports for each whether it passed, failed, or why it was skipped.
 
 mod compare;
 mod features;
@@ -23,10 +23,10 @@ use crate::file;
 use crate::output::Output;
 use report::{Report, Verdict};
 
-/// Bytes of a script: more than any has.
+/// The largest script in bytes.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// Runs the scripts of the files and folders. An error if one failed, after all were run.
+/// Runs the scripts of the files and folders. An error after all of them have run, if one failed.
 pub(crate) fn run(args: &TestArgs, output: &mut Output) -> Result<(), Failure> {
     let scripts = find::scripts(&args.paths)?;
     let scripts: Vec<_> = args.shard.pick(scripts.into_iter()).collect();
@@ -47,9 +47,9 @@ pub(crate) fn run(args: &TestArgs, output: &mut Output) -> Result<(), Failure> {
     report::summary(&reports, args.json, output)
 }
 
-/// What becomes of one script, whatever goes wrong on the way.
+/// The verdict on one script, whatever goes wrong.
 fn verdict(path: &Path, args: &TestArgs) -> Verdict {
-    // A driver that panics has failed this script; the others still count.
+    // A panic of the driver fails this script; the others still run.
     let ended = catch_unwind(AssertUnwindSafe(|| judge(path, args)));
     match ended {
         Ok(Ok(())) => Verdict::Pass,
@@ -65,14 +65,14 @@ fn verdict(path: &Path, args: &TestArgs) -> Verdict {
 
 fn judge(path: &Path, args: &TestArgs) -> Result<(), Stop> {
     let bytes = file::read(path, MAX_BYTES).map_err(|failure| Stop::Fail(failure.to_string()))?;
-    let text = String::from_utf8(bytes).map_err(|_| Stop::Fail("the script is no UTF-8".to_owned()))?;
+    let text = String::from_utf8(bytes).map_err(|_| Stop::Fail("the script is not UTF-8".to_owned()))?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let script = amber::parse(&text, folder)?;
     features::check(&script.needs)?;
     run::script(&script, folder, &args.device)
 }
 
-/// A bar on standard error if that is a terminal; invisible otherwise.
+/// A progress bar on standard error if that is a terminal, hidden otherwise.
 fn progress(scripts: usize, quiet: bool) -> ProgressBar {
     if quiet {
         return ProgressBar::hidden();

@@ -12,7 +12,7 @@ pub(super) struct OnDevice {
     memory: DeviceMemory,
 }
 
-/// A script's image on the device, and the buffer through which its texels go.
+/// A script's image on the device, and the buffer from and to which its texels are copied.
 pub(super) struct ImageOnDevice {
     pub(super) image: Image,
     pub(super) texels: OnDevice,
@@ -20,7 +20,7 @@ pub(super) struct ImageOnDevice {
     _memory: DeviceMemory,
 }
 
-/// What the driver refuses is a failure of the script or of the driver.
+/// An error of the driver: the script or the driver is wrong.
 pub(super) fn refused(error: Error) -> Stop {
     Stop::Fail(error.to_string())
 }
@@ -91,7 +91,7 @@ impl ImageOnDevice {
         Ok(Self { image, texels: OnDevice::new(device, bytes)?, format, _memory: memory })
     }
 
-    /// What a descriptor sees: levels from the item's on, one of them for storage.
+    /// The view of a descriptor: levels from the item's on; only one for a storage image.
     pub(super) fn view(&self, device: &Device, item: &Item, storage: bool) -> Result<ImageView, Stop> {
         let (feature, what) =
             if storage { (F::STORAGE_IMAGE, "storage images") } else { (F::SAMPLED_IMAGE, "sampled images") };
@@ -116,7 +116,7 @@ impl ImageOnDevice {
         device.create_image_view(&info).map_err(refused)
     }
 
-    /// Level 0 as a buffer has it: scripts know no others.
+    /// The copy between the buffer and level 0, the only level that scripts fill.
     pub(super) fn region(&self) -> vk::BufferImageCopy {
         vk::BufferImageCopy {
             image_subresource: vk::ImageSubresourceLayers {
@@ -131,12 +131,12 @@ impl ImageOnDevice {
     }
 }
 
-/// The format of a buffer's elements, which must be whole texels of it.
+/// The format of a buffer's elements, each of which must be one texel.
 fn format(declared: &Declared) -> Result<vk::Format, Stop> {
     let name = &declared.name;
     let texel = declared.ty.texel().filter(|texel| texel.bytes() == declared.layout.stride);
-    let texel = texel.ok_or_else(|| Stop::Fail(format!("`{name}` has elements that are no texels")))?;
-    texel.vk().ok_or_else(|| Stop::Skip(format!("needs images of format {}, which Vulkan has not", texel.name)))
+    let texel = texel.ok_or_else(|| Stop::Fail(format!("`{name}` has elements that are not texels")))?;
+    texel.vk().ok_or_else(|| Stop::Skip(format!("needs images of format {}, which Vulkan does not have", texel.name)))
 }
 
 fn offered(has: F, needed: F, what: &str, format: vk::Format) -> Result<(), Stop> {

@@ -1,10 +1,10 @@
-//! Asks the shaders' reader whether it takes something, so that no list of what the device offers can go stale.
+//! Tests which capabilities the SPIR-V reader supports, so that no list of them can become stale.
 
 use spelter_shaders::compile::Module;
 use spelter_shaders::front::spvasm;
 
 /// Whether modules may declare these capabilities, with these lines before the entry point's function.
-pub(super) fn takes(capabilities: &[&str], declarations: &str) -> bool {
+pub(super) fn supports(capabilities: &[&str], declarations: &str) -> bool {
     let capabilities: String = capabilities.iter().map(|name| format!("OpCapability {name}\n")).collect();
     let text = format!(
         "; Version: 1.6
@@ -25,12 +25,12 @@ pub(super) fn takes(capabilities: &[&str], declarations: &str) -> bool {
 }
 
 /// Whether workgroup variables may have an initializer of zeros.
-pub(super) fn takes_zeroed_workgroup_memory() -> bool {
+pub(super) fn supports_zeroed_workgroup_memory() -> bool {
     let variable = "%uint = OpTypeInt 32 0
         %pointer = OpTypePointer Workgroup %uint
         %zero = OpConstantNull %uint
         %shared = OpVariable %pointer Workgroup %zero";
-    takes(&[], variable)
+    supports(&[], variable)
 }
 
 #[cfg(test)]
@@ -38,11 +38,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_probe_itself_is_a_good_module() {
-        assert!(takes(&[], ""));
-        assert!(takes(&["VulkanMemoryModel"], ""));
-        assert!(!takes(&["Geometry"], ""));
-        assert!(!takes(&["NoSuchCapability"], ""));
-        assert!(!takes(&[], "%x = OpTypeNothing"));
+    fn the_probe_itself_is_a_valid_module() {
+        assert!(supports(&[], ""));
+        assert!(supports(&["VulkanMemoryModel"], ""));
+        assert!(!supports(&["Geometry"], ""));
+        assert!(!supports(&["NoSuchCapability"], ""));
+        assert!(!supports(&[], "%x = OpTypeNothing"));
     }
 }

@@ -1,4 +1,4 @@
-//! What is said of scripts: a line for each and a sum, or one JSON object.
+//! Reports on scripts: a line for each and a summary, or one JSON object.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use serde_json::{Value as Json, json};
 use crate::failure::Failure;
 use crate::output::Output;
 
-/// What became of a script.
+/// The result of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// All that it expects was found.
+    /// All expectations hold.
     Pass,
-    /// Something else was, or it is wrong.
+    /// An expectation does not hold, or the script is wrong.
     Fail(String),
-    /// It could not be judged.
+    /// The script needs something that is missing.
     Skip(String),
 }
 
-/// A script and what became of it.
+/// A script and its result.
 #[derive(Debug)]
 pub(super) struct Report {
     pub(super) path: PathBuf,
@@ -28,7 +28,7 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// A line; with `quiet` only for what did not pass.
+    /// Prints a line; with `quiet` only for scripts that did not pass.
     pub(super) fn print(&self, quiet: bool, output: &mut Output) -> Result<(), Failure> {
         let path = self.path.display();
         match &self.verdict {
@@ -56,7 +56,7 @@ impl Report {
     }
 }
 
-/// The sum of all. An error if a script failed.
+/// Prints the summary. An error if a script failed.
 pub(super) fn summary(reports: &[Report], json: bool, output: &mut Output) -> Result<(), Failure> {
     let count = |is: fn(&Verdict) -> bool| reports.iter().filter(|report| is(&report.verdict)).count();
     let passed = count(|verdict| matches!(verdict, Verdict::Pass));

@@ -1,6 +1,6 @@
-//! Runs a script's commands on a device of its own.
+//! Runs the commands of a script, each script on its own device.
 //!
-//! Contents live in host memory between commands: a run brings them to fresh device objects and back. Pipelines are
+//! Between commands, contents are in host memory: a `RUN` copies them to new device objects and back. Pipelines are
 //! compiled once.
 
 use std::collections::btree_map::Entry;
@@ -17,13 +17,13 @@ use spelter_driver::{
 use super::objects::{ImageOnDevice, OnDevice, refused};
 use super::{compare, shader};
 use crate::amber::Stop;
-use crate::amber::script::{Action, Bound, Command, Item, Pipeline, Script, SubgroupSize};
+use crate::amber::script::{Action, BoundDescriptors, Command, Item, Pipeline, Script, SubgroupSize};
 use crate::args::DeviceArgs;
 use crate::device;
 
 /// Runs all commands of a script.
 pub(super) fn script(script: &Script, folder: &Path, args: &DeviceArgs) -> Result<(), Stop> {
-    // A script may ask for more time, not for less.
+    // A script may raise the time limit, but not lower it.
     let asked = script.fence_timeout_ms.map_or(Duration::ZERO, |ms| Duration::from_millis(ms.into()));
     let args =
         DeviceArgs { workers: args.workers, backend: args.backend, time_limit: Some(args.time_limit().max(asked)) };
@@ -36,7 +36,7 @@ pub(super) fn script(script: &Script, folder: &Path, args: &DeviceArgs) -> Resul
         device,
         contents: script.buffers.iter().map(|buffer| buffer.bytes.clone()).collect(),
         samplers: samplers.map_err(refused)?,
-        ready: HashMap::new(),
+        compiled: HashMap::new(),
     };
     script.commands.iter().try_for_each(|command| runner.command(command))
 }
@@ -48,13 +48,13 @@ struct Runner<'s> {
     /// Bytes of each buffer.
     contents: Vec<Vec<u8>>,
     samplers: Vec<Sampler>,
-    /// Pipelines that ran before.
-    ready: HashMap<usize, Ready>,
+    /// Pipelines that are compiled already.
+    compiled: HashMap<usize, CompiledPipeline>,
 }
 
-/// A pipeline that was compiled.
+/// A compiled pipeline with its layouts.
 #[derive(Clone)]
-struct Ready {
+struct CompiledPipeline {
     sets: Vec<DescriptorSetLayout>,
     layout: PipelineLayout,
     pipeline: ComputePipeline,
@@ -98,19 +98,19 @@ impl Runner<'_> {
     }
 
     fn run(&mut self, index: usize, groups: [u32; 3]) -> Result<(), Stop> {
-        let ready = match self.ready.get(&index) {
-            Some(ready) => ready.clone(),
+        let compiled = match self.compiled.get(&index) {
+            Some(compiled) => compiled.clone(),
             None => {
-                let ready = self.compile(&self.script.pipelines[index])?;
-                self.ready.insert(index, ready.clone());
-                ready
+                let compiled = self.compile(&self.script.pipelines[index])?;
+                self.compiled.insert(index, compiled.clone());
+                compiled
             }
         };
         let pipeline = &self.script.pipelines[index];
         let objects = self.objects(pipeline)?;
-        let sets = self.sets(pipeline, &ready, &objects)?;
+        let sets = self.sets(pipeline, &compiled, &objects)?;
         let command = self.device.create_command_pool().allocate();
-        self.record(&command, pipeline, &ready, &objects, &sets, groups).map_err(refused)?;
+        self.record(&command, pipeline, &compiled, &objects, &sets, groups).map_err(refused)?;
         let queue = self.device.queue();
         queue.submit(&[&command], None).and_then(|_| queue.wait_idle()).map_err(refused)?;
         for (buffer, object) in &objects.buffers {
@@ -122,13 +122,13 @@ impl Runner<'_> {
         Ok(())
     }
 
-    fn compile(&self, pipeline: &Pipeline) -> Result<Ready, Stop> {
+    fn compile(&self, pipeline: &Pipeline) -> Result<CompiledPipeline, Stop> {
         let limits = self.device.limits();
         if let Some(SubgroupSize::Exactly(size)) = pipeline.subgroup.required
             && size != limits.subgroup_size
         {
             let has = limits.subgroup_size;
-            return Err(Stop::Skip(format!("needs subgroups of {size}; the device's are of {has}")));
+            return Err(Stop::Skip(format!("needs subgroups of {size}; the device has subgroups of {has}")));
         }
         let most = limits.max_bound_descriptor_sets;
         let count = pipeline.bindings.keys().map(|(set, _)| u64::from(*set) + 1).max().unwrap_or(0);
@@ -144,7 +144,7 @@ impl Runner<'_> {
         let layout = layout.map_err(refused)?;
         let made = self.device.create_compute_pipeline(&module, &pipeline.entry, &pipeline.specialization, &layout);
         let made = made.map_err(refused)?;
-        Ok(Ready { sets, layout, pipeline: made })
+        Ok(CompiledPipeline { sets, layout, pipeline: made })
     }
 
     fn set_layout(&self, pipeline: &Pipeline, set: u32) -> Result<DescriptorSetLayout, Stop> {
@@ -154,14 +154,14 @@ impl Runner<'_> {
         self.device.create_descriptor_set_layout(&bindings).map_err(refused)
     }
 
-    /// The push constants, of whole words as Vulkan wants them.
+    /// The push constants, padded to whole words as Vulkan requires.
     fn push_bytes(&self, buffer: usize) -> Vec<u8> {
         let mut bytes = self.contents[buffer].clone();
         bytes.resize(bytes.len().next_multiple_of(4), 0);
         bytes
     }
 
-    /// Objects with the contents of all that is bound.
+    /// New objects with the contents of all bound buffers and images.
     fn objects(&self, pipeline: &Pipeline) -> Result<Objects, Stop> {
         let mut objects = Objects::default();
         for bound in pipeline.bindings.values() {
@@ -179,14 +179,19 @@ impl Runner<'_> {
         Ok(objects)
     }
 
-    fn sets(&self, pipeline: &Pipeline, ready: &Ready, objects: &Objects) -> Result<Vec<DescriptorSet>, Stop> {
-        if ready.sets.is_empty() {
+    fn sets(
+        &self,
+        pipeline: &Pipeline,
+        compiled: &CompiledPipeline,
+        objects: &Objects,
+    ) -> Result<Vec<DescriptorSet>, Stop> {
+        if compiled.sets.is_empty() {
             return Ok(Vec::new());
         }
         let sizes: Vec<_> = pipeline.bindings.values().map(|bound| (bound.ty, bound.items.len() as u32)).collect();
-        let pool = self.device.create_descriptor_pool(ready.sets.len() as u32, &sizes).map_err(refused)?;
+        let pool = self.device.create_descriptor_pool(compiled.sets.len() as u32, &sizes).map_err(refused)?;
         let mut sets = Vec::new();
-        for (number, layout) in (0..).zip(&ready.sets) {
+        for (number, layout) in (0..).zip(&compiled.sets) {
             let set = pool.allocate(layout).map_err(refused)?;
             for (binding, bound) in of_set(pipeline, number) {
                 for (element, item) in (0..).zip(&bound.items) {
@@ -223,7 +228,7 @@ impl Runner<'_> {
             let view = object.view(self.device, &self.script.buffers[index], ty == D::STORAGE_TEXEL_BUFFER)?;
             return set.write_texel_buffers(binding, element, ty, &[&view]).map_err(refused);
         }
-        // With a dynamic offset VK_WHOLE_SIZE would be too much: the rest of the buffer is what is meant.
+        // VK_WHOLE_SIZE does not account for the dynamic offset, so the rest of the buffer is given.
         let rest = object.buffer.size().saturating_sub(item.offset).saturating_sub(item.dynamic_offset.into());
         let range = item.range.unwrap_or(rest);
         set.write(binding, element, ty, &[BufferInfo { buffer: &object.buffer, offset: item.offset, range }])
@@ -234,7 +239,7 @@ impl Runner<'_> {
         &self,
         command: &CommandBuffer,
         pipeline: &Pipeline,
-        ready: &Ready,
+        compiled: &CompiledPipeline,
         objects: &Objects,
         sets: &[DescriptorSet],
         groups: [u32; 3],
@@ -245,15 +250,16 @@ impl Runner<'_> {
             command.copy_buffer_to_image(&image.texels.buffer, &image.image, &[image.region()])?;
         }
         command.pipeline_barrier(all, all, &[], &[])?;
-        command.bind_pipeline(&ready.pipeline)?;
+        command.bind_pipeline(&compiled.pipeline)?;
         if !sets.is_empty() {
-            let dynamic = |bound: &&Bound| [D::UNIFORM_BUFFER_DYNAMIC, D::STORAGE_BUFFER_DYNAMIC].contains(&bound.ty);
+            let dynamic =
+                |bound: &&BoundDescriptors| [D::UNIFORM_BUFFER_DYNAMIC, D::STORAGE_BUFFER_DYNAMIC].contains(&bound.ty);
             let items = pipeline.bindings.values().filter(dynamic).flat_map(|bound| &bound.items);
             let offsets: Vec<u32> = items.map(|item| item.dynamic_offset).collect();
-            command.bind_descriptor_sets(&ready.layout, 0, &sets.iter().collect::<Vec<_>>(), &offsets)?;
+            command.bind_descriptor_sets(&compiled.layout, 0, &sets.iter().collect::<Vec<_>>(), &offsets)?;
         }
         if let Some(buffer) = pipeline.push {
-            command.push_constants(&ready.layout, 0, &self.push_bytes(buffer))?;
+            command.push_constants(&compiled.layout, 0, &self.push_bytes(buffer))?;
         }
         let [x, y, z] = groups;
         command.dispatch(x, y, z)?;
@@ -266,7 +272,7 @@ impl Runner<'_> {
 }
 
 /// The bindings of a set, in order.
-fn of_set(pipeline: &Pipeline, set: u32) -> impl Iterator<Item = (u32, &Bound)> {
+fn of_set(pipeline: &Pipeline, set: u32) -> impl Iterator<Item = (u32, &BoundDescriptors)> {
     pipeline.bindings.range((set, 0)..=(set, u32::MAX)).map(|((_, binding), bound)| (*binding, bound))
 }
 

@@ -1,18 +1,18 @@
-//! From a script's shader to SPIR-V words.
+//! Conversion of a script's shader to SPIR-V words.
 
 use std::path::Path;
 
 use spelter_shaders::front::spvasm;
 
-use super::tool::{self, Ended};
+use super::tool::{self, ToolResult};
 use crate::amber::Stop;
 use crate::amber::script::{Language, Pipeline, Shader, Source};
 use crate::file;
 
-/// Bytes of a shader file.
+/// The largest shader file in bytes.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// The environment of a shader that names none.
+/// The target environment of a shader that names none.
 const DEFAULT_TARGET: &str = "spv1.0";
 
 /// The words of a pipeline's shader, optimised if the pipeline asks for it.
@@ -36,7 +36,7 @@ fn fail(shader: &Shader, problem: &str) -> Stop {
     Stop::Fail(format!("{}:{}: shader `{}`: {problem}", shader.at.line, shader.at.column, shader.name))
 }
 
-/// A file beside the script. One that is absent was left out of a collection.
+/// A file next to the script. If it is absent, it was left out of a collection, so the script is skipped.
 fn load(folder: &Path, path: &str) -> Result<Vec<u8>, Stop> {
     let full = folder.join(path);
     if !full.exists() {
@@ -54,13 +54,15 @@ fn compile(shader: &Shader, language: &str, target: &str, source: &[u8]) -> Resu
     }
     arguments.extend(["-o", "-", "-"]);
     match tool::run("glslc", &arguments, source)? {
-        Ended::Well(bytes) => to_words(shader, &bytes),
-        Ended::Refused(said) => Err(fail(shader, &said)),
-        Ended::Absent => Err(Stop::Skip(format!("needs glslc, a compiler for {}", language.to_ascii_uppercase()))),
+        ToolResult::Output(bytes) => to_words(shader, &bytes),
+        ToolResult::Rejected(message) => Err(fail(shader, &message)),
+        ToolResult::Missing => {
+            Err(Stop::Skip(format!("needs glslc, a compiler for {}", language.to_ascii_uppercase())))
+        }
     }
 }
 
-/// The oldest Vulkan that takes this version of SPIR-V.
+/// The oldest version of Vulkan that supports this version of SPIR-V.
 fn vulkan(target: &str) -> &str {
     match target {
         "spv1.0" => "vulkan1.0",
@@ -73,13 +75,13 @@ fn vulkan(target: &str) -> &str {
 
 fn assemble(shader: &Shader, target: &str, source: &[u8]) -> Result<Vec<u32>, Stop> {
     match tool::run("spirv-as", &["--target-env", target, "-o", "-", "-"], source)? {
-        Ended::Well(bytes) => to_words(shader, &bytes),
-        Ended::Refused(said) => Err(fail(shader, &said)),
-        Ended::Absent => assemble_here(shader, target, source),
+        ToolResult::Output(bytes) => to_words(shader, &bytes),
+        ToolResult::Rejected(message) => Err(fail(shader, &message)),
+        ToolResult::Missing => assemble_here(shader, target, source),
     }
 }
 
-/// Our own assembler takes the version from a comment; scripts say it beside the text.
+/// Assembles with Spelter's assembler, which reads the version from a comment; scripts state it outside of the text.
 fn assemble_here(shader: &Shader, target: &str, source: &[u8]) -> Result<Vec<u32>, Stop> {
     let minor = match target {
         "vulkan1.0" => "0",
@@ -90,7 +92,7 @@ fn assemble_here(shader: &Shader, target: &str, source: &[u8]) -> Result<Vec<u32
         other => other.strip_prefix("spv1.").unwrap_or("?"),
     };
     let minor: u32 = minor.parse().map_err(|_| fail(shader, &format!("there is no target environment `{target}`")))?;
-    let text = std::str::from_utf8(source).map_err(|_| fail(shader, "the text is no UTF-8"))?;
+    let text = std::str::from_utf8(source).map_err(|_| fail(shader, "the text is not UTF-8"))?;
     let mut words = spvasm::assemble(text).map_err(|error| fail(shader, &error.to_string()))?;
     if let Some(version) = words.get_mut(1) {
         *version = 0x0001_0000 | minor << 8;
@@ -100,19 +102,19 @@ fn assemble_here(shader: &Shader, target: &str, source: &[u8]) -> Result<Vec<u32
 
 /// Words in hexadecimal, between spaces, commas and line ends.
 fn hex(shader: &Shader, source: &[u8]) -> Result<Vec<u32>, Stop> {
-    let text = std::str::from_utf8(source).map_err(|_| fail(shader, "the text is no UTF-8"))?;
+    let text = std::str::from_utf8(source).map_err(|_| fail(shader, "the text is not UTF-8"))?;
     let words = text.split(|c: char| c.is_ascii_whitespace() || c == ',').filter(|word| !word.is_empty());
     let word = |word: &str| {
         let digits = word.strip_prefix("0x").unwrap_or(word);
-        u32::from_str_radix(digits, 16).map_err(|_| fail(shader, &format!("`{word}` is no word in hexadecimal")))
+        u32::from_str_radix(digits, 16).map_err(|_| fail(shader, &format!("`{word}` is not a hexadecimal word")))
     };
     words.map(word).collect()
 }
 
-/// SPIR-V is a stream of words; ours are little-endian, a file may be either way round.
+/// The words of a SPIR-V file, which may have either byte order.
 fn to_words(shader: &Shader, bytes: &[u8]) -> Result<Vec<u32>, Stop> {
     if bytes.is_empty() || !bytes.len().is_multiple_of(4) {
-        return Err(fail(shader, &format!("{} bytes are no whole words", bytes.len())));
+        return Err(fail(shader, &format!("{} bytes are not a whole number of words", bytes.len())));
     }
     let little = bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
     let swapped = bytes[0] == 0x07;
@@ -126,14 +128,14 @@ fn optimize(shader: &Shader, pipeline: &Pipeline, words: &[u32]) -> Result<Vec<u
         pipeline.passes.iter().map(|pass| format!("--{}", pass.trim_start_matches('-'))).collect();
     if let Some(other) = passes.iter().find(|pass| !pass.chars().all(|c| c.is_ascii_alphanumeric() || "-=".contains(c)))
     {
-        return Err(fail(shader, &format!("`{other}` is no optimization")));
+        return Err(fail(shader, &format!("`{other}` is not an optimization")));
     }
     let mut arguments: Vec<&str> = passes.iter().map(String::as_str).collect();
     arguments.extend(["-o", "-", "-"]);
     match tool::run("spirv-opt", &arguments, &bytes)? {
-        Ended::Well(bytes) => to_words(shader, &bytes),
-        Ended::Refused(said) => Err(fail(shader, &said)),
-        Ended::Absent => Err(Stop::Skip("needs spirv-opt for SHADER_OPTIMIZATION".to_owned())),
+        ToolResult::Output(bytes) => to_words(shader, &bytes),
+        ToolResult::Rejected(message) => Err(fail(shader, &message)),
+        ToolResult::Missing => Err(Stop::Skip("needs spirv-opt for SHADER_OPTIMIZATION".to_owned())),
     }
 }
 
@@ -152,7 +154,7 @@ mod tests {
         let shader = shader("SHADER compute s SPIRV-HEX\n0x07230203, 10000\n  ff\nEND");
         let Source::Inline(text) = &shader.source else { panic!("{shader:?}") };
         assert_eq!(hex(&shader, text.as_bytes()), Ok(vec![0x0723_0203, 0x0001_0000, 0xff]));
-        assert_eq!(hex(&shader, b"1g"), Err(Stop::Fail("2:1: shader `s`: `1g` is no word in hexadecimal".into())));
+        assert_eq!(hex(&shader, b"1g"), Err(Stop::Fail("2:1: shader `s`: `1g` is not a hexadecimal word".into())));
     }
 
     #[test]
@@ -164,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn our_assembler_takes_the_version_of_the_target() {
+    fn assembled_words_have_the_version_of_the_target() {
         let shader = shader("SHADER compute s SPIRV-ASM\nOpNop\nEND");
         for (target, version) in [("spv1.0", 0x0001_0000), ("spv1.5", 0x0001_0500), ("vulkan1.1", 0x0001_0300)] {
             let words = assemble_here(&shader, target, b"OpNop").unwrap_or_default();

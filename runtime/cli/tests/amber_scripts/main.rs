@@ -1,8 +1,8 @@
-//! The scripts of the Vulkan CTS that use compute pipelines only, through `spelter test`: those that do not pass are
-//! held, each with its verdict and reason, in `not_passing.txt`.
+//! The scripts of the Vulkan CTS that use only compute pipelines, through `spelter test`. `not_passing.txt` lists those
+//! that do not pass, with verdict and reason.
 //!
-//! Needs `glslc`, `spirv-as` and a folder of scripts in `SPELTER_AMBER_SCRIPTS`. Where they are absent the test is reported
-//! as ignored, with the reason on standard error; where `CI` is set it fails. `BLESS=1` rewrites the list.
+//! Needs `glslc`, `spirv-as` and a folder of scripts in `SPELTER_AMBER_SCRIPTS`. Where they are absent the test is
+//! reported as ignored, with the reason on standard error; where `CI` is set it fails. `BLESS=1` rewrites the list.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a failing test panics, and says what it did not run")]
 
@@ -12,7 +12,7 @@ use std::process::Command;
 use libtest_mimic::{Arguments, Trial};
 use serde_json::Value;
 
-/// Names the folder of the scripts.
+/// The variable with the folder of the scripts.
 const SCRIPTS: &str = "SPELTER_AMBER_SCRIPTS";
 
 fn main() {
@@ -33,7 +33,7 @@ fn main() {
     libtest_mimic::run(&arguments, vec![trial]).exit();
 }
 
-/// What the test needs and this machine lacks.
+/// The requirements of the test that this machine lacks.
 fn missing() -> Option<&'static str> {
     if std::env::var_os(SCRIPTS).is_none() {
         return Some("needs SPELTER_AMBER_SCRIPTS=<folder of .amber files>");
@@ -45,10 +45,10 @@ fn missing() -> Option<&'static str> {
 fn every_script_ends_as_listed() {
     let folder = PathBuf::from(std::env::var_os(SCRIPTS).unwrap());
     let output = Command::new(env!("CARGO_BIN_EXE_spelter")).arg("test").arg(&folder).arg("--json").output().unwrap();
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
         panic!("{error}: {}", String::from_utf8_lossy(&output.stderr));
     });
-    let scripts = told["scripts"].as_array().unwrap();
+    let scripts = report["scripts"].as_array().unwrap();
     assert!(scripts.len() >= 160, "only {} scripts", scripts.len());
     let found: Vec<String> = scripts.iter().filter_map(|script| line(script, &folder)).collect();
     let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/amber_scripts/not_passing.txt");
@@ -67,12 +67,12 @@ fn every_script_ends_as_listed() {
     );
 }
 
-/// What the list says of a script that does not pass: verdict, path, reason.
+/// The line of the list for a script that does not pass: verdict, path, reason.
 fn line(script: &Value, folder: &Path) -> Option<String> {
     let verdict = script["verdict"].as_str().unwrap();
     let path = Path::new(script["script"].as_str().unwrap()).strip_prefix(folder).unwrap();
     let reason = script["reason"].as_str()?.split('\n').map(str::trim).collect::<Vec<_>>().join(" / ");
-    // Where in a module an instruction stands depends on the version of the compiler.
+    // The position of an instruction in a module depends on the version of the compiler.
     let reason = reason.split_once(" (SPIR-V word ").map_or(reason.as_str(), |(before, _)| before);
     Some(format!("{verdict} {}: {reason}", path.display()))
 }

@@ -1,4 +1,4 @@
-//! Runs the program and looks at what it prints; shaders are written to a folder of the test's own.
+//! Runs the program and captures its output; each test writes its shaders to its own folder.
 
 #![allow(dead_code)] // each test file uses some of it
 #![allow(clippy::unwrap_used)] // what fails here fails the test
@@ -35,21 +35,21 @@ impl Folder {
         std::fs::read(self.0.join(name)).unwrap()
     }
 
-    /// Runs `spelter` in the folder. Arguments are cut at spaces.
+    /// Runs `spelter` in the folder. Arguments are separated by spaces.
     pub(crate) fn spelter(&self, line: &str) -> Ended {
         let mut command = Command::new(env!("CARGO_BIN_EXE_spelter"));
         command.current_dir(&self.0).args(line.split_whitespace()).stdin(Stdio::null());
         Ended::from(command.output().unwrap())
     }
 
-    /// Standard output of a run that must end well.
+    /// The standard output of a run that must succeed.
     pub(crate) fn good(&self, line: &str) -> String {
         let ended = self.spelter(line);
         assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{line}");
         ended.stdout
     }
 
-    /// The JSON object of a run that must end well.
+    /// The JSON object of a run that must succeed.
     pub(crate) fn json(&self, line: &str) -> serde_json::Value {
         serde_json::from_str(&self.good(line)).unwrap()
     }
@@ -70,7 +70,7 @@ impl Folder {
     }
 }
 
-/// How the program ended.
+/// The result of the program.
 pub(crate) struct Ended {
     pub(crate) status: i32,
     pub(crate) stdout: String,

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Names the folder of the peers' `.comp` files.
+/// The variable with the folder of the peers' `.comp` files.
 const SHADERS: &str = "SPELTER_PEER_SHADERS";
 
-/// What the tests need and this machine lacks.
+/// The requirements of the tests that this machine lacks.
 pub(super) fn missing() -> Option<&'static str> {
     if std::env::var_os(SHADERS).is_none() {
         return Some("needs SPELTER_PEER_SHADERS=<folder of .comp files>");
@@ -15,13 +15,13 @@ pub(super) fn missing() -> Option<&'static str> {
     compiler.is_err().then_some("needs glslangValidator")
 }
 
-/// A peer's shader as a SPIR-V file in a folder of its own.
+/// A peer's shader as a SPIR-V file in its own folder.
 pub(super) struct Kernel {
     folder: PathBuf,
 }
 
 impl Kernel {
-    /// Compiles a shader of the peers' folder. Panics unless all that [`missing`] looks for is here.
+    /// Compiles a shader of the peers' folder. Panics if any requirement of [`missing`] is absent.
     pub(super) fn compile(name: &str) -> Self {
         let shaders = std::env::var_os(SHADERS).unwrap();
         let folder = std::env::temp_dir().join(format!("spelter-peers-{}-{name}", std::process::id()));
@@ -70,7 +70,7 @@ impl Kernel {
         wanted.iter().map(|&binding| std::fs::read(file(binding)).unwrap()).collect()
     }
 
-    /// Runs what must be refused; returns the message.
+    /// Runs a command that must fail, and returns the message.
     pub(super) fn refused(&self) -> String {
         let output = self.command().output().unwrap();
         assert_eq!(output.status.code(), Some(1));
@@ -80,7 +80,7 @@ impl Kernel {
 
 impl Drop for Kernel {
     fn drop(&mut self) {
-        // Left behind, the files would only take space in the system's folder for temporary ones.
+        // Files that cannot be removed only take space in the temporary folder.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

@@ -1,7 +1,7 @@
 //! Kernels that were written for other Vulkan drivers, from GLSL through `spelter run`, against references in Rust.
 //!
-//! Needs `glslangValidator` and a folder of the peers' shaders in `SPELTER_PEER_SHADERS`. Where they are absent the tests are
-//! reported as ignored, with the reason on standard error; where `CI` is set they fail.
+//! Needs `glslangValidator` and a folder of the peers' shaders in `SPELTER_PEER_SHADERS`. Where they are absent the
+//! tests are reported as ignored, with the reason on standard error; where `CI` is set they fail.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a failing test panics, and says what it did not run")]
 
@@ -184,7 +184,7 @@ fn pathtrace() {
     let (n, samples) = (32u32, 8);
     let out = kernel.run([4, 4, 1], &[floats(&scene), vec![0; 32 * 32 * 16]], &words(&[n, samples, 4]), &[1]);
     let expected = reference::paths::trace(&scene, n, samples);
-    // A path whose float rounding differs may take another branch; that is a matter of a few pixels.
+    // A path with different rounding may take another branch; that changes a few pixels at most.
     let pixels = to_floats(&out[0]);
     let different = pixels.iter().zip(&expected).filter(|(a, b)| (**a - **b).abs() > 1e-3).count();
     assert!(different <= pixels.len() / 100, "{different} of {} components differ", pixels.len());

@@ -1,4 +1,4 @@
-//! What the peers' shaders compute, written again as plain loops, in `f64` where rounding is not part of the answer.
+//! References for the peers' shaders as plain loops, in `f64` where rounding is not part of the result.
 
 pub(super) mod paths;
 

@@ -1,4 +1,4 @@
-//! What is put into slots.
+//! Binding to slots.
 
 use std::ops::Range;
 

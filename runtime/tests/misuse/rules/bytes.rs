@@ -43,7 +43,7 @@ pub(super) const CASES: &[Case] = &[
         "a copy does not overlap itself",
         |s| s.context.copy(&s.source, 0, &s.source, 4, 8),
         "copy: bytes 0..8 to bytes 4..12 of buffer `source` of 64 bytes",
-        "(rule: what is copied does not overlap what it is copied to)",
+        "(rule: source and target of a copy do not overlap)",
     ),
     (
         "a fill is of words",

@@ -39,7 +39,7 @@ pub(super) const CASES: &[Case] = &[
         "a mapping has bytes",
         |s| s.context.map(s.source.slice(8..8), MapFlags::READ).map(drop),
         "map: no bytes of buffer `source` of 64 bytes",
-        "(rule: a mapping has bytes)",
+        "(rule: a mapped range is not empty)",
     ),
     (
         "a mapping is for something",
@@ -51,7 +51,7 @@ pub(super) const CASES: &[Case] = &[
         "a mapping that discards does not read",
         |s| s.map(&s.source, MapFlags::READ | MapFlags::WRITE | MapFlags::DISCARD_RANGE),
         "map: buffer `source` of 64 bytes with MapFlags(",
-        "(rule: a mapping that discards writes, and does not read)",
+        "(rule: a mapping that discards contents is for writing only)",
     ),
     (
         "a coherent mapping is persistent",
@@ -63,13 +63,13 @@ pub(super) const CASES: &[Case] = &[
         "a mapping has known flags",
         |s| s.map(&s.source, MapFlags::from_bits_retain(1 << 30 | 1)),
         "map: buffer `source` of 64 bytes with MapFlags(",
-        "(rule: a mapping has no flags but those that there are)",
+        "(rule: a mapping has only known flags)",
     ),
     (
         "a mapping for reading is not written",
         |s| s.map.write(0, &[1u32]),
         "write: the mapping of buffer `mapped` of 64 bytes is for MapFlags(READ)",
-        "(rule: a mapping is read or written only if its flags say so)",
+        "(rule: a mapping is read or written only if its flags allow it)",
     ),
     (
         "a mapping is read where it is",

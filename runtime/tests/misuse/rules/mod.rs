@@ -1,4 +1,4 @@
-//! The rules, one line for each, by what they are about.
+//! The rules, one line each, by topic.
 
 mod bind;
 mod bytes;
@@ -10,7 +10,7 @@ use spelter::Error;
 
 use crate::Stage;
 
-/// A rule: what it says, how it is broken, and what the error begins and ends with.
+/// A rule: its text, a call that breaks it, and the begin and end of the error.
 pub(crate) type Case = (&'static str, fn(&Stage) -> Result<(), Error>, &'static str, &'static str);
 
 pub(crate) const SOURCE: &str = "buffer `source` of 64 bytes";
@@ -18,9 +18,9 @@ const INSIDE: &str = "(rule: a range lies within its resource, and does not end 
 pub(crate) const GONE: &str = "(rule: a destroyed resource is not used)";
 pub(crate) const MAPPED: &str =
     "(rule: a resource is used by commands while it is mapped only if the mapping is persistent)";
-const KIND: &str = "(rule: what is bound has the kind that the program declares)";
+const KIND: &str = "(rule: a bound resource has the kind that the program declares)";
 const SLOT: &str = "(rule: slots lie within the device's limits)";
-const DEVICE: &str = "(rule: resources and programs are used by contexts of the device that made them)";
+const DEVICE: &str = "(rule: resources and programs are used only by contexts of the device that made them)";
 
 /// All of them.
 pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {

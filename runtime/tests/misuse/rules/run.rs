@@ -1,4 +1,4 @@
-//! What a dispatch is given.
+//! Dispatches, programs and devices.
 
 use std::time::Duration;
 
@@ -72,16 +72,16 @@ pub(super) const CASES: &[Case] = &[
         KIND,
     ),
     (
-        "a program is given what it takes",
+        "a dispatch binds what its program declares",
         |s| s.context.dispatch(&s.copy).bind(3, 9, &s.source).groups([1, 1, 1]),
         "binding 3.9: buffer `source` of 64 bytes: \"main\" does not use it; it uses 0.0, 0.1, 0.2",
-        "(rule: a dispatch is given what its program takes)",
+        "(rule: a dispatch binds only what its program declares)",
     ),
     (
         "an element is one of the program's",
         |s| s.context.dispatch(&s.copy).bind_element(0, 1, 5, &s.source, 0..64).groups([1, 1, 1]),
         "binding 0.1: buffer `source` of 64 bytes: it has 1 elements, there is no element 5",
-        "(rule: a dispatch is given what its program takes)",
+        "(rule: a dispatch binds only what its program declares)",
     ),
     (
         "a dispatch uses nothing that is destroyed",
@@ -110,7 +110,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "a buffer is as large as its block",
         |s| s.context.dispatch(&s.copy).bind_range(0, 0, &s.step, 16..28).groups([1, 1, 1]),
-        "binding 0.0: 12 bytes of buffer `step` of 64 bytes, the block takes at least 16",
+        "binding 0.0: 12 bytes of buffer `step` of 64 bytes, the block needs at least 16",
         "(rule: a buffer has room for the fixed part of the block that it is bound for)",
     ),
     (
@@ -169,7 +169,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "constants are those of the shader",
         |s| s.context.program(PUSH).specialize(3, 1u32).build().map(drop),
-        "specialization constant 3: the shader has none of that id; it has no constants",
+        "specialization constant 3: the shader has no constant with this id; it has no constants",
         "",
     ),
     (
@@ -187,13 +187,13 @@ pub(super) const CASES: &[Case] = &[
     (
         "an array of bindings has a size",
         |s| s.context.program(ARRAY).build().map(drop),
-        "binding 0.0: the shader gives its array no size: `ProgramBuilder::array` does",
+        "binding 0.0: the shader declares the array without a size: set it with `ProgramBuilder::array`",
         "",
     ),
     (
         "what is no array has one element",
         |s| s.context.program(ARRAY).array(0, 0, 2).array(0, 1, 2).build().map(drop),
-        "binding 0.1: the shader has no array there that could have 2 elements",
+        "binding 0.1: the shader declares no array there that can have 2 elements",
         "",
     ),
 ];

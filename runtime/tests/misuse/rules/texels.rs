@@ -33,13 +33,13 @@ pub(super) const CASES: &[Case] = &[
         "a copied level is as large as the other",
         |s| s.context.copy_image((&s.sheet, 0, 0), (&s.drawn, 1, 0)),
         "copy: from level 0 of layer 0, 4x4x1 texels, of image `sheet` of 4x4x1 R32_UINT to level 1 of layer 0, 2x2x1 texels, of image `drawn` of 4x4x1 R32_UINT",
-        "(rule: what is copied is as large as what it is copied to)",
+        "(rule: source and target of a copy have the same size)",
     ),
     (
         "a level is not copied to itself",
         |s| s.context.copy_image((&s.sheet, 0, 0), (&s.sheet, 0, 0)),
         "copy: from level 0 of layer 0, 4x4x1 texels, of image `sheet`",
-        "(rule: what is copied does not overlap what it is copied to)",
+        "(rule: source and target of a copy do not overlap)",
     ),
     (
         "a destroyed image is not written",
@@ -57,7 +57,7 @@ pub(super) const CASES: &[Case] = &[
         "a colour has the numbers of its image",
         |s| s.context.clear_image(&s.drawn, ClearColor::Float([1.0; 4])),
         "clear: image `drawn` of 4x4x1 R32_UINT holds unsigned integers, the colour is of floats",
-        "(rule: a colour is of the numbers that the format has, as for VkClearColorValue)",
+        "(rule: a clear colour has the numeric type of the format, as for VkClearColorValue)",
     ),
     (
         "a destroyed image is not invalidated",

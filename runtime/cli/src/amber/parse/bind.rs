@@ -1,13 +1,13 @@
-//! `BIND`: which buffers, images and samplers stand behind a pipeline's descriptors.
+//! `BIND`: the buffers, images and samplers of a pipeline's descriptors.
 
 use spelter_driver::vk::DescriptorType as D;
 
 use super::{Parser, find};
 use crate::amber::Stop;
-use crate::amber::script::{Bound, Item, Pipeline};
+use crate::amber::script::{BoundDescriptors, Item, Pipeline};
 use crate::amber::text::Word;
 
-/// What `AS` may say of a descriptor.
+/// The descriptor types after `AS`.
 const TYPES: [(&str, D); 9] = [
     ("uniform", D::UNIFORM_BUFFER),
     ("storage", D::STORAGE_BUFFER),
@@ -83,23 +83,23 @@ impl<'t> Parser<'t> {
         }
         let slot = self.slot()?;
         self.options(ty, &mut items)?;
-        pipeline.bindings.insert(slot, Bound { ty, items });
+        pipeline.bindings.insert(slot, BoundDescriptors { ty, items });
         Ok(())
     }
 
-    /// A `BUFFER … FORMAT` is as large as the first pipeline renders that binds it.
+    /// A `BUFFER … FORMAT` gets the framebuffer size of the first pipeline that binds it.
     fn size_to_render(&mut self, buffer: usize, pipeline: &Pipeline) {
         let buffer = &mut self.script.buffers[buffer];
         if buffer.image.size == [0, 0, 1] {
             let [width, height] = pipeline.render_size;
-            // As large as the largest image at most; beyond that the device refuses it by its own rules.
+            // At most the size of the largest image; the device rejects larger ones.
             buffer.image.size = [width.min(1 << 14), height.min(1 << 14), 1];
             buffer.count = buffer.image.size.iter().map(|&size| size as usize).product();
             buffer.bytes = vec![0; buffer.count * buffer.layout.stride as usize];
         }
     }
 
-    /// What may follow the binding.
+    /// The options after the binding.
     fn options(&mut self, ty: D, items: &mut [Item]) -> Result<(), Stop> {
         let image = [D::STORAGE_IMAGE, D::SAMPLED_IMAGE, D::COMBINED_IMAGE_SAMPLER].contains(&ty);
         if image && self.cursor.take("BASE_MIP_LEVEL") {
@@ -107,8 +107,9 @@ impl<'t> Parser<'t> {
                 let word = self.cursor.expect("a level")?;
                 let levels = item.buffer.map_or(1, |buffer| self.script.buffers[buffer].image.levels);
                 let level = word.text.parse().ok().filter(|level| *level < levels);
-                item.level = level.ok_or_else(|| word.fail(format!("`{}` is none of {levels} levels", word.text)))?;
-                // One level stands for all of an array.
+                item.level =
+                    level.ok_or_else(|| word.fail(format!("`{}` is not one of {levels} levels", word.text)))?;
+                // A single level is for all elements of an array.
                 if self.cursor.peek().is_none() {
                     break;
                 }
@@ -144,7 +145,7 @@ impl<'t> Parser<'t> {
             return Err(names[0].fail("KERNEL arguments are for OPENCL-C shaders"));
         }
         let slot = self.slot()?;
-        pipeline.bindings.insert(slot, Bound { ty: D::SAMPLER, items });
+        pipeline.bindings.insert(slot, BoundDescriptors { ty: D::SAMPLER, items });
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! `BUFFER` and `IMAGE`, and all that fills them.
+//! `BUFFER` and `IMAGE`, and their initializers.
 
 use std::path::Path;
 
@@ -15,13 +15,13 @@ use crate::amber::text::{Cursor, Place, Word};
 use crate::amber::types::Type;
 use crate::file;
 
-/// The most bytes of a buffer: more is a mistake in a test.
+/// The largest buffer in bytes: a larger one is a mistake in a script.
 const MAX_BYTES: u64 = 1 << 30;
 
 /// A buffer without contents.
 const PLAIN: Shape = Shape { ty: vk::ImageType::TYPE_2D, size: [0, 1, 1], levels: 1, samples: 1 };
 
-/// Elements while they are filled.
+/// The elements of a buffer during initialization.
 struct Filling {
     layout: Layout,
     count: Option<usize>,
@@ -65,7 +65,7 @@ impl<'t> Parser<'t> {
         self.add_buffer(name, ty, filling, shape)
     }
 
-    /// `BUFFER name FORMAT …`: an image that is as large as the pipeline renders, or as the picture in its file.
+    /// `BUFFER name FORMAT …`: an image with the size of the pipeline's framebuffer, or of the picture in its file.
     fn format_buffer(&mut self, name: Word<'t>) -> Result<(), Stop> {
         let ty = Type::Texel(self.format()?);
         let layout = Layout::new(&ty, Rules::Std430).map_err(|problem| name.fail(problem))?;
@@ -80,7 +80,7 @@ impl<'t> Parser<'t> {
                     let [width, height] = self.picture(&mut filling, &ty)?;
                     shape.size = [width, height, 1];
                 }
-                text => return Err(word.fail(format!("`{text}` is nothing that a buffer has"))),
+                text => return Err(word.fail(format!("unexpected `{text}` in a buffer"))),
             }
         }
         self.add_buffer(name, ty, filling, shape)
@@ -106,7 +106,7 @@ impl<'t> Parser<'t> {
                 "WIDTH" => shape.size[0] = self.cursor.integer("width")?,
                 "HEIGHT" => shape.size[1] = self.cursor.integer("height")?,
                 "DEPTH" => shape.size[2] = self.cursor.integer("depth")?,
-                text => return Err(word.fail(format!("`{text}` is nothing that an image has"))),
+                text => return Err(word.fail(format!("unexpected `{text}` in an image"))),
             }
         }
         let ty = ty.ok_or_else(|| name.fail("the image has neither FORMAT nor DATA_TYPE"))?;
@@ -153,7 +153,7 @@ impl<'t> Parser<'t> {
         let samples: u32 = self.cursor.integer("number of samples")?;
         match word {
             Some(word) if !samples.is_power_of_two() || samples > 64 => {
-                Err(word.fail(format!("{samples} samples; there may be 1, 2, 4, 8, 16, 32 or 64")))
+                Err(word.fail(format!("{samples} samples; the number must be 1, 2, 4, 8, 16, 32 or 64")))
             }
             _ => Ok(samples),
         }
@@ -187,11 +187,11 @@ impl<'t> Parser<'t> {
                 filling.series(count, first, step, word)
             }
             "FILE" => self.file(filling, ty),
-            text => Err(word.fail(format!("`{text}` fills no buffer"))),
+            text => Err(word.fail(format!("`{text}` does not fill a buffer"))),
         }
     }
 
-    /// A picture's path, and its texels: width and height.
+    /// Reads the path and texels of a picture. Returns width and height.
     fn picture(&mut self, filling: &mut Filling, ty: &Type) -> Result<[u32; 2], Stop> {
         let path = self.cursor.expect("a path")?;
         let Picture { size, bytes } =
@@ -216,13 +216,15 @@ impl<'t> Parser<'t> {
         if kind.text == "BINARY" {
             let stride = filling.layout.stride as usize;
             if !bytes.len().is_multiple_of(stride) {
-                return Err(path.fail(format!("{} bytes are no whole elements of {stride} bytes", bytes.len())));
+                return Err(
+                    path.fail(format!("{} bytes are not a whole number of elements of {stride} bytes", bytes.len()))
+                );
             }
             filling.count = Some(bytes.len() / stride);
             filling.bytes = bytes;
             return Ok(());
         }
-        let text = String::from_utf8(bytes).map_err(|_| path.fail("the file is no UTF-8"))?;
+        let text = String::from_utf8(bytes).map_err(|_| path.fail("the file is not UTF-8"))?;
         let mut cursor = Cursor::new(&text);
         let mut words = Vec::new();
         while let Some(word) = cursor.any_word() {
@@ -232,7 +234,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// A file beside the script. One that is absent was left out of a collection: that says nothing about what is tested.
+/// A file next to the script. If it is absent, it was left out of a collection, so the script is skipped.
 fn read(folder: &Path, path: Word<'_>) -> Result<Vec<u8>, Stop> {
     let full = folder.join(path.text);
     if !full.exists() {
@@ -242,11 +244,11 @@ fn read(folder: &Path, path: Word<'_>) -> Result<Vec<u8>, Stop> {
 }
 
 impl Filling {
-    /// Values in the order of the slots, with as many elements as they make.
+    /// Fills the elements with values in the order of the slots. The values determine the number of elements.
     fn data(&mut self, words: &[Word<'_>], at: Place) -> Result<(), Stop> {
         let each = self.layout.slots.len();
         if words.is_empty() || !words.len().is_multiple_of(each) {
-            return Err(at.fail(format!("{} values are no whole elements of {each}", words.len())));
+            return Err(at.fail(format!("{} values are not a whole number of elements of {each}", words.len())));
         }
         let count = words.len() / each;
         if let Some(wanted) = self.count.filter(|wanted| *wanted != count) {
@@ -257,7 +259,7 @@ impl Filling {
         words.iter().enumerate().try_for_each(|(index, word)| self.put(index, number(*word)?, *word))
     }
 
-    /// `first`, then each `step` more than the one before; elements of several scalars have all of them alike.
+    /// Fills the elements with `first`, `first + step` and so on; all scalars of an element get the same value.
     fn series(&mut self, count: usize, first: Number, step: Number, word: Word<'_>) -> Result<(), Stop> {
         self.bytes = zeros(&self.layout, count, word.at)?;
         let float = self.layout.slots.iter().any(|slot| slot.scalar.kind == Kind::Float);
@@ -278,13 +280,13 @@ impl Filling {
     }
 }
 
-/// Texels of an image.
+/// The number of texels of an image.
 fn texels(size: [u32; 3], name: Word<'_>) -> Result<usize, Stop> {
     let texels: u128 = size.iter().map(|&size| u128::from(size)).product();
     usize::try_from(texels).map_err(|_| name.fail(format!("{texels} texels")))
 }
 
-/// Bytes for so many elements.
+/// Zeroed bytes for `count` elements.
 fn zeros(layout: &Layout, count: usize, at: Place) -> Result<Vec<u8>, Stop> {
     let bytes = u128::from(layout.stride) * count as u128;
     if bytes > MAX_BYTES.into() {

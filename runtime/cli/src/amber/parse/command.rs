@@ -5,11 +5,11 @@ use crate::amber::Stop;
 use crate::amber::script::{Action, Command};
 use crate::amber::text::{Place, Word};
 
-/// What only graphics pipelines do.
+/// Commands of graphics pipelines.
 const GRAPHICS: [&str; 4] = ["CLEAR", "CLEAR_COLOR", "CLEAR_DEPTH", "CLEAR_STENCIL"];
 
 impl<'t> Parser<'t> {
-    /// A command from its first word on.
+    /// A command whose first word is `word`.
     pub(super) fn command(&mut self, word: Word<'t>) -> Result<Command, Stop> {
         let what = match word.text {
             "RUN" => self.run()?,
@@ -17,14 +17,14 @@ impl<'t> Parser<'t> {
             "EXPECT" => self.expect()?,
             "REPEAT" => self.repeat(word.at)?,
             text if GRAPHICS.contains(&text) => return Err(word.fail(format!("{text} is not for compute pipelines"))),
-            text => return Err(word.fail(format!("`{text}` is no command"))),
+            text => return Err(word.fail(format!("`{text}` is not a command"))),
         };
         self.cursor.line_end()?;
         Ok(Command { at: word.at, what })
     }
 
     fn run(&mut self) -> Result<Action, Stop> {
-        // What a run takes is not told.
+        // Execution times are not reported.
         self.cursor.take("TIMED_EXECUTION");
         let name = self.cursor.expect("a pipeline's name")?;
         let pipeline = find(&self.names.pipelines, "pipeline", name)?;
@@ -49,7 +49,7 @@ impl<'t> Parser<'t> {
             return Err(name.fail(format!("`{}` and `{}` differ in data type", first.text, name.text)));
         }
         let (count, image) = (source.count, source.image);
-        // The target is as large as the source from here on.
+        // The target gets the size of the source.
         let target = &mut self.script.buffers[to];
         (target.count, target.image) = (count, image);
         Ok(Action::Copy { from, to })

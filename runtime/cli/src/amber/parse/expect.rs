@@ -52,7 +52,7 @@ impl Parser<'_> {
         Ok(Action::ExpectValues(ExpectValues { buffer, offset, comparator, values, tolerances }))
     }
 
-    /// A value must be one of its scalar's type, or it could never be found.
+    /// Checks that the scalar's type has the value, since otherwise the expectation can never hold.
     fn check_value(&self, buffer: usize, index: usize, value: Number, word: Word<'_>) -> Result<(), Stop> {
         let Some((_, scalar)) = self.script.buffers[buffer].layout.slot(index) else { return Ok(()) };
         scalar.encode(value).map(|_| ()).map_err(|problem| word.fail(problem))
@@ -103,7 +103,7 @@ impl Parser<'_> {
         Ok(Action::ExpectBuffer(ExpectBuffer { left, right, likeness }))
     }
 
-    /// One tolerance or more, up to a word that is no number. `5%` and `5 %` are hundredths.
+    /// One or more tolerances, up to a word that is not a number. `5%` and `5 %` are percentages.
     fn tolerances(&mut self, most: usize) -> Result<Vec<Tolerance>, Stop> {
         let mut tolerances = Vec::new();
         while let Some(word) = self.cursor.peek() {

@@ -1,4 +1,4 @@
-//! Reads a script: declarations and commands, in the order of the text, each known from its line on.
+//! Parser of scripts: declarations and commands in the order of the text. A name can be used after its declaration.
 
 mod bind;
 mod buffer;
@@ -22,7 +22,7 @@ use super::script::{Need, Script};
 use super::text::{Cursor, Place, Word};
 use super::types::Struct;
 
-/// Reads a script. Files that it names are looked for in `folder`.
+/// Parses a script. Paths in it are relative to `folder`.
 pub(crate) fn parse(text: &str, folder: &Path) -> Result<Script, Stop> {
     if text.split_ascii_whitespace().next() != Some("#!amber") {
         return Err(Place { line: 1, column: 1 }.fail("a script begins with `#!amber`"));
@@ -102,7 +102,7 @@ impl<'t> Parser<'t> {
         let path = self.cursor.expect("a path")?;
         let text = self.cursor.raw_block("VIRTUAL_FILE", at)?;
         if self.script.virtual_files.insert(path.text.to_owned(), text.to_owned()).is_some() {
-            return Err(path.fail(format!("there is a virtual file `{}` already", path.text)));
+            return Err(path.fail(format!("the virtual file `{}` is already declared", path.text)));
         }
         self.cursor.line_end()
     }
@@ -126,23 +126,23 @@ impl<'t> Parser<'t> {
 
 /// A literal.
 fn number(word: Word<'_>) -> Result<Number, Stop> {
-    Number::parse(word.text).ok_or_else(|| word.fail(format!("`{}` is no number", word.text)))
+    Number::parse(word.text).ok_or_else(|| word.fail(format!("`{}` is not a number", word.text)))
 }
 
-/// The index of a name of some kind.
+/// The index of a declared name; `what` is its kind.
 fn find(names: &HashMap<&str, usize>, what: &str, word: Word<'_>) -> Result<usize, Stop> {
     names.get(word.text).copied().ok_or_else(|| word.fail(format!("there is no {what} `{}`", word.text)))
 }
 
-/// Adds a name of some kind.
+/// Declares a name; `what` is its kind.
 fn declare<'t>(names: &mut HashMap<&'t str, usize>, what: &str, word: Word<'t>, index: usize) -> Result<(), Stop> {
     match names.insert(word.text, index) {
         None => Ok(()),
-        Some(_) => Err(word.fail(format!("there is a {what} `{}` already", word.text))),
+        Some(_) => Err(word.fail(format!("the {what} `{}` is already declared", word.text))),
     }
 }
 
-/// `{device_features}`: the text that scripts are made of by a program.
+/// Whether a word is a placeholder in a template, such as `{device_features}`.
 fn is_placeholder(text: &str) -> bool {
     let inside = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
     inside.is_some_and(|name| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))

@@ -1,13 +1,13 @@
-//! `FILE PNG`: the texels of a picture, for formats of 8 bits in each channel.
+//! `FILE PNG`: the texels of a picture, for formats with 8 bits per channel.
 
 use std::io::Cursor;
 
 use crate::amber::types::Type;
 
-/// Most bytes that a picture takes while it is decoded.
+/// The memory limit of the decoder in bytes.
 const MAX_BYTES: usize = 1 << 30;
 
-/// A picture as an image has it: width and height, and its bytes row by row from the top.
+/// A picture as texels of an image: width and height, and the bytes row by row from the top.
 pub(super) struct Picture {
     pub(super) size: [u32; 2],
     pub(super) bytes: Vec<u8>,
@@ -18,7 +18,7 @@ impl Picture {
     ///
     /// # Errors
     ///
-    /// The type is no format of channels with 8 bits, or the file no PNG.
+    /// If the type is not a format with 8 bits per channel, or the file is not a PNG.
     pub(super) fn read(file: &[u8], ty: &Type) -> Result<Self, String> {
         let order = channels(ty).ok_or("a picture fills formats with 8 bits in each channel only")?;
         let mut decoder = png::Decoder::new_with_limits(Cursor::new(file), png::Limits { bytes: MAX_BYTES });
@@ -41,7 +41,7 @@ impl Picture {
     }
 }
 
-/// Which of red, green, blue and alpha each byte of a texel is.
+/// The channel (0 to 3 for red, green, blue, alpha) of each byte of a texel.
 fn channels(ty: &Type) -> Option<Vec<usize>> {
     let Type::Texel(texel) = ty else { return None };
     let index = |name: char| "RGBA".find(name);

@@ -1,4 +1,4 @@
-//! `PIPELINE` and `DERIVE_PIPELINE`: what is attached; `bind.rs` has what is bound.
+//! `PIPELINE` and `DERIVE_PIPELINE`; `BIND` is in `bind.rs`.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::amber::number::Scalar;
 use crate::amber::script::{Need, Pipeline, Subgroup, SubgroupSize};
 use crate::amber::text::{Place, Word};
 
-/// What only pipelines have that draw.
+/// Statements of graphics and ray-tracing pipelines.
 const GRAPHICS: [&str; 10] = [
     "VERTEX_DATA",
     "INDEX_DATA",
@@ -71,7 +71,7 @@ impl<'t> Parser<'t> {
                 text if GRAPHICS.contains(&text) => {
                     return Err(word.fail(format!("{text} is not for compute pipelines")));
                 }
-                text => return Err(word.fail(format!("`{text}` is nothing that a pipeline has"))),
+                text => return Err(word.fail(format!("unexpected `{text}` in a pipeline"))),
             }
             self.cursor.line_end()?;
         }
@@ -97,13 +97,13 @@ impl<'t> Parser<'t> {
                 }
                 "ENTRY_POINT" => pipeline.entry = self.cursor.expect("an entry point")?.text.to_owned(),
                 "SPECIALIZE" => self.specialize(pipeline)?,
-                text => return Err(word.fail(format!("`{text}` is nothing that ATTACH has"))),
+                text => return Err(word.fail(format!("unexpected `{text}` in ATTACH"))),
             }
         }
         Ok(())
     }
 
-    /// `SPECIALIZE id AS type value`, of 32 bits.
+    /// `SPECIALIZE id AS type value`, with 32 bits.
     fn specialize(&mut self, pipeline: &mut Pipeline) -> Result<(), Stop> {
         let id = self.cursor.integer("specialization id")?;
         self.cursor.keyword("AS")?;
@@ -128,14 +128,15 @@ impl<'t> Parser<'t> {
                 return Err(word.fail(format!("needs DEVICE_FEATURE SubgroupSizeControl.{feature}")));
             }
             match word.text {
-                // Subgroups are as full as they can be; some scripts ask for that with workgroups that do not fill them.
+                // Invocations always fill subgroups in order. Some scripts require full subgroups although their
+                // workgroups do not fill them, so nothing is checked.
                 "FULLY_POPULATED" => _ = self.switch()?,
-                // One size can be said to vary: nothing to do.
+                // There is one subgroup size, so a varying size needs nothing.
                 "VARYING_SIZE" => {
                     self.switch()?;
                 }
                 "REQUIRED_SIZE" => pipeline.subgroup.required = Some(self.subgroup_size()?),
-                text => return Err(word.fail(format!("`{text}` is nothing that SUBGROUP has"))),
+                text => return Err(word.fail(format!("unexpected `{text}` in SUBGROUP"))),
             }
         }
         Ok(())

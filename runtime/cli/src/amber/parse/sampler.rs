@@ -9,7 +9,7 @@ use crate::amber::text::Word;
 impl Parser<'_> {
     pub(super) fn sampler(&mut self) -> Result<(), Stop> {
         let name = self.cursor.expect("the sampler's name")?;
-        // The format's defaults are not Vulkan's.
+        // The defaults of AmberScript differ from Vulkan's.
         let mut info =
             SamplerInfo { address_modes: [vk::SamplerAddressMode::REPEAT; 3], max_lod: 1.0, ..SamplerInfo::default() };
         let (mut compares, mut compare) = (false, vk::CompareOp::NEVER);
@@ -27,7 +27,7 @@ impl Parser<'_> {
                 "UNNORMALIZED_COORDS" => info.unnormalized_coordinates = true,
                 "COMPARE" => compares = self.switch()?,
                 "COMPARE_OP" => compare = self.one_of(&COMPARE_OPS)?,
-                text => return Err(word.fail(format!("`{text}` is nothing that a sampler has"))),
+                text => return Err(word.fail(format!("unexpected `{text}` in a sampler"))),
             }
         }
         if info.unnormalized_coordinates {
@@ -39,7 +39,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The value of a name in a list.
+    /// The value for a name in a list.
     fn one_of<T: Copy>(&mut self, list: &[(&str, T)]) -> Result<T, Stop> {
         let names = || list.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
         let word: Word<'_> = self.cursor.expect("a name")?;

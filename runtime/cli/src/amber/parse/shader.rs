@@ -5,7 +5,7 @@ use crate::amber::Stop;
 use crate::amber::script::{Language, Shader, Source};
 use crate::amber::text::Place;
 
-/// The other stages: their pipelines are not for a device that computes.
+/// The other stages, which a compute device does not support.
 const GRAPHICS: [&str; 5] = ["vertex", "fragment", "geometry", "tessellation_evaluation", "tessellation_control"];
 const RAY_TRACING: [&str; 6] = ["ray_generation", "any_hit", "closest_hit", "miss", "intersection", "callable"];
 
@@ -13,7 +13,7 @@ impl Parser<'_> {
     pub(super) fn shader(&mut self, at: Place) -> Result<(), Stop> {
         let stage = self.cursor.expect("a shader type")?;
         match stage.text {
-            // Of a module for several stages a compute pipeline takes the compute entry points.
+            // A compute pipeline uses the compute entry points of a module for several stages.
             "compute" | "multi" => {}
             text if GRAPHICS.contains(&text) => return Err(stage.at.skip("needs a graphics pipeline")),
             text if RAY_TRACING.contains(&text) => return Err(stage.at.skip("needs ray tracing")),

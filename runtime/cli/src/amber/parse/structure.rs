@@ -13,7 +13,7 @@ impl Parser<'_> {
         let stride = if self.cursor.take("STRIDE") { Some(self.cursor.integer("stride")?) } else { None };
         self.cursor.line_end()?;
         if self.structs.contains_key(name.text) {
-            return Err(name.fail(format!("there is a type `{}` already", name.text)));
+            return Err(name.fail(format!("the type `{}` is already declared", name.text)));
         }
         let mut members: Vec<Member> = Vec::new();
         while let Some(word) = self.cursor.in_block("STRUCT", at)? {
@@ -21,7 +21,7 @@ impl Parser<'_> {
             let ty = ty.ok_or_else(|| word.fail(format!("there is no type `{}`", word.text)))?;
             let member = self.member(ty)?;
             if members.iter().any(|other| other.name == member.name) {
-                return Err(word.fail(format!("there is a member `{}` already", member.name)));
+                return Err(word.fail(format!("the member `{}` is already declared", member.name)));
             }
             members.push(member);
         }
@@ -32,7 +32,7 @@ impl Parser<'_> {
         self.cursor.line_end()
     }
 
-    /// A member from its name on.
+    /// A member, after its type.
     fn member(&mut self, ty: Type) -> Result<Member, Stop> {
         let name = self.cursor.expect("the member's name")?.text.to_owned();
         let (array, matrix) = match &ty {
@@ -46,7 +46,7 @@ impl Parser<'_> {
                 "ARRAY_STRIDE" if array => &mut member.array_stride,
                 "MATRIX_STRIDE" if matrix => &mut member.matrix_stride,
                 "ARRAY_STRIDE" | "MATRIX_STRIDE" => return Err(word.fail("the member's type has no such stride")),
-                text => return Err(word.fail(format!("`{text}` is nothing that a member has"))),
+                text => return Err(word.fail(format!("unexpected `{text}` in a member"))),
             };
             *to = Some(self.cursor.integer("number of bytes")?);
         }

@@ -1,4 +1,4 @@
-//! What scripts become, and what is said of wrong ones.
+//! Parsed scripts, and messages for wrong ones.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -55,7 +55,7 @@ fn wrong_buffers_are_named_with_their_place() {
     fails("BUFFER b DATA_TYPE float", "2:25: expected what the buffer is filled with, found the end of the line");
     fails("BUFFER b DATA_TYPE float FILL 1", "2:26: FILL needs a SIZE");
     fails("BUFFER b DATA_TYPE foo DATA 1 END", "2:20: there is no type `foo`");
-    fails("BUFFER b DATA_TYPE vec2<float> DATA 1 END", "2:32: 1 values are no whole elements of 2");
+    fails("BUFFER b DATA_TYPE vec2<float> DATA 1 END", "2:32: 1 values are not a whole number of elements of 2");
     fails("BUFFER b DATA_TYPE uint8 DATA\n1\n 256 END", "4:2: 256 does not fit 8 bits");
     fails("BUFFER b DATA_TYPE vec2<int8> SIZE 2 SERIES_FROM 0 INC_BY 1", "2:38: SERIES_FROM fills scalars only");
     fails(
@@ -114,11 +114,11 @@ fn wrong_commands_are_named_with_their_place() {
     let buffer = "BUFFER a DATA_TYPE uint32 SIZE 4 FILL 0\n";
     fails(&format!("{buffer}EXPECT a IDX 0 TOLERANCE 1 LT 3"), "3:28: TOLERANCE goes with EQ only");
     fails(&format!("{buffer}EXPECT a IDX 0 EQ"), "3:16: no values to compare with");
-    fails(&format!("{buffer}EXPECT a IDX 0 EQ 1.5"), "3:19: 1.5 is no integer");
-    fails(&format!("{buffer}EXPECT a IDX -1 EQ 1"), "3:14: `-1` is no index");
+    fails(&format!("{buffer}EXPECT a IDX 0 EQ 1.5"), "3:19: 1.5 is not an integer");
+    fails(&format!("{buffer}EXPECT a IDX -1 EQ 1"), "3:14: `-1` is not a valid index");
     fails(&format!("{buffer}COPY a TO a"), "3:11: a buffer is not copied to itself");
     fails("RUN p 1 1 1", "2:5: there is no pipeline `p`");
-    fails("FOO", "2:1: `FOO` is no command");
+    fails("FOO", "2:1: `FOO` is not a command");
     assert_eq!(parse("", Path::new("")).err(), Some(Stop::Fail("1:1: a script begins with `#!amber`".into())));
 }
 

@@ -1,6 +1,5 @@
-//! Slots: the binding points of a context, and what can be bound to them.
+//! What can be bound to a slot of a context.
 
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -8,96 +7,12 @@ use ash::vk;
 use spelter_driver::Sampler;
 
 use crate::buffer::BufferSlice;
+use crate::ids::SlotKind;
 use crate::image::ImagePart;
 use crate::resource::Resource;
 use crate::view::Part;
 
-/// A binding point of a context: a group, a binding and, for an array, an element.
-///
-/// ```
-/// use spelter::Slot;
-///
-/// assert_eq!(Slot::from((0, 3)).to_string(), "binding 0.3");
-/// assert_eq!(Slot::from((0, 3, 7)).to_string(), "binding 0.3[7]");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Slot {
-    /// The descriptor set; `@group` in WGSL.
-    pub group: u32,
-    /// The binding in it.
-    pub binding: u32,
-    /// The element of an array of buffers; 0 elsewhere.
-    pub element: u32,
-}
-
-impl From<(u32, u32)> for Slot {
-    fn from((group, binding): (u32, u32)) -> Self {
-        Self { group, binding, element: 0 }
-    }
-}
-
-impl From<(u32, u32, u32)> for Slot {
-    fn from((group, binding, element): (u32, u32, u32)) -> Self {
-        Self { group, binding, element }
-    }
-}
-
-impl fmt::Display for Slot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { group, binding, element } = self;
-        match element {
-            0 => write!(f, "binding {group}.{binding}"),
-            _ => write!(f, "binding {group}.{binding}[{element}]"),
-        }
-    }
-}
-
-/// How a slot uses the bound resource.
-///
-/// ```
-/// # fn main() -> Result<(), spelter::Error> {
-/// assert_eq!(spelter::SlotKind::SamplerView.to_string(), "sampler view");
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SlotKind {
-    /// `var<uniform>`: read only.
-    UniformBuffer,
-    /// `var<storage>`: read, and possibly written.
-    StorageBuffer,
-    /// A sampled image, or a buffer as texels: read only, through a view.
-    SamplerView,
-    /// A storage image, or a buffer as storage texels: read, and possibly written, through a view.
-    StorageImage,
-    /// A sampler without a resource.
-    Sampler,
-}
-
-impl SlotKind {
-    pub(crate) const COUNT: usize = 5;
-    pub(crate) const ALL: [Self; Self::COUNT] =
-        [Self::UniformBuffer, Self::StorageBuffer, Self::SamplerView, Self::StorageImage, Self::Sampler];
-
-    /// Whether a kernel can write through it.
-    pub(crate) fn can_write(self) -> bool {
-        matches!(self, Self::StorageBuffer | Self::StorageImage)
-    }
-}
-
-impl fmt::Display for SlotKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::UniformBuffer => "uniform buffer",
-            Self::StorageBuffer => "storage buffer",
-            Self::SamplerView => "sampler view",
-            Self::StorageImage => "storage image",
-            Self::Sampler => "sampler",
-        })
-    }
-}
-
-/// What to put into a slot: see [`Context::bind`](crate::Context::bind).
+/// A resource, or a part of one, and the kind of slot to bind it to: see [`Context::bind`](crate::Context::bind).
 ///
 /// ```
 /// use spelter::Bind;
@@ -155,7 +70,7 @@ impl Bind {
         Self::buffer(SlotKind::StorageBuffer, buffer.into(), Part::Bytes)
     }
 
-    /// A buffer, or a part of one, as texels that are only read (a uniform texel buffer).
+    /// A buffer, or a part of one, as a uniform texel buffer: texels that are only read.
     ///
     /// ```
     /// use spelter::{Bind, vk};
@@ -171,7 +86,7 @@ impl Bind {
         Self::buffer(SlotKind::SamplerView, buffer.into(), |range| Part::Texels(range, format))
     }
 
-    /// A buffer, or a part of one, as texels that are read and written (a storage texel buffer).
+    /// A buffer, or a part of one, as a storage texel buffer: texels that are read and written.
     ///
     /// ```
     /// use spelter::{Bind, vk};
@@ -188,7 +103,7 @@ impl Bind {
         Self::buffer(SlotKind::StorageImage, buffer.into(), |range| Part::Texels(range, format))
     }
 
-    /// An image, or a part of one, as `texture_2d` and the like: only read.
+    /// An image, or a part of one, as a sampled image (`texture_2d` and the like): only read.
     ///
     /// ```
     /// use spelter::{Bind, vk};
@@ -205,7 +120,7 @@ impl Bind {
         Self::image(SlotKind::SamplerView, &image.into())
     }
 
-    /// An image, or one level of it, as `texture_storage_2d` and the like.
+    /// An image, or one level of it, as a storage image (`texture_storage_2d` and the like).
     ///
     /// ```
     /// use spelter::{Bind, vk};
@@ -222,7 +137,7 @@ impl Bind {
         Self::image(SlotKind::StorageImage, &image.into())
     }
 
-    /// A sampler by itself.
+    /// A separate sampler.
     ///
     /// ```
     /// use spelter::{Bind, SamplerInfo};
@@ -238,7 +153,7 @@ impl Bind {
         Self { kind: SlotKind::Sampler, resource: None, part: Part::Nothing, sampler: Some(sampler.clone()) }
     }
 
-    /// With a sampler, where a shader takes both in one (`sampler2D` in GLSL).
+    /// The same with a sampler, for a combined image sampler (`sampler2D` in GLSL).
     ///
     /// ```
     /// use spelter::{Bind, SamplerInfo, vk};
@@ -256,7 +171,7 @@ impl Bind {
         self
     }
 
-    /// What is to be bound, for messages.
+    /// The resource to be bound, for messages.
     pub(crate) fn described(&self) -> String {
         self.resource.as_ref().map_or_else(|| "a sampler".to_owned(), |resource| resource.described())
     }

@@ -1,18 +1,17 @@
-//! Forgetting what resources hold.
+//! Invalidation: the contents of a resource become undefined, without a wait for its users.
 
 use super::Context;
 use crate::buffer::Buffer;
 use crate::error::Error;
 use crate::image::ImagePart;
-use crate::replace::{self, Invalidated, Reason, Room};
+use crate::replace::{self, Invalidated, KeptReason, Room};
 use crate::resource::Resource;
 
 impl Context {
-    /// Forgets what a buffer holds: its bytes are not defined any more, and nothing waits for those who use the old
-    /// ones. If it is in use it gets new storage behind the same handle, in all slots that it occupies; if no memory
-    /// can be had for that, the commands that use the old storage are waited for, and
-    /// [`Stats::renames_without_memory`](crate::Stats) tells. The contents of a mapped buffer stay, since the host has
-    /// them ([`Stats::invalidations_refused`](crate::Stats)).
+    /// Makes the contents of a buffer undefined, without a wait for commands that use the old contents. A buffer in use
+    /// gets new storage; handle and slots stay the same. If there is no memory for that, the call waits for the
+    /// commands that use the old storage ([`Stats::renames_without_memory`](crate::Stats) counts it). A mapped buffer
+    /// keeps its contents ([`Stats::invalidations_refused`](crate::Stats)).
     ///
     /// [`Error::Resource`] if the buffer is destroyed or of another device.
     ///
@@ -28,18 +27,18 @@ impl Context {
     /// # }
     /// ```
     pub fn invalidate(&self, buffer: &Buffer) -> Result<(), Error> {
-        self.check_device("invalidate", buffer)?;
+        self.check_device("invalidate", buffer.resource())?;
         self.invalidate_all(buffer.resource())
     }
 
     fn invalidate_all(&self, resource: &Resource) -> Result<(), Error> {
         self.invalidate_with(resource, |room| {
             let mut state = self.inner.lock();
-            replace::invalidate(&self.inner.share, &mut state, (resource, resource.state()), room, |_| ())
+            replace::invalidate(&self.inner.share, &mut state, (resource, &mut resource.state()), room)
         })
     }
 
-    /// Tries to invalidate until it is done: waits where there is no memory, and when no lock is held.
+    /// Retries `run` until the resource is invalidated or mapped. Waits for memory in between, when no lock is held.
     fn invalidate_with(
         &self,
         resource: &Resource,
@@ -48,19 +47,19 @@ impl Context {
         let (mut room, mut waited) = (Room::Wanted, false);
         loop {
             match run(room)? {
-                Invalidated::Kept(Reason::Room) => {
+                Invalidated::Kept(KeptReason::Room) => {
                     waited |= self.inner.room_for(resource.size())?;
                     room = Room::Made;
                 }
-                Invalidated::Kept(Reason::Memory(object)) => {
+                Invalidated::Kept(KeptReason::Memory(object)) => {
                     waited |= self.inner.wait_without_memory(&object)?;
                     room = Room::Never;
                 }
-                // What it replaced goes here, when no lock is held.
-                Invalidated::Replaced(_)
-                | Invalidated::Forgotten
-                | Invalidated::NothingValid
-                | Invalidated::Kept(Reason::Mapped) => break,
+                Invalidated::Kept(KeptReason::Mapped) => break,
+                Invalidated::Done(garbage) => {
+                    drop(garbage); // no lock is held
+                    break;
+                }
             }
         }
         if waited {
@@ -69,11 +68,12 @@ impl Context {
         Ok(())
     }
 
-    /// Forgets what an image, or levels and layers of it, hold. As [`Context::invalidate`]. If a part of an image that
-    /// is in use is forgotten and the rest holds data, there are two ways, and nobody waits in either: if the rest is
-    /// no larger than what is forgotten the image gets new storage, and the rest is copied over in order; else the
-    /// image keeps its storage, the part holds nothing from now on, and what is written there next comes after those
-    /// who use it now ([`Stats::invalidations_in_order`](crate::Stats)), since the copy would cost more than it gains.
+    /// Makes the contents of an image, or of some of its levels and layers, undefined: see [`Context::invalidate`].
+    ///
+    /// If the image is in use and the rest of it holds data, there are two cases, and neither waits. If the rest is no
+    /// larger than the invalidated part, the image gets new storage and the rest is copied over in order. Otherwise
+    /// that copy would cost more than it gains: the image keeps its storage, and later writes to the part are ordered
+    /// after its current users ([`Stats::invalidations_in_order`](crate::Stats)).
     ///
     /// [`Error::Range`] if there are no such levels or layers, [`Error::Resource`] as for buffers.
     ///

@@ -1,10 +1,10 @@
-//! What a context tells of itself and its device: counters, sets, the timeline.
+//! Introspection: counters, cached descriptor sets, the timeline.
 
 use super::Context;
 use crate::stats::Stats;
 
 impl Context {
-    /// What the tracker did so far, in all contexts of the device.
+    /// The tracker's counters, for all contexts of the device.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -21,7 +21,7 @@ impl Context {
         self.inner.share.stats()
     }
 
-    /// The descriptor sets that are kept for states that may come again.
+    /// The number of descriptor sets that this context caches.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -52,7 +52,7 @@ impl Context {
     /// # let context = spelter::Context::new()?;
     /// let mut json = Vec::new();
     /// context.write_trace(&mut json).expect("a vector takes everything");
-    /// assert_eq!(json, b"{\"traceEvents\":[]}\n"); // nobody asked for a timeline
+    /// assert_eq!(json, b"{\"traceEvents\":[]}\n"); // the device was made without a timeline
     /// # Ok(())
     /// # }
     /// ```

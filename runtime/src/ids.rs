@@ -1,0 +1,115 @@
+//! Identifiers and kinds that the whole crate shares: slots, resources, objects, batches, accesses. This module imports
+//! nothing from the crate.
+
+use std::fmt;
+
+/// A binding point of a context: a group, a binding and, for an array, an element.
+///
+/// ```
+/// use spelter::Slot;
+///
+/// assert_eq!(Slot::from((0, 3)).to_string(), "binding 0.3");
+/// assert_eq!(Slot::from((0, 3, 7)).to_string(), "binding 0.3[7]");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot {
+    /// The descriptor set; `@group` in WGSL.
+    pub group: u32,
+    /// The binding in it.
+    pub binding: u32,
+    /// The element of an array of buffers; 0 elsewhere.
+    pub element: u32,
+}
+
+impl From<(u32, u32)> for Slot {
+    fn from((group, binding): (u32, u32)) -> Self {
+        Self { group, binding, element: 0 }
+    }
+}
+
+impl From<(u32, u32, u32)> for Slot {
+    fn from((group, binding, element): (u32, u32, u32)) -> Self {
+        Self { group, binding, element }
+    }
+}
+
+impl fmt::Display for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { group, binding, element } = self;
+        match element {
+            0 => write!(f, "binding {group}.{binding}"),
+            _ => write!(f, "binding {group}.{binding}[{element}]"),
+        }
+    }
+}
+
+/// How a slot uses the bound resource.
+///
+/// ```
+/// # fn main() -> Result<(), spelter::Error> {
+/// assert_eq!(spelter::SlotKind::SamplerView.to_string(), "sampler view");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SlotKind {
+    /// `var<uniform>`: read only.
+    UniformBuffer,
+    /// `var<storage>`: read, and possibly written.
+    StorageBuffer,
+    /// A sampled image, or a buffer as texels: read only, through a view.
+    SamplerView,
+    /// A storage image, or a buffer as storage texels: read, and possibly written, through a view.
+    StorageImage,
+    /// A sampler without a resource.
+    Sampler,
+}
+
+impl SlotKind {
+    pub(crate) const COUNT: usize = 5;
+    pub(crate) const ALL: [Self; Self::COUNT] =
+        [Self::UniformBuffer, Self::StorageBuffer, Self::SamplerView, Self::StorageImage, Self::Sampler];
+
+    /// Whether a kernel can write through it.
+    pub(crate) fn can_write(self) -> bool {
+        matches!(self, Self::StorageBuffer | Self::StorageImage)
+    }
+}
+
+impl fmt::Display for SlotKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::UniformBuffer => "uniform buffer",
+            Self::StorageBuffer => "storage buffer",
+            Self::SamplerView => "sampler view",
+            Self::StorageImage => "storage image",
+            Self::Sampler => "sampler",
+        })
+    }
+}
+
+/// A unique number of a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ResourceId(pub(crate) u64);
+
+/// A unique number of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ObjectId(pub(crate) u64);
+
+/// The number of a batch in its context, counted from 1 on; 0 is before the first.
+pub(crate) type Serial = u64;
+
+/// The use of an object by a command or by the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// It is only read.
+    Read,
+    /// It may be written.
+    Write,
+}
+
+impl Access {
+    pub(crate) fn writes(self) -> bool {
+        self == Self::Write
+    }
+}

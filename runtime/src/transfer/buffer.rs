@@ -1,0 +1,192 @@
+//! Transfers of bytes: host to buffer, buffer to host, buffer to buffer, fills.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use ash::vk;
+use bytemuck::{AnyBitPattern, NoUninit};
+
+use super::read::values;
+use super::target::Target;
+use crate::barrier::Use;
+use crate::buffer::Buffer;
+use crate::context::Context;
+use crate::error::{Error, rule};
+use crate::ids::Access;
+
+impl Context {
+    /// Reads a whole buffer back, after all commands that write it. [`Error::Range`] if its size is not a multiple of
+    /// the element size, since a truncated result would be easy to mistake for the whole.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_from(&[1u32, 2])?;
+    /// assert_eq!(context.read::<u32>(&buffer)?, [1, 2]);
+    /// assert_eq!(context.read::<[u16; 2]>(&buffer)?, [[1, 0], [2, 0]]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn read<T: AnyBitPattern>(&self, buffer: &Buffer) -> Result<Vec<T>, Error> {
+        self.read_range(buffer, 0..buffer.size())
+    }
+
+    /// Reads the bytes `range` of a buffer back, as values, after all commands that write the buffer. Does not wait if
+    /// the range holds no defined data.
+    ///
+    /// [`Error::Range`] if the range is not inside the buffer or not a whole number of elements, [`Error::Resource`] if
+    /// the buffer is destroyed.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_from(&[1u32, 2, 3, 4])?;
+    /// assert_eq!(context.read_range::<u32>(&buffer, 4..12)?, [2, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn read_range<T: AnyBitPattern>(&self, buffer: &Buffer, range: Range<u64>) -> Result<Vec<T>, Error> {
+        self.check_range("read", buffer, &range)?;
+        let (bytes, each) = (range.end - range.start, size_of::<T>() as u64);
+        if each == 0 || bytes % each != 0 {
+            let of = buffer.resource().described();
+            let problem = format!("read: {bytes} bytes for elements of {each} bytes of {of}");
+            return Err(Error::range(problem, rule::WHOLE));
+        }
+        values(bytes, |raw| self.inner().read(buffer.resource(), range.start, raw))
+    }
+
+    /// Writes values into a buffer from byte `offset` on, in order with the commands that are recorded before and
+    /// after. It seldom waits for commands that use the buffer: bytes that hold no defined data are written at once;
+    /// values that cover all defined data go to new storage; others are staged and copied in order. Only values that
+    /// are too large to stage wait.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_zeroed(12)?;
+    /// context.write(&buffer, 4, &[7u32])?;
+    /// assert_eq!(context.read::<u32>(&buffer)?, [0, 7, 0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn write<T: NoUninit>(&self, buffer: &Buffer, offset: u64, values: &[T]) -> Result<(), Error> {
+        self.put("write", buffer, offset, bytemuck::cast_slice(values), false)
+    }
+
+    /// Replaces the contents of a buffer by `values`, from its first byte on; the rest becomes undefined. Does not wait
+    /// for commands that use the old contents: if there are any, the buffer gets new storage.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::new()?;
+    /// let buffer = context.buffer(16).build()?;
+    /// for frame in 0..3u32 {
+    ///     context.upload(&buffer, &[frame; 4])?;
+    ///     // … dispatches that read the buffer …
+    /// }
+    /// assert_eq!(context.read::<u32>(&buffer)?, [2; 4]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn upload<T: NoUninit>(&self, buffer: &Buffer, values: &[T]) -> Result<(), Error> {
+        self.put("upload", buffer, 0, bytemuck::cast_slice(values), true)
+    }
+
+    fn put(&self, what: &str, buffer: &Buffer, offset: u64, bytes: &[u8], discard: bool) -> Result<(), Error> {
+        self.check_range(what, buffer, &(offset..offset.saturating_add(bytes.len() as u64)))?;
+        self.inner().upload(what, buffer.resource(), Target::Bytes(offset), bytes, discard)
+    }
+
+    /// Records a copy of `bytes` bytes from one buffer to another, or between disjoint ranges of one buffer. A copy of
+    /// 0 bytes is allowed and does nothing, as in WebGPU; Vulkan forbids it (VUID-VkBufferCopy-size-01988).
+    ///
+    /// [`Error::Range`] if a range is not inside its buffer or the ranges overlap, [`Error::Resource`] if a buffer is
+    /// destroyed, mapped or of another device.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::new()?;
+    /// let (from, to) = (context.buffer_from(&[1u32, 2, 3])?, context.buffer_zeroed(8)?);
+    /// context.copy(&from, 4, &to, 0, 8)?;
+    /// assert_eq!(context.read::<u32>(&to)?, [2, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn copy(&self, from: &Buffer, start: u64, to: &Buffer, offset: u64, bytes: u64) -> Result<(), Error> {
+        self.check_range("copy", from, &(start..start.saturating_add(bytes)))?;
+        self.check_range("copy", to, &(offset..offset.saturating_add(bytes)))?;
+        let (from, to) = (from.resource(), to.resource());
+        if Arc::ptr_eq(from, to) && start < offset + bytes && offset < start + bytes {
+            let (of, a, b) = (from.described(), start + bytes, offset + bytes);
+            let problem = format!("copy: bytes {start}..{a} to bytes {offset}..{b} of {of}");
+            return Err(Error::range(problem, rule::COPY_OVERLAP));
+        }
+        self.inner().record(|state| {
+            let (source, target) = (from.object_for_command("copy")?, to.object_for_command("copy")?);
+            if bytes == 0 {
+                return Ok(());
+            }
+            let region = vk::BufferCopy { src_offset: start, dst_offset: offset, size: bytes };
+            let read = Use::of(from, &source, start..start + bytes, Access::Read);
+            let write = Use::of(to, &target, offset..offset + bytes, Access::Write);
+            let (a, b) = (source.buffer()?, target.buffer()?);
+            state.transfer(&[read, write], |commands| commands.copy_buffer(a, b, &[region]))
+        })
+    }
+
+    /// Records a fill of the whole buffer with a repeated word; the last 1 to 3 bytes of a size that is not a multiple
+    /// of 4 keep their contents.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_zeroed(8)?;
+    /// context.fill(&buffer, 9)?;
+    /// assert_eq!(context.read::<u32>(&buffer)?, [9, 9]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn fill(&self, buffer: &Buffer, word: u32) -> Result<(), Error> {
+        self.fill_range(buffer, 0..buffer.size() & !3, word)
+    }
+
+    /// Records a fill of the bytes `range` of a buffer with a repeated word; an empty range does nothing.
+    /// [`Error::Range`] unless the range begins and ends at multiples of 4.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_zeroed(16)?;
+    /// context.fill_range(&buffer, 4..12, 7)?;
+    /// assert_eq!(context.read::<u32>(&buffer)?, [0, 7, 7, 0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn fill_range(&self, buffer: &Buffer, range: Range<u64>, word: u32) -> Result<(), Error> {
+        self.check_range("fill", buffer, &range)?;
+        let resource = buffer.resource();
+        if !range.start.is_multiple_of(4) || !range.end.is_multiple_of(4) {
+            let (Range { start, end }, of) = (&range, resource.described());
+            return Err(Error::range(format!("fill: bytes {start}..{end} of {of}"), rule::FILL));
+        }
+        self.inner().record(|state| {
+            let object = resource.object_for_command("fill")?;
+            if range.is_empty() {
+                return Ok(());
+            }
+            let write = Use::of(resource, &object, range.clone(), Access::Write);
+            let (to, bytes) = (object.buffer()?, range.end - range.start);
+            state.transfer(&[write], |commands| commands.fill_buffer(to, range.start, bytes, word))
+        })
+    }
+
+    pub(crate) fn check_range(&self, what: &str, buffer: &Buffer, range: &Range<u64>) -> Result<(), Error> {
+        self.check_device(what, buffer.resource())?;
+        if range.start > range.end || range.end > buffer.size() {
+            let (Range { start, end }, of) = (range, buffer.resource().described());
+            return Err(Error::range(format!("{what}: bytes {start}..{end} of {of}"), rule::INSIDE));
+        }
+        Ok(())
+    }
+}
