@@ -3,6 +3,9 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
+#[path = "tidy/layers.rs"]
+mod layers;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
