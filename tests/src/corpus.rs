@@ -13,24 +13,34 @@ pub fn root() -> PathBuf {
 
 /// All kernels below the folder, sorted.
 pub fn files() -> Vec<PathBuf> {
+    files_below(&root(), &["wgsl", "spvasm"])
+}
+
+/// All files below a folder with these extensions, sorted.
+pub fn files_below(root: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     let mut files = Vec::new();
-    collect(&root(), &mut files);
+    collect(root, extensions, &mut files);
     files.sort();
     files
 }
 
 /// The name of a test file: its path below the folder.
 pub fn name(path: &Path) -> String {
-    let below = path.strip_prefix(root()).unwrap_or(path);
+    name_below(&root(), path)
+}
+
+/// The path of a file below a folder.
+pub fn name_below(root: &Path, path: &Path) -> String {
+    let below = path.strip_prefix(root).unwrap_or(path);
     below.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+fn collect(folder: &Path, extensions: &[&str], files: &mut Vec<PathBuf>) {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()) {
         if path.is_dir() {
-            collect(&path, files);
-        } else if path.extension().is_some_and(|extension| extension == "wgsl" || extension == "spvasm") {
+            collect(&path, extensions, files);
+        } else if path.extension().is_some_and(|extension| extensions.iter().any(|wanted| extension == *wanted)) {
             files.push(path);
         }
     }

@@ -1,6 +1,6 @@
 //! Kernels with the order of invocations in a workgroup reversed, which exposes races that depend on that order.
 
-use spelter_shaders::ir::{BuiltIn, Inst, InstData, Kernel, Op, Type, Value, ValueDef};
+use spelter_shaders::ir::{BuiltIn, Inst, InstData, Kernel, Op, Type, Value};
 
 /// The kernel with every workgroup's invocations reversed in each dimension. `None` if that would change its meaning:
 /// subgroups consist of consecutive invocations.
@@ -39,17 +39,16 @@ pub fn mirrored(kernel: &Kernel) -> Option<Kernel> {
 /// The replacement of a built-in, with the instructions that compute it.
 fn from_the_end(kernel: &mut Kernel, insts: &mut Vec<Inst>, builtin: BuiltIn, component: u8) -> InstData {
     let same = InstData::BuiltIn { builtin, component };
-    let size = kernel.workgroup_size[usize::from(component)];
+    let (size, invocations) = (kernel.workgroup_size[usize::from(component)], kernel.invocations());
     let mut push = |data: InstData| -> Value {
         let inst = kernel.insts.push(data);
-        let value = kernel.values.push(ValueDef::Result { inst, ty: Type::I32 });
-        kernel.results[inst] = Some(value);
+        let value = kernel.define(inst, Type::I32);
         insts.push(inst);
         value
     };
     let constant = |bits: u32| InstData::Const { ty: Type::I32, bits: u64::from(bits) };
     let ends = match builtin {
-        BuiltIn::LocalInvocationIndex => push(constant(kernel.workgroup_size.iter().product::<u32>() - 1)),
+        BuiltIn::LocalInvocationIndex => push(constant(invocations - 1)),
         BuiltIn::LocalInvocationId => push(constant(size - 1)),
         BuiltIn::GlobalInvocationId => {
             // Sum of the first and the last of the workgroup.

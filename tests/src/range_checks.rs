@@ -2,7 +2,7 @@
 
 use spelter_shaders::analysis::{Range, Ranges};
 use spelter_shaders::ir::{
-    Access, Binding, BindingKind, Block, BufferSpace, Inst, InstData, Kernel, Op, Place, Type, Value, ValueDef,
+    Access, Binding, BindingKind, Block, BufferSpace, Inst, InstData, Kernel, Op, Place, Type, Value,
 };
 
 /// Stored by a kernel if the analysis was wrong about a value.
@@ -42,8 +42,7 @@ struct Writer<'k> {
 impl Writer<'_> {
     fn push(&mut self, data: InstData, ty: Type) -> Value {
         let inst = self.kernel.insts.push(data);
-        let value = self.kernel.values.push(ValueDef::Result { inst, ty });
-        self.kernel.results[inst] = Some(value);
+        let value = self.kernel.define(inst, ty);
         self.insts.push(inst);
         value
     }

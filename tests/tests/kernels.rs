@@ -1,23 +1,18 @@
 //! Every file of `kernels/**` is a test with its own name. `BLESS=1` rewrites wrong expectations.
 
-use libtest_mimic::{Arguments, Failed, Trial};
+mod files;
+
+use std::path::Path;
+
 use spelter_tests::case::Case;
 use spelter_tests::{check, corpus};
 
 fn main() {
-    let arguments = Arguments::from_args();
-    let files = corpus::files();
-    assert!(!files.is_empty(), "no kernels in {}", corpus::root().display());
-    let trials = files.into_iter().map(|path| {
-        Trial::test(corpus::name(&path), move || {
-            let case = Case::read(&path)?;
-            match check::check(&case) {
-                Err(_) if std::env::var_os("BLESS").is_some() && case.error.is_none() => {
-                    std::fs::write(&path, check::bless(&case)?).map_err(Failed::from)
-                }
-                result => result.map_err(Failed::from),
-            }
-        })
-    });
-    libtest_mimic::run(&arguments, trials.collect()).exit();
+    files::run(&corpus::root(), corpus::files(), |path| check::check(&Case::read(path)?), bless);
+}
+
+/// The file with the contents that buffers really have; `None` if an error is expected.
+fn bless(path: &Path) -> Result<Option<String>, String> {
+    let case = Case::read(path)?;
+    if case.error.is_some() { Ok(None) } else { check::bless(&case).map(Some) }
 }

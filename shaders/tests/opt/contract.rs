@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use spelter_shaders::ir::{Op, verify};
 use spelter_shaders::opt::CONTRACT;
 
+use crate::expression;
 use crate::peephole::stored;
-use crate::{check, expression};
 
 /// Holds what becomes of expressions against the expected ones.
 #[track_caller]
@@ -31,75 +31,6 @@ fn products_go_into_sums_and_differences() {
         ("fadd(fadd(fmul(x, x), fmul(y, y)), fmul(z, z))", "fma(z, z, fma(x, x, fmul(y, y)))"),
         ("fadd(fadd(x, y), z)", "fadd(fadd(x, y), z)"),
     ]);
-}
-
-#[test]
-fn a_product_that_stays_anyway_or_may_not_go_stays_apart() {
-    let text = "block0:
-        v0 = const.i32 0
-        v1 = load.f32 push + v0
-        v2 = fmul v1, v1
-        v3 = fadd v2, v1
-        store var0 + v0, v2
-        store var0 + v0, v3
-        v4 = fmul v3, v1 no_contraction
-        v5 = fadd v4, v1
-        store var0 + v0, v5
-        v6 = fmul v5, v1
-        v7 = fadd v6, v1 no_contraction
-        store var0 + v0, v7
-        v8 = fmul v7, v1
-        v9 = fneg v8
-        v10 = fadd v9, v1
-        store var0 + v0, v10
-        store var0 + v0, v9
-        return";
-    check(CONTRACT, text, text);
-}
-
-#[test]
-fn a_product_that_all_its_sums_take_in_goes() {
-    check(
-        CONTRACT,
-        "block0:
-            v0 = const.i32 0
-            v1 = load.f32 push + v0
-            v2 = fmul v1, v1
-            v3 = fadd v2, v1
-            v4 = fadd v1, v2
-            store var0 + v0, v3
-            store var0 + v0, v4
-            return",
-        "block0:
-            v0 = const.i32 0
-            v1 = load.f32 push + v0
-            v3 = fma v1, v1, v1
-            v4 = fma v1, v1, v1
-            store var0 + v0, v3
-            store var0 + v0, v4
-            return",
-    );
-}
-
-#[test]
-fn a_product_before_a_loop_stays_there() {
-    let text = "block0:
-        v0 = const.i32 0
-        v1 = load.f32 push + v0
-        v2 = fmul v1, v1
-        v3 = const.f32 9.0
-        jump block1(v1)
-    block1(v4: f32):
-        v5 = ford_lt v4, v3
-        loop block3, block2
-        branch v5, block2, block3
-    block2:
-        v6 = fadd v4, v2
-        jump block1(v6)
-    block3:
-        store var0 + v0, v4
-        return";
-    check(CONTRACT, text, text);
 }
 
 proptest! {

@@ -4,69 +4,6 @@ use spelter_shaders::opt::LICM;
 
 use crate::check;
 
-#[test]
-fn what_does_not_change_goes_before_the_outermost_loop_that_does_not_change_it() {
-    check(
-        LICM,
-        "block0:
-            v0 = const.i32 0
-            v1 = builtin local_invocation_id.0
-            jump block1(v0)
-        block1(v2: i32):
-            v3 = ult v2, v1
-            loop block6, block5
-            branch v3, block2, block6
-        block2:
-            jump block3(v0)
-        block3(v4: i32):
-            v5 = const.i32 9
-            v6 = imul v1, v5
-            v7 = iadd v6, v2
-            v8 = iadd v7, v4
-            v9 = load.i32 push + v5
-            v10 = ult v4, v9
-            loop block5, block4
-            branch v10, block4, block5
-        block4:
-            store var0 + v8, v7
-            v11 = iadd v4, v1
-            jump block3(v11)
-        block5:
-            v12 = iadd v2, v6
-            jump block1(v12)
-        block6:
-            return",
-        "block0:
-            v0 = const.i32 0
-            v1 = builtin local_invocation_id.0
-            v5 = const.i32 9
-            v6 = imul v1, v5
-            v9 = load.i32 push + v5
-            jump block1(v0)
-        block1(v2: i32):
-            v3 = ult v2, v1
-            loop block6, block5
-            branch v3, block2, block6
-        block2:
-            v7 = iadd v6, v2
-            jump block3(v0)
-        block3(v4: i32):
-            v8 = iadd v7, v4
-            v10 = ult v4, v9
-            loop block5, block4
-            branch v10, block4, block5
-        block4:
-            store var0 + v8, v7
-            v11 = iadd v4, v1
-            jump block3(v11)
-        block5:
-            v12 = iadd v2, v6
-            jump block1(v12)
-        block6:
-            return",
-    );
-}
-
 /// A loop that does `body`, and before it `before`.
 fn around(before: &str, body: &str) -> String {
     format!(
@@ -91,22 +28,6 @@ fn around(before: &str, body: &str) -> String {
 }
 
 #[test]
-fn loads_go_where_nothing_can_write_to_their_memory() {
-    let moves = |load: &str, other: &str| {
-        check(
-            LICM,
-            &around("", &format!("v7 = load.i32 {load}\n{other}")),
-            &around(&format!("v7 = load.i32 {load}"), other),
-        );
-    };
-    moves("storage v2 + v1", "store var0 + v4, v4");
-    moves("var0 + v1", "store var1 + v4, v4\nstore storage v2 + v4, v4");
-    moves("var1 + v1", "barrier workgroup workgroup acq_rel|workgroup");
-    moves("uniform v3 + v1", "store storage v2 + v4, v4\nfence device acq_rel|storage");
-    moves("storage v2 + v1", "v8 = atomic.iadd var0 + v4, v4 device relaxed");
-}
-
-#[test]
 fn loads_stay_where_something_can() {
     for (load, other) in [
         ("storage v2 + v1", "store storage v2 + v4, v4"),
@@ -122,55 +43,6 @@ fn loads_stay_where_something_can() {
         let text = around("", &format!("v7 = load.i32 {load}\n{other}"));
         check(LICM, &text, &text);
     }
-}
-
-#[test]
-fn a_loop_with_two_ways_in_gets_a_preheader_which_ends_the_construct_before() {
-    check(
-        LICM,
-        "block0:
-            v0 = const.i32 0
-            v1 = builtin local_invocation_id.0
-            v2 = ieq v1, v0
-            selection block2
-            branch v2, block1, block2(v1)
-        block1:
-            store var0 + v0, v0
-            jump block2(v0)
-        block2(v4: i32):
-            v5 = imul v1, v1
-            v6 = ult v4, v5
-            loop block4, block3
-            branch v6, block3, block4
-        block3:
-            v7 = iadd v4, v1
-            jump block2(v7)
-        block4:
-            store var0 + v4, v1
-            return",
-        "block0:
-            v0 = const.i32 0
-            v1 = builtin local_invocation_id.0
-            v2 = ieq v1, v0
-            selection block5
-            branch v2, block1, block5(v1)
-        block1:
-            store var0 + v0, v0
-            jump block5(v0)
-        block5(v8: i32):
-            v5 = imul v1, v1
-            jump block2(v8)
-        block2(v4: i32):
-            v6 = ult v4, v5
-            loop block4, block3
-            branch v6, block3, block4
-        block3:
-            v7 = iadd v4, v1
-            jump block2(v7)
-        block4:
-            store var0 + v4, v1
-            return",
-    );
 }
 
 #[test]

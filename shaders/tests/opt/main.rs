@@ -4,11 +4,8 @@
 mod cfg;
 mod constant_arrays;
 mod contract;
-mod dce;
 mod expression;
 mod forward;
-mod gvn;
-mod if_conversion;
 mod licm;
 mod meld;
 mod mem2reg;

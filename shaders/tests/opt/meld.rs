@@ -2,52 +2,6 @@
 
 use spelter_shaders::opt::MELD;
 
-use crate::check;
-
-#[test]
-fn what_both_sides_begin_with_comes_before_the_branch() {
-    check(
-        MELD,
-        "block0:
-            v0 = const.i32 0
-            v1 = builtin local_invocation_id.0
-            v2 = ieq v1, v0
-            selection block3
-            branch v2, block1, block2
-        block1:
-            v3 = imul v1, v1
-            v4 = load.i32 var1 + v0
-            v5 = iadd v3, v4
-            jump block3(v5)
-        block2:
-            v6 = not v1
-            v7 = imul v1, v1
-            v8 = iadd v7, v6
-            jump block3(v8)
-        block3(v9: i32):
-            store var1 + v0, v9
-            return",
-        "block0:
-            v0 = const.i32 0
-            v1 = builtin local_invocation_id.0
-            v2 = ieq v1, v0
-            v3 = imul v1, v1
-            selection block3
-            branch v2, block1, block2
-        block1:
-            v4 = load.i32 var1 + v0
-            v5 = iadd v3, v4
-            jump block3(v5)
-        block2:
-            v6 = not v1
-            v8 = iadd v3, v6
-            jump block3(v8)
-        block3(v9: i32):
-            store var1 + v0, v9
-            return",
-    );
-}
-
 #[test]
 fn loads_come_before_the_branch_unless_something_stands_before_them() {
     let text = |before: &str| {
@@ -133,46 +87,6 @@ fn two_loops(start: &str, body: &str, before: &str) -> String {
 }
 
 const SHIFT: &str = "v25 = lshr v22, v3";
-
-#[test]
-fn a_loop_that_both_sides_have_runs_once() {
-    check(
-        MELD,
-        &two_loops("v1", SHIFT, "v40 = load.i32 var1 + v3"),
-        "block0:
-            v0 = const.i32 0
-            v1 = builtin local_invocation_id.0
-            v2 = ieq v1, v0
-            v3 = const.i32 3
-            v10 = imul v1, v3
-            jump block2(v1, v10)
-        block2(v11: i32, v12: i32):
-            v13 = ult v12, v3
-            loop block10, block3
-            branch v13, block3, block10
-        block3:
-            v14 = iadd v11, v12
-            v15 = lshr v12, v3
-            jump block2(v14, v15)
-        block10:
-            selection block9
-            branch v2, block1, block5
-        block1:
-            jump block4
-        block4:
-            v16 = imul v11, v11
-            jump block9(v16)
-        block5:
-            v40 = load.i32 var1 + v3
-            jump block8
-        block8:
-            v26 = iadd v11, v12
-            jump block9(v26)
-        block9(v30: i32):
-            store var1 + v0, v30
-            return",
-    );
-}
 
 #[test]
 fn loops_that_differ_or_can_be_told_apart_stay() {

@@ -328,19 +328,3 @@ proptest! {
         }
     }
 }
-
-#[test]
-fn where_a_workgroup_is_one_wide_its_invocations_are_where_it_is() {
-    let text = |builtin: [&str; 2]| {
-        format!(
-            "kernel \"k\" 8, 1, 1\nvar0 = private 8 \"own\"\nblock0:\n    v0 = const.i32 0\n    v1 = builtin {}\n    v2 = builtin {}\n    \
-             v3 = iadd v1, v2\n    store var0 + v0, v3\n    return\n",
-            builtin[0], builtin[1]
-        )
-    };
-    crate::check(
-        PEEPHOLE,
-        &text(["global_invocation_id.0", "global_invocation_id.1"]),
-        &text(["global_invocation_id.0", "workgroup_id.1"]),
-    );
-}

@@ -4,7 +4,6 @@ use proptest::prelude::*;
 use spelter_shaders::ir::{InstData, Op, Type, verify};
 use spelter_shaders::opt::{DCE, PEEPHOLE, RANGE_SIMPLIFY};
 
-use crate::check;
 use crate::expression;
 use crate::peephole::{input, random, stored};
 
@@ -68,93 +67,6 @@ fn offsets_take_what_does_not_wrap() {
         ("element(0, iadd(imul(id, 12), 2), 4)", "element(8, id, 48)"),
         ("element(0, shl(a, 2), 4)", "element(0, shl(a, 2), 4)"),
     ]);
-}
-
-#[test]
-fn facts_of_branches_hold_below_them() {
-    check(
-        RANGE_SIMPLIFY,
-        "block0:
-            v0 = const.i32 0
-            v1 = const.i32 7
-            v2 = load.i32 push + v0
-            v3 = ult v2, v1
-            selection block2
-            branch v3, block1, block2
-        block1:
-            v4 = umin v2, v1
-            store var0 + v0, v4
-            jump block2
-        block2:
-            v5 = umin v2, v1
-            store var0 + v0, v5
-            return",
-        "block0:
-            v0 = const.i32 0
-            v1 = const.i32 7
-            v2 = load.i32 push + v0
-            v3 = ult v2, v1
-            selection block2
-            branch v3, block1, block2
-        block1:
-            store var0 + v0, v2
-            jump block2
-        block2:
-            v5 = umin v2, v1
-            store var0 + v0, v5
-            return",
-    );
-}
-
-#[test]
-fn sums_begin_with_what_a_loop_does_not_change() {
-    check(
-        RANGE_SIMPLIFY,
-        "block0:
-            v0 = const.i32 0
-            v1 = const.i32 1
-            v2 = load.i32 push + v0
-            v3 = builtin global_invocation_id.0
-            jump block1(v0)
-        block1(v4: i32):
-            v5 = ult v4, v2
-            loop block3, block2
-            branch v5, block2, block3
-        block2:
-            v6 = iadd v4, v1
-            v7 = iadd v6, v2
-            v8 = iadd v7, v3
-            store var0 + v8, v4
-            v9 = iadd v4, v3
-            v10 = iadd v9, v2
-            store var0 + v10, v9
-            v11 = iadd v4, v1
-            jump block1(v11)
-        block3:
-            return",
-        "block0:
-            v0 = const.i32 0
-            v1 = const.i32 1
-            v2 = load.i32 push + v0
-            v3 = builtin global_invocation_id.0
-            jump block1(v0)
-        block1(v4: i32):
-            v5 = ult v4, v2
-            loop block3, block2
-            branch v5, block2, block3
-        block2:
-            v7 = iadd v2, v3
-            v6 = iadd v7, v4
-            v8 = iadd v6, v1
-            store var0 + v8, v4
-            v9 = iadd v4, v3
-            v10 = iadd v9, v2
-            store var0 + v10, v9
-            v11 = iadd v4, v1
-            jump block1(v11)
-        block3:
-            return",
-    );
 }
 
 /// Divisors that are likely to be special.

@@ -2,7 +2,7 @@
 
 use spelter_shaders::opt::REDUCTIONS;
 
-use crate::{check, parse};
+use crate::parse;
 
 /// What a kernel has left of the reductions in it.
 #[track_caller]
@@ -11,37 +11,6 @@ fn reductions(text: &str) -> usize {
     (REDUCTIONS.run)(&mut kernel);
     spelter_shaders::ir::verify(&kernel).unwrap_or_else(|error| panic!("{error}\n{kernel}"));
     kernel.to_string().matches(" = subgroup.").count()
-}
-
-#[test]
-fn of_a_sum_of_sums_one_is_left() {
-    check(
-        REDUCTIONS,
-        "block0:
-            v0 = const.i32 0
-            v1 = builtin local_invocation_id.0
-            v2 = load.i32 var1 + v0
-            v3 = subgroup.reduce.iadd.16 v1
-            v4 = iadd v2, v3
-            v5 = not v1
-            v6 = subgroup.reduce.iadd.16 v5
-            v7 = iadd v6, v4
-            v8 = subgroup.reduce.iadd.16 v2
-            v9 = iadd v7, v8
-            store var1 + v0, v9
-            return",
-        "block0:
-            v0 = const.i32 0
-            v1 = builtin local_invocation_id.0
-            v2 = load.i32 var1 + v0
-            v5 = not v1
-            v10 = iadd v1, v5
-            v11 = iadd v10, v2
-            v8 = subgroup.reduce.iadd.16 v11
-            v9 = iadd v2, v8
-            store var1 + v0, v9
-            return",
-    );
 }
 
 #[test]
@@ -167,55 +136,6 @@ fn a_trip_that_some_leave_out_is_not_one_of_all() {
     assert_eq!(reductions(&text("block3")), 2);
     assert_eq!(reductions(&text("block4")), 2);
     assert_eq!(reductions(&text("block2").replace("branch v4, block2, block2", "jump block2")), 1);
-}
-
-#[test]
-fn a_loop_of_all_carries_what_each_invocation_has() {
-    check(
-        REDUCTIONS,
-        "block0:
-            v0 = const.i32 0
-            v1 = builtin local_invocation_id.0
-            v2 = load.i32 push + v0
-            v3 = load.i32 var1 + v0
-            v4 = const.i32 1
-            jump block1(v0, v3)
-        block1(v5: i32, v6: i32):
-            v7 = ult v5, v2
-            loop block3, block2
-            branch v7, block2, block3
-        block2:
-            v8 = imul v5, v1
-            v9 = subgroup.reduce.iadd.16 v8
-            v10 = iadd v6, v9
-            v11 = iadd v5, v4
-            jump block1(v11, v10)
-        block3:
-            store var1 + v0, v6
-            return",
-        "block0:
-            v12 = const.i32 0
-            v0 = const.i32 0
-            v1 = builtin local_invocation_id.0
-            v2 = load.i32 push + v0
-            v3 = load.i32 var1 + v0
-            v4 = const.i32 1
-            jump block1(v0, v12)
-        block1(v5: i32, v6: i32):
-            v7 = ult v5, v2
-            loop block3, block2
-            branch v7, block2, block3
-        block2:
-            v8 = imul v5, v1
-            v10 = iadd v6, v8
-            v11 = iadd v5, v4
-            jump block1(v11, v10)
-        block3:
-            v13 = subgroup.reduce.iadd.16 v6
-            v14 = iadd v3, v13
-            store var1 + v0, v14
-            return",
-    );
 }
 
 /// A loop that carries a sum of reductions: its test, and what else it does.

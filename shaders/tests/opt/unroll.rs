@@ -5,7 +5,7 @@ use spelter_shaders::analysis::{Dominators, Loops};
 use spelter_shaders::ir::{Kernel, verify};
 use spelter_shaders::opt::{Pass, UNROLL, optimize};
 
-use crate::{check, parse, run};
+use crate::{parse, run};
 
 fn loops(kernel: &Kernel) -> usize {
     Loops::new(kernel, &Dominators::new(kernel)).all.len()
@@ -72,89 +72,6 @@ fn left_with_barriers(trips: u32) -> usize {
 #[test]
 fn loops_of_many_barriers_stay() {
     assert_eq!([1, 10, 16, 17, 100].map(left_with_barriers), [0, 0, 0, 1, 1]);
-}
-
-#[test]
-fn the_text_of_a_loop_that_ends_at_its_tail() {
-    let before = "
-        block0:
-            v0 = const.i32 0
-            v1 = const.i32 1
-            v2 = const.i32 2
-            v3 = buffer binding0[v0]
-            jump block1(v0)
-        block1(v4: i32):
-            v5 = element v0, v4 * 4
-            store storage v3 + v5, v4
-            barrier workgroup workgroup acq_rel|workgroup
-            v6 = iadd v4, v1
-            v7 = ult v6, v2
-            loop block2, block1
-            branch v7, block1(v6), block2
-        block2:
-            store storage v3 + v0, v6
-            return";
-    let after = "
-        block0:
-            v9 = const.bool true
-            v10 = const.i32 4
-            v11 = const.bool false
-            v0 = const.i32 0
-            v1 = const.i32 1
-            v2 = const.i32 2
-            v3 = buffer binding0[v0]
-            store storage v3 + v0, v0
-            barrier workgroup workgroup acq_rel|workgroup
-            store storage v3 + v10, v1
-            barrier workgroup workgroup acq_rel|workgroup
-            store storage v3 + v0, v2
-            return";
-    check(UNROLL, before, after);
-}
-
-#[test]
-fn a_break_hands_out_what_its_trip_has() {
-    let before = "
-        block0:
-            v0 = const.i32 0
-            v1 = const.i32 1
-            v2 = const.i32 2
-            v3 = buffer binding0[v0]
-            jump block1(v0)
-        block1(v4: i32):
-            v5 = ult v4, v2
-            v6 = load.i32 storage v3 + v4
-            loop block3, block2
-            branch v5, block2, block3
-        block2:
-            v7 = ieq v6, v4
-            v8 = iadd v4, v1
-            branch v7, block3, block1(v8)
-        block3:
-            store storage v3 + v0, v6
-            return";
-    let after = "
-        block0:
-            v10 = const.bool true
-            v15 = const.bool false
-            v0 = const.i32 0
-            v1 = const.i32 1
-            v2 = const.i32 2
-            v3 = buffer binding0[v0]
-            v11 = load.i32 storage v3 + v0
-            v12 = ieq v11, v0
-            branch v12, block3(v11), block6
-        block6:
-            v13 = load.i32 storage v3 + v1
-            v14 = ieq v13, v1
-            branch v14, block3(v13), block8
-        block8:
-            v16 = load.i32 storage v3 + v2
-            jump block3(v16)
-        block3(v9: i32):
-            store storage v3 + v0, v9
-            return";
-    check(UNROLL, before, after);
 }
 
 #[test]

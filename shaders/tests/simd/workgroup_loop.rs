@@ -83,36 +83,6 @@ fn loops_that_lanes_leave_one_by_one_keep_lanes_near_each_other() {
 }
 
 #[test]
-fn joined_blocks_stand_where_the_last_of_them_stood() {
-    let text = "simd kernel \"k\"
-
-block0:
-    v0 = const.mask 0xffff
-    v1 = context workgroup_id.0
-    v2 = const.s32 1
-    jump block1(v2)
-
-block1(v3: s32) begin v0:
-    v4 = ult v3, v1
-    branch v4, block3, block2
-
-block2:
-    jump block4
-
-block3:
-    v5 = iadd v3, v2
-    jump block1(v5)
-
-block4:
-    return
-";
-    let mut kernel = Kernel::parse(text).expect("a kernel");
-    merge_blocks(&mut kernel);
-    let numbers: Vec<String> = kernel.layout.iter().map(ToString::to_string).collect();
-    assert_eq!(numbers, ["block0", "block1", "block3", "block2"], "{kernel}");
-}
-
-#[test]
 fn a_row_looks_at_its_descriptors_once() {
     let mut kernel = widened([64, 1, 1], "", "if id.x == 7u { return; } words[id.x] += arrayLength(&words);");
     merge_blocks(&mut kernel);

@@ -1,9 +1,10 @@
 //! The start of a program: its workgroups, its memories and their rules, its first values.
 
 use spelter_shaders::abi::MAX_PUSH_BYTES;
+use spelter_shaders::front::preserve_convergence;
 use spelter_shaders::ir::{
     AtomicOp, Binding, BindingData, BindingKind, Builder, BuiltIn, InstData, Kernel, Op, Type, Value, VariableData,
-    VariableSpace, Width, preserve_convergence,
+    VariableSpace, Width,
 };
 
 use super::feature::{Feature, Features};

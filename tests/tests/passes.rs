@@ -1,0 +1,115 @@
+//! Every file of `passes/**` is a test of its own name: a kernel before and after a pass, in the manner of Cranelift's
+//! filetests. `BLESS=1` rewrites the kernel after the pass.
+//!
+//! | line | meaning |
+//! |---|---|
+//! | `; test licm` | first line: the passes to run, in order; the first one names the folder |
+//! | `; expect` | after the kernel: the text that follows is the kernel after the passes, exactly as it is printed |
+//! | `; unchanged` | instead of `; expect`: the passes change nothing |
+//!
+//! Files `*.ir` have kernels of the scalar IR, files `*.simd` of the SIMD IR. Both texts pass the verifier.
+
+mod files;
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+
+use spelter_shaders::compile::SIMD_PASSES;
+use spelter_shaders::{ir, opt, simd};
+use spelter_tests::corpus;
+
+const EXPECT: &str = "; expect";
+const UNCHANGED: &str = "; unchanged";
+
+fn main() {
+    let root = root();
+    files::run(&root, corpus::files_below(&root, &["ir", "simd"]), check, bless);
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("passes")
+}
+
+/// A test file.
+struct File {
+    /// Names of the passes.
+    passes: Vec<String>,
+    /// The text up to the expectation.
+    before: String,
+    /// The kernel after the passes; `None` if they change nothing.
+    expected: Option<String>,
+}
+
+impl File {
+    fn read(path: &Path) -> Result<Self, String> {
+        let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+        let first = text.lines().next().and_then(|line| line.strip_prefix("; test "));
+        let passes: Vec<String> =
+            first.ok_or("the first line is not `; test PASS`")?.split_whitespace().map(str::to_owned).collect();
+        let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+        if passes.first().is_none_or(|first| *first != folder) {
+            return Err(format!("a test of {passes:?} is in the folder {folder}"));
+        }
+        let lines: Vec<&str> = text.lines().collect();
+        let Some(at) = lines.iter().position(|line| [EXPECT, UNCHANGED].contains(line)) else {
+            return Ok(Self { passes, before: text, expected: Some(String::new()) });
+        };
+        let expected = (lines[at] == EXPECT).then(|| lines[at + 1..].join("\n"));
+        Ok(Self { passes, before: lines[..at].join("\n"), expected })
+    }
+
+    /// The kernel before and after the passes, as it is printed.
+    fn run(&self, path: &Path) -> Result<[String; 2], String> {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("ir") => self.run_on(ir::Kernel::parse, ir::verify, |kernel, name| {
+                let pass = opt::PASSES.iter().chain([&opt::CONTRACT]).find(|pass| pass.name == name)?;
+                (pass.run)(kernel);
+                Some(())
+            }),
+            _ => self.run_on(simd::Kernel::parse, simd::verify, |kernel, name| {
+                let pass = SIMD_PASSES.iter().find(|pass| pass.name == name)?;
+                (pass.run)(kernel);
+                Some(())
+            }),
+        }
+    }
+
+    fn run_on<Kernel: Display, ParseError: Display, VerifyError: Display>(
+        &self,
+        parse: fn(&str) -> Result<Kernel, ParseError>,
+        verify: fn(&Kernel) -> Result<(), VerifyError>,
+        run: fn(&mut Kernel, &str) -> Option<()>,
+    ) -> Result<[String; 2], String> {
+        let mut kernel = parse(&self.before).map_err(|error| error.to_string())?;
+        let verify = |kernel: &Kernel, when: &str| verify(kernel).map_err(|error| format!("{when}: {error}\n{kernel}"));
+        verify(&kernel, "before")?;
+        let before = kernel.to_string();
+        for pass in &self.passes {
+            run(&mut kernel, pass).ok_or_else(|| format!("there is no pass {pass}"))?;
+            verify(&kernel, pass)?;
+        }
+        Ok([before, kernel.to_string()])
+    }
+}
+
+fn check(path: &Path) -> Result<(), String> {
+    let file = File::read(path)?;
+    let [before, after] = file.run(path)?;
+    let expected = file.expected.as_deref().unwrap_or(&before);
+    if after.trim() == expected.trim() { Ok(()) } else { Err(difference(expected.trim(), after.trim())) }
+}
+
+/// The texts from the first line on that differs.
+fn difference(expected: &str, found: &str) -> String {
+    let same = expected.lines().zip(found.lines()).take_while(|(expected, found)| expected == found).count();
+    let rest = |text: &str| text.lines().skip(same).collect::<Vec<_>>().join("\n");
+    format!("from line {} of the kernel on, expected:\n{}\nfound:\n{}", same + 1, rest(expected), rest(found))
+}
+
+fn bless(path: &Path) -> Result<Option<String>, String> {
+    let file = File::read(path)?;
+    let [before, after] = file.run(path)?;
+    let head = file.before.trim_end();
+    let text = if before == after { format!("{UNCHANGED}\n") } else { format!("{EXPECT}\n\n{}\n", after.trim_end()) };
+    Ok(Some(format!("{head}\n\n{text}")))
+}
