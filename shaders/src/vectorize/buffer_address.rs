@@ -1,7 +1,7 @@
 //! Pointers as values: buffer numbers, and look-up of the address range of a buffer device address; libcalls.
 //!
-//! `buffer_near` looks up the address of the first active lane only: the fast path, valid if all active addresses lie in the
-//! same range. `buffer_at` looks up each lane's address; accesses then go through a waterfall loop.
+//! `buffer_near` looks up the address of the first active lane only: the fast path, valid if all active addresses lie
+//! in the same range. `buffer_at` looks up each lane's address; accesses then go through a waterfall loop.
 
 use cranelift_entity::EntitySet;
 
@@ -25,8 +25,45 @@ pub(super) fn address_words(kernel: &ir::Kernel) -> EntitySet<ir::Value> {
 }
 
 impl Widen<'_> {
-    /// `buffer_number` and `buffer_of`: a buffer value is a descriptor's number, `u32::MAX` for none. Numbers in memory are
-    /// higher by one, so that 0 is no buffer.
+    /// `buffer`: the number of the descriptor, `u32::MAX` if the index is out of bounds.
+    pub(super) fn buffer(&mut self, result: ir::Value, binding: ir::Binding, index: ir::Value) {
+        let (first, count) = (self.plans.layout.descriptors[binding], self.kernel.bindings[binding].count);
+        if let Some(bits) = self.kernel.constant(index) {
+            let number = if bits < u64::from(count) { first + bits as u32 } else { u32::MAX };
+            let number = self.builder.s32(number);
+            return self.define_as(result, number);
+        }
+        let uniform = self.shape(index) == Shape::Uniform;
+        let index = if uniform { self.scalar(index) } else { self.vector(index) };
+        let ty = self.builder.ty(index);
+        let [first, count, none] = [first, count, u32::MAX].map(|bits| self.builder.constant(ty, u64::from(bits)));
+        let number = self.builder.pure(Op::IAdd, &[index, first]);
+        let inside = self.builder.pure(Op::ULt, &[index, count]);
+        let number = self.builder.select(inside, number, none);
+        self.define_as(result, number);
+    }
+
+    /// `buffer_size`: the length in bytes.
+    pub(super) fn buffer_size(&mut self, result: ir::Value, buffer: ir::Value) {
+        if self.shape(buffer) == Shape::Uniform {
+            let buffer = self.scalar(buffer);
+            let len = self.builder.emit_one(InstData::BufferLen { buffer });
+            let len = self.builder.wide(WideOp::Truncate, &[len]);
+            return self.define_as(result, len);
+        }
+        let ty = Type::V32;
+        let size = self.for_each_buffer(buffer, Some(ty), |widen, buffer, _| {
+            let len = widen.builder.emit_one(InstData::BufferLen { buffer });
+            let len = widen.builder.wide(WideOp::Truncate, &[len]);
+            Some(widen.builder.splat(len))
+        });
+        if let Some(size) = size {
+            self.define_as(result, size);
+        }
+    }
+
+    /// `buffer_number` and `buffer_of`: a buffer value is a descriptor's number, `u32::MAX` for none. Numbers in memory
+    /// are higher by one, so that 0 is no buffer.
     pub(super) fn renumber(&mut self, result: ir::Value, value: ir::Value, by: u32) {
         let value = if self.shape(value) == Shape::Uniform { self.scalar(value) } else { self.vector(value) };
         let ty = self.builder.ty(value);

@@ -20,6 +20,7 @@ mod prepare;
 mod sample;
 mod subgroup_loop;
 mod subgroup_ops;
+mod translate;
 mod values;
 
 use cranelift_entity::SecondaryMap;

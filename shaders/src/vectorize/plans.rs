@@ -178,7 +178,7 @@ fn cross_block(
             let number = *numbers.entry(value).or_insert(live_outs.len());
             match live_outs.get_mut(number) {
                 // Outer loops have smaller numbers.
-                Some((_, noted)) => *noted = noted.into_iter().map(|noted| *noted).chain(outermost).min(),
+                Some((_, noted)) => *noted = [*noted, outermost].into_iter().flatten().min(),
                 None => live_outs.push((value, outermost)),
             }
         };

@@ -64,7 +64,7 @@ impl LaneAffine {
     }
 
     /// The sum; `None` if one of the two is clamped.
-    pub fn add(mut self, other: Self) -> Option<Self> {
+    pub fn plus(mut self, other: Self) -> Option<Self> {
         if self.is_clamped() || other.is_clamped() {
             return None;
         }
@@ -75,7 +75,7 @@ impl LaneAffine {
     }
 
     /// The product with a uniform value; `None` if it has products of three or is clamped.
-    pub fn mul(self, factor: Value) -> Option<Self> {
+    pub fn times(self, factor: Value) -> Option<Self> {
         if self.is_clamped() || !self.symbolic.is_empty() {
             return None;
         }
@@ -224,7 +224,7 @@ impl BlockShapes<'_> {
         let depth = depth.checked_sub(1)?;
         let Some(InstData::Pure { op, args }) = self.definition(value) else { return None };
         match (op, self.operation(value)) {
-            (Op::IMul, Some((_, lanes, factor))) => self.decompose(lanes, depth)?.mul(factor),
+            (Op::IMul, Some((_, lanes, factor))) => self.decompose(lanes, depth)?.times(factor),
             (Op::SMin | Op::SMax | Op::UMin | Op::UMax, Some((op, lanes, limit))) => {
                 self.decompose(lanes, depth)?.clamp(op, limit)
             }
@@ -234,7 +234,7 @@ impl BlockShapes<'_> {
                 {
                     return clamped.clamp(Op::IAdd, uniform);
                 }
-                self.decompose(args[0], depth)?.add(self.decompose(args[1], depth)?)
+                self.decompose(args[0], depth)?.plus(self.decompose(args[1], depth)?)
             }
             _ => None,
         }
@@ -266,13 +266,13 @@ mod tests {
         let of = |value: Value| [7, 100, 0xffff_fff0][value.as_u32() as usize];
         let rows: LaneConstants = std::array::from_fn(|lane| lane as u32 / 8);
         let columns: LaneConstants = std::array::from_fn(|lane| lane as u32 % 8);
-        let row = LaneAffine::of_base(y, rows).mul(pitch).expect("a product of two");
-        let index = row.clone().add(LaneAffine::of_base(x, columns)).expect("no clamps");
+        let row = LaneAffine::of_base(y, rows).times(pitch).expect("a product of two");
+        let index = row.clone().plus(LaneAffine::of_base(x, columns)).expect("no clamps");
         for lane in 0..LANES {
             let expected = (of(y) + rows[lane]).wrapping_mul(of(pitch)).wrapping_add(of(x) + columns[lane]);
             assert_eq!(evaluate(&index, lane, of), expected, "lane {lane}");
         }
-        assert!(row.mul(pitch).is_none(), "a product of three");
+        assert!(row.times(pitch).is_none(), "a product of three");
         assert!(!index.is_contiguous() && index.stride().is_none() && index.base().is_none());
     }
 
@@ -291,7 +291,7 @@ mod tests {
         assert!(!moved.is_contiguous() && moved.stride().is_none());
         assert!(moved.clone().clamp(Op::SMin, limit).is_none(), "a limit after a sum");
         assert!(clamped.clone().clamp(Op::UMin, limit).is_none(), "limits of different signedness");
-        assert!(clamped.clone().add(contiguous.clone()).is_none() && clamped.mul(more).is_none());
+        assert!(clamped.clone().plus(contiguous.clone()).is_none() && clamped.times(more).is_none());
         assert!(contiguous.clamp(Op::IAdd, more).is_none(), "a sum is no limit");
         assert!(LaneAffine::of_base(x, [3; LANES]).clamp(Op::SMax, limit).is_none(), "not contiguous");
     }

@@ -18,6 +18,13 @@ pub(in crate::vectorize) struct MemoryRegion {
 }
 
 impl Widen<'_> {
+    /// The memory of a descriptor.
+    pub(in crate::vectorize) fn descriptor(&mut self, buffer: Value) -> MemoryRegion {
+        let base = self.builder.emit_one(InstData::BufferBase { buffer });
+        let len = self.builder.emit_one(InstData::BufferLen { buffer });
+        MemoryRegion { base, len }
+    }
+
     /// The sum of the constant and the uniform terms, `s64`. A constant above 2^40 is reduced to that: out of bounds,
     /// too.
     pub(in crate::vectorize) fn uniform_part(&mut self, offset: &Offset) -> Value {

@@ -49,3 +49,37 @@ fn cost(pattern: &AccessPattern, AccessKind { store, words }: AccessKind) -> u32
         AccessPattern::PerLane => words * if store { scatter } else { gather },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::LaneConstants;
+    use crate::ir::Value;
+    use crate::vectorize::access::pattern::{ConstantOffsets, Term};
+
+    /// Offsets in as many rows, and a gather or scatter; whether the rows are chosen.
+    fn chooses_rows(rows: u32, kind: AccessKind) -> bool {
+        let bytes: LaneConstants = std::array::from_fn(|lane| lane as u32 % rows * 16 * 4);
+        let offsets = ConstantOffsets { term: Term { value: Value::from_u32(0), stride: 4 }, bytes };
+        assert_eq!(offsets.rows(1).len() as u32, rows);
+        let candidates = [AccessPattern::Offsets(Box::new(offsets)), AccessPattern::PerLane];
+        matches!(choose(candidates.into_iter(), kind), AccessPattern::Offsets(_))
+    }
+
+    #[test]
+    fn a_gather_is_worth_five_rows_and_their_shuffles() {
+        for store in [false, true] {
+            for rows in 1..=8 {
+                assert_eq!(chooses_rows(rows, AccessKind { store, words: 1 }), rows <= 5, "{rows} rows");
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_of_equal_patterns_is_chosen() {
+        let index = Value::from_u32(0);
+        let candidates = [AccessPattern::Contiguous { index }, AccessPattern::Uniform];
+        let kind = AccessKind { store: false, words: 1 };
+        assert!(matches!(choose(candidates.into_iter(), kind), AccessPattern::Contiguous { .. }));
+    }
+}

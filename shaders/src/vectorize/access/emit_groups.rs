@@ -12,7 +12,7 @@ use crate::vectorize::{Type, Value, Widen};
 
 impl Widen<'_> {
     /// Loads or stores the words of all members of a group.
-    pub(super) fn access_group(&mut self, group: usize) {
+    pub(in crate::vectorize) fn access_group(&mut self, group: usize) {
         let group = self.plans.accesses.group(group);
         if group.store { self.store_group(group) } else { self.load_group(group) }
     }

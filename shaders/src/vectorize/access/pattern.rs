@@ -258,7 +258,7 @@ pub(super) fn covering_rows(words: impl IntoIterator<Item = u32>) -> CoveringRow
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::vectorize) struct ConstantOffsets {
     pub(super) term: Term,
-    bytes: LaneConstants,
+    pub(super) bytes: LaneConstants,
 }
 
 impl ConstantOffsets {

@@ -1,0 +1,80 @@
+//! Translation of instructions: the arms that hand each scalar instruction to the file that translates it.
+
+use super::Widen;
+use super::access::plan::GroupRole;
+use crate::ir::{self, InstData as Scalar, Width};
+
+impl Widen<'_> {
+    /// Translates the instructions of a scalar block.
+    pub(super) fn translate(&mut self, block: ir::Block) {
+        let (kernel, accesses) = (self.kernel, &self.plans.accesses);
+        for &inst in &kernel.blocks[block].insts {
+            let (data, result) = (&kernel.insts[inst], kernel.results[inst]);
+            match accesses.role(inst) {
+                None => {}
+                Some(GroupRole::Member) => continue,
+                Some(GroupRole::Leader(group)) => {
+                    self.access_group(group);
+                    continue;
+                }
+            }
+            let is_done = result.is_some_and(|result| self.cache.samples.early.contains(&result));
+            if is_done || self.computes(result, data) {
+                continue;
+            }
+            match (data, result) {
+                (Scalar::Element { base, index, stride }, Some(result)) => {
+                    if self.is_number(result) {
+                        self.element(result, *base, *index, *stride);
+                    }
+                }
+                (Scalar::Buffer { binding, index }, Some(result)) => self.buffer(result, *binding, *index),
+                (Scalar::BufferSize { buffer }, Some(result)) => self.buffer_size(result, *buffer),
+                (Scalar::BufferNumber { buffer }, Some(result)) => self.renumber(result, *buffer, 1),
+                (Scalar::BufferOf { number }, Some(result)) => self.renumber(result, *number, u32::MAX),
+                (Scalar::BufferAt { low, high }, Some(result)) => self.buffer_at(result, *low, *high),
+                (Scalar::BufferNear { low, high }, Some(result)) => self.buffer_near(result, *low, *high),
+                (Scalar::BufferOffset { buffer, low, high }, Some(result)) => {
+                    self.buffer_offset(result, *buffer, [*low, *high]);
+                }
+                (Scalar::Reaches { buffer, .. }, Some(result)) => {
+                    self.reaches(result, *buffer, &accesses.at(inst).offset)
+                }
+                (Scalar::ImageField { image, field }, Some(result)) => self.image_field(result, *image, *field),
+                (Scalar::Image { .. }, _) => self.image(block, inst),
+                (Scalar::Load { ty, width: Width::Word, place, .. }, Some(result)) => {
+                    self.load(result, *ty, place, accesses.at(inst))
+                }
+                (Scalar::Load { width, place, .. }, Some(result)) => {
+                    self.load_subword(result, *width, place, accesses.at(inst))
+                }
+                (Scalar::Store { width: Width::Word, place, value, .. }, _) => {
+                    self.store(place, *value, accesses.at(inst))
+                }
+                (Scalar::Store { width, place, value, .. }, _) => {
+                    self.store_subword(*width, place, accesses.at(inst), *value)
+                }
+                (Scalar::Atomic { .. }, _) => {
+                    if !self.reduce_atomic(inst) {
+                        self.atomic(result, data, accesses.at(inst));
+                    }
+                }
+                (Scalar::Clock { .. }, Some(result)) => self.clock(result),
+                (Scalar::Print { message, args }, _) => self.print(*message, args),
+                (Scalar::HighWord { of }, Some(result)) => self.high_word(result, *of),
+                (Scalar::Subgroup { op, args }, Some(result)) => self.subgroup_op(result, *op, args),
+                (Scalar::Barrier { memory, semantics, .. }, _) => {
+                    self.fence(*memory, *semantics);
+                    self.barrier(data);
+                }
+                (Scalar::Fence { scope, semantics }, _) => self.fence(*scope, *semantics),
+                _ => self.leave(data),
+            }
+        }
+    }
+
+    /// Whether the result of an `element` is used as a number, not only as an offset that is decomposed.
+    fn is_number(&self, value: ir::Value) -> bool {
+        self.plans.numbers.contains(value)
+    }
+}
