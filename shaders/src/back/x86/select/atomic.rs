@@ -262,8 +262,13 @@ impl<V: VectorIsa> Select<'_, V> {
         let mut slots = Slots::default();
         let brought = [self.brought(value, &mut slots)?, self.brought(comparator, &mut slots)?];
         let bits = self.mask_bits_after(early, mask)?;
+        // Numbers of registers are visible in the allocator's choices, so each instruction set keeps its order.
+        let value = self.kernel.results[inst].first().copied().filter(|_| atomic.result);
+        let mut result = value.filter(|_| V::EARLY_MASK_BITS).map(|value| V::define(self, value));
         let left = self.general();
-        let result = atomic.result.then(|| V::define(self, self.kernel.results[inst][0]));
+        if !V::EARLY_MASK_BITS {
+            result = value.map(|value| V::define(self, value));
+        }
         let place = LanePlace { base, index, scale: lanes.scale, disp };
         self.push_lane_by_lane(atomic, place, brought, [bits, left], result, slots);
         Ok(())

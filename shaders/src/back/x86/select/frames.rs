@@ -53,8 +53,7 @@ impl<V: VectorIsa> Select<'_, V> {
     /// Fills memory with zeros.
     pub(super) fn zero(&mut self, base: Value, bytes: u32) -> Result {
         let base = self.reg(base)?;
-        let count = self.general();
-        let zeros = V::zeros(self);
+        let [zeros, count] = V::zeros_and_counter(self);
         let operands = [Operand::reg_use(base), Operand::reg_use(zeros), Operand::reg_temp(count)];
         self.code.push(Kind::Sequence(Box::new(Zero { isa: V::ISA, bytes })), &operands);
         Ok(())

@@ -7,12 +7,12 @@
 //! Selection itself is generic, rather than a shared struct inside two wrappers, since scalars and vectors call each
 //! other: the register of a scalar may be that of a deferred `any`, whose operand is a deferred comparison of vectors.
 
-use iced_x86::{Code, ConditionCode, OpKind};
+use iced_x86::{Code, ConditionCode};
 use regalloc2::{RegClass, VReg};
 
 use super::super::atomic::Atomic;
 use super::super::pool::{Constant, Pool};
-use super::super::vcode::{Build, Expand, Place, View};
+use super::super::vcode::{Expand, Place, View};
 use super::double::{Double, Doubles};
 use super::gather_elements::LaneWords;
 use super::row::RowPlace;
@@ -60,11 +60,13 @@ pub(super) trait VectorIsa: Sized {
     /// A select between vectors or masks, by a mask or by a truth value.
     fn select(select: &mut Select<'_, Self>, inst: Inst, args: [Value; 3]) -> Result;
 
-    /// Each lane's word with the constant.
+    /// The exclusive or of each lane's word and the constant.
     fn exclusive_or(select: &mut Select<'_, Self>, words: Self::Registers, constant: u32) -> Self::Registers;
 
+    /// A scalar in each lane; of a truth value, the mask of all lanes or of none.
     fn splat(select: &mut Select<'_, Self>, inst: Inst, value: Value) -> Result;
 
+    /// The word of one lane, modulo 16, as a scalar.
     fn extract(select: &mut Select<'_, Self>, inst: Inst, vector: Value, lane: Value) -> Result;
 
     /// A constant shuffle of the words of two vectors.
@@ -72,6 +74,9 @@ pub(super) trait VectorIsa: Sized {
 
     /// A shuffle by a vector of lane numbers.
     fn permute(select: &mut Select<'_, Self>, inst: Inst, vector: Value, lanes: Value) -> Result;
+
+    /// The number of the lowest active lane; 16 if none is active.
+    fn first_lane(select: &mut Select<'_, Self>, inst: Inst, mask: Value) -> Result;
 
     /// Loads one word for all lanes.
     fn load_broadcast(select: &mut Select<'_, Self>, inst: Inst, address: &Address) -> Result;
@@ -100,6 +105,7 @@ pub(super) trait VectorIsa: Sized {
         mask: Option<Self::Registers>,
     );
 
+    /// Loads a word for each active lane, 0 for the others.
     fn gather(select: &mut Select<'_, Self>, inst: Inst, lanes: &LaneAddress, mask: Value) -> Result;
 
     /// Stores words, in the order of lanes.
@@ -126,8 +132,8 @@ pub(super) trait VectorIsa: Sized {
     /// Stores the bits of a mask.
     fn store_mask(select: &mut Select<'_, Self>, place: &Place, mask: Value) -> Result;
 
-    /// A vector register of zeros.
-    fn zeros(select: &mut Select<'_, Self>) -> VReg;
+    /// A vector register of zeros and a new general register.
+    fn zeros_and_counter(select: &mut Select<'_, Self>) -> [VReg; 2];
 
     /// Whether atomics that lanes do one by one take the mask's bits before the address. They are several instructions
     /// where masks are vectors, whose latency is hidden so.
@@ -231,7 +237,7 @@ impl<V: VectorIsa> Select<'_, V> {
                 self.regs[result] = Some(bits);
                 Ok(())
             }
-            InstData::FirstLane { mask } => self.first_lane(inst, *mask),
+            InstData::FirstLane { mask } => V::first_lane(self, inst, *mask),
             InstData::Any { .. } => self.truth(inst),
             InstData::FrameLoad { ty, frame, at } => self.vector_frame_load(inst, *ty, *frame, *at),
             InstData::FrameStore { frame, at, value } => self.vector_frame_store(*frame, *at, *value),
@@ -239,17 +245,6 @@ impl<V: VectorIsa> Select<'_, V> {
             InstData::Atomic { .. } => self.atomic(inst, data),
             _ => self.vector_access(inst, data),
         }
-    }
-
-    /// The number of the lowest active lane; 16 if none is active.
-    fn first_lane(&mut self, inst: Inst, mask: Value) -> Result {
-        let bits = V::mask_bits(self, mask)?;
-        let stopped = self.general();
-        let build = Build::new(Code::Or_rm32_imm32).modify(stopped, bits, View::Dword);
-        build.imm(OpKind::Immediate32, 0x1_0000).push(&mut self.code);
-        let result = self.define(inst);
-        Build::new(Code::Tzcnt_r32_rm32).def(result, View::Dword).reads(stopped, View::Dword).push(&mut self.code);
-        Ok(())
     }
 
     fn vector_access(&mut self, inst: Inst, data: &InstData) -> Result {

@@ -304,16 +304,22 @@ impl<'k, V: VectorIsa> Select<'k, V> {
         build.push(&mut self.code);
     }
 
-    /// A new register for the first result.
+    /// A new register for the first result, a scalar.
     fn define(&mut self, inst: Inst) -> VReg {
-        self.define_nth(inst, 0)
-    }
-
-    fn define_nth(&mut self, inst: Inst, index: usize) -> VReg {
-        let value = self.kernel.results[inst][index];
-        let reg = self.code.vreg(class_of(self.kernel.ty(value)));
+        let value = self.kernel.results[inst][0];
+        debug_assert!(!self.kernel.ty(value).is_vector(), "{value} is not a scalar");
+        let reg = self.general();
         self.regs[value] = Some(reg);
         reg
+    }
+
+    /// Defines the first result as the number of the lowest active lane, 16 if none is active, by the mask's bits;
+    /// `stopped` is a temporary.
+    fn lowest_lane(&mut self, inst: Inst, bits: VReg, stopped: VReg) {
+        let build = Build::new(Code::Or_rm32_imm32).modify(stopped, bits, View::Dword);
+        build.imm(OpKind::Immediate32, 0x1_0000).push(&mut self.code);
+        let result = self.define(inst);
+        Build::new(Code::Tzcnt_r32_rm32).def(result, View::Dword).reads(stopped, View::Dword).push(&mut self.code);
     }
 
     fn general(&mut self) -> VReg {

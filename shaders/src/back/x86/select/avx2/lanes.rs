@@ -37,7 +37,8 @@ impl Select<'_, Avx2> {
         let Some(lane) = self.constant(lane).map(|lane| lane as u8 & 15) else {
             let lane = self.reg(lane)?;
             let word = self.lane_of(vector, lane);
-            self.bind(inst, [word, word]);
+            let result = self.kernel.results[inst][0];
+            self.regs[result] = Some(word);
             return Ok(());
         };
         let mut lane128 = vector[usize::from(lane / 8)];

@@ -127,6 +127,13 @@ impl VectorIsa for Avx2 {
         Ok(())
     }
 
+    fn first_lane(select: &mut Select<'_, Self>, inst: Inst, mask: Value) -> Result {
+        let bits = select.mask_bits(mask)?;
+        let stopped = select.general();
+        select.lowest_lane(inst, bits, stopped);
+        Ok(())
+    }
+
     fn load_broadcast(select: &mut Select<'_, Self>, inst: Inst, address: &Address) -> Result {
         select.load_broadcast(inst, address)
     }
@@ -192,9 +199,10 @@ impl VectorIsa for Avx2 {
         Ok(())
     }
 
-    fn zeros(select: &mut Select<'_, Self>) -> VReg {
+    fn zeros_and_counter(select: &mut Select<'_, Self>) -> [VReg; 2] {
+        let counter = select.general();
         let [zeros, _] = select.fill(0);
-        zeros
+        [zeros, counter]
     }
 
     const EARLY_MASK_BITS: bool = true;

@@ -19,7 +19,7 @@ impl Select<'_, Avx512> {
     ) -> Result {
         let mask = self.lanes(mask)?;
         let old = match inst {
-            Some(inst) => self.define(inst),
+            Some(inst) => self.define_lanes(inst),
             None => self.lanes_reg(),
         };
         let load = Build::new(Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512).def(old, View::Zmm);

@@ -43,7 +43,7 @@ impl Select<'_, Avx512> {
             },
         };
         let Some(old) = self.once(atomic, lanes, index, bits, sum)? else { return Ok(false) };
-        let spread = if before.is_some() { self.lanes_reg() } else { self.define(inst) };
+        let spread = if before.is_some() { self.lanes_reg() } else { self.define_lanes(inst) };
         let mut build = Build::new(Code::EVEX_Vpbroadcastd_zmm_k1z_r32).def(spread, View::Zmm).reads(old, View::Dword);
         if before.is_none() {
             build = build.mask(on).zeroing();
@@ -51,7 +51,7 @@ impl Select<'_, Avx512> {
         build.push(&mut self.code);
         if let Some(before) = before {
             let code = if atomic.op == AtomicOp::Sub { SUBTRACT } else { ADD };
-            let result = self.define(inst);
+            let result = self.define_lanes(inst);
             let build = Build::new(code).def(result, View::Zmm).reads(spread, View::Zmm).reads(before, View::Zmm);
             build.mask(on).zeroing().push(&mut self.code);
         }

@@ -79,7 +79,7 @@ impl Select<'_, Avx512> {
         let Comparison { code, predicate, args: [a, b] } = comparison;
         let first = self.lanes(a)?;
         let second = if a == b { Source::Reg(first) } else { self.source(b)? };
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         let mut build = Build::new(code).def(result, View::Mask).reads(first, View::Zmm);
         if let Some(among) = among {
             build = build.mask(among);

@@ -44,7 +44,7 @@ impl Select<'_, Avx512> {
         build.reads(arg, View::Zmm).mask(number).zeroing().push(&mut self.code);
         let memory =
             super::super::super::vcode::Memory { broadcast: false, ..self.pool_word(i32::MAX.cast_unsigned()) };
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         let build = Build::new(Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32).modify(result, converted, View::Zmm);
         build.memory(memory).mask(above).push(&mut self.code);
         Ok(())
@@ -53,7 +53,7 @@ impl Select<'_, Avx512> {
     /// With embedded rounding, which excludes a memory operand.
     fn floor_to_signed(&mut self, inst: Inst, arg: Value) -> Result {
         let arg = self.lanes(arg)?;
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         Build::new(NEAREST).def(result, View::Zmm).reads(arg, View::Zmm).rounds_down().push(&mut self.code);
         Ok(())
     }
@@ -66,7 +66,7 @@ impl Select<'_, Avx512> {
         let positive = self.mask_reg();
         let build = Build::new(COMPARE).def(positive, View::Mask).reads(arg, View::Zmm);
         self.push_with(build, Source::Word(0), Some(GREATER));
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         let build = Build::new(Code::EVEX_Vcvttps2udq_zmm_k1z_zmmm512b32_sae).def(result, View::Zmm);
         build.reads(arg, View::Zmm).mask(positive).zeroing().push(&mut self.code);
         Ok(())
@@ -78,7 +78,7 @@ impl Select<'_, Avx512> {
         let halves = self.lanes_reg();
         let build = Build::new(Code::EVEX_Vcvtps2ph_ymmm256_k1z_zmm_imm8_sae).def(halves, View::Ymm);
         build.reads(arg, View::Zmm).imm8(NEAREST).push(&mut self.code);
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         let build = Build::new(Code::EVEX_Vpmovzxwd_zmm_k1z_ymmm256).def(result, View::Zmm);
         build.reads(halves, View::Ymm).push(&mut self.code);
         Ok(())
@@ -89,7 +89,7 @@ impl Select<'_, Avx512> {
         let halves = self.lanes_reg();
         let build = Build::new(Code::EVEX_Vpmovdw_ymmm256_k1z_zmm).def(halves, View::Ymm);
         build.reads(arg, View::Zmm).push(&mut self.code);
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         let build = Build::new(Code::EVEX_Vcvtph2ps_zmm_k1z_ymmm256_sae).def(result, View::Zmm);
         build.reads(halves, View::Ymm).push(&mut self.code);
         Ok(())

@@ -22,7 +22,7 @@ impl Select<'_, Avx512> {
     pub(super) fn double_op(&mut self, inst: Inst, op: Op, args: &[Value]) -> Result<bool> {
         if let Some((double, high)) = word_of(op) {
             let doubles = self.doubles(double, args)?;
-            let result = self.define(inst);
+            let result = self.define_lanes(inst);
             let build = Build::new(Code::EVEX_Vshufps_zmm_k1z_zmm_zmmm512b32_imm8).def(result, View::Zmm);
             let build = build.reads(doubles[0], View::Zmm).reads(doubles[1], View::Zmm);
             build.imm8(if high { 0xdd } else { 0x88 }).push(&mut self.code);
@@ -137,7 +137,7 @@ impl Select<'_, Avx512> {
         let build = Build::new(Code::EVEX_Vinsertf32x8_zmm_k1z_zmm_ymmm256_imm8).def(both, View::Zmm);
         build.reads(halves[0], View::Zmm).reads(halves[1], View::Ymm).imm8(1).push(&mut self.code);
         let places = self.constant_lanes(PLACES);
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         self.lanes3(Code::EVEX_Vpermps_zmm_k1z_zmm_zmmm512b32, result, places, both);
         Ok(())
     }
@@ -160,7 +160,7 @@ impl Select<'_, Avx512> {
         let words = self.lanes_reg();
         let build = Build::new(Code::EVEX_Vshufps_zmm_k1z_zmm_zmmm512b32_imm8).def(words, View::Zmm);
         build.reads(lanes[0], View::Zmm).reads(lanes[1], View::Zmm).imm8(0x88).push(&mut self.code);
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         let build = Build::new(Code::EVEX_Vpmovd2m_kr_zmm).def(result, View::Mask);
         build.reads(words, View::Zmm).push(&mut self.code);
         Ok(())
@@ -173,7 +173,7 @@ impl Select<'_, Avx512> {
         let halves = self.lanes_reg();
         let build = Build::new(Code::EVEX_Vcvtps2ph_ymmm256_k1z_zmm_imm8_sae).def(halves, View::Ymm);
         build.reads(arg, View::Zmm).imm8(NEAREST).push(&mut self.code);
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         let build = Build::new(Code::EVEX_Vcvtph2ps_zmm_k1z_ymmm256_sae).def(result, View::Zmm);
         build.reads(halves, View::Ymm).push(&mut self.code);
         Ok(())

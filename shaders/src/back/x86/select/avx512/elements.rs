@@ -32,7 +32,7 @@ const HIGH_HALVES: i32 = 0xee;
 impl Select<'_, Avx512> {
     pub(super) fn load_elements(&mut self, inst: Inst, elements: &Elements) -> Result {
         let count = elements.limits.len();
-        let results: SmallVec<[VReg; 4]> = (0..count).map(|number| self.define_nth(inst, number)).collect();
+        let results: SmallVec<[VReg; 4]> = (0..count).map(|number| self.define_lanes_nth(inst, number)).collect();
         if elements.width != Width::Word {
             return self.load_part_elements(elements, &results);
         }

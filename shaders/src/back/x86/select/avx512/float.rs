@@ -34,7 +34,7 @@ impl Select<'_, Avx512> {
                 // The interval from ¾ to 1½; NaN for negative numbers.
                 const THREE_QUARTERS_UNSIGNED: u8 = 0xf;
                 let arg = self.source(args[0])?;
-                let result = self.define(inst);
+                let result = self.define_lanes(inst);
                 let build = Build::new(Code::EVEX_Vgetmantps_zmm_k1z_zmmm512b32_imm8_sae).def(result, View::Zmm);
                 self.push_with(build, arg, Some(THREE_QUARTERS_UNSIGNED));
                 Ok(())
@@ -42,7 +42,7 @@ impl Select<'_, Avx512> {
             Op::IsInf => {
                 const INFINITIES: u8 = 0x18;
                 let arg = self.source(args[0])?;
-                let result = self.define(inst);
+                let result = self.define_lanes(inst);
                 let build = Build::new(Code::EVEX_Vfpclassps_kr_k1_zmmm512b32_imm8).def(result, View::Mask);
                 self.push_with(build, arg, Some(INFINITIES));
                 Ok(())
@@ -53,7 +53,7 @@ impl Select<'_, Avx512> {
 
     fn round(&mut self, inst: Inst, mode: u8, arg: Value) -> Result {
         let arg = self.source(arg)?;
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         let build = Build::new(Code::EVEX_Vrndscaleps_zmm_k1z_zmmm512b32_imm8_sae).def(result, View::Zmm);
         self.push_with(build, arg, Some(mode));
         Ok(())
@@ -82,7 +82,7 @@ impl Select<'_, Avx512> {
         };
         let [tied, register] = [self.lanes(tied)?, self.lanes(register)?];
         let last = self.source(last)?;
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         let build = Build::new(fma_code(signs, form)).modify(result, tied, View::Zmm).reads(register, View::Zmm);
         self.push_with(build, last, None);
         Ok(())
@@ -99,14 +99,14 @@ impl Select<'_, Avx512> {
         if second.is_some_and(|second| second != 0.0) {
             let a = self.lanes(args[0])?;
             let b = self.source(args[1])?;
-            let result = self.define(inst);
+            let result = self.define_lanes(inst);
             self.push_with(Build::new(code).def(result, View::Zmm).reads(a, View::Zmm), b, None);
             return Ok(());
         }
         let b = self.lanes(args[1])?;
         if first.is_some() {
             let a = self.source(args[0])?;
-            let result = self.define(inst);
+            let result = self.define_lanes(inst);
             self.push_with(Build::new(code).def(result, View::Zmm).reads(b, View::Zmm), a, None);
             return Ok(());
         }
@@ -115,7 +115,7 @@ impl Select<'_, Avx512> {
         let build = Build::new(COMPARE).def(nan, View::Mask).reads(a, View::Zmm).reads(a, View::Zmm);
         build.imm8(UNORDERED).push(&mut self.code);
         self.lanes3(code, lesser, b, a);
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         let build = Build::new(Code::EVEX_Vmovaps_zmm_k1z_zmmm512).modify(result, lesser, View::Zmm);
         build.reads(b, View::Zmm).mask(nan).push(&mut self.code);
         Ok(())
@@ -141,7 +141,7 @@ impl Select<'_, Avx512> {
         self.push_with(build.reads(error, View::Zmm), Source::Word(LIMIT.to_bits()), None);
         let build = Build::new(MUL).def(half, View::Zmm).reads(estimate, View::Zmm);
         self.push_with(build, Source::Word(0.5f32.to_bits()), None);
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         let build = Build::new(Code::EVEX_Vfmadd213ps_zmm_k1z_zmm_zmmm512b32_er).modify(result, half, View::Zmm);
         build.reads(number, View::Zmm).reads(estimate, View::Zmm).push(&mut self.code);
         Ok(())

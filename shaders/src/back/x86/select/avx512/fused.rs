@@ -28,7 +28,7 @@ impl Select<'_, Avx512> {
             self.deferred[deferred] = 0;
             let [first, second] = self.both(args)?;
             let third = self.source(other)?;
-            let result = self.define(inst);
+            let result = self.define_lanes(inst);
             let build = Build::new(Code::EVEX_Vpternlogd_zmm_k1z_zmm_zmmm512b32_imm8);
             let build = build.modify(result, first, View::Zmm).reads(second, View::Zmm);
             let [a, b, c] = TABLES;
@@ -59,7 +59,7 @@ impl Select<'_, Avx512> {
                 });
                 u32::from_le_bytes(bytes)
             }));
-            let result = self.define(inst);
+            let result = self.define_lanes(inst);
             let build = Build::new(Code::EVEX_Vpshufb_zmm_k1z_zmm_zmmm512).def(result, View::Zmm);
             self.push_with(build.reads(word, View::Zmm), Source::Vector(order), None);
             return Ok(true);
@@ -80,7 +80,7 @@ impl Select<'_, Avx512> {
             self.deferred[shl] = 0;
             self.deferred[lshr] = 0;
             let value = self.source(left[0])?;
-            let result = self.define(inst);
+            let result = self.define_lanes(inst);
             let build = Build::new(Code::EVEX_Vprold_zmm_k1z_zmmm512b32_imm8).def(result, View::Zmm);
             self.push_with(build, value, Some(up as u8 & 31));
             return Ok(true);

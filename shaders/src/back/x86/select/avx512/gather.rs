@@ -16,7 +16,7 @@ impl Select<'_, Avx512> {
         let mask = self.lanes(mask)?;
         let (zeros, used) = (self.lanes_reg(), self.mask_reg());
         self.set_lanes(zeros, 0);
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         // The index lives until the end of the gather, so that the result cannot reuse its register.
         let operands = [
             Operand::reg_reuse_def(result, 1),

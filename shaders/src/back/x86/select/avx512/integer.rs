@@ -45,7 +45,7 @@ impl Select<'_, Avx512> {
                 self.push_with(Build::new(Code::EVEX_Vplzcntd_zmm_k1z_zmmm512b32).def(zeros, View::Zmm), arg, None);
                 let top = self.lanes_reg();
                 self.set_lanes(top, 31);
-                let result = self.define(inst);
+                let result = self.define_lanes(inst);
                 self.lanes3(Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32, result, top, zeros);
                 Ok(())
             }
@@ -60,7 +60,7 @@ impl Select<'_, Avx512> {
 
     pub(super) fn unary_lanes(&mut self, inst: Inst, code: Code, arg: Value) -> Result {
         let arg = self.source(arg)?;
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         self.push_with(Build::new(code).def(result, View::Zmm), arg, None);
         Ok(())
     }
@@ -72,7 +72,7 @@ impl Select<'_, Avx512> {
         }
         let a = self.lanes(a)?;
         let b = self.source(b)?;
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         self.push_with(Build::new(code).def(result, View::Zmm).reads(a, View::Zmm), b, None);
         Ok(())
     }
@@ -87,7 +87,7 @@ impl Select<'_, Avx512> {
         let first = self.lanes_reg();
         self.set_lanes(first, constant);
         let arg = self.source(arg)?;
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         self.push_with(Build::new(code).def(result, View::Zmm).reads(first, View::Zmm), arg, None);
         Ok(())
     }
@@ -95,7 +95,7 @@ impl Select<'_, Avx512> {
     /// `arg op constant`.
     pub(super) fn with_constant(&mut self, inst: Inst, code: Code, arg: Value, bits: u32) -> Result {
         let arg = self.lanes(arg)?;
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         let build = Build::new(code).def(result, View::Zmm).reads(arg, View::Zmm);
         self.push_with(build, Source::Word(bits), None);
         Ok(())
@@ -109,20 +109,20 @@ impl Select<'_, Avx512> {
         };
         if let Some(amount) = self.constant(args[1]) {
             let a = self.source(args[0])?;
-            let result = self.define(inst);
+            let result = self.define_lanes(inst);
             self.push_with(Build::new(by_imm).def(result, View::Zmm), a, Some(amount as u8 & 31));
             return Ok(());
         }
         let [a, amount] = self.both(args)?;
         if self.is_shift_amount(args[1]) {
-            let result = self.define(inst);
+            let result = self.define_lanes(inst);
             self.lanes3(by_lane, result, a, amount);
             return Ok(());
         }
         let low = self.lanes_reg();
         let build = Build::new(Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32).def(low, View::Zmm).reads(amount, View::Zmm);
         self.push_with(build, Source::Word(31), None);
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         self.lanes3(by_lane, result, a, low);
         Ok(())
     }
@@ -139,7 +139,7 @@ impl Select<'_, Avx512> {
         self.lanes3(multiply, odd, odd_a, odd_b);
         // Word 2i + 1 of `even` for lane 2i, and of `odd`, the second table, for lane 2i + 1.
         self.load_constant_lanes(order, std::array::from_fn(|lane| (lane as u32 | 1) + (lane as u32 & 1) * 16));
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         let build = Build::new(Code::EVEX_Vpermt2d_zmm_k1z_zmm_zmmm512b32).modify(result, even, View::Zmm);
         build.reads(order, View::Zmm).reads(odd, View::Zmm).push(&mut self.code);
         Ok(())
@@ -166,7 +166,7 @@ impl Select<'_, Avx512> {
         self.lanes3(Code::EVEX_Vpmaddubsw_zmm_k1z_zmm_zmmm512, pairs, counts, ones);
         let halves = self.lanes_reg();
         self.set_lanes(halves, 0x0001_0001);
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         self.lanes3(Code::EVEX_Vpmaddwd_zmm_k1z_zmm_zmmm512, result, pairs, halves);
         Ok(())
     }

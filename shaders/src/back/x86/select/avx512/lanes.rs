@@ -12,13 +12,13 @@ impl Select<'_, Avx512> {
     pub(super) fn splat(&mut self, inst: Inst, value: Value) -> Result {
         if self.kernel.ty(value) == Type::S1 {
             let spread = self.spread(value)?;
-            let result = self.define(inst);
+            let result = self.define_lanes(inst);
             self.mask_from_general(result, spread);
             return Ok(());
         }
         let constant = self.constant(value);
         let scalar = if constant.is_none() { Some(self.reg(value)?) } else { None };
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         match (constant, scalar) {
             (Some(bits), _) => self.set_lanes(result, bits as u32),
             (None, Some(scalar)) => {
@@ -86,11 +86,11 @@ impl Select<'_, Avx512> {
             let build = Build::new(Code::EVEX_Vpbroadcastd_zmm_k1z_r32);
             let zeroing = self.constant(otherwise) == Some(0);
             let build = if zeroing {
-                let result = self.define(inst);
+                let result = self.define_lanes(inst);
                 build.def(result, View::Zmm).zeroing()
             } else {
                 let otherwise = self.lanes(otherwise)?;
-                let result = self.define(inst);
+                let result = self.define_lanes(inst);
                 build.modify(result, otherwise, View::Zmm)
             };
             build.reads(scalar, View::Dword).mask(mask).push(&mut self.code);
@@ -98,14 +98,14 @@ impl Select<'_, Avx512> {
         }
         if self.constant(otherwise) == Some(0) {
             let then = self.lanes(then)?;
-            let result = self.define(inst);
+            let result = self.define_lanes(inst);
             let build = Build::new(Code::EVEX_Vmovdqa32_zmm_k1z_zmmm512).def(result, View::Zmm);
             build.reads(then, View::Zmm).mask(mask).zeroing().push(&mut self.code);
             return Ok(());
         }
         let otherwise = self.lanes(otherwise)?;
         let then = self.source(then)?;
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         let build = Build::new(Code::EVEX_Vpblendmd_zmm_k1z_zmm_zmmm512b32).def(result, View::Zmm);
         self.push_with(build.reads(otherwise, View::Zmm).mask(mask), then, None);
         Ok(())
@@ -131,7 +131,7 @@ impl Select<'_, Avx512> {
         self.code.floats = true;
         let then = self.lanes(then)?;
         let otherwise = self.source(otherwise)?;
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         self.push_with(Build::new(code).def(result, View::Zmm).reads(then, View::Zmm), otherwise, None);
         Ok(true)
     }
@@ -141,7 +141,7 @@ impl Select<'_, Avx512> {
         let [on, off] = [self.mask_reg(), self.mask_reg()];
         self.masks3(Code::VEX_Kandw_kr_kr_kr, on, mask, then);
         self.masks3(Code::VEX_Kandnw_kr_kr_kr, off, mask, otherwise);
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         self.masks3(Code::VEX_Korw_kr_kr_kr, result, on, off);
         Ok(())
     }
@@ -149,7 +149,7 @@ impl Select<'_, Avx512> {
     /// Loads one word for all lanes.
     pub(super) fn load_broadcast(&mut self, inst: Inst, address: &crate::simd::Address) -> Result {
         let checked = self.address(address)?;
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         let build = Build::new(Code::EVEX_Vbroadcastss_zmm_k1z_xmmm32).def(result, View::Zmm).at(&checked.place);
         self.push_checked(build, &checked);
         Ok(())

@@ -30,7 +30,7 @@ impl Select<'_, Avx512> {
                     return self.compare_lanes(inst, comparison.negated(), None);
                 }
                 let arg = self.lanes(args[0])?;
-                let result = self.define(inst);
+                let result = self.define_lanes(inst);
                 let build = Build::new(Code::VEX_Knotw_kr_kr).def(result, View::Mask).reads(arg, View::Mask);
                 build.push(&mut self.code);
                 Ok(())
@@ -38,7 +38,7 @@ impl Select<'_, Avx512> {
             Op::BoolToInt => {
                 let mask = self.lanes(args[0])?;
                 let memory = Memory { broadcast: false, ..self.pool_word(1) };
-                let result = self.define(inst);
+                let result = self.define_lanes(inst);
                 let build = Build::new(Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32).def(result, View::Zmm);
                 build.memory(memory).mask(mask).zeroing().push(&mut self.code);
                 Ok(())
@@ -49,7 +49,7 @@ impl Select<'_, Avx512> {
 
     fn mask_binary(&mut self, inst: Inst, code: Code, args: &[Value]) -> Result {
         let [a, b] = self.both(args)?;
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         self.masks3(code, result, a, b);
         Ok(())
     }
@@ -71,7 +71,7 @@ impl Select<'_, Avx512> {
             if let Some((deferred, InstData::Pure { op: Op::LNot, args })) = self.deferred_def(not) {
                 self.deferred[deferred] = 0;
                 let [arg, other] = [self.lanes(args[0])?, self.lanes(other)?];
-                let result = self.define(inst);
+                let result = self.define_lanes(inst);
                 self.masks3(Code::VEX_Kandnw_kr_kr_kr, result, arg, other);
                 return Ok(());
             }

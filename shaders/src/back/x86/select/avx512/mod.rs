@@ -114,6 +114,14 @@ impl VectorIsa for Avx512 {
         select.permute(inst, vector, lanes)
     }
 
+    fn first_lane(select: &mut Select<'_, Self>, inst: Inst, mask: Value) -> Result {
+        let mask = select.lanes(mask)?;
+        let [bits, stopped] = [select.general(), select.general()];
+        Build::new(Code::VEX_Kmovw_r32_kr).def(bits, View::Dword).reads(mask, View::Mask).push(&mut select.code);
+        select.lowest_lane(inst, bits, stopped);
+        Ok(())
+    }
+
     fn load_broadcast(select: &mut Select<'_, Self>, inst: Inst, address: &Address) -> Result {
         select.load_broadcast(inst, address)
     }
@@ -178,7 +186,7 @@ impl VectorIsa for Avx512 {
     }
 
     fn load_mask(select: &mut Select<'_, Self>, inst: Inst, place: &Place) {
-        let result = select.define(inst);
+        let result = select.define_lanes(inst);
         Build::new(Code::VEX_Kmovw_kr_km16).def(result, View::Mask).at(place).push(&mut select.code);
     }
 
@@ -188,10 +196,10 @@ impl VectorIsa for Avx512 {
         Ok(())
     }
 
-    fn zeros(select: &mut Select<'_, Self>) -> VReg {
-        let zeros = select.lanes_reg();
+    fn zeros_and_counter(select: &mut Select<'_, Self>) -> [VReg; 2] {
+        let (zeros, counter) = (select.lanes_reg(), select.general());
         select.set_lanes(zeros, 0);
-        zeros
+        [zeros, counter]
     }
 
     const EARLY_MASK_BITS: bool = false;
@@ -269,6 +277,16 @@ impl Select<'_, Avx512> {
             }
         }
         self.written(value)
+    }
+
+    /// A new register for the first result, a vector or mask.
+    fn define_lanes(&mut self, inst: Inst) -> VReg {
+        self.define_lanes_nth(inst, 0)
+    }
+
+    fn define_lanes_nth(&mut self, inst: Inst, index: usize) -> VReg {
+        let [reg] = Avx512::define(self, self.kernel.results[inst][index]);
+        reg
     }
 
     fn both(&mut self, args: &[Value]) -> Result<[VReg; 2]> {

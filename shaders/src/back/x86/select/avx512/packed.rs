@@ -27,7 +27,7 @@ impl Select<'_, Avx512> {
                 let half = self.lanes(args[0])?;
                 let high = self.lanes_reg();
                 self.set_lanes(high, 0x4b00_0000);
-                let result = self.define(inst);
+                let result = self.define_lanes(inst);
                 let build = Build::new(Code::EVEX_Vpternlogd_zmm_k1z_zmm_zmmm512b32_imm8);
                 let build = build.modify(result, half, View::Zmm).reads(high, View::Zmm);
                 self.push_with(build, Source::Word(0xffff), Some(AND_OR));
@@ -42,7 +42,7 @@ impl Select<'_, Avx512> {
         };
         let first = self.lanes(args[0])?;
         let second = self.whole(args[1])?;
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         self.push_with(Build::new(code).def(result, View::Zmm).reads(first, View::Zmm), second, None);
         Ok(true)
     }
@@ -54,7 +54,7 @@ impl Select<'_, Avx512> {
         let [moved, other] = self.both(&args)?;
         let shifted = self.lanes_reg();
         Build::new(shift).def(shifted, View::Zmm).reads(moved, View::Zmm).imm8(8).push(&mut self.code);
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         let build = Build::new(Code::EVEX_Vpternlogd_zmm_k1z_zmm_zmmm512b32_imm8);
         let build = build.modify(result, shifted, View::Zmm).reads(other, View::Zmm);
         self.push_with(build, Source::Word(kept), Some(FIRST_OR_BOTH));

@@ -12,7 +12,7 @@ impl Select<'_, Avx512> {
     pub(super) fn pick(&mut self, inst: Inst, first: Value, second: Value, words: &[u8; 16]) -> Result {
         if let Some(amount) = shift(words) {
             let [low, high] = self.both(&[second, first])?;
-            let result = self.define(inst);
+            let result = self.define_lanes(inst);
             let build = Build::new(Code::EVEX_Valignd_zmm_k1z_zmm_zmmm512b32_imm8).def(result, View::Zmm);
             build.reads(high, View::Zmm).reads(low, View::Zmm).imm8(amount).push(&mut self.code);
             return Ok(());
@@ -22,7 +22,7 @@ impl Select<'_, Avx512> {
         }
         let [a, b] = self.both(&[first, second])?;
         let index = self.pick_index(words);
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         let build = Build::new(Code::EVEX_Vpermi2d_zmm_k1z_zmm_zmmm512b32).modify(result, index, View::Zmm);
         build.reads(a, View::Zmm).reads(b, View::Zmm).push(&mut self.code);
         Ok(())
@@ -31,16 +31,16 @@ impl Select<'_, Avx512> {
     fn pick_of_one(&mut self, inst: Inst, vector: Value, words: &[u8; 16]) -> Result {
         let vector = self.lanes(vector)?;
         if let Some(order) = within_lanes128(words) {
-            let result = self.define(inst);
+            let result = self.define_lanes(inst);
             let build = Build::new(Code::EVEX_Vpshufd_zmm_k1z_zmmm512b32_imm8).def(result, View::Zmm);
             build.reads(vector, View::Zmm).imm8(order).push(&mut self.code);
         } else if let Some(order) = of_lanes128(words) {
-            let result = self.define(inst);
+            let result = self.define_lanes(inst);
             let build = Build::new(Code::EVEX_Vshufi32x4_zmm_k1z_zmm_zmmm512b32_imm8).def(result, View::Zmm);
             build.reads(vector, View::Zmm).reads(vector, View::Zmm).imm8(order).push(&mut self.code);
         } else {
             let index = self.pick_index(words);
-            let result = self.define(inst);
+            let result = self.define_lanes(inst);
             self.lanes3(Code::EVEX_Vpermd_zmm_k1z_zmm_zmmm512b32, result, index, vector);
         }
         Ok(())
@@ -56,7 +56,7 @@ impl Select<'_, Avx512> {
 
     pub(super) fn permute(&mut self, inst: Inst, vector: Value, lanes: Value) -> Result {
         let [vector, lanes] = self.both(&[vector, lanes])?;
-        let result = self.define(inst);
+        let result = self.define_lanes(inst);
         self.lanes3(Code::EVEX_Vpermd_zmm_k1z_zmm_zmmm512b32, result, lanes, vector);
         Ok(())
     }
