@@ -47,18 +47,29 @@ impl Default for ForkCheck {
     }
 }
 
+#[cfg(not(loom))]
+impl ForkCheck {
+    fn is_forked(&self) -> bool {
+        self.0.is_forked()
+    }
+}
+
 /// Loom models have one process.
 #[cfg(loom)]
 #[derive(Debug, Default)]
 struct ForkCheck;
 
+#[cfg(loom)]
+impl ForkCheck {
+    fn is_forked(&self) -> bool {
+        false
+    }
+}
+
 impl Loss {
     /// Whether this process was forked from the one with the device's threads.
     pub(crate) fn is_forked(&self) -> bool {
-        #[cfg(not(loom))]
-        return self.fork.0.is_forked();
-        #[cfg(loom)]
-        false
+        self.fork.is_forked()
     }
 
     /// The error for a forked process. To be called before taking a lock or sleeping to wait for threads of the device.

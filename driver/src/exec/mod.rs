@@ -66,7 +66,7 @@ pub(crate) struct Executor {
 
 impl Executor {
     /// An executor without work and without threads.
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub(crate) fn new(options: ExecutorOptions) -> Arc<Self> {
         Self::observed(options, None, None)
     }
