@@ -44,7 +44,9 @@ entry_points! {
     PFN_vkDestroyBufferView(
         device: vk::Device, buffer_view: vk::BufferView, p_allocator: *const vk::AllocationCallbacks<'_>,
     ) => destroy_view;
-    PFN_vkGetBufferDeviceAddress(device: vk::Device, p_info: *const vk::BufferDeviceAddressInfo<'_>) -> vk::DeviceAddress => address;
+    PFN_vkGetBufferDeviceAddress(
+        device: vk::Device, p_info: *const vk::BufferDeviceAddressInfo<'_>,
+    ) -> vk::DeviceAddress => address;
     PFN_vkGetBufferOpaqueCaptureAddress(
         device: vk::Device, p_info: *const vk::BufferDeviceAddressInfo<'_>,
     ) -> u64 => capture_address;

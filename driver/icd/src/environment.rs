@@ -41,14 +41,14 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_says_whose_a_process_is() {
+    fn the_auxiliary_vector_marks_secure_processes() {
         assert!(!is_secure(&vector(&[[6, 4096], [AT_SECURE, 0], [0, 0]])));
         assert!(is_secure(&vector(&[[6, 4096], [AT_SECURE, 1], [0, 0]])));
         assert!(is_secure(&vector(&[[6, 23], [0, 0]])) && is_secure(&[]));
     }
 
     #[test]
-    fn a_secure_process_believes_nothing() {
+    fn a_secure_process_ignores_all_variables() {
         let value = || Some(OsString::from("/tmp/trace.json"));
         assert_eq!((believed(false, value()), believed(true, value())), (value(), None));
         assert_eq!(believed(false, Some(OsString::new())), None);

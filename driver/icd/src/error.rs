@@ -30,6 +30,13 @@ impl Error {
         Self::Misuse(at.into(), problem.into(), vuid.into())
     }
 
+    /// The error of a graphics command.
+    pub(crate) fn graphics(command: &str) -> Self {
+        let problem = "this device only computes, even if its queue claims graphics (SPELTER_ADVERTISE_GRAPHICS)";
+        let command = command.trim_start_matches("PFN_");
+        Self::Code(vk::Result::ERROR_FEATURE_NOT_PRESENT, format!("{command}: {problem}"))
+    }
+
     pub(crate) fn code(&self) -> vk::Result {
         match self {
             Self::Driver(driver::Error::Misuse(_)) | Self::Misuse(..) => vk::Result::ERROR_VALIDATION_FAILED_EXT,

@@ -164,12 +164,6 @@ refused_points! {
     ) => refuse;
 }
 
-/// The error of a graphics command.
-pub(crate) fn refused(command: &str) -> Error {
-    let problem = "this device only computes, even if its queue claims graphics (SPELTER_ADVERTISE_GRAPHICS)";
-    Error::Code(vk::Result::ERROR_FEATURE_NOT_PRESENT, format!("{}: {problem}", command.trim_start_matches("PFN_")))
-}
-
 /// The object that a graphics command belongs to: a device, or a command buffer, whose recording then fails.
 trait Subject {
     fn fail(self, error: Error) -> Result<(), Error>;
@@ -188,7 +182,7 @@ impl Subject for vk::CommandBuffer {
 }
 
 fn refuse(command: &str, subject: impl Subject) -> Result<(), Error> {
-    subject.fail(refused(command))
+    subject.fail(Error::graphics(command))
 }
 
 /// Only null can be destroyed.

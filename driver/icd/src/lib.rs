@@ -12,7 +12,7 @@
 //! | `debug.rs`, `labels.rs`, `names.rs`, `message.rs`, `context.rs`, `private_data.rs` | debugging, private data |
 //! | `graphics.rs` | graphics commands, which fail on a compute device |
 //! | `options.rs`, `environment.rs` | environment variables, and when they are trusted |
-//! | `c/` | the C interface: pointers, chains, arrays, strings, handles, the entry-point macro, the allocator with its reserve |
+//! | `c/` | the C interface: pointers, chains, arrays, strings, handles, entry points, the allocator with its reserve |
 //!
 //! A chapter begins with the prototypes of its commands, each with the function that implements it. These functions are
 //! safe code: handles are objects, pointers are slices and chains, and errors are values. `c/mod.rs` has the contract.

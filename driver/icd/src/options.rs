@@ -43,7 +43,7 @@ pub const VARIABLES: [Variable; 11] = {
         of(
             TRACE,
             DRIVER,
-            "a file that gets a timeline of queues and workers (chrome://tracing, Perfetto), written after each submission",
+            "file for a timeline of queues and workers (chrome://tracing, Perfetto), written after each submission",
         ),
         of(STATS, DRIVER, "1: print how many pipelines, submissions and bytes there were when a device is destroyed"),
         of(GRAPHICS, DRIVER, "1: claim a graphics queue, for programs that require one and only compute"),
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_told_and_counts_as_not_set() {
+    fn invalid_values_are_reported_and_count_as_not_set() {
         for (name, values) in [
             (WORKERS, &["0", "x", "-1", "1025", "1e3"][..]),
             (BACKEND, &["mmx", "AVX2"]),
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_is_listed() {
+    fn all_variables_are_listed() {
         let listed = |name: &str| VARIABLES.iter().any(|variable| variable.name == name);
         read(|name| {
             assert!(listed(name), "{name}");

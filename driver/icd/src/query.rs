@@ -190,9 +190,9 @@ fn cmd_copy(
 
 /// Queries with a begin and an end count graphics work only.
 fn cmd_begin(commands: Ref<CommandBuffer>, _: vk::QueryPool, _: u32, _: vk::QueryControlFlags) -> Result<(), Error> {
-    commands.add(|_| Err(crate::graphics::refused("vkCmdBeginQuery")))
+    commands.add(|_| Err(Error::graphics("vkCmdBeginQuery")))
 }
 
 fn cmd_end(commands: Ref<CommandBuffer>, _: vk::QueryPool, _: u32) -> Result<(), Error> {
-    commands.add(|_| Err(crate::graphics::refused("vkCmdEndQuery")))
+    commands.add(|_| Err(Error::graphics("vkCmdEndQuery")))
 }

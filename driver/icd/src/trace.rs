@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn two_processes_have_two_files() {
+    fn two_processes_write_two_files() {
         let path = path("shared");
         // A lock through another open file description acts as one of another process.
         let first = Timeline::create(&path).unwrap();

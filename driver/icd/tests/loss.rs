@@ -24,7 +24,8 @@ fn an_endless_kernel_loses_only_its_device() {
         let errors = String::from_utf8_lossy(&ended.stderr);
         assert!(ended.status.success(), "{errors}");
         // The reason names the variable and the option that set the limit.
-        let reason = "kernel `main` ran longer than the time limit of 200ms, which SPELTER_TIME_LIMIT (`spelter exec --time-limit`) sets";
+        let reason = "kernel `main` ran longer than the time limit of 200ms, which SPELTER_TIME_LIMIT \
+            (`spelter exec --time-limit`) sets";
         assert!(errors.contains(reason), "{errors}");
         return;
     }

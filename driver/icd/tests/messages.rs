@@ -387,7 +387,9 @@ fn a_program_that_never_destroys_its_device_leaves_its_timeline() {
 fn executables_have_statistics_and_representations() {
     let gpu = Gpu::with_extensions(&[c"VK_KHR_pipeline_executable_properties"]);
     let source = "@group(0) @binding(0) var<storage, read_write> a: array<f32>;
-        @compute @workgroup_size(32) fn main(@builtin(global_invocation_id) id: vec3<u32>) { a[id.x] = sqrt(a[id.x]); }";
+        @compute @workgroup_size(32) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+            a[id.x] = sqrt(a[id.x]);
+        }";
     let program = gpu.program(source, &[STORAGE], vk::DescriptorSetLayoutCreateFlags::empty());
     let executables = ash::khr::pipeline_executable_properties::Device::new(&gpu.instance, &gpu.device);
     unsafe {

@@ -283,8 +283,11 @@ impl Ratios {
 
 /// The arithmetic of the table, which is tested even without the programs.
 fn table_of_ratios(_: &Path) -> Result<(), Failed> {
-    let ours = "{\"kernel\":\"a\",\"status\":\"ok\",\"min_ms\":2.0}\n{\"kernel\":\"b\",\"status\":\"ok\",\"min_ms\":1.0}\n{\"kernel\":\"c\",\"status\":\"wrong\"}";
-    let theirs = "{\"kernel\":\"b\",\"status\":\"ok\",\"min_ms\":1.0,\"unit\":\"x\"}\n{\"kernel\":\"a\",\"status\":\"ok\",\"min_ms\":200}";
+    let ours = r#"{"kernel":"a","status":"ok","min_ms":2.0}
+{"kernel":"b","status":"ok","min_ms":1.0}
+{"kernel":"c","status":"wrong"}"#;
+    let theirs = r#"{"kernel":"b","status":"ok","min_ms":1.0,"unit":"x"}
+{"kernel":"a","status":"ok","min_ms":200}"#;
     let ratios = Ratios::new(ours, theirs).ok_or("no table")?;
     let right =
         ratios.table.contains("2 kernels, geometric mean 10.0, least 1.00 (b)") && ratios.table.contains("BELOW");

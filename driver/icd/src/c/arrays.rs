@@ -92,7 +92,9 @@ arrays! {
         offsets: u32 = p_dynamic_offsets[dynamic_offset_count];
     }
     vk::PushConstantsInfoKHR<'a> { values: u8 = p_values[size]; }
-    vk::PushDescriptorSetInfoKHR<'a> { writes: vk::WriteDescriptorSet<'a> = p_descriptor_writes[descriptor_write_count]; }
+    vk::PushDescriptorSetInfoKHR<'a> {
+        writes: vk::WriteDescriptorSet<'a> = p_descriptor_writes[descriptor_write_count];
+    }
     vk::PipelineLayoutCreateInfo<'a> {
         layouts: vk::DescriptorSetLayout = p_set_layouts[set_layout_count];
         ranges: vk::PushConstantRange = p_push_constant_ranges[push_constant_range_count];

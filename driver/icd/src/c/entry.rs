@@ -180,7 +180,11 @@ macro_rules! entry_points {
             let typed: vk::$pfn = entry;
             // SAFETY: function pointers have one size, and this one is cast back before it is called.
             let function = unsafe { std::mem::transmute::<vk::$pfn, $crate::c::Function>(typed) };
-            $crate::c::EntryPoint { pfn: stringify!($pfn), of: $crate::c::entry::entry_points!(@first $($ty),*), function }
+            $crate::c::EntryPoint {
+                pfn: stringify!($pfn),
+                of: $crate::c::entry::entry_points!(@first $($ty),*),
+                function,
+            }
         }),*];
     };
     (@first) => { "" };

@@ -23,7 +23,7 @@ macro_rules! structure {
         }
 
         impl $name<'static> {
-            /// Nothing of it: every field is zero.
+            /// The structure with every other field zero.
             pub(crate) const NONE: Self = {
                 // SAFETY: zeros are a value of every field: numbers, flags, and pointers that are null.
                 let mut none: Self = unsafe { std::mem::zeroed() };

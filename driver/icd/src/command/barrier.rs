@@ -33,7 +33,10 @@ const AFTER: AccessFlags =
 
 /// Valid usage of the two scopes of each kind of barrier: of the old command, then of the `2` structures.
 macro_rules! rules {
-    ($name:ident: $call:literal, $src_stages:literal, $src_access:literal, $dst_stages:literal, $dst_access:literal) => {
+    (
+        $name:ident: $call:literal,
+        $src_stages:literal, $src_access:literal, $dst_stages:literal, $dst_access:literal
+    ) => {
         const $name: [Rules; 2] = [
             Rules { call: $call, name: "srcStageMask", stages: $src_stages, access: $src_access },
             Rules { call: $call, name: "dstStageMask", stages: $dst_stages, access: $dst_access },

@@ -42,7 +42,7 @@ fn bind_pipeline(
 ) -> Result<(), Error> {
     commands.add(|into| {
         if point != vk::PipelineBindPoint::COMPUTE {
-            return Err(crate::graphics::refused("vkCmdBindPipeline"));
+            return Err(Error::graphics("vkCmdBindPipeline"));
         }
         into.bind_pipeline(&Pipeline::get(pipeline, "vkCmdBindPipeline-pipeline")?.driver)?;
         match names::get(vk::ObjectType::PIPELINE, pipeline.as_raw()) {

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stages_make_their_accesses() {
+    fn stages_perform_their_accesses() {
         let of = Rules { call: "vkTest", name: "srcStageMask", stages: "VUID-stages", access: "VUID-access" };
         let broken = |stages, access| rules(Scope { stages, access, of }).err().map(|e| e.vuid().unwrap().to_owned());
         assert_eq!(broken(S::COMPUTE_SHADER, A::SHADER_WRITE | A::UNIFORM_READ), None);

@@ -16,25 +16,42 @@ pub(crate) type Extension = (&'static str, u32, &'static [&'static str]);
 /// Extensions of the instance.
 #[rustfmt::skip]
 pub(crate) const INSTANCE: &[Extension] = &[
-    ("VK_EXT_debug_report", 10, &["vkCreateDebugReportCallbackEXT", "vkDestroyDebugReportCallbackEXT", "vkDebugReportMessageEXT"]),
-    ("VK_EXT_debug_utils", 2, &["vkSetDebugUtilsObjectNameEXT", "vkSetDebugUtilsObjectTagEXT", "vkQueueBeginDebugUtilsLabelEXT", "vkQueueEndDebugUtilsLabelEXT", "vkQueueInsertDebugUtilsLabelEXT", "vkCmdBeginDebugUtilsLabelEXT", "vkCmdEndDebugUtilsLabelEXT", "vkCmdInsertDebugUtilsLabelEXT", "vkCreateDebugUtilsMessengerEXT", "vkDestroyDebugUtilsMessengerEXT", "vkSubmitDebugUtilsMessageEXT"]),
+    ("VK_EXT_debug_report", 10, &[
+        "vkCreateDebugReportCallbackEXT", "vkDestroyDebugReportCallbackEXT", "vkDebugReportMessageEXT",
+    ]),
+    ("VK_EXT_debug_utils", 2, &[
+        "vkSetDebugUtilsObjectNameEXT", "vkSetDebugUtilsObjectTagEXT", "vkQueueBeginDebugUtilsLabelEXT",
+        "vkQueueEndDebugUtilsLabelEXT", "vkQueueInsertDebugUtilsLabelEXT", "vkCmdBeginDebugUtilsLabelEXT",
+        "vkCmdEndDebugUtilsLabelEXT", "vkCmdInsertDebugUtilsLabelEXT", "vkCreateDebugUtilsMessengerEXT",
+        "vkDestroyDebugUtilsMessengerEXT", "vkSubmitDebugUtilsMessageEXT",
+    ]),
     ("VK_KHR_device_group_creation", 1, &["vkEnumeratePhysicalDeviceGroupsKHR"]),
     ("VK_KHR_external_fence_capabilities", 1, &["vkGetPhysicalDeviceExternalFencePropertiesKHR"]),
     ("VK_KHR_external_memory_capabilities", 1, &["vkGetPhysicalDeviceExternalBufferPropertiesKHR"]),
     ("VK_KHR_external_semaphore_capabilities", 1, &["vkGetPhysicalDeviceExternalSemaphorePropertiesKHR"]),
-    ("VK_KHR_get_physical_device_properties2", 2, &["vkGetPhysicalDeviceFeatures2KHR", "vkGetPhysicalDeviceProperties2KHR", "vkGetPhysicalDeviceFormatProperties2KHR", "vkGetPhysicalDeviceImageFormatProperties2KHR", "vkGetPhysicalDeviceQueueFamilyProperties2KHR", "vkGetPhysicalDeviceMemoryProperties2KHR", "vkGetPhysicalDeviceSparseImageFormatProperties2KHR"]),
+    ("VK_KHR_get_physical_device_properties2", 2, &[
+        "vkGetPhysicalDeviceFeatures2KHR", "vkGetPhysicalDeviceProperties2KHR",
+        "vkGetPhysicalDeviceFormatProperties2KHR", "vkGetPhysicalDeviceImageFormatProperties2KHR",
+        "vkGetPhysicalDeviceQueueFamilyProperties2KHR", "vkGetPhysicalDeviceMemoryProperties2KHR",
+        "vkGetPhysicalDeviceSparseImageFormatProperties2KHR",
+    ]),
 ];
 
 /// Extensions of the device.
 #[rustfmt::skip]
 pub(crate) const DEVICE: &[Extension] = &[
-    ("VK_EXT_calibrated_timestamps", 2, &["vkGetPhysicalDeviceCalibrateableTimeDomainsEXT", "vkGetCalibratedTimestampsEXT"]),
+    ("VK_EXT_calibrated_timestamps", 2, &[
+        "vkGetPhysicalDeviceCalibrateableTimeDomainsEXT", "vkGetCalibratedTimestampsEXT",
+    ]),
     ("VK_EXT_conditional_rendering", 2, &["vkCmdBeginConditionalRenderingEXT", "vkCmdEndConditionalRenderingEXT"]),
     ("VK_EXT_descriptor_indexing", 2, &[]),
     ("VK_EXT_external_memory_host", 1, &["vkGetMemoryHostPointerPropertiesEXT"]),
     ("VK_EXT_global_priority", 2, &[]),
     ("VK_EXT_global_priority_query", 1, &[]),
-    ("VK_EXT_host_image_copy", 1, &["vkCopyMemoryToImageEXT", "vkCopyImageToMemoryEXT", "vkCopyImageToImageEXT", "vkTransitionImageLayoutEXT", "vkGetImageSubresourceLayout2EXT"]),
+    ("VK_EXT_host_image_copy", 1, &[
+        "vkCopyMemoryToImageEXT", "vkCopyImageToMemoryEXT", "vkCopyImageToImageEXT", "vkTransitionImageLayoutEXT",
+        "vkGetImageSubresourceLayout2EXT",
+    ]),
     ("VK_EXT_host_query_reset", 1, &["vkResetQueryPoolEXT"]),
     ("VK_EXT_image_robustness", 1, &[]),
     ("VK_EXT_inline_uniform_block", 1, &[]),
@@ -42,7 +59,9 @@ pub(crate) const DEVICE: &[Extension] = &[
     ("VK_EXT_pipeline_creation_cache_control", 3, &[]),
     ("VK_EXT_pipeline_creation_feedback", 1, &[]),
     ("VK_EXT_pipeline_robustness", 1, &[]),
-    ("VK_EXT_private_data", 1, &["vkCreatePrivateDataSlotEXT", "vkDestroyPrivateDataSlotEXT", "vkSetPrivateDataEXT", "vkGetPrivateDataEXT"]),
+    ("VK_EXT_private_data", 1, &[
+        "vkCreatePrivateDataSlotEXT", "vkDestroyPrivateDataSlotEXT", "vkSetPrivateDataEXT", "vkGetPrivateDataEXT",
+    ]),
     ("VK_EXT_robustness2", 1, &[]),
     ("VK_EXT_scalar_block_layout", 1, &[]),
     ("VK_EXT_shader_atomic_float", 1, &[]),
@@ -54,28 +73,55 @@ pub(crate) const DEVICE: &[Extension] = &[
     ("VK_KHR_16bit_storage", 1, &[]),
     ("VK_KHR_8bit_storage", 1, &[]),
     ("VK_KHR_bind_memory2", 1, &["vkBindBufferMemory2KHR", "vkBindImageMemory2KHR"]),
-    ("VK_KHR_buffer_device_address", 1, &["vkGetBufferDeviceAddressKHR", "vkGetBufferOpaqueCaptureAddressKHR", "vkGetDeviceMemoryOpaqueCaptureAddressKHR"]),
-    ("VK_KHR_calibrated_timestamps", 1, &["vkGetPhysicalDeviceCalibrateableTimeDomainsKHR", "vkGetCalibratedTimestampsKHR"]),
-    ("VK_KHR_copy_commands2", 1, &["vkCmdCopyBuffer2KHR", "vkCmdCopyImage2KHR", "vkCmdCopyBufferToImage2KHR", "vkCmdCopyImageToBuffer2KHR", "vkCmdBlitImage2KHR", "vkCmdResolveImage2KHR"]),
+    ("VK_KHR_buffer_device_address", 1, &[
+        "vkGetBufferDeviceAddressKHR", "vkGetBufferOpaqueCaptureAddressKHR", "vkGetDeviceMemoryOpaqueCaptureAddressKHR",
+    ]),
+    ("VK_KHR_calibrated_timestamps", 1, &[
+        "vkGetPhysicalDeviceCalibrateableTimeDomainsKHR", "vkGetCalibratedTimestampsKHR",
+    ]),
+    ("VK_KHR_copy_commands2", 1, &[
+        "vkCmdCopyBuffer2KHR", "vkCmdCopyImage2KHR", "vkCmdCopyBufferToImage2KHR", "vkCmdCopyImageToBuffer2KHR",
+        "vkCmdBlitImage2KHR", "vkCmdResolveImage2KHR",
+    ]),
     ("VK_KHR_dedicated_allocation", 3, &[]),
-    ("VK_KHR_descriptor_update_template", 1, &["vkCreateDescriptorUpdateTemplateKHR", "vkDestroyDescriptorUpdateTemplateKHR", "vkUpdateDescriptorSetWithTemplateKHR"]),
-    ("VK_KHR_device_group", 4, &["vkGetDeviceGroupPeerMemoryFeaturesKHR", "vkCmdSetDeviceMaskKHR", "vkCmdDispatchBaseKHR"]),
+    ("VK_KHR_descriptor_update_template", 1, &[
+        "vkCreateDescriptorUpdateTemplateKHR", "vkDestroyDescriptorUpdateTemplateKHR",
+        "vkUpdateDescriptorSetWithTemplateKHR",
+    ]),
+    ("VK_KHR_device_group", 4, &[
+        "vkGetDeviceGroupPeerMemoryFeaturesKHR", "vkCmdSetDeviceMaskKHR", "vkCmdDispatchBaseKHR",
+    ]),
     ("VK_KHR_driver_properties", 1, &[]),
     ("VK_KHR_external_fence", 1, &[]),
     ("VK_KHR_external_memory", 1, &[]),
     ("VK_KHR_external_semaphore", 1, &[]),
     ("VK_KHR_format_feature_flags2", 2, &[]),
-    ("VK_KHR_get_memory_requirements2", 1, &["vkGetImageMemoryRequirements2KHR", "vkGetBufferMemoryRequirements2KHR", "vkGetImageSparseMemoryRequirements2KHR"]),
+    ("VK_KHR_get_memory_requirements2", 1, &[
+        "vkGetImageMemoryRequirements2KHR", "vkGetBufferMemoryRequirements2KHR",
+        "vkGetImageSparseMemoryRequirements2KHR",
+    ]),
     ("VK_KHR_global_priority", 1, &[]),
     ("VK_KHR_image_format_list", 1, &[]),
     ("VK_KHR_maintenance1", 2, &["vkTrimCommandPoolKHR"]),
     ("VK_KHR_maintenance2", 1, &[]),
     ("VK_KHR_maintenance3", 1, &["vkGetDescriptorSetLayoutSupportKHR"]),
-    ("VK_KHR_maintenance4", 2, &["vkGetDeviceBufferMemoryRequirementsKHR", "vkGetDeviceImageMemoryRequirementsKHR", "vkGetDeviceImageSparseMemoryRequirementsKHR"]),
-    ("VK_KHR_maintenance5", 1, &["vkCmdBindIndexBuffer2KHR", "vkGetRenderingAreaGranularityKHR", "vkGetDeviceImageSubresourceLayoutKHR", "vkGetImageSubresourceLayout2KHR"]),
-    ("VK_KHR_maintenance6", 1, &["vkCmdBindDescriptorSets2KHR", "vkCmdPushConstants2KHR", "vkCmdPushDescriptorSet2KHR", "vkCmdPushDescriptorSetWithTemplate2KHR"]),
+    ("VK_KHR_maintenance4", 2, &[
+        "vkGetDeviceBufferMemoryRequirementsKHR", "vkGetDeviceImageMemoryRequirementsKHR",
+        "vkGetDeviceImageSparseMemoryRequirementsKHR",
+    ]),
+    ("VK_KHR_maintenance5", 1, &[
+        "vkCmdBindIndexBuffer2KHR", "vkGetRenderingAreaGranularityKHR", "vkGetDeviceImageSubresourceLayoutKHR",
+        "vkGetImageSubresourceLayout2KHR",
+    ]),
+    ("VK_KHR_maintenance6", 1, &[
+        "vkCmdBindDescriptorSets2KHR", "vkCmdPushConstants2KHR", "vkCmdPushDescriptorSet2KHR",
+        "vkCmdPushDescriptorSetWithTemplate2KHR",
+    ]),
     ("VK_KHR_map_memory2", 1, &["vkMapMemory2KHR", "vkUnmapMemory2KHR"]),
-    ("VK_KHR_pipeline_executable_properties", 1, &["vkGetPipelineExecutablePropertiesKHR", "vkGetPipelineExecutableStatisticsKHR", "vkGetPipelineExecutableInternalRepresentationsKHR"]),
+    ("VK_KHR_pipeline_executable_properties", 1, &[
+        "vkGetPipelineExecutablePropertiesKHR", "vkGetPipelineExecutableStatisticsKHR",
+        "vkGetPipelineExecutableInternalRepresentationsKHR",
+    ]),
     ("VK_KHR_push_descriptor", 2, &["vkCmdPushDescriptorSetKHR", "vkCmdPushDescriptorSetWithTemplateKHR"]),
     ("VK_KHR_relaxed_block_layout", 1, &[]),
     ("VK_KHR_sampler_mirror_clamp_to_edge", 3, &[]),
@@ -94,7 +140,10 @@ pub(crate) const DEVICE: &[Extension] = &[
     ("VK_KHR_shader_terminate_invocation", 1, &[]),
     ("VK_KHR_spirv_1_4", 1, &[]),
     ("VK_KHR_storage_buffer_storage_class", 1, &[]),
-    ("VK_KHR_synchronization2", 1, &["vkCmdSetEvent2KHR", "vkCmdResetEvent2KHR", "vkCmdWaitEvents2KHR", "vkCmdPipelineBarrier2KHR", "vkCmdWriteTimestamp2KHR", "vkQueueSubmit2KHR"]),
+    ("VK_KHR_synchronization2", 1, &[
+        "vkCmdSetEvent2KHR", "vkCmdResetEvent2KHR", "vkCmdWaitEvents2KHR", "vkCmdPipelineBarrier2KHR",
+        "vkCmdWriteTimestamp2KHR", "vkQueueSubmit2KHR",
+    ]),
     ("VK_KHR_timeline_semaphore", 2, &["vkGetSemaphoreCounterValueKHR", "vkWaitSemaphoresKHR", "vkSignalSemaphoreKHR"]),
     ("VK_KHR_uniform_buffer_standard_layout", 1, &[]),
     ("VK_KHR_variable_pointers", 1, &[]),
@@ -106,7 +155,9 @@ pub(crate) const DEVICE: &[Extension] = &[
 /// Extensions of devices that claim graphics: programs enable them before they create any graphics object (Dawn).
 #[rustfmt::skip]
 const GRAPHICS: &[Extension] = &[
-    ("VK_KHR_create_renderpass2", 1, &["vkCreateRenderPass2KHR", "vkCmdBeginRenderPass2KHR", "vkCmdNextSubpass2KHR", "vkCmdEndRenderPass2KHR"]),
+    ("VK_KHR_create_renderpass2", 1, &[
+        "vkCreateRenderPass2KHR", "vkCmdBeginRenderPass2KHR", "vkCmdNextSubpass2KHR", "vkCmdEndRenderPass2KHR",
+    ]),
     ("VK_KHR_depth_stencil_resolve", 1, &[]),
     ("VK_KHR_dynamic_rendering", 1, &["vkCmdBeginRenderingKHR", "vkCmdEndRenderingKHR"]),
 ];

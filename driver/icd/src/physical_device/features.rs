@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_lists_what_there_is() {
+    fn the_page_lists_all_features_and_extensions() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/vulkan.md");
         let page = std::fs::read_to_string(path).unwrap();
         let (head, tail) = page.split_once(BEGIN).unwrap();

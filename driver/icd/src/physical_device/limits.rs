@@ -96,8 +96,8 @@ fn compute() -> vk::PhysicalDeviceLimits {
 /// Input attachments, of a stage and of a set, that a device claims with graphics.
 pub(super) const INPUT_ATTACHMENTS: [u32; 2] = [8, 64];
 
-/// The least that Vulkan asks of devices that draw: programs compute with these numbers before they compute with us.
-/// What shaders read is told as it is: images have one sample.
+/// Raises the limits of graphics to the required minimum: programs calculate with them although they only compute.
+/// Limits that shaders can observe are not raised: images have one sample.
 fn claim_graphics(limits: &mut vk::PhysicalDeviceLimits) {
     let samples = SampleCountFlags::TYPE_1 | SampleCountFlags::TYPE_4;
     limits.max_vertex_input_attributes = 16;
@@ -136,12 +136,12 @@ fn claim_graphics(limits: &mut vk::PhysicalDeviceLimits) {
 mod tests {
     use super::*;
     use crate::options::Options;
-    use crate::physical_device::properties::Described;
+    use crate::physical_device::properties::DeviceProperties;
 
     #[test]
-    fn a_device_that_claims_graphics_has_limits_for_it() {
+    fn devices_that_claim_graphics_have_its_limits() {
         let options = Options { graphics: true, ..Options::get().clone() };
-        let Described { core, v12, .. } = Described::of(&options);
+        let DeviceProperties { core, v12, .. } = DeviceProperties::of(&options);
         let (limits, samples) = (core.limits, SampleCountFlags::TYPE_1 | SampleCountFlags::TYPE_4);
         assert!(limits.min_interpolation_offset <= -0.5 && limits.sub_pixel_interpolation_offset_bits >= 4);
         let step = 1.0 / f32::from(1u16 << limits.sub_pixel_interpolation_offset_bits);

@@ -23,7 +23,7 @@ use crate::options::Options;
 use crate::table::{Ref, object};
 use features::Supported;
 use formats::ImageQuery;
-use properties::Described;
+use properties::DeviceProperties;
 
 entry_points! {
     PFN_vkGetPhysicalDeviceProperties(
@@ -108,7 +108,7 @@ pub(crate) const PRIORITY: vk::QueueGlobalPriorityKHR = vk::QueueGlobalPriorityK
 /// `VkPhysicalDevice`.
 pub(crate) struct PhysicalDevice {
     pub(crate) options: &'static Options,
-    pub(crate) described: Described,
+    pub(crate) properties: DeviceProperties,
     pub(crate) supported: Supported,
     /// The instance of the physical device, and its enabled extensions.
     pub(crate) owner: Owner,
@@ -123,8 +123,8 @@ impl PhysicalDevice {
     /// The physical device with the options of the environment.
     pub(crate) fn new(owner: Owner, instance_extensions: Arc<HashSet<String>>, minor: u32) -> Self {
         let options = Options::get();
-        let (described, supported) = (Described::of(options), Supported::new(options));
-        Self { options, described, supported, owner, instance_extensions, minor }
+        let (properties, supported) = (DeviceProperties::of(options), Supported::new(options));
+        Self { options, properties, supported, owner, instance_extensions, minor }
     }
 
     /// The only queue family.
@@ -140,7 +140,7 @@ impl PhysicalDevice {
 }
 
 fn properties(device: Ref<PhysicalDevice>, mut out: Out<'_, vk::PhysicalDeviceProperties>) -> Result<(), Error> {
-    out.put(device.described.core);
+    out.put(device.properties.core);
     Ok(())
 }
 
@@ -148,7 +148,7 @@ fn properties2(
     device: Ref<PhysicalDevice>,
     mut out: OutChain<'_, vk::PhysicalDeviceProperties2<'_>>,
 ) -> Result<(), Error> {
-    device.described.fill(&mut out);
+    device.properties.fill(&mut out);
     Ok(())
 }
 

@@ -10,10 +10,10 @@ use crate::c::version_1_4::PhysicalDeviceVulkan14Properties;
 use crate::c::{OutChain, fixed};
 use crate::options::Options;
 
-/// Bytes of an inline uniform block, and of those of a pipeline layout.
+/// The maximum size of an inline uniform block in bytes.
 pub(crate) const MAX_INLINE_BYTES: u32 = 4096;
 
-/// Inline uniform blocks of a stage and of a set.
+/// The maximum number of inline uniform blocks of a stage, and of a set.
 const MAX_INLINE_BLOCKS: u32 = 16;
 
 const ROBUST_BUFFERS: vk::PipelineRobustnessBufferBehaviorEXT =
@@ -21,7 +21,8 @@ const ROBUST_BUFFERS: vk::PipelineRobustnessBufferBehaviorEXT =
 
 properties! {
     /// Properties by the version or the extension that they came with.
-    struct Described(options: &Options, device: &driver::Properties, has: &driver::Limits) in vk::PhysicalDeviceProperties2<'_>;
+    struct DeviceProperties(options: &Options, device: &driver::Properties, has: &driver::Limits)
+        in vk::PhysicalDeviceProperties2<'_>;
     core: vk::PhysicalDeviceProperties {
         api_version: vk::make_api_version(0, 1, 3, vk::HEADER_VERSION),
         driver_version: device.driver_version,
@@ -245,7 +246,7 @@ properties! {
     }
 }
 
-impl Described {
+impl DeviceProperties {
     /// The properties of a device with these options.
     pub(super) fn of(options: &Options) -> Self {
         Self::new(options, &options.device.properties(), driver::Limits::of_devices())
@@ -297,93 +298,32 @@ fn driver_info(device: &driver::Properties) -> [std::ffi::c_char; vk::MAX_DRIVER
 mod tests {
     use super::*;
 
-    /// "Required Limits" of the specification, for what comes with `descriptorIndexing`.
+    /// "Required Limits" of the specification for `descriptorIndexing`. No limit may be below the one of other sets.
     #[test]
-    fn what_is_updated_after_binding_comes_in_the_numbers_that_vulkan_asks_for() {
-        let Described { core, v12, .. } = Described::of(Options::get());
-        let most = 500_000;
-        for (name, has, wanted, before) in [
-            ("all pools", v12.max_update_after_bind_descriptors_in_all_pools, most, 0),
-            (
-                "samplers of a stage",
-                v12.max_per_stage_descriptor_update_after_bind_samplers,
-                most,
-                core.limits.max_per_stage_descriptor_samplers,
-            ),
-            (
-                "uniform buffers of a stage",
-                v12.max_per_stage_descriptor_update_after_bind_uniform_buffers,
-                12,
-                core.limits.max_per_stage_descriptor_uniform_buffers,
-            ),
-            (
-                "storage buffers of a stage",
-                v12.max_per_stage_descriptor_update_after_bind_storage_buffers,
-                most,
-                core.limits.max_per_stage_descriptor_storage_buffers,
-            ),
-            (
-                "sampled images of a stage",
-                v12.max_per_stage_descriptor_update_after_bind_sampled_images,
-                most,
-                core.limits.max_per_stage_descriptor_sampled_images,
-            ),
-            (
-                "storage images of a stage",
-                v12.max_per_stage_descriptor_update_after_bind_storage_images,
-                most,
-                core.limits.max_per_stage_descriptor_storage_images,
-            ),
-            (
-                "resources of a stage",
-                v12.max_per_stage_update_after_bind_resources,
-                most,
-                core.limits.max_per_stage_resources,
-            ),
-            (
-                "samplers",
-                v12.max_descriptor_set_update_after_bind_samplers,
-                most,
-                core.limits.max_descriptor_set_samplers,
-            ),
-            (
-                "uniform buffers",
-                v12.max_descriptor_set_update_after_bind_uniform_buffers,
-                72,
-                core.limits.max_descriptor_set_uniform_buffers,
-            ),
-            (
-                "dynamic uniform buffers",
-                v12.max_descriptor_set_update_after_bind_uniform_buffers_dynamic,
-                8,
-                core.limits.max_descriptor_set_uniform_buffers_dynamic,
-            ),
-            (
-                "storage buffers",
-                v12.max_descriptor_set_update_after_bind_storage_buffers,
-                most,
-                core.limits.max_descriptor_set_storage_buffers,
-            ),
-            (
-                "dynamic storage buffers",
-                v12.max_descriptor_set_update_after_bind_storage_buffers_dynamic,
-                4,
-                core.limits.max_descriptor_set_storage_buffers_dynamic,
-            ),
-            (
-                "sampled images",
-                v12.max_descriptor_set_update_after_bind_sampled_images,
-                most,
-                core.limits.max_descriptor_set_sampled_images,
-            ),
-            (
-                "storage images",
-                v12.max_descriptor_set_update_after_bind_storage_images,
-                most,
-                core.limits.max_descriptor_set_storage_images,
-            ),
-        ] {
-            assert!(has >= wanted && has >= before, "{name}: {has}, {wanted} are asked for, {before} of others");
+    fn update_after_bind_limits_reach_the_required_minimum() {
+        const MANY: u32 = 500_000;
+        let DeviceProperties { core, v12, .. } = DeviceProperties::of(Options::get());
+        macro_rules! check {
+            ($($limit:ident: $required:expr, $other:ident;)*) => {$(
+                let (has, other) = (v12.$limit, core.limits.$other);
+                assert!(has >= $required && has >= other, "{}: {has}, others {other}", stringify!($limit));
+            )*};
+        }
+        assert!(v12.max_update_after_bind_descriptors_in_all_pools >= MANY);
+        check! {
+            max_per_stage_descriptor_update_after_bind_samplers: MANY, max_per_stage_descriptor_samplers;
+            max_per_stage_descriptor_update_after_bind_uniform_buffers: 12, max_per_stage_descriptor_uniform_buffers;
+            max_per_stage_descriptor_update_after_bind_storage_buffers: MANY, max_per_stage_descriptor_storage_buffers;
+            max_per_stage_descriptor_update_after_bind_sampled_images: MANY, max_per_stage_descriptor_sampled_images;
+            max_per_stage_descriptor_update_after_bind_storage_images: MANY, max_per_stage_descriptor_storage_images;
+            max_per_stage_update_after_bind_resources: MANY, max_per_stage_resources;
+            max_descriptor_set_update_after_bind_samplers: MANY, max_descriptor_set_samplers;
+            max_descriptor_set_update_after_bind_uniform_buffers: 72, max_descriptor_set_uniform_buffers;
+            max_descriptor_set_update_after_bind_uniform_buffers_dynamic: 8, max_descriptor_set_uniform_buffers_dynamic;
+            max_descriptor_set_update_after_bind_storage_buffers: MANY, max_descriptor_set_storage_buffers;
+            max_descriptor_set_update_after_bind_storage_buffers_dynamic: 4, max_descriptor_set_storage_buffers_dynamic;
+            max_descriptor_set_update_after_bind_sampled_images: MANY, max_descriptor_set_sampled_images;
+            max_descriptor_set_update_after_bind_storage_images: MANY, max_descriptor_set_storage_images;
         }
     }
 }

@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_pipelines_are_kept_once_and_none_is_lost() {
+    fn equal_pipelines_are_cached_once_and_none_is_lost() {
         let options = driver::DeviceOptions { workers: 1, heap_size: 16 << 20, compilers: 1, ..Default::default() };
         let device = driver::Device::new(options).unwrap();
         let binding = driver::Binding { binding: 0, ty: vk::DescriptorType::STORAGE_BUFFER, count: 1 };

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_made_once_and_not_trusted_where_others_can_read_it() {
+    fn a_key_is_created_once_and_replaced_if_others_can_read_it() {
         let folder = std::env::temp_dir().join(format!("spelter-key-{}", std::process::id()));
         let (file, user) = (folder.join("cache/spelter/pipeline.key"), user().unwrap());
         let first = find(&file, user).unwrap();

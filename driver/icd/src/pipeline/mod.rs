@@ -15,8 +15,8 @@ use crate::c::{EntryPoint, In, Many, Out, OutMany, Text};
 use crate::descriptor::DescriptorSetLayout;
 use crate::device::Device;
 use crate::error::{Error, require};
+use crate::message;
 use crate::table::{Maybe, Object, Ref, object};
-use crate::{graphics, message};
 pub(crate) use cache::PipelineCache;
 
 /// The chapters below this one.
@@ -170,7 +170,7 @@ fn create_graphics(
     out: OutMany<'_, vk::Pipeline>,
 ) -> Result<(), Error> {
     out.put(count as usize, std::iter::repeat(vk::Pipeline::null()));
-    Err(graphics::refused("vkCreateGraphicsPipelines"))
+    Err(Error::graphics("vkCreateGraphicsPipelines"))
 }
 
 /// The flags, from `VkPipelineCreateFlags2CreateInfo` if it is chained: its lower 32 bits mean the same, the upper ones
