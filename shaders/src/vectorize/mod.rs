@@ -50,6 +50,21 @@ pub fn widen(kernel: &ir::Kernel) -> Result<Kernel, Unsupported> {
     Widen::new(&prepared, &plans).subgroups()
 }
 
+/// What the vectorizer does to a kernel, for tools: how often each pass of `prepare` changes it, each access pattern is
+/// chosen, and atomics are reduced.
+///
+/// # Errors
+///
+/// As [`widen`].
+pub fn statistics(kernel: &ir::Kernel) -> Result<Vec<(&'static str, u64)>, Unsupported> {
+    let prepared = prepare(kernel)?;
+    let plans = Plans::new(&prepared)?;
+    let mut statistics = prepared.changes;
+    statistics.extend(plans.accesses.statistics());
+    statistics.push(("atomic reduction", plans.reducible_atomics.iter().count() as u64));
+    Ok(statistics)
+}
+
 /// The SIMD form of a scalar value that is used in several blocks.
 #[derive(Clone, Copy, Debug)]
 enum Form {

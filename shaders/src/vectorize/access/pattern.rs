@@ -174,6 +174,19 @@ impl AccessPattern {
         }
     }
 
+    /// The name of the pattern, for tools.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Uniform => "uniform",
+            Self::Contiguous { .. } => "contiguous",
+            Self::Strided(_) => "strided",
+            Self::Segments(_) => "segments",
+            Self::Offsets(_) => "constant offsets",
+            Self::Clamped(_) => "clamped",
+            Self::PerLane => "per lane",
+        }
+    }
+
     /// The values, beside the offset's terms, that the translation of an access reads.
     pub(super) fn operands(&self) -> SmallVec<[ir::Value; 4]> {
         match self {

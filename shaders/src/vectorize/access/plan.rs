@@ -3,6 +3,8 @@
 //! A plan names all values that the translation of its instruction reads, so that those that other blocks define have
 //! variables by then.
 
+use std::collections::BTreeMap;
+
 use cranelift_entity::{EntitySet, SecondaryMap};
 use foldhash::HashMap;
 
@@ -84,6 +86,20 @@ impl AccessPlans {
 
     pub(super) fn group(&self, index: usize) -> &InterleaveGroup {
         &self.groups[index]
+    }
+
+    /// How many accesses have each pattern; those of an interleave group count as one, with the pattern of the group.
+    pub(in crate::vectorize) fn statistics(&self) -> Vec<(&'static str, u64)> {
+        let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
+        for plan in self.plans.values().flatten() {
+            let name = match plan.group {
+                Some(GroupRole::Member) => continue,
+                Some(GroupRole::Leader(_)) => "interleave group",
+                None => plan.pattern.name(),
+            };
+            *counts.entry(name).or_default() += 1;
+        }
+        counts.into_iter().collect()
     }
 
     /// What an instruction does for its group; `None`: it has none.

@@ -27,6 +27,8 @@ const IRREDUCIBLE: &str = "a loop has more than one way in";
 /// A kernel that can be widened, with what is known of it.
 pub(super) struct Prepared {
     pub(super) kernel: Kernel,
+    /// How often each pass changed the kernel.
+    pub(super) changes: Vec<(&'static str, u64)>,
     pub(super) uniformity: Uniformity,
     /// How many workgroups share the lanes of a subgroup.
     pub(super) merged_workgroups: u32,
@@ -61,14 +63,23 @@ pub(super) fn prepare(kernel: &Kernel) -> Result<Prepared, Unsupported> {
         uniformity = Uniformity::new(&kernel);
     }
     let mut serial = Serial::default();
+    let mut scalarized = 0;
     while serial.serialise(&mut kernel, &uniformity) {
         uniformity = Uniformity::new(&kernel);
+        scalarized += 1;
     }
-    if widen_loop_loads::load_ahead(&mut kernel, &uniformity) {
+    let widened = widen_loop_loads::load_ahead(&mut kernel, &uniformity);
+    if widened {
         uniformity = Uniformity::new(&kernel);
     }
     enough(&kernel)?;
     #[cfg(debug_assertions)]
     ir::verify(&kernel).unwrap_or_else(|error| panic!("preparing for widening makes a bad kernel: {error}\n{kernel}"));
-    Ok(Prepared { kernel, uniformity, merged_workgroups, serial, fillers: fillers.unwrap_or_default() })
+    let changes = vec![
+        ("unify_exits", fillers.is_some().into()),
+        ("merge_workgroups", u64::from(merged_workgroups > 1)),
+        ("scalarize_loops", scalarized),
+        ("widen_loop_loads", widened.into()),
+    ];
+    Ok(Prepared { changes, kernel, uniformity, merged_workgroups, serial, fillers: fillers.unwrap_or_default() })
 }
