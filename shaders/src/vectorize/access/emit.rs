@@ -251,6 +251,7 @@ impl Widen<'_> {
         places: &[LaneConstants],
         values: &[Value],
     ) {
+        debug_assert!(self.all_lanes_active(), "the plan of {} is for convergent blocks", self.block);
         // Of lanes that store the same word the last one counts, as in a scatter.
         let mut last: HashMap<u32, (usize, u8)> = HashMap::default();
         for lane in 0..LANES as usize {
