@@ -1,7 +1,7 @@
 //! Reads kernels from text, as the printer writes it. `docs/simd.md` describes the form.
 //!
-//! A value's definition stands above its uses, so the types of operands are known when an instruction is read. Whether the
-//! kernel makes sense is for [`verify`](super::verify()) to say.
+//! A value's definition stands above its uses, so the types of operands are known when an instruction is read. Whether
+//! the kernel makes sense is for [`verify`](super::verify()) to say.
 
 use std::fmt::{self, Formatter};
 
@@ -55,7 +55,8 @@ impl Syntax for Kernel {
         Type::from_name(name)
     }
 
-    /// `exec v2`, or `begin v2` where a subgroup enters a parallel region. Of all uses only these may precede the definition.
+    /// `exec v2`, or `begin v2` where a subgroup enters a parallel region. Of all uses only these may precede the
+    /// definition.
     fn label(parser: &mut Parser, line: &mut Line<'_>, block: Block) -> Result<()> {
         let is_region_entry = line.eat_word("begin");
         if is_region_entry || line.eat_word("exec") {
