@@ -1,8 +1,9 @@
-//! Keeps invocations apart that leave a loop on different trips, as long as they are in the loop's construct.
+//! Preserves the convergence of subgroup operations between a loop and its merge block.
 //!
-//! The IR's loops are the natural ones, so what stands on the way out of a loop, before its merge block, is not in one: invocations
-//! would do it together after the last of them has left. SPIR-V has it in the loop's construct, where those of one trip do it
-//! together. So each such block with an operation of subgroups gets a way back to the loop's header, which nobody takes.
+//! The IR's loops are the natural ones, so blocks on an exit path of a loop, before its merge block, are not in the
+//! loop: invocations would converge there after the last iteration. In SPIR-V they are in the loop's construct, where
+//! only invocations of the same iteration execute a dynamic instance together. So each such block with a subgroup
+//! operation gets a back edge to the loop's header, which is never taken.
 
 use cranelift_entity::SecondaryMap;
 use smallvec::{SmallVec, smallvec};
@@ -13,10 +14,10 @@ use crate::ir::{
     Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Op, SubgroupOp, Type, Value, reverse_postorder,
 };
 
-/// Most constructs that are looked at, of all blocks together.
+/// Constructs that are visited, of all blocks together, at most.
 const MAX_CONSTRUCTS: usize = 1 << 20;
 
-/// A construct around blocks.
+/// A structured construct.
 struct Construct {
     header: Block,
     /// Whether it is a loop's.
@@ -24,7 +25,7 @@ struct Construct {
     parent: Option<usize>,
 }
 
-/// Adds the ways back: what reads constructs has to do that before anybody looks at the kernel.
+/// Adds the back edges. A front end that reads structured constructs calls this before any analysis of the kernel.
 ///
 /// # Errors
 ///
@@ -46,7 +47,7 @@ pub fn preserve_convergence(kernel: &mut Kernel) -> Result<(), String> {
     let mut constructs: Vec<Construct> = Vec::new();
     let mut merges: SecondaryMap<Block, Option<usize>> = SecondaryMap::new();
     let (mut current, mut before) = (None, Vec::new());
-    let mut held: Vec<(Block, SmallVec<[Block; 2]>)> = Vec::new();
+    let mut exits: Vec<(Block, SmallVec<[Block; 2]>)> = Vec::new();
     let mut work = 0;
     for step in dominator_walk(kernel, &dominators) {
         let Step::Enter(block) = step else {
@@ -77,7 +78,7 @@ pub fn preserve_convergence(kernel: &mut Kernel) -> Result<(), String> {
                     if !inside(inner, construct.header) {
                         headers.push(construct.header);
                     }
-                    // A loop that nobody goes round again holds nothing: the block itself may leave the loop around it.
+                    // A loop construct without a back edge is no loop: the block itself may leave the enclosing loop.
                     if loops.headed_by(construct.header).is_some() {
                         inner = construct.header;
                     }
@@ -88,18 +89,19 @@ pub fn preserve_convergence(kernel: &mut Kernel) -> Result<(), String> {
                 return Err("constructs with operations of subgroups nest too deeply".into());
             }
             if !headers.is_empty() {
-                held.push((block, headers));
+                exits.push((block, headers));
             }
         }
     }
-    for (block, headers) in held {
-        add_ways(kernel, block, &headers);
+    for (block, headers) in exits {
+        add_back_edges(kernel, block, &headers);
     }
     Ok(())
 }
 
-/// Before a block ends, ways to the headers that a ballot with more bits than there are invocations would take.
-fn add_ways(kernel: &mut Kernel, block: Block, headers: &[Block]) {
+/// Adds edges to the headers before the end of a block, on the condition that a ballot has more bits than there are
+/// invocations.
+fn add_back_edges(kernel: &mut Kernel, block: Block, headers: &[Block]) {
     let Some(end) = kernel.blocks[block].insts.pop() else { return };
     let origin = kernel.origins[end];
     let add = |kernel: &mut Kernel, block: Block, data: InstData, ty: Option<Type>| -> Option<Value> {

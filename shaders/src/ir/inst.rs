@@ -78,16 +78,16 @@ pub enum InstData {
         /// Bits 32 to 63.
         high: Value,
     },
-    /// `buffer_near v0, v1`: as [`InstData::BufferAt`], but the address may be that of any invocation of the subgroup that
-    /// is here, too: who goes there asks [`InstData::Reaches`] before.
+    /// `buffer_near v0, v1`: as [`InstData::BufferAt`], but the address may be that of any other active invocation of
+    /// the subgroup: an access needs a check by [`InstData::Reaches`].
     BufferNear {
         /// Bits 0 to 31 of the address.
         low: Value,
         /// Bits 32 to 63.
         high: Value,
     },
-    /// `buffer_offset v0, v1, v2`: how many bytes an address (low word, high word) lies behind a buffer's first one, `u32::MAX`
-    /// if that is more or it lies before; any bits if the buffer has no bytes.
+    /// `buffer_offset v0, v1, v2`: offset in bytes of an address (low word, high word) from the start of a buffer,
+    /// `u32::MAX` if that is more or negative; unspecified if the buffer is empty.
     BufferOffset {
         /// The range.
         buffer: Value,
@@ -96,8 +96,8 @@ pub enum InstData {
         /// Bits 32 to 63.
         high: Value,
     },
-    /// `reaches v0 + v1`: a bool that is true only if an offset is less than a buffer's bytes. It may be false nevertheless, as
-    /// where that is so for others of the subgroup that are here.
+    /// `reaches v0 + v1`: a bool that is true only if an offset is less than a buffer's bytes. It may be false
+    /// nevertheless, as where that is so for others of the subgroup that are here.
     Reaches {
         /// The range.
         buffer: Value,
@@ -111,8 +111,8 @@ pub enum InstData {
         /// Which field.
         field: image::Field,
     },
-    /// `image.sample.2d.float.lod.0 v0, v1, v2, v3, v4`: a component of what an image instruction gives, or a write.
-    /// Instructions with the same operands that stand together are done at once.
+    /// `image.sample.2d.float.lod.0 v0, v1, v2, v3, v4`: a component of the result of an image instruction, or a write.
+    /// Adjacent instructions with the same operands are done at once.
     Image {
         /// What is done.
         op: image::ImageOp,
@@ -147,9 +147,9 @@ pub enum InstData {
         /// Memory operands.
         access: Access,
     },
-    /// `atomic.iadd storage v0 + v1, v2 device relaxed`: the result is the old value, except for stores, which have none.
-    /// Outside the buffer or variable, or at an offset that is not a multiple of 4 (of 2 for what is on halves), nothing happens
-    /// and the result is 0.
+    /// `atomic.iadd storage v0 + v1, v2 device relaxed`: the result is the old value, except for stores, which have
+    /// none. Outside the buffer or variable, or at an offset that is not a multiple of 4 (of 2 for what is on halves),
+    /// nothing happens and the result is 0.
     Atomic {
         /// What is done.
         op: AtomicOp,
@@ -159,8 +159,8 @@ pub enum InstData {
         value: Option<Value>,
         /// What to compare with, for [`AtomicOp::CompareExchange`].
         comparator: Option<Value>,
-        /// For 64 bits (`atomic64.iadd storage v0 + v1, v2, v3 …`, low words first): the high words of both operands. The
-        /// result is the low word of the old value.
+        /// For 64 bits (`atomic64.iadd storage v0 + v1, v2, v3 …`, low words first): the high words of both operands.
+        /// The result is the low word of the old value.
         wide: Option<[Option<Value>; 2]>,
         /// Scope.
         scope: Scope,
@@ -174,7 +174,8 @@ pub enum InstData {
         /// Who shares the clock.
         scope: Scope,
     },
-    /// `print message0, v0, v1, v2, …`: prints a message, with the invocation's global id and the words of the operands.
+    /// `print message0, v0, v1, v2, …`: prints a message, with the invocation's global id and the words of the
+    /// operands.
     Print {
         /// Its number in [`Kernel::messages`](super::Kernel::messages).
         message: u32,
@@ -186,10 +187,10 @@ pub enum InstData {
         /// The atomic's result.
         of: Value,
     },
-    /// `subgroup.ballot v0`: what invocations that run the instruction together do. It stays in the block where it stands,
-    /// and the block in its loops.
+    /// `subgroup.ballot v0`: a subgroup operation of the invocations that execute it together. Passes keep it in its
+    /// block, and the block in its loops.
     Subgroup {
-        /// What they do.
+        /// The operation.
         op: SubgroupOp,
         /// As many operands as [`SubgroupOp::params`] lists.
         args: SmallVec<[Value; 2]>,

@@ -1,11 +1,11 @@
 //! Layout order of a kernel's blocks: reverse postorder, with the merge block of a construct after the construct.
 //!
-//! Annotations are followed like branches, so that a merge block is visited before the blocks of its construct and comes after
-//! them in the layout. But they are not branches: once passes have found that a merge block has one predecessor only, it may
-//! be in a loop that its construct is outside of. Followed into the loop, the annotation would put blocks before the header
-//! that dominates them, or others between those of the loop. So the first walk follows branches alone; the second also the
-//! annotations of loops that lead forwards in its order, which makes each loop contiguous; the third also those of selections
-//! that do not enter a loop.
+//! Annotations are followed like branches, so that a merge block is visited before the blocks of its construct and
+//! comes after them in the layout. But they are not branches: once passes have found that a merge block has one
+//! predecessor only, it may be in a loop that its construct is outside of. Followed into the loop, the annotation would
+//! put blocks before the header that dominates them, or others between those of the loop. So the first walk follows
+//! branches alone; the second also the annotations of loops that lead forwards in its order, which makes each loop
+//! contiguous; the third also those of selections that do not enter a loop.
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use smallvec::SmallVec;
@@ -16,8 +16,8 @@ type Successors = SmallVec<[Block; 4]>;
 /// By block, from 1 on; 0 for blocks that only annotations reach: nothing has to come before them.
 type Places = SecondaryMap<Block, u32>;
 
-/// Blocks that branches or annotations reach from `entry`. A block comes after those that dominate it, and a loop's merge
-/// after its body.
+/// Blocks that branches or annotations reach from `entry`. A block comes after those that dominate it, and a loop's
+/// merge after its body.
 pub(crate) fn reverse_postorder(kernel: &Kernel, entry: Block) -> Vec<Block> {
     let order = walk(kernel, entry, |block| targets(kernel, block));
     if order.iter().all(|&block| kernel.blocks[block].merge.is_none()) {

@@ -1,22 +1,22 @@
-//! What invocations of a subgroup do together: three kinds of operations, of which the reader makes all of SPIR-V's.
+//! Subgroup operations: three kinds, of which the front end makes all of SPIR-V's.
 //!
-//! Those that take part are the invocations that run one instance of the instruction together: they came to its block on the
-//! same trip through each loop around it. Loops are the natural ones of the control flow graph, so a block that control
-//! cannot leave for the loop's header again is not in the loop, and its lanes come together after it.
+//! The invocations that execute one dynamic instance of the instruction take part: they are in the same iteration of each
+//! loop around it. Loops are the natural ones of the control flow graph, so a block from which no path leads back to the
+//! loop's header is not in the loop, and invocations converge there after the last iteration.
 
 use super::{Op, Type};
 
 /// Invocations of a subgroup.
 const LANES: usize = 16;
 
-/// What invocations of a subgroup do together. Numbers of invocations are those in the subgroup.
+/// A subgroup operation. Invocations are numbered within the subgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SubgroupOp {
     /// `subgroup.ballot v0`: an `i32` with a bit for each invocation that takes part with a true bool.
     Ballot,
     /// `subgroup.shuffle.f32 v0, v1`: the value of invocation `v1` (modulo 16); 0 if that does not take part.
     Shuffle(Type),
-    /// `subgroup.reduce.iadd.16 v0`: all values of the invocation's cluster (of so many invocations, aligned) put together;
+    /// `subgroup.reduce.iadd.16 v0`: all values of the invocation's cluster (of that many invocations, aligned) put together;
     /// in a tree whose leaves are the invocations in order.
     Reduce(Op, u8),
     /// `subgroup.inclusive.iadd v0`: the values up to the invocation's own put together, as Hillis and Steele do.

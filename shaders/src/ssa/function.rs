@@ -7,6 +7,9 @@ use smallvec::SmallVec;
 
 use super::BlockCall;
 
+/// Cases of a switch: literals with their targets.
+pub type Cases<Block, Value> = [(u32, BlockCall<Block, Value>)];
+
 /// An instruction of either IR.
 pub trait Instruction: Display {
     /// Ids of blocks.
@@ -21,7 +24,7 @@ pub trait Instruction: Display {
     fn targets(&self) -> SmallVec<[&BlockCall<Self::Block, Self::Value>; 2]>;
 
     /// Cases of a switch; empty for other instructions.
-    fn cases(&self) -> &[(u32, BlockCall<Self::Block, Self::Value>)];
+    fn cases(&self) -> &Cases<Self::Block, Self::Value>;
 
     /// Calls `visit` with every value used, block arguments included, in the order they are printed.
     fn for_each_use(&self, visit: impl FnMut(Self::Value));
@@ -88,8 +91,14 @@ impl<Value> ValueList<Value> for SmallVec<[Value; 4]> {
     }
 }
 
+/// Parameters and instructions of a block.
+pub type BlockParts<'a, K> = (&'a [<K as Function>::Value], &'a [<K as Function>::Inst]);
+
+/// The definition of a value of a kernel.
+pub type Definition<K> = ValueDef<<K as Function>::Block, <K as Function>::Inst, <K as Function>::Type>;
+
 /// A kernel of either IR: its tables of blocks, instructions and values.
-pub trait Function {
+pub trait Function: Sized {
     /// Ids of blocks.
     type Block: EntityRef + Display;
     /// Ids of instructions.
@@ -107,7 +116,7 @@ pub trait Function {
     fn layout(&self) -> &[Self::Block];
 
     /// Parameters and instructions of a block; `None` if it is not in the kernel.
-    fn block(&self, block: Self::Block) -> Option<(&[Self::Value], &[Self::Inst])>;
+    fn block(&self, block: Self::Block) -> Option<BlockParts<'_, Self>>;
 
     /// An instruction; `None` if it is not in the kernel.
     fn inst(&self, inst: Self::Inst) -> Option<&Self::InstData>;
@@ -116,13 +125,13 @@ pub trait Function {
     fn results(&self, inst: Self::Inst) -> &[Self::Value];
 
     /// The definition of a value; `None` if it is not in the kernel.
-    fn value(&self, value: Self::Value) -> Option<ValueDef<Self::Block, Self::Inst, Self::Type>>;
+    fn value(&self, value: Self::Value) -> Option<Definition<Self>>;
 
     /// The table of blocks.
     fn blocks_mut(&mut self) -> &mut PrimaryMap<Self::Block, Self::BlockData>;
 
     /// The table of values.
-    fn values_mut(&mut self) -> &mut PrimaryMap<Self::Value, ValueDef<Self::Block, Self::Inst, Self::Type>>;
+    fn values_mut(&mut self) -> &mut PrimaryMap<Self::Value, Definition<Self>>;
 
     /// Appends a block to the layout.
     fn append_block(&mut self, block: Self::Block);

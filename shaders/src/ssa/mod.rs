@@ -1,8 +1,8 @@
-//! What the scalar and the SIMD IR have in common: both are tables of blocks with parameters, instructions and values in
-//! SSA form, with one text form, one verifier of their structure and one dominator tree.
+//! What the scalar and the SIMD IR have in common: tables of blocks with parameters, instructions and values in SSA
+//! form; the text form, the verifier of their structure, and the dominator tree.
 //!
-//! [`Function`] is what this code sees of a kernel; the macros of `entities`, `function` and `branches` give each IR its
-//! ids, the methods of its kernel and those of its terminators.
+//! [`Function`] is what this code sees of a kernel; the macros of `entities`, `function` and `branches` give each IR
+//! its ids, the methods of its kernel and those of its terminators.
 
 mod branches;
 mod dominators;
@@ -19,7 +19,7 @@ pub use branches::{BlockCall, Terminator};
 pub use dominators::{Dominators, FlowGraph};
 pub(crate) use entities::entities;
 pub(crate) use function::kernel_methods;
-pub use function::{Function, Instruction, ValueDef, ValueList};
+pub use function::{BlockParts, Cases, Definition, Function, Instruction, ValueDef, ValueList};
 pub(crate) use inst_parse::{
     address_pair, atomic_operands, control, float, number_or_bits, operand, value_pair, values, word,
 };

@@ -17,8 +17,8 @@ pub(crate) trait Syntax: Function + Sized {
     /// The words that a kernel begins with.
     const HEAD: &'static str;
 
-    /// Whether a value may be used above its definition. Otherwise the types of operands are known when an instruction is
-    /// read.
+    /// Whether a value may be used above its definition. Otherwise the types of operands are known when an instruction
+    /// is read.
     const USES_PRECEDE_DEFINITIONS: bool;
 
     /// The type that a value has until its definition is read.

@@ -41,8 +41,8 @@ pub(crate) trait Rules: Syntax {
     /// Types of an instruction's results. Operands need not be in the kernel: that is reported later.
     fn result_types(&self, data: &Self::InstData) -> SmallVec<[Self::Type; 4]>;
 
-    /// The types that an instruction's operands must have, or the rule that the instruction breaks in itself. All operands
-    /// are in the kernel.
+    /// The types that an instruction's operands must have, or the rule that the instruction breaks in itself. All
+    /// operands are in the kernel.
     fn operand_types(&self, data: &Self::InstData) -> std::result::Result<Operands<Self>, String>;
 }
 
