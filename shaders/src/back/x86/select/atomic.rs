@@ -242,7 +242,7 @@ impl<V: VectorIsa> Select<'_, V> {
             }
             _ => {
                 let regs = V::registers(self, value)?;
-                Operands::Vector(slots.vector(V::ISA, regs.as_ref(), |reg| Operand::reg_use(reg)))
+                Operands::Vector(slots.vector(V::ISA, regs.as_ref(), Operand::reg_use))
             }
         })
     }
@@ -289,7 +289,7 @@ impl<V: VectorIsa> Select<'_, V> {
         let sequence = LaneByLane {
             atomic,
             base: slots.add(Operand::reg_use(place.base)),
-            index: slots.vector(V::ISA, place.index.as_ref(), |reg| Operand::reg_use(reg)),
+            index: slots.vector(V::ISA, place.index.as_ref(), Operand::reg_use),
             scale: place.scale,
             disp: place.disp,
             value,
