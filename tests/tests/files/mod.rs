@@ -7,7 +7,7 @@ use spelter_tests::corpus;
 
 /// Runs `check` on every file as a test. With `BLESS=1`, a file that fails is replaced by what `bless` makes of it, if
 /// anything.
-pub fn run(
+pub(crate) fn run(
     root: &Path,
     files: Vec<PathBuf>,
     check: fn(&Path) -> Result<(), String>,
