@@ -61,7 +61,7 @@ impl Plans {
     ///
     /// The kernel has no SIMD form.
     pub(super) fn new(prepared: &Prepared) -> Result<Self, Unsupported> {
-        let Prepared { kernel, uniformity, merged_workgroups, serial, fillers } = prepared;
+        let Prepared { kernel, uniformity, merged_workgroups, serial, fillers, .. } = prepared;
         let convergent = uniformity.convergent_blocks(kernel);
         // The last subgroup may have padding lanes, and so has one with merged workgroups.
         let full = kernel.invocations().is_multiple_of(LANES) && *merged_workgroups == 1;
