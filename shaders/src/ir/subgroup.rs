@@ -1,27 +1,28 @@
-//! What invocations of a subgroup do together: three kinds of operations, of which the reader makes all of SPIR-V's.
+//! Subgroup operations: three kinds, from which the front end builds all of SPIR-V's.
 //!
-//! Those that take part are the invocations that run one instance of the instruction together: they came to its block on the
-//! same trip through each loop around it. Loops are the natural ones of the control flow graph, so a block that control
-//! cannot leave for the loop's header again is not in the loop, and its lanes come together after it.
+//! Participants are the invocations that execute one dynamic instance of the instruction together: they reached its
+//! block in the same iteration of each enclosing loop. These are the natural loops of the control flow graph, so a
+//! block from which control cannot return to the loop's header is outside the loop: its lanes reconverge after the
+//! loop.
 
 use super::{Op, Type};
 
 /// Invocations of a subgroup.
 const LANES: usize = 16;
 
-/// What invocations of a subgroup do together. Numbers of invocations are those in the subgroup.
+/// An operation of the active invocations of a subgroup. Invocations are numbered by `SubgroupLocalInvocationId`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SubgroupOp {
-    /// `subgroup.ballot v0`: an `i32` with a bit for each invocation that takes part with a true bool.
+    /// `subgroup.ballot v0`: an `i32` with a bit for each active invocation in which the bool is true.
     Ballot,
-    /// `subgroup.shuffle.f32 v0, v1`: the value of invocation `v1` (modulo 16); 0 if that does not take part.
+    /// `subgroup.shuffle.f32 v0, v1`: the value of invocation `v1` (modulo 16); 0 if that is inactive.
     Shuffle(Type),
-    /// `subgroup.reduce.iadd.16 v0`: all values of the invocation's cluster (of so many invocations, aligned) put together;
-    /// in a tree whose leaves are the invocations in order.
+    /// `subgroup.reduce.iadd.16 v0`: reduction over the invocation's aligned cluster of this size, as a balanced tree
+    /// with the invocations in order as leaves.
     Reduce(Op, u8),
-    /// `subgroup.inclusive.iadd v0`: the values up to the invocation's own put together, as Hillis and Steele do.
+    /// `subgroup.inclusive.iadd v0`: inclusive scan, in the order of Hillis and Steele.
     Inclusive(Op),
-    /// `subgroup.exclusive.iadd v0`: as `inclusive`, of the invocations below; the identity for the first one.
+    /// `subgroup.exclusive.iadd v0`: exclusive scan; the identity for the first invocation.
     Exclusive(Op),
 }
 
@@ -37,7 +38,7 @@ impl SubgroupOp {
         }
     }
 
-    /// What [`SubgroupOp::name`] names.
+    /// The operation with this [`SubgroupOp::name`].
     pub fn from_name(name: &str) -> Option<Self> {
         let (kind, rest) = name.split_once('.').unwrap_or((name, ""));
         Some(match kind {
@@ -71,7 +72,7 @@ impl SubgroupOp {
         }
     }
 
-    /// The rule that the operation breaks in itself.
+    /// Checks the operation's parameters.
     pub fn check(self) -> Result<(), String> {
         match self {
             Self::Ballot | Self::Shuffle(Type::I32 | Type::F32) => {}
@@ -86,13 +87,13 @@ impl SubgroupOp {
         Ok(())
     }
 
-    /// Whether all that take part get the same.
+    /// Whether all active invocations get the same result.
     pub fn is_uniform(self) -> bool {
         matches!(self, Self::Ballot) || matches!(self, Self::Reduce(_, cluster) if usize::from(cluster) == LANES)
     }
 
-    /// What the operation gives each invocation, of the registers of those that take part: the interpreter's function, and
-    /// the meaning that all back ends are held to.
+    /// The results by invocation, from the operands of the active invocations: used by the interpreter, and the
+    /// reference for all back ends.
     pub fn run(self, active: u16, first: &[u64; LANES], second: &[u64; LANES]) -> [u64; LANES] {
         let on = |lane: usize| active >> lane & 1 != 0;
         match self {
@@ -138,8 +139,8 @@ fn identity_of(op: Op) -> u64 {
     identity(op).unwrap_or(0).into()
 }
 
-/// What an operation that puts values together leaves others alone with, as SPIR-V's table of group operations has it; `None`
-/// for operations that do not.
+/// The identity of a reduction's operation, as in SPIR-V's table of group operations; `None` for operations without
+/// one.
 pub fn identity(op: Op) -> Option<u32> {
     Some(match op {
         Op::IAdd | Op::Or | Op::Xor | Op::UMax => 0,
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_no_part_has_zero() {
+    fn inactive_invocations_have_zero() {
         let values = std::array::from_fn(|lane| lane as u64 + 1);
         let from = std::array::from_fn(|lane| lane as u64 + 15);
         let got = SubgroupOp::Shuffle(Type::I32).run(0x7ffe, &values, &from);

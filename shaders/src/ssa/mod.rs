@@ -1,8 +1,8 @@
-//! What the scalar and the SIMD IR have in common: both are tables of blocks with parameters, instructions and values in
-//! SSA form, with one text form, one verifier of their structure and one dominator tree.
+//! Shared by the scalar and the SIMD IR: both are tables of blocks with parameters, instructions and values in SSA
+//! form, with one text form, one structural verifier and one dominator tree.
 //!
-//! [`Function`] is what this code sees of a kernel; the macros of `entities`, `function` and `branches` give each IR its
-//! ids, the methods of its kernel and those of its terminators.
+//! [`Function`] is the interface of a kernel that this code uses; the macros of `entities`, `function` and `branches`
+//! generate each IR's ids, and the methods of its kernel and terminators.
 
 mod branches;
 mod dominators;
