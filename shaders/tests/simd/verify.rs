@@ -211,7 +211,7 @@ fn memory() {
         "words are loaded with all words of their elements, or four",
     );
     refused_inst("v9, v8 = load_elements v2 + v1 segments 5 v1 if < [v1, v1]", "segments have 4 or 8 lanes");
-    refused_inst("v9, v8 = load_elements.u8 v2 + v1 segments 8 v1 if < [v1, v1]", "parts of words have no segments");
+    refused_inst("v9, v8 = load_elements.u8 v2 + v1 segments 8 v1 if < [v1, v1]", "sub-words have no segments");
     refused_inst("load_elements v2 + v1 if < [v1, v1, v1, v1, v1]", "the instruction has 5 results, not 0");
     refused_inst("v9, v8 = load_elements v2 + v1 if < [v1, v3]", "v3 is v32, not s32");
     refused_inst("store_elements v2 + v1 if < [v1, v1], [v3] mask v4", "1 words have 2 limits");
