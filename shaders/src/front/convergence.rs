@@ -1,8 +1,10 @@
-//! Keeps invocations apart that leave a loop on different trips, as long as they are in the loop's construct.
+//! Preserves SPIR-V convergence in loop-exit code: invocations that leave a loop in different iterations stay apart
+//! until the end of the loop construct.
 //!
-//! The IR's loops are the natural ones, so what stands on the way out of a loop, before its merge block, is not in one: invocations
-//! would do it together after the last of them has left. SPIR-V has it in the loop's construct, where those of one trip do it
-//! together. So each such block with an operation of subgroups gets a way back to the loop's header, which nobody takes.
+//! The IR has natural loops only, so code between a loop's exit and its merge block is outside the loop: invocations
+//! would execute it together, after the last of them has left. In SPIR-V that code is in the loop construct, where the
+//! invocations of one iteration execute it together. So each block there with a subgroup operation gets a back edge to
+//! the loop's header that is never taken.
 
 use cranelift_entity::SecondaryMap;
 use smallvec::{SmallVec, smallvec};
@@ -13,18 +15,18 @@ use crate::ir::{
     Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Op, SubgroupOp, Type, Value, reverse_postorder,
 };
 
-/// Most constructs that are looked at, of all blocks together.
+/// Constructs visited for all blocks together, at most.
 const MAX_CONSTRUCTS: usize = 1 << 20;
 
-/// A construct around blocks.
+/// A structured construct.
 struct Construct {
     header: Block,
-    /// Whether it is a loop's.
+    /// Whether it is a loop construct.
     repeats: bool,
     parent: Option<usize>,
 }
 
-/// Adds the ways back: what reads constructs has to do that before anybody looks at the kernel.
+/// Adds the back edges. Passes that depend on constructs must not run before.
 ///
 /// # Errors
 ///
@@ -54,7 +56,7 @@ pub fn preserve_convergence(kernel: &mut Kernel) -> Result<(), String> {
             continue;
         };
         before.push(current);
-        // A merge block ends its construct, and those inside that are left by it.
+        // A merge block ends its construct and the constructs inside that.
         if let Some(ended) = merges[block] {
             current = constructs[ended].parent;
         }
@@ -77,7 +79,8 @@ pub fn preserve_convergence(kernel: &mut Kernel) -> Result<(), String> {
                     if !inside(inner, construct.header) {
                         headers.push(construct.header);
                     }
-                    // A loop that nobody goes round again holds nothing: the block itself may leave the loop around it.
+                    // Without a back edge, the construct is no natural loop: then the block itself may be outside of
+                    // the enclosing loop.
                     if loops.headed_by(construct.header).is_some() {
                         inner = construct.header;
                     }
@@ -98,7 +101,8 @@ pub fn preserve_convergence(kernel: &mut Kernel) -> Result<(), String> {
     Ok(())
 }
 
-/// Before a block ends, ways to the headers that a ballot with more bits than there are invocations would take.
+/// Adds back edges to the headers before the block's terminator. Their condition, a ballot with more bits than the
+/// subgroup has invocations, is never true, but no pass can know that.
 fn add_ways(kernel: &mut Kernel, block: Block, headers: &[Block]) {
     let Some(end) = kernel.blocks[block].insts.pop() else { return };
     let origin = kernel.origins[end];
@@ -125,7 +129,7 @@ fn add_ways(kernel: &mut Kernel, block: Block, headers: &[Block]) {
         kernel.layout.push(rest);
         at = rest;
     }
-    // A loop stays that of its header.
+    // The annotation of a loop must stay with its header.
     if !matches!(kernel.blocks[block].merge, Some(Merge::Loop { .. })) {
         kernel.blocks[at].merge = kernel.blocks[block].merge.take();
     }

@@ -21,7 +21,7 @@ struct Target {
     op: AtomicOp,
 }
 
-/// The operation of an instruction that reads, modifies and writes, or only reads, one place.
+/// The atomic operation of a read-modify-write or load instruction with one memory operand.
 pub(super) fn atomic_op(op: Op) -> Option<AtomicOp> {
     Some(match op {
         Op::AtomicLoad => AtomicOp::Load,
@@ -80,7 +80,7 @@ impl Translator<'_> {
         Ok(Target { pointer, place, scalar, op })
     }
 
-    /// The bits of a value as two words: low and high, or the only one twice.
+    /// The bits of a value as two words: low and high, or a single word twice.
     fn words_of(&mut self, id: Id, scalar: Scalar, op: AtomicOp) -> Checked<[Value; 2]> {
         let value = self.value(id)?;
         match self.types.get(value.ty)?.ty {

@@ -1,7 +1,8 @@
-//! Values of a subgroup put together: reductions, scans, clusters and partitions.
+//! Subgroup arithmetic: reductions, scans, clusters and partitions.
 //!
-//! What is 32 bits or less is one operation of the IR, then cut or rounded to its width; halves are put together as floats, and
-//! rounded once. What is more, and partitions, goes from each invocation to the one before (`jumps`). Bools are ballots.
+//! Up to 32 bits, an instruction is one operation of the IR, with the result truncated or rounded to the operand width;
+//! halves are combined as floats and rounded once. Wider values, and partitions, are scanned by list ranking
+//! (`list_ranking`). Booleans use ballots.
 
 use spirv::{GroupOperation, Op};
 
@@ -14,10 +15,10 @@ use super::list_ranking::Part;
 use crate::abi::SUBGROUP_SIZE;
 use crate::ir::{self, SubgroupOp, Value};
 
-/// Which values are put together.
+/// Which values are combined.
 #[derive(Clone, Copy, Debug)]
 enum Which {
-    /// Those of clusters of so many.
+    /// Those of aligned clusters of this size.
     Cluster(u32),
     Inclusive,
     Exclusive,
@@ -25,7 +26,7 @@ enum Which {
     Partition(Value, Part),
 }
 
-/// The operation on two values.
+/// The binary operation.
 fn binary(op: Op) -> ir::Op {
     match op {
         Op::GroupNonUniformIAdd => ir::Op::IAdd,
@@ -70,7 +71,7 @@ impl Translator<'_> {
             Some(GroupOperation::Reduce) => Which::Cluster(SUBGROUP_SIZE),
             Some(GroupOperation::InclusiveScan) => Which::Inclusive,
             Some(GroupOperation::ExclusiveScan) => Which::Exclusive,
-            // A cluster is at most the subgroup, whatever the module thinks of that.
+            // A cluster is at most the subgroup, even if the module asks for more.
             Some(GroupOperation::ClusteredReduce) => Which::Cluster(self.cluster(last()?)?.min(SUBGROUP_SIZE)),
             Some(GroupOperation::PartitionedReduceEXT) => Which::Partition(self.mask_operand(last()?)?, Part::All),
             Some(GroupOperation::PartitionedInclusiveScanEXT) => {
@@ -103,7 +104,7 @@ impl Translator<'_> {
         self.along(op, num, members, part)
     }
 
-    /// What one word holds.
+    /// Combines values of one word.
     fn words_together(&mut self, op: ir::Op, num: Num, which: Which) -> Num {
         let signed = matches!(op, ir::Op::SMin | ir::Op::SMax);
         let value = if signed { widths::signed(&mut self.builder, num) } else { num.low };
@@ -116,7 +117,7 @@ impl Translator<'_> {
         let value = self.builder.subgroup(together, &[value]);
         let value = match num.ty {
             Scalar::F16 if matches!(op, ir::Op::FAdd | ir::Op::FMul) => self.builder.pure(ir::Op::RoundHalf, &[value]),
-            // The identity of a word is not that of a part of one.
+            // The identity of a 32-bit operation differs from that of a narrower one.
             Scalar::I8 | Scalar::I16 if matches!(op, ir::Op::SMin | ir::Op::SMax | ir::Op::UMin) => {
                 let identity = super::list_ranking::identity(num.ty, op).unwrap_or(0) as u32;
                 let above = 32 - num.ty.bits();
@@ -132,7 +133,7 @@ impl Translator<'_> {
 
     fn bools_together(&mut self, op: ir::Op, value: Value, which: Which) -> Value {
         let [zero, one] = [0u32, 1].map(|number| self.builder.constant(number));
-        // All are true where none is false.
+        // All are true if none is false.
         let asked = if op == ir::Op::LAnd { self.builder.pure(ir::Op::LNot, &[value]) } else { value };
         let ballot = self.ballot(asked);
         let part = |part| match part {

@@ -1,4 +1,4 @@
-//! Fetches, samples and gathers: image instructions with their operands in order.
+//! Fetches, samples and gathers: image instructions with ordered operands.
 
 use super::super::composite::Composite;
 use super::super::scalar::Scalar;
@@ -129,7 +129,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// A comparison: one float.
+    /// A comparison, which returns one float.
     fn comparison_result(&mut self, inst: &Inst, op: ImageOp, handle: Handle, args: Scalars) -> Checked<()> {
         if !matches!(self.types.get(inst.ty)?.ty, Type::Scalar(Scalar::F32)) {
             return Err("the result is not a float".into());
