@@ -26,16 +26,16 @@ struct Construct {
     parent: Option<usize>,
 }
 
-/// Adds the back edges. Passes that depend on constructs must not run before.
+/// Adds the back edges. Must run before all other passes, while the constructs are those of the module.
 ///
 /// # Errors
 ///
 /// Constructs nest so deeply that this would take too long.
 pub fn preserve_convergence(kernel: &mut Kernel) -> Result<(), String> {
-    let meets = |kernel: &Kernel, block: Block| {
+    let has_subgroup_ops = |kernel: &Kernel, block: Block| {
         kernel.blocks[block].insts.iter().any(|&inst| matches!(kernel.insts[inst], InstData::Subgroup { .. }))
     };
-    if !kernel.layout.iter().any(|&block| meets(kernel, block)) {
+    if !kernel.layout.iter().any(|&block| has_subgroup_ops(kernel, block)) {
         return Ok(());
     }
     let dominators = Dominators::new(kernel);
@@ -48,7 +48,7 @@ pub fn preserve_convergence(kernel: &mut Kernel) -> Result<(), String> {
     let mut constructs: Vec<Construct> = Vec::new();
     let mut merges: SecondaryMap<Block, Option<usize>> = SecondaryMap::new();
     let (mut current, mut before) = (None, Vec::new());
-    let mut held: Vec<(Block, SmallVec<[Block; 2]>)> = Vec::new();
+    let mut kept_apart: Vec<(Block, SmallVec<[Block; 2]>)> = Vec::new();
     let mut work = 0;
     for step in dominator_walk(kernel, &dominators) {
         let Step::Enter(block) = step else {
@@ -69,7 +69,7 @@ pub fn preserve_convergence(kernel: &mut Kernel) -> Result<(), String> {
             constructs.push(Construct { header: block, repeats, parent: current });
             current = Some(constructs.len() - 1);
         }
-        if meets(kernel, block) {
+        if has_subgroup_ops(kernel, block) {
             let mut inner = block;
             let mut headers = SmallVec::new();
             let mut around = current;
@@ -88,22 +88,22 @@ pub fn preserve_convergence(kernel: &mut Kernel) -> Result<(), String> {
                 around = construct.parent;
             }
             if work > MAX_CONSTRUCTS {
-                return Err("constructs with operations of subgroups nest too deeply".into());
+                return Err("constructs with subgroup operations nest too deeply".into());
             }
             if !headers.is_empty() {
-                held.push((block, headers));
+                kept_apart.push((block, headers));
             }
         }
     }
-    for (block, headers) in held {
-        add_ways(kernel, block, &headers);
+    for (block, headers) in kept_apart {
+        add_back_edges(kernel, block, &headers);
     }
     Ok(())
 }
 
 /// Adds back edges to the headers before the block's terminator. Their condition, a ballot with more bits than the
 /// subgroup has invocations, is never true, but no pass can know that.
-fn add_ways(kernel: &mut Kernel, block: Block, headers: &[Block]) {
+fn add_back_edges(kernel: &mut Kernel, block: Block, headers: &[Block]) {
     let Some(end) = kernel.blocks[block].insts.pop() else { return };
     let origin = kernel.origins[end];
     let add = |kernel: &mut Kernel, block: Block, data: InstData, ty: Option<Type>| -> Option<Value> {
@@ -122,9 +122,9 @@ fn add_ways(kernel: &mut Kernel, block: Block, headers: &[Block]) {
         let never = add(kernel, at, InstData::Pure { op: Op::ULt, args }, Some(Type::Bool));
         let rest = kernel.blocks.push(BlockData::default());
         if let Some(condition) = never {
-            let again = BlockCall { block: header, args: kernel.blocks[header].params.clone() };
-            let on = BlockCall { block: rest, args: smallvec![] };
-            add(kernel, at, InstData::Branch { condition, then: again, otherwise: on }, None);
+            let back_edge = BlockCall { block: header, args: kernel.blocks[header].params.clone() };
+            let forward = BlockCall { block: rest, args: smallvec![] };
+            add(kernel, at, InstData::Branch { condition, then: back_edge, otherwise: forward }, None);
         }
         kernel.layout.push(rest);
         at = rest;

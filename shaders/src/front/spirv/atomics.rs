@@ -76,7 +76,7 @@ impl Translator<'_> {
             (Scalar::F16, _) if op == AtomicOp::FAdd => Some(AtomicOp::FAddHalf),
             _ => Some(op),
         };
-        let op = op.ok_or_else(|| format!("there is no such operation on {scalar}"))?;
+        let op = op.ok_or_else(|| format!("the operation does not exist for {scalar}"))?;
         Ok(Target { pointer, place, scalar, op })
     }
 

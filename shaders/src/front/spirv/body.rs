@@ -107,7 +107,7 @@ impl Function {
                 match self.index.get(target) {
                     Some(0) => return Err((block.terminator.word, "a branch to the function's first block".into())),
                     Some(_) => {}
-                    None => return Err((block.terminator.word, format!("%{target} is no block of the function"))),
+                    None => return Err((block.terminator.word, format!("%{target} is not a block of the function"))),
                 }
             }
             for target in block.targets.clone() {
@@ -284,7 +284,7 @@ fn read_block(words: &Words, label: &Inst, insts: &[Inst], terminator: Inst) -> 
     let merge = insts.last().copied().filter(is_merge);
     let body = &insts[phis.len()..insts.len() - usize::from(merge.is_some())];
     if let Some(inst) = body.iter().find(|inst| is_merge(inst) || inst.op == Op::Phi) {
-        return Err((inst.word, format!("{} stands in the wrong place of its block", op_name(inst.op))));
+        return Err((inst.word, format!("{} is in the wrong place of its block", op_name(inst.op))));
     }
     let merge_targets = merge.map_or_else(Vec::new, |merge| {
         let count = if merge.op == Op::LoopMerge { 2 } else { 1 };

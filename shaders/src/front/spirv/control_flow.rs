@@ -75,7 +75,9 @@ impl Translator<'_> {
 
     fn block(&self, label: Id) -> Checked<Block> {
         let index = self.frame.function.index.get(&label);
-        index.and_then(|&index| self.frame.blocks[index]).ok_or_else(|| format!("%{label} is no block of the function"))
+        index
+            .and_then(|&index| self.frame.blocks[index])
+            .ok_or_else(|| format!("%{label} is not a block of the function"))
     }
 
     fn switch(&mut self, operands: &[u32]) -> Checked<InstData> {
@@ -93,7 +95,7 @@ impl Translator<'_> {
             let bits = u64::from(operand(case, 0)?) | u64::from(high) << 32;
             let literal = if scalar.bits() < 32 { bits & ((1 << scalar.bits()) - 1) } else { bits };
             if !seen.insert(literal) {
-                return Err(format!("the literal {literal} stands twice"));
+                return Err(format!("the literal {literal} appears twice"));
             }
             cases.push((literal, self.edge(operand(case, words)?)?));
         }

@@ -321,7 +321,7 @@ impl<'m> Translator<'m> {
     /// A branch from the current block to a block of the function, with the arguments for its phis.
     pub(super) fn edge(&mut self, label: Id) -> Checked<BlockCall> {
         let function = self.frame.function;
-        let no_block = || format!("%{label} is no block of the function");
+        let no_block = || format!("%{label} is not a block of the function");
         let index = *function.index.get(&label).ok_or_else(no_block)?;
         let block = self.frame.blocks[index].ok_or_else(no_block)?;
         let mut args = SmallVec::new();

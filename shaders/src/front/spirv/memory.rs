@@ -105,10 +105,10 @@ impl Translator<'_> {
         let pointer = self.pointer(operand(operands, 0)?)?;
         let number = operand(operands, 1)?;
         if pointer.is_variable {
-            return Err("asks for the length of an array through a variable pointer".into());
+            return Err("queries the length of an array through a variable pointer".into());
         }
         let Root::Buffer { buffer, .. } = pointer.root else {
-            return Err("asks for the length of an array that is not in a buffer".into());
+            return Err("queries the length of an array that is not in a buffer".into());
         };
         let info = self.types.get(pointer.pointee())?;
         let Type::Struct { members } = &info.ty else { return Err("the pointer is not to a structure".into()) };
@@ -197,17 +197,17 @@ impl Translator<'_> {
         let Some((near, reached)) = self.near(pointer, &spots) else {
             return self.load_spots(pointer, &spots, access);
         };
-        let ways = self.open_ways(reached);
+        let paths = self.open_paths(reached);
         let near = self.load_spots(&near, &spots, access)?;
         for &value in &*near.values {
             let ty = self.builder.ty(value);
-            self.builder.add_param(ways.join, ty);
+            self.builder.add_param(paths.join, ty);
         }
-        self.other_way(&ways, &near.values);
+        self.other_path(&paths, &near.values);
         let exact = self.exact(pointer)?;
         let far = self.load_spots(&exact, &spots, access)?;
-        self.close_ways(&ways, &far.values);
-        let values = self.builder.kernel().blocks[ways.join].params.as_slice().into();
+        self.close_paths(&paths, &far.values);
+        let values = self.builder.kernel().blocks[paths.join].params.as_slice().into();
         Ok(Composite { ty: pointer.pointee(), values })
     }
 
@@ -300,12 +300,12 @@ impl Translator<'_> {
         let Some((near, reached)) = self.near(pointer, &spots) else {
             return self.store_spots(pointer, &spots, value, access);
         };
-        let ways = self.open_ways(reached);
+        let paths = self.open_paths(reached);
         self.store_spots(&near, &spots, value, access)?;
-        self.other_way(&ways, &[]);
+        self.other_path(&paths, &[]);
         let exact = self.exact(pointer)?;
         self.store_spots(&exact, &spots, value, access)?;
-        self.close_ways(&ways, &[]);
+        self.close_paths(&paths, &[]);
         Ok(())
     }
 

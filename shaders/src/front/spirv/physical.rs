@@ -20,7 +20,7 @@ use super::words::{Checked, Id, Inst, operand};
 use crate::ir::{self, Block, BlockCall, BufferSpace, InstData, Merge, Value};
 
 /// The fast and the slow path of an access, with their join block.
-pub(super) struct Ways {
+pub(super) struct Paths {
     far: Block,
     pub(super) join: Block,
 }
@@ -128,25 +128,25 @@ impl Translator<'_> {
     }
 
     /// Opens the path on which the condition holds.
-    pub(super) fn open_ways(&mut self, condition: Value) -> Ways {
+    pub(super) fn open_paths(&mut self, condition: Value) -> Paths {
         let [near, far, join] = [(); 3].map(|()| self.builder.create_block());
         self.builder.set_merge(Merge::Selection { merge: join });
         let (then, otherwise) = (BlockCall::new(near), BlockCall::new(far));
         self.builder.push(InstData::Branch { condition, then, otherwise });
         self.builder.switch_to(near);
-        Ways { far, join }
+        Paths { far, join }
     }
 
     /// Ends the first path with these values, and opens the other one.
-    pub(super) fn other_way(&mut self, ways: &Ways, values: &[Value]) {
-        self.builder.push(InstData::Jump { to: BlockCall { block: ways.join, args: values.into() } });
-        self.builder.switch_to(ways.far);
+    pub(super) fn other_path(&mut self, paths: &Paths, values: &[Value]) {
+        self.builder.push(InstData::Jump { to: BlockCall { block: paths.join, args: values.into() } });
+        self.builder.switch_to(paths.far);
     }
 
     /// Ends the second path with these values, and continues at the join.
-    pub(super) fn close_ways(&mut self, ways: &Ways, values: &[Value]) {
-        self.builder.push(InstData::Jump { to: BlockCall { block: ways.join, args: values.into() } });
-        self.builder.switch_to(ways.join);
+    pub(super) fn close_paths(&mut self, paths: &Paths, values: &[Value]) {
+        self.builder.push(InstData::Jump { to: BlockCall { block: paths.join, args: values.into() } });
+        self.builder.switch_to(paths.join);
     }
 
     /// Steps to an array element, whose index may be signed and of any width. A chain keeps its base address and a
@@ -172,7 +172,7 @@ impl Translator<'_> {
         let Root::Address { .. } = pointer.root else { return Ok(pointer) };
         let alignment = alignment.ok_or("an access to PhysicalStorageBuffer without Aligned")?;
         if !alignment.is_power_of_two() {
-            return Err(format!("Aligned {alignment} is no power of two"));
+            return Err(format!("Aligned {alignment} is not a power of two"));
         }
         let pointee = self.types.get(pointer.pointee())?;
         let needed = match pointee.ty {

@@ -287,7 +287,7 @@ impl Translator<'_> {
         let index = self.index(index)?;
         let (Type::Array { element, .. } | Type::RuntimeArray { element, .. }) = self.types.get(pointer.place.ty)?.ty
         else {
-            return Err("indexes what is no array of descriptors".into());
+            return Err("indexes something other than an array of descriptors".into());
         };
         pointer.place.ty = element;
         let inner = super::variables::descriptor_count(&self.types, element)?;

@@ -66,7 +66,7 @@ impl Translator<'_> {
         self.check_variable_pointer(pointer.class, pointer.pointee())?;
         let is_plain = pointer.place.matrix.stride.is_none() && pointer.place.component_stride.is_none();
         if !is_plain && self.types.get(pointer.pointee())?.has_matrix || pointer.place.component_stride.is_some() {
-            return Err("a pointer into a matrix is no value".into());
+            return Err("a pointer into a matrix is not a value".into());
         }
         self.place_of_pointer(pointer)
     }
@@ -74,7 +74,7 @@ impl Translator<'_> {
     /// As [`Translator::value_of`], for comparisons: the pointer need not be a variable pointer.
     fn place_of_pointer(&mut self, pointer: &Pointer) -> Checked<Composite> {
         if pointer.ty == 0 {
-            return Err("a pointer of unknown type is no value".into());
+            return Err("a pointer of unknown type is not a value".into());
         }
         let values = match pointer.root {
             Root::Buffer { space: BufferSpace::Storage, buffer } => {
@@ -87,7 +87,7 @@ impl Translator<'_> {
                 shared([self.builder.pure(ir::Op::IAdd, &[units, one])])
             }
             Root::Address { address } => shared(self.whole_address(pointer, address)?),
-            _ => return Err(format!("a pointer to storage class {:?} is no value", pointer.class)),
+            _ => return Err(format!("a pointer to storage class {:?} is not a value", pointer.class)),
         };
         Ok(Composite { ty: pointer.ty, values })
     }
@@ -95,7 +95,7 @@ impl Translator<'_> {
     /// Offset of the target in units of the pointee's alignment, modulo 2³².
     fn units(&mut self, pointer: &Pointer) -> Checked<Value> {
         let unit = self.unit(pointer.place.layout, pointer.pointee())?;
-        let misaligned = || "the pointer is to a place that is not aligned to its type".to_owned();
+        let misaligned = || "the pointer is not aligned to its type".to_owned();
         let whole = |bytes: u32| bytes.is_multiple_of(unit).then_some(bytes / unit).ok_or_else(misaligned);
         let start = match pointer.constant_part() {
             // Byte offsets that do not fit 32 bits: beyond all memory.
@@ -144,7 +144,7 @@ impl Translator<'_> {
                 let root = Root::Address { address: [low, high] };
                 return Ok(Pointer { ty: value.ty, ..Pointer::new(class, place, root, memory) });
             }
-            _ => return Err(format!("a pointer to storage class {class:?} is no value")),
+            _ => return Err(format!("a pointer to storage class {class:?} is not a value")),
         };
         let mut pointer =
             Pointer { ty: value.ty, is_variable: true, is_last: false, ..Pointer::new(class, place, root, memory) };
@@ -230,7 +230,7 @@ impl Translator<'_> {
         let two = self.pointer(operand(operands, 1)?)?;
         match one.class {
             StorageClass::PhysicalStorageBuffer => {
-                Err("pointers to storage class PhysicalStorageBuffer are compared as integers only".into())
+                Err("pointers to storage class PhysicalStorageBuffer can be compared as integers only".into())
             }
             class if one.ty == two.ty => {
                 self.check_class(class)?;

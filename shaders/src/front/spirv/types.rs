@@ -187,7 +187,7 @@ impl Types {
             _ => return Err(format!("%{id} has no parts")),
         };
         if index >= count {
-            return Err(format!("index {index} is beyond the {count} parts of %{id}"));
+            return Err(format!("index {index} is out of range of the {count} components of %{id}"));
         }
         Ok((element, index.saturating_mul(self.get(element)?.scalars)))
     }
@@ -297,7 +297,7 @@ impl Types {
         match self.get(element)?.ty {
             Type::Scalar(scalar) if (2..=4).contains(&count) => Ok(Type::Vector { element, scalar, count }),
             Type::Scalar(_) => Err(format!("a vector of {count} components")),
-            _ => Err(format!("a vector of %{element}, which is no scalar")),
+            _ => Err(format!("a vector of %{element}, which is not a scalar")),
         }
     }
 
@@ -386,7 +386,7 @@ impl Types {
             return Err(format!("types nest deeper than {MAX_DEPTH}"));
         }
         if nodes > MAX_NODES {
-            return Err(format!("a type is made of more than {MAX_NODES} others"));
+            return Err(format!("a type contains more than {MAX_NODES} others"));
         }
         // Empty structures take no memory, but compile time.
         if empties > MAX_SCALARS {

@@ -83,7 +83,7 @@ pub(super) fn descriptor_count(types: &Types, ty: Id) -> Checked<u32> {
         }
         // The pipeline layout gives the size.
         Type::RuntimeArray { element, .. } if descriptor_count(types, *element)? == 1 => Ok(0),
-        Type::RuntimeArray { .. } => Err("an array of descriptors without a size of other arrays".into()),
+        Type::RuntimeArray { .. } => Err("a runtime array of descriptor arrays".into()),
         _ => Err(format!("%{ty} is not a block")),
     }
 }
@@ -218,7 +218,7 @@ impl Translator<'_> {
         let sizes = other.count == 0 || other.count == data.count;
         if !sizes || other.kind != data.kind && combined(other.kind, data.kind).is_none() {
             let BindingData { set, binding, .. } = data;
-            return Err(format!("two variables want different descriptors at set {set}, binding {binding}"));
+            return Err(format!("two variables need different descriptors at set {set}, binding {binding}"));
         }
         other.min_bytes = other.min_bytes.max(data.min_bytes);
         other.element_bytes = other.element_bytes.max(data.element_bytes);
@@ -289,7 +289,7 @@ impl Translator<'_> {
         let variable = variable.ok_or("the initializer is neither a constant nor a variable of the module")?;
         match self.types.get(variable.ty)?.ty {
             Type::Pointer { class: StorageClass::Workgroup | StorageClass::StorageBuffer, .. } => Ok(()),
-            _ => Err(format!("the address of {} is no value", self.sections.describe(initializer))),
+            _ => Err(format!("the address of {} is not a value", self.sections.describe(initializer))),
         }
     }
 
@@ -371,7 +371,7 @@ impl Translator<'_> {
 
     fn declare_input(&mut self, id: Id, ty: Id) -> Checked<Pointer> {
         let builtin = self.sections.annotations.of(id).and_then(|decorations| decorations.builtin);
-        let builtin = builtin.ok_or("an input that is no built-in")?;
+        let builtin = builtin.ok_or("an input that is not a built-in")?;
         let (source, shape) = super::entry::input(builtin)?;
         if self.types.shape(ty)? != Some(shape) {
             return Err(format!("built-in {builtin:?} has the wrong type"));

@@ -8,7 +8,7 @@ use super::{refused_at, size};
 use crate::abi::MAX_PUSH_BYTES;
 use crate::front::Error;
 
-/// Checks the size of immediates, on the limit of which naga's validator relies.
+/// Checks the size of immediates: naga's validator relies on its limit.
 pub(super) fn check(module: &naga::Module, source: &str) -> Result<(), Error> {
     let mut layouter = Layouter::default();
     // The validator rejects types without a layout.

@@ -59,7 +59,7 @@ impl Translator<'_> {
             _ => nums[0].ty.is_int(),
         };
         if !fits {
-            return Err(format!("there is no such operation on {}", nums[0].ty));
+            return Err(format!("the operation does not exist for {}", nums[0].ty));
         }
         let results: Checked<Vec<Num>> = nums.into_iter().map(|num| self.one_together(op, num, which)).collect();
         Ok(Self::flat_words(results?))
@@ -112,7 +112,7 @@ impl Translator<'_> {
             Which::Inclusive => SubgroupOp::Inclusive(op),
             Which::Exclusive => SubgroupOp::Exclusive(op),
             Which::Cluster(cluster) => SubgroupOp::Reduce(op, cluster as u8),
-            Which::Partition(..) => unreachable!("partitions go along"),
+            Which::Partition(..) => unreachable!("partitions use list ranking"),
         };
         let value = self.builder.subgroup(together, &[value]);
         let value = match num.ty {

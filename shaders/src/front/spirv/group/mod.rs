@@ -91,7 +91,7 @@ impl Translator<'_> {
     fn group_scope(&self, operands: &[u32]) -> Checked<()> {
         match self.scope(operand(operands, 0)?)? {
             Scope::Subgroup => Ok(()),
-            other => Err(format!("the scope is {}, where only a subgroup can be", other.name())),
+            other => Err(format!("the scope is {}, but must be Subgroup", other.name())),
         }
     }
 
@@ -156,7 +156,7 @@ impl Translator<'_> {
         let nums = super::arithmetic::of_values(shape, &value.values);
         let nums = nums.ok_or("the operand does not have the scalars of its type")?;
         if nums.iter().any(|num| num.ty == Scalar::Handle) {
-            return Err("images and samplers stay with their invocation".into());
+            return Err("images and samplers cannot be subgroup operands".into());
         }
         Ok((value, nums))
     }

@@ -214,7 +214,7 @@ impl Translator<'_> {
         let both = self.value(operand(operands, 0)?)?;
         match self.types.get(both.ty)?.ty {
             Type::SampledImage { image } => expect_type(inst.ty, image)?,
-            _ => return Err("the operand is no sampled image".into()),
+            _ => return Err("the operand is not a sampled image".into()),
         }
         self.bind(inst.id, Composite { ty: inst.ty, values: Rc::from([both.values[0]]) });
         Ok(())
@@ -227,9 +227,9 @@ impl Translator<'_> {
             Type::Image(ty) => (ty, None),
             Type::SampledImage { image } => match self.types.get(image)?.ty {
                 Type::Image(ty) => (ty, Some(value.values[1])),
-                _ => return Err(format!("{} is no image", self.sections.describe(id))),
+                _ => return Err(format!("{} is not an image", self.sections.describe(id))),
             },
-            _ => return Err(format!("{} is no image", self.sections.describe(id))),
+            _ => return Err(format!("{} is not an image", self.sections.describe(id))),
         };
         Ok(Handle { ty, image: value.values[0], sampler })
     }

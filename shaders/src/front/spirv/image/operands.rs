@@ -32,7 +32,7 @@ impl Translator<'_> {
         let mut rest = rest.iter().copied();
         let mut next = || rest.next().ok_or("an image operand is missing");
         if mask.contains(ImageOperands::BIAS) {
-            return Err("a bias goes with implicit levels of detail, which fragment shaders have only".into());
+            return Err("a bias needs implicit levels of detail, which only fragment shaders have".into());
         }
         if mask.contains(ImageOperands::LOD) {
             extra.lod = Some(next()?);

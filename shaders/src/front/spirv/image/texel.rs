@@ -29,7 +29,7 @@ impl Translator<'_> {
     pub(in crate::front::spirv) fn image_read(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let mut handle = self.handle(operand(operands, 0)?)?;
         if !handle.ty.storage {
-            return Err("reads are from storage images".into());
+            return Err("only storage images can be read".into());
         }
         let extra = self.image_operands(operands.get(2..).unwrap_or_default())?;
         if extra.lod.is_some() {
@@ -70,7 +70,7 @@ impl Translator<'_> {
     pub(in crate::front::spirv) fn image_write(&mut self, operands: &[u32]) -> Checked<()> {
         let mut handle = self.handle(operand(operands, 0)?)?;
         if !handle.ty.storage {
-            return Err("writes are to storage images".into());
+            return Err("only storage images can be written".into());
         }
         if self.image_memory(handle.image).non_writable {
             return Err("writes an image that is NonWritable".into());
@@ -119,12 +119,14 @@ impl Translator<'_> {
     pub(in crate::front::spirv) fn texel_pointer(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let image = self.pointer(operand(operands, 0)?)?;
         let Type::Image(ty) = self.types.get(image.pointee())?.ty else {
-            return Err("the pointer is to no image".into());
+            return Err("the pointer does not point to an image".into());
         };
-        let Some(handle) = self.load_handle(&image)? else { return Err("the pointer is to no image".into()) };
+        let Some(handle) = self.load_handle(&image)? else {
+            return Err("the pointer does not point to an image".into());
+        };
         let format = ty.format.filter(|format| format.bytes() == 4 && format.parts().len() == 1);
         let Some(format) = format.filter(|_| ty.storage) else {
-            return Err("pointers to texels are for storage images of format R32f, R32i or R32ui".into());
+            return Err("texel pointers need a storage image of format R32f, R32i or R32ui".into());
         };
         let Type::Pointer { class: StorageClass::Image, pointee } = self.types.get(inst.ty)?.ty else {
             return Err(format!("%{} is not a pointer type of storage class Image", inst.ty));

@@ -213,7 +213,7 @@ impl<'a> Measure<'a> {
         let arguments = self.arguments();
         match (known, list) {
             (Some(Term { shape, is_type: true, .. }), _) => self.constructed(shape, &arguments, true),
-            // A function of the module, the results of which exist at run time only.
+            // A function of the module, whose results exist at run time only.
             (Some(term), _) => {
                 arguments.iter().for_each(|term| self.charge(term.copied().max(term.converted())));
                 Term { at_run_time: true, is_type: false, number: None, ..term }
