@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::{Access, AtomicOp, Binding, Block, Op, Place, Scope, Semantics, SubgroupOp, Type, Value, Width};
 use crate::image;
 
-/// One instruction. It has at most one result, the type of which follows from the data and from the operands' types.
+/// One instruction. It has at most one result, whose type follows from the data and from the operands' types.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InstData {
     /// A constant: `const.i32 7`.
@@ -175,14 +175,15 @@ pub enum InstData {
         /// Scope in which the clock is common.
         scope: Scope,
     },
-    /// `print message0, v0, v1, v2, …`: prints a message, with the invocation's global id and the words of the operands.
+    /// `print message0, v0, v1, v2, …`: prints a message, with the invocation's global id and the words of the
+    /// operands.
     Print {
         /// Index in [`Kernel::messages`](super::Kernel::messages).
         message: u32,
         /// `i32`.
         args: SmallVec<[Value; 4]>,
     },
-    /// `high_word v0`: the high word of a 64-bit result, the low word of which is `v0`.
+    /// `high_word v0`: the high word of a 64-bit result whose low word is `v0`.
     HighWord {
         /// The result of the 64-bit atomic or clock.
         of: Value,

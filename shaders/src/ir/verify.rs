@@ -51,7 +51,7 @@ fn check_tables(kernel: &Kernel) -> Result {
     }
     for (variable, data) in &kernel.variables {
         if data.bytes % 4 != 0 {
-            return general(format!("{variable}: {} bytes are no whole words", data.bytes));
+            return general(format!("{variable}: {} bytes are not a whole number of words", data.bytes));
         }
         let words = if data.space == VariableSpace::Constant { data.bytes as usize / 4 } else { 0 };
         if data.words.len() != words {

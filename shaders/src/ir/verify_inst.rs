@@ -107,9 +107,9 @@ fn check_const(ty: Type, bits: u64) -> Result<(), String> {
     let limit = match ty {
         Type::Bool => 1,
         Type::I32 | Type::F32 => u64::from(u32::MAX),
-        Type::Buffer => return Err("there are no constants of type buffer".into()),
+        Type::Buffer => return Err("constants of type buffer do not exist".into()),
     };
-    if bits > limit { Err(format!("{bits:#x} is no {ty}")) } else { Ok(()) }
+    if bits > limit { Err(format!("{bits:#x} is not a valid {ty}")) } else { Ok(()) }
 }
 
 fn check_component(builtin: BuiltIn, component: u8) -> Result<(), String> {

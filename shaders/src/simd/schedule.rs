@@ -2,7 +2,7 @@
 //!
 //! An out-of-order processor looks ahead some hundred instructions, and fewer after a mispredicted branch. In a long
 //! block its window holds one dependence chain at a time, and not the others that could run meanwhile. So every long
-//! block that is limited by latency is list-scheduled: the instruction with the greatest height (critical_path chain of
+//! block that is limited by latency is list-scheduled: the instruction with the greatest height (longest chain of
 //! dependents) comes first, unless registers run out; then one that frees registers comes first. Memory accesses and
 //! scalar instructions keep their relative order.
 
@@ -79,7 +79,7 @@ struct Node {
     next: SmallVec<[u32; 4]>,
     /// Number of unscheduled instructions that it depends on.
     waits: u32,
-    /// Cycles from its issue to the end of the block, along the critical_path chain.
+    /// Cycles from its issue to the end of the block, along the longest chain.
     height: u32,
     /// Latency in cycles.
     latency: u32,

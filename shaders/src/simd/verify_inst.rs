@@ -146,7 +146,7 @@ fn memory_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
         }
         InstData::Zero { base, bytes } => {
             if bytes % 4 != 0 {
-                return Err(format!("{bytes} bytes are no whole words"));
+                return Err(format!("{bytes} bytes are not a whole number of words"));
             }
             operands.push((base, Type::S64));
         }
@@ -167,7 +167,7 @@ fn check_const(ty: Type, bits: u64) -> Result {
         Type::S64 => u64::MAX,
         Type::Mask => (1 << LANES) - 1,
     };
-    if bits > limit { Err(format!("{bits:#x} is no {ty}")) } else { Ok(()) }
+    if bits > limit { Err(format!("{bits:#x} is not a valid {ty}")) } else { Ok(()) }
 }
 
 fn check_field(field: Field) -> Result {
@@ -180,7 +180,7 @@ fn check_field(field: Field) -> Result {
 }
 
 fn vector(ty: Type) -> Result {
-    if ty.is_vector() { Ok(()) } else { Err(format!("{ty} is no vector")) }
+    if ty.is_vector() { Ok(()) } else { Err(format!("{ty} is not a vector")) }
 }
 
 /// Checks that a type can be in memory: a 32-bit word.
@@ -219,7 +219,7 @@ fn wide_types(kernel: &Kernel, op: WideOp, args: &[Value], operands: &mut Operan
         return Err(format!("wide.{} takes {} operands, not {}", op.name(), params.len(), args.len()));
     }
     if op == WideOp::Shr && kernel.constant(args[1]).is_none_or(|shift| shift >= 64) {
-        return Err(format!("{} is no constant below 64", args[1]));
+        return Err(format!("{} is not a constant below 64", args[1]));
     }
     operands.extend(args.iter().copied().zip(params.iter().copied()));
     Ok(())

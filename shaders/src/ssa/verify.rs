@@ -161,7 +161,7 @@ fn place<K: Rules>(kernel: &K) -> Result<K, Places<K>> {
             }
             places.insts[inst] = position;
             if data.is_terminator() && insts.last() != Some(&inst) {
-                return broken(kernel, inst, "a terminator stands before the end of its block");
+                return broken(kernel, inst, "a terminator is not at the end of its block");
             }
             check_results(kernel, inst, data)?;
             kernel.results(inst).iter().for_each(|&value| places.values[value] = Some((block, position)));

@@ -1,7 +1,7 @@
 //! Pointers as values: buffer numbers, and look-up of the address range of a buffer device address; libcalls.
 //!
-//! `buffer_near` looks up the address of the first active lane only: the fast path, valid if all active addresses lie in the
-//! same range. `buffer_at` looks up each lane's address; accesses then go through a waterfall loop.
+//! `buffer_near` looks up the address of the first active lane only: the fast path, valid if all active addresses lie
+//! in the same range. `buffer_at` looks up each lane's address; accesses then go through a waterfall loop.
 
 use cranelift_entity::EntitySet;
 
@@ -25,8 +25,8 @@ pub(super) fn address_words(kernel: &ir::Kernel) -> EntitySet<ir::Value> {
 }
 
 impl Widen<'_> {
-    /// `buffer_number` and `buffer_of`: a buffer value is a descriptor's number, `u32::MAX` for none. Numbers in memory are
-    /// higher by one, so that 0 is no buffer.
+    /// `buffer_number` and `buffer_of`: a buffer value is a descriptor's number, `u32::MAX` for none. Numbers in memory
+    /// are higher by one, so that 0 is no buffer.
     pub(super) fn renumber(&mut self, result: ir::Value, value: ir::Value, by: u32) {
         let value = if self.shape(value) == Shape::Uniform { self.scalar(value) } else { self.vector(value) };
         let ty = self.builder.ty(value);

@@ -141,7 +141,7 @@ fn check(kernel: &Kernel, uniformity: &Uniformity, accesses: &AccessPlans) -> Re
                 && kernel.variables[variable].space == ir::VariableSpace::Private
                 && !accesses.at(inst).offset.is_aligned()
             {
-                return Err(Unsupported(format!("{variable} is accessed at offsets that are no multiples of 4")));
+                return Err(Unsupported(format!("{variable} is accessed at offsets that are not multiples of 4")));
             }
         }
     }

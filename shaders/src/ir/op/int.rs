@@ -58,7 +58,7 @@ pub fn ineg(a: u32) -> u32 {
     a.wrapping_neg()
 }
 
-/// Magnitude; `i32::MIN` for itself (`SAbs`).
+/// Magnitude; that of `i32::MIN` is itself (`SAbs`).
 pub fn sabs(a: i32) -> i32 {
     a.wrapping_abs()
 }

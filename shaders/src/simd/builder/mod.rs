@@ -98,7 +98,7 @@ impl Builder {
         self.level[value] = 2;
     }
 
-    /// A 64-bit constant in the entry block, the bits of which are set later.
+    /// A 64-bit constant in the entry block whose bits are set later.
     pub(crate) fn placeholder(&mut self) -> Inst {
         let inst = self.add(InstData::Const { ty: Type::S64, bits: 0 });
         let entry = self.levels[0];

@@ -164,7 +164,7 @@ impl<'a> Rewrite<'a> {
         Self { kernel, insts: Vec::new() }
     }
 
-    /// Splits the plan's block. Returns its second part, the parameters of which are the loaded words of this
+    /// Splits the plan's block. Returns its second part, whose parameters are the loaded words of this
     /// iteration.
     fn apply(mut self, plan: &Plan) -> Block {
         let [fill, rest] = [0, 1].map(|_| self.kernel.blocks.push(BlockData::default()));

@@ -1,9 +1,9 @@
 //! Loop scalarization: runs a divergent loop with indirect loads for one lane after another.
 //!
 //! In such a loop each lane loads indices and then words at these indices, as for a row of a sparse matrix. All lanes
-//! wait for the one with the most iterations, and each iteration costs a gather even if few lanes are active. If trip
-//! counts differ, it is faster to run a copy of the loop for one lane at a time: its values are uniform, and its loads
-//! are scalar loads, which an out-of-order processor overlaps.
+//! wait for the one with the most iterations, and each iteration costs a gather even if few lanes are active. If their
+//! iteration counts differ, it is faster to run a copy of the loop for one lane at a time: its values are uniform, and
+//! its loads are scalar loads, which an out-of-order processor overlaps.
 //!
 //! The choice is made at run time, before the first iteration, when all trip counts are known: the loop must count up
 //! to a limit and have no other exit. Values are computed by the same operations in the same order, so results are
@@ -11,8 +11,8 @@
 //! indirect load: their loads are contiguous, or `widen_loop_loads` handles them.
 //!
 //! The copy must be cheap to pay off: it has neither bounds checks nor a stop-flag poll. So it counts up to the least
-//! of the lane's varying limit, the lengths of the buffers that it walks, and a number of iterations that needs no poll. If
-//! that would cut off an iteration, the original loop runs.
+//! of the lane's own limit, the lengths of the buffers that it walks, and a number of iterations that needs no
+//! poll. If that would cut off an iteration, the original loop runs.
 //!
 //! Measured on a matrix of a million rows with 1 to 31 entries: a vector iteration takes as long as 18 scalar ones, and
 //! the overhead of a lane is 8 scalar iterations, since the exit branch of its loop is mispredicted. Scalarizing only

@@ -56,7 +56,7 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    /// Redirects the loop's exit to a new block, the parameters of which replace the live-out values.
+    /// Redirects the loop's exit to a new block whose parameters replace the live-out values.
     fn redirect_exit(&mut self, blocks: &Blocks) {
         let Plan { header, body, exit, live_outs, .. } = self.plan;
         let params: Args = live_outs.iter().map(|&value| self.param(blocks.after, self.kernel.ty(value))).collect();
@@ -171,8 +171,8 @@ impl<'a> Rewrite<'a> {
                 scalarized.below.insert(to, below);
             }
         }
-        let again = self.kernel.blocks[self.plan.body].insts.last().map(|&last| self.kernel.insts[last].clone());
-        if let Some(InstData::Jump { to }) = again {
+        let jump = self.kernel.blocks[self.plan.body].insts.last().map(|&last| self.kernel.insts[last].clone());
+        if let Some(InstData::Jump { to }) = jump {
             let args = to.args.iter().map(|&value| self.copy_of(value)).collect();
             self.effect(InstData::Jump { to: BlockCall { block: blocks.header, args } });
         }
