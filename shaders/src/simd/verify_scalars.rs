@@ -24,13 +24,13 @@ use crate::ssa::broken;
 enum Inactive {
     /// A function of the lane index and of uniform values: as defined as in active lanes.
     #[default]
-    Holds,
-    /// The same, or undefined on paths that computed nothing; no path that reads the value follows these.
-    Undefined,
+    Defined,
+    /// As `Defined`, except on paths that compute nothing: no read of the value follows those.
+    UndefinedPath,
     /// A word of memory that belongs to no invocation or to another one. Other lanes may read it.
-    Row,
+    Foreign,
     /// Undefined.
-    Nothing,
+    Unspecified,
 }
 
 /// Checks all reachable blocks. The kernel must have passed the rest of the verifier.
@@ -136,11 +136,13 @@ impl<'a, 'b> Search<'a, 'b> {
     /// Contents of the inactive lanes that an instruction produces regardless of its operands.
     fn source(&self, data: &InstData) -> Inactive {
         match data {
-            InstData::LoadRow { .. } | InstData::LoadElements { .. } => Inactive::Row,
-            InstData::Gather { .. } | InstData::GatherElements { .. } | InstData::Atomic { .. } => Inactive::Nothing,
-            InstData::Undef { .. } => Inactive::Undefined,
-            InstData::FrameLoad { .. } if self.is_of_call(data) => Inactive::Nothing,
-            _ => Inactive::Holds,
+            InstData::LoadRow { .. } | InstData::LoadElements { .. } => Inactive::Foreign,
+            InstData::Gather { .. } | InstData::GatherElements { .. } | InstData::Atomic { .. } => {
+                Inactive::Unspecified
+            }
+            InstData::Undef { .. } => Inactive::UndefinedPath,
+            InstData::FrameLoad { .. } if self.is_of_call(data) => Inactive::Unspecified,
+            _ => Inactive::Defined,
         }
     }
 
@@ -177,13 +179,13 @@ impl<'a, 'b> Search<'a, 'b> {
                     least = least.max(self.known[then]).max(self.known[condition]);
                 }
                 // Undefined in some lanes only: lanes that were never written are mixed with lanes that are read.
-                if by_lane && least == Inactive::Undefined {
-                    least = Inactive::Nothing;
+                if by_lane && least == Inactive::UndefinedPath {
+                    least = Inactive::Unspecified;
                 }
                 self.lower_results(block, inst, least);
             }
             data @ (InstData::Pure { .. } | InstData::Pick { .. } | InstData::Permute { .. }) => {
-                let mut least = Inactive::Holds;
+                let mut least = Inactive::Defined;
                 data.for_each_use(|value| least = least.max(self.known[value]));
                 self.lower_results(block, inst, least);
             }
@@ -230,10 +232,10 @@ impl<'a, 'b> Search<'a, 'b> {
         let kernel = self.kernel;
         let (vectors, most): (SmallVec<[Value; 2]>, _) = match kernel.insts[inst] {
             InstData::Any { mask } | InstData::MaskBits { mask } | InstData::FirstLane { mask } => {
-                if self.known[mask] <= Inactive::Undefined || self.is_active(block, mask) {
+                if self.known[mask] <= Inactive::UndefinedPath || self.is_active(block, mask) {
                     return Ok(());
                 }
-                ([mask].into_iter().collect(), Inactive::Undefined)
+                ([mask].into_iter().collect(), Inactive::UndefinedPath)
             }
             InstData::Extract { vector, lane } => {
                 if let Some(&InstData::FirstLane { mask }) = kernel.definition(lane)
@@ -241,10 +243,10 @@ impl<'a, 'b> Search<'a, 'b> {
                 {
                     return Ok(());
                 }
-                ([vector].into_iter().collect(), Inactive::Undefined)
+                ([vector].into_iter().collect(), Inactive::UndefinedPath)
             }
-            InstData::Pick { first, second, .. } => ([first, second].into_iter().collect(), Inactive::Row),
-            InstData::Permute { vector, .. } => ([vector].into_iter().collect(), Inactive::Row),
+            InstData::Pick { first, second, .. } => ([first, second].into_iter().collect(), Inactive::Foreign),
+            InstData::Permute { vector, .. } => ([vector].into_iter().collect(), Inactive::Foreign),
             _ => return Ok(()),
         };
         if self.all_are_active(block) {
@@ -259,8 +261,8 @@ impl<'a, 'b> Search<'a, 'b> {
     fn refusal(&self, vector: Value) -> String {
         let end = if self.subsets.is_exhausted() { "; the search was too long" } else { "" };
         match self.known[vector] {
-            Inactive::Row => format!("inactive lanes of {vector} may hold what is not theirs{end}"),
-            _ => format!("inactive lanes of {vector} may hold nothing{end}"),
+            Inactive::Foreign => format!("inactive lanes of {vector} may hold words of other invocations{end}"),
+            _ => format!("inactive lanes of {vector} may be undefined{end}"),
         }
     }
 }

@@ -76,7 +76,7 @@ impl Run<'_> {
         let private = self.program.shared_words;
         (0..self.invocations).all(|index| {
             self.begin(index, private);
-            matches!(self.go(0), Pause::Ended)
+            matches!(self.execute(0), Pause::Ended)
         })
     }
 
@@ -214,7 +214,7 @@ impl Run<'_> {
     /// Runs an invocation from a code block until it waits or returns, and saves its state in the frame. `false` if
     /// stopped.
     fn run_until_pause(&mut self, index: u32, at: u32) -> bool {
-        let pause = self.go(at);
+        let pause = self.execute(at);
         let frame = &mut self.frames[index as usize * self.frame..][..self.frame];
         match pause {
             Pause::Stopped => return false,
@@ -239,7 +239,7 @@ impl Run<'_> {
     }
 
     /// The interpreter's main loop: runs from a code block until the invocation returns, waits or is stopped.
-    fn go(&mut self, at: u32) -> Pause {
+    fn execute(&mut self, at: u32) -> Pause {
         if self.env.stopped() {
             return Pause::Stopped;
         }

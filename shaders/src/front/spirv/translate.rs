@@ -87,17 +87,17 @@ impl<'m> Translator<'m> {
     pub(super) fn spend(&mut self, scalars: usize) -> Checked<()> {
         self.work += 1 + scalars;
         if self.work > MAX_WORK {
-            let why = self.when_inlined();
+            let why = self.inlining_note();
             return Err(format!("the kernel is too large{why}: reading it takes more than {MAX_WORK} steps"));
         }
         if self.builder.kernel().insts.len() > MAX_INSTS {
-            return Err(format!("the kernel has more than {MAX_INSTS} instructions{}", self.when_inlined()));
+            return Err(format!("the kernel has more than {MAX_INSTS} instructions{}", self.inlining_note()));
         }
         Ok(())
     }
 
     /// A note for messages that the size comes from inlining, if the module has calls.
-    fn when_inlined(&self) -> &'static str {
+    fn inlining_note(&self) -> &'static str {
         if self.inlined > 0 { " when all calls are inlined" } else { "" }
     }
 

@@ -136,7 +136,7 @@ impl Finder<'_> {
     /// predecessor.
     fn edges(&self, number: usize) -> Option<LoopEdges> {
         let (kernel, found) = (self.kernel, &self.loops.all[number]);
-        let (latch, entering) = self.turns(number)?;
+        let (latch, entering) = self.latch_and_entry(number)?;
         let ends = |block: Block| kernel.last_inst(block);
         let mut exits: SmallVec<[(Block, Block); 2]> = SmallVec::new();
         for &block in &found.blocks {
@@ -154,7 +154,7 @@ impl Finder<'_> {
     }
 
     /// The only latch of a loop and the only block that enters it, with one edge each.
-    fn turns(&self, number: usize) -> Option<(Block, Block)> {
+    fn latch_and_entry(&self, number: usize) -> Option<(Block, Block)> {
         let found = &self.loops.all[number];
         let [latch] = found.latches[..] else { return None };
         let jumps_to_header = |block: Block| {
@@ -228,8 +228,9 @@ impl Finder<'_> {
         let inst = match self.kernel.values[value] {
             ValueDef::Param { block, index, .. } => {
                 let number = self.loops.of(block).filter(|&number| self.loops.all[number].header == block);
-                let turns = number.filter(|_| same_iteration(block)).and_then(|number| self.turns(number));
-                let Some((latch, entering)) = turns else { return false };
+                let latch_and_entry =
+                    number.filter(|_| same_iteration(block)).and_then(|number| self.latch_and_entry(number));
+                let Some((latch, entering)) = latch_and_entry else { return false };
                 let args = [latch, entering].map(|from| self.passed(from, block, index as usize));
                 stack.extend(args.iter().flatten());
                 return args.iter().all(Option::is_some);

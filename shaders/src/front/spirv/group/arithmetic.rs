@@ -49,7 +49,7 @@ fn binary(op: Op) -> ir::Op {
 }
 
 impl Translator<'_> {
-    pub(super) fn put_together(&mut self, inst: &Inst, operands: &[u32]) -> Checked<Vec<Value>> {
+    pub(super) fn combine_values(&mut self, inst: &Inst, operands: &[u32]) -> Checked<Vec<Value>> {
         let op = binary(inst.op);
         let nums = self.group_operand_of(inst, operand(operands, 1)?)?;
         let which = self.which(operand(operands, 0)?, operands.get(2).copied())?;
@@ -86,14 +86,14 @@ impl Translator<'_> {
 
     fn one_together(&mut self, op: ir::Op, num: Num, which: Which) -> Checked<Num> {
         if num.ty == Scalar::Bool {
-            return Ok(Num::new(num.ty, self.bools_together(op, num.low, which)));
+            return Ok(Num::new(num.ty, self.combine_bools(op, num.low, which)));
         }
         let (members, part) = match which {
             Which::Partition(mask, part) => {
                 let active = self.active();
                 (self.builder.pure(ir::Op::And, &[mask, active]), part)
             }
-            _ if num.ty.words() == 1 => return Ok(self.words_together(op, num, which)),
+            _ if num.ty.words() == 1 => return Ok(self.combine_words(op, num, which)),
             Which::Cluster(cluster) => {
                 let active = self.active();
                 (self.of_cluster(active, cluster), Part::All)
@@ -101,11 +101,11 @@ impl Translator<'_> {
             Which::Inclusive => (self.active(), Part::Inclusive),
             Which::Exclusive => (self.active(), Part::Exclusive),
         };
-        self.along(op, num, members, part)
+        self.scan_by_ranking(op, num, members, part)
     }
 
     /// Combines values of one word.
-    fn words_together(&mut self, op: ir::Op, num: Num, which: Which) -> Num {
+    fn combine_words(&mut self, op: ir::Op, num: Num, which: Which) -> Num {
         let signed = matches!(op, ir::Op::SMin | ir::Op::SMax);
         let value = if signed { widths::signed(&mut self.builder, num) } else { num.low };
         let together = match which {
@@ -131,7 +131,7 @@ impl Translator<'_> {
         Num::new(num.ty, widths::cut(&mut self.builder, value, num.ty))
     }
 
-    fn bools_together(&mut self, op: ir::Op, value: Value, which: Which) -> Value {
+    fn combine_bools(&mut self, op: ir::Op, value: Value, which: Which) -> Value {
         let [zero, one] = [0u32, 1].map(|number| self.builder.constant(number));
         // All are true if none is false.
         let asked = if op == ir::Op::LAnd { self.builder.pure(ir::Op::LNot, &[value]) } else { value };

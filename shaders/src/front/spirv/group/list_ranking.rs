@@ -41,7 +41,7 @@ pub(super) fn identity(ty: Scalar, op: Op) -> Option<u64> {
 
 impl Translator<'_> {
     /// Scans the values of the members; the mask must be the same for all members.
-    pub(super) fn along(&mut self, op: Op, num: Num, members: Value, part: Part) -> Checked<Num> {
+    pub(super) fn scan_by_ranking(&mut self, op: Op, num: Num, members: Value, part: Part) -> Checked<Num> {
         let none = self.builder.constant(u32::MAX);
         let below = self.among(members, Some(Relation::Lt));
         let before = self.builder.pure(Op::FindUMsb, &[below]);

@@ -142,7 +142,7 @@ impl Translator<'_> {
             | Op::GroupNonUniformQuadAllKHR
             | Op::GroupNonUniformQuadAnyKHR
             | Op::SubgroupBallotKHR => self.ballots(inst.op, inst.ty, operands),
-            _ => self.put_together(inst, operands),
+            _ => self.combine_values(inst, operands),
         }
     }
 
