@@ -137,7 +137,7 @@ impl FromStr for Backend {
             Some(backend) => Ok(backend),
             None => {
                 let names: Vec<&str> = Self::available().map(Self::name).collect();
-                Err(format!("`{name}` is no back end of this machine; there are {}", names.join(", ")))
+                Err(format!("`{name}` is not a back end of this machine; available are {}", names.join(", ")))
             }
         }
     }
@@ -315,8 +315,8 @@ pub fn check_widened(wide: &simd::Kernel) -> Result<(), String> {
     wide.work.visit(wide.size());
     // Machine code has no checks of its own: an invalid SIMD form must not reach it.
     if let Err(error) = simd::verify(wide) {
-        debug_assert!(false, "widening made a wrong kernel: {error}\n{wide}");
-        return Err(format!("widening made a wrong kernel: {error}"));
+        debug_assert!(false, "vectorization made an invalid kernel: {error}\n{wide}");
+        return Err(format!("vectorization made an invalid kernel: {error}"));
     }
     wide.work.visit(wide.size());
     wide.work.check().map_err(|spent| spent.to_string())

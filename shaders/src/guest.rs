@@ -88,7 +88,7 @@ impl GuestSlice {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     fn fill_words(self, word: u32) -> bool {
         let words = self.len as usize / 4;
-        // SAFETY: as for `move_bytes`; so many words lie in the range.
+        // SAFETY: as for `move_bytes`; this number of words lies in the range.
         unsafe {
             std::arch::asm!(
                 "rep stosd",

@@ -97,7 +97,9 @@ fn machine_code(kernel: &Kernel, isa: Isa, variant: Variant) -> Box<dyn Code> {
     let mut wide = match vectorize::widen(kernel) {
         Ok(wide) => wide,
         Err(error)
-            if ["more than one way in", "no multiples of 4"].iter().any(|known| error.to_string().contains(known)) =>
+            if ["more than one entry block", "not multiples of 4"]
+                .iter()
+                .any(|known| error.to_string().contains(known)) =>
         {
             return compile::interpret(kernel);
         }

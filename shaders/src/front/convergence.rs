@@ -20,7 +20,7 @@ const MAX_CONSTRUCTS: usize = 1 << 20;
 /// A structured construct.
 struct Construct {
     header: Block,
-    /// Whether it is a loop's.
+    /// Whether it is a loop construct.
     repeats: bool,
     parent: Option<usize>,
 }
@@ -31,10 +31,10 @@ struct Construct {
 ///
 /// Constructs nest so deeply that this would take too long.
 pub fn preserve_convergence(kernel: &mut Kernel) -> Result<(), String> {
-    let meets = |kernel: &Kernel, block: Block| {
+    let has_subgroup_ops = |kernel: &Kernel, block: Block| {
         kernel.blocks[block].insts.iter().any(|&inst| matches!(kernel.insts[inst], InstData::Subgroup { .. }))
     };
-    if !kernel.layout.iter().any(|&block| meets(kernel, block)) {
+    if !kernel.layout.iter().any(|&block| has_subgroup_ops(kernel, block)) {
         return Ok(());
     }
     let dominators = Dominators::new(kernel);
@@ -55,7 +55,7 @@ pub fn preserve_convergence(kernel: &mut Kernel) -> Result<(), String> {
             continue;
         };
         before.push(current);
-        // A merge block ends its construct, and those inside that are left by it.
+        // A merge block ends its construct and the constructs inside that.
         if let Some(ended) = merges[block] {
             current = constructs[ended].parent;
         }
@@ -68,7 +68,7 @@ pub fn preserve_convergence(kernel: &mut Kernel) -> Result<(), String> {
             constructs.push(Construct { header: block, repeats, parent: current });
             current = Some(constructs.len() - 1);
         }
-        if meets(kernel, block) {
+        if has_subgroup_ops(kernel, block) {
             let mut inner = block;
             let mut headers = SmallVec::new();
             let mut around = current;
@@ -86,7 +86,7 @@ pub fn preserve_convergence(kernel: &mut Kernel) -> Result<(), String> {
                 around = construct.parent;
             }
             if work > MAX_CONSTRUCTS {
-                return Err("constructs with operations of subgroups nest too deeply".into());
+                return Err("constructs with subgroup operations nest too deeply".into());
             }
             if !headers.is_empty() {
                 exits.push((block, headers));
@@ -120,14 +120,14 @@ fn add_back_edges(kernel: &mut Kernel, block: Block, headers: &[Block]) {
         let never = add(kernel, at, InstData::Pure { op: Op::ULt, args }, Some(Type::Bool));
         let rest = kernel.blocks.push(BlockData::default());
         if let Some(condition) = never {
-            let again = BlockCall { block: header, args: kernel.blocks[header].params.clone() };
-            let on = BlockCall { block: rest, args: smallvec![] };
-            add(kernel, at, InstData::Branch { condition, then: again, otherwise: on }, None);
+            let back_edge = BlockCall { block: header, args: kernel.blocks[header].params.clone() };
+            let forward = BlockCall { block: rest, args: smallvec![] };
+            add(kernel, at, InstData::Branch { condition, then: back_edge, otherwise: forward }, None);
         }
         kernel.layout.push(rest);
         at = rest;
     }
-    // A loop stays that of its header.
+    // The annotation of a loop must stay with its header.
     if !matches!(kernel.blocks[block].merge, Some(Merge::Loop { .. })) {
         kernel.blocks[at].merge = kernel.blocks[block].merge.take();
     }

@@ -1,4 +1,4 @@
-//! Error of a front end: the module is invalid or uses something that is not supported. Has a position.
+//! Error of a front end, with its position: the module is invalid or uses an unsupported feature.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Builds a [`Kernel`] block by block, folding what is constant on the way.
+//! Builds a [`Kernel`] block by block, with constant folding.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use super::{
 
 /// Appends instructions to the current block of a kernel.
 ///
-/// Constants are kept once and stand in the prologue, the head of the entry block, so they dominate every use.
+/// Each constant exists once, in the prologue (the start of the entry block), so it dominates every use.
 #[derive(Debug)]
 pub struct Builder {
     kernel: Kernel,
@@ -41,38 +41,38 @@ impl Builder {
         }
     }
 
-    /// The kernel so far: to declare bindings and variables, and to ask for types.
+    /// The kernel so far, to declare bindings and variables and to query types.
     pub fn kernel(&mut self) -> &mut Kernel {
         &mut self.kernel
     }
 
-    /// Instructions that follow come from this word of the module.
+    /// Sets the SPIR-V word from which the following instructions come.
     pub fn set_origin(&mut self, word: u32) {
         self.origin = word;
     }
 
-    /// Whether float operations that follow must stay as they are: `NoContraction`.
+    /// Sets whether the following float operations are marked `NoContraction`.
     pub fn set_no_contraction(&mut self, on: bool) {
         self.no_contraction = on;
     }
 
-    /// A new block; it has no place in the order until [`Builder::switch_to`].
+    /// A new block; it is not in the layout until [`Builder::switch_to`].
     pub fn create_block(&mut self) -> Block {
         self.kernel.blocks.push(BlockData::default())
     }
 
-    /// The block that instructions go to.
+    /// The block to which instructions are appended.
     pub fn current(&self) -> Block {
         self.current
     }
 
-    /// Instructions that follow go to `block`.
+    /// Makes `block` the current block.
     pub fn switch_to(&mut self, block: Block) {
         self.current = block;
     }
 
-    /// Whether instructions go to the prologue instead of the current block: what is the same for the whole invocation
-    /// needs to be there only once. Gives the setting before.
+    /// Sets whether instructions are appended to the prologue instead of the current block, for values that are
+    /// invariant in the invocation. Returns the previous setting.
     pub fn set_prologue(&mut self, on: bool) -> bool {
         std::mem::replace(&mut self.in_prologue, on)
     }
@@ -85,7 +85,7 @@ impl Builder {
         result
     }
 
-    /// Whether the current block has its terminator.
+    /// Whether the current block is terminated.
     pub fn is_terminated(&self) -> bool {
         self.kernel.blocks[self.current].insts.last().is_some_and(|&inst| self.kernel.insts[inst].is_terminator())
     }
@@ -98,7 +98,7 @@ impl Builder {
         value
     }
 
-    /// Says which construct the current block's terminator opens.
+    /// Annotates the current block's terminator with the construct that it opens.
     pub fn set_merge(&mut self, merge: Merge) {
         self.kernel.blocks[self.current].merge = Some(merge);
     }
@@ -151,14 +151,14 @@ impl Builder {
         self.constant_bits(T::TYPE, value.to_bits())
     }
 
-    /// A pure operation; folded where all operands are constants.
+    /// A pure operation, folded if all operands are constants.
     pub fn pure(&mut self, op: Op, args: &[Value]) -> Value {
         debug_assert_eq!(args.len(), op.params().len(), "{}", op.name());
         let bits: Option<SmallVec<[u64; 4]>> = args.iter().map(|&arg| self.kernel.constant(arg)).collect();
         if let Some(bits) = bits {
             return self.constant_bits(op.result(), op.fold(&bits));
         }
-        // A half that is only copied keeps its bits, a signaling NaN's, too, whether the kernel is optimised or not.
+        // Copying a half preserves its bits, including those of a signaling NaN, with and without optimisation.
         if let (Op::HalfBits, Some(bits)) = (op, self.bits_of_half(args[0])) {
             let mask = self.constant(0xffff_u32);
             return self.pure(Op::And, &[bits, mask]);
@@ -166,7 +166,7 @@ impl Builder {
         self.push_value(InstData::Pure { op, args: SmallVec::from_slice(args) }, op.result())
     }
 
-    /// The word that a half was taken out of.
+    /// The word from which a half was unpacked.
     fn bits_of_half(&self, half: Value) -> Option<Value> {
         match self.kernel.definition(half)? {
             InstData::Pure { op: Op::HalfFromBits, args } => Some(args[0]),
@@ -174,7 +174,7 @@ impl Builder {
         }
     }
 
-    /// `condition ? then : otherwise`; folded where the condition is constant.
+    /// `condition ? then : otherwise`, folded if the condition is constant.
     pub fn select(&mut self, condition: Value, then: Value, otherwise: Value) -> Value {
         match self.kernel.constant(condition) {
             Some(0) => otherwise,
@@ -187,7 +187,7 @@ impl Builder {
         }
     }
 
-    /// What invocations of a subgroup do together.
+    /// A subgroup operation.
     pub fn subgroup(&mut self, op: SubgroupOp, args: &[Value]) -> Value {
         self.push_value(InstData::Subgroup { op, args: SmallVec::from_slice(args) }, op.result())
     }
@@ -197,7 +197,7 @@ impl Builder {
         self.push_value(InstData::BuiltIn { builtin, component }, Type::I32)
     }
 
-    /// Byte offset of an array element, clamped to `u32::MAX`; folded where it is constant.
+    /// Byte offset of an array element, clamped to `u32::MAX`; folded if it is constant.
     pub fn element(&mut self, base: Value, index: Value, stride: u32) -> Value {
         match (self.kernel.constant(base), self.kernel.constant(index)) {
             (_, Some(0)) => base,
@@ -211,7 +211,7 @@ impl Builder {
         self.push_value(InstData::Load { ty, width: Width::Word, place, access }, ty)
     }
 
-    /// Loads an integer of some bytes, with zeros above.
+    /// Loads an integer of `width`, zero-extended.
     pub fn load_bytes(&mut self, width: Width, place: Place, access: Access) -> Value {
         self.push_value(InstData::Load { ty: Type::I32, width, place, access }, Type::I32)
     }
@@ -231,8 +231,8 @@ impl Builder {
         Place::Buffer { space, buffer, offset }
     }
 
-    /// Drops blocks that control never reaches, orders the rest in reverse postorder, puts the prologue at the head of
-    /// the entry, without values that nothing uses, and gives the kernel up.
+    /// Finishes the kernel: drops unreachable blocks, sorts the rest in reverse postorder, and puts the used values of
+    /// the prologue at the start of the entry block.
     pub fn finish(mut self) -> Kernel {
         let entry = self.kernel.layout[0];
         self.kernel.layout = reverse_postorder(&self.kernel, entry);
@@ -261,7 +261,7 @@ impl Builder {
     }
 }
 
-/// The meaning of `element`, for folder and interpreter.
+/// The semantics of `element`, shared by constant folding and the interpreter.
 pub fn element(base: u32, index: u32, stride: u32) -> u32 {
     u32::try_from(u64::from(base) + u64::from(index) * u64::from(stride)).unwrap_or(u32::MAX)
 }

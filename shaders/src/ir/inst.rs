@@ -1,11 +1,11 @@
-//! Instructions: pure operations come from the op table, the rest is here.
+//! Instructions of the scalar IR, other than the pure operations of the op table.
 
 use smallvec::SmallVec;
 
 use super::{Access, AtomicOp, Binding, Block, Op, Place, Scope, Semantics, SubgroupOp, Type, Value, Width};
 use crate::image;
 
-/// One instruction. At most one result, whose type is a function of the data and of the operands' types.
+/// One instruction. It has at most one result, whose type follows from the data and from the operands' types.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InstData {
     /// A constant: `const.i32 7`.
@@ -15,14 +15,14 @@ pub enum InstData {
         /// Its bits, as [`Scalar::to_bits`](super::Scalar::to_bits) gives them.
         bits: u64,
     },
-    /// An operation of the table, without memory or side effect: `iadd v1, v2`.
+    /// `iadd v1, v2`: an operation of the table, without memory access or side effect.
     Pure {
-        /// Which one.
+        /// The operation.
         op: Op,
-        /// As many operands as the op's signature has.
+        /// The operands of its signature.
         args: SmallVec<[Value; 4]>,
     },
-    /// `select.i32 v0, v1, v2`: `v1` if the bool `v0` is true, else `v2`; of any type, `buffer` included.
+    /// `select.i32 v0, v1, v2`: `v1` if the bool `v0` is true, else `v2`. Works on any type, `buffer` included.
     Select {
         /// The bool.
         condition: Value,
@@ -33,45 +33,45 @@ pub enum InstData {
     },
     /// A built-in of the invocation, as `i32`: `builtin global_invocation_id.0`.
     BuiltIn {
-        /// Which one.
+        /// The built-in.
         builtin: BuiltIn,
         /// Component 0 to 2; 0 for scalars.
         component: u8,
     },
-    /// `element v0, v1 * 16`: `base + index * stride` with both taken as unsigned, clamped to `u32::MAX`, so that an
-    /// index out of range never comes back into the buffer by wrapping around.
+    /// `element v0, v1 * 16`: `base + index * stride`, unsigned, clamped to `u32::MAX`, so that an out-of-range index
+    /// never wraps around into the buffer.
     Element {
         /// Byte offset of the array, `i32`.
         base: Value,
         /// Index of the element, `i32`.
         index: Value,
-        /// Bytes from one element to the next.
+        /// Array stride in bytes.
         stride: u32,
     },
-    /// `buffer binding0[v1]`: the range that a descriptor names; an index outside the array gives an empty range.
+    /// `buffer binding0[v1]`: the buffer of a descriptor; empty if the index is out of the array's range.
     Buffer {
         /// The binding.
         binding: Binding,
         /// Element of the binding's array, `i32`.
         index: Value,
     },
-    /// `buffer_size v0`: the range's length in bytes as `i32`, clamped to `u32::MAX`.
+    /// `buffer_size v0`: the buffer's length in bytes as `i32`, clamped to `u32::MAX`.
     BufferSize {
         /// The range.
         buffer: Value,
     },
-    /// `buffer_number v0`: a buffer as an `i32` that memory can hold; 0 is the buffer without bytes.
+    /// `buffer_number v0`: a buffer as an `i32` that can be stored in memory; 0 is the empty buffer.
     BufferNumber {
         /// The range.
         buffer: Value,
     },
-    /// `buffer_of v0`: the buffer that has a number; of a number that no buffer has, one without bytes.
+    /// `buffer_of v0`: the buffer with this number; the empty buffer for other numbers.
     BufferOf {
-        /// As [`InstData::BufferNumber`] gave it.
+        /// A result of [`InstData::BufferNumber`].
         number: Value,
     },
-    /// `buffer_at v0, v1`: the piece of device memory in which an address lies (low word, high word), as a buffer; one
-    /// without bytes where nothing may be addressed.
+    /// `buffer_at v0, v1`: the address range of device memory that contains an address (low word, high word), as a
+    /// buffer; the empty buffer if none does.
     BufferAt {
         /// Bits 0 to 31 of the address.
         low: Value,
@@ -104,45 +104,46 @@ pub enum InstData {
         /// Bytes.
         offset: Value,
     },
-    /// `image_field width v0`: a field of an image's description as `i32`.
+    /// `image_field width v0`: a field of an image description as `i32`.
     ImageField {
         /// The image.
         image: Value,
-        /// Which field.
+        /// The field.
         field: image::Field,
     },
     /// `image.sample.2d.float.lod.0 v0, v1, v2, v3, v4`: a component of the result of an image instruction, or a write.
     /// Adjacent instructions with the same operands are done at once.
     Image {
-        /// What is done.
+        /// The operation.
         op: image::ImageOp,
         /// The image.
         image: Value,
         /// The sampler, if the instruction has one.
         sampler: Option<Value>,
-        /// As many operands as [`image::ImageOp::params`] lists.
+        /// The operands that [`image::ImageOp::params`] lists.
         args: SmallVec<[Value; 4]>,
         /// Memory operands.
         access: Access,
     },
-    /// `load.f32 storage v0 + v1`, `load.u16 storage v0 + v1`. Outside the buffer or variable the result is 0.
+    /// `load.f32 storage v0 + v1`, `load.u16 storage v0 + v1`: 0 if out of bounds of the buffer or variable.
     Load {
-        /// Type of the result: `i32` for less than a word.
+        /// Type of the result: `i32` for sub-word loads.
         ty: Type,
-        /// How much.
+        /// Access width.
         width: Width,
         /// Where.
         place: Place,
         /// Memory operands.
         access: Access,
     },
-    /// `store storage v0 + v1, v2`, `store.u16 storage v0 + v1, v2`. Dropped outside the buffer or variable.
+    /// `store storage v0 + v1, v2`, `store.u16 storage v0 + v1, v2`: dropped if out of bounds of the buffer or
+    /// variable.
     Store {
-        /// How much of the value.
+        /// Access width; the low bytes of the value are stored.
         width: Width,
         /// Where.
         place: Place,
-        /// What.
+        /// The value.
         value: Value,
         /// Memory operands.
         access: Access,
@@ -151,40 +152,40 @@ pub enum InstData {
     /// none. Outside the buffer or variable, or at an offset that is not a multiple of 4 (of 2 for what is on halves),
     /// nothing happens and the result is 0.
     Atomic {
-        /// What is done.
+        /// The operation.
         op: AtomicOp,
         /// Where.
         place: Place,
         /// Operand; absent for loads.
         value: Option<Value>,
-        /// What to compare with, for [`AtomicOp::CompareExchange`].
+        /// Comparator, for [`AtomicOp::CompareExchange`].
         comparator: Option<Value>,
         /// For 64 bits (`atomic64.iadd storage v0 + v1, v2, v3 …`, low words first): the high words of both operands.
         /// The result is the low word of the old value.
         wide: Option<[Option<Value>; 2]>,
         /// Scope.
         scope: Scope,
-        /// Semantics (when the comparison succeeds).
+        /// Semantics; of a compare-exchange, those on success.
         semantics: Semantics,
-        /// Semantics when the comparison fails; none for other operations.
+        /// Semantics on failure of a compare-exchange; 0 for other operations.
         unequal: Semantics,
     },
-    /// `clock device`: the low word of the time, of which `high_word` gives the other.
+    /// `clock device`: the low word of the time; [`InstData::HighWord`] has the high word.
     Clock {
-        /// Who shares the clock.
+        /// Scope in which the clock is common.
         scope: Scope,
     },
     /// `print message0, v0, v1, v2, …`: prints a message, with the invocation's global id and the words of the
     /// operands.
     Print {
-        /// Its number in [`Kernel::messages`](super::Kernel::messages).
+        /// Index in [`Kernel::messages`](super::Kernel::messages).
         message: u32,
         /// `i32`.
         args: SmallVec<[Value; 4]>,
     },
-    /// `high_word v0`: the high word of the old value of a 64-bit atomic or of a clock, whose low word is `v0`.
+    /// `high_word v0`: the high word of a 64-bit result whose low word is `v0`.
     HighWord {
-        /// The atomic's result.
+        /// The result of the 64-bit atomic or clock.
         of: Value,
     },
     /// `subgroup.ballot v0`: a subgroup operation of the invocations that execute it together. Passes keep it in its
@@ -192,12 +193,12 @@ pub enum InstData {
     Subgroup {
         /// The operation.
         op: SubgroupOp,
-        /// As many operands as [`SubgroupOp::params`] lists.
+        /// The operands that [`SubgroupOp::params`] lists.
         args: SmallVec<[Value; 2]>,
     },
     /// `barrier workgroup workgroup acq_rel|workgroup`: `OpControlBarrier`.
     Barrier {
-        /// Invocations that wait for each other.
+        /// The invocations that the barrier synchronizes.
         execution: Scope,
         /// Scope of the memory semantics.
         memory: Scope,
@@ -234,9 +235,9 @@ pub enum InstData {
         /// Literals, all different, with their targets.
         cases: Vec<(u32, BlockCall)>,
     },
-    /// The invocation ends.
+    /// Ends the invocation.
     Return,
-    /// Control never comes here; if it does, the invocation ends.
+    /// Never reached; if it is, it ends the invocation.
     Unreachable,
 }
 
@@ -264,7 +265,7 @@ pub enum BuiltIn {
     SubgroupLocalInvocationId,
 }
 
-/// One place knows the operands, for both walks: `$iter` is `iter` or `iter_mut`, `$place` the walk of [`Place`].
+/// The single list of operands, for both walks: `$iter` is `iter` or `iter_mut`, and `$place` walks a [`Place`].
 macro_rules! walk_operands {
     ($data:ident, $visit:ident, $iter:ident, $place:ident) => {
         match $data {
@@ -325,7 +326,7 @@ impl InstData {
         matches!(self, Self::Jump { .. } | Self::Branch { .. } | Self::Switch { .. } | Self::Return | Self::Unreachable)
     }
 
-    /// Whether the instruction stays although its result is unused.
+    /// Whether the instruction must be kept even if its result is unused.
     pub fn has_effect(&self) -> bool {
         match self {
             Self::Load { access, .. } => access.volatile,
@@ -339,8 +340,8 @@ impl InstData {
         }
     }
 
-    /// Type of the result; `None` for instructions without one. `type_of` knows the types of operands: only a `select`
-    /// asks for one, and has what it answers.
+    /// Type of the result; `None` for instructions without one. `type_of` gives the types of operands: only a `select`
+    /// needs one, and has that type.
     pub fn result_type(&self, type_of: impl FnOnce(Value) -> Option<Type>) -> Option<Type> {
         match self {
             Self::Const { ty, .. } | Self::Load { ty, .. } => Some(*ty),
@@ -380,7 +381,7 @@ impl InstData {
         walk_operands!(self, visit, iter, for_each_use);
     }
 
-    /// Calls `visit` with every value used, to be replaced.
+    /// Calls `visit` with a mutable reference to every value used.
     pub fn for_each_use_mut(&mut self, mut visit: impl FnMut(&mut Value)) {
         walk_operands!(self, visit, iter_mut, for_each_use_mut);
     }

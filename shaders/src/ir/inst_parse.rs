@@ -1,4 +1,4 @@
-//! Reads one instruction of the text form: the mnemonic decides what follows.
+//! Parses one instruction of the text form; the mnemonic selects the syntax of its operands.
 
 use smallvec::SmallVec;
 
@@ -11,7 +11,7 @@ use crate::text::{Line, ParseError};
 
 type Result<T> = std::result::Result<T, ParseError>;
 
-/// An instruction and the type of its result.
+/// An instruction with the type of its result.
 pub(super) fn instruction(parser: &mut Parser, line: &mut Line<'_>) -> Result<(InstData, Option<Type>)> {
     let unknown = line.error("no such instruction");
     let word = line.word("an instruction", Some)?;
@@ -22,7 +22,7 @@ pub(super) fn instruction(parser: &mut Parser, line: &mut Line<'_>) -> Result<(I
     let data = match word.split_once('.') {
         Some(("const", ty)) => constant(line, Type::from_name(ty).ok_or(unknown)?)?,
         Some(("select", ty)) => {
-            // The operands may come later in the text, so their types are not known here.
+            // Operands may be defined later in the text, so their types are unknown here.
             let ty = Type::from_name(ty).ok_or(unknown)?;
             return Ok((select(parser, line)?, Some(ty)));
         }
@@ -64,7 +64,7 @@ fn select(parser: &mut Parser, line: &mut Line<'_>) -> Result<InstData> {
     Ok(InstData::Select { condition, then: operand(parser, line)?, otherwise: operand(parser, line)? })
 }
 
-/// Instructions without a dot that do not end a block.
+/// Instructions without a dot, other than terminators.
 fn other(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option<InstData>> {
     Ok(Some(match word {
         "builtin" => {
@@ -134,7 +134,7 @@ fn other(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option<
     }))
 }
 
-/// `v0, v1, v2`: the image, the sampler if there is one, and what else the instruction takes.
+/// `v0, v1, v2`: the image, the sampler if there is one, and the other operands.
 fn image(parser: &mut Parser, line: &mut Line<'_>, op: ImageOp) -> Result<InstData> {
     let image = parser.value(line)?;
     let sampler = if op.has_sampler() { Some(operand(parser, line)?) } else { None };
@@ -189,7 +189,7 @@ fn scope(line: &mut Line<'_>) -> Result<Scope> {
     line.word("a scope", Scope::from_name)
 }
 
-/// `relaxed`, or names and numbers with `|` between them.
+/// `relaxed`, or names and numbers separated by `|`.
 fn semantics(line: &mut Line<'_>) -> Result<Semantics> {
     if line.eat_word("relaxed") {
         return Ok(Semantics(0));

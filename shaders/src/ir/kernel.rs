@@ -28,19 +28,19 @@ pub struct Kernel {
     pub messages: Vec<Message>,
     /// Bytes of push constants that the shader declares, from 0.
     pub push_bytes: u32,
-    /// All blocks; `layout` says which are in use.
+    /// All blocks; those not in `layout` are unused.
     pub blocks: PrimaryMap<Block, BlockData>,
-    /// Blocks in order, entry first, reverse postorder: a block comes after all that dominate it.
+    /// Blocks in reverse postorder, entry first: a block comes after its dominators.
     pub layout: Vec<Block>,
     /// All instructions.
     pub insts: PrimaryMap<Inst, InstData>,
-    /// Result of an instruction, where it has one.
+    /// Result of each instruction that has one.
     pub results: SecondaryMap<Inst, Option<Value>>,
     /// All values.
     pub values: PrimaryMap<Value, ValueDef>,
-    /// Word of the SPIR-V module that an instruction comes from; 0 where there is none.
+    /// For each instruction the SPIR-V word that it comes from; 0 if unknown.
     pub origins: SecondaryMap<Inst, u32>,
-    /// Float operations that must not become part of a fused one (`NoContraction`, GLSL's `precise`).
+    /// Float operations that must not be contracted (`NoContraction`, GLSL's `precise`).
     pub no_contraction: EntitySet<Inst>,
     /// First word offset → source position, from `OpLine`; empty without debug lines.
     pub lines: std::sync::Arc<BTreeMap<u32, SourceLine>>,
@@ -48,7 +48,7 @@ pub struct Kernel {
     pub work: Work,
 }
 
-/// A position in the source that a module's debug lines name.
+/// A source position from a module's debug lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLine {
     /// File name from `OpString`.
@@ -69,7 +69,7 @@ impl fmt::Display for SourceLine {
 /// The definition of a value.
 pub type ValueDef = ssa::ValueDef<Block, Inst, Type>;
 
-/// A basic block: parameters, instructions, the last of which is its only terminator.
+/// A basic block: parameters and instructions, of which the last is the only terminator.
 #[derive(Clone, Debug, Default)]
 pub struct BlockData {
     /// Values that each branch to the block passes (SPIR-V `OpPhi`).
@@ -80,17 +80,17 @@ pub struct BlockData {
     pub merge: Option<Merge>,
 }
 
-/// A structured construct (`OpSelectionMerge`, `OpLoopMerge`), kept for the SIMD form and for messages.
+/// A structured construct (`OpSelectionMerge`, `OpLoopMerge`), kept for vectorization and for messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merge {
-    /// The block's terminator selects; control comes together in `merge`.
+    /// The block's terminator selects; control reconverges in `merge`.
     Selection {
         /// The merge block.
         merge: Block,
     },
     /// The block is a loop header.
     Loop {
-        /// Where control comes together after the loop.
+        /// The block in which control reconverges after the loop.
         merge: Block,
         /// The continue target: dominates the back edge.
         continuing: Block,
@@ -106,20 +106,20 @@ pub struct BindingData {
     pub binding: u32,
     /// Storage or uniform.
     pub kind: BindingKind,
-    /// Array elements; 1 for a single descriptor, 0 for an array to which the shader gives no size.
+    /// Array elements; 1 for a single descriptor, 0 for a runtime-sized array.
     pub count: u32,
-    /// Bytes that the fixed part of the block needs; a smaller buffer is legal, reads beyond it give 0.
+    /// Size of the block's fixed part in bytes. A smaller buffer is legal; out-of-bounds reads give 0.
     pub min_bytes: u32,
-    /// Bytes of an element of the array without a size at the block's end; 0 if it has none. The text form does not have it.
+    /// Array stride in bytes of the runtime array at the block's end; 0 if it has none. Not in the text form.
     pub element_bytes: u32,
     /// `NonWritable` on the variable or on all members.
     pub read_only: bool,
-    /// What is declared of the images there; `None` of other descriptors, and where variables that share the binding declare
+    /// Declared image properties; `None` for other descriptors, and if variables that share the binding declare
     /// different ones.
     pub image: Option<DeclaredImage>,
 }
 
-/// The kind of descriptor that a binding wants.
+/// The descriptor type of a binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BindingKind {
     /// `VK_DESCRIPTOR_TYPE_STORAGE_BUFFER` or its dynamic form.
@@ -141,26 +141,26 @@ pub enum BindingKind {
 }
 
 impl BindingKind {
-    /// Whether it is of images, samplers or texels.
+    /// Whether its descriptors are images, samplers or texel buffers.
     pub fn is_image(self) -> bool {
         !matches!(self, Self::StorageBuffer | Self::UniformBuffer)
     }
 }
 
-/// Memory of a workgroup or of an invocation, or a table.
+/// Workgroup or private memory, or a constant table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VariableData {
-    /// Shared by the workgroup, each invocation's own, or constant.
+    /// Address space.
     pub space: VariableSpace,
-    /// Size in bytes, a multiple of 4. Initial contents are 0 (variables with an initialiser are stored to at the entry).
+    /// Size in bytes, a multiple of 4. Memory starts as 0; initializers are stores in the entry block.
     pub bytes: u32,
-    /// Contents of a constant one, a word for every 4 bytes; others have none.
+    /// Contents of a constant variable, one word per 4 bytes; empty for others.
     pub words: Vec<u32>,
     /// `OpName`, for messages; may be empty.
     pub name: String,
 }
 
-/// Scope in which a variable is shared.
+/// Address space of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VariableSpace {
     /// SPIR-V `Workgroup`: one for each workgroup.
@@ -177,8 +177,8 @@ const CAPACITY: usize = 128;
 ssa::kernel_methods!();
 
 impl Kernel {
-    /// Word of the module that a loop is at: where the terminator of its header comes from, or another instruction of the header
-    /// if that is not known; 0 if neither is.
+    /// SPIR-V word of a loop: where the terminator of its header comes from, or else another instruction of the header;
+    /// 0 if unknown.
     pub fn word_of_loop(&self, header: Block) -> u32 {
         let insts = &self.blocks[header].insts;
         insts.last().into_iter().chain(insts).map(|&inst| self.origins[inst]).find(|&word| word != 0).unwrap_or(0)
@@ -205,15 +205,14 @@ impl Kernel {
         }
     }
 
-    /// Says how many elements the arrays of descriptors have to which the shader gives no size: so far 0, so that every
-    /// index is out of range.
+    /// Sets the sizes of runtime-sized descriptor arrays. Until then they are 0, so every index is out of range.
     pub fn size_runtime_arrays(&mut self, count: impl Fn(&BindingData) -> u32) {
         for data in self.bindings.values_mut().filter(|data| data.count == 0) {
             data.count = count(data);
         }
     }
 
-    /// Whether memory is accessed by addresses, not through descriptors only.
+    /// Whether the kernel accesses memory by address, and not through descriptors only.
     pub fn has_addresses(&self) -> bool {
         let mut insts = self.layout.iter().flat_map(|&block| &self.blocks[block].insts);
         insts.any(|&inst| matches!(self.insts[inst], InstData::BufferAt { .. } | InstData::BufferNear { .. }))
@@ -231,7 +230,7 @@ impl Kernel {
         self.workgroup_size.iter().product()
     }
 
-    /// Source position of an instruction, where the module has debug lines.
+    /// Source position of an instruction, if the module has debug lines.
     pub fn line_of(&self, inst: Inst) -> Option<&SourceLine> {
         let origin = self.origins[inst];
         (origin != 0).then(|| self.lines.range(..=origin).next_back().map(|(_, line)| line)).flatten()

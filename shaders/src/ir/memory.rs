@@ -1,29 +1,29 @@
-//! What memory operations say of themselves: place, access, scope, semantics, and what an atomic does.
+//! Properties of memory operations: place, access, scope, semantics, and atomic operations.
 
 use super::{Value, Variable};
 
-/// Where a memory operation goes. Offsets are in bytes, `i32` taken as unsigned.
+/// The address of a memory operation. Offsets are in bytes, `i32` read as unsigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Into a descriptor's buffer.
+    /// In a descriptor's buffer.
     Buffer {
-        /// What the shader declared the buffer as.
+        /// The declared kind of buffer.
         space: BufferSpace,
         /// The range.
         buffer: Value,
-        /// Byte offset into the range.
+        /// Byte offset in the buffer.
         offset: Value,
     },
-    /// Into the push constants.
+    /// In the push constants.
     Push {
         /// Byte offset.
         offset: Value,
     },
-    /// Into a workgroup, private or function variable.
+    /// In a workgroup, private or function variable.
     Variable {
         /// The variable.
         variable: Variable,
-        /// Byte offset into the variable.
+        /// Byte offset in the variable.
         offset: Value,
     },
 }
@@ -57,10 +57,10 @@ impl Place {
     }
 }
 
-/// What a shader declared a buffer as.
+/// The declared kind of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BufferSpace {
-    /// Storage buffer: may be written, by others too.
+    /// Storage buffer: writable, by other invocations, too.
     Storage,
     /// Uniform buffer: constant during the dispatch.
     Uniform,
@@ -94,11 +94,11 @@ pub enum Scope {
     QueueFamily,
 }
 
-/// Memory semantics: the bits of SPIR-V's `Memory Semantics`, untouched.
+/// Memory semantics: the bits of SPIR-V's `Memory Semantics`, unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Semantics(pub u32);
 
-/// What an atomic does to the word, or to two.
+/// The operation of an atomic on one word, or on two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AtomicOp {
     /// `OpAtomicLoad`.
@@ -127,21 +127,21 @@ pub enum AtomicOp {
     Or,
     /// `OpAtomicXor`.
     Xor,
-    /// `OpAtomicFAddEXT`, on a float's bits, or on a double's.
+    /// `OpAtomicFAddEXT` on floats, or on doubles.
     FAdd,
     /// `OpAtomicFMinEXT`.
     FMin,
     /// `OpAtomicFMaxEXT`.
     FMax,
-    /// As [`AtomicOp::FAdd`], on a float that is a half: the sum is rounded to one. So halves are added where each has a word.
+    /// As [`AtomicOp::FAdd`] on a float that is rounded to a half: adds halves that are stored one per word.
     FAddHalf,
-    /// As [`AtomicOp::Load`], of 16 bits; this and the others on halves at an offset that is a multiple of 2.
+    /// As [`AtomicOp::Load`], 16 bits; all 16-bit operations have an offset that is a multiple of 2.
     HalfLoad,
     /// As [`AtomicOp::Store`].
     HalfStore,
     /// As [`AtomicOp::Exchange`].
     HalfExchange,
-    /// As [`AtomicOp::FAdd`], on a half's bits.
+    /// As [`AtomicOp::FAdd`], on halves.
     HalfAdd,
     /// As [`AtomicOp::FMin`].
     HalfMin,
@@ -158,23 +158,23 @@ impl AtomicOp {
         )
     }
 
-    /// Whether memory is read only.
+    /// Whether it only reads memory.
     pub fn is_load(self) -> bool {
         matches!(self, Self::Load | Self::HalfLoad)
     }
 
-    /// Whether there is no result.
+    /// Whether it has no result.
     pub fn is_store(self) -> bool {
         matches!(self, Self::Store | Self::HalfStore)
     }
 
-    /// Whether it is on 16 bits of memory: the low ones of operand and result, whose other bits are 0.
+    /// Whether it accesses 16 bits of memory: the low bits of operand and result, with zeros above.
     pub fn is_half(self) -> bool {
         use AtomicOp::{HalfAdd, HalfExchange, HalfLoad, HalfMax, HalfMin, HalfStore};
         matches!(self, HalfLoad | HalfStore | HalfExchange | HalfAdd | HalfMin | HalfMax)
     }
 
-    /// The same on 16 bits of memory, where there is one.
+    /// The 16-bit form of the operation, if there is one.
     pub fn on_halves(self) -> Option<Self> {
         Some(match self {
             Self::Load => Self::HalfLoad,

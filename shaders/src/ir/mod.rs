@@ -1,8 +1,8 @@
-//! Scalar SSA: what every front end produces and every back end takes.
+//! Scalar SSA IR: the output of every front end and the input of every back end.
 //!
-//! Vectors, matrices and aggregates are exploded on the way in, functions are inlined, and a [`Kernel`] is one control
-//! flow graph of blocks with parameters. Read `op/table.rs` for the pure operations, `inst.rs` for those that touch
-//! memory, control flow or other invocations, and `docs/ir.md` for the text form.
+//! The front ends explode vectors, matrices and aggregates and inline functions, so a [`Kernel`] is one control flow
+//! graph of blocks with parameters. `op/table.rs` lists the pure operations, `inst.rs` the instructions that access
+//! memory, control flow or other invocations, and `docs/ir.md` describes the text form.
 
 mod builder;
 mod entities;

@@ -1,4 +1,4 @@
-//! Names in the text form of what is not in the op table: printer and parser share these lists.
+//! Names in the text form, other than those of the op table; shared by printer and parser.
 
 use super::{AtomicOp, BindingKind, BufferSpace, BuiltIn, Scope, VariableSpace};
 
@@ -12,7 +12,7 @@ macro_rules! names {
                 }
             }
 
-            /// What has that name in the text form.
+            /// The item with this name in the text form.
             pub fn from_name(name: &str) -> Option<Self> {
                 match name {
                     $($name => Some(Self::$variant),)*
@@ -88,7 +88,7 @@ names! {
     }
 }
 
-/// Bits of SPIR-V's `Memory Semantics` by name. Others are printed as a number.
+/// Names of the bits of SPIR-V's `Memory Semantics`. Other bits are printed as a number.
 pub(super) const SEMANTICS: &[(u32, &str)] = &[
     (0x2, "acquire"),
     (0x4, "release"),

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use super::{Block, Kernel, Merge};
 
 type Successors = SmallVec<[Block; 4]>;
-/// By block, from 1 on; 0 for blocks that only annotations reach: nothing has to come before them.
+/// Position of each block, from 1; 0 for blocks that only annotations reach, which nothing must precede.
 type Places = SecondaryMap<Block, u32>;
 
 /// Blocks that branches or annotations reach from `entry`. A block comes after those that dominate it, and a loop's
@@ -27,7 +27,7 @@ pub(crate) fn reverse_postorder(kernel: &Kernel, entry: Block) -> Vec<Block> {
     let forwards = |from: Block, to: Block| branches[to] == 0 || branches[from] != 0 && branches[from] < branches[to];
     let goes_back = |&block: &Block| targets(kernel, block).iter().any(|&to| !forwards(block, to));
     if !order.iter().any(goes_back) {
-        // Without loops there are no runs to enter.
+        // Without loops, no annotation can enter one.
         return walk(kernel, entry, |block| {
             let mut list = targets(kernel, block);
             list.extend(of_loop(kernel, block));
@@ -53,7 +53,8 @@ pub(crate) fn reverse_postorder(kernel: &Kernel, entry: Block) -> Vec<Block> {
     })
 }
 
-/// What a loop's annotation names. The continue target is walked right after the merge: it comes last within the loop.
+/// The blocks that a loop's annotation names. The continue target is visited right after the merge block, so it comes
+/// last in the loop.
 fn of_loop(kernel: &Kernel, block: Block) -> Successors {
     match kernel.blocks[block].merge {
         Some(Merge::Loop { merge, continuing }) => [continuing, merge].into_iter().collect(),
@@ -77,7 +78,7 @@ fn places(kernel: &Kernel, order: &[Block]) -> Places {
     places
 }
 
-/// For each block the place of the innermost header before it whose last back edge comes after it; 0 without one.
+/// For each block, the position of the innermost header before it with a back edge from after it; 0 if there is none.
 fn loops_around(kernel: &Kernel, order: &[Block]) -> Places {
     let places = places(kernel, order);
     let mut ends = Places::new();
@@ -109,7 +110,7 @@ fn targets(kernel: &Kernel, block: Block) -> Successors {
     kernel.targets(block).into_iter().map(|call| call.block).collect()
 }
 
-/// Depth first, of each block's list the last first; every block before those that were done when it was.
+/// Depth-first walk in reverse postorder; the successors in each list are visited from the last to the first.
 fn walk(kernel: &Kernel, entry: Block, successors: impl Fn(Block) -> Successors) -> Vec<Block> {
     let mut seen = EntitySet::with_capacity(kernel.blocks.len());
     let mut postorder = Vec::new();

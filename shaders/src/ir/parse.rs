@@ -1,6 +1,6 @@
 //! Reads kernels from text, as the printer writes it. `docs/ir.md` describes the form.
 //!
-//! What was parsed is not yet known to make sense; that is for [`verify`](super::verify()) to say.
+//! The parser checks syntax only; [`verify`](super::verify()) checks the kernel.
 
 use std::fmt::{self, Formatter};
 
@@ -139,13 +139,13 @@ impl Kernel {
     }
 }
 
-/// A binding that is declared.
+/// A declared binding.
 pub(super) fn declared_binding(parser: &Parser, line: &mut Line<'_>) -> Result<Binding> {
     let known = |binding: &Binding| parser.kernel.bindings.is_valid(*binding);
     line.word("a binding declared above", |word| id("binding", word).filter(known))
 }
 
-/// A variable that is declared.
+/// A declared variable.
 pub(super) fn declared_variable(parser: &Parser, line: &mut Line<'_>) -> Result<Variable> {
     let known = |variable: &Variable| parser.kernel.variables.is_valid(*variable);
     line.word("a place in memory", |word| id("var", word).filter(known))

@@ -51,7 +51,7 @@ pub(super) fn print_annotation(f: &mut Formatter<'_>, merge: Option<Merge>) -> f
 pub(super) fn print_inst(kernel: &Kernel, f: &mut Formatter<'_>, inst: Inst, data: &InstData) -> fmt::Result {
     let Some(value) = kernel.results[inst] else { return write!(f, "{data}") };
     match data {
-        // The only operation that says too little about its type: its operands may come later in the text.
+        // The only instruction with a type suffix that its operands would imply: they may be defined later in the text.
         InstData::Select { condition, then, otherwise } => {
             let ty = kernel.values.get(value).map_or("?", |def| def.ty().name());
             write!(f, "select.{ty} {condition}, {then}, {otherwise}")
@@ -116,7 +116,7 @@ fn print_const(f: &mut Formatter<'_>, ty: Type, bits: u64) -> fmt::Result {
         (Type::Bool, Some(1)) => f.write_str("true"),
         (Type::I32, Some(word)) => write!(f, "{}", word.cast_signed()),
         (Type::F32, Some(word)) if f32::from_bits(word).is_finite() => write!(f, "{:?}", f32::from_bits(word)),
-        // NaNs and infinities by their bits, and so what the verifier will refuse.
+        // NaNs and infinities by their bits, as well as constants that the verifier rejects.
         _ => write!(f, "{bits:#x}"),
     }
 }

@@ -1,24 +1,24 @@
-//! Which images a kernel samples through which samplers: rules of dispatches are about such pairs.
+//! Pairs of images and samplers that a kernel samples with: Vulkan's rules for dispatches are about such pairs.
 
 use crate::image::Kind;
 
 use super::{Binding, InstData, Kernel, Value, ValueDef};
 
-/// An image and a sampler that one instruction takes both of.
+/// An image and a sampler that are operands of one instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SampledPair {
     /// The image's binding.
     pub image: Binding,
-    /// The sampler's; the same where a descriptor is both.
+    /// The sampler's binding; equal to the image's for a combined descriptor.
     pub sampler: Binding,
-    /// Whether the sampler's filters count: gathers take the same texels whatever they are.
+    /// Whether the sampler's filters matter: gathers read the same texels with any filter.
     pub filters: bool,
     /// Whether texels are compared with a reference.
     pub compares: bool,
 }
 
 impl Kernel {
-    /// The pairs that instructions sample, each once.
+    /// All such pairs, each once.
     pub fn sampled_pairs(&self) -> Vec<SampledPair> {
         let mut pairs = Vec::new();
         for inst in self.layout.iter().flat_map(|&block| &self.blocks[block].insts) {
@@ -32,7 +32,7 @@ impl Kernel {
         pairs
     }
 
-    /// The binding that a descriptor comes from, where that is one.
+    /// The binding of a descriptor, if known.
     fn binding_of(&self, descriptor: Value) -> Option<Binding> {
         let ValueDef::Result { inst, .. } = self.values[descriptor] else { return None };
         match self.insts[inst] {

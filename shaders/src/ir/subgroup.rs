@@ -12,16 +12,16 @@ const LANES: usize = 16;
 /// A subgroup operation. Invocations are numbered within the subgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SubgroupOp {
-    /// `subgroup.ballot v0`: an `i32` with a bit for each invocation that takes part with a true bool.
+    /// `subgroup.ballot v0`: an `i32` with a bit for each active invocation in which the bool is true.
     Ballot,
-    /// `subgroup.shuffle.f32 v0, v1`: the value of invocation `v1` (modulo 16); 0 if that does not take part.
+    /// `subgroup.shuffle.f32 v0, v1`: the value of invocation `v1` (modulo 16); 0 if that is inactive.
     Shuffle(Type),
     /// `subgroup.reduce.iadd.16 v0`: all values of the invocation's cluster (of that many invocations, aligned) put together;
     /// in a tree whose leaves are the invocations in order.
     Reduce(Op, u8),
-    /// `subgroup.inclusive.iadd v0`: the values up to the invocation's own put together, as Hillis and Steele do.
+    /// `subgroup.inclusive.iadd v0`: inclusive scan, in the order of Hillis and Steele.
     Inclusive(Op),
-    /// `subgroup.exclusive.iadd v0`: as `inclusive`, of the invocations below; the identity for the first one.
+    /// `subgroup.exclusive.iadd v0`: exclusive scan; the identity for the first invocation.
     Exclusive(Op),
 }
 
@@ -37,7 +37,7 @@ impl SubgroupOp {
         }
     }
 
-    /// What [`SubgroupOp::name`] names.
+    /// The operation with this [`SubgroupOp::name`].
     pub fn from_name(name: &str) -> Option<Self> {
         let (kind, rest) = name.split_once('.').unwrap_or((name, ""));
         Some(match kind {
@@ -71,7 +71,7 @@ impl SubgroupOp {
         }
     }
 
-    /// The rule that the operation breaks in itself.
+    /// Checks the operation's parameters.
     pub fn check(self) -> Result<(), String> {
         match self {
             Self::Ballot | Self::Shuffle(Type::I32 | Type::F32) => {}
@@ -86,13 +86,13 @@ impl SubgroupOp {
         Ok(())
     }
 
-    /// Whether all that take part get the same.
+    /// Whether all active invocations get the same result.
     pub fn is_uniform(self) -> bool {
         matches!(self, Self::Ballot) || matches!(self, Self::Reduce(_, cluster) if usize::from(cluster) == LANES)
     }
 
-    /// What the operation gives each invocation, of the registers of those that take part: the interpreter's function, and
-    /// the meaning that all back ends are held to.
+    /// The results by invocation, from the operands of the active invocations: used by the interpreter, and the
+    /// reference for all back ends.
     pub fn run(self, active: u16, first: &[u64; LANES], second: &[u64; LANES]) -> [u64; LANES] {
         let on = |lane: usize| active >> lane & 1 != 0;
         match self {
@@ -138,8 +138,8 @@ fn identity_of(op: Op) -> u64 {
     identity(op).unwrap_or(0).into()
 }
 
-/// What an operation that puts values together leaves others alone with, as SPIR-V's table of group operations has it; `None`
-/// for operations that do not.
+/// The identity of a reduction's operation, as in SPIR-V's table of group operations; `None` for operations without
+/// one.
 pub fn identity(op: Op) -> Option<u32> {
     Some(match op {
         Op::IAdd | Op::Or | Op::Xor | Op::UMax => 0,
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_no_part_has_zero() {
+    fn inactive_invocations_have_zero() {
         let values = std::array::from_fn(|lane| lane as u64 + 1);
         let from = std::array::from_fn(|lane| lane as u64 + 15);
         let got = SubgroupOp::Shuffle(Type::I32).run(0x7ffe, &values, &from);

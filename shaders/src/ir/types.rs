@@ -1,17 +1,17 @@
-//! The types of SSA values and how their bits travel through folder, interpreter and text.
+//! Types of SSA values, and the representation of their bits in constant folder, interpreter and text.
 
 use std::fmt;
 
-/// The type of an SSA value. Integers have no sign: operations do.
+/// The type of an SSA value. Integers are signless: operations choose the signedness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
-    /// `false` or `true`; bits 0 or 1. Has no layout: memory holds it as an `i32` of 0 or 1.
+    /// `false` or `true`, as bits 0 or 1. Stored in memory as an `i32` of 0 or 1.
     Bool,
     /// 32-bit integer.
     I32,
     /// IEEE 754 binary32.
     F32,
-    /// A descriptor's buffer range: what `buffer` yields and memory operations take. Opaque.
+    /// A descriptor's buffer: the result of `buffer` and an operand of memory operations. Opaque.
     Buffer,
 }
 
@@ -31,7 +31,7 @@ impl Type {
         [Self::Bool, Self::I32, Self::F32, Self::Buffer].into_iter().find(|ty| ty.name() == name)
     }
 
-    /// Size in memory in bytes; `None` for types that memory cannot hold.
+    /// Size in memory in bytes; `None` for types that cannot be stored.
     pub fn bytes(self) -> Option<u32> {
         match self {
             Self::I32 | Self::F32 => Some(4),
@@ -40,8 +40,8 @@ impl Type {
     }
 }
 
-/// How many bytes of memory a load or store takes. What takes less than a word is the low part of an `i32`: loads put zeros
-/// above it, stores leave the rest of the value alone, and the bytes beside it in memory.
+/// Width of a load or store. Sub-word loads zero-extend to an `i32`; sub-word stores write its low bytes and keep the
+/// neighbouring bytes in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Width {
     /// One byte.
@@ -54,7 +54,7 @@ pub enum Width {
 }
 
 impl Width {
-    /// How many bytes.
+    /// Width in bytes.
     pub fn bytes(self) -> u32 {
         match self {
             Self::Byte => 1,
@@ -63,12 +63,12 @@ impl Width {
         }
     }
 
-    /// The bits of a word that memory holds.
+    /// Mask of the bits of this width.
     pub fn mask(self) -> u32 {
         u32::MAX >> (32 - 8 * self.bytes())
     }
 
-    /// The name in the text forms of what is less than a word.
+    /// The name of a sub-word width in the text forms.
     pub fn name(self) -> &'static str {
         match self {
             Self::Byte => "u8",
@@ -77,7 +77,7 @@ impl Width {
         }
     }
 
-    /// What is less than a word and has that name.
+    /// The sub-word width with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Byte, Self::Half].into_iter().find(|width| width.name() == name)
     }
@@ -89,9 +89,9 @@ impl fmt::Display for Type {
     }
 }
 
-/// A Rust type that stands for an SSA type in the functions behind the op table.
+/// A Rust type that represents an SSA type in the functions of the op table.
 pub trait Scalar: Copy {
-    /// The SSA type; `u32` and `i32` are two views of one.
+    /// The SSA type; `u32` and `i32` have the same one.
     const TYPE: Type;
     /// Reads a register.
     fn from_bits(bits: u64) -> Self;

@@ -1,7 +1,8 @@
-//! Verifies the rules that every pass and back end relies on.
+//! Verifier of the scalar IR: the rules that every pass and back end relies on.
 //!
-//! First the tables, then the shape of the control flow graph, then each instruction: its operands' types (`verify_inst`)
-//! and whether their definitions dominate them. Blocks that control never reaches may stay in the layout; there a definition
+//! Checks the tables, then the control flow graph, then each instruction: the types of its operands (`verify_inst`) and
+//! that their definitions dominate it. Unreachable blocks may be in the layout; there, definitions need not precede
+//! uses.
 //! need not come before its use.
 
 use smallvec::SmallVec;
@@ -10,7 +11,7 @@ use super::verify_inst::operand_types;
 use super::{Block, Inst, InstData, Kernel, Merge, Type, VariableSpace};
 use crate::ssa::{self, Operands, Rules, Verifier, general};
 
-/// The first rule found broken.
+/// The first violation of a rule.
 pub type VerifyError = ssa::VerifyError<Inst>;
 
 type Result<T = ()> = std::result::Result<T, VerifyError>;
@@ -31,7 +32,7 @@ impl Rules for Kernel {
 ///
 /// # Errors
 ///
-/// The first rule found broken.
+/// The first violation of a rule.
 pub fn verify(kernel: &Kernel) -> Result {
     check_tables(kernel)?;
     let verifier = Verifier::new(kernel)?;
@@ -50,7 +51,7 @@ fn check_tables(kernel: &Kernel) -> Result {
     }
     for (variable, data) in &kernel.variables {
         if data.bytes % 4 != 0 {
-            return general(format!("{variable}: {} bytes are no whole words", data.bytes));
+            return general(format!("{variable}: {} bytes are not a whole number of words", data.bytes));
         }
         let words = if data.space == VariableSpace::Constant { data.bytes as usize / 4 } else { 0 };
         if data.words.len() != words {
@@ -66,7 +67,7 @@ fn check_tables(kernel: &Kernel) -> Result {
     Ok(())
 }
 
-/// Constructs merge in blocks of the kernel.
+/// Checks that merge annotations name blocks of the kernel.
 fn check_merge(kernel: &Kernel, block: Block) -> Result {
     let named = match kernel.blocks[block].merge {
         None => return Ok(()),

@@ -1,4 +1,4 @@
-//! What each instruction asks of its operands: the verifier's knowledge of single instructions.
+//! Rules for single instructions: operand types and parameters.
 
 use smallvec::SmallVec;
 
@@ -7,7 +7,7 @@ use crate::ssa;
 
 type Operands = ssa::Operands<Kernel>;
 
-/// The types that an instruction's operands must have, or the rule that the instruction breaks in itself.
+/// The required types of an instruction's operands, or the rule that the instruction violates on its own.
 pub(super) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands, String> {
     let mut operands = Operands::new();
     match *data {
@@ -107,9 +107,9 @@ fn check_const(ty: Type, bits: u64) -> Result<(), String> {
     let limit = match ty {
         Type::Bool => 1,
         Type::I32 | Type::F32 => u64::from(u32::MAX),
-        Type::Buffer => return Err("there are no constants of type buffer".into()),
+        Type::Buffer => return Err("constants of type buffer do not exist".into()),
     };
-    if bits > limit { Err(format!("{bits:#x} is no {ty}")) } else { Ok(()) }
+    if bits > limit { Err(format!("{bits:#x} is not a valid {ty}")) } else { Ok(()) }
 }
 
 fn check_component(builtin: BuiltIn, component: u8) -> Result<(), String> {
@@ -127,7 +127,7 @@ fn in_memory(ty: Type) -> Result<(), String> {
     if ty.bytes().is_some() { Ok(()) } else { Err(format!("memory holds no {ty}")) }
 }
 
-/// Parts of words are integers, and private memory has none of them.
+/// Sub-words are integers, and private memory has word accesses only.
 fn wide_enough(kernel: &Kernel, width: Width, ty: Type, place: &Place) -> Result<(), String> {
     if width == Width::Word {
         return Ok(());
@@ -189,7 +189,7 @@ fn atomic_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
         return Err(format!("there is no atomic64.{}", op.name()));
     }
     if wide.is_some() || op.is_float() || op.is_half() {
-        // No other invocation sees private memory, so atomics on it make no sense.
+        // Private memory is not shared: 64-bit, 16-bit and float atomics on it are rejected.
         wide_enough(kernel, Width::Half, Type::I32, place)?;
     }
     let highs = wide.into_iter().flatten().flatten();

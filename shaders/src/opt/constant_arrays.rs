@@ -21,7 +21,8 @@ struct Candidate {
     stores: Vec<(Block, usize)>,
     /// Blocks that load, each with the number of such stores before the load in the same block.
     loads: Vec<(Block, usize)>,
-    /// Whether an access rules promotion out: atomic, volatile, at a constant offset (load), of a second constant (store).
+    /// Whether an access rules promotion out: atomic, volatile, at a constant offset (load), of a second constant
+    /// (store).
     spoilt: bool,
 }
 

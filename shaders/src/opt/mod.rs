@@ -52,7 +52,7 @@ pub const MEM2REG: Pass = Pass { name: "mem2reg", run: mem2reg::run };
 pub const CONSTANT_ARRAYS: Pass = Pass { name: "constant_arrays", run: constant_arrays::run };
 /// Fully unrolls loops with small trip counts.
 pub const UNROLL: Pass = Pass { name: "unroll", run: unroll::run };
-/// Control-flow melding: executes what both sides of a branch start with once.
+/// Control-flow melding: executes common code at the start of both sides of a branch once.
 pub const MELD: Pass = Pass { name: "meld", run: meld::run };
 /// Replaces a sum of subgroup reductions by one reduction of a sum.
 pub const REDUCTIONS: Pass = Pass { name: "reductions", run: reductions::run };

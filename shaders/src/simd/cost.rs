@@ -1,9 +1,9 @@
-//! What instructions cost on a machine with vectors of 16 words: when results are there, and how long its units are busy.
+//! Cost model for a machine with 16-word vectors: latencies of instructions and occupancy of execution units.
 
 use super::{Block, Inst, InstData, Kernel, Type};
 use crate::ir::Op;
 
-/// Cycles from an instruction's operands to its results.
+/// Latency in cycles: from an instruction's operands to its results.
 pub(crate) fn latency(kernel: &Kernel, inst: Inst) -> u32 {
     let vector = kernel.results[inst].first().is_some_and(|&result| kernel.ty(result).is_vector());
     match &kernel.insts[inst] {
@@ -11,9 +11,9 @@ pub(crate) fn latency(kernel: &Kernel, inst: Inst) -> u32 {
             Op::FDiv => 13,
             Op::Sqrt | Op::InverseSqrt => 20,
             Op::Fma | Op::IMul => 4,
-            // Two vectors of eight products each, and shuffles before and behind them.
+            // Two vectors of eight products each, with shuffles before and after them.
             Op::SMulHigh | Op::UMulHigh => 8,
-            // Words of doubles: the words of the operands become doubles, and doubles words again.
+            // Words of doubles: converts the words to doubles and the result back to words.
             Op::DDivLow | Op::DDivHigh => 18,
             Op::DSqrtLow | Op::DSqrtHigh => 25,
             Op::DAddLow | Op::DAddHigh | Op::DSubLow | Op::DSubHigh | Op::DMulLow | Op::DMulHigh => 7,
@@ -29,8 +29,8 @@ pub(crate) fn latency(kernel: &Kernel, inst: Inst) -> u32 {
     }
 }
 
-/// Cycles that the machine's units need for some blocks: it has one that multiplies, one that adds and one that divides, all as
-/// wide as a vector, and does two operations on vectors at once.
+/// Cycles for which some blocks occupy the execution units: one unit each for multiplication, addition and division,
+/// all of vector width, and an issue width of two vector operations per cycle.
 pub(crate) fn busy(kernel: &Kernel, blocks: &[Block]) -> u32 {
     let (mut multiplying, mut adding, mut dividing, mut all) = (0, 0, 0, 0);
     for &inst in blocks.iter().flat_map(|&block| &kernel.blocks[block].insts) {
@@ -43,7 +43,7 @@ pub(crate) fn busy(kernel: &Kernel, blocks: &[Block]) -> u32 {
                     Op::FAdd | Op::FSub => adding += 1,
                     Op::FDiv | Op::Sqrt | Op::DDivLow => dividing += 9,
                     Op::DSqrtLow => dividing += 18,
-                    // The high words are those of the same doubles.
+                    // The high words come from the same double-precision operation.
                     Op::DMulLow => multiplying += 2,
                     Op::DAddLow | Op::DSubLow => adding += 2,
                     Op::SMulHigh | Op::UMulHigh => multiplying += 2,

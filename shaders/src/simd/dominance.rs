@@ -1,28 +1,28 @@
-//! Which blocks dominate which, and which loops are around them, while a kernel is built block by block: what a variable was last
-//! written with is found without a look at the blocks between.
+//! Incremental dominator tree and loop nest of a kernel under construction, to find the last write of a variable
+//! without visiting the blocks between.
 //!
-//! A block is placed when all ways to it but those back to a loop's header are known. Ways up are found by jumps of growing
-//! length (Myers, "An applicative random-access stack", 1983), so that deep nests cost no more than the logarithm of their depth.
+//! A block is placed once all its incoming edges other than back edges are known. Ancestors are found by jump pointers
+//! (Myers, "An applicative random-access stack", 1983), so the cost of a query is logarithmic in the nesting depth.
 
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 
 use super::Block;
 
-/// A block in the order, from 0 on, and in the dominator tree.
+/// Position of a block in the layout order, from 0, and in the dominator tree.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
-    /// Place in the order plus 1; 0 for blocks that have none yet.
+    /// Position in the order, plus 1; 0 for blocks that are not placed yet.
     order: u32,
     depth: u32,
     idom: PackedOption<Block>,
-    /// A dominator further up; the block itself, if it is a root.
+    /// Jump pointer: a farther dominator; the block itself for a root.
     jump: PackedOption<Block>,
-    /// The innermost loop around it, plus 1.
+    /// The innermost enclosing loop, plus 1.
     inside: u32,
 }
 
-/// A loop that is being built, or was.
+/// A loop of the kernel, complete or under construction.
 #[derive(Clone, Copy, Debug)]
 struct Loop {
     header: Block,
@@ -32,19 +32,19 @@ struct Loop {
     extent: Extent,
 }
 
-/// What of the scalar kernel a loop is.
+/// The part of the scalar kernel that a loop covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// These blocks, by position, from the header to the last.
+    /// The blocks at these positions, from the header to the last.
     Span(u32, u32),
-    /// A part of one block.
+    /// Part of one block.
     Within,
-    /// Blocks in which subgroups stop: the header does not dominate what runs after that.
+    /// Blocks with barriers at which subgroups suspend: the header does not dominate the code after a resume.
     Stops(u32, u32),
 }
 
 impl Extent {
-    /// The blocks that a loop is, by position.
+    /// The positions of the first and last block of the loop.
     pub(crate) fn span(self) -> Option<(u32, u32)> {
         match self {
             Self::Span(first, last) | Self::Stops(first, last) => Some((first, last)),
@@ -53,7 +53,7 @@ impl Extent {
     }
 }
 
-/// Blocks that were placed.
+/// The placed blocks and their loops.
 #[derive(Debug, Default)]
 pub(crate) struct Dominance {
     places: SecondaryMap<Block, Place>,
@@ -63,20 +63,20 @@ pub(crate) struct Dominance {
 }
 
 impl Dominance {
-    /// Puts a block behind those before it in the order.
+    /// Places a block at the end of the order.
     pub(crate) fn place(&mut self, block: Block, predecessors: &[Block]) {
         self.placed += 1;
         self.places[block].order = self.placed;
         self.places[block].inside = self.open.last().map_or(0, |&number| number + 1);
-        self.hang(block, predecessors);
+        self.set_predecessors(block, predecessors);
     }
 
-    /// Says behind which blocks a placed one comes.
-    pub(crate) fn hang(&mut self, block: Block, predecessors: &[Block]) {
-        let mut ways = predecessors.iter().copied();
-        let mut idom = ways.next();
-        for way in ways {
-            idom = idom.and_then(|idom| self.common(idom, way));
+    /// Sets the immediate dominator of a placed block: the nearest common dominator of its predecessors.
+    pub(crate) fn set_predecessors(&mut self, block: Block, predecessors: &[Block]) {
+        let mut sources = predecessors.iter().copied();
+        let mut idom = sources.next();
+        for source in sources {
+            idom = idom.and_then(|idom| self.common(idom, source));
         }
         let place = match idom {
             None => Place { depth: 0, idom: None.into(), jump: block.into(), ..self.places[block] },
@@ -119,25 +119,25 @@ impl Dominance {
         Some(a)
     }
 
-    /// Place of a block in the order.
+    /// Position of a block in the order.
     pub(crate) fn order(&self, block: Block) -> u32 {
         self.places[block].order
     }
 
-    /// The last block on the way up the dominator tree that stands behind a place in the order, and what dominates that at once.
-    pub(crate) fn behind(&self, mut block: Block, order: u32) -> (Block, Option<Block>) {
-        let stands_behind = |block: &Block| self.places[*block].order > order;
+    /// The highest dominator of a block that is after a position in the order, and its immediate dominator.
+    pub(crate) fn highest_after(&self, mut block: Block, order: u32) -> (Block, Option<Block>) {
+        let is_after = |block: &Block| self.places[*block].order > order;
         loop {
             let Place { idom, jump, .. } = self.places[block];
             let Some(idom) = idom.expand() else { return (block, None) };
-            if !stands_behind(&idom) {
+            if !is_after(&idom) {
                 return (block, Some(idom));
             }
-            block = jump.expand().filter(stands_behind).unwrap_or(idom);
+            block = jump.expand().filter(is_after).unwrap_or(idom);
         }
     }
 
-    /// The block that was just placed is the header of a loop.
+    /// Opens a loop; its header is the block that was placed last.
     pub(crate) fn open_loop(&mut self, header: Block, extent: Extent) {
         let number = self.loops.len() as u32;
         let parent = self.open.last().copied();
@@ -153,18 +153,19 @@ impl Dominance {
         self.loops.push(found);
         self.open.push(number);
         if let Extent::Stops(..) = extent {
-            // The way back to it begins where subgroups go on: nothing above is on all ways to it.
-            self.hang(header, &[]);
+            // The back edge comes from code after a resume point: no block above the header dominates it on all paths.
+            self.set_predecessors(header, &[]);
         }
         self.places[header].inside = number + 1;
     }
 
-    /// All blocks of the innermost open loop are placed.
+    /// Closes the innermost open loop: all its blocks are placed.
     pub(crate) fn close_loop(&mut self) {
         self.open.pop();
     }
 
-    /// The innermost loop around a block that `fits`, as all loops around such a one do: its header and what it is.
+    /// The header and extent of the innermost loop around a block that `fits` accepts; it accepts all loops around such
+    /// a loop, too.
     pub(crate) fn innermost(&self, block: Block, fits: impl Fn(Extent) -> bool) -> Option<(Block, Extent)> {
         let mut number = self.places[block].inside.checked_sub(1)?;
         loop {
@@ -185,22 +186,22 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Every block gets the ways that it is given from blocks before it; what dominates is what cannot be left out.
+        /// Every block gets edges from earlier blocks; a dominator is a block without which the other is unreachable.
         #[test]
-        fn the_way_up_is_that_of_dominators(ways in proptest::collection::vec(proptest::collection::vec(0usize..24, 1..4), 1..24)) {
+        fn ancestors_are_the_dominators(edges in proptest::collection::vec(proptest::collection::vec(0usize..24, 1..4), 1..24)) {
             let mut dominance = Dominance::default();
             dominance.place(Block::new(0), &[]);
             let mut before: Vec<Vec<usize>> = vec![Vec::new()];
-            for (at, ways) in ways.iter().enumerate() {
-                let list: Vec<usize> = ways.iter().map(|way| way % (at + 1)).collect();
-                let blocks: Vec<Block> = list.iter().map(|&way| Block::new(way)).collect();
+            for (at, sources) in edges.iter().enumerate() {
+                let list: Vec<usize> = sources.iter().map(|source| source % (at + 1)).collect();
+                let blocks: Vec<Block> = list.iter().map(|&source| Block::new(source)).collect();
                 dominance.place(Block::new(at + 1), &blocks);
                 before.push(list);
             }
             let dominates = |above: usize, below: usize| {
                 let mut reached = vec![false; before.len()];
                 for at in 0..before.len() {
-                    reached[at] = at != above && (at == 0 || before[at].iter().any(|&way| reached[way]));
+                    reached[at] = at != above && (at == 0 || before[at].iter().any(|&source| reached[source]));
                 }
                 above == below || !reached[below]
             };
@@ -208,7 +209,7 @@ mod tests {
                 for order in 0..=below as u32 {
                     let above = (0..=below).find(|&at| at as u32 + 1 > order && dominates(at, below));
                     let idom = above.and_then(|above| (0..above).rev().find(|&at| dominates(at, above)));
-                    let (found, up) = dominance.behind(Block::new(below), order);
+                    let (found, up) = dominance.highest_after(Block::new(below), order);
                     prop_assert_eq!(Some(found), above.map(Block::new), "{} from {}", order, below);
                     prop_assert_eq!(up, idom.map(Block::new));
                 }

@@ -1,7 +1,7 @@
-//! Ids of the SIMD form's tables.
+//! Ids of the SIMD IR's tables.
 
 crate::ssa::entities! {
-    /// An SSA value: a scalar that all lanes share, or one value in each lane.
+    /// An SSA value: a uniform scalar, or a vector with one value for each lane.
     Value "v"
     /// An instruction.
     Inst "inst"

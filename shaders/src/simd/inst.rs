@@ -33,8 +33,8 @@ pub enum InstData {
         ty: Type,
     },
     /// `iadd v1, v2`: an operation of the scalar IR's table that remains after lowering. Operands and result are all
-    /// scalars (`s1`, `s32`) or all vectors (`mask`, `v32`). Scalars are integers and booleans only: an operation with a
-    /// float operand or result takes vectors.
+    /// scalars (`s1`, `s32`) or all vectors (`mask`, `v32`). Scalars are integers and booleans only: an operation with
+    /// a float operand or result takes vectors.
     Pure {
         /// The operation.
         op: Op,
@@ -107,8 +107,8 @@ pub enum InstData {
         /// The field.
         field: Field,
     },
-    /// `buffer_base v0`: host address (`s64`) of the buffer of a descriptor, by its index (`s32`) in the flattened list;
-    /// an unspecified address if there is none.
+    /// `buffer_base v0`: host address (`s64`) of the buffer of a descriptor, by its index (`s32`) in the flattened
+    /// list; an unspecified address if there is none.
     BufferBase {
         /// Index of the descriptor.
         buffer: Value,
@@ -126,16 +126,16 @@ pub enum InstData {
         /// Bits 32 to 63.
         high: Value,
     },
-    /// `image_field width v0`: a field of an image description, by the index of its descriptor; of an unspecified image if
-    /// there is none.
+    /// `image_field width v0`: a field of an image description, by the index of its descriptor; of an unspecified image
+    /// if there is none.
     ImageField {
         /// Index of the descriptor, `s32`.
         image: Value,
         /// The field.
         field: image::Field,
     },
-    /// `image.sample.2d.float.lod.0 v0 mask v1`, `call.buffer_at v0 mask v1`: a libcall. Operands and results are rows of
-    /// 16 words, one word for each lane, from the address on.
+    /// `image.sample.2d.float.lod.0 v0 mask v1`, `call.buffer_at v0 mask v1`: a libcall. Operands and results are rows
+    /// of 16 words, one word for each lane, from the address on.
     Call {
         /// The function.
         routine: Routine,
@@ -144,8 +144,8 @@ pub enum InstData {
         /// Active lanes of the call.
         mask: Value,
     },
-    /// `load.s32 v0 + v1 * 4 + 8 if v1 < v2`: loads one 32-bit word, broadcast if the result is `v32`; 0 if the index is
-    /// not below the limit.
+    /// `load.s32 v0 + v1 * 4 + 8 if v1 < v2`: loads one 32-bit word, broadcast if the result is `v32`; 0 if the index
+    /// is not below the limit.
     Load {
         /// `s32` or `v32`.
         ty: Type,
@@ -161,8 +161,8 @@ pub enum InstData {
         /// Lanes that store; no effect if it is empty.
         mask: Value,
     },
-    /// `load_row v0 + v1 if < v2`: contiguous load. Lane `l` gets word `i = v1 + l` (modulo 2³²) from `v0` on; 0 if `i` is
-    /// not below the limit.
+    /// `load_row v0 + v1 if < v2`: contiguous load. Lane `l` gets word `i = v1 + l` (modulo 2³²) from `v0` on; 0 if `i`
+    /// is not below the limit.
     LoadRow {
         /// Where.
         row: Row,
@@ -177,8 +177,8 @@ pub enum InstData {
         /// Lanes that store.
         mask: Value,
     },
-    /// `load_elements v0 + v1 if < [v2, v3]`: strided load of one element of 1 to 4 words for each lane; one result (`v32`)
-    /// for each limit.
+    /// `load_elements v0 + v1 if < [v2, v3]`: strided load of one element of 1 to 4 words for each lane; one result
+    /// (`v32`) for each limit.
     LoadElements {
         /// Where.
         elements: Box<Elements>,
@@ -200,8 +200,8 @@ pub enum InstData {
         /// Lanes that load; their addresses are valid.
         mask: Value,
     },
-    /// `gather_elements v0 + v1 masks [v2, v3]`: each lane loads 2 or 4 adjacent words, one result (`v32`) for each word.
-    /// Word `k` is number `v1 + k` (modulo 2³²) from `v0` on in the active lanes of mask `k`, 0 in the others.
+    /// `gather_elements v0 + v1 masks [v2, v3]`: each lane loads 2 or 4 adjacent words, one result (`v32`) for each
+    /// word. Word `k` is number `v1 + k` (modulo 2³²) from `v0` on in the active lanes of mask `k`, 0 in the others.
     GatherElements {
         /// Address of word 0, `s64`.
         base: Value,
@@ -271,7 +271,8 @@ pub enum InstData {
         /// Number of bytes.
         bytes: u32,
     },
-    /// `poll`: ends the kernel as stopped if the stop flag is set. Executed in every iteration of a loop that may run long.
+    /// `poll`: ends the kernel as stopped if the stop flag is set. Executed in every iteration of a loop that may run
+    /// long.
     Poll {
         /// `at N`: the word of the SPIR-V module where the loop is; 0 if there is none.
         at: u32,
@@ -325,8 +326,8 @@ pub struct Address {
     pub disp: i32,
 }
 
-/// A row: contiguous (unit-stride) access. Lane `l` accesses `base + width * i`, `i = index + l` modulo 2³², in bounds if
-/// `i < limit`, unsigned.
+/// A row: contiguous (unit-stride) access. Lane `l` accesses `base + width * i`, `i = index + l` modulo 2³², in bounds
+/// if `i < limit`, unsigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Row {
     /// Host address of word 0, `s64`.
@@ -351,14 +352,14 @@ pub struct Elements {
     pub segments: Option<Segments>,
     /// The unit of indices and the stride of lanes.
     pub spacing: Spacing,
-    /// By word of an element: exclusive upper bound of its index (`s32`, unsigned). Out-of-bounds words load 0 and are not
-    /// stored.
+    /// By word of an element: exclusive upper bound of its index (`s32`, unsigned). Out-of-bounds words load 0 and are
+    /// not stored.
     pub limits: SmallVec<[Value; 4]>,
     /// 4 bytes, or less for sub-word elements: loads zero-extend, stores truncate.
     pub width: Width,
 }
 
-/// Segmented (2-D blocked) access: segments of 4 or 8 lanes, the first indices of which are a step apart.
+/// Segmented (2-D blocked) access: segments of 4 or 8 lanes, whose first indices are a step apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Segments {
     /// Lanes of a segment: 4 or 8.
@@ -378,8 +379,8 @@ pub enum Spacing {
     Words(u32),
 }
 
-/// An address for each lane: `base + index * scale + disp`, the index unsigned. In active lanes `index * scale` is below
-/// 2³².
+/// An address for each lane: `base + index * scale + disp`, the index unsigned. In active lanes `index * scale` is
+/// below 2³².
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LaneAddress {
     /// Host address, `s64`.

@@ -1,4 +1,4 @@
-//! Reads one instruction of the text form: the mnemonic decides what follows.
+//! Parses one instruction of the text form; the mnemonic selects the syntax of its operands.
 
 use smallvec::SmallVec;
 
@@ -32,7 +32,7 @@ pub(crate) fn instruction(parser: &mut Parser, line: &mut Line<'_>) -> Result<In
     }
 }
 
-/// Instructions with a type or an operation after the dot.
+/// Instructions with a type or an operation after the mnemonic's dot.
 fn detailed(parser: &mut Parser, line: &mut Line<'_>, word: &str, detail: &str) -> Result<Option<InstData>> {
     let ty = Type::from_name(detail);
     Ok(Some(match (word, ty) {
@@ -68,7 +68,7 @@ fn detailed(parser: &mut Parser, line: &mut Line<'_>, word: &str, detail: &str) 
     }))
 }
 
-/// Instructions without a dot that neither touch memory nor end a block.
+/// Instructions without a dot that neither access memory nor end a block.
 fn simple(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option<InstData>> {
     Ok(Some(match word {
         "lanes" => lanes(line)?,
@@ -106,7 +106,7 @@ fn simple(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option
     }))
 }
 
-/// Instructions without a dot that have an address.
+/// Instructions without a dot that take an address.
 fn memory(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option<InstData>> {
     Ok(Some(match word {
         "store" => {
@@ -137,7 +137,7 @@ fn memory(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option
     }))
 }
 
-/// Instructions that access words or parts of words.
+/// Row and scatter accesses to words or sub-words.
 fn row_or_scatter(parser: &mut Parser, line: &mut Line<'_>, word: &str, width: Width) -> Result<InstData> {
     Ok(match word {
         "load_row" => InstData::LoadRow { row: row(parser, line, width)? },
@@ -158,7 +158,7 @@ fn mask(parser: &mut Parser, line: &mut Line<'_>) -> Result<Value> {
     parser.value(line)
 }
 
-/// `[v0, v1]`, as many as there are.
+/// `[v0, v1]`, any number of values.
 fn brackets(parser: &mut Parser, line: &mut Line<'_>) -> Result<SmallVec<[Value; 4]>> {
     let mut values = SmallVec::new();
     line.expect('[')?;
@@ -168,7 +168,7 @@ fn brackets(parser: &mut Parser, line: &mut Line<'_>) -> Result<SmallVec<[Value;
     Ok(values)
 }
 
-/// A constant of a type; words also as floats, with a point or an exponent.
+/// A constant of a type; words may be written as floats, with a point or an exponent.
 fn bits(line: &mut Line<'_>, ty: Type) -> Result<u64> {
     match ty {
         Type::S1 if line.eat_word("false") => Ok(0),
@@ -182,7 +182,7 @@ fn bits(line: &mut Line<'_>, ty: Type) -> Result<u64> {
     }
 }
 
-/// `[0, 1, 2, …]`, a word for each lane.
+/// `[0, 1, 2, …]`: a word for each lane.
 fn lanes(line: &mut Line<'_>) -> Result<InstData> {
     let mut values = Box::new([0; LANES as usize]);
     for (lane, value) in values.iter_mut().enumerate() {
@@ -194,7 +194,7 @@ fn lanes(line: &mut Line<'_>) -> Result<InstData> {
     Ok(InstData::Lanes { values })
 }
 
-/// `[0, 17, …]`, the number of a word for each lane.
+/// `[0, 17, …]`: an index for each lane.
 fn words(line: &mut Line<'_>) -> Result<Box<[u8; LANES as usize]>> {
     let mut words = Box::new([0; LANES as usize]);
     for (lane, word) in words.iter_mut().enumerate() {
@@ -207,7 +207,7 @@ fn words(line: &mut Line<'_>) -> Result<Box<[u8; LANES as usize]>> {
     Ok(words)
 }
 
-/// ` + 8` may follow.
+/// ` + 8`, optional.
 fn disp(line: &mut Line<'_>) -> Result<i32> {
     if line.eat('+') { line.number_as("a signed number of 32 bits", |text| text.parse().ok()) } else { Ok(0) }
 }
@@ -252,7 +252,7 @@ fn row(parser: &mut Parser, line: &mut Line<'_>, width: Width) -> Result<Row> {
     Ok(Row { base, index, limit: parser.value(line)?, width })
 }
 
-/// `v0 + v1 segments 8 v4 * 16 if < [v2, v3]`, and what is stored there.
+/// `v0 + v1 segments 8 v4 * 16 if < [v2, v3]`, and the stored values of a store.
 fn elements(parser: &mut Parser, line: &mut Line<'_>, word: &str, width: Width) -> Result<InstData> {
     let [base, index] = address_pair(parser, line)?;
     let mut segments = None;

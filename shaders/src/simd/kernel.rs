@@ -22,13 +22,14 @@ pub struct Kernel {
     pub frame_bytes: u32,
     /// Bytes of the operand and result rows of calls.
     pub call_bytes: u32,
-    /// Number of merged workgroups, adjacent in x: `workgroup_id.0` is that of the first one, and only lanes of workgroups
-    /// below `row_end` are active.
+    /// Number of merged workgroups, adjacent in x: `workgroup_id.0` is that of the first one, and only lanes of
+    /// workgroups below `row_end` are active.
     pub merged_workgroups: u32,
-    /// Invocations of one workgroup in x, y and z, to identify the invocation of a lane in messages. Not in the text form.
+    /// Invocations of one workgroup in x, y and z, to identify the invocation of a lane in messages. Not in the text
+    /// form.
     pub workgroup_size: [u32; 3],
-    /// Whether it has release operations with a scope larger than the workgroup (fences, atomics): its writes can become
-    /// visible to other workgroups while it runs.
+    /// Whether it has release operations with a scope larger than the workgroup (fences, atomics): its writes can
+    /// become visible to other workgroups while it runs.
     pub releases: bool,
     /// Upper bound of a workgroup's steps, as [`Code::max_steps`](crate::back::Code::max_steps) counts them, if known.
     /// Not in the text form.
@@ -67,8 +68,8 @@ pub struct BlockData {
     pub is_region_entry: bool,
 }
 
-/// A loop over the subgroups of a workgroup (a work-item loop, in steps of 16 lanes): each iteration runs a parallel region
-/// for one subgroup.
+/// A loop over the subgroups of a workgroup (a work-item loop, in steps of 16 lanes): each iteration runs a parallel
+/// region for one subgroup.
 ///
 /// ```text
 /// preheader:                 jump header(0, …)

@@ -1,5 +1,5 @@
-//! Loop-invariant code motion (LICM) out of subgroup loops: loads of workgroup memory that every subgroup repeats between
-//! two barriers, where no subgroup writes workgroup memory, move to the preheader.
+//! Loop-invariant code motion (LICM) out of subgroup loops: loads of workgroup memory that every subgroup repeats
+//! between two barriers, where no subgroup writes workgroup memory, move to the preheader.
 //!
 //! Tiled algorithms have such loads: each subgroup multiplies rows of its own by the same columns.
 
@@ -44,7 +44,8 @@ fn writes_workgroup_memory(kernel: &Kernel, body: &[Block]) -> bool {
     })
 }
 
-/// Removes invariant loads from the blocks that every iteration executes first: the header and the straight line after it.
+/// Removes invariant loads from the blocks that every iteration executes first: the header and the straight line after
+/// it.
 fn take_loads(kernel: &mut Kernel, predecessors: &Predecessors<Block>, header: Block, body: &[Block]) -> Vec<Inst> {
     let mut variant: EntitySet<Value> = EntitySet::new();
     for &block in body {

@@ -1,5 +1,5 @@
-//! Merges each block that ends with a jump into its only successor, so that instruction selection sees longer blocks: it
-//! merges instructions of one block only.
+//! Merges each block that ends with a jump into its only successor, so that instruction selection sees longer blocks:
+//! it merges instructions of one block only.
 
 use cranelift_entity::SecondaryMap;
 
@@ -7,8 +7,8 @@ use super::{Block, InstData, Kernel};
 
 /// Merges each block whose only successor has no other predecessor and no parameters with that successor.
 ///
-/// The result has the successor's position in the layout: at the position of the first, code of a loop exit could split the
-/// loop's blocks, and live ranges through the loop would seem longer.
+/// The result has the successor's position in the layout: at the position of the first, code of a loop exit could split
+/// the loop's blocks, and live ranges through the loop would seem longer.
 pub fn merge_blocks(kernel: &mut Kernel) {
     let mut edges: SecondaryMap<Block, u32> = SecondaryMap::new();
     let mut positions: SecondaryMap<Block, usize> = SecondaryMap::new();

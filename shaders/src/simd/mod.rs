@@ -1,5 +1,5 @@
-//! SIMD IR: code for whole workgroups, 16 invocations (a subgroup) at a time. `vectorize` makes it from the scalar IR of
-//! one invocation.
+//! SIMD IR: code for whole workgroups, 16 invocations (a subgroup) at a time. `vectorize` makes it from the scalar IR
+//! of one invocation.
 //!
 //! `inst.rs` defines the instructions, `docs/simd.md` the text form and the rules that the verifier checks.
 

@@ -1,18 +1,18 @@
-//! Names in the text form of what the kernel is called with, and of 64-bit operations: printer and parser share them.
+//! Names of context fields and 64-bit operations in the text form, shared by printer and parser.
 
 use std::fmt::{self, Display, Formatter};
 
 use super::{Field, WideOp};
 
 impl WideOp {
-    /// The operation that [`WideOp::name`] names.
+    /// The operation with this [`WideOp::name`].
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|op| op.name() == name)
     }
 }
 
 impl Field {
-    /// The field that is printed so.
+    /// The field with this printed name.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "row_end" => return Some(Self::RowEnd),
@@ -25,7 +25,7 @@ impl Field {
             _ => {}
         }
         let (name, digits) = name.split_once('.')?;
-        // Only as it is printed.
+        // Only the printed spelling is accepted.
         let component: u8 = digits.parse().ok()?;
         (digits == "0" || !digits.starts_with(['0', '+'])).then_some(())?;
         match name {

@@ -1,11 +1,11 @@
-//! What instructions use and give: operands, one walk for looking and for replacing, and the types of results.
+//! Operands of instructions, with one walk for reading and for replacing them, and the types of results.
 
 use smallvec::SmallVec;
 
 use super::{Address, Elements, InstData, LaneAddress, Row, Type, Value, pure_result};
 
-/// One place knows the operands, for both walks: `$iter` is `iter` or `iter_mut`, `$walk` that of addresses, `$targets` gives
-/// the branches.
+/// The single list of operands, for both walks: `$iter` is `iter` or `iter_mut`, `$walk` walks addresses, and
+/// `$targets` gives the branch targets.
 macro_rules! walk_operands {
     ($data:ident, $visit:ident, $iter:ident, $walk:ident, $targets:ident) => {
         match $data {
@@ -76,7 +76,7 @@ macro_rules! walk_operands {
     };
 }
 
-/// As [`walk_operands`], for what addresses are made of.
+/// As [`walk_operands`], for the parts of addresses.
 macro_rules! walk_addresses {
     ($walk:ident, $value:ty, $($reference:tt)+) => {
         impl Address {
@@ -123,12 +123,12 @@ impl InstData {
         walk_operands!(self, visit, iter, for_each_use, targets);
     }
 
-    /// Calls `visit` with every value used, to be replaced.
+    /// Calls `visit` with a mutable reference to every value used.
     pub fn for_each_use_mut(&mut self, mut visit: impl FnMut(&mut Value)) {
         walk_operands!(self, visit, iter_mut, for_each_use_mut, targets_mut);
     }
 
-    /// Types of the results. `type_of` knows the types of operands.
+    /// Types of the results; `type_of` gives the types of operands.
     pub fn result_types(&self, type_of: impl Fn(Value) -> Type) -> SmallVec<[Type; 4]> {
         let one = |ty| SmallVec::from_slice(&[ty]);
         match self {

@@ -1,7 +1,7 @@
 //! Reads kernels from text, as the printer writes it. `docs/simd.md` describes the form.
 //!
-//! A value's definition stands above its uses, so the types of operands are known when an instruction is read. Whether the
-//! kernel makes sense is for [`verify`](super::verify()) to say.
+//! Definitions precede uses in the text, so the types of operands are known when an instruction is read. The parser
+//! checks syntax only; [`verify`](super::verify()) checks the kernel.
 
 use std::fmt::{self, Formatter};
 

@@ -1,4 +1,4 @@
-//! Prints kernels as text: what [`Kernel::parse`] reads. `docs/simd.md` describes the form.
+//! Prints kernels in the text form that [`Kernel::parse`] reads. `docs/simd.md` describes it.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -81,7 +81,7 @@ fn poll(f: &mut Formatter<'_>, at: u32, lanes: Option<&[Value; 2]>) -> fmt::Resu
     lanes.map_or(Ok(()), |[number, mask]| write!(f, " {number} mask {mask}"))
 }
 
-/// Instructions with an address.
+/// Prints instructions with an address.
 fn print_memory(f: &mut Formatter<'_>, data: &InstData) -> fmt::Result {
     match data {
         InstData::Load { ty, address } => write!(f, "load.{ty} {address}"),
@@ -133,7 +133,7 @@ impl Display for Elements {
     }
 }
 
-/// `.u8` or `.u16`, nothing for words.
+/// Prints `.u8` or `.u16`, nothing for words.
 struct Part(Width);
 
 impl Display for Part {
@@ -142,7 +142,7 @@ impl Display for Part {
     }
 }
 
-/// A constant of a type, as it is easiest to read. The parser takes every spelling for every type that it fits.
+/// Prints a constant of a type in its most readable spelling. The parser accepts any spelling that fits the type.
 struct Bits(Type, u64);
 
 impl Display for Bits {
@@ -154,13 +154,14 @@ impl Display for Bits {
             (Type::S32, Some(word)) => write!(f, "{}", word.cast_signed()),
             (Type::S64, _) => write!(f, "{bits}"),
             (Type::V32, Some(word)) => print_word(f, word),
-            // Masks, and what the verifier will refuse.
+            // Masks, and constants that the verifier rejects.
             _ => write!(f, "{bits:#x}"),
         }
     }
 }
 
-/// A word that may be an integer or a float: small integers in decimal, floats with few digits as such, else the bits.
+/// Prints a word that may be an integer or a float: small integers in decimal, floats with few digits as floats, other
+/// words in hexadecimal.
 fn print_word(f: &mut Formatter<'_>, word: u32) -> fmt::Result {
     let float = f32::from_bits(word);
     let digits = format!("{float:?}");
@@ -173,7 +174,7 @@ fn print_word(f: &mut Formatter<'_>, word: u32) -> fmt::Result {
     }
 }
 
-/// Values in brackets, which stay if there are none.
+/// Prints values in brackets; `[]` if there are none.
 struct Brackets<'a>(&'a [Value]);
 
 impl Display for Brackets<'_> {
@@ -184,7 +185,7 @@ impl Display for Brackets<'_> {
     }
 }
 
-/// `+ 8`, nothing for 0.
+/// Prints ` + 8`, nothing for 0.
 fn print_disp(f: &mut Formatter<'_>, disp: i32) -> fmt::Result {
     if disp == 0 { Ok(()) } else { write!(f, " + {disp}") }
 }

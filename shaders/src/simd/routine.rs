@@ -1,25 +1,26 @@
-//! What kernels leave to functions outside of them: for all lanes together, with operands and results in rows of memory.
+//! Library functions that kernels call for all lanes at once, with operands and results in rows of memory.
 
 use super::LANES;
 use crate::image::{ImageOp, lanes};
 
-/// Most words of a message's operands.
+/// Words of a message's operands, at most.
 pub(crate) const MAX_WORDS: u32 = 256;
 
-/// A function that kernels call. Operands and results are rows of words, one for each lane.
+/// A function that kernels call. Operands and results are rows of words, one word for each lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Routine {
-    /// An image instruction, whose component does not matter: lanes that are on (not 0), numbers of images, numbers of
-    /// samplers, the operands of [`ImageOp::params`]; four rows of results.
+    /// An image instruction; its component is ignored. Operands: active lanes (not 0), image indices, sampler indices,
+    /// the operands of [`ImageOp::params`]. Results: four rows, one for each component.
     Image(ImageOp),
-    /// Low and high words of addresses; the number of the piece of device memory of each, `u32::MAX` if there is none, and how
-    /// many bytes it lies behind the piece's beginning.
+    /// Looks up addresses. Operands: their low and high words. Results: the index of the address range that contains
+    /// the address, `u32::MAX` if there is none, and the byte offset in the range.
     BufferAt,
-    /// Nothing; low and high words of the time.
+    /// Reads the clock. Results: low and high words of the time.
     Clock,
-    /// Lanes that are on (not 0), three ids, so many words more; nothing.
+    /// Prints a message. Operands: active lanes (not 0), three invocation id components, the message's words. No
+    /// results.
     Print {
-        /// The number of the message.
+        /// Index of the message.
         message: u32,
         /// Words of its operands.
         words: u32,
@@ -27,7 +28,7 @@ pub enum Routine {
 }
 
 impl Routine {
-    /// Rows of operands and of results.
+    /// Number of operand rows and of result rows.
     pub fn rows(&self) -> u32 {
         match self {
             Self::Image(op) => lanes::rows(op) as u32,
@@ -37,7 +38,7 @@ impl Routine {
         }
     }
 
-    /// Bytes of the rows.
+    /// Bytes of all rows.
     pub fn bytes(&self) -> u32 {
         4 * LANES * self.rows()
     }
@@ -52,7 +53,7 @@ impl Routine {
         }
     }
 
-    /// The routine that [`Routine::name`] names, in its two parts.
+    /// The routine with this [`Routine::name`], given as its two parts.
     pub fn from_name(chapter: &str, detail: &str) -> Option<Self> {
         match (chapter, detail) {
             ("image", _) => ImageOp::from_name(detail).map(Self::Image),
@@ -66,7 +67,7 @@ impl Routine {
         }
     }
 
-    /// Whether it is one that makes sense.
+    /// Checks that its parameters are valid.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         match self {
             Self::Image(op) => op.check(),

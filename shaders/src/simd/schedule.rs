@@ -1,9 +1,10 @@
-//! The order of instructions in long blocks: chains of results side by side.
+//! List scheduling of long blocks: interleaves independent dependence chains.
 //!
-//! A processor looks ahead some hundred instructions, and less after each branch that it guessed wrong. In a long block it sees one chain after the other, each of which
-//! waits for itself, and none of those that could run meanwhile. Here every block that is long and waits gets the order of
-//! a list scheduler: the instruction goes first whose results the longest chain waits for, unless the registers are full;
-//! then one that frees some. What touches memory, and what is scalar, stays in order among itself.
+//! An out-of-order processor looks ahead some hundred instructions, and fewer after a mispredicted branch. In a long
+//! block its window holds one dependence chain at a time, and not the others that could run meanwhile. So every long
+//! block that is limited by latency is list-scheduled: the instruction with the greatest height (longest chain of
+//! dependents) comes first, unless registers run out; then one that frees registers comes first. Memory accesses and
+//! scalar instructions keep their relative order.
 
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
@@ -13,23 +14,24 @@ use smallvec::SmallVec;
 use super::cost::{busy, latency};
 use super::{Block, Inst, InstData, Kernel, Type, Value};
 
-/// Instructions of a block that is worth it: shorter ones are seen at once. And of one that may take as long as it takes.
+/// Only blocks of 30 to 1,500 instructions are scheduled: shorter ones fit the out-of-order window, longer ones cost
+/// too much compile time.
 const MIN_LENGTH: usize = 30;
 const MAX_LENGTH: usize = 1500;
 
-/// Registers that may be full: of vectors, and of masks.
+/// Register pressure limits: vectors and masks.
 const FULL: [i32; 2] = [26, 5];
 
-/// Which blocks get a new order.
+/// Which blocks are scheduled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduled {
-    /// Long blocks whose chains wait.
+    /// Long blocks that are limited by latency.
     WhereProfitable,
-    /// All that are not huge: for tests.
+    /// All except very long ones: for tests.
     Everywhere,
 }
 
-/// Puts instructions into the order in which they wait least, as far as can be estimated.
+/// Schedules blocks for the least estimated waiting time.
 pub fn schedule(kernel: &mut Kernel, which: Scheduled) {
     let always = which == Scheduled::Everywhere;
     let shortest = if always { 0 } else { MIN_LENGTH };
@@ -45,8 +47,8 @@ pub fn schedule(kernel: &mut Kernel, which: Scheduled) {
         let (mut order, moved): (Vec<Inst>, Vec<Inst>) =
             insts.iter().partition(|&&inst| is_constant(&kernel.insts[inst]));
         let nodes = Nodes::of(kernel, moved, &uses);
-        // Where chains are short beside the work, order does not matter.
-        if always || nodes.longest() * 2 >= busy(kernel, &[block]) {
+        // If the critical path is short compared to the work, the order does not matter.
+        if always || nodes.critical_path() * 2 >= busy(kernel, &[block]) {
             order.extend(nodes.order());
             order.push(terminator);
             kernel.blocks[block].insts = order;
@@ -54,10 +56,10 @@ pub fn schedule(kernel: &mut Kernel, which: Scheduled) {
     }
 }
 
-/// How many instructions use each value.
+/// The number of instructions that use each value.
 fn all_uses(kernel: &Kernel) -> SecondaryMap<Value, u32> {
     let mut uses: SecondaryMap<Value, u32> = SecondaryMap::with_capacity(kernel.values.len());
-    // A branch may pass one value many times, among as many others as there are blocks.
+    // A branch may pass one value many times, among arguments as numerous as the blocks.
     let mut last_user: SecondaryMap<Value, PackedOption<Inst>> = SecondaryMap::with_capacity(kernel.values.len());
     for &inst in kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts) {
         kernel.insts[inst].for_each_use(|value| {
@@ -70,41 +72,41 @@ fn all_uses(kernel: &Kernel) -> SecondaryMap<Value, u32> {
     uses
 }
 
-/// An instruction among others.
+/// A node of the dependence graph: an instruction.
 #[derive(Default)]
 struct Node {
-    /// Those that wait for it.
+    /// Instructions that depend on it.
     next: SmallVec<[u32; 4]>,
-    /// How many it waits for.
+    /// Number of unscheduled instructions that it depends on.
     waits: u32,
-    /// Cycles to the end of the block.
+    /// Cycles from its issue to the end of the block, along the longest chain.
     height: u32,
-    /// Cycles to its results.
+    /// Latency in cycles.
     latency: u32,
-    /// When its operands are there.
+    /// Cycle in which its operands are available.
     ready: u32,
-    /// Cycles of the units that work on vectors.
-    turn: u32,
-    /// Vectors and masks that it makes.
+    /// Cycles for which it occupies the vector units.
+    occupancy: u32,
+    /// Vectors and masks that it defines.
     makes: [i32; 2],
-    /// Vectors and masks that it uses, by their numbers in the block.
+    /// Vectors and masks that it uses, as indices into `held`.
     uses: SmallVec<[u32; 4]>,
 }
 
-/// A vector or a mask.
+/// A vector or mask that occupies a register.
 struct Held {
-    /// Its kind of register.
+    /// Register class.
     kind: usize,
-    /// Instructions that still use it. Those outside of the block count, too: they keep it to the end.
+    /// Unscheduled instructions that use it. Uses outside of the block count, too: these keep it live to the end.
     left: u32,
 }
 
-/// The instructions of a block, but its constants and its terminator.
+/// The dependence graph of a block, without its constants and terminator.
 struct Nodes {
     insts: Vec<Inst>,
     all: Vec<Node>,
     held: Vec<Held>,
-    /// Vectors and masks that are live.
+    /// Number of live vectors and masks.
     live: [i32; 2],
 }
 
@@ -112,7 +114,7 @@ impl Nodes {
     fn of(kernel: &Kernel, insts: Vec<Inst>, uses: &SecondaryMap<Value, u32>) -> Self {
         let mut nodes =
             Self { insts: Vec::new(), all: Vec::with_capacity(insts.len()), held: Vec::new(), live: [0, 0] };
-        // As large as the block, not as the kernel: there may be as many long blocks as it likes.
+        // Sized by the block, not by the kernel, which may have many long blocks.
         let mut numbers: HashMap<Value, u32> = HashMap::default();
         let mut definer: HashMap<Value, u32> = HashMap::default();
         let mut last_in_order = None;
@@ -123,7 +125,7 @@ impl Nodes {
                 before.extend(definer.get(&value).copied());
                 let Some(kind) = kind(kernel, value) else { return };
                 let held = *numbers.entry(value).or_insert_with(|| {
-                    // It comes from outside of the block.
+                    // Live-in: defined outside of the block.
                     nodes.live[kind] += 1;
                     nodes.held.push(Held { kind, left: uses[value] });
                     nodes.held.len() as u32 - 1
@@ -141,20 +143,20 @@ impl Nodes {
                     nodes.held.push(Held { kind, left: uses[result] });
                 }
             }
-            node.turn = u32::from(node.makes[0] > 0);
+            node.occupancy = u32::from(node.makes[0] > 0);
             node.waits = before.len() as u32;
             before.iter().for_each(|&before| nodes.all[before as usize].next.push(number));
             nodes.all.push(node);
         }
         for number in (0..nodes.all.len()).rev() {
-            let behind = nodes.all[number].next.iter().map(|&next| nodes.all[next as usize].height).max();
-            nodes.all[number].height = behind.unwrap_or(0) + nodes.all[number].latency;
+            let dependents = nodes.all[number].next.iter().map(|&next| nodes.all[next as usize].height).max();
+            nodes.all[number].height = dependents.unwrap_or(0) + nodes.all[number].latency;
         }
         nodes.insts = insts;
         nodes
     }
 
-    fn longest(&self) -> u32 {
+    fn critical_path(&self) -> u32 {
         self.all.iter().map(|node| node.height).max().unwrap_or(0)
     }
 
@@ -170,7 +172,7 @@ impl Nodes {
             (0..2).for_each(|kind| self.live[kind] += grows[kind]);
             let node = std::mem::take(&mut self.all[number]);
             node.uses.iter().for_each(|&held| self.held[held as usize].left -= 1);
-            now = node.ready.max(now + node.turn);
+            now = node.ready.max(now + node.occupancy);
             for next in node.next {
                 let after = &mut self.all[next as usize];
                 after.ready = after.ready.max(now + node.latency);
@@ -183,7 +185,7 @@ impl Nodes {
         order
     }
 
-    /// Which of those whose operands are on their way goes next.
+    /// Chooses the next of the instructions whose operands have been scheduled.
     fn choose(&self, waiting: &[u32], now: u32) -> usize {
         let rank = |&number: &u32| {
             let node = &self.all[number as usize];
@@ -192,7 +194,7 @@ impl Nodes {
         (0..waiting.len()).min_by_key(|&place| rank(&waiting[place])).unwrap_or(0)
     }
 
-    /// Whether there are no registers for what it makes.
+    /// Whether its results exceed the registers.
     fn overflows(&self, node: &Node) -> bool {
         let near = |kind: usize| self.live[kind] + node.makes[kind] > FULL[kind];
         if node.makes == [0, 0] || !(near(0) || near(1)) {
@@ -202,7 +204,7 @@ impl Nodes {
         (0..2).any(|kind| grows[kind] > 0 && self.live[kind] + grows[kind] > FULL[kind])
     }
 
-    /// Vectors and masks that live longer for the instruction, less those that end with it.
+    /// Change of the numbers of live vectors and masks by the instruction.
     fn grows(&self, node: &Node) -> [i32; 2] {
         let mut grows = node.makes;
         let ends = node.uses.iter().map(|&held| &self.held[held as usize]).filter(|held| held.left == 1);
@@ -211,7 +213,7 @@ impl Nodes {
     }
 }
 
-/// Calls `visit` with each value that an instruction uses, once for each.
+/// Calls `visit` with each value that an instruction uses, once for each value.
 fn each_used_once(kernel: &Kernel, inst: Inst, mut visit: impl FnMut(Value)) {
     let mut seen: SmallVec<[Value; 8]> = SmallVec::new();
     kernel.insts[inst].for_each_use(|value| {
@@ -222,12 +224,12 @@ fn each_used_once(kernel: &Kernel, inst: Inst, mut visit: impl FnMut(Value)) {
     });
 }
 
-/// Constants come from memory where they are used: they need no register, and no place in the order.
+/// Constants are memory operands of their users: they need no register, and are not scheduled.
 fn is_constant(data: &InstData) -> bool {
     matches!(data, InstData::Const { .. } | InstData::Lanes { .. } | InstData::Undef { .. })
 }
 
-/// Registers of vectors are of kind 0, those of masks of kind 1.
+/// Register class: 0 for vectors, 1 for masks.
 fn kind(kernel: &Kernel, value: Value) -> Option<usize> {
     let kind = match kernel.ty(value) {
         Type::V32 => 0,
@@ -237,7 +239,7 @@ fn kind(kernel: &Kernel, value: Value) -> Option<usize> {
     (!kernel.definition(value).is_some_and(is_constant)).then_some(kind)
 }
 
-/// Whether an instruction keeps its place among others that do: all but operations on vectors alone.
+/// Whether an instruction keeps its order relative to other such instructions: all except operations on vectors only.
 fn stays(kernel: &Kernel, inst: Inst) -> bool {
     let moves = matches!(
         kernel.insts[inst],

@@ -1,14 +1,16 @@
-//! Variables while the SIMD form is built: what is written in one block and read in another becomes block parameters.
+//! SSA construction for the SIMD builder: variables that are written in one block and read in another become block
+//! parameters.
 //!
-//! Braun et al., "Simple and Efficient Construction of Static Single Assignment Form" (2013), with work lists instead of
-//! recursion. A read does not walk through the blocks before: it goes to the last write at once, if that dominates it and no loop
-//! between writes the variable, else to the block where ways with a write between come together (`dominance`). So the work for a
-//! read grows with the logarithm of what is nested, and blocks that a variable only lives through get no parameter for it.
+//! Braun et al., "Simple and Efficient Construction of Static Single Assignment Form" (2013), with work lists instead
+//! of recursion. A read does not walk through the blocks before it: it finds the last write directly if that dominates
+//! the read and no loop between writes the variable, and otherwise the join of the paths with and without a write
+//! (`dominance`). So a read costs time logarithmic in the nesting depth, and blocks through which a variable is only
+//! live get no parameter.
 //!
-//! Three things are added. A *start* block begins anew: variables that were not written since have their
-//! default. A *resume* block goes on after a barrier: what is read there was kept in the subgroup's frame, or is carried
-//! over the barrier once for all subgroups if it is *common* to them. And a variable may belong to a block of the scalar kernel: at the
-//! header of each loop around that, what it had before is forgotten.
+//! Three extensions. A *start* block resets variables: those that were not written since have their default. A *resume*
+//! block continues after a barrier: values that are read there were saved in the subgroup's frame, or, if they are
+//! *common* to all subgroups, are carried across the barrier once. And a variable may be owned by a block of the scalar
+//! kernel: at the header of each loop around that block its previous value is dropped.
 
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
@@ -25,33 +27,34 @@ use crate::ir::Op;
 pub(crate) struct Variable(u32);
 entity_impl!(Variable, "variable");
 
-/// What a variable that was never written has.
+/// The value of a variable that was never written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unwritten {
-    /// Nobody reads it.
+    /// Unspecified: it is never used.
     Undef,
-    /// No lanes.
+    /// The empty mask.
     Empty,
 }
 
-/// Where a variable may be written, in blocks of the scalar kernel, by position.
+/// The blocks of the scalar kernel, by position, in which a variable may be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Writers {
-    /// Anywhere.
+    /// All blocks.
     Everywhere,
-    /// In these blocks, in order. The variable is the `owner`'s: at the header of a loop around that, what it had is forgotten.
+    /// These blocks, in order. The variable belongs to `owner`: its value is dropped at the header of each loop around
+    /// it.
     Of {
         /// The block.
         owner: u32,
-        /// Whether it is written before that block runs: if this is a loop's header, the loop keeps what was written.
+        /// Whether it is written before that block runs: if the block is a loop header, the loop keeps the value.
         before: bool,
-        /// Those that write it.
+        /// The writing blocks.
         at: SmallVec<[u32; 4]>,
     },
 }
 
 impl Writers {
-    /// The owner alone writes.
+    /// Only the owner writes.
     pub(crate) fn only(owner: u32) -> Self {
         Self::Of { owner, before: false, at: SmallVec::from_slice(&[owner]) }
     }
@@ -67,7 +70,7 @@ impl Writers {
         }
     }
 
-    /// Whether what the variable had is forgotten at the header of a loop.
+    /// Whether the variable's value is dropped at the header of a loop.
     fn forgotten(&self, span: Option<(u32, u32)>) -> bool {
         match (self, span) {
             (Self::Of { owner, before, .. }, Some((first, last))) => {
@@ -83,37 +86,37 @@ struct VariableData {
     ty: Type,
     default: Unwritten,
     writers: Writers,
-    /// Places in the order of blocks that have written it so far, ascending, and the blocks.
+    /// Blocks that have written it so far, with their positions in the order, ascending.
     writes: SmallVec<[(u32, Block); 2]>,
-    /// Whether all subgroups have the same value whenever they are at a barrier.
+    /// Whether the value at a barrier is the same in all subgroups.
     common: bool,
-    /// Place in the frame, once it is needed.
+    /// Its slot in the frame, once one is needed.
     slot: Option<u32>,
-    /// The one value that is ever written to it, if it is known.
+    /// The only value that is ever written to it, if known.
     only: Option<Only>,
 }
 
-/// The one value of a variable.
+/// The only value of a variable.
 #[derive(Clone, Copy, Debug)]
 struct Only {
     value: Value,
     /// The innermost loop around its definition.
     within: Option<usize>,
-    /// Whether it is in the frame from its definition on.
+    /// Whether it is saved in the frame right after its definition.
     stored: bool,
 }
 
-/// How reading goes on at a block's beginning.
+/// How a read continues at the head of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Head {
-    /// Predecessors may still come.
+    /// Predecessors may still be added.
     #[default]
     Open,
     /// All predecessors are known.
     Sealed,
-    /// Variables have their default.
+    /// Variables have their defaults.
     Start,
-    /// Variables are in the frame.
+    /// Variables are loaded from the frame.
     Resume,
 }
 
@@ -122,11 +125,11 @@ struct Phi {
     block: Block,
     variable: Variable,
     value: Value,
-    /// One for each predecessor, once all are known.
+    /// One operand for each predecessor, once all are known.
     operands: Vec<Value>,
 }
 
-/// A value of a variable that is kept over a barrier.
+/// A variable's value that is saved across a barrier.
 #[derive(Clone, Copy, Debug)]
 struct Kept {
     variable: Variable,
@@ -134,31 +137,31 @@ struct Kept {
     value: Value,
 }
 
-/// A value that is carried over a barrier for all subgroups.
+/// A value that is carried across a barrier for all subgroups at once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Carried {
-    /// Where subgroups go on.
+    /// The resume block.
     pub(crate) resume: Block,
-    /// What it is called there: a parameter that has no block yet.
+    /// The value after the barrier: a parameter without a block yet.
     pub(crate) param: Value,
-    /// What it was where they stopped.
+    /// The value before the barrier.
     pub(crate) arg: Value,
 }
 
-/// A barrier where subgroups stop, to go on in a resume block.
+/// A barrier at which subgroups suspend, to continue in a resume block.
 #[derive(Clone, Debug)]
 pub(crate) struct Barrier {
-    /// Where they stop.
+    /// The block that ends with the barrier.
     pub(crate) stop: Block,
-    /// The address of their frame in both.
+    /// The address of the subgroup's frame, valid in both blocks.
     pub(crate) frame: Value,
-    /// Their lanes.
+    /// The subgroup's lanes.
     pub(crate) lanes: Value,
-    /// Loops around it.
+    /// The loops around it.
     pub(crate) loops: Vec<usize>,
 }
 
-/// The variables of a kernel that is built.
+/// The variables of a kernel under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Variables {
     all: PrimaryMap<Variable, VariableData>,
@@ -174,36 +177,36 @@ pub(crate) struct Variables {
     aliases: SecondaryMap<Value, PackedOption<Value>>,
     barriers: HashMap<Block, Barrier>,
     kept: Vec<Kept>,
-    /// What was loaded from the frame after a barrier, and the variable it is.
+    /// Values loaded from the frame after a barrier, with their variables.
     loaded: HashMap<Value, Variable>,
     carried: Vec<Carried>,
-    /// Bytes of the frame so far.
+    /// Bytes of the frame in use.
     pub(crate) frame_bytes: u32,
 }
 
 impl Variables {
-    /// A new variable.
+    /// Declares a variable.
     pub(crate) fn declare(&mut self, ty: Type, default: Unwritten) -> Variable {
         self.declare_of(ty, default, Writers::Everywhere)
     }
 
-    /// A new variable that is written in known places only.
+    /// Declares a variable that is written in known blocks only.
     pub(crate) fn declare_of(&mut self, ty: Type, default: Unwritten, writers: Writers) -> Variable {
         let writes = SmallVec::new();
         self.all.push(VariableData { ty, default, writers, writes, common: false, slot: None, only: None })
     }
 
-    /// Says where a variable that was declared is written.
+    /// Sets where a declared variable is written.
     pub(crate) fn set_writers(&mut self, variable: Variable, writers: Writers) {
         self.all[variable].writers = writers;
     }
 
-    /// Says that all subgroups have the same value of a variable whenever they are at a barrier where it is alive.
+    /// Declares that a variable has the same value in all subgroups at each barrier where it is live.
     pub(crate) fn make_common(&mut self, variable: Variable) {
         self.all[variable].common = true;
     }
 
-    /// What has to be carried over barriers.
+    /// The values to carry across barriers.
     pub(crate) fn carried(&self) -> impl Iterator<Item = Carried> {
         self.carried.iter().map(|carried| Carried { arg: self.resolve(carried.arg), ..*carried })
     }
@@ -213,31 +216,31 @@ impl Variables {
         self.all[variable].ty
     }
 
-    /// Writes a variable at the end of a block, as far as it is built.
+    /// Writes a variable at the current end of a block.
     pub(crate) fn write(&mut self, block: Block, variable: Variable, value: Value) {
         self.values.insert((block, variable), value);
         let order = self.dominance.order(block);
         let writes = &mut self.all[variable].writes;
-        // Most writes come in order.
+        // Most writes come in ascending order.
         let at = writes.iter().rposition(|&(before, _)| before <= order).map_or(0, |at| at + 1);
         if at == 0 || writes[at - 1].0 != order {
             writes.insert(at, (order, block));
         }
     }
 
-    /// The last block that wrote a variable up to a place in the order.
+    /// The last block that wrote a variable up to a position in the order.
     fn last_write(&self, variable: Variable, order: u32) -> Option<(u32, Block)> {
         let writes = &self.all[variable].writes;
         writes[..writes.partition_point(|&(place, _)| place <= order)].last().copied()
     }
 
-    /// As [`Variables::write`], for the only value that the variable ever has; `within` is the innermost loop around.
+    /// As [`Variables::write`], for a variable's only value; `within` is the innermost loop around the block.
     pub(crate) fn write_only(&mut self, block: Block, variable: Variable, value: Value, within: Option<usize>) {
         self.all[variable].only = Some(Only { value, within, stored: false });
         self.write(block, variable, value);
     }
 
-    /// What stands for a value: a parameter that always has one value is that value.
+    /// Resolves aliases: a parameter that always has one value is an alias of that value.
     pub(crate) fn resolve(&self, mut value: Value) -> Value {
         while let Some(other) = self.aliases[value].expand() {
             value = other;
@@ -245,7 +248,7 @@ impl Variables {
         value
     }
 
-    /// As [`Variables::resolve`]; the way there is short the next time.
+    /// As [`Variables::resolve`], with path compression.
     fn shorten(&mut self, value: Value) -> Value {
         let end = self.resolve(value);
         let mut at = value;
@@ -260,19 +263,20 @@ impl Variables {
         self.aliases[value].is_some()
     }
 
-    /// A block at which variables begin anew.
+    /// Marks a start block: variables have their defaults there.
     pub(crate) fn mark_start(&mut self, block: Block) {
         self.heads[block] = Head::Start;
     }
 
-    /// A block that goes on after a barrier.
+    /// Marks a resume block: it continues after a barrier.
     pub(crate) fn mark_resume(&mut self, block: Block, barrier: Barrier) {
         self.heads[block] = Head::Resume;
         self.barriers.insert(block, barrier);
     }
 
-    /// Where a variable that is read in a block comes from: the block with the last write, if that is in reach whatever way was
-    /// taken; else the nearest block above that ways with and without a write lead to. Whether it forgets what was before.
+    /// The source of a variable's value in a block: the block with the last write if it reaches the use on all paths,
+    /// else the nearest join above of paths with and without a write. Also returns whether the previous value is
+    /// dropped there.
     fn source(&self, variable: Variable, block: Block) -> (Block, bool) {
         if self.values.contains_key(&(block, variable)) {
             return (block, false);
@@ -280,7 +284,7 @@ impl Variables {
         let VariableData { writers, .. } = &self.all[variable];
         let written = self.last_write(variable, self.dominance.order(block));
         let last = written.map_or(0, |(order, _)| order);
-        // A loop that writes it: its header stands between, unless the write is within.
+        // If a loop around the use writes the variable, its header is between, unless the write is inside the loop.
         let around = self.dominance.innermost(block, |extent| writers.within(extent));
         let around = around.filter(|&(header, _)| self.dominance.order(header) > last);
         if let (Some((_, write)), None) = (written, around)
@@ -288,7 +292,7 @@ impl Variables {
         {
             return (block, false);
         }
-        let (top, above) = self.dominance.behind(block, last);
+        let (top, above) = self.dominance.highest_after(block, last);
         match around {
             Some((header, extent)) if self.dominance.order(header) >= self.dominance.order(top) => {
                 (header, writers.forgotten(extent.span()))
@@ -313,7 +317,7 @@ impl Variables {
 }
 
 impl Builder {
-    /// Reads a variable at the end of a block, as far as it is built.
+    /// Reads a variable at the current end of a block.
     pub(crate) fn read(&mut self, variable: Variable, block: Block) -> Value {
         let value = self.find(variable, block);
         while let Some(phi) = self.variables.unfilled.pop() {
@@ -322,7 +326,7 @@ impl Builder {
         self.variables.resolve(value)
     }
 
-    /// All predecessors of a block are known.
+    /// Seals a block: all its predecessors are known.
     pub(crate) fn seal(&mut self, block: Block) {
         if self.variables.heads[block] != Head::Open {
             return;
@@ -335,14 +339,14 @@ impl Builder {
         }
     }
 
-    /// As [`Builder::seal`], for a block where ways come together between which and `above` no variable is written.
-    pub(crate) fn seal_behind(&mut self, block: Block, above: Block) {
+    /// As [`Builder::seal`], for a join; between `above` and the block no variable is written.
+    pub(crate) fn seal_join(&mut self, block: Block, above: Block) {
         self.variables.predecessors[block] = vec![above];
-        self.variables.dominance.hang(block, &[above]);
+        self.variables.dominance.set_predecessors(block, &[above]);
         self.seal(block);
     }
 
-    /// The nearest definition upwards; makes a parameter where ways come together.
+    /// The reaching definition; creates a parameter at a join.
     fn find(&mut self, variable: Variable, from: Block) -> Value {
         let mut block = from;
         let value = loop {
@@ -409,7 +413,8 @@ impl Builder {
         self.simplify(number);
     }
 
-    /// A parameter that is always one value, or itself, is that value; those that it was passed to may become so, too.
+    /// A parameter whose arguments are all one value or itself becomes an alias of that value; then parameters that it
+    /// was passed to may become aliases, too.
     fn simplify(&mut self, number: usize) {
         let mut work = vec![number];
         while let Some(number) = work.pop() {
@@ -430,7 +435,7 @@ impl Builder {
             let mut users = self.variables.phi_users.remove(&value).unwrap_or_default();
             users.sort_unstable();
             users.dedup();
-            // Those that became values themselves are no users any more: handed on, they would be looked at again and again.
+            // Aliases are no users any more: kept in the list, they would be visited again and again.
             users.retain(|&user| !self.variables.is_aliased(self.variables.phis[user].value));
             if self.variables.phi_of.contains_key(&only) {
                 self.variables.phi_users.entry(only).or_default().extend(&users);
@@ -439,8 +444,8 @@ impl Builder {
         }
     }
 
-    /// Takes a variable from the frame in a resume block, or says that it is carried; [`Builder::keep_all`] does its part
-    /// at the barrier.
+    /// Loads a variable from the frame in a resume block, or records that it is carried; [`Builder::keep_all`] adds the
+    /// store at the barrier.
     fn keep(&mut self, variable: Variable, resume: Block) -> Value {
         let VariableData { ty, common, .. } = self.variables.all[variable];
         let value = if common {
@@ -451,7 +456,7 @@ impl Builder {
             let kept = self.emit_at_head(resume, InstData::FrameLoad { ty, frame, at });
             self.variables.loaded.insert(kept, variable);
             if ty == Type::Mask && self.kernel.constant(lanes) != Some(ALL) {
-                // Of no other lanes, whoever put it there.
+                // A mask in the frame may hold stale lanes: only those of the subgroup count.
                 let args = [kept, lanes].into_iter().collect();
                 self.emit_at_head(resume, InstData::Pure { op: Op::LAnd, args })
             } else {
@@ -462,7 +467,7 @@ impl Builder {
         value
     }
 
-    /// Puts into the frames what is read after barriers, and finds what is carried.
+    /// Adds the stores to frames of all values read after barriers, and finds the carried values.
     pub(crate) fn keep_all(&mut self) {
         while let Some(Kept { variable, resume, value }) = self.variables.kept.pop() {
             let Barrier { stop, frame, ref loops, .. } = self.variables.barriers[&resume];
@@ -489,7 +494,8 @@ impl Builder {
             }
             let kept = self.read(variable, stop);
             let at = self.variables.slot(variable);
-            // The frame holds it already if it came from this very slot. Results of calls are loaded, too, from elsewhere.
+            // The frame holds the value already if it was loaded from this slot. Results of calls are loads, too, but
+            // from the call area.
             let same = self.variables.loaded.get(&kept) == Some(&variable);
             let undef = matches!(self.kernel.definition(kept), Some(InstData::Undef { .. }));
             if !same && !undef {
@@ -499,7 +505,7 @@ impl Builder {
         }
     }
 
-    /// Gives parameters to blocks and arguments to branches, and replaces what turned out to be the same.
+    /// Adds block parameters and branch arguments, and replaces aliases.
     pub(crate) fn finish_variables(&mut self) {
         let phis = std::mem::take(&mut self.variables.phis);
         for phi in &phis {
@@ -515,7 +521,7 @@ impl Builder {
         }
         let variables = &mut self.variables;
         for data in self.kernel.insts.values_mut() {
-            // No choice left it out: some lanes may look at it beside lanes that hold something.
+            // An undefined mask that no alias replaced may be read next to lanes that hold a value: it becomes empty.
             if let InstData::Undef { ty: Type::Mask } = *data {
                 *data = InstData::Const { ty: Type::Mask, bits: 0 };
             }

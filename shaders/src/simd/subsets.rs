@@ -1,15 +1,16 @@
-//! Proves that the lanes of one mask are among those of another.
+//! Proves that one mask is a subset of another.
 //!
-//! A question is a pair of masks. It is put down to questions about operands: `land(a, b)` has no lane that `a` has not,
-//! `lor(a, b)` has none if neither operand has, and a block parameter has none if no argument for it has. A question that
-//! comes back while it is being answered, around a loop, is taken for proven: each time around, it is about masks that
-//! were computed before. What was proven under such an assumption is forgotten if the assumption proves wrong; what was proven
-//! without one stays (as strongly connected components are found: Tarjan, "Depth-First Search and Linear Graph Algorithms", 1972).
+//! A query is a pair of masks, and is reduced to queries about operands: `land(a, b)` is a subset of `a`, `lor(a, b)`
+//! is a subset of a mask if both operands are, and a block parameter is if all its arguments are. A query that recurs
+//! while it is being answered, around a loop, is assumed proven (coinduction): in each iteration it is about masks of
+//! an earlier one. Proofs that rest on an assumption are dropped if the assumption turns out wrong, and final
+//! otherwise, as in the search for strongly connected components (Tarjan, "Depth-First Search and Linear Graph
+//! Algorithms", 1972).
 //!
-//! A value has many lives in a loop. An answer says that whenever both masks are there, in a block that both definitions
-//! dominate, the latest of the one is part of the latest of the other. That is why a parameter is only compared through its
-//! arguments with masks that were there before its block, or that are parameters of the same block; and why what comes out
-//! of a frame is only compared with masks that the subgroup has whenever it runs.
+//! A value has a new instance in each iteration of a loop. An answer states that in a block which both definitions
+//! dominate, the latest instance of one mask is a subset of the latest instance of the other. So a parameter is
+//! compared only through its arguments, and only with masks that are defined before its block or are parameters of the
+//! same block; and a mask loaded from a frame is compared only with masks that are the same whenever the subgroup runs.
 
 use std::collections::HashMap;
 
@@ -21,59 +22,60 @@ use super::{Block, Inst, InstData, Kernel, LANES, Type, Value, ValueDef};
 use crate::analysis::Dominators;
 use crate::ir::Op;
 
-/// Whether the first mask is part of the second.
-type Question = (Value, Value);
+/// `(a, b)`: whether `a` is a subset of `b`.
+type Query = (Value, Value);
 
-/// Questions that together answer another one.
-type All = SmallVec<[Question; 2]>;
+/// Queries that together imply another one.
+type All = SmallVec<[Query; 2]>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
-    /// Found, whatever is assumed.
+    /// Proven without assumptions.
     Yes,
-    /// Being looked for: the question's place among those that are open.
+    /// In progress: the query's index on the stack.
     Open(usize),
-    /// Found under assumptions. The one that was opened first, unless that is answered: then what its answer assumes.
-    Assuming(Question),
-    /// Found: assumptions cannot turn this into a yes.
+    /// Proven under assumptions: the earliest of them on the stack; if that one has been answered since, see its own
+    /// answer.
+    Assuming(Query),
+    /// Refuted or unknown; assumptions cannot change that.
     No,
 }
 
-/// A question that is being answered.
+/// A query in progress.
 struct Open {
-    question: Question,
-    /// Each of them would do.
-    ways: SmallVec<[All; 2]>,
-    /// The way that is being tried, and its next question.
-    way: usize,
+    query: Query,
+    /// Alternatives, each of which is sufficient.
+    alternatives: SmallVec<[All; 2]>,
+    /// The alternative that is being tried, and its next query.
+    alternative: usize,
     next: usize,
-    /// What was proven under assumptions since it was opened begins here in [`Subsets::proven`].
+    /// Start of the proofs under assumptions since this query was opened, in [`Subsets::proven`].
     mark: usize,
-    /// The place of the first open question that the answer assumes, so far.
+    /// The index on the stack of the earliest query that the answer assumes so far.
     assumes: usize,
 }
 
-/// Answers, and what is needed to find them.
+/// The query solver: its inputs and the answers so far.
 pub(crate) struct Subsets<'a> {
     kernel: &'a Kernel,
     dominators: &'a Dominators<Block>,
-    /// Block of each value in the layout.
+    /// The block of each value.
     homes: SecondaryMap<Value, Option<Block>>,
-    /// Every branch to a block from blocks in reach: the terminator and the number of the target.
+    /// The edges to each block from reachable blocks: the terminator and the index of the target.
     calls: SecondaryMap<Block, SmallVec<[(Inst, u32); 2]>>,
-    /// Masks that are kept in frames, by their place in them.
+    /// Masks that are stored in frames, by slot offset.
     kept: HashMap<u32, SmallVec<[Value; 2]>, RandomState>,
-    /// Masks that a subgroup has whenever it runs.
+    /// Masks that are the same whenever the subgroup runs.
     lasting: EntitySet<Value>,
-    answers: HashMap<Question, Answer, RandomState>,
-    /// What was proven under assumptions, in order.
-    proven: Vec<Question>,
-    /// Steps left: the time is linear, whatever the masks look like.
+    answers: HashMap<Query, Answer, RandomState>,
+    /// Queries proven under assumptions, in order.
+    proven: Vec<Query>,
+    /// Remaining steps: bounds the time linearly.
     steps: usize,
 }
 
 impl<'a> Subsets<'a> {
-    /// Knows nothing yet. The kernel's values and blocks must be what the tables say. `lasting` are masks that are the
+    /// A solver without answers. The kernel's values and blocks must match its tables. `lasting` are masks that are the
     /// same each time they are computed for one subgroup.
     pub(crate) fn new(kernel: &'a Kernel, dominators: &'a Dominators<Block>, lasting: EntitySet<Value>) -> Self {
         let mut homes = SecondaryMap::with_capacity(kernel.values.len());
@@ -103,23 +105,23 @@ impl<'a> Subsets<'a> {
         Self { kernel, dominators, homes, calls, kept, lasting, answers, proven: Vec::new(), steps }
     }
 
-    /// Whether the search was given up for its length: a no may be wrong.
+    /// Whether the search was cut off: a negative answer may be wrong.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.steps == 0
     }
 
-    /// Whether `mask` is known to have no lane that `of` has not. Both are masks of blocks in reach.
+    /// Whether `mask` is provably a subset of `of`. Both are masks of reachable blocks.
     pub(crate) fn contains(&mut self, of: Value, mask: Value) -> bool {
         let mut open = Vec::new();
         let mut answer = self.ask((mask, of), &mut open);
         while let Some(top) = open.last_mut() {
             match answer.take() {
                 Some(true) => top.next += 1,
-                Some(false) => (top.way, top.next) = (top.way + 1, 0),
+                Some(false) => (top.alternative, top.next) = (top.alternative + 1, 0),
                 None => {}
             }
-            answer = match top.ways.get(top.way).map(|way| way.get(top.next).copied()) {
-                Some(Some(question)) => self.ask(question, &mut open),
+            answer = match top.alternatives.get(top.alternative).map(|alternative| alternative.get(top.next).copied()) {
+                Some(Some(query)) => self.ask(query, &mut open),
                 Some(None) => self.close(&mut open, true),
                 None => self.close(&mut open, false),
             };
@@ -127,16 +129,16 @@ impl<'a> Subsets<'a> {
         answer == Some(true)
     }
 
-    /// The answer if it is at hand; else opens the question.
-    fn ask(&mut self, question: Question, open: &mut Vec<Open>) -> Option<bool> {
-        if let Some(answer) = self.at_once(question) {
+    /// The answer if it is known; otherwise opens the query.
+    fn ask(&mut self, query: Query, open: &mut Vec<Open>) -> Option<bool> {
+        if let Some(answer) = self.answer_without_search(query) {
             return Some(answer);
         }
-        match self.answers.get(&question) {
+        match self.answers.get(&query) {
             Some(Answer::Yes) => return Some(true),
             Some(Answer::No) => return Some(false),
             Some(Answer::Open(_) | Answer::Assuming(_)) => {
-                let place = self.first_assumed(question);
+                let place = self.first_assumed(query);
                 if let Some(top) = open.last_mut() {
                     top.assumes = top.assumes.min(place);
                 }
@@ -145,34 +147,37 @@ impl<'a> Subsets<'a> {
             None if self.is_exhausted() => return Some(false),
             None => {}
         }
-        let ways = self.ways(question);
-        let steps = 1 + ways.iter().map(SmallVec::len).sum::<usize>();
+        let alternatives = self.alternatives(query);
+        let steps = 1 + alternatives.iter().map(SmallVec::len).sum::<usize>();
         self.kernel.work.visit(steps);
         self.steps = self.steps.saturating_sub(steps);
-        // A short way spares the search along a long one.
-        if ways.iter().any(|way| way.iter().all(|&question| self.at_once(question) == Some(true))) {
-            self.answers.insert(question, Answer::Yes);
+        // A short alternative may avoid the search along a long one.
+        if alternatives
+            .iter()
+            .any(|alternative| alternative.iter().all(|&query| self.answer_without_search(query) == Some(true)))
+        {
+            self.answers.insert(query, Answer::Yes);
             return Some(true);
         }
-        self.answers.insert(question, Answer::Open(open.len()));
-        open.push(Open { question, ways, way: 0, next: 0, mark: self.proven.len(), assumes: usize::MAX });
+        self.answers.insert(query, Answer::Open(open.len()));
+        open.push(Open { query, alternatives, alternative: 0, next: 0, mark: self.proven.len(), assumes: usize::MAX });
         None
     }
 
-    /// The place of the first open question that a yes assumes.
-    fn first_assumed(&mut self, question: Question) -> usize {
-        let mut at = question;
+    /// The index on the stack of the earliest query that a positive answer assumes.
+    fn first_assumed(&mut self, query: Query) -> usize {
+        let mut at = query;
         let place = loop {
             match self.answers.get(&at) {
                 Some(&Answer::Open(place)) => break place,
                 Some(&Answer::Assuming(other)) => at = other,
-                // What rests on this is proven or forgotten together with it.
+                // Queries that depend on this one are proven or dropped together with it.
                 Some(Answer::Yes | Answer::No) | None => break 0,
             }
             self.steps = self.steps.saturating_sub(1);
         };
         let end = at;
-        at = question;
+        at = query;
         while let Some(Answer::Assuming(other)) = self.answers.get_mut(&at) {
             at = std::mem::replace(other, end);
         }
@@ -180,25 +185,25 @@ impl<'a> Subsets<'a> {
     }
 
     fn close(&mut self, open: &mut Vec<Open>, yes: bool) -> Option<bool> {
-        let Open { question, mark, assumes, .. } = open.pop()?;
+        let Open { query, mark, assumes, .. } = open.pop()?;
         if !yes {
             for assumed in self.proven.drain(mark..) {
                 self.answers.remove(&assumed);
             }
-            self.answers.insert(question, Answer::No);
+            self.answers.insert(query, Answer::No);
             return Some(false);
         }
         match open.get(assumes) {
-            // It assumes nothing but itself, and what was proven meanwhile nothing but that.
+            // It assumes nothing but itself, so all proofs since it was opened are final.
             None => {
-                self.answers.insert(question, Answer::Yes);
+                self.answers.insert(query, Answer::Yes);
                 for proven in self.proven.drain(mark..) {
                     self.answers.insert(proven, Answer::Yes);
                 }
             }
             Some(first) => {
-                self.answers.insert(question, Answer::Assuming(first.question));
-                self.proven.push(question);
+                self.answers.insert(query, Answer::Assuming(first.query));
+                self.proven.push(query);
                 if let Some(top) = open.last_mut() {
                     top.assumes = top.assumes.min(assumes);
                 }
@@ -207,8 +212,8 @@ impl<'a> Subsets<'a> {
         Some(true)
     }
 
-    /// The answer that needs no search.
-    fn at_once(&self, (mask, of): Question) -> Option<bool> {
+    /// The answer, if it needs no search.
+    fn answer_without_search(&self, (mask, of): Query) -> Option<bool> {
         let all = (1 << LANES) - 1;
         match (self.kernel.constant(mask), self.kernel.constant(of)) {
             _ if mask == of => Some(true),
@@ -219,50 +224,51 @@ impl<'a> Subsets<'a> {
         }
     }
 
-    /// What the question can be put down to.
-    fn ways(&self, (mask, of): Question) -> SmallVec<[All; 2]> {
-        let mut ways = SmallVec::new();
+    /// The alternatives that imply the query.
+    fn alternatives(&self, (mask, of): Query) -> SmallVec<[All; 2]> {
+        let mut alternatives = SmallVec::new();
         match self.kernel.definition(mask) {
             Some(InstData::Pure { op: Op::LAnd, args }) => {
-                ways.extend(args.iter().map(|&arg| All::from_slice(&[(arg, of)])));
+                alternatives.extend(args.iter().map(|&arg| All::from_slice(&[(arg, of)])));
             }
             Some(InstData::Pure { op: Op::LOr | Op::LXor, args }) => {
-                ways.push(args.iter().map(|&arg| (arg, of)).collect());
+                alternatives.push(args.iter().map(|&arg| (arg, of)).collect());
             }
             Some(&InstData::Select { condition, then, otherwise }) => {
-                ways.push([(then, of), (otherwise, of)].into());
+                alternatives.push([(then, of), (otherwise, of)].into());
                 if self.kernel.ty(condition) == Type::Mask {
-                    ways.push([(condition, of), (otherwise, of)].into());
+                    alternatives.push([(condition, of), (otherwise, of)].into());
                 }
             }
             Some(&InstData::FrameLoad { at, .. }) if self.is_lasting(of) => {
-                ways.extend(self.kept.get(&at).map(|kept| kept.iter().map(|&mask| (mask, of)).collect::<All>()));
+                alternatives
+                    .extend(self.kept.get(&at).map(|kept| kept.iter().map(|&mask| (mask, of)).collect::<All>()));
             }
             _ => {}
         }
         match self.kernel.definition(of) {
             Some(InstData::Pure { op: Op::LAnd, args }) => {
-                ways.push(args.iter().map(|&arg| (mask, arg)).collect());
+                alternatives.push(args.iter().map(|&arg| (mask, arg)).collect());
             }
             Some(InstData::Pure { op: Op::LOr, args }) => {
-                ways.extend(args.iter().map(|&arg| All::from_slice(&[(mask, arg)])));
+                alternatives.extend(args.iter().map(|&arg| All::from_slice(&[(mask, arg)])));
             }
             Some(&InstData::Select { then, otherwise, .. }) => {
-                ways.push([(mask, then), (mask, otherwise)].into());
+                alternatives.push([(mask, then), (mask, otherwise)].into());
             }
             _ => {}
         }
-        ways.extend(self.through_branches(mask, of));
-        ways
+        alternatives.extend(self.through_branches(mask, of));
+        alternatives
     }
 
-    /// Questions about the arguments of the branches to a block that has `mask` or `of` as a parameter.
+    /// Queries about the arguments on the edges to a block that has `mask` or `of` as a parameter.
     fn through_branches(&self, mask: Value, of: Value) -> impl Iterator<Item = All> {
         let param = |value: Value| match self.kernel.values[value] {
             ValueDef::Param { block, index, .. } => Some((block, index)),
             ValueDef::Result { .. } => None,
         };
-        let ways = match (param(mask), param(of)) {
+        let alternatives = match (param(mask), param(of)) {
             (Some((block, m)), Some((other, o))) if block == other => {
                 [Some(self.arguments(block, |args| (args[m as usize], args[o as usize]))), None]
             }
@@ -275,25 +281,25 @@ impl<'a> Subsets<'a> {
                 ]
             }
         };
-        ways.into_iter().flatten()
+        alternatives.into_iter().flatten()
     }
 
-    /// Whether the mask is the same whenever the subgroup runs, so also when something was kept in its frame.
+    /// Whether the mask is the same whenever the subgroup runs, so that masks in its frame may be compared with it.
     fn is_lasting(&self, mask: Value) -> bool {
         self.lasting.contains(mask) || self.kernel.constant(mask).is_some()
     }
 
-    /// Whether the value is the same each time control comes to the block: a constant, or defined in another block that
-    /// dominates this one.
+    /// Whether the value cannot change between executions of the block's parameters: it is a constant, or defined in a
+    /// strict dominator of the block.
     fn is_before(&self, value: Value, block: Block) -> bool {
         self.kernel.constant(value).is_some()
             || self.homes[value].is_some_and(|home| home != block && self.dominators.dominates(home, block))
     }
 
-    fn arguments(&self, block: Block, question: impl Fn(&[Value]) -> Question) -> All {
+    fn arguments(&self, block: Block, query: impl Fn(&[Value]) -> Query) -> All {
         let calls = self.calls[block].iter();
         let targets = calls.filter_map(|&(inst, number)| self.kernel.insts[inst].target(number as usize));
-        targets.map(|call| question(&call.args)).collect()
+        targets.map(|call| query(&call.args)).collect()
     }
 }
 
@@ -304,7 +310,7 @@ mod tests {
     use super::*;
     use crate::simd::{BlockCall, BlockData};
 
-    /// Numbers to build and run kernels from.
+    /// A stream of numbers from which kernels are built and run.
     struct Tape<'a>(std::slice::Iter<'a, u32>);
 
     impl Tape<'_> {
@@ -320,7 +326,7 @@ mod tests {
         kernel.blocks[block].insts.push(inst);
     }
 
-    /// Masks that a block may use at its end.
+    /// Masks that are available at the end of a block.
     fn visible(kernel: &Kernel, dominators: &Dominators<Block>, block: Block) -> Vec<Value> {
         let above = kernel.layout.iter().filter(|&&above| above == block || dominators.dominates(above, block));
         let values = above.flat_map(|&above| {
@@ -330,7 +336,7 @@ mod tests {
         values.filter(|&value| kernel.ty(value) == Type::Mask).collect()
     }
 
-    /// Blocks with any branches between them, parameters and masks.
+    /// A kernel with random branches, parameters and masks.
     fn kernel(tape: &mut Tape<'_>) -> Kernel {
         let mut kernel = Kernel::new("k");
         let count = 2 + tape.below(6);
@@ -386,7 +392,7 @@ mod tests {
         }
     }
 
-    /// What an instruction makes of masks; what is undefined is anything, anew each time.
+    /// The mask that an instruction computes; undefined masks are random each time.
     fn fold(data: &InstData, masks: &[u16], tape: &mut Tape<'_>) -> u16 {
         let of = |value: Value| masks[value.as_u32() as usize];
         match data {

@@ -1,19 +1,19 @@
-//! The types of SIMD values: what all lanes share, and what each lane has for itself.
+//! Types of SIMD values: uniform scalars, and vectors with an element for each lane.
 
 use std::fmt;
 
-/// The type of a value. The number is that of its bits, `s` is for scalars, `v` for vectors of 16 lanes.
+/// Type of a value. The number is the width in bits, `s` stands for scalars, `v` for vectors of 16 lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
-    /// A truth value that all lanes share.
+    /// A uniform boolean.
     S1,
-    /// A 32-bit integer that all lanes share.
+    /// A uniform 32-bit integer.
     S32,
-    /// A 64-bit integer that all lanes share: host addresses, lengths, offsets before they are checked.
+    /// A uniform 64-bit integer: host addresses, lengths, offsets before the bounds check.
     S64,
-    /// 32 bits in each lane, an integer or a float. A float that all lanes share is one of these, too.
+    /// 32 bits in each lane, an integer or a float. Uniform floats have this type, too.
     V32,
-    /// A truth value in each lane.
+    /// A boolean in each lane.
     Mask,
 }
 
@@ -32,22 +32,22 @@ impl Type {
         }
     }
 
-    /// The type that [`Type::name`] names.
+    /// The type with this [`Type::name`].
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|ty| ty.name() == name)
     }
 
-    /// Whether lanes may differ.
+    /// Whether the value has an element for each lane.
     pub fn is_vector(self) -> bool {
         matches!(self, Self::V32 | Self::Mask)
     }
 
-    /// Bytes that a value takes in a frame, where it stands at a multiple of that.
+    /// Bytes of a value in a frame; also its alignment there.
     pub(crate) fn frame_bytes(self) -> u32 {
         if self == Self::V32 { 64 } else { 8 }
     }
 
-    /// The vector type of this scalar type; itself for vectors, `None` for [`Type::S64`].
+    /// The vector type with elements of this scalar type; vectors map to themselves, [`Type::S64`] to `None`.
     pub fn widened(self) -> Option<Self> {
         match self {
             Self::S1 | Self::Mask => Some(Self::Mask),

@@ -1,8 +1,8 @@
-//! Verifies the rules that every pass and back end relies on.
+//! Verifier of the SIMD IR: the rules that every pass and back end relies on.
 //!
-//! First the shape of the control flow graph, then each instruction: its operands' types (`verify_inst`) and whether their
-//! definitions dominate them; at last that effects are masked by the execution mask (`verify_lanes`) and that scalars are
-//! made of lanes that hold a value (`verify_scalars`). `docs/simd.md` lists the rules.
+//! Checks the control flow graph, then each instruction: the types of its operands (`verify_inst`) and that their
+//! definitions dominate it; finally that effects are masked by the execution mask (`verify_lanes`) and that scalars are
+//! computed from lanes with defined values (`verify_scalars`). `docs/simd.md` lists the rules.
 
 use smallvec::SmallVec;
 
@@ -12,7 +12,7 @@ use super::verify_loops::check_subgroup_loops;
 use super::{Block, Inst, InstData, Kernel, LANES, Type};
 use crate::ssa::{self, Operands, Rules, Verifier, general};
 
-/// The first rule found broken.
+/// The first violation of a rule.
 pub type VerifyError = ssa::VerifyError<Inst>;
 
 pub(crate) type Result<T = ()> = std::result::Result<T, VerifyError>;
@@ -33,7 +33,7 @@ impl Rules for Kernel {
 ///
 /// # Errors
 ///
-/// The first rule found broken.
+/// The first violation of a rule.
 pub fn verify(kernel: &Kernel) -> Result {
     if !(1..=LANES).contains(&kernel.merged_workgroups) {
         return general(format!("{} workgroups cannot be merged", kernel.merged_workgroups));
@@ -47,7 +47,7 @@ pub fn verify(kernel: &Kernel) -> Result {
     check_lanes(kernel, &verifier.dominators)
 }
 
-/// The execution mask is a mask, from the block itself or from one that dominates it.
+/// Checks that the execution mask is a mask of the block itself or of a dominator.
 fn check_exec(verifier: &Verifier<'_, Kernel>, kernel: &Kernel, block: Block) -> Result {
     let Some(exec) = kernel.blocks[block].exec else { return Ok(()) };
     let Some(home) = verifier.defining_block(exec).filter(|_| kernel.values.is_valid(exec)) else {

@@ -1,4 +1,4 @@
-//! What each instruction asks of its operands: the verifier's knowledge of single instructions.
+//! Rules for single instructions: operand types and parameters.
 
 use super::{Address, Elements, Field, InstData, Kernel, LANES, LaneAddress, Row, Type, Value, WideOp};
 use crate::ir::{self, AtomicOp, Op, Width};
@@ -9,8 +9,8 @@ type Operands = ssa::Operands<Kernel>;
 
 type Result<T = ()> = std::result::Result<T, String>;
 
-/// The types that an instruction's operands must have, or the rule that the instruction breaks in itself. All operands are
-/// in the kernel.
+/// The required types of an instruction's operands, or the rule that the instruction violates on its own. All operands
+/// are in the kernel.
 pub(crate) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands> {
     let mut operands = Operands::new();
     match *data {
@@ -50,7 +50,7 @@ pub(crate) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands
         InstData::BufferBase { buffer }
         | InstData::BufferLen { buffer }
         | InstData::ImageField { image: buffer, .. } => {
-            // `u32::MAX` names none on purpose: an index outside of its array.
+            // `u32::MAX` deliberately names no descriptor: an index out of the array's bounds.
             let named = kernel.constant(buffer).filter(|&number| number != u64::from(u32::MAX));
             if let Some(number) = named.filter(|&number| number >= u64::from(kernel.descriptors)) {
                 return Err(format!("there is no descriptor {number}"));
@@ -146,7 +146,7 @@ fn memory_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
         }
         InstData::Zero { base, bytes } => {
             if bytes % 4 != 0 {
-                return Err(format!("{bytes} bytes are no whole words"));
+                return Err(format!("{bytes} bytes are not a whole number of words"));
             }
             operands.push((base, Type::S64));
         }
@@ -155,7 +155,7 @@ fn memory_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
     Ok(())
 }
 
-/// Whether an address is that of the rows of calls.
+/// Whether an address is that of the call area.
 pub(crate) fn is_calls(kernel: &Kernel, address: Value) -> bool {
     matches!(kernel.definition(address), Some(InstData::Context { field: Field::Calls }))
 }
@@ -167,7 +167,7 @@ fn check_const(ty: Type, bits: u64) -> Result {
         Type::S64 => u64::MAX,
         Type::Mask => (1 << LANES) - 1,
     };
-    if bits > limit { Err(format!("{bits:#x} is no {ty}")) } else { Ok(()) }
+    if bits > limit { Err(format!("{bits:#x} is not a valid {ty}")) } else { Ok(()) }
 }
 
 fn check_field(field: Field) -> Result {
@@ -180,10 +180,10 @@ fn check_field(field: Field) -> Result {
 }
 
 fn vector(ty: Type) -> Result {
-    if ty.is_vector() { Ok(()) } else { Err(format!("{ty} is no vector")) }
+    if ty.is_vector() { Ok(()) } else { Err(format!("{ty} is not a vector")) }
 }
 
-/// What memory holds.
+/// Checks that a type can be in memory: a 32-bit word.
 fn word(ty: Type) -> Result {
     if matches!(ty, Type::S32 | Type::V32) { Ok(()) } else { Err(format!("memory holds no {ty}")) }
 }
@@ -219,7 +219,7 @@ fn wide_types(kernel: &Kernel, op: WideOp, args: &[Value], operands: &mut Operan
         return Err(format!("wide.{} takes {} operands, not {}", op.name(), params.len(), args.len()));
     }
     if op == WideOp::Shr && kernel.constant(args[1]).is_none_or(|shift| shift >= 64) {
-        return Err(format!("{} is no constant below 64", args[1]));
+        return Err(format!("{} is not a constant below 64", args[1]));
     }
     operands.extend(args.iter().copied().zip(params.iter().copied()));
     Ok(())
@@ -250,7 +250,7 @@ fn row_types(row: Row, operands: &mut Operands) {
     operands.extend([(row.base, Type::S64), (row.index, Type::S32), (row.limit, Type::S32)]);
 }
 
-/// Farthest that lanes' elements are from each other.
+/// Stride of strided accesses in bytes, at most.
 const MAX_STRIDE: u32 = 1 << 16;
 
 fn element_types(elements: &Elements, operands: &mut Operands, load: bool) -> Result {
@@ -270,7 +270,7 @@ fn element_types(elements: &Elements, operands: &mut Operands, load: bool) -> Re
         }
         Width::Word => {}
         _ if stride > 8 => return Err(format!("elements of parts are not {stride} bytes apart")),
-        _ if segments.is_some() => return Err("parts of words have no segments".into()),
+        _ if segments.is_some() => return Err("sub-words have no segments".into()),
         _ => {}
     }
     if segments.is_some_and(|segments| !matches!(segments.lanes, 4 | 8)) {

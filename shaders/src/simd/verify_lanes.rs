@@ -1,5 +1,5 @@
-//! Proves that inactive lanes have no effects: every side effect has a mask that is a subset of its block's execution mask,
-//! which is a subset of the one with which the subgroup entered the parallel region.
+//! Proves that inactive lanes have no effects: every side effect has a mask that is a subset of its block's execution
+//! mask, which is a subset of the mask with which the subgroup entered the parallel region.
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 
@@ -10,7 +10,7 @@ use super::{Block, Field, InstData, Kernel, Value};
 use crate::analysis::Dominators;
 use crate::ssa::{broken, general};
 
-/// Checks all blocks in reach. The rest of the verifier must have passed the kernel.
+/// Checks all reachable blocks. The kernel must have passed the rest of the verifier.
 pub(crate) fn check_lanes(kernel: &Kernel, dominators: &Dominators<Block>) -> Result {
     let starts = starts(kernel, dominators);
     let mut lasting = EntitySet::new();
@@ -34,8 +34,8 @@ pub(crate) fn check_lanes(kernel: &Kernel, dominators: &Dominators<Block>) -> Re
     check_scalars(kernel, dominators, &mut subsets)
 }
 
-/// For each block, the one where the subgroup began, with its mask: the last one that says so on the way down the dominator
-/// tree, or else the first with an execution mask. `None` for blocks above.
+/// For each block, the block at which the subgroup entered the parallel region: the nearest dominator that is a region
+/// entry, else the first one with an execution mask. `None` above such blocks.
 fn starts(kernel: &Kernel, dominators: &Dominators<Block>) -> SecondaryMap<Block, Option<(Block, Value)>> {
     let mut starts = SecondaryMap::new();
     for &block in kernel.layout.iter().filter(|&&block| dominators.is_reachable(block)) {
@@ -52,8 +52,8 @@ fn not_part(subsets: &Subsets<'_>, mask: Value, of: Value, block: Block) -> Stri
     format!("{mask} is not known to be part of {of}, the execution mask of {block}{end}")
 }
 
-/// The mask of an instruction that changes memory for lanes. What is stored right at the frames' address is the workgroup's
-/// own, as frames are.
+/// The mask of an instruction that changes memory for lanes. Stores directly at the frames' address are the workgroup's
+/// own state, and need no mask, like frame stores.
 fn effect(kernel: &Kernel, data: &InstData) -> Option<Value> {
     let frames = InstData::Context { field: Field::Frames };
     match *data {

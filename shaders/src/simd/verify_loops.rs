@@ -40,14 +40,14 @@ fn check(
 ) -> std::result::Result<(), String> {
     let &SubgroupLoop { preheader, header, latch, index, step, count } = subgroup_loop;
     if !kernel.blocks[header].is_region_entry {
-        return Err("the header is no entry of a parallel region".into());
+        return Err("the header is not the entry of a parallel region".into());
     }
     let place = match kernel.values.get(index) {
         Some(&ValueDef::Param { block, index, ty: Type::S32 }) if block == header => index as usize,
-        _ => return Err(format!("the index {index} is no s32 parameter of the header")),
+        _ => return Err(format!("the index {index} is not an s32 parameter of the header")),
     };
     let Some(count_bits) = kernel.values.get(count).and_then(|_| kernel.constant(count)) else {
-        return Err(format!("the count {count} is no constant"));
+        return Err(format!("the count {count} is not a constant"));
     };
     if step == 0 || count_bits == 0 || !count_bits.is_multiple_of(step.into()) {
         return Err(format!("{count_bits} subgroups in steps of {step}"));

@@ -1,7 +1,8 @@
-//! Proves that scalars are made of lanes that hold a value, and that no lane gets a word of one that holds none.
+//! Proves that scalars are computed from lanes with defined values, and that no active lane gets a word from a lane
+//! without one.
 //!
-//! Inactive lanes hold nothing of what only active lanes were asked for: what is gathered, what atomics and calls give. What is
-//! computed from that in each lane is no better, until a mask that is part of the execution mask leaves inactive lanes out.
+//! In inactive lanes, the results of gathers, atomics and calls are undefined. So are values computed from them lane by
+//! lane, until a select with a mask that is a subset of the execution mask excludes inactive lanes.
 
 use std::collections::HashMap;
 
@@ -17,21 +18,22 @@ use crate::analysis::Dominators;
 use crate::ir::Op;
 use crate::ssa::broken;
 
-/// What inactive lanes hold of a vector. Those of two vectors together hold the greater.
+/// The contents of a vector's inactive lanes, from best to worst. A combination of two vectors has the worse of the
+/// two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Inactive {
-    /// What follows from the number of the lane and from what all lanes share.
+    /// A function of the lane index and of uniform values: as defined as in active lanes.
     #[default]
-    Holds,
-    /// The same, or any bits on ways on which nothing was computed: then those that read it on are never taken.
-    Undefined,
-    /// A word of memory that belongs to no invocation, or to another one. Other lanes may take it.
-    Row,
-    /// Anything.
-    Nothing,
+    Defined,
+    /// As `Defined`, except on paths that compute nothing: no read of the value follows those.
+    UndefinedPath,
+    /// A word of memory that belongs to no invocation or to another one. Other lanes may read it.
+    Foreign,
+    /// Undefined.
+    Unspecified,
 }
 
-/// Checks all blocks in reach. The rest of the verifier must have passed the kernel.
+/// Checks all reachable blocks. The kernel must have passed the rest of the verifier.
 pub(crate) fn check_scalars<'a>(
     kernel: &'a Kernel,
     dominators: &Dominators<Block>,
@@ -47,7 +49,7 @@ pub(crate) fn check_scalars<'a>(
     Ok(())
 }
 
-/// The vectors that are loaded from a place of the frames, and what inactive lanes hold of the worst that is stored there.
+/// The vectors that are loaded from a frame slot, and the worst contents of inactive lanes that are stored there.
 #[derive(Clone, Debug, Default)]
 struct Place {
     loaded: SmallVec<[Value; 2]>,
@@ -57,15 +59,15 @@ struct Place {
 struct Search<'a, 'b> {
     kernel: &'a Kernel,
     subsets: &'b mut Subsets<'a>,
-    /// The blocks in reach of instructions that use vectors.
+    /// The reachable block of each instruction that uses vectors.
     homes: SecondaryMap<Inst, Option<Block>>,
     users: SecondaryMap<Value, SmallVec<[Inst; 2]>>,
-    /// The block parameters that vectors are passed to.
+    /// The block parameters that each vector is passed to.
     passed: SecondaryMap<Value, SmallVec<[Value; 2]>>,
-    /// What becomes of each place of the frames.
+    /// By frame slot.
     places: HashMap<(u32, Type), Place, RandomState>,
     known: SecondaryMap<Value, Inactive>,
-    /// Vectors that have become less since their users were looked at.
+    /// Vectors whose state became worse since their users were visited.
     work: Vec<Value>,
 }
 
@@ -94,7 +96,7 @@ impl<'a, 'b> Search<'a, 'b> {
         search
     }
 
-    /// Notes what instructions make of their operands. Of a branch each argument on its own: there may be as many of them as blocks.
+    /// Records the uses of vectors. Branch arguments are recorded one by one: there may be as many as blocks.
     fn note_uses(&mut self, inst: Inst) {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
@@ -116,7 +118,7 @@ impl<'a, 'b> Search<'a, 'b> {
         });
     }
 
-    /// Notes what is loaded from a frame.
+    /// Records a load from a frame slot.
     fn note_load(&mut self, inst: Inst) {
         let kernel = self.kernel;
         if let InstData::FrameLoad { ty, frame, at } = kernel.insts[inst]
@@ -126,19 +128,21 @@ impl<'a, 'b> Search<'a, 'b> {
         }
     }
 
-    /// Whether it is a row that a call leaves.
+    /// Whether it loads a result row of a call.
     fn is_of_call(&self, data: &InstData) -> bool {
         matches!(*data, InstData::FrameLoad { frame, .. } if is_calls(self.kernel, frame))
     }
 
-    /// What inactive lanes get by an instruction, whatever its operands are.
+    /// Contents of the inactive lanes that an instruction produces regardless of its operands.
     fn source(&self, data: &InstData) -> Inactive {
         match data {
-            InstData::LoadRow { .. } | InstData::LoadElements { .. } => Inactive::Row,
-            InstData::Gather { .. } | InstData::GatherElements { .. } | InstData::Atomic { .. } => Inactive::Nothing,
-            InstData::Undef { .. } => Inactive::Undefined,
-            InstData::FrameLoad { .. } if self.is_of_call(data) => Inactive::Nothing,
-            _ => Inactive::Holds,
+            InstData::LoadRow { .. } | InstData::LoadElements { .. } => Inactive::Foreign,
+            InstData::Gather { .. } | InstData::GatherElements { .. } | InstData::Atomic { .. } => {
+                Inactive::Unspecified
+            }
+            InstData::Undef { .. } => Inactive::UndefinedPath,
+            InstData::FrameLoad { .. } if self.is_of_call(data) => Inactive::Unspecified,
+            _ => Inactive::Defined,
         }
     }
 
@@ -170,18 +174,18 @@ impl<'a, 'b> Search<'a, 'b> {
             &InstData::Select { condition, then, otherwise } => {
                 let mut least = self.known[otherwise];
                 let by_lane = kernel.ty(condition) == Type::Mask;
-                // Where the condition has active lanes only, the others have the second value.
+                // If the condition has active lanes only, inactive lanes have the second value.
                 if !(by_lane && self.is_active(block, condition)) {
                     least = least.max(self.known[then]).max(self.known[condition]);
                 }
-                // What some lanes have and others never got is not what all have or none looks at.
-                if by_lane && least == Inactive::Undefined {
-                    least = Inactive::Nothing;
+                // Undefined in some lanes only: lanes that were never written are mixed with lanes that are read.
+                if by_lane && least == Inactive::UndefinedPath {
+                    least = Inactive::Unspecified;
                 }
                 self.lower_results(block, inst, least);
             }
             data @ (InstData::Pure { .. } | InstData::Pick { .. } | InstData::Permute { .. }) => {
-                let mut least = Inactive::Holds;
+                let mut least = Inactive::Defined;
                 data.for_each_use(|value| least = least.max(self.known[value]));
                 self.lower_results(block, inst, least);
             }
@@ -192,7 +196,7 @@ impl<'a, 'b> Search<'a, 'b> {
     fn lower_results(&mut self, block: Block, inst: Inst, to: Inactive) {
         let kernel = self.kernel;
         for &result in kernel.results[inst].iter().filter(|&&result| kernel.ty(result).is_vector()) {
-            // What is made of other masks may be known to have active lanes only: then it holds its value in all lanes.
+            // A mask computed from other masks may be known to have active lanes only: then it is defined in all lanes.
             let is_made_of_masks = match kernel.insts[inst] {
                 InstData::Pure { op, .. } => matches!(op, Op::LAnd | Op::LOr | Op::LXor),
                 InstData::Select { .. } => kernel.ty(result) == Type::Mask,
@@ -223,15 +227,15 @@ impl<'a, 'b> Search<'a, 'b> {
         self.kernel.blocks[block].exec.is_some_and(|exec| self.subsets.contains(exec, mask))
     }
 
-    /// What an instruction that moves words between lanes, or makes a scalar of them, asks for.
+    /// Checks the requirements of instructions that move words between lanes or extract scalars.
     fn check(&mut self, block: Block, inst: Inst) -> Result {
         let kernel = self.kernel;
         let (vectors, most): (SmallVec<[Value; 2]>, _) = match kernel.insts[inst] {
             InstData::Any { mask } | InstData::MaskBits { mask } | InstData::FirstLane { mask } => {
-                if self.known[mask] <= Inactive::Undefined || self.is_active(block, mask) {
+                if self.known[mask] <= Inactive::UndefinedPath || self.is_active(block, mask) {
                     return Ok(());
                 }
-                ([mask].into_iter().collect(), Inactive::Undefined)
+                ([mask].into_iter().collect(), Inactive::UndefinedPath)
             }
             InstData::Extract { vector, lane } => {
                 if let Some(&InstData::FirstLane { mask }) = kernel.definition(lane)
@@ -239,10 +243,10 @@ impl<'a, 'b> Search<'a, 'b> {
                 {
                     return Ok(());
                 }
-                ([vector].into_iter().collect(), Inactive::Undefined)
+                ([vector].into_iter().collect(), Inactive::UndefinedPath)
             }
-            InstData::Pick { first, second, .. } => ([first, second].into_iter().collect(), Inactive::Row),
-            InstData::Permute { vector, .. } => ([vector].into_iter().collect(), Inactive::Row),
+            InstData::Pick { first, second, .. } => ([first, second].into_iter().collect(), Inactive::Foreign),
+            InstData::Permute { vector, .. } => ([vector].into_iter().collect(), Inactive::Foreign),
             _ => return Ok(()),
         };
         if self.all_are_active(block) {
@@ -257,8 +261,8 @@ impl<'a, 'b> Search<'a, 'b> {
     fn refusal(&self, vector: Value) -> String {
         let end = if self.subsets.is_exhausted() { "; the search was too long" } else { "" };
         match self.known[vector] {
-            Inactive::Row => format!("inactive lanes of {vector} may hold what is not theirs{end}"),
-            _ => format!("inactive lanes of {vector} may hold nothing{end}"),
+            Inactive::Foreign => format!("inactive lanes of {vector} may hold words of other invocations{end}"),
+            _ => format!("inactive lanes of {vector} may be undefined{end}"),
         }
     }
 }

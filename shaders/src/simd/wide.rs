@@ -1,17 +1,17 @@
-//! Scalars of 64 bits: addresses, lengths, and the fields of a call that they come from.
+//! 64-bit scalars (addresses, lengths) and the context fields that they come from.
 
 use super::Type;
 
 /// 64-bit operations on scalars, all unsigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WideOp {
-    /// `s32` to `s64`, zeros above.
+    /// `s32` to `s64`, zero-extended.
     Extend,
     /// `s64` to `s32`, the low half.
     Truncate,
     /// Wrapping sum.
     Add,
-    /// Difference, 0 instead of less.
+    /// Saturating difference: 0 instead of a negative result.
     SubSat,
     /// Low half of the product.
     Mul,
@@ -72,7 +72,7 @@ impl WideOp {
         }
     }
 
-    /// What the operation computes; operands of 32 bits have zeros above.
+    /// The result of the operation; 32-bit operands are zero-extended.
     pub fn fold(self, args: &[u64]) -> u64 {
         match (self, args) {
             (Self::Extend, &[a]) => a,
@@ -96,7 +96,7 @@ pub enum Field {
     NumWorkgroups(u8),
     /// `WorkgroupId`, component 0 to 2: `s32`.
     WorkgroupId(u8),
-    /// What `WorkgroupId`'s component 0 is below in the row of workgroups that are to be run: `s32`.
+    /// Exclusive upper bound of `WorkgroupId`'s component 0 in the row of workgroups to run: `s32`.
     RowEnd,
     /// Address of the push constants: `s64`.
     Push,

@@ -1,9 +1,9 @@
 //! The workgroup loop: one call of the machine code runs a row of workgroups, adjacent in x, and computes once what is
 //! invariant in the row.
 //!
-//! The entry is split in two. Instructions that depend on `WorkgroupId.x`, have an effect, or read memory that workgroups may
-//! write run for each workgroup; the others run once: descriptors, push constants, sizes, masks. Returns become jumps to
-//! the next workgroup.
+//! The entry is split in two. Instructions that depend on `WorkgroupId.x`, have an effect, or read memory that
+//! workgroups may write run for each workgroup; the others run once: descriptors, push constants, sizes, masks. Returns
+//! become jumps to the next workgroup.
 
 use cranelift_entity::EntitySet;
 

@@ -207,7 +207,7 @@ mod tests {
     use super::Dominators;
     use crate::ir::{Block, Kernel};
 
-    /// A kernel with the given edges; blocks without edges return.
+    /// A kernel with the given edges; blocks without successors return.
     fn graph(edges: &[(u32, u32)], count: u32) -> Kernel {
         let mut text = String::from("kernel \"k\" 1, 1, 1\n");
         for block in 0..count {

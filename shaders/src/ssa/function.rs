@@ -1,4 +1,4 @@
-//! A kernel of either IR as this folder sees it, and the methods that both kernels have.
+//! [`Function`]: the interface of both kernels that this folder uses, and the methods that both have.
 
 use std::fmt::Display;
 
@@ -196,7 +196,7 @@ macro_rules! kernel_methods {
                 }
             }
 
-            /// An instruction as the text form has it, with its results; for messages.
+            /// The text form of an instruction, with its results, for messages.
             pub fn display_inst(&self, inst: Inst) -> impl std::fmt::Display + '_ {
                 $crate::ssa::InstText { kernel: self, inst }
             }
@@ -205,7 +205,7 @@ macro_rules! kernel_methods {
             ///
             /// # Errors
             ///
-            /// The first place that does not follow the form, or uses a value that is not defined.
+            /// The first syntax error, or use of an undefined value.
             pub fn parse(text: &str) -> Result<Self, $crate::text::ParseError> {
                 $crate::ssa::parse(text)
             }

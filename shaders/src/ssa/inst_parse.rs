@@ -1,4 +1,4 @@
-//! Parts of instructions that both text forms have: lists of operands, constants, atomic operands and terminators.
+//! Parts of instructions that both text forms share: operand lists, constants, atomic operands and terminators.
 
 use smallvec::SmallVec;
 
@@ -46,7 +46,7 @@ pub(crate) fn address_pair<K: Syntax>(parser: &mut Parser<K>, line: &mut Line<'_
 /// Operand and comparator of an atomic operation; for 64 bits the high words of both.
 type AtomicOperands<Value> = (Option<Value>, Option<Value>, Option<[Option<Value>; 2]>);
 
-/// `, v1, v2`: operand and comparator of an atomic operation, of 64-bit ones each with the high word after the low one.
+/// `, v1, v2`: operand and comparator of an atomic operation; with 64 bits, each low word is followed by its high word.
 pub(crate) fn atomic_operands<K: Syntax>(
     parser: &mut Parser<K>,
     line: &mut Line<'_>,
@@ -60,7 +60,7 @@ pub(crate) fn atomic_operands<K: Syntax>(
     Ok((value, comparator, is_wide.then_some([value_high, comparator_high])))
 }
 
-/// A number in hexadecimal, or what `decimal` reads.
+/// A number in hexadecimal, or the syntax that `decimal` parses.
 pub(crate) fn number_or_bits(line: &mut Line<'_>, decimal: impl FnOnce(&str) -> Option<u64>) -> Result<u64> {
     line.number_as("a constant of the type", |text| hexadecimal(text).or_else(|| decimal(text)))
 }

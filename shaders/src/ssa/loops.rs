@@ -23,8 +23,8 @@ pub fn predecessors<K: Function>(kernel: &K) -> Predecessors<K::Block> {
     predecessors
 }
 
-/// The natural loop of some back edges: the header, and all blocks that reach a latch without the header, as far as
-/// `reachable` says so. As a list, header first, and as a set.
+/// The natural loop of some back edges: the header, and all blocks that reach a latch without passing the header,
+/// restricted to blocks that `reachable` accepts. As a list, header first, and as a set.
 pub(crate) fn natural_loop<Block: EntityRef>(
     header: Block,
     latches: &[Block],

@@ -1,6 +1,7 @@
 //! The parser of both text forms: head, declarations, labels of blocks and instructions with their results.
 //!
-//! Ids stay: `v7` of the text is value 7 of the kernel. Whether the kernel makes sense is for the verifier to say.
+//! Ids are preserved: `v7` in the text is value 7 of the kernel. The parser checks syntax only; the verifier checks the
+//! kernel.
 
 use std::fmt::{self, Formatter};
 
@@ -12,16 +13,16 @@ use crate::text::{Line, ParseError, id, id_limit, named};
 
 type Result<T> = std::result::Result<T, ParseError>;
 
-/// What the text form of one IR has for itself.
+/// The IR-specific part of a text form.
 pub(crate) trait Syntax: Function + Sized {
-    /// The words that a kernel begins with.
+    /// The words at the start of a kernel.
     const HEAD: &'static str;
 
     /// Whether a value may be used above its definition. Otherwise the types of operands are known when an instruction
     /// is read.
     const USES_PRECEDE_DEFINITIONS: bool;
 
-    /// The type that a value has until its definition is read.
+    /// The type of a value until its definition is read.
     const UNDEFINED: Self::Type;
 
     /// Reads the first line.
@@ -30,33 +31,33 @@ pub(crate) trait Syntax: Function + Sized {
     /// Reads a line between the head and the first block.
     fn declaration(parser: &mut Parser<Self>, line: &mut Line<'_>) -> Result<()>;
 
-    /// The type of that name.
+    /// The type with this name.
     fn type_from_name(name: &str) -> Option<Self::Type>;
 
-    /// Reads what a label has after the parameters.
+    /// Reads the part of a label after the parameters.
     fn label(_parser: &mut Parser<Self>, _line: &mut Line<'_>, _block: Self::Block) -> Result<()> {
         Ok(())
     }
 
-    /// Prints what a label has after the parameters.
+    /// Prints the part of a label after the parameters.
     fn print_label(&self, _f: &mut Formatter<'_>, _block: Self::Block) -> fmt::Result {
         Ok(())
     }
 
-    /// Reads a line of a block that is no instruction, if it is one.
+    /// Reads a line of a block that is not an instruction; `false` if it is one.
     fn annotation(_parser: &mut Parser<Self>, _line: &mut Line<'_>, _block: Self::Block) -> Result<bool> {
         Ok(false)
     }
 
-    /// Prints the lines that come before the terminator.
+    /// Prints the lines before the terminator.
     fn print_annotation(&self, _f: &mut Formatter<'_>, _block: Self::Block) -> fmt::Result {
         Ok(())
     }
 
-    /// Reads an instruction; gives the types of its results, too.
+    /// Reads an instruction, and returns the types of its results.
     fn instruction(parser: &mut Parser<Self>, line: &mut Line<'_>) -> Result<(Self::InstData, Types<Self>)>;
 
-    /// Reads what may follow the operands of an instruction.
+    /// Reads the optional suffix of an instruction.
     fn suffix(&mut self, _line: &mut Line<'_>, _inst: Self::Inst) {}
 
     /// Prints an instruction without its results.
@@ -95,17 +96,17 @@ pub(crate) fn parse<K: Syntax>(text: &str) -> Result<K> {
     parser.finish()
 }
 
-/// The kernel so far.
+/// State of the parser: the kernel so far.
 pub(crate) struct Parser<K: Function> {
     pub(crate) kernel: K,
     current: Option<K::Block>,
-    /// Values that have a definition.
+    /// Values that are defined.
     defined: EntitySet<K::Value>,
-    /// Blocks that have a place in the layout.
+    /// Blocks that are in the layout.
     placed: EntitySet<K::Block>,
     /// Uses that may precede the definition, with line and column.
     uses: Vec<(K::Value, (u32, u32))>,
-    /// Ids of values and blocks are below.
+    /// Exclusive upper bound of the ids of values and blocks.
     limit: usize,
 }
 
@@ -183,7 +184,7 @@ impl<K: Syntax> Parser<K> {
         Ok(())
     }
 
-    /// A value that is to be defined, with the error if it is already.
+    /// A value to be defined, with the error to report if it is defined already.
     fn result(&mut self, line: &mut Line<'_>) -> Result<(ParseError, K::Value)> {
         Ok((line.error("the value is defined twice"), self.value_id(line)?))
     }
@@ -197,7 +198,7 @@ impl<K: Syntax> Parser<K> {
         named(line, "a value", "v", self.kernel.values_mut(), self.limit, unused)
     }
 
-    /// A value that is used here.
+    /// A value used here, which must be defined above.
     pub(crate) fn value(&mut self, line: &mut Line<'_>) -> Result<K::Value> {
         if K::USES_PRECEDE_DEFINITIONS {
             return self.value_defined_anywhere(line);
@@ -210,7 +211,7 @@ impl<K: Syntax> Parser<K> {
         Err(ParseError { line: number, column, message: format!("{value} is not defined above") })
     }
 
-    /// A value that is used here and may be defined below.
+    /// A value used here, which may be defined below.
     pub(crate) fn value_defined_anywhere(&mut self, line: &mut Line<'_>) -> Result<K::Value> {
         let position = line.position();
         let value = self.value_id(line)?;
@@ -218,7 +219,7 @@ impl<K: Syntax> Parser<K> {
         Ok(value)
     }
 
-    /// A block, there already or not.
+    /// A block; created if it does not exist yet.
     pub(crate) fn block(&mut self, line: &mut Line<'_>) -> Result<K::Block> {
         named(line, "a block", "block", self.kernel.blocks_mut(), self.limit, K::BlockData::default)
     }

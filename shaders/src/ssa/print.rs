@@ -61,7 +61,7 @@ impl<Block: Display, Value: Display> Display for BlockCall<Block, Value> {
     }
 }
 
-/// `, v1, v2`: operand and comparator of an atomic operation, of 64-bit ones each with the high word after the low one.
+/// `, v1, v2`: operand and comparator of an atomic operation; with 64 bits, each low word is followed by its high word.
 pub(crate) fn print_atomic_operands<Value: Copy + Display>(
     f: &mut Formatter<'_>,
     value: Option<Value>,

@@ -1,5 +1,5 @@
-//! The verifier of what both IRs have in common: layout, places of definitions, branch targets, and definitions that
-//! dominate their uses. Each IR's own rules come on top.
+//! The rules that both IRs share: layout, unique places of definitions, branch targets, and definitions that dominate
+//! their uses. Each IR adds its own rules.
 
 use std::fmt::Display;
 
@@ -8,37 +8,37 @@ use smallvec::SmallVec;
 
 use super::{Dominators, Function, InstText, Instruction, Syntax, ValueDef};
 
-/// The first rule found broken: always a bug of the code that made the kernel.
+/// The first violation of a rule: always a bug in the code that built the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct VerifyError<Inst> {
-    /// Where, if it is an instruction.
+    /// The instruction that breaks it, if it is one.
     pub inst: Option<Inst>,
-    /// The rule and what breaks it; begins with the instruction's text.
+    /// The rule and the violation; begins with the instruction's text.
     pub message: String,
 }
 
 pub(crate) type Result<K, T = ()> = std::result::Result<T, VerifyError<<K as Function>::Inst>>;
 
-/// An error at no instruction in particular.
+/// A violation that is not at a single instruction.
 pub(crate) fn general<Inst, T>(message: String) -> std::result::Result<T, VerifyError<Inst>> {
     Err(VerifyError { inst: None, message })
 }
 
-/// An error at an instruction.
+/// A violation at an instruction.
 pub(crate) fn broken<K: Syntax, T>(kernel: &K, inst: K::Inst, rule: impl Display) -> Result<K, T> {
     Err(VerifyError { inst: Some(inst), message: format!("`{}`: {rule}", InstText { kernel, inst }) })
 }
 
-/// Operands with the types they must have. Block arguments are not among them.
+/// Operands with their required types. Block arguments are not included.
 pub(crate) type Operands<K> = SmallVec<[(<K as Function>::Value, <K as Function>::Type); 4]>;
 
-/// What the instructions of one IR ask for.
+/// The rules of one IR's instructions.
 pub(crate) trait Rules: Syntax {
-    /// Whether in an unreachable block, too, definitions come before uses in layout order.
+    /// Whether definitions must precede uses in layout order in unreachable blocks, too.
     const ORDERS_UNREACHABLE: bool;
 
-    /// Types of an instruction's results. Operands need not be in the kernel: that is reported later.
+    /// Types of an instruction's results. Operands may be missing from the kernel: that is reported later.
     fn result_types(&self, data: &Self::InstData) -> SmallVec<[Self::Type; 4]>;
 
     /// The types that an instruction's operands must have, or the rule that the instruction breaks in itself. All
@@ -46,23 +46,23 @@ pub(crate) trait Rules: Syntax {
     fn operand_types(&self, data: &Self::InstData) -> std::result::Result<Operands<Self>, String>;
 }
 
-/// A kernel whose layout, places and targets are in order.
+/// A kernel with a valid layout, valid places and valid branch targets.
 pub(crate) struct Verifier<'a, K: Function> {
     kernel: &'a K,
     pub(crate) dominators: Dominators<K::Block>,
     places: Places<K>,
 }
 
-/// Where the layout has values and instructions.
+/// Positions of values and instructions in the layout.
 struct Places<K: Function> {
-    /// Block and position in the layout's order of every value's definition.
+    /// Block and position of every value's definition.
     values: SecondaryMap<K::Value, Option<(K::Block, u32)>>,
     /// Position of every instruction.
     insts: SecondaryMap<K::Inst, u32>,
 }
 
 impl<'a, K: Rules> Verifier<'a, K> {
-    /// Checks layout, places and targets. Takes `n log n` time in the kernel's size.
+    /// Checks layout, places and branch targets. Takes `n log n` time in the kernel's size.
     pub(crate) fn new(kernel: &'a K) -> Result<K, Self> {
         let in_layout = check_layout(kernel)?;
         let places = place(kernel)?;
@@ -72,7 +72,7 @@ impl<'a, K: Rules> Verifier<'a, K> {
         Ok(Self { kernel, dominators, places })
     }
 
-    /// Checks the instructions of a block: their operands, and the definitions of these.
+    /// Checks the instructions of a block: operand types, and that the operands' definitions dominate them.
     pub(crate) fn check_block(&self, block: K::Block) -> Result<K> {
         let insts = self.kernel.block(block).map_or(&[][..], |(_, insts)| insts);
         insts.iter().try_for_each(|&inst| self.check_inst(block, inst))
@@ -98,7 +98,7 @@ impl<'a, K: Rules> Verifier<'a, K> {
         }
     }
 
-    /// The definition of `value` precedes `inst` on every path.
+    /// Checks that the definition of `value` precedes `inst` on every path.
     fn check_use(&self, block: K::Block, inst: K::Inst, value: K::Value) -> Result<K> {
         let Some((home, at)) = self.places.values[value] else {
             return broken(self.kernel, inst, format_args!("{value} is not defined in the layout"));
@@ -112,13 +112,14 @@ impl<'a, K: Rules> Verifier<'a, K> {
         if fits { Ok(()) } else { broken(self.kernel, inst, format_args!("{value} does not dominate its use")) }
     }
 
-    /// The block that defines a value, if that is in the layout.
+    /// The block that defines a value, if it is in the layout.
     pub(crate) fn defining_block(&self, value: K::Value) -> Option<K::Block> {
         self.places.values.get(value).copied().flatten().map(|(block, _)| block)
     }
 }
 
-/// The layout names blocks, each once; the entry takes no parameters. Gives the set of them.
+/// Checks that the layout names existing blocks, each once, and that the entry has no parameters. Returns the set of
+/// blocks.
 fn check_layout<K: Rules>(kernel: &K) -> Result<K, EntitySet<K::Block>> {
     let Some(&entry) = kernel.layout().first() else { return general("the kernel has no entry block".into()) };
     let mut in_layout = EntitySet::new();
@@ -136,7 +137,7 @@ fn check_layout<K: Rules>(kernel: &K) -> Result<K, EntitySet<K::Block>> {
     Ok(in_layout)
 }
 
-/// Every parameter, instruction and result has one place, and tables and places agree.
+/// Checks that every parameter, instruction and result is in one place, and that the tables agree with it.
 fn place<K: Rules>(kernel: &K) -> Result<K, Places<K>> {
     let mut places = Places { values: SecondaryMap::new(), insts: SecondaryMap::new() };
     let mut seen = EntitySet::new();
@@ -160,7 +161,7 @@ fn place<K: Rules>(kernel: &K) -> Result<K, Places<K>> {
             }
             places.insts[inst] = position;
             if data.is_terminator() && insts.last() != Some(&inst) {
-                return broken(kernel, inst, "a terminator stands before the end of its block");
+                return broken(kernel, inst, "a terminator is not at the end of its block");
             }
             check_results(kernel, inst, data)?;
             kernel.results(inst).iter().for_each(|&value| places.values[value] = Some((block, position)));
@@ -174,7 +175,7 @@ fn place<K: Rules>(kernel: &K) -> Result<K, Places<K>> {
     Ok(places)
 }
 
-/// An instruction has the results of its operation, and their definitions say so.
+/// Checks that an instruction has the results of its operation, and that their definitions agree.
 fn check_results<K: Rules>(kernel: &K, inst: K::Inst, data: &K::InstData) -> Result<K> {
     let (results, types) = (kernel.results(inst), kernel.result_types(data));
     if results.len() != types.len() {
@@ -194,7 +195,8 @@ fn check_results<K: Rules>(kernel: &K, inst: K::Inst, data: &K::InstData) -> Res
     Ok(())
 }
 
-/// Branches go to blocks of the layout, never to the entry, with an argument of the right type for each parameter.
+/// Checks that branches target blocks of the layout other than the entry, with an argument of the right type for each
+/// parameter.
 fn check_targets<K: Rules>(kernel: &K, in_layout: &EntitySet<K::Block>) -> Result<K> {
     let entry = kernel.layout().first();
     let blocks = kernel.layout().iter().filter_map(|&block| kernel.block(block));
@@ -220,7 +222,7 @@ fn check_targets<K: Rules>(kernel: &K, in_layout: &EntitySet<K::Block>) -> Resul
     Ok(())
 }
 
-/// Blocks come after those that dominate them, so that definitions come before uses.
+/// Checks that blocks come after their dominators, so that definitions precede uses.
 fn check_order<K: Rules>(kernel: &K, dominators: &Dominators<K::Block>) -> Result<K> {
     let mut seen = EntitySet::new();
     for &block in kernel.layout() {
@@ -232,7 +234,7 @@ fn check_order<K: Rules>(kernel: &K, dominators: &Dominators<K::Block>) -> Resul
     Ok(())
 }
 
-/// An operand has that type.
+/// Checks the type of an operand.
 fn expect<K: Rules>(kernel: &K, inst: K::Inst, value: K::Value, ty: K::Type) -> Result<K> {
     match kernel.value(value).map(ValueDef::ty) {
         Some(is) if is == ty => Ok(()),

@@ -36,8 +36,8 @@ impl Widen<'_> {
         if self.shape(value) == Shape::Uniform { self.scalar(value) } else { self.get(value) }
     }
 
-    /// Sums, differences and products of lane-affine values: the analysis knows the lane offsets of the result, so only its
-    /// base is computed.
+    /// Sums, differences and products of lane-affine values: the analysis knows the lane offsets of the result, so only
+    /// its base is computed.
     fn on_bases(&mut self, op: Op, args: &[ir::Value]) -> Value {
         let args: smallvec::SmallVec<[Value; 4]> = args.iter().map(|&arg| self.get(arg)).collect();
         self.builder.pure(op, &args)

@@ -1,7 +1,7 @@
 //! Atomics and fences.
 //!
-//! A workgroup runs on one thread. So atomics on workgroup or private memory, and atomics of a scope up to the workgroup,
-//! need no `lock` prefix. The lanes of a subgroup execute an atomic in lane order.
+//! A workgroup runs on one thread. So atomics on workgroup or private memory, and atomics of a scope up to the
+//! workgroup, need no `lock` prefix. The lanes of a subgroup execute an atomic in lane order.
 
 use super::access::bounds::MemoryRegion;
 use super::access::plan::AccessPlan;
@@ -253,7 +253,8 @@ impl Widen<'_> {
     /// An atomic on private memory: a load, an operation and a store.
     fn private_atomic(&mut self, target: Target, atomic: Atomic, aligned: bool) -> Option<Value> {
         if !aligned {
-            // `check` rejects kernels with unaligned accesses to private memory, since its words are interleaved by lane.
+            // `check` rejects kernels with unaligned accesses to private memory, since its words are interleaved by
+            // lane.
             return None;
         }
         let (lanes, mask) = self.lanes_of_target(target);

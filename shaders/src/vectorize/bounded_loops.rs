@@ -1,7 +1,8 @@
-//! Loops with a bounded trip count: these need no stop-flag poll, and a kernel with no other loops has a known maximal run
-//! time.
+//! Loops with a bounded trip count: these need no stop-flag poll, and a kernel with no other loops has a known maximal
+//! run time.
 //!
-//! A *counted loop* exits when a counter reaches a constant, and every iteration adds a positive constant to the counter.
+//! A *counted loop* exits when a counter reaches a constant, and every iteration adds a positive constant to the
+//! counter.
 
 use crate::analysis::{Dominators, Loop, Loops};
 use crate::ir::{Block, InstData, Kernel, Op, Value, ValueDef};
@@ -80,7 +81,8 @@ fn pure<const N: usize>(kernel: &Kernel, value: Value) -> Option<(Op, [Value; N]
     Some((*op, args[..].try_into().ok()?))
 }
 
-/// Upper bound of the iterations for which a condition `counter < constant` holds, or a conjunction with such a condition.
+/// Upper bound of the iterations for which a condition `counter < constant` holds, or a conjunction with such a
+/// condition.
 fn counted_trip_count(kernel: &Kernel, header: Block, latch: Block, condition: Value) -> Option<u64> {
     let (op, [a, b]) = pure(kernel, condition)?;
     if op == Op::LAnd {
@@ -98,8 +100,8 @@ fn counted_trip_count(kernel: &Kernel, header: Block, latch: Block, condition: V
     let (Op::IAdd, [from, step]) = pure(kernel, *next.args.get(index as usize)?)? else { return None };
     let step = constant(step)?;
     let is_counter = block == header && from == counter && step > 0 && i32::try_from(limit.checked_add(step)?).is_ok();
-    // The compared value exceeds the limit by one step at most, so it does not wrap. A signed one must not start negative:
-    // it could take 2^31 iterations to reach the limit.
+    // The compared value exceeds the limit by one step at most, so it does not wrap. A signed one must not start
+    // negative: it could take 2^31 iterations to reach the limit.
     let ends = match op {
         Op::ULt => true,
         Op::SLt => i32::try_from(initial_value(kernel, header, latch, index)?.checked_add(offset)?).is_ok(),

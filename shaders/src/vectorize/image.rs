@@ -1,4 +1,4 @@
-//! Image instructions: rows of operands, a call, rows of results.
+//! Image instructions as libcalls: rows of operands in, rows of results out.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -8,20 +8,20 @@ use crate::image::{Field, ImageOp, Kind, LodOperand};
 use crate::ir::{self, InstData as Scalar};
 use crate::simd::{Field as ContextField, InstData, LANES, Routine};
 
-/// Bytes of a row.
+/// Bytes of a row of a call.
 pub(super) const ROW: u32 = 4 * LANES;
 
-/// Operands in the form in which they are kept: image, sampler, the others. Blocks behind branches find them so.
+/// Operands in their kept form: image, sampler, the others. In that form the blocks after a branch can use them, too.
 pub(super) type Operands = SmallVec<[(Value, Shape); 8]>;
 
-/// Numbers of components, in order.
+/// Indices of components, in order.
 pub(super) type Components = SmallVec<[u8; 4]>;
 
-/// Components of a texel.
+/// The components of a texel.
 pub(super) type Texel = SmallVec<[Value; 4]>;
 
 impl Widen<'_> {
-    /// A field of an image's description.
+    /// `image_field`: a field of an image description.
     pub(super) fn image_field(&mut self, result: ir::Value, image: ir::Value, field: Field) {
         if self.shape(image) == Shape::Uniform {
             let image = self.scalar(image);
@@ -37,7 +37,7 @@ impl Widen<'_> {
         }
     }
 
-    /// An image instruction, with those behind it that differ from it by their component only.
+    /// An image instruction, together with the following ones that differ only in the component.
     pub(super) fn image(&mut self, block: ir::Block, inst: ir::Inst) {
         let Scalar::Image { op, image, sampler, args, .. } = &self.kernel.insts[inst] else { return };
         if self.kernel.results[inst].is_some_and(|result| self.is_defined(result)) {
@@ -60,14 +60,14 @@ impl Widen<'_> {
         let texel = texel.unwrap_or_else(|| self.image_call(op, &operands, &components));
         for (component, result) in results {
             let Some(at) = components.iter().position(|&other| other == component) else { continue };
-            // Only active lanes got a texel. What is uniform is in all lanes.
+            // Inactive lanes have no texel. A uniform component is broadcast to all lanes.
             let is_shared = self.uniformity.shape(result) == Shape::Uniform && !self.all_lanes_active();
             let value = if is_shared { self.of_active_lanes(texel[at]) } else { texel[at] };
             self.define_as(result, value);
         }
     }
 
-    /// The call of an image instruction; some components of its result.
+    /// Emits the call of an image instruction; returns some components of its result.
     pub(super) fn image_call(&mut self, op: &ImageOp, operands: &Operands, components: &[u8]) -> Texel {
         let area = self.builder.emit_one(InstData::Context { field: ContextField::Calls });
         let (on, off) = (self.builder.constant(Type::V32, u32::MAX.into()), self.builder.constant(Type::V32, 0));
@@ -91,7 +91,8 @@ impl Widen<'_> {
         loads.map(|load| self.builder.emit_value(load)).collect()
     }
 
-    /// The components that are wanted of an instruction's texel, up to where memory may change.
+    /// The components of an instruction's texel that are used, by instructions up to the next one that may change
+    /// memory.
     fn components(&self, block: ir::Block, inst: ir::Inst) -> SmallVec<[(u8, ir::Value); 4]> {
         let kernel = self.kernel;
         let mut found = SmallVec::new();

@@ -1,6 +1,7 @@
 //! Subgroup operations: ballots, shuffles, reductions and scans.
 //!
-//! Inactive lanes contribute the identity of the operation, so that every step is one unmasked operation on all 16 lanes.
+//! Inactive lanes contribute the identity of the operation, so that every step is one unmasked operation on all 16
+//! lanes.
 
 use super::{Type, Value, Widen};
 use crate::analysis::Shape;
@@ -81,8 +82,8 @@ impl Widen<'_> {
         self.pick_words(value, low, std::array::from_fn(|lane| from(lane as u8)))
     }
 
-    /// Butterfly reduction in clusters of `cluster` lanes, with the operand order of [`SubgroupOp::run`]: the lower lane
-    /// first.
+    /// Butterfly reduction in clusters of `cluster` lanes, with the operand order of [`SubgroupOp::run`]: the lower
+    /// lane first.
     fn reduce(&mut self, op: Op, mut value: Value, cluster: u8) -> Value {
         let mut distance = 1;
         while distance < cluster {

@@ -37,7 +37,10 @@ fn refused_after(spoil: impl FnOnce(&mut Kernel), message: &str) {
 fn tables() {
     refused("kernel \"k\" 0, 1, 1\nblock0:\n return", "a workgroup of [0, 1, 1] is empty or too large");
     refused("kernel \"k\" 65536, 65536, 1\nblock0:\n return", "a workgroup of [65536, 65536, 1] is empty or too large");
-    refused("kernel \"k\" 1, 1, 1\nvar0 = private 6 \"\"\nblock0:\n return", "var0: 6 bytes are no whole words");
+    refused(
+        "kernel \"k\" 1, 1, 1\nvar0 = private 6 \"\"\nblock0:\n return",
+        "var0: 6 bytes are not a whole number of words",
+    );
     let large = "var0 = workgroup 4294967280 \"\"\nvar1 = workgroup 64 \"\"\n";
     refused(&format!("kernel \"k\" 1, 1, 1\n{large}block0:\n return"), "workgroup variables do not fit 4 GiB");
 }
@@ -47,7 +50,7 @@ fn layout_and_blocks() {
     refused("kernel \"k\" 1, 1, 1", "the kernel has no entry block");
     refused("block0:", "block0 does not end with a terminator");
     refused("block0:\n v0 = const.i32 1", "block0 does not end with a terminator");
-    refused("block0:\n return\n return", "`return`: a terminator stands before the end of its block");
+    refused("block0:\n return\n return", "`return`: a terminator is not at the end of its block");
     refused("block0(v0: i32):\n return", "the entry block0 has parameters");
     refused("block0:\n jump block1\nblock1:\n jump block0", "`jump block0`: the entry has no predecessors");
     refused("block0:\n jump block1", "`jump block1`: block1 is not in the layout");
@@ -184,9 +187,9 @@ fn operands() {
     refused_inst("v9 = buffer_size v1", "v1 is i32, not buffer");
     refused_inst("v9 = builtin workgroup_id.3", "workgroup_id has 3 components");
     refused_inst("v9 = builtin subgroup_id.1", "subgroup_id has 1 components");
-    refused_inst("v9 = const.bool 0x2", "0x2 is no bool");
-    refused_inst("v9 = const.i32 0x100000000", "0x100000000 is no i32");
-    refused_inst("v9 = const.buffer 0x0", "there are no constants of type buffer");
+    refused_inst("v9 = const.bool 0x2", "0x2 is not a valid bool");
+    refused_inst("v9 = const.i32 0x100000000", "0x100000000 is not a valid i32");
+    refused_inst("v9 = const.buffer 0x0", "constants of type buffer do not exist");
 }
 
 #[test]

@@ -232,7 +232,7 @@ fn active(insts: &str) -> String {
     format!("block1 exec v1:\n v20 = context calls\n v21 = const.s32 0\n {insts}\n return")
 }
 
-/// What is computed where a scalar is made of a lane that may hold nothing.
+/// What is computed where a scalar is made of a lane that may be undefined.
 const HOLD_NOTHING: [(&str, &str); 6] = [
     ("v30 = gather v0 + v2 * 4 mask v1", "v30"),
     ("v30, v31 = gather_elements v0 + v2 masks [v1, v1]", "v31"),
@@ -249,7 +249,7 @@ fn a_truth_value_is_made_of_lanes_that_hold_one() {
             let compared = format!("{insts}\n v40 = ieq {vector}, v2\n");
             refused(
                 &active(&format!("{compared} v41 = {scalar} v40")),
-                &format!("`v41 = {scalar} v40`: inactive lanes of v40 may hold nothing"),
+                &format!("`v41 = {scalar} v40`: inactive lanes of v40 may be undefined"),
             );
             accepted(&active(&format!("{compared} v41 = land v1, v40\n v42 = {scalar} v41")));
         }
@@ -262,14 +262,14 @@ fn a_word_is_taken_from_a_lane_that_holds_one() {
     for (insts, vector) in HOLD_NOTHING {
         refused(
             &active(&format!("{insts}\n v41 = extract {vector}, v21")),
-            &format!("`v41 = extract {vector}, v21`: inactive lanes of {vector} may hold nothing"),
+            &format!("`v41 = extract {vector}, v21`: inactive lanes of {vector} may be undefined"),
         );
         accepted(&active(&format!("{insts}\n v41 = first_lane v1\n v42 = extract {vector}, v41")));
         accepted(&active(&format!("{insts}\n v41 = select v1, {vector}, v2\n v42 = extract v41, v21")));
     }
     refused(
         &active("v30 = gather v0 + v2 * 4 mask v1\n v41 = first_lane v6\n v42 = extract v30, v41"),
-        "`v42 = extract v30, v41`: inactive lanes of v30 may hold nothing",
+        "`v42 = extract v30, v41`: inactive lanes of v30 may be undefined",
     );
     // All lanes have what is loaded once.
     accepted(&active("v30 = load.v32 v0\n v31 = ieq v30, v2\n v32 = any v31\n v33 = extract v30, v21"));
@@ -283,7 +283,7 @@ fn lanes_take_words_of_lanes_that_hold_one() {
         for moved in [pick, permute] {
             refused(
                 &active(&format!("{insts}\n {moved}")),
-                &format!("`{moved}`: inactive lanes of {vector} may hold nothing"),
+                &format!("`{moved}`: inactive lanes of {vector} may be undefined"),
             );
         }
         accepted(&active(&format!("{insts}\n v40 = select v1, {vector}, v2\n v41 = permute v40, v2")));
@@ -296,7 +296,7 @@ fn rows_hold_words_of_no_invocation() {
     let row = "v30 = load_row v0 + v21 if < v21\n v31 = ieq v30, v2";
     refused(
         &active(&format!("{row}\n v32 = any v31")),
-        "`v32 = any v31`: inactive lanes of v31 may hold what is not theirs",
+        "`v32 = any v31`: inactive lanes of v31 may hold words of other invocations",
     );
     accepted(&active(&format!("{row}\n v32 = land v31, v1\n v33 = any v32\n v34 = permute v30, v2")));
 }
@@ -305,7 +305,7 @@ fn rows_hold_words_of_no_invocation() {
 fn with_all_lanes_active_every_lane_holds_its_value() {
     let insts = "v30 = gather v0 + v2 * 4 mask v6\n v31 = ieq v30, v2\n v32 = any v31\n v33 = permute v30, v2";
     accepted(&format!("block1 exec v6:\n {insts}\n return"));
-    refused(&format!("block1:\n {insts}\n return"), "`v32 = any v31`: inactive lanes of v31 may hold nothing");
+    refused(&format!("block1:\n {insts}\n return"), "`v32 = any v31`: inactive lanes of v31 may be undefined");
 }
 
 #[test]
@@ -320,8 +320,8 @@ fn what_lanes_hold_is_known_around_loops_and_in_frames() {
     };
     accepted(&around("v13, v15"));
     accepted(&around("v10, v16"));
-    refused(&around("v10, v14"), "`v12 = any v11`: inactive lanes of v11 may hold nothing");
-    refused(&around("v13, v16"), "`v12 = any v11`: inactive lanes of v11 may hold nothing");
+    refused(&around("v10, v14"), "`v12 = any v11`: inactive lanes of v11 may be undefined");
+    refused(&around("v13, v16"), "`v12 = any v11`: inactive lanes of v11 may be undefined");
     let frame = |kept: &str| {
         parse(&format!(
             "simd kernel \"k\"\nframes 64\n\
@@ -336,6 +336,6 @@ fn what_lanes_hold_is_known_around_loops_and_in_frames() {
     // One store that keeps all lanes does not answer for another one.
     for stores in [bad.to_owned(), format!("{good}\n {bad}"), format!("{bad}\n {good}")] {
         let message = verify(&frame(&stores)).expect_err("inactive lanes were kept").to_string();
-        assert_eq!(message, "`v14 = any v13`: inactive lanes of v13 may hold nothing");
+        assert_eq!(message, "`v14 = any v13`: inactive lanes of v13 may be undefined");
     }
 }

@@ -46,15 +46,15 @@ fn a_loop_is_printed_as_it_was_read() {
 fn the_verifier_holds_a_loop_against_its_blocks() {
     for (from, to, rule) in [
         ("block0, block1, block1", "block0, block1, block2", "the predecessors of the header are not"),
-        ("block0, block1, block1", "block0, block2, block1", "is no entry of a parallel region"),
+        ("block0, block1, block1", "block0, block2, block1", "is not the entry of a parallel region"),
         ("block0, block1, block1", "block0, block7, block1", "block7 of a subgroup loop is not in the layout"),
-        ("index v2", "index v5", "the index v5 is no s32 parameter of the header"),
-        ("count v1", "count v5", "the count v5 is no constant"),
+        ("index v2", "index v5", "the index v5 is not an s32 parameter of the header"),
+        ("count v1", "count v5", "the count v5 is not a constant"),
         ("step 1", "step 0", "2 subgroups in steps of 0"),
         ("step 1", "step 2", "does not end with `branch (ult (iadd v2, 2), v1)"),
         ("jump block1(v0)", "jump block1(v3)", "the index does not start at 0"),
         ("ult v5, v1", "ult v5, v3", "does not end with"),
-        ("begin v4", "exec v4", "is no entry of a parallel region"),
+        ("begin v4", "exec v4", "is not the entry of a parallel region"),
     ] {
         let message = error_of(from, to);
         assert!(message.contains(rule), "{to}: {message}");

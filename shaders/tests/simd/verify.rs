@@ -55,7 +55,7 @@ fn layout_and_blocks() {
     refused("", "the kernel has no entry block");
     refused("block0:", "block0 does not end with a terminator");
     refused("block0:\n v0 = const.s32 1", "block0 does not end with a terminator");
-    refused("block0:\n return\n return", "`return`: a terminator stands before the end of its block");
+    refused("block0:\n return\n return", "`return`: a terminator is not at the end of its block");
     refused("block0(v0: s32):\n return", "the entry block0 has parameters");
     refused("block0:\n jump block1\nblock1:\n jump block0", "`jump block0`: the entry has no predecessors");
     refused("block0:\n jump block1", "`jump block1`: block1 is not in the layout");
@@ -163,7 +163,7 @@ fn operands() {
     refused_inst("v9 = sint_to_float v1", "sint_to_float is on vectors only");
     refused_inst("v9 = select v1, v1, v1", "v1 is s32, not s1");
     refused_inst("v9 = select v0, v1, v3", "v3 is v32, not s32");
-    refused_inst("v9 = select v4, v1, v1", "s32 is no vector");
+    refused_inst("v9 = select v4, v1, v1", "s32 is not a vector");
     refused_inst("v9 = wide.extend v2", "v2 is s64, not s32");
     refused_inst("v9 = wide.add v2, v1", "v1 is s32, not s64");
     refused_inst("v9 = wide.shr v2, v1", "v1 is s32, not s64");
@@ -173,9 +173,9 @@ fn operands() {
     refused_inst("v9 = any v0", "v0 is s1, not mask");
     refused_inst("v9 = context workgroup_id.3", "there is no workgroup_id.3");
     refused_inst("v9 = buffer_base v2", "v2 is s64, not s32");
-    refused_inst("v9 = const.s1 0x2", "0x2 is no s1");
-    refused_inst("v9 = const.v32 0x100000000", "0x100000000 is no v32");
-    refused_inst("v9 = const.mask 0x10000", "0x10000 is no mask");
+    refused_inst("v9 = const.s1 0x2", "0x2 is not a valid s1");
+    refused_inst("v9 = const.v32 0x100000000", "0x100000000 is not a valid v32");
+    refused_inst("v9 = const.mask 0x10000", "0x10000 is not a valid mask");
 }
 
 #[test]
@@ -183,9 +183,9 @@ fn constants_out_of_range() {
     let lane = "block0:\n v0 = const.s32 16\n v1 = const.v32 0\n v2 = extract v1, v0\n return";
     refused(lane, "`v2 = extract v1, v0`: there is no lane 16");
     let shift = "block0:\n v0 = const.s64 64\n v1 = wide.shr v0, v0\n return";
-    refused(shift, "`v1 = wide.shr v0, v0`: v0 is no constant below 64");
+    refused(shift, "`v1 = wide.shr v0, v0`: v0 is not a constant below 64");
     let unknown = "block0:\n v0 = const.s64 1\n v1 = wide.add v0, v0\n v2 = wide.shr v0, v1\n return";
-    refused(unknown, "`v2 = wide.shr v0, v1`: v1 is no constant below 64");
+    refused(unknown, "`v2 = wide.shr v0, v1`: v1 is not a constant below 64");
     let descriptor = "block0:\n v0 = const.s32 2\n v1 = buffer_len v0\n return";
     refused(descriptor, "`v1 = buffer_len v0`: there is no descriptor 2");
 }
@@ -211,7 +211,7 @@ fn memory() {
         "words are loaded with all words of their elements, or four",
     );
     refused_inst("v9, v8 = load_elements v2 + v1 segments 5 v1 if < [v1, v1]", "segments have 4 or 8 lanes");
-    refused_inst("v9, v8 = load_elements.u8 v2 + v1 segments 8 v1 if < [v1, v1]", "parts of words have no segments");
+    refused_inst("v9, v8 = load_elements.u8 v2 + v1 segments 8 v1 if < [v1, v1]", "sub-words have no segments");
     refused_inst("load_elements v2 + v1 if < [v1, v1, v1, v1, v1]", "the instruction has 5 results, not 0");
     refused_inst("v9, v8 = load_elements v2 + v1 if < [v1, v3]", "v3 is v32, not s32");
     refused_inst("store_elements v2 + v1 if < [v1, v1], [v3] mask v4", "1 words have 2 limits");
@@ -233,7 +233,7 @@ fn memory() {
     refused_inst("v9 = frame_load.s32 v2 + 121", "a s32 at 121 does not fit a frame of 128 bytes");
     refused_inst("frame_store v2 + 4294967295, v3", "a v32 at 4294967295 does not fit a frame of 128 bytes");
     refused_inst("frame_store v1 + 0, v3", "v1 is s32, not s64");
-    refused_inst("zero v2, 6", "6 bytes are no whole words");
+    refused_inst("zero v2, 6", "6 bytes are not a whole number of words");
     let mut kernel = parse(&format!("{HEAD}block0:\n v0 = const.s64 1\n v1 = load.s32 v0\n return"));
     let InstData::Load { address, .. } = &mut kernel.insts[Inst::from_u32(1)] else { panic!("the load is there") };
     address.scale = 2;

@@ -17,7 +17,7 @@ const RELEASE: u32 = 0x4;
 const ACQUIRE_RELEASE: u32 = 0x8;
 const SEQUENTIALLY_CONSISTENT: u32 = 0x10;
 
-/// The order that semantics ask for.
+/// The Rust ordering for SPIR-V memory semantics.
 pub(super) fn order_of(semantics: Semantics) -> Ordering {
     let bits = semantics.0;
     let acquire = bits & (ACQUIRE | ACQUIRE_RELEASE) != 0;
@@ -31,7 +31,7 @@ pub(super) fn order_of(semantics: Semantics) -> Ordering {
     }
 }
 
-/// The order of a fence; `None` where it orders nothing or nobody else can tell.
+/// The ordering of a fence; `None` if it orders nothing or no other thread can observe it.
 pub(super) fn fence_order(scope: Scope, semantics: Semantics) -> Option<Ordering> {
     let wide = matches!(scope, Scope::CrossDevice | Scope::Device | Scope::QueueFamily);
     let order = order_of(semantics);
@@ -39,7 +39,7 @@ pub(super) fn fence_order(scope: Scope, semantics: Semantics) -> Option<Ordering
     (wide && order != Ordering::Relaxed).then_some(order)
 }
 
-/// What is left of an order for an operation that only reads.
+/// The ordering for an operation that only reads: without its release part.
 fn reading(order: Ordering) -> Ordering {
     match order {
         Ordering::AcqRel => Ordering::Acquire,
@@ -48,7 +48,7 @@ fn reading(order: Ordering) -> Ordering {
     }
 }
 
-/// What is left of an order for an operation that only writes.
+/// The ordering for an operation that only writes: without its acquire part.
 fn writing(order: Ordering) -> Ordering {
     match order {
         Ordering::AcqRel => Ordering::Release,
@@ -81,7 +81,8 @@ fn shared_half(what: AtomicStep, buffer: GuestSlice, at: u64, value: u32) -> u32
     buffer.update_u16(at, [what.order, reading(what.order)], new).map_or(0, u32::from)
 }
 
-/// Guest memory is little-endian and so is every machine that this runs on, else arithmetic would need a loop.
+/// Performs an atomic on a word of guest memory. Guest memory is little-endian, as are all supported hosts; a
+/// big-endian host would need a compare-exchange loop for arithmetic.
 fn shared_word(what: AtomicStep, word: &AtomicU32, value: u32, comparator: u32) -> u32 {
     let order = what.order;
     match what.op {
@@ -115,7 +116,7 @@ pub(super) fn on_variable(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
     let what = env.tables.atomics[step.extra as usize];
     let (value, comparator) = (step.word(regs, 1), step.word(regs, 2));
     let at = step.word(regs, 0);
-    // Of a word, both halves have their place.
+    // A half float is modified in place inside the aligned word that contains it.
     let (around, place, mask) = if what.op.is_half() { (at & !2, (at & 2) * 8, 0xffff) } else { (at, 0, u32::MAX) };
     let word = what.variable.and_then(|variable| env.variable_word(variable, around));
     let old = word.map_or(0, |word| {
@@ -126,7 +127,7 @@ pub(super) fn on_variable(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
     step.set(regs, u64::from(old));
 }
 
-/// What the word holds afterwards.
+/// The new value of the word.
 fn modified(op: AtomicOp, old: u32, value: u32, comparator: u32) -> u32 {
     match op {
         AtomicOp::Load | AtomicOp::HalfLoad => old,

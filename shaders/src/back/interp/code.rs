@@ -1,4 +1,4 @@
-//! What the interpreter runs: blocks of small steps, each with the function that does it.
+//! The interpreter's code: blocks of small steps, each with the function that executes it.
 
 use crate::host::Message;
 use crate::image::ImageOp;
@@ -8,10 +8,10 @@ use std::sync::atomic::Ordering;
 
 use super::env::Env;
 
-/// Does one step: reads registers, writes at most the register `dest`, after all reads.
+/// Executes one step: reads its operand registers first, then writes at most the register `dest`.
 pub(super) type Run = fn(&Step, &mut [u64], &mut Env<'_>);
 
-/// One instruction. The meaning of `args` and `extra` belongs to the function: registers, mostly.
+/// One instruction. The function defines the meaning of `args` (usually registers) and `extra`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     pub run: Run,
@@ -47,11 +47,11 @@ pub(super) struct CodeBlock {
     pub end: End,
 }
 
-/// How a code block ends. Numbers are those of code blocks, except for registers.
+/// How a code block ends. Numbers are indices of code blocks, unless they are registers.
 #[derive(Clone, Debug)]
 pub(super) enum End {
     Jump(u32),
-    /// A back edge: looks at the stop flag, then jumps. The loop is at that word of the module; 0 where there is none.
+    /// A back edge: checks the stop flag, then jumps. `word` is the index of the SPIR-V word of the loop; 0 if unknown.
     Loop {
         to: u32,
         at: u32,
@@ -67,7 +67,7 @@ pub(super) enum End {
         default: u32,
         cases: Box<[(u32, u32)]>,
     },
-    /// Waits for others. `live` registers from the first that is not a constant are saved.
+    /// Waits at a barrier or sync point. The `live` registers after the constants are saved.
     Barrier {
         wait: Wait,
         next: u32,
@@ -76,27 +76,27 @@ pub(super) enum End {
     Return,
 }
 
-/// Who waits for whom.
+/// The set of invocations that a barrier synchronizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// Invocations of the subgroup, at the meeting of that number.
-    Meeting(u32),
+    /// Invocations of the subgroup, at the sync point with that index.
+    SyncPoint(u32),
     Workgroup,
 }
 
-/// What steps look up by `extra`.
+/// Tables that steps index with `extra`.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
     pub bindings: Vec<BindingRange>,
-    /// Of all bindings; what comes after them in the list is device memory.
+    /// Number of descriptors of all bindings; the buffers after them in the list are address ranges of device memory.
     pub descriptors: usize,
     pub variables: Vec<VariableRange>,
-    /// Contents of the constant ones.
+    /// Contents of the constant variables.
     pub words: Vec<u32>,
     pub atomics: Vec<AtomicStep>,
     pub fences: Vec<Ordering>,
     pub images: Vec<ImageStep>,
-    /// Messages, and what prints them: the message and the registers of its words.
+    /// Messages; a print step passes a message and the registers of its words.
     pub messages: Vec<Message>,
     pub prints: Vec<(u32, Box<[u32]>)>,
 }
@@ -106,7 +106,7 @@ pub(super) struct Tables {
 pub(super) struct ImageStep {
     pub op: ImageOp,
     pub image: u32,
-    /// The image's register again, where there is no sampler.
+    /// The sampler's register; the image's register if there is no sampler.
     pub sampler: u32,
     pub args: Box<[u32]>,
 }
@@ -118,7 +118,8 @@ pub(super) struct BindingRange {
     pub count: u32,
 }
 
-/// Where a variable lies: in shared memory, relative to the invocation's private memory, or among [`Tables::words`].
+/// Where a variable is stored: in shared memory, at an offset in the invocation's private memory, or in
+/// [`Tables::words`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct VariableRange {
     pub space: VariableSpace,
@@ -126,7 +127,7 @@ pub(super) struct VariableRange {
     pub bytes: u32,
 }
 
-/// What an atomic does and in which order.
+/// Operation and memory ordering of an atomic.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AtomicStep {
     pub op: AtomicOp,

@@ -1,18 +1,18 @@
-//! Turns the IR into steps: registers instead of values, moves instead of block arguments, numbers instead of ids.
+//! Translates the IR to steps: values become registers, block arguments moves, and ids indices.
 
 use cranelift_entity::SecondaryMap;
 
 use super::atomic::{self, fence_order, order_of};
 use super::code::{AtomicStep, BindingRange, CodeBlock, End, ImageStep, Run, Step, Tables, VariableRange, Wait};
 use super::env::builtin_index;
-use super::reconvergence::{Meeting, Meetings, Ways, is_meeting};
+use super::reconvergence::{LoopNest, SyncPoint, SyncPoints, is_sync_point};
 use super::slots::{Slots, is_barrier};
 use super::{image, memory, moves, pure, wide};
 use crate::ir::op::MAX_STEP_ARGS;
 use crate::ir::{Block, BlockCall, Inst, InstData, Kernel, Place, Value, VariableData, VariableSpace};
 
-/// The blocks, entry first, the tables that their steps look into, and where invocations of a subgroup meet.
-pub(super) fn decode(kernel: &Kernel, slots: &Slots, ways: Option<&Ways>) -> (Vec<CodeBlock>, Tables, Meetings) {
+/// Returns the code blocks, entry first, the tables that their steps index, and the sync points of subgroups.
+pub(super) fn decode(kernel: &Kernel, slots: &Slots, nest: Option<&LoopNest>) -> (Vec<CodeBlock>, Tables, SyncPoints) {
     let mut order = SecondaryMap::new();
     for (number, &block) in kernel.layout.iter().enumerate() {
         order[block] = number as u32;
@@ -26,14 +26,15 @@ pub(super) fn decode(kernel: &Kernel, slots: &Slots, ways: Option<&Ways>) -> (Ve
         tables.words.extend(words);
         tables.words.resize(tables.words.len().next_multiple_of(4), 0);
     }
-    // One code block for each block; what follows a barrier or sits on an edge comes after them.
+    // One code block for each block; code after a barrier and code on an edge come after these.
     let blocks = kernel.layout.iter().map(|_| None).collect();
-    let mut decoder = Decoder { kernel, slots, ways, order, tables, blocks, steps: Vec::new(), meetings: Vec::new() };
+    let mut decoder =
+        Decoder { kernel, slots, nest, order, tables, blocks, steps: Vec::new(), sync_points: Vec::new() };
     for &block in &kernel.layout {
         decoder.block(block);
     }
-    let meetings = ways.map(|ways| ways.meetings(decoder.meetings)).unwrap_or_default();
-    (decoder.blocks.into_iter().flatten().collect(), decoder.tables, meetings)
+    let sync_points = nest.map(|nest| nest.sync_points(decoder.sync_points)).unwrap_or_default();
+    (decoder.blocks.into_iter().flatten().collect(), decoder.tables, sync_points)
 }
 
 fn bindings(kernel: &Kernel) -> Vec<BindingRange> {
@@ -64,14 +65,14 @@ fn variables(kernel: &Kernel) -> Vec<VariableRange> {
 struct Decoder<'a> {
     kernel: &'a Kernel,
     slots: &'a Slots,
-    ways: Option<&'a Ways>,
-    /// Place in the layout, which is the number of the code block.
+    nest: Option<&'a LoopNest>,
+    /// Position in the layout, which is the number of the code block.
     order: SecondaryMap<Block, u32>,
     tables: Tables,
     blocks: Vec<Option<CodeBlock>>,
-    /// Steps of the code block at work.
+    /// Steps of the current code block.
     steps: Vec<Step>,
-    meetings: Vec<Meeting>,
+    sync_points: Vec<SyncPoint>,
 }
 
 impl Decoder<'_> {
@@ -83,8 +84,8 @@ impl Decoder<'_> {
                 let end = self.terminator(block, data);
                 self.finish(number, end);
             } else if is_barrier(data) {
-                let meeting = self.ways.filter(|_| is_meeting(data)).map(|ways| ways.meeting(block, index));
-                number = self.pause(number, inst, data, meeting);
+                let sync_point = self.nest.filter(|_| is_sync_point(data)).map(|nest| nest.sync_point(block, index));
+                number = self.pause(number, inst, data, sync_point);
             } else {
                 self.step(inst, data);
             }
@@ -101,24 +102,24 @@ impl Decoder<'_> {
         self.blocks[number as usize] = Some(CodeBlock { steps, end });
     }
 
-    /// Cuts the block in two.
-    fn pause(&mut self, number: u32, inst: Inst, data: &InstData, meeting: Option<Meeting>) -> u32 {
+    /// Ends the code block at a barrier; the instructions after it go to a new one.
+    fn pause(&mut self, number: u32, inst: Inst, data: &InstData, sync_point: Option<SyncPoint>) -> u32 {
         if let &InstData::Barrier { memory, semantics, .. } = data
             && let Some(order) = fence_order(memory, semantics)
         {
             self.fence(order);
         }
-        let wait = match meeting {
+        let wait = match sync_point {
             None => Wait::Workgroup,
-            Some(mut meeting) => {
+            Some(mut sync_point) => {
                 let of = |value: Option<&Value>| value.map_or(self.slots.spare(), |&value| self.slots.of[value]);
-                meeting.dest = of(self.kernel.results[inst].as_ref());
+                sync_point.dest = of(self.kernel.results[inst].as_ref());
                 if let InstData::Subgroup { op, args } = data {
-                    meeting.op = Some(*op);
-                    meeting.args = [of(args.first()), of(args.get(1))];
+                    sync_point.op = Some(*op);
+                    sync_point.args = [of(args.first()), of(args.get(1))];
                 }
-                self.meetings.push(meeting);
-                Wait::Meeting(self.meetings.len() as u32 - 1)
+                self.sync_points.push(sync_point);
+                Wait::SyncPoint(self.sync_points.len() as u32 - 1)
             }
         };
         let next = self.reserve();
@@ -161,7 +162,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// The code block that one of several targets begins with: a new one if something is to be done on the way.
+    /// The first code block of an edge with several siblings: a new one if the edge needs moves or a back-edge check.
     fn edge(&mut self, from: Block, to: &BlockCall) -> u32 {
         let outer = std::mem::take(&mut self.steps);
         self.moves(from, to);
@@ -183,9 +184,9 @@ impl Decoder<'_> {
         for (dest, from) in moves::sequence(&pairs, self.slots.spare()) {
             self.steps.push(Step { run: memory::copy, dest, args: [from, 0, 0, 0, 0, 0], extra: 0 });
         }
-        if let Some((trips, begins)) = self.ways.and_then(|ways| ways.step(from, to.block)) {
-            let dest = self.slots.spare() + 1 + trips;
-            self.steps.push(Step { run: memory::count, dest, args: [dest; MAX_STEP_ARGS], extra: begins.into() });
+        if let Some((counter, resets)) = self.nest.and_then(|nest| nest.step(from, to.block)) {
+            let dest = self.slots.spare() + 1 + counter;
+            self.steps.push(Step { run: memory::count, dest, args: [dest; MAX_STEP_ARGS], extra: resets.into() });
         }
     }
 
@@ -255,7 +256,8 @@ impl Decoder<'_> {
                     self.fence(order);
                 }
             }
-            // Constants wait in their registers; barriers of a single invocation and terminators are no steps.
+            // Constants are preloaded into their registers; barriers of a single invocation and terminators need no
+            // step.
             InstData::Const { .. }
             | InstData::Subgroup { .. }
             | InstData::Barrier { .. }
@@ -270,7 +272,7 @@ impl Decoder<'_> {
     fn atomic(&mut self, inst: Inst, data: &InstData) {
         let &InstData::Atomic { op, ref place, value, comparator, wide, semantics, unequal, .. } = data else { return };
         let (mut operands, variable) = operands_of(place);
-        // Without a value or comparator any register does: the operation does not look at it.
+        // Operations without a value or comparator ignore the register.
         let unused = operands[0];
         operands.extend([value.unwrap_or(unused), comparator.unwrap_or(unused)]);
         if let Some(highs) = wide {
@@ -290,7 +292,7 @@ impl Decoder<'_> {
     }
 }
 
-/// The values that make up a place, and the number of its variable.
+/// The values that form the address of a place, and the index of its variable.
 fn operands_of(place: &Place) -> (Vec<Value>, u32) {
     match *place {
         Place::Buffer { buffer, offset, .. } => (vec![buffer, offset], 0),

@@ -1,4 +1,4 @@
-//! Everything a step can reach besides registers.
+//! The environment of a step: everything it accesses besides registers.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -9,16 +9,16 @@ use crate::host::Host;
 use crate::image::Descriptor;
 use crate::ir::{BuiltIn, VariableSpace};
 
-/// One workgroup's surroundings, and those of the invocation that runs now.
+/// Environment of one workgroup and of its current invocation.
 pub(super) struct Env<'a> {
     pub buffers: &'a [GuestSlice],
     pub images: &'a [Descriptor],
     pub push: &'a [u8; MAX_PUSH_BYTES],
     pub tables: &'a Tables,
     pub host: &'a Host,
-    /// Shared memory, then private memory: once, or for each invocation.
+    /// Shared memory, then private memory: one copy without barriers, else one for each invocation.
     pub memory: &'a mut [u32],
-    /// First word of the private memory of the invocation that runs now.
+    /// First word of the current invocation's private memory.
     pub private: usize,
     /// Built-ins by [`builtin_index`].
     pub builtins: [u32; BUILTINS * 3],
@@ -27,7 +27,7 @@ pub(super) struct Env<'a> {
 
 const BUILTINS: usize = 8;
 
-/// Where a component of a built-in stands in [`Env::builtins`].
+/// Index of a built-in's component in [`Env::builtins`].
 pub(super) fn builtin_index(builtin: BuiltIn, component: u8) -> u32 {
     builtin as u32 * 3 + u32::from(component.min(2))
 }
@@ -62,7 +62,7 @@ impl<'a> Env<'a> {
         self.builtins[at..at + 3].copy_from_slice(&value);
     }
 
-    /// Makes `index` the invocation that runs now.
+    /// Makes `index` the current invocation.
     pub(super) fn enter(&mut self, index: u32, size: [u32; 3], private: usize) {
         let local = [index % size[0], index / size[0] % size[1], index / size[0] / size[1]];
         let group = builtin_index(BuiltIn::WorkgroupId, 0) as usize;
@@ -75,7 +75,7 @@ impl<'a> Env<'a> {
         self.private = private;
     }
 
-    /// The invocation that runs now is in a loop at that word of the module.
+    /// Reports that the current invocation was stopped in the loop at that SPIR-V word.
     pub(super) fn stop_at(&self, word: u32) -> Stop {
         let builtin = |builtin| {
             let at = builtin_index(builtin, 0) as usize;
@@ -85,7 +85,7 @@ impl<'a> Env<'a> {
         Stop { word: (word != 0).then_some(word), workgroup: builtin(BuiltIn::WorkgroupId), invocation }
     }
 
-    /// Whether the dispatch has been asked to end.
+    /// Whether the dispatch has been asked to stop.
     #[inline(always)]
     pub(super) fn stopped(&self) -> bool {
         self.stop.load(Relaxed) != 0
@@ -103,7 +103,7 @@ impl<'a> Env<'a> {
         self.images.get(register as usize).unwrap_or(NONE)
     }
 
-    /// What is at an aligned byte offset inside a variable.
+    /// The word at an aligned byte offset in a variable; 0 outside it.
     #[inline(always)]
     pub(super) fn read_variable(&mut self, variable: VariableRange, offset: u32) -> Option<u32> {
         if variable.space == VariableSpace::Constant {
@@ -122,7 +122,7 @@ impl<'a> Env<'a> {
         let base = match variable.space {
             VariableSpace::Workgroup => 0,
             VariableSpace::Private => self.private,
-            // Nobody writes there.
+            // Constant memory is never written.
             VariableSpace::Constant => return None,
         };
         self.memory.get_mut(base + variable.first_word + (offset / 4) as usize)

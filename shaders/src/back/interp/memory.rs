@@ -1,11 +1,11 @@
-//! Steps that address, load and store. Out of bounds a load gives 0 and a store is dropped.
+//! Steps for addresses, loads and stores. An out-of-bounds load yields 0, an out-of-bounds store is dropped.
 
 use super::code::{Run, Step};
 use super::env::Env;
 use crate::abi::{self, MAX_PUSH_BYTES};
 use crate::ir::{self, Place, Width};
 
-/// A register that names no buffer.
+/// A register value that names no buffer.
 const NO_BUFFER: u64 = u64::MAX;
 
 /// Copies operand 0: block arguments.
@@ -13,7 +13,7 @@ pub(super) fn copy(step: &Step, regs: &mut [u64], _: &mut Env<'_>) {
     step.set(regs, step.arg(regs, 0));
 }
 
-/// Counts operand 0 on, or begins to count if `extra` says so: trips through a loop.
+/// Counts iterations of a loop: resets the counter if `extra` is not 0, else increments operand 0.
 pub(super) fn count(step: &Step, regs: &mut [u64], _: &mut Env<'_>) {
     step.set(regs, if step.extra == 0 { step.arg(regs, 0) + 1 } else { 0 });
 }
@@ -47,23 +47,23 @@ pub(super) fn buffer_size(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
     step.set(regs, bytes.min(u64::from(u32::MAX)));
 }
 
-/// The number of the buffer operand 0.
+/// The index of the buffer operand 0.
 pub(super) fn buffer_number(step: &Step, regs: &mut [u64], _: &mut Env<'_>) {
     step.set(regs, u64::from((step.arg(regs, 0) as u32).wrapping_add(1)));
 }
 
-/// The buffer with the number operand 0.
+/// The buffer with the index operand 0.
 pub(super) fn buffer_of(step: &Step, regs: &mut [u64], _: &mut Env<'_>) {
     step.set(regs, step.word(regs, 0).checked_sub(1).map_or(NO_BUFFER, u64::from));
 }
 
-/// The piece of device memory with the address operands 0 and 1.
+/// The address range of device memory that contains the address (operands 0 and 1, low and high word).
 pub(super) fn buffer_at(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
     let address = u64::from(step.word(regs, 0)) | u64::from(step.word(regs, 1)) << 32;
     step.set(regs, abi::piece_at(env.buffers, env.tables.descriptors, address).map_or(NO_BUFFER, u64::from));
 }
 
-/// Bytes from the first of the buffer operand 0 to the address operands 1 and 2.
+/// Byte offset of the address (operands 1 and 2) in the buffer operand 0.
 pub(super) fn buffer_offset(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
     let address = u64::from(step.word(regs, 1)) | u64::from(step.word(regs, 2)) << 32;
     let start = env.buffer(step.arg(regs, 0)).address() as u64;
@@ -71,13 +71,13 @@ pub(super) fn buffer_offset(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
     step.set(regs, u64::from(bytes.unwrap_or(u32::MAX)));
 }
 
-/// Whether operand 1 is below the bytes of the buffer operand 0.
+/// Whether the offset operand 1 is less than the size of the buffer operand 0.
 pub(super) fn reaches(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
     let bytes = env.buffer(step.arg(regs, 0)).len();
     step.set(regs, u64::from(u64::from(step.word(regs, 1)) < bytes));
 }
 
-/// The function that loads from such a place. Operands: the place's; `extra`: the variable.
+/// The function that loads from a kind of place. Operands: the place's; `extra`: the variable.
 pub(super) fn load_from(place: &Place, width: Width) -> Run {
     match (place, width) {
         (Place::Buffer { .. }, Width::Word) => load_buffer,
@@ -96,7 +96,7 @@ pub(super) fn load_from(place: &Place, width: Width) -> Run {
     }
 }
 
-/// The function that stores to such a place. Operands: the place's, then the value; `extra`: the variable.
+/// The function that stores to a kind of place. Operands: the place's, then the value; `extra`: the variable.
 pub(super) fn store_to(place: &Place, width: Width) -> Run {
     match (place, width) {
         (Place::Buffer { .. }, Width::Word) => store_buffer,
@@ -132,7 +132,7 @@ fn load_push<const BYTES: usize>(step: &Step, regs: &mut [u64], env: &mut Env<'_
     step.set(regs, bytes.map_or(0, number));
 }
 
-/// Part of a word of a variable: byte by byte, as it may lie across two.
+/// Sub-word load from a variable: byte by byte, since it may cross a word boundary.
 fn load_part<const BYTES: u32>(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
     let variable = env.tables.variables[step.extra as usize];
     let offset = step.word(regs, 0);
@@ -144,7 +144,7 @@ fn load_part<const BYTES: u32>(step: &Step, regs: &mut [u64], env: &mut Env<'_>)
     step.set(regs, number.unwrap_or(0));
 }
 
-/// Part of a word of a variable; the rest of the word stays.
+/// Sub-word store to a variable; the other bytes of the word are kept.
 fn store_part<const BYTES: u32>(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
     let variable = env.tables.variables[step.extra as usize];
     let (offset, value) = (step.word(regs, 0), step.word(regs, 1));
@@ -181,7 +181,8 @@ fn store_variable(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
     }
 }
 
-/// The two words around an unaligned offset, as one little-endian number; `None` unless all four bytes are inside.
+/// The two words that an unaligned word overlaps, as one little-endian number; `None` unless all four bytes are in
+/// bounds.
 fn around(env: &mut Env<'_>, variable: u32, offset: u32) -> Option<u64> {
     let variable = env.tables.variables[variable as usize];
     let low = env.read_variable(variable, offset & !3)?;

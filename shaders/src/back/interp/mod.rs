@@ -1,10 +1,10 @@
-//! The interpreter: runs the scalar IR, one invocation at a time. The oracle of all other back ends.
+//! The interpreter: runs the scalar IR, one invocation at a time. It is the reference for all other back ends.
 //!
-//! [`Program::new`] gives values registers (`slots`), puts block arguments into moves (`moves`) and instructions into
-//! small steps, each with the function that does it (`decode`). Running (`run`) is then: call the steps of a block,
-//! look at how it ends, go on. A kernel needs one register file; at a barrier the registers that are alive are copied
-//! to the invocation's frame, and the next invocation takes the file. Operations of subgroups are done when all that take part
-//! wait for each other (`meeting`).
+//! [`Program::new`] assigns registers to values (`slots`), turns block arguments into moves (`moves`) and instructions
+//! into small steps, each with the function that executes it (`decode`). Running (`run`) calls the steps of a block and
+//! follows its end to the next block. There is one register file: at a barrier, the live registers are saved to the
+//! invocation's frame and the next invocation uses the file. Subgroup operations run when all their participants wait
+//! at the same sync point (`reconvergence`).
 
 mod atomic;
 mod code;
@@ -25,29 +25,30 @@ use crate::float_mode;
 use crate::ir::{Kernel, verify};
 use code::{CodeBlock, End, Tables};
 
-/// A kernel as the interpreter runs it.
+/// A kernel in the interpreter's form.
 #[derive(Debug)]
 pub struct Program {
     blocks: Vec<CodeBlock>,
     tables: Tables,
-    meetings: reconvergence::Meetings,
-    /// First contents of the register file.
+    sync_points: reconvergence::SyncPoints,
+    /// Initial contents of the register file.
     constants: Vec<u64>,
     registers: usize,
     workgroup_size: [u32; 3],
     shared_words: usize,
     private_words: usize,
-    /// Registers that an invocation keeps over a barrier, at most; `None` for kernels without barriers.
+    /// Number of registers that an invocation saves at a barrier, at most; `None` for kernels without barriers.
     kept: Option<usize>,
 }
 
 impl Program {
-    /// Prepares a kernel. It must be one that [`verify`] accepts; another one may panic, and does in debug builds.
+    /// Translates a kernel. It must be valid according to [`verify`]; an invalid one may panic, and does in debug
+    /// builds.
     pub fn new(kernel: &Kernel) -> Self {
         debug_assert_eq!(verify(kernel), Ok(()), "{kernel}");
-        let ways = reconvergence::Ways::new(kernel);
-        let slots = slots::assign(kernel, ways.as_ref().map_or(0, reconvergence::Ways::depth));
-        let (blocks, tables, meetings) = decode::decode(kernel, &slots, ways.as_ref());
+        let nest = reconvergence::LoopNest::new(kernel);
+        let slots = slots::assign(kernel, nest.as_ref().map_or(0, reconvergence::LoopNest::depth));
+        let (blocks, tables, sync_points) = decode::decode(kernel, &slots, nest.as_ref());
         let live = |block: &CodeBlock| match block.end {
             End::Barrier { live, .. } => Some(live as usize),
             _ => None,
@@ -56,7 +57,7 @@ impl Program {
             kept: blocks.iter().filter_map(live).max(),
             blocks,
             tables,
-            meetings,
+            sync_points,
             registers: slots.count as usize,
             constants: slots.constants,
             workgroup_size: kernel.workgroup_size,

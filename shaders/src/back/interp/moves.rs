@@ -1,8 +1,9 @@
-//! Puts the moves of a branch's arguments, which all happen at once, into an order one after another.
+//! Sequentialization of parallel moves: the arguments of a branch are assigned all at once.
 
 use std::collections::{BTreeMap, HashMap};
 
-/// Orders parallel `(to, from)` moves, no `to` twice. `spare` is a register for breaking cycles. Linear but for maps.
+/// Orders parallel `(to, from)` moves with distinct targets. `spare` is a scratch register for breaking cycles. Linear
+/// time, apart from map accesses.
 pub(super) fn sequence(moves: &[(u32, u32)], spare: u32) -> Vec<(u32, u32)> {
     let mut pending: BTreeMap<u32, u32> = moves.iter().copied().filter(|(to, from)| to != from).collect();
     let mut readers: HashMap<u32, usize> = HashMap::new();
@@ -21,7 +22,7 @@ pub(super) fn sequence(moves: &[(u32, u32)], spare: u32) -> Vec<(u32, u32)> {
                 ready.push(from);
             }
         }
-        // Every register that is still to be written is read by exactly one other move: cycles only.
+        // Every register that is still to be written is read by exactly one other move: only cycles are left.
         let Some((&first, _)) = pending.first_key_value() else { return ordered };
         ordered.push((spare, first));
         let mut to = first;

@@ -1,4 +1,4 @@
-//! Steps for the pure operations: one function for each, made from the op table.
+//! Steps for the pure operations: one function for each, generated from the op table.
 
 use super::code::Run;
 use crate::ir::Op;
@@ -6,7 +6,7 @@ use crate::ir::op::{self, PureFn};
 
 macro_rules! define_steps {
     ($($(#[$doc:meta])* $variant:ident $name:literal $chapter:ident :: $function:ident;)*) => {
-        /// The function that applies an operation of the table to a step's operands.
+        /// The function that applies an operation of the table to the operands of a step.
         pub(super) fn step_of(which: Op) -> Run {
             match which {
                 $(Op::$variant => |step, regs, _| {

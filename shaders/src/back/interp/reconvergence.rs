@@ -1,8 +1,10 @@
-//! Where invocations of a subgroup do something together, and which of them are there together.
+//! Sync points: instructions at which the invocations of a subgroup wait for each other, and which of them wait
+//! together.
 //!
-//! An invocation's place is the block it waits in, and before that, from the outermost loop inwards, the loop and the trip.
-//! Going on only ever leads to a later place, in this order: blocks of a loop come where its header stands in a reverse
-//! postorder, and inside it first by trips, then in that postorder again. So those that wait at the first place are all that will ever come to it.
+//! An invocation's position is a list: from the outermost loop inwards, each loop around the block and the iteration,
+//! then the block. Execution only moves to later positions in the following order: a loop's blocks are ordered at the
+//! place of its header in a reverse postorder, and inside the loop first by iteration, then in that postorder again. So
+//! no further invocation can arrive at the earliest position in use: those that wait there are complete.
 
 use std::cmp::Ordering;
 
@@ -11,55 +13,55 @@ use cranelift_entity::SecondaryMap;
 use crate::analysis::{Dominators, Loops};
 use crate::ir::{Block, InstData, Kernel, SubgroupOp, reverse_postorder};
 
-/// Where invocations wait for each other.
+/// An instruction at which the invocations of a subgroup wait for each other.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Meeting {
-    /// What they do then; nothing at a barrier.
+pub(super) struct SyncPoint {
+    /// The subgroup operation; `None` for a barrier.
     pub op: Option<SubgroupOp>,
     /// Registers of the operands.
     pub args: [u32; 2],
     /// Register of the result.
     pub dest: u32,
-    /// Place among its loop's blocks.
+    /// Position among the blocks of its loop.
     at: u64,
-    /// The innermost loop around it.
+    /// The innermost enclosing loop.
     within: Option<u32>,
 }
 
-/// A loop around meetings.
+/// A loop that encloses sync points.
 #[derive(Clone, Copy, Debug)]
-struct Around {
-    /// Its place among the blocks of the loop around it.
+struct EnclosingLoop {
+    /// Its position among the blocks of the enclosing loop.
     at: u64,
-    /// How many loops it is in, itself included: its trips are in the register of that number.
+    /// Loop depth, from 1. The iteration counter is the register with this number, less 1.
     depth: u32,
     parent: Option<u32>,
 }
 
-/// The meetings of a kernel.
+/// The sync points of a kernel.
 #[derive(Debug, Default)]
-pub(super) struct Meetings {
-    pub all: Vec<Meeting>,
-    loops: Vec<Around>,
+pub(super) struct SyncPoints {
+    pub all: Vec<SyncPoint>,
+    loops: Vec<EnclosingLoop>,
 }
 
-/// The loops of a kernel with meetings, while it is decoded.
+/// The loop nest of a kernel with sync points, while it is decoded.
 #[derive(Debug)]
-pub(super) struct Ways {
+pub(super) struct LoopNest {
     positions: SecondaryMap<Block, u64>,
     loops: Loops,
 }
 
-/// Whether invocations of a subgroup meet at the instruction.
-pub(super) fn is_meeting(data: &InstData) -> bool {
+/// Whether the invocations of a subgroup wait for each other at the instruction.
+pub(super) fn is_sync_point(data: &InstData) -> bool {
     matches!(data, InstData::Subgroup { .. } | InstData::Barrier { execution: crate::ir::Scope::Subgroup, .. })
 }
 
-impl Ways {
-    /// `None` where nobody meets.
+impl LoopNest {
+    /// `None` for kernels without sync points.
     pub(super) fn new(kernel: &Kernel) -> Option<Self> {
         let mut insts = kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts);
-        insts.any(|&inst| is_meeting(&kernel.insts[inst])).then(|| {
+        insts.any(|&inst| is_sync_point(&kernel.insts[inst])).then(|| {
             let mut positions = SecondaryMap::new();
             for (position, block) in (1..).zip(reverse_postorder(kernel, kernel.layout[0])) {
                 positions[block] = position;
@@ -68,37 +70,38 @@ impl Ways {
         })
     }
 
-    /// How deep loops nest: so many registers count trips.
+    /// Loop depth of the kernel, which is also the number of iteration counters.
     pub(super) fn depth(&self) -> u32 {
         self.loops.all.iter().map(|found| self.loops.depth(found.header) as u32).max().unwrap_or(0)
     }
 
-    /// What an edge does to the count of trips: the register's number, and whether it begins anew.
+    /// The effect of an edge on an iteration counter: the counter's index, and whether the edge resets it (a loop
+    /// entry).
     pub(super) fn step(&self, from: Block, to: Block) -> Option<(u32, bool)> {
         let found = self.loops.headed_by(to)?;
         Some((self.loops.depth(to) as u32 - 1, !found.latches.contains(&from)))
     }
 
-    /// A meeting at an instruction's place in a block.
-    pub(super) fn meeting(&self, block: Block, index: usize) -> Meeting {
+    /// A sync point at an instruction's index in a block.
+    pub(super) fn sync_point(&self, block: Block, index: usize) -> SyncPoint {
         let at = self.positions[block] << 32 | (index as u64 + 1);
-        Meeting { op: None, args: [0; 2], dest: 0, at, within: self.loops.of(block).map(|number| number as u32) }
+        SyncPoint { op: None, args: [0; 2], dest: 0, at, within: self.loops.of(block).map(|number| number as u32) }
     }
 
-    /// For the run.
-    pub(super) fn meetings(&self, all: Vec<Meeting>) -> Meetings {
-        let around = |found: &crate::analysis::Loop| Around {
+    /// The form that running needs.
+    pub(super) fn sync_points(&self, all: Vec<SyncPoint>) -> SyncPoints {
+        let around = |found: &crate::analysis::Loop| EnclosingLoop {
             at: self.positions[found.header] << 32,
             depth: self.loops.depth(found.header) as u32,
             parent: found.parent.map(|number| number as u32),
         };
-        Meetings { all, loops: self.loops.all.iter().map(around).collect() }
+        SyncPoints { all, loops: self.loops.all.iter().map(around).collect() }
     }
 }
 
-impl Meetings {
-    /// Which of two invocations waits at the earlier place; each with the number of its meeting and its counts of trips.
-    pub(super) fn order(&self, (a, trips): (u32, &[u64]), (b, others): (u32, &[u64])) -> Ordering {
+impl SyncPoints {
+    /// Which of two invocations waits at the earlier position; each is given by its sync point and iteration counters.
+    pub(super) fn order(&self, (a, counters): (u32, &[u64]), (b, others): (u32, &[u64])) -> Ordering {
         let [a, b] = [a, b].map(|number| &self.all[number as usize]);
         let depth = |around: Option<u32>| around.map_or(0, |number| self.loops[number as usize].depth);
         let (mut first, mut second) = ((a.within, a.at), (b.within, b.at));
@@ -112,9 +115,9 @@ impl Meetings {
         let mut order = first.1.cmp(&second.1);
         let mut around = first.0;
         while let Some(number) = around {
-            let Around { depth, parent, .. } = self.loops[number as usize];
-            // What is further out comes later here, and decides.
-            order = trips[depth as usize - 1].cmp(&others[depth as usize - 1]).then(order);
+            let EnclosingLoop { depth, parent, .. } = self.loops[number as usize];
+            // Outer loops come later in this walk and take precedence.
+            order = counters[depth as usize - 1].cmp(&others[depth as usize - 1]).then(order);
             around = parent;
         }
         order

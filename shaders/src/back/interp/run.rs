@@ -1,4 +1,4 @@
-//! Runs one workgroup: invocation after invocation, or barrier by barrier.
+//! Runs one workgroup: one invocation after another, or from barrier to barrier.
 
 use std::cmp::Ordering;
 
@@ -10,21 +10,21 @@ use super::env::Env;
 use crate::abi::{DispatchArgs, Outcome, SUBGROUP_SIZE, Stop};
 use crate::back::{Scratch, grow};
 
-/// Why an invocation gave up the register file.
+/// Why an invocation releases the register file.
 enum Pause {
     Ended,
     Stopped,
     At { wait: Wait, next: u32, live: u32 },
 }
 
-/// Words of a frame before the saved registers: the state; how many registers there are, and above that the number of the
-/// meeting; the operands of what is done there.
+/// Words of a frame before the saved registers: the state; the number of saved registers, with the index of the sync
+/// point in the high half; two words for the operands at the sync point.
 const FRAME_HEAD: usize = 4;
 
-/// States of an invocation between two turns, in the frame's first word; from [`AT_MEETING`] and [`AT_WORKGROUP`] on
-/// the low half is the code block to go on with.
+/// State of a suspended invocation, in the first word of its frame; in states from [`AT_SYNC_POINT`] and
+/// [`AT_WORKGROUP`] on, the low half is the code block at which it resumes.
 const ENDED: u64 = 0;
-const AT_MEETING: u64 = 1 << 32;
+const AT_SYNC_POINT: u64 = 1 << 32;
 const AT_WORKGROUP: u64 = 2 << 32;
 const STATE: u64 = 3 << 32;
 
@@ -50,7 +50,7 @@ pub(super) fn workgroup(
     memory[..program.shared_words].fill(0);
     let env = Env::new(args, (&program.tables, host), memory, workgroup, invocations);
     let mut run = Run { program, registers, frames, frame, env, invocations, stopped: None };
-    let finished = if program.kept.is_some() { run.in_turns() } else { run.one_by_one() };
+    let finished = if program.kept.is_some() { run.run_with_barriers() } else { run.run_without_barriers() };
     if finished {
         return Outcome::Done;
     }
@@ -66,35 +66,35 @@ struct Run<'a> {
     frame: usize,
     env: Env<'a>,
     invocations: u32,
-    /// Where an invocation was stopped, if it was in a loop.
+    /// Where an invocation was stopped, if that was in a loop.
     stopped: Option<Stop>,
 }
 
 impl Run<'_> {
-    /// Without barriers: each invocation from its beginning to its end. `false` if stopped.
-    fn one_by_one(&mut self) -> bool {
+    /// Runs each invocation from start to end, without barriers. `false` if stopped.
+    fn run_without_barriers(&mut self) -> bool {
         let private = self.program.shared_words;
         (0..self.invocations).all(|index| {
             self.begin(index, private);
-            matches!(self.go(0), Pause::Ended)
+            matches!(self.execute(0), Pause::Ended)
         })
     }
 
-    /// Enters an invocation for the first time.
+    /// Starts an invocation.
     fn begin(&mut self, index: u32, private: usize) {
         self.env.enter(index, self.program.workgroup_size, private);
         self.env.memory[private..private + self.program.private_words].fill(0);
     }
 
-    /// With barriers: rounds, in each of which every invocation runs until it has to wait. `false` if stopped.
+    /// Runs with barriers, in rounds: each invocation runs until it waits. `false` if stopped.
     ///
-    /// Invocations that ended are not waited for, and it does not matter at which barrier the others wait: a barrier
-    /// in divergent control flow is undefined in Vulkan and must not hang here.
-    fn in_turns(&mut self) -> bool {
+    /// A barrier does not wait for invocations that have returned, and does not check at which barrier the others wait:
+    /// a barrier in divergent control flow is undefined in Vulkan and must not hang here.
+    fn run_with_barriers(&mut self) -> bool {
         for subgroup in self.subgroups() {
             for index in subgroup.clone() {
                 self.begin(index, self.private_of(index));
-                if !self.turn(index, 0) {
+                if !self.run_until_pause(index, 0) {
                     return false;
                 }
             }
@@ -119,28 +119,28 @@ impl Run<'_> {
         }
     }
 
-    /// Lets a subgroup go on until none of its invocations waits for the subgroup only. `false` if stopped.
+    /// Runs a subgroup until its invocations wait only for the workgroup. `false` if stopped.
     fn until_workgroup_barrier(&mut self, subgroup: std::ops::Range<u32>) -> bool {
         loop {
             let group = self.first_group(subgroup.clone());
             if group.is_empty() {
                 return true;
             }
-            if !self.meet(subgroup.start, &group) {
+            if !self.run_sync_point(subgroup.start, &group) {
                 return false;
             }
         }
     }
 
-    /// The invocations that wait at the first meeting.
+    /// The invocations that wait at the earliest sync point.
     fn first_group(&self, subgroup: std::ops::Range<u32>) -> SmallVec<[u32; SUBGROUP_SIZE as usize]> {
         let mut group: SmallVec<[u32; SUBGROUP_SIZE as usize]> = SmallVec::new();
         let place = |index: u32| {
             let frame = self.frame_of(index);
             ((frame[1] >> 32) as u32, &frame[FRAME_HEAD..])
         };
-        for index in subgroup.filter(|&index| self.frame_of(index)[0] & STATE == AT_MEETING) {
-            let order = group.first().map(|&first| self.program.meetings.order(place(index), place(first)));
+        for index in subgroup.filter(|&index| self.frame_of(index)[0] & STATE == AT_SYNC_POINT) {
+            let order = group.first().map(|&first| self.program.sync_points.order(place(index), place(first)));
             match order {
                 Some(Ordering::Greater) => continue,
                 Some(Ordering::Less) => group.clear(),
@@ -151,9 +151,9 @@ impl Run<'_> {
         group
     }
 
-    /// Does what a group does together, and lets each of them go on. `false` if stopped.
-    fn meet(&mut self, first: u32, group: &[u32]) -> bool {
-        let meeting = self.program.meetings.all[(self.frame_of(group[0])[1] >> 32) as usize];
+    /// Executes the operation of a sync point for a group, then resumes the group. `false` if stopped.
+    fn run_sync_point(&mut self, first: u32, group: &[u32]) -> bool {
+        let sync_point = self.program.sync_points.all[(self.frame_of(group[0])[1] >> 32) as usize];
         let mut operands = [[0; SUBGROUP_SIZE as usize]; 2];
         let mut active = 0;
         for &index in group {
@@ -161,14 +161,14 @@ impl Run<'_> {
             active |= 1 << lane;
             [operands[0][lane], operands[1][lane]] = [self.frame_of(index)[2], self.frame_of(index)[3]];
         }
-        let results = meeting.op.map(|op| op.run(active, &operands[0], &operands[1]));
+        let results = sync_point.op.map(|op| op.run(active, &operands[0], &operands[1]));
         group.iter().all(|&index| {
             let next = self.frame_of(index)[0] as u32;
             self.resume(index);
             if let Some(results) = &results {
-                self.registers[meeting.dest as usize] = results[(index - first) as usize];
+                self.registers[sync_point.dest as usize] = results[(index - first) as usize];
             }
-            self.turn(index, next)
+            self.run_until_pause(index, next)
         })
     }
 
@@ -176,7 +176,7 @@ impl Run<'_> {
         &self.frames[index as usize * self.frame..][..self.frame]
     }
 
-    /// One turn for each invocation in that state. Whether there were any; `None` if stopped.
+    /// Runs each invocation of a subgroup that is in `state`. Returns whether there were any; `None` if stopped.
     fn round(&mut self, subgroup: std::ops::Range<u32>, state: u64) -> Option<bool> {
         let mut any = false;
         for index in subgroup {
@@ -184,7 +184,7 @@ impl Run<'_> {
             if now & STATE == state {
                 any = true;
                 self.resume(index);
-                if !self.turn(index, now as u32) {
+                if !self.run_until_pause(index, now as u32) {
                     return None;
                 }
             }
@@ -202,7 +202,7 @@ impl Run<'_> {
         self.program.shared_words + self.program.private_words * index as usize
     }
 
-    /// Takes the registers of an invocation back from its frame.
+    /// Restores the registers of an invocation from its frame.
     fn resume(&mut self, index: u32) {
         self.env.enter(index, self.program.workgroup_size, self.private_of(index));
         let frame = &self.frames[index as usize * self.frame..][..self.frame];
@@ -211,9 +211,10 @@ impl Run<'_> {
         self.registers[first..first + live].copy_from_slice(&frame[FRAME_HEAD..FRAME_HEAD + live]);
     }
 
-    /// Runs an invocation from a code block until it waits or ends, and notes that in its frame. `false` if stopped.
-    fn turn(&mut self, index: u32, at: u32) -> bool {
-        let pause = self.go(at);
+    /// Runs an invocation from a code block until it waits or returns, and saves its state in the frame. `false` if
+    /// stopped.
+    fn run_until_pause(&mut self, index: u32, at: u32) -> bool {
+        let pause = self.execute(at);
         let frame = &mut self.frames[index as usize * self.frame..][..self.frame];
         match pause {
             Pause::Stopped => return false,
@@ -223,11 +224,11 @@ impl Run<'_> {
                 frame[1] = live as u64;
                 let state = match wait {
                     Wait::Workgroup => AT_WORKGROUP,
-                    Wait::Meeting(number) => {
+                    Wait::SyncPoint(number) => {
                         frame[1] |= u64::from(number) << 32;
-                        let meeting = &self.program.meetings.all[number as usize];
-                        frame[2..FRAME_HEAD].copy_from_slice(&meeting.args.map(|arg| self.registers[arg as usize]));
-                        AT_MEETING
+                        let sync_point = &self.program.sync_points.all[number as usize];
+                        frame[2..FRAME_HEAD].copy_from_slice(&sync_point.args.map(|arg| self.registers[arg as usize]));
+                        AT_SYNC_POINT
                     }
                 };
                 frame[0] = state | u64::from(next);
@@ -237,8 +238,8 @@ impl Run<'_> {
         true
     }
 
-    /// The interpreter's loop: from a code block until the invocation ends, waits or is stopped.
-    fn go(&mut self, at: u32) -> Pause {
+    /// The interpreter's main loop: runs from a code block until the invocation returns, waits or is stopped.
+    fn execute(&mut self, at: u32) -> Pause {
         if self.env.stopped() {
             return Pause::Stopped;
         }

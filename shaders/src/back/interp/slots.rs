@@ -1,19 +1,19 @@
-//! Gives every value a register, and values that are never alive together the same one.
+//! Register assignment: values with disjoint live intervals share a register.
 //!
-//! Linear scan over intervals. Instructions are numbered in layout order; a value is taken to be alive from its
-//! definition to its last use, and when a back edge leads to a block inside that interval, to the end of that edge.
-//! That is enough for any control flow graph whose layout puts definitions before uses: control reaches a use from
+//! Linear scan over intervals. Instructions are numbered in layout order; a value is treated as live from its
+//! definition to its last use and, if a back edge leads to a block inside that interval, to the end of that edge. That
+//! is sufficient for any control flow graph whose layout puts definitions before uses: control reaches a use from
 //! inside the interval by going forward, or by a back edge, which the interval then covers.
 //!
-//! Registers `0 .. constants` hold constants, the next one is spare, some may count trips through loops, the rest is shared out, lowest first, so that what
-//! is alive at a barrier is a short run of registers.
+//! Registers `0 .. constants` hold constants, the next one is the spare register, and then come the iteration counters
+//! of loops. The other registers are allocated lowest first, so that the live registers at a barrier are a short range.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 
 use cranelift_entity::SecondaryMap;
 
-use super::reconvergence::is_meeting;
+use super::reconvergence::is_sync_point;
 use crate::ir::{Block, Inst, InstData, Kernel, Scope, Value};
 
 /// The registers of a kernel.
@@ -30,18 +30,19 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// A register for breaking cycles of moves and for results that nobody wants.
+    /// A scratch register for breaking cycles of moves and for unused results.
     pub(super) fn spare(&self) -> u32 {
         self.constants.len() as u32
     }
 }
 
-/// Assigns registers, the first `trips` of which after the spare one are for counts of trips. Time is `n log n` in the number of instructions for structured control flow.
-pub(super) fn assign(kernel: &Kernel, trips: u32) -> Slots {
+/// Assigns registers; the first `counters` after the spare one count iterations. Takes `n log n` time in the number of
+/// instructions for structured control flow.
+pub(super) fn assign(kernel: &Kernel, counters: u32) -> Slots {
     let intervals = Intervals::new(kernel);
     let mut slots = constants(kernel);
     let first = slots.spare() + 1;
-    let mut scan = Scan { next: first + trips, ..Scan::default() };
+    let mut scan = Scan { next: first + counters, ..Scan::default() };
     let hints = Hints::new(kernel);
     let mut position = 0;
     for &block in &kernel.layout {
@@ -59,7 +60,7 @@ pub(super) fn assign(kernel: &Kernel, trips: u32) -> Slots {
                 }
             }
             if is_barrier(&kernel.insts[inst]) {
-                slots.live_at.insert(inst, scan.top().map_or(trips, |top| top + 1 - first));
+                slots.live_at.insert(inst, scan.top().map_or(counters, |top| top + 1 - first));
             }
         }
         position += 1;
@@ -68,9 +69,9 @@ pub(super) fn assign(kernel: &Kernel, trips: u32) -> Slots {
     slots
 }
 
-/// Whether invocations may be exchanged at the instruction.
+/// Whether the interpreter may switch to another invocation at the instruction.
 pub(super) fn is_barrier(data: &InstData) -> bool {
-    is_meeting(data) || matches!(data, InstData::Barrier { execution, .. } if *execution != Scope::Invocation)
+    is_sync_point(data) || matches!(data, InstData::Barrier { execution, .. } if *execution != Scope::Invocation)
 }
 
 fn constants(kernel: &Kernel) -> Slots {
@@ -87,7 +88,7 @@ fn constants(kernel: &Kernel) -> Slots {
     slots
 }
 
-/// Which registers are taken, and until when.
+/// Occupied registers, with the end of each interval.
 #[derive(Default)]
 struct Scan {
     next: u32,
@@ -97,7 +98,8 @@ struct Scan {
 }
 
 impl Scan {
-    /// Frees what is last used at `position` or before: a step reads its operands before it writes its result.
+    /// Frees registers whose last use is at `position` or before: a step reads its operands before it writes its
+    /// result.
     fn expire(&mut self, position: u32) {
         while let Some(&Reverse((end, slot))) = self.ends.peek()
             && end <= position
@@ -108,7 +110,7 @@ impl Scan {
         }
     }
 
-    /// A free register until `end`: a wanted one where possible, else the lowest.
+    /// Allocates a register until `end`: a wanted one if possible, else the lowest free one.
     fn take(&mut self, end: u32, wanted: impl IntoIterator<Item = u32>) -> u32 {
         let wanted = wanted.into_iter().find(|slot| self.free.remove(slot));
         let slot = wanted.or_else(|| self.free.pop_first()).unwrap_or_else(|| {
@@ -125,7 +127,7 @@ impl Scan {
     }
 }
 
-/// Which values would need no move if they had the same register.
+/// Coalescing hints: values that need no move if they have the same register.
 struct Hints {
     /// An argument for each parameter, and a parameter for each argument.
     partners: SecondaryMap<Value, [Option<Value>; 2]>,
@@ -147,9 +149,9 @@ impl Hints {
         Self { partners }
     }
 
-    /// Registers of the partners that have one already.
+    /// Registers of the partners that already have one.
     fn for_value<'a>(&self, value: Value, of: &'a SecondaryMap<Value, u32>) -> impl Iterator<Item = u32> + use<'a> {
-        // Register 0 is a constant or the spare one, never free: it stands for "none yet".
+        // Register 0 is a constant or the spare one and never free: here it stands for "not assigned yet".
         self.partners[value].into_iter().flatten().map(|partner| of[partner])
     }
 }
@@ -188,10 +190,10 @@ impl Intervals {
     }
 }
 
-/// Back edges by the position of their head, with the greatest tail in any range of them.
+/// Back edges by the position of their target, with the greatest source position in any range of them.
 struct BackEdges {
     heads: Vec<u32>,
-    /// `tails[k][i]`: the greatest of the `2^k` tails from `i` on.
+    /// `tails[k][i]`: the greatest of the `2^k` source positions from `i` on.
     tails: Vec<Vec<u32>>,
 }
 
@@ -209,7 +211,7 @@ impl BackEdges {
         Self { heads, tails }
     }
 
-    /// The end of an interval once it covers every back edge to a head inside it.
+    /// The end of an interval extended to cover every back edge to a target inside it.
     fn extend(&self, start: u32, mut end: u32) -> u32 {
         let first = self.heads.partition_point(|&head| head <= start);
         loop {

@@ -1,7 +1,8 @@
-//! Steps for what is wider than a register of the IR: clocks, messages, and 64-bit atomics, which are on two words, one after
-//! another, under a lock that all of them share.
+//! Steps for results wider than a register of the IR: clocks, messages, and 64-bit atomics, which access their two
+//! words one after the other under a global lock.
 //!
-//! Guest memory is accessed as words of 32 bits only (ADR 2), so an atomic of 64 is not one for those who look at a word of it.
+//! Guest memory is accessed as 32-bit words only (ADR 2), so 32-bit accesses of other threads can observe a 64-bit
+//! atomic between its two words.
 
 use std::sync::Mutex;
 
@@ -9,8 +10,8 @@ use super::code::{AtomicStep, Step};
 use super::env::Env;
 use crate::ir::AtomicOp;
 
-/// Held while the two words of an atomic are accessed.
-static TURN: Mutex<()> = Mutex::new(());
+/// Held while an atomic accesses its two words.
+static WORD_PAIR_LOCK: Mutex<()> = Mutex::new(());
 
 /// Atomic number `extra` on the buffer operand 0 at operand 1; value in operands 2 and 4, comparator in 3 and 5.
 pub(super) fn on_buffer(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
@@ -21,7 +22,7 @@ pub(super) fn on_buffer(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
     let words = (buffer.atomic_u32(at), buffer.atomic_u32(at + 4));
     let old = match words {
         (Some(low), Some(high)) => {
-            let turn = TURN.lock();
+            let guard = WORD_PAIR_LOCK.lock();
             let order = std::sync::atomic::Ordering::SeqCst;
             let old = u64::from(low.load(order)) | u64::from(high.load(order)) << 32;
             let new = modified(what, old, value, comparator);
@@ -29,7 +30,7 @@ pub(super) fn on_buffer(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
                 low.store(new as u32, order);
                 high.store((new >> 32) as u32, order);
             }
-            drop(turn);
+            drop(guard);
             old
         }
         _ => 0,
@@ -72,7 +73,7 @@ pub(super) fn print(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
     env.host.print(&env.tables.messages, *message, &words);
 }
 
-/// The high word of what a 64-bit atomic gave; registers hold all of it.
+/// The high word of the result of a 64-bit atomic; its register holds all 64 bits.
 pub(super) fn high_word(step: &Step, regs: &mut [u64], _: &mut Env<'_>) {
     step.set(regs, step.arg(regs, 0) >> 32);
 }
@@ -82,7 +83,7 @@ fn pair(step: &Step, regs: &[u64], operands: [usize; 2]) -> u64 {
     low | high << 32
 }
 
-/// What the words hold afterwards.
+/// The new value of the two words.
 fn modified(what: AtomicStep, old: u64, value: u64, comparator: u64) -> u64 {
     let signed = |bits: u64| bits.cast_signed();
     let (old_float, float) = (f64::from_bits(old), f64::from_bits(value));
@@ -103,12 +104,12 @@ fn modified(what: AtomicStep, old: u64, value: u64, comparator: u64) -> u64 {
         AtomicOp::FAdd => number(old_float + float),
         AtomicOp::FMin if float < old_float || old_float.is_nan() => value,
         AtomicOp::FMax if float > old_float || old_float.is_nan() => value,
-        // The other number; and what is not on 64 bits.
+        // `FMin` and `FMax` keep the old value; the remaining operations have no 64-bit form.
         _ => old,
     }
 }
 
-/// The bits of a double; every NaN is one, as in `ir/op/double.rs`.
+/// The bits of a double; every NaN is canonicalized, as in `ir/op/double.rs`.
 fn number(a: f64) -> u64 {
     if a.is_nan() { 0x7ff8_0000_0000_0000 } else { a.to_bits() }
 }

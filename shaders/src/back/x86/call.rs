@@ -325,8 +325,8 @@ fn stop(result: u64, needs: &Needs, workgroup: [u32; 3]) -> Option<abi::Stop> {
 fn call(code: &CodeMemory, entry: usize, context: &Context) -> u64 {
     type Entry = unsafe extern "sysv64" fn(&Context) -> u64;
     let address = code.bytes()[entry..].as_ptr();
-    // SAFETY: the code generator put a function of this type there, and the pages are executable and mapped while `code`
-    // is borrowed.
+    // SAFETY: the code generator put a function of this type there, and the pages are executable and mapped while
+    // `code` is borrowed.
     let function = unsafe { std::mem::transmute::<*const u8, Entry>(address) };
     // SAFETY: the function keeps to the rules at the top of this file, and the context is what it expects.
     unsafe { function(context) }

@@ -21,7 +21,7 @@ struct Target {
     op: AtomicOp,
 }
 
-/// The operation of an instruction that reads, modifies and writes, or only reads, one place.
+/// The atomic operation of a read-modify-write or load instruction with one memory operand.
 pub(super) fn atomic_op(op: Op) -> Option<AtomicOp> {
     Some(match op {
         Op::AtomicLoad => AtomicOp::Load,
@@ -76,11 +76,11 @@ impl Translator<'_> {
             (Scalar::F16, _) if op == AtomicOp::FAdd => Some(AtomicOp::FAddHalf),
             _ => Some(op),
         };
-        let op = op.ok_or_else(|| format!("there is no such operation on {scalar}"))?;
+        let op = op.ok_or_else(|| format!("the operation does not exist for {scalar}"))?;
         Ok(Target { pointer, place, scalar, op })
     }
 
-    /// The bits of a value as two words: low and high, or the only one twice.
+    /// The bits of a value as two words: low and high, or a single word twice.
     fn words_of(&mut self, id: Id, scalar: Scalar, op: AtomicOp) -> Checked<[Value; 2]> {
         let value = self.value(id)?;
         match self.types.get(value.ty)?.ty {

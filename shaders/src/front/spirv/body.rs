@@ -27,7 +27,8 @@ pub(super) struct Function {
     pub(super) blocks: Vec<BasicBlock>,
     /// Label → index in `blocks`.
     pub(super) index: HashMap<Id, usize>,
-    /// Index of the block that alone returns, outside of all constructs: what follows the call can go on there.
+    /// Index of the only block that returns, if it is outside of all constructs: code after the call can then continue
+    /// there.
     pub(super) single_exit: Option<usize>,
 }
 
@@ -40,9 +41,9 @@ pub(super) struct BasicBlock {
     pub(super) word: u32,
     /// Its `OpPhi`s.
     pub(super) phis: Vec<Inst>,
-    /// What each of them, by its place, takes from each of the blocks before.
+    /// By the index of an `OpPhi` and the predecessor's label: the incoming value.
     pub(super) incoming: HashMap<(Id, usize), Id>,
-    /// Instructions between, without debug lines.
+    /// Instructions between these, without debug lines.
     pub(super) body: Vec<Inst>,
     /// `OpSelectionMerge` or `OpLoopMerge`.
     pub(super) merge: Option<Inst>,
@@ -54,25 +55,25 @@ pub(super) struct BasicBlock {
     pub(super) merge_targets: Vec<Id>,
     /// Labels of the blocks that branch here.
     pub(super) predecessors: HashSet<Id>,
-    /// How control gets here.
+    /// Whether and how the block is reachable.
     pub(super) reach: Reach,
 }
 
-/// How control gets to a block.
+/// Reachability of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// Never, and no construct names it.
+    /// Unreachable, and not named by any construct.
     No,
-    /// Never, but a construct names it as its end.
+    /// Unreachable, but a construct names it as its merge or continue block.
     Structure,
-    /// From the function's entry.
+    /// Reachable from the function's entry.
     Yes,
 }
 
 type Located<T> = Result<T, (u32, String)>;
 
 impl Function {
-    /// Reads the function that starts at instruction `at`; also gives the instruction after its end.
+    /// Parses the function that starts at instruction `at`; also returns the index of the instruction after its end.
     pub(super) fn parse(words: &Words, at: usize) -> Located<(Self, usize)> {
         let head = words.insts[at];
         if head.op != Op::Function {
@@ -97,7 +98,7 @@ impl Function {
         Ok((function, at + length + 1))
     }
 
-    /// Edges and reachability; labels that are named must exist.
+    /// Computes edges and reachability; checks that all named labels exist.
     fn connect(&mut self) -> Located<()> {
         for at in 0..self.blocks.len() {
             let block = &self.blocks[at];
@@ -106,7 +107,7 @@ impl Function {
                 match self.index.get(target) {
                     Some(0) => return Err((block.terminator.word, "a branch to the function's first block".into())),
                     Some(_) => {}
-                    None => return Err((block.terminator.word, format!("%{target} is no block of the function"))),
+                    None => return Err((block.terminator.word, format!("%{target} is not a block of the function"))),
                 }
             }
             for target in block.targets.clone() {
@@ -138,7 +139,8 @@ impl Function {
         }
     }
 
-    /// The rules of structured control flow that the reader relies on, and those whose breach is likely a mistake.
+    /// Checks the structured control flow rules that the translator relies on, and those that are likely broken by
+    /// mistake.
     fn check_structure(&self) -> Located<()> {
         let mut exits: HashSet<Id> = HashSet::default();
         let mut merges: HashSet<Id> = HashSet::default();
@@ -162,7 +164,7 @@ impl Function {
         self.check_back_edges()
     }
 
-    /// Every cycle goes through the header of a loop.
+    /// Checks that every cycle contains a loop header.
     fn check_back_edges(&self) -> Located<()> {
         #[derive(Clone, Copy, PartialEq)]
         enum State {
@@ -206,7 +208,8 @@ impl Function {
             return None;
         }
         let mut at = 0;
-        // Along the outermost constructs, from each to its merge block; bounded, as malformed merges may run in a circle.
+        // Follows the outermost constructs from each to its merge block; bounded, since invalid merges may form a
+        // cycle.
         for _ in 0..self.blocks.len() {
             let block = &self.blocks[at];
             if block.reach != Reach::Yes {
@@ -224,7 +227,7 @@ impl Function {
 }
 
 impl BasicBlock {
-    /// Whether the block opens a loop.
+    /// Whether the block is a loop header.
     pub(super) fn is_loop_header(&self) -> bool {
         self.merge.is_some_and(|merge| merge.op == Op::LoopMerge)
     }
@@ -240,7 +243,7 @@ impl BasicBlock {
         }
         match (self.terminator.op, self.merge) {
             (Op::Switch, None) => Err((word, "OpSwitch without OpSelectionMerge".into())),
-            // Before SPIR-V 1.6 both labels may be one, which needs no construct.
+            // Before SPIR-V 1.6 both labels may be equal, which needs no construct.
             (Op::BranchConditional, None) if self.targets.iter().all(|target| *target == self.targets[0]) => Ok(()),
             (Op::BranchConditional, None) if !self.targets.iter().any(|target| exits.contains(target)) => {
                 Err((word, "OpBranchConditional without OpSelectionMerge or OpLoopMerge".into()))
@@ -281,7 +284,7 @@ fn read_block(words: &Words, label: &Inst, insts: &[Inst], terminator: Inst) -> 
     let merge = insts.last().copied().filter(is_merge);
     let body = &insts[phis.len()..insts.len() - usize::from(merge.is_some())];
     if let Some(inst) = body.iter().find(|inst| is_merge(inst) || inst.op == Op::Phi) {
-        return Err((inst.word, format!("{} stands in the wrong place of its block", op_name(inst.op))));
+        return Err((inst.word, format!("{} is in the wrong place of its block", op_name(inst.op))));
     }
     let merge_targets = merge.map_or_else(Vec::new, |merge| {
         let count = if merge.op == Op::LoopMerge { 2 } else { 1 };
@@ -302,7 +305,7 @@ fn read_block(words: &Words, label: &Inst, insts: &[Inst], terminator: Inst) -> 
     })
 }
 
-/// Labels that a terminator names; the grammar was checked.
+/// Labels that a terminator names; the grammar has been checked.
 fn targets(words: &Words, terminator: &Inst) -> Vec<Id> {
     let operands = words.operands(terminator);
     let take = |range: Range<usize>| operands.get(range).unwrap_or_default().to_vec();

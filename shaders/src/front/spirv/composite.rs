@@ -151,7 +151,7 @@ impl Translator<'_> {
             }
         }
         if values.len() != total {
-            return Err(format!("the constituents do not make up the {total} scalars of the result"));
+            return Err(format!("the constituents do not have the {total} scalars of the result"));
         }
         Ok(Composite { ty, values: values.into() })
     }

@@ -1,4 +1,4 @@
-//! Merges and terminators.
+//! Merge instructions and terminators.
 
 use foldhash::HashSet;
 use spirv::Op;
@@ -14,7 +14,7 @@ use super::words::{Checked, Id, operand};
 use crate::ir::{self, Block, BlockCall, InstData, Merge, Value};
 
 impl Translator<'_> {
-    /// Ends the current block as a block of the function ends.
+    /// Terminates the current block with the translated terminator of a function's block.
     pub(super) fn terminate(&mut self, block: &BasicBlock) -> Result<(), Error> {
         let inst = &block.terminator;
         self.builder.set_origin(inst.word);
@@ -62,7 +62,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Says in the current block which construct the block of the function opens.
+    /// Annotates the current block with the construct that a function's block opens.
     pub(super) fn open_construct(&mut self, block: &BasicBlock) -> Checked<()> {
         let merge = match *block.merge_targets.as_slice() {
             [] => return Ok(()),
@@ -75,7 +75,9 @@ impl Translator<'_> {
 
     fn block(&self, label: Id) -> Checked<Block> {
         let index = self.frame.function.index.get(&label);
-        index.and_then(|&index| self.frame.blocks[index]).ok_or_else(|| format!("%{label} is no block of the function"))
+        index
+            .and_then(|&index| self.frame.blocks[index])
+            .ok_or_else(|| format!("%{label} is not a block of the function"))
     }
 
     fn switch(&mut self, operands: &[u32]) -> Checked<InstData> {
@@ -93,7 +95,7 @@ impl Translator<'_> {
             let bits = u64::from(operand(case, 0)?) | u64::from(high) << 32;
             let literal = if scalar.bits() < 32 { bits & ((1 << scalar.bits()) - 1) } else { bits };
             if !seen.insert(literal) {
-                return Err(format!("the literal {literal} stands twice"));
+                return Err(format!("the literal {literal} appears twice"));
             }
             cases.push((literal, self.edge(operand(case, words)?)?));
         }
@@ -105,7 +107,7 @@ impl Translator<'_> {
         Ok(InstData::Switch { selector, default, cases })
     }
 
-    /// The number of the case that 64 bits are, with which literals are replaced.
+    /// Maps a 64-bit selector to the index of its case, which replaces the literal.
     fn number_of_case(&mut self, low: Value, high: Value, cases: &mut [(u64, BlockCall)]) -> Value {
         let mut number = self.builder.constant(u32::MAX);
         for (at, (literal, _)) in (0u32..).zip(cases.iter_mut()) {

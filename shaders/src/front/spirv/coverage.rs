@@ -1,8 +1,8 @@
-//! Writes and checks `docs/spirv.md`: what is supported, and why the rest is not. Execution modes, built-ins and decorations
-//! are in [`enumerants`](super::enumerants).
+//! Generates and checks `docs/spirv.md`: what is supported, and why the rest is not. Execution modes, built-ins and
+//! decorations are in [`enumerants`](super::enumerants).
 //!
-//! Capabilities are queried one by one. An instruction is supported if the source text of one of the reader's chapters names
-//! it.
+//! Capabilities are queried one by one. An instruction is supported if the source text of one of the translator's
+//! chapters names it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -15,7 +15,7 @@ use super::capability::is_supported;
 use super::enumerants::tables;
 use super::stages::is_of_fragments;
 
-/// What names of vendors' extensions end with.
+/// Suffixes of vendor extensions.
 pub(super) const VENDORS: [&str; 8] = ["INTEL", "ALTERA", "NV", "NVX", "AMD", "QCOM", "ARM", "HUAWEI"];
 
 /// Files that name instructions without supporting them.
@@ -30,7 +30,7 @@ const OTHERS: &[&str] = &[
     "stages.rs",
 ];
 
-/// Why a capability, or an instruction that needs one, is not for this reader.
+/// Why a capability, or an instruction that needs one, is not supported.
 pub(super) fn reason(capability: Capability) -> &'static str {
     use Capability as C;
     let name = format!("{capability:?}");
@@ -110,12 +110,12 @@ pub(super) fn reason(capability: Capability) -> &'static str {
     }
 }
 
-/// Every capability that `spirv` knows, once.
+/// Every capability that the `spirv` crate has, once.
 fn capabilities() -> BTreeMap<String, Capability> {
     (0..1 << 13).filter_map(Capability::from_u32).map(|capability| (format!("{capability:?}"), capability)).collect()
 }
 
-/// Names after `Op::` or `Spv::` in the chapters.
+/// Collects the names after `Op::` or `Spv::` in the chapters.
 fn supported(folder: &Path, names: &mut BTreeSet<String>) {
     for entry in std::fs::read_dir(folder).expect("the reader's folder is there").flatten() {
         let path = entry.path();
@@ -128,7 +128,7 @@ fn supported(folder: &Path, names: &mut BTreeSet<String>) {
             let plain = imports.map(|line| line.replace("Op as ", "")).any(|line| {
                 line.contains(" Op}") || line.contains("::Op;") || line.contains(" Op,") || line.contains("{Op,")
             });
-            // Where `Op` is the IR's, SPIR-V's are `Spv`.
+            // Where `Op` is the IR's type, SPIR-V's is `Spv`.
             for prefix in if plain { ["Spv::", "Op::"] } else { ["Spv::", "spirv::Op::"] } {
                 for (at, _) in text.match_indices(prefix) {
                     let before = text[..at].chars().next_back();
@@ -194,7 +194,7 @@ the limit and the word.
     text + &tables()
 }
 
-/// Names after a prefix in the files of a folder.
+/// Collects the names after a prefix in the files of a folder.
 fn words_after(folder: &Path, prefix: &str, names: &mut BTreeSet<String>) {
     for entry in std::fs::read_dir(folder).expect("the reader's folder is there").flatten() {
         let text = std::fs::read_to_string(entry.path()).unwrap_or_default();

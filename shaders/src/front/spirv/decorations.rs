@@ -1,11 +1,11 @@
-//! Decorations and names, gathered by target.
+//! Decorations and names, collected by target.
 
 use foldhash::HashMap;
 use spirv::{BuiltIn, Decoration, FPRoundingMode, Op};
 
 use super::words::{Checked, Id, Inst, operand, text};
 
-/// What decorations say about an id.
+/// Decorations of an id.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Decorations {
     pub(super) set: Option<u32>,
@@ -16,14 +16,14 @@ pub(super) struct Decorations {
     pub(super) buffer_block: bool,
     pub(super) block: bool,
     pub(super) no_contraction: bool,
-    /// Other variables may lead to the same memory (SPIR-V, 2.18.2).
+    /// Other variables may alias the same memory (SPIR-V, 2.18.2).
     pub(super) aliased: bool,
     /// `FPRoundingMode RTZ`.
     pub(super) towards_zero: bool,
     pub(super) memory: MemoryDecorations,
 }
 
-/// Decorations of variables and members that say how memory is used.
+/// Decorations of variables and members that describe memory accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct MemoryDecorations {
     pub(super) non_writable: bool,
@@ -31,7 +31,7 @@ pub(super) struct MemoryDecorations {
     pub(super) volatile: bool,
 }
 
-/// What decorations say about a member of a structure.
+/// Decorations of a structure member.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct MemberDecorations {
     pub(super) offset: Option<u32>,
@@ -46,10 +46,10 @@ pub(super) struct MemberDecorations {
 pub(super) struct Annotations {
     ids: HashMap<Id, Decorations>,
     members: HashMap<(Id, u32), MemberDecorations>,
-    /// What decorations of an id mean for members, if it turns out to be a group of decorations.
+    /// The member decorations of ids that may turn out to be decoration groups.
     groups: HashMap<Id, MemberDecorations>,
     names: HashMap<Id, String>,
-    /// What any of them say of memory that is not the invocation's own.
+    /// The union of the memory decorations of all memory that invocations share.
     any_memory: MemoryDecorations,
 }
 
@@ -64,12 +64,12 @@ impl Annotations {
         self.members.get(&(id, member))
     }
 
-    /// `OpName` of an id; empty without one.
+    /// `OpName` of an id; empty if it has none.
     pub(super) fn name(&self, id: Id) -> &str {
         self.names.get(&id).map_or("", String::as_str)
     }
 
-    /// What has to be assumed of memory that a pointer leads to, whose decorations are not known.
+    /// The decorations to assume for a pointer to unknown memory.
     pub(super) fn any_memory(&self) -> MemoryDecorations {
         MemoryDecorations { non_writable: false, ..self.any_memory }
     }
@@ -81,7 +81,7 @@ impl Annotations {
         ids
     }
 
-    /// Takes an annotation or name; `false` if the instruction is something else.
+    /// Handles an annotation or name; `false` for other instructions.
     pub(super) fn take(&mut self, inst: &Inst, operands: &[u32]) -> Checked<bool> {
         match inst.op {
             Op::Name => {
@@ -111,7 +111,7 @@ impl Annotations {
         Ok(true)
     }
 
-    /// `OpGroupDecorate`: the targets get what the group has.
+    /// `OpGroupDecorate`: applies a group's decorations to its targets.
     fn group(&mut self, operands: &[u32]) -> Checked<()> {
         let group = self.ids.get(&operand(operands, 0)?).cloned().unwrap_or_default();
         for &target in &operands[1..] {
@@ -120,7 +120,7 @@ impl Annotations {
         Ok(())
     }
 
-    /// `OpGroupMemberDecorate`: the same for members of structures.
+    /// `OpGroupMemberDecorate`: the same for structure members.
     fn group_of_members(&mut self, operands: &[u32]) -> Checked<()> {
         let group = self.groups.get(&operand(operands, 0)?).cloned().unwrap_or_default();
         for target in operands[1..].chunks(2) {
@@ -131,7 +131,7 @@ impl Annotations {
     }
 }
 
-/// Whether members of structures may have the decoration, as far as it matters here.
+/// Whether the decoration is relevant for structure members.
 fn is_of_members(decoration: u32) -> bool {
     use Decoration as D;
     let members = [D::Offset, D::MatrixStride, D::RowMajor, D::BuiltIn, D::NonWritable, D::Coherent, D::Volatile];
@@ -165,7 +165,7 @@ impl Decorations {
 }
 
 impl MemoryDecorations {
-    /// Both together.
+    /// Union of both.
     pub(super) fn or(self, other: Self) -> Self {
         Self {
             non_writable: self.non_writable || other.non_writable,
@@ -204,7 +204,7 @@ pub(super) fn decorate(to: &mut Decorations, word: u32, literals: &[u32]) -> Che
         Decoration::Block => to.block = true,
         Decoration::NoContraction => to.no_contraction = true,
         Decoration::Aliased => to.aliased = true,
-        // Vulkan has the two: VUID-StandaloneSpirv-FPRoundingMode-04675.
+        // Vulkan allows these two: VUID-StandaloneSpirv-FPRoundingMode-04675.
         Decoration::FPRoundingMode => match FPRoundingMode::from_u32(operand(literals, 0)?) {
             Some(FPRoundingMode::RTE) => {}
             Some(FPRoundingMode::RTZ) => to.towards_zero = true,

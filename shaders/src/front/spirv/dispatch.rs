@@ -1,4 +1,5 @@
-//! Which method translates which instruction: one match on the opcode, by the chapters of the specification.
+//! Dispatches each instruction to the method that translates it: one match on the opcode, in the chapters of the
+//! specification.
 
 use spirv::Op;
 
@@ -15,7 +16,7 @@ impl Translator<'_> {
         if stages::is_of_fragments(inst.op) {
             return Err("only fragment shaders have the instruction".into());
         }
-        // Its opcode is an extension's, which the grammar does not have.
+        // Its opcode belongs to an extension that the grammar does not know.
         if inst.is_mixed_dot {
             let value = self.mixed_dot(inst, operands)?;
             self.bind(inst.id, value);
@@ -31,7 +32,7 @@ impl Translator<'_> {
             Op::CopyObject => return self.copy_object(inst, operands),
             Op::ArrayLength => return self.array_length(inst, operands),
 
-            // Pointers that are values
+            // Variable pointers
             Op::PtrAccessChain | Op::InBoundsPtrAccessChain => return self.ptr_access_chain(inst, operands),
             Op::PtrEqual => return self.ptr_equal(inst, operands, true),
             Op::PtrNotEqual => return self.ptr_equal(inst, operands, false),
@@ -87,7 +88,7 @@ impl Translator<'_> {
             // Extensions
             Op::ExtInst => return self.extended(inst, operands),
             Op::ReadClockKHR => return self.read_clock(inst, operands),
-            // The condition gives the optimiser nothing, so its type does not matter.
+            // The optimizer does not use the condition, so its type does not matter.
             Op::AssumeTrueKHR => return operand(operands, 0).map(|_| ()),
             Op::ExpectKHR => self.expected(inst.ty, operands)?,
 

@@ -1,4 +1,4 @@
-//! What an entry point declares: its workgroup size and its built-ins.
+//! Declarations of an entry point: its workgroup size and its built-ins.
 
 use spirv::{BuiltIn, ExecutionMode, Op};
 
@@ -14,10 +14,10 @@ use super::words::{Checked, Id, Inst, operand};
 use crate::abi::SUBGROUP_SIZE;
 use crate::ir;
 
-/// Most invocations of a workgroup (`maxComputeWorkGroupInvocations`).
+/// Invocations of a workgroup, at most (`maxComputeWorkGroupInvocations`).
 pub(in crate::front) const MAX_INVOCATIONS: u64 = 1024;
 
-/// Where a built-in comes from, and the shape that it must be declared with.
+/// Source of a built-in, and the shape that it must be declared with.
 pub(super) fn input(builtin: BuiltIn) -> Checked<(Input, Shape)> {
     use ir::BuiltIn as B;
     let scalar = Shape::Scalar(Scalar::I32);
@@ -51,8 +51,8 @@ pub(super) fn components(builtin: ir::BuiltIn) -> u8 {
     }
 }
 
-/// Checks the entry point's execution modes; gives its workgroup size: from the constant `WorkgroupSize`, which wins, or
-/// from `LocalSize` or `LocalSizeId`.
+/// Checks the entry point's execution modes, and returns its workgroup size: from the constant `WorkgroupSize`, which
+/// takes precedence, or from `LocalSize` or `LocalSizeId`.
 pub(super) fn workgroup_size(
     sections: &Sections,
     types: &mut Types,
@@ -82,7 +82,7 @@ pub(super) fn workgroup_size(
     Ok(size)
 }
 
-/// Whether a workgroup has a size that workgroups can have.
+/// Checks that a workgroup size is within the limits.
 pub(in crate::front) fn check_size(size: [u32; 3]) -> Checked<()> {
     let invocations = size.iter().try_fold(1u64, |all, &one| all.checked_mul(u64::from(one))).unwrap_or(u64::MAX);
     if (1..=MAX_INVOCATIONS).contains(&invocations) {
@@ -94,7 +94,7 @@ pub(in crate::front) fn check_size(size: [u32; 3]) -> Checked<()> {
     ))
 }
 
-/// Whether what an execution mode asks for holds in any case.
+/// Whether the requirement of an execution mode always holds.
 pub(super) fn holds_always(mode: ExecutionMode) -> bool {
     matches!(
         mode,

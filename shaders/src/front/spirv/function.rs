@@ -1,8 +1,8 @@
-//! Functions: each call is translated in its place.
+//! Function calls: each call is inlined.
 //!
-//! Recursion is refused, as SPIR-V asks. Pointers that are passed are known at the call, so nothing of them is left in
-//! the kernel. Returns jump to a block after the call, which is the merge block of a construct that the call opens; where a
-//! function returns in one place, outside of all constructs, the caller just goes on there.
+//! Recursion is rejected, as SPIR-V requires. Pointer arguments are resolved at the call, so the kernel has no
+//! pointers. Returns jump to a block after the call, which is the merge block of a construct that the call opens. If a
+//! function returns in a single place, outside of all constructs, the caller continues there.
 
 use foldhash::HashMap;
 use smallvec::SmallVec;
@@ -18,48 +18,48 @@ use super::types::Type;
 use super::words::{Checked, Id, Inst, operand};
 use crate::ir::{Block, BlockCall, InstData, Merge};
 
-/// Deepest nesting of calls.
+/// Call depth, at most.
 const MAX_DEPTH: usize = 64;
 
-/// A function, what its parameters are, and how often it mentions what is of large types, if it takes such.
+/// A function, its parameters, and the number of uses of its large values, if it takes such values.
 type Prepared<'m> = (&'m Function, HashMap<Id, Bound>, Option<HashMap<Id, Mentions>>);
 
-/// A function while it is inlined.
+/// A function that is being inlined.
 #[derive(Debug)]
 pub(super) struct Frame<'m> {
     /// The function.
     pub(super) function: &'m Function,
-    /// What its ids stand for, as far as they are defined.
+    /// The values of its ids, as far as they are defined.
     pub(super) values: HashMap<Id, Bound>,
-    /// The kernel's block of each of its blocks, as far as control or a construct gets there.
+    /// The kernel's block for each of its blocks that is reachable or named by a construct.
     pub(super) blocks: Vec<Option<Block>>,
-    /// Label of the block that is translated.
+    /// Label of the current block.
     pub(super) label: Id,
-    /// Whether the block's construct is open already, as its head was split off.
+    /// Whether the block's construct is already open, because its head was split off.
     pub(super) construct_is_open: bool,
-    /// What a return does.
+    /// The effect of a return.
     pub(super) exit: Exit,
-    /// Variables that pointers among the values were made of, where that is known.
+    /// Origin variables of its pointers, if known.
     pub(super) origins: HashMap<Id, Id>,
-    /// How often it uses what is of large types, once that was asked for.
+    /// Number of uses of its large values, computed on demand.
     pub(super) mentions: Option<HashMap<Id, Mentions>>,
-    /// Where it puts what it returns, if that is passed on in memory.
+    /// Memory for its result, if that is returned in memory.
     pub(super) result: Option<Pointer>,
 }
 
-/// What a return does.
+/// The effect of a return.
 #[derive(Clone, Debug)]
 pub(super) enum Exit {
     /// Ends the invocation.
     Kernel,
-    /// Stays open, for the caller to go on: the block and the value returned.
+    /// Leaves the block open for the caller to continue in: the block and the returned value.
     GoOn(Option<(Block, Option<Composite>)>),
-    /// Jumps, with the value's scalars.
+    /// Jumps, with the value's scalars as arguments.
     Join(Block),
 }
 
 impl<'m> Frame<'m> {
-    /// Before the first block.
+    /// A frame before the first block.
     pub(super) fn new(function: &'m Function, exit: Exit) -> Self {
         let blocks = vec![None; function.blocks.len()];
         Self {
@@ -129,7 +129,7 @@ impl<'m> Translator<'m> {
         Ok(())
     }
 
-    /// The function that is called, with its parameters' values and how often it mentions them.
+    /// The called function, with its parameters' values and the number of their uses.
     fn prepare(&mut self, inst: &Inst) -> Checked<Prepared<'m>> {
         let operands = self.sections.words.operands(inst);
         let id = operand(operands, 0)?;
@@ -199,7 +199,7 @@ impl<'m> Translator<'m> {
         Ok(Bound::Value(value))
     }
 
-    /// Ends the current block with a construct around the call; gives the block after it.
+    /// Ends the current block with a construct around the call; returns the block after it.
     fn open_join(&mut self, function: &Function, is_held: bool) -> Checked<Block> {
         let join = self.builder.create_block();
         if !is_held {
@@ -221,7 +221,7 @@ impl<'m> Translator<'m> {
         (!is_void).then(|| Composite { ty: function.result, values: params.as_slice().into() })
     }
 
-    /// All blocks of the frame's function, the first of them in the current block.
+    /// Translates all blocks of the frame's function, the first into the current block.
     fn body(&mut self) -> Result<(), Error> {
         let function = self.frame.function;
         self.create_blocks(function)?;
@@ -250,14 +250,14 @@ impl<'m> Translator<'m> {
         Ok(())
     }
 
-    /// Loops go back to a block that opens them, so the header of a loop must not spread over the blocks of a call: if it
-    /// contains one, or a write to an image, or may access an address, what follows its phis moves to a block of its own.
+    /// A loop's back edge leads to the block that opens the loop, so a header must be one block in the kernel: if it
+    /// contains a call, an image write or an access by address, the code after its phis moves to a block of its own.
     fn split_head(&mut self, block: &BasicBlock) -> Checked<()> {
         self.frame.construct_is_open = false;
         let has_addresses = self.sections.declares(Capability::PhysicalStorageBufferAddresses);
         let spreads = |inst: &Inst| match inst.op {
             Op::FunctionCall | Op::ImageWrite => true,
-            // Large copies are loops.
+            // Large copies become loops.
             Op::CopyMemory => true,
             Op::Load => has_addresses || self.is_large(inst.ty),
             Op::Store => has_addresses || self.stores_large_null(inst) || self.stores_held(inst),
@@ -318,10 +318,10 @@ impl<'m> Translator<'m> {
         Ok(())
     }
 
-    /// A branch from the current block to a block of the function, with what its phis take from here.
+    /// A branch from the current block to a block of the function, with the arguments for its phis.
     pub(super) fn edge(&mut self, label: Id) -> Checked<BlockCall> {
         let function = self.frame.function;
-        let no_block = || format!("%{label} is no block of the function");
+        let no_block = || format!("%{label} is not a block of the function");
         let index = *function.index.get(&label).ok_or_else(no_block)?;
         let block = self.frame.blocks[index].ok_or_else(no_block)?;
         let mut args = SmallVec::new();

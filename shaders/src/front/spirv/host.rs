@@ -1,4 +1,4 @@
-//! What kernels ask of whoever runs them: `OpReadClockKHR` and `NonSemantic.DebugPrintf`.
+//! Services of the host: `OpReadClockKHR` and `NonSemantic.DebugPrintf`.
 
 use super::composite::Composite;
 use super::scalar::Scalar;
@@ -10,7 +10,7 @@ use crate::ir::{self, BuiltIn, InstData, Scope, Value};
 use crate::simd::MAX_WORDS;
 
 impl Translator<'_> {
-    /// `OpReadClockKHR`: 64 bits, as one integer or as two words.
+    /// `OpReadClockKHR`: 64 bits, as one integer or two words.
     pub(super) fn read_clock(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let scope = self.scope(operand(operands, 0)?)?;
         if !matches!(scope, Scope::Device | Scope::Subgroup) {
@@ -29,18 +29,18 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `DebugPrintf`. It is non-semantic: what cannot be printed is left out.
+    /// `DebugPrintf`. Since it is non-semantic, operands that cannot be printed are left out.
     pub(super) fn debug_printf(&mut self, operands: &[Id]) -> Checked<()> {
         let (Some(&1), Some(&format)) = (operands.get(1), operands.get(2)) else { return Ok(()) };
         let Some(text) = self.text(format) else { return Ok(()) };
-        // Long texts cost time each time that a function is inlined.
+        // A long text costs time each time its function is inlined.
         self.spend(text.len() / 16)?;
         let ids = (0..3).map(|component| self.builtin(BuiltIn::GlobalInvocationId, component));
         let mut args: smallvec::SmallVec<[Value; 4]> = ids.collect();
         let mut message = Message { text, operands: Vec::new() };
         for &id in &operands[3..] {
             if let Some(text) = self.text(id) {
-                // Its place is the next one that says so.
+                // Replaces the next `%s` by the text.
                 message.text = message.text.replacen("%s", &text.replace('%', "%%"), 1);
                 continue;
             }

@@ -1,7 +1,7 @@
-//! Where the scalars of a type lie in memory.
+//! Memory layout of types: the offsets of their scalars.
 //!
-//! Blocks have an explicit layout: `Offset`, `ArrayStride`, `MatrixStride`, row or column major. Variables of a workgroup
-//! or invocation have none: there every scalar takes the next word, or two, and a bool is a word of 0 or 1.
+//! Blocks have an explicit layout: `Offset`, `ArrayStride`, `MatrixStride`, row or column major. Workgroup and private
+//! variables have none: there every scalar takes the next word, or two, and a bool is a word of 0 or 1.
 
 use spirv::StorageClass;
 
@@ -10,16 +10,16 @@ use super::scalar::Scalar;
 use super::types::{Member, Type, Types};
 use super::words::{Checked, Id};
 
-/// Which rules hold.
+/// The layout rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// Decorations say.
+    /// From decorations.
     Explicit,
     /// Packed.
     Natural,
 }
 
-/// What a structure's member says about the matrices in it, and about its memory.
+/// Decorations of a structure member that apply to the matrices in it, and to its memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MatrixLayout {
     /// `MatrixStride`.
@@ -30,36 +30,35 @@ pub(super) struct MatrixLayout {
     pub(super) memory: MemoryDecorations,
 }
 
-/// How the parts of a type lie: type and layout, and what outer types said about vectors and matrices.
+/// A type in memory: its layout, and the decorations of enclosing members.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     /// The type.
     pub(super) ty: Id,
     /// The rules.
     pub(super) layout: Layout,
-    /// From the structure's member around it.
+    /// From the enclosing structure member.
     pub(super) matrix: MatrixLayout,
-    /// Bytes from one component of a vector to the next, where they are not next to each other: in a column of a row-major
-    /// matrix.
+    /// Stride in bytes of a vector's components if they are not contiguous: in a column of a row-major matrix.
     pub(super) component_stride: Option<u32>,
 }
 
-/// Parts of an array, matrix or vector: what they are and how far apart.
+/// Elements of an array, matrix or vector: their type and stride.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts {
-    /// Place of the first part.
+    /// Place of the first element.
     pub(super) place: Place,
-    /// Bytes from one to the next.
+    /// Stride in bytes.
     pub(super) stride: u32,
-    /// How many there are, where the type says so.
+    /// Number of elements, if the type has it.
     pub(super) count: Option<u32>,
 }
 
-/// A scalar in memory, by its byte offset; of one of two words there are two.
+/// A scalar in memory, with its byte offset; a two-word scalar has two.
 pub(super) type Spot = (u32, Scalar);
 
 impl Place {
-    /// A whole variable.
+    /// The place of a whole variable.
     pub(super) fn new(ty: Id, layout: Layout) -> Self {
         Self { ty, layout, matrix: MatrixLayout::default(), component_stride: None }
     }
@@ -69,7 +68,7 @@ impl Place {
         if self.layout == Layout::Explicit { scalar.bytes() } else { 4 * scalar.words() }
     }
 
-    /// The parts of an array, matrix or vector.
+    /// The elements of an array, matrix or vector.
     pub(super) fn parts(self, types: &Types) -> Checked<Parts> {
         let info = types.get(self.ty)?;
         let explicit = self.layout == Layout::Explicit;
@@ -116,7 +115,7 @@ impl Place {
         Ok((Self { ty: member.ty, matrix: member.matrix, ..self }, offset))
     }
 
-    /// Whether no member of a structure begins behind that one.
+    /// Whether no member of the structure has a greater offset than this one.
     pub(super) fn is_last_member(self, types: &Types, number: u32) -> Checked<bool> {
         let Type::Struct { members } = &types.get(self.ty)?.ty else { return Ok(false) };
         let Some((last, before)) = members.split_last().filter(|(_, before)| before.len() == number as usize) else {
@@ -125,7 +124,7 @@ impl Place {
         Ok(self.layout == Layout::Natural || before.iter().all(|member| member.offset <= last.offset))
     }
 
-    /// Every scalar of a value, in the value's order. The caller has checked that there are not too many.
+    /// Appends every scalar of a value, in the value's order. The caller has limited their number.
     pub(super) fn spots(self, types: &Types, from: u32, into: &mut Vec<Spot>) -> Checked<()> {
         let info = types.get(self.ty)?;
         match &info.ty {
@@ -169,7 +168,7 @@ impl Place {
         Ok(())
     }
 
-    /// Bytes from the start to the end of the fixed part: a runtime array at the end counts nothing.
+    /// Size of the fixed part in bytes: a runtime array at the end counts 0.
     pub(super) fn bytes(self, types: &Types) -> Checked<u32> {
         let info = types.get(self.ty)?;
         match &info.ty {
@@ -191,7 +190,7 @@ impl Place {
         }
     }
 
-    /// Bytes from one element to the next of the array without a size that ends a block; 0 for a block without one.
+    /// Stride in bytes of the runtime array at a block's end; 0 for a block without one.
     pub(super) fn element_bytes(self, types: &Types) -> Checked<u32> {
         match &types.get(self.ty)?.ty {
             Type::Struct { members } => {

@@ -1,5 +1,5 @@
-//! Debug lines: from `OpString` with `OpLine`, or with `DebugLine` of `NonSemantic.Shader.DebugInfo.100`, to the source position of
-//! a word.
+//! Debug lines: source positions of words, from `OpString` with `OpLine` or from `DebugLine` of
+//! `NonSemantic.Shader.DebugInfo.100`.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -13,13 +13,13 @@ use crate::ir::SourceLine;
 /// The positions that a module names.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    /// First word offset → position from there on; `None` where a position ends.
+    /// First word offset → the position from there on; `None` where a position ends.
     lines: BTreeMap<u32, Option<SourceLine>>,
     table: OnceLock<Arc<BTreeMap<u32, SourceLine>>>,
 }
 
 impl Lines {
-    /// Collects the module's debug lines. They help messages only, so a line that names no string is skipped.
+    /// Collects the module's debug lines. They only improve messages, so invalid ones are skipped.
     pub(super) fn collect(words: &Words) -> Self {
         let mut files: HashMap<Id, Arc<str>> = HashMap::default();
         let mut lines = BTreeMap::new();
@@ -63,12 +63,12 @@ impl Lines {
         Self { lines, table: OnceLock::new() }
     }
 
-    /// The position that holds at a word.
+    /// The position of a word.
     pub(super) fn at(&self, word: u32) -> Option<&SourceLine> {
         self.lines.range(..=word).next_back().and_then(|(_, line)| line.as_ref())
     }
 
-    /// The position at a word, or the first one after it: where a loop begins, most compilers name none.
+    /// The position of a word, or the first one after it: most compilers emit none at the start of a loop.
     pub(super) fn from(&self, word: u32) -> Option<&SourceLine> {
         self.at(word).or_else(|| self.lines.range(word..).find_map(|(_, line)| line.as_ref()))
     }
@@ -80,11 +80,11 @@ impl Lines {
     }
 }
 
-/// What of `NonSemantic.Shader.DebugInfo.100` tells positions.
+/// The instructions of `NonSemantic.Shader.DebugInfo.100` that define positions.
 #[derive(Debug, Default)]
 struct DebugInfo {
     set: Option<Id>,
-    /// Constants, of which positions are made.
+    /// Constants that positions are built from.
     numbers: HashMap<Id, u32>,
     /// `DebugSource` → its file.
     sources: HashMap<Id, Id>,
@@ -101,7 +101,7 @@ impl DebugInfo {
         }
     }
 
-    /// The position that an instruction begins, or `None` if it ends one.
+    /// The position that an instruction starts, or `None` if it ends one.
     fn take(&mut self, id: Id, operands: &[u32], files: &HashMap<Id, Arc<str>>) -> Option<Option<SourceLine>> {
         let [set, number, rest @ ..] = operands else { return None };
         if self.set != Some(*set) {

@@ -1,4 +1,4 @@
-//! Instructions that go to memory: variables of functions, loads, stores, copies, the length of runtime arrays.
+//! Memory instructions: function variables, loads, stores, copies, array lengths.
 
 use std::rc::Rc;
 
@@ -21,7 +21,7 @@ impl Translator<'_> {
         let pointer = self.storage(inst.id, StorageClass::Function, pointee)?;
         self.bind_pointer(inst.id, pointer.clone());
         let Some(&initializer) = operands.get(1) else { return Ok(()) };
-        // The entry point runs once, and memory starts as 0.
+        // The entry point runs once, and memory is initially 0.
         let is_null = self.constants.get(initializer).is_some_and(|constant| constant.bits.is_none());
         if is_null && self.calls.len() == 1 {
             return Ok(());
@@ -100,15 +100,15 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `(size - offset) / stride`, 0 where the buffer does not reach the array.
+    /// `(size - offset) / stride`; 0 if the buffer ends before the array.
     pub(super) fn array_length(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let pointer = self.pointer(operand(operands, 0)?)?;
         let number = operand(operands, 1)?;
         if pointer.is_variable {
-            return Err("asks for the length of an array through a variable pointer".into());
+            return Err("queries the length of an array through a variable pointer".into());
         }
         let Root::Buffer { buffer, .. } = pointer.root else {
-            return Err("asks for the length of an array that is not in a buffer".into());
+            return Err("queries the length of an array that is not in a buffer".into());
         };
         let info = self.types.get(pointer.pointee())?;
         let Type::Struct { members } = &info.ty else { return Err("the pointer is not to a structure".into()) };
@@ -134,7 +134,8 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// The memory operands at the start of a list with what `Aligned` says, and what follows them.
+    /// Parses the memory operands at the start of a list. Returns the access, the value of `Aligned`, and the remaining
+    /// operands.
     pub(super) fn memory_operands<'a>(&self, operands: &'a [u32]) -> Checked<(Access, Option<u32>, &'a [u32])> {
         let (mut access, mut alignment) = (Access::default(), None);
         let Some((&word, mut rest)) = operands.split_first() else { return Ok((access, None, operands)) };
@@ -147,7 +148,7 @@ impl Translator<'_> {
         if mask.contains(MemoryAccess::ALIGNED) {
             alignment = Some(next()?);
         }
-        // Loads make visible and stores make available; a copy may name both, with a scope each.
+        // Loads make visible, stores make available; a copy may have both, with a scope each.
         for bit in [MemoryAccess::MAKE_POINTER_AVAILABLE, MemoryAccess::MAKE_POINTER_VISIBLE] {
             if mask.contains(bit) {
                 access.available_visible = Some(self.scope(next()?)?);
@@ -189,24 +190,24 @@ impl Translator<'_> {
         }
     }
 
-    /// Loads what a pointer points to.
+    /// Loads the value that a pointer points to.
     pub(super) fn load(&mut self, pointer: &Pointer, access: Access) -> Checked<Composite> {
         let access = self.combine(pointer, access);
         let spots = self.spots(pointer)?;
         let Some((near, reached)) = self.near(pointer, &spots) else {
             return self.load_spots(pointer, &spots, access);
         };
-        let ways = self.open_ways(reached);
+        let paths = self.open_paths(reached);
         let near = self.load_spots(&near, &spots, access)?;
         for &value in &*near.values {
             let ty = self.builder.ty(value);
-            self.builder.add_param(ways.join, ty);
+            self.builder.add_param(paths.join, ty);
         }
-        self.other_way(&ways, &near.values);
+        self.other_path(&paths, &near.values);
         let exact = self.exact(pointer)?;
         let far = self.load_spots(&exact, &spots, access)?;
-        self.close_ways(&ways, &far.values);
-        let values = self.builder.kernel().blocks[ways.join].params.as_slice().into();
+        self.close_paths(&paths, &far.values);
+        let values = self.builder.kernel().blocks[paths.join].params.as_slice().into();
         Ok(Composite { ty: pointer.pointee(), values })
     }
 
@@ -231,7 +232,7 @@ impl Translator<'_> {
         Ok(Composite { ty: pointer.pointee(), values: values.into() })
     }
 
-    /// How many of the next scalars make up one aligned word, if they do; else 1.
+    /// Number of the next scalars that form one aligned word; 1 if they do not.
     fn parts_of_word(&self, pointer: &Pointer, spots: &[Spot]) -> usize {
         let (first, scalar) = spots[0];
         let bytes = scalar.bytes();
@@ -244,7 +245,7 @@ impl Translator<'_> {
         if complete { count } else { 1 }
     }
 
-    /// One of the parts of a word.
+    /// Extracts one sub-word from a word.
     fn part(&mut self, word: Value, number: u32, scalar: Scalar) -> Value {
         let distance = self.builder.constant(number * scalar.bits());
         let moved = if number == 0 { word } else { self.builder.pure(ir::Op::LShr, &[word, distance]) };
@@ -290,7 +291,7 @@ impl Translator<'_> {
         Ok(self.pick(&components, index))
     }
 
-    /// Stores a value where a pointer points.
+    /// Stores a value through a pointer.
     pub(super) fn store(&mut self, pointer: &Pointer, value: &Composite, access: Access) -> Checked<()> {
         expect_type(pointer.pointee(), value.ty)?;
         pointer.check_writable()?;
@@ -299,12 +300,12 @@ impl Translator<'_> {
         let Some((near, reached)) = self.near(pointer, &spots) else {
             return self.store_spots(pointer, &spots, value, access);
         };
-        let ways = self.open_ways(reached);
+        let paths = self.open_paths(reached);
         self.store_spots(&near, &spots, value, access)?;
-        self.other_way(&ways, &[]);
+        self.other_path(&paths, &[]);
         let exact = self.exact(pointer)?;
         self.store_spots(&exact, &spots, value, access)?;
-        self.close_ways(&ways, &[]);
+        self.close_paths(&paths, &[]);
         Ok(())
     }
 
@@ -344,7 +345,7 @@ impl Translator<'_> {
         if scalar == Scalar::F16 { self.builder.pure(ir::Op::HalfBits, &[value]) } else { value }
     }
 
-    /// Parts put together.
+    /// Combines sub-words into a word.
     fn word_of(&mut self, values: &[Value], scalar: Scalar) -> Value {
         let mut word = self.stored_bits(values[0], scalar);
         for (number, &value) in (1u32..).zip(&values[1..]) {
@@ -356,11 +357,11 @@ impl Translator<'_> {
         word
     }
 
-    /// The scalar place that an atomic works on, its type, and how much of a word that takes there.
+    /// The place of an atomic's scalar, its type, and its access width.
     pub(super) fn atomic_place(&mut self, id: Id) -> Checked<(Pointer, ir::Place, Scalar, Width)> {
         let mut pointer = self.pointer(id)?;
         if let Root::Address { .. } = pointer.root {
-            // Less where the type asks for less.
+            // Smaller if the type requires less.
             pointer = self.aligned_to(pointer, Some(4))?;
             pointer = self.exact(&pointer)?;
         }
@@ -382,7 +383,7 @@ impl Translator<'_> {
     }
 }
 
-/// How much of a word a scalar takes: less than all of it only where the layout is explicit.
+/// Access width of a scalar: sub-word only if the layout is explicit.
 fn width(pointer: &Pointer, scalar: Scalar) -> Width {
     match (pointer.place.layout, scalar.bits()) {
         (Layout::Explicit, 8) => Width::Byte,

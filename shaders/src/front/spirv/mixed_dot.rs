@@ -1,6 +1,8 @@
-//! Dot products of halves with a sum, of `SPV_VALVE_mixed_float_dot_product`, which the grammar does not have yet: ggml's shaders use them.
+//! `SPV_VALVE_mixed_float_dot_product`: dot products of halves with an accumulator, which ggml's shaders use and
+//! rspirv's grammar does not have yet.
 //!
-//! Order and precision are the implementation's: each product is added in turn, rounded once, and half sums once more at the end.
+//! Order and precision are implementation-defined: each product is added in turn and rounded once; half results are
+//! rounded once more at the end.
 
 use spirv::{Capability, Op};
 
@@ -11,27 +13,27 @@ use super::translate::Translator;
 use super::words::{Checked, Id, Inst};
 use crate::ir;
 
-/// How many words an instruction has: type, result, two vectors and the sum before.
+/// Words of an instruction: opcode, type, result, two vectors and the accumulator.
 const WORDS: u32 = 6;
 
-/// Their opcodes: with a sum of 32 bits, and of 16.
+/// Opcodes: with a 32-bit and with a 16-bit accumulator.
 const OPCODES: [u32; 2] = [6916, 6917];
 
-/// What a capability of the extension's declares, the others of which are for other types.
+/// Capabilities of the extension that are supported, as the capability that they imply; the others are for other types.
 pub(super) fn capability(word: u32) -> Option<Capability> {
     matches!(word, 6912 | 6913).then_some(Capability::Float16)
 }
 
-/// Whether an instruction that begins with this word is one of them.
+/// Whether an instruction with this first word is one of them.
 pub(super) fn is_one(first: u32) -> bool {
     first >> 16 == WORDS && OPCODES.contains(&(first & 0xffff))
 }
 
-/// What the reader takes them for until they are translated: an instruction with the same kinds of operands.
+/// The opcode that stands in for them until they are translated: an instruction with operands of the same kinds.
 pub(super) const STAND_IN: Op = Op::Dot;
 
 impl Translator<'_> {
-    /// The sum of two products and what was before.
+    /// The sum of two products and the accumulator.
     pub(super) fn mixed_dot(&mut self, inst: &Inst, operands: &[Id]) -> Checked<Composite> {
         let operands = self.operands(operands)?;
         let [(a, of_a), (b, of_b), (before, of_sum)] = &operands[..] else { return Err("takes 3 operands".into()) };
@@ -40,7 +42,7 @@ impl Translator<'_> {
         if !is_sum || [*of_a, *of_b] != [Shape::Vector(Scalar::F16, 2); 2] {
             return Err("multiplies two vectors of two halves and adds a float, or a half".into());
         }
-        // Halves are floats already, and a product of two is exact.
+        // Halves are represented as floats, and the product of two is exact.
         let mut sum = before.values[0];
         for (&a, &b) in a.values.iter().zip(b.values.iter()) {
             sum = self.builder.pure(ir::Op::Fma, &[a, b, sum]);

@@ -1,8 +1,8 @@
-//! The SPIR-V reader: words to the scalar IR, one chapter of the instruction set in each file.
+//! The SPIR-V front end: translates words to the scalar IR, one file per chapter of the instruction set.
 //!
-//! `words` and `module` cut the stream into sections once; `kernel` then evaluates types and constants for a specialization
-//! and translates the entry point, inlining every call. Nothing here trusts the module: whatever the grammar does not
-//! promise is checked where it is used.
+//! `words` and `module` split the stream into sections once; `kernel` then evaluates types and constants for a
+//! specialization and translates the entry point, inlining every call. No code here trusts the module: everything that
+//! the grammar does not guarantee is checked where it is used.
 
 mod arithmetic;
 mod atomics;
@@ -61,12 +61,12 @@ pub struct Module {
 }
 
 impl Module {
-    /// Cuts the words into instructions, sections and functions, and checks what does not depend on a specialization.
+    /// Splits the words into instructions, sections and functions, and checks what does not depend on a specialization.
     pub fn parse(words: &[u32]) -> Result<Self, Error> {
         Ok(Self { sections: Box::new(Sections::parse(words)?) })
     }
 
-    /// Whether it may have arrays of descriptors without a size.
+    /// Whether it may have runtime-sized descriptor arrays.
     pub fn may_have_runtime_arrays(&self) -> bool {
         self.sections.declares(spirv::Capability::RuntimeDescriptorArray)
     }
@@ -76,7 +76,7 @@ impl Module {
         self.sections.entry_points.iter().map(|entry| entry.name.as_str())
     }
 
-    /// The constants with a `SpecId`, in the order in which they are declared.
+    /// The constants with a `SpecId`, in declaration order.
     pub fn specialization_constants(&self) -> impl Iterator<Item = SpecializationConstant> {
         let Sections { declarations, annotations, words, .. } = &*self.sections;
         let types: HashMap<_, _> = declarations
@@ -123,12 +123,12 @@ impl Module {
         Ok(kernel)
     }
 
-    /// The line that the module names for a word.
+    /// The source line of a word, from debug information.
     pub fn line_of(&self, word: u32) -> Option<SourceLine> {
         self.sections.lines.from(word).cloned()
     }
 
-    /// What the reader does not check itself, above all that definitions dominate their uses.
+    /// Checks the rules that the translator does not check itself, above all that definitions dominate their uses.
     fn verify(&self, kernel: &Kernel) -> Result<(), Error> {
         ir::verify(kernel).map_err(|error| match error.inst.map(|inst| kernel.origins[inst]) {
             Some(word) if word != 0 => self.sections.error(word, error.message),

@@ -1,4 +1,4 @@
-//! A parsed module: its sections, and what holds whatever the entry point and specialization.
+//! A parsed module: its sections, and everything that does not depend on entry point and specialization.
 
 use foldhash::{HashMap, HashSet};
 use spirv::{Capability, ExecutionModel, Op, StorageClass};
@@ -21,7 +21,7 @@ pub(super) struct EntryPoint {
     pub(super) word: u32,
 }
 
-/// A module, cut into sections.
+/// The sections of a module.
 #[derive(Debug)]
 pub(super) struct Sections {
     /// The instructions.
@@ -42,13 +42,13 @@ pub(super) struct Sections {
     pub(super) strings: HashMap<Id, Inst>,
     /// Functions.
     pub(super) functions: HashMap<Id, Function>,
-    /// Capabilities that it declares.
+    /// Declared capabilities.
     capabilities: HashSet<Capability>,
     /// Whether workgroup variables are blocks with an explicit layout.
     pub(super) has_workgroup_blocks: bool,
-    /// Whether pointers into workgroup memory are values.
+    /// Whether pointers to workgroup memory may be variable pointers.
     pub(super) has_workgroup_pointers: bool,
-    /// Whether the memory model is Vulkan's, not GLSL450's.
+    /// Whether the memory model is `Vulkan` rather than `GLSL450`.
     pub(super) vulkan_memory_model: bool,
 }
 
@@ -64,7 +64,7 @@ pub(super) enum ExtendedSet {
 }
 
 impl Sections {
-    /// Reads all sections.
+    /// Parses all sections.
     pub(super) fn parse(words: &[u32]) -> Result<Self, Error> {
         let words = Words::parse(words)?;
         let lines = Lines::collect(&words);
@@ -90,7 +90,7 @@ impl Sections {
         Ok(this)
     }
 
-    /// An error at a word, with the source line that holds there.
+    /// An error at a word, with the source line of the word.
     pub(super) fn error(&self, word: u32, message: impl Into<String>) -> Error {
         Error { message: message.into(), word: Some(word as usize), line: self.lines.at(word).cloned() }
     }
@@ -108,7 +108,7 @@ impl Sections {
         self.capabilities.contains(&capability)
     }
 
-    /// What has to be known of workgroup memory before any of it is declared.
+    /// Finds the properties of workgroup memory that its declarations depend on.
     fn find_workgroup_memory(&mut self) {
         let workgroup = StorageClass::Workgroup as u32;
         let words = &self.words;
@@ -223,7 +223,7 @@ fn extended_set(operands: &[u32]) -> Checked<ExtendedSet> {
     match name.as_str() {
         "GLSL.std.450" => Ok(ExtendedSet::Glsl450),
         "NonSemantic.DebugPrintf" => Ok(ExtendedSet::DebugPrintf),
-        // Older debug information means as little to what a kernel does.
+        // Older debug information has no effect on a kernel either.
         "OpenCL.DebugInfo.100" => Ok(ExtendedSet::NonSemantic),
         name if name.starts_with("NonSemantic.") => Ok(ExtendedSet::NonSemantic),
         name => Err(format!("extended instruction set {name:?} is not supported")),
@@ -240,7 +240,7 @@ fn entry_point(inst: &Inst, operands: &[u32]) -> Checked<Option<EntryPoint>> {
     Ok(Some(EntryPoint { name, function, word: inst.word }))
 }
 
-/// Instructions without effect, which may stand nearly anywhere.
+/// Instructions without effect, which are allowed nearly anywhere.
 pub(super) fn is_debug(op: Op) -> bool {
     matches!(
         op,

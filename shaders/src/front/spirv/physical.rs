@@ -1,7 +1,8 @@
-//! Pointers that are addresses: `PhysicalStorageBuffer`, buffer device address.
+//! Physical pointers: `PhysicalStorageBuffer`, buffer device address.
 //!
-//! An access looks the address that its chain begins at up among the pieces of device memory that may be addressed, and goes into
-//! that piece as into a descriptor's buffer, with its bounds. What is outside of it is looked up anew. ADR 8 has the reasons.
+//! An access looks up the base address of its access chain in the address ranges of device memory, and accesses that
+//! range like a descriptor's buffer, with its bounds check. Accesses out of the range look up their own address (ADR
+//! 8).
 
 use std::rc::Rc;
 
@@ -18,20 +19,20 @@ use super::types::Type;
 use super::words::{Checked, Id, Inst, operand};
 use crate::ir::{self, Block, BlockCall, BufferSpace, InstData, Merge, Value};
 
-/// Two ways, of which control goes one, and the block where they meet.
-pub(super) struct Ways {
+/// The fast and the slow path of an access, with their join block.
+pub(super) struct Paths {
     far: Block,
     pub(super) join: Block,
 }
 
 impl Translator<'_> {
-    /// Whether the first operand is an address.
+    /// Whether the first operand is a physical pointer.
     pub(super) fn has_address(&mut self, operands: &[u32]) -> bool {
         let first = operands.first().and_then(|&id| self.value(id).ok());
         first.is_some_and(|value| self.is_address(value.ty))
     }
 
-    /// Whether a type is one of pointers that are addresses.
+    /// Whether a type is a physical pointer type.
     pub(super) fn is_address(&self, ty: Id) -> bool {
         let info = self.types.get(ty);
         info.is_ok_and(|info| matches!(info.ty, Type::Pointer { class: StorageClass::PhysicalStorageBuffer, .. }))
@@ -69,7 +70,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// The place `delta` bytes after where a pointer that is an address points.
+    /// The place `delta` bytes after the target of a physical pointer.
     pub(super) fn place_at(&mut self, pointer: &Pointer, address: [Value; 2], delta: u32) -> ir::Place {
         let [low, high] = address;
         let buffer = self.builder.push_value(InstData::BufferAt { low, high }, ir::Type::Buffer);
@@ -78,12 +79,12 @@ impl Translator<'_> {
         ir::Place::Buffer { space: BufferSpace::Storage, buffer, offset }
     }
 
-    /// A pointer that is an address as one into a buffer.
+    /// A physical pointer, rebased to an offset in a buffer.
     fn inside(&mut self, pointer: &Pointer, [low, high]: [Value; 2], buffer: Value) -> Pointer {
         let data = InstData::BufferOffset { buffer, low, high };
         let from_start = self.builder.push_value(data, ir::Type::I32);
-        // Pieces begin at multiples of 64, and the access has said what its address is a multiple of. What is outside stays
-        // there: no piece is as long as 2³² - 4.
+        // Address ranges start at multiples of 64, and the access has declared the alignment of its address.
+        // Out-of-bounds offsets stay out of bounds: no address range has 2³² - 4 bytes.
         let mut offset = if pointer.align > 1 {
             let amount = self.builder.constant(pointer.align.trailing_zeros());
             let units = self.builder.pure(ir::Op::LShr, &[from_start, amount]);
@@ -105,9 +106,9 @@ impl Translator<'_> {
         }
     }
 
-    /// The ordinary way of an access by an address: into the piece of memory that its chain begins in, which the invocations of
-    /// a subgroup mostly have in common. The pointer into it, and whether the access goes there, true or false when the
-    /// kernel runs; `None` if the pointer is no address.
+    /// The fast path of an access by address: in the address range that contains the base of its access chain, which is
+    /// mostly the same for the invocations of a subgroup. Returns the pointer into the range, and the run-time
+    /// condition that the access is in bounds; `None` if the pointer is not physical.
     pub(super) fn near(&mut self, pointer: &Pointer, spots: &[Spot]) -> Option<(Pointer, Value)> {
         let Root::Address { address } = pointer.root else { return None };
         let (last, _) = *spots.last()?;
@@ -119,37 +120,37 @@ impl Translator<'_> {
         Some((near, reached))
     }
 
-    /// The same place without a chain: its own address is looked up.
+    /// The slow path: looks up the address of the access itself.
     pub(super) fn exact(&mut self, pointer: &Pointer) -> Checked<Pointer> {
         let Root::Address { address } = pointer.root else { return Ok(pointer.clone()) };
         let address = self.whole_address(pointer, address)?;
         Ok(pointer.rebased(address))
     }
 
-    /// Begins what is done where the condition holds.
-    pub(super) fn open_ways(&mut self, condition: Value) -> Ways {
+    /// Opens the path on which the condition holds.
+    pub(super) fn open_paths(&mut self, condition: Value) -> Paths {
         let [near, far, join] = [(); 3].map(|()| self.builder.create_block());
         self.builder.set_merge(Merge::Selection { merge: join });
         let (then, otherwise) = (BlockCall::new(near), BlockCall::new(far));
         self.builder.push(InstData::Branch { condition, then, otherwise });
         self.builder.switch_to(near);
-        Ways { far, join }
+        Paths { far, join }
     }
 
-    /// Ends that with these values, and begins what is done elsewhere.
-    pub(super) fn other_way(&mut self, ways: &Ways, values: &[Value]) {
-        self.builder.push(InstData::Jump { to: BlockCall { block: ways.join, args: values.into() } });
-        self.builder.switch_to(ways.far);
+    /// Ends the first path with these values, and opens the other one.
+    pub(super) fn other_path(&mut self, paths: &Paths, values: &[Value]) {
+        self.builder.push(InstData::Jump { to: BlockCall { block: paths.join, args: values.into() } });
+        self.builder.switch_to(paths.far);
     }
 
-    /// Ends that, too.
-    pub(super) fn close_ways(&mut self, ways: &Ways, values: &[Value]) {
-        self.builder.push(InstData::Jump { to: BlockCall { block: ways.join, args: values.into() } });
-        self.builder.switch_to(ways.join);
+    /// Ends the second path with these values, and continues at the join.
+    pub(super) fn close_paths(&mut self, paths: &Paths, values: &[Value]) {
+        self.builder.push(InstData::Jump { to: BlockCall { block: paths.join, args: values.into() } });
+        self.builder.switch_to(paths.join);
     }
 
-    /// Goes on to an element of an array behind an address, whose number may have a sign and any width. A chain keeps the
-    /// address that it begins at and 32 bits of offset: what these may not hold gives a new address.
+    /// Steps to an array element, whose index may be signed and of any width. A chain keeps its base address and a
+    /// 32-bit offset: steps that may not fit yield a new base address.
     pub(super) fn step_by_address(&mut self, pointer: &mut Pointer, index: Id, stride: u32) -> Checked<bool> {
         let Root::Address { address } = pointer.root else { return Ok(false) };
         let element = self.value(index)?;
@@ -165,13 +166,13 @@ impl Translator<'_> {
         Ok(true)
     }
 
-    /// A pointer for an access that says what its address is a multiple of. Of that, no more is believed than the type
-    /// needs: compilers put `Aligned 16` where the source says nothing, and shaders walk over halves with that.
+    /// Applies the alignment that an access declares, but at most the type's own: compilers emit `Aligned 16` where the
+    /// source declares none, and shaders step over halves with such pointers.
     pub(super) fn aligned_to(&self, pointer: Pointer, alignment: Option<u32>) -> Checked<Pointer> {
         let Root::Address { .. } = pointer.root else { return Ok(pointer) };
         let alignment = alignment.ok_or("an access to PhysicalStorageBuffer without Aligned")?;
         if !alignment.is_power_of_two() {
-            return Err(format!("Aligned {alignment} is no power of two"));
+            return Err(format!("Aligned {alignment} is not a power of two"));
         }
         let pointee = self.types.get(pointer.pointee())?;
         let needed = match pointee.ty {
@@ -184,7 +185,7 @@ impl Translator<'_> {
         Ok(Pointer { align, ..pointer })
     }
 
-    /// The address that a pointer is, its steps taken.
+    /// The full address of a pointer, with all steps of its chain.
     pub(super) fn whole_address(&mut self, pointer: &Pointer, address: [Value; 2]) -> Checked<[Value; 2]> {
         let mut sum = address;
         for &(index, stride) in &pointer.steps {
@@ -200,7 +201,7 @@ impl Translator<'_> {
         self.on_words(Op::IAdd, [sum, constant])
     }
 
-    /// The address of an element so many strides further on.
+    /// The address of the element with this index, relative to the pointer.
     pub(super) fn moved_address(
         &mut self,
         pointer: &Pointer,
@@ -224,7 +225,7 @@ impl Translator<'_> {
         Ok(shared(self.on_words(Op::IAdd, [whole, term])?))
     }
 
-    /// An operation on two integers of 64 bits.
+    /// An operation on two 64-bit integers.
     fn on_words(&mut self, op: Op, operands: [[Value; 2]; 2]) -> Checked<[Value; 2]> {
         let shape = Shape::Scalar(Scalar::I64);
         let operands = operands.each_ref().map(|values| Exploded { values, shape });
@@ -233,8 +234,8 @@ impl Translator<'_> {
     }
 }
 
-/// The last byte of an access, or one behind it in the same element of the array that was stepped through last: so members of one
-/// element are reached by one test.
+/// The last byte of an access, rounded up to the end of its element in the innermost array, so that one bounds check
+/// serves all members of an element.
 fn rounded(pointer: &Pointer, last: u32) -> u32 {
     const MAX_LENGTH: u32 = 256;
     let Some(&(_, stride)) = pointer.steps.last().filter(|&&(_, stride)| stride > 4 && stride <= MAX_LENGTH) else {

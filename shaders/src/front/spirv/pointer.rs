@@ -1,4 +1,5 @@
-//! Pointers: resolved while translating, as functions are inlined, but for those that are values (`pointer_value.rs`).
+//! Pointers: resolved during translation, since functions are inlined, except for variable pointers
+//! (`pointer_value.rs`).
 
 use smallvec::SmallVec;
 use spirv::StorageClass;
@@ -11,14 +12,14 @@ use super::types::{Member, Type, Types};
 use super::words::{Checked, Id, Inst, operand};
 use crate::ir::{self, Access, Binding, BufferSpace, BuiltIn, Value, Variable};
 
-/// The memory that a pointer goes into.
+/// The memory that a pointer refers to.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Root {
-    /// An array of descriptors, to be indexed; with the number of the first element, once it is known in part.
+    /// An array of descriptors that has not been fully indexed; with the first element's index, as far as known.
     Descriptors { binding: Binding, space: BufferSpace, index: Option<Value> },
     /// A descriptor's buffer.
     Buffer { space: BufferSpace, buffer: Value },
-    /// Device memory, by an address: low and high word.
+    /// Device memory at an address: low and high word.
     Address { address: [Value; 2] },
     /// The push constants.
     Push,
@@ -28,51 +29,52 @@ pub(super) enum Root {
     Input { source: Input },
 }
 
-/// Where the scalars of an input variable come from.
+/// Source of an input variable's scalars.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Input {
-    /// The invocation.
+    /// A built-in of the invocation.
     BuiltIn(BuiltIn),
-    /// Always the same.
+    /// A constant.
     Constant(u32),
-    /// The invocations of the subgroup in a relation to this one.
+    /// A mask of the subgroup's invocations in a relation to this one.
     Mask(Relation),
 }
 
-/// A pointer: a root, and the offset and type of what it points to.
+/// A pointer: a root, and the offset and type of its target.
 #[derive(Clone, Debug)]
 pub(super) struct Pointer {
     /// Storage class.
     pub(super) class: StorageClass,
-    /// What it points to.
+    /// The target's type and layout.
     pub(super) place: Place,
-    /// Into which memory.
+    /// The memory.
     pub(super) root: Root,
-    /// The part of the byte offset that is known when the kernel runs.
+    /// The run-time part of the byte offset.
     pub(super) dynamic: Option<Value>,
-    /// What that is made of: a constant, and indices with their strides.
+    /// The components of `dynamic`: a constant, and indices with their strides.
     pub(super) start: u32,
     pub(super) steps: SmallVec<[(Value, u32); 2]>,
-    /// The part that is known now.
+    /// The compile-time part of the byte offset.
     pub(super) delta: u32,
-    /// What the part that is not known is a multiple of: 1, 2 or 4.
+    /// Known alignment of the run-time part: 1, 2 or 4.
     pub(super) align: u32,
-    /// Bytes from one element to the next, if it points to an element of an array.
+    /// Stride in bytes, if the target is an array element.
     pub(super) element_stride: Option<u32>,
-    /// The pointer type that was declared for it; 0 if none was.
+    /// The declared pointer type; 0 if there is none.
     pub(super) ty: Id,
-    /// The variable that it was made of; 0 if that is not known.
+    /// The variable that it is derived from; 0 if unknown.
     pub(super) origin: Id,
     /// Whether it is a variable pointer (SPIR-V, 2.2.2).
     pub(super) is_variable: bool,
-    /// Whether it points to the end of its variable or block: what is beyond is out of bounds anyway.
+    /// Whether the target extends to the end of its variable or block, so that out-of-range accesses are out of bounds
+    /// anyway.
     pub(super) is_last: bool,
-    /// Decorations of the variable and of the members on the way.
+    /// Decorations of the variable and of the members along the chain.
     pub(super) memory: MemoryDecorations,
 }
 
 impl Pointer {
-    /// To a whole variable.
+    /// A pointer to a whole variable.
     pub(super) fn new(class: StorageClass, place: Place, root: Root, memory: MemoryDecorations) -> Self {
         Self {
             class,
@@ -92,18 +94,18 @@ impl Pointer {
         }
     }
 
-    /// So many bytes further on, before anything is known of the rest.
+    /// The pointer `delta` bytes further, before any run-time step.
     pub(super) fn after(self, delta: u32) -> Self {
         Self { delta, ..self }
     }
 
-    /// To the same as this one, which is at that address.
+    /// A pointer to the same target, given its address.
     pub(super) fn rebased(&self, address: [Value; 2]) -> Self {
         let root = Root::Address { address };
         Self { root, dynamic: None, start: 0, steps: SmallVec::new(), delta: 0, ..self.clone() }
     }
 
-    /// Goes on to a member of the structure that it points to.
+    /// Steps to a structure member.
     pub(super) fn step_into(&mut self, types: &Types, member: &Member, number: u32) -> Checked<()> {
         let (place, offset) = self.place.member(types, member, number)?;
         self.is_last &= self.place.is_last_member(types, number)?;
@@ -116,31 +118,31 @@ impl Pointer {
         Ok(())
     }
 
-    /// The part of the byte offset that is known now.
+    /// The compile-time part of the byte offset.
     pub(super) fn constant_part(&self) -> u32 {
         self.start.saturating_add(self.delta)
     }
 
-    /// Whether the place so many bytes further on is a word of its memory.
+    /// Whether the word `delta` bytes further is aligned.
     pub(super) fn is_aligned(&self, delta: u32) -> bool {
         self.align == 4 && self.delta.wrapping_add(delta).is_multiple_of(4)
     }
 
-    /// To so many bytes into memory.
+    /// A pointer at a run-time byte offset in some memory.
     pub(super) fn at(class: StorageClass, place: Place, root: Root, offset: Value, memory: MemoryDecorations) -> Self {
         Self { dynamic: Some(offset), ..Self::new(class, place, root, memory) }
     }
 
-    /// Type of what it points to.
+    /// Type of the target.
     pub(super) fn pointee(&self) -> Id {
         self.place.ty
     }
 
-    /// Whether stores and atomics may go there.
+    /// Checks that stores and atomics are allowed.
     pub(super) fn check_writable(&self) -> Checked<()> {
         let writable = match self.root {
             Root::Buffer { space, .. } => space == BufferSpace::Storage,
-            // Tables are variables with `NonWritable`, which compilers write once, by initializer or by store.
+            // Tables are variables with `NonWritable` that compilers write once, by initializer or by store.
             Root::Variable { .. } => return Ok(()),
             Root::Address { .. } => true,
             Root::Descriptors { .. } | Root::Push | Root::Input { .. } => false,
@@ -152,7 +154,7 @@ impl Pointer {
         }
     }
 
-    /// That a pointer type declares what the pointer is.
+    /// Checks that a declared pointer type matches.
     pub(super) fn expect_type(&self, types: &Types, ty: Id) -> Checked<()> {
         match types.get(ty)?.ty {
             Type::Pointer { class, pointee } if class == self.class && pointee == self.place.ty => Ok(()),
@@ -193,7 +195,7 @@ impl Translator<'_> {
         self.bind_chain(inst, pointer)
     }
 
-    /// Binds what an access chain gives, whose type must be as it says.
+    /// Binds the result of an access chain after checking its type.
     pub(super) fn bind_chain(&mut self, inst: &Inst, mut pointer: Pointer) -> Checked<()> {
         pointer.expect_type(&self.types, inst.ty)?;
         let declared = self.sections.annotations.of(inst.ty).and_then(|decorations| decorations.array_stride);
@@ -219,7 +221,7 @@ impl Translator<'_> {
         if let Type::Struct { members } = &info.ty {
             let number = self.constants.uint(&self.types, index)?;
             let member = members.get(number as usize).ok_or_else(|| format!("no member {number}"))?;
-            // The last of many is compared with all.
+            // Comparing the last of many members with all others counts as work.
             let work = if number as usize + 1 == members.len() { members.len() / 64 } else { 0 };
             pointer.step_into(&self.types, member, number)?;
             return self.spend(work);
@@ -229,7 +231,7 @@ impl Translator<'_> {
         pointer.element_stride = is_array.then_some(parts.stride);
         if !self.step_by_address(pointer, index, parts.stride)? {
             let index = self.index(index)?;
-            // Behind an address an index may be below 0; the next row lies behind a column of a row-major matrix.
+            // A physical pointer may have a negative index, and the next row follows a column of a row-major matrix.
             let is_last = pointer.is_last && parts.place.component_stride.is_none();
             let is_open = is_last || matches!(pointer.root, Root::Address { .. });
             let index = match parts.count.filter(|_| !is_open) {
@@ -243,8 +245,8 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// An index into an array of so many elements that has something behind it, which no index reaches: beyond the end it is that
-    /// of the last element (ADR 13).
+    /// Clamps an index into an array of `count` elements that is followed by other data: an out-of-range index becomes
+    /// that of the last element (ADR 13).
     fn clamped(&mut self, index: Value, count: u32) -> Value {
         let last = self.builder.constant(count.saturating_sub(1));
         self.builder.pure(ir::Op::UMin, &[index, last])
@@ -253,7 +255,7 @@ impl Translator<'_> {
     pub(super) fn advance(&mut self, pointer: &mut Pointer, index: Value, stride: u32) {
         if let Some(index) = self.builder.kernel().constant(index) {
             let delta = ir::element(pointer.delta, index as u32, stride);
-            // Before its memory, where a variable pointer may be on its way: units are counted modulo 2³².
+            // A variable pointer may temporarily point before its memory: units are counted modulo 2³².
             if delta != u32::MAX || !pointer.is_variable {
                 pointer.delta = delta;
                 return;
@@ -285,7 +287,7 @@ impl Translator<'_> {
         let index = self.index(index)?;
         let (Type::Array { element, .. } | Type::RuntimeArray { element, .. }) = self.types.get(pointer.place.ty)?.ty
         else {
-            return Err("indexes what is no array of descriptors".into());
+            return Err("indexes something other than an array of descriptors".into());
         };
         pointer.place.ty = element;
         let inner = super::variables::descriptor_count(&self.types, element)?;
@@ -304,9 +306,9 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// The byte offset `delta` after where a pointer points.
+    /// The byte offset `delta` bytes after the target.
     pub(super) fn offset(&mut self, pointer: &Pointer, delta: u32) -> Value {
-        // Beyond 32 bits there is no memory; the sum stays there.
+        // Offsets beyond 32 bits are out of bounds; the sum saturates.
         let delta = self.builder.constant(pointer.delta.saturating_add(delta));
         match pointer.dynamic {
             Some(base) => self.builder.element(base, delta, 1),
@@ -314,7 +316,7 @@ impl Translator<'_> {
         }
     }
 
-    /// The place of a scalar, `delta` bytes after where a pointer points; `None` for inputs, which have none.
+    /// The place of a scalar, `delta` bytes after the target; `None` for inputs, which have no memory.
     pub(super) fn ir_place(&mut self, pointer: &Pointer, delta: u32) -> Checked<Option<ir::Place>> {
         if let Root::Address { address } = pointer.root {
             return Ok(Some(self.place_at(pointer, address, delta)));
@@ -330,7 +332,7 @@ impl Translator<'_> {
         }))
     }
 
-    /// How a pointer's decorations say that memory is accessed.
+    /// The memory access that a pointer's decorations require.
     pub(super) fn access_of(&self, pointer: &Pointer) -> Access {
         Access {
             volatile: pointer.memory.volatile,

@@ -1,7 +1,7 @@
-//! Pointers that are values: what selects, phis, calls and loads give (`SPV_KHR_variable_pointers`), and arithmetic on them.
+//! Variable pointers: results of selects, phis, calls and loads (`SPV_KHR_variable_pointers`), and pointer arithmetic.
 //!
-//! A pointer into a storage buffer is the buffer and a count of units, a unit being what its pointee is aligned to; one into
-//! workgroup memory is one more than such a count in the memory of all variables together. ADR 7 has the reasons.
+//! A pointer to a storage buffer is the buffer and an offset in units of its pointee's alignment. A pointer to
+//! workgroup memory is one plus such an offset in the combined memory of all variables. ADR 7 has the reasons.
 
 use spirv::{Capability, StorageClass};
 
@@ -15,7 +15,7 @@ use super::words::{Checked, Id, Inst, operand};
 use crate::ir::{self, BufferSpace, InstData, Value};
 
 impl Translator<'_> {
-    /// The rules for pointers that are values, but for those that their uses break.
+    /// Checks the rules for variable pointers, except those about their uses.
     pub(super) fn check_variable_pointer(&self, class: StorageClass, pointee: Id) -> Checked<()> {
         self.check_class(class)?;
         if class != StorageClass::PhysicalStorageBuffer && self.types.get(pointee)?.has_matrix {
@@ -24,7 +24,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// That pointers to a storage class may be looked at as values.
+    /// Checks that pointers to a storage class may be compared.
     fn check_class(&self, class: StorageClass) -> Checked<()> {
         let declared = |capability| self.sections.declares(capability);
         match class {
@@ -42,7 +42,7 @@ impl Translator<'_> {
         }
     }
 
-    /// As [`Translator::check_variable_pointer`], where the type is one of pointers.
+    /// As [`Translator::check_variable_pointer`], if the type is a pointer type.
     pub(super) fn check_pointer_type(&self, ty: Id) -> Checked<()> {
         match self.types.get(ty)?.ty {
             Type::Pointer { class, pointee } => self.check_variable_pointer(class, pointee),
@@ -50,13 +50,13 @@ impl Translator<'_> {
         }
     }
 
-    /// How what a pointer of a storage class points to is laid out.
+    /// The layout of pointees of a storage class.
     fn layout_of(&self, class: StorageClass) -> Layout {
         let explicit = class != StorageClass::Workgroup || self.sections.has_workgroup_blocks;
         if explicit { Layout::Explicit } else { Layout::Natural }
     }
 
-    /// Bytes that the places of a type are multiples of.
+    /// Alignment of a type in bytes: the unit of offsets.
     fn unit(&self, layout: Layout, pointee: Id) -> Checked<u32> {
         Ok(if layout == Layout::Explicit { self.types.get(pointee)?.align } else { 4 })
     }
@@ -66,15 +66,15 @@ impl Translator<'_> {
         self.check_variable_pointer(pointer.class, pointer.pointee())?;
         let is_plain = pointer.place.matrix.stride.is_none() && pointer.place.component_stride.is_none();
         if !is_plain && self.types.get(pointer.pointee())?.has_matrix || pointer.place.component_stride.is_some() {
-            return Err("a pointer into a matrix is no value".into());
+            return Err("a pointer into a matrix is not a value".into());
         }
         self.place_of_pointer(pointer)
     }
 
-    /// As [`Translator::value_of`], where the pointer is only looked at: it need not be a variable pointer.
+    /// As [`Translator::value_of`], for comparisons: the pointer need not be a variable pointer.
     fn place_of_pointer(&mut self, pointer: &Pointer) -> Checked<Composite> {
         if pointer.ty == 0 {
-            return Err("a pointer of unknown type is no value".into());
+            return Err("a pointer of unknown type is not a value".into());
         }
         let values = match pointer.root {
             Root::Buffer { space: BufferSpace::Storage, buffer } => {
@@ -87,18 +87,18 @@ impl Translator<'_> {
                 shared([self.builder.pure(ir::Op::IAdd, &[units, one])])
             }
             Root::Address { address } => shared(self.whole_address(pointer, address)?),
-            _ => return Err(format!("a pointer to storage class {:?} is no value", pointer.class)),
+            _ => return Err(format!("a pointer to storage class {:?} is not a value", pointer.class)),
         };
         Ok(Composite { ty: pointer.ty, values })
     }
 
-    /// How many units of its pointee's alignment there are before where a pointer points, modulo 2³².
+    /// Offset of the target in units of the pointee's alignment, modulo 2³².
     fn units(&mut self, pointer: &Pointer) -> Checked<Value> {
         let unit = self.unit(pointer.place.layout, pointer.pointee())?;
-        let misaligned = || "the pointer is to a place that is not aligned to its type".to_owned();
+        let misaligned = || "the pointer is not aligned to its type".to_owned();
         let whole = |bytes: u32| bytes.is_multiple_of(unit).then_some(bytes / unit).ok_or_else(misaligned);
         let start = match pointer.constant_part() {
-            // So far out that bytes do not fit 32 bits: beyond all memory.
+            // Byte offsets that do not fit 32 bits: beyond all memory.
             u32::MAX => u32::MAX / unit,
             bytes => whole(bytes)?,
         };
@@ -123,7 +123,7 @@ impl Translator<'_> {
         self.builder.pure(ir::Op::IMul, &[value, factor])
     }
 
-    /// The pointer that is a value.
+    /// The pointer of a value.
     pub(super) fn pointer_of(&mut self, value: &Composite) -> Checked<Pointer> {
         let Type::Pointer { class, pointee } = self.types.get(value.ty)?.ty else {
             return Err(format!("a value of type %{} is not a pointer", value.ty));
@@ -144,7 +144,7 @@ impl Translator<'_> {
                 let root = Root::Address { address: [low, high] };
                 return Ok(Pointer { ty: value.ty, ..Pointer::new(class, place, root, memory) });
             }
-            _ => return Err(format!("a pointer to storage class {class:?} is no value")),
+            _ => return Err(format!("a pointer to storage class {class:?} is not a value")),
         };
         let mut pointer =
             Pointer { ty: value.ty, is_variable: true, is_last: false, ..Pointer::new(class, place, root, memory) };
@@ -153,7 +153,7 @@ impl Translator<'_> {
         Ok(pointer)
     }
 
-    /// `OpPtrAccessChain`: first so many elements further on in the array that the base is in, then as `OpAccessChain`.
+    /// `OpPtrAccessChain`: steps by a number of elements in the array that contains the base, then as `OpAccessChain`.
     pub(super) fn ptr_access_chain(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let base = self.pointer(operand(operands, 0)?)?;
         let stride = self.stride_of(&base)?;
@@ -186,7 +186,7 @@ impl Translator<'_> {
         self.bind_chain(inst, pointer)
     }
 
-    /// Bytes from an element to the next in the array that a pointer points into.
+    /// Stride in bytes of the array that a pointer points into.
     fn stride_of(&self, pointer: &Pointer) -> Checked<u32> {
         self.check_variable_pointer(pointer.class, pointer.pointee())?;
         if pointer.place.layout == Layout::Natural {
@@ -196,7 +196,7 @@ impl Translator<'_> {
         declared.ok_or_else(|| format!("the pointer type %{} has no ArrayStride", pointer.ty))
     }
 
-    /// An integer of any width as 32 bits with its sign; what they do not hold leads out of bounds.
+    /// An integer of any width, sign-extended to 32 bits; values that do not fit are out of bounds.
     fn signed(&mut self, value: &Composite) -> Checked<Value> {
         let Type::Scalar(scalar) = self.types.get(value.ty)?.ty else {
             return Err("the element is not an integer".into());
@@ -218,19 +218,19 @@ impl Translator<'_> {
         })
     }
 
-    /// All ones if a word is negative, else zeros.
+    /// The sign as a word: all ones if negative, else 0.
     pub(super) fn sign_of(&mut self, word: Value) -> Value {
         let most = self.builder.constant(31u32);
         self.builder.pure(ir::Op::AShr, &[word, most])
     }
 
-    /// Two pointers of one type that may be compared: what is said of variable pointers holds for those only.
+    /// Two comparable pointers of one type: the rules for variable pointers apply to variable pointers only.
     fn compared(&mut self, operands: &[u32]) -> Checked<[(Pointer, Composite); 2]> {
         let one = self.pointer(operand(operands, 0)?)?;
         let two = self.pointer(operand(operands, 1)?)?;
         match one.class {
             StorageClass::PhysicalStorageBuffer => {
-                Err("pointers to storage class PhysicalStorageBuffer are compared as integers only".into())
+                Err("pointers to storage class PhysicalStorageBuffer can be compared as integers only".into())
             }
             class if one.ty == two.ty => {
                 self.check_class(class)?;
@@ -266,7 +266,7 @@ impl Translator<'_> {
         value
     }
 
-    /// `OpPtrDiff`: elements from the second to the first, of the array that both point into.
+    /// `OpPtrDiff`: the number of elements from the second to the first pointer, which must point into one array.
     pub(super) fn ptr_diff(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let [(base, one), (_, two)] = self.compared(operands)?;
         let unit = self.unit(base.place.layout, base.pointee())?;
@@ -292,7 +292,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// The variable that a pointer was made of, as far as that is known.
+    /// The variable that a pointer is derived from, if known.
     fn origin_of(&self, id: Id) -> Option<Id> {
         let origin = match self.frame.values.get(&id) {
             Some(Bound::Pointer(pointer)) => pointer.origin,
@@ -305,7 +305,8 @@ impl Translator<'_> {
         (origin != 0).then_some(origin)
     }
 
-    /// Notes that `result` may be the pointer `from`. With the lesser capability all must be into one structure.
+    /// Records that `result` may be the pointer `from`. With the lesser capability all such pointers must be into one
+    /// structure.
     pub(super) fn note_origin(&mut self, ty: Id, result: Id, from: Id) -> Checked<()> {
         let Type::Pointer { class: StorageClass::StorageBuffer, .. } = self.types.get(ty)?.ty else { return Ok(()) };
         let Some(origin) = self.origin_of(from) else { return Ok(()) };
@@ -320,7 +321,7 @@ impl Translator<'_> {
         ))
     }
 
-    /// The variable that stands for all workgroup memory, in modules whose pointers into it are values.
+    /// The variable that contains all workgroup memory, in modules with variable pointers to it.
     pub(super) fn workgroup_memory(&mut self) -> ir::Variable {
         let space = ir::VariableSpace::Workgroup;
         let data = ir::VariableData { space, bytes: 16, name: String::new(), words: Vec::new() };

@@ -1,8 +1,8 @@
-//! Scalar types: what values of all types explode into.
+//! Scalar types, into which values of all types are exploded.
 
 use crate::ir;
 
-/// A scalar type. Only built-ins and constants look at a sign.
+/// A scalar type. Only built-ins and constants have a signedness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scalar {
     Bool,
@@ -15,12 +15,12 @@ pub(super) enum Scalar {
     F64,
     /// An image or sampler: its descriptor.
     Handle,
-    /// The buffer of a pointer.
+    /// The buffer part of a pointer.
     Buffer,
 }
 
 impl Scalar {
-    /// The IR's type of the values that hold it: [`Scalar::words`] of them.
+    /// The IR type of its values; [`Scalar::words`] gives their number.
     pub(super) fn ty(self) -> ir::Type {
         match self {
             Self::Bool => ir::Type::Bool,
@@ -30,7 +30,7 @@ impl Scalar {
         }
     }
 
-    /// The scalar that one value of the IR's type is.
+    /// The scalar for one value of an IR type.
     pub(super) fn of(ty: ir::Type) -> Self {
         match ty {
             ir::Type::Bool => Self::Bool,
@@ -40,12 +40,12 @@ impl Scalar {
         }
     }
 
-    /// Values that hold it.
+    /// Number of values that hold it.
     pub(super) fn words(self) -> u32 {
         if matches!(self, Self::I64 | Self::F64) { 2 } else { 1 }
     }
 
-    /// Bits of a number.
+    /// Bit width of a number.
     pub(super) fn bits(self) -> u32 {
         match self {
             Self::I8 => 8,
@@ -55,7 +55,7 @@ impl Scalar {
         }
     }
 
-    /// Bytes in memory with an explicit layout.
+    /// Size in memory in bytes, with an explicit layout.
     pub(super) fn bytes(self) -> u32 {
         self.bits() / 8
     }

@@ -1,9 +1,9 @@
-//! Instructions that only fragment shaders have: refused by name wherever a kernel comes to one, and listed so on the page of
-//! instructions.
+//! Instructions of fragment shaders only: rejected by name if a kernel reaches one, and listed as such in the
+//! documentation.
 
 use spirv::Op;
 
-/// Those that need derivatives, or end fragments.
+/// Instructions that need derivatives, or end fragments.
 const OF_FRAGMENTS: &[Op] = &[
     Op::ImageSampleImplicitLod,
     Op::ImageSampleDrefImplicitLod,

@@ -1,4 +1,4 @@
-//! The state of a translation: the values of ids, the limits on work, errors with their place.
+//! State of a translation: the values of ids, limits of work, errors with their position.
 
 use std::rc::Rc;
 
@@ -20,25 +20,25 @@ use super::variables::Variables;
 use super::words::{Checked, Id, Inst, op_name, operand};
 use crate::ir::{Access, Builder, Value};
 
-/// Most instructions of a kernel.
+/// Instructions of a kernel, at most.
 const MAX_INSTS: usize = 1 << 20;
 
-/// Most instructions read and scalars moved, each time that a function is inlined anew: what bounds call trees that grow
-/// without leaving instructions.
+/// Instructions parsed and scalars moved, at most, counted anew for each inlined call: bounds call trees that grow
+/// without emitting instructions.
 const MAX_WORK: usize = 1 << 22;
 
-/// What an id of a function stands for.
+/// The meaning of an id in a function.
 #[derive(Clone, Debug)]
 pub(super) enum Bound {
     Value(Composite),
     Pointer(Pointer),
     /// A large composite in memory that is not written while the id is in use.
     Held(Pointer),
-    /// `OpUndef` of a type whose values are not there when the kernel runs: it may be named and passed on, not used.
+    /// `OpUndef` of a type without run-time values: it may be named and passed, but not used.
     Undefined(Id),
 }
 
-/// One entry point on its way to a kernel.
+/// Translation of one entry point to a kernel.
 pub(super) struct Translator<'m> {
     /// The module.
     pub(super) sections: &'m Sections,
@@ -46,22 +46,22 @@ pub(super) struct Translator<'m> {
     pub(super) types: Types,
     /// Its constants.
     pub(super) constants: Constants,
-    /// Takes the kernel's instructions.
+    /// Builds the kernel.
     pub(super) builder: Builder,
     /// Memory declared so far.
     pub(super) variables: Variables,
-    /// The function being inlined.
+    /// The function that is being inlined.
     pub(super) frame: Frame<'m>,
     /// Functions being inlined, the entry point first.
     pub(super) calls: Vec<Id>,
-    /// Calls that were inlined so far.
+    /// Number of inlined calls.
     pub(super) inlined: usize,
     materialised: HashMap<Id, Composite>,
     work: usize,
 }
 
 impl<'m> Translator<'m> {
-    /// At the start of an entry point's function.
+    /// Starts at an entry point's function.
     pub(super) fn new(
         sections: &'m Sections,
         types: Types,
@@ -83,21 +83,21 @@ impl<'m> Translator<'m> {
         }
     }
 
-    /// Counts work, so that no module can make it endless.
+    /// Counts work, to bound the time for any module.
     pub(super) fn spend(&mut self, scalars: usize) -> Checked<()> {
         self.work += 1 + scalars;
         if self.work > MAX_WORK {
-            let why = self.when_inlined();
+            let why = self.inlining_note();
             return Err(format!("the kernel is too large{why}: reading it takes more than {MAX_WORK} steps"));
         }
         if self.builder.kernel().insts.len() > MAX_INSTS {
-            return Err(format!("the kernel has more than {MAX_INSTS} instructions{}", self.when_inlined()));
+            return Err(format!("the kernel has more than {MAX_INSTS} instructions{}", self.inlining_note()));
         }
         Ok(())
     }
 
-    /// What a kernel's size comes from, if it calls anything.
-    fn when_inlined(&self) -> &'static str {
+    /// A note for messages that the size comes from inlining, if the module has calls.
+    fn inlining_note(&self) -> &'static str {
         if self.inlined > 0 { " when all calls are inlined" } else { "" }
     }
 
@@ -122,7 +122,7 @@ impl<'m> Translator<'m> {
         }
     }
 
-    /// A message with the id that it is about.
+    /// A message about an id.
     fn about(&self, id: Id, message: &str) -> String {
         format!("{}: {message}", self.sections.describe(id))
     }
@@ -152,12 +152,13 @@ impl<'m> Translator<'m> {
         Ok(value)
     }
 
-    /// The value of an id that must be one 32-bit integer.
+    /// The value of an id that must be a 32-bit integer.
     pub(super) fn integer(&mut self, id: Id) -> Checked<Value> {
         self.scalar(id, Scalar::I32)
     }
 
-    /// The value of an id that must be one integer of any width, as an index: what 32 bits do not hold is out of bounds.
+    /// The value of an id that must be an integer of any width, as an index: values that do not fit 32 bits are out of
+    /// bounds.
     pub(super) fn index(&mut self, id: Id) -> Checked<Value> {
         let value = self.value(id)?;
         match (&self.types.get(value.ty)?.ty, &*value.values) {
@@ -171,7 +172,7 @@ impl<'m> Translator<'m> {
         }
     }
 
-    /// Words as integers of the width that a result's type has.
+    /// Words, converted to integers of the result's width.
     pub(super) fn integer_result(&mut self, ty: Id, words: &[Value]) -> Checked<Vec<Value>> {
         let scalars = self.types.scalars(ty)?;
         let scalar = scalars.first().copied().filter(|scalar| scalar.is_int());
@@ -191,7 +192,7 @@ impl<'m> Translator<'m> {
         Ok(values)
     }
 
-    /// The value of an id that must be one scalar of this type.
+    /// The value of an id that must be a scalar of this type.
     pub(super) fn scalar(&mut self, id: Id, wanted: Scalar) -> Checked<Value> {
         let value = self.value(id)?;
         match self.types.get(value.ty)?.ty {
@@ -200,12 +201,12 @@ impl<'m> Translator<'m> {
         }
     }
 
-    /// A new id's value.
+    /// Defines an id as a value.
     pub(super) fn bind(&mut self, id: Id, value: Composite) {
         self.frame.values.insert(id, Bound::Value(value));
     }
 
-    /// A new id's pointer.
+    /// Defines an id as a pointer.
     pub(super) fn bind_pointer(&mut self, id: Id, pointer: Pointer) {
         self.frame.values.insert(id, Bound::Pointer(pointer));
     }
@@ -221,19 +222,19 @@ impl<'m> Translator<'m> {
         self.spend(0).and_then(|()| self.dispatch(inst)).map_err(|message| self.error(inst, &message))
     }
 
-    /// An error at an instruction, which it names: the declaration, if that of a variable is at fault.
+    /// An error at an instruction, which the message names; errors of a variable are reported at its declaration.
     pub(super) fn error(&self, inst: &Inst, message: &str) -> Error {
         if let Some(declaration) = &self.variables.refused {
             let error = self.sections.error(declaration.word, format!("OpVariable: {message}"));
             return Error { line: error.line.or_else(|| self.sections.lines.at(inst.word).cloned()), ..error };
         }
         let name = op_name(inst.op);
-        // The chapters that serve more than one caller name the instruction themselves.
+        // Chapters with several callers name the instruction themselves.
         let message = if message.starts_with(&name) { message.to_owned() } else { format!("{name}: {message}") };
         self.sections.error(inst.word, message)
     }
 
-    /// An instruction that computes scalars, vectors or matrices, or that is not supported.
+    /// An instruction that computes scalars, vectors or matrices; otherwise it is unsupported.
     pub(super) fn arithmetic(&mut self, inst: &Inst, operands: &[Id]) -> Checked<Composite> {
         if inst.id == 0 || inst.ty == 0 {
             return Err("the instruction is not supported".into());
@@ -242,7 +243,7 @@ impl<'m> Translator<'m> {
         let operands = without_format(inst.op, operands)?;
         let operands = match self.operands(operands) {
             Ok(operands) => operands,
-            // Operands of foreign instructions may be anything: say first that the instruction is the problem.
+            // Operands of unsupported instructions may be anything: the instruction is the error to report.
             Err(message) => match arithmetic::translate(&mut self.builder, inst.op, &shape, &[]) {
                 None => return Err("the instruction is not supported".into()),
                 Some(_) => return Err(message),
@@ -259,7 +260,7 @@ impl<'m> Translator<'m> {
         self.typed(inst.ty, &values)
     }
 
-    /// The shape of a result; of its first member, where it is a structure of two.
+    /// The shape of a result; for a structure of two members, that of the first.
     pub(super) fn result_shape(&self, ty: Id) -> Checked<Shape> {
         let info = self.types.get(ty)?;
         let first = match &info.ty {
@@ -280,7 +281,7 @@ impl<'m> Translator<'m> {
             .collect()
     }
 
-    /// Gives scalars a type that they must fit.
+    /// A value of a type from its scalars, which must match.
     pub(super) fn typed(&mut self, ty: Id, values: &[Value]) -> Checked<Composite> {
         let scalars = self.types.scalars(ty)?;
         let fits = scalars.len() == values.len()
@@ -303,7 +304,7 @@ impl<'m> Translator<'m> {
     }
 
     fn glsl450(&mut self, inst: &Inst, op: GlslStd450Op, arguments: &[Id]) -> Checked<()> {
-        // The second result goes where the last operand points.
+        // The second result is stored through the last operand.
         let (arguments, second) = match (op, arguments.split_last()) {
             (GlslStd450Op::Modf | GlslStd450Op::Frexp, Some((&pointer, rest))) => (rest, Some(self.pointer(pointer)?)),
             _ => (arguments, None),
@@ -325,7 +326,7 @@ impl<'m> Translator<'m> {
     }
 }
 
-/// The operands of a dot product without the format of packed vectors, of which there is one.
+/// The operands of a dot product without the packed vector format, of which there is only one.
 fn without_format(op: Op, operands: &[u32]) -> Checked<&[u32]> {
     let count = match op {
         Op::SDot | Op::UDot | Op::SUDot => 2,

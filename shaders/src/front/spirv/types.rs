@@ -1,4 +1,4 @@
-//! Types, after specialization: what a value explodes into and how large it is.
+//! Types after specialization: the scalars that values explode into, and sizes.
 
 use std::rc::Rc;
 
@@ -12,22 +12,22 @@ use super::layout::MatrixLayout;
 use super::scalar::Scalar;
 use super::words::{Checked, Id, Inst, op_name, operand};
 
-/// Deepest nesting of types (SPIR-V's universal limit for structures).
+/// Nesting of types, at most (SPIR-V's universal limit for structures).
 const MAX_DEPTH: u32 = 255;
 
-/// Most scalars that one value may explode into.
+/// Scalars of one value, at most.
 const MAX_SCALARS: u32 = 1 << 16;
 
-/// Most scalars of all types together whose lists are kept.
+/// Scalars of all types whose lists are kept, at most.
 const MAX_FLAT: usize = 1 << 24;
 
-/// Most types that one type may name, each as often as it is named.
+/// Types that one type contains, at most, counted with multiplicity.
 const MAX_NODES: u32 = 1 << 16;
 
-/// What a pointer is made of as a value; nothing where it cannot be one.
+/// The scalars of a pointer value; none if its class has no pointer values.
 fn words_of_pointer(class: StorageClass) -> &'static [Scalar] {
     match class {
-        // The buffer, and how many units of the pointee's alignment there are before the place (ADR 7).
+        // The buffer, and the offset in units of the pointee's alignment (ADR 7).
         StorageClass::StorageBuffer => &[Scalar::Buffer, Scalar::I32],
         StorageClass::Workgroup => &[Scalar::I32],
         StorageClass::PhysicalStorageBuffer => &[Scalar::I64; 2],
@@ -59,32 +59,32 @@ pub(super) struct Member {
     pub(super) ty: Id,
     /// `Offset`, for memory with an explicit layout.
     pub(super) offset: Option<u32>,
-    /// How the matrices in it are laid out.
+    /// The layout of matrices in it.
     pub(super) matrix: MatrixLayout,
-    /// Scalars of the members before it.
+    /// Number of scalars of the members before it.
     pub(super) first: u32,
 }
 
-/// A type and what follows from it.
+/// A type with its derived properties.
 #[derive(Clone, Debug)]
 pub(super) struct Info {
     /// The type.
     pub(super) ty: Type,
-    /// Values it explodes into, clamped; 0 for types without values and runtime arrays.
+    /// Number of scalars, clamped; 0 for types without values and runtime arrays.
     pub(super) scalars: u32,
-    /// Nesting.
+    /// Nesting depth.
     depth: u32,
-    /// Bytes that places of it in a block are multiples of, as far as that matters: 1, 2 or 4.
+    /// Alignment in a block, as far as it matters: 1, 2 or 4.
     pub(super) align: u32,
-    /// Types in it, each as often as it is named.
+    /// Number of types in it, counted with multiplicity.
     nodes: u32,
-    /// Empty structures in a value, clamped.
+    /// Number of empty structures in a value, clamped.
     empties: u32,
-    /// Whether it has a runtime array as (last member of) itself.
+    /// Whether it is, or ends with, a runtime array.
     pub(super) unsized_tail: bool,
-    /// Whether it is a matrix, or has one in it.
+    /// Whether it is or contains a matrix.
     pub(super) has_matrix: bool,
-    /// Whether it is a pointer without bits of its own, or has one in it.
+    /// Whether it is or contains a pointer without a run-time value.
     pub(super) has_logical_pointer: bool,
 }
 
@@ -94,7 +94,7 @@ pub(super) struct Types {
     infos: HashMap<Id, Rc<Info>>,
     flat: HashMap<Id, Rc<[Scalar]>>,
     flat_len: usize,
-    /// Integers whose declaration says that they have no sign: most instructions do not ask.
+    /// Integer types declared as unsigned: most instructions ignore that.
     unsigned: HashSet<Id>,
 }
 
@@ -104,12 +104,12 @@ impl Types {
         self.infos.get(&id).cloned().ok_or_else(|| format!("%{id} is not a type"))
     }
 
-    /// Whether it is a type of integers without sign.
+    /// Whether it is an unsigned integer type.
     pub(super) fn is_unsigned(&self, id: Id) -> bool {
         self.unsigned.contains(&id)
     }
 
-    /// The scalars of a value of this type, in order; those of two words come twice.
+    /// The scalars of a value of this type, in order; two-word scalars are listed twice.
     pub(super) fn scalars(&mut self, id: Id) -> Checked<Rc<[Scalar]>> {
         if let Some(flat) = self.flat.get(&id) {
             return Ok(flat.clone());
@@ -163,7 +163,7 @@ impl Types {
         Ok(())
     }
 
-    /// The shape that arithmetic sees; `None` for arrays and structures.
+    /// The shape for arithmetic; `None` for arrays and structures.
     pub(super) fn shape(&self, id: Id) -> Checked<Option<Shape>> {
         Ok(match self.get(id)?.ty {
             Type::Scalar(scalar) => Some(Shape::Scalar(scalar)),
@@ -173,7 +173,7 @@ impl Types {
         })
     }
 
-    /// Type of part `index` of a composite, and where its scalars start.
+    /// Type of component `index` of a composite, and the index of its first scalar.
     pub(super) fn part(&self, id: Id, index: u32) -> Checked<(Id, u32)> {
         let info = self.get(id)?;
         let (element, count) = match &info.ty {
@@ -187,12 +187,12 @@ impl Types {
             _ => return Err(format!("%{id} has no parts")),
         };
         if index >= count {
-            return Err(format!("index {index} is beyond the {count} parts of %{id}"));
+            return Err(format!("index {index} is out of range of the {count} components of %{id}"));
         }
         Ok((element, index.saturating_mul(self.get(element)?.scalars)))
     }
 
-    /// How many parts a composite has.
+    /// Number of components of a composite.
     pub(super) fn parts(&self, id: Id) -> Checked<u32> {
         match &self.get(id)?.ty {
             Type::Vector { count, .. } | Type::Array { count, .. } => Ok(*count),
@@ -202,7 +202,7 @@ impl Types {
         }
     }
 
-    /// Takes an `OpType…`; `count` gives an array's length by the constant's id.
+    /// Declares an `OpType…`; `count` gives an array's length by the constant's id.
     pub(super) fn declare(
         &mut self,
         inst: &Inst,
@@ -272,7 +272,7 @@ impl Types {
         Ok(())
     }
 
-    /// `OpTypeForwardPointer`: a pointer to what is not declared yet.
+    /// `OpTypeForwardPointer`: a pointer to a type that is declared later.
     pub(super) fn declare_forward(&mut self, operands: &[u32]) -> Checked<()> {
         let class = StorageClass::from_u32(operand(operands, 1)?).ok_or("unknown storage class")?;
         if class != StorageClass::PhysicalStorageBuffer {
@@ -283,7 +283,7 @@ impl Types {
         Ok(())
     }
 
-    /// That a pointer type is what it was declared to be before.
+    /// Checks that a pointer type matches its forward declaration.
     fn check_forward(&self, id: Id, class: StorageClass) -> Checked<()> {
         match self.infos.get(&id).map(|info| &info.ty) {
             Some(Type::Pointer { class: before, .. }) if *before != class => {
@@ -297,7 +297,7 @@ impl Types {
         match self.get(element)?.ty {
             Type::Scalar(scalar) if (2..=4).contains(&count) => Ok(Type::Vector { element, scalar, count }),
             Type::Scalar(_) => Err(format!("a vector of {count} components")),
-            _ => Err(format!("a vector of %{element}, which is no scalar")),
+            _ => Err(format!("a vector of %{element}, which is not a scalar")),
         }
     }
 
@@ -310,7 +310,7 @@ impl Types {
         }
     }
 
-    /// What an array or structure may hold.
+    /// The element type of an array or structure.
     fn element(&self, id: Id) -> Checked<Rc<Info>> {
         let info = self.get(id)?;
         match info.ty {
@@ -386,9 +386,9 @@ impl Types {
             return Err(format!("types nest deeper than {MAX_DEPTH}"));
         }
         if nodes > MAX_NODES {
-            return Err(format!("a type is made of more than {MAX_NODES} others"));
+            return Err(format!("a type contains more than {MAX_NODES} others"));
         }
-        // They take no memory, but work.
+        // Empty structures take no memory, but compile time.
         if empties > MAX_SCALARS {
             return Err(format!("a type has more than {MAX_SCALARS} empty structures in it"));
         }

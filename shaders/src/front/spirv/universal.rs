@@ -1,6 +1,7 @@
-//! SPIR-V's universal limits (specification, section 2.17): what no module needs more of than every consumer takes.
+//! SPIR-V's universal limits (specification, section 2.17), which every consumer must support.
 //!
-//! A module that exceeds one is refused where it does, by the limit's name: work and memory for what is behind it are bounded then.
+//! A module that exceeds one is rejected there, by the limit's name, so that memory and time for the later stages are
+//! bounded.
 
 use spirv::{Op, StorageClass};
 
@@ -16,7 +17,7 @@ const GLOBAL_VARIABLES: usize = 65_535;
 const LOCAL_VARIABLES: usize = 524_287;
 const NESTING: u32 = 1023;
 
-/// Holds each instruction, and how many variables there are, against the limits.
+/// Checks each instruction and the number of variables against the limits.
 pub(super) fn check(words: &Words) -> Result<(), Error> {
     let (mut globals, mut locals) = (0, 0);
     for inst in &words.insts {
@@ -63,7 +64,7 @@ fn within(inst: &Inst, count: usize, most: usize, what: impl Fn() -> String) -> 
     Err(Error { message, word: Some(inst.word as usize), line: None })
 }
 
-/// How deep constructs are nested in a function; the word of the first that is too deep.
+/// The nesting depth of constructs in a function; an error has the word of the first that is too deep.
 pub(super) fn check_nesting(function: &Function) -> Result<(), (u32, String)> {
     let mut seen = vec![false; function.blocks.len()];
     let mut stack = vec![(0, 0)];
@@ -80,7 +81,7 @@ pub(super) fn check_nesting(function: &Function) -> Result<(), (u32, String)> {
             let message = format!("control flow nests deeper than {NESTING}, SPIR-V's universal limit");
             return Err((merge.word, message));
         }
-        // The merge block is of the construct around; it is visited before what is inside gets there.
+        // The merge block belongs to the enclosing construct; it is visited before blocks inside branch to it.
         let inside = block.targets.iter().chain(block.merge_targets.iter().skip(1));
         let merge = block.merge_targets.first().map(|merge| function.index[merge]);
         stack.extend(

@@ -1,6 +1,6 @@
 //! Variables: descriptor bindings, push constants, workgroup and private memory, built-ins.
 //!
-//! A kernel declares what its entry point reaches and nothing else, so each variable is declared when it is first used.
+//! A kernel declares only the variables that its entry point reaches, so each variable is declared at its first use.
 
 use cranelift_entity::{EntityRef, PrimaryMap};
 use foldhash::HashMap;
@@ -19,41 +19,42 @@ use crate::ir::{
     VariableSpace,
 };
 
-/// Most bytes of workgroup memory.
+/// Bytes of workgroup memory, at most.
 const MAX_SHARED_BYTES: u32 = 1 << 20;
 
-/// Most bytes of private memory of one invocation.
+/// Bytes of private memory of one invocation, at most.
 const MAX_PRIVATE_BYTES: u32 = 1 << 22;
 
-/// Most descriptor bindings of a kernel.
+/// Descriptor bindings of a kernel, at most.
 const MAX_BINDINGS: usize = 1 << 12;
 
-/// Most elements of a descriptor array. Together with those of all other bindings they are counted in 32 bits.
+/// Elements of a descriptor array, at most. The sum over all bindings fits 32 bits.
 const MAX_DESCRIPTORS: u32 = 1_000_000;
 
-/// What was declared so far.
+/// The variables declared so far.
 #[derive(Debug, Default)]
 pub(super) struct Variables {
     declarations: HashMap<Id, Inst>,
     globals: HashMap<Id, Pointer>,
-    /// One for each variable of a function, whatever the number of calls: without recursion only one is alive.
+    /// One for each variable of a function, for all its calls: without recursion only one is live.
     storage: HashMap<Id, ir::Variable>,
     buffers: HashMap<(Binding, u64), Value>,
     builtins: HashMap<(BuiltIn, u8), Value>,
-    /// What decorations say of images, by their descriptors.
+    /// Memory decorations of images, by descriptor value.
     pub(super) image_memory: HashMap<Value, MemoryDecorations>,
     shared_bytes: u32,
     private_bytes: u32,
-    /// The declaration of a variable that cannot be.
+    /// The declaration of a variable that is rejected.
     pub(super) refused: Option<Inst>,
-    /// Workgroup memory that variables share: those with an explicit layout, and all if pointers into it are values.
+    /// Workgroup memory that variables share: those with an explicit layout, or all if there are variable pointers to
+    /// it.
     pub(super) shared_blocks: Option<ir::Variable>,
-    /// Where each variable begins in there, if pointers into workgroup memory are values.
+    /// Offset of each variable in that memory, if there are variable pointers to it.
     shared_places: HashMap<Id, u32>,
 }
 
 impl Variables {
-    /// Learns the module's global variables.
+    /// Records a global variable of the module.
     pub(super) fn declare(&mut self, inst: &Inst) {
         self.declarations.insert(inst.id, *inst);
     }
@@ -64,14 +65,14 @@ impl Variables {
     }
 }
 
-/// What serves both an image and a sampler.
+/// The descriptor type that serves both an image and a sampler.
 fn combined(a: BindingKind, b: BindingKind) -> Option<BindingKind> {
     use BindingKind::{CombinedImageSampler, SampledImage, Sampler};
     let parts = [SampledImage, Sampler, CombinedImageSampler];
     (a != b && parts.contains(&a) && parts.contains(&b)).then_some(CombinedImageSampler)
 }
 
-/// How many descriptors a type stands for: 1 for a block, more for arrays of it.
+/// Number of descriptors of a type: 1 for a block, more for arrays.
 pub(super) fn descriptor_count(types: &Types, ty: Id) -> Checked<u32> {
     match &types.get(ty)?.ty {
         Type::Struct { .. } | Type::Image(_) | Type::Sampler | Type::SampledImage { .. } => Ok(1),
@@ -80,14 +81,14 @@ pub(super) fn descriptor_count(types: &Types, ty: Id) -> Checked<u32> {
             all.filter(|all| (1..=MAX_DESCRIPTORS).contains(all))
                 .ok_or_else(|| format!("a descriptor array has 0 or more than {MAX_DESCRIPTORS} elements"))
         }
-        // The layout of the pipeline says how many.
+        // The pipeline layout gives the size.
         Type::RuntimeArray { element, .. } if descriptor_count(types, *element)? == 1 => Ok(0),
-        Type::RuntimeArray { .. } => Err("an array of descriptors without a size of other arrays".into()),
+        Type::RuntimeArray { .. } => Err("a runtime array of descriptor arrays".into()),
         _ => Err(format!("%{ty} is not a block")),
     }
 }
 
-/// The structure within the arrays.
+/// The structure type inside of arrays.
 fn block_of(types: &Types, ty: Id) -> Checked<Id> {
     match &types.get(ty)?.ty {
         Type::Array { element, .. } | Type::RuntimeArray { element, .. } => block_of(types, *element),
@@ -96,7 +97,7 @@ fn block_of(types: &Types, ty: Id) -> Checked<Id> {
 }
 
 impl Translator<'_> {
-    /// The pointer to a global variable, which is declared on the way.
+    /// The pointer to a global variable, which is declared if needed.
     pub(super) fn global(&mut self, id: Id) -> Checked<Pointer> {
         if let Some(pointer) = self.variables.globals.get(&id) {
             return Ok(pointer.clone());
@@ -161,7 +162,7 @@ impl Translator<'_> {
         Ok(Pointer::new(class, place, root, decorations.memory))
     }
 
-    /// An image, a sampler, or both; or an array of such.
+    /// Declares an image, a sampler, a combined one, or an array of these.
     fn declare_image(&mut self, id: Id, class: StorageClass, ty: Id) -> Checked<Pointer> {
         let decorations = self.sections.annotations.of(id).cloned().unwrap_or_default();
         let count = descriptor_count(&self.types, ty)?;
@@ -194,7 +195,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Several variables may share a binding: it must serve all of them.
+    /// Several variables may share a binding, which must serve all of them.
     fn merge_binding(&mut self, data: BindingData) -> Checked<Binding> {
         let bindings = &mut self.builder.kernel().bindings;
         let same = |(_, other): &(Binding, &mut BindingData)| (other.set, other.binding) == (data.set, data.binding);
@@ -217,7 +218,7 @@ impl Translator<'_> {
         let sizes = other.count == 0 || other.count == data.count;
         if !sizes || other.kind != data.kind && combined(other.kind, data.kind).is_none() {
             let BindingData { set, binding, .. } = data;
-            return Err(format!("two variables want different descriptors at set {set}, binding {binding}"));
+            return Err(format!("two variables need different descriptors at set {set}, binding {binding}"));
         }
         other.min_bytes = other.min_bytes.max(data.min_bytes);
         other.element_bytes = other.element_bytes.max(data.element_bytes);
@@ -225,7 +226,7 @@ impl Translator<'_> {
         Ok(binding)
     }
 
-    /// A descriptor's buffer: once, at the start, where the element is known.
+    /// A descriptor's buffer; in the prologue if the index is constant.
     pub(super) fn buffer(&mut self, binding: Binding, index: Value) -> Value {
         let data = InstData::Buffer { binding, index };
         let Some(element) = self.builder.kernel().constant(index) else {
@@ -236,7 +237,7 @@ impl Translator<'_> {
         *self.variables.buffers.entry((binding, element)).or_insert_with(make)
     }
 
-    /// A component of a built-in: once, at the start.
+    /// A component of a built-in, in the prologue.
     pub(super) fn builtin(&mut self, builtin: BuiltIn, component: u8) -> Value {
         let builder = &mut self.builder;
         let make = || builder.in_prologue(|builder| builder.builtin(builtin, component));
@@ -281,18 +282,18 @@ impl Translator<'_> {
         stored.map(|()| pointer)
     }
 
-    /// That an initializer that is no constant is a variable whose address is a value. Such a variable has no initializer that
-    /// is a variable in its turn.
+    /// Checks that an initializer that is not a constant is a variable whose address is a value. That variable must not
+    /// have such an initializer itself.
     fn check_address_of(&self, initializer: Id) -> Checked<()> {
         let variable = self.variables.declarations.get(&initializer);
         let variable = variable.ok_or("the initializer is neither a constant nor a variable of the module")?;
         match self.types.get(variable.ty)?.ty {
             Type::Pointer { class: StorageClass::Workgroup | StorageClass::StorageBuffer, .. } => Ok(()),
-            _ => Err(format!("the address of {} is no value", self.sections.describe(initializer))),
+            _ => Err(format!("the address of {} is not a value", self.sections.describe(initializer))),
         }
     }
 
-    /// Memory for a variable.
+    /// The memory of a variable.
     pub(super) fn storage(&mut self, id: Id, class: StorageClass, ty: Id) -> Checked<Pointer> {
         let variable = match self.variables.storage.get(&id) {
             Some(&variable) => variable,
@@ -302,7 +303,8 @@ impl Translator<'_> {
         Ok(Pointer::new(class, Place::new(ty, Layout::Natural), Root::Variable { variable }, memory))
     }
 
-    /// Workgroup memory with an explicit layout (`SPV_KHR_workgroup_memory_explicit_layout`): all blocks begin at one place.
+    /// Workgroup memory with an explicit layout (`SPV_KHR_workgroup_memory_explicit_layout`): all blocks start at
+    /// offset 0.
     fn shared_block(&mut self, id: Id, ty: Id) -> Checked<Pointer> {
         let place = Place::new(ty, Layout::Explicit);
         if self.types.get(ty)?.unsized_tail {
@@ -315,7 +317,7 @@ impl Translator<'_> {
         Ok(Pointer { is_last: false, ..pointer })
     }
 
-    /// A part of the workgroup memory into which pointers are values.
+    /// A variable's part of the workgroup memory that variable pointers address.
     fn shared_part(&mut self, id: Id, ty: Id) -> Checked<Pointer> {
         let info = self.types.get(ty)?;
         if info.unsized_tail {
@@ -332,7 +334,7 @@ impl Translator<'_> {
         Ok(Pointer { is_last: false, ..pointer })
     }
 
-    /// The workgroup memory that variables share, which becomes as large as one of them asks.
+    /// The workgroup memory that variables share; grows to the largest request.
     fn shared_memory(&mut self, id: Id, bytes: u32) -> Checked<ir::Variable> {
         let variable = self.workgroup_memory();
         let used = &mut self.variables.shared_bytes;
@@ -369,7 +371,7 @@ impl Translator<'_> {
 
     fn declare_input(&mut self, id: Id, ty: Id) -> Checked<Pointer> {
         let builtin = self.sections.annotations.of(id).and_then(|decorations| decorations.builtin);
-        let builtin = builtin.ok_or("an input that is no built-in")?;
+        let builtin = builtin.ok_or("an input that is not a built-in")?;
         let (source, shape) = super::entry::input(builtin)?;
         if self.types.shape(ty)? != Some(shape) {
             return Err(format!("built-in {builtin:?} has the wrong type"));
@@ -379,7 +381,7 @@ impl Translator<'_> {
     }
 }
 
-/// Puts the bindings in the order of set and binding number.
+/// Sorts the bindings by set and binding number.
 pub(super) fn sort_bindings(kernel: &mut Kernel) {
     let mut order: Vec<Binding> = kernel.bindings.keys().collect();
     order.sort_by_key(|&binding| (kernel.bindings[binding].set, kernel.bindings[binding].binding));

@@ -1,9 +1,10 @@
-//! Words to instructions: the stream is measured first, then `rspirv`'s parser holds every instruction against the grammar.
+//! Parses words to instructions: first checks the word counts, then `rspirv`'s parser checks every instruction against
+//! the grammar.
 //!
-//! The parser does not tell word offsets, and trusts word counts when it reads strings; so the counts are scanned and
-//! checked here before it sees a word. It also cannot read every `OpSpecConstantOp` (it takes each operand of the nested
-//! instruction exactly once) and panics on some, so it sees an `OpUndef` in the place of each; the reader takes those apart
-//! itself, as it does instructions that the grammar does not have ([`mixed_dot`]).
+//! The parser does not report word offsets, and trusts word counts when it reads strings, so the counts are checked
+//! before it sees a word. It also cannot parse every `OpSpecConstantOp` (it expects each operand of the nested
+//! instruction exactly once) and panics on some, so it gets an `OpUndef` in place of each. The translator parses those
+//! itself, as well as instructions that the grammar does not have ([`mixed_dot`]).
 
 use foldhash::{HashSet, HashSetExt};
 use rspirv::binary::{Consumer, ParseAction, ParseState, Parser};
@@ -16,13 +17,13 @@ use super::{mixed_dot, universal};
 /// An id of the module.
 pub(super) type Id = u32;
 
-/// What may go wrong inside an instruction; whoever walks the instructions adds the place.
+/// A result with an error inside an instruction; the loop over the instructions adds the position.
 pub(super) type Checked<T> = Result<T, String>;
 
-/// Most words of a module: 16 MiB.
+/// Words of a module, at most: 16 MiB.
 const MAX_WORDS: usize = 1 << 22;
 
-/// Largest id bound (SPIR-V, universal limits).
+/// Id bound, at most (SPIR-V, universal limits).
 const MAX_BOUND: u32 = 1 << 22;
 
 /// SPIR-V 1.6 is the newest version.
@@ -37,30 +38,30 @@ pub(super) struct Inst {
     pub(super) word: u32,
     /// Opcode.
     pub(super) op: Op,
-    /// Result type; 0 where there is none.
+    /// Result type; 0 if there is none.
     pub(super) ty: Id,
-    /// Result id; 0 where there is none.
+    /// Result id; 0 if there is none.
     pub(super) id: Id,
-    /// Whether it is one of [`mixed_dot`], for which `op` stands in.
+    /// Whether it is one of [`mixed_dot`]; then `op` is a stand-in.
     pub(super) is_mixed_dot: bool,
-    /// Where the operands start that follow type and id.
+    /// Start of the operands after type and id.
     first: u32,
-    /// Where the next instruction starts.
+    /// Start of the next instruction.
     end: u32,
 }
 
-/// The words of a module, cut into instructions.
+/// The words of a module, split into instructions.
 #[derive(Debug)]
 pub(super) struct Words {
     words: Box<[u32]>,
     /// Instructions in order.
     pub(super) insts: Vec<Inst>,
-    /// Values that are 64-bit integers: literals of switches on them take two words.
+    /// Values that are 64-bit integers: switch literals for them take two words.
     wide: HashSet<Id>,
 }
 
 impl Words {
-    /// Cuts and checks the stream.
+    /// Splits and checks the stream.
     pub(super) fn parse(words: &[u32]) -> Result<Self, Error> {
         let offsets = scan(words)?;
         let mut collector = Collector { words, offsets: &offsets, insts: Vec::with_capacity(offsets.len()) };
@@ -95,12 +96,12 @@ impl Words {
         if self.wide.contains(&selector) { 2 } else { 1 }
     }
 
-    /// Result ids are in the bound and defined once.
+    /// Checks that result ids are within the bound and defined once.
     fn check_ids(&self) -> Result<(), Error> {
         let bound = self.words[3];
         let mut seen = HashSet::with_capacity(self.insts.len());
         for inst in &self.insts {
-            // OpTypeForwardPointer and the like have no result; 0 stands for that, and is never a valid id.
+            // `OpTypeForwardPointer` and the like have no result; 0 stands for that, and is never a valid id.
             let has_id = inst.id != 0;
             if has_id && inst.id >= bound {
                 return Err(error(inst.word as usize, format!("id %{} is not below the bound {bound}", inst.id)));
@@ -124,20 +125,20 @@ pub(super) fn string(words: &[u32]) -> Checked<(String, &[u32])> {
     String::from_utf8(bytes).map(|text| (text, rest)).map_err(|_| "a string is not UTF-8".to_owned())
 }
 
-/// A string that only people read: what is not UTF-8 in it is shown as U+FFFD.
+/// A string for human readers: invalid UTF-8 is replaced by U+FFFD.
 pub(super) fn text(words: &[u32]) -> Checked<String> {
     let (bytes, _) = string_bytes(words)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The bytes of a string before its end, and the words after it.
+/// The bytes of a string up to its terminator, and the words after it.
 fn string_bytes(words: &[u32]) -> Checked<(Vec<u8>, &[u32])> {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).take_while(|&byte| byte != 0).collect();
     let rest = words.get(bytes.len() / 4 + 1..).ok_or("a string has no end")?;
     Ok((bytes, rest))
 }
 
-/// Where the string of an instruction begins that only people read; a module may have any bytes there.
+/// Start of an instruction's string that is for human readers only; it may contain any bytes.
 fn text_of(word: u32) -> Option<usize> {
     match Op::from_u32(word & 0xffff)? {
         Op::SourceContinued | Op::SourceExtension | Op::ModuleProcessed => Some(1),
@@ -148,7 +149,7 @@ fn text_of(word: u32) -> Option<usize> {
     }
 }
 
-/// A word with `?` in the place of each byte that is not ASCII.
+/// Replaces each non-ASCII byte of a word by `?`.
 fn in_ascii(word: u32) -> u32 {
     u32::from_le_bytes(word.to_le_bytes().map(|byte| if byte.is_ascii() { byte } else { b'?' }))
 }
@@ -162,7 +163,7 @@ fn error(word: usize, message: impl Into<String>) -> Error {
     Error { message: message.into(), word: Some(word), line: None }
 }
 
-/// Word offset of each instruction; header and word counts are right.
+/// Word offset of each instruction; checks header and word counts.
 fn scan(words: &[u32]) -> Result<Vec<u32>, Error> {
     match words.first() {
         Some(&spirv::MAGIC_NUMBER) => {}
@@ -204,8 +205,8 @@ fn is_spec_constant_op(words: &[u32], at: usize) -> bool {
     words[at] & 0xffff == Op::SpecConstantOp as u32 && words[at] >> 16 >= 4
 }
 
-/// The stream as the grammar sees it: `OpUndef` with the same type and id in the place of each instruction that it cannot read, of
-/// capabilities that it does not have what they declare, and names in ASCII.
+/// The stream for the grammar check: instructions that it cannot parse are replaced by `OpUndef` with the same type and
+/// id, unknown capabilities by those that they imply, and names are in ASCII.
 fn grammar_stream(words: &[u32], offsets: &[u32]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(words.len() * 4);
     let mut put = |words: &[u32]| words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
@@ -229,7 +230,7 @@ fn grammar_stream(words: &[u32], offsets: &[u32]) -> Vec<u8> {
     bytes
 }
 
-/// Keeps what the parser found of each instruction.
+/// Collects the parsed instructions.
 struct Collector<'a> {
     words: &'a [u32],
     offsets: &'a [u32],
@@ -271,7 +272,7 @@ impl Consumer for Collector<'_> {
     }
 }
 
-/// What the parser says about the instruction whose first word is `word`.
+/// The parser's error for the instruction at `word`.
 fn describe(state: &ParseState, word: u32) -> String {
     let opcode = word & 0xffff;
     match (state, Op::from_u32(opcode)) {

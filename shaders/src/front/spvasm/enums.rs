@@ -1,4 +1,4 @@
-//! Enumerants and masks by name: their values, and the operands that they bring along.
+//! Enumerants and mask bits by name: their values, and the operands that they require.
 
 use rspirv::dr::Operand;
 use rspirv::grammar::{LogicalOperand, OperandKind};
@@ -6,10 +6,10 @@ use rspirv::grammar::{LogicalOperand, OperandKind};
 /// A value with the operands that must follow it.
 pub(super) type Named = (u32, Vec<LogicalOperand>);
 
-/// The value that `name` has as an operand of `kind`, masks in the form `Volatile|Aligned`. The outer `None`: `kind` is
-/// neither enumeration nor mask; the inner one: there is no such name.
+/// The value of `name` as an operand of `kind`; masks have the form `Volatile|Aligned`. The outer `None`: `kind` is
+/// neither an enumeration nor a mask; the inner one: the name is unknown.
 pub(super) fn value(kind: OperandKind, name: &str) -> Option<Option<Named>> {
-    // Rust's names of `2D` and `Cube` begin with the kind.
+    // Rust's names of `2D` and `Cube` start with the kind.
     let name = if kind == OperandKind::Dim { format!("Dim{name}") } else { name.into() };
     enumerant(kind, &name).or_else(|| mask(kind, &name))
 }
@@ -56,7 +56,7 @@ fn mask(kind: OperandKind, name: &str) -> Option<Option<Named>> {
         CooperativeMatrixReduce TensorAddressingOperands MatrixMultiplyAccumulateOperands TensorOperands)
 }
 
-/// The bits of `A|B`, given the names that the mask has.
+/// The bits of `A|B`, given the names of the mask's bits.
 fn union<I: Iterator<Item = (&'static str, u32)>>(names: &str, flags: impl Fn() -> I) -> Option<u32> {
     names.split('|').try_fold(0, |bits, name| {
         let bit = match name {

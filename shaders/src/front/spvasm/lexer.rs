@@ -1,9 +1,9 @@
-//! Text into tokens: words, ids, strings. White space and comments separate, line ends mean nothing.
+//! Splits text into tokens: words, ids, strings. White space and comments separate tokens; line ends have no meaning.
 
 use crate::front::Error;
 use crate::ir::SourceLine;
 
-/// A place in the text, from 1.
+/// A position in the text, from 1.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Position {
     line: u32,
@@ -17,7 +17,7 @@ impl Position {
     }
 }
 
-/// A word of the text; a string keeps its quotes and escapes.
+/// A token of the text; a string keeps its quotes and escapes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token<'t> {
     pub(super) text: &'t str,
@@ -25,7 +25,7 @@ pub(super) struct Token<'t> {
 }
 
 impl Token<'_> {
-    /// The line of the text, from 1.
+    /// The token's line, from 1.
     pub(super) fn line(self) -> u32 {
         self.position.line
     }
@@ -38,12 +38,12 @@ impl Token<'_> {
         self.text.len() > 1 && self.text.starts_with('%')
     }
 
-    /// `Op` and a capital letter: `OptNoneEXT` is an operand.
+    /// Whether it is `Op` with a capital letter: `OptNoneEXT` is an operand.
     pub(super) fn is_opcode(self) -> bool {
         self.text.strip_prefix("Op").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
     }
 
-    /// The contents of a string, escapes resolved: a backslash stands for the character after it.
+    /// The contents of a string with escapes resolved: a backslash escapes the character after it.
     pub(super) fn string(self) -> Option<String> {
         let inner = self.text.strip_prefix('"')?.strip_suffix('"')?;
         let mut chars = inner.chars();
@@ -74,7 +74,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, Error> {
     Ok(tokens)
 }
 
-/// Bytes of the token at the start of `text`; `None` where a string does not end.
+/// Bytes of the token at the start of `text`; `None` for an unterminated string.
 fn token_length(text: &str) -> Option<usize> {
     let mut quoted = false;
     let mut escaped = false;
@@ -112,7 +112,7 @@ impl Position {
     }
 }
 
-/// Where the text ends.
+/// The position of the end of the text.
 pub(super) fn end(text: &str) -> Position {
     Position { line: 1, column: 1 }.after(text)
 }

@@ -1,8 +1,8 @@
 //! An assembler for the SPIR-V text form, so that kernels can be written by hand.
 //!
-//! It reads what `spirv-as` reads and writes the same words, ids numbered in order of appearance. The grammar is
-//! rspirv's, so that it knows every core instruction. A comment `; Version: 1.5` sets the module's version, else 1.3.
-//! It does not validate: the reader does.
+//! It accepts what `spirv-as` accepts and emits the same words, with ids numbered in order of appearance. The grammar
+//! is rspirv's, so it knows every core instruction. A comment `; Version: 1.5` sets the module's version; the default
+//! is 1.3. Validation is left to the SPIR-V front end.
 
 mod enums;
 mod lexer;
@@ -19,12 +19,12 @@ use self::number::NumberType;
 pub use self::positions::Places;
 use super::Error;
 
-/// Assembles SPIR-V text. Errors name line and column and have no word offset.
+/// Assembles SPIR-V text. Errors have line and column, and no word offset.
 pub fn assemble(text: &str) -> Result<Vec<u32>, Error> {
     assemble_with_places(text).map(|(words, _)| words)
 }
 
-/// As [`assemble`], with what tells errors of the words in terms of the text.
+/// As [`assemble`], with the positions that convert errors of the words to errors of the text.
 pub fn assemble_with_places(text: &str) -> Result<(Vec<u32>, Places), Error> {
     let tokens = lexer::tokens(text)?;
     let mut assembler = Assembler { rest: &tokens, end: lexer::end(text), ..Assembler::default() };
@@ -38,11 +38,11 @@ pub fn assemble_with_places(text: &str) -> Result<(Vec<u32>, Places), Error> {
     Ok((words, Places { lines, ids }))
 }
 
-/// What has to be remembered from one instruction to the next.
+/// State that is kept from one instruction to the next.
 #[derive(Default)]
 struct Assembler<'t> {
     rest: &'t [Token<'t>],
-    /// Where the text ends, for messages.
+    /// The end of the text, for messages.
     end: lexer::Position,
     ids: HashMap<&'t str, u32>,
     /// Numeric types, for typed literals.
@@ -53,11 +53,11 @@ struct Assembler<'t> {
     sets: HashMap<u32, Option<&'static InstructionTable<ExtInstOp>>>,
 }
 
-/// An instruction while its words are collected.
+/// An instruction whose words are being collected.
 struct Draft<'t> {
     words: Vec<u32>,
     result: Option<Token<'t>>,
-    /// Type of the literals, once the operand that decides it has been read.
+    /// Type of the literals, once the operand that determines it has been parsed.
     literal: Option<NumberType>,
 }
 
@@ -100,7 +100,7 @@ impl<'t> Assembler<'t> {
         Ok((Some(first), self.next("an instruction")?))
     }
 
-    /// Keeps what later instructions need: numeric types, types of values, extended instruction sets.
+    /// Records numeric types, types of values, and extended instruction sets for later instructions.
     fn remember(&mut self, grammar: &Instruction<'_>, draft: &Draft<'t>) {
         let words = &draft.words;
         let number = match grammar.opcode {
@@ -122,7 +122,7 @@ impl<'t> Assembler<'t> {
         self.numbers.insert(words[1], number);
     }
 
-    /// Whether the next token begins an instruction, or the text is at its end.
+    /// Whether the next token starts an instruction, or there is none.
     fn at_boundary(&self) -> bool {
         match self.rest {
             [] => true,
@@ -138,7 +138,7 @@ impl<'t> Assembler<'t> {
         Ok(*token)
     }
 
-    /// The number of an id, given when it is first seen.
+    /// The number of an id, assigned at its first appearance.
     fn id(&mut self, token: Token<'t>) -> Result<u32, Error> {
         if !token.is_id() {
             return Err(token.error(format!("expected an id such as %x, found `{}`", token.text)));
@@ -157,7 +157,8 @@ fn opcode(token: Token<'_>) -> Result<&'static Instruction<'static>, Error> {
     by_name(name).ok_or_else(|| token.error(format!("no instruction is called {}", token.text)))
 }
 
-/// The grammar of an instruction by its name without `Op`; names that became core are known with their old suffix too.
+/// The grammar of an instruction by its name without `Op`; the old suffix of instructions that became core is accepted,
+/// too.
 fn by_name(name: &str) -> Option<&'static Instruction<'static>> {
     let find = |name: &str| INSTRUCTION_TABLE.iter().find(|inst| inst.opname == name);
     find(name).or_else(|| ["KHR", "EXT", "GOOGLE"].iter().find_map(|suffix| find(name.strip_suffix(suffix)?)))

@@ -5,7 +5,7 @@ use std::fmt;
 use super::lexer::Token;
 use crate::front::Error;
 
-/// The type that decides how a literal is read and how many words it takes.
+/// The type that determines how a literal is parsed and how many words it takes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum NumberType {
     /// `OpTypeInt`.
@@ -63,13 +63,13 @@ fn hexadecimal(text: &str) -> Option<&str> {
     text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))
 }
 
-/// An integer of `bits`, extended to 64. Hexadecimal digits are the bits themselves, decimal ones a number in range.
+/// An integer of `bits`, extended to 64. Hexadecimal digits are the bits, decimal digits a number in range.
 fn integer(text: &str, bits: u32, signed: bool) -> Option<u64> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, text),
     };
-    // The digits' parsers would take a second sign.
+    // The digit parsers would accept a second sign.
     if digits.starts_with(['+', '-']) || (negative && !signed) {
         return None;
     }
@@ -89,14 +89,14 @@ fn extend(value: u64, unused: u32) -> u64 {
     ((value << unused).cast_signed() >> unused).cast_unsigned()
 }
 
-/// The bits of a float: decimal as Rust reads it, hexadecimal as `0x1.8p+3`.
+/// The bits of a float: decimal in Rust's syntax, hexadecimal as `0x1.8p+3`.
 fn float(text: &str, bits: u32) -> Option<u64> {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     if let Some(digits) = hexadecimal(unsigned) {
         let magnitude = hexadecimal_float(digits, bits)?;
         return Some(magnitude | u64::from(text.starts_with('-')) << (bits - 1));
     }
-    // Rust reads `inf` and `nan` too.
+    // Rust accepts `inf` and `nan`, too.
     if !unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return None;
     }
@@ -107,8 +107,8 @@ fn float(text: &str, bits: u32) -> Option<u64> {
     }
 }
 
-/// `1.8p+3`, exact: more digits than the format holds are refused. The exponent above the largest finite one stands for
-/// infinity and, with a fraction, for NaN, its bits being the fraction's.
+/// `1.8p+3`, exact: more digits than the format has are rejected. One more than the largest finite exponent stands for
+/// infinity or, with a fraction, for a NaN with the fraction's bits.
 fn hexadecimal_float(text: &str, bits: u32) -> Option<u64> {
     let fraction_bits: i32 = match bits {
         16 => 10,
@@ -126,14 +126,14 @@ fn hexadecimal_float(text: &str, bits: u32) -> Option<u64> {
     if mantissa == 0 {
         return Some(0);
     }
-    // value = mantissa * 2^scale, its leading bit worth 2^(scale + top).
+    // value = mantissa * 2^scale; its leading bit has the weight 2^(scale + top).
     let scale = exponent - 4 * fraction.len() as i32;
     let top = mantissa.ilog2().cast_signed();
     let leading = scale + top;
     if leading > bias + 1 {
         return None;
     }
-    // The last bit of the result is worth 2^last; subnormals share the smallest one.
+    // The last bit of the result has the weight 2^last; subnormals share the smallest one.
     let last = leading.max(1 - bias) - fraction_bits;
     let significand = shift_exact(mantissa, scale - last)?;
     let hidden = 1u64 << fraction_bits;

@@ -1,4 +1,4 @@
-//! Operands by the grammar: quantifiers, pairs, literals, and operands that depend on earlier ones.
+//! Parses operands by the grammar: quantifiers, pairs, literals, and operands that depend on earlier ones.
 
 use rspirv::grammar::{LogicalOperand, OperandKind, OperandQuantifier};
 
@@ -10,7 +10,7 @@ use crate::front::Error;
 const LITERAL: NumberType = NumberType::Int { bits: 32, signed: false };
 
 impl<'t> Assembler<'t> {
-    /// Reads operands as the list wants them and appends their words.
+    /// Parses the operands of a list and appends their words.
     pub(super) fn operands(&mut self, list: &[LogicalOperand], draft: &mut Draft<'t>) -> Result<(), Error> {
         for operand in list {
             match operand.quantifier {
@@ -54,7 +54,7 @@ impl<'t> Assembler<'t> {
         Ok(())
     }
 
-    /// One operand that is one token in the text, with the operands that its value asks for.
+    /// One operand of one token, with the operands that its value requires.
     fn one(&mut self, kind: OperandKind, draft: &mut Draft<'t>) -> Result<(), Error> {
         use OperandKind as K;
         if self.at_boundary() {
@@ -88,7 +88,7 @@ impl<'t> Assembler<'t> {
         }
     }
 
-    /// An id. The first one of an instruction decides the type of its literals: the result type of a constant, the
+    /// An id. The first one of an instruction determines the type of its literals: the result type of a constant, the
     /// selector of a switch.
     fn reference(&mut self, token: Token<'t>, draft: &mut Draft<'t>) -> Result<(), Error> {
         let id = self.id(token)?;
@@ -105,7 +105,7 @@ impl<'t> Assembler<'t> {
         number::encode(ty, token, &mut draft.words)
     }
 
-    /// An extended instruction by name (of the set that the operand before names) or number.
+    /// An extended instruction by name (in the set that the previous operand names) or number.
     fn extended(&mut self, token: Token<'t>, draft: &mut Draft<'t>) -> Result<(), Error> {
         let set = draft.words.last().and_then(|id| self.sets.get(id));
         let set = set.ok_or_else(|| token.error("the set was not imported by OpExtInstImport"))?;

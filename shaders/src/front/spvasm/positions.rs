@@ -1,21 +1,21 @@
-//! Where the words of a text come from: what is refused of the words is told with the lines and the names of the text.
+//! Source positions of assembled words, so that errors of the words are reported with the text's lines and names.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::front::Error;
 use crate::ir::SourceLine;
 
-/// The lines that instructions stand in, and the names of ids.
+/// The lines of instructions, and the names of ids.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
-    /// By the offset of an instruction's first word.
+    /// By the word offset of an instruction.
     pub(super) lines: BTreeMap<usize, u32>,
-    /// With their `%`.
+    /// Including the `%`.
     pub(super) ids: HashMap<u32, String>,
 }
 
 impl Places {
-    /// An error of the words as one of the text, which it calls `spvasm`.
+    /// Converts an error of the words to one of the text, with the file name `spvasm`.
     pub fn told(&self, error: Error) -> Error {
         let line = error.word.and_then(|word| self.lines.range(..=word).next_back());
         let message = self.named(&error.message);
@@ -27,7 +27,7 @@ impl Places {
         }
     }
 
-    /// A message with names for the numbers behind each `%`.
+    /// Replaces the number after each `%` of a message by the id's name.
     fn named(&self, message: &str) -> String {
         let mut parts = message.split('%');
         let mut named = parts.next().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! Words by hand from the specification; the comparison with `spirv-as` is in the workspace's tests.
+//! Words encoded by hand from the specification; the comparison with `spirv-as` is in the workspace's tests.
 
 use super::{assemble, assemble_with_places};
 use crate::front::Error;
@@ -20,7 +20,7 @@ fn header() {
 #[test]
 fn ids_in_order_of_appearance() {
     assert_eq!(body("%7 = OpTypeVoid %f = OpTypeFunction %7"), [0x2_0013, 1, 0x3_0021, 2, 1]);
-    // The result type comes before the result in the words.
+    // In the words, the result type precedes the result.
     assert_eq!(body("%x = OpUndef %t"), [0x3_0001, 1, 2]);
 }
 
@@ -111,15 +111,15 @@ proptest::proptest! {
 }
 
 #[test]
-fn errors_of_words_are_told_in_the_terms_of_the_text() {
+fn errors_of_words_are_reported_in_terms_of_the_text() {
     let (words, places) = assemble_with_places("%void = OpTypeVoid\n%f = OpTypeFunction\n    %void").unwrap();
-    let told = |message: &str, word| {
+    let reported = |message: &str, word| {
         let error = Error { message: message.into(), word, line: None };
         places.told(error).to_string()
     };
     assert_eq!(
-        told("%1 and %2, %3, 100% of %12, 5%", Some(words.len() - 1)),
+        reported("%1 and %2, %3, 100% of %12, 5%", Some(words.len() - 1)),
         "%void and %f, %3, 100% of %12, 5% at spvasm:2"
     );
-    assert_eq!(told("%2 is odd", None), "%f is odd");
+    assert_eq!(reported("%2 is odd", None), "%f is odd");
 }

@@ -1,18 +1,19 @@
-//! WGSL that naga refuses for a word that means nothing here: the word is blanked out or exchanged, and every other character
-//! stays where it is, so that lines and columns in messages are those of the text.
+//! Rewrites WGSL words that naga rejects although they have no effect here: a word is blanked out or replaced, and
+//! every other character keeps its position, so that lines and columns in messages are those of the text.
 //!
-//! - `enable subgroups;` is what the standard wants before subgroup functions; naga has them without the line and refuses it.
-//! - `var<push_constant>` is what `var<immediate>` was called.
+//! - `enable subgroups;` is required by the standard before subgroup functions; naga supports them without it and
+//! rejects the line.
+//! - `var<push_constant>` is the former name of `var<immediate>`.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use super::guard::comment_or_space;
 
-/// Extensions whose functions are there without being enabled.
+/// Extensions whose functions are available without being enabled.
 const NEEDLESS: [&str; 1] = ["subgroups"];
 
-/// The text as naga takes it, with as many bytes and lines.
+/// The text for naga, with the same number of bytes and lines.
 pub(super) fn adapted(source: &str) -> Cow<'_, str> {
     if !NEEDLESS.iter().chain(&[PUSH]).any(|word| source.contains(word)) {
         return Cow::Borrowed(source);
@@ -39,7 +40,7 @@ pub(super) fn adapted(source: &str) -> Cow<'_, str> {
 
 const PUSH: &str = "push_constant";
 
-/// What of an `enable` directive, from its first word to its semicolon, naga must not see.
+/// The parts of an `enable` directive, from its first word to its semicolon, that naga must not see.
 fn needless<'a>(source: &str, directive: &'a [Range<usize>]) -> Vec<&'a Range<usize>> {
     let is = |place: &Range<usize>, text: &str| &source[place.clone()] == text;
     let names: Vec<_> = directive[1..].iter().filter(|place| !is(place, ",") && !is(place, ";")).collect();
@@ -49,7 +50,7 @@ fn needless<'a>(source: &str, directive: &'a [Range<usize>]) -> Vec<&'a Range<us
         return directive.iter().collect();
     }
     let mut gone: Vec<_> = names.into_iter().filter(drops).collect();
-    // With each name the comma after it, or before it where it is the last.
+    // With each name goes the comma after it, or before it if it is the last.
     let commas = |name: &&Range<usize>| {
         let at = directive.iter().position(|place| place == *name)?;
         let next = directive.get(at + 1).filter(|place| is(place, ","));
@@ -94,7 +95,7 @@ mod tests {
             ("enable f16;\nenable subgroups,;", "enable f16;\n                  "),
             ("var<push_constant> p: u32;", "var<immediate    > p: u32;"),
             ("var < push_constant > p: u32;", "var < immediate     > p: u32;"),
-            // Names of the program's own, and comments.
+            // The program's own names, and comments.
             (
                 "let subgroups = push_constant; // enable subgroups;",
                 "let subgroups = push_constant; // enable subgroups;",

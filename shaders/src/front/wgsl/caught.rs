@@ -1,4 +1,4 @@
-//! The border to naga: a panic in there ends here, as an error, and not in the program that asked for a kernel.
+//! Error boundary around naga: a panic inside becomes an error instead of reaching the program that requested a kernel.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,15 +9,16 @@ thread_local! {
     static IS_CATCHING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a panic of this thread becomes an error: a panic hook, which is the program's and not this crate's to set, may stay silent then.
+/// Whether a panic of this thread will become an error: a panic hook, which belongs to the program and not to this
+/// crate, may stay silent then.
 pub fn is_catching() -> bool {
     IS_CATCHING.get()
 }
 
-/// The result of `work`, or that naga panicked while it was `doing` something.
+/// The result of `work`, or an error that naga panicked while `doing` something.
 pub(super) fn caught<T>(doing: &str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     let before = IS_CATCHING.replace(true);
-    // What `work` changes is dropped with its panic: it has modules to read, and makes others.
+    // State that `work` changes is dropped on a panic: it only reads modules, and creates others.
     let ended = catch_unwind(AssertUnwindSafe(work));
     IS_CATCHING.set(before);
     ended.unwrap_or_else(|panic| {
@@ -38,8 +39,8 @@ mod tests {
             assert!(is_catching());
             panic!("oh {}", 1)
         });
-        let told = "naga failed inside, reading the text: oh 1; this is a fault of the WGSL front end";
-        assert_eq!(error.unwrap_err().message, told);
+        let expected = "naga failed inside, reading the text: oh 1; this is a fault of the WGSL front end";
+        assert_eq!(error.unwrap_err().message, expected);
         assert!(!is_catching());
         assert_eq!(caught("", || Ok(1)).unwrap(), 1);
     }

@@ -1,23 +1,24 @@
-//! Conversions to wider integers, mended in the words that naga writes.
+//! Fixes conversions to wider integers in the words that naga writes.
 //!
-//! A conversion to a wider integer keeps the value: it extends by the sign of what it converts. naga chooses the instruction by
-//! the sign of the result instead, so that `i64(3000000000u)` would be negative at run time and not where it is evaluated before.
+//! A conversion to a wider integer preserves the value: it extends by the signedness of its operand. naga chooses the
+//! instruction by the signedness of the result instead, so that `i64(3000000000u)` would be negative at run time, but
+//! not if evaluated at compile time.
 
 use std::collections::HashMap;
 
 use rspirv::grammar::{INSTRUCTION_TABLE, OperandKind};
 use spirv::Op;
 
-/// An integer type, or a vector of it.
+/// An integer type, or a vector of integers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Integers {
     bits: u32,
     signed: bool,
-    /// 1 is a scalar.
+    /// 1 for a scalar.
     lanes: u32,
 }
 
-/// Words with conversions that extend by the sign of their operand. The words must be a whole module.
+/// Fixes the conversions of a whole module so that they extend by the signedness of their operand.
 pub(super) fn mended(words: Vec<u32>) -> Vec<u32> {
     let is_conversion = |word: &u32| [Op::SConvert, Op::UConvert].iter().any(|op| *word == 4 << 16 | *op as u32);
     if !words.iter().any(is_conversion) {
@@ -50,7 +51,7 @@ struct Pass {
     ids: HashMap<Integers, u32>,
     /// The type of each integer.
     values: HashMap<u32, u32>,
-    /// Types that the module did not have.
+    /// New types.
     declared: Vec<u32>,
     next: u32,
 }
@@ -83,7 +84,7 @@ impl Pass {
         match (from.signed, becomes.signed) {
             (true, _) => to.extend([sign, ty, id, operand]),
             (false, false) => to.extend([zero, ty, id, operand]),
-            // The result of `OpUConvert` has no sign.
+            // The result of `OpUConvert` must be unsigned.
             (false, true) => {
                 let unsigned = self.type_of(Integers { signed: false, ..becomes });
                 let wide = self.fresh();
@@ -92,7 +93,7 @@ impl Pass {
         }
     }
 
-    /// Types of operand and result, where the instruction makes integers wider.
+    /// Types of operand and result, if the instruction widens integers.
     fn widened(&self, inst: &[u32]) -> Option<(Integers, Integers)> {
         let &[word, ty, _, operand] = inst else { return None };
         if ![Op::SConvert as u32, Op::UConvert as u32].contains(&(word & 0xffff)) {

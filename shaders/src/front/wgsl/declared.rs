@@ -1,4 +1,4 @@
-//! Limits on what a text declares, told with the line of the declaration.
+//! Limits on declarations, reported with the line of the declaration.
 
 use naga::proc::Layouter;
 use naga::{AddressSpace, Span};
@@ -8,10 +8,10 @@ use super::{refused_at, size};
 use crate::abi::MAX_PUSH_BYTES;
 use crate::front::Error;
 
-/// The size of immediates, on whose limit naga's validator relies.
+/// Checks the size of immediates: naga's validator relies on its limit.
 pub(super) fn check(module: &naga::Module, source: &str) -> Result<(), Error> {
     let mut layouter = Layouter::default();
-    // A type without a layout is refused by the validator.
+    // The validator rejects types without a layout.
     if layouter.update(module.to_ctx()).is_err() {
         return Ok(());
     }
@@ -26,7 +26,7 @@ pub(super) fn check(module: &naga::Module, source: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// The byte of the text that declares the variable whose `OpVariable` is at a word, if the words have names.
+/// The byte offset of the declaration of the variable whose `OpVariable` is at a word, if the words have names.
 pub(super) fn place(module: &naga::Module, words: &[u32], word: usize) -> Option<usize> {
     let &[first, _, id, ..] = words.get(word..)? else { return None };
     if first & 0xffff != Op::Variable as u32 {
@@ -37,7 +37,7 @@ pub(super) fn place(module: &naga::Module, words: &[u32], word: usize) -> Option
     if let Some((variable, _)) = global {
         return Some(start(module.global_variables.get_span(variable)));
     }
-    // Functions may have variables of one name, which words do not tell apart.
+    // Variables of different functions may have the same name, which the words do not distinguish.
     let functions = module.functions.iter().map(|(_, function)| function);
     let functions = functions.chain(module.entry_points.iter().map(|entry| &entry.function));
     let mut local = functions.flat_map(|function| {
@@ -48,7 +48,7 @@ pub(super) fn place(module: &naga::Module, words: &[u32], word: usize) -> Option
     local.next().is_none().then_some(found)
 }
 
-/// The byte of the text that declares the function which has a word, if the words have names.
+/// The byte offset of the declaration of the function that contains a word, if the words have names.
 pub(super) fn function(words: &[u32], word: usize, source: &str) -> Option<usize> {
     let starts = std::iter::successors(Some(5), |&at| Some(at + (words.get(at)? >> 16).max(1) as usize));
     let starts = starts.take_while(|&at| at <= word && at < words.len());
@@ -83,9 +83,9 @@ mod tests {
     use super::super::Module;
 
     #[test]
-    fn what_is_too_large_is_told_where_it_is_declared() {
+    fn too_large_declarations_are_reported_with_their_line() {
         let buffer = "@group(0) @binding(0) var<storage, read_write> o: array<u32>;";
-        for (module, body, told, place) in [
+        for (module, body, expected, place) in [
             ("var<immediate> p: array<vec4<u32>, 17>;", "", "`p`: immediates of 272 bytes, more than 256", "wgsl:2:1"),
             ("var<immediate> p: array<vec4<u32>, 600>;", "", "immediates of 9600 bytes, more than 256", "wgsl:2:1"),
             ("var<private> p: array<u32, 4000000>;", "", "more than 4194304 bytes of Private variables", "wgsl:2:1"),
@@ -94,10 +94,10 @@ mod tests {
         ] {
             let text =
                 format!("{buffer}\n{module}\n@compute @workgroup_size(1) fn main() {{\n{body}\no[0] = p[o[1]].x; }}");
-            let text = if told.contains("immediates") { text } else { text.replace(".x", "") };
+            let text = if expected.contains("immediates") { text } else { text.replace(".x", "") };
             let kernel = |text: &str| Module::parse(text).and_then(|module| module.kernel("main", &BTreeMap::new()));
             let error = kernel(&text).unwrap_err().to_string();
-            assert!(error.contains(told) && error.ends_with(&format!("at {place}")), "{error}");
+            assert!(error.contains(expected) && error.ends_with(&format!("at {place}")), "{error}");
         }
         let fits = "var<immediate> p: array<vec4<u32>, 16>; @group(0) @binding(0) var<storage, read_write> o: u32;
             @compute @workgroup_size(1) fn main() { o = p[15].w; }";
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn types_that_nest_too_deep_are_told_where_they_do() {
+    fn too_deep_types_are_reported_with_their_line() {
         let chain = |levels: usize, link: &dyn Fn(usize) -> String| -> String {
             (1..=levels).fold("alias A0 = mat2x2<f32>;\n".to_owned(), |text, level| text + &link(level) + "\n")
         };
@@ -123,24 +123,24 @@ mod tests {
             1 => "const a1 = array(1u);".to_owned(),
             _ => format!("const a{level} = array(a{});", level - 1),
         };
-        let told = "arrays and structures within each other, more than 251 levels at wgsl:";
+        let expected = "arrays and structures within each other, more than 251 levels at wgsl:";
         for link in [&arrays as &dyn Fn(usize) -> String, &structs] {
             let kernel = |text: &str| Module::parse(text).and_then(|module| module.kernel("main", &BTreeMap::new()));
             let fits = kernel(&(chain(251, link) + &used(251)));
             assert!(fits.is_ok(), "{:?}", fits.err());
             let error = kernel(&(chain(252, link) + &used(252))).unwrap_err().to_string();
-            assert!(error.starts_with(&format!("{told}253:")), "{error}");
+            assert!(error.starts_with(&format!("{expected}253:")), "{error}");
         }
         for (text, line) in
             [(chain(252, &values), 253), (chain(250, &arrays) + "\nfn f() {\nvar a: array<array<A250, 1>, 1>; }", 254)]
         {
             let error = Module::parse(&text).unwrap_err().to_string();
-            assert!(error.starts_with(&format!("{told}{line}:")), "{error}");
+            assert!(error.starts_with(&format!("{expected}{line}:")), "{error}");
         }
     }
 
     #[test]
-    fn a_module_of_too_many_words_is_told_with_the_function_that_goes_over() {
+    fn a_module_of_too_many_words_is_reported_with_the_function_that_exceeds_the_limit() {
         let swizzles = format!("\nfn f#(z: vec4<u32>) {{ _ = z{}; }}", ".xyzw".repeat(950));
         let functions: String = (0..520).map(|number| swizzles.replace('#', &number.to_string())).collect();
         let calls: String = (0..520).map(|number| format!("f{number}(o);")).collect();

@@ -1,44 +1,44 @@
-//! Texts that naga would need too much stack or time for, refused before it sees them.
+//! Rejects texts for which naga would need too much stack or time, before it sees them.
 //!
-//! naga walks expressions, `else if` chains and declarations that name each other by recursion, one level for each link,
-//! and an overflow of the stack ends the process. So the links are counted here, on the bare text: operators and
-//! brackets since the last separator, within every bracket that is open; `else`s in a row; declarations. The caps are far
-//! above what people and generators write, and within the two megabytes of stack that a Rust thread has by default.
+//! naga visits expressions, `else if` chains and declarations that name each other by recursion, one level per link,
+//! and a stack overflow ends the process. So the links are counted here, on the bare text: operators and brackets since
+//! the last separator, in every open bracket; consecutive `else`s; declarations. The limits are far above what people
+//! and generators write, and fit the two megabytes of stack that a Rust thread has by default.
 
-/// Operators and brackets on the way to one operand.
+/// Operators and brackets around one operand, at most.
 const MAX_CHAIN: u32 = 1000;
-/// `else`s on the way to one statement.
+/// `else`s before one statement, at most.
 const MAX_ELSES: u32 = 400;
-/// Declarations of a module.
+/// Declarations of a module, at most.
 const MAX_DECLARATIONS: u32 = 2048;
-/// Bytes of a module.
+/// Bytes of a module, at most.
 const MAX_BYTES: usize = 4 << 20;
-/// Parts of one list with commas: one instruction of SPIR-V has 65,535 words.
+/// Items of one comma-separated list, at most: an instruction of SPIR-V has 65,535 words.
 const MAX_LIST: u32 = 65_000;
-/// Selectors of one `switch`: SPIR-V's universal limit.
+/// Selectors of one `switch`, at most: SPIR-V's universal limit.
 const MAX_SELECTORS: u32 = 16_383;
-/// Members of a structure: naga looks for each that is named from the first on.
+/// Members of a structure, at most: naga's member lookup is a linear search.
 const MAX_MEMBERS: u32 = 4096;
-/// Letters of a name.
+/// Letters of a name, at most.
 const MAX_NAME: usize = 4096;
 
-/// What is counted within one open bracket.
+/// Counts within one open bracket.
 #[derive(Default)]
 struct Level {
     chain: u32,
     elses: u32,
-    /// Of a list in brackets.
+    /// Commas of a list in brackets.
     commas: u32,
-    /// Of the `switch` that begins at this byte, the selectors.
+    /// Byte offset of the `switch` whose selectors are counted.
     switch: usize,
     selectors: u32,
-    /// The next word or bracket, unless it is `default`, begins a selector; and the next comma is followed by one.
+    /// Whether the next word or bracket other than `default` starts a selector, and the next comma is followed by one.
     selects: bool,
     in_case: bool,
-    /// Of the members of a structure.
+    /// Colons of a structure's members.
     colons: u32,
     kind: Kind,
-    /// The last token was the `}` of a block in here.
+    /// Whether the last token was the `}` of a block at this level.
     after_block: bool,
 }
 
@@ -51,7 +51,7 @@ enum Kind {
 }
 
 impl Level {
-    /// Lists of this level that are too long at a byte, and where to tell so.
+    /// The error and position of a list of this level that is too long at a byte offset.
     fn too_long(&self, at: usize) -> Option<(String, usize)> {
         match self.kind {
             Kind::Block if self.selectors > MAX_SELECTORS => {
@@ -65,7 +65,7 @@ impl Level {
         }
     }
 
-    /// Counts the selectors of a `switch`, by its tokens.
+    /// Counts the selectors of a `switch` by its tokens.
     fn count_selectors(&mut self, token: Token, text: &str) {
         match token {
             _ if text == "case" => (self.in_case, self.selects) = (true, true),
@@ -78,7 +78,7 @@ impl Level {
     }
 }
 
-/// Why a text is refused, and the byte where that showed.
+/// The error for a rejected text, and the byte offset where it was detected.
 pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
     if source.len() > MAX_BYTES {
         return Err((format!("a text of more than {MAX_BYTES} bytes"), MAX_BYTES));
@@ -86,7 +86,7 @@ pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
     let mut levels = vec![Level::default()];
     let (mut chain, mut elses, mut declarations) = (0, 0, 0);
     let mut rest = Tokens { source, at: 0 };
-    // The next block is that of a structure, or of the `switch` that begins at this byte.
+    // Whether the next block is that of a structure, and the byte offset of the `switch` that it belongs to.
     let (mut is_struct, mut switch) = (false, 0);
     while let Some((at, token)) = rest.next()? {
         let word = if token == Token::Word { &source[at..rest.at] } else { "" };
@@ -144,7 +144,7 @@ pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
                 }
             }
         }
-        // A semicolon after a brace ends nothing that the brace has not ended.
+        // A semicolon after a brace ends no further statement.
         let ends = token == Token::Close { block: true } || !after_block && source[at..].starts_with(';');
         declarations += u32::from(ends && levels.len() == 1);
         for (count, most, what) in [
@@ -209,7 +209,7 @@ impl Tokens<'_> {
     }
 }
 
-/// Length of the comment or the white space that the text begins with: 0 if it begins with neither.
+/// Length of the comment or white space at the start of the text; 0 if there is none.
 pub(super) fn comment_or_space(text: &str) -> usize {
     let ends_line = |c: char| matches!(c, '\n'..='\r' | '\u{85}' | '\u{2028}' | '\u{2029}');
     match text.chars().next() {
@@ -220,7 +220,7 @@ pub(super) fn comment_or_space(text: &str) -> usize {
     }
 }
 
-/// Length of the comment that the text begins with; block comments nest.
+/// Length of the comment at the start of the text; block comments nest.
 fn comment(text: &str) -> usize {
     let mut depth = 0;
     let mut at = 0;
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn lists_and_names_have_an_end() {
-        // As many as SPIR-V takes, each of them in a case with others, in one of its own, or beside `default`.
+        // The maximum, with each selector in a case with others, in a case of its own, or next to `default`.
         let selectors = |count: usize| {
             let (list, own) = ("1u,".repeat(count - 4), "case (2) { y = f(a, b, c); } case -3: {}".repeat(2));
             format!(
@@ -282,8 +282,8 @@ mod tests {
         };
         assert_eq!(check(&selectors(16_383)), Ok(()));
         assert_eq!(check(&selectors(16_383).replace("1u, ", "1u, default, ")), Ok(()));
-        let told = ("more than 16383 selectors of one `switch`".to_owned(), 9);
-        assert_eq!(check(&selectors(16_384)), Err(told));
+        let expected = ("more than 16383 selectors of one `switch`".to_owned(), 9);
+        assert_eq!(check(&selectors(16_384)), Err(expected));
         let members = |count| {
             format!("struct S {{ {} }} fn f() {{ {} }}", "a: u32,".repeat(count), "let a: u32 = 1;".repeat(9000))
         };

@@ -1,12 +1,13 @@
-//! Initializers that wait for overrides become stores.
+//! Turns initializers that depend on overrides into stores.
 //!
-//! naga keeps `var v = f(N)` with an override `N` as an initializer, which SPIR-V wants to be a constant. Where naga cannot compute
-//! it, such as a remainder of 64-bit integers, it leaves an expression there and panics when it writes the module. A store at the
-//! function's start means the same, and takes any expression: naga makes initializers only of variables outside loops.
+//! naga keeps `var v = f(N)` with an override `N` as an initializer, which must be a constant in SPIR-V. If naga cannot
+//! evaluate it, such as a remainder of 64-bit integers, it leaves an expression there and panics when it writes the
+//! module. A store at the function's start is equivalent and accepts any expression: naga makes initializers only of
+//! variables outside loops.
 
 use naga::{Arena, Block, Expression, Function, Handle, LocalVariable, Range, Span, Statement};
 
-/// Rewrites all functions of a module that is not validated yet.
+/// Rewrites all functions of a module that has not been validated yet.
 pub(super) fn store(module: &mut naga::Module) {
     if module.overrides.is_empty() {
         return;
@@ -28,7 +29,8 @@ fn store_in(function: &mut Function) {
     }
 }
 
-/// Copies of the expressions, the last of which is the variable's value: where the originals are evaluated is after the function's start.
+/// Appends copies of the expressions, the last of which is the variable's value: the originals are evaluated after the
+/// function's start.
 fn append_store(
     expressions: &mut Arena<Expression>,
     needed: &[Handle<Expression>],
@@ -52,8 +54,8 @@ fn append_store(
     stores.push(Statement::Store { pointer, value }, span);
 }
 
-/// What has to be evaluated for an initializer that is no constant, operands first; `None` for constants, and for what
-/// this does not know, which naga refuses or takes by itself.
+/// The expressions to evaluate for a non-constant initializer, operands first; `None` for constants, and for unknown
+/// expressions, which naga rejects or handles itself.
 fn evaluated(expressions: &Arena<Expression>, init: Handle<Expression>) -> Option<Vec<Handle<Expression>>> {
     let (mut waiting, mut needed, mut is_constant) = (vec![init], Vec::new(), true);
     while let Some(handle) = waiting.pop() {
@@ -77,10 +79,10 @@ fn evaluated(expressions: &Arena<Expression>, init: Handle<Expression>) -> Optio
     (!is_constant && !needed.is_empty()).then_some(needed)
 }
 
-/// Visits of expressions for one initializer, which may name one expression many times.
+/// Visited expressions for one initializer, at most: it may name one expression many times.
 const MAX_VISITS: usize = 1 << 16;
 
-/// Visits the operands of expressions that initializers can have; false for others.
+/// Visits the operands of an expression that initializers can contain; false for others.
 fn operands(expression: &mut Expression, visit: &mut dyn FnMut(&mut Handle<Expression>)) -> bool {
     match expression {
         Expression::Compose { components, .. } => components.iter_mut().for_each(visit),

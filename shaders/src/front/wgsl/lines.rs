@@ -1,18 +1,18 @@
-//! Finds an instruction of the module that is written without lines in the one that is written with them.
+//! Maps instructions of a module without debug lines to those of the same module with debug lines.
 
 use spirv::Op;
 
 /// Words before the first instruction.
 const HEADER: usize = 5;
 
-/// The word of the instruction in `lined` that is at word `at` of `plain`: both are written of one text, and but for what names
-/// things and lines they have the same instructions.
+/// The word of the instruction in `lined` that corresponds to the one at word `at` of `plain`. Both are written from
+/// one text, so apart from names and lines they have the same instructions.
 pub(super) fn counterpart(plain: &[u32], at: u32, lined: &[u32]) -> Option<u32> {
     let number = instructions(plain).position(|word| word == at)?;
     instructions(lined).nth(number)
 }
 
-/// Where each instruction begins that is no debug instruction.
+/// The word offset of each instruction that is not a debug instruction.
 fn instructions(words: &[u32]) -> impl Iterator<Item = u32> {
     let starts = std::iter::successors(Some(HEADER), |&at| {
         let len = *words.get(at)? >> 16;

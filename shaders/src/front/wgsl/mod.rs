@@ -1,4 +1,5 @@
-//! WGSL through naga: parsed, validated, specialized, written as SPIR-V. The one reader takes it from there.
+//! WGSL front end: naga parses, validates and specializes the text and writes SPIR-V, which the SPIR-V front end
+//! translates.
 
 mod adapt;
 mod caught;
@@ -25,13 +26,14 @@ pub use caught::is_catching;
 use super::{ConstantType, Error, SpecializationConstant, spirv};
 use crate::ir::{Kernel, SourceLine};
 
-/// The name by which messages call the text: the caller knows the file, this crate does not.
+/// File name of the text in messages: only the caller knows the real one.
 const FILE: &str = "wgsl";
 
-/// Bytes of text whose kernels get the lines of it: naga looks each one up from the text's beginning.
+/// Bytes of a text whose kernels get source lines, at most: naga's lookup of each line starts at the beginning of the
+/// text.
 const MAX_WITH_LINES: usize = 1 << 17;
 
-/// A validated WGSL module. Overrides (WGSL's specialization constants) are applied when a kernel is asked for.
+/// A validated WGSL module. Overrides (WGSL's specialization constants) are applied when a kernel is requested.
 #[derive(Debug)]
 pub struct Module {
     source: String,
@@ -66,7 +68,7 @@ impl Module {
             .map(|entry| entry.name.as_str())
     }
 
-    /// Where the text declares what is bound at a place.
+    /// The source line of the declaration with this group and binding number.
     pub fn declared(&self, group: u32, binding: u32) -> Option<SourceLine> {
         let is_there = |data: &naga::GlobalVariable| {
             data.binding.as_ref().is_some_and(|place| (place.group, place.binding) == (group, binding))
@@ -76,7 +78,7 @@ impl Module {
         Some(line_of(span.start, &self.source))
     }
 
-    /// Whether it has arrays of bindings without a size.
+    /// Whether it has runtime-sized binding arrays.
     pub fn may_have_runtime_arrays(&self) -> bool {
         let is_unsized =
             |inner: &TypeInner| matches!(inner, TypeInner::BindingArray { size: naga::ArraySize::Dynamic, .. });
@@ -103,7 +105,7 @@ impl Module {
         })
     }
 
-    /// Specializes an entry point. An unknown name is the reader's error, which lists the known ones.
+    /// Specializes an entry point. The SPIR-V front end reports unknown names, with a list of the known ones.
     pub fn kernel(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Kernel, Error> {
         if self.source.len() > MAX_WITH_LINES {
             return self.kernel_without_lines(entry, specialization);
@@ -118,14 +120,14 @@ impl Module {
         self.read(entry, &self.to_spirv(entry, specialization)?)
     }
 
-    /// As [`Module::kernel`], but without the lines of the text.
+    /// As [`Module::kernel`], but without source lines.
     pub fn kernel_without_lines(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Kernel, Error> {
         let read = self.spirv(entry, specialization, false).and_then(|words| self.read(entry, &words));
-        // An error is worth its line.
+        // On an error, translates again for its source line.
         read.or_else(|_| self.kernel_with_lines(entry, specialization))
     }
 
-    /// The line at a word of the module that [`Module::kernel_without_lines`] reads.
+    /// The source line of a word of the module that [`Module::kernel_without_lines`] translates.
     pub fn line_of(&self, entry: &str, specialization: &BTreeMap<u32, u64>, word: u32) -> Option<SourceLine> {
         let lined = self.spirv(entry, specialization, true).ok()?;
         let word = lines::counterpart(&self.spirv(entry, specialization, false).ok()?, word, &lined)?;
@@ -134,22 +136,22 @@ impl Module {
 
     fn read(&self, entry: &str, words: &[u32]) -> Result<Kernel, Error> {
         let kernel = spirv::Module::parse(words).and_then(|module| module.kernel(entry, &BTreeMap::new()));
-        // Words of a module that the caller has never seen are no help.
+        // Word offsets of a module that the caller does not have are useless.
         kernel.map_err(|error| {
             let at = error.word.and_then(|word| declared::place(&self.module, words, word));
             let line = at.map(|at| line_of(at, &self.source)).or(error.line);
-            // What has no line of its own, as what the module has too much of, is in some function.
+            // Errors without a line, such as exceeded limits of the module, get the line of their function.
             let function = || declared::function(words, error.word?, &self.source).map(|at| line_of(at, &self.source));
             Error { word: None, line: line.or_else(function), message: error.message }
         })
     }
 
-    /// The SPIR-V that [`Module::kernel`] reads: one entry point, overrides applied.
+    /// The SPIR-V that [`Module::kernel`] translates: one entry point, with overrides applied.
     pub fn to_spirv(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Vec<u32>, Error> {
         self.spirv(entry, specialization, true)
     }
 
-    /// With lines, or sooner.
+    /// The SPIR-V, optionally with source lines, which take longer.
     fn spirv(&self, entry: &str, specialization: &BTreeMap<u32, u64>, lines: bool) -> Result<Vec<u32>, Error> {
         caught("making SPIR-V of the text", || self.written(entry, specialization, lines)).map(conversions::mended)
     }
@@ -168,11 +170,11 @@ impl Module {
         let options = spv::Options {
             lang_version: (1, 3),
             flags: if lines { spv::WriterFlags::DEBUG } else { spv::WriterFlags::empty() },
-            // Every access is checked where it happens, and shared memory starts as zeros: the device's own rules.
+            // No extra checks: the device bounds-checks every access and zeroes shared memory.
             bounds_check_policies: unchecked(),
             zero_initialize_workgroup_memory: spv::ZeroInitializeWorkgroupMemoryMode::None,
             force_loop_bounding: false,
-            // A capability for inputs and outputs, of which kernels have none of 16 bits.
+            // A capability for 16-bit inputs and outputs, which kernels do not have.
             use_storage_input_output_16: false,
             debug_info: lines.then_some(spv::DebugInfo {
                 source_code: &self.source,
@@ -185,7 +187,7 @@ impl Module {
         spv::write_vec(&module, &info, &options, Some(&pipeline)).map_err(|error| refused(&error.to_string()))
     }
 
-    /// An override that naga knows by its number or its name has neither a default nor a value.
+    /// The error for an override, by number or name, with neither a default nor a value.
     fn has_no_value(&self, key: &str) -> Error {
         let found = self.module.overrides.iter().find(|(_, data)| match data.id {
             Some(id) => id.to_string() == key,
@@ -202,13 +204,13 @@ impl Module {
         refused_at(&format!("the override `{name}` has no value: {help}"), at, &self.source)
     }
 
-    /// Values for the overrides that the module has and the caller names, as numbers of the override's type.
+    /// Values for the overrides that the module has and the caller sets, as numbers of the override's type.
     fn constants(&self, specialization: &BTreeMap<u32, u64>) -> PipelineConstants {
         let value = |constant: &naga::Override| {
             let id = constant.id?;
             let bits = *specialization.get(&u32::from(id))?;
             let TypeInner::Scalar(scalar) = self.module.types[constant.ty].inner else { return None };
-            // Numbers of naga are doubles, and no type of overrides has more bits of integers than they have.
+            // naga's numbers are doubles, which can hold the integers of every override type.
             let number = match (scalar.kind, scalar.width) {
                 (ScalarKind::Sint, 2) => f64::from((bits as u16).cast_signed()),
                 (ScalarKind::Sint, _) => f64::from((bits as u32).cast_signed()),
@@ -225,9 +227,9 @@ impl Module {
     }
 }
 
-/// What may go to the reader beyond the base language.
+/// Capabilities of naga that are supported beyond the base language.
 fn accepted() -> Capabilities {
-    // What only other stages have: their entry points never get to the reader.
+    // Capabilities of other stages: their entry points are never translated.
     let other_stages = Capabilities::PRIMITIVE_INDEX
         | Capabilities::CLIP_DISTANCES
         | Capabilities::CULL_DISTANCE
@@ -275,7 +277,7 @@ fn unchecked() -> BoundsCheckPolicies {
     }
 }
 
-/// A place that naga does not tell: its line and column go with the message.
+/// An error at a position that naga does not report: line and column are part of the message.
 fn refused_at(problem: &str, at: usize, source: &str) -> Error {
     Error { message: problem.to_owned(), word: None, line: Some(line_of(at, source)) }
 }
@@ -288,7 +290,7 @@ fn line_of(at: usize, source: &str) -> SourceLine {
     SourceLine { file: FILE.into(), line, column }
 }
 
-/// What the validator refuses. Of a workgroup's size it says neither which nor where.
+/// A validation error. For workgroup sizes, naga reports neither the value nor the position.
 fn invalid(error: &WithSpan<ValidationError>, module: &naga::Module, source: &str) -> Error {
     match error.as_inner() {
         ValidationError::EntryPoint { name, source: EntryPointError::OutOfRangeWorkgroupSize, .. } => {
@@ -298,7 +300,7 @@ fn invalid(error: &WithSpan<ValidationError>, module: &naga::Module, source: &st
     }
 }
 
-/// naga's message shows the place and the line itself.
+/// naga's message shows position and line itself.
 fn refused(message: &str) -> Error {
     let message = message.trim();
     let message = message.strip_prefix("error: ").unwrap_or(message);
@@ -336,7 +338,7 @@ mod tests {
 
     #[test]
     fn an_override_without_a_value_is_named() {
-        for (declared, told) in [
+        for (declared, expected) in [
             (
                 "@id(3) override m: u32;",
                 "`m` has no value: set specialization constant 3, or give it a default at wgsl:2:",
@@ -350,11 +352,11 @@ mod tests {
             let text =
                 format!("\n{declared} var<workgroup> a: u32;\n@compute @workgroup_size(1) fn main() {{ a = {used}; }}");
             let error = Module::parse(&text).unwrap().kernel("main", &BTreeMap::new()).unwrap_err().to_string();
-            assert!(error.starts_with("the override ") && error.contains(told), "{error}");
+            assert!(error.starts_with("the override ") && error.contains(expected), "{error}");
         }
     }
 
-    /// What the guard lets through must fit the stack of an ordinary thread, which a test runs on.
+    /// Texts that the guard accepts must fit the stack of an ordinary thread, on which the tests run.
     #[test]
     fn the_longest_chains_fit_the_stack() {
         let declare = "@group(0) @binding(0) var<storage, read_write> o: array<u32>;";

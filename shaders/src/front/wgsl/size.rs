@@ -1,5 +1,5 @@
-//! Sizes of workgroups that no device has: naga refuses some without a place and leaves others to pipelines, so they are told here,
-//! with the line that declares them.
+//! Checks workgroup sizes: naga rejects some without a position and leaves others to pipelines, so they are reported
+//! here, with the line of their declaration.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::adapt::tokens;
 use super::refused_at;
 use crate::front::{Error, spirv};
 
-/// Whether the entry point's workgroups have a size that workgroups can have.
+/// Checks that the entry point's workgroup size is within the limits.
 pub(super) fn check(module: &naga::Module, entry: &str, source: &str) -> Result<(), Error> {
     let mut all = module.entry_points.iter();
     match all.find(|point| point.stage == ShaderStage::Compute && point.name == entry) {
@@ -18,7 +18,7 @@ pub(super) fn check(module: &naga::Module, entry: &str, source: &str) -> Result<
     }
 }
 
-/// Values of overrides make a size that naga has refused without telling it.
+/// The error for override values with a size that naga has rejected without reporting it.
 pub(super) fn overridden(entry: &str, source: &str) -> Error {
     let limit = format!("where 1 to {} invocations are possible (VUID-RuntimeSpirv-x-06432)", spirv::MAX_INVOCATIONS);
     refused(&format!("overrides make its workgroup's size 0, less than 0 or too large, {limit}"), entry, source)
@@ -28,7 +28,7 @@ fn refused(problem: &str, entry: &str, source: &str) -> Error {
     refused_at(&format!("`{entry}`: {problem}"), place(entry, source), source)
 }
 
-/// Where the text declares a function.
+/// The byte offset of a function's declaration.
 pub(super) fn function(name: &str, source: &str) -> Option<usize> {
     let tokens = tokens(source);
     let is = |place: &Range<usize>, word: &str| &source[place.clone()] == word;
@@ -36,7 +36,7 @@ pub(super) fn function(name: &str, source: &str) -> Option<usize> {
     found.map(|pair| pair[0].start)
 }
 
-/// Where the text declares the size: the last attribute of that name before the function.
+/// The byte offset of the size's declaration: the last such attribute before the function.
 fn place(entry: &str, source: &str) -> usize {
     let tokens = tokens(source);
     let is = |at: usize, word: &str| tokens.get(at).is_some_and(|token| &source[token.clone()] == word);
@@ -59,8 +59,8 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_told_with_their_line_and_the_limit() {
-        for (size, told) in [
+    fn sizes_are_reported_with_their_line_and_the_limit() {
+        for (size, expected) in [
             ("0", "0 x 1 x 1"),
             ("65536", "65536 x 1 x 1"),
             ("8, 0, 2", "8 x 0 x 2"),
@@ -70,7 +70,7 @@ mod tests {
             let other = "@compute @workgroup_size(4) fn first() {} /* fn main @workgroup_size(1) */";
             let text = format!("{other}\n@compute\n  @workgroup_size({size})\nfn main() {{}}");
             let error = refused(&text, &BTreeMap::new());
-            assert_eq!(error, format!("`main`: a workgroup of {told} {LIMIT} at wgsl:3:3"), "{size}");
+            assert_eq!(error, format!("`main`: a workgroup of {expected} {LIMIT} at wgsl:3:3"), "{size}");
         }
     }
 
@@ -80,8 +80,8 @@ mod tests {
         let with = |n: i32| refused(text, &BTreeMap::from([(3, n.cast_unsigned().into())]));
         assert_eq!(with(1024), format!("`main`: a workgroup of 1024 x 2 x 1 {LIMIT} at wgsl:2:10"));
         for n in [0, -1, 70_000] {
-            let told = "overrides make its workgroup's size 0, less than 0 or too large, where 1 to 1024 invocations are possible";
-            assert_eq!(with(n), format!("`main`: {told} (VUID-RuntimeSpirv-x-06432) at wgsl:2:10"));
+            let expected = "overrides make its workgroup's size 0, less than 0 or too large, where 1 to 1024 invocations are possible";
+            assert_eq!(with(n), format!("`main`: {expected} (VUID-RuntimeSpirv-x-06432) at wgsl:2:10"));
         }
     }
 }

@@ -1,18 +1,18 @@
-//! Messages about texts of long lines: in place of the line, what stands around the mark below it.
+//! Messages about texts with long lines: shows only the part of the line around the marker below it.
 //!
-//! naga shows the whole line of a place and below it a line of blanks up to the mark. Of a text without line breaks that
-//! is all of it, twice.
+//! naga shows the whole source line of a position, and below it a line of blanks up to the marker. For a text without
+//! line breaks that is the whole text, twice.
 
-/// Lines of a message up to this length stay as they are.
+/// Lines of a message up to this length are kept.
 const MAX_LINE_LENGTH: usize = 200;
 /// Characters shown of a longer line.
 const SHOWN: usize = 120;
-/// Those of them before the mark.
+/// Characters before the marker among these.
 const BEFORE: usize = 60;
-/// What stands between the line's number and its text.
+/// The separator between the line number and the text.
 const RULE: char = '│';
 
-/// The message with windows in place of long lines.
+/// The message with long lines shortened.
 pub(super) fn windowed(message: &str) -> String {
     if message.lines().all(|line| line.len() <= MAX_LINE_LENGTH) {
         return message.to_owned();
@@ -26,7 +26,7 @@ pub(super) fn windowed(message: &str) -> String {
             continue;
         };
         if !number.trim().is_empty() {
-            // The marks of a line stand below it.
+            // The markers are in the lines below.
             let below = lines[at + 1..].iter().map_while(|line| line.split_once(RULE));
             let marks = below.take_while(|(number, _)| number.trim().is_empty());
             let mark = marks.filter_map(|(_, marks)| marks.chars().position(|mark| matches!(mark, '^' | '-'))).min();
@@ -38,12 +38,12 @@ pub(super) fn windowed(message: &str) -> String {
     shown.join("\n")
 }
 
-/// The characters of `text` from `start` on that are shown, with dots in the place of others.
+/// The visible characters of `text` from `start` on, with dots for the omitted ones.
 fn cut(text: &str, start: usize) -> String {
     let is_blank = text.chars().take(start).all(char::is_whitespace);
     let before = match (start, is_blank) {
         (0, _) => "",
-        // Marks stay below what they mark.
+        // Marker lines must stay aligned.
         (_, true) => "   ",
         (_, false) => " … ",
     };

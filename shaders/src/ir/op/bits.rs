@@ -1,4 +1,4 @@
-//! Bits and booleans. Shift amounts count modulo 32: SPIR-V leaves larger ones undefined, CPUs do not.
+//! Bitwise and boolean operations. Shift amounts are modulo 32, as on CPUs; SPIR-V leaves larger ones undefined.
 
 /// Bitwise and (`OpBitwiseAnd`).
 pub fn and(a: u32, b: u32) -> u32 {
@@ -25,32 +25,32 @@ pub fn shl(a: u32, b: u32) -> u32 {
     a.wrapping_shl(b)
 }
 
-/// Right shift by `b` modulo 32, zeros in (`OpShiftRightLogical`).
+/// Logical right shift by `b` modulo 32 (`OpShiftRightLogical`).
 pub fn lshr(a: u32, b: u32) -> u32 {
     a.wrapping_shr(b)
 }
 
-/// Right shift by `b` modulo 32, sign in (`OpShiftRightArithmetic`).
+/// Arithmetic right shift by `b` modulo 32 (`OpShiftRightArithmetic`).
 pub fn ashr(a: i32, b: u32) -> i32 {
     a.wrapping_shr(b)
 }
 
-/// Both (`OpLogicalAnd`).
+/// Conjunction (`OpLogicalAnd`).
 pub fn land(a: bool, b: bool) -> bool {
     a && b
 }
 
-/// Either (`OpLogicalOr`).
+/// Disjunction (`OpLogicalOr`).
 pub fn lor(a: bool, b: bool) -> bool {
     a || b
 }
 
-/// Different (`OpLogicalNotEqual`; `OpLogicalEqual` is its `lnot`).
+/// Exclusive or (`OpLogicalNotEqual`; `OpLogicalEqual` is its `lnot`).
 pub fn lxor(a: bool, b: bool) -> bool {
     a != b
 }
 
-/// Neither (`OpLogicalNot`).
+/// Negation (`OpLogicalNot`).
 pub fn lnot(a: bool) -> bool {
     !a
 }

@@ -1,6 +1,6 @@
-//! Float comparisons. "Ordered" is false and "unordered" is true when an operand is NaN.
+//! Float comparisons. If an operand is NaN, ordered comparisons are false and unordered ones are true.
 //!
-//! There is no "greater": the front end exchanges the operands.
+//! "Greater" comparisons have no operation: the front end swaps the operands.
 
 /// Equal and neither is NaN (`OpFOrdEqual`).
 pub fn ford_eq(a: f32, b: f32) -> bool {

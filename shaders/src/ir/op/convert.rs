@@ -1,4 +1,4 @@
-//! Conversions between types and between views of the same bits. Every conversion is defined for every input.
+//! Conversions between types, and reinterpretation of bits. Every conversion is defined for every input.
 
 use half::f16;
 
@@ -17,28 +17,28 @@ pub fn float_from_bits(a: u32) -> f32 {
     f32::from_bits(a)
 }
 
-/// Towards zero (`OpConvertFToU`); the nearest `u32` if out of range, 0 for NaN.
+/// Rounds towards zero (`OpConvertFToU`); saturates if out of range, 0 for NaN.
 pub fn float_to_uint(a: f32) -> u32 {
     a as u32
 }
 
-/// Towards zero (`OpConvertFToS`); the nearest `i32` if out of range, 0 for NaN.
+/// Rounds towards zero (`OpConvertFToS`); saturates if out of range, 0 for NaN.
 pub fn float_to_sint(a: f32) -> i32 {
     a as i32
 }
 
-/// Down, as the machine has it: `i32::MIN` for NaN and whatever is out of range.
+/// Rounds down, with the x86 result `i32::MIN` for NaN and out-of-range inputs.
 pub fn floor_to_sint(a: f32) -> i32 {
     in_range(a.floor())
 }
 
-/// To nearest, ties to even; `i32::MIN` for NaN and whatever is out of range.
+/// Rounds to nearest, ties to even; `i32::MIN` for NaN and out-of-range inputs.
 pub fn round_to_sint(a: f32) -> i32 {
     in_range(a.round_ties_even())
 }
 
 fn in_range(whole: f32) -> i32 {
-    // The limits are exact in 64 bits.
+    // The limits are exact in double precision.
     let exact = f64::from(whole);
     if exact >= f64::from(i32::MIN) && exact <= f64::from(i32::MAX) { whole as i32 } else { i32::MIN }
 }
@@ -53,14 +53,13 @@ pub fn sint_to_float(a: i32) -> f32 {
     a as f32
 }
 
-/// Rounds to what 16 bits can hold (`OpQuantizeToF16`): infinity if too large, a zero of the same sign if it would be a
-/// denormal there.
+/// Rounds to a half (`OpQuantizeToF16`): overflow gives infinity, a denormal result becomes a zero of the same sign.
 pub fn quantize_f16(a: f32) -> f32 {
     let rounded = f16::from_f32_const(a);
     if rounded.is_normal() || !rounded.is_finite() { rounded.to_f32_const() } else { 0f32.copysign(a) }
 }
 
-/// The nearest number that 16 bits can hold, ties to even; denormals are kept (`OpFConvert`).
+/// Rounds to the nearest half, ties to even; denormals are kept (`OpFConvert`).
 pub fn round_half(a: f32) -> f32 {
     f16::from_f32_const(a).to_f32_const()
 }

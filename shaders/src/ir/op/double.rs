@@ -1,7 +1,8 @@
-//! Doubles, each in two words of its bits: the low one first. An operation that has a double as its result is two here, one
+//! Doubles as two words of their bits, low word first. An operation with a double result is two operations here, one
 //! for each word.
 //!
-//! A NaN that comes out is always the same, `0x7ff8_0000_0000_0000`: unlike a float, a pair of words cannot be told to be one.
+//! NaN results are canonical, `0x7ff8_0000_0000_0000`: unlike for floats, comparisons of results cannot recognise a NaN
+//! in a pair of words.
 
 fn join(low: u32, high: u32) -> f64 {
     f64::from_bits(u64::from(low) | u64::from(high) << 32)
@@ -69,42 +70,42 @@ pub fn dsqrt_high(a_low: u32, a_high: u32) -> u32 {
     high(join(a_low, a_high).sqrt())
 }
 
-/// Low word of the whole part.
+/// Low word of the double rounded towards zero.
 pub fn dtrunc_low(a_low: u32, a_high: u32) -> u32 {
     low(join(a_low, a_high).trunc())
 }
 
-/// High word of the whole part.
+/// High word of the double rounded towards zero.
 pub fn dtrunc_high(a_low: u32, a_high: u32) -> u32 {
     high(join(a_low, a_high).trunc())
 }
 
-/// Low word of the greatest whole number that is not above.
+/// Low word of the double rounded down.
 pub fn dfloor_low(a_low: u32, a_high: u32) -> u32 {
     low(join(a_low, a_high).floor())
 }
 
-/// High word of the greatest whole number that is not above.
+/// High word of the double rounded down.
 pub fn dfloor_high(a_low: u32, a_high: u32) -> u32 {
     high(join(a_low, a_high).floor())
 }
 
-/// Low word of the least whole number that is not below.
+/// Low word of the double rounded up.
 pub fn dceil_low(a_low: u32, a_high: u32) -> u32 {
     low(join(a_low, a_high).ceil())
 }
 
-/// High word of the least whole number that is not below.
+/// High word of the double rounded up.
 pub fn dceil_high(a_low: u32, a_high: u32) -> u32 {
     high(join(a_low, a_high).ceil())
 }
 
-/// Low word of the nearest whole number, ties to even.
+/// Low word of the double rounded to the nearest integer, ties to even.
 pub fn dround_even_low(a_low: u32, a_high: u32) -> u32 {
     low(join(a_low, a_high).round_ties_even())
 }
 
-/// High word of the nearest whole number, ties to even.
+/// High word of the double rounded to the nearest integer, ties to even.
 pub fn dround_even_high(a_low: u32, a_high: u32) -> u32 {
     high(join(a_low, a_high).round_ties_even())
 }

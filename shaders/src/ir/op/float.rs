@@ -1,6 +1,6 @@
-//! Float arithmetic, IEEE 754 with round to nearest even; denormals are kept, nothing is contracted.
+//! Float arithmetic, IEEE 754 with rounding to nearest even. Denormals are kept, and nothing is contracted.
 //!
-//! Which NaN comes out of an operation on NaN is open: all of them are one value to these functions.
+//! The bits of a NaN result are unspecified: all NaNs are one value to these functions.
 
 /// Sum (`OpFAdd`).
 pub fn fadd(a: f32, b: f32) -> f32 {
@@ -54,7 +54,7 @@ pub fn fabs(a: f32) -> f32 {
     a.abs()
 }
 
-/// -1 or 1; zeros and NaN stay (`FSign`).
+/// -1 or 1; zeros and NaN are returned unchanged (`FSign`).
 pub fn fsign(a: f32) -> f32 {
     if a > 0.0 {
         1.0
@@ -65,17 +65,19 @@ pub fn fsign(a: f32) -> f32 {
     }
 }
 
-/// Lesser; of a number and a NaN the number (`NMin`, and `FMin`, which may return either). Equal zeros: the first.
+/// Minimum; for a number and a NaN, the number (`NMin`, and `FMin`, which may return either). For equal zeros, the
+/// first.
 pub fn fmin(a: f32, b: f32) -> f32 {
     if b < a || a.is_nan() { b } else { a }
 }
 
-/// Greater; of a number and a NaN the number (`NMax`, and `FMax`, which may return either). Equal zeros: the first.
+/// Maximum; for a number and a NaN, the number (`NMax`, and `FMax`, which may return either). For equal zeros, the
+/// first.
 pub fn fmax(a: f32, b: f32) -> f32 {
     if b > a || a.is_nan() { b } else { a }
 }
 
-/// `fmin(fmax(a, low), high)` (`NClamp` and `FClamp`): `low` for NaN, `high` where the limits cross.
+/// `fmin(fmax(a, low), high)` (`NClamp` and `FClamp`): `low` for NaN, `high` if `low > high`.
 pub fn fclamp(a: f32, low: f32, high: f32) -> f32 {
     fmin(fmax(a, low), high)
 }

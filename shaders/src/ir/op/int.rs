@@ -1,6 +1,6 @@
-//! Integer arithmetic and comparison. Overflow wraps; division by zero is defined here as 0.
+//! Integer arithmetic and comparison. Overflow wraps, and division by zero yields 0.
 //!
-//! Vulkan leaves the result of a division by zero undefined; a result that every back end shares is worth more.
+//! Vulkan leaves the result of a division by zero undefined; a defined one makes all back ends agree.
 
 /// Wrapping sum (`OpIAdd`).
 pub fn iadd(a: u32, b: u32) -> u32 {
@@ -58,7 +58,7 @@ pub fn ineg(a: u32) -> u32 {
     a.wrapping_neg()
 }
 
-/// Magnitude; `i32::MIN` stays (`SAbs`).
+/// Magnitude; that of `i32::MIN` is itself (`SAbs`).
 pub fn sabs(a: i32) -> i32 {
     a.wrapping_abs()
 }
@@ -68,22 +68,22 @@ pub fn ssign(a: i32) -> i32 {
     a.signum()
 }
 
-/// Lesser, unsigned (`UMin`).
+/// Unsigned minimum (`UMin`).
 pub fn umin(a: u32, b: u32) -> u32 {
     a.min(b)
 }
 
-/// Greater, unsigned (`UMax`).
+/// Unsigned maximum (`UMax`).
 pub fn umax(a: u32, b: u32) -> u32 {
     a.max(b)
 }
 
-/// Lesser, signed (`SMin`).
+/// Signed minimum (`SMin`).
 pub fn smin(a: i32, b: i32) -> i32 {
     a.min(b)
 }
 
-/// Greater, signed (`SMax`).
+/// Signed maximum (`SMax`).
 pub fn smax(a: i32, b: i32) -> i32 {
     a.max(b)
 }
@@ -108,12 +108,12 @@ pub fn ine(a: u32, b: u32) -> bool {
     a != b
 }
 
-/// Less, unsigned (`OpULessThan`; `OpUGreaterThan` with the operands exchanged).
+/// Less, unsigned (`OpULessThan`; `OpUGreaterThan` with swapped operands).
 pub fn ult(a: u32, b: u32) -> bool {
     a < b
 }
 
-/// At most, unsigned (`OpULessThanEqual`).
+/// Less or equal, unsigned (`OpULessThanEqual`).
 pub fn ule(a: u32, b: u32) -> bool {
     a <= b
 }
@@ -123,17 +123,17 @@ pub fn slt(a: i32, b: i32) -> bool {
     a < b
 }
 
-/// At most, signed (`OpSLessThanEqual`).
+/// Less or equal, signed (`OpSLessThanEqual`).
 pub fn sle(a: i32, b: i32) -> bool {
     a <= b
 }
 
-/// `a` held between `low` and `high`, unsigned (`UClamp`); `high` where they cross.
+/// `a` clamped to `low` and `high`, unsigned (`UClamp`); `high` if `low > high`.
 pub fn uclamp(a: u32, low: u32, high: u32) -> u32 {
     a.max(low).min(high)
 }
 
-/// `a` held between `low` and `high`, signed (`SClamp`); `high` where they cross.
+/// `a` clamped to `low` and `high`, signed (`SClamp`); `high` if `low > high`.
 pub fn sclamp(a: i32, low: i32, high: i32) -> i32 {
     a.max(low).min(high)
 }

@@ -1,4 +1,4 @@
-//! Division of 64-bit integers, each in two words: the low one first. A divisor of 0 gives 0, as among words.
+//! Division of 64-bit integers as two words, low word first. Division by 0 yields 0, as for words.
 
 fn join(low: u32, high: u32) -> u64 {
     u64::from(low) | u64::from(high) << 32

@@ -1,7 +1,7 @@
-//! Powers, logarithms and blends of GLSL.std.450, one scalar at a time.
+//! Powers, logarithms and blends of GLSL.std.450 on scalars.
 //!
-//! Transcendental functions are computed in double precision by code that is the same on all machines, then rounded: the
-//! error is a hair above half a unit in the last place.
+//! Transcendental functions are computed in double precision by portable code and then rounded: the error is barely
+//! above half a unit in the last place.
 
 /// Square root, correctly rounded; NaN for negative numbers (`Sqrt`).
 pub fn sqrt(a: f32) -> f32 {
@@ -33,7 +33,7 @@ pub fn log2(a: f32) -> f32 {
     libm::log2(f64::from(a)) as f32
 }
 
-/// `a^b` as IEEE 754 has it, also where GLSL leaves it open: for negative `a` and for zeros (`Pow`).
+/// `a^b` as in IEEE 754, also where GLSL leaves the result undefined: for negative `a` and for zeros (`Pow`).
 pub fn pow(a: f32, b: f32) -> f32 {
     libm::pow(f64::from(a), f64::from(b)) as f32
 }

@@ -1,8 +1,8 @@
-//! Pure operations: one table, one small Rust function for each, one meaning.
+//! Pure operations: one table, and one small Rust function per operation that defines it.
 //!
-//! `table.rs` lists every operation once. The name in the text form, the signature that the verifier holds operands
-//! against, the constant folder and the interpreter all grow from that list and from the function behind each entry, so
-//! they cannot disagree. Back ends that generate code are tested against the same functions.
+//! `table.rs` lists every operation once. Its name in the text form, the signature that the verifier checks, the
+//! constant folder and the interpreter are all generated from that list and from the function of each entry, so they
+//! cannot disagree. The code-generating back ends are tested against the same functions.
 
 pub mod bits;
 pub mod compare;
@@ -21,10 +21,10 @@ pub mod trig;
 
 use super::{Scalar, Type};
 
-/// Most operands that an operation has.
+/// Operands of an operation, at most.
 pub const MAX_ARGS: usize = 4;
 
-/// Most registers that a step of the interpreter reads: those of a 64-bit exchange.
+/// Registers that a step of the interpreter reads, at most: those of a 64-bit exchange.
 pub const MAX_STEP_ARGS: usize = 6;
 
 /// A Rust function of scalars as an operation on registers.
@@ -63,7 +63,7 @@ pure_fn!(A 0, B 1, C 2, D 3);
 
 macro_rules! define_op {
     ($($(#[$doc:meta])* $variant:ident $name:literal $chapter:ident :: $function:ident;)*) => {
-        /// A pure operation. What it does stands at the function of the same name in the chapter's module.
+        /// A pure operation, defined by the function of the same name in its module.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Op {
             $(#[doc = concat!("`", $name, "`: [`", stringify!($chapter), "::", stringify!($function), "`]")] $variant,)*
@@ -94,8 +94,8 @@ macro_rules! define_op {
                 }
             }
 
-            /// What the operation computes: the constant folder, and the meaning that all back ends are held to.
-            /// `args` has as many registers as [`Op::params`] has types.
+            /// The result of the operation: used by the constant folder, and the reference for all back ends. `args`
+            /// has one register for each type of [`Op::params`].
             pub fn fold(self, args: &[u64]) -> u64 {
                 match self {
                     $(Op::$variant => PureFn::call(&$chapter::$function, |i| args[i]),)*
@@ -106,17 +106,18 @@ macro_rules! define_op {
 }
 table::for_each_op!(define_op);
 
-/// Hands the whole table to a macro: `for_each_op!(callback)` calls it with `Variant "name" chapter::function;` entries.
+/// Passes the whole table to a macro: `for_each_op!(callback)` calls it with `Variant "name" chapter::function;`
+/// entries.
 pub(crate) use table::for_each_op;
 
 impl Op {
-    /// The operation of that name in the text form.
+    /// The operation with this name in the text form.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|op| op.name() == name)
     }
 
-    /// Whether the first two operands may change places without a change of bits. `fmin` and `fmax` may not: of zeros they
-    /// take the first.
+    /// Whether swapping the first two operands preserves the result's bits. Not for `fmin` and `fmax`, which return the
+    /// first of two zeros.
     pub fn is_commutative(self) -> bool {
         use Op::*;
         let integers =

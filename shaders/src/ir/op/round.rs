@@ -1,21 +1,21 @@
-//! Rounding, and taking floats apart at the point or at the exponent. All results but one are exact.
+//! Rounding, and splitting floats into fraction, significand and exponent. All results but one are exact.
 
-/// To the nearest integer, ties to even (`RoundEven`, and `Round`, which may choose).
+/// Rounds to the nearest integer, ties to even (`RoundEven`, and `Round`, which leaves ties open).
 pub fn round_even(a: f32) -> f32 {
     a.round_ties_even()
 }
 
-/// Towards zero (`Trunc`; the whole part of `Modf`).
+/// Rounds towards zero (`Trunc`; the whole part of `Modf`).
 pub fn trunc(a: f32) -> f32 {
     a.trunc()
 }
 
-/// Down (`Floor`).
+/// Rounds down (`Floor`).
 pub fn floor(a: f32) -> f32 {
     a.floor()
 }
 
-/// Up (`Ceil`).
+/// Rounds up (`Ceil`).
 pub fn ceil(a: f32) -> f32 {
     a.ceil()
 }
@@ -31,7 +31,7 @@ pub fn modf_fract(a: f32) -> f32 {
     fraction.copysign(a)
 }
 
-/// The significand of `Frexp`: 0.5 to below 1 with the sign of `a`; zeros, infinity and NaN stay.
+/// The significand of `Frexp`: in [0.5, 1), with the sign of `a`; zeros, infinities and NaN are returned unchanged.
 pub fn frexp_significand(a: f32) -> f32 {
     if a == 0.0 || !a.is_finite() { a } else { libm::frexpf(a).0 }
 }
@@ -47,8 +47,8 @@ pub fn ldexp(a: f32, exponent: i32) -> f32 {
     libm::scalbn(f64::from(a), exponent.clamp(-300, 300)) as f32
 }
 
-/// The significand of a number that is not negative, from 0.75 to below 1.5; 1 for zeros and infinity, NaN for numbers
-/// below 0. With [`exponent`] it is what logarithms begin with.
+/// The significand of a non-negative number, in [0.75, 1.5); 1 for zeros and infinity, NaN for negative numbers. With
+/// [`exponent`], the argument reduction of logarithms.
 pub fn significand(a: f32) -> f32 {
     if a.is_nan() || a < 0.0 {
         return f32::NAN;
@@ -60,7 +60,7 @@ pub fn significand(a: f32) -> f32 {
     if half < 0.75 { half * 2.0 } else { half }
 }
 
-/// The exponent of the greatest power of 2 that is not above the magnitude: -infinity for zeros, infinity for infinity.
+/// The exponent of the greatest power of 2 that is at most the magnitude: -infinity for zeros, infinity for infinities.
 pub fn exponent(a: f32) -> f32 {
     if a == 0.0 {
         return f32::NEG_INFINITY;
@@ -68,8 +68,8 @@ pub fn exponent(a: f32) -> f32 {
     if a.is_finite() { (libm::frexpf(a).1 - 1) as f32 } else { a.abs() }
 }
 
-/// `a * 2^floor(n)`, rounded once; NaN for a zero made infinite, and for infinity made zero. Machines may also make a number
-/// of NaN if `n` is infinite: expansions keep away from that.
+/// `a * 2^floor(n)`, rounded once; NaN for zero times infinity and infinity times zero. For a NaN and an infinite `n`,
+/// machines may return a number, so expansions avoid that.
 pub fn scale(a: f32, n: f32) -> f32 {
     if a.is_nan() || n.is_nan() {
         return f32::NAN;

@@ -1,4 +1,4 @@
-//! The table: `Variant "name" chapter::function;`. Add an operation here and its function in the chapter.
+//! The table: `Variant "name" chapter::function;`. A new operation needs an entry here and a function in the chapter.
 
 macro_rules! for_each_op {
     ($callback:ident) => {

@@ -1,7 +1,7 @@
-//! Angles and hyperbolic functions of GLSL.std.450, computed in double precision and rounded.
+//! Trigonometric and hyperbolic functions of GLSL.std.450, computed in double precision and rounded.
 //!
-//! Sine, cosine and tangent reduce their argument with as many digits of pi as it takes, so they are right for every
-//! float, far outside the range that Vulkan asks for.
+//! Sine, cosine and tangent reduce their argument with as many digits of pi as needed, so they are accurate for every
+//! float, far beyond the range that Vulkan requires.
 
 macro_rules! in_double {
     ($($(#[$doc:meta])* $name:ident;)*) => {
@@ -18,11 +18,11 @@ in_double! {
     cos;
     /// Tangent; NaN for infinity (`Tan`).
     tan;
-    /// Angle of a sine; NaN beyond 1 (`Asin`).
+    /// Inverse sine; NaN beyond 1 (`Asin`).
     asin;
-    /// Angle of a cosine; NaN beyond 1 (`Acos`).
+    /// Inverse cosine; NaN beyond 1 (`Acos`).
     acos;
-    /// Angle of a tangent (`Atan`).
+    /// Inverse tangent (`Atan`).
     atan;
     /// Hyperbolic sine (`Sinh`).
     sinh;
@@ -30,15 +30,15 @@ in_double! {
     cosh;
     /// Hyperbolic tangent (`Tanh`).
     tanh;
-    /// Inverse of the hyperbolic sine (`Asinh`).
+    /// Inverse hyperbolic sine (`Asinh`).
     asinh;
-    /// Inverse of the hyperbolic tangent; NaN beyond 1 (`Atanh`).
+    /// Inverse hyperbolic tangent; NaN beyond 1 (`Atanh`).
     atanh;
 }
 
-/// Inverse of the hyperbolic cosine; NaN below 1 (`Acosh`).
+/// Inverse hyperbolic cosine; NaN below 1 (`Acosh`).
 pub fn acosh(a: f32) -> f32 {
-    // The crate's function gives numbers for large negative arguments.
+    // The crate's function returns numbers for large negative arguments.
     if a < 1.0 { f32::NAN } else { libm::acosh(f64::from(a)) as f32 }
 }
 

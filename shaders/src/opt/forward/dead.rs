@@ -1,5 +1,5 @@
 //! Dead store elimination: stores that another store overwrites before a load, and stores to private variables that are
-//! not loaded again before the invocation is_exit.
+//! not loaded again before the invocation returns.
 
 use cranelift_entity::EntitySet;
 
@@ -25,7 +25,7 @@ pub(super) fn drop_stores(kernel: &mut Kernel, addresses: &mut Addresses) {
 struct Scan {
     /// Words that are stored to before anything loads them.
     replaced: Vec<Address>,
-    /// In blocks where the invocation is_exit: private variables that are loaded later. `None` in other blocks.
+    /// In blocks where the invocation returns: private variables that are loaded later. `None` in other blocks.
     loaded: Option<EntitySet<Variable>>,
 }
 

@@ -9,8 +9,8 @@ use crate::ir::Value;
 pub(super) struct KnownWord {
     pub(super) address: Address,
     pub(super) value: Value,
-    /// From a store, so memory holds it only if the address same in bounds. Otherwise from a load: the value that a load
-    /// gives, in bounds or not.
+    /// From a store: memory holds the value only if the address is in bounds. Otherwise from a load: the value is the
+    /// load's result, in bounds or not.
     pub(super) stored: bool,
 }
 

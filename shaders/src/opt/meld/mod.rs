@@ -1,4 +1,4 @@
-//! Control-flow melding: what both sides of a branch start with is executed once, before the branch.
+//! Control-flow melding: common code at the start of both sides of a branch is executed once, before the branch.
 //!
 //! A divergent branch executes its sides one after the other. Where both start with the same work, e.g. a call of one
 //! function with the same arguments, all lanes can do it together: operations on the same values, loads before any

@@ -84,8 +84,8 @@ fn order(e: &mut Editor<'_>, op: Op, a: Value, b: Value, [least, greatest]: [u32
     }
 }
 
-/// A comparison of a selected constant with a constant is the select's condition, its negation, or constant. `position` is
-/// the operand index of the selected value.
+/// A comparison of a selected constant with a constant is the select's condition, its negation, or constant. `position`
+/// is the operand index of the selected value.
 fn of_selected(e: &mut Editor<'_>, op: Op, [chosen, constant]: [Value; 2], position: usize) -> Option<New> {
     let constant = e.bits(constant)?;
     let (condition, values) = match *e.definition(chosen)? {

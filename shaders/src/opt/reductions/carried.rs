@@ -85,11 +85,11 @@ impl Finder<'_> {
             if !self.is_candidate(found.header, index, &found.latches) {
                 continue;
             }
-            let (ways, uses) = match &mut all {
+            let (edges, uses) = match &mut all {
                 Some(all) => all,
-                empty => empty.insert((self.ways(number)?, self.uses(&found.blocks))),
+                empty => empty.insert((self.edges(number)?, self.uses(&found.blocks))),
             };
-            if let Some(carried) = self.carried(number, index, ways, uses) {
+            if let Some(carried) = self.carried(number, index, edges, uses) {
                 return Some(carried);
             }
         }
@@ -134,9 +134,9 @@ impl Finder<'_> {
 
     /// The edges of a loop that all its invocations leave in the same iteration, to an exit block with no other
     /// predecessor.
-    fn ways(&self, number: usize) -> Option<LoopEdges> {
+    fn edges(&self, number: usize) -> Option<LoopEdges> {
         let (kernel, found) = (self.kernel, &self.loops.all[number]);
-        let (latch, entering) = self.turns(number)?;
+        let (latch, entering) = self.latch_and_entry(number)?;
         let ends = |block: Block| kernel.last_inst(block);
         let mut exits: SmallVec<[(Block, Block); 2]> = SmallVec::new();
         for &block in &found.blocks {
@@ -154,7 +154,7 @@ impl Finder<'_> {
     }
 
     /// The only latch of a loop and the only block that enters it, with one edge each.
-    fn turns(&self, number: usize) -> Option<(Block, Block)> {
+    fn latch_and_entry(&self, number: usize) -> Option<(Block, Block)> {
         let found = &self.loops.all[number];
         let [latch] = found.latches[..] else { return None };
         let jumps_to_header = |block: Block| {
@@ -170,26 +170,26 @@ impl Finder<'_> {
         &self,
         number: usize,
         index: usize,
-        ways: &LoopEdges,
+        edges: &LoopEdges,
         uses: &SecondaryMap<Value, u32>,
     ) -> Option<Carried> {
         let (kernel, found) = (self.kernel, &self.loops.all[number]);
         let param = kernel.blocks[found.header].params[index];
-        let next = self.passed(ways.latch, found.header, index)?;
+        let next = self.passed(edges.latch, found.header, index)?;
         let (sum, op, reduction, kind) = self.summands(param, next)?;
         let block = self.sums.block(reduction)?;
         let together = self.loops.of(block) == Some(number)
-            && self.dominators.dominates(block, ways.latch)
+            && self.dominators.dominates(block, edges.latch)
             && self.sums.block(sum).and_then(|block| self.loops.of(block)) == Some(number);
-        // No other use of the partial sum in the loop: its value there changes.
-        let alone = uses[param] == 1 && uses[next] == 1 && kernel.insts[ways.back].targets().len() <= 2;
+        // The partial sum changes its value in the loop, so it must have no other use there.
+        let alone = uses[param] == 1 && uses[next] == 1 && kernel.insts[edges.back].targets().len() <= 2;
         let InstData::Subgroup { args, .. } = &kernel.insts[reduction] else { return None };
-        let entry = kernel.insts[ways.entry].targets();
+        let entry = kernel.insts[edges.entry].targets();
         let initial = entry.iter().find(|call| call.block == found.header)?.args.get(index).copied()?;
         (together && alone).then_some(Carried {
             number,
-            exit_block: ways.exit_block,
-            entry: ways.entry,
+            exit_block: edges.exit_block,
+            entry: edges.entry,
             index,
             initial,
             param,
@@ -228,8 +228,9 @@ impl Finder<'_> {
         let inst = match self.kernel.values[value] {
             ValueDef::Param { block, index, .. } => {
                 let number = self.loops.of(block).filter(|&number| self.loops.all[number].header == block);
-                let turns = number.filter(|_| same_iteration(block)).and_then(|number| self.turns(number));
-                let Some((latch, entering)) = turns else { return false };
+                let latch_and_entry =
+                    number.filter(|_| same_iteration(block)).and_then(|number| self.latch_and_entry(number));
+                let Some((latch, entering)) = latch_and_entry else { return false };
                 let args = [latch, entering].map(|from| self.passed(from, block, index as usize));
                 stack.extend(args.iter().flatten());
                 return args.iter().all(Option::is_some);

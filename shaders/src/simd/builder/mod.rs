@@ -1,4 +1,4 @@
-//! Builds a SIMD [`Kernel`]: appends instructions, and keeps what is the same for the whole workgroup in the entry block.
+//! Builder of a SIMD [`Kernel`]: appends instructions, and hoists workgroup-invariant ones to the entry block.
 //! `values.rs` folds constants and masks.
 
 mod values;
@@ -10,31 +10,31 @@ use smallvec::SmallVec;
 use super::ssa::Variables;
 use super::{Block, BlockCall, BlockData, Inst, InstData, Kernel, LANES, Type, Value, ValueDef};
 
-/// All lanes.
+/// The bits of a mask with all lanes.
 pub(crate) const ALL: u64 = (1 << LANES) - 1;
 
-/// Different values that most kernels do not have more of.
+/// Initial capacity of the value table: enough for most kernels.
 const VALUES: usize = 96;
 
 /// Appends instructions to the current block of a kernel.
 ///
-/// Scalars that depend on nothing but the workgroup go to the entry, each once: they are the same for all subgroups.
-/// Those that depend on nothing but the subgroup go to the block where each subgroup begins, or goes on: they need not
-/// be kept over barriers. Within a block, computing the same again gives the same value.
+/// Scalars that depend on the workgroup only are emitted once, in the entry: they are the same for all subgroups.
+/// Scalars that depend on the subgroup only are emitted at the head of its parallel region, so that they need not be
+/// saved across barriers. Within a block, common subexpressions are shared.
 #[derive(Debug)]
 pub(crate) struct Builder {
     pub(crate) kernel: Kernel,
     pub(crate) variables: Variables,
     current: Block,
-    /// The blocks that scalars are moved up to: the entry, and where subgroups begin, once it is known.
+    /// The blocks that scalars are hoisted to: the entry, and the head of the subgroup's region once it is known.
     levels: SmallVec<[Block; 2]>,
-    /// For values of these blocks, the place of the block in `levels` from the end on: 2 for the entry, 1 for a subgroup's.
+    /// For values of these blocks: 2 in the entry, 1 in the block of the subgroup; 0 for other values.
     level: SecondaryMap<Value, u8>,
     outer: HashMap<InstData, Value>,
     locals: HashMap<InstData, Value>,
-    /// The blocks of instructions whose results are not used everywhere.
+    /// The blocks of instructions whose results are not usable everywhere.
     homes: SecondaryMap<Inst, Block>,
-    /// Loads at the head of resume blocks.
+    /// Loads at the heads of resume blocks.
     heads: HashMap<Block, Vec<Inst>>,
 }
 
@@ -58,17 +58,17 @@ impl Builder {
         }
     }
 
-    /// A new block; it has no place in the order until [`Builder::switch_to`].
+    /// A new block; [`Builder::switch_to`] gives it its position in the layout.
     pub(crate) fn create_block(&mut self) -> Block {
         self.kernel.blocks.push(BlockData::default())
     }
 
-    /// The block that instructions go to.
+    /// The block to which instructions are appended.
     pub(crate) fn current(&self) -> Block {
         self.current
     }
 
-    /// Instructions that follow go to `block`, which comes next in the order.
+    /// Makes `block` the current block, and the next one in the layout.
     pub(crate) fn switch_to(&mut self, block: Block) {
         self.current = block;
         self.kernel.layout.push(block);
@@ -82,49 +82,49 @@ impl Builder {
         self.kernel.ty(value)
     }
 
-    /// Makes the current block the one where subgroups begin; the values it has so far are the subgroup's.
+    /// Makes the current block the start of a subgroup; its parameters and instructions so far belong to the subgroup.
     pub(crate) fn begin_subgroup(&mut self, params: &[Value]) {
         self.levels.push(self.current);
         params.iter().for_each(|&value| self.level[value] = 1);
     }
 
-    /// Says that a value of the subgroup's block stays good everywhere after it.
+    /// Declares that a value of the subgroup's block may be used everywhere after it.
     pub(crate) fn make_outer(&mut self, value: Value) {
         self.level[value] = 1;
     }
 
-    /// Says that a value of the entry block stays good everywhere.
+    /// Declares that a value of the entry block may be used everywhere.
     pub(crate) fn make_workgroups(&mut self, value: Value) {
         self.level[value] = 2;
     }
 
-    /// A 64-bit constant in the entry block whose bits are not known yet.
+    /// A 64-bit constant in the entry block whose bits are set later.
     pub(crate) fn placeholder(&mut self) -> Inst {
         let inst = self.add(InstData::Const { ty: Type::S64, bits: 0 });
         let entry = self.levels[0];
         self.kernel.blocks[entry].insts.push(inst);
-        // As if it were no constant: nothing may be folded with it.
+        // Not treated as a constant: nothing may be folded with it yet.
         self.level[self.kernel.results[inst][0]] = 2;
         inst
     }
 
-    /// Ends a block that is not the current one, and whose targets do not look at their predecessors.
+    /// Terminates a block other than the current one. Its targets get no record of this predecessor.
     pub(crate) fn terminate_at(&mut self, block: Block, data: InstData) {
         let inst = self.add(data);
         self.kernel.blocks[block].insts.push(inst);
     }
 
-    /// Whether a value is the same wherever it is used within a subgroup's run, so that no variable is needed for it.
+    /// Whether a value is the same at all its uses within a subgroup's run, so that it needs no variable.
     pub(crate) fn is_outer(&self, value: Value) -> bool {
         self.level[value] > 0
     }
 
-    /// Whether a value is the same for all subgroups, and there before them.
+    /// Whether a value is the same for all subgroups and defined before the first one.
     pub(crate) fn is_workgroups(&self, value: Value) -> bool {
         self.level[value] == 2
     }
 
-    /// A parameter that a block has from the beginning.
+    /// Adds a parameter to a new block.
     pub(crate) fn param(&mut self, block: Block, ty: Type) -> Value {
         let value = self.param_later(block, ty);
         self.place_param(block, value);
@@ -144,7 +144,7 @@ impl Builder {
         }
     }
 
-    /// Makes a value that has no definition yet a parameter of a block.
+    /// Makes a value without a definition a parameter of a block.
     pub(crate) fn adopt_param(&mut self, block: Block, value: Value) {
         if let ValueDef::Param { block: of, .. } = &mut self.kernel.values[value] {
             *of = block;
@@ -176,7 +176,7 @@ impl Builder {
         inst
     }
 
-    /// Appends an instruction that does something, or that must stay where it is.
+    /// Appends an instruction that has an effect or must stay in its block.
     pub(crate) fn emit(&mut self, data: InstData) -> Inst {
         let inst = self.add(data);
         let block = self.current;
@@ -191,7 +191,7 @@ impl Builder {
         self.kernel.results[inst][0]
     }
 
-    /// Appends an instruction without effects, or finds the same one.
+    /// Appends an instruction without effects, or reuses an equal one.
     pub(crate) fn emit_one(&mut self, data: InstData) -> Value {
         let level = self.level_of(&data);
         if level > 0 {
@@ -214,8 +214,8 @@ impl Builder {
         value
     }
 
-    /// How far up an instruction without effects can go and is cheap enough to be kept: 2 for the entry, 1 for where
-    /// subgroups begin, 0 for nowhere.
+    /// How far an instruction without effects can be hoisted at a reasonable register cost: 2 to the entry, 1 to the
+    /// subgroup's block, 0 not at all.
     fn level_of(&self, data: &InstData) -> u8 {
         let most = match data {
             InstData::Const { .. } | InstData::Lanes { .. } | InstData::Undef { .. } | InstData::Context { .. } => 2,
@@ -230,11 +230,11 @@ impl Builder {
         if level > 0 {
             data.for_each_use(|value| level = level.min(self.level[value]));
         }
-        // A load is moved for the workgroup, not to be done again for each subgroup.
+        // A load is hoisted to the entry only: in the subgroup's block it would be repeated for each subgroup.
         if level == 1 && matches!(data, InstData::Load { .. }) { 0 } else { level }
     }
 
-    /// Puts an instruction at the head of a resume block.
+    /// Inserts an instruction at the head of a resume block.
     pub(crate) fn emit_at_head(&mut self, block: Block, data: InstData) -> Value {
         let inst = self.add(data);
         self.homes[inst] = block;
@@ -242,7 +242,7 @@ impl Builder {
         self.kernel.results[inst][0]
     }
 
-    /// Puts an instruction behind the definition of a value.
+    /// Inserts an instruction after the definition of a value.
     pub(crate) fn emit_after(&mut self, value: Value, data: InstData) {
         let inst = self.add(data);
         let (block, at) = match self.kernel.values[value] {
@@ -256,7 +256,7 @@ impl Builder {
         self.kernel.blocks[block].insts.insert(at, inst);
     }
 
-    /// Puts an instruction before the terminator of a block.
+    /// Inserts an instruction before the terminator of a block.
     pub(crate) fn emit_before_end(&mut self, block: Block, data: InstData) {
         let inst = self.add(data);
         let insts = &mut self.kernel.blocks[block].insts;
@@ -275,7 +275,7 @@ impl Builder {
         self.terminate(InstData::Branch { condition, then, otherwise });
     }
 
-    /// Ends the current block; targets learn of their predecessor.
+    /// Terminates the current block, and records it as a predecessor of its targets.
     pub(crate) fn terminate(&mut self, data: InstData) {
         let block = self.current;
         let targets: SmallVec<[Block; 4]> = data.targets().iter().map(|call| call.block).collect();
@@ -288,7 +288,7 @@ impl Builder {
         self.emit(data);
     }
 
-    /// Gives blocks their parameters and branches their arguments: no variable is read after that.
+    /// Adds the block parameters and branch arguments of variables: no variable can be read afterwards.
     pub(crate) fn fill_params(&mut self) {
         self.finish_variables();
         for (block, mut head) in std::mem::take(&mut self.heads) {

@@ -1,5 +1,5 @@
-//! Values by what they are: constants and masks fold, sums with nothing are what is added to, and what all subgroups have in common is
-//! computed once.
+//! Emits values with simplification: folds constants and masks, drops neutral operands, and hoists what all subgroups
+//! share.
 
 use smallvec::SmallVec;
 
@@ -7,21 +7,21 @@ use super::{ALL, Builder};
 use crate::ir::Op;
 use crate::simd::{InstData, Type, Value, WideOp, pure_result};
 
-/// Operations that a vector in the entry is made of, at most.
+/// Operations that are hoisted to the entry for one vector, at most.
 const LIFTED: usize = 4;
 
 impl Builder {
-    /// A constant, the same in all lanes of a vector.
+    /// A constant; for a vector, the same in all lanes.
     pub(crate) fn constant(&mut self, ty: Type, bits: u64) -> Value {
         self.emit_one(InstData::Const { ty, bits })
     }
 
-    /// A 32-bit constant that all lanes share.
+    /// A uniform 32-bit constant.
     pub(crate) fn s32(&mut self, value: u32) -> Value {
         self.constant(Type::S32, u64::from(value))
     }
 
-    /// A 64-bit constant that all lanes share.
+    /// A uniform 64-bit constant.
     pub(crate) fn s64(&mut self, value: u64) -> Value {
         self.constant(Type::S64, value)
     }
@@ -43,7 +43,8 @@ impl Builder {
         {
             return self.fold(op, &[0, 0], vector);
         }
-        // What lanes have in all subgroups: masks are used all the time, and a register costs less than a division for each subgroup.
+        // Vectors that are the same in all subgroups: masks are used often, and a register costs less than a division
+        // per subgroup.
         let worth = vector && (compares(op) || matches!(op, Op::LAnd | Op::FDiv | Op::Sqrt));
         if let Some(value) = worth.then(|| self.lifted_pure(op, args)).flatten() {
             return value;
@@ -51,7 +52,8 @@ impl Builder {
         self.emit_one(InstData::Pure { op, args: SmallVec::from_slice(args) })
     }
 
-    /// Whether a constant mask leaves nothing of a product, as the remainder by 16 of a subgroup's first invocation.
+    /// Whether a constant mask clears all bits of a product, as in the remainder by 16 of a subgroup's first
+    /// invocation.
     fn is_masked_out(&self, value: Value, mask: Value) -> bool {
         let (Some(mask), Some(InstData::Pure { op: Op::IMul, args })) =
             (self.kernel.constant(mask), self.kernel.definition(value))
@@ -62,13 +64,13 @@ impl Builder {
         mask >> factors.map(u64::trailing_zeros).max().unwrap_or(0).min(63) == 0
     }
 
-    /// A vector that all subgroups have, in the entry, if it is made of the workgroup's scalars by few operations; itself otherwise.
-    /// It is kept all the time, so it should be worth that.
+    /// Hoists a vector to the entry if it is computed from the workgroup's scalars by few operations; otherwise returns
+    /// it unchanged. The vector then occupies a register in the whole kernel, so it must be worth that.
     pub(crate) fn lift(&mut self, vector: Value) -> Value {
         if self.can_be_lifted(vector, LIFTED) { self.lifted(vector) } else { vector }
     }
 
-    /// An operation in the entry, if its operands can be there.
+    /// A pure operation in the entry, if its operands are available there.
     fn lifted_pure(&mut self, op: Op, args: &[Value]) -> Option<Value> {
         let all = args.iter().all(|&arg| self.can_be_lifted(arg, LIFTED));
         all.then(|| {
@@ -105,7 +107,7 @@ impl Builder {
         can
     }
 
-    /// A value that can be lifted, in the entry.
+    /// A value that can be hoisted, as computed in the entry.
     fn lifted(&mut self, value: Value) -> Value {
         let Some(data) = self.kernel.definition(value).filter(|_| !self.is_workgroups(value)) else { return value };
         let mut data = data.clone();
@@ -113,7 +115,7 @@ impl Builder {
         self.emit_in_entry(data)
     }
 
-    /// Appends an instruction without effects to the entry, or finds the same one; what it uses is there.
+    /// Appends an instruction without effects to the entry, or reuses an equal one; its operands are available there.
     fn emit_in_entry(&mut self, data: InstData) -> Value {
         if let Some(&value) = self.outer.get(&data) {
             return value;
@@ -127,7 +129,7 @@ impl Builder {
         value
     }
 
-    /// An operation on constants; those of masks have a bit for each lane.
+    /// Folds an operation on constants; constant masks have a bit for each lane.
     fn fold(&mut self, op: Op, bits: &[u64], vector: bool) -> Value {
         let ty = pure_result(op, vector);
         let result = match (op, bits) {
@@ -160,7 +162,7 @@ impl Builder {
         }
         let nothing = |value: Value| self.kernel.constant(value) == Some(0);
         match (op, args) {
-            // A constant comes second: addresses take it in.
+            // Constants are second operands, so that address modes can absorb them.
             (WideOp::Add, &[a, b]) if self.kernel.constant(a).is_some() => self.wide(op, &[b, a]),
             (WideOp::Add, &[a, b]) if nothing(b) => a,
             (WideOp::Add, &[a, b]) if nothing(a) => b,
@@ -171,7 +173,7 @@ impl Builder {
         }
     }
 
-    /// An address without the constant that is added to it last, and that.
+    /// Splits an address into a base and the constant that is added to it last.
     pub(crate) fn constant_apart(&self, address: Value) -> (Value, u64) {
         match self.kernel.definition(address) {
             Some(InstData::Wide { op: WideOp::Add, args }) if self.kernel.constant(args[1]).is_some() => {
@@ -181,7 +183,7 @@ impl Builder {
         }
     }
 
-    /// A scalar in each lane.
+    /// Broadcasts a scalar to all lanes.
     pub(crate) fn splat(&mut self, value: Value) -> Value {
         match (self.ty(value), self.kernel.constant(value)) {
             (Type::S1, Some(bits)) => self.constant(Type::Mask, bits * ALL),
@@ -190,7 +192,7 @@ impl Builder {
         }
     }
 
-    /// Lanes of both masks.
+    /// Intersection of two masks.
     pub(crate) fn and(&mut self, a: Value, b: Value) -> Value {
         match (self.kernel.constant(a), self.kernel.constant(b)) {
             (Some(ALL), _) => b,
@@ -202,7 +204,7 @@ impl Builder {
         }
     }
 
-    /// Lanes of the first mask that are not in the second.
+    /// Difference of two masks: lanes of the first that are not in the second.
     pub(crate) fn and_not(&mut self, a: Value, b: Value) -> Value {
         match self.kernel.constant(b) {
             Some(0) => a,
@@ -214,7 +216,7 @@ impl Builder {
         }
     }
 
-    /// Lanes of either mask.
+    /// Union of two masks.
     pub(crate) fn or(&mut self, a: Value, b: Value) -> Value {
         match (self.kernel.constant(a), self.kernel.constant(b)) {
             (Some(0), _) => b,
@@ -226,7 +228,7 @@ impl Builder {
         }
     }
 
-    /// Whether a mask has lanes.
+    /// Whether a mask is not empty.
     pub(crate) fn any(&mut self, mask: Value) -> Value {
         match self.kernel.constant(mask) {
             Some(bits) => self.constant(Type::S1, u64::from(bits != 0)),
@@ -234,7 +236,7 @@ impl Builder {
         }
     }
 
-    /// A bit for each lane.
+    /// The bits of a mask, one for each lane.
     pub(crate) fn mask_bits(&mut self, mask: Value) -> Value {
         match self.kernel.constant(mask) {
             Some(bits) => self.s32((bits & ALL) as u32),
@@ -242,8 +244,9 @@ impl Builder {
         }
     }
 
-    /// A value that only lanes of a mask hold, for the others to be selected over it. Any word of a vector will do for them; of boolean
-    /// values a scalar may be made before each lane has its own, so other lanes hold false.
+    /// A value that only the lanes of a mask hold; later selects fill in the other lanes. For words, the other lanes
+    /// are unspecified. For booleans they are false, since a scalar may be made of the value before each lane has its
+    /// own.
     pub(crate) fn held_by(&mut self, lanes: Value, value: Value) -> Value {
         let is_mask = self.ty(value) == Type::Mask && self.ty(lanes) == Type::Mask;
         if is_mask && self.kernel.constant(value).is_none() { self.and(lanes, value) } else { value }

@@ -1,12 +1,12 @@
-//! Unroll-and-jam of the subgroup loop by two: each iteration runs two subgroups, with their instructions interleaved, so
-//! that one computes while the other waits for its own results.
+//! Unroll-and-jam of the subgroup loop by two: each iteration runs two subgroups, with their instructions interleaved,
+//! so that one computes while the other waits for its own results.
 //!
-//! The pass takes a kernel with a single subgroup loop in which masks decide all divergent branches. Values that are invariant in
-//! the loop stay single; each variant instruction gets a copy right after it, for the second subgroup. Control goes where
-//! an active lane of either subgroup goes: the other subgroup then runs along with an empty mask.
+//! The pass takes a kernel with a single subgroup loop in which masks decide all divergent branches. Values that are
+//! invariant in the loop stay single; each variant instruction gets a copy right after it, for the second subgroup.
+//! Control goes where an active lane of either subgroup goes: the other subgroup then runs along with an empty mask.
 //!
-//! `variant` finds the loop-variant values, `profitability` estimates whether the result is faster, this file rewrites the
-//! loop.
+//! `variant` finds the loop-variant values, `profitability` estimates whether the result is faster, this file rewrites
+//! the loop.
 
 mod profitability;
 mod variant;

@@ -1,9 +1,9 @@
 //! Profitability of unroll-and-jam: whether two interleaved subgroups are faster than one after the other.
 //!
-//! An out-of-order processor looks ahead as far as its window reaches. In a short loop that leaves it with one dependence chain
-//! from iteration to iteration, in a long body with one chain from the first load to the last store; two subgroups are
-//! two chains. If the chain takes no longer than the execution units are busy with the other instructions, two chains gain
-//! nothing, and if the values of both do not fit the registers, they lose.
+//! An out-of-order processor looks ahead as far as its window reaches. In a short loop that leaves it with one
+//! dependence chain from iteration to iteration, in a long body with one chain from the first load to the last store;
+//! two subgroups are two chains. If the chain takes no longer than the execution units are busy with the other
+//! instructions, two chains gain nothing, and if the values of both do not fit the registers, they lose.
 
 use cranelift_entity::SecondaryMap;
 

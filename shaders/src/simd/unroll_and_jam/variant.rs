@@ -5,8 +5,8 @@ use cranelift_entity::SecondaryMap;
 use super::Candidate;
 use crate::simd::{Address, BlockCall, InstData, Kernel, Value};
 
-/// The values that vary with the subgroup; `None` if a branch could send the two subgroups to different blocks, or if a subgroup
-/// with an empty mask could do harm.
+/// The values that vary with the subgroup; `None` if a branch could send the two subgroups to different blocks, or if a
+/// subgroup with an empty mask could do harm.
 pub(super) fn find(kernel: &Kernel, candidate: &Candidate) -> Option<SecondaryMap<Value, bool>> {
     let mut variant: SecondaryMap<Value, bool> = SecondaryMap::new();
     variant[candidate.subgroup_loop.index] = true;
@@ -57,9 +57,9 @@ fn can_share(kernel: &Kernel, candidate: &Candidate, variant: &SecondaryMap<Valu
     }
 }
 
-/// Whether a branch tests a mask that is the execution mask of its first target, so that a subgroup without active lanes
-/// there has no effect. A uniform boolean that is only widened to a mask does not qualify: then both
-/// subgroups would have to go the same way.
+/// Whether a branch tests a mask that is the execution mask of its first target, so that a subgroup without active
+/// lanes there has no effect. A uniform boolean that is only widened to a mask does not qualify: then both subgroups
+/// would have to go the same way.
 fn mask_decides(kernel: &Kernel, condition: Value, then: &BlockCall) -> bool {
     let Some(&InstData::Any { mask }) = kernel.definition(condition) else { return false };
     let target = &kernel.blocks[then.block];

@@ -337,7 +337,7 @@ impl Widen<'_> {
         }
     }
 
-    /// Ends a block the lanes of which have all been added to block-in masks, or have returned.
+    /// Ends a block whose lanes have all been added to block-in masks, or have returned.
     fn go(&mut self, next: Next) {
         let latch = self
             .kernel
@@ -413,7 +413,7 @@ impl Widen<'_> {
         }
     }
 
-    /// Loops the last block of which is `block`, inner ones first.
+    /// Loops whose last block is `block`, inner ones first.
     fn loops_ending(&self, block: ir::Block) -> Vec<usize> {
         let loops = &self.uniformity.loops;
         let around = std::iter::successors(loops.of(block), |&number| loops.all[number].parent);

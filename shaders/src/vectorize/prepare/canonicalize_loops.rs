@@ -79,8 +79,8 @@ fn edges_to(kernel: &Kernel, block: Block, target: Block) -> usize {
     kernel.targets(block).iter().filter(|call| call.block == target).count()
 }
 
-/// Redirects the edges from these blocks to `target` through a new block, which becomes the target's only predecessor of
-/// them.
+/// Redirects the edges from these blocks to `target` through a new block, which becomes the target's only predecessor
+/// of them.
 fn merge_edges(kernel: &mut Kernel, target: Block, from: &[Block]) {
     let block = kernel.blocks.push(BlockData::default());
     let types: SmallVec<[_; 4]> = kernel.blocks[target].params.iter().map(|&param| kernel.ty(param)).collect();
@@ -129,9 +129,9 @@ fn order(kernel: &mut Kernel) {
     kernel.layout = postorder;
 }
 
-/// The successors of a block in the order of the depth-first search, which pops them from the end; blocks that it visits
-/// first are last in the layout. So the exits of a loop are pushed last at its header, and the merge block of a selection
-/// at the selection, although the block has no edges to them.
+/// The successors of a block in the order of the depth-first search, which pops them from the end; blocks that it
+/// visits first are last in the layout. So the exits of a loop are pushed last at its header, and the merge block of a
+/// selection at the selection, although the block has no edges to them.
 fn successors(kernel: &Kernel, dominators: &Dominators, loops: &Loops, block: Block) -> Vec<Block> {
     let targets = |block: Block| kernel.targets(block);
     let mut list: Vec<Block> = targets(block).iter().map(|call| call.block).collect();

@@ -1,13 +1,14 @@
 //! Workgroup merging: small workgroups that are neighbours in x run as one.
 //!
-//! Two workgroups of 8 x 8 invocations run as one of 16 x 8, so that the lanes of a subgroup are 16 contiguous invocations
-//! instead of two segments of 8. Sixteen workgroups of 1 invocation run as one of 16, which fills the lanes.
+//! Two workgroups of 8 x 8 invocations run as one of 16 x 8, so that the lanes of a subgroup are 16 contiguous
+//! invocations instead of two segments of 8. Sixteen workgroups of 1 invocation run as one of 16, which fills the
+//! lanes.
 //!
 //! Merging cannot be observed if invocations are independent: no barriers and fences, no workgroup memory, no subgroup
-//! operations, no ids within a workgroup or subgroup. Nor may a workgroup wait for an earlier one, which without merging
-//! ends before it begins: kernels with atomics, volatile or coherent accesses, which could wait, are not merged.
-//! `WorkgroupId.x` differs between merged workgroups, so kernels that read it other than through `GlobalInvocationId.x` are
-//! not merged: it would no longer be uniform.
+//! operations, no ids within a workgroup or subgroup. Nor may a workgroup wait for an earlier one, which without
+//! merging ends before it begins: kernels with atomics, volatile or coherent accesses, which could wait, are not
+//! merged. `WorkgroupId.x` differs between merged workgroups, so kernels that read it other than through
+//! `GlobalInvocationId.x` are not merged: it would no longer be uniform.
 //!
 //! The last merged workgroup in x may have inactive lanes.
 //!
@@ -18,11 +19,11 @@ use crate::analysis::Uniformity;
 use crate::ir::{BuiltIn, Inst, InstData, Kernel, Op, Type, Value, VariableSpace};
 use crate::simd::LANES;
 
-/// Ratio of the subgroups after merging to those of one workgroup. It is the slowdown of a dispatch of one workgroup in x,
-/// in which the lanes of the other merged workgroups are inactive.
+/// Ratio of the subgroups after merging to those of one workgroup. It is the slowdown of a dispatch of one workgroup in
+/// x, in which the lanes of the other merged workgroups are inactive.
 const MAX_SUBGROUP_RATIO: u32 = 4;
 
-/// Merges workgroups if that is profitable. Gives how many, or 1.
+/// Merges workgroups if that is profitable. Returns how many, or 1.
 pub(super) fn merge(kernel: &mut Kernel, uniformity: &Uniformity) -> u32 {
     let [x, y, z] = kernel.workgroup_size;
     let merged_workgroups = LANES / x.max(1);
@@ -87,8 +88,8 @@ fn is_independent(kernel: &Kernel) -> bool {
     }) && !kernel.variables.values().any(|variable| is_shared(variable.space))
 }
 
-/// Replaces `inst` by `WorkgroupId.x * size + LocalInvocationId.x`, the operands of which are added to `insts`. The local
-/// id counts across merged workgroups; `WorkgroupId.x` is that of the first.
+/// Replaces `inst` by `WorkgroupId.x * size + LocalInvocationId.x`, the operands of which are added to `insts`. The
+/// local id counts across merged workgroups; `WorkgroupId.x` is that of the first.
 fn expand_id(kernel: &mut Kernel, inst: Inst, size: u32, insts: &mut Vec<Inst>) {
     let mut emit = |data: InstData| -> Value {
         let inst = kernel.insts.push(data);

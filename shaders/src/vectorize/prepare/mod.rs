@@ -1,7 +1,8 @@
-//! Makes scalar IR out of scalar IR that is easier to widen: loops with one preheader, one latch and few exits, small workgroups merged, loops
-//! whose lanes load words of their own done for one lane after another or with wider loads.
+//! Transforms the scalar IR before vectorization: loops get one preheader, one latch and few exits, small workgroups
+//! are merged, and loops over irregular data are scalarized or get wider loads.
 //!
-//! Nothing here knows of the widener. Whatever changes control flow invalidates [`Uniformity`], which is computed again.
+//! The passes here do not depend on the vectorizer. Each change of control flow invalidates [`Uniformity`], which is
+//! then computed again.
 
 mod canonicalize_loops;
 mod merge_workgroups;
@@ -16,24 +17,24 @@ use crate::analysis::Uniformity;
 #[cfg(debug_assertions)]
 use crate::ir;
 use crate::ir::{Kernel, Value};
-pub(super) use scalarize_loops::{MAX_ITERATIONS, Serial};
+pub(super) use scalarize_loops::{MAX_ITERATIONS, ScalarizedLoops};
 
-/// Most blocks of a kernel that is widened.
+/// Blocks of a kernel that is vectorized, at most.
 const MAX_BLOCKS: usize = 1 << 16;
 
-/// What SPIR-V's structured control flow rules out, and the reader does not check.
-const IRREDUCIBLE: &str = "a loop has more than one way in";
+/// SPIR-V's structured control flow forbids it, but the front end does not check.
+const IRREDUCIBLE: &str = "a loop has more than one entry block";
 
-/// A kernel that can be widened, with what is known of it.
+/// A kernel that can be vectorized, with its analyses.
 pub(super) struct Prepared {
     pub(super) kernel: Kernel,
     /// How often each pass changed the kernel.
     pub(super) changes: Vec<(&'static str, u64)>,
     pub(super) uniformity: Uniformity,
-    /// How many workgroups share the lanes of a subgroup.
+    /// Number of workgroups that share the lanes of a subgroup.
     pub(super) merged_workgroups: u32,
-    pub(super) serial: Serial,
-    /// Arguments that stand for nothing: lanes that pass one never read the parameter.
+    pub(super) scalarized: ScalarizedLoops,
+    /// Block arguments with unspecified values: lanes that pass one never read the parameter.
     pub(super) fillers: EntitySet<Value>,
 }
 
@@ -41,7 +42,7 @@ pub(super) struct Prepared {
 ///
 /// # Errors
 ///
-/// What the SIMD form cannot express, or not in reasonable space.
+/// The SIMD form cannot express the kernel, or not in reasonable size.
 pub(super) fn prepare(kernel: &Kernel) -> Result<Prepared, Unsupported> {
     let mut kernel = canonicalize_loops::canonicalize(kernel);
     if kernel.layout.len() > MAX_BLOCKS {
@@ -50,36 +51,37 @@ pub(super) fn prepare(kernel: &Kernel) -> Result<Prepared, Unsupported> {
     if !canonicalize_loops::is_reducible(&kernel) {
         return Err(Unsupported(IRREDUCIBLE.into()));
     }
-    let enough = |kernel: &Kernel| kernel.work.check().map_err(|spent| Unsupported(spent.to_string()));
+    let check_budget = |kernel: &Kernel| kernel.work.check().map_err(|spent| Unsupported(spent.to_string()));
     let mut uniformity = Uniformity::new(&kernel);
     let fillers = unify_exits::unify(&mut kernel, &uniformity);
     if fillers.is_some() {
         kernel = canonicalize_loops::canonicalize(&kernel);
         uniformity = Uniformity::new(&kernel);
     }
-    enough(&kernel)?;
+    check_budget(&kernel)?;
     let merged_workgroups = merge_workgroups::merge(&mut kernel, &uniformity);
     if merged_workgroups > 1 {
         uniformity = Uniformity::new(&kernel);
     }
-    let mut serial = Serial::default();
-    let mut scalarized = 0;
-    while serial.serialise(&mut kernel, &uniformity) {
+    let mut scalarized = ScalarizedLoops::default();
+    let mut scalarized_loops = 0;
+    while scalarized.scalarize(&mut kernel, &uniformity) {
         uniformity = Uniformity::new(&kernel);
-        scalarized += 1;
+        scalarized_loops += 1;
     }
-    let widened = widen_loop_loads::load_ahead(&mut kernel, &uniformity);
+    let widened = widen_loop_loads::widen_loads(&mut kernel, &uniformity);
     if widened {
         uniformity = Uniformity::new(&kernel);
     }
-    enough(&kernel)?;
+    check_budget(&kernel)?;
     #[cfg(debug_assertions)]
-    ir::verify(&kernel).unwrap_or_else(|error| panic!("preparing for widening makes a bad kernel: {error}\n{kernel}"));
+    ir::verify(&kernel)
+        .unwrap_or_else(|error| panic!("preparation for vectorization makes an invalid kernel: {error}\n{kernel}"));
     let changes = vec![
         ("unify_exits", fillers.is_some().into()),
         ("merge_workgroups", u64::from(merged_workgroups > 1)),
-        ("scalarize_loops", scalarized),
+        ("scalarize_loops", scalarized_loops),
         ("widen_loop_loads", widened.into()),
     ];
-    Ok(Prepared { changes, kernel, uniformity, merged_workgroups, serial, fillers: fillers.unwrap_or_default() })
+    Ok(Prepared { kernel, changes, uniformity, merged_workgroups, scalarized, fillers: fillers.unwrap_or_default() })
 }

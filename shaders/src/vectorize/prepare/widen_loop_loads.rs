@@ -1,9 +1,9 @@
-//! Loops in which each lane walks over words of its own, one on each trip: four of them are loaded on every fourth trip,
-//! and handed on from trip to trip. One load of four words for each lane is faster than a gather on each trip, and the
-//! processor sees further ahead.
+//! Widens strided loads in loops: where each lane reads consecutive words, one per iteration, every fourth iteration
+//! loads four and the others get theirs through loop parameters. A load of four words for each lane is faster than four
+//! gathers, and lets the processor look further ahead.
 //!
-//! Loading ahead is right where nothing in the loop may change what is read, or show what others wrote. Words out of bounds
-//! are zeros that nobody asks for.
+//! This is valid if nothing in the loop can change the memory or make writes of other invocations visible. Words beyond
+//! the end of the buffer are loaded as zeros, which no lane uses.
 
 use cranelift_entity::EntitySet;
 use smallvec::SmallVec;
@@ -12,13 +12,13 @@ use crate::analysis::{LaneOffsetTable, Loop, Shape, Uniformity, predecessors};
 use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Op, Place, Type, Value, ValueDef, Width};
 use crate::opt::Clobbers;
 
-/// Words that are loaded at once.
+/// Words of one widened load.
 const WORDS: u32 = 4;
 
-/// Loads of one loop that are done ahead.
+/// Widened loads in one loop, at most.
 const MAX_LOADS: usize = 4;
 
-/// A load to do ahead: `base + (index + added) * 4` goes on by a word on each trip.
+/// A load to widen, of `base + (index + added) * 4`: the address advances by one word in each iteration.
 #[derive(Clone, Copy, Debug)]
 struct Walk {
     load: Inst,
@@ -27,23 +27,23 @@ struct Walk {
     added: Option<Value>,
 }
 
-/// Loads of one block.
+/// Loads of one block to widen.
 #[derive(Debug)]
 struct Plan {
     header: Block,
-    /// Where control comes from, on the way in and from trip to trip.
+    /// Source of the loop's entry edge.
     before: Block,
     latch: Block,
     block: Block,
     walks: SmallVec<[Walk; 4]>,
 }
 
-/// Rewrites the loops of a kernel in which that helps; `uniformity` is the kernel's. Says whether there were any.
-pub(in crate::vectorize) fn load_ahead(kernel: &mut Kernel, uniformity: &Uniformity) -> bool {
+/// Widens loads in the loops where that is faster; `uniformity` is that of the kernel. Returns whether there were any.
+pub(in crate::vectorize) fn widen_loads(kernel: &mut Kernel, uniformity: &Uniformity) -> bool {
     let mut plans = plans(kernel, uniformity);
     for place in 0..plans.len() {
         let rest = Rewrite::new(kernel).apply(&plans[place]);
-        // The end of the block moved: a way into another loop, perhaps.
+        // The block's terminator moved to its second part: it may be an entry or back edge of another planned loop.
         let split = plans[place].block;
         for plan in &mut plans[place + 1..] {
             [&mut plan.before, &mut plan.latch].into_iter().filter(|end| **end == split).for_each(|end| *end = rest);
@@ -81,10 +81,10 @@ fn plans(kernel: &Kernel, uniformity: &Uniformity) -> Vec<Plan> {
                     continue;
                 };
                 if let Some((base, index)) = word_of_array(kernel, offset)
-                    && let Some((counter, added)) = counted(kernel, &counters, index)
+                    && let Some((counter, added)) = split_index(kernel, &counters, index)
                     && ![Some(base), Some(buffer), added].into_iter().flatten().any(changes)
                     && [base, buffer].iter().all(|&value| uniformity.shape_in(value, block) == Shape::Uniform)
-                    && is_apart(uniformity.shape_in(index, block))
+                    && is_noncontiguous(uniformity.shape_in(index, block))
                     && walks.len() < MAX_LOADS
                 {
                     let clobbers = clobbers.get_or_insert_with(|| Clobbers::of_loops(kernel, loops));
@@ -97,7 +97,7 @@ fn plans(kernel: &Kernel, uniformity: &Uniformity) -> Vec<Plan> {
                 let edges = edges.get_or_insert_with(|| predecessors(kernel));
                 let Some(&before) = edges[found.header].iter().find(|&&from| from != latch) else { break };
                 plans.push(Plan { header: found.header, before, latch, block, walks });
-                // Other blocks are left alone: one count of trips for each loop.
+                // Only one block per loop, which then needs a single iteration counter.
                 break;
             }
         }
@@ -105,12 +105,12 @@ fn plans(kernel: &Kernel, uniformity: &Uniformity) -> Vec<Plan> {
     plans
 }
 
-/// Whether lanes load words that are not next to each other.
-fn is_apart(shape: Shape) -> bool {
+/// Whether the lanes' words are not contiguous.
+fn is_noncontiguous(shape: Shape) -> bool {
     !matches!(shape, Shape::Uniform | Shape::Affine(LaneOffsetTable::CONTIGUOUS))
 }
 
-/// Parameters of the header that are one more on each trip.
+/// Parameters of the header that each iteration increments by 1.
 fn counters(kernel: &Kernel, found: &Loop, latch: Block) -> SmallVec<[Value; 4]> {
     let Some(&last) = kernel.blocks[latch].insts.last() else { return SmallVec::new() };
     let targets = kernel.insts[last].targets();
@@ -127,7 +127,7 @@ fn terms(kernel: &Kernel, value: Value) -> Option<[Value; 2]> {
     }
 }
 
-/// A value plus a constant.
+/// Splits a sum into a value and a constant.
 fn sum_of(kernel: &Kernel, value: Value) -> Option<(Value, u64)> {
     let [a, b] = terms(kernel, value)?;
     kernel.constant(b).map(|bits| (a, bits)).or_else(|| kernel.constant(a).map(|bits| (b, bits)))
@@ -141,8 +141,8 @@ fn word_of_array(kernel: &Kernel, offset: Value) -> Option<(Value, Value)> {
     }
 }
 
-/// The counter that an index is, and what is added to it.
-fn counted(kernel: &Kernel, counters: &[Value], index: Value) -> Option<(Value, Option<Value>)> {
+/// Splits an index into a counter and an addend.
+fn split_index(kernel: &Kernel, counters: &[Value], index: Value) -> Option<(Value, Option<Value>)> {
     if counters.contains(&index) {
         return Some((index, None));
     }
@@ -153,7 +153,7 @@ fn counted(kernel: &Kernel, counters: &[Value], index: Value) -> Option<(Value, 
     counters.contains(&b).then_some((b, Some(a)))
 }
 
-/// Writes instructions of the new code.
+/// Emits the new code.
 struct Rewrite<'a> {
     kernel: &'a mut Kernel,
     insts: Vec<Inst>,
@@ -164,20 +164,21 @@ impl<'a> Rewrite<'a> {
         Self { kernel, insts: Vec::new() }
     }
 
-    /// Splits the plan's block. Gives its second part, which begins with what is loaded now or was before.
+    /// Splits the plan's block. Returns its second part, whose parameters are the loaded words of this
+    /// iteration.
     fn apply(mut self, plan: &Plan) -> Block {
         let [fill, rest] = [0, 1].map(|_| self.kernel.blocks.push(BlockData::default()));
         let numbers: SmallVec<[Value; 4]> = (0..WORDS).map(|word| self.constant(Type::I32, word)).collect();
         let (mut now, mut before) = (BlockCall::new(rest), BlockCall::new(rest));
         for walk in &plan.walks {
-            let words = self.four_words(walk, &numbers);
-            before.args.extend(self.handed_on(plan, walk, rest, words));
+            let words = self.load_words(walk, &numbers);
+            before.args.extend(self.pass_words(plan, walk, rest, words));
             now.args.extend(words);
         }
         self.effect(InstData::Jump { to: now });
         self.kernel.blocks[fill].insts = std::mem::take(&mut self.insts);
-        let trip = self.count_trips(plan, &numbers);
-        let args = SmallVec::from_slice(&[trip, numbers[0]]);
+        let iteration = self.count_iterations(plan, &numbers);
+        let args = SmallVec::from_slice(&[iteration, numbers[0]]);
         let due = self.emit(InstData::Pure { op: Op::IEq, args }, Type::Bool);
         self.effect(InstData::Branch { condition: due, then: BlockCall::new(fill), otherwise: before });
         let old = &mut self.kernel.blocks[plan.block];
@@ -193,8 +194,8 @@ impl<'a> Rewrite<'a> {
         rest
     }
 
-    /// Loads the next words of a walk.
-    fn four_words(&mut self, walk: &Walk, numbers: &[Value]) -> [Value; WORDS as usize] {
+    /// Emits the loads of the next four words.
+    fn load_words(&mut self, walk: &Walk, numbers: &[Value]) -> [Value; WORDS as usize] {
         let InstData::Load { ty, width, place: Place::Buffer { space, buffer, .. }, access } =
             self.kernel.insts[walk.load]
         else {
@@ -211,9 +212,9 @@ impl<'a> Rewrite<'a> {
         })
     }
 
-    /// Makes the result of a walk's load the first of four parameters of `rest`, of which the others are handed on to the
-    /// next trip. Gives the arguments of trips that load nothing: what they got.
-    fn handed_on(
+    /// Turns the load's result into the first of four parameters of `rest`; the others are passed to the next
+    /// iteration. Returns the arguments for iterations that do not load.
+    fn pass_words(
         &mut self,
         plan: &Plan,
         walk: &Walk,
@@ -235,10 +236,10 @@ impl<'a> Rewrite<'a> {
         [first, second, third, third]
     }
 
-    /// A parameter of the loop that counts its trips, modulo four.
-    fn count_trips(&mut self, plan: &Plan, numbers: &[Value]) -> Value {
-        let trip = self.param(plan.header, Type::I32);
-        let sum = self.add(trip, numbers[1]);
+    /// Adds a loop parameter that counts iterations modulo four.
+    fn count_iterations(&mut self, plan: &Plan, numbers: &[Value]) -> Value {
+        let iteration = self.param(plan.header, Type::I32);
+        let sum = self.add(iteration, numbers[1]);
         let args = SmallVec::from_slice(&[sum, numbers[WORDS as usize - 1]]);
         let next = self.emit(InstData::Pure { op: Op::And, args }, Type::I32);
         let counting = std::mem::take(&mut self.insts);
@@ -246,7 +247,7 @@ impl<'a> Rewrite<'a> {
         let at = insts.len().saturating_sub(1);
         insts.splice(at..at, counting);
         self.pass(plan, numbers[0], next);
-        trip
+        iteration
     }
 
     fn param(&mut self, block: Block, ty: Type) -> Value {
@@ -256,7 +257,7 @@ impl<'a> Rewrite<'a> {
         value
     }
 
-    /// One more argument for the loop's header: on the way in, and from trip to trip.
+    /// Adds an argument for the header to the entry edge and to the back edge.
     fn pass(&mut self, plan: &Plan, first: Value, next: Value) {
         for (block, value) in [(plan.before, first), (plan.latch, next)] {
             let Some(&last) = self.kernel.blocks[block].insts.last() else { continue };
@@ -265,7 +266,7 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    /// A constant at the head of the entry.
+    /// A constant at the start of the entry block.
     fn constant(&mut self, ty: Type, word: u32) -> Value {
         let value = self.emit(InstData::Const { ty, bits: u64::from(word) }, ty);
         if let (Some(inst), Some(&entry)) = (self.insts.pop(), self.kernel.layout.first()) {

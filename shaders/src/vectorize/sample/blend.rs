@@ -1,4 +1,4 @@
-//! Texels to components, by weight: as [`bytes`] and the linear filter do it.
+//! Texture filtering: weighted means of texels, in the same operations as [`bytes`] and the linear filter.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -8,11 +8,12 @@ use crate::ir::Op;
 use crate::vectorize::image::{Components, Texel};
 use crate::vectorize::{Type, Value, Widen};
 
-/// The highest bit of each half: from a weight of 2^15 to what is left of it, below 0.
+/// The highest bit of each half-word: subtracting a weight of 2^15 leaves a negative weight.
 const HALVES: u32 = 0x8000_8000;
 
 impl Widen<'_> {
-    /// Components of texels of codes, mixed: of one row, or of two. Weights are those of [`Head`](super::texels::Head).
+    /// Components of the weighted mean of encoded texels, from one row or from two. The weights are those of
+    /// [`Head`](super::texels::Head).
     pub(super) fn mean_of_codes(
         &mut self,
         top: [Value; 2],
@@ -41,7 +42,7 @@ impl Widen<'_> {
                 let one = self.float(bytes::NUMBER);
                 *number = if component < 2 {
                     let half = self.builder.pure(Op::HalfFloat, &[mean]);
-                    // Exact: a power of two.
+                    // Exact: the factor is a power of two.
                     let above = self.float(-8_388_608.0 * bytes::NUMBER);
                     self.builder.pure(Op::Fma, &[half, one, above])
                 } else {
@@ -55,7 +56,7 @@ impl Widen<'_> {
         texel
     }
 
-    /// Two components of two texels of a row, counted from the middle of all codes.
+    /// Two components of the mean of two texels in a row, relative to the middle of the code range.
     fn mean_of_row(&mut self, both: Op, [a, b]: [Value; 2], weights: Value) -> Value {
         let codes = self.builder.pure(both, &[a, b]);
         let middle = self.each(0x8080_8080);
@@ -67,21 +68,21 @@ impl Widen<'_> {
         self.builder.constant(Type::V32, bits.into())
     }
 
-    /// A code, as the number that it is.
+    /// An integer code as the normalized number.
     pub(super) fn quotient(&mut self, code: Value, reciprocal: [f32; 2]) -> Value {
         let [high, low] = reciprocal.map(|part| self.float(part));
         let rest = self.builder.pure(Op::FMul, &[code, low]);
         self.builder.pure(Op::Fma, &[code, high, rest])
     }
 
-    /// A component's code.
+    /// The code of one component of a texel.
     pub(super) fn code(&mut self, word: Value, component: u8) -> Value {
         let [shift, mask] = [8 * u32::from(component), 0xff].map(|bits| self.each(bits));
         let low = if component == 0 { word } else { self.builder.pure(Op::LShr, &[word, shift]) };
         if component == 3 { low } else { self.builder.pure(Op::And, &[low, mask]) }
     }
 
-    /// Components of four texels of one float, mixed.
+    /// Components of the mean of four texels with one float each.
     pub(super) fn mean_of_floats(&mut self, corners: &Corners, &[x, y]: &[Value; 2], components: &Components) -> Texel {
         let (zero, one) = (self.float(0.0), self.float(1.0));
         let weights = [x, y].map(|weight| {

@@ -1,4 +1,4 @@
-//! What samples ask of an image's and a sampler's descriptor, before any coordinate.
+//! Descriptor fields that inline samples need, loaded before any coordinate is computed.
 
 use crate::image::address::PLACES;
 use crate::image::{Field, Filter, Swizzle, Wrap, bytes, direct};
@@ -7,65 +7,66 @@ use crate::simd::{InstData, LANES, WideOp};
 use crate::vectorize::access::bounds::MemoryRegion;
 use crate::vectorize::{Value, Widen};
 
-/// Numbers of image and sampler, whether there are layers, whether the level of detail is the constant 0.
+/// Cache key: image and sampler index, whether the image is arrayed, whether the level of detail is the constant 0.
 pub(super) type Key = (Value, Value, bool, bool);
 
-/// An image whose texels are words.
+/// An image with texels of one word.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Source {
-    /// Whether level 0 is read without a call, `s1`.
+    /// Whether level 0 can be read without a call, `s1`.
     pub(super) is_direct: Value,
     /// Whether texels are floats, `s1`.
     pub(super) is_float: Value,
-    /// Whether there is no level but 0, `s1`.
+    /// Whether level 0 is the only level, `s1`.
     pub(super) has_one_level: Value,
-    /// Width, height and layers, and the last texels and the last layer: `s32`.
+    /// Width, height and number of layers, and the indices of the last texels and of the last layer: `s32`.
     pub(super) sizes: [Value; 3],
     pub(super) lasts: [Value; 3],
-    /// Words from a row, and from a layer, to the next: `s32`.
+    /// Row pitch and layer pitch in words: `s32`.
     pub(super) pitch: Value,
     pub(super) layer_pitch: Value,
-    /// The image, and the image without its first row, with their words.
+    /// The image, and the image without its first row, each with its length in words.
     pub(super) rows: [(Value, Value); 2],
 }
 
-/// An image and a sampler.
+/// An image with a sampler.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair {
     pub(super) source: Source,
     /// Whether samples need no call, `s1`.
     pub(super) is_direct: Value,
-    /// Whether coordinates outside of the image can be wrapped, `s1`.
+    /// Whether out-of-range coordinates can be wrapped inline, `s1`.
     pub(super) wraps: Value,
     pub(super) axes: [Axis; 2],
-    /// What is added to coordinates in places, in each lane.
+    /// Added to fixed-point coordinates, in each lane.
     pub(super) middle: Value,
-    /// Bits of places, of which the nearest texel has none: how far texels are moved up, in each lane, and which those are, `s32`.
+    /// Fraction bits of fixed-point coordinates, 0 for the nearest filter: as a shift amount in each lane, and as a
+    /// mask, `s32`.
     pub(super) shift: Value,
     pub(super) fraction: Value,
-    /// Those that are a weight between rows: of codes less than of floats. `s32`.
+    /// The fraction bits that give the weight between rows: encoded texels use fewer than floats. `s32`.
     pub(super) slope: Value,
 }
 
-/// A dimension.
+/// Constants of one dimension.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Axis {
-    /// What coordinates are multiplied by, in each lane.
+    /// Factor of coordinates, in each lane.
     pub(super) scale: Value,
-    /// What makes weights of [`bytes`] of places: none for the nearest texel. In each lane.
+    /// Factor from fraction bits to weights of [`bytes`], in each lane: 0 for the nearest filter.
     pub(super) steps: Value,
-    /// Texels, `s32`.
+    /// Number of texels, `s32`.
     pub(super) size: Value,
-    /// The last texel, `s32`.
+    /// Index of the last texel, `s32`.
     pub(super) last: Value,
-    /// Where lane 0 has to be below, for all lanes to be inside: they are next to each other along x. `s32`.
+    /// Exclusive upper bound of lane 0's texel for contiguous lanes along x to be in range. `s32`.
     pub(super) room: Value,
-    /// Whether the image repeats, `s1`.
+    /// Whether the address mode is repeat, `s1`.
     pub(super) repeats: Value,
 }
 
 impl Widen<'_> {
-    /// What is asked of an image's descriptor.
+    /// Loads the fields of an image's descriptor.
     pub(super) fn source(&mut self, image: Value, arrayed: bool) -> Source {
         if let Some(&known) = self.cache.samples.sources.get(&(image, arrayed)) {
             return known;
@@ -88,7 +89,7 @@ impl Widen<'_> {
             self.builder.pure(Op::ULt, &[last, most])
         });
         let [row_pitch, outer_pitch] = [Field::RowPitch, Field::OuterPitch].map(|pitch| field(self, pitch));
-        // The last texel is in the image's memory, and so all are.
+        // The last texel is in the image's memory, so all texels are.
         let memory = self.descriptor(image);
         let row = self.scaled_base(width, 4);
         let rows = self.product(lasts[1], row_pitch);
@@ -116,7 +117,7 @@ impl Widen<'_> {
         source
     }
 
-    /// What is asked of an image's and a sampler's descriptor.
+    /// Loads the fields of an image's and a sampler's descriptor.
     pub(super) fn pair(&mut self, key: Key) -> Pair {
         if let Some(&known) = self.cache.samples.pairs.get(&key) {
             return known;
@@ -180,7 +181,7 @@ impl Widen<'_> {
         pair
     }
 
-    /// Whether the sampler leaves the level of detail 0 as it is, or makes less of it.
+    /// Whether the sampler clamps or biases the level of detail 0 to at most 0.
     fn is_base_level(&mut self, sampler: Value) -> Value {
         let [bias, lowest] = [Field::LodBias, Field::MinLod]
             .map(|field| self.builder.emit_one(InstData::ImageField { image: sampler, field }));
@@ -202,13 +203,13 @@ impl Widen<'_> {
         self.builder.pure(Op::And, &[low, mask])
     }
 
-    /// A scalar in each lane, in a register for the whole workgroup.
+    /// A scalar in each lane, kept in a register for the whole workgroup.
     pub(super) fn kept_in_lanes(&mut self, scalar: Value) -> Value {
         let lanes = self.builder.splat(scalar);
         self.builder.lift(lanes)
     }
 
-    /// The first texel that is too close to the last for a row of lanes; 0 if all are.
+    /// The first texel too close to the last one for a row of lanes; 0 if all are.
     fn before_the_last(&mut self, last: Value) -> Value {
         let others = self.builder.s32(LANES - 1);
         let last = self.builder.pure(Op::UMax, &[last, others]);
@@ -220,13 +221,13 @@ impl Widen<'_> {
         self.builder.pure(Op::IAdd, &[value, less])
     }
 
-    /// In 64 bits.
+    /// A product in 64 bits.
     fn product(&mut self, a: Value, b: Value) -> Value {
         let [a, b] = [a, b].map(|value| self.builder.wide(WideOp::Extend, &[value]));
         self.builder.wide(WideOp::Mul, &[a, b])
     }
 
-    /// A distance in words.
+    /// Converts a distance from bytes to words.
     fn words(&mut self, bytes: Value) -> Value {
         let two = self.builder.s32(2);
         self.builder.pure(Op::LShr, &[bytes, two])

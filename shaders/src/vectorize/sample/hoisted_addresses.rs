@@ -1,4 +1,4 @@
-//! Where the texels of the next samples are, before the branches of the one at hand.
+//! Hoists texel addresses of the next samples above the branches of the current one.
 
 use smallvec::SmallVec;
 
@@ -7,15 +7,15 @@ use crate::ir::{self, InstData as Scalar, ValueDef};
 use crate::vectorize::Widen;
 use crate::vectorize::image::Operands;
 
-/// Samples that are looked at ahead.
+/// Samples whose addresses are hoisted at a time.
 const AHEAD: usize = 2;
 
-/// Operations that are done before their turn for a sample, at most.
+/// Operations that are hoisted for a sample, at most.
 const MAX_HOISTED: usize = 32;
 
 impl Widen<'_> {
-    /// Finds out where the texels are of the samples behind an instruction of the current block, if their coordinates do
-    /// not wait for anything but arithmetic.
+    /// Computes the texel addresses of the samples that follow an instruction in the current block, if their
+    /// coordinates depend on arithmetic only.
     pub(super) fn look_ahead(&mut self, inst: ir::Inst) {
         let kernel = self.kernel;
         let mut seen: SmallVec<[&[ir::Value]; 4]> = SmallVec::new();
@@ -29,7 +29,7 @@ impl Widen<'_> {
                 }
                 _ => continue,
             };
-            // The components of one sample are next to each other.
+            // The components of one sample are adjacent instructions.
             if seen.last().is_some_and(|last| *last == &args[..]) {
                 continue;
             }
@@ -53,7 +53,7 @@ impl Widen<'_> {
         }
     }
 
-    /// Computes a value of this block before its turn. Whether it is there.
+    /// Computes a value of this block early. Returns whether it is available.
     fn compute_early(&mut self, value: ir::Value, left: &mut usize) -> bool {
         if self.uniformity.defining_block(value) != Some(self.block) || self.is_defined(value) {
             return true;

@@ -1,8 +1,9 @@
-//! Samples without a call: coordinates, texels and filters as instructions, where descriptors are as [`direct`] says.
+//! Inline image samples: coordinates, texel addresses and filters as instructions, for descriptors that [`direct`]
+//! describes.
 //!
-//! What depends on the descriptors alone are scalars, which move to the entry: each sample tests one truth value. Texels that lanes have next
-//! to each other, as those of neighbours mostly are, are rows; others are gathered. The operations are those of
-//! [`filter`](crate::image), in the same order.
+//! Scalars that depend on descriptors only are hoisted to the entry, so each sample tests one boolean. Texels that are
+//! contiguous across lanes, as they mostly are for neighbouring invocations, are loaded as rows; others are gathered.
+//! The operations are those of [`filter`](crate::image), in the same order.
 //!
 //! ```text
 //! here ──▶ near ──▶ row ──▶ line ──▶ codes of one row ────────────▶ end
@@ -11,11 +12,11 @@
 //!  └─────────────────┴────────────────▶ call ───────────────────────┘
 //! ```
 //!
-//! Channels of 8 bits are mixed two or four at a time, as [`bytes`](crate::image) does it. Filters that go along one axis have no
-//! weight across: then one row is enough.
+//! 8-bit channels are filtered two or four at a time, as in [`bytes`](crate::image). If no lane has a weight between
+//! rows, one row is loaded.
 //!
-//! Where texels are is computed for the next samples, too, before the branches of the first: loads that wait for coordinates would make
-//! each sample wait for the one before, as no machine looks two samples ahead.
+//! Texel addresses of the next samples are computed before the branches of the first: otherwise the loads of each
+//! sample would wait for the sample before, since no processor looks two samples ahead.
 
 mod blend;
 mod descriptors;
@@ -35,36 +36,37 @@ use crate::image::{ImageOp, direct};
 use crate::ir;
 use crate::simd::{BlockCall, InstData};
 
-/// Samples and reads of a kernel that are written out, at most; others are calls. Each takes half a millisecond to compile, and
-/// kernels of many thousand instructions get their registers in one pass, which costs more than calls do.
+/// Samples and reads of a kernel that are inlined, at most; others are calls. Each one takes half a millisecond of
+/// compile time, and kernels of many thousand instructions are register-allocated in one pass, which costs more than
+/// the calls.
 const MAX_INLINE_SAMPLES: usize = 32;
 
-/// What the samples of a block have in common.
+/// State that the samples of a block share.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// How many were written out.
+    /// Number of inlined samples.
     written: usize,
     sources: HashMap<(Value, bool), Source>,
     pairs: HashMap<Key, Pair>,
     spans: HashMap<(Value, usize, Key), Span>,
     heads: HashMap<Place, Head>,
-    /// Values that were computed before their turn.
+    /// Values that were computed early.
     pub(super) early: HashSet<ir::Value>,
 }
 
-/// The operands of a sample that is known to be one of [`direct`]'s.
+/// The operands of a sample that can be inlined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Place {
     key: Key,
     coordinates: [Value; 2],
-    /// Whether all lanes have the same y.
+    /// Whether y is the same in all lanes.
     is_level: bool,
-    /// The layer's coordinate, and whether all lanes have the same.
+    /// The layer coordinate, and whether it is the same in all lanes.
     layer: Option<(Value, bool)>,
 }
 
 impl Known {
-    /// Forgets all: what follows is in another place.
+    /// Drops all cached values: the following code is in another block.
     pub(super) fn clear(&mut self) {
         self.sources.clear();
         self.pairs.clear();
@@ -75,7 +77,7 @@ impl Known {
 }
 
 impl Widen<'_> {
-    /// Some components of a sample, with a call where the descriptors want one; `None` if they always do.
+    /// Some components of a sample, with a call for other descriptors; `None` if the sample always needs the call.
     pub(super) fn sample(
         &mut self,
         inst: ir::Inst,
@@ -120,16 +122,16 @@ impl Widen<'_> {
         Some(self.join(here, end, components))
     }
 
-    /// Goes on where the ways from `here` come together, with a component from each.
+    /// Continues at the join of the paths from `here`, with one component value per path.
     fn join(&mut self, here: Block, end: Block, components: &Components) -> Texel {
         let texel = components.iter().map(|_| self.builder.param(end, Type::V32)).collect();
         self.builder.switch_to(end);
-        self.builder.seal_behind(end, here);
+        self.builder.seal_join(end, here);
         self.note_exec();
         texel
     }
 
-    /// The operands of a sample that may need no call.
+    /// The operands of a sample that can be inlined.
     fn sample_place(&mut self, op: &ImageOp, operands: &Operands, is_base: bool) -> Option<Place> {
         if !direct::is_direct(op) || self.cache.samples.written >= MAX_INLINE_SAMPLES {
             return None;

@@ -1,4 +1,4 @@
-//! Texels by integer coordinates without a call, of level 0.
+//! Inline image reads: texels of level 0 at integer coordinates.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -11,8 +11,8 @@ use crate::vectorize::image::{Components, Operands, Texel};
 use crate::vectorize::{Type, Value, Widen};
 
 impl Widen<'_> {
-    /// Some components of a texel, with a call where the descriptor wants one; `None` if it always does. What is outside of the
-    /// image is 0 before it is decoded.
+    /// Some components of a texel, with a call for other descriptors; `None` if the read always needs the call.
+    /// Out-of-bounds texels are 0 before decoding.
     pub(in crate::vectorize) fn read_texel(
         &mut self,
         op: &ImageOp,
@@ -41,7 +41,7 @@ impl Widen<'_> {
         }
         let mut is_direct = source.is_direct;
         if !is_base {
-            // There is no other level.
+            // Level 0 must be the only level.
             is_direct = self.builder.pure(Op::LAnd, &[is_direct, source.has_one_level]);
             let zero = self.builder.constant(Type::V32, 0);
             let is_there = self.builder.pure(Op::IEq, &[rest[dims], zero]);

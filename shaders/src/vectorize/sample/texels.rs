@@ -1,4 +1,4 @@
-//! The four texels around a sample's coordinates.
+//! Loads the four texels around a sample's coordinates.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -11,35 +11,36 @@ use crate::simd::{InstData, LaneAddress, Row};
 use crate::vectorize::image::Components;
 use crate::vectorize::{Block, Value, Widen};
 
-/// Texels' words, along x first.
+/// The words of four texels, x varying fastest.
 pub(super) type Corners = [Value; 4];
 
-/// The texels around a coordinate.
+/// The two texels around a coordinate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
-    /// The first texel; nothing of use where it is far away.
+    /// Index of the first texel; unspecified if it is far out of range.
     pub(super) first: Value,
-    /// The coordinate in places.
+    /// The coordinate in fixed point.
     at: Value,
-    /// What [`bytes`] mixes by: of x four bytes, of each half the first texel's and the second's; of y the second's in halves.
+    /// Weights for [`bytes`]: of x four bytes, in each half-word those of the first and the second texel; of y the
+    /// second's, in half-words.
     pub(super) weights: Value,
 }
 
-/// What of a sample is found out before its branches.
+/// The part of a sample that is computed before its branches.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
-    /// Those of the spans along x and y.
+    /// The weights of the spans along x and y.
     pub(super) weights: [Value; 2],
-    /// The number of lane 0's first word, `s32`: inactive, it would have one that leads to those of active lanes.
+    /// Index of lane 0's first word, `s32`; if lane 0 is inactive, extrapolated from the active lanes.
     pub(super) first: Value,
-    /// Whether texels of active lanes are outside, or not next to each other, `s1`.
+    /// Whether texels of active lanes are out of range or not contiguous, `s1`.
     pub(super) is_odd: Value,
-    /// Whether an active lane's second row has a weight, `s1`.
+    /// Whether the second row has a weight in an active lane, `s1`.
     pub(super) is_sloped: Value,
 }
 
 impl Widen<'_> {
-    /// Where a sample's texels are.
+    /// Computes texel addresses and weights of a sample.
     pub(super) fn head(&mut self, place: &Place) -> Head {
         if let Some(&known) = self.cache.samples.heads.get(place) {
             return known;
@@ -84,7 +85,8 @@ impl Widen<'_> {
         head
     }
 
-    /// A vector's word in an active lane, and the active lanes that have another, unless all are known to have the same.
+    /// The word of a vector in one active lane, and the active lanes with a different word, unless all are known to be
+    /// equal.
     fn of_one_lane(&mut self, vector: Value, is_one: bool) -> (Value, Option<Value>) {
         if is_one {
             return (self.of_all_lanes(vector), None);
@@ -95,7 +97,7 @@ impl Widen<'_> {
         (first, Some(self.builder.and(self.exec, others)))
     }
 
-    /// A coordinate in places: texels are above, of linear filters.
+    /// A coordinate in fixed point: the texel index is in the high bits for linear filters.
     fn places(&mut self, pair: &Pair, coordinate: Value, dim: usize) -> Value {
         let at = self.builder.pure(Op::Fma, &[coordinate, pair.axes[dim].scale, pair.middle]);
         self.builder.pure(Op::FloorToSInt, &[at])
@@ -120,7 +122,7 @@ impl Widen<'_> {
         let first = self.builder.pure(Op::AShr, &[at, pair.shift]);
         let step = self.builder.pure(Op::HalvesMulHigh, &[at, pair.axes[dim].steps]);
         let weights = if dim == 0 {
-            // What one byte has less, the other has more.
+            // The two weights add up to a constant.
             let [more, all] = [0x00ff_00ff, 0x1_0001 * u32::from(bytes::STEPS)].map(|bits| self.each(bits));
             let moved = self.builder.pure(Op::IMul, &[step, more]);
             self.builder.pure(Op::IAdd, &[moved, all])
@@ -133,7 +135,7 @@ impl Widen<'_> {
         span
     }
 
-    /// Words from the first layer to that of a coordinate.
+    /// Offset in words from the first layer to that of a coordinate.
     pub(super) fn layer(&mut self, pair: &Pair, coordinate: Value) -> Value {
         let zero = self.float(0.0);
         let last = self.builder.splat(pair.source.lasts[2]);
@@ -145,7 +147,7 @@ impl Widen<'_> {
         self.builder.pure(Op::IMul, &[number, pitch])
     }
 
-    /// The number of a texel's word.
+    /// Index of a texel's word.
     pub(super) fn texel_index(&mut self, source: &Source, [x, y]: [Value; 2], layer: Option<Value>) -> Value {
         let pitch = self.kept_in_lanes(source.pitch);
         let row = self.builder.pure(Op::IMul, &[y, pitch]);
@@ -153,7 +155,7 @@ impl Widen<'_> {
         layer.map_or(index, |layer| self.builder.pure(Op::IAdd, &[index, layer]))
     }
 
-    /// The number of lane 0's word, if active lanes have words next to each other, and the lanes that have others.
+    /// Index of lane 0's word if the active lanes' words are contiguous, and the lanes for which they are not.
     pub(super) fn as_row(&mut self, index: Value) -> (Value, Value) {
         let lanes = self.lane_ids();
         let starts = self.builder.pure(Op::ISub, &[index, lanes]);
@@ -162,7 +164,7 @@ impl Widen<'_> {
         (first, self.builder.pure(Op::INe, &[starts, all]))
     }
 
-    /// Two texels of a row for each lane, which has them next to each other.
+    /// Two adjacent texels of a row for each lane, contiguous across lanes.
     fn two_of_row(&mut self, (base, limit): (Value, Value), first: Value) -> [Value; 2] {
         let one = self.builder.s32(1);
         let next = self.builder.pure(Op::IAdd, &[first, one]);
@@ -172,13 +174,13 @@ impl Widen<'_> {
         })
     }
 
-    /// All four are in the image, and lanes have them next to each other.
+    /// Loads four texels that are in range and contiguous across lanes.
     pub(super) fn texels_in_row(&mut self, pair: &Pair, head: &Head, texels: Block) {
         let [[c0, c1], [c2, c3]] = pair.source.rows.map(|row| self.two_of_row(row, head.first));
         self.jump_with(texels, smallvec![c0, c1, c2, c3]);
     }
 
-    /// As before, where no lane's second row has a weight: leads floats to `texels`.
+    /// As before, if no lane's second row has a weight; branches to `texels` for floats.
     pub(super) fn line_of_texels(
         &mut self,
         pair: &Pair,
@@ -197,16 +199,17 @@ impl Widen<'_> {
         self.jump_with(texels, smallvec![first, second, first, second]);
     }
 
-    /// Each lane has texels anywhere: held inside or repeated, if the sampler does that and they are not too far; else a call.
+    /// Loads texels at any coordinates, clamped or repeated if the sampler does that and they are not too far out;
+    /// otherwise branches to the call.
     pub(super) fn texels_anywhere(&mut self, pair: &Pair, place: &Place, texels: Block, call: Block) {
-        // Here again, rather than kept all the way.
+        // Computed again, rather than kept live on all paths.
         let firsts = [0, 1].map(|dim| {
             let at = self.places(pair, place.coordinates[dim], dim);
             self.builder.pure(Op::AShr, &[at, pair.shift])
         });
         let layer = place.layer.map(|(layer, _)| self.layer(pair, layer));
         let wrapped = self.builder.create_block();
-        // From one side to the other; what is no number is the most negative one.
+        // Clamps to both sides; NaN becomes the most negative number.
         let [most, both] =
             [direct::MAX_DISTANCE, 2 * direct::MAX_DISTANCE + 1].map(|number| self.each(number.cast_unsigned()));
         let [mut inside, mut usable] = [self.exec, self.builder.splat(pair.wraps)];
@@ -236,7 +239,7 @@ impl Widen<'_> {
         self.jump_with(texels, corners);
     }
 
-    /// The two texels of a span, inside.
+    /// The two texels of a span, wrapped into range.
     fn wrapped(&mut self, axis: &Axis, first: Value) -> [Value; 2] {
         let [zero, one] = [0, 1].map(|bits| self.each(bits));
         let (last, size) = (self.builder.splat(axis.last), self.builder.splat(axis.size));
@@ -245,8 +248,8 @@ impl Widen<'_> {
             let held = self.builder.pure(Op::SMin, &[texel, last]);
             self.builder.pure(Op::SMax, &[held, zero])
         });
-        // How often the image lies between. From the middle of a texel it is at least half a texel to the next image, which is far
-        // more than what roundings move: 2^15 texels by 2^-23.
+        // Number of images between. The middle of a texel is at least half a texel from the next image, far more than
+        // rounding errors: 2^15 texels by 2^-23.
         let float_size = self.builder.pure(Op::SIntToFloat, &[size]);
         let [float_one, half] = [1.0, 0.5].map(|number| self.float(number));
         let part = self.builder.pure(Op::FDiv, &[float_one, float_size]);

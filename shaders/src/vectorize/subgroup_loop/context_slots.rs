@@ -17,8 +17,8 @@ use super::ParallelRegion;
 use crate::simd::{Inst, InstData, Kernel};
 use crate::vectorize::{Block, Type, Value};
 
-/// Coalesces slots of vectors in the frame at address `frame`, of which `bytes` are in use. Gives the bytes that remain
-/// in use. The kernel's blocks are those of one subgroup, so each region's stop is a predecessor of the region.
+/// Coalesces slots of vectors in the frame at address `frame`, of which `bytes` are in use. Returns the bytes that
+/// remain in use. The kernel's blocks are those of one subgroup, so each region's stop is a predecessor of the region.
 pub(super) fn share(kernel: &mut Kernel, regions: &[ParallelRegion], frame: Value, bytes: u32) -> u32 {
     let mut slots = ContextSlots {
         kernel,
@@ -90,7 +90,7 @@ impl ContextSlots<'_> {
         self.kernel.blocks[block].insts.iter().filter_map(|&inst| self.event(inst))
     }
 
-    /// Finds the loads of vectors. Gives whether there are any.
+    /// Finds the loads of vectors. Returns whether there are any.
     fn find_loads(&mut self) -> bool {
         for &block in &self.kernel.layout {
             for &inst in &self.kernel.blocks[block].insts {
@@ -242,7 +242,7 @@ impl ContextSlots<'_> {
         true
     }
 
-    /// Removes the gaps between slots. Gives the bytes in use.
+    /// Removes the gaps between slots. Returns the bytes in use.
     fn compact(&mut self) -> u32 {
         let mut sizes: Vec<(u32, u32)> = Vec::new();
         for &block in &self.kernel.layout {

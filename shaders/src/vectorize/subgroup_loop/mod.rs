@@ -212,8 +212,8 @@ impl SubgroupLoops {
         BlockCall { block: region_loop.preheader, args }
     }
 
-    /// Builds a loop's preheader and header. Gives the subgroup's number and a resume index: with uniform barriers that
-    /// of the subgroup before, otherwise the least one so far.
+    /// Builds a loop's preheader and header. Returns the subgroup's number and a resume index: with uniform barriers
+    /// that of the subgroup before, otherwise the least one so far.
     fn begin(&self, builder: &mut Builder, region_loop: &RegionLoop, selector: Option<Value>) -> [Value; 2] {
         builder.switch_to(region_loop.preheader);
         let (zero, none) = (builder.s32(0), builder.s32(ENDED));
@@ -303,8 +303,8 @@ impl SubgroupLoops {
         Address { base, index: Some((number, limit)), scale: 4, disp: 0 }
     }
 
-    /// Leads the stops and ends in a loop to its latch. Gives the resume index, if there are several, and the carried
-    /// values as they are after the loop.
+    /// Redirects the stops and ends in a loop to its latch. Returns the resume index, if there are several, and the
+    /// carried values as they are after the loop.
     fn leave(
         &self,
         builder: &mut Builder,

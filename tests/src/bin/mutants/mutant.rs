@@ -114,7 +114,7 @@ impl Corpus {
             for backend in Backend::available() {
                 let compiled = compile(&kernel, backend);
                 match compiled.fallback {
-                    Some(reason) if reason.contains("wrong kernel") => return Err(reason),
+                    Some(reason) if reason.contains("invalid kernel") => return Err(reason),
                     Some(_) => fate = Fate::Interpreted,
                     None => {}
                 }

@@ -26,7 +26,7 @@ pub(in super::super) struct Assembler<'a> {
     fixups: Vec<(u32, Label)>,
     cold: Option<Label>,
     stopped: Label,
-    told: Label,
+    stopped_at: Label,
     done: Label,
     /// Whether code jumps to `done`.
     ends: bool,
@@ -47,13 +47,13 @@ impl<'a> Assembler<'a> {
             fixups: Vec::new(),
             cold: None,
             stopped: Label(0),
-            told: Label(0),
+            stopped_at: Label(0),
             done: Label(0),
             ends: false,
             error: None,
         };
         asm.stopped = asm.label();
-        asm.told = asm.label();
+        asm.stopped_at = asm.label();
         asm.done = asm.label();
         asm
     }
@@ -154,8 +154,8 @@ impl<'a> Assembler<'a> {
     }
 
     /// As [`Assembler::stopped`], for code that has put the position into `rax`.
-    pub(super) fn told(&self) -> Label {
-        self.told
+    pub(super) fn stopped_at(&self) -> Label {
+        self.stopped_at
     }
 
     /// The label of the code that ends the kernel as done, for jumps from inside a sequence.

@@ -316,7 +316,7 @@ impl Encode<'_> {
         }
         self.asm.bind(self.asm.stopped());
         self.asm.put(Instruction::with2(Code::Mov_r32_imm32, Register::EAX, 1));
-        self.asm.bind(self.asm.told());
+        self.asm.bind(self.asm.stopped_at());
         self.frame.leave(&mut self.asm);
     }
 }

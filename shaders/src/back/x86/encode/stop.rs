@@ -55,7 +55,7 @@ pub(super) fn write(
     asm.put(Instruction::with2(Code::Shl_rm64_imm8, rax, 32));
     set(asm, edx, at.saturating_add(2));
     asm.put(Instruction::with2(Code::Or_r64_rm64, rax, rdx));
-    asm.jump(asm.told());
+    asm.jump(asm.stopped_at());
 }
 
 fn set(asm: &mut Assembler<'_>, reg: Register, value: u32) {

@@ -158,8 +158,8 @@ pub(super) trait VectorIsa: Sized {
         word: VReg,
     ) -> Result;
 
-    /// An atomic at one address for all lanes whose old values are used, as one operation and an exclusive scan; whether
-    /// the operation has this form.
+    /// An atomic at one address for all lanes whose old values are used, as one operation and an exclusive scan;
+    /// whether the operation has this form.
     fn scanned_atomic(
         select: &mut Select<'_, Self>,
         inst: Inst,

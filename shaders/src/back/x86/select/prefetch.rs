@@ -1,8 +1,8 @@
-//! Which rows the processor does not see coming: their neighbours in time lie far away. Loads of such rows fetch words that
-//! are needed soon with their own.
+//! Software prefetch: chooses a prefetch distance for row loads with an access pattern that the hardware prefetcher
+//! does not follow.
 //!
-//! - In a loop with long strides: what a subgroup skips is what its neighbours read in their turns.
-//! - At a fixed distance from workgroup to workgroup: what the next workgroup reads, which mostly runs next.
+//! - In a loop with long strides: the words that the following subgroups will load.
+//! - With a constant distance between workgroups: the words of the next workgroup, which mostly runs next.
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use smallvec::SmallVec;
@@ -11,27 +11,28 @@ use super::upper_bounds::{Passed, passed};
 use crate::ir::Op;
 use crate::simd::{Block, Field, InstData, Kernel, LANES, Row, Value, WideOp};
 
-/// Bytes from a row of a loop to the words that are fetched with it: those of the next subgroup but one.
+/// Prefetch distance in bytes in a loop: the words of the next subgroup but one.
 const NEXT_SUBGROUPS: i32 = 128;
 
-/// Words from trip to trip up to which the processor sees the pattern itself.
-const NEAR: u32 = 2 * LANES;
+/// Loop stride in words that the hardware prefetcher still follows, at most.
+const MAX_HARDWARE_STRIDE: u32 = 2 * LANES;
 
-/// Words from workgroup to workgroup that are worth fetching: a row further on, and not more than caches keep until then.
-const APART: std::ops::RangeInclusive<i32> = LANES as i32..=16 * 1024;
+/// Distances in words between workgroups that are worth a prefetch: at least one row, and at most what caches keep
+/// until the next workgroup.
+const WORKGROUP_DISTANCES: std::ops::RangeInclusive<i32> = LANES as i32..=16 * 1024;
 
-/// How values go on.
+/// Strides of values over loop iterations and workgroups.
 #[derive(Debug, Default)]
 pub(super) struct Strides {
-    /// Counters of loops that go on in long strides.
+    /// Loop counters with long strides.
     far: EntitySet<Value>,
-    /// By how much values grow from a workgroup (or those that run abreast) to the next in x, where that is known. What is the
-    /// same for all counts as 0, and what a loop changes as unknown: its rows would be fetched again and again.
+    /// Increase of a value from one workgroup (or group of merged workgroups) to the next in x, if known: 0 for values
+    /// that do not depend on it, unknown for values that a loop changes, as their rows would be prefetched repeatedly.
     growth: SecondaryMap<Value, Option<i32>>,
-    /// Pictures of which the block that is written now fetches a row, by address and pitch: a stencil's other rows are those that
-    /// other subgroups fetch.
-    pictures: SmallVec<[(Value, Value); 4]>,
-    /// That block.
+    /// Images, by address and pitch, of which the current block prefetches a row already: a stencil's other rows are
+    /// prefetched by other subgroups.
+    images: SmallVec<[(Value, Value); 4]>,
+    /// The current block.
     block: Option<Block>,
 }
 
@@ -44,7 +45,7 @@ impl Strides {
         for &block in &kernel.layout {
             let data = &kernel.blocks[block];
             for (&param, passed) in data.params.iter().zip(&passed[block]) {
-                if goes_far(kernel, param, passed) {
+                if has_long_stride(kernel, param, passed) {
                     strides.far.insert(param);
                 }
                 strides.growth[param] = indices.contains(param).then_some(0);
@@ -58,28 +59,28 @@ impl Strides {
         strides
     }
 
-    /// Bytes from the row to the words that a load of it in that block fetches, if any.
-    pub(super) fn fetched(&mut self, kernel: &Kernel, block: Block, row: &Row) -> Option<i32> {
+    /// The prefetch distance in bytes for a load of the row in that block, if any.
+    pub(super) fn distance(&mut self, kernel: &Kernel, block: Block, row: &Row) -> Option<i32> {
         if !in_buffer(kernel, row.base) {
             return None;
         }
         if self.is_far(kernel, row.index) {
             return Some(NEXT_SUBGROUPS);
         }
-        let words = self.growth[row.index].filter(|words| APART.contains(words))?;
+        let words = self.growth[row.index].filter(|words| WORKGROUP_DISTANCES.contains(words))?;
         if let Some(pitch) = self.pitch(kernel, row.index) {
             if self.block.replace(block) != Some(block) {
-                self.pictures.clear();
+                self.images.clear();
             }
-            if self.pictures.contains(&(row.base, pitch)) {
+            if self.images.contains(&(row.base, pitch)) {
                 return None;
             }
-            self.pictures.push((row.base, pitch));
+            self.images.push((row.base, pitch));
         }
         Some(words * row.width.bytes() as i32)
     }
 
-    /// The pitch of the picture that an index is of: `y * pitch + x`, and what is a row or few words away.
+    /// The row pitch of the image that an index belongs to: `y * pitch + x`, or that plus a row or a few words.
     fn pitch(&self, kernel: &Kernel, index: Value) -> Option<Value> {
         let Some(InstData::Pure { op: Op::IAdd | Op::ISub, args }) = kernel.definition(index) else { return None };
         let moves = |value: Value| self.growth[value] != Some(0);
@@ -88,18 +89,18 @@ impl Strides {
             let near = (words as u32).cast_signed().unsigned_abs() <= LANES;
             return near.then(|| self.pitch(kernel, x))?;
         }
-        let goes_on = |&pitch: &Value| is_or_negates(kernel, rest, pitch) || is_counted(kernel, rest);
-        factor(kernel, rest).or_else(|| self.pitch(kernel, x).filter(goes_on))
+        let is_offset = |&pitch: &Value| is_or_negates(kernel, rest, pitch) || is_counted(kernel, rest);
+        factor(kernel, rest).or_else(|| self.pitch(kernel, x).filter(is_offset))
     }
 
-    /// Whether the row's neighbour of the next trip is far away.
+    /// Whether the row of the next iteration is far away.
     fn is_far(&self, kernel: &Kernel, index: Value) -> bool {
         self.far.contains(index)
             || matches!(kernel.definition(index), Some(InstData::Pure { op: Op::IAdd, args })
                 if args.iter().any(|&arg| self.far.contains(arg)))
     }
 
-    /// Of a value whose operands are known.
+    /// The increase of a result, given that of its operands.
     fn growth_of(&self, kernel: &Kernel, data: &InstData) -> Option<i32> {
         let of = |value| self.growth[value];
         let constant = |value| kernel.constant(value).map(|bits| bits as i32);
@@ -125,7 +126,7 @@ impl Strides {
     }
 }
 
-/// What of a product is not computed, if it is one, perhaps in other units.
+/// The loaded or constant factor of a product, also of a shifted product.
 fn factor(kernel: &Kernel, product: Value) -> Option<Value> {
     let given = |value: Value| {
         let data = kernel.definition(value);
@@ -140,7 +141,7 @@ fn factor(kernel: &Kernel, product: Value) -> Option<Value> {
     }
 }
 
-/// Whether a value is the subgroup's number, perhaps in other units.
+/// Whether a value is the subgroup's index, possibly scaled.
 fn is_counted(kernel: &Kernel, value: Value) -> bool {
     match kernel.definition(value) {
         None => true,
@@ -156,7 +157,7 @@ fn is_or_negates(kernel: &Kernel, value: Value, of: Value) -> bool {
     value == of || negated
 }
 
-/// Whether an address is that of a buffer's word, not of what a workgroup or an invocation has for itself.
+/// Whether an address is in a buffer, and not in workgroup or private memory.
 fn in_buffer(kernel: &Kernel, base: Value) -> bool {
     let is_base = |value| matches!(kernel.definition(value), Some(InstData::BufferBase { .. }));
     match kernel.definition(base) {
@@ -165,12 +166,12 @@ fn in_buffer(kernel: &Kernel, base: Value) -> bool {
     }
 }
 
-/// Whether the parameter is a counter that goes on by many words.
-fn goes_far(kernel: &Kernel, param: Value, passed: &Passed) -> bool {
+/// Whether the parameter is a counter with a long stride.
+fn has_long_stride(kernel: &Kernel, param: Value, passed: &Passed) -> bool {
     passed.iter().any(|&(value, _)| match kernel.definition(value) {
         Some(InstData::Pure { op: Op::IAdd, args }) if args.contains(&param) => {
             let step = if args[0] == param { args[1] } else { args[0] };
-            kernel.constant(step).is_none_or(|step| (step as u32).cast_signed().unsigned_abs() > NEAR)
+            kernel.constant(step).is_none_or(|step| (step as u32).cast_signed().unsigned_abs() > MAX_HARDWARE_STRIDE)
         }
         _ => false,
     })

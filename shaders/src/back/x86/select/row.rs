@@ -78,7 +78,7 @@ impl<V: VectorIsa> Select<'_, V> {
                 let def = if V::ISA == Isa::Avx512 { Operand::reg_def } else { Operand::reg_def_at_start };
                 let mut operands: Operands = results.as_ref().iter().map(|&reg| def(reg)).collect();
                 let place = self.row_slots(row, (base, disp), &mut operands)?;
-                let fetch = self.strides.fetched(self.kernel, self.block, row);
+                let fetch = self.strides.distance(self.kernel, self.block, row);
                 self.code.push(Kind::Sequence(V::checked_row_load(place, fetch)), &operands);
             }
         }

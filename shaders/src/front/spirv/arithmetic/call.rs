@@ -1,4 +1,4 @@
-//! One instruction to be translated: its operands, checked, and the ways in which a scalar operation spreads over them.
+//! One instruction to translate: checks its operands, and applies scalar operations to their components.
 
 use super::super::scalar::Scalar;
 use super::num::{self, Num, Nums};
@@ -7,16 +7,16 @@ use crate::ir::{Builder, Op, Type, Value};
 
 /// An instruction's operands and the shape of its result.
 pub(in super::super) struct Call<'a> {
-    /// Where the operations go.
+    /// Receives the emitted operations.
     pub builder: &'a mut Builder,
-    /// Shape that the module declares for the result.
+    /// Shape of the declared result type.
     pub result: Shape,
     operands: &'a [Operand<'a>],
-    /// The first operation that there is not at the width of its operands.
+    /// The first operation that does not exist at the width of its operands.
     missing: Option<String>,
 }
 
-/// The scalars of an operand, if it has those that its shape promises.
+/// The scalars of an operand, if their number and types fit its shape.
 pub(super) fn checked(builder: &Builder, number: usize, operand: &Exploded<'_>) -> Result<Nums, String> {
     let ty = operand.shape.element().ty();
     let list = num::of_values(operand.shape, operand.values);
@@ -25,12 +25,12 @@ pub(super) fn checked(builder: &Builder, number: usize, operand: &Exploded<'_>) 
 }
 
 impl<'a> Call<'a> {
-    /// With checked operands.
+    /// Checks the operands.
     pub(super) fn new(builder: &'a mut Builder, result: Shape, operands: &'a [Operand<'a>]) -> Self {
         Self { builder, result, operands, missing: None }
     }
 
-    /// The values of the result, if all went well.
+    /// The values of the result, or the first error.
     pub(super) fn finish(self, outcome: Outcome) -> Result<Values, String> {
         let nums = outcome?;
         match self.missing {
@@ -57,7 +57,7 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// A number that becomes a constant; the nearest that the type has.
+    /// A constant, rounded to the nearest number of the type.
     pub(in super::super) fn float(&mut self, ty: Scalar, value: f64) -> Num {
         widths::float(self.builder, ty, value)
     }
@@ -73,13 +73,13 @@ impl<'a> Call<'a> {
         self.each_of(op, operands, operands.len())
     }
 
-    /// As [`Call::each`] with two operands exchanged: how `>` is made of `<`.
+    /// As [`Call::each`] with two operands swapped: `>` in terms of `<`.
     pub(in super::super) fn each_swapped(&mut self, op: Op) -> Outcome {
         let [a, b] = self.operands()?;
         self.each_of(op, &[b, a], 2)
     }
 
-    /// As [`Call::each`], but operands from number `componentwise` on are scalars that serve every component.
+    /// As [`Call::each`], but operands from index `componentwise` on are scalars that apply to every component.
     pub(in super::super) fn each_then_scalars(&mut self, op: Op, componentwise: usize) -> Outcome {
         self.each_of(op, self.operands, componentwise)
     }
@@ -105,7 +105,7 @@ impl<'a> Call<'a> {
         sum.unwrap_or_else(|| self.float(Scalar::F32, 0.0))
     }
 
-    /// Applies `op` to given operands; those from number `componentwise` on are scalars that serve every component.
+    /// Applies `op` to given operands; those from index `componentwise` on are scalars that apply to every component.
     pub(in super::super) fn each_of(&mut self, op: Op, operands: &[Operand<'_>], componentwise: usize) -> Outcome {
         let params = op.params();
         if operands.len() != params.len() {
@@ -113,14 +113,14 @@ impl<'a> Call<'a> {
         }
         let shape = self.result;
         let elements = || operands.iter().map(|operand| operand.shape.element());
-        // The first operand of the kind that the operation is on says at which width it is done.
+        // The operation's width is that of the first operand of its operand type.
         let at = elements().zip(params).find(|(ty, param)| **param != Type::Bool && is_kind(*ty, **param));
         let like = |param: Type| match at {
             Some((ty, _)) if is_kind(ty, param) => ty,
             _ => Scalar::of(param),
         };
         let wanted = match op {
-            // A count of bits is small enough for any integer.
+            // A bit count fits in any integer type.
             Op::BitCount if is_kind(shape.element(), Type::I32) => shape.element(),
             Op::FrexpExponent => Scalar::I32,
             _ => like(op.result()),
@@ -159,7 +159,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Whether a scalar is an integer, a float or a bool, as the operation on 32 bits wants it.
+/// Whether a scalar is an integer, a float or a bool, as the 32-bit operation's operand type is.
 fn is_kind(ty: Scalar, param: Type) -> bool {
     match param {
         Type::I32 => ty.is_int(),
@@ -169,7 +169,7 @@ fn is_kind(ty: Scalar, param: Type) -> bool {
     }
 }
 
-/// Amounts of shifts, places of bit fields and exponents.
+/// Shift amounts, bit-field positions and exponents, which may have any width.
 fn takes_any_width(op: Op, number: usize) -> bool {
     match op {
         Op::Shl | Op::LShr | Op::AShr | Op::Ldexp => number == 1,
@@ -197,7 +197,7 @@ pub(in super::super) fn with_element(shape: Shape, ty: Scalar) -> Result<Shape, 
     }
 }
 
-/// A shape in words.
+/// A shape as text, for messages.
 pub(in super::super) fn describe(shape: Shape) -> String {
     match shape {
         Shape::Scalar(ty) => format!("one {ty}"),

@@ -36,7 +36,7 @@ pub(super) fn translate(call: &mut Call<'_>, op: Spv) -> Option<Outcome> {
 /// `OpFConvert` with `FPRoundingMode RTZ`, which Vulkan allows only for results of 16 bits.
 pub(super) fn towards_zero(call: &mut Call<'_>) -> Outcome {
     if call.result.element() != Scalar::F16 {
-        return Err("rounds towards zero, and to no half".into());
+        return Err("rounds towards zero, but not to a half".into());
     }
     different(call)?;
     each(call, Scalar::is_float, Scalar::is_float, |builder, a, _| {
@@ -61,7 +61,7 @@ pub(in super::super) fn half_towards_zero(builder: &mut Builder, float: Value) -
 fn different(call: &Call<'_>) -> Result<(), String> {
     let [operand] = call.operands()?;
     if operand.shape.element() == call.result.element() {
-        return Err("converts between widths, and both are the same".into());
+        return Err("converts between different widths, but both are the same".into());
     }
     Ok(())
 }

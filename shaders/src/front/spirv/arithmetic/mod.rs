@@ -1,7 +1,7 @@
 //! Arithmetic, bit, conversion, comparison and logical instructions on exploded operands (lists of scalars).
 //!
-//! The reader knows ids and types; these chapters know only scalars and shapes. To be safe for invalid modules, each
-//! chapter checks the given shapes against the instruction's rule independently. The chapters name the 32-bit
+//! The translator handles ids and types; these chapters see only scalars and shapes. To be safe for invalid modules,
+//! each chapter checks the given shapes against the instruction's rule independently. The chapters name the 32-bit
 //! operations of the IR; `widths` implements them for other widths.
 
 mod bitcast;
@@ -52,7 +52,7 @@ pub(super) struct Operand<'a> {
 pub(super) enum Shape {
     /// One scalar.
     Scalar(Scalar),
-    /// That many components.
+    /// This number of components.
     Vector(Scalar, u32),
     /// Column vectors of floats.
     Matrix {

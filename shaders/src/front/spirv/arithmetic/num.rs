@@ -1,7 +1,7 @@
-//! One scalar of any width, as the IR holds it.
+//! A scalar of any width, as IR values.
 //!
-//! Integers of 8 and 16 bits are an `i32` with zeros above. Halves are an `f32` that a half can hold. Integers of 64 bits are
-//! two `i32`, the low word first, and so are the bits of doubles.
+//! 8- and 16-bit integers are a zero-extended `i32`. Halves are an `f32` with the value of a half. 64-bit integers are
+//! two `i32`, low word first, and so are the bits of doubles.
 
 use smallvec::SmallVec;
 
@@ -16,20 +16,20 @@ pub(in super::super) struct Num {
     pub ty: Scalar,
     /// Its value, or the low word.
     pub low: Value,
-    /// The high word; the value once more where there is only one.
+    /// The high word; equal to `low` for scalars of one value.
     pub high: Value,
 }
 
-/// Some of them.
+/// A list of scalars.
 pub(in super::super) type Nums = SmallVec<[Num; 4]>;
 
 impl Num {
-    /// Of one value.
+    /// A scalar of one value.
     pub(in super::super) fn new(ty: Scalar, value: Value) -> Self {
         Self { ty, low: value, high: value }
     }
 
-    /// Of two words.
+    /// A scalar of two words.
     pub(in super::super) fn wide(ty: Scalar, [low, high]: [Value; 2]) -> Self {
         Self { ty, low, high }
     }
@@ -39,13 +39,13 @@ impl Num {
         [self.low, self.high]
     }
 
-    /// The values that it takes.
+    /// The values of the scalar: one or two.
     pub(in super::super) fn values(self) -> impl Iterator<Item = Value> {
         self.words().into_iter().take(self.ty.words() as usize)
     }
 }
 
-/// The scalars of a shape from their values; `None` if there are not as many as the shape has.
+/// The scalars of a shape from their values; `None` if the number of values does not match.
 pub(in super::super) fn of_values(shape: Shape, values: &[Value]) -> Option<Nums> {
     let ty = shape.element();
     let words = ty.words() as usize;

@@ -1,4 +1,4 @@
-//! Instructions that are one operation for each component.
+//! Instructions that apply one operation to each component.
 
 use spirv::GlslStd450Op as Glsl;
 

@@ -1,6 +1,6 @@
-//! Lengths and directions, built of operations within the precision that Vulkan inherits for them.
+//! Lengths and directions, from operations within the precision that Vulkan inherits for them.
 //!
-//! A scalar is a vector of one component, except that its length is its magnitude, without the detour that overflows.
+//! A scalar is treated as a vector of one component, but its length is its magnitude: squaring could overflow.
 
 use spirv::GlslStd450Op as Glsl;
 
@@ -76,7 +76,7 @@ fn normalize(call: &mut Call<'_>) -> Outcome {
     Ok(scaled(call, a.values, factor))
 }
 
-/// `n` if `reference` and `incident` point apart, else `-n`.
+/// `n` if `reference` and `incident` point in opposite directions, else `-n`.
 fn face_forward(call: &mut Call<'_>) -> Outcome {
     let [n, incident, reference] = same_floats(call)?;
     let dot = call.dot(reference, incident);
@@ -98,7 +98,7 @@ fn reflect(call: &mut Call<'_>) -> Outcome {
     Ok(add_scaled(call, Op::FSub, i, n, twice))
 }
 
-/// `eta * i - (eta * dot + sqrt(k)) * n` with `k = 1 - eta² (1 - dot²)`, or zeros where `k` is negative.
+/// `eta * i - (eta * dot + sqrt(k)) * n` with `k = 1 - eta² (1 - dot²)`, or zeros if `k` is negative.
 fn refract(call: &mut Call<'_>) -> Outcome {
     let [i, n, eta] = call.operands()?;
     floats(i.shape)?;
@@ -133,7 +133,7 @@ fn add_scaled(call: &mut Call<'_>, op: Op, a: &[Num], b: &[Num], factor: Num) ->
     a.iter().zip(b).map(|(&a, b)| call.pure(op, [a, b])).collect()
 }
 
-/// `N` operands of the result's shape, which is of floats.
+/// `N` operands of the result's shape, which must be of floats.
 fn same_floats<'a, const N: usize>(call: &Call<'a>) -> Result<[&'a [Num]; N], String> {
     let operands: [Operand<'a>; N] = call.operands()?;
     floats(call.result)?;
@@ -143,7 +143,7 @@ fn same_floats<'a, const N: usize>(call: &Call<'a>) -> Result<[&'a [Num]; N], St
     Ok(operands.map(|operand| operand.values))
 }
 
-/// Checks for a scalar or vector of floats.
+/// Checks that a shape is a scalar or vector of floats.
 fn floats(shape: Shape) -> Result<(), String> {
     match shape {
         Shape::Scalar(element) | Shape::Vector(element, 1..) if element.is_float() => Ok(()),

@@ -1,8 +1,9 @@
-//! Determinant and inverse of square matrices of 2 to 4 columns, by minors.
+//! Determinant and inverse of square matrices of 2 to 4 columns, by cofactor expansion.
 //!
-//! Inverses of halves are floats until the end: their products soon have no bits left that mean anything. Determinants of halves are
-//! halves at each step, rounded towards zero. Vulkan lets an implementation round halves so where a module asks for no mode, and the
-//! CTS's script for them expects what devices find that do: 5140 within 4 where the exact value is 5150.1.
+//! Inverses of half matrices are computed in floats: products of halves soon lose all significant bits. Determinants of
+//! halves are rounded to halves towards zero at each step. Vulkan allows that rounding if a module requests no rounding
+//! mode, and the CTS's script for them expects the result of such devices: 5140 within 4, where the exact value is
+//! 5150.1.
 
 use smallvec::SmallVec;
 use spirv::GlslStd450Op as Glsl;
@@ -49,9 +50,9 @@ fn inverse(call: &mut Call<'_>) -> Outcome {
 struct Square {
     size: usize,
     values: SmallVec<[Num; 16]>,
-    /// What its elements are declared as; its values are floats where that is half of one.
+    /// Declared type of the elements; values of half matrices are floats.
     element: Scalar,
-    /// Whether each product and each sum becomes a half, rounded towards zero.
+    /// Whether each product and each sum is rounded to a half towards zero.
     truncates: bool,
 }
 
@@ -60,7 +61,7 @@ impl Square {
         match operand.shape {
             Shape::Matrix { columns: size @ 2..=4, rows, .. } if rows == size => {
                 let element = operand.shape.element();
-                // A half is kept as the float that it is equal to.
+                // A half is represented by the float of equal value.
                 let values = operand.values.iter().map(|&value| match element {
                     Scalar::F16 => Num::new(Scalar::F32, value.low),
                     _ => value,
@@ -71,7 +72,7 @@ impl Square {
         }
     }
 
-    /// A result as one of the declared elements.
+    /// Converts a result to the declared element type.
     fn rounded(&self, call: &mut Call<'_>, value: Num) -> Num {
         match self.element {
             Scalar::F16 => Num::new(Scalar::F16, call.pure(Op::RoundHalf, [value]).low),
@@ -79,7 +80,7 @@ impl Square {
         }
     }
 
-    /// Along the first column.
+    /// Expands along the first column.
     fn determinant(&self, call: &mut Call<'_>) -> Num {
         if let [value] = self.values[..] {
             return value;
@@ -98,7 +99,7 @@ impl Square {
         })
     }
 
-    /// The determinant without a column and a row, negated at odd places.
+    /// The minor without a column and a row, negated at odd positions.
     fn cofactor(&self, call: &mut Call<'_>, column: usize, row: usize) -> Num {
         let kept = self.values.iter().enumerate().filter(|(i, _)| i / self.size != column && i % self.size != row);
         let minor = Self { size: self.size - 1, values: kept.map(|(_, &value)| value).collect(), ..*self };
@@ -107,7 +108,7 @@ impl Square {
     }
 }
 
-/// An operation on floats that are halves; the result a half, too, rounded towards zero.
+/// An operation on floats with half values; the result is rounded to a half towards zero.
 fn truncated(call: &mut Call<'_>, op: Op, args: [Num; 2]) -> Num {
     let exact = call.pure(op, args);
     Num::new(Scalar::F32, half_towards_zero(call.builder, exact.low))

@@ -1,6 +1,6 @@
 //! The extended instruction set GLSL.std.450.
 //!
-//! Most of it is one operation of the table for each component (`componentwise.rs`); the rest is built of operations.
+//! Most instructions are one operation of the table for each component (`componentwise.rs`); the others are composed.
 
 mod componentwise;
 mod geometry;
@@ -22,9 +22,9 @@ const CHAPTERS: &[Chapter] =
 
 /// Translates an extended instruction.
 ///
-/// `Modf` and `Frexp` are given without their pointer. They, `ModfStruct` and `FrexpStruct` take the shape of the first
-/// result (for the structures: of the first member) as `result`; they give the scalars of the first result (fraction or
-/// significand), then those of the second (whole part, or exponent as integers).
+/// `Modf` and `Frexp` are passed without their pointer operand. For these and for `ModfStruct` and `FrexpStruct`,
+/// `result` is the shape of the first result (of the structure's first member); they return the scalars of the first
+/// result (fraction or significand), then those of the second (whole part, or exponent as integers).
 pub(super) fn extended(
     builder: &mut Builder,
     instruction: Glsl,

@@ -1,4 +1,4 @@
-//! Components packed into the bits of a word, the first component lowest.
+//! Packing of components into the bits of a word, the first component lowest.
 
 use spirv::GlslStd450Op as Glsl;
 
@@ -53,7 +53,7 @@ fn unpack(call: &mut Call<'_>, op: Op, count: u32) -> Outcome {
         .collect())
 }
 
-/// Two words are a double's bits as they are.
+/// Two words are the bits of a double.
 fn pack_double(call: &mut Call<'_>) -> Outcome {
     let [operand] = call.operands()?;
     expect(0, operand.shape, Shape::Vector(Scalar::I32, 2))?;

@@ -1,7 +1,8 @@
-//! Values of a subgroup put together: reductions, scans, clusters and partitions.
+//! Subgroup arithmetic: reductions, scans, clusters and partitions.
 //!
-//! What is 32 bits or less is one operation of the IR, then cut or rounded to its width; halves are put together as floats, and
-//! rounded once. What is more, and partitions, goes from each invocation to the one before (`jumps`). Bools are ballots.
+//! Up to 32 bits, an instruction is one operation of the IR, with the result truncated or rounded to the operand width;
+//! halves are combined as floats and rounded once. Wider values, and partitions, are scanned by list ranking
+//! (`list_ranking`). Booleans use ballots.
 
 use spirv::{GroupOperation, Op};
 
@@ -14,10 +15,10 @@ use super::list_ranking::Part;
 use crate::abi::SUBGROUP_SIZE;
 use crate::ir::{self, SubgroupOp, Value};
 
-/// Which values are put together.
+/// Which values are combined.
 #[derive(Clone, Copy, Debug)]
 enum Which {
-    /// Those of clusters of so many.
+    /// Those of aligned clusters of this size.
     Cluster(u32),
     Inclusive,
     Exclusive,
@@ -25,7 +26,7 @@ enum Which {
     Partition(Value, Part),
 }
 
-/// The operation on two values.
+/// The binary operation.
 fn binary(op: Op) -> ir::Op {
     match op {
         Op::GroupNonUniformIAdd => ir::Op::IAdd,
@@ -48,7 +49,7 @@ fn binary(op: Op) -> ir::Op {
 }
 
 impl Translator<'_> {
-    pub(super) fn put_together(&mut self, inst: &Inst, operands: &[u32]) -> Checked<Vec<Value>> {
+    pub(super) fn combine_values(&mut self, inst: &Inst, operands: &[u32]) -> Checked<Vec<Value>> {
         let op = binary(inst.op);
         let nums = self.group_operand_of(inst, operand(operands, 1)?)?;
         let which = self.which(operand(operands, 0)?, operands.get(2).copied())?;
@@ -58,7 +59,7 @@ impl Translator<'_> {
             _ => nums[0].ty.is_int(),
         };
         if !fits {
-            return Err(format!("there is no such operation on {}", nums[0].ty));
+            return Err(format!("the operation does not exist for {}", nums[0].ty));
         }
         let results: Checked<Vec<Num>> = nums.into_iter().map(|num| self.one_together(op, num, which)).collect();
         Ok(Self::flat_words(results?))
@@ -70,7 +71,7 @@ impl Translator<'_> {
             Some(GroupOperation::Reduce) => Which::Cluster(SUBGROUP_SIZE),
             Some(GroupOperation::InclusiveScan) => Which::Inclusive,
             Some(GroupOperation::ExclusiveScan) => Which::Exclusive,
-            // A cluster is at most the subgroup, whatever the module thinks of that.
+            // A cluster is at most the subgroup, even if the module asks for more.
             Some(GroupOperation::ClusteredReduce) => Which::Cluster(self.cluster(last()?)?.min(SUBGROUP_SIZE)),
             Some(GroupOperation::PartitionedReduceEXT) => Which::Partition(self.mask_operand(last()?)?, Part::All),
             Some(GroupOperation::PartitionedInclusiveScanEXT) => {
@@ -85,14 +86,14 @@ impl Translator<'_> {
 
     fn one_together(&mut self, op: ir::Op, num: Num, which: Which) -> Checked<Num> {
         if num.ty == Scalar::Bool {
-            return Ok(Num::new(num.ty, self.bools_together(op, num.low, which)));
+            return Ok(Num::new(num.ty, self.combine_bools(op, num.low, which)));
         }
         let (members, part) = match which {
             Which::Partition(mask, part) => {
                 let active = self.active();
                 (self.builder.pure(ir::Op::And, &[mask, active]), part)
             }
-            _ if num.ty.words() == 1 => return Ok(self.words_together(op, num, which)),
+            _ if num.ty.words() == 1 => return Ok(self.combine_words(op, num, which)),
             Which::Cluster(cluster) => {
                 let active = self.active();
                 (self.of_cluster(active, cluster), Part::All)
@@ -100,23 +101,23 @@ impl Translator<'_> {
             Which::Inclusive => (self.active(), Part::Inclusive),
             Which::Exclusive => (self.active(), Part::Exclusive),
         };
-        self.along(op, num, members, part)
+        self.scan_by_ranking(op, num, members, part)
     }
 
-    /// What one word holds.
-    fn words_together(&mut self, op: ir::Op, num: Num, which: Which) -> Num {
+    /// Combines values of one word.
+    fn combine_words(&mut self, op: ir::Op, num: Num, which: Which) -> Num {
         let signed = matches!(op, ir::Op::SMin | ir::Op::SMax);
         let value = if signed { widths::signed(&mut self.builder, num) } else { num.low };
         let together = match which {
             Which::Inclusive => SubgroupOp::Inclusive(op),
             Which::Exclusive => SubgroupOp::Exclusive(op),
             Which::Cluster(cluster) => SubgroupOp::Reduce(op, cluster as u8),
-            Which::Partition(..) => unreachable!("partitions go along"),
+            Which::Partition(..) => unreachable!("partitions use list ranking"),
         };
         let value = self.builder.subgroup(together, &[value]);
         let value = match num.ty {
             Scalar::F16 if matches!(op, ir::Op::FAdd | ir::Op::FMul) => self.builder.pure(ir::Op::RoundHalf, &[value]),
-            // The identity of a word is not that of a part of one.
+            // The identity of a 32-bit operation differs from that of a narrower one.
             Scalar::I8 | Scalar::I16 if matches!(op, ir::Op::SMin | ir::Op::SMax | ir::Op::UMin) => {
                 let identity = super::list_ranking::identity(num.ty, op).unwrap_or(0) as u32;
                 let above = 32 - num.ty.bits();
@@ -130,9 +131,9 @@ impl Translator<'_> {
         Num::new(num.ty, widths::cut(&mut self.builder, value, num.ty))
     }
 
-    fn bools_together(&mut self, op: ir::Op, value: Value, which: Which) -> Value {
+    fn combine_bools(&mut self, op: ir::Op, value: Value, which: Which) -> Value {
         let [zero, one] = [0u32, 1].map(|number| self.builder.constant(number));
-        // All are true where none is false.
+        // All are true if none is false.
         let asked = if op == ir::Op::LAnd { self.builder.pure(ir::Op::LNot, &[value]) } else { value };
         let ballot = self.ballot(asked);
         let part = |part| match part {

@@ -1,4 +1,4 @@
-//! Ballots and questions about them, and about quads.
+//! Ballots, queries of ballots, and quad votes.
 
 use spirv::{GroupOperation, Op};
 
@@ -47,7 +47,7 @@ impl Translator<'_> {
         Ok(vec![word])
     }
 
-    /// The bits of a ballot that are those of invocations.
+    /// The bits of a ballot that belong to invocations.
     pub(super) fn mask_operand(&mut self, id: Id) -> Checked<Value> {
         let value = self.value(id)?;
         if self.types.shape(value.ty)? != Some(Shape::Vector(Scalar::I32, 4)) {
@@ -64,7 +64,7 @@ impl Translator<'_> {
         self.builder.pure(ir::Op::INe, &[bit, zero])
     }
 
-    /// `operation` is the literal of how much is counted.
+    /// `operation` is the group operation literal.
     fn bit_count(&mut self, operation: u32, mask: Value) -> Checked<Value> {
         let relation = match GroupOperation::from_u32(operation) {
             Some(GroupOperation::Reduce) => None,
@@ -76,7 +76,7 @@ impl Translator<'_> {
         Ok(self.builder.pure(ir::Op::BitCount, &[counted]))
     }
 
-    /// What of a mask is of invocations in a relation to this one.
+    /// The bits of a mask for invocations in a relation to this one.
     pub(super) fn among(&mut self, mask: Value, relation: Option<Relation>) -> Value {
         match relation {
             None => mask,
@@ -87,7 +87,7 @@ impl Translator<'_> {
         }
     }
 
-    /// What of a mask is of the invocation's cluster.
+    /// The bits of a mask for the invocation's cluster.
     pub(super) fn of_cluster(&mut self, mask: Value, cluster: u32) -> Value {
         if cluster > 16 {
             return mask;

@@ -1,5 +1,6 @@
-//! Scans of what the IR has no operation for, and among some invocations only: each looks at the one before it among the
-//! members, then that one's before, so that four steps reach all. (Wyllie's list ranking.)
+//! Scans of values that the IR has no operation for, and scans over some invocations only: each invocation combines its
+//! value with that of the previous member and follows that one's link, so four steps cover the subgroup (Wyllie's list
+//! ranking).
 
 use super::Relation;
 use crate::front::spirv::arithmetic::{Num, widths};
@@ -8,7 +9,7 @@ use crate::front::spirv::translate::Translator;
 use crate::front::spirv::words::Checked;
 use crate::ir::{self, Op, SubgroupOp, Type, Value};
 
-/// Which members' values are put together.
+/// Which members' values are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     All,
@@ -16,12 +17,12 @@ pub(super) enum Part {
     Exclusive,
 }
 
-/// What an operation leaves others alone with, as the bits of a number of that type.
+/// The identity of an operation, as the bits of a number of that type.
 pub(super) fn identity(ty: Scalar, op: Op) -> Option<u64> {
     let all = u64::MAX >> (64 - ty.bits());
     let float = |wide: f64, half: u32| match ty {
         Scalar::F64 => wide.to_bits(),
-        // Halves are held as floats.
+        // Halves are represented as floats.
         _ => u64::from(half),
     };
     Some(match op {
@@ -39,8 +40,8 @@ pub(super) fn identity(ty: Scalar, op: Op) -> Option<u64> {
 }
 
 impl Translator<'_> {
-    /// The values of the members put together; a mask that is the same for all members.
-    pub(super) fn along(&mut self, op: Op, num: Num, members: Value, part: Part) -> Checked<Num> {
+    /// Scans the values of the members; the mask must be the same for all members.
+    pub(super) fn scan_by_ranking(&mut self, op: Op, num: Num, members: Value, part: Part) -> Checked<Num> {
         let none = self.builder.constant(u32::MAX);
         let below = self.among(members, Some(Relation::Lt));
         let before = self.builder.pure(Op::FindUMsb, &[below]);

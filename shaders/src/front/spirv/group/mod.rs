@@ -1,6 +1,6 @@
-//! What invocations of a subgroup do together, made of the IR's three kinds of operations: ballots, shuffles and scans.
+//! Group and subgroup instructions, in terms of the IR's three kinds of operations: ballots, shuffles and scans.
 //!
-//! A ballot is one word, as a subgroup has 16 invocations; the other words of SPIR-V's vectors are 0.
+//! A ballot is one word, since a subgroup has 16 invocations; the other words of SPIR-V's vectors are 0.
 
 mod arithmetic;
 mod ballot;
@@ -18,10 +18,10 @@ use super::words::{Checked, Id, Inst, operand};
 use crate::abi::SUBGROUP_SIZE;
 use crate::ir::{self, BuiltIn, Scope, SubgroupOp, Type, Value};
 
-/// A bit for each invocation.
+/// One bit for each invocation.
 const ALL: u32 = (1 << SUBGROUP_SIZE) - 1;
 
-/// A mask that invocations know of themselves.
+/// A built-in subgroup mask, by its relation to the invocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Relation {
     Eq,
@@ -91,11 +91,11 @@ impl Translator<'_> {
     fn group_scope(&self, operands: &[u32]) -> Checked<()> {
         match self.scope(operand(operands, 0)?)? {
             Scope::Subgroup => Ok(()),
-            other => Err(format!("the scope is {}, where only a subgroup can be", other.name())),
+            other => Err(format!("the scope is {}, but must be Subgroup", other.name())),
         }
     }
 
-    /// Operands after the scope.
+    /// The values of the operands after the scope.
     fn group_values(&mut self, inst: &Inst, operands: &[u32]) -> Checked<Vec<Value>> {
         let at = |index| operand(operands, index);
         let one = |value: Value| Ok(vec![value]);
@@ -142,7 +142,7 @@ impl Translator<'_> {
             | Op::GroupNonUniformQuadAllKHR
             | Op::GroupNonUniformQuadAnyKHR
             | Op::SubgroupBallotKHR => self.ballots(inst.op, inst.ty, operands),
-            _ => self.put_together(inst, operands),
+            _ => self.combine_values(inst, operands),
         }
     }
 
@@ -156,7 +156,7 @@ impl Translator<'_> {
         let nums = super::arithmetic::of_values(shape, &value.values);
         let nums = nums.ok_or("the operand does not have the scalars of its type")?;
         if nums.iter().any(|num| num.ty == Scalar::Handle) {
-            return Err("images and samplers stay with their invocation".into());
+            return Err("images and samplers cannot be subgroup operands".into());
         }
         Ok((value, nums))
     }
@@ -168,7 +168,7 @@ impl Translator<'_> {
         Ok(nums)
     }
 
-    /// The invocation's number in its subgroup.
+    /// The invocation's index in its subgroup.
     fn own_number(&mut self) -> Value {
         self.builtin(BuiltIn::SubgroupLocalInvocationId, 0)
     }
@@ -202,7 +202,7 @@ impl Translator<'_> {
         self.builder.pure(ir::Op::IEq, &[ballot, zero])
     }
 
-    /// The value of an invocation.
+    /// The value in another invocation.
     fn num_of(&mut self, num: Num, number: Value) -> Num {
         if num.ty == Scalar::Bool {
             let word = self.builder.pure(ir::Op::BoolToInt, &[num.low]);
@@ -218,7 +218,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Whether two values of one type are equal; floats as numbers.
+    /// Whether two values of one type are equal; floats are compared as numbers.
     fn equal(&mut self, a: Num, b: Num) -> Checked<Value> {
         let op = match a.ty {
             Scalar::Bool => {
@@ -231,7 +231,7 @@ impl Translator<'_> {
         Ok(widths::pure(&mut self.builder, op, &[a, b])?.low)
     }
 
-    /// Whether all components of the value are those of an invocation.
+    /// Whether all components equal those of another invocation.
     fn equals_that_of(&mut self, value: &(Composite, Nums), number: Value) -> Checked<Value> {
         let mut all = self.builder.constant(true);
         for &num in &value.1 {
@@ -248,22 +248,22 @@ impl Translator<'_> {
         Ok(self.all(equal))
     }
 
-    /// Who has the same value: each invocation's value is asked for in turn.
+    /// For each invocation, the mask of those with the same value: compares with the value of each invocation in turn.
     fn partition(&mut self, value: &(Composite, Nums)) -> Checked<Value> {
         let mut mask = self.builder.constant(0u32);
         for number in 0..SUBGROUP_SIZE {
             let number = self.builder.constant(number);
             let equal = self.equals_that_of(value, number)?;
             let ballot = self.ballot(equal);
-            // Whoever it is: those with equal values are together.
+            // Invocations with equal values form one part.
             mask = self.builder.select(equal, ballot, mask);
         }
-        // What equals nothing is alone.
+        // A value that does not equal itself (NaN) is a part of its own.
         let own = self.relation_mask(Relation::Eq);
         Ok(self.builder.pure(ir::Op::Or, &[mask, own]))
     }
 
-    /// As `SubgroupEqMask` and its kin have it: a word, and zeros.
+    /// As `SubgroupEqMask` and its siblings are laid out: a word, then zeros.
     pub(super) fn relation(&mut self, relation: Relation) -> Vec<Value> {
         let mask = self.relation_mask(relation);
         self.ballot_vector(mask)

@@ -1,4 +1,4 @@
-//! Values of other invocations: broadcasts, shuffles, rotations, and within quads.
+//! Broadcasts, shuffles, rotations, and quad operations.
 
 use spirv::Op;
 
@@ -9,7 +9,7 @@ use crate::abi::SUBGROUP_SIZE;
 use crate::ir::{self, Value};
 
 impl Translator<'_> {
-    /// Values of another invocation of the subgroup. Numbers are modulo 16; of one that takes no part it is 0.
+    /// Values of another invocation of the subgroup. Indices are modulo 16; inactive invocations yield 0.
     pub(super) fn shuffled(&mut self, inst: &Inst, operands: &[u32]) -> Checked<Vec<Value>> {
         let nums = self.group_operand_of(inst, operand(operands, 0)?)?;
         let number = match inst.op {
@@ -20,7 +20,7 @@ impl Translator<'_> {
         Ok(Self::flat_words(nums))
     }
 
-    /// The number of the invocation that is looked at.
+    /// The index of the source invocation.
     fn source(&mut self, op: Op, second: Id, third: Option<Id>) -> Checked<Value> {
         let second = self.index(second)?;
         if matches!(op, Op::GroupNonUniformBroadcast | Op::GroupNonUniformShuffle | Op::SubgroupReadInvocationKHR) {
@@ -54,7 +54,7 @@ impl Translator<'_> {
         Ok(self.within(own, moved, last))
     }
 
-    /// The bits of `own` above those of `last`, and the low bits of `number`.
+    /// Combines the bits of `own` above those of `last` with the low bits of `number`.
     fn within(&mut self, own: Value, number: Value, last: Value) -> Value {
         let above = self.builder.pure(ir::Op::Not, &[last]);
         let above = self.builder.pure(ir::Op::And, &[own, above]);
@@ -68,7 +68,7 @@ impl Translator<'_> {
         if size.is_power_of_two() { Ok(size) } else { Err(format!("the cluster size {size} is not a power of two")) }
     }
 
-    /// Words of several scalars, one after another.
+    /// Words of several scalars, concatenated.
     pub(super) fn flat_words(nums: impl IntoIterator<Item = Num>) -> Vec<Value> {
         nums.into_iter().flat_map(Num::values).collect()
     }

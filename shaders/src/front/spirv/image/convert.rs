@@ -1,4 +1,5 @@
-//! Texels of known formats as operations: what [`decode`](crate::image::decode) and [`encode`](crate::image::encode) do.
+//! Texel conversion as IR operations for known formats, equivalent to [`decode`](crate::image::decode) and
+//! [`encode`](crate::image::encode).
 
 use smallvec::SmallVec;
 
@@ -12,7 +13,7 @@ pub(super) fn reads(format: Format) -> bool {
     whole && numbers.contains(&format.numeric())
 }
 
-/// How much of a texel is loaded and stored at once.
+/// Width of the loads and stores for a texel.
 pub(super) fn width(format: Format) -> Width {
     match format.bytes() {
         1 => Width::Byte,
@@ -30,12 +31,12 @@ fn whole_words(format: Format) -> bool {
     format.parts().iter().all(|part| part.bits == 32)
 }
 
-/// What words of the format are loaded as.
+/// Type of the loaded words.
 pub(super) fn word_type(format: Format) -> Type {
     if whole_words(format) && format.class() == Class::Float { Type::F32 } else { Type::I32 }
 }
 
-/// What a shader sees of a texel.
+/// Decodes a texel.
 pub(super) fn decode(b: &mut Builder, format: Format, words: [Value; 4]) -> [Value; 4] {
     let float = format.class() == Class::Float;
     let (zero, one) = if float { (b.constant(0f32), b.constant(1f32)) } else { (b.constant(0u32), b.constant(1u32)) };
@@ -77,7 +78,7 @@ fn decode_part(b: &mut Builder, numeric: Numeric, part: Part, word: Value) -> Va
     }
 }
 
-/// A code divided by the largest one, rounded once: the quotient's error is found exactly and corrected.
+/// A code divided by the largest code, correctly rounded: the quotient's error is computed exactly and corrected.
 fn quotient(b: &mut Builder, code: Value, most: f32) -> Value {
     let (reciprocal, divisor) = (b.constant(1.0 / most), b.constant(-most));
     let near = b.pure(Op::FMul, &[code, reciprocal]);
@@ -108,7 +109,7 @@ fn signed(b: &mut Builder, part: Part, word: Value) -> Value {
     shifted(b, Op::AShr, top, 32 - part.bits)
 }
 
-/// The words of a texel for what a shader stores.
+/// Encodes a texel.
 pub(super) fn encode(b: &mut Builder, format: Format, texel: [Value; 4]) -> SmallVec<[Value; 4]> {
     let mut words: SmallVec<[Option<Value>; 4]> = smallvec::smallvec![None; format.bytes().div_ceil(4) as usize];
     for &part in format.parts().iter().filter(|part| part.channel < 4) {
@@ -124,12 +125,12 @@ pub(super) fn encode(b: &mut Builder, format: Format, texel: [Value; 4]) -> Smal
     words.into_iter().map(|word| word.unwrap_or_else(|| b.constant(0u32))).collect()
 }
 
-/// A code without bits above it.
+/// A code with zeros above it.
 fn encode_part(b: &mut Builder, numeric: Numeric, part: Part, value: Value) -> Value {
     let mask = b.constant((1u32 << part.bits) - 1);
     match numeric {
         Numeric::Unorm => {
-            // `low` is what a clamp gives for NaN.
+            // A clamp of NaN gives `low`.
             let code = scaled(b, value, 0.0, ((1u32 << part.bits) - 1) as f32);
             b.pure(Op::RoundToSInt, &[code])
         }
@@ -143,16 +144,16 @@ fn encode_part(b: &mut Builder, numeric: Numeric, part: Part, value: Value) -> V
     }
 }
 
-/// Held to `low` and 1, times the largest code; 0 for NaN.
+/// Clamps to `low` and 1, and multiplies by the largest code; 0 for NaN.
 fn scaled(b: &mut Builder, mut value: Value, low: f32, most: f32) -> Value {
-    // A clamp makes its lower limit of what is no number.
+    // A clamp of NaN gives its lower limit.
     if low != 0.0 {
         let zero = b.constant(0f32);
         let is_number = b.pure(Op::FOrdEq, &[value, value]);
         value = b.select(is_number, value, zero);
     }
     let [low, one, most] = [low, 1.0, most].map(|number: f32| b.constant(number));
-    // As a clamp, but that -0 may become 0: in this order machines have one instruction for each.
+    // A clamp, except that -0 may become 0: in this operand order machines have a single instruction for each.
     let held = b.pure(Op::FMax, &[low, value]);
     let held = b.pure(Op::FMin, &[held, one]);
     b.pure(Op::FMul, &[held, most])

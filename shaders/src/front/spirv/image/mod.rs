@@ -1,7 +1,7 @@
-//! Images, samplers and texel buffers: handles, operands, and which instruction becomes what.
+//! Images, samplers and texel buffers: types, handles, and the choice of translation.
 //!
-//! Where the module states a format, reads, writes and pointers to texels become arithmetic on
-//! bytes and plain loads and stores (`texel`, `convert`): every pass knows those. All else stays an image instruction.
+//! If the module declares a format, reads, writes and texel pointers become arithmetic on bytes with plain loads and
+//! stores (`texel`, `convert`), which all passes can optimize. Everything else stays an image instruction.
 
 mod convert;
 mod operands;
@@ -28,20 +28,20 @@ use crate::ir::{BindingKind, BufferSpace, Value};
 pub(super) struct ImageType {
     /// Dimensions.
     pub(super) dim: Dim,
-    /// Whether it has layers.
+    /// Whether it is arrayed.
     pub(super) arrayed: bool,
-    /// What texels are made of.
+    /// Component type of texels.
     pub(super) class: Class,
-    /// Whether it is used without a sampler, and written.
+    /// Whether it is a storage image: used without a sampler, and written.
     pub(super) storage: bool,
-    /// The format that the module states.
+    /// The declared format.
     pub(super) format: Option<Format>,
-    /// Whether integers are signed, which tells views from each other and no more.
+    /// Signedness of integers, which only matters for matching views.
     signed: bool,
 }
 
 impl ImageType {
-    /// Reads the operands.
+    /// Parses the operands.
     pub(super) fn parse(types: &Types, operands: &[u32]) -> Checked<Self> {
         let at = |index| operand(operands, index);
         let class = match types.get(at(0)?)?.ty {
@@ -56,7 +56,7 @@ impl ImageType {
             Some(spirv::Dim::Dim3D) => Dim::D3,
             Some(spirv::Dim::DimCube) => Dim::Cube,
             Some(spirv::Dim::DimBuffer) => Dim::Buffer,
-            // Another stage's: nothing in reach of a compute entry point has one.
+            // For other stages only: no compute entry point reaches one.
             Some(spirv::Dim::DimSubpassData) => Dim::D2,
             Some(other) => return Err(format!("images of dimension {other:?} are not supported")),
             None => return Err("unknown dimension".into()),
@@ -77,13 +77,13 @@ impl ImageType {
         Ok(Self { dim, arrayed, class, storage, format: format(at(6)?)?, signed })
     }
 
-    /// What views are held against.
+    /// The declaration that views must match.
     fn declared(self) -> DeclaredImage {
         let class = if self.class == Class::Uint && self.signed { Class::Sint } else { self.class };
         DeclaredImage { dim: self.dim, arrayed: self.arrayed, class, format: self.format }
     }
 
-    /// Coordinates of a texel, layer or face included.
+    /// Number of coordinates of a texel, layer or face included.
     fn texel_coordinates(self) -> usize {
         match self.dim {
             Dim::Cube => 3,
@@ -91,13 +91,13 @@ impl ImageType {
         }
     }
 
-    /// As reads and writes see it: the sides of cubes are layers.
+    /// The type as reads and writes see it: cube faces are layers.
     fn by_texel(self) -> Self {
         if self.dim == Dim::Cube { Self { dim: Dim::D2, arrayed: true, ..self } } else { self }
     }
 }
 
-/// The format of texels that an `OpTypeImage` names by its number; `None` for `Unknown`.
+/// The format of an `OpTypeImage` operand; `None` for `Unknown`.
 pub fn format(word: u32) -> Result<Option<Format>, String> {
     use ImageFormat as I;
     let format = ImageFormat::from_u32(word).ok_or("unknown image format")?;
@@ -146,7 +146,7 @@ pub fn format(word: u32) -> Result<Option<Format>, String> {
     }))
 }
 
-/// What a variable of a type of this chapter is; `None` for other types.
+/// The binding kind of a variable of an image or sampler type; `None` for other types.
 pub(super) fn binding_kind(types: &Types, ty: Id) -> Checked<Option<(BindingKind, BufferSpace)>> {
     Ok(Some(match types.get(ty)?.ty {
         Type::Image(ImageType { dim: Dim::Buffer, storage, .. }) => match storage {
@@ -164,7 +164,7 @@ pub(super) fn binding_kind(types: &Types, ty: Id) -> Checked<Option<(BindingKind
     }))
 }
 
-/// What a variable of a type of this chapter declares of its images; nothing if it is of samplers.
+/// The image declaration of a variable of such a type; `None` for samplers.
 pub(super) fn declared(types: &Types, ty: Id) -> Checked<Option<DeclaredImage>> {
     match types.get(ty)?.ty {
         Type::Image(image) => Ok(Some(image.declared())),
@@ -173,7 +173,7 @@ pub(super) fn declared(types: &Types, ty: Id) -> Checked<Option<DeclaredImage>> 
     }
 }
 
-/// An image, with its sampler if it has one, as an instruction takes it.
+/// An image operand, with its sampler if it has one.
 #[derive(Clone, Copy)]
 struct Handle {
     ty: ImageType,
@@ -182,7 +182,7 @@ struct Handle {
 }
 
 impl Translator<'_> {
-    /// The value of a pointer to an image or sampler: its descriptor's number.
+    /// The value of an image or sampler pointer: its descriptor's index.
     pub(super) fn load_handle(&mut self, pointer: &Pointer) -> Checked<Option<Composite>> {
         let ty = pointer.pointee();
         let count = match self.types.get(ty)?.ty {
@@ -214,22 +214,22 @@ impl Translator<'_> {
         let both = self.value(operand(operands, 0)?)?;
         match self.types.get(both.ty)?.ty {
             Type::SampledImage { image } => expect_type(inst.ty, image)?,
-            _ => return Err("the operand is no sampled image".into()),
+            _ => return Err("the operand is not a sampled image".into()),
         }
         self.bind(inst.id, Composite { ty: inst.ty, values: Rc::from([both.values[0]]) });
         Ok(())
     }
 
-    /// The image of an id; with a sampler if it is a sampled image.
+    /// The image of an id, with its sampler if the id is a sampled image.
     fn handle(&mut self, id: Id) -> Checked<Handle> {
         let value = self.value(id)?;
         let (ty, sampler) = match self.types.get(value.ty)?.ty {
             Type::Image(ty) => (ty, None),
             Type::SampledImage { image } => match self.types.get(image)?.ty {
                 Type::Image(ty) => (ty, Some(value.values[1])),
-                _ => return Err(format!("{} is no image", self.sections.describe(id))),
+                _ => return Err(format!("{} is not an image", self.sections.describe(id))),
             },
-            _ => return Err(format!("{} is no image", self.sections.describe(id))),
+            _ => return Err(format!("{} is not an image", self.sections.describe(id))),
         };
         Ok(Handle { ty, image: value.values[0], sampler })
     }
@@ -244,7 +244,7 @@ impl Translator<'_> {
         Ok((handle, sampler))
     }
 
-    /// What decorations say of an image's memory.
+    /// The memory decorations of an image.
     fn image_memory(&self, image: Value) -> MemoryDecorations {
         self.variables.image_memory.get(&image).copied().unwrap_or_default()
     }

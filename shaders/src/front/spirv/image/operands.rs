@@ -12,7 +12,7 @@ use crate::ir::{Access, Op, Value};
 /// A list of scalars.
 pub(super) type Scalars = SmallVec<[Value; 4]>;
 
-/// What follows an instruction's own operands.
+/// Optional image operands of an instruction.
 #[derive(Default)]
 pub(super) struct Extra {
     pub(super) lod: Option<Id>,
@@ -24,7 +24,7 @@ pub(super) struct Extra {
 }
 
 impl Translator<'_> {
-    /// Reads a mask of image operands and what belongs to it.
+    /// Parses an image operand mask and its operands.
     pub(super) fn image_operands(&mut self, operands: &[u32]) -> Checked<Extra> {
         let mut extra = Extra::default();
         let Some((&word, rest)) = operands.split_first() else { return Ok(extra) };
@@ -32,7 +32,7 @@ impl Translator<'_> {
         let mut rest = rest.iter().copied();
         let mut next = || rest.next().ok_or("an image operand is missing");
         if mask.contains(ImageOperands::BIAS) {
-            return Err("a bias goes with implicit levels of detail, which fragment shaders have only".into());
+            return Err("a bias needs implicit levels of detail, which only fragment shaders have".into());
         }
         if mask.contains(ImageOperands::LOD) {
             extra.lod = Some(next()?);
@@ -49,7 +49,7 @@ impl Translator<'_> {
             extra.four_offsets = Some(next()?);
         }
         if mask.contains(ImageOperands::SAMPLE) {
-            // There is one: another is a mistake, and what it reads is open.
+            // There is one sample: any other index is an error, with an unspecified result.
             self.integers_of(next()?, 1)?;
         }
         if mask.contains(ImageOperands::MIN_LOD) {
@@ -65,11 +65,11 @@ impl Translator<'_> {
         if mask.contains(ImageOperands::OFFSETS) {
             extra.four_offsets = Some(next()?);
         }
-        // Sign and zero extension do nothing to 32-bit components, and how soon a texel is read again is a hint.
+        // Sign and zero extension do not affect 32-bit components, and `Nontemporal` is a hint.
         Ok(extra)
     }
 
-    /// The first `count` scalars of a value that must be of that type: coordinates may come in longer vectors.
+    /// The first `count` scalars of a value of the wanted component type: coordinates may be in longer vectors.
     pub(super) fn scalars_of(&mut self, id: Id, wanted: Scalar, count: usize) -> Checked<Scalars> {
         let value = self.value(id)?;
         let scalar = match self.types.get(value.ty)?.ty {
@@ -83,8 +83,8 @@ impl Translator<'_> {
         Ok(value.values[..count].into())
     }
 
-    /// The first `count` integers of a value, which may have any width, as words. What a word does not hold is outside of every
-    /// image.
+    /// The first `count` integers of a value of any width, as words. Integers that do not fit are out of bounds of
+    /// every image.
     pub(super) fn integers_of(&mut self, id: Id, count: usize) -> Checked<Scalars> {
         let value = self.value(id)?;
         let mut ty = value.ty;

@@ -1,4 +1,4 @@
-//! Sizes and levels of images.
+//! Image queries: sizes, levels and samples.
 
 use super::super::composite::Composite;
 use super::super::translate::Translator;
@@ -7,12 +7,12 @@ use crate::image::{Dim, Field};
 use crate::ir::{InstData, Op, Type, Value};
 
 impl Translator<'_> {
-    /// A field of an image's description.
+    /// A field of an image description.
     pub(super) fn image_field(&mut self, image: Value, field: Field) -> Value {
         self.builder.push_value(InstData::ImageField { image, field }, Type::I32)
     }
 
-    /// `OpImageQuerySizeLod` and `OpImageQuerySize`. Layers of cubes are counted by cubes.
+    /// `OpImageQuerySizeLod` and `OpImageQuerySize`. Layers of cube arrays are counted in cubes.
     pub(in crate::front::spirv) fn query_size(&mut self, inst: &Inst, operands: &[u32], by_level: bool) -> Checked<()> {
         let handle = self.handle(operand(operands, 0)?)?;
         let level = if by_level { Some(self.integers_of(operand(operands, 1)?, 1)?[0]) } else { None };
@@ -27,7 +27,7 @@ impl Translator<'_> {
             values.push(match level {
                 None => size,
                 Some(level) => {
-                    // At least 1, but for an image that is not there.
+                    // At least 1, unless the descriptor is null.
                     let one = self.builder.constant(1u32);
                     let size_there = self.builder.pure(Op::LShr, &[size, level]);
                     let size_there = self.builder.pure(Op::UMax, &[size_there, one]);
@@ -54,8 +54,8 @@ impl Translator<'_> {
         self.integers_result(inst, vec![levels])
     }
 
-    /// `OpImageQuerySamples`. Images that say that they are multisampled have one sample, as all images of the device;
-    /// one that is not there has none, as it has no levels.
+    /// `OpImageQuerySamples`. All images of the device have one sample, even those declared as multisampled; a null
+    /// descriptor has none.
     pub(in crate::front::spirv) fn query_samples(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let handle = self.handle(operand(operands, 0)?)?;
         let levels = self.image_field(handle.image, Field::Levels);

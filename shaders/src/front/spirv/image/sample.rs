@@ -1,4 +1,4 @@
-//! Fetches, samples and gathers: image instructions with their operands in order.
+//! Fetches, samples and gathers: image instructions with ordered operands.
 
 use super::super::composite::Composite;
 use super::super::scalar::Scalar;
@@ -15,7 +15,7 @@ impl Translator<'_> {
     pub(in crate::front::spirv) fn image_fetch(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let handle = self.handle(operand(operands, 0)?)?;
         if handle.ty.storage || handle.ty.dim == Dim::Cube {
-            return Err("fetches are from sampled images that are no cubes".into());
+            return Err("fetches need a sampled image other than a cube".into());
         }
         let extra = self.image_operands(operands.get(2..).unwrap_or_default())?;
         let mut op = ImageOp::new(Kind::Read, handle.ty.dim, handle.ty.arrayed, handle.ty.class);
@@ -49,7 +49,7 @@ impl Translator<'_> {
         }
         if project {
             if handle.ty.arrayed || handle.ty.dim == Dim::Cube {
-                return Err("projections are of images without layers that are no cubes".into());
+                return Err("projections need an image without layers, other than a cube".into());
             }
             let divisor = args.remove(dims);
             for arg in &mut args {
@@ -129,7 +129,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// A comparison: one float.
+    /// A comparison, which returns one float.
     fn comparison_result(&mut self, inst: &Inst, op: ImageOp, handle: Handle, args: Scalars) -> Checked<()> {
         if !matches!(self.types.get(inst.ty)?.ty, Type::Scalar(Scalar::F32)) {
             return Err("the result is not a float".into());

@@ -1,7 +1,7 @@
-//! Texels of storage images: by address where the format is known, else by image instruction.
+//! Texel access to storage images: by address if the format is known, else by image instruction.
 //!
-//! A coordinate outside of the image reads 0 and writes nothing. Reads load first and choose after: the load is checked
-//! against the image's bytes anyway, and stays one of words next to each other where lanes have texels next to each other.
+//! Out-of-bounds reads give 0, out-of-bounds writes are dropped. Reads load unconditionally and select afterwards: the
+//! load is checked against the image's size anyway, and stays contiguous if the lanes' texels are.
 
 use spirv::StorageClass;
 
@@ -18,7 +18,7 @@ use super::{Handle, ImageType};
 use crate::image::{Class, Dim, Field, Format, ImageOp, Kind, LodOperand};
 use crate::ir::{self, Access, BlockCall, BufferSpace, InstData, Merge, Op, Place, Value, Width};
 
-/// Where a texel is: whether it is in the image, and its byte offset if it is.
+/// Location of a texel: whether it is in the image, and its byte offset if so.
 struct Spot {
     inside: Value,
     offset: Value,
@@ -29,7 +29,7 @@ impl Translator<'_> {
     pub(in crate::front::spirv) fn image_read(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let mut handle = self.handle(operand(operands, 0)?)?;
         if !handle.ty.storage {
-            return Err("reads are from storage images".into());
+            return Err("only storage images can be read".into());
         }
         let extra = self.image_operands(operands.get(2..).unwrap_or_default())?;
         if extra.lod.is_some() {
@@ -70,7 +70,7 @@ impl Translator<'_> {
     pub(in crate::front::spirv) fn image_write(&mut self, operands: &[u32]) -> Checked<()> {
         let mut handle = self.handle(operand(operands, 0)?)?;
         if !handle.ty.storage {
-            return Err("writes are to storage images".into());
+            return Err("only storage images can be written".into());
         }
         if self.image_memory(handle.image).non_writable {
             return Err("writes an image that is NonWritable".into());
@@ -97,7 +97,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Stores behind a branch: lanes outside take no part.
+    /// Stores in a branch: out-of-bounds lanes are inactive.
     fn write_words(&mut self, image: Value, spot: &Spot, width: Width, words: &[Value], access: Access) {
         let (inner, merge) = (self.builder.create_block(), self.builder.create_block());
         self.builder.set_merge(Merge::Selection { merge });
@@ -115,16 +115,18 @@ impl Translator<'_> {
         self.builder.switch_to(merge);
     }
 
-    /// `OpImageTexelPointer`: outside of the image it points nowhere.
+    /// `OpImageTexelPointer`: a null pointer if out of bounds.
     pub(in crate::front::spirv) fn texel_pointer(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let image = self.pointer(operand(operands, 0)?)?;
         let Type::Image(ty) = self.types.get(image.pointee())?.ty else {
-            return Err("the pointer is to no image".into());
+            return Err("the pointer does not point to an image".into());
         };
-        let Some(handle) = self.load_handle(&image)? else { return Err("the pointer is to no image".into()) };
+        let Some(handle) = self.load_handle(&image)? else {
+            return Err("the pointer does not point to an image".into());
+        };
         let format = ty.format.filter(|format| format.bytes() == 4 && format.parts().len() == 1);
         let Some(format) = format.filter(|_| ty.storage) else {
-            return Err("pointers to texels are for storage images of format R32f, R32i or R32ui".into());
+            return Err("texel pointers need a storage image of format R32f, R32i or R32ui".into());
         };
         let Type::Pointer { class: StorageClass::Image, pointee } = self.types.get(inst.ty)?.ty else {
             return Err(format!("%{} is not a pointer type of storage class Image", inst.ty));
@@ -142,7 +144,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// A texel to store: missing components are 0.
+    /// A texel to store; missing components are 0.
     fn texel_of(&mut self, id: super::super::words::Id, class: Class) -> Checked<[Value; 4]> {
         let wanted = if class == Class::Float { Scalar::F32 } else { Scalar::I32 };
         let given = self.scalars_of(id, wanted, 1)?.len();
@@ -162,7 +164,7 @@ impl Translator<'_> {
         Place::Buffer { space: BufferSpace::Storage, buffer, offset }
     }
 
-    /// How an image is accessed: by the instruction's operands and the variable's decorations.
+    /// Access of an image: the instruction's operands combined with the variable's decorations.
     fn texel_access(&self, image: Value, access: Access) -> Access {
         let MemoryDecorations { coherent, volatile, .. } = self.image_memory(image);
         Access {
@@ -172,7 +174,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Where a texel of so many bytes is.
+    /// Location of a texel of this size.
     fn spot(&mut self, ty: ImageType, image: Value, at: &Scalars, bytes: u32) -> Spot {
         let (outer, fields): (Option<Value>, &[Field]) = match (ty.dim, ty.arrayed) {
             (Dim::D1 | Dim::Buffer, false) => (None, &[Field::Width]),

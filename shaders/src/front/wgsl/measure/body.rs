@@ -1,4 +1,4 @@
-//! Bodies of functions: which names their statements see, and the expressions in them.
+//! Function bodies: the names in scope of their statements, and the expressions in them.
 
 use std::collections::HashMap;
 
@@ -6,20 +6,20 @@ use super::Measure;
 use super::declarations::Declaration;
 use super::term::Term;
 
-/// The names of a function, innermost last.
+/// The names in scope, innermost last.
 #[derive(Default)]
 pub(super) struct Scopes<'a> {
     names: HashMap<&'a str, Vec<Term>>,
-    /// All that are seen, in the order of the text.
+    /// All names in scope, in the order of the text.
     declared: Vec<&'a str>,
     open: Vec<Open>,
 }
 
-/// What begins with so many names seen.
+/// A scope, with the number of names declared before it.
 #[derive(Clone, Copy)]
 enum Open {
     Block(usize),
-    /// The head of a `for`, whose names end with the block behind it.
+    /// The head of a `for`, whose names go out of scope at the end of its block.
     For(usize),
 }
 
@@ -33,7 +33,7 @@ impl<'a> Scopes<'a> {
         self.open.push(kind(self.declared.len()));
     }
 
-    /// Ends a block, and the `for`s whose body it was.
+    /// Ends a block, and the `for`s whose body it is.
     fn end(&mut self) {
         let mut next = self.open.pop();
         while let Some(Open::Block(names) | Open::For(names)) = next {
@@ -46,13 +46,13 @@ impl<'a> Scopes<'a> {
 }
 
 impl<'a> Measure<'a> {
-    /// What a name means here.
+    /// The meaning of a name in this scope.
     pub(super) fn lookup(&self, name: &str) -> Option<Term> {
         let local = self.scopes.names.get(name).and_then(|list| list.last());
         local.or_else(|| self.module.get(name)).cloned()
     }
 
-    /// A function, from its parameters on.
+    /// Measures a function, from its parameters on.
     pub(super) fn body(&mut self, function: &Declaration<'a>) {
         self.scopes = Scopes::default();
         self.count(function.start, function.end);
@@ -72,7 +72,7 @@ impl<'a> Measure<'a> {
         }
     }
 
-    /// A word of a statement with the expression behind it.
+    /// Measures the expression after the keyword of a statement.
     fn statement(&mut self) {
         let before = self.at;
         match self.tokens.text(before) {

@@ -1,29 +1,29 @@
-//! What the module declares: each declaration after those that it names, functions last.
+//! Module-scope declarations: each is measured after those that it names, functions last.
 
 use std::collections::HashMap;
 
 use super::Measure;
 use super::term::{Shape, Struct, Term};
 
-/// A declaration of the module, in tokens.
+/// A module-scope declaration, as a range of tokens.
 pub(super) struct Declaration<'a> {
     name: &'a str,
     pub(super) is_function: bool,
-    /// Where its attributes begin.
+    /// Start of its attributes.
     attributes: usize,
-    /// Its first word behind them.
+    /// Its first token after the attributes.
     pub(super) start: usize,
-    /// The token behind its last.
+    /// The token after its last one.
     pub(super) end: usize,
 }
 
 impl<'a> Measure<'a> {
-    /// The declarations in the order of the text.
+    /// All declarations in the order of the text.
     pub(super) fn declarations(&self) -> Vec<Declaration<'a>> {
         let (mut list, mut at) = (Vec::new(), 0);
         while at < self.tokens.len() {
             let attributes = at;
-            let start = self.behind_attributes(at);
+            let start = self.after_attributes(at);
             at = start;
             let mut depth = 0usize;
             loop {
@@ -44,7 +44,7 @@ impl<'a> Measure<'a> {
         list
     }
 
-    /// Where the name of a declaration is: `var` may have a template list before it.
+    /// The token of a declaration's name: `var` may have a template list before it.
     fn name_of(&self, start: usize) -> usize {
         let mut at = start + 1;
         if self.tokens.text(start) == "var" && self.tokens.text(at) == "<" {
@@ -56,18 +56,18 @@ impl<'a> Measure<'a> {
         at
     }
 
-    fn behind_attributes(&self, start: usize) -> usize {
+    fn after_attributes(&self, start: usize) -> usize {
         let mut at = start;
         while self.tokens.text(at) == "@" {
             at += 2;
             if self.tokens.text(at) == "(" {
-                at = self.behind_bracket(at);
+                at = self.after_bracket(at);
             }
         }
         at
     }
 
-    fn behind_bracket(&self, open: usize) -> usize {
+    fn after_bracket(&self, open: usize) -> usize {
         let (mut at, mut depth) = (open, 0usize);
         loop {
             match self.tokens.text(at) {
@@ -83,7 +83,7 @@ impl<'a> Measure<'a> {
         }
     }
 
-    /// Everything outside functions' bodies.
+    /// Measures everything outside of function bodies.
     pub(super) fn module(&mut self, list: &[Declaration<'a>]) {
         for index in self.in_order(list) {
             let declaration = &list[index];
@@ -93,9 +93,9 @@ impl<'a> Measure<'a> {
         for function in list.iter().filter(|declaration| declaration.is_function) {
             self.at = function.start + 2;
             let parameters = self.tokens.text(self.at) == "(";
-            self.at = if parameters { self.behind_bracket(self.at) } else { self.at };
+            self.at = if parameters { self.after_bracket(self.at) } else { self.at };
             let result = if self.tokens.is(self.at, "->") {
-                self.at = self.behind_attributes(self.at + 2);
+                self.at = self.after_attributes(self.at + 2);
                 self.expression().shape
             } else {
                 Shape::Unknown
@@ -107,7 +107,7 @@ impl<'a> Measure<'a> {
         }
     }
 
-    /// Values in attributes.
+    /// Measures the expressions in attributes.
     fn attributes(&mut self, start: usize, end: usize) {
         self.at = start;
         while self.at < end {
@@ -115,7 +115,7 @@ impl<'a> Measure<'a> {
         }
     }
 
-    /// Declarations that are no functions, so that each comes after those it names. Circles, which naga refuses, are cut.
+    /// Declarations other than functions, sorted topologically. Cycles, which naga rejects, are cut.
     fn in_order(&self, list: &[Declaration<'a>]) -> Vec<usize> {
         let by_name: HashMap<&str, usize> = list
             .iter()
@@ -126,7 +126,7 @@ impl<'a> Measure<'a> {
         let mut order = Vec::new();
         let mut seen = vec![false; list.len()];
         for first in (0..list.len()).filter(|&index| !list[index].is_function) {
-            // With each declaration the token up to which its names were followed.
+            // The stack: each declaration with the token up to which its names have been visited.
             let mut open = Vec::new();
             if !std::mem::replace(&mut seen[first], true) {
                 open.push((first, list[first].start));
@@ -170,26 +170,26 @@ impl<'a> Measure<'a> {
         self.module.insert(declaration.name, term);
     }
 
-    /// A name with a type, a value or both, from the name on.
+    /// Measures a name with a type, a value or both.
     pub(super) fn variable(&mut self, kind: &str) -> Term {
         self.at += 1;
         let shape = if self.skip(":") { Some(self.expression().shape) } else { None };
         let value = if self.tokens.text(self.at) == "=" {
             self.at += 1;
             let value = self.expression();
-            // A constant without a type waits for one.
+            // A constant without a type gets one at its uses.
             let waits = kind == "const" && shape.is_none();
             self.charge(if waits { value.copied() } else { value.copied().max(value.converted()) });
             value
         } else {
             Term::small(1)
         };
-        // Only constants may do without a type.
+        // Only constants may lack a type.
         let is_concrete = shape.is_some() || kind != "const" || value.is_concrete;
         let shape = shape.unwrap_or_else(|| value.shape.clone());
         match kind {
             "var" => Term::variable(shape),
-            // What is set from outside.
+            // The value comes from outside.
             "override" => Term { shape, number: None, is_type: false, is_concrete, ..value },
             _ => Term { shape, is_type: false, is_concrete, ..value },
         }
@@ -201,7 +201,7 @@ impl<'a> Measure<'a> {
         let mut members = Vec::new();
         while self.at < end && self.tokens.text(self.at) != "}" {
             let before = self.at;
-            self.at = self.behind_attributes(before);
+            self.at = self.after_attributes(before);
             let name = self.tokens.text(self.at);
             self.at += 1;
             if self.skip(":") {

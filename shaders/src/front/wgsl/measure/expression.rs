@@ -1,21 +1,21 @@
-//! Expressions of the text: what they consist of, and what naga copies to evaluate them.
+//! Measures expressions of the text: their size, and the copies that naga makes to evaluate them.
 //!
-//! The parser takes every text: what is no expression ends one, and what naga will refuse may mean anything here. Of what naga takes it
-//! misses no copy: where it does not know, it counts more.
+//! The parser accepts every text: a token that fits no expression ends it, and texts that naga will reject may be
+//! measured arbitrarily. For texts that naga accepts, no copy is missed: if the parser does not know, it overestimates.
 
 use std::rc::Rc;
 
 use super::Measure;
 use super::term::{SMALL, Shape, Term};
 
-/// Brackets within brackets; naga itself takes fewer.
+/// Nesting of brackets, at most; naga itself accepts less.
 const MAX_DEPTH: usize = 200;
-/// Arrays and structures within each other. SPIR-V's limit of 255 counts a matrix as three levels, and naga puts one more around
-/// the type of a buffer.
+/// Nesting of arrays and structures, at most. SPIR-V's limit of 255 counts a matrix as three levels, and naga wraps the
+/// type of a buffer in one more.
 const MAX_NESTING: u32 = 251;
 
 impl<'a> Measure<'a> {
-    /// An expression that becomes a value of its own: what converts it copies it.
+    /// Measures an expression that becomes a value of its own: converting it copies it.
     pub(super) fn sink(&mut self) -> Term {
         let term = self.expression();
         self.charge(term.copied().max(term.converted()));
@@ -42,18 +42,18 @@ impl<'a> Measure<'a> {
             self.at += sign.len();
             let right = self.binary(level + 1);
             let number = left.number.zip(right.number).and_then(|(a, b)| calculated(sign, a, b));
-            // The bits that a shift takes have a type which its result need not have.
+            // The shifted value determines the type, not the shift amount.
             let is_concrete = left.is_concrete || right.is_concrete && !matches!(sign, "<<" | ">>");
             left = Term { is_concrete, ..self.calculation(&[left, right], number) };
         }
         left
     }
 
-    /// A calculation with scalars, vectors and matrices; naga writes its operands out, also such as it then refuses.
+    /// An operation on scalars, vectors and matrices; naga writes its operands out, even those that it then rejects.
     fn calculation(&mut self, operands: &[Term], number: Option<i128>) -> Term {
         let at_run_time = operands.iter().any(|term| term.at_run_time);
         for term in operands.iter().filter(|term| !term.at_run_time) {
-            // Beside what is not evaluated it is only converted, or looked at and refused.
+            // Next to a run-time operand, the other one is only converted, or rejected.
             let is_left = at_run_time && (term.is_type || term.is_concrete && term.shape == Shape::Small);
             self.charge(if is_left { 0 } else { self.written_out(term).max(term.converted()) });
         }
@@ -69,7 +69,7 @@ impl<'a> Measure<'a> {
         }
     }
 
-    /// The binary operator that begins here, and how tightly it binds.
+    /// The binary operator at this token, and its precedence.
     fn operator(&self) -> Option<(&'static str, u32)> {
         const OPERATORS: [(&str, u32); 18] = [
             ("||", 1),
@@ -108,7 +108,7 @@ impl<'a> Measure<'a> {
         let mut term = self.primary();
         for sign in signs.into_iter().rev() {
             term = match sign {
-                // What is behind pointers is there at run time.
+                // Values in memory exist at run time only.
                 "&" | "*" => Term { at_run_time: true, number: None, is_concrete: true, ..term },
                 _ => {
                     let number = term.number.filter(|_| sign == "-").map(|number| -number);
@@ -158,8 +158,8 @@ impl<'a> Measure<'a> {
         }
     }
 
-    /// A part of a value, for which naga copies the whole one if it knows both that and the index. Where it does not know the index,
-    /// the whole one gets a type.
+    /// A component of a value. naga copies the whole value if it knows both that and the index; if it does not know the
+    /// index, the whole value gets a type.
     fn part(&mut self, whole: Term, shape: Shape, at_run_time: bool) -> Term {
         self.charge(if at_run_time { whole.converted() } else { whole.copied() });
         let parts = match shape {
@@ -175,7 +175,7 @@ impl<'a> Measure<'a> {
         members.iter().find(|(other, _)| *other == name).map_or(Shape::Unknown, |(_, shape)| shape.clone())
     }
 
-    /// Expressions in brackets, with commas.
+    /// Measures a comma-separated list of expressions in brackets.
     pub(super) fn arguments(&mut self) -> Vec<Term> {
         self.at += 1;
         let mut list = Vec::new();
@@ -213,7 +213,7 @@ impl<'a> Measure<'a> {
         let arguments = self.arguments();
         match (known, list) {
             (Some(Term { shape, is_type: true, .. }), _) => self.constructed(shape, &arguments, true),
-            // A function of the module, whose results are there at run time.
+            // A function of the module, whose results exist at run time only.
             (Some(term), _) => {
                 arguments.iter().for_each(|term| self.charge(term.copied().max(term.converted())));
                 Term { at_run_time: true, is_type: false, number: None, ..term }
@@ -237,7 +237,7 @@ impl<'a> Measure<'a> {
         }
     }
 
-    /// A type that does not nest too deep, of what begins at a token.
+    /// The shape, unless it nests too deeply; reported at the token `start`.
     pub(super) fn nested(&mut self, shape: Shape, start: usize) -> Shape {
         if shape.depth(&self.structs) <= MAX_NESTING {
             return shape;
@@ -248,7 +248,7 @@ impl<'a> Measure<'a> {
         Shape::Unknown
     }
 
-    /// A value of a type: each argument gets the type of its place, whatever the others are.
+    /// A value constructor of a type: each argument gets the type of its component, independently of the others.
     fn constructed(&mut self, shape: Shape, arguments: &[Term], is_concrete: bool) -> Term {
         let at_run_time = arguments.iter().any(|term| term.at_run_time);
         let parts = arguments.iter().fold(1u64, |sum, term| sum.saturating_add(term.parts));
@@ -258,16 +258,16 @@ impl<'a> Measure<'a> {
         if !at_run_time {
             self.charge(parts);
         }
-        // The zero of a vector is written out sooner or later; that of an array only by what is refused.
+        // The zero value of a vector is eventually written out; that of an array only in rejected texts.
         let parts = if shape == Shape::Small { parts.max(SMALL * u64::from(arguments.is_empty())) } else { parts };
         Term { shape, parts, at_run_time, is_concrete, ..Term::default() }
     }
 
-    /// A function of the language, or a scalar, vector or matrix that is made.
+    /// A built-in function, or a constructor of a scalar, vector or matrix.
     fn built_in(&mut self, name: &str, arguments: &[Term]) -> Term {
         let numbers: Option<Vec<i128>> = arguments.iter().map(|term| term.number).collect();
         let number = match (name, numbers.as_deref()) {
-            // Others may become another number.
+            // Other types may change the number.
             ("u32" | "i32" | "u64" | "i64", Some(&[number])) => {
                 Some(number).filter(|n| i32::try_from(*n).is_ok_and(|n| n >= 0))
             }
@@ -317,14 +317,14 @@ impl<'a> Measure<'a> {
     }
 }
 
-/// The name is that of a scalar, or of a vector or matrix with the letter of its scalars.
+/// Whether the name is a scalar type, or a vector or matrix type with its scalar's letter.
 fn names_scalar(name: &str) -> bool {
     let with_letter = |rest: &str| rest.ends_with(['i', 'u', 'f', 'h']);
     matches!(name, "bool" | "i32" | "u32" | "i64" | "u64" | "f16" | "f32" | "f64")
         || ["vec", "mat"].iter().any(|start| name.strip_prefix(start).is_some_and(with_letter))
 }
 
-/// A number, by its first and its last token, has the letter of a type; that of floats is no digit.
+/// Whether a number, given by its first and last token, has a type suffix; that of floats is not a digit.
 fn has_suffix(first: &str, last: &str) -> bool {
     let is_hex = first.starts_with("0x") || first.starts_with("0X");
     last.ends_with(['i', 'u']) || !is_hex && last.ends_with(['f', 'h'])
@@ -360,7 +360,7 @@ fn calculated(sign: &str, a: i128, b: i128) -> Option<i128> {
         "&" => Some(a & b),
         "|" => Some(a | b),
         "^" => Some(a ^ b),
-        // Bits that are shifted out make no error.
+        // Bits that are shifted out are no error.
         "<<" => {
             let shifted = u32::try_from(b).ok().filter(|&b| b < 64).and_then(|b| a.checked_mul(1 << b));
             shifted.filter(|&shifted| u32::try_from(shifted).is_ok())

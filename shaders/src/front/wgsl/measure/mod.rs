@@ -1,10 +1,10 @@
-//! How much naga would make of a text, measured before it sees it.
+//! Measures the memory and time that naga would need for a text, before it sees it.
 //!
-//! naga evaluates what is constant where it reads it, and copies a constant of the module, part by part, wherever a function takes
-//! something of it: a text of one kilobyte can name 2^26 parts. And it looks at all expressions of a function that it has so far for each
-//! new one that it types, so that time grows with the square of a function's length. So this walks the text once: `expression`
-//! adds up what is copied, `body` knows which names a function's statements see, and both are held against limits that
-//! keep naga's memory below a quarter of a gibibyte and its time about a second.
+//! naga evaluates constants where it reads them, and copies a module constant, part by part, wherever a function uses a
+//! component of it: a text of one kilobyte can name 2^26 parts. And for each new expression that it types, it visits
+//! all previous expressions of the function, so time grows with the square of a function's length. So this walks the
+//! text once: `expression` adds up the copies, `body` tracks the names in scope of a function's statements, and the
+//! sums are compared with limits that keep naga's memory below a quarter of a gibibyte and its time around a second.
 
 mod body;
 mod declarations;
@@ -17,17 +17,17 @@ use std::collections::HashMap;
 use term::{Struct, Term};
 use tokens::Tokens;
 
-/// Parts of constants that a text may have copied, all together.
+/// Copied parts of constants in a text, at most.
 const MAX_PARTS: u64 = 1 << 21;
-/// Expressions that are typed, each times the expressions that naga has to pass for it.
+/// Sum over all typed expressions of the number of expressions that naga visits for it, at most.
 const MAX_WORK: u64 = 1 << 31;
 
-/// Why a text is refused, and the byte where that showed.
+/// The error for a rejected text, and the byte offset where it was detected.
 pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
     let mut measure = Measure::new(source);
     let declarations = measure.declarations();
     measure.module(&declarations);
-    // What is evaluated for the whole module is passed by whatever a function has evaluated for it.
+    // Expressions evaluated for the whole module are visited for everything that a function evaluates.
     let module = measure.settle(0, 0);
     for function in declarations.iter().filter(|declaration| declaration.is_function) {
         measure.body(function);
@@ -38,16 +38,16 @@ pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
 
 struct Measure<'a> {
     tokens: Tokens<'a>,
-    /// The token that comes next.
+    /// The next token.
     at: usize,
     depth: usize,
     structs: Vec<Struct<'a>>,
     module: HashMap<&'a str, Term>,
     scopes: body::Scopes<'a>,
-    /// Parts copied: of the whole text, and of what is being measured.
+    /// Copied parts: of the whole text, and of the current function or module scope.
     parts: u64,
     copied: u64,
-    /// Expressions of what is being measured, at most, and those of them that are typed.
+    /// Upper bound of the expressions in the current function or module scope, and of those that are typed.
     expressions: u64,
     typed: u64,
     work: u64,
@@ -86,7 +86,7 @@ impl<'a> Measure<'a> {
         }
     }
 
-    /// Counts tokens as expressions, and as such that are typed.
+    /// Counts tokens as expressions, and as typed expressions.
     fn count(&mut self, from: usize, to: usize) {
         let is_typed = |at: usize| match self.tokens.text(at) {
             ";" | ")" | "]" | "}" | "," => false,
@@ -96,7 +96,7 @@ impl<'a> Measure<'a> {
         self.expressions += (to - from) as u64;
     }
 
-    /// Ends a measure that began at a token; what it has copied and counted is a function's, or the module's.
+    /// Ends the measure of a function or of the module scope that started at a token. Returns its work.
     fn settle(&mut self, module: u64, start: usize) -> u64 {
         let expressions = self.expressions.saturating_add(self.copied);
         self.work = self.work.saturating_add(self.typed.saturating_mul(expressions.saturating_add(module)));

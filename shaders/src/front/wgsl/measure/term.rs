@@ -1,20 +1,21 @@
-//! What is known of an expression before naga sees it: how large its value is, and how large naga has written it.
+//! What is known of an expression before naga sees it: the size of its value, and the size of what naga has written for
+//! it.
 
 use std::rc::Rc;
 
-/// Parts of a matrix, its columns and itself: the most that values have which operators give.
+/// Parts of a matrix, its columns and itself: the maximum for results of operators.
 pub(super) const SMALL: u64 = 21;
 
-/// The type of a value, as far as it matters for its size.
+/// The type of a value, as far as it affects its size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Shape {
     /// A scalar, vector or matrix.
     Small,
-    /// One of the module's structures, by its number.
+    /// A structure of the module, by index.
     Struct(usize),
-    /// Elements, and how many if that is known.
+    /// An array, with the number of elements if known.
     Array(Rc<Shape>, Option<u64>),
-    /// What the text does not tell.
+    /// Not known from the text.
     #[default]
     Unknown,
 }
@@ -23,30 +24,30 @@ pub(super) enum Shape {
 #[derive(Debug, Default)]
 pub(super) struct Struct<'a> {
     pub(super) members: Vec<(&'a str, Shape)>,
-    /// Parts of its values.
+    /// Number of parts of its values.
     pub(super) parts: u64,
-    /// Arrays and structures within each other, itself included.
+    /// Nesting of arrays and structures, itself included.
     pub(super) depth: u32,
 }
 
-/// An expression, or a type.
+/// An expression or a type.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Term {
     pub(super) shape: Shape,
-    /// Literals and compositions that it consists of when all names are written out; a zero value is one.
+    /// Number of literals and compositions if all names are expanded; a zero value counts as one.
     pub(super) parts: u64,
-    /// It has a value only when the kernel runs, so that nothing of it is evaluated or copied before.
+    /// Whether it is a run-time value, so that naga evaluates and copies nothing of it.
     pub(super) at_run_time: bool,
-    /// It names a type.
+    /// Whether it names a type.
     pub(super) is_type: bool,
-    /// Its numbers have a type of their own, so that naga never converts it; false where that is not known.
+    /// Whether its numbers have a concrete type, so that naga never converts it; false if unknown.
     pub(super) is_concrete: bool,
-    /// The integer that it is.
+    /// Its value if it is a known integer.
     pub(super) number: Option<i128>,
 }
 
 impl Term {
-    /// A value of few parts.
+    /// A value of this many parts.
     pub(super) fn small(parts: u64) -> Self {
         Self { shape: Shape::Small, parts: parts.min(SMALL), ..Self::default() }
     }
@@ -56,7 +57,7 @@ impl Term {
         Self { shape, is_type: true, ..Self::default() }
     }
 
-    /// What the memory of a running kernel holds.
+    /// A run-time value in memory.
     pub(super) fn variable(shape: Shape) -> Self {
         Self { shape, parts: 1, at_run_time: true, is_concrete: true, ..Self::default() }
     }
@@ -66,19 +67,19 @@ impl Term {
         Self { number, ..Self::small(1) }
     }
 
-    /// Parts that are copied where the value is used by what is evaluated.
+    /// Parts copied if the value is used in an evaluated expression.
     pub(super) fn copied(&self) -> u64 {
         if self.at_run_time || self.is_type { 0 } else { self.parts }
     }
 
-    /// Parts that are made where the value gets a type, also by what is not evaluated: a copy, and that copy converted.
+    /// Parts created if the value gets a type, even in an expression that is not evaluated: a copy, and its conversion.
     pub(super) fn converted(&self) -> u64 {
         if self.is_concrete { 0 } else { self.copied().saturating_mul(2) }
     }
 }
 
 impl Shape {
-    /// Arrays and structures within each other.
+    /// Nesting of arrays and structures.
     pub(super) fn depth(&self, structs: &[Struct<'_>]) -> u32 {
         match self {
             Self::Small | Self::Unknown => 0,
@@ -87,7 +88,7 @@ impl Shape {
         }
     }
 
-    /// Parts of a value with everything written out; the most there are where that is not known.
+    /// Parts of a fully expanded value; the maximum if unknown.
     pub(super) fn parts(&self, structs: &[Struct<'_>]) -> u64 {
         match self {
             Self::Small => SMALL,

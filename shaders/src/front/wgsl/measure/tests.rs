@@ -1,10 +1,10 @@
-//! What is measured against what naga makes: of every text that naga takes, at least as many parts were counted as it has copied.
+//! Compares the measure with naga: for every text that naga accepts, at least as many parts are counted as it copies.
 
 use proptest::prelude::*;
 
 use super::{Measure, check};
 
-/// Expressions that naga has made of a text that it takes.
+/// Number of expressions that naga creates for an accepted text.
 fn made(text: &str) -> Option<u64> {
     let module = naga::front::wgsl::parse_str(text).ok()?;
     let functions = module.functions.iter().map(|(_, function)| function);
@@ -13,7 +13,7 @@ fn made(text: &str) -> Option<u64> {
     Some((local + module.global_expressions.len()) as u64)
 }
 
-/// Tokens and copied parts.
+/// Numbers of tokens and of copied parts.
 fn measured(text: &str) -> (u64, u64) {
     let mut measure = Measure::new(text);
     let declarations = measure.declarations();
@@ -28,12 +28,12 @@ fn refused(text: &str) -> String {
     check(text).unwrap_err().0
 }
 
-/// A program: what each name holds is a scalar, or an array or structure of what earlier names hold.
+/// A program in which each name has a scalar, or an array or structure of values of earlier names.
 fn program(tape: &[u16]) -> String {
     let (mut module, mut body) =
         (String::from("@group(0) @binding(0) var<storage, read_write> o: array<u32>;\n"), String::new());
-    // Names of the module, the way to a scalar in them, and the type.
-    // The first has a type, the second gets it where it is used.
+    // Names of the module, the path to a scalar in them, and the type. The first has a type, the second gets one at its
+    // use.
     let scalar = |text: &str| (text.to_owned(), String::new(), "u32".to_owned());
     let mut names: Vec<(String, String, String)> = vec![scalar("1u"), scalar("1")];
     let mut locals: Vec<(String, String)> = Vec::new();
@@ -113,7 +113,7 @@ fn program(tape: &[u16]) -> String {
     format!("{module}@compute @workgroup_size(1) fn main() {{\nlet z = o[0];\n{body}}}\n")
 }
 
-/// What is known beside `z`, which is not: what the module and what the body has of it, some of it often enough to be missed.
+/// Values next to the unknown `z`: module and body use some of them often enough for a miss to show.
 fn mixed(step: u16, index: usize, (name, way, ty): (&str, &str, &str)) -> (String, String) {
     match step {
         13 => (
@@ -132,7 +132,7 @@ fn mixed(step: u16, index: usize, (name, way, ty): (&str, &str, &str)) -> (Strin
         ),
         15 => (
             String::new(),
-            // The outermost part, by an index that is not known.
+            // Replaces the outermost index by an unknown one.
             match way.split_once(']') {
                 Some((first, rest)) if first.starts_with('[') => format!("o[z] = u32({name}[z]{rest});\n").repeat(8),
                 _ => format!("o[z] = u32({name}{way});\n"),
@@ -166,26 +166,26 @@ fn what_doubles_is_refused() {
     let doubled = |first: &str, link: fn(usize) -> String| -> String {
         (1..40).fold(first.to_owned(), |text, index| text + &link(index))
     };
-    let told = "constants, written out wherever they are used, have more than 2097152 parts here";
+    let expected = "constants, written out wherever they are used, have more than 2097152 parts here";
     for text in [
         doubled("const k0 = array(1u, 2u);", |i| format!("const k{i} = array(k{}, k{});", i - 1, i - 1)),
         doubled("const k0 = array(1u, 2u);", |i| {
             format!("alias T = u32; const k{i} = array<T, 2>(k{}, k{});", i - 1, i - 1)
         }),
-        // Backwards, with names that shadow, in a body.
+        // In reverse order, with shadowing names, in a body.
         (1..40).rev().fold(String::new(), |text, i| text + &format!("const k{i} = array(k{}, k{});", i - 1, i - 1))
             + "const k0 = 1;",
         format!("fn f() {{ let k = array(1, 2); {} }}", "{ let k = array(k, k); ".repeat(40)),
         doubled("const k0 = array(1, 2);", |i| format!("const k{i} = array(k{}, k{}) // \u{2028};", i - 1, i - 1))
             .replace("// \u{2028}", "/**/"),
-        // Zeros that an operator would write out.
+        // Zeros that an operator would expand.
         "const a = -array<u32, 1000000000>();".into(),
         "const n = 1 << 20; const m = n * 16; fn f() { const a = array<array<u32, n>, m>() + 1; }".into(),
         "struct S { a: array<u32, 100000000> } fn f() { let a = !S(); }".into(),
         "const a = -array<u32, firstLeadingBit(7u)>();".into(),
         "const a = abs(array<u32, 100000000>());".into(),
     ] {
-        assert_eq!(refused(&text), told, "{text}");
+        assert_eq!(refused(&text), expected, "{text}");
     }
 }
 
@@ -220,17 +220,17 @@ fn parts_beside_what_is_not_known_are_counted() {
         "if z == 1u { return E; }",
     ] {
         let function = "fn f(a: u32, b: T) {}";
-        let told = refused(&with(function, used, 40));
-        assert!(told.contains("have more than 2097152 parts here"), "{used}: {told}");
+        let message = refused(&with(function, used, 40));
+        assert!(message.contains("have more than 2097152 parts here"), "{used}: {message}");
         assert_eq!(check(&with(function, used, 5)), Ok(()), "{used}");
     }
-    // Those that have a type are not touched.
+    // Constants with a type are not copied.
     for used in ["let y# = S(z, K);", "o[0] = K[z][1][2][3][4];", "o[0] = array(t, K)[1][1][2][3][4][5];"] {
         let text = with(typed, used, 100);
         assert_eq!(check(&text), Ok(()), "{used}");
         assert!(made(&text).is_some_and(|made| made < 400_000), "{used}");
     }
-    // naga refuses these, but writes them out before.
+    // naga rejects these, but expands them first.
     for (used, many) in [("let y = o[0] + array<u32, 1000000000>();", 1), ("let y = select(E, t, z == 1u);", 40)] {
         assert!(refused(&with("", used, many)).contains("have more than 2097152 parts here"), "{used}");
     }
@@ -249,7 +249,7 @@ fn what_people_write_is_taken() {
         format!("struct Pair {{ a: f32, b: f32 }} fn f() {{ let p0 = Pair(1.0, 2.0); {pairs} }}"),
         format!("fn f() {{ let q0 = array(1.0, 2.0); {own} }}"),
         "var<private> big: array<u32, 1000000> = array<u32, 1000000>(); fn f() { var a = array<f32, max(7u, 2u)>(); }".into(),
-        // As deep as anything may be, on the stack of an ordinary thread.
+        // The maximum depth, on the stack of an ordinary thread.
         format!("const a = {}1{};", "(1 || 1 && 1 | 1 ^ ".repeat(190), ")".repeat(190)),
         "fn big(a: S, b: S) -> S { return a; } struct S { a: array<u32, 60000> } fn f(a: S) { let b = big(a, a); let c = big(b, b); }".into(),
     ] {
@@ -262,8 +262,11 @@ fn long_functions_are_refused_before_naga_reads_them() {
     let cases = |count| -> String { (0..count).map(|i| format!("case {i}u: {{ o[1] = {i}u; }}\n")).collect() };
     let with = |count| format!("const a = 1;\nfn f() {{ switch o[0] {{\n{} default {{}} }} }}", cases(count));
     assert_eq!(check(&with(5000)), Ok(()));
-    let (told, at) = check(&with(25_000)).unwrap_err();
-    assert!(told.starts_with("100005 operators among 375017 words and parts of constants are too much"), "{told}");
+    let (message, at) = check(&with(25_000)).unwrap_err();
+    assert!(
+        message.starts_with("100005 operators among 375017 words and parts of constants are too much"),
+        "{message}"
+    );
     assert_eq!(at, 13);
     assert!(refused(&format!("fn f() {{ {} }}", "o[0] = o[1] + 1u;\n".repeat(20_000))).contains("are too much"));
 }

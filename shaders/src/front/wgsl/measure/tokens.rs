@@ -1,14 +1,14 @@
-//! Words and signs of a text, as naga tells them apart, with the brackets of template lists found.
+//! Tokens of a text, split like naga's lexer, with the brackets of template lists marked.
 
 use std::ops::Range;
 
 use super::super::adapt::tokens;
 
-/// What the measures are taken of: every word and every single sign, without white space and comments.
+/// Words and single characters, without white space and comments.
 pub(super) struct Tokens<'a> {
     source: &'a str,
     places: Vec<Range<usize>>,
-    /// Signs that open and close lists such as that of `array<u32, 4>`.
+    /// Whether each token is a bracket of a template list such as that of `array<u32, 4>`.
     lists: Vec<bool>,
 }
 
@@ -25,12 +25,12 @@ impl<'a> Tokens<'a> {
         self.places.len()
     }
 
-    /// The token, or nothing behind the last.
+    /// The token; empty after the last one.
     pub(super) fn text(&self, at: usize) -> &'a str {
         self.places.get(at).map_or("", |place| &self.source[place.clone()])
     }
 
-    /// The byte where a token begins.
+    /// The byte offset of a token.
     pub(super) fn byte(&self, at: usize) -> usize {
         self.places.get(at).map_or(self.source.len(), |place| place.start)
     }
@@ -43,12 +43,12 @@ impl<'a> Tokens<'a> {
         self.text(at).starts_with(|c: char| c.is_ascii_digit())
     }
 
-    /// The sign begins or ends a template list.
+    /// Whether the token opens or closes a template list.
     pub(super) fn is_list(&self, at: usize) -> bool {
         self.lists.get(at).copied().unwrap_or(false)
     }
 
-    /// Nothing stands between a token and the one after it.
+    /// Whether there is no space between a token and the next one.
     pub(super) fn touches(&self, at: usize) -> bool {
         match (self.places.get(at), self.places.get(at + 1)) {
             (Some(this), Some(next)) => this.end == next.start,
@@ -56,7 +56,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// The signs from here on that touch each other are those of the text.
+    /// Whether the adjacent tokens from here on are these characters.
     pub(super) fn is(&self, at: usize, signs: &str) -> bool {
         (at..).zip(signs.char_indices()).all(|(at, (index, sign))| {
             let fits = self.text(at).len() == sign.len_utf8() && self.text(at).starts_with(sign);
@@ -64,7 +64,7 @@ impl<'a> Tokens<'a> {
         })
     }
 
-    /// The way of the WGSL specification (3.9, template lists).
+    /// Template list discovery (WGSL specification, 3.9).
     fn find_lists(&mut self) {
         let (mut pending, mut depth): (Vec<(usize, usize)>, usize) = (Vec::new(), 0);
         let mut at = 0;
@@ -119,7 +119,7 @@ mod tests {
     use super::Tokens;
 
     #[test]
-    fn lists_are_told_from_comparisons() {
+    fn lists_are_distinguished_from_comparisons() {
         for (text, lists) in [
             ("array<u32, 4>(a)", "<>"),
             ("a < b && c > d", ""),

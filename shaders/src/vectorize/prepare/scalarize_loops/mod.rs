@@ -1,18 +1,23 @@
-//! Loops in which each lane looks words up with indices that it loads, for as many trips as it has, as rows of a sparse matrix: lanes
-//! wait for the longest, and each trip costs a gather, however few lanes are left. Where lanes make trips of different
-//! numbers it is faster to do the lanes one after another, each with a copy of the loop whose values all lanes share: scalar loads,
-//! which the processor overlaps as far as it sees.
+//! Loop scalarization: runs a divergent loop with indirect loads for one lane after another.
 //!
-//! The loop decides before its first trip, when all its lengths are known: it counts up to a limit, and asks for nothing else. Values are computed
-//! in the same order by the same operations, so results are the same to the bit. Loops that write, meet others, or look at volatile memory are left
-//! alone, and so are those without a look-up: their loads are rows, or done ahead (`ahead.rs`).
+//! In such a loop each lane loads indices and then words at these indices, as for a row of a sparse matrix. All lanes
+//! wait for the one with the most iterations, and each iteration costs a gather even if few lanes are active. If their
+//! iteration counts differ, it is faster to run a copy of the loop for one lane at a time: its values are uniform, and
+//! its loads are scalar loads, which an out-of-order processor overlaps.
 //!
-//! The copy is what makes it pay, so nothing is in it that need not be: it counts up to the least of the lane's own limit, the lengths of
-//! what it walks over and a number of trips that needs no look at the stop flag. What that would cut short goes the loop's old way.
+//! The choice is made at run time, before the first iteration, when all trip counts are known: the loop must count up
+//! to a limit and have no other exit. Values are computed by the same operations in the same order, so results are
+//! bit-exact. Loops with stores, subgroup operations or volatile accesses are not scalarized, nor are loops without an
+//! indirect load: their loads are contiguous, or `widen_loop_loads` handles them.
 //!
-//! Measured on a matrix of a million rows with 1 to 31 entries: a trip of 16 lanes takes as long as 18 of one, a lane's turn
-//! as long as 8, since the end of its loop is a branch that nobody predicts. Doing only the last lanes one by one gained nothing,
-//! whatever their number: then there are both, branches and half-empty trips.
+//! The copy must be cheap to pay off: it has neither bounds checks nor a stop-flag poll. So it counts up to the least
+//! of the lane's own limit, the lengths of the buffers that it walks, and a number of iterations that needs no
+//! poll. If that would cut off an iteration, the original loop runs.
+//!
+//! Measured on a matrix of a million rows with 1 to 31 entries: a vector iteration takes as long as 18 scalar ones, and
+//! the overhead of a lane is 8 scalar iterations, since the exit branch of its loop is mispredicted. Scalarizing only
+//! the last active lanes gained nothing, whatever their number: that has both costs, mispredicted branches and
+//! half-empty vectors.
 
 mod rewrite;
 
@@ -23,57 +28,57 @@ use smallvec::SmallVec;
 use crate::analysis::{Loop, Shape, Uniformity, predecessors};
 use crate::ir::{Access, Block, BlockCall, Inst, InstData, Kernel, Op, Place, Type, Value, Width};
 
-/// Loops of a kernel that get a copy, at most, and instructions of one.
+/// Loops of a kernel that are scalarized, at most, and instructions of one.
 const MAX_LOOPS: usize = 4;
 const MAX_INSTRUCTIONS: usize = 32;
 
-/// Trips of a lane, at most, that are done without a look at the stop flag.
+/// Iterations of a lane without a stop-flag poll, at most.
 pub(in crate::vectorize) const MAX_ITERATIONS: u32 = 4096;
 
-/// What a trip of all lanes costs: so much for each look-up and for the rest, in trips of one lane.
-const LOOK_UP: u32 = 12;
-const REST: u32 = 6;
+/// Cost of a vector iteration, in scalar iterations: for each indirect load, and for the rest.
+const INDIRECT_LOAD_COST: u32 = 12;
+const ITERATION_COST: u32 = 6;
 
-/// What a lane's turn costs besides its trips.
-const TURN: u32 = 8;
+/// Overhead of a lane, in scalar iterations.
+const LANE_OVERHEAD: u32 = 8;
 
-/// What is known about the copies, by those who made them.
+/// Facts about the scalar copies that later passes use.
 #[derive(Debug, Default)]
-pub(in crate::vectorize) struct Serial {
-    /// Loads of copies, with what their indices are below: a number of words that the buffer has.
+pub(in crate::vectorize) struct ScalarizedLoops {
+    /// Loads in copies, each with an exclusive upper bound of its index that is at most the buffer's length in words.
     pub(in crate::vectorize) below: HashMap<Inst, Value>,
-    /// Headers of copies: such a loop has at most [`MAX_ITERATIONS`] trips.
+    /// Headers of copies: these loops have at most [`MAX_ITERATIONS`] iterations.
     pub(in crate::vectorize) headers: EntitySet<Block>,
-    /// Loops that have a copy.
+    /// Headers of loops that have a copy.
     done: EntitySet<Block>,
 }
 
-/// A loop to copy.
+/// A loop to scalarize.
 #[derive(Debug)]
 struct Plan {
-    /// Where control comes from, its header, its only other block, and where it goes on.
+    /// The preheader, the header, the only other block, and the exit edge.
     before: Block,
     header: Block,
     body: Block,
     exit: BlockCall,
-    /// Its counter, by place among the header's parameters, and the limit.
+    /// The counter, as an index into the header's parameters, and its limit.
     counter: usize,
     limit: Value,
-    /// What the header gets first.
+    /// Initial arguments of the header.
     first: SmallVec<[Value; 4]>,
-    /// Loads at the counter, with their buffers, which are known before the loop.
+    /// Loads indexed by the counter, with their loop-invariant buffers.
     walks: SmallVec<[(Inst, Value); 4]>,
-    /// What lanes have of their own that the loop uses.
-    own: SmallVec<[Value; 4]>,
-    /// Values of the header that are used behind the loop.
-    leaving: SmallVec<[Value; 4]>,
-    /// What a trip of all lanes costs.
+    /// Varying values from outside that the loop uses.
+    varying: SmallVec<[Value; 4]>,
+    /// Values of the header that are live out of the loop.
+    live_outs: SmallVec<[Value; 4]>,
+    /// Cost of a vector iteration.
     weight: u32,
 }
 
-impl Serial {
-    /// Gives the next loop a copy where that is worth it; `uniformity` is the kernel's. Whether there was one.
-    pub(in crate::vectorize) fn serialise(&mut self, kernel: &mut Kernel, uniformity: &Uniformity) -> bool {
+impl ScalarizedLoops {
+    /// Scalarizes the next suitable loop; `uniformity` is that of the kernel. Returns whether there was one.
+    pub(in crate::vectorize) fn scalarize(&mut self, kernel: &mut Kernel, uniformity: &Uniformity) -> bool {
         let mut loops = uniformity.loops.all.iter().filter(|found| !self.done.contains(found.header));
         let plan = loops.find_map(|found| match found.blocks[..] {
             [header, body] if found.latches[..] == [body] && uniformity.is_divergent(header) => {
@@ -91,7 +96,7 @@ impl Serial {
 fn plan(kernel: &Kernel, uniformity: &Uniformity, found: &Loop, body: Block) -> Option<Plan> {
     let header = found.header;
     let InstData::Branch { condition, then, otherwise: exit } = kernel.terminator(header)? else { return None };
-    let InstData::Jump { to: again } = kernel.terminator(body)? else { return None };
+    let InstData::Jump { to: back_edge } = kernel.terminator(body)? else { return None };
     if then.block != body || !kernel.blocks[body].params.is_empty() || found.blocks.contains(&exit.block) {
         return None;
     }
@@ -99,24 +104,24 @@ fn plan(kernel: &Kernel, uniformity: &Uniformity, found: &Loop, body: Block) -> 
     let InstData::Pure { op: Op::ULt, args } = kernel.definition(*condition)? else { return None };
     let (counter, limit) = (args[0], args[1]);
     let place = kernel.blocks[header].params.iter().position(|&param| param == counter)?;
-    let InstData::Pure { op: Op::IAdd, args } = kernel.definition(again.args[place])? else { return None };
+    let InstData::Pure { op: Op::IAdd, args } = kernel.definition(back_edge.args[place])? else { return None };
     let steps = args[0] == counter && kernel.constant(args[1]) == Some(1);
     if !steps || inside(limit) {
         return None;
     }
-    let Loads { walks, look_ups } = loads(kernel, uniformity, found, counter)?;
-    if walks.is_empty() || look_ups == 0 {
+    let Loads { walks, indirect_loads } = loads(kernel, uniformity, found, counter)?;
+    if walks.is_empty() || indirect_loads == 0 {
         return None;
     }
-    // What follows looks at the whole kernel, and there may be as many loops as it likes.
+    // The following steps visit the whole kernel, for each of any number of loops.
     kernel.work.visit(2 * kernel.size());
     let before = *predecessors(kernel)[header].iter().find(|&&from| from != body)?;
     let InstData::Jump { to: enter } = kernel.terminator(before)? else { return None };
-    let shared = |value: Value| uniformity.shape_in(value, header) == Shape::Uniform;
-    let mut own: SmallVec<[Value; 4]> = SmallVec::new();
+    let is_uniform = |value: Value| uniformity.shape_in(value, header) == Shape::Uniform;
+    let mut varying: SmallVec<[Value; 4]> = SmallVec::new();
     let mut note = |value: Value| {
-        if !inside(value) && !shared(value) && !own.contains(&value) {
-            own.push(value);
+        if !inside(value) && !is_uniform(value) && !varying.contains(&value) {
+            varying.push(value);
         }
     };
     enter.args.iter().for_each(|&value| note(value));
@@ -129,10 +134,10 @@ fn plan(kernel: &Kernel, uniformity: &Uniformity, found: &Loop, body: Block) -> 
         }
     }
     let can_shuffle = |value: &Value| matches!(kernel.ty(*value), Type::I32 | Type::F32);
-    let leaving = leaving(kernel, found, &inside);
-    let can_leave =
+    let live_outs = live_outs(kernel, found, &inside);
+    let can_be_live_out =
         |value: &Value| kernel.ty(*value) != Type::Buffer && uniformity.defining_block(*value) == Some(header);
-    let fits = own.iter().all(can_shuffle) && leaving.iter().all(can_leave);
+    let fits = varying.iter().all(can_shuffle) && live_outs.iter().all(can_be_live_out);
     fits.then(|| Plan {
         before,
         header,
@@ -142,22 +147,22 @@ fn plan(kernel: &Kernel, uniformity: &Uniformity, found: &Loop, body: Block) -> 
         limit,
         first: enter.args.clone(),
         walks,
-        own,
-        leaving,
-        weight: REST + LOOK_UP * look_ups,
+        varying,
+        live_outs,
+        weight: ITERATION_COST + INDIRECT_LOAD_COST * indirect_loads,
     })
 }
 
-/// The loads of a loop.
+/// The loads of a loop that may be scalarized.
 struct Loads {
     walks: SmallVec<[(Inst, Value); 4]>,
-    /// How many have an index that was loaded.
-    look_ups: u32,
+    /// Number of indirect loads: their index depends on a loaded word.
+    indirect_loads: u32,
 }
 
-/// Finds them, if the loop does nothing that only lanes together can do, or that others see.
+/// Collects the loads; `None` if the loop has subgroup operations, or effects that others can observe.
 fn loads(kernel: &Kernel, uniformity: &Uniformity, found: &Loop, counter: Value) -> Option<Loads> {
-    let mut loads = Loads { walks: SmallVec::new(), look_ups: 0 };
+    let mut loads = Loads { walks: SmallVec::new(), indirect_loads: 0 };
     let mut loaded: EntitySet<Value> = EntitySet::new();
     let mut size = 0;
     for &inst in found.blocks.iter().flat_map(|&block| &kernel.blocks[block].insts) {
@@ -170,7 +175,7 @@ fn loads(kernel: &Kernel, uniformity: &Uniformity, found: &Loop, counter: Value)
             InstData::Load { width: Width::Word, place: Place::Buffer { buffer, offset, .. }, access, .. }
                 if access == Access::default() && uniformity.shape_in(buffer, found.header) == Shape::Uniform =>
             {
-                loads.look_ups += u32::from(depends);
+                loads.indirect_loads += u32::from(depends);
                 let is_outside = uniformity.defining_block(buffer).is_none_or(|home| !found.blocks.contains(&home));
                 if is_outside && is_word(kernel, offset, counter) {
                     loads.walks.push((inst, buffer));
@@ -187,18 +192,18 @@ fn loads(kernel: &Kernel, uniformity: &Uniformity, found: &Loop, counter: Value)
     (size <= MAX_INSTRUCTIONS).then_some(loads)
 }
 
-/// Whether an offset is that of a word with such a number.
+/// Whether an offset is that of the word with this index.
 fn is_word(kernel: &Kernel, offset: Value, number: Value) -> bool {
     matches!(kernel.definition(offset), Some(&InstData::Element { base, index, stride: 4 })
         if index == number && kernel.constant(base) == Some(0))
 }
 
 /// Values of a loop that other blocks use.
-fn leaving(kernel: &Kernel, found: &Loop, inside: &impl Fn(Value) -> bool) -> SmallVec<[Value; 4]> {
-    let mut leaving: SmallVec<[Value; 4]> = SmallVec::new();
+fn live_outs(kernel: &Kernel, found: &Loop, inside: &impl Fn(Value) -> bool) -> SmallVec<[Value; 4]> {
+    let mut live_outs: SmallVec<[Value; 4]> = SmallVec::new();
     let mut note = |value: Value| {
-        if inside(value) && !leaving.contains(&value) {
-            leaving.push(value);
+        if inside(value) && !live_outs.contains(&value) {
+            live_outs.push(value);
         }
     };
     for &block in &kernel.layout {
@@ -212,5 +217,5 @@ fn leaving(kernel: &Kernel, found: &Loop, inside: &impl Fn(Value) -> bool) -> Sm
             }
         }
     }
-    leaving
+    live_outs
 }

@@ -1,10 +1,11 @@
-//! Gives a loop of many divergent exits one, from which control goes on to where each led.
+//! Unifies the divergent exits of a loop with many of them: all lead to one block, which switches to the original
+//! targets.
 //!
-//! Lanes that leave a loop wait at the block where they go on until the loop is over, so the loop carries a mask of them: with N exits, each of
-//! N blocks would carry N masks. Instead a lane notes the number of its exit, and one block behind the loop switches on it. LLVM's
-//! `UnifyLoopExits` does so for GPUs.
+//! Lanes that leave a loop wait at their exit block until the loop ends, so each exit block has a block-in mask that is
+//! live in the loop: with N exits, each of N blocks would carry N masks. Instead, a lane records the index of its exit,
+//! and one block after the loop switches on it. LLVM's `UnifyLoopExits` does the same for GPUs.
 //!
-//! `plan` says which exits take part and where each word lies that a lane takes along, `rewrite` changes the kernel.
+//! `plan` chooses the exits and the location of each live-out value, `rewrite` changes the kernel.
 
 mod plan;
 mod rewrite;
@@ -15,19 +16,20 @@ use self::plan::Plan;
 use crate::analysis::{Dominators, Loop, Loops, Uniformity};
 use crate::ir::{Block, BlockCall, BlockData, InstData, Kernel, Value};
 
-/// Divergent exits of a loop that keeps them: so many masks are cheaper than numbers.
+/// Divergent exit blocks of a loop, above which its exits are unified: fewer masks cost less than the switch.
 const MAX_TARGETS: usize = 32;
 
-/// Loops that are changed, those with the most exits first: after each of them the kernel is analysed again.
+/// Loops that are changed, at most. Those with the most exits come first, and the kernel is analysed again after each.
 const MAX_LOOPS: usize = 64;
 
-/// Changes the loops of a kernel that has one edge into each loop and one back.
+/// Unifies exits in a kernel whose loops have one entry edge and one back edge.
 ///
-/// Returns `None` if nothing changed, else the arguments that stand for nothing: the lanes that pass one never read the parameter.
+/// Returns `None` if nothing changed, else the arguments with unspecified values: the lanes that pass one never read
+/// the parameter.
 pub(super) fn unify(kernel: &mut Kernel, uniformity: &Uniformity) -> Option<EntitySet<Value>> {
     let mut fillers = None;
     let mut done: EntitySet<Block> = EntitySet::new();
-    // Blocks that are new are behind divergent exits.
+    // New blocks are after divergent exits.
     let (known, linearization) = (&uniformity.dominators, &uniformity.linearization);
     let divergent = |block: Block| {
         !known.is_reachable(block)
@@ -48,7 +50,7 @@ pub(super) fn unify(kernel: &mut Kernel, uniformity: &Uniformity) -> Option<Enti
             break;
         }
         done.insert(found.header);
-        land(kernel, found, &divergent);
+        split_exit_edges(kernel, found, &divergent);
         let dominators = Dominators::new(kernel);
         if let Some(plan) = Plan::new(kernel, &dominators, found, &divergent) {
             fillers.get_or_insert_with(EntitySet::new).extend(plan.carry_out(kernel));
@@ -57,7 +59,7 @@ pub(super) fn unify(kernel: &mut Kernel, uniformity: &Uniformity) -> Option<Enti
     fillers
 }
 
-/// The blocks outside to which blocks of a loop branch, in order.
+/// Exit blocks of a loop, in order.
 fn targets(kernel: &Kernel, found: &Loop) -> Vec<Block> {
     let inside = set(&found.blocks);
     let mut seen: EntitySet<Block> = EntitySet::new();
@@ -66,24 +68,24 @@ fn targets(kernel: &Kernel, found: &Loop) -> Vec<Block> {
     outside.filter(|&block| !inside.contains(block) && seen.insert(block)).collect()
 }
 
-/// Puts a block on each way to a target of many parameters: what the way passes are then values that are used behind an exit, any number
-/// of which [`Plan`] has a place for.
-fn land(kernel: &mut Kernel, found: &Loop, divergent: &impl Fn(Block) -> bool) {
+/// Splits each exit edge with many arguments: these then are live-out values of the loop, of which [`Plan`] can place
+/// any number.
+fn split_exit_edges(kernel: &mut Kernel, found: &Loop, divergent: &impl Fn(Block) -> bool) {
     let inside = set(&found.blocks);
     for &from in &found.blocks {
         let Some(&last) = kernel.blocks[from].insts.last() else { continue };
-        let mut landings = Vec::new();
+        let mut split_edges = Vec::new();
         for call in kernel.insts[last].targets_mut() {
             if !inside.contains(call.block) && call.args.len() > plan::MAX_SLOTS && divergent(call.block) {
-                let landing = kernel.blocks.push(BlockData::default());
-                landings.push((landing, std::mem::replace(call, BlockCall::new(landing))));
+                let edge = kernel.blocks.push(BlockData::default());
+                split_edges.push((edge, std::mem::replace(call, BlockCall::new(edge))));
             }
         }
-        for (landing, to) in landings {
+        for (edge, to) in split_edges {
             let jump = kernel.insts.push(InstData::Jump { to });
             kernel.origins[jump] = kernel.origins[last];
-            kernel.blocks[landing].insts.push(jump);
-            kernel.layout.push(landing);
+            kernel.blocks[edge].insts.push(jump);
+            kernel.layout.push(edge);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which exits of a loop become one, and where each word lies that lanes take along.
+//! Chooses the exits to unify and the location of each live-out value.
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use foldhash::HashMap;
@@ -8,53 +8,53 @@ use super::{set, targets};
 use crate::analysis::{Dominators, Loop, Step, dominator_walk};
 use crate::ir::{Block, Inst, Kernel, Type, Value};
 
-/// Words of a type that an exit passes on in slots, at most: the others lie in private memory. Each way out passes all slots, so more would
-/// make kernels that grow with exits times words.
+/// Slots of one type that an exit uses, at most; other values are in private memory. Every exit edge passes all slots,
+/// so the kernel's size would otherwise grow with exits times values.
 pub(super) const MAX_SLOTS: usize = 8;
 
-/// Where a word lies behind the exits.
+/// Location of a live-out value after the exits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Home {
-    /// In this parameter of the new block.
+    /// Parameter of the new block, by index.
     Slot(usize),
-    /// In private memory, as this word: stored where the loop defines it, loaded where it is used.
+    /// Word of private memory, by index: stored after the definition in the loop, loaded at the uses.
     Memory(usize),
 }
 
-/// What one exit takes along.
+/// The values that one exit passes.
 #[derive(Default)]
 pub(super) struct Exit {
-    /// The slots of its target's parameters.
+    /// The slots for the parameters of its target.
     pub(super) params: SmallVec<[usize; 4]>,
-    /// Values of the loop in slots that are used behind this exit only.
+    /// Values of the loop, in slots, that are used after this exit only.
     pub(super) own: SmallVec<[(Value, usize); 4]>,
-    /// How many shared slots of each type it has.
+    /// Number of its shared slots, by type.
     counts: HashMap<Type, usize>,
 }
 
-/// A use outside of values that the loop defines.
+/// A use of live-out values outside the loop.
 pub(super) struct Use {
     pub(super) block: Block,
     pub(super) inst: Inst,
-    /// The target through which alone control comes here from the loop, if there is one.
+    /// The only exit block through which control reaches the use from the loop, if there is one.
     root: Option<Block>,
 }
 
 pub(super) struct Plan {
     /// Blocks of the loop.
     pub(super) blocks: Vec<Block>,
-    /// Targets of divergent exits, in order: their numbers.
+    /// Targets of divergent exits; the order gives their indices.
     pub(super) targets: Vec<Block>,
     pub(super) exits: HashMap<Block, Exit>,
     /// Types of the slots.
     pub(super) slots: Vec<Type>,
     /// By type: the slots that exits share.
     shared: HashMap<Type, SmallVec<[usize; 8]>>,
-    /// Values that several exits take along: the slot, and the blocks with an exit where the value is defined.
+    /// Values that several exits pass: the slot, and the exiting blocks in which the value is defined.
     pub(super) common: Vec<(Value, usize, EntitySet<Block>)>,
-    /// Where each value lies that is not used as it is.
+    /// The location of each live-out value that is replaced.
     pub(super) homes: HashMap<Value, Home>,
-    /// How many values lie in memory.
+    /// Number of values in memory.
     pub(super) words: usize,
     /// Uses of values in `homes`.
     pub(super) uses: Vec<Use>,
@@ -63,7 +63,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Returns `None` where a buffer would have to be taken along: neither slots nor memory hold one.
+    /// Returns `None` if a buffer would have to be passed: neither slots nor memory hold buffers.
     pub(super) fn new(
         kernel: &Kernel,
         dominators: &Dominators,
@@ -107,7 +107,8 @@ impl Plan {
         }
     }
 
-    /// Finds uses outside, and for each the target that dominates it, if control comes to that from the loop only.
+    /// Collects the uses outside the loop, each with the exit block that dominates it, if only the loop leads to that
+    /// block.
     fn find_uses(&mut self, kernel: &Kernel, dominators: &Dominators, targets: &[Block]) {
         let inside = set(&self.blocks);
         let mut roots: SecondaryMap<Block, Option<Block>> = SecondaryMap::new();
@@ -138,14 +139,15 @@ impl Plan {
         }
     }
 
-    /// Finds a place for each value that is used behind the exits and not defined before all of them. `kept`: some exits stay as they are.
+    /// Chooses a location for each value that is used after the exits and does not dominate all of them. `kept`: some
+    /// exits are not unified.
     fn place_values(&mut self, kernel: &Kernel, dominators: &Dominators, kept: bool) -> Option<()> {
         let sources = self.sources(kernel);
         let top = sources.iter().copied().reduce(|one, other| meet(dominators, one, other))?;
         let exits = &self.exits;
-        // A target that keeps its edges finds the loop's values as before.
+        // Exit blocks that keep their edges use the loop's values directly.
         self.uses.retain(|found| found.root.is_none_or(|root| exits.contains_key(&root)));
-        // By value: the target behind which all of its uses are, and whether some are behind none.
+        // By value: the exit block that dominates all its uses, and whether some uses are dominated by none.
         let mut roots: HashMap<Value, (Option<Block>, bool)> = HashMap::default();
         let mut order = Vec::new();
         for &Use { inst, root, .. } in &self.uses {
@@ -172,7 +174,7 @@ impl Plan {
                     self.exits.insert(target, exit);
                     slot
                 }
-                // Where ways join, some may not have come through the new block.
+                // At a join, some paths may not have passed through the new block.
                 (None, joined) => {
                     (self.common.len() < MAX_SLOTS && !(joined && kept) && ty != Type::Buffer).then(|| {
                         let home = self.defined[value];
@@ -198,7 +200,7 @@ impl Plan {
         Some(())
     }
 
-    /// Blocks of the loop that branch to a target.
+    /// Blocks of the loop with an exit that is unified.
     fn sources(&self, kernel: &Kernel) -> Vec<Block> {
         let leaves = |block: &Block| {
             let last = kernel.blocks[*block].insts.last();
@@ -209,7 +211,7 @@ impl Plan {
         self.blocks.iter().copied().filter(leaves).collect()
     }
 
-    /// The next slot of an exit for a word of a type; `None` if it has as many as it may.
+    /// The next shared slot of an exit for a type; `None` if it has the maximum number already.
     fn shared_slot(&mut self, exit: &mut Exit, ty: Type) -> Option<usize> {
         let count = exit.counts.entry(ty).or_default();
         if *count == MAX_SLOTS || ty == Type::Buffer {
@@ -225,7 +227,7 @@ impl Plan {
     }
 }
 
-/// The nearest block that dominates two.
+/// Nearest common dominator.
 fn meet(dominators: &Dominators, mut one: Block, other: Block) -> Block {
     while !dominators.dominates(one, other) {
         match dominators.idom(one) {

@@ -1,4 +1,4 @@
-//! Leads a loop's divergent exits to one block, and gives uses behind it what the lanes took along.
+//! Redirects a loop's divergent exits to one block, and replaces uses of live-out values after it.
 
 use foldhash::HashMap;
 use smallvec::{SmallVec, smallvec};
@@ -10,7 +10,7 @@ use crate::ir::{
 };
 
 impl Plan {
-    /// Changes the kernel. Returns the arguments that stand for nothing.
+    /// Changes the kernel. Returns the arguments with unspecified values.
     pub(super) fn carry_out(self, kernel: &mut Kernel) -> Vec<Value> {
         let mut entry = Vec::new();
         let fillers: HashMap<Type, Value> = [Type::Bool, Type::I32, Type::F32]
@@ -23,7 +23,7 @@ impl Plan {
         let types = std::iter::once(Type::I32).chain(self.slots.iter().copied());
         let params: SmallVec<[Value; 4]> =
             (0..).zip(types).map(|(index, ty)| kernel.values.push(ValueDef::Param { block, index, ty })).collect();
-        self.lead(kernel, block, &fillers, &numbers);
+        self.redirect_exits(kernel, block, &fillers, &numbers);
         self.switch(kernel, block, params);
         let memory = Memory::new(kernel, &mut entry, self.words);
         self.replace_uses(kernel, block, &memory);
@@ -35,8 +35,8 @@ impl Plan {
         fillers.into_values().collect()
     }
 
-    /// Leads the ways out to the new block.
-    fn lead(&self, kernel: &mut Kernel, block: Block, fillers: &HashMap<Type, Value>, numbers: &[Value]) {
+    /// Redirects the exit edges to the new block.
+    fn redirect_exits(&self, kernel: &mut Kernel, block: Block, fillers: &HashMap<Type, Value>, numbers: &[Value]) {
         let numbers: HashMap<Block, Value> = self.targets.iter().copied().zip(numbers.iter().copied()).collect();
         let nothing: Vec<Value> = self.slots.iter().map(|ty| fillers[ty]).collect();
         for &from in &self.blocks {
@@ -58,7 +58,7 @@ impl Plan {
         }
     }
 
-    /// Lets the new block go on where each lane's exit led.
+    /// Terminates the new block with a switch to the original exit blocks.
     fn switch(&self, kernel: &mut Kernel, block: Block, params: SmallVec<[Value; 4]>) {
         let call = |target: Block| {
             let args = self.exits[&target].params.iter().map(|&slot| params[1 + slot]).collect();
@@ -69,11 +69,11 @@ impl Plan {
         let data = InstData::Switch { selector: params[0], default: call(last), cases };
         let switch = kernel.insts.push(data);
         kernel.blocks[block] = BlockData { insts: vec![switch], params, merge: None };
-        // Behind the loop's last block; the order is found anew afterwards.
+        // After the loop's last block; the layout is sorted again afterwards.
         kernel.layout.push(block);
     }
 
-    /// Gives each use what lies in a slot of `block` or in memory.
+    /// Replaces live-out values at their uses by parameters of `block` or by loads from memory.
     fn replace_uses(&self, kernel: &mut Kernel, block: Block, memory: &Memory) {
         let mut of_block: HashMap<Block, Vec<&Use>> = HashMap::default();
         let mut order = Vec::new();
@@ -113,7 +113,7 @@ impl Plan {
         }
     }
 
-    /// Stores what lies in memory where it is defined.
+    /// Stores values in memory after their definitions.
     fn store(&self, kernel: &mut Kernel, memory: &Memory) {
         for &block in &self.blocks {
             let mut insts = Vec::new();
@@ -136,10 +136,10 @@ impl Plan {
     }
 }
 
-/// A private variable for what has no slot.
+/// A private variable for the live-out values without a slot.
 struct Memory {
     variable: Variable,
-    /// The offset of each word.
+    /// The offset constant of each word.
     offsets: Vec<Value>,
     zero: Value,
     one: Value,
@@ -149,7 +149,7 @@ impl Memory {
     fn new(kernel: &mut Kernel, entry: &mut Vec<Inst>, words: usize) -> Self {
         let variable = Variable::from_u32(kernel.variables.len() as u32);
         if words > 0 {
-            let (space, name) = (VariableSpace::Private, "words behind exits".into());
+            let (space, name) = (VariableSpace::Private, "words after exits".into());
             kernel.variables.push(VariableData { space, bytes: 4 * words as u32, words: Vec::new(), name });
         }
         let mut number = |bits| constant(kernel, entry, Type::I32, bits);
@@ -161,7 +161,7 @@ impl Memory {
         Place::Variable { variable: self.variable, offset: self.offsets[word] }
     }
 
-    /// Booleans are 0 or 1 there.
+    /// Booleans are stored as 0 or 1.
     fn load(&self, kernel: &mut Kernel, insts: &mut Vec<Inst>, word: usize, ty: Type) -> Value {
         let of = if ty == Type::Bool { Type::I32 } else { ty };
         let load = InstData::Load { ty: of, width: Width::Word, place: self.place(word), access: Access::default() };
@@ -189,7 +189,7 @@ fn result(kernel: &mut Kernel, insts: &mut Vec<Inst>, data: InstData, ty: Type) 
     value
 }
 
-/// A constant for the entry.
+/// A constant for the start of the entry block.
 fn constant(kernel: &mut Kernel, entry: &mut Vec<Inst>, ty: Type, bits: u64) -> Value {
     result(kernel, entry, InstData::Const { ty, bits }, ty)
 }

@@ -86,8 +86,8 @@ impl Conflicts {
         live_in
     }
 
-    /// Merges slots that copies connect, unless they interfere. Gives the offsets of the slots that are given up, each
-    /// with the offset that replaces it.
+    /// Merges slots that copies connect, unless they interfere. Returns the offsets of the slots that are given up,
+    /// each with the offset that replaces it.
     pub(super) fn merge(&self, copies: &[SlotCopy]) -> HashMap<u32, u32> {
         let mut class: Vec<usize> = (0..self.numbers.len()).collect();
         for copy in copies {

@@ -1,4 +1,4 @@
-//! AVX2: a vector is two registers of 8 lanes, a mask a vector whose lanes are all ones or all zeros.
+//! AVX2: a vector is two registers of 8 lanes; a mask is a vector with all ones or all zeros in each lane.
 //!
 //! If both halves are equal, as those of a splat are, they may be one register; operations on such vectors are emitted
 //! once.

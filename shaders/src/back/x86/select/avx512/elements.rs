@@ -94,7 +94,8 @@ fn order(pick: impl Fn(u32) -> u32) -> [u32; 16] {
 fn load_orders(words: usize) -> Vec<[u32; 16]> {
     match words {
         2 => (0..2).map(|word| order(|lane| 2 * lane + word)).collect(),
-        // Word `w` is in rows 0 and 1, or in row 2: first all words of the former, then those, or word `w - 32` of row 2.
+        // Word `w` is in rows 0 and 1, or in row 2: first all words of the former, then those, or word `w - 32` of row
+        // 2.
         3 => {
             let two_steps = |word: u32| {
                 let first = order(|lane| (3 * lane + word).min(31));

@@ -1,4 +1,4 @@
-//! Single-precision arithmetic: rounds to nearest and preserves_all denormals.
+//! Single-precision arithmetic: rounds to nearest and preserves denormals.
 
 use iced_x86::Code;
 

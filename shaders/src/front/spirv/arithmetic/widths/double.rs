@@ -1,4 +1,4 @@
-//! Floats of 64 bits: two words of bits, and operations of the IR that give a word of their result each.
+//! 64-bit floats: two words of bits, with one IR operation for each word of a result.
 
 use super::super::super::scalar::Scalar;
 use super::super::num::Num;
@@ -23,7 +23,7 @@ pub(super) fn pure(builder: &mut Builder, op: Op, args: &[Num]) -> Option<Num> {
 
 /// Operations on doubles.
 pub(in super::super) struct Doubles<'a> {
-    /// Where they go.
+    /// Receives the emitted operations.
     pub builder: &'a mut Builder,
 }
 
@@ -48,7 +48,7 @@ impl Doubles<'_> {
         ops.map(|op| self.op(op, [a[0], a[1], b[0], b[1]]))
     }
 
-    /// Both words of an operation on one.
+    /// Both words of an operation on one double.
     pub(in super::super) fn unary(&mut self, ops: [Op; 2], a: Pair) -> Pair {
         ops.map(|op| self.op(op, [a[0], a[1]]))
     }
@@ -82,7 +82,7 @@ impl Doubles<'_> {
         self.op(op, [a[0], a[1], b[0], b[1]])
     }
 
-    /// Either of two.
+    /// Selects one of two doubles.
     pub(in super::super) fn pick(&mut self, condition: Value, then: Pair, otherwise: Pair) -> Pair {
         [0, 1].map(|word| self.builder.select(condition, then[word], otherwise[word]))
     }
@@ -92,7 +92,7 @@ impl Doubles<'_> {
         [low, self.op(Op::Xor, [high, sign])]
     }
 
-    /// Without its sign.
+    /// Clears the sign.
     pub(in super::super) fn magnitude(&mut self, [low, high]: Pair) -> Pair {
         let rest = self.word(u32::MAX >> 1);
         [low, self.op(Op::And, [high, rest])]
@@ -154,7 +154,7 @@ impl Doubles<'_> {
         self.op(Op::LAnd, [high, low])
     }
 
-    /// Less or greater.
+    /// Less than or greater than.
     fn differs(&mut self, a: Pair, b: Pair) -> Value {
         let [less, greater] = [self.compare(Op::DLt, a, b), self.compare(Op::DLt, b, a)];
         self.op(Op::LOr, [less, greater])
@@ -221,7 +221,7 @@ impl Doubles<'_> {
         self.pick(differs, signed, a)
     }
 
-    /// `a - b * trunc(a / b)`, or with `floor`, as Vulkan has it.
+    /// `a - b * trunc(a / b)`, or with `floor`, as Vulkan defines them.
     fn remainder(&mut self, op: Op, a: Pair, b: Pair) -> Pair {
         let quotient = self.div(a, b);
         let whole = if op == Op::FRem { self.trunc(quotient) } else { self.floor(quotient) };
@@ -229,7 +229,7 @@ impl Doubles<'_> {
         self.sub(a, product)
     }
 
-    /// Of a number and a NaN the number; of equal zeros the first.
+    /// Minimum or maximum: for a number and a NaN, the number; for equal zeros, the first.
     fn extreme(&mut self, op: Op, a: Pair, b: Pair) -> Pair {
         let second = if op == Op::FMin { self.compare(Op::DLt, b, a) } else { self.compare(Op::DLt, a, b) };
         let number = self.compare(Op::DEq, a, a);
@@ -247,7 +247,7 @@ impl Doubles<'_> {
         self.copysign(rest, a)
     }
 
-    /// The number times 2⁵⁴ where it is too small to have an exponent, and whether it is.
+    /// Scales denormals by 2⁵⁴, so that the exponent field is valid; also whether it did.
     fn with_exponent(&mut self, a: Pair) -> (Pair, Value) {
         let [_, high] = self.magnitude(a);
         let least = self.word(0x0010_0000);
@@ -257,7 +257,7 @@ impl Doubles<'_> {
         (self.pick(small, scaled, a), small)
     }
 
-    /// Whether the number is neither zero, nor infinite, nor a NaN.
+    /// Whether the number is neither 0 nor infinite nor NaN.
     fn is_finite_nonzero(&mut self, a: Pair) -> Value {
         let [low, high] = self.magnitude(a);
         let (infinite, zero) = (self.word(0x7ff0_0000), self.word(0));
@@ -289,7 +289,7 @@ impl Doubles<'_> {
         self.builder.select(split, exponent, zero)
     }
 
-    /// Times a power of 2 from -1022 to 1023.
+    /// Multiplies by a power of 2 from -1022 to 1023.
     fn times_power(&mut self, a: Pair, exponent: Value) -> Pair {
         let (bias, twenty, zero) = (self.word(1023), self.word(20), self.word(0));
         let biased = self.op(Op::IAdd, [exponent, bias]);
@@ -297,7 +297,8 @@ impl Doubles<'_> {
         self.mul(a, [zero, high])
     }
 
-    /// Times any power of 2, rounded once: in steps, of which only the last leaves the normal numbers where it counts.
+    /// Multiplies by any power of 2, rounded once: in steps, of which only the last can leave the normal range, unless
+    /// the result is 0 anyway.
     fn scaled(&mut self, a: Pair, exponent: Value) -> Pair {
         let mut number = a;
         let mut left = exponent;

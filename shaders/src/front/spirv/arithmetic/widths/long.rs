@@ -1,4 +1,4 @@
-//! Integers of 64 bits: two words.
+//! 64-bit integers as two words.
 
 use super::super::super::scalar::Scalar;
 use super::super::num::Num;
@@ -19,7 +19,7 @@ pub(super) fn pure(builder: &mut Builder, op: Op, args: &[Num]) -> Option<Num> {
 
 /// Operations on pairs of words.
 pub(in super::super) struct Longs<'a> {
-    /// Where they go.
+    /// Receives the emitted operations.
     pub builder: &'a mut Builder,
 }
 
@@ -34,7 +34,7 @@ impl Longs<'_> {
         self.builder.constant(word)
     }
 
-    /// Either pair.
+    /// Selects one of two pairs.
     pub(in super::super) fn pick(&mut self, condition: Value, then: Pair, otherwise: Pair) -> Pair {
         [0, 1].map(|word| self.builder.select(condition, then[word], otherwise[word]))
     }
@@ -66,7 +66,7 @@ impl Longs<'_> {
         self.op(Op::LAnd, [low, high])
     }
 
-    /// `a < b`; the operation is that on the high words.
+    /// `a < b`; `op` compares the high words.
     fn less(&mut self, op: Op, a: Pair, b: Pair) -> Value {
         let low = self.op(Op::ULt, [a[0], b[0]]);
         let same = self.op(Op::IEq, [a[1], b[1]]);
@@ -146,7 +146,7 @@ impl Longs<'_> {
         [low, self.op(Op::IAdd, [high, carry])]
     }
 
-    /// 1 if the sum does not fit.
+    /// The carry: 1 if the sum overflows.
     fn carry(&mut self, a: Pair, b: Pair) -> Value {
         let sum = self.add(a, b);
         let less = self.less(Op::ULt, sum, a);
@@ -162,7 +162,7 @@ impl Longs<'_> {
         [low, self.op(Op::ISub, [high, borrow])]
     }
 
-    /// 0 less the number.
+    /// Negation.
     pub(in super::super) fn neg(&mut self, a: Pair) -> Pair {
         let zero = self.word(0);
         self.sub([zero, zero], a)
@@ -206,18 +206,18 @@ impl Longs<'_> {
         self.sub(high, less)
     }
 
-    /// Ones if the word is negative, else zeros.
+    /// The sign as a word: all ones if negative, else 0.
     fn spread_sign(&mut self, high: Value) -> Value {
         let last = self.word(31);
         self.op(Op::AShr, [high, last])
     }
 
-    /// By an amount modulo 64.
+    /// Shifts by an amount modulo 64.
     pub(in super::super) fn shift(&mut self, op: Op, a: Pair, amount: Value) -> Pair {
         let [five, thirty_one, zero] = [32, 31, 0].map(|word| self.word(word));
         let far = self.op(Op::And, [amount, five]);
         let far = self.op(Op::INe, [far, zero]);
-        // The bits that cross over from one word to the other: moved by one, then by 31 less the amount.
+        // The bits that cross the word boundary: shifted by one, then by 31 minus the amount.
         let rest = self.op(Op::Xor, [amount, thirty_one]);
         let rest = self.op(Op::And, [rest, thirty_one]);
         let by = self.op(Op::And, [amount, thirty_one]);
@@ -247,7 +247,7 @@ impl Longs<'_> {
         self.op(Op::SLt, [high, zero])
     }
 
-    /// Without its sign; the least number stays.
+    /// Magnitude; the least integer is returned unchanged.
     pub(in super::super) fn magnitude(&mut self, a: Pair) -> Pair {
         let negative = self.negative(a[1]);
         let negated = self.neg(a);
@@ -263,7 +263,7 @@ impl Longs<'_> {
         self.pick(differ, negated, quotient)
     }
 
-    /// With the sign of the dividend.
+    /// Remainder with the sign of the dividend.
     fn signed_remainder(&mut self, a: Pair, b: Pair) -> Pair {
         let [above, below] = [self.magnitude(a), self.magnitude(b)];
         let remainder = self.divided([Op::UMod64Low, Op::UMod64High], above, below);
@@ -272,7 +272,7 @@ impl Longs<'_> {
         self.pick(negative, negated, remainder)
     }
 
-    /// With the sign of the divisor.
+    /// Remainder with the sign of the divisor.
     fn signed_modulo(&mut self, a: Pair, b: Pair) -> Pair {
         let remainder = self.signed_remainder(a, b);
         let signs = self.op(Op::Xor, [remainder[1], b[1]]);
@@ -299,7 +299,7 @@ impl Longs<'_> {
         [self.op(Op::Or, [spread, any]), spread]
     }
 
-    /// -1 if there is none.
+    /// Index of the lowest one bit; -1 for 0.
     fn lowest(&mut self, a: Pair) -> Pair {
         let [low, high] = a.map(|word| self.op(Op::FindLsb, [word]));
         let zero = self.word(0);
@@ -312,7 +312,7 @@ impl Longs<'_> {
         [found, self.spread_sign(found)]
     }
 
-    /// -1 if there is none.
+    /// Index of the highest one bit; -1 for 0.
     fn highest(&mut self, a: Pair) -> Pair {
         let [low, high] = a.map(|word| self.op(Op::FindUMsb, [word]));
         let zero = self.word(0);
@@ -323,7 +323,7 @@ impl Longs<'_> {
         [found, self.spread_sign(found)]
     }
 
-    /// So many ones, from the lowest bit on; all of them from 64 on.
+    /// A mask of `count` low bits; all ones from 64 on.
     fn low_ones(&mut self, count: Value) -> Pair {
         let (all, sixty_three) = (self.word(u32::MAX), self.word(63));
         let one = self.word(1);
@@ -336,7 +336,7 @@ impl Longs<'_> {
         self.pick(full, [all, all], ones)
     }
 
-    /// A shift by an amount that is not taken modulo 64: zeros from there on.
+    /// A shift by an amount that is not reduced modulo 64: zero from 64 on.
     fn far_shift(&mut self, op: Op, a: Pair, amount: Value) -> Pair {
         let moved = self.shift(op, a, amount);
         let (zero, sixty_three) = (self.word(0), self.word(63));
@@ -355,7 +355,7 @@ impl Longs<'_> {
         })
     }
 
-    /// The field at the top, then moved down: with zeros or copies of its sign above.
+    /// Bit-field extraction: shifts the field to the top, then down, with zero or sign extension.
     fn extract(&mut self, op: Op, base: Pair, offset: Value, count: Value) -> Pair {
         let (zero, sixty_three, sixty_four) = (self.word(0), self.word(63), self.word(64));
         if op == Op::LShr {

@@ -31,7 +31,7 @@ pub(in super::super) fn pure(builder: &mut Builder, op: Op, args: &[Num]) -> Res
         Scalar::F64 => double::pure(builder, op, args),
         Scalar::Handle | Scalar::Buffer => None,
     }
-    .ok_or_else(|| format!("there is no such operation on {ty}"))
+    .ok_or_else(|| format!("the operation does not exist for {ty}"))
 }
 
 /// `condition ? then : otherwise`.

@@ -7,7 +7,7 @@ use super::super::num::Num;
 use super::{amount, cut, result_type, signed};
 use crate::ir::{Builder, Op, Value};
 
-/// How a 32-bit operation implements that on a smaller integer.
+/// How a 32-bit operation implements the operation on a smaller integer.
 enum Way {
     /// Unchanged: the upper bits of the result are zero.
     Same,

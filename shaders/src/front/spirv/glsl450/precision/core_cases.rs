@@ -34,7 +34,7 @@ fn case(
 }
 
 fn scalar() -> Vec<Case> {
-    // Doubles have more than twice the digits of floats: rounding their result again gives the right float.
+    // Doubles have more than twice the digits of floats: rounding their result again gives the correctly rounded float.
     let rounded = "correctly rounded";
     vec![
         case(Spv::FAdd, FLOAT, TWO, 0.5, rounded, |bits| vec![near(float(bits[0]) + float(bits[1]))]),
@@ -64,7 +64,7 @@ fn scalar() -> Vec<Case> {
     ]
 }
 
-/// Without its fraction, within limits; 0 for NaN.
+/// Truncates and clamps; 0 for NaN.
 fn whole(bits: u32, low: f64, high: f64) -> i64 {
     let a = float(bits).clamp(low, high);
     if a.is_nan() { 0 } else { (a - a % 1.0) as i64 }

@@ -1,28 +1,28 @@
-//! What a right answer is, and how far another is from it.
+//! Expected results, and the error of a result in units in the last place.
 
-/// A right result of 32 bits.
+/// A correct 32-bit result.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Answer {
-    /// These bits.
+    /// Exactly these bits.
     Bits(u32),
-    /// This number. Its unit in the last place is that of `scale`: the number itself, or the sum of the magnitudes of
-    /// the terms that it is a sum of, since rounding a term counts even where the terms cancel.
+    /// This number. The unit in the last place is that of `scale`: the number itself, or, for a sum, the sum of the
+    /// terms' magnitudes, since rounding errors of terms remain even if the terms cancel.
     Near { value: f64, scale: f64 },
-    /// Nothing is asked.
+    /// Unspecified.
     Open,
 }
 
-/// A number measured by its own last place.
+/// A number, measured in its own last place.
 pub(super) fn near(value: f64) -> Answer {
     Answer::Near { value, scale: value }
 }
 
-/// A sum of terms measured by their magnitudes.
+/// A sum of terms, measured by their magnitudes.
 pub(super) fn sum(terms: &[f64]) -> Answer {
     Answer::Near { value: terms.iter().sum(), scale: terms.iter().map(|term| term.abs()).sum() }
 }
 
-/// The error in units of the last place; infinite where no such number says it.
+/// The error in units in the last place; infinite if it is not such a number.
 pub(super) fn error_of(found: u32, wanted: &Answer) -> f64 {
     match *wanted {
         Answer::Open => 0.0,
@@ -32,7 +32,7 @@ pub(super) fn error_of(found: u32, wanted: &Answer) -> f64 {
 }
 
 fn distance(found: f32, value: f64, scale: f64) -> f64 {
-    // Where rounding goes to infinity, infinity stands for the first number too large.
+    // Infinity as a rounded result stands for the first number that is too large.
     let limit = 2f64.powi(128);
     if value.is_nan() {
         return wrong_unless(found.is_nan());
@@ -42,7 +42,7 @@ fn distance(found: f32, value: f64, scale: f64) -> f64 {
     }
     let found = f64::from(found).clamp(-limit, limit);
     let value = value.clamp(-limit, limit);
-    // A NaN found makes the comparison false.
+    // A NaN makes the comparison false.
     let error = (found - value).abs() / unit(scale);
     if error.is_nan() { f64::INFINITY } else { error }
 }

@@ -1,4 +1,4 @@
-//! Where inputs come from: special values, any bits, and numbers from the range that matters.
+//! Test inputs: special values, random bits, and numbers of the relevant range.
 
 use super::Shape;
 
@@ -43,7 +43,7 @@ pub(super) enum Input {
     Float,
     /// Signed, magnitude from 2^-10 to 2^10.
     Moderate,
-    /// From the first to the second.
+    /// From the first to the second number.
     Between(f64, f64),
     /// Any integer, edges often.
     Int,

@@ -1,7 +1,9 @@
-//! Each float instruction against a reference that was computed another way, with its error in units in the last place.
+//! Tests each float instruction against an independently computed reference, and measures its error in units in the
+//! last place.
 //!
-//! References use double precision and the platform's own mathematics, which shares no code with ours. The largest
-//! errors found stand in `docs/precision.md`; the test fails when that table is out of date, `BLESS=1` rewrites it.
+//! References use double precision and the platform's mathematical functions, which share no code with ours. The
+//! largest errors are listed in `docs/precision.md`; the test fails if that table is out of date, and `BLESS=1`
+//! rewrites it.
 
 mod core_cases;
 mod error;
@@ -19,7 +21,7 @@ use input::{Input, Random};
 /// Inputs for each instruction.
 const INPUTS: usize = 20_000;
 
-/// One instruction with what is right for it.
+/// An instruction with its reference.
 struct Case {
     which: Which,
     result: Shape,
@@ -27,7 +29,7 @@ struct Case {
     reference: fn(&[u32]) -> Vec<Answer>,
     /// Largest error allowed, in units in the last place.
     bound: f64,
-    /// What Vulkan asks.
+    /// The requirement of Vulkan.
     rule: &'static str,
 }
 
@@ -92,7 +94,7 @@ fn every_extended_instruction_is_measured_or_refused() {
         )
         .expect_err("nothing takes no operands");
         assert!(refused.contains(&format!("{instruction:?}")), "{refused}");
-        // Bits as they are need no measure.
+        // Bits that are only moved need no measurement.
         use spirv::GlslStd450Op::{PackDouble2x32, UnpackDouble2x32};
         let known = known || matches!(instruction, PackDouble2x32 | UnpackDouble2x32);
         assert_eq!(refused.contains("is not supported"), !known, "{refused}");

@@ -21,7 +21,7 @@ pub(super) fn row(case: &Case, largest: f64) -> String {
     format!("| {name}{size} | {} | {found} |\n", case.rule)
 }
 
-/// Compares the table with the one in the book, or writes it there.
+/// Compares the table with the one in the documentation, or writes it there.
 pub(super) fn check(rows: &[String]) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/precision.md");
     let text = std::fs::read_to_string(&path).expect("docs/precision.md");
@@ -36,7 +36,7 @@ pub(super) fn check(rows: &[String]) {
     }
 }
 
-/// Whether two rows tell the same. The references come from the platform's mathematics, so the last digit may differ.
+/// Whether two rows agree. The references use the platform's mathematical functions, so the last digit may differ.
 fn agree((old, new): (&str, &str)) -> bool {
     let split = |row: &str| {
         let (text, error) = row.trim_end_matches(" |").rsplit_once(" | ")?;
