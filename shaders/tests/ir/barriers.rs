@@ -1,4 +1,4 @@
-//! Barriers: everybody waits for everybody who has not ended.
+//! Barriers: every invocation waits for all that have not ended.
 
 use spelter_shaders::abi::Outcome;
 

@@ -110,7 +110,7 @@ fn the_wrong_side_is_refused() {
 }
 
 /// A loop that lanes leave at two places; those that left wait in two masks.
-fn parking_loop(first: &str) -> String {
+fn loop_with_two_exits(first: &str) -> String {
     format!(
         "block1 exec v1:\n jump block2(v1, {first}, v5)\n\
          block2(v10: mask, v11: mask, v12: mask) exec v10:\n v13 = land v10, v3\n v14 = lnot v3\n v15 = land v10, v14\n \
@@ -124,8 +124,8 @@ fn parking_loop(first: &str) -> String {
 
 #[test]
 fn masks_that_run_around_a_loop() {
-    accepted(&parking_loop("v5"));
-    refused(&parking_loop("v3"), "block4: v22 is not known to be part of v1, the execution mask of block1");
+    accepted(&loop_with_two_exits("v5"));
+    refused(&loop_with_two_exits("v3"), "block4: v22 is not known to be part of v1, the execution mask of block1");
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use super::widened_text;
 
-/// A loop of nine trips that carries two sums over a barrier: what goes back to its header, after what the second part computes.
+/// A loop of nine iterations that carries two sums over a barrier: what goes back to its header, after what the second
+/// part computes.
 fn carried(second: &str, back: [&str; 2]) -> String {
     let [first, other] = back;
     let source = format!(
