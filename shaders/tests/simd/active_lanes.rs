@@ -23,7 +23,7 @@ fn refused(blocks: &str, message: &str) {
     assert_eq!(verify(&kernel(blocks)).expect_err("must be refused").to_string(), message, "{blocks}");
 }
 
-/// Whether a store under `mask` is all right in a block with all of v1's lanes on, after `insts`.
+/// Whether a store under `mask` is all right in a block in which all lanes of v1 are active, after `insts`.
 fn stores(insts: &str, mask: &str) -> bool {
     let kernel = kernel(&format!("block1 exec v1:\n {insts}\n scatter v0 + v2 * 4, v2 mask {mask}\n return"));
     let result = verify(&kernel);
