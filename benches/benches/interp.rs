@@ -12,7 +12,7 @@ use spelter_shaders::ir::{
 };
 
 /// Trip count of each loop.
-const TRIPS: u32 = 1000;
+const ITERATIONS: u32 = 1000;
 const INVOCATIONS: u32 = 64;
 /// Words of the buffer, a power of two.
 const WORDS: u32 = 1 << 14;
@@ -55,28 +55,28 @@ impl Loop {
     /// number of operations per invocation.
     fn build(mut self, initial: Value, body: impl FnOnce(&mut Self, Value, Value) -> Value) -> (Kernel, u64) {
         let [header, inside, after] = std::array::from_fn(|_| self.builder.create_block());
-        let (trips, one) = (self.builder.constant(TRIPS), self.builder.constant(1u32));
+        let (iterations, one) = (self.builder.constant(ITERATIONS), self.builder.constant(1u32));
         let entry = self.builder.current();
         jump(&mut self.builder, header, &[self.zero, initial]);
         self.builder.switch_to(header);
-        let trip = self.builder.add_param(header, Type::I32);
+        let iteration = self.builder.add_param(header, Type::I32);
         let ty = self.builder.ty(initial);
         let carried = self.builder.add_param(header, ty);
-        let more = self.builder.pure(Op::ULt, &[trip, trips]);
+        let more = self.builder.pure(Op::ULt, &[iteration, iterations]);
         self.builder.set_merge(Merge::Loop { merge: after, continuing: inside });
         let (then, otherwise) = (BlockCall::new(inside), BlockCall::new(after));
         self.builder.push(InstData::Branch { condition: more, then, otherwise });
         self.builder.switch_to(inside);
-        let next = body(&mut self, trip, carried);
-        let next_trip = self.builder.pure(Op::IAdd, &[trip, one]);
-        jump(&mut self.builder, header, &[next_trip, next]);
+        let next = body(&mut self, iteration, carried);
+        let next_iteration = self.builder.pure(Op::IAdd, &[iteration, one]);
+        jump(&mut self.builder, header, &[next_iteration, next]);
         self.builder.switch_to(after);
         let offset = self.builder.element(self.zero, self.global, 4);
         self.store(offset, carried);
         self.builder.push(InstData::Return);
-        let per_trip = self.count(header) + self.count(inside);
+        let per_iteration = self.count(header) + self.count(inside);
         let around = self.count(entry) + self.count(header) + self.count(after);
-        (self.builder.finish(), around + u64::from(TRIPS) * per_trip)
+        (self.builder.finish(), around + u64::from(ITERATIONS) * per_iteration)
     }
 
     /// Number of instructions of a block, which has no constants yet.
@@ -103,12 +103,12 @@ fn integers() -> (Kernel, u64) {
     let mut kernel = Loop::new("integers");
     let [factor, shift] = [0x9e37_79b1_u32, 15].map(|bits| kernel.builder.constant(bits));
     let initial = kernel.global;
-    kernel.build(initial, |kernel, trip, carried| {
+    kernel.build(initial, |kernel, iteration, carried| {
         let builder = &mut kernel.builder;
         let product = builder.pure(Op::IMul, &[carried, factor]);
         let high = builder.pure(Op::LShr, &[product, shift]);
         let mixed = builder.pure(Op::Xor, &[product, high]);
-        builder.pure(Op::IAdd, &[mixed, trip])
+        builder.pure(Op::IAdd, &[mixed, iteration])
     })
 }
 
@@ -130,12 +130,12 @@ fn memory() -> (Kernel, u64) {
     let mut kernel = Loop::new("memory");
     let mask = kernel.builder.constant(WORDS - 1);
     let initial = kernel.global;
-    kernel.build(initial, |kernel, trip, carried| {
+    kernel.build(initial, |kernel, iteration, carried| {
         let index = kernel.builder.pure(Op::And, &[carried, mask]);
         let offset = kernel.builder.element(kernel.zero, index, 4);
         let place = kernel.place(offset);
         let word = kernel.builder.load(Type::I32, place, Access::default());
-        let sum = kernel.builder.pure(Op::IAdd, &[word, trip]);
+        let sum = kernel.builder.pure(Op::IAdd, &[word, iteration]);
         kernel.store(offset, sum);
         kernel.builder.pure(Op::IAdd, &[carried, sum])
     })
@@ -148,11 +148,11 @@ fn barriers() -> (Kernel, u64) {
     let local = kernel.builder.builtin(BuiltIn::LocalInvocationIndex, 0);
     let mine = kernel.builder.element(kernel.zero, local, 4);
     let variable = kernel.variable;
-    kernel.build(local, |kernel, trip, carried| {
+    kernel.build(local, |kernel, iteration, carried| {
         let builder = &mut kernel.builder;
         builder.store(Place::Variable { variable, offset: mine }, carried, Access::default());
         barrier(builder);
-        let sum = builder.pure(Op::IAdd, &[local, trip]);
+        let sum = builder.pure(Op::IAdd, &[local, iteration]);
         let neighbour = builder.pure(Op::And, &[sum, mask]);
         let offset = builder.element(kernel.zero, neighbour, 4);
         let word = builder.load(Type::I32, Place::Variable { variable, offset }, Access::default());

@@ -66,7 +66,7 @@ fn spread(_: &mut Criterion) {
 
 /// A loop on one thread, and half of it on each of two.
 fn plain_threads() -> [Duration; 2] {
-    let work = |trips: u32| black_box((0..trips).fold(1u32, |x, i| black_box(x.wrapping_mul(1_664_525) ^ i)));
+    let work = |count: u32| black_box((0..count).fold(1u32, |x, i| black_box(x.wrapping_mul(1_664_525) ^ i)));
     let mut one = || {
         work(60_000_000);
     };

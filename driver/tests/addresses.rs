@@ -120,8 +120,8 @@ fn kernels_reach_live_buffers_and_nothing_else() {
     assert_eq!(visit.visit(&device, [a, a + 8, b + 4, a + 4]), [1, 3, 20, 2]);
     assert_eq!((one.read(), two.read()), (vec![1001, 1002, 1003], vec![10, 1020]));
     // Past the end; far away; no buffer; memory that belongs to a buffer without an address.
-    let [behind, far] = [a + 12, a ^ (1 << 45)];
-    assert_eq!(visit.visit(&device, [behind, far, 0, u64::MAX]), [0; 4]);
+    let [past, far] = [a + 12, a ^ (1 << 45)];
+    assert_eq!(visit.visit(&device, [past, far, 0, u64::MAX]), [0; 4]);
     assert_eq!((one.read(), two.read(), plain.read()), (vec![1001, 1002, 1003], vec![10, 1020], vec![7; 4]));
 }
 

@@ -100,7 +100,7 @@ fn errors_are_not_cached() {
         assert!(device.create_compute_pipeline(&module, "main", &values, &layout).is_err());
         check(&device, compiled, 0, 0);
     }
-    assert!(device.create_compute_pipeline(&module, "nobody", &Specialization::new(), &layout).is_err());
+    assert!(device.create_compute_pipeline(&module, "missing", &Specialization::new(), &layout).is_err());
     check(&device, 3, 0, 0);
 }
 

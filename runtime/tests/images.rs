@@ -21,7 +21,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
 }";
 
 #[test]
-fn kernels_see_the_texels_of_the_object_that_is_behind_the_image_now() {
+fn kernels_see_the_texels_of_the_current_object_of_an_image() {
     let context = Context::builder().workers(2).poison(true).build().unwrap();
     let program = context.program_wgsl(COPY).unwrap();
     let make = |label| context.image(vk::Format::R32_UINT, [4, 4, 1]).label(label).build().unwrap();
@@ -49,7 +49,7 @@ fn kernels_see_the_texels_of_the_object_that_is_behind_the_image_now() {
 }
 
 #[test]
-fn kernels_see_the_texels_of_the_object_that_is_behind_the_buffer_now() {
+fn kernels_see_the_texels_of_the_current_object_of_a_buffer() {
     let context = Context::builder().workers(2).poison(true).build().unwrap();
     let words = spelter_shaders::front::spvasm::assemble(LOOK_UP).unwrap();
     let program = context.program_spirv(&words).unwrap();

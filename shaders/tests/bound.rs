@@ -79,7 +79,7 @@ impl Text {
     }
 }
 
-/// Loops in loops, whose lanes leave at different times.
+/// Nested loops that lanes leave in different iterations.
 fn loops(count: usize) -> Text {
     let mut text = Text::default();
     let body = &mut text.body;
@@ -123,7 +123,7 @@ fn ifs(count: usize) -> Text {
     text
 }
 
-/// Selections behind each other.
+/// Selections one after the other.
 fn row(count: usize) -> Text {
     let mut text = Text::default();
     for at in 0..count {
@@ -340,7 +340,7 @@ fn barriers(count: usize) -> Text {
     text
 }
 
-/// Loops behind each other, each of which changes one of half as many variables.
+/// Loops one after the other, each of which changes one of half as many variables.
 fn row_of_loops(count: usize) -> Text {
     let mut text = Text::default();
     let variables = count.div_ceil(2);
@@ -494,9 +494,9 @@ fn a_barrier_in_an_inner_loop_is_on_the_way_up() {
     }
 }
 
-/// Whether masks of ways out of a loop are part of each other is proven in steps that grow with the kernel.
+/// Whether the masks of a loop's exit edges are subsets of each other is proven in steps that grow with the kernel.
 #[test]
-fn many_ways_out_of_a_loop_are_proven_to_be_right() {
+fn the_masks_of_many_exit_edges_of_a_loop_are_proven_to_be_right() {
     for count in [30, 60, 240] {
         let breaks = "if bitcast<f32>(old) >= mine { break; }\n".repeat(count);
         let source = format!(

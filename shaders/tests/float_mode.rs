@@ -1,4 +1,4 @@
-//! Kernels on threads that flush denormals and round towards zero, as programs in C may have told theirs: what is
+//! Kernels on threads that flush denormals and round towards zero, a mode that programs in C may set: what is
 //! compiled and computed there is what every other thread gets, and the thread finds its mode as it was.
 //!
 //! # Safety

@@ -70,7 +70,7 @@ fn what_counts_is_how_long_a_kernel_is_when_it_is_optimised() {
     };
     for isa in Isa::available() {
         let lowered = lower_for(&with(200_000), isa, |_, _| {}).unwrap();
-        assert_eq!(lowered.blocks[lowered.layout[0]].insts.len(), 1, "nobody reads them");
+        assert_eq!(lowered.blocks[lowered.layout[0]].insts.len(), 1, "they have no uses");
         let problem = lower_for(&with(600_000), isa, |_, _| {}).unwrap_err();
         assert_eq!(problem, "600002 instructions, as they are read, are more than 524288");
     }

@@ -111,7 +111,7 @@ pub fn run(case: &Case, kernel: &Kernel, engine: Engine) -> Result<Memory, Strin
     let code = (engine.prepare)(kernel);
     match engine::dispatch(&*code, &args, &mut Scratch::default()) {
         Outcome::Done => {}
-        Outcome::Stopped => return Err(format!("{} stopped although nobody asked", engine.name)),
+        Outcome::Stopped => return Err(format!("{} stopped without a request", engine.name)),
         Outcome::OutOfMemory => return Err(format!("{} has no memory to run", engine.name)),
     }
     // Addresses differ from run to run.

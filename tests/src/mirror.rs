@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn who_races_shows_and_who_does_not_gives_the_same() {
+    fn races_show_and_other_kernels_give_the_same() {
         let apart = kernel("out[id.y * 8u + id.x] = index * 100u + local.y * 10u + local.x;");
         let mirror = mirrored(&apart).expect("no subgroups");
         assert_eq!(words(&apart), words(&mirror));

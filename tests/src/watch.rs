@@ -95,7 +95,7 @@ impl Drop for Done<'_> {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "the process ends here, and someone must know why")]
+#[expect(clippy::print_stderr, reason = "the process ends here, and the user must see why")]
 fn give_up(message: &str) -> ! {
     eprintln!("{message}");
     std::process::exit(101)

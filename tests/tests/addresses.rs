@@ -81,17 +81,17 @@ fn expected(model: &mut Model, input: &Input) -> Vec<u32> {
     let mut results = vec![0; COUNT * RESULTS];
     for i in 0..input.count as usize {
         let (k, n) = (i64::from(input.index[i]), i as u64);
-        let behind = |address: u64, by: i64| address.wrapping_add_signed(by);
+        let offset = |address: u64, by: i64| address.wrapping_add_signed(by);
         let word = |address: u64, delta: u64| model.load(address, delta, 4);
-        let element = behind(input.from, 24 * n as i64);
-        let mut row = vec![word(behind(input.from, 4 * n as i64), 0), word(behind(input.from, 4 * k), 0)];
-        row.extend((0..4).map(|part| word(behind(input.from, 16 * n as i64), 4 * part)));
-        row.extend([0, 12, 16].map(|at| word(behind(element, at), 0)));
-        row.extend([word(input.each[i], 0), word(behind(input.each[i], 4 * k), 0)]);
+        let element = offset(input.from, 24 * n as i64);
+        let mut row = vec![word(offset(input.from, 4 * n as i64), 0), word(offset(input.from, 4 * k), 0)];
+        row.extend((0..4).map(|part| word(offset(input.from, 16 * n as i64), 4 * part)));
+        row.extend([0, 12, 16].map(|at| word(offset(element, at), 0)));
+        row.extend([word(input.each[i], 0), word(offset(input.each[i], 4 * k), 0)]);
         row.extend((0..4).map(|part| word(input.each[i], 4 * part)));
-        row.push(model.load(behind(input.from, k), 0, 1));
-        row.push(model.load(behind(input.each[i], 2), 0, 2));
-        let sum = |sum: u32, j: i64| sum.wrapping_mul(3).wrapping_add(word(behind(input.from, 4 * (k + 7 * j)), 0));
+        row.push(model.load(offset(input.from, k), 0, 1));
+        row.push(model.load(offset(input.each[i], 2), 0, 2));
+        let sum = |sum: u32, j: i64| sum.wrapping_mul(3).wrapping_add(word(offset(input.from, 4 * (k + 7 * j)), 0));
         row.push((0..5).fold(0, sum));
         for (number, word) in row.into_iter().enumerate() {
             results[number * COUNT + i] = word;

@@ -86,7 +86,7 @@ fn expected(program: &Block) -> Vec<u32> {
 
 /// A loop around one that is left in its first iteration, with a sum before it returns: the inner loop is no natural
 /// loop, and holds no invocation.
-fn returns_out_of_one_trip() -> Block {
+fn returns_out_of_one_iteration() -> Block {
     let skip = Switch { cases: vec![(vec![Statement::Continue], false)], default: 1 };
     let body = vec![Statement::Together(1), Statement::Return(1)];
     let inner = Loop { rounds: 1, spread: 1, tested_last: false, known: true, body };
@@ -95,8 +95,8 @@ fn returns_out_of_one_trip() -> Block {
 }
 
 #[test]
-fn invocations_that_return_out_of_a_loop_of_one_trip_are_those_of_their_trip() {
-    let program = returns_out_of_one_trip();
+fn invocations_that_return_out_of_a_loop_of_one_iteration_are_those_of_their_iteration() {
+    let program = returns_out_of_one_iteration();
     let wgsl = Module::from_wgsl(&program::wgsl::write(&program)).unwrap();
     let spirv = Module::from_spirv(&spvasm::assemble(&program::spirv::write(&program)).unwrap()).unwrap();
     for module in [wgsl, spirv] {

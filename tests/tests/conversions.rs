@@ -188,7 +188,7 @@ fn constants_and_values_are_converted_alike() {
 }
 
 #[test]
-fn constants_that_naga_does_not_convert_are_told() {
+fn constants_that_naga_does_not_convert_are_reported() {
     for (from, to) in
         ALL.into_iter().flat_map(|from| ALL.map(|to| (from, to))).filter(|(from, to)| is_refused(*from, *to))
     {

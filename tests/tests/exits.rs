@@ -64,8 +64,8 @@ struct State {
 
 /// The next place.
 enum Next {
-    Behind,
-    BehindOuter,
+    After,
+    AfterOuter,
     Ended,
 }
 
@@ -133,7 +133,7 @@ impl Case {
     fn inner(&self, id: u32, state: &mut State) -> Next {
         let State { x, y, base, results } = state;
         let mut n = 0;
-        let mut next = Next::Behind;
+        let mut next = Next::After;
         'all: loop {
             n += 1;
             *base = x.wrapping_mul(5).wrapping_add(n);
@@ -160,7 +160,7 @@ impl Case {
                     }
                     Leave::Outer(to) => {
                         store(to);
-                        next = Next::BehindOuter;
+                        next = Next::AfterOuter;
                     }
                     Leave::Take { to, first, count, returns } => {
                         let result = &mut results[to as usize];
@@ -190,9 +190,9 @@ impl Case {
         for i in 0..self.around.max(1) {
             match self.inner(id, &mut state) {
                 Next::Ended => return state.results,
-                Next::BehindOuter => break,
-                Next::Behind if self.around > 0 => state.x = state.x.wrapping_add(words::source(i)),
-                Next::Behind => {}
+                Next::AfterOuter => break,
+                Next::After if self.around > 0 => state.x = state.x.wrapping_add(words::source(i)),
+                Next::After => {}
             }
         }
         if self.around > 0 {

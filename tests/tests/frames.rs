@@ -76,9 +76,9 @@ fn write(text: &mut String, steps: &[Step], depth: usize) {
                 let (wait, whose) = ("workgroupBarrier();", whose.text());
                 write!(text, "tile[id] = x{from}; {wait} x{to} = x{to} ^ tile[{whose}]; {wait}")
             }
-            Step::Loop(trips, body) => {
+            Step::Loop(iterations, body) => {
                 let inner = depth + 1;
-                write!(text, "for (var trip{inner} = 0u; trip{inner} < {trips}u; trip{inner}++) {{").map(|()| {
+                write!(text, "for (var trip{inner} = 0u; trip{inner} < {iterations}u; trip{inner}++) {{").map(|()| {
                     write(text, body, inner);
                     text.push('}');
                 })
@@ -93,8 +93,8 @@ fn write(text: &mut String, steps: &[Step], depth: usize) {
     }
 }
 
-/// Executes steps for all invocations that are here, in iteration `trip` of the enclosing loop.
-fn run(steps: &[Step], all: &mut [Option<[u32; VALUES]>], tile: &mut [u32], trip: u32) {
+/// Executes steps for all invocations that are here, in one iteration of the enclosing loop.
+fn run(steps: &[Step], all: &mut [Option<[u32; VALUES]>], tile: &mut [u32], iteration: u32) {
     for step in steps {
         match *step {
             Step::Share { to, from, whose } => {
@@ -106,10 +106,10 @@ fn run(steps: &[Step], all: &mut [Option<[u32; VALUES]>], tile: &mut [u32], trip
                     values.iter_mut().for_each(|values| values[to] ^= other);
                 }
             }
-            Step::Loop(trips, ref body) => (0..trips).for_each(|trip| run(body, all, tile, trip)),
+            Step::Loop(iterations, ref body) => (0..iterations).for_each(|iteration| run(body, all, tile, iteration)),
             Step::Odd(ref body) => {
-                if trip & 1 == 1 {
-                    run(body, all, tile, trip);
+                if iteration & 1 == 1 {
+                    run(body, all, tile, iteration);
                 }
             }
             Step::Renew { .. } | Step::Swap(..) | Step::Turn => {
@@ -182,7 +182,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = leaf.prop_recursive(3, 12, 4, |step| {
         let body = || prop::collection::vec(step.clone(), 1..4);
         prop_oneof![
-            3 => (prop_oneof![1..4u32, 20..24u32], body()).prop_map(|(trips, body)| Step::Loop(trips, body)),
+            3 => (prop_oneof![1..4u32, 20..24u32], body()).prop_map(|(iterations, body)| Step::Loop(iterations, body)),
             1 => body().prop_map(Step::Odd),
         ]
     });

@@ -156,7 +156,7 @@ struct Case {
     steps: Vec<Step>,
     sides: [Side; 2],
     /// Maximal trip count of the loop around the branch.
-    trips: u32,
+    iterations: u32,
     /// Whether the branch is a switch.
     is_switch: bool,
 }
@@ -185,7 +185,7 @@ impl Case {
         } else {
             format!("if a % 5u < 2u {{ {first} }} else {{ {second} }}")
         };
-        let trips = self.trips;
+        let iterations = self.iterations;
         format!(
             "@group(0) @binding(0) var<storage, read> source: array<u32>;
              @group(0) @binding(1) var<storage, read_write> result: array<u32>;
@@ -196,7 +196,7 @@ impl Case {
                  var a = source[id.x];
                  var total = 0u;
                  var left = false;
-                 for (var trip = 0u; trip < 1u + a % {trips}u; trip++) {{ a ^= total & 7u; {branch} total += a; }}
+                 for (var trip = 0u; trip < 1u + a % {iterations}u; trip++) {{ a ^= total & 7u; {branch} total += a; }}
                  result[id.x] = total;
              }}",
             text(&self.steps, false, 0)
@@ -220,9 +220,9 @@ impl Case {
 
     /// The word of an invocation; initially 0.
     fn result(&self, id: u32) -> u32 {
-        let (mut a, mut stored, mut total, mut trip) = (source(id), 0, 0u32, 0);
-        while trip <= a % self.trips {
-            trip += 1;
+        let (mut a, mut stored, mut total, mut iteration) = (source(id), 0, 0u32, 0);
+        while iteration <= a % self.iterations {
+            iteration += 1;
             a ^= total & 7;
             let side = usize::from(a % 5 >= 2);
             if self.sides[side].stores {
@@ -255,7 +255,7 @@ fn side() -> impl Strategy<Value = Side> {
 
 fn cases() -> impl Strategy<Value = Case> {
     (steps(), [side(), side()], prop_oneof![1 => Just(1), 1 => 2..6u32], any::<bool>())
-        .prop_map(|(steps, sides, trips, is_switch)| Case { steps, sides, trips, is_switch })
+        .prop_map(|(steps, sides, iterations, is_switch)| Case { steps, sides, iterations, is_switch })
 }
 
 proptest! {
@@ -276,7 +276,7 @@ fn a_loop_that_both_sides_call_is_there_once() {
     let steps = vec![Step::Loop(6, vec![Step::Mix(77), Step::Shift(3), Step::Break(5)]), Step::Read];
     let side = |steps, arg| Side { steps, arg, stores: false, then: Then::GoOn };
     let sides = [side(Vec::new(), 0), side(vec![Step::Mix(5)], 0)];
-    let case = Case { steps, sides, trips: 1, is_switch: false };
+    let case = Case { steps, sides, iterations: 1, is_switch: false };
     let loops = |case: &Case| {
         let module = Module::from_wgsl(&case.text()).expect("the text is a module");
         let kernel = module.kernel("main", &BTreeMap::new()).expect("it has the entry point");

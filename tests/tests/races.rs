@@ -76,7 +76,7 @@ fn run(engine: &Engine, source: &str, buffers: &[GuestSlice], scratch: &mut Scra
 }
 
 #[test]
-fn nobody_goes_on_from_a_barrier_that_it_was_not_at() {
+fn invocations_do_not_continue_from_a_barrier_that_they_did_not_reach() {
     for engine in engine::engines() {
         for number in [1000, 600_000_000, 1_073_741_823, 2_147_483_648, 3_000_000_000_u32] {
             for source in [RACE, LOOP] {

@@ -144,7 +144,7 @@ fn iterations_beyond_the_bound_leave_a_question_undecided() {
 
 #[test]
 fn a_race_after_a_cut_loop_is_undecided() {
-    let text = "VULKAN behind\n{ x=0; y=0; }\n P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ;\n again: | st.sc0 y, 1 ;\n \
+    let text = "VULKAN after\n{ x=0; y=0; }\n P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ;\n again: | st.sc0 y, 1 ;\n \
                 rmw.atom.wg.sc0.add r, x, 1 | ;\n bne r, 3, again | ;\n st.sc0 y, 2 | ;\nexists (y == 1)";
     assert_eq!(within(2, text), (None, None));
     assert_eq!(within(4, text).1, Some(true));

@@ -169,7 +169,7 @@ fn samplers_that_fit_are_not_refused() {
 
 /// A device that is not strict, as the Vulkan driver's, accepts what other drivers accept.
 #[test]
-fn a_device_can_be_told_not_to_ask() {
+fn a_device_that_is_not_strict_accepts_samplers_that_do_not_fit() {
     let device = Device::new(DeviceOptions { strict: false, ..common::options() }).unwrap();
     with(&device, &integers(&device), (Format::R32_UINT, linear()), dispatch).unwrap();
     with(&device, &compared(&device), (Format::R32_SFLOAT, linear()), dispatch).unwrap();

@@ -116,7 +116,7 @@ fn what_fits_is_not_refused() {
 
 /// A device that is not strict, as the Vulkan driver's, accepts what other drivers accept.
 #[test]
-fn a_device_can_be_told_not_to_ask() {
+fn a_device_that_is_not_strict_accepts_views_that_do_not_fit() {
     let device = Device::new(DeviceOptions { strict: false, ..common::options() }).unwrap();
     for (image, ty, format) in
         [("texture_3d<f32>", D::SAMPLED_IMAGE, Format::R32_UINT), (STORED, D::STORAGE_IMAGE, Format::R8G8B8A8_UNORM)]

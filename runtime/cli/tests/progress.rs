@@ -44,7 +44,7 @@ const LOST: &str = "--time-limit 0.5";
 const GROUPS: u32 = 20;
 
 #[test]
-fn lanes_of_a_subgroup_wait_for_each_other_within_a_trip_only() {
+fn lanes_of_a_subgroup_wait_for_each_other_within_an_iteration_only() {
     let folder = Folder::new("lanes");
     let line = format!("run wait.wgsl --bind 0.0=zeros:4 --bind 0.1=zeros:4 --groups {GROUPS} --out 0.1=u32");
     let one_each = format!("if lane % 16u == 0u {{ {AFTER} }}");

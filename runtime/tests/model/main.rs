@@ -66,26 +66,26 @@ const WANTED: [&str; 21] = [
 
 /// The statistics of all programs so far.
 #[derive(Default)]
-struct Tally {
+struct Totals {
     steps: u64,
     full: u64,
     counters: BTreeMap<&'static str, u64>,
 }
 
 /// Runs a program on the tracker and on the reference.
-fn run(home: &Home, steps: Vec<Step>, tally: &mut Tally) -> Result<(), TestCaseError> {
+fn run(home: &Home, steps: Vec<Step>, totals: &mut Totals) -> Result<(), TestCaseError> {
     let (mut reference, mut tracker, before) = (Reference::new(), Tracker::new(home), home.stats());
     let mapped = home.mapped_in_use();
     for (number, step) in steps.into_iter().enumerate() {
         let step = if home.small { step.in_a_small_heap() } else { step };
         let got = tracker.step(&step, &reference);
-        tally.steps += 1;
-        if tally.steps.is_multiple_of(1_000_000) {
-            println!("{} million steps, {} of them refused for want of memory", tally.steps / 1_000_000, tally.full);
+        totals.steps += 1;
+        if totals.steps.is_multiple_of(1_000_000) {
+            println!("{} million steps, {} of them refused for want of memory", totals.steps / 1_000_000, totals.full);
         }
         if matches!(got, Shown::Full) && home.small && step.needs_memory() {
             // The step had no effect, so the reference skips it.
-            tally.full += 1;
+            totals.full += 1;
             continue;
         }
         let wanted = reference.step(&step);
@@ -103,9 +103,9 @@ fn run(home: &Home, steps: Vec<Step>, tally: &mut Tally) -> Result<(), TestCaseE
     }
     let left = tracker.end();
     prop_assert_eq!(left, 0, "objects are left after everything was dropped");
-    *tally.counters.entry(MAPPED_IN_USE).or_default() += home.mapped_in_use() - mapped;
+    *totals.counters.entry(MAPPED_IN_USE).or_default() += home.mapped_in_use() - mapped;
     for (name, count) in home.stats().since(&before).iter() {
-        *tally.counters.entry(name).or_default() += count;
+        *totals.counters.entry(name).or_default() += count;
     }
     Ok(())
 }
@@ -120,14 +120,14 @@ fn config() -> ProptestConfig {
 
 #[test]
 fn the_tracker_does_what_a_naive_one_does() {
-    let tally = RefCell::new(Tally::default());
+    let totals = RefCell::new(Totals::default());
     // A device with a large heap and one with a small heap, each with the number of programs that it has run.
     let homes: [RefCell<Option<(Home, u32)>>; 2] = Default::default();
     let programs = (proptest::bool::weighted(0.15), step::a_program(LENGTH));
     let result = TestRunner::new(config()).run(&programs, |(small, steps)| {
         // A program that fails leaves its device unusable, so a new one is made.
         let (home, count) = homes[usize::from(small)].take().unwrap_or_else(|| (Home::new(small), 0));
-        run(&home, steps, &mut tally.borrow_mut())?;
+        run(&home, steps, &mut totals.borrow_mut())?;
         if count + 1 < PROGRAMS_OF_A_DEVICE {
             homes[usize::from(small)].replace(Some((home, count + 1)));
         }
@@ -137,7 +137,7 @@ fn the_tracker_does_what_a_naive_one_does() {
         Err(TestError::Fail(why, (small, steps))) => panic!("{why}\nsmall heap: {small}\n{steps:#?}"),
         result => result.unwrap(),
     }
-    let Tally { steps, full, counters } = tally.into_inner();
+    let Totals { steps, full, counters } = totals.into_inner();
     println!("{steps} steps, {full} of them refused for want of memory; {counters:#?}");
     let never = |name: &&&str| counters.get(**name).is_none_or(|count| *count == 0);
     let missed: Vec<_> = WANTED.iter().filter(never).collect();

@@ -15,7 +15,7 @@ use spelter_shaders::image::{Descriptor, Dim, Filter, Format, Sampler, Swizzle, 
 use super::picture::{Picture, wraps};
 use super::reference::{Question, tolerance};
 
-/// Invocations of a dispatch: four subgroups, of the last of which 9 lanes are off.
+/// Invocations of a dispatch: four subgroups, the last of which has 9 inactive lanes.
 const COUNT: usize = 55;
 
 /// A kernel that takes a place for each invocation, on each engine, the interpreter first.

@@ -33,7 +33,7 @@ fn same(op: &ImageOp, question: &Question<'_>, operands: &[u32]) -> Result<bool,
     Ok(true)
 }
 
-/// Runs so many random cases and sees to it that the reference knew most answers.
+/// Runs `cases` random cases and checks that the reference knew most answers.
 fn check<S: Strategy>(cases: u32, strategy: S, test: impl Fn(S::Value) -> Result<bool, TestCaseError>) {
     let known = std::cell::Cell::new(0);
     let config = Config { cases, failure_persistence: None, ..Config::default() };

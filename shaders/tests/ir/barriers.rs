@@ -1,11 +1,11 @@
-//! Barriers: everybody waits for everybody who has not ended.
+//! Barriers: every invocation waits for all that have not ended.
 
 use spelter_shaders::abi::Outcome;
 
 use crate::{buffer, check, parse, run_on, words};
 
 #[test]
-fn a_barrier_lets_everyone_read_what_the_others_wrote() {
+fn a_barrier_lets_every_invocation_read_what_the_others_wrote() {
     // Reversal through shared memory; v4 and v5 live across the barrier.
     let body = "
         var0 = workgroup 256 \"tile\"

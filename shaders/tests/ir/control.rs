@@ -52,7 +52,7 @@ fn a_branch_passes_different_arguments_to_one_block() {
 }
 
 #[test]
-fn a_loop_ends_at_a_different_trip_for_each_invocation() {
+fn a_loop_ends_in_a_different_iteration_for_each_invocation() {
     // The sum of 0 .. index; the counter is used after the loop too.
     let body = with_start(
         "   jump block1(v0, v0)

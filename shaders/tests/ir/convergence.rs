@@ -1,10 +1,10 @@
-//! What stands in a loop's construct on the way out gets a way back that nobody takes.
+//! Instructions of a loop's construct on a path out of the loop get a back edge that is never taken.
 
 use spelter_shaders::front::preserve_convergence;
 use spelter_shaders::ir::{Kernel, verify};
 
 /// A kernel with a ballot in one of two places.
-fn kernel(on_the_way_out: &str, behind: &str) -> Kernel {
+fn kernel(on_exit_path: &str, after: &str) -> Kernel {
     let text = format!(
         "kernel \"k\" 16, 1, 1
 block0:
@@ -17,18 +17,18 @@ block1(v3: i32):
     loop block4, block3
     branch v4, block3, block2
 block2:
-{on_the_way_out}    jump block4
+{on_exit_path}    jump block4
 block3:
     v5 = iadd v3, v2
     jump block1(v5)
 block4:
-{behind}    return
+{after}    return
 "
     );
     Kernel::parse(&text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The text of a kernel with the ways back, which is valid.
+/// The text of a kernel with the back edges, which is valid.
 fn held(mut kernel: Kernel) -> String {
     preserve_convergence(&mut kernel).expect("few loops are not too many");
     verify(&kernel).unwrap_or_else(|error| panic!("{error}\n{kernel}"));
@@ -50,9 +50,10 @@ fn other_kernels_stay_as_they_are() {
     }
 }
 
-/// A loop that is left after its first trip, by a return, in a loop that goes round: only the inner header does.
+/// A loop that is left in its first iteration, by a return, in another loop: the back edge is to the header of the
+/// outer one.
 #[test]
-fn a_ballot_in_a_loop_of_one_trip_is_in_the_loop_around_it() {
+fn a_ballot_in_a_loop_of_one_iteration_is_in_the_loop_around_it() {
     let text = "kernel \"k\" 16, 1, 1
 block0:
     v0 = const.bool true

@@ -40,7 +40,7 @@ fn word() -> impl Strategy<Value = u32> {
     prop_oneof![any::<u32>(), prop::sample::select(special.to_vec()), any::<f32>().prop_map(f32::to_bits), 0u32..64]
 }
 
-/// The bits, with one NaN for all: which one an operation gives is nobody's promise.
+/// The bits, with one NaN for all: which one an operation gives is unspecified.
 fn same_nan(op: Op, bits: u64) -> u64 {
     let is_nan = op.result() == Type::F32 && f32::from_bits(bits as u32).is_nan();
     if is_nan { u64::from(f32::NAN.to_bits()) } else { bits }
@@ -77,7 +77,7 @@ proptest! {
 }
 
 #[test]
-fn a_result_nobody_wants_harms_nobody() {
+fn a_result_without_uses_has_no_effect() {
     let body = "block0:
         v0 = const.i32 0
         v1 = buffer binding0[v0]

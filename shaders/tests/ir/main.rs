@@ -46,7 +46,7 @@ fn run_on(kernel: &Kernel, buffers: &[GuestSlice], workgroup: [u32; 3], stop: bo
     }
     let stop = AtomicU32::new(u32::from(stop));
     let args = DispatchArgs { buffers, push: &push, images: &[], num_workgroups: [7, 8, 9], stop: &stop };
-    // What an earlier kernel left behind must not show.
+    // What an earlier kernel left must not show.
     let mut scratch = Scratch { words: vec![0xdead_beef_dead_beef; 500], ..Scratch::default() };
     Program::new(kernel).run(&args, workgroup, &mut scratch)
 }

@@ -94,7 +94,7 @@ impl Maker<'_> {
         let args: Vec<Value> = op.params().iter().map(|&ty| self.value(ty)).collect();
         let mut value = self.builder.pure(op, &args);
         if op.result() == Type::F32 {
-            // Which NaN an operation gives is nobody's promise: no NaN goes on from here.
+            // Which NaN an operation gives is unspecified: no NaN goes on from here.
             let number = self.builder.pure(Op::FOrdEq, &[value, value]);
             let instead = self.builder.constant(0.25f32);
             value = self.builder.select(number, value, instead);
@@ -125,7 +125,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Part of a word, in the buffer.
+    /// A sub-word in the buffer.
     fn part(&mut self) -> (Width, Place) {
         let offset = self.offset();
         let (width, first) =
@@ -231,20 +231,20 @@ impl Maker<'_> {
         self.enter(merge, &types);
     }
 
-    /// A loop of up to three trips that may end early and hands values around and out.
+    /// A loop of up to three iterations that may end early and hands values around and out.
     fn repeat(&mut self, depth: u32) {
         let (types, out) = (self.types(), self.types());
         let [header, body, continuing, merge] = std::array::from_fn(|_| self.builder.create_block());
         let (zero, one) = (self.builder.constant(0u32), self.builder.constant(1u32));
-        let trips = self.pick(4);
-        let trips = self.builder.constant(trips);
+        let iterations = self.pick(4);
+        let iterations = self.builder.constant(iterations);
         let mut first = self.call(header, &types);
         first.args.insert(0, zero);
         self.builder.push(InstData::Jump { to: first });
         let outside = self.scope.len();
         self.enter(header, &[&[Type::I32][..], &types].concat());
-        let trip = self.scope[outside];
-        let more = self.builder.pure(Op::ULt, &[trip, trips]);
+        let iteration = self.scope[outside];
+        let more = self.builder.pure(Op::ULt, &[iteration, iterations]);
         let leave = self.call(merge, &out);
         self.builder.set_merge(Merge::Loop { merge, continuing });
         self.builder.push(InstData::Branch { condition: more, then: BlockCall::new(body), otherwise: leave });
@@ -256,7 +256,7 @@ impl Maker<'_> {
         self.builder.push(InstData::Branch { condition, then: go_on, otherwise: leave });
         self.scope.truncate(inside);
         self.enter(continuing, &types);
-        let next = self.builder.pure(Op::IAdd, &[trip, one]);
+        let next = self.builder.pure(Op::IAdd, &[iteration, one]);
         let mut again = self.call(header, &types);
         again.args.insert(0, next);
         self.builder.push(InstData::Jump { to: again });

@@ -66,7 +66,7 @@ fn a_block_that_selects_keeps_its_construct() {
     );
 }
 
-/// A loop of three trips, with `header` in its header and `body` in its body.
+/// A loop of three iterations, with `header` in its header and `body` in its body.
 fn looped(header: &str, body: &str) -> String {
     format!(
         "jump block1(v0, v2)

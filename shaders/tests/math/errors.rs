@@ -111,7 +111,7 @@ fn largest_error(case: &Case, runner: &Runner, inputs: &[Vec<u32>]) -> (f64, Vec
     largest
 }
 
-/// The worst inputs that anybody found: the sweep below finds those of functions of one float.
+/// The worst known inputs: the sweep below finds those of functions of one float.
 const WORST: &[(Op, &[u32])] = &[
     (Op::InverseSqrt, &[0x1f80_cab3]),
     (Op::Exp, &[0x40a6_70be]),

@@ -19,7 +19,7 @@ fn exact() -> impl Iterator<Item = Op> {
     Op::ALL.iter().copied().filter(move |op| !basic(op) && !is_rounded(*op))
 }
 
-/// The bits, with one NaN for all: which one an operation gives is nobody's promise.
+/// The bits, with one NaN for all: which one an operation gives is unspecified.
 fn one_nan(op: Op, bits: u32) -> u32 {
     if op.result() == Type::F32 && f32::from_bits(bits).is_nan() { f32::NAN.to_bits() } else { bits }
 }

@@ -33,7 +33,7 @@ fn stored_before_each_load() {
 }
 
 #[test]
-fn words_that_nobody_stores_are_zero() {
+fn words_without_a_store_are_zero() {
     assert_eq!(words(&run(&format!("    store var0 + v1, v3\n{LOAD}"))), Some(vec![0, 9]));
     assert_eq!(words(&run(LOAD)), Some(vec![0, 0]));
 }

@@ -1,4 +1,4 @@
-//! Loads of what is known, and stores that nobody sees.
+//! Loads of known values, and stores that no load reads.
 
 use spelter_shaders::opt::FORWARD;
 
@@ -41,7 +41,7 @@ fn barriers_fences_and_atomics_with_an_order_let_others_be_seen() {
         );
         check_block(&text, &text);
     }
-    // A relaxed atomic changes its own place only; private memory is nobody else's.
+    // A relaxed atomic changes its own place only; private memory is the invocation's own.
     let rest = |load: &str, value: &str| {
         format!(
             "v7 = load.i32 storage v2 + v5

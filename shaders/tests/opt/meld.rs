@@ -41,7 +41,8 @@ fn loads_come_before_the_branch_unless_something_stands_before_them() {
     }
 }
 
-/// A branch whose sides have a loop each: what stands in the second's loop, and behind it.
+/// A branch whose sides have a loop each: the first value of the second loop, what its body does, and what comes
+/// before it.
 fn two_loops(start: &str, body: &str, before: &str) -> String {
     format!(
         "block0:
@@ -89,14 +90,14 @@ fn two_loops(start: &str, body: &str, before: &str) -> String {
 const SHIFT: &str = "v25 = lshr v22, v3";
 
 #[test]
-fn loops_that_differ_or_can_be_told_apart_stay() {
+fn loops_that_differ_or_can_be_distinguished_stay() {
     for (start, body, before) in [
         // Another operation, another operand, more operations, another first value.
         ("v1", "v25 = ashr v22, v3", ""),
         ("v1", "v25 = lshr v22, v0", ""),
         ("v1", "v25 = lshr v22, v3\nv41 = iadd v25, v3", ""),
         ("v3", SHIFT, ""),
-        // What comes before the loop cannot come behind it.
+        // What comes before the loop cannot come after it.
         ("v1", SHIFT, "store var0 + v0, v1"),
         ("v1", SHIFT, "v40 = subgroup.ballot v2"),
         ("v1", SHIFT, "v40 = load.i32 var0 + v0 volatile"),

@@ -109,7 +109,7 @@ fn loops_bound_their_counters() {
     known(&counting(8, "sle v5, v1", "iadd v5, v20"), 2, &[(5, 8, 16, 4), (8, 12, 20, 4)]);
     // Halved until nothing is left.
     known(&counting(128, "slt v3, v5", "lshr v5, v2"), 2, &[(5, 1, 128, 1), (8, 0, 64, 1)]);
-    // Up to what nobody knows: natural at least.
+    // Up to an unknown limit: natural at least.
     known(&counting(0, "slt v5, v4", "iadd v5, v2"), 2, &[(5, 0, 0x7fff_fffe, 1), (8, 1, 0x7fff_ffff, 1)]);
     // Wraps around.
     known(&counting(0, "ule v5, v1", "isub v5, v2"), 2, &[(5, 0, 16, 1), (8, 0, MAX, 1)]);

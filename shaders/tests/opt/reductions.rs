@@ -58,7 +58,7 @@ fn floats_are_summed_up_as_they_are_written() {
 }
 
 /// Two reductions with what may part invocations between them: `way` ends the first one's block.
-fn two_blocks(way: &str, between: &str, behind: &str) -> String {
+fn two_blocks(way: &str, between: &str, after: &str) -> String {
     format!(
         "block0:
             v0 = const.i32 0
@@ -67,7 +67,7 @@ fn two_blocks(way: &str, between: &str, behind: &str) -> String {
             v3 = subgroup.reduce.iadd.16 v1
             {way}
         {between}
-        {behind}
+        {after}
             v5 = not v1
             v6 = subgroup.reduce.iadd.16 v5
             v7 = iadd v3, v6
@@ -107,8 +107,8 @@ fn blocks_that_the_same_invocations_come_to_share_a_reduction() {
 }
 
 #[test]
-fn a_trip_that_some_leave_out_is_not_one_of_all() {
-    // What is behind the first reduction in a loop may go on to the next trip before the second.
+fn a_part_of_an_iteration_that_some_skip_shares_no_reduction() {
+    // An invocation may go on from the first reduction in a loop to the next iteration, without the second.
     let text = |skip: &str| {
         format!(
             "block0:
@@ -172,7 +172,7 @@ fn carrying(limit: &str, test: &str, body: &str, value: &str) -> String {
 
 #[test]
 fn a_loop_that_invocations_leave_one_by_one_stays() {
-    // Where the reduction still is: in the loop, or behind it.
+    // Where the reduction still is: in the loop, or after it.
     let stays = |text: &str| {
         let mut kernel = parse(text);
         (REDUCTIONS.run)(&mut kernel);

@@ -1,4 +1,4 @@
-//! Loops of few trips are written out.
+//! Loops of few iterations are unrolled.
 
 use proptest::prelude::*;
 use spelter_shaders::analysis::{Dominators, Loops};
@@ -36,9 +36,9 @@ fn counting(first: i32, next: &str, more: &str) -> String {
     )
 }
 
-/// Holds the number of trips against what the loop says by itself, and whether it is gone afterwards.
+/// Checks that the pass keeps the number of iterations, and whether the loop is gone afterwards.
 #[track_caller]
-fn trips(first: i32, next: &str, more: &str, gone: bool) -> u32 {
+fn iterations(first: i32, next: &str, more: &str, gone: bool) -> u32 {
     let mut kernel = parse(&counting(first, next, more));
     let expected = run(&kernel, &[0; 8]);
     (UNROLL.run)(&mut kernel);
@@ -50,20 +50,20 @@ fn trips(first: i32, next: &str, more: &str, gone: bool) -> u32 {
 
 #[test]
 fn all_kinds_of_counters() {
-    assert_eq!(trips(0, "iadd v9, v1", "ult v9, v2", true), 3);
-    assert_eq!(trips(-2, "iadd v9, v2", "sle v9, v2", true), 2);
-    assert_eq!(trips(7, "isub v9, v2", "ine v9, v1", true), 2);
-    assert_eq!(trips(64, "lshr v9, v1", "slt v0, v9", true), 7);
-    assert_eq!(trips(1, "shl v9, v1", "ine v9, v0", true), 32);
-    assert_eq!(trips(3, "iadd v9, v1", "ult v9, v2", true), 0);
-    // Four instructions in each of 200 trips.
-    assert_eq!(trips(-197, "iadd v9, v1", "slt v9, v2", false), 200);
+    assert_eq!(iterations(0, "iadd v9, v1", "ult v9, v2", true), 3);
+    assert_eq!(iterations(-2, "iadd v9, v2", "sle v9, v2", true), 2);
+    assert_eq!(iterations(7, "isub v9, v2", "ine v9, v1", true), 2);
+    assert_eq!(iterations(64, "lshr v9, v1", "slt v0, v9", true), 7);
+    assert_eq!(iterations(1, "shl v9, v1", "ine v9, v0", true), 32);
+    assert_eq!(iterations(3, "iadd v9, v1", "ult v9, v2", true), 0);
+    // Four instructions in each of 200 iterations.
+    assert_eq!(iterations(-197, "iadd v9, v1", "slt v9, v2", false), 200);
 }
 
-/// How many loops are left of one of so many trips with two barriers in it.
-fn left_with_barriers(trips: u32) -> usize {
+/// How many loops are left of one that has this number of iterations with two barriers.
+fn left_with_barriers(iterations: u32) -> usize {
     let barrier = "barrier workgroup workgroup acq_rel|workgroup";
-    let text = counting(-(trips as i32), "iadd v9, v1", "slt v9, v0");
+    let text = counting(-(iterations as i32), "iadd v9, v1", "slt v9, v0");
     let mut kernel = parse(&text.replace("v21 =", &format!("{barrier}\n{barrier}\nv21 =")));
     (UNROLL.run)(&mut kernel);
     loops(&kernel)

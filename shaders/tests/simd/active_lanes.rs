@@ -23,7 +23,7 @@ fn refused(blocks: &str, message: &str) {
     assert_eq!(verify(&kernel(blocks)).expect_err("must be refused").to_string(), message, "{blocks}");
 }
 
-/// Whether a store under `mask` is all right in a block with all of v1's lanes on, after `insts`.
+/// Whether a store under `mask` is all right in a block in which all lanes of v1 are active, after `insts`.
 fn stores(insts: &str, mask: &str) -> bool {
     let kernel = kernel(&format!("block1 exec v1:\n {insts}\n scatter v0 + v2 * 4, v2 mask {mask}\n return"));
     let result = verify(&kernel);
@@ -110,7 +110,7 @@ fn the_wrong_side_is_refused() {
 }
 
 /// A loop that lanes leave at two places; those that left wait in two masks.
-fn parking_loop(first: &str) -> String {
+fn loop_with_two_exits(first: &str) -> String {
     format!(
         "block1 exec v1:\n jump block2(v1, {first}, v5)\n\
          block2(v10: mask, v11: mask, v12: mask) exec v10:\n v13 = land v10, v3\n v14 = lnot v3\n v15 = land v10, v14\n \
@@ -124,8 +124,8 @@ fn parking_loop(first: &str) -> String {
 
 #[test]
 fn masks_that_run_around_a_loop() {
-    accepted(&parking_loop("v5"));
-    refused(&parking_loop("v3"), "block4: v22 is not known to be part of v1, the execution mask of block1");
+    accepted(&loop_with_two_exits("v5"));
+    refused(&loop_with_two_exits("v3"), "block4: v22 is not known to be part of v1, the execution mask of block1");
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use super::widened_text;
 
-/// A loop of nine trips that carries two sums over a barrier: what goes back to its header, after what the second part computes.
+/// A loop of nine iterations that carries two sums over a barrier: what goes back to its header, after what the second
+/// part computes.
 fn carried(second: &str, back: [&str; 2]) -> String {
     let [first, other] = back;
     let source = format!(
@@ -51,7 +52,7 @@ fn counts(text: &str) -> [usize; 3] {
 
 #[test]
 fn a_sum_and_what_it_becomes_share_a_place() {
-    // Each is stored on the way in and before the barrier at the end; loaded after either barrier.
+    // Each is stored before the loop and before the barrier at the end; loaded after either barrier.
     let text = carried("", ["v11", "v12"]);
     assert_eq!(counts(&text), [128, 4, 4], "{text}");
 }

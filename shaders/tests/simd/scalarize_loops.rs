@@ -60,7 +60,7 @@ fn loops_that_look_words_up_have_a_copy() {
 
 #[test]
 fn others_have_none() {
-    // All lanes make as many trips.
+    // All lanes have the same trip count.
     assert!(!has_copy("v1", "ult v10, v3", LOOK_UP));
     // The limit is no limit, or the loop's own.
     assert!(!has_copy("v7", "ine v10, v9", LOOK_UP));

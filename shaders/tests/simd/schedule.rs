@@ -63,7 +63,7 @@ fn most_alive(kernel: &Kernel, insts: &[Inst]) -> usize {
     most
 }
 
-/// Two chains of so many steps, one after the other.
+/// Two chains of `steps` steps, one after the other.
 fn two_chains(steps: usize) -> String {
     let mut body = "var x = data[id.x]; var y = data[id.x + 4096u];".to_owned();
     for name in ["x", "y"] {

@@ -1,4 +1,4 @@
-//! The text form: what is printed is parsed to the same, and mistakes are told with their place.
+//! The text form: what is printed is parsed to the same, and mistakes are reported with their place.
 
 use proptest::prelude::*;
 use spelter_shaders::ir::{AtomicOp, Op};
@@ -168,7 +168,7 @@ fn refused(text: &str, message: &str) {
 }
 
 #[test]
-fn mistakes_are_told_with_line_and_column() {
+fn mistakes_are_reported_with_line_and_column() {
     refused("", "1:1: expected `simd kernel`");
     refused("kernel \"k\" 1, 1, 1", "1:1: expected `simd kernel`");
     refused("simd \"k\"", "1:1: expected `simd kernel`");

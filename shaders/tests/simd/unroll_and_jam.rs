@@ -24,7 +24,7 @@ fn count(kernel: &Kernel, what: &str) -> usize {
     kernel.to_string().matches(what).count()
 }
 
-/// A chain of results from trip to trip, with lanes that leave one by one.
+/// A chain of results from iteration to iteration, with lanes that leave one by one.
 const CHAIN: &str = "
     var x = data[id.x];
     var count = 0u;
@@ -32,7 +32,7 @@ const CHAIN: &str = "
     data[id.x] = x;";
 
 #[test]
-fn a_chain_from_trip_to_trip_runs_in_pairs() {
+fn a_chain_from_iteration_to_iteration_runs_in_pairs() {
     let (kernel, faster) = paired(CHAIN, Interleave::WhereProfitable);
     assert!(faster, "{kernel}");
     // What lanes do is there twice, what both share once.

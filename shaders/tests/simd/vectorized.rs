@@ -46,7 +46,7 @@ block0:
     return
 ",
     );
-    // Three loops. The load's value is one for the workgroup: nothing is kept in frames, and nobody has a state.
+    // Three loops. The load's value is one for the workgroup: nothing is kept in frames, and no subgroup has a state.
     assert_eq!([count(&text, " begin "), count(&text, "frame_"), count(&text, "switch")], [3, 0, 0], "{text}");
 }
 
@@ -95,7 +95,7 @@ block0:
 }
 
 #[test]
-fn sums_that_nobody_reads_are_added_behind_the_last_subgroup() {
+fn atomics_with_unused_results_are_added_after_the_last_subgroup() {
     let kernel = |rest: &str, invocations: u32| {
         format!(
             "kernel \"sum\" {invocations}, 1, 1
@@ -120,7 +120,7 @@ block0:
         (add.to_owned(), 64, true),
         (format!("{add}\n    v8 = atomic.umax storage v3 + v2, v6 device relaxed"), 64, false),
         (format!("{add}\n    v8 = atomic.umax storage v3 + v1, v6 device relaxed"), 64, true),
-        // One subgroup, lanes that are off, an old value, an order, another write, a place for each.
+        // One subgroup, inactive lanes, an old value, an order, another write, a place for each.
         (add.to_owned(), 16, false),
         (add.to_owned(), 72, false),
         (format!("{add}\n    store storage v3 + v5, v7"), 64, false),
@@ -165,7 +165,7 @@ block3:
     return
 ",
     );
-    // The counter is carried for all of them; one switch tells the first trip from others, one whether there are more.
+    // The counter is carried for all of them; one switch tests for the first iteration, one for more.
     assert_eq!([count(&text, " begin "), count(&text, "frame_"), count(&text, "switch")], [1, 0, 2], "{text}");
 }
 
@@ -279,7 +279,7 @@ proptest! {
 
 #[test]
 fn rows_of_the_workgroups_memory_have_constant_limits_where_what_lanes_share_leaves_room() {
-    let text = |trips: u32| {
+    let text = |iterations: u32| {
         text_of(&format!(
             "kernel \"tile\" 16, 4, 1
 binding0 = storage 0.0[1] 0
@@ -289,7 +289,7 @@ block0:
     v0 = builtin local_invocation_id.0
     v1 = const.i32 0
     v2 = const.i32 1
-    v3 = const.i32 {trips}
+    v3 = const.i32 {iterations}
     v4 = buffer binding0[v1]
     jump block1(v1)
 

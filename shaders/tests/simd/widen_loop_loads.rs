@@ -1,4 +1,4 @@
-//! Which loops load words before the trips that ask for them.
+//! Which loops load words before the iterations that use them.
 
 use super::widened_text;
 

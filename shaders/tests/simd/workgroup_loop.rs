@@ -42,7 +42,7 @@ fn small_workgroups_run_side_by_side() {
         ([16, 16, 1], 1),
         ([64, 1, 1], 1),
         ([3, 3, 1], 1),
-        // Rows with one workgroup would leave most lanes off.
+        // Rows with one workgroup would leave most lanes inactive.
         ([2, 8, 1], 1),
         ([1, 64, 1], 1),
         ([2, 64, 1], 1),

@@ -125,7 +125,7 @@ fn lanes_take_their_turns() {
 fn neighbours(op: &str, first: u32, mask: u32, lock: &str, result: bool) {
     let start: [u32; 20] = std::array::from_fn(|place| WORDS[place % 8].wrapping_add(place as u32));
     let number = |lane: usize| first.wrapping_add(lane as u32);
-    // Lanes that are on have their words in bounds.
+    // Active lanes have their words in bounds.
     let mask = (0..16).filter(|&lane| mask >> lane & 1 != 0 && number(lane) < 20).map(|lane| 1 << lane).sum::<u32>();
     let (value_text, values) = vector(21, Form::Lanes, &VALUES);
     let mut text = format!(

@@ -1,4 +1,4 @@
-//! Buffers that are only filled, small and large ones: lines of large ones are written past the caches.
+//! Buffers that are only filled, small and large ones: lines of large ones are written by non-temporal stores.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU32;
@@ -32,7 +32,7 @@ fn every_word_is_written_and_no_other() {
         if isa == Isa::Avx512 {
             assert!(program.assembly().contains("vmovntps"), "{}", program.assembly());
         }
-        // At the beginning of a line, and a word behind it; a buffer larger than what is written, and one smaller.
+        // At the beginning of a line, and a word after it; a buffer larger than what is written, and one smaller.
         for (lead, room, count) in [(0_u64, WORDS, WORDS - 3), (1, WORDS, WORDS + 9), (0, 1000, 4096)] {
             (0..WORDS + 64).for_each(|at| memory.store_u32(4 * u64::from(at), 7));
             let first = (memory.address() as u64 / 4 + lead).wrapping_neg() % 16 + 2 * lead;
@@ -73,7 +73,7 @@ fn a_kernel_that_publishes_what_it_writes_writes_through_the_caches() {
     };
     // What is compiled for a processor need not run on it.
     assert!(streams(&kernel));
-    assert!(streams(&with("fence workgroup release|storage").unwrap()), "nobody else is told");
+    assert!(streams(&with("fence workgroup release|storage").unwrap()), "it publishes to its workgroup only");
     assert!(!streams(&with("fence device release|storage").unwrap()));
     assert!(!streams(&with("barrier workgroup queue_family acq_rel|storage").unwrap()));
 }

@@ -39,7 +39,7 @@ fn rows_of_the_next_workgroup_are_fetched() {
 #[test]
 fn rows_of_which_the_next_is_not_known_or_no_use_are_not() {
     assert_eq!(fetched("result[group.x] = source[lane];"), [""; 0], "the same row for all");
-    assert_eq!(fetched("result[lane] = source[group.x * count + lane];"), [""; 0], "so far that nobody knows");
+    assert_eq!(fetched("result[lane] = source[group.x * count + lane];"), [""; 0], "at an unknown distance");
     assert_eq!(fetched("result[lane] = source[group.x * 65536 + lane];"), [""; 0], "out of the cache until then");
     let looped = "var sum = 0u; for (var i = 0u; i < count; i++) { sum += source[group.x * 1024 + i * 16 + lane]; } result[lane] = sum;";
     assert_eq!(fetched(looped), [""; 0], "over and over");

@@ -116,7 +116,7 @@ fn straight_line(program: &[(usize, [usize; 4])], inputs: &[[u32; 16]; 3], const
         names.push(result);
     }
     text += "    v40 = const.s32 0\n    v43 = const.mask 0xffff\n";
-    // Only what nobody used is stored, so that most values have one use.
+    // Only what has no use is stored, so that most values have one use.
     let mut expected = vec![0; values.len() * 16];
     for (number, name) in names.iter().enumerate().filter(|(number, _)| !used.contains(number)) {
         text += &format!(

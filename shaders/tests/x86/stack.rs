@@ -14,7 +14,7 @@ use spelter_shaders::host::Host;
 
 use super::{buffer, engines, head, parse, words};
 
-/// Loads so many rows, asks for the time, and stores all of them, last row first: they are alive together.
+/// Loads `rows` rows, asks for the time, and stores all of them, last row first: they are alive together.
 fn reversal(rows: u32, isa: Isa) -> Program {
     let mut text = head(1).replace("descriptors 1\n", "descriptors 1\ncalls 128\n");
     text += "    v5 = const.mask 0xffff\n    v6 = context calls\n";

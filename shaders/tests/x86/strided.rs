@@ -1,5 +1,5 @@
-//! Elements at equal distances, of words or parts of words, whole or in part, in strips or not: random ones at random places, for
-//! some of the lanes, against what the documentation says about each byte.
+//! Elements at equal distances, of words or sub-words, whole or in part, in segments or not: random ones at random
+//! places, for some of the lanes, against what the documentation says about each byte.
 
 use proptest::prelude::*;
 

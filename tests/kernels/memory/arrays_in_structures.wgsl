@@ -63,7 +63,7 @@ fn main() {
     out[78] = stored.b; out[79] = stored.c[0];
 }
 
-// Behind the last member is the end of the buffer.
+// After the last member is the end of the buffer.
 fn behind_all(z: u32) {
     stored.c[3u + z] = 99u;
     stored.c[z] = 9u;

@@ -1,5 +1,5 @@
-// Lanes walk over words of their own, one on each trip, which are loaded four at a time: rows that end beyond the buffer, indices
-// that wrap around 0, walks inside walks, words that the loop itself writes.
+// Lanes walk over words of their own, one in each iteration, which are loaded four at a time: rows that end beyond the
+// buffer, indices that wrap around 0, walks inside walks, words that the loop itself writes.
 // bind 0.0: u32 0,3,13,19,21,30,35,36,44,48,48,55,58,68,74,76,85,90,91,99,103,103,110,113,123,129,131,140,145,146,154,158,158,165,168,178,184,186,195,200,201
 // bind 0.1: u32 11,48,85,21,58,95,31,68,4,41,78,14,51,88,24,61,98,34,71,7,44,81,17,54,91,27,64,0,37,74,10,47,84,20,57,94,30,67,3,40,77,13,50,87,23,60,97,33,70,6,43,80,16,53,90,26,63,100,36,73,9,46,83,19,56,93,29,66,2,39,76,12,49,86,22,59,96,32,69,5,42,79,15,52,89,25,62,99,35,72,8,45,82,18,55,92,28,65,1,38,75,11,48,85,21,58,95,31,68,4,41,78,14,51,88,24,61,98,34,71,7,44,81,17,54,91,27,64,0,37,74,10,47,84,20,57,94,30,67,3,40,77,13,50,87,23,60,97,33,70,6,43,80,16,53,90,26,63,100,36,73,9,46,83,19,56,93,29,66,2,39,76,12,49,86,22,59,96,32,69,5,42,79,15,52,89,25,62,99,35,72,8,45,82,18,55,92,28
 // bind 0.2: zeros 640

@@ -1,4 +1,4 @@
-// Who returns from a function in a loop is with the others again after the call, not in the loop; in it, ballots are of those that still go round.
+// Invocations that return from a function in a loop reconverge after the call: ballots in the loop do not count them.
 // bind 0.0: zeros 128
 // expect 0.0: u32 0,1,2,3,0,1,2,3,0,1,2,3,0,1,2,3
 // expect 0.0: u32 16*16

@@ -1,4 +1,4 @@
-// Each trip is for those with the first one's number, who count themselves on the way out: what stands before a `break` is in the loop.
+// Each iteration counts the invocations with the first one's number: what stands before a `break` is in the loop.
 // bind 0.0: u32 3,1,3,2,1,1,3,9,9,9,9,2,3,1,1,1,5,5,6
 // bind 0.1: zeros 152
 // expect 0.1: u32 4,6,4,2,6,6,4,4,4,4,4,2,4,6,6,6,2,2,1

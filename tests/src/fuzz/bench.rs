@@ -312,7 +312,7 @@ pub(crate) fn finding(what: &str, detail: impl ToString) -> Finding {
 }
 
 /// Turns a panic into a finding.
-pub(crate) fn caught<R>(who: &str, what: &str, work: impl FnOnce() -> R) -> Result<R, Finding> {
+pub(crate) fn caught<R>(subject: &str, what: &str, work: impl FnOnce() -> R) -> Result<R, Finding> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
         let bare = || payload.downcast_ref::<&str>().map(ToString::to_string);
         let bare = || bare().or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
@@ -322,7 +322,7 @@ pub(crate) fn caught<R>(who: &str, what: &str, work: impl FnOnce() -> R) -> Resu
         };
         // Numbers differ between programs; the position does not.
         let place = message.split_whitespace().next().unwrap_or_default();
-        finding(&format!("{who} {what}: {place}"), &message)
+        finding(&format!("{subject} {what}: {place}"), &message)
     })
 }
 
@@ -335,7 +335,7 @@ pub fn quiet_panics() {
     }));
 }
 
-fn compare(program: &Program, image: &Image, who: &str, expected: &[u8], got: &[u8]) -> Result<(), Finding> {
+fn compare(program: &Program, image: &Image, subject: &str, expected: &[u8], got: &[u8]) -> Result<(), Finding> {
     if expected == got {
         return Ok(());
     }
@@ -344,7 +344,7 @@ fn compare(program: &Program, image: &Image, who: &str, expected: &[u8], got: &[
     let inside = image.places.iter().position(|&(start, bytes)| (start..start + bytes).contains(&first));
     let Some(number) = inside else {
         let detail = format!("byte {first} of the arena, outside of all buffers; {} bytes", differing.len());
-        return Err(finding(&format!("{who}: writes out of bounds"), detail));
+        return Err(finding(&format!("{subject}: writes out of bounds"), detail));
     };
     let (start, bytes) = image.places[number];
     let word = (first - start) / 4 * 4;
@@ -362,7 +362,7 @@ fn compare(program: &Program, image: &Image, who: &str, expected: &[u8], got: &[
         show(got),
         differing.len()
     );
-    Err(finding(&format!("{who}: wrong memory"), detail))
+    Err(finding(&format!("{subject}: wrong memory"), detail))
 }
 
 impl Program {

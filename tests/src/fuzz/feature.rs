@@ -25,13 +25,13 @@ macro_rules! features {
 features! {
     LoopUniform "loop: uniform";
     LoopSubgroup "loop: uniform in the subgroup only";
-    LoopDivergent "loop: divergent trips";
+    LoopDivergent "loop: divergent trip count";
     LoopNested "loop: in a loop";
     LoopTestedLast "loop: tested in the continue block";
     LoopOneBlock "loop: one block";
     LoopEndless "loop: left from the body only";
     LoopInSwitch "loop: in a switch";
-    LoopLong "loop: more trips than lanes";
+    LoopLong "loop: more iterations than lanes";
     Break "break";
     BreakDeep "break: out of selections";
     BreakInSwitch "break: of a loop, from a switch";
@@ -39,7 +39,7 @@ features! {
     Continue "continue";
     ContinueDeep "continue: out of selections";
     ContinueInSwitch "continue: from a switch";
-    ContinueUnreachable "continue block that nobody comes to";
+    ContinueUnreachable "continue block that is unreachable";
     JumpDivergent "break or continue: divergent";
     BranchUniform "selection: uniform";
     BranchDivergent "selection: divergent";
@@ -109,9 +109,9 @@ features! {
     DescriptorOutOfRange "descriptor index: out of range";
     BufferEmpty "buffer of 0 bytes";
     BufferOdd "buffer of odd size";
-    LoadNarrow "load: part of a word";
-    StoreNarrow "store: part of a word";
-    StorePacked "store: part of a word that others share";
+    LoadNarrow "load: sub-word";
+    StoreNarrow "store: sub-word";
+    StorePacked "store: sub-word of a shared word";
     AtomicWide "atomic: 64 bits, shared";
     AtomicOwnWide "atomic: 64 bits, own";
     AtomicOwnHalf "atomic: halves, own";

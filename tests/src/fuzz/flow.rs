@@ -157,7 +157,7 @@ impl Maker {
     }
 
     /// Makes an unreachable continue target the current place.
-    pub(super) fn arrive_at_nobody(&mut self, target: &Target) {
+    pub(super) fn arrive_at_unreachable(&mut self, target: &Target) {
         self.builder.switch_to(target.block);
         let outside = self.constructs.last().map_or(0, |construct| construct.outside);
         self.scope.truncate(outside);

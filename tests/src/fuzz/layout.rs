@@ -31,7 +31,7 @@ pub(super) struct Memory {
     pub(super) returned: bool,
     /// The buffer in which marks are counted.
     pub(super) marks: Option<Value>,
-    /// Memories in which invocations own parts of words.
+    /// Memories in which invocations own sub-words.
     pub(super) packed: Vec<Packed>,
     /// Images.
     pub(super) pictures: Vec<Pictures>,

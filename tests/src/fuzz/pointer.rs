@@ -104,7 +104,7 @@ impl Maker {
         let buffer = self.builder.push_value(InstData::BufferAt { low, high }, Type::Buffer);
         self.define(buffer, Kind::Buffer(class), level);
         if class == Class::ReadOnly && self.tape.pick(2) == 1 {
-            self.load_behind(buffer, [low, high]);
+            self.load_at_offset(buffer, [low, high]);
         }
     }
 
@@ -118,13 +118,13 @@ impl Maker {
 
     /// A load at a byte offset from an address, as the reader emits it: fast path if the subgroup's first address
     /// range holds for all, else the slow path.
-    fn load_behind(&mut self, exact: Value, address: [Value; 2]) {
+    fn load_at_offset(&mut self, exact: Value, address: [Value; 2]) {
         let (index, _) = self.index();
         let [low, high] = address;
         let near = self.builder.push_value(InstData::BufferNear { low, high }, Type::Buffer);
         let level = self.level(&address);
         self.scope.note(near, level);
-        let [there, here] = [near, exact].map(|buffer| self.behind(buffer, address, index));
+        let [there, here] = [near, exact].map(|buffer| self.offset_at(buffer, address, index));
         let reached = self.builder.push_value(InstData::Reaches { buffer: near, offset: there }, Type::Bool);
         let level = self.level(&[near, there]);
         self.scope.note(reached, level);
@@ -141,7 +141,7 @@ impl Maker {
     }
 
     /// The offset into a buffer of a place at a word offset from an address.
-    fn behind(&mut self, buffer: Value, [low, high]: [Value; 2], index: Value) -> Value {
+    fn offset_at(&mut self, buffer: Value, [low, high]: [Value; 2], index: Value) -> Value {
         let from_start = self.builder.push_value(InstData::BufferOffset { buffer, low, high }, Type::I32);
         let level = self.level(&[buffer, low, high]);
         self.scope.note(from_start, level);

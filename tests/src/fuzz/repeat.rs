@@ -20,7 +20,7 @@ struct Header {
 
 impl Maker {
     /// A trip count: as a value, and its upper bound.
-    fn trips(&mut self) -> (Value, u32) {
+    fn trip_count(&mut self) -> (Value, u32) {
         let most = [2u32, 1, 3, 5, 18, 34].map(|most| most.min(MAX_ITERATIONS / self.work).max(1));
         let most = self.tape.of(&most);
         let level = match self.tape.pick(5) {
@@ -37,8 +37,8 @@ impl Maker {
     }
 
     pub(super) fn repeat(&mut self, depth: u32) {
-        let (trips, most) = self.trips();
-        let mut level = self.ctx.min(self.scope.level(trips));
+        let (iterations, most) = self.trip_count();
+        let mut level = self.ctx.min(self.scope.level(iterations));
         if self.tape.chance(3) {
             // Some invocations may leave earlier than others.
             level = Level::Invocation;
@@ -47,10 +47,10 @@ impl Maker {
         let work = self.work;
         self.work *= most;
         match self.tape.pick(8) {
-            0..=2 => self.counted_loop(trips, level, depth, false),
-            3 | 4 => self.counted_loop(trips, level, depth, true),
-            5 | 6 => self.tested_last(trips, level, depth),
-            _ => self.one_block(trips, level),
+            0..=2 => self.counted_loop(iterations, level, depth, false),
+            3 | 4 => self.counted_loop(iterations, level, depth, true),
+            5 | 6 => self.tested_last(iterations, level, depth),
+            _ => self.one_block(iterations, level),
         }
         self.work = work;
     }
@@ -119,7 +119,7 @@ impl Maker {
     }
 
     /// The exit test is in the header, or, if `endless` as far as the header is concerned, in the body.
-    fn counted_loop(&mut self, trips: Value, level: Level, depth: u32, endless: bool) {
+    fn counted_loop(&mut self, iterations: Value, level: Level, depth: u32, endless: bool) {
         let outside = self.scope.len();
         let header = self.enter_loop();
         if self.tape.pick(3) == 2 {
@@ -137,7 +137,7 @@ impl Maker {
             self.builder.switch_to(block);
             self.straight();
         }
-        let more = self.op(Op::ULt, &[header.counter, trips]);
+        let more = self.op(Op::ULt, &[header.counter, iterations]);
         let leave = self.edge_to(at, Role::Merge);
         let body = BlockCall::new(self.builder.create_block());
         let block = body.block;
@@ -155,7 +155,7 @@ impl Maker {
     }
 
     /// At least one iteration; the continue block has the exit test.
-    fn tested_last(&mut self, trips: Value, level: Level, depth: u32) {
+    fn tested_last(&mut self, iterations: Value, level: Level, depth: u32) {
         self.mark(Feature::LoopTestedLast);
         let outside = self.scope.len();
         let header = self.enter_loop();
@@ -171,14 +171,14 @@ impl Maker {
         self.finish(Role::Continue);
         if self.arrive_at_continue(level, &header) {
             self.straight();
-            self.end_of_trip(&header, trips, at);
+            self.end_of_iteration(&header, iterations, at);
         }
         self.close();
     }
 
-    fn end_of_trip(&mut self, header: &Header, trips: Value, at: usize) {
+    fn end_of_iteration(&mut self, header: &Header, iterations: Value, at: usize) {
         let next = self.op_with(Op::IAdd, header.counter, 1);
-        let more = self.op(Op::ULt, &[next, trips]);
+        let more = self.op(Op::ULt, &[next, iterations]);
         let again = self.round(header, next);
         let leave = self.edge_to(at, Role::Merge);
         self.builder.push(InstData::Branch { condition: more, then: again, otherwise: leave });
@@ -186,7 +186,7 @@ impl Maker {
     }
 
     /// The header is its own continue target.
-    fn one_block(&mut self, trips: Value, level: Level) {
+    fn one_block(&mut self, iterations: Value, level: Level) {
         self.mark(Feature::LoopOneBlock);
         let outside = self.scope.len();
         let header = self.enter_loop();
@@ -200,7 +200,7 @@ impl Maker {
         if self.tape.pick(2) == 1 {
             self.own();
         }
-        self.end_of_trip(&header, trips, at);
+        self.end_of_iteration(&header, iterations, at);
         self.close();
     }
 
@@ -215,7 +215,7 @@ impl Maker {
         let comes = self.arrive(&target);
         if !comes {
             self.features.insert(Feature::ContinueUnreachable);
-            self.arrive_at_nobody(&target);
+            self.arrive_at_unreachable(&target);
             let call = self.round(header, header.counter);
             self.jump(call);
         }

@@ -287,7 +287,7 @@ impl Setup {
             .to_vec()
     }
 
-    /// Storage buffers with parts of words, some too short for all invocations.
+    /// Storage buffers with sub-words, some too short for all invocations.
     fn packed(&mut self) {
         let sharers = self.memory.invocations * self.memory.groups;
         for width in [Width::Half, Width::Byte] {

@@ -26,7 +26,7 @@ impl Maker {
         self.mark(Feature::LookUp);
         let class = Kind::Buffer(Class::ReadOnly);
         let [walked, looked] = std::array::from_fn(|_| self.value(class));
-        let (swaps, most) = (self.tape.chance(4), self.most_trips(&[3, 1, 6, 18, 40]));
+        let (swaps, most) = (self.tape.chance(4), self.most_iterations(&[3, 1, 6, 18, 40]));
         let value = if self.tape.chance(2) { self.lane() } else { self.value(Kind::Int) };
         let length = self.op_with(Op::UMod, value, most + 1);
         let start = match self.tape.pick(3) {
@@ -107,7 +107,7 @@ impl Maker {
 
     /// `sum = sum + reduction` in a loop that all invocations that are here leave together.
     fn carried_sum(&mut self, op: Op, how: SubgroupOp, level: Level) {
-        let most = self.most_trips(&[3, 1, 6, 18]);
+        let most = self.most_iterations(&[3, 1, 6, 18]);
         let length = match self.tape.pick(3) {
             0 => self.constant(most),
             _ => {
@@ -127,7 +127,7 @@ impl Maker {
         self.define(result, Kind::Int, level);
     }
 
-    fn most_trips(&mut self, among: &[u32]) -> u32 {
+    fn most_iterations(&mut self, among: &[u32]) -> u32 {
         self.tape.of(among).min(MAX_ITERATIONS / self.work).max(1)
     }
 

@@ -24,7 +24,7 @@ const SMALL: f32 = 1e-3;
 /// Compares the memory after two runs, except for bytes with races.
 pub(super) fn compare(
     memory: &Memory,
-    who: &str,
+    subject: &str,
     expected: &[u8],
     got: &[u8],
     racing: Option<&[bool]>,
@@ -42,7 +42,7 @@ pub(super) fn compare(
     match memory.descriptor_of(4 * at) {
         None => {
             let detail = format!("byte {} of the arena, and {more} words more", 4 * at);
-            Err(finding(&format!("{who}: writes out of bounds"), detail))
+            Err(finding(&format!("{subject}: writes out of bounds"), detail))
         }
         Some((descriptor, first)) => {
             let detail = format!(
@@ -52,7 +52,7 @@ pub(super) fn compare(
                 show(b)
             );
             let what = if tolerance == Tolerance::Rough { "other numbers" } else { "wrong memory" };
-            Err(finding(&format!("{who}: {what}"), detail))
+            Err(finding(&format!("{subject}: {what}"), detail))
         }
     }
 }

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn mistakes_are_reported() {
         for (table, message) in [
             ("{}", "not an array"),
             ("[{}]", "`files` is missing"),

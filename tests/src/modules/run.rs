@@ -286,8 +286,8 @@ impl Watch {
 
     /// CPU time of the thread in nanoseconds; wall-clock time since the start if the system does not report it.
     fn spent(&self) -> u64 {
-        let told = self.times.as_ref().and_then(|times| std::fs::read_to_string(times).ok());
-        let first = told.as_ref().and_then(|told| told.split_whitespace().next()?.parse().ok());
+        let text = self.times.as_ref().and_then(|times| std::fs::read_to_string(times).ok());
+        let first = text.as_ref().and_then(|text| text.split_whitespace().next()?.parse().ok());
         first.unwrap_or_else(|| self.start.elapsed().as_nanos() as u64)
     }
 

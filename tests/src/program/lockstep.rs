@@ -136,23 +136,23 @@ impl Subgroup {
 
     /// The invocations at the end of the loop.
     fn repeat(&mut self, repeated: &Loop, mut on: u32) -> u32 {
-        let (mut end, mut trip) = (0, 0);
-        let more = |subgroup: &Self, on: u32, trip: u32| {
-            subgroup.those(on, |_, index| trip < repeated.rounds + index % repeated.spread)
+        let (mut end, mut iteration) = (0, 0);
+        let more = |subgroup: &Self, on: u32, iteration: u32| {
+            subgroup.those(on, |_, index| iteration < repeated.rounds + index % repeated.spread)
         };
         while on != 0 {
             if !repeated.tested_last {
-                let inside = more(self, on, trip);
+                let inside = more(self, on, iteration);
                 end |= on & !inside;
                 on = inside;
             }
-            self.each(on, |s| s.wrapping_add(trip));
+            self.each(on, |s| s.wrapping_add(iteration));
             let body = self.block(&repeated.body, on);
             end |= body.end_of_loop;
             on = body.next | body.continuing;
-            trip += 1;
+            iteration += 1;
             if repeated.tested_last {
-                let again = more(self, on, trip);
+                let again = more(self, on, iteration);
                 end |= on & !again;
                 on = again;
             }

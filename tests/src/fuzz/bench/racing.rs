@@ -17,7 +17,7 @@ const RUNS: u32 = 6;
 const STOP_AFTER: Duration = Duration::from_millis(20);
 
 /// Words after a program's scratch memory that must stay unchanged.
-const BEHIND: usize = 1 << 13;
+const AFTER: usize = 1 << 13;
 
 /// Random words, among them many boundary values of indices and counters.
 struct Words(u64);
@@ -57,12 +57,12 @@ impl Bench {
                 self.load(&image);
                 let mut words = Words(0x9e37_79b9_7f4a_7c15 ^ u64::from(run) << 32);
                 // The first run measures the program's need.
-                let dirty = if run == 0 { 0 } else { needed + BEHIND };
+                let dirty = if run == 0 { 0 } else { needed + AFTER };
                 let mut scratch = Scratch {
                     words: std::iter::repeat_with(|| words.next()).take(dirty).collect(),
                     ..Scratch::default()
                 };
-                let behind = scratch.words[needed.min(dirty)..].to_vec();
+                let after = scratch.words[needed.min(dirty)..].to_vec();
                 let buffers = image.buffers(self.arena);
                 let images = program.images(&buffers);
                 let mut push = [0; MAX_PUSH_BYTES];
@@ -85,8 +85,8 @@ impl Bench {
                 })?;
                 if run == 0 {
                     needed = scratch.words.len();
-                } else if scratch.words[needed..] != behind[..] {
-                    return Err(finding(&format!("{}: writes behind its scratch memory in a race", engine.name), ""));
+                } else if scratch.words[needed..] != after[..] {
+                    return Err(finding(&format!("{}: writes past its scratch memory in a race", engine.name), ""));
                 }
                 let mut memory = vec![0; image.bytes.len()];
                 self.arena.read(0, &mut memory);

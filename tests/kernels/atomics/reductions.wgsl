@@ -1,4 +1,4 @@
-// Atomics at one place for all, whose old values nobody reads: each operation, some for a part of the invocations.
+// Atomics at one address for all, with unused results: each operation, some for a part of the invocations.
 // groups: 2
 // bind 0.0: u32 0 1000 0 5000 256 16 255 3 4294967295 0
 // expect 0.0: u32 2709 872 100 210 511 17 240 3 4294967286 4294967286
