@@ -93,7 +93,9 @@ impl Shader {
     /// broken rule of Vulkan is reported without the name of a call.
     pub(crate) fn refused(&self, error: impl Into<spelter::Error>) -> Failure {
         match (error.into(), &self.contents) {
-            (spelter::Error::Shader(error), Contents::Spirv(_, Some(places))) => self.problem(places.told(error)),
+            (spelter::Error::Shader(error), Contents::Spirv(_, Some(places))) => {
+                self.problem(places.in_terms_of_the_text(error))
+            }
             (error, _) => self.problem(Failure::from(error)),
         }
     }
@@ -107,7 +109,7 @@ impl Shader {
         {
             let (word, rest) = after.split_once(' ').unwrap_or((after, ""));
             let of_word = front::Error { message: String::new(), word: word.parse().ok(), line: None };
-            if let Some(line) = places.told(of_word).line {
+            if let Some(line) = places.in_terms_of_the_text(of_word).line {
                 why = format!("{before} at {}:{} {rest}", self.path.display(), line.line);
             }
         }

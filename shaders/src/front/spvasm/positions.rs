@@ -16,7 +16,7 @@ pub struct Places {
 
 impl Places {
     /// Converts an error of the words to one of the text, with the file name `spvasm`.
-    pub fn told(&self, error: Error) -> Error {
+    pub fn in_terms_of_the_text(&self, error: Error) -> Error {
         let line = error.word.and_then(|word| self.lines.range(..=word).next_back());
         let message = self.named(&error.message);
         match line {

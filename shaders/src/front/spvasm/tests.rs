@@ -115,7 +115,7 @@ fn errors_of_words_are_reported_in_terms_of_the_text() {
     let (words, places) = assemble_with_places("%void = OpTypeVoid\n%f = OpTypeFunction\n    %void").unwrap();
     let reported = |message: &str, word| {
         let error = Error { message: message.into(), word, line: None };
-        places.told(error).to_string()
+        places.in_terms_of_the_text(error).to_string()
     };
     assert_eq!(
         reported("%1 and %2, %3, 100% of %12, 5%", Some(words.len() - 1)),

@@ -8,7 +8,7 @@
 use cranelift_entity::EntitySet;
 use smallvec::SmallVec;
 
-use crate::analysis::{LaneOffsetTable, Loop, Shape, Uniformity, predecessors};
+use crate::analysis::{Induction, LaneOffsetTable, Loop, Shape, Uniformity, predecessors, terms};
 use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Op, Place, Type, Value, ValueDef, Width};
 use crate::opt::Clobbers;
 
@@ -112,25 +112,8 @@ fn is_noncontiguous(shape: Shape) -> bool {
 
 /// Parameters of the header that each iteration increments by 1.
 fn counters(kernel: &Kernel, found: &Loop, latch: Block) -> SmallVec<[Value; 4]> {
-    let Some(&last) = kernel.blocks[latch].insts.last() else { return SmallVec::new() };
-    let targets = kernel.insts[last].targets();
-    let Some(call) = targets.into_iter().find(|call| call.block == found.header) else { return SmallVec::new() };
-    let params = kernel.blocks[found.header].params.iter().zip(&call.args);
-    params.filter(|&(&param, &next)| sum_of(kernel, next) == Some((param, 1))).map(|(&param, _)| param).collect()
-}
-
-/// The operands of a sum.
-fn terms(kernel: &Kernel, value: Value) -> Option<[Value; 2]> {
-    match kernel.definition(value)? {
-        InstData::Pure { op: Op::IAdd, args } => Some([args[0], args[1]]),
-        _ => None,
-    }
-}
-
-/// Splits a sum into a value and a constant.
-fn sum_of(kernel: &Kernel, value: Value) -> Option<(Value, u64)> {
-    let [a, b] = terms(kernel, value)?;
-    kernel.constant(b).map(|bits| (a, bits)).or_else(|| kernel.constant(a).map(|bits| (b, bits)))
+    let inductions = Induction::all(kernel, found.header, latch);
+    inductions.iter().filter(|induction| induction.step == 1).map(|induction| induction.param).collect()
 }
 
 /// Base and index of an offset into an array of words.

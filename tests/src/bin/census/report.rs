@@ -121,9 +121,7 @@ impl Report {
                 self.projects.iter().map(|(name, _)| name.as_str()).zip(counts.iter().copied()).collect();
             json!({ "part": name, "lines": lines(files), "kernels": by_project, "general": is_general(&counts) })
         };
-        let project = |(name, project): &(String, Project)| {
-            json!({ "project": name, "kernels": project.kernels, "rejected": project.rejected })
-        };
+        let project = |(name, project): &(String, Project)| json!({ "project": name, "kernels": project.kernels, "rejected": project.rejected });
         json!({
             "parts": PARTS.iter().map(part).collect::<Vec<_>>(),
             "projects": self.projects.iter().map(project).collect::<Vec<_>>(),

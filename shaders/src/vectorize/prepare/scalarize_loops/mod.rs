@@ -25,7 +25,7 @@ use cranelift_entity::EntitySet;
 use foldhash::HashMap;
 use smallvec::SmallVec;
 
-use crate::analysis::{Loop, Shape, Uniformity, predecessors};
+use crate::analysis::{Induction, Loop, Shape, Uniformity, predecessors};
 use crate::ir::{Access, Block, BlockCall, Inst, InstData, Kernel, Op, Place, Type, Value, Width};
 
 /// Loops of a kernel that are scalarized, at most, and instructions of one.
@@ -96,17 +96,16 @@ impl ScalarizedLoops {
 fn plan(kernel: &Kernel, uniformity: &Uniformity, found: &Loop, body: Block) -> Option<Plan> {
     let header = found.header;
     let InstData::Branch { condition, then, otherwise: exit } = kernel.terminator(header)? else { return None };
-    let InstData::Jump { to: back_edge } = kernel.terminator(body)? else { return None };
+    let InstData::Jump { .. } = kernel.terminator(body)? else { return None };
     if then.block != body || !kernel.blocks[body].params.is_empty() || found.blocks.contains(&exit.block) {
         return None;
     }
     let inside = |value: Value| uniformity.defining_block(value).is_some_and(|home| found.blocks.contains(&home));
     let InstData::Pure { op: Op::ULt, args } = kernel.definition(*condition)? else { return None };
     let (counter, limit) = (args[0], args[1]);
-    let place = kernel.blocks[header].params.iter().position(|&param| param == counter)?;
-    let InstData::Pure { op: Op::IAdd, args } = kernel.definition(back_edge.args[place])? else { return None };
-    let steps = args[0] == counter && kernel.constant(args[1]) == Some(1);
-    if !steps || inside(limit) {
+    let inductions = Induction::all(kernel, header, body);
+    let place = inductions.iter().find(|induction| induction.param == counter && induction.step == 1)?.index;
+    if inside(limit) {
         return None;
     }
     let Loads { walks, indirect_loads } = loads(kernel, uniformity, found, counter)?;
