@@ -78,12 +78,13 @@ fn write(text: &mut String, steps: &[Step], depth: usize) {
             }
             Step::Loop(iterations, body) => {
                 let inner = depth + 1;
-                write!(text, "for (var trip{inner} = 0u; trip{inner} < {iterations}u; trip{inner}++) {{").map(|()| {
-                    write(text, body, inner);
-                    text.push('}');
-                })
+                write!(text, "for (var iteration{inner} = 0u; iteration{inner} < {iterations}u; iteration{inner}++) {{")
+                    .map(|()| {
+                        write(text, body, inner);
+                        text.push('}');
+                    })
             }
-            Step::Odd(body) => write!(text, "if (trip{depth} & 1u) == 1u {{").map(|()| {
+            Step::Odd(body) => write!(text, "if (iteration{depth} & 1u) == 1u {{").map(|()| {
                 write(text, body, depth);
                 text.push('}');
             }),
@@ -143,7 +144,7 @@ impl Case {
              @compute @workgroup_size({SIZE}) fn main(@builtin(local_invocation_index) id: u32) {{
                  if (id + 1u) % {}u == 0u {{ return; }}
                  let own = id * 2654435u;
-                 let trip0 = 1u;
+                 let iteration0 = 1u;
                  var x0 = id; var x1 = source[id]; var x2 = own; var x3 = 3u;
                  {body}
                  result[id * 4u] = x0; result[id * 4u + 1u] = x1; result[id * 4u + 2u] = x2; result[id * 4u + 3u] = x3;

@@ -24,7 +24,7 @@ enum Step {
     Read,
     /// `if x % number < 2 { … } else { … }`
     If(u32, Vec<Step>, Vec<Step>),
-    /// A loop with trip count `x % number`.
+    /// A loop with iteration count `x % number`.
     Loop(u32, Vec<Step>),
     /// `if y % number == 1 { break; }`, in a loop.
     Break(u32),
@@ -155,7 +155,7 @@ struct Side {
 struct Case {
     steps: Vec<Step>,
     sides: [Side; 2],
-    /// Maximal trip count of the loop around the branch.
+    /// Maximal iteration count of the loop around the branch.
     iterations: u32,
     /// Whether the branch is a switch.
     is_switch: bool,
@@ -196,7 +196,7 @@ impl Case {
                  var a = source[id.x];
                  var total = 0u;
                  var left = false;
-                 for (var trip = 0u; trip < 1u + a % {iterations}u; trip++) {{ a ^= total & 7u; {branch} total += a; }}
+                 for (var iteration = 0u; iteration < 1u + a % {iterations}u; iteration++) {{ a ^= total & 7u; {branch} total += a; }}
                  result[id.x] = total;
              }}",
             text(&self.steps, false, 0)

@@ -53,17 +53,17 @@ const LOOP: &str = "
     @group(0) @binding(3) var<storage, read> data: array<u32>;
     var<workgroup> tile: array<u32, 64>;
     @compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) {
-        var trips = 0u;
-        while trips < 5u && flag[0] == trips {
+        var rounds = 0u;
+        while rounds < 5u && flag[0] == rounds {
             let at = data[i] & 63u;
             again[0] += 1u;
             workgroupBarrier();
             tile[at] = i;
-            trips++;
+            rounds++;
         }
         let at = data[i] & 63u;
         workgroupBarrier();
-        tile[at] = trips;
+        tile[at] = rounds;
         out[i] = 7u;
     }";
 

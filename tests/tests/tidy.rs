@@ -5,6 +5,8 @@
 
 #[path = "tidy/layers.rs"]
 mod layers;
+#[path = "tidy/words.rs"]
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -93,6 +95,16 @@ fn sources() -> Vec<(String, String)> {
     }
     assert!(files.len() > 20, "only {} sources were found", files.len());
     files
+}
+
+/// Every text file that git tracks with its path: sources, documents, kernels, tables, scripts.
+fn tracked_texts() -> Vec<(String, String)> {
+    let listed = Command::new("git").args(["ls-files", "-z"]).current_dir(workspace()).output().unwrap();
+    assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+    let paths = String::from_utf8(listed.stdout).unwrap();
+    let paths = paths.split('\0').filter(|path| !path.is_empty());
+    let texts = paths.filter_map(|path| Some((path.to_owned(), std::fs::read_to_string(workspace().join(path)).ok()?)));
+    texts.collect()
 }
 
 /// Types and functions that a user of the runtime meets; all of its modules are private, so `pub` means public.

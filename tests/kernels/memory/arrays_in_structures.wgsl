@@ -59,12 +59,12 @@ fn main() {
     out[68] = vectors[1].x; out[69] = vectors[1].y;
     // Indices that are known when the kernel is compiled.
     for (var i = 0u; i < 8u; i++) { out[70u + i] = stored.a[i]; }
-    behind_all(z);
+    after_all(z);
     out[78] = stored.b; out[79] = stored.c[0];
 }
 
 // After the last member is the end of the buffer.
-fn behind_all(z: u32) {
+fn after_all(z: u32) {
     stored.c[3u + z] = 99u;
     stored.c[z] = 9u;
 }

@@ -14,7 +14,7 @@ fn main(@builtin(local_invocation_index) id: u32) {
     var b = a;
     a[599] = 7u;
     var c: Record;
-    for (var trip = 0u; trip < 2u; trip++) {
+    for (var iteration = 0u; iteration < 2u; iteration++) {
         c = Record();
         for (var i = 0u; i < 300u; i++) {
             c.rows[i % 200u] = vec2u(i % 200u, id);

@@ -9,15 +9,15 @@
 @compute @workgroup_size(19)
 fn main(@builtin(local_invocation_index) i: u32) {
     let value = values[i];
-    var trip = 0u;
+    var iteration = 0u;
     var count = 0u;
     loop {
         if subgroupBroadcastFirst(value) == value {
             count = subgroupAdd(1u);
             break;
         }
-        trip += 1u;
+        iteration += 1u;
     }
     out[i] = count;
-    out[19u + i] = trip;
+    out[19u + i] = iteration;
 }

@@ -39,7 +39,7 @@ pub(super) struct Elements {
     root: Root,
     /// Uniform terms of the offset of element 0.
     pub(super) uniform: SmallVec<[Term; 2]>,
-    /// Of its words, or parts of words.
+    /// Bytes of an element: 4, or less for sub-word elements.
     pub(super) width: Width,
     pub(super) lanes: LaneElements,
 }
@@ -280,7 +280,7 @@ impl InterleaveGroup {
         !self.store || self.members.iter().all(|member| member.1 != word)
     }
 
-    /// Parts of words are not loaded without those between them.
+    /// Sub-word elements are loaded only together with those between them.
     fn is_short(&self, word: ElementWord) -> bool {
         let (first, last) = self.span_with(word);
         self.store || self.elements.width == Width::Word || last.distance(first) < MAX_WORDS as usize

@@ -140,7 +140,7 @@ impl Widen<'_> {
         (self.builder.wide(WideOp::SubSat, &[address, wide]), phase)
     }
 
-    /// The part of a word that begins at a byte whose number has that remainder.
+    /// The sub-word value at a byte offset in its word.
     fn extract_subword(&mut self, word: Value, bytes: Value, width: Width) -> Value {
         let shifted = self.shifted(word, bytes);
         self.cut(shifted, width)

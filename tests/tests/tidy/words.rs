@@ -1,0 +1,94 @@
+//! Retired words stay away: the table beside this file has each with the standard term.
+
+use super::{tracked_texts, workspace};
+
+/// The documents that speak of retired words.
+const EXEMPT: [&str; 6] = [
+    "docs/glossary.md",
+    "CHANGELOG.md",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "tests/tests/tidy/retired.txt",
+    "tests/tests/tidy/words.rs",
+];
+
+/// A phrase, the term that replaced it, and longer phrases in which it may stand.
+struct Retired {
+    phrase: Vec<String>,
+    standard: String,
+    allowed: Vec<Vec<String>>,
+}
+
+/// Lower-case words of a text; identifiers are taken apart at underscores and capitals.
+fn words(text: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut previous = ' ';
+    for c in text.chars() {
+        let starts = !c.is_alphabetic() || (c.is_uppercase() && previous.is_lowercase());
+        if starts && words.last().is_some_and(|word| !word.is_empty()) {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut()
+            && c.is_alphabetic()
+        {
+            word.extend(c.to_lowercase());
+        }
+        previous = c;
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// The entries of the table.
+fn table() -> Vec<Retired> {
+    let text = std::fs::read_to_string(workspace().join("tests/tests/tidy/retired.txt")).unwrap();
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let entries = lines.flat_map(|line| {
+        let mut columns = line.split(" : ");
+        let (phrases, standard) = (columns.next().unwrap(), columns.next().expect("a line names the standard term"));
+        let allowed: Vec<_> = columns.next().unwrap_or_default().split(',').map(words).collect();
+        let allowed: Vec<_> = allowed.into_iter().filter(|phrase| !phrase.is_empty()).collect();
+        let entry =
+            move |phrase| Retired { phrase: words(phrase), standard: standard.into(), allowed: allowed.clone() };
+        phrases.split('|').map(entry).collect::<Vec<_>>()
+    });
+    entries.collect()
+}
+
+impl Retired {
+    /// Whether the phrase stands in these words outside of the phrases that may have it.
+    fn is_in(&self, words: &[String]) -> bool {
+        let places = words.windows(self.phrase.len()).enumerate().filter(|(_, window)| *window == self.phrase);
+        places.map(|(at, _)| at).any(|at| {
+            !self.allowed.iter().any(|phrase| {
+                let inside = phrase.windows(self.phrase.len()).position(|window| window == self.phrase);
+                let start = inside.and_then(|inside| at.checked_sub(inside));
+                start.is_some_and(|start| words[start..].starts_with(phrase))
+            })
+        })
+    }
+}
+
+#[test]
+fn retired_words_stay_away() {
+    let table = table();
+    let mut found = Vec::new();
+    for (path, text) in tracked_texts().into_iter().filter(|(path, _)| !EXEMPT.contains(&path.as_str())) {
+        for (line, text) in text.lines().enumerate() {
+            let words = words(text);
+            let retired = table.iter().filter(|retired| retired.is_in(&words));
+            found.extend(retired.map(|retired| {
+                format!("{path}:{}: {:?}, say: {}", line + 1, retired.phrase.join(" "), retired.standard)
+            }));
+        }
+    }
+    assert!(found.is_empty(), "{} retired words:\n{}", found.len(), found.join("\n"));
+}
+
+#[test]
+fn the_rule_sees_identifiers_and_spares_longer_phrases() {
+    let table = table();
+    let has = |text| table.iter().any(|retired| retired.is_in(&words(text)));
+    assert!(has("let tallied = 1;") && has("fn find_tallied()") && has("TallyAtomics") && has("of No account"));
+    assert!(!has("a round trip") && has("a trip around") && !has("text.strip_prefix(x)") && !has("metallic"));
+}
