@@ -92,3 +92,16 @@ fn passes_keep_the_loops_true() {
         assert!(wide.subgroup_loops.iter().all(|subgroup_loop| subgroup_loop.step == step), "{wide}");
     }
 }
+
+#[test]
+fn a_region_that_never_ends_is_in_no_loop() {
+    let text = "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+        @compute @workgroup_size(40) fn main(@builtin(local_invocation_index) at: u32) {
+            for (var i = 0u; ; i++) { data[at] = i; }
+        }";
+    let module = Module::from_wgsl(text).expect("the text is a module");
+    let kernel = module.kernel("main", &BTreeMap::new()).expect("it has the entry point");
+    let wide = compile::widen(&compile::lower(&kernel, Floats::FAST, |_, _| {}), Isa::Avx512).expect("vectorized");
+    assert_eq!(verify(&wide), Ok(()), "{wide}");
+    assert!(wide.subgroup_loops.is_empty(), "{wide}");
+}

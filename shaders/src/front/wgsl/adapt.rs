@@ -2,7 +2,7 @@
 //! every other character keeps its position, so that lines and columns in messages are those of the text.
 //!
 //! - `enable subgroups;` is required by the standard before subgroup functions; naga supports them without it and
-//! rejects the line.
+//!   rejects the line.
 //! - `var<push_constant>` is the former name of `var<immediate>`.
 
 use std::borrow::Cow;

@@ -8,7 +8,7 @@ use foldhash::{HashMap, HashMapExt};
 use smallvec::SmallVec;
 
 use super::ssa::Variables;
-use super::{Block, BlockCall, BlockData, Inst, InstData, Kernel, LANES, Type, Value, ValueDef};
+use super::{Block, BlockCall, BlockData, Inst, InstData, Kernel, LANES, SubgroupLoop, Type, Value, ValueDef};
 
 /// The bits of a mask with all lanes.
 pub(crate) const ALL: u64 = (1 << LANES) - 1;
@@ -301,7 +301,10 @@ impl Builder {
     pub(crate) fn finish(mut self) -> Kernel {
         let reached = self.reached();
         self.kernel.layout.retain(|&block| reached.contains(block));
-        self.kernel.subgroup_loops.retain(|subgroup_loop| reached.contains(subgroup_loop.header));
+        // The latch of a region that never ends is unreachable: the region runs for one subgroup only.
+        let ends =
+            |&SubgroupLoop { header, latch, .. }: &SubgroupLoop| reached.contains(header) && reached.contains(latch);
+        self.kernel.subgroup_loops.retain(ends);
         self.kernel
     }
 
