@@ -12,13 +12,27 @@ pub mod memory;
 pub mod run;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use spelter_shaders::compile::Module;
 use spelter_shaders::front::{ConstantType, spvasm, wgsl};
 use spelter_shaders::ir::Kernel;
 
 use interface::ImageType;
+
+/// Adds a file, or all modules (`.spv`, `.spvasm`, `.wgsl`) below a folder.
+pub fn collect(path: &Path, files: &mut Vec<PathBuf>) {
+    if !path.is_dir() {
+        files.push(path.to_owned());
+        return;
+    }
+    for path in std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        let known = path.extension().is_some_and(|name| ["spv", "spvasm", "wgsl"].iter().any(|known| name == *known));
+        if known || path.is_dir() {
+            collect(&path, files);
+        }
+    }
+}
 
 /// A compute entry point of a module.
 #[derive(Debug)]

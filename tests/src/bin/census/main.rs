@@ -17,6 +17,7 @@ use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use report::{Project, Report};
+use spelter_tests::modules::collect;
 
 /// Counts the kernels that each pass of the compiler changes, by project.
 #[derive(Debug, Parser)]
@@ -46,7 +47,7 @@ fn main() -> ExitCode {
     let mut files = Vec::new();
     for (name, path) in &args.projects {
         let mut found = Vec::new();
-        subject::collect(path, &mut found);
+        collect(path, &mut found);
         found.sort();
         files.extend(found.into_iter().map(|path| (name.as_str(), path)));
     }

@@ -1,7 +1,7 @@
 //! The kernels of a file, and what each part of the compiler did to them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use spelter_tests::modules::entry_points;
 
@@ -14,20 +14,6 @@ pub(crate) struct Found {
     pub(crate) kernels: Vec<BTreeSet<&'static str>>,
     /// Files and entry points that are rejected, and kernels without machine code, with the reason.
     pub(crate) rejected: Vec<String>,
-}
-
-/// All modules below a path.
-pub(crate) fn collect(path: &Path, files: &mut Vec<PathBuf>) {
-    if !path.is_dir() {
-        files.push(path.to_owned());
-        return;
-    }
-    for path in std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()) {
-        let known = path.extension().is_some_and(|name| ["spv", "spvasm", "wgsl"].iter().any(|known| name == *known));
-        if known || path.is_dir() {
-            collect(&path, files);
-        }
-    }
 }
 
 /// Compiles all kernels of a file.

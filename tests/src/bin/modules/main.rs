@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
+use spelter_tests::modules::collect;
 use spelter_tests::modules::families::Families;
 
 /// Runs the compute shaders of public projects on every engine and compares.
@@ -81,19 +82,6 @@ impl Args {
         self.paths.iter().for_each(|path| collect(path, &mut files));
         files.sort();
         files.into_iter().skip(index).step_by(count).collect()
-    }
-}
-
-fn collect(path: &Path, files: &mut Vec<PathBuf>) {
-    if !path.is_dir() {
-        files.push(path.to_owned());
-        return;
-    }
-    for path in std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()) {
-        let known = path.extension().is_some_and(|name| ["spv", "spvasm", "wgsl"].iter().any(|known| name == *known));
-        if known || path.is_dir() {
-            collect(&path, files);
-        }
     }
 }
 
