@@ -90,6 +90,8 @@ struct VariableData {
     writes: SmallVec<[(u32, Block); 2]>,
     /// Whether the value at a barrier is the same in all subgroups.
     common: bool,
+    /// Whether all lanes have the value, inactive ones, too.
+    uniform: bool,
     /// Its slot in the frame, once one is needed.
     slot: Option<u32>,
     /// The only value that is ever written to it, if known.
@@ -193,7 +195,16 @@ impl Variables {
     /// Declares a variable that is written in known blocks only.
     pub(crate) fn declare_of(&mut self, ty: Type, default: Unwritten, writers: Writers) -> Variable {
         let writes = SmallVec::new();
-        self.all.push(VariableData { ty, default, writers, writes, common: false, slot: None, only: None })
+        self.all.push(VariableData {
+            ty,
+            default,
+            writers,
+            writes,
+            common: false,
+            uniform: false,
+            slot: None,
+            only: None,
+        })
     }
 
     /// Sets where a declared variable is written.
@@ -204,6 +215,16 @@ impl Variables {
     /// Declares that a variable has the same value in all subgroups at each barrier where it is live.
     pub(crate) fn make_common(&mut self, variable: Variable) {
         self.all[variable].common = true;
+    }
+
+    /// Declares that all lanes of a variable have the same value.
+    pub(crate) fn make_uniform(&mut self, variable: Variable) {
+        self.all[variable].uniform = true;
+    }
+
+    /// Offsets of the frame's slots whose lanes, inactive ones included, all have the same value.
+    pub(crate) fn uniform_slots(&self) -> impl Iterator<Item = u32> {
+        self.all.values().filter(|variable| variable.uniform).filter_map(|variable| variable.slot)
     }
 
     /// The values to carry across barriers.

@@ -72,6 +72,9 @@ impl Widen<'_> {
         let writers = position.map_or(Writers::Everywhere, Writers::only);
         let variable = self.builder.variables.declare_of(ty, Unwritten::Undef, writers);
         self.note_common(variable, value);
+        if self.uniformity.shape(value) == Shape::Uniform {
+            self.builder.variables.make_uniform(variable);
+        }
         self.forms[value] = Some(Form::Variable(variable));
         variable
     }

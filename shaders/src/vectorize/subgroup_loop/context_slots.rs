@@ -9,7 +9,7 @@
 mod conflicts;
 
 use cranelift_entity::{EntitySet, SecondaryMap};
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use smallvec::SmallVec;
 
 use self::conflicts::Conflicts;
@@ -19,10 +19,19 @@ use crate::vectorize::{Block, Type, Value};
 
 /// Coalesces slots of vectors in the frame at address `frame`, of which `bytes` are in use. Returns the bytes that
 /// remain in use. The kernel's blocks are those of one subgroup, so each region's stop is a predecessor of the region.
-pub(super) fn share(kernel: &mut Kernel, regions: &[ParallelRegion], frame: Value, bytes: u32) -> u32 {
+/// `uniform` has the slots whose lanes all have one value: code reads their inactive lanes, so only slots with that
+/// property may replace them.
+pub(super) fn share(
+    kernel: &mut Kernel,
+    regions: &[ParallelRegion],
+    frame: Value,
+    bytes: u32,
+    uniform: HashSet<u32>,
+) -> u32 {
     let mut slots = ContextSlots {
         kernel,
         frame,
+        uniform,
         successors: SecondaryMap::new(),
         predecessors: SecondaryMap::new(),
         loads: HashMap::default(),
@@ -69,6 +78,8 @@ enum Event {
 struct ContextSlots<'k> {
     kernel: &'k mut Kernel,
     frame: Value,
+    /// Slots whose lanes all have one value.
+    uniform: HashSet<u32>,
     /// The control flow of a subgroup, with the edges over barriers.
     successors: SecondaryMap<Block, SmallVec<[Block; 2]>>,
     predecessors: SecondaryMap<Block, SmallVec<[Block; 2]>>,
@@ -172,7 +183,8 @@ impl ContextSlots<'_> {
                 }
                 let Some((_, to)) = self.store_of(block, value) else { continue };
                 for (_, args) in calls.get_or_insert_with(|| self.calls_of(block)) {
-                    if let Some(from) = self.origin(args[param]).filter(|&from| from != to) {
+                    let is_alike = |from: &u32| self.uniform.contains(from) == self.uniform.contains(&to);
+                    if let Some(from) = self.origin(args[param]).filter(|&from| from != to).filter(is_alike) {
                         copies.push(SlotCopy { block, param, to, from });
                     }
                 }

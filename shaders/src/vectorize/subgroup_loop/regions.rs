@@ -200,7 +200,9 @@ impl Widen<'_> {
         self.builder.keep_all();
         self.builder.fill_params();
         let bytes = self.builder.variables.frame_bytes;
-        let bytes = super::context_slots::share(&mut self.builder.kernel, &regions, frame, bytes).next_multiple_of(64);
+        let uniform = self.builder.variables.uniform_slots().collect();
+        let bytes = super::context_slots::share(&mut self.builder.kernel, &regions, frame, bytes, uniform);
+        let bytes = bytes.next_multiple_of(64);
         let states = if common.is_some() { 0 } else { state_bytes(count) };
         self.builder.kernel.insts[frame_bytes] = InstData::Const { ty: Type::S64, bits: u64::from(bytes) };
         self.builder.kernel.frame_bytes = states + bytes * count;
