@@ -6,9 +6,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use memmap2::MmapMut;
+use rustix::process::{Resource, getrlimit};
 
 /// The host has too little memory for a call (`VK_ERROR_OUT_OF_HOST_MEMORY`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -85,6 +87,19 @@ pub fn filled<T: Clone>(value: T, len: usize) -> Result<Vec<T>, OutOfHostMemory>
 /// Bytes that are promised to work with many small allocations. Only a count, so all accesses are relaxed.
 static PROMISED: AtomicU64 = AtomicU64::new(0);
 
+/// Promises up to this many bytes in all need no check where no limit is set: small kernels are compiled in less time
+/// than some checks take.
+const UNCHECKED: u64 = 256 << 20;
+
+/// Whether a limit may refuse a mapping of [`UNCHECKED`] bytes: of the process (`RLIMIT_AS`, `RLIMIT_DATA`), or of the
+/// system (strict overcommit accounting).
+fn is_limited() -> bool {
+    static STRICT: OnceLock<bool> = OnceLock::new();
+    let strict = || std::fs::read_to_string("/proc/sys/vm/overcommit_memory").is_ok_and(|mode| mode.trim() == "2");
+    let has_limit = |resource| getrlimit(resource).current.is_some();
+    has_limit(Resource::As) || has_limit(Resource::Data) || *STRICT.get_or_init(strict)
+}
+
 /// A promise of host memory to work with many small allocations that cannot fail one by one, such as compiling a
 /// kernel. Given back on drop.
 #[must_use]
@@ -95,9 +110,13 @@ pub struct Room {
 
 impl Room {
     /// Checks that the system has `bytes` now, in addition to what other threads were promised. Allocates nothing.
+    /// Where no limit is set, only large sums are checked.
     pub fn of(bytes: u64) -> Result<Self, OutOfHostMemory> {
         let all = PROMISED.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         let room = Self { bytes };
+        if all <= UNCHECKED && !is_limited() {
+            return Ok(room);
+        }
         let len = usize::try_from(all).map_err(|_| OutOfHostMemory { bytes })?;
         // Asks the system instead of the allocator, which may have memory that only some threads can use.
         MmapMut::map_anon(len.max(1)).map_err(|_| OutOfHostMemory { bytes })?;

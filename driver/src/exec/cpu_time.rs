@@ -9,21 +9,23 @@ use std::time::Duration;
 pub(super) type Thread = u64;
 
 /// The calling thread. Asks the system once per thread.
+#[inline]
 pub(super) fn this_thread() -> Thread {
     thread_local! {
         static NUMBER: Cell<Option<Thread>> = const { Cell::new(None) };
     }
     NUMBER.get().unwrap_or_else(|| {
-        let number = number().unwrap_or(0);
+        let number = number();
         NUMBER.set(Some(number));
         number
     })
 }
 
 /// `/proc/thread-self` is a link to `<process>/task/<thread>`.
-fn number() -> Option<Thread> {
-    let link = fs::read_link("/proc/thread-self").ok()?;
-    link.file_name()?.to_str()?.parse().ok()
+#[cold]
+fn number() -> Thread {
+    let link = fs::read_link("/proc/thread-self").unwrap_or_default();
+    link.file_name().and_then(|name| name.to_str()?.parse().ok()).unwrap_or(0)
 }
 
 /// The CPU time that a thread has used so far, if the system reports it.

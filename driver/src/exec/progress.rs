@@ -25,6 +25,19 @@ struct Count {
     thread: AtomicU64,
 }
 
+/// A thread that runs units.
+#[must_use]
+pub(super) struct Running<'a> {
+    thread: &'a AtomicU64,
+}
+
+impl Drop for Running<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.thread.store(0, Ordering::Relaxed);
+    }
+}
+
 /// Increments a count that one thread writes at a time, which needs no read-modify-write.
 fn step(count: &AtomicU64) {
     count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
@@ -69,14 +82,12 @@ impl Progress {
         step(&self.commands[slot].commands);
     }
 
-    /// The calling thread runs units with this slot, from now until [`Progress::leave`].
-    pub(super) fn enter(&self, slot: usize) {
-        self.commands[slot].thread.store(this_thread() + 1, Ordering::Relaxed);
-    }
-
-    /// The thread with this slot no longer runs units.
-    pub(super) fn leave(&self, slot: usize) {
-        self.commands[slot].thread.store(0, Ordering::Relaxed);
+    /// The calling thread runs units with this slot, until the result is dropped.
+    #[inline]
+    pub(super) fn enter(&self, slot: usize) -> Running<'_> {
+        let thread = &self.commands[slot].thread;
+        thread.store(this_thread() + 1, Ordering::Relaxed);
+        Running { thread }
     }
 
     /// A command ran too long. To be called before the stop flag is set.

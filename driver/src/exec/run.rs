@@ -47,10 +47,8 @@ impl Run<'_> {
     /// Runs a range of units in order. Units of a command that was halted may have run in part. `count` is the caller's
     /// counter of measurements.
     pub(super) fn units(&self, range: Range<u64>, scratch: &mut Scratch, count: &mut u64) -> Result<(), Halt> {
-        self.progress.enter(self.slot);
-        let result = self.plan.split(range).try_for_each(|range| self.observed(range, scratch, count));
-        self.progress.leave(self.slot);
-        result
+        let _running = self.progress.enter(self.slot);
+        self.plan.split(range).try_for_each(|range| self.observed(range, scratch, count))
     }
 
     fn observed(&self, range: CommandRange, scratch: &mut Scratch, count: &mut u64) -> Result<(), Halt> {
