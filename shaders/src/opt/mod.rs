@@ -17,7 +17,6 @@ mod meld;
 mod mem2reg;
 mod peephole;
 mod range_simplify;
-mod reductions;
 mod unroll;
 
 use crate::ir::Kernel;
@@ -54,8 +53,6 @@ pub const CONSTANT_ARRAYS: Pass = Pass { name: "constant_arrays", run: constant_
 pub const UNROLL: Pass = Pass { name: "unroll", run: unroll::run };
 /// Control-flow melding: executes common code at the start of both sides of a branch once.
 pub const MELD: Pass = Pass { name: "meld", run: meld::run };
-/// Replaces a sum of subgroup reductions by one reduction of a sum.
-pub const REDUCTIONS: Pass = Pass { name: "reductions", run: reductions::run };
 /// Store-to-load forwarding and dead store elimination.
 pub const FORWARD: Pass = Pass { name: "forward", run: forward::run };
 
@@ -72,7 +69,6 @@ pub const PASSES: &[Pass] = &[
     GVN,
     MELD,
     UNROLL,
-    REDUCTIONS,
     FORWARD,
     IF_CONVERSION,
     CFG,

@@ -23,7 +23,6 @@ pub(crate) const PARTS: &[Part] = &[
     ("gvn", &["opt/gvn.rs"]),
     ("meld", &["opt/meld"]),
     ("unroll", &["opt/unroll"]),
-    ("reductions", &["opt/reductions"]),
     ("forward", &["opt/forward"]),
     ("if_conversion", &["opt/if_conversion.rs"]),
     ("range_simplify", &["opt/range_simplify"]),
