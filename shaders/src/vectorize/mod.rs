@@ -1,6 +1,6 @@
 //! Vectorizer: translates the scalar IR of one invocation to SIMD IR for a workgroup, 16 invocations per subgroup.
 //!
-//! `prepare` transforms the scalar IR: canonical loops, merged workgroups, scalarized loops. `plans` decides what can
+//! `prepare` transforms the scalar IR: canonical loops, merged workgroups, wider loads. `plans` decides what can
 //! be decided before code is emitted, the patterns of memory accesses above all. `masks` turns control flow into masks
 //! and jumps, following [`Linearization`](crate::analysis::Linearization). `subgroup_loop` splits the code at barriers
 //! and loops over the subgroups. `values` keeps the SIMD form of each scalar value. `arithmetic`, `access`, `atomic`,

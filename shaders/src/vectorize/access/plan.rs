@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 
 use cranelift_entity::{EntitySet, SecondaryMap};
-use foldhash::HashMap;
 
 use super::cost::{AccessKind, choose};
 use super::interleave::{InterleaveGroup, LaneElements, MAX_WORDS, groups, is_private};
@@ -31,8 +30,6 @@ pub(in crate::vectorize) struct AccessPlan {
     /// How the instruction on its own is done.
     pub(in crate::vectorize) pattern: AccessPattern,
     pub(in crate::vectorize) group: Option<GroupRole>,
-    /// Exclusive upper bound of the index, which is known to be in bounds: of loads in scalarized loops.
-    pub(in crate::vectorize) index_bound: Option<ir::Value>,
 }
 
 /// The plans of a kernel.
@@ -43,12 +40,10 @@ pub(in crate::vectorize) struct AccessPlans {
 }
 
 impl AccessPlans {
-    /// Plans the accesses of a kernel. `index_bounds` has the known bounds of loads, `all_active` the blocks that run
-    /// with all 16 lanes only.
+    /// Plans the accesses of a kernel. `all_active` has the blocks that run with all 16 lanes only.
     pub(in crate::vectorize) fn new(
         kernel: &Kernel,
         uniformity: &Uniformity,
-        index_bounds: &HashMap<Inst, ir::Value>,
         all_active: &EntitySet<Block>,
     ) -> Self {
         let mut plans = Self { plans: SecondaryMap::new(), groups: Vec::new() };
@@ -56,8 +51,7 @@ impl AccessPlans {
             let shapes = BlockShapes { kernel, uniformity, block };
             let all_active = all_active.contains(block);
             for &inst in &kernel.blocks[block].insts {
-                if let Some(mut plan) = AccessPlan::new(shapes, &kernel.insts[inst], all_active) {
-                    plan.index_bound = index_bounds.get(&inst).copied();
+                if let Some(plan) = AccessPlan::new(shapes, &kernel.insts[inst], all_active) {
                     plans.plans[inst] = Some(Box::new(plan));
                 }
             }
@@ -110,7 +104,7 @@ impl AccessPlans {
     /// The values that the translation of an instruction's access reads; none if it is no access.
     pub(in crate::vectorize) fn operands(&self, inst: Inst) -> Vec<ir::Value> {
         let Some(plan) = &self.plans[inst] else { return Vec::new() };
-        let terms = plan.offset.terms().map(|term| term.value).chain(plan.index_bound);
+        let terms = plan.offset.terms().map(|term| term.value);
         let pattern = match plan.group {
             Some(GroupRole::Leader(group)) => self.groups[group].elements.lanes.operands(),
             Some(GroupRole::Member) => Default::default(),
@@ -137,7 +131,7 @@ impl AccessPlan {
             }
             _ => basic,
         };
-        Some(Self { offset, pattern, group: None, index_bound: None })
+        Some(Self { offset, pattern, group: None })
     }
 }
 

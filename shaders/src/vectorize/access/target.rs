@@ -4,7 +4,7 @@ use super::bounds::MemoryRegion;
 use super::pattern::{AccessPattern, Offset, RANGE_DEPTH, Term};
 use super::plan::AccessPlan;
 use crate::abi::MAX_PUSH_BYTES;
-use crate::analysis::{Ranges, Shape};
+use crate::analysis::Ranges;
 use crate::ir::{self, Op, Place, VariableSpace, Width};
 use crate::simd::{Address, Field, InstData, LANES, LaneAddress, Row, WideOp};
 use crate::vectorize::{Value, Widen};
@@ -132,12 +132,6 @@ impl Widen<'_> {
     /// The address of a word that all lanes access.
     pub(in crate::vectorize) fn word(&mut self, region: MemoryRegion, plan: &AccessPlan) -> Address {
         let offset = &plan.offset;
-        if let (Some(below), 0, [Term { value, stride: 4 }]) = (plan.index_bound, offset.constant, &offset.uniform[..])
-            && self.shape(below) == Shape::Uniform
-        {
-            let (index, limit) = (self.scalar(*value), self.scalar(below));
-            return Address { base: region.base, index: Some((index, limit)), scale: 4, disp: 0 };
-        }
         if let (Some(len), Ok(disp)) = (self.builder.kernel.constant(region.len), i32::try_from(offset.constant))
             && !offset.uniform.is_empty()
             && self.is_inside(len, offset)

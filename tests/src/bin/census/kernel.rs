@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn only_passes_that_change_something_count() {
         let plain = parts_of("data[id.x] = 1u;");
-        assert!(!plain.contains("unroll") && !plain.contains("scalarize_loops"), "{plain:?}");
+        assert!(!plain.contains("unroll") && !plain.contains("widen_loop_loads"), "{plain:?}");
         let unrolled = parts_of("var sum = 0u; for (var i = 0u; i < 4u; i++) { sum += data[i]; } data[id.x] = sum;");
         assert!(unrolled.contains("unroll"), "{unrolled:?}");
     }

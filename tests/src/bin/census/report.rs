@@ -32,7 +32,6 @@ pub(crate) const PARTS: &[Part] = &[
     ("math", &["lower/math"]),
     ("unify_exits", &["vectorize/prepare/unify_exits"]),
     ("merge_workgroups", &["vectorize/prepare/merge_workgroups.rs"]),
-    ("scalarize_loops", &["vectorize/prepare/scalarize_loops"]),
     ("widen_loop_loads", &["vectorize/prepare/widen_loop_loads.rs"]),
     ("uniform", &[]),
     ("contiguous", &[]),
