@@ -9,7 +9,7 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 
 use super::cost::{AccessKind, choose};
 use super::interleave::{InterleaveGroup, LaneElements, MAX_WORDS, groups, is_private};
-use super::pattern::{AccessPattern, ClampedRow, ConstantOffsets, Offset};
+use super::pattern::{AccessPattern, ConstantOffsets, Offset};
 use super::segments::SegmentedAccess;
 use crate::analysis::{BlockShapes, Uniformity};
 use crate::ir::{self, Block, Inst, InstData as Scalar, Kernel, Place, Width};
@@ -157,11 +157,9 @@ fn word_pattern(
     let segments = segments.filter(|segments| !store || !segments.runs.is_empty());
     // Constant masks of the rows' words stand for those of the lanes.
     let offsets = (!store || all_active).then(|| ConstantOffsets::new(shapes, offset)).flatten();
-    let clamped = if store { None } else { ClampedRow::new(shapes, offset) };
     let candidates = [
         segments.map(|segments| AccessPattern::Segments(Box::new(segments))),
         offsets.map(|offsets| AccessPattern::Offsets(Box::new(offsets))),
-        clamped.map(|clamped| AccessPattern::Clamped(Box::new(clamped))),
         Some(basic),
     ];
     choose(candidates.into_iter().flatten(), AccessKind { store, words: 1 })
