@@ -24,11 +24,6 @@ impl Widen<'_> {
     pub(super) fn load_from(&mut self, region: MemoryRegion, plan: &AccessPlan, ty: ir::Type) -> Value {
         match &plan.pattern {
             AccessPattern::Segments(segments) => self.load_segments(region, &plan.offset, segments),
-            AccessPattern::Offsets(offsets) => {
-                let rows = offsets.rows(1);
-                let at = self.coalesced_start(region, &plan.offset, offsets);
-                self.load_coalesced(at, &rows, &[offsets.words(0)])[0]
-            }
             _ => {
                 let target = self.target(region, plan);
                 self.load_target(target, ty)
@@ -40,11 +35,6 @@ impl Widen<'_> {
     pub(super) fn store_to(&mut self, region: MemoryRegion, plan: &AccessPlan, value: ir::Value) {
         match &plan.pattern {
             AccessPattern::Segments(segments) => self.store_segments(region, &plan.offset, segments, value),
-            AccessPattern::Offsets(offsets) => {
-                let value = self.vector(value);
-                let at = self.coalesced_start(region, &plan.offset, offsets);
-                self.store_coalesced(at, &offsets.rows(1), &[offsets.words(0)], &[value]);
-            }
             _ => {
                 let target = self.target(region, plan);
                 self.store_value(target, value);

@@ -126,7 +126,8 @@ pub(in crate::vectorize) enum AccessPattern {
     /// // load_row a[u..], load_row a[u + v - 8..], select
     /// ```
     Segments(Box<SegmentedAccess>),
-    /// Constant offsets from a uniform base: the fewest rows that hold them all, and shuffles.
+    /// Constant offsets from a uniform base: a candidate for an interleave group, which needs the fewest rows that hold
+    /// all words of its members, and shuffles.
     ///
     /// ```text
     /// for lane in 0..16 {
@@ -166,7 +167,7 @@ impl AccessPattern {
         match self {
             Self::Uniform => "uniform",
             Self::Contiguous { .. } => "contiguous",
-            Self::Strided(_) => "strided",
+            Self::Strided(element) => element.lanes.name(),
             Self::Segments(_) => "segments",
             Self::Offsets(_) => "constant offsets",
             Self::PerLane => "per lane",
@@ -231,6 +232,15 @@ impl ConstantOffsets {
 }
 
 impl LaneElements {
+    /// The name of the pattern, for tools.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Row { .. } | Self::Strided { .. } => "strided",
+            Self::Coalesced { .. } => "constant offsets",
+            Self::Gathered(_) => "adjacent words",
+        }
+    }
+
     /// The values that its translation reads, beside terms of the offset.
     pub(super) fn operands(&self) -> SmallVec<[ir::Value; 4]> {
         match self {

@@ -9,7 +9,7 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 
 use super::cost::{AccessKind, choose};
 use super::interleave::{InterleaveGroup, LaneElements, MAX_WORDS, groups, is_private};
-use super::pattern::{AccessPattern, ConstantOffsets, Offset};
+use super::pattern::{AccessPattern, Offset};
 use super::segments::SegmentedAccess;
 use crate::analysis::{BlockShapes, Uniformity};
 use crate::ir::{self, Block, Inst, InstData as Scalar, Kernel, Place, Width};
@@ -51,7 +51,7 @@ impl AccessPlans {
             let shapes = BlockShapes { kernel, uniformity, block };
             let all_active = all_active.contains(block);
             for &inst in &kernel.blocks[block].insts {
-                if let Some(plan) = AccessPlan::new(shapes, &kernel.insts[inst], all_active) {
+                if let Some(plan) = AccessPlan::new(shapes, &kernel.insts[inst]) {
                     plans.plans[inst] = Some(Box::new(plan));
                 }
             }
@@ -82,13 +82,13 @@ impl AccessPlans {
         &self.groups[index]
     }
 
-    /// How many accesses have each pattern; those of an interleave group count as one, with the pattern of the group.
+    /// How many accesses have each pattern. Those of an interleave group count as one, with the pattern of its elements.
     pub(in crate::vectorize) fn statistics(&self) -> Vec<(&'static str, u64)> {
         let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
         for plan in self.plans.values().flatten() {
             let name = match plan.group {
                 Some(GroupRole::Member) => continue,
-                Some(GroupRole::Leader(_)) => "interleave group",
+                Some(GroupRole::Leader(group)) => self.groups[group].elements.lanes.name(),
                 None => plan.pattern.name(),
             };
             *counts.entry(name).or_default() += 1;
@@ -115,7 +115,7 @@ impl AccessPlans {
 }
 
 impl AccessPlan {
-    fn new(shapes: BlockShapes, data: &Scalar, all_active: bool) -> Option<Self> {
+    fn new(shapes: BlockShapes, data: &Scalar) -> Option<Self> {
         let (offset, width, store) = match data {
             Scalar::Load { place, width, .. } => (place.offset(), *width, Some(false)),
             Scalar::Store { place, width, .. } => (place.offset(), *width, Some(true)),
@@ -127,7 +127,7 @@ impl AccessPlan {
         let basic = AccessPattern::basic(shapes, &offset, width);
         let pattern = match (data, store) {
             (Scalar::Load { place, .. } | Scalar::Store { place, .. }, Some(store)) if width == Width::Word => {
-                word_pattern(shapes, place, &offset, basic, store, all_active)
+                word_pattern(shapes, place, &offset, basic, store)
             }
             _ => basic,
         };
@@ -142,7 +142,6 @@ fn word_pattern(
     offset: &Offset,
     basic: AccessPattern,
     store: bool,
-    all_active: bool,
 ) -> AccessPattern {
     // Private memory is interleaved by lane; a waterfall loop accesses one buffer at a time, with some of the lanes.
     let (is_own, one_buffer) = match *place {
@@ -155,13 +154,7 @@ fn word_pattern(
     }
     let segments = one_buffer.then(|| SegmentedAccess::new(shapes, offset)).flatten();
     let segments = segments.filter(|segments| !store || !segments.runs.is_empty());
-    // Constant masks of the rows' words stand for those of the lanes.
-    let offsets = (!store || all_active).then(|| ConstantOffsets::new(shapes, offset)).flatten();
-    let candidates = [
-        segments.map(|segments| AccessPattern::Segments(Box::new(segments))),
-        offsets.map(|offsets| AccessPattern::Offsets(Box::new(offsets))),
-        Some(basic),
-    ];
+    let candidates = [segments.map(|segments| AccessPattern::Segments(Box::new(segments))), Some(basic)];
     choose(candidates.into_iter().flatten(), AccessKind { store, words: 1 })
 }
 
