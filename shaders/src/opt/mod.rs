@@ -31,6 +31,23 @@ pub struct Pass {
     pub run: fn(&mut Kernel),
 }
 
+impl Pass {
+    /// Runs the pass. In debug builds the result is verified, so that a pass that breaks a rule is named.
+    pub fn apply(&self, kernel: &mut Kernel) {
+        (self.run)(kernel);
+        debug_verify(self.name, kernel);
+    }
+}
+
+/// In debug builds, panics with the name of the pass that made an invalid kernel.
+pub(crate) fn debug_verify(pass: &str, kernel: &Kernel) {
+    if cfg!(debug_assertions)
+        && let Err(error) = crate::ir::verify(kernel)
+    {
+        panic!("after {pass}: {error}\n{kernel}");
+    }
+}
+
 /// Global value numbering.
 pub const GVN: Pass = Pass { name: "gvn", run: gvn::run };
 /// Dead code elimination.
@@ -100,7 +117,7 @@ pub fn optimize(kernel: &mut Kernel, mut after: impl FnMut(&Pass, &Kernel)) {
         kernel.work.visit(kernel.size());
         // A compile-time budget: once it is spent, the remaining passes are skipped; the kernel is valid anyway.
         if !kernel.work.is_spent() {
-            (pass.run)(kernel);
+            pass.apply(kernel);
             after(pass, kernel);
         }
     };
