@@ -6,7 +6,6 @@
 mod atomic;
 mod call;
 mod code_memory;
-mod contiguous_atomics;
 mod encode;
 mod lane_groups;
 mod listing;
@@ -63,7 +62,7 @@ impl Isa {
             ($($feature:tt)*) => { $(std::arch::is_x86_feature_detected!($feature))&&* };
         }
         // Every machine with AVX2 has the bit-manipulation extensions; the test is cheap.
-        let avx2 = all!("avx2" "fma" "f16c" "bmi1" "bmi2" "lzcnt" "popcnt" "cmpxchg16b");
+        let avx2 = all!("avx2" "fma" "f16c" "bmi1" "bmi2" "lzcnt" "popcnt");
         match self {
             Self::Avx512 => avx2 && all!("avx512f" "avx512bw" "avx512cd" "avx512dq" "avx512vl"),
             Self::Avx2 => avx2,

@@ -15,7 +15,6 @@ use spelter_shaders::vectorize;
 const SELECTIONS: &[(&str, &[&str])] = &[
     ("software prefetch", &["prefetcht0", "prefetchnta", "prefetcht1"]),
     ("non-temporal stores", &["vmovntps", "vmovntdq", "vmovntpd"]),
-    ("contiguous atomics", &["cmpxchg16b"]),
 ];
 
 /// A hash of what a kernel prints as.

@@ -49,7 +49,6 @@ pub(crate) const PARTS: &[Part] = &[
     ("workgroup_loop", &["simd/workgroup_loop.rs"]),
     ("software prefetch", &["back/x86/select/prefetch.rs"]),
     ("non-temporal stores", &["back/x86/select/nontemporal.rs"]),
-    ("contiguous atomics", &["back/x86/contiguous_atomics.rs"]),
 ];
 
 /// The results for one project.

@@ -1,5 +1,4 @@
-//! Atomics: lane by lane, in order; or once, with the combined value, if all lanes have one address; or together, if
-//! the words are contiguous.
+//! Atomics: lane by lane, in order; or once, with the combined value, if all lanes have one address.
 
 use iced_x86::{Code, Instruction, OpKind, Register};
 use regalloc2::{Operand, PReg, RegClass, VReg};
@@ -9,7 +8,6 @@ use super::super::Isa;
 use super::super::atomic::{
     ACCUMULATOR, Atomic, Brought, COMPARATOR_AT, INDEX_AT, LaneMemory, Loop, RESULT_AT, Registers, VALUE_AT,
 };
-use super::super::contiguous_atomics::{self, ContiguousAtomic};
 use super::super::encode::{Assembler, Regs};
 use super::super::scatter_add::ScatterAdd;
 use super::super::vcode::{Build, Expand, Kind, View};
@@ -105,11 +103,6 @@ impl<V: VectorIsa> Select<'_, V> {
         {
             return Ok(());
         }
-        if let (Some(index), Some(value)) = (self.row_index(lanes), value)
-            && self.contiguous_atomic(inst, atomic, lanes, index, value, mask)?
-        {
-            return Ok(());
-        }
         if op == AtomicOp::Add
             && !result
             && !lock
@@ -193,37 +186,6 @@ impl<V: VectorIsa> Select<'_, V> {
             Some(bits) => Ok(bits),
             None => V::mask_bits(self, mask),
         }
-    }
-
-    /// Contiguous words, together; whether the operation has this form.
-    fn contiguous_atomic(
-        &mut self,
-        inst: Inst,
-        atomic: Atomic,
-        lanes: &LaneAddress,
-        index: Value,
-        value: Value,
-        mask: Value,
-    ) -> Result<bool> {
-        if atomic.lock {
-            if atomic.result || !contiguous_atomics::has_form(atomic.op) {
-                return Ok(false);
-            }
-            let (value, (base, disp)) = (self.halves(value)?, self.base(lanes.base, lanes.disp)?);
-            let (index, bits) = (self.reg(index)?, V::mask_bits(self, mask)?);
-            ContiguousAtomic { isa: V::ISA, atomic, base, disp, index, bits, value }.push(&mut self.code);
-            return Ok(true);
-        }
-        let operation = match (atomic.op, V::reduction(atomic.op)) {
-            (AtomicOp::Sub, _) => Some(V::ISA.vectors().subtract),
-            (AtomicOp::Exchange, _) => None,
-            (_, Some(code)) => Some(code),
-            _ => return Ok(false),
-        };
-        let value = V::registers(self, value)?;
-        let place = self.row_place(lanes, index)?;
-        V::update_row(self, atomic.result.then_some(inst), &place, value, mask, operation)?;
-        Ok(true)
     }
 
     /// The operands of lanes: a vector, or a scalar that is the same for all.

@@ -243,17 +243,6 @@ impl VectorIsa for Avx2 {
     ) -> Result<bool> {
         select.scan(inst, atomic, lanes, value, mask)
     }
-
-    fn update_row(
-        select: &mut Select<'_, Self>,
-        old: Option<Inst>,
-        place: &Place,
-        value: Pair,
-        mask: Value,
-        operation: Option<Code>,
-    ) -> Result {
-        select.update_row(old, place, value, mask, operation)
-    }
 }
 
 impl Select<'_, Avx2> {
