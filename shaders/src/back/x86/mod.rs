@@ -17,6 +17,8 @@ mod stack;
 mod store;
 mod vcode;
 
+use std::collections::BTreeSet;
+
 use iced_x86::Register;
 
 use self::call::Needs;
@@ -156,6 +158,7 @@ pub struct Program {
     nontemporal: bool,
     max_steps: Option<u64>,
     spills: Spills,
+    forms: BTreeSet<&'static str>,
 }
 
 /// Spill statistics.
@@ -211,6 +214,7 @@ pub fn compile_staged(
         routines: code.routines,
         messages: Vec::new(),
         spills,
+        forms: code.forms,
     })
 }
 
@@ -223,6 +227,12 @@ impl Program {
     /// Spill statistics.
     pub fn spills(&self) -> Spills {
         self.spills
+    }
+
+    /// The special forms of operations that instruction selection chose, by name, for tools. Empty if the machine code
+    /// comes from [`Code::store`].
+    pub fn forms(&self) -> &BTreeSet<&'static str> {
+        &self.forms
     }
 
     /// Size of code and constants in bytes.

@@ -1,7 +1,7 @@
 //! Runs the pipeline on a kernel, and names the parts of the compiler that had an effect.
 //!
 //! A pass has one if the text of the kernel is another one after it; an access pattern if an access has it; a selection
-//! of the back end if an instruction that only it emits is in the machine code.
+//! of the back end if it reports itself, or if an instruction that only it emits is in the machine code.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -55,6 +55,7 @@ pub(crate) fn parts(kernel: &Kernel) -> Result<BTreeSet<&'static str>, String> {
         let wide = wide.map_err(|error| error.to_string())?;
         compile::check_widened(&wide)?;
         let program = x86::compile(&wide, isa).map_err(|error| error.to_string())?;
+        changed.extend(program.forms());
         let assembly = program.assembly();
         let mnemonics: BTreeSet<&str> = assembly.split_whitespace().collect();
         for (name, emitted) in SELECTIONS {

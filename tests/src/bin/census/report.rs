@@ -49,6 +49,9 @@ pub(crate) const PARTS: &[Part] = &[
     ("workgroup_loop", &["simd/workgroup_loop.rs"]),
     ("software prefetch", &["back/x86/select/prefetch.rs"]),
     ("non-temporal stores", &["back/x86/select/nontemporal.rs"]),
+    ("uniform atomics", &["back/x86/select/avx512/uniform_atomic.rs", "back/x86/select/avx2/uniform_atomic.rs"]),
+    ("atomic scans", &["back/x86/select/avx512/atomic_scan.rs", "back/x86/select/avx2/atomic_scan.rs"]),
+    ("scatter-add", &["back/x86/scatter_add.rs"]),
 ];
 
 /// The results for one project.

@@ -153,7 +153,9 @@ impl<V: VectorIsa> Select<'_, V> {
         mask: Value,
     ) -> Result<bool> {
         if atomic.result {
-            return V::scanned_atomic(self, inst, atomic, lanes, index, value, mask);
+            let is_scan = V::scanned_atomic(self, inst, atomic, lanes, index, value, mask)?;
+            self.code.forms.extend(is_scan.then_some("atomic scans"));
+            return Ok(is_scan);
         }
         let Some(value) = value.filter(|_| V::reduction(atomic.op).is_some()) else { return Ok(false) };
         let bits = V::mask_bits(self, mask)?;
@@ -163,6 +165,7 @@ impl<V: VectorIsa> Select<'_, V> {
             _ => V::reduce(self, atomic.op, value, mask)?,
         };
         V::reduced_atomic(self, atomic, lanes, index, bits, word)?;
+        self.code.forms.insert("uniform atomics");
         Ok(true)
     }
 
@@ -174,6 +177,7 @@ impl<V: VectorIsa> Select<'_, V> {
         let bits = self.mask_bits_after(early, mask)?;
         let scatter_add = ScatterAdd { isa: V::ISA, by, base, scale: lanes.scale, disp, index, bits };
         scatter_add.push(&mut self.code);
+        self.code.forms.insert("scatter-add");
         Ok(())
     }
 
