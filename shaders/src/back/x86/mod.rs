@@ -11,7 +11,6 @@ mod lane_groups;
 mod listing;
 mod pool;
 mod regalloc;
-mod scatter_add;
 mod select;
 mod stack;
 mod store;

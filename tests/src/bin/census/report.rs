@@ -51,7 +51,6 @@ pub(crate) const PARTS: &[Part] = &[
     ("non-temporal stores", &["back/x86/select/nontemporal.rs"]),
     ("uniform atomics", &["back/x86/select/avx512/uniform_atomic.rs", "back/x86/select/avx2/uniform_atomic.rs"]),
     ("atomic scans", &["back/x86/select/avx512/atomic_scan.rs", "back/x86/select/avx2/atomic_scan.rs"]),
-    ("scatter-add", &["back/x86/scatter_add.rs"]),
 ];
 
 /// The results for one project.

@@ -9,7 +9,6 @@ use super::super::atomic::{
     ACCUMULATOR, Atomic, Brought, COMPARATOR_AT, INDEX_AT, LaneMemory, Loop, RESULT_AT, Registers, VALUE_AT,
 };
 use super::super::encode::{Assembler, Regs};
-use super::super::scatter_add::ScatterAdd;
 use super::super::vcode::{Build, Expand, Kind, View};
 use super::lane_address::LanePlace;
 use super::lane_atomics::{LaneAtomic, PLACES};
@@ -103,13 +102,6 @@ impl<V: VectorIsa> Select<'_, V> {
         {
             return Ok(());
         }
-        if op == AtomicOp::Add
-            && !result
-            && !lock
-            && let Some(by) = value.and_then(|value| self.constant(value))
-        {
-            return self.scatter_add(lanes, by as u32, mask);
-        }
         self.lane_by_lane(inst, atomic, lanes, [value, comparator], mask)
     }
 
@@ -167,18 +159,6 @@ impl<V: VectorIsa> Select<'_, V> {
         V::reduced_atomic(self, atomic, lanes, index, bits, word)?;
         self.code.forms.insert("uniform atomics");
         Ok(true)
-    }
-
-    /// Adds a constant for each lane, without a lock.
-    fn scatter_add(&mut self, lanes: &LaneAddress, by: u32, mask: Value) -> Result {
-        let early = self.early_mask_bits(mask)?;
-        let (base, disp) = self.base(lanes.base, lanes.disp)?;
-        let index = self.halves(lanes.index)?;
-        let bits = self.mask_bits_after(early, mask)?;
-        let scatter_add = ScatterAdd { isa: V::ISA, by, base, scale: lanes.scale, disp, index, bits };
-        scatter_add.push(&mut self.code);
-        self.code.forms.insert("scatter-add");
-        Ok(())
     }
 
     fn early_mask_bits(&mut self, mask: Value) -> Result<Option<VReg>> {
