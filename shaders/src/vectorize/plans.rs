@@ -5,7 +5,7 @@ use foldhash::HashMap;
 
 use super::access::plan::AccessPlans;
 use super::prepare::Prepared;
-use super::{LANES, Unsupported, atomic_reduction, bounded_loops, buffer_address};
+use super::{LANES, Unsupported, bounded_loops, buffer_address};
 use crate::analysis::{Ranges, Uniformity};
 use crate::ir::{self, Block, InstData as Scalar, Kernel, Place, Value};
 
@@ -24,8 +24,6 @@ pub(super) struct Plans {
     pub(super) live_outs: Vec<(Value, Option<usize>)>,
     /// Results of `element` that are also used as numbers, so that the 32-bit sum has to be computed.
     pub(super) numbers: EntitySet<Value>,
-    /// Atomics that may be executed once, after the last subgroup.
-    pub(super) reducible_atomics: EntitySet<ir::Inst>,
     pub(super) layout: Layout,
     /// Value ranges, to prove accesses to variables in bounds; `None` if the kernel has no variables.
     pub(super) ranges: Option<Ranges>,
@@ -75,7 +73,6 @@ impl Plans {
             cross_block,
             live_outs,
             numbers: numbers(kernel, uniformity),
-            reducible_atomics: atomic_reduction::reducible_atomics(kernel, uniformity, &accesses),
             layout: Layout::new(kernel),
             ranges: (!kernel.variables.is_empty()).then(|| Ranges::new(kernel)),
             trip_counts: bounded_loops::bounded_trip_counts(kernel, &uniformity.loops, &uniformity.dominators),

@@ -41,7 +41,6 @@ pub(crate) const PARTS: &[Part] = &[
     ("adjacent words", &[]),
     ("segments", &["vectorize/access/segments.rs"]),
     ("per lane", &[]),
-    ("atomic reduction", &["vectorize/atomic_reduction.rs"]),
     ("simd licm", &["simd/licm.rs"]),
     ("unroll_and_jam", &["simd/unroll_and_jam"]),
     ("schedule", &["simd/schedule.rs", "simd/cost.rs"]),
