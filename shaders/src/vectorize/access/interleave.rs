@@ -219,7 +219,8 @@ fn elements_of(
     let is_word = width == Width::Word;
     let segments = is_word.then(|| SegmentedAccess::new(shapes, offset)).flatten();
     // A group of stores writes whole elements.
-    let may_cover = is_word && (!store || all_active && matches!(offset.lanes[..], [Term { stride: 4 | 8 | 12 | 16, .. }]));
+    let may_cover =
+        is_word && (!store || all_active && matches!(offset.lanes[..], [Term { stride: 4 | 8 | 12 | 16, .. }]));
     let offsets = may_cover.then(|| ConstantOffsets::new(shapes, offset)).flatten();
     let candidates = [
         Some(AccessPattern::basic(shapes, offset, width)),

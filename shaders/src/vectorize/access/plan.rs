@@ -41,11 +41,7 @@ pub(in crate::vectorize) struct AccessPlans {
 
 impl AccessPlans {
     /// Plans the accesses of a kernel. `all_active` has the blocks that run with all 16 lanes only.
-    pub(in crate::vectorize) fn new(
-        kernel: &Kernel,
-        uniformity: &Uniformity,
-        all_active: &EntitySet<Block>,
-    ) -> Self {
+    pub(in crate::vectorize) fn new(kernel: &Kernel, uniformity: &Uniformity, all_active: &EntitySet<Block>) -> Self {
         let mut plans = Self { plans: SecondaryMap::new(), groups: Vec::new() };
         for &block in &kernel.layout {
             let shapes = BlockShapes { kernel, uniformity, block };
