@@ -349,18 +349,19 @@ pub fn lower(kernel: &Kernel, floats: Floats, mut after: impl FnMut(&'static str
     let mut kernel = Kernel { work: Work::default(), ..kernel.clone() };
     opt::optimize(&mut kernel, |pass, kernel| after(pass.name, kernel));
     if floats.contract {
-        (opt::CONTRACT.run)(&mut kernel);
+        opt::CONTRACT.apply(&mut kernel);
         after(opt::CONTRACT.name, &kernel);
     }
     let instructions = kernel.insts.len();
     let Floats { fast_inverse_sqrt, exponents, .. } = floats;
     math::run(&mut kernel, MathOptions { fast_inverse_sqrt, exponents });
+    opt::debug_verify("math", &kernel);
     after("math", &kernel);
     // If no operation was expanded, fusing products and sums left only dead instructions.
     let cleanup = if kernel.insts.len() == instructions { &[opt::DCE] } else { opt::CLEANUP };
     for pass in cleanup {
         kernel.work.visit(kernel.size());
-        (pass.run)(&mut kernel);
+        pass.apply(&mut kernel);
         after(pass.name, &kernel);
     }
     kernel

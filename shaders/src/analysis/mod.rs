@@ -3,7 +3,6 @@
 mod induction;
 mod lane_affine;
 mod loops;
-mod postdominators;
 mod ranges;
 mod reconvergence;
 mod tree;
@@ -14,7 +13,6 @@ use crate::{ir, ssa};
 pub use induction::{Induction, max_trip_count, sum, terms};
 pub use lane_affine::{BlockShapes, LaneAffine, LaneConstants, LaneOffsetTable, LaneOffsets, Shape, UniformTerm};
 pub use loops::{Loop, Loops, positions};
-pub use postdominators::Postdominators;
 pub use ranges::{Range, Ranges};
 pub use reconvergence::{Linearization, Next};
 pub use tree::{Step, dominator_walk};

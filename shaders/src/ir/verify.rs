@@ -3,7 +3,6 @@
 //! Checks the tables, then the control flow graph, then each instruction: the types of its operands (`verify_inst`) and
 //! that their definitions dominate it. Unreachable blocks may be in the layout; there, definitions need not precede
 //! uses.
-//! need not come before its use.
 
 use smallvec::SmallVec;
 

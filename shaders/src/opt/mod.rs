@@ -17,7 +17,6 @@ mod meld;
 mod mem2reg;
 mod peephole;
 mod range_simplify;
-mod reductions;
 mod unroll;
 
 use crate::ir::Kernel;
@@ -30,6 +29,23 @@ pub struct Pass {
     pub name: &'static str,
     /// Changes the kernel in place.
     pub run: fn(&mut Kernel),
+}
+
+impl Pass {
+    /// Runs the pass. In debug builds the result is verified, so that a pass that breaks a rule is named.
+    pub fn apply(&self, kernel: &mut Kernel) {
+        (self.run)(kernel);
+        debug_verify(self.name, kernel);
+    }
+}
+
+/// In debug builds, panics with the name of the pass that made an invalid kernel.
+pub(crate) fn debug_verify(pass: &str, kernel: &Kernel) {
+    if cfg!(debug_assertions)
+        && let Err(error) = crate::ir::verify(kernel)
+    {
+        panic!("after {pass}: {error}\n{kernel}");
+    }
 }
 
 /// Global value numbering.
@@ -54,8 +70,6 @@ pub const CONSTANT_ARRAYS: Pass = Pass { name: "constant_arrays", run: constant_
 pub const UNROLL: Pass = Pass { name: "unroll", run: unroll::run };
 /// Control-flow melding: executes common code at the start of both sides of a branch once.
 pub const MELD: Pass = Pass { name: "meld", run: meld::run };
-/// Replaces a sum of subgroup reductions by one reduction of a sum.
-pub const REDUCTIONS: Pass = Pass { name: "reductions", run: reductions::run };
 /// Store-to-load forwarding and dead store elimination.
 pub const FORWARD: Pass = Pass { name: "forward", run: forward::run };
 
@@ -72,7 +86,6 @@ pub const PASSES: &[Pass] = &[
     GVN,
     MELD,
     UNROLL,
-    REDUCTIONS,
     FORWARD,
     IF_CONVERSION,
     CFG,
@@ -104,7 +117,7 @@ pub fn optimize(kernel: &mut Kernel, mut after: impl FnMut(&Pass, &Kernel)) {
         kernel.work.visit(kernel.size());
         // A compile-time budget: once it is spent, the remaining passes are skipped; the kernel is valid anyway.
         if !kernel.work.is_spent() {
-            (pass.run)(kernel);
+            pass.apply(kernel);
             after(pass, kernel);
         }
     };

@@ -1,16 +1,15 @@
 //! Vectorizer: translates the scalar IR of one invocation to SIMD IR for a workgroup, 16 invocations per subgroup.
 //!
-//! `prepare` transforms the scalar IR: canonical loops, merged workgroups, scalarized loops. `plans` decides what can
+//! `prepare` transforms the scalar IR: canonical loops, merged workgroups, wider loads. `plans` decides what can
 //! be decided before code is emitted, the patterns of memory accesses above all. `masks` turns control flow into masks
 //! and jumps, following [`Linearization`](crate::analysis::Linearization). `subgroup_loop` splits the code at barriers
 //! and loops over the subgroups. `values` keeps the SIMD form of each scalar value. `arithmetic`, `access`, `atomic`,
-//! `atomic_reduction`, `buffer_address`, `subgroup_ops`, `image` and `sample` translate instructions. `bounded_loops`
-//! finds the loops that need no stop-flag poll.
+//! `buffer_address`, `subgroup_ops`, `image` and `sample` translate instructions. `bounded_loops` finds the loops that
+//! need no stop-flag poll.
 
 mod access;
 mod arithmetic;
 mod atomic;
-mod atomic_reduction;
 mod bounded_loops;
 mod buffer_address;
 mod image;
@@ -50,8 +49,8 @@ pub fn widen(kernel: &ir::Kernel) -> Result<Kernel, Unsupported> {
     Widen::new(&prepared, &plans).subgroups()
 }
 
-/// What the vectorizer does to a kernel, for tools: how often each pass of `prepare` changes it, each access pattern is
-/// chosen, and atomics are reduced.
+/// What the vectorizer does to a kernel, for tools: how often each pass of `prepare` changes it, and each access pattern
+/// is chosen.
 ///
 /// # Errors
 ///
@@ -61,7 +60,6 @@ pub fn statistics(kernel: &ir::Kernel) -> Result<Vec<(&'static str, u64)>, Unsup
     let plans = Plans::new(&prepared)?;
     let mut statistics = prepared.changes;
     statistics.extend(plans.accesses.statistics());
-    statistics.push(("atomic reduction", plans.reducible_atomics.iter().count() as u64));
     Ok(statistics)
 }
 
@@ -104,8 +102,6 @@ struct Widen<'a> {
     live_outs: HashMap<ir::Value, Variable>,
     control: masks::Control,
     subgroup: subgroup_loop::regions::Subgroup,
-    /// Atomics that are reduced in registers.
-    reductions: Vec<atomic_reduction::AtomicReduction>,
     /// The scalar block that is being translated.
     block: ir::Block,
     /// Its execution mask.
@@ -145,7 +141,6 @@ impl<'a> Widen<'a> {
             live_outs,
             control: masks::Control::default(),
             subgroup,
-            reductions: Vec::new(),
             block: kernel.layout[0],
             exec,
             cache: BlockCache::default(),

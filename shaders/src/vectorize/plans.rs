@@ -4,8 +4,8 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 use foldhash::HashMap;
 
 use super::access::plan::AccessPlans;
-use super::prepare::{MAX_ITERATIONS, Prepared, ScalarizedLoops};
-use super::{LANES, Unsupported, atomic_reduction, bounded_loops, buffer_address};
+use super::prepare::Prepared;
+use super::{LANES, Unsupported, bounded_loops, buffer_address};
 use crate::analysis::{Ranges, Uniformity};
 use crate::ir::{self, Block, InstData as Scalar, Kernel, Place, Value};
 
@@ -24,8 +24,6 @@ pub(super) struct Plans {
     pub(super) live_outs: Vec<(Value, Option<usize>)>,
     /// Results of `element` that are also used as numbers, so that the 32-bit sum has to be computed.
     pub(super) numbers: EntitySet<Value>,
-    /// Atomics that may be executed once, after the last subgroup.
-    pub(super) reducible_atomics: EntitySet<ir::Inst>,
     pub(super) layout: Layout,
     /// Value ranges, to prove accesses to variables in bounds; `None` if the kernel has no variables.
     pub(super) ranges: Option<Ranges>,
@@ -61,12 +59,12 @@ impl Plans {
     ///
     /// The kernel has no SIMD form.
     pub(super) fn new(prepared: &Prepared) -> Result<Self, Unsupported> {
-        let Prepared { kernel, uniformity, merged_workgroups, scalarized, fillers, .. } = prepared;
+        let Prepared { kernel, uniformity, merged_workgroups, fillers, .. } = prepared;
         let convergent = uniformity.convergent_blocks(kernel);
         // The last subgroup may have padding lanes, and so has one with merged workgroups.
         let full = kernel.invocations().is_multiple_of(LANES) && *merged_workgroups == 1;
         let all_active = if full { convergent.clone() } else { EntitySet::new() };
-        let accesses = AccessPlans::new(kernel, uniformity, &scalarized.below, &all_active);
+        let accesses = AccessPlans::new(kernel, uniformity, &all_active);
         check(kernel, uniformity, &accesses)?;
         let (cross_block, live_outs) = cross_block(kernel, uniformity, &accesses);
         let insts: usize = kernel.layout.iter().map(|&block| kernel.blocks[block].insts.len()).sum();
@@ -75,10 +73,9 @@ impl Plans {
             cross_block,
             live_outs,
             numbers: numbers(kernel, uniformity),
-            reducible_atomics: atomic_reduction::reducible_atomics(kernel, uniformity, &accesses),
             layout: Layout::new(kernel),
             ranges: (!kernel.variables.is_empty()).then(|| Ranges::new(kernel)),
-            trip_counts: trip_counts(kernel, uniformity, scalarized),
+            trip_counts: bounded_loops::bounded_trip_counts(kernel, &uniformity.loops, &uniformity.dominators),
             is_small_kernel: insts <= MAX_SMALL_KERNEL,
             address_words: buffer_address::address_words(kernel),
             fillers: fillers.clone(),
@@ -108,17 +105,6 @@ impl Layout {
         }
         layout
     }
-}
-
-fn trip_counts(kernel: &Kernel, uniformity: &Uniformity, scalarized: &ScalarizedLoops) -> Vec<Option<u64>> {
-    let loops = &uniformity.loops;
-    let mut trip_counts = bounded_loops::bounded_trip_counts(kernel, loops, &uniformity.dominators);
-    for (found, trip_count) in loops.all.iter().zip(&mut trip_counts) {
-        if scalarized.headers.contains(found.header) {
-            *trip_count = Some(u64::from(MAX_ITERATIONS) + 2);
-        }
-    }
-    trip_counts
 }
 
 /// Rejects kernels that have no SIMD form.

@@ -54,11 +54,7 @@ impl Widen<'_> {
                 (Scalar::Store { width, place, value, .. }, _) => {
                     self.store_subword(*width, place, accesses.at(inst), *value)
                 }
-                (Scalar::Atomic { .. }, _) => {
-                    if !self.reduce_atomic(inst) {
-                        self.atomic(result, data, accesses.at(inst));
-                    }
-                }
+                (Scalar::Atomic { .. }, _) => self.atomic(result, data, accesses.at(inst)),
                 (Scalar::Clock { .. }, Some(result)) => self.clock(result),
                 (Scalar::Print { message, args }, _) => self.print(*message, args),
                 (Scalar::HighWord { of }, Some(result)) => self.high_word(result, *of),

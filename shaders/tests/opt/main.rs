@@ -14,7 +14,6 @@ mod peephole;
 mod random;
 mod range_simplify;
 mod ranges;
-mod reductions;
 mod same_results;
 mod speed;
 mod unroll;

@@ -5,7 +5,6 @@ mod context_slots;
 mod licm;
 #[path = "../ir/random.rs"]
 mod random;
-mod scalarize_loops;
 mod schedule;
 mod subgroup_loops;
 mod text;

@@ -1,8 +1,7 @@
 //! Lane-affine decomposition of indices: the one form from which every memory access pattern is recognised.
 //!
 //! [`Shape`] is the abstract domain of the uniformity solver: a uniform base plus a constant per lane. [`LaneAffine`]
-//! extends it, on demand, to sums that the solver calls varying: constants per lane times uniform values (a row pitch),
-//! and minima and maxima with uniform values (clamp to edge).
+//! extends it, on demand, to sums that the solver calls varying: constants per lane times uniform values (a row pitch).
 
 mod offsets;
 pub(super) mod trailing_zeros;
@@ -35,10 +34,10 @@ pub enum UniformTerm {
 }
 
 /// The `i32` of each lane: uniform terms plus a constant per lane plus constants per lane times uniform values, modulo
-/// 2³², then clamped.
+/// 2³².
 ///
-/// `image[y * pitch + max(x, 0)]` in tiles of 8 x 8 has, for `y * pitch`, the term `base(y) * pitch` and the symbolic
-/// part `pitch * [0; 8], [1; 8]`.
+/// `image[y * pitch + x]` in tiles of 8 x 8 has, for `y * pitch`, the term `base(y) * pitch` and the symbolic part
+/// `pitch * [0; 8], [1; 8]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaneAffine {
     /// The uniform terms.
@@ -47,9 +46,6 @@ pub struct LaneAffine {
     pub lanes: LaneConstants,
     /// Uniform factors that only the running kernel knows, with the coefficient of each lane.
     pub symbolic: SmallVec<[(Value, LaneConstants); 1]>,
-    /// Operations with uniform values on the sum, in order: minima and maxima, either all signed or all unsigned, then
-    /// additions.
-    pub clamps: SmallVec<[(Op, Value); MAX_DEPTH]>,
 }
 
 impl LaneAffine {
@@ -63,20 +59,18 @@ impl LaneAffine {
         Self { uniform: SmallVec::from_slice(&[UniformTerm::Base(value)]), lanes, ..Self::default() }
     }
 
-    /// The sum; `None` if one of the two is clamped.
-    pub fn plus(mut self, other: Self) -> Option<Self> {
-        if self.is_clamped() || other.is_clamped() {
-            return None;
-        }
+    /// The sum.
+    #[must_use]
+    pub fn plus(mut self, other: Self) -> Self {
         self.uniform.extend(other.uniform);
         self.lanes = std::array::from_fn(|lane| self.lanes[lane].wrapping_add(other.lanes[lane]));
         self.symbolic.extend(other.symbolic);
-        Some(self)
+        self
     }
 
-    /// The product with a uniform value; `None` if it has products of three or is clamped.
+    /// The product with a uniform value; `None` if it has products of three.
     pub fn times(self, factor: Value) -> Option<Self> {
-        if self.is_clamped() || !self.symbolic.is_empty() {
+        if !self.symbolic.is_empty() {
             return None;
         }
         let product = |term: &UniformTerm| match *term {
@@ -87,29 +81,6 @@ impl LaneAffine {
         Some(Self { uniform, symbolic: SmallVec::from_iter([(factor, self.lanes)]), ..Self::default() })
     }
 
-    /// The minimum or maximum with a uniform value, or the sum of a clamped value and a uniform one. `None` if what is
-    /// clamped is not one contiguous value, after a sum, or if limits disagree about what is negative.
-    pub fn clamp(mut self, op: Op, with: Value) -> Option<Self> {
-        let is_signed = |op: Op| matches!(op, Op::SMin | Op::SMax);
-        let fits = match op {
-            Op::IAdd => self.is_clamped(),
-            Op::SMin | Op::SMax | Op::UMin | Op::UMax => {
-                self.clamps.iter().all(|&(other, _)| other != Op::IAdd && is_signed(other) == is_signed(op))
-            }
-            _ => false,
-        };
-        if !fits || !self.counts_lanes() || self.clamps.len() == MAX_DEPTH {
-            return None;
-        }
-        self.clamps.push((op, with));
-        Some(self)
-    }
-
-    /// Whether the sum is clamped.
-    pub fn is_clamped(&self) -> bool {
-        !self.clamps.is_empty()
-    }
-
     /// The only term, if the sum is a base plus constants.
     pub fn base(&self) -> Option<Value> {
         match self.uniform[..] {
@@ -118,22 +89,12 @@ impl LaneAffine {
         }
     }
 
-    /// Unit stride before clamps: one base plus the number of the lane.
-    fn counts_lanes(&self) -> bool {
-        self.base().is_some() && self.lanes == std::array::from_fn(|lane| lane as u32)
-    }
-
-    /// Unit stride: one base plus the number of the lane.
-    pub fn is_contiguous(&self) -> bool {
-        !self.is_clamped() && self.counts_lanes()
-    }
-
     /// The difference between neighbouring lanes, if it is one constant: 0 for uniform values.
     pub fn stride(&self) -> Option<u32> {
         let stride = self.lanes[1].wrapping_sub(self.lanes[0]);
         let is_even =
             (0..).zip(&self.lanes).all(|(lane, &at)| at == self.lanes[0].wrapping_add(stride.wrapping_mul(lane)));
-        (is_even && self.base().is_some() && !self.is_clamped()).then_some(stride)
+        (is_even && self.base().is_some()).then_some(stride)
     }
 
     /// Whether two lanes have the same symbolic part.
@@ -148,7 +109,7 @@ impl LaneAffine {
             UniformTerm::Product(a, b) => [Some(a), Some(b)],
         });
         let symbolic = self.symbolic.iter().map(|&(factor, _)| factor);
-        uniform.flatten().chain(symbolic).chain(self.clamps.iter().map(|&(_, with)| with))
+        uniform.flatten().chain(symbolic)
     }
 }
 
@@ -225,17 +186,7 @@ impl BlockShapes<'_> {
         let Some(InstData::Pure { op, args }) = self.definition(value) else { return None };
         match (op, self.operation(value)) {
             (Op::IMul, Some((_, lanes, factor))) => self.decompose(lanes, depth)?.times(factor),
-            (Op::SMin | Op::SMax | Op::UMin | Op::UMax, Some((op, lanes, limit))) => {
-                self.decompose(lanes, depth)?.clamp(op, limit)
-            }
-            (Op::IAdd, operation) => {
-                if let Some((_, lanes, uniform)) = operation
-                    && let Some(clamped) = self.decompose(lanes, depth).filter(LaneAffine::is_clamped)
-                {
-                    return clamped.clamp(Op::IAdd, uniform);
-                }
-                self.decompose(args[0], depth)?.plus(self.decompose(args[1], depth)?)
-            }
+            (Op::IAdd, _) => Some(self.decompose(args[0], depth)?.plus(self.decompose(args[1], depth)?)),
             _ => None,
         }
     }
@@ -252,8 +203,7 @@ mod tests {
             UniformTerm::Product(a, b) => of(a).wrapping_mul(of(b)),
         });
         let symbolic = index.symbolic.iter().map(|(factor, lanes)| of(*factor).wrapping_mul(lanes[lane]));
-        let sum = uniform.chain(symbolic).fold(index.lanes[lane], u32::wrapping_add);
-        index.clamps.iter().fold(sum, |sum, &(op, with)| op.fold(&[sum.into(), of(with).into()]) as u32)
+        uniform.chain(symbolic).fold(index.lanes[lane], u32::wrapping_add)
     }
 
     fn numbered<const N: usize>() -> [Value; N] {
@@ -267,32 +217,12 @@ mod tests {
         let rows: LaneConstants = std::array::from_fn(|lane| lane as u32 / 8);
         let columns: LaneConstants = std::array::from_fn(|lane| lane as u32 % 8);
         let row = LaneAffine::of_base(y, rows).times(pitch).expect("a product of two");
-        let index = row.clone().plus(LaneAffine::of_base(x, columns)).expect("no clamps");
+        let index = row.clone().plus(LaneAffine::of_base(x, columns));
         for lane in 0..LANES {
             let expected = (of(y) + rows[lane]).wrapping_mul(of(pitch)).wrapping_add(of(x) + columns[lane]);
             assert_eq!(evaluate(&index, lane, of), expected, "lane {lane}");
         }
         assert!(row.times(pitch).is_none(), "a product of three");
-        assert!(!index.is_contiguous() && index.stride().is_none() && index.base().is_none());
-    }
-
-    #[test]
-    fn only_contiguous_indices_are_clamped() {
-        let [x, limit, more] = numbered();
-        let of = |value: Value| [0xffff_fffe, 5, 40][value.as_u32() as usize];
-        let contiguous = LaneAffine::of_base(x, std::array::from_fn(|lane| lane as u32));
-        assert!(contiguous.is_contiguous() && contiguous.stride() == Some(1));
-        let clamped = contiguous.clone().clamp(Op::SMax, limit).expect("contiguous");
-        let moved = clamped.clone().clamp(Op::IAdd, more).expect("a sum after a limit");
-        for lane in 0..LANES {
-            let expected = ((lane as i32) - 2).max(5) + 40;
-            assert_eq!(evaluate(&moved, lane, of), expected.cast_unsigned(), "lane {lane}");
-        }
-        assert!(!moved.is_contiguous() && moved.stride().is_none());
-        assert!(moved.clone().clamp(Op::SMin, limit).is_none(), "a limit after a sum");
-        assert!(clamped.clone().clamp(Op::UMin, limit).is_none(), "limits of different signedness");
-        assert!(clamped.clone().plus(contiguous.clone()).is_none() && clamped.times(more).is_none());
-        assert!(contiguous.clamp(Op::IAdd, more).is_none(), "a sum is no limit");
-        assert!(LaneAffine::of_base(x, [3; LANES]).clamp(Op::SMax, limit).is_none(), "not contiguous");
+        assert!(index.stride().is_none() && index.base().is_none());
     }
 }

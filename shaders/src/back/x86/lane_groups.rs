@@ -49,11 +49,6 @@ impl Parts {
         asm.put(Instruction::with3(second, high, lane128, 1));
     }
 
-    /// The opcode that loads 128 bits.
-    pub(super) fn load(self) -> Code {
-        if self.is_wide() { Code::EVEX_Vmovdqu32_xmm_k1z_xmmm128 } else { Code::VEX_Vmovdqu_xmm_xmmm128 }
-    }
-
     /// Stores the vector to the scratch area.
     pub(super) fn keep(self, regs: Regs<'_>, asm: &mut Assembler<'_>, at: i32) {
         if self.is_wide() {

@@ -6,17 +6,17 @@
 mod atomic;
 mod call;
 mod code_memory;
-mod contiguous_atomics;
 mod encode;
 mod lane_groups;
 mod listing;
 mod pool;
 mod regalloc;
-mod scatter_add;
 mod select;
 mod stack;
 mod store;
 mod vcode;
+
+use std::collections::BTreeSet;
 
 use iced_x86::Register;
 
@@ -63,7 +63,7 @@ impl Isa {
             ($($feature:tt)*) => { $(std::arch::is_x86_feature_detected!($feature))&&* };
         }
         // Every machine with AVX2 has the bit-manipulation extensions; the test is cheap.
-        let avx2 = all!("avx2" "fma" "f16c" "bmi1" "bmi2" "lzcnt" "popcnt" "cmpxchg16b");
+        let avx2 = all!("avx2" "fma" "f16c" "bmi1" "bmi2" "lzcnt" "popcnt");
         match self {
             Self::Avx512 => avx2 && all!("avx512f" "avx512bw" "avx512cd" "avx512dq" "avx512vl"),
             Self::Avx2 => avx2,
@@ -157,6 +157,7 @@ pub struct Program {
     nontemporal: bool,
     max_steps: Option<u64>,
     spills: Spills,
+    forms: BTreeSet<&'static str>,
 }
 
 /// Spill statistics.
@@ -212,6 +213,7 @@ pub fn compile_staged(
         routines: code.routines,
         messages: Vec::new(),
         spills,
+        forms: code.forms,
     })
 }
 
@@ -224,6 +226,12 @@ impl Program {
     /// Spill statistics.
     pub fn spills(&self) -> Spills {
         self.spills
+    }
+
+    /// The special forms of operations that instruction selection chose, by name, for tools. Empty if the machine code
+    /// comes from [`Code::store`].
+    pub fn forms(&self) -> &BTreeSet<&'static str> {
+        &self.forms
     }
 
     /// Size of code and constants in bytes.

@@ -4,6 +4,7 @@
 //! An instruction is a template whose operands are numbered slots. `regalloc2` sees only the slots; the encoder
 //! substitutes the registers. A sequence with internal branches is one instruction: see [`Expand`].
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use iced_x86::{Code, ConditionCode, OpKind};
@@ -170,6 +171,8 @@ pub(super) struct VCode {
     pub routines: Vec<Routine>,
     /// Whether it contains non-temporal stores.
     pub nontemporal: bool,
+    /// Names of the special forms of operations that selection chose, for tools.
+    pub forms: BTreeSet<&'static str>,
     /// Size of a spilled vector in 8-byte words: 8 or 4.
     pub vector_words: usize,
     pub pool: Pool,

@@ -45,7 +45,6 @@ fn cost(pattern: &AccessPattern, AccessKind { store, words }: AccessKind) -> u32
             let rows = offsets.rows(words).len() as u32;
             rows * row + words * rows.saturating_sub(1) * shuffle
         }
-        AccessPattern::Clamped(_) => row + shuffle,
         AccessPattern::PerLane => words * if store { scatter } else { gather },
     }
 }

@@ -4,7 +4,7 @@ use foldhash::HashMap;
 use smallvec::SmallVec;
 
 use super::bounds::MemoryRegion;
-use super::pattern::{AccessPattern, ClampedRow, ConstantOffsets, CoveringRows, Offset};
+use super::pattern::{AccessPattern, ConstantOffsets, CoveringRows, Offset};
 use super::plan::AccessPlan;
 use super::segments::{SegmentForm, SegmentedAccess};
 use crate::analysis::{LaneAffine, LaneConstants, UniformTerm};
@@ -24,12 +24,6 @@ impl Widen<'_> {
     pub(super) fn load_from(&mut self, region: MemoryRegion, plan: &AccessPlan, ty: ir::Type) -> Value {
         match &plan.pattern {
             AccessPattern::Segments(segments) => self.load_segments(region, &plan.offset, segments),
-            AccessPattern::Offsets(offsets) => {
-                let rows = offsets.rows(1);
-                let at = self.coalesced_start(region, &plan.offset, offsets);
-                self.load_coalesced(at, &rows, &[offsets.words(0)])[0]
-            }
-            AccessPattern::Clamped(clamped) => self.load_clamped(region, &plan.offset, clamped),
             _ => {
                 let target = self.target(region, plan);
                 self.load_target(target, ty)
@@ -41,11 +35,6 @@ impl Widen<'_> {
     pub(super) fn store_to(&mut self, region: MemoryRegion, plan: &AccessPlan, value: ir::Value) {
         match &plan.pattern {
             AccessPattern::Segments(segments) => self.store_segments(region, &plan.offset, segments, value),
-            AccessPattern::Offsets(offsets) => {
-                let value = self.vector(value);
-                let at = self.coalesced_start(region, &plan.offset, offsets);
-                self.store_coalesced(at, &offsets.rows(1), &[offsets.words(0)], &[value]);
-            }
             _ => {
                 let target = self.target(region, plan);
                 self.store_value(target, value);
@@ -272,37 +261,6 @@ impl Widen<'_> {
             let mask = self.builder.constant(Type::Mask, mask);
             self.builder.emit(InstData::StoreRow { row: Row { base, index, limit, width: Width::Word }, value, mask });
         }
-    }
-
-    /// Loads the words of a clamped row.
-    pub(in crate::vectorize) fn load_clamped(
-        &mut self,
-        region: MemoryRegion,
-        offset: &Offset,
-        clamped: &ClampedRow,
-    ) -> Value {
-        let before = self.words_before(offset, clamped.value);
-        let region = match before {
-            Some(_) => region,
-            None => {
-                let skip = self.uniform_part(offset);
-                self.skip(region, skip)
-            }
-        };
-        let mut first = self.get(clamped.row);
-        for &(op, with) in &clamped.clamps {
-            let with = self.scalar(with);
-            first = self.builder.pure(op, &[first, with]);
-        }
-        let limit = self.count(region.len, 4);
-        let index = before.map_or(first, |before| self.builder.pure(Op::IAdd, &[before, first]));
-        let row = Row { base: region.base, index, limit, width: Width::Word };
-        let vector = self.builder.emit_value(InstData::LoadRow { row });
-        let numbers = self.vector(clamped.value);
-        let first = self.builder.splat(first);
-        let lanes = self.builder.pure(Op::ISub, &[numbers, first]);
-        let lanes = self.builder.lift(lanes);
-        self.builder.emit_one(InstData::Permute { vector, lanes })
     }
 
     /// Whether all lanes are known to be active.

@@ -51,7 +51,7 @@ pub(super) enum LaneElements {
     Row { index: Term, skip: u64, segments: Option<Box<EqualSegments>> },
     /// Words at a constant stride, as in `a[3 * i + 1]`: the index without the constant that is added to it.
     Strided { number: ir::Value, stride_words: u32, skip: u64 },
-    /// Elements at constant offsets, as [`AccessPattern::Offsets`].
+    /// Elements at constant offsets, as [`AccessPattern::Offsets`]; also single words.
     Coalesced { offsets: Box<ConstantOffsets>, skip: u64 },
     /// Any element.
     Gathered(SmallVec<[Term; 2]>),
@@ -219,7 +219,8 @@ fn elements_of(
     let is_word = width == Width::Word;
     let segments = is_word.then(|| SegmentedAccess::new(shapes, offset)).flatten();
     // A group of stores writes whole elements.
-    let may_cover = is_word && (!store || all_active && matches!(offset.lanes[..], [Term { stride: 8 | 12 | 16, .. }]));
+    let may_cover =
+        is_word && (!store || all_active && matches!(offset.lanes[..], [Term { stride: 4 | 8 | 12 | 16, .. }]));
     let offsets = may_cover.then(|| ConstantOffsets::new(shapes, offset)).flatten();
     let candidates = [
         Some(AccessPattern::basic(shapes, offset, width)),
@@ -229,7 +230,7 @@ fn elements_of(
     ];
     match choose(candidates.into_iter().flatten(), kind) {
         AccessPattern::Strided(element) => Some((element.lanes, element.word)),
-        AccessPattern::Offsets(offsets) if offsets.term.stride > 4 => {
+        AccessPattern::Offsets(offsets) => {
             // Of a long element, the nearest words are looked at together.
             let number = offset.constant % u64::from(offsets.term.stride) / 4 % u64::from(MAX_WORDS);
             let lanes = LaneElements::Coalesced { offsets, skip: offset.constant - number * 4 };

@@ -7,15 +7,12 @@ use smallvec::SmallVec;
 
 use super::interleave::{LaneElements, StridedElement};
 use super::segments::SegmentedAccess;
-use crate::analysis::{BlockShapes, LaneConstants, LaneOffsetTable, Ranges, Shape};
-use crate::ir::{self, InstData as Scalar, Op, Width};
+use crate::analysis::{BlockShapes, LaneConstants, LaneOffsetTable, Shape};
+use crate::ir::{self, InstData as Scalar, Width};
 use crate::simd::LANES;
 
 /// The farthest word of [`ConstantOffsets`].
 const MAX_DISTANCE: u32 = 1 << 16;
-
-/// How far operations are followed to find how large an index is.
-pub(super) const RANGE_DEPTH: usize = 6;
 
 /// An offset past the end of any memory.
 const BEYOND: u64 = 1 << 32;
@@ -129,7 +126,8 @@ pub(in crate::vectorize) enum AccessPattern {
     /// // load_row a[u..], load_row a[u + v - 8..], select
     /// ```
     Segments(Box<SegmentedAccess>),
-    /// Constant offsets from a uniform base: the fewest rows that hold them all, and shuffles.
+    /// Constant offsets from a uniform base: a candidate for an interleave group, which needs the fewest rows that hold
+    /// all words of its members, and shuffles.
     ///
     /// ```text
     /// for lane in 0..16 {
@@ -139,16 +137,6 @@ pub(in crate::vectorize) enum AccessPattern {
     /// // load_row a[u..u + 16], load_row a[u + 16..], pick
     /// ```
     Offsets(Box<ConstantOffsets>),
-    /// A contiguous index between limits (clamp to edge): the row from the clamped first index on, and a permutation.
-    ///
-    /// ```text
-    /// for lane in 0..16 {
-    ///     let index = min(max(u + lane, 0), v);
-    ///     x[lane] = a[index + K];
-    /// }
-    /// // load_row a[min(max(u, 0), v) + K..], permute
-    /// ```
-    Clamped(Box<ClampedRow>),
     /// Any word in each lane: a gather or scatter, or the interleave group of one that accesses neighbouring words
     /// together.
     ///
@@ -179,10 +167,9 @@ impl AccessPattern {
         match self {
             Self::Uniform => "uniform",
             Self::Contiguous { .. } => "contiguous",
-            Self::Strided(_) => "strided",
+            Self::Strided(element) => element.lanes.name(),
             Self::Segments(_) => "segments",
             Self::Offsets(_) => "constant offsets",
-            Self::Clamped(_) => "clamped",
             Self::PerLane => "per lane",
         }
     }
@@ -192,62 +179,9 @@ impl AccessPattern {
         match self {
             Self::Strided(element) => element.lanes.operands(),
             Self::Segments(segments) => segments.operands().collect(),
-            Self::Clamped(clamped) => clamped.operands().collect(),
             Self::Uniform | Self::Contiguous { .. } | Self::Offsets(_) | Self::PerLane => SmallVec::new(),
         }
     }
-}
-
-/// A contiguous index that is clamped, lane by lane.
-///
-/// Lane `l` has the index `f(b + l) + k`, where `f` is made of minima and maxima with uniform values, and `b` and `k`
-/// are uniform. While `b + l` does not wrap, `f(b + l)` is `f(b)` and at most `l` more, so that the row from `f(b) + k`
-/// on holds all words.
-#[derive(Clone, Debug)]
-pub(in crate::vectorize) struct ClampedRow {
-    /// The indices of the lanes.
-    pub(super) value: ir::Value,
-    /// The contiguous index.
-    pub(super) row: ir::Value,
-    /// The operations on it, in order; the other operand is uniform.
-    pub(super) clamps: SmallVec<[(Op, ir::Value); 4]>,
-}
-
-impl ClampedRow {
-    pub(super) fn new(shapes: BlockShapes, offset: &Offset) -> Option<Self> {
-        let [Term { value, stride: 4 }] = offset.lanes[..] else { return None };
-        let index = shapes.lane_affine(value)?;
-        let &(first, _) = index.clamps.first()?;
-        let row = index.base()?;
-        does_not_wrap(shapes, row, matches!(first, Op::SMin | Op::SMax)).then_some(Self {
-            value,
-            row,
-            clamps: index.clamps,
-        })
-    }
-
-    fn operands(&self) -> impl Iterator<Item = ir::Value> {
-        [self.value, self.row].into_iter().chain(self.clamps.iter().map(|&(_, with)| with))
-    }
-}
-
-/// Whether a contiguous index is so in all lanes as signed or as unsigned number: a value that is small, and a
-/// constant.
-fn does_not_wrap(shapes: BlockShapes, row: ir::Value, signed: bool) -> bool {
-    let (value, more) = match shapes.operation(row) {
-        Some((Op::IAdd, lanes, uniform)) => {
-            shapes.kernel.constant(uniform).map_or((row, 0), |more| (lanes, more as u32))
-        }
-        _ => (row, 0),
-    };
-    let high = i64::from(Ranges::local(shapes.kernel, value, RANGE_DEPTH).high);
-    let (more, most) = if signed {
-        (i64::from(more.cast_signed()), i64::from(i32::MAX))
-    } else {
-        (i64::from(more), i64::from(u32::MAX))
-    };
-    // Numbers that wrap from lane to lane have the greatest one among them: less than that, they do not.
-    high < most && high + more < most
 }
 
 /// Rows that hold some words, by their first.
@@ -298,6 +232,15 @@ impl ConstantOffsets {
 }
 
 impl LaneElements {
+    /// The name of the pattern, for tools.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Row { .. } | Self::Strided { .. } => "strided",
+            Self::Coalesced { .. } => "constant offsets",
+            Self::Gathered(_) => "adjacent words",
+        }
+    }
+
     /// The values that its translation reads, beside terms of the offset.
     pub(super) fn operands(&self) -> SmallVec<[ir::Value; 4]> {
         match self {

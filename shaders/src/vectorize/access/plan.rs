@@ -6,11 +6,10 @@
 use std::collections::BTreeMap;
 
 use cranelift_entity::{EntitySet, SecondaryMap};
-use foldhash::HashMap;
 
 use super::cost::{AccessKind, choose};
 use super::interleave::{InterleaveGroup, LaneElements, MAX_WORDS, groups, is_private};
-use super::pattern::{AccessPattern, ClampedRow, ConstantOffsets, Offset};
+use super::pattern::{AccessPattern, Offset};
 use super::segments::SegmentedAccess;
 use crate::analysis::{BlockShapes, Uniformity};
 use crate::ir::{self, Block, Inst, InstData as Scalar, Kernel, Place, Width};
@@ -31,8 +30,6 @@ pub(in crate::vectorize) struct AccessPlan {
     /// How the instruction on its own is done.
     pub(in crate::vectorize) pattern: AccessPattern,
     pub(in crate::vectorize) group: Option<GroupRole>,
-    /// Exclusive upper bound of the index, which is known to be in bounds: of loads in scalarized loops.
-    pub(in crate::vectorize) index_bound: Option<ir::Value>,
 }
 
 /// The plans of a kernel.
@@ -43,21 +40,14 @@ pub(in crate::vectorize) struct AccessPlans {
 }
 
 impl AccessPlans {
-    /// Plans the accesses of a kernel. `index_bounds` has the known bounds of loads, `all_active` the blocks that run
-    /// with all 16 lanes only.
-    pub(in crate::vectorize) fn new(
-        kernel: &Kernel,
-        uniformity: &Uniformity,
-        index_bounds: &HashMap<Inst, ir::Value>,
-        all_active: &EntitySet<Block>,
-    ) -> Self {
+    /// Plans the accesses of a kernel. `all_active` has the blocks that run with all 16 lanes only.
+    pub(in crate::vectorize) fn new(kernel: &Kernel, uniformity: &Uniformity, all_active: &EntitySet<Block>) -> Self {
         let mut plans = Self { plans: SecondaryMap::new(), groups: Vec::new() };
         for &block in &kernel.layout {
             let shapes = BlockShapes { kernel, uniformity, block };
             let all_active = all_active.contains(block);
             for &inst in &kernel.blocks[block].insts {
-                if let Some(mut plan) = AccessPlan::new(shapes, &kernel.insts[inst], all_active) {
-                    plan.index_bound = index_bounds.get(&inst).copied();
+                if let Some(plan) = AccessPlan::new(shapes, &kernel.insts[inst]) {
                     plans.plans[inst] = Some(Box::new(plan));
                 }
             }
@@ -88,13 +78,13 @@ impl AccessPlans {
         &self.groups[index]
     }
 
-    /// How many accesses have each pattern; those of an interleave group count as one, with the pattern of the group.
+    /// How many accesses have each pattern. Those of an interleave group count as one, with the pattern of its elements.
     pub(in crate::vectorize) fn statistics(&self) -> Vec<(&'static str, u64)> {
         let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
         for plan in self.plans.values().flatten() {
             let name = match plan.group {
                 Some(GroupRole::Member) => continue,
-                Some(GroupRole::Leader(_)) => "interleave group",
+                Some(GroupRole::Leader(group)) => self.groups[group].elements.lanes.name(),
                 None => plan.pattern.name(),
             };
             *counts.entry(name).or_default() += 1;
@@ -110,7 +100,7 @@ impl AccessPlans {
     /// The values that the translation of an instruction's access reads; none if it is no access.
     pub(in crate::vectorize) fn operands(&self, inst: Inst) -> Vec<ir::Value> {
         let Some(plan) = &self.plans[inst] else { return Vec::new() };
-        let terms = plan.offset.terms().map(|term| term.value).chain(plan.index_bound);
+        let terms = plan.offset.terms().map(|term| term.value);
         let pattern = match plan.group {
             Some(GroupRole::Leader(group)) => self.groups[group].elements.lanes.operands(),
             Some(GroupRole::Member) => Default::default(),
@@ -121,7 +111,7 @@ impl AccessPlans {
 }
 
 impl AccessPlan {
-    fn new(shapes: BlockShapes, data: &Scalar, all_active: bool) -> Option<Self> {
+    fn new(shapes: BlockShapes, data: &Scalar) -> Option<Self> {
         let (offset, width, store) = match data {
             Scalar::Load { place, width, .. } => (place.offset(), *width, Some(false)),
             Scalar::Store { place, width, .. } => (place.offset(), *width, Some(true)),
@@ -133,11 +123,11 @@ impl AccessPlan {
         let basic = AccessPattern::basic(shapes, &offset, width);
         let pattern = match (data, store) {
             (Scalar::Load { place, .. } | Scalar::Store { place, .. }, Some(store)) if width == Width::Word => {
-                word_pattern(shapes, place, &offset, basic, store, all_active)
+                word_pattern(shapes, place, &offset, basic, store)
             }
             _ => basic,
         };
-        Some(Self { offset, pattern, group: None, index_bound: None })
+        Some(Self { offset, pattern, group: None })
     }
 }
 
@@ -148,7 +138,6 @@ fn word_pattern(
     offset: &Offset,
     basic: AccessPattern,
     store: bool,
-    all_active: bool,
 ) -> AccessPattern {
     // Private memory is interleaved by lane; a waterfall loop accesses one buffer at a time, with some of the lanes.
     let (is_own, one_buffer) = match *place {
@@ -161,15 +150,7 @@ fn word_pattern(
     }
     let segments = one_buffer.then(|| SegmentedAccess::new(shapes, offset)).flatten();
     let segments = segments.filter(|segments| !store || !segments.runs.is_empty());
-    // Constant masks of the rows' words stand for those of the lanes.
-    let offsets = (!store || all_active).then(|| ConstantOffsets::new(shapes, offset)).flatten();
-    let clamped = if store { None } else { ClampedRow::new(shapes, offset) };
-    let candidates = [
-        segments.map(|segments| AccessPattern::Segments(Box::new(segments))),
-        offsets.map(|offsets| AccessPattern::Offsets(Box::new(offsets))),
-        clamped.map(|clamped| AccessPattern::Clamped(Box::new(clamped))),
-        Some(basic),
-    ];
+    let candidates = [segments.map(|segments| AccessPattern::Segments(Box::new(segments))), Some(basic)];
     choose(candidates.into_iter().flatten(), AccessKind { store, words: 1 })
 }
 

@@ -58,7 +58,7 @@ pub(super) enum SegmentForm {
 impl EqualSegments {
     /// The segments of a value's lanes, if all have 8 or 4 lanes.
     pub(super) fn new(shapes: BlockShapes, value: ir::Value) -> Option<Self> {
-        let index = sum_of(shapes, value)?;
+        let index = shapes.lane_affine(value)?;
         // Whether a lane's index is one more than that of the lane before.
         let follows = |lane: usize| {
             index.same_symbolic(lane - 1, lane) && index.lanes[lane].wrapping_sub(index.lanes[lane - 1]) == 1
@@ -106,7 +106,7 @@ impl SegmentedAccess {
         if offset.lanes.len() == 1 && shapes.is_contiguous(offset.lanes[row].value) {
             return None;
         }
-        let indices = offset.lanes.iter().map(|term| Some((sum_of(shapes, term.value)?, term.stride)));
+        let indices = offset.lanes.iter().map(|term| Some((shapes.lane_affine(term.value)?, term.stride)));
         let indices: SmallVec<[(LaneAffine, u32); 2]> = indices.collect::<Option<_>>()?;
         let together = |a: usize, b: usize| {
             let mut indices = indices.iter().enumerate();
@@ -146,11 +146,6 @@ impl SegmentedAccess {
     pub(super) fn shuffles(&self) -> u32 {
         self.rows() - self.segments.len() as u32
     }
-}
-
-/// The lane-affine form of an index, unless it is clamped.
-fn sum_of(shapes: BlockShapes, value: ir::Value) -> Option<LaneAffine> {
-    shapes.lane_affine(value).filter(|index| !index.is_clamped())
 }
 
 /// Lanes whose words are contiguous; none if they are many.

@@ -1,13 +1,16 @@
 //! Addresses of accesses without shuffles: one word for all lanes, a row, or a word for each lane, and their bounds.
 
 use super::bounds::MemoryRegion;
-use super::pattern::{AccessPattern, Offset, RANGE_DEPTH, Term};
+use super::pattern::{AccessPattern, Offset, Term};
 use super::plan::AccessPlan;
 use crate::abi::MAX_PUSH_BYTES;
-use crate::analysis::{Ranges, Shape};
+use crate::analysis::Ranges;
 use crate::ir::{self, Op, Place, VariableSpace, Width};
 use crate::simd::{Address, Field, InstData, LANES, LaneAddress, Row, WideOp};
 use crate::vectorize::{Value, Widen};
+
+/// How far operations are followed to find how large an index is.
+const RANGE_DEPTH: usize = 6;
 
 /// Where an access goes, once its lanes are known to agree about the buffer.
 #[derive(Clone, Debug)]
@@ -107,7 +110,7 @@ impl Widen<'_> {
 
     /// The words before the contiguous index `lanes`, if the rest of the offset is one uniform multiple of 4 bytes and
     /// the sum of both does not wrap.
-    pub(in crate::vectorize) fn words_before(&mut self, offset: &Offset, lanes: ir::Value) -> Option<Value> {
+    fn words_before(&mut self, offset: &Offset, lanes: ir::Value) -> Option<Value> {
         let [Term { value, stride: 1 }] = offset.uniform[..] else { return None };
         let is_small = Ranges::local(self.kernel, lanes, RANGE_DEPTH).high < 1 << 31;
         if !is_small || offset.constant != 0 || self.uniformity.zeros(value) < 2 {
@@ -132,12 +135,6 @@ impl Widen<'_> {
     /// The address of a word that all lanes access.
     pub(in crate::vectorize) fn word(&mut self, region: MemoryRegion, plan: &AccessPlan) -> Address {
         let offset = &plan.offset;
-        if let (Some(below), 0, [Term { value, stride: 4 }]) = (plan.index_bound, offset.constant, &offset.uniform[..])
-            && self.shape(below) == Shape::Uniform
-        {
-            let (index, limit) = (self.scalar(*value), self.scalar(below));
-            return Address { base: region.base, index: Some((index, limit)), scale: 4, disp: 0 };
-        }
         if let (Some(len), Ok(disp)) = (self.builder.kernel.constant(region.len), i32::try_from(offset.constant))
             && !offset.uniform.is_empty()
             && self.is_inside(len, offset)

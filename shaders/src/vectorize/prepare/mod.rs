@@ -1,12 +1,11 @@
 //! Transforms the scalar IR before vectorization: loops get one preheader, one latch and few exits, small workgroups
-//! are merged, and loops over irregular data are scalarized or get wider loads.
+//! are merged, and loops in which each lane reads its own words get wider loads.
 //!
 //! The passes here do not depend on the vectorizer. Each change of control flow invalidates [`Uniformity`], which is
 //! then computed again.
 
 mod canonicalize_loops;
 mod merge_workgroups;
-mod scalarize_loops;
 mod unify_exits;
 mod widen_loop_loads;
 
@@ -17,7 +16,6 @@ use crate::analysis::Uniformity;
 #[cfg(debug_assertions)]
 use crate::ir;
 use crate::ir::{Kernel, Value};
-pub(super) use scalarize_loops::{MAX_ITERATIONS, ScalarizedLoops};
 
 /// Blocks of a kernel that is vectorized, at most.
 const MAX_BLOCKS: usize = 1 << 16;
@@ -33,7 +31,6 @@ pub(super) struct Prepared {
     pub(super) uniformity: Uniformity,
     /// Number of workgroups that share the lanes of a subgroup.
     pub(super) merged_workgroups: u32,
-    pub(super) scalarized: ScalarizedLoops,
     /// Block arguments with unspecified values: lanes that pass one never read the parameter.
     pub(super) fillers: EntitySet<Value>,
 }
@@ -63,12 +60,6 @@ pub(super) fn prepare(kernel: &Kernel) -> Result<Prepared, Unsupported> {
     if merged_workgroups > 1 {
         uniformity = Uniformity::new(&kernel);
     }
-    let mut scalarized = ScalarizedLoops::default();
-    let mut scalarized_loops = 0;
-    while scalarized.scalarize(&mut kernel, &uniformity) {
-        uniformity = Uniformity::new(&kernel);
-        scalarized_loops += 1;
-    }
     let widened = widen_loop_loads::widen_loads(&mut kernel, &uniformity);
     if widened {
         uniformity = Uniformity::new(&kernel);
@@ -80,8 +71,7 @@ pub(super) fn prepare(kernel: &Kernel) -> Result<Prepared, Unsupported> {
     let changes = vec![
         ("unify_exits", fillers.is_some().into()),
         ("merge_workgroups", u64::from(merged_workgroups > 1)),
-        ("scalarize_loops", scalarized_loops),
         ("widen_loop_loads", widened.into()),
     ];
-    Ok(Prepared { kernel, changes, uniformity, merged_workgroups, scalarized, fillers: fillers.unwrap_or_default() })
+    Ok(Prepared { kernel, changes, uniformity, merged_workgroups, fillers: fillers.unwrap_or_default() })
 }

@@ -24,8 +24,6 @@ pub(in crate::vectorize) struct Subgroup {
     count: u32,
     /// The header of the subgroup loop. With barriers it is the template for the header of each loop.
     pub(in crate::vectorize) header: Block,
-    /// The first block of the loop's body, once it is known.
-    pub(in crate::vectorize) start: Option<Block>,
     barriers: Option<Barriers>,
 }
 
@@ -104,7 +102,7 @@ impl Subgroup {
             let frame = frame(builder, number, states, frame_bytes);
             Barriers { common, frame, frame_bytes, regions: Vec::new() }
         });
-        Self { number, lanes, count, header, start: None, barriers }
+        Self { number, lanes, count, header, barriers }
     }
 
     /// Whether a value that is live at a barrier is defined in all subgroups and the same in all of them.
@@ -178,7 +176,6 @@ impl Widen<'_> {
         let [start, end] = [self.builder.create_block(), self.builder.create_block()];
         self.builder.variables.mark_start(start);
         self.builder.switch_to(start);
-        self.subgroup.start = Some(start);
         self.zero_private();
         self.region(end)?;
         self.builder.switch_to(end);
@@ -189,8 +186,7 @@ impl Widen<'_> {
         let Some(Barriers { common, frame, frame_bytes, mut regions }) = self.subgroup.barriers.take() else {
             self.next_subgroup();
             self.builder.terminate_at(header, InstData::Jump { to: BlockCall::new(start) });
-            let number = (count > 1).then(|| self.builder.s32(0));
-            let first = number.into_iter().chain(self.reduction_identities()).collect();
+            let first = (count > 1).then(|| self.builder.s32(0)).into_iter().collect();
             let entry = self.builder.kernel.layout[0];
             self.builder.terminate_at(entry, InstData::Jump { to: BlockCall { block: header, args: first } });
             self.builder.fill_params();
@@ -274,18 +270,15 @@ impl Widen<'_> {
         let next = self.builder.emit_value(InstData::Pure { op: Op::IAdd, args: [number, one].into_iter().collect() });
         let condition =
             self.builder.emit_value(InstData::Pure { op: Op::ULt, args: [next, count].into_iter().collect() });
-        let totals = self.read_reductions();
-        let args = std::iter::once(next).chain(totals.iter().copied()).collect();
         let latch = self.builder.current();
         let header = self.subgroup.header;
         let preheader = self.builder.kernel.layout[0];
         let subgroup_loop = SubgroupLoop { preheader, header, latch, index: number, step: 1, count };
         self.builder.kernel.subgroup_loops.push(subgroup_loop);
-        let then = BlockCall { block: header, args };
+        let then = BlockCall { block: header, args: std::iter::once(next).collect() };
         let last = self.builder.create_block();
         self.builder.terminate(InstData::Branch { condition, then, otherwise: BlockCall::new(last) });
         self.builder.switch_to(last);
-        self.emit_reduced_atomics(&totals);
         self.builder.emit(InstData::Return);
     }
 }

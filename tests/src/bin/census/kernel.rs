@@ -1,7 +1,7 @@
 //! Runs the pipeline on a kernel, and names the parts of the compiler that had an effect.
 //!
 //! A pass has one if the text of the kernel is another one after it; an access pattern if an access has it; a selection
-//! of the back end if an instruction that only it emits is in the machine code.
+//! of the back end if it reports itself, or if an instruction that only it emits is in the machine code.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,7 +15,6 @@ use spelter_shaders::vectorize;
 const SELECTIONS: &[(&str, &[&str])] = &[
     ("software prefetch", &["prefetcht0", "prefetchnta", "prefetcht1"]),
     ("non-temporal stores", &["vmovntps", "vmovntdq", "vmovntpd"]),
-    ("contiguous atomics", &["cmpxchg16b"]),
 ];
 
 /// A hash of what a kernel prints as.
@@ -56,6 +55,7 @@ pub(crate) fn parts(kernel: &Kernel) -> Result<BTreeSet<&'static str>, String> {
         let wide = wide.map_err(|error| error.to_string())?;
         compile::check_widened(&wide)?;
         let program = x86::compile(&wide, isa).map_err(|error| error.to_string())?;
+        changed.extend(program.forms());
         let assembly = program.assembly();
         let mnemonics: BTreeSet<&str> = assembly.split_whitespace().collect();
         for (name, emitted) in SELECTIONS {
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn only_passes_that_change_something_count() {
         let plain = parts_of("data[id.x] = 1u;");
-        assert!(!plain.contains("unroll") && !plain.contains("scalarize_loops"), "{plain:?}");
+        assert!(!plain.contains("unroll") && !plain.contains("widen_loop_loads"), "{plain:?}");
         let unrolled = parts_of("var sum = 0u; for (var i = 0u; i < 4u; i++) { sum += data[i]; } data[id.x] = sum;");
         assert!(unrolled.contains("unroll"), "{unrolled:?}");
     }

@@ -23,7 +23,6 @@ pub(crate) const PARTS: &[Part] = &[
     ("gvn", &["opt/gvn.rs"]),
     ("meld", &["opt/meld"]),
     ("unroll", &["opt/unroll"]),
-    ("reductions", &["opt/reductions"]),
     ("forward", &["opt/forward"]),
     ("if_conversion", &["opt/if_conversion.rs"]),
     ("range_simplify", &["opt/range_simplify"]),
@@ -33,16 +32,15 @@ pub(crate) const PARTS: &[Part] = &[
     ("math", &["lower/math"]),
     ("unify_exits", &["vectorize/prepare/unify_exits"]),
     ("merge_workgroups", &["vectorize/prepare/merge_workgroups.rs"]),
-    ("scalarize_loops", &["vectorize/prepare/scalarize_loops"]),
     ("widen_loop_loads", &["vectorize/prepare/widen_loop_loads.rs"]),
     ("uniform", &[]),
     ("contiguous", &[]),
-    ("interleave group", &["vectorize/access/interleave.rs", "vectorize/access/emit_groups.rs"]),
-    ("segments", &["vectorize/access/segments.rs"]),
+    // The three kinds of interleave groups.
+    ("strided", &["vectorize/access/interleave.rs", "vectorize/access/emit_groups.rs"]),
     ("constant offsets", &[]),
-    ("clamped", &[]),
+    ("adjacent words", &[]),
+    ("segments", &["vectorize/access/segments.rs"]),
     ("per lane", &[]),
-    ("atomic reduction", &["vectorize/atomic_reduction.rs"]),
     ("simd licm", &["simd/licm.rs"]),
     ("unroll_and_jam", &["simd/unroll_and_jam"]),
     ("schedule", &["simd/schedule.rs", "simd/cost.rs"]),
@@ -50,7 +48,8 @@ pub(crate) const PARTS: &[Part] = &[
     ("workgroup_loop", &["simd/workgroup_loop.rs"]),
     ("software prefetch", &["back/x86/select/prefetch.rs"]),
     ("non-temporal stores", &["back/x86/select/nontemporal.rs"]),
-    ("contiguous atomics", &["back/x86/contiguous_atomics.rs"]),
+    ("uniform atomics", &["back/x86/select/avx512/uniform_atomic.rs", "back/x86/select/avx2/uniform_atomic.rs"]),
+    ("atomic scans", &["back/x86/select/avx512/atomic_scan.rs", "back/x86/select/avx2/atomic_scan.rs"]),
 ];
 
 /// The results for one project.

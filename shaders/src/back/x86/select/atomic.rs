@@ -1,5 +1,4 @@
-//! Atomics: lane by lane, in order; or once, with the combined value, if all lanes have one address; or together, if
-//! the words are contiguous.
+//! Atomics: lane by lane, in order; or once, with the combined value, if all lanes have one address.
 
 use iced_x86::{Code, Instruction, OpKind, Register};
 use regalloc2::{Operand, PReg, RegClass, VReg};
@@ -9,9 +8,7 @@ use super::super::Isa;
 use super::super::atomic::{
     ACCUMULATOR, Atomic, Brought, COMPARATOR_AT, INDEX_AT, LaneMemory, Loop, RESULT_AT, Registers, VALUE_AT,
 };
-use super::super::contiguous_atomics::{self, ContiguousAtomic};
 use super::super::encode::{Assembler, Regs};
-use super::super::scatter_add::ScatterAdd;
 use super::super::vcode::{Build, Expand, Kind, View};
 use super::lane_address::LanePlace;
 use super::lane_atomics::{LaneAtomic, PLACES};
@@ -105,18 +102,6 @@ impl<V: VectorIsa> Select<'_, V> {
         {
             return Ok(());
         }
-        if let (Some(index), Some(value)) = (self.row_index(lanes), value)
-            && self.contiguous_atomic(inst, atomic, lanes, index, value, mask)?
-        {
-            return Ok(());
-        }
-        if op == AtomicOp::Add
-            && !result
-            && !lock
-            && let Some(by) = value.and_then(|value| self.constant(value))
-        {
-            return self.scatter_add(lanes, by as u32, mask);
-        }
         self.lane_by_lane(inst, atomic, lanes, [value, comparator], mask)
     }
 
@@ -160,7 +145,9 @@ impl<V: VectorIsa> Select<'_, V> {
         mask: Value,
     ) -> Result<bool> {
         if atomic.result {
-            return V::scanned_atomic(self, inst, atomic, lanes, index, value, mask);
+            let is_scan = V::scanned_atomic(self, inst, atomic, lanes, index, value, mask)?;
+            self.code.forms.extend(is_scan.then_some("atomic scans"));
+            return Ok(is_scan);
         }
         let Some(value) = value.filter(|_| V::reduction(atomic.op).is_some()) else { return Ok(false) };
         let bits = V::mask_bits(self, mask)?;
@@ -170,18 +157,8 @@ impl<V: VectorIsa> Select<'_, V> {
             _ => V::reduce(self, atomic.op, value, mask)?,
         };
         V::reduced_atomic(self, atomic, lanes, index, bits, word)?;
+        self.code.forms.insert("uniform atomics");
         Ok(true)
-    }
-
-    /// Adds a constant for each lane, without a lock.
-    fn scatter_add(&mut self, lanes: &LaneAddress, by: u32, mask: Value) -> Result {
-        let early = self.early_mask_bits(mask)?;
-        let (base, disp) = self.base(lanes.base, lanes.disp)?;
-        let index = self.halves(lanes.index)?;
-        let bits = self.mask_bits_after(early, mask)?;
-        let scatter_add = ScatterAdd { isa: V::ISA, by, base, scale: lanes.scale, disp, index, bits };
-        scatter_add.push(&mut self.code);
-        Ok(())
     }
 
     fn early_mask_bits(&mut self, mask: Value) -> Result<Option<VReg>> {
@@ -193,37 +170,6 @@ impl<V: VectorIsa> Select<'_, V> {
             Some(bits) => Ok(bits),
             None => V::mask_bits(self, mask),
         }
-    }
-
-    /// Contiguous words, together; whether the operation has this form.
-    fn contiguous_atomic(
-        &mut self,
-        inst: Inst,
-        atomic: Atomic,
-        lanes: &LaneAddress,
-        index: Value,
-        value: Value,
-        mask: Value,
-    ) -> Result<bool> {
-        if atomic.lock {
-            if atomic.result || !contiguous_atomics::has_form(atomic.op) {
-                return Ok(false);
-            }
-            let (value, (base, disp)) = (self.halves(value)?, self.base(lanes.base, lanes.disp)?);
-            let (index, bits) = (self.reg(index)?, V::mask_bits(self, mask)?);
-            ContiguousAtomic { isa: V::ISA, atomic, base, disp, index, bits, value }.push(&mut self.code);
-            return Ok(true);
-        }
-        let operation = match (atomic.op, V::reduction(atomic.op)) {
-            (AtomicOp::Sub, _) => Some(V::ISA.vectors().subtract),
-            (AtomicOp::Exchange, _) => None,
-            (_, Some(code)) => Some(code),
-            _ => return Ok(false),
-        };
-        let value = V::registers(self, value)?;
-        let place = self.row_place(lanes, index)?;
-        V::update_row(self, atomic.result.then_some(inst), &place, value, mask, operation)?;
-        Ok(true)
     }
 
     /// The operands of lanes: a vector, or a scalar that is the same for all.

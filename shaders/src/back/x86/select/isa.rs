@@ -169,17 +169,6 @@ pub(super) trait VectorIsa: Sized {
         value: Option<Value>,
         mask: Value,
     ) -> Result<bool>;
-
-    /// Loads contiguous words under a mask, combines them with `value`, stores the result and binds the old words if
-    /// they are used. Without an opcode, `value` is stored.
-    fn update_row(
-        select: &mut Select<'_, Self>,
-        old: Option<Inst>,
-        place: &Place,
-        value: Self::Registers,
-        mask: Value,
-        operation: Option<Code>,
-    ) -> Result;
 }
 
 /// Opcodes on whole vector registers, as far as code that serves all instruction sets needs them.
@@ -187,7 +176,6 @@ pub(super) struct VectorCodes {
     pub load: Code,
     pub store: Code,
     pub xor: Code,
-    pub subtract: Code,
 }
 
 impl Isa {
@@ -198,13 +186,11 @@ impl Isa {
                 load: Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512,
                 store: Code::EVEX_Vmovdqu32_zmmm512_k1z_zmm,
                 xor: Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32,
-                subtract: Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32,
             },
             Self::Avx2 => &VectorCodes {
                 load: Code::VEX_Vmovups_ymm_ymmm256,
                 store: Code::VEX_Vmovups_ymmm256_ymm,
                 xor: Code::VEX_Vpxor_ymm_ymm_ymmm256,
-                subtract: Code::VEX_Vpsubd_ymm_ymm_ymmm256,
             },
         }
     }

@@ -7,8 +7,7 @@ use super::super::call::offset;
 use super::super::encode::conditional;
 use super::super::vcode::{Base, Bound, Build, Check, Kind, Memory, Place, View};
 use super::{Result, Select, VectorIsa};
-use crate::ir::Op;
-use crate::simd::{Address, Field, Inst, InstData, LANES, LaneAddress, Type, Value, ValueDef};
+use crate::simd::{Address, Field, Inst, LANES, Type, Value, ValueDef};
 
 /// Size of a descriptor's slice (address, length) in bytes.
 pub(super) const SLICE_BYTES: u32 = 16;
@@ -181,25 +180,6 @@ impl<V: VectorIsa> Select<'_, V> {
             return Ok((self.reg(sum_of)?, disp));
         }
         Ok((self.reg(base)?, disp))
-    }
-
-    /// The index of lane 0's word, a scalar, if the lanes' words are contiguous (`splat + [0, 1, ..]`).
-    pub(super) fn row_index(&self, lanes: &LaneAddress) -> Option<Value> {
-        let definition = |value| self.kernel.definition(self.uses.canonical(value));
-        let InstData::Pure { op: Op::IAdd, args } = definition(lanes.index)? else { return None };
-        let [first, second] = [definition(args[0])?, definition(args[1])?];
-        let (InstData::Splat { value }, InstData::Lanes { values }) = (first, second) else { return None };
-        let in_row = values.iter().enumerate().all(|(lane, &number)| number == lane as u32);
-        (lanes.scale == 4 && in_row).then_some(*value)
-    }
-
-    /// The address of lane 0's word. Sign extension: an index that wrapped below 0 addresses the words before the base.
-    pub(super) fn row_place(&mut self, lanes: &LaneAddress, index: Value) -> Result<Place> {
-        let (base, disp) = self.base(lanes.base, lanes.disp)?;
-        let (index, signed) = (self.reg(index)?, self.general());
-        let build = Build::new(Code::Movsxd_r64_rm32).def(signed, View::Qword);
-        build.reads(index, View::Dword).push(&mut self.code);
-        Ok(Place { base, index: Some(signed), scale: 4, disp, broadcast: false })
     }
 
     /// The register of the index of a row's first word, if the whole row is provably below the limit.

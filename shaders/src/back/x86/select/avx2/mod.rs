@@ -3,7 +3,6 @@
 //! If both halves are equal, as those of a splat are, they may be one register; operations on such vectors are emitted
 //! once.
 
-mod atomic;
 mod atomic_scan;
 mod compare;
 mod convert;
@@ -20,6 +19,7 @@ mod packed;
 mod permute;
 mod row;
 mod uniform;
+mod uniform_atomic;
 
 use cranelift_entity::SecondaryMap;
 use iced_x86::{Code, ConditionCode};
@@ -208,7 +208,7 @@ impl VectorIsa for Avx2 {
     const EARLY_MASK_BITS: bool = true;
 
     fn reduction(op: AtomicOp) -> Option<Code> {
-        atomic::reduction(op)
+        uniform_atomic::reduction(op)
     }
 
     fn reduce(select: &mut Select<'_, Self>, op: AtomicOp, value: Value, mask: Value) -> Result<VReg> {
@@ -242,17 +242,6 @@ impl VectorIsa for Avx2 {
         mask: Value,
     ) -> Result<bool> {
         select.scan(inst, atomic, lanes, value, mask)
-    }
-
-    fn update_row(
-        select: &mut Select<'_, Self>,
-        old: Option<Inst>,
-        place: &Place,
-        value: Pair,
-        mask: Value,
-        operation: Option<Code>,
-    ) -> Result {
-        select.update_row(old, place, value, mask, operation)
     }
 }
 

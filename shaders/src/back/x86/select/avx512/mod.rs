@@ -1,6 +1,5 @@
 //! AVX-512: a vector is one register, a mask a mask register of 16 bits.
 
-mod atomic;
 mod atomic_scan;
 mod compare;
 mod convert;
@@ -239,17 +238,6 @@ impl VectorIsa for Avx512 {
         mask: Value,
     ) -> Result<bool> {
         select.scan(inst, atomic, lanes, index, value, mask)
-    }
-
-    fn update_row(
-        select: &mut Select<'_, Self>,
-        old: Option<Inst>,
-        place: &Place,
-        [value]: [VReg; 1],
-        mask: Value,
-        operation: Option<Code>,
-    ) -> Result {
-        select.update_row(old, place, value, mask, operation)
     }
 }
 

@@ -1,17 +1,17 @@
-//! Atomics on one word for all lanes, and on contiguous words that no other thread accesses.
+//! Atomics on one word for all lanes.
 
 use iced_x86::Code;
 use regalloc2::{Operand, VReg};
 
 use super::super::super::atomic::Atomic;
-use super::super::super::vcode::{Build, Place, View};
+use super::super::super::vcode::{Build, View};
 use super::super::atomic::{Operands, Slots, neutral};
 use super::super::lane_address::LanePlace;
 use super::super::{Result, Select};
 use super::Avx2;
 use super::operand::Pair;
 use crate::ir::AtomicOp;
-use crate::simd::{Inst, LaneAddress, Value};
+use crate::simd::{LaneAddress, Value};
 
 /// Combines two vectors of values of an operation.
 pub(super) fn reduction(op: AtomicOp) -> Option<Code> {
@@ -74,34 +74,5 @@ impl Select<'_, Avx2> {
         let left = self.general();
         self.push_lane_by_lane(atomic, place, [value, Operands::Nothing], [lowest, left], result, slots);
         Ok(result)
-    }
-
-    pub(super) fn update_row(
-        &mut self,
-        inst: Option<Inst>,
-        place: &Place,
-        value: Pair,
-        mask: Value,
-        operation: Option<Code>,
-    ) -> Result {
-        let mask = self.pair(mask)?;
-        let old = [self.lanes_reg(), self.lanes_reg()];
-        let places = [0, 32].map(|bytes| Place { disp: place.disp + bytes, ..*place });
-        for half in 0..2 {
-            let load = Build::new(Code::VEX_Vmaskmovps_ymm_ymm_m256).def(old[half], View::Ymm);
-            load.reads(mask[half], View::Ymm).at(&places[half]).push(&mut self.code);
-        }
-        let new = match operation {
-            Some(operation) => self.op2(operation, old, value),
-            None => value,
-        };
-        for half in 0..2 {
-            let store = Build::new(Code::VEX_Vmaskmovps_m256_ymm_ymm).at(&places[half]);
-            store.reads(mask[half], View::Ymm).reads(new[half], View::Ymm).push(&mut self.code);
-        }
-        if let Some(inst) = inst {
-            self.bind(inst, old);
-        }
-        Ok(())
     }
 }

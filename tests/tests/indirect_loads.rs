@@ -1,6 +1,6 @@
 //! Loops in which invocations load words at loaded indices, with a trip count per invocation: random ones, on every
-//! engine, compared with their semantics in Rust. If trip counts differ, the loop runs for one lane after another
-//! (`shaders/src/vectorize/prepare/scalarize_loops/`).
+//! engine, compared with their semantics in Rust. Lanes leave such a loop one by one, and loads of words that only the
+//! other lanes may read are masked off.
 
 use std::fmt::Write as _;
 
