@@ -13,6 +13,7 @@ use spelter_shaders::front::spvasm::assemble;
 const VISIT: &str = "OpCapability Shader
     OpCapability Int64
     OpCapability PhysicalStorageBufferAddresses
+    OpExtension \"SPV_KHR_physical_storage_buffer\"
     OpMemoryModel PhysicalStorageBuffer64 GLSL450
     OpEntryPoint GLCompute %main \"main\" %gid
     OpExecutionMode %main LocalSize 4 1 1

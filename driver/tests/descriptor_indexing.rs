@@ -16,6 +16,7 @@ const EACH: &str = "OpCapability Shader
     OpCapability RuntimeDescriptorArray
     OpCapability ShaderNonUniform
     OpCapability StorageBufferArrayNonUniformIndexing
+    OpExtension \"SPV_EXT_descriptor_indexing\"
     OpMemoryModel Logical GLSL450
     OpEntryPoint GLCompute %main \"main\" %gid
     OpExecutionMode %main LocalSize 8 1 1

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::back::x86::{self, Isa};
 use crate::back::{Code, interp};
-use crate::front::{Error, SpecializationConstant, spirv, wgsl};
+use crate::front::{Error, Remark, SpecializationConstant, spirv, wgsl};
 use crate::ir::{Kernel, SourceLine};
 use crate::lower::math::{self, MathOptions};
 use crate::work::Work;
@@ -31,6 +31,14 @@ impl Module {
     /// then.
     pub fn from_wgsl(source: &str) -> Result<Self, Error> {
         float_mode::with_default(|| wgsl::Module::parse(source).map(|module| Self::Wgsl(Box::new(module))))
+    }
+
+    /// A rule that a SPIR-V module breaks although it can be translated, and which other drivers do not enforce.
+    pub fn remark(&self) -> Option<&Remark> {
+        match self {
+            Self::Spirv(module) => module.remark(),
+            Self::Wgsl(_) => None,
+        }
     }
 
     /// Names of the compute entry points, in the module's order.

@@ -177,7 +177,8 @@ fn main() {
 #[test]
 fn memory_operands_are_kept() {
     let kernel = spirv(&with_body(
-        "OpCapability VulkanMemoryModel",
+        "OpCapability VulkanMemoryModel
+        OpExtension \"SPV_KHR_vulkan_memory_model\"",
         "Vulkan",
         "",
         "%p = OpAccessChain %ptr_word %buffer %0 %0
@@ -282,4 +283,114 @@ fn large_copies_within_an_array_of_descriptors_go_by_value_unless_the_descriptor
     };
     assert_eq!(loads("%1", "%1"), 1, "one descriptor: a loop");
     assert_eq!(loads("%0", "%1"), 300, "two that may overlap");
+}
+
+/// The remark on a module of SPIR-V 1.`minor`, as valid-usage ID and message.
+fn remark(minor: u32, text: &str) -> Option<(&'static str, String)> {
+    let module = Module::from_spirv(&assembled(&format!("; Version: 1.{minor}\n{text}")));
+    let module = module.unwrap_or_else(|error| panic!("{error}"));
+    module.remark().map(|remark| (remark.vuid, remark.error.message.clone()))
+}
+
+/// Each capability of an extension: without it in the version before it entered the core, with it, and in that version.
+#[test]
+fn capabilities_need_their_extension_or_a_version_that_has_them() {
+    let cases: &[(&str, &str, Option<u32>)] = &[
+        ("VariablePointersStorageBuffer", "SPV_KHR_variable_pointers", Some(3)),
+        ("VariablePointers", "SPV_KHR_variable_pointers", Some(3)),
+        ("StorageBuffer16BitAccess", "SPV_KHR_16bit_storage", Some(3)),
+        ("UniformAndStorageBuffer8BitAccess", "SPV_KHR_8bit_storage", Some(5)),
+        ("RuntimeDescriptorArray", "SPV_EXT_descriptor_indexing", Some(5)),
+        ("VulkanMemoryModelDeviceScope", "SPV_KHR_vulkan_memory_model", Some(5)),
+        ("PhysicalStorageBufferAddresses", "SPV_EXT_physical_storage_buffer", Some(5)),
+        ("PhysicalStorageBufferAddresses", "SPV_KHR_physical_storage_buffer", Some(5)),
+        ("SignedZeroInfNanPreserve", "SPV_KHR_float_controls", Some(4)),
+        ("DotProduct", "SPV_KHR_integer_dot_product", Some(6)),
+        ("DemoteToHelperInvocation", "SPV_EXT_demote_to_helper_invocation", Some(6)),
+        ("DeviceGroup", "SPV_KHR_device_group", Some(3)),
+        ("WorkgroupMemoryExplicitLayoutKHR", "SPV_KHR_workgroup_memory_explicit_layout", None),
+        ("AtomicFloat32AddEXT", "SPV_EXT_shader_atomic_float_add", None),
+        ("AtomicFloat16AddEXT", "SPV_EXT_shader_atomic_float16_add", None),
+        ("AtomicFloat64MinMaxEXT", "SPV_EXT_shader_atomic_float_min_max", None),
+        ("SubgroupBallotKHR", "SPV_KHR_shader_ballot", None),
+        ("SubgroupVoteKHR", "SPV_KHR_subgroup_vote", None),
+        ("GroupNonUniformRotateKHR", "SPV_KHR_subgroup_rotate", None),
+        ("GroupNonUniformPartitionedEXT", "SPV_NV_shader_subgroup_partitioned", None),
+        ("QuadControlKHR", "SPV_KHR_quad_control", None),
+        ("ShaderClockKHR", "SPV_KHR_shader_clock", None),
+        ("ExpectAssumeKHR", "SPV_KHR_expect_assume", None),
+    ];
+    let buffers = "OpExtension \"SPV_KHR_storage_buffer_storage_class\"";
+    for (capability, extension, core) in cases {
+        let text = |extensions: &str| {
+            with_body(&format!("OpCapability {capability}\n{buffers}\n{extensions}"), "GLSL450", "", "")
+        };
+        let before = core.map_or(6, |core| core - 1);
+        let (vuid, message) = remark(before, &text("")).unwrap_or_else(|| panic!("{capability} in 1.{before}"));
+        assert_eq!(vuid, "VUID-VkShaderModuleCreateInfo-pCode-08737");
+        assert!(message.starts_with(&format!("capability {capability} needs OpExtension \"SPV_")), "{message}");
+        assert!(message.contains(extension) && message.ends_with(&format!("this is SPIR-V 1.{before}")), "{message}");
+        assert_eq!(remark(before, &text(&format!("OpExtension {extension:?}"))), None);
+        if let Some(core) = core {
+            assert!(message.contains(&format!(", or SPIR-V 1.{core};")), "{message}");
+            assert_eq!(remark(*core, &text("")), None);
+        }
+    }
+}
+
+/// `SPV_KHR_variable_pointers` requires the extension for storage buffers, and stands for it.
+#[test]
+fn storage_buffers_need_their_extension_before_version_1_3() {
+    let text = |extensions: &str| with_body(extensions, "GLSL450", "", "");
+    for minor in 0..3 {
+        let (_, message) = remark(minor, &text("")).expect("no extension");
+        assert!(message.starts_with("storage class StorageBuffer needs"), "{message}");
+        for extension in ["SPV_KHR_storage_buffer_storage_class", "SPV_KHR_variable_pointers"] {
+            assert_eq!(remark(minor, &text(&format!("OpExtension {extension:?}"))), None);
+        }
+    }
+    assert_eq!(remark(3, &text("")), None);
+}
+
+/// Some compilers write sequentially consistent barriers, which other drivers execute, too.
+#[test]
+fn sequential_consistency_is_remarked_on_and_kept() {
+    let body = |instruction: &str| {
+        with_body(
+            "",
+            "GLSL450",
+            "",
+            &format!(
+                "%p = OpAccessChain %ptr_word %buffer %0 %0\n%q = OpAccessChain %ptr_word %buffer %0 %1\n{instruction}"
+            ),
+        )
+        .replace(
+            "%5 = OpConstant %u32 5",
+            "%5 = OpConstant %u32 5\n%order = OpConstant %u32 0x50\n%unordered = OpConstant %u32 0",
+        )
+    };
+    for instruction in [
+        "OpControlBarrier %2 %2 %order",
+        "OpMemoryBarrier %1 %order",
+        "%x = OpAtomicLoad %u32 %p %1 %order",
+        "OpAtomicStore %p %1 %order %5",
+        "%x = OpAtomicIAdd %u32 %p %1 %order %5",
+        "%x = OpAtomicIIncrement %u32 %p %1 %order",
+        "%x = OpAtomicCompareExchange %u32 %p %1 %order %unordered %5 %5",
+        "%x = OpAtomicCompareExchange %u32 %p %1 %unordered %order %5 %5",
+    ] {
+        let text = body(instruction);
+        let (vuid, message) = remark(3, &text).unwrap_or_else(|| panic!("{instruction}"));
+        assert_eq!(vuid, "VUID-StandaloneSpirv-MemorySemantics-10866");
+        assert!(message.contains("SequentiallyConsistent"), "{message}");
+        spirv(&text);
+    }
+    let kernel = spirv(&body("OpMemoryBarrier %1 %order"));
+    let fences = insts(&kernel).filter_map(|inst| match kernel.insts[inst] {
+        InstData::Fence { semantics, .. } => Some(semantics.0),
+        _ => None,
+    });
+    assert_eq!(fences.collect::<Vec<_>>(), [0x50]);
+    // A value and an operand that happen to be the same number.
+    assert_eq!(remark(3, &body("OpStore %p %order")), None);
 }

@@ -20,6 +20,8 @@ OpCapability Float16
 OpCapability StorageBuffer16BitAccess
 OpCapability AtomicFloat16AddEXT
 OpCapability AtomicFloat16MinMaxEXT
+OpExtension \"SPV_EXT_shader_atomic_float16_add\"
+OpExtension \"SPV_EXT_shader_atomic_float_min_max\"
 OpMemoryModel Logical GLSL450
 OpEntryPoint GLCompute %main \"main\" %id %lid
 OpExecutionMode %main LocalSize 15 1 1

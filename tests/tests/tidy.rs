@@ -35,6 +35,7 @@ const UNSAFE_FILES: &[&str] = &[
     "driver/icd/src/c/chain.rs",
     "driver/icd/src/c/emergency.rs",
     "driver/icd/tests/fork.rs",
+    "driver/icd/tests/host_atomics.rs",
     "driver/icd/tests/host_memory.rs",
     "driver/icd/src/c/dispatchable.rs",
     "driver/icd/src/c/entry.rs",

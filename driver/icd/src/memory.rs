@@ -1,6 +1,7 @@
 //! Device memory: allocations and their mappings.
 
 use std::ffi::c_void;
+use std::ops::Range;
 
 use ash::vk::{self, MemoryPropertyFlags};
 use parking_lot::Mutex;
@@ -11,6 +12,8 @@ use crate::c::import::import;
 use crate::c::{In, Many, Out, OutChain};
 use crate::device::Device;
 use crate::error::{Error, require};
+use crate::message;
+use crate::physical_device::limits;
 use crate::physical_device::memory_types::{self, IMPORTED};
 use crate::table::{Object, Ref, object};
 
@@ -38,7 +41,7 @@ entry_points! {
     ) -> vk::Result => flush;
     PFN_vkInvalidateMappedMemoryRanges(
         device: vk::Device, memory_range_count: u32, p_memory_ranges: *const vk::MappedMemoryRange<'_>,
-    ) -> vk::Result => flush;
+    ) -> vk::Result => invalidate;
     PFN_vkGetDeviceMemoryCommitment(
         device: vk::Device, memory: vk::DeviceMemory, p_committed_memory_in_bytes: *mut vk::DeviceSize,
     ) => commitment;
@@ -55,7 +58,8 @@ entry_points! {
 pub(crate) struct DeviceMemory {
     pub(crate) driver: driver::DeviceMemory,
     flags: MemoryPropertyFlags,
-    mapped: Mutex<bool>,
+    /// The mapped bytes.
+    mapped: Mutex<Option<Range<u64>>>,
 }
 
 object!(DeviceMemory: vk::DeviceMemory);
@@ -92,7 +96,7 @@ fn allocate(
         None => device.driver.allocate_memory(info.allocation_size, 0)?,
     };
     memory_types::add_bytes_in_use(driver.size());
-    out.put(DeviceMemory { driver, flags, mapped: Mutex::new(false) }.insert()?);
+    out.put(DeviceMemory { driver, flags, mapped: Mutex::new(None) }.insert()?);
     Ok(())
 }
 
@@ -126,15 +130,15 @@ fn map(
         format!("{size} bytes at offset {offset} in memory of {whole} bytes")
     })?;
     let mut mapped = memory.mapped.lock();
-    require(!*mapped, at, "VUID-vkMapMemory-memory-00678", || "the memory is already mapped".into())?;
-    *mapped = true;
+    require(mapped.is_none(), at, "VUID-vkMapMemory-memory-00678", || "the memory is already mapped".into())?;
+    *mapped = Some(offset..if size == vk::WHOLE_SIZE { whole } else { offset + size });
     out.put(memory.driver.host_address().wrapping_add(offset as usize).cast());
     Ok(())
 }
 
 fn unmap(_: Ref<Device>, memory: Ref<DeviceMemory>) -> Result<(), Error> {
-    let was = std::mem::replace(&mut *memory.mapped.lock(), false);
-    require(was, "vkUnmapMemory", "VUID-vkUnmapMemory-memory-00689", || "the memory is not mapped".into())
+    let was = memory.mapped.lock().take();
+    require(was.is_some(), "vkUnmapMemory", "VUID-vkUnmapMemory-memory-00689", || "the memory is not mapped".into())
 }
 
 fn map2(device: Ref<Device>, info: In<'_, vk::MemoryMapInfoKHR<'_>>, out: Out<'_, *mut c_void>) -> Result<(), Error> {
@@ -146,21 +150,57 @@ fn unmap2(device: Ref<Device>, info: In<'_, vk::MemoryUnmapInfoKHR<'_>>) -> Resu
     unmap(device, DeviceMemory::get(info.memory, "VkMemoryUnmapInfo-memory")?)
 }
 
-/// Flushes or invalidates: host and device share the memory and its caches, so this only checks valid usage.
 fn flush(_: Ref<Device>, count: u32, ranges: Many<'_, vk::MappedMemoryRange<'_>>) -> Result<(), Error> {
-    for (index, range) in ranges.of(count as usize).iter().enumerate() {
+    check_ranges("vkFlushMappedMemoryRanges", &ranges.of(count as usize))
+}
+
+fn invalidate(_: Ref<Device>, count: u32, ranges: Many<'_, vk::MappedMemoryRange<'_>>) -> Result<(), Error> {
+    check_ranges("vkInvalidateMappedMemoryRanges", &ranges.of(count as usize))
+}
+
+/// Host and device share the memory and its caches, so that nothing is left to flush or to invalidate: this only checks
+/// valid usage. A range that is not of whole atoms is accepted, with a warning.
+fn check_ranges(call: &str, ranges: &[vk::MappedMemoryRange<'_>]) -> Result<(), Error> {
+    for (index, range) in ranges.iter().enumerate() {
         let at = format!("pMemoryRanges[{index}]");
         let memory = DeviceMemory::get(range.memory, "VkMappedMemoryRange-memory")?;
-        let (whole, offset, size) = (memory.driver.size(), range.offset, range.size);
-        require(*memory.mapped.lock(), &at, "VUID-VkMappedMemoryRange-memory-00684", || {
-            "the memory is not mapped".into()
+        let mapped = memory.mapped.lock().clone();
+        let not_mapped = || Error::misuse(&at, "the memory is not mapped", "VUID-VkMappedMemoryRange-memory-00684");
+        let mapped = mapped.ok_or_else(not_mapped)?;
+        let (offset, size) = (range.offset, range.size);
+        let (rule, fits) = match size {
+            vk::WHOLE_SIZE => ("VUID-VkMappedMemoryRange-size-00686", offset <= mapped.end),
+            _ => {
+                let end = offset.checked_add(size);
+                ("VUID-VkMappedMemoryRange-size-00685", end.is_some_and(|end| end <= mapped.end))
+            }
+        };
+        require(offset >= mapped.start && fits, &at, rule, || {
+            let size = if size == vk::WHOLE_SIZE { "VK_WHOLE_SIZE".to_owned() } else { format!("{size} bytes") };
+            format!("{size} at offset {offset}, and bytes {} to {} are mapped", mapped.start, mapped.end)
         })?;
-        let fits = offset <= whole && (size == vk::WHOLE_SIZE || size <= whole - offset);
-        require(fits, &at, "VUID-VkMappedMemoryRange-size-00685", || {
-            format!("{size} bytes at offset {offset} in memory of {whole} bytes")
-        })?;
+        if let Some((problem, rule)) = not_of_atoms(offset, size, mapped.end, memory.driver.size()) {
+            message::remark(call, &driver::Misuse::new(at, problem, rule));
+        }
     }
     Ok(())
+}
+
+/// What is wrong with a range in memory of `whole` bytes that is mapped up to `end`: it must consist of whole atoms, or
+/// reach the end of the memory.
+fn not_of_atoms(offset: u64, size: u64, end: u64, whole: u64) -> Option<(String, &'static str)> {
+    let atom = limits::NON_COHERENT_ATOM_SIZE;
+    let is_whole = |bytes: u64| bytes.is_multiple_of(atom);
+    let no_multiple = format!("no multiple of nonCoherentAtomSize {atom}");
+    if !is_whole(offset) {
+        return Some((format!("offset {offset} is {no_multiple}"), "VUID-VkMappedMemoryRange-offset-00687"));
+    }
+    if size == vk::WHOLE_SIZE {
+        let problem = || format!("the mapping ends at byte {end} of {whole}, {no_multiple}");
+        return (!is_whole(end) && end != whole).then(|| (problem(), "VUID-VkMappedMemoryRange-size-01389"));
+    }
+    let problem = || format!("size {size} is {no_multiple}, and the range ends at byte {} of {whole}", offset + size);
+    (!is_whole(size) && offset + size != whole).then(|| (problem(), "VUID-VkMappedMemoryRange-size-01390"))
 }
 
 fn commitment(_: Ref<Device>, memory: Ref<DeviceMemory>, mut out: Out<'_, u64>) -> Result<(), Error> {

@@ -13,7 +13,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::sync::Mutex;
 
 use ash::vk::{self, Handle};
-use common::{Gpu, rerun, stage};
+use common::{Gpu, rerun, spirv, stage};
 
 const STORAGE: vk::DescriptorType = vk::DescriptorType::STORAGE_BUFFER;
 
@@ -477,4 +477,88 @@ fn wrong_types_and_null_arrays_are_reported() {
         gpu.device.destroy_descriptor_set_layout(layout, None);
         gpu.device.destroy_fence(fence, None);
     }
+}
+
+/// All memory is coherent, so a range that cuts atoms does no harm here: a warning, for the sake of other devices.
+#[test]
+fn ranges_that_cut_atoms_are_reported_and_accepted() {
+    let gpu = Gpu::new();
+    let listener = Listener::new(&gpu);
+    let none = vk::MemoryMapFlags::empty();
+    let [offset, whole, size] = ["offset-00687", "size-01389", "size-01390"];
+    let check = |memory, cases: &[(u64, u64, Option<&str>)]| {
+        for &(offset, size, rule) in cases {
+            let ranges = [vk::MappedMemoryRange::default().memory(memory).offset(offset).size(size)];
+            for call in ["vkFlushMappedMemoryRanges", "vkInvalidateMappedMemoryRanges"] {
+                match call {
+                    "vkFlushMappedMemoryRanges" => unsafe { gpu.device.flush_mapped_memory_ranges(&ranges).unwrap() },
+                    _ => unsafe { gpu.device.invalidate_mapped_memory_ranges(&ranges).unwrap() },
+                }
+                let heard = listener.take();
+                let ids: Vec<_> = heard.iter().map(|heard| heard.id.as_str()).collect();
+                let wanted: Vec<_> = rule.map(|rule| format!("VUID-VkMappedMemoryRange-{rule}")).into_iter().collect();
+                assert_eq!(ids, wanted, "{offset} {size}");
+                assert!(heard.iter().all(|heard| heard.text.starts_with(call)), "{heard:?}");
+            }
+        }
+    };
+    unsafe {
+        let info = vk::MemoryAllocateInfo::default().allocation_size(1000).memory_type_index(1);
+        let memory = gpu.device.allocate_memory(&info, None).unwrap();
+        gpu.device.map_memory(memory, 0, vk::WHOLE_SIZE, none).unwrap();
+        check(
+            memory,
+            &[
+                (0, 64, None),
+                (64, 128, None),
+                (0, vk::WHOLE_SIZE, None),
+                // Up to the end of the memory, which is not the end of an atom.
+                (960, 40, None),
+                (32, 64, Some(offset)),
+                (1, vk::WHOLE_SIZE, Some(offset)),
+                (0, 65, Some(size)),
+                (64, 935, Some(size)),
+            ],
+        );
+        gpu.device.unmap_memory(memory);
+        gpu.device.map_memory(memory, 0, 100, none).unwrap();
+        check(memory, &[(0, 64, None), (0, 100, Some(size)), (64, vk::WHOLE_SIZE, Some(whole))]);
+        gpu.device.unmap_memory(memory);
+        gpu.device.map_memory(memory, 0, 128, none).unwrap();
+        check(memory, &[(64, vk::WHOLE_SIZE, None)]);
+        gpu.device.free_memory(memory, None);
+    }
+}
+
+/// Rules of modules that no driver enforces: the module is accepted, and works.
+#[test]
+fn modules_that_break_rules_of_validators_only_are_reported_and_accepted() {
+    let gpu = Gpu::new();
+    let listener = Listener::new(&gpu);
+    let create = |words: &[u32]| {
+        let module =
+            unsafe { gpu.device.create_shader_module(&vk::ShaderModuleCreateInfo::default().code(words), None) };
+        unsafe { gpu.device.destroy_shader_module(module.unwrap(), None) };
+        listener.take().into_iter().map(|heard| heard.id).collect::<Vec<_>>()
+    };
+    let words = spirv(
+        "@group(0) @binding(0) var<storage, read_write> words: array<u32>;
+        var<workgroup> shared_word: u32;
+        @compute @workgroup_size(2) fn main() { shared_word = 1u; workgroupBarrier(); words[0] = shared_word; }",
+    );
+    assert_eq!(create(&words), Vec::<String>::new());
+    // AcquireRelease and WorkgroupMemory become SequentiallyConsistent and WorkgroupMemory.
+    let consistent: Vec<_> = words.iter().map(|&word| if word == 0x108 { 0x110 } else { word }).collect();
+    assert_ne!(consistent, words);
+    assert_eq!(create(&consistent), ["VUID-StandaloneSpirv-MemorySemantics-10866"]);
+    // Without OpExtension, as SPIR-V 1.0.
+    let (mut bare, mut at) = (vec![words[0], 0x1_0000, words[2], words[3], words[4]], 5);
+    while at < words.len() {
+        let (count, op) = ((words[at] >> 16) as usize, words[at] & 0xffff);
+        if op != 10 {
+            bare.extend(&words[at..at + count]);
+        }
+        at += count;
+    }
+    assert_eq!(create(&bare), ["VUID-VkShaderModuleCreateInfo-pCode-08737"]);
 }

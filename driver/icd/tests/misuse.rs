@@ -181,9 +181,12 @@ fn invalid_mappings_are_errors() {
         }
         gpu.device.map_memory(memory, 64, vk::WHOLE_SIZE, none).unwrap();
         assert_eq!(gpu.device.map_memory(memory, 0, 4, none), Err(WRONG), "mapped twice");
-        let range = vk::MappedMemoryRange::default().memory(memory).size(vk::WHOLE_SIZE);
+        let range = vk::MappedMemoryRange::default().memory(memory).offset(64).size(vk::WHOLE_SIZE);
         gpu.device.flush_mapped_memory_ranges(&[range]).unwrap();
-        assert_eq!(gpu.device.flush_mapped_memory_ranges(&[range.offset(1 << 40)]), Err(WRONG));
+        for outside in [range.offset(1 << 40), range.offset(0), range.offset(0).size(128), range.size(4096)] {
+            assert_eq!(gpu.device.flush_mapped_memory_ranges(&[outside]), Err(WRONG), "not in the mapped bytes");
+            assert_eq!(gpu.device.invalidate_mapped_memory_ranges(&[range, outside]), Err(WRONG));
+        }
         gpu.device.unmap_memory(memory);
         gpu.device.unmap_memory(memory);
         assert_eq!(gpu.device.invalidate_mapped_memory_ranges(&[range]), Err(WRONG), "not mapped");

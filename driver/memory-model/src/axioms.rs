@@ -7,10 +7,12 @@
 //! Deviations:
 //! 1. The appendix says "if X is visible-to Y, then Y reads the value written by X", and nothing about racing reads.
 //!    The cycle rule, which is the Khronos model's, also restricts those: they read some write that is not hidden.
+//! 2. A cycle is one of edges for a common location. The appendix has one union for all locations; that differs only
+//!    for racing accesses that overlap in part, whose bytes need not be accessed at once.
 
 use crate::model::Coherence;
 use crate::relation::Relation;
-use crate::relations::{Choice, Frame, Order, Source, from_reads, shadowed};
+use crate::relations::{Choice, Frame, Layer, Order, Source, from_reads, shadowed};
 use crate::row::Row;
 
 /// An axiom that an execution violates.
@@ -34,33 +36,50 @@ pub enum Violation {
     },
 }
 
-/// The relation that must be acyclic.
-pub fn precedence<R: Row>(frame: &Frame<R>, choice: &Choice<R>, order: &Order<R>) -> Relation<R> {
-    let mut before = order.location_order.clone().or(&choice.modification_order);
+/// The relation that must be acyclic, for the locations of a layer with their location order.
+pub fn precedence<R: Row>(
+    frame: &Frame<R>,
+    layer: &Layer<R>,
+    choice: &Choice<R>,
+    location_order: &Relation<R>,
+) -> Relation<R> {
+    let mut before = location_order.clone().or(&choice.modification_order.clone().and(&layer.same_location));
     for (read, source) in choice.sources.iter().enumerate() {
-        let Some(source) = *source else { continue };
+        let Some(source) = source.filter(|source| supplies(layer, *source, read)) else { continue };
         if let Source::Write(write) = source {
             before.insert(write, read);
         }
-        let later = from_reads(frame, &order.location_order, &choice.modification_order, read, source);
-        before.row_mut(read).add(&later);
+        let later = from_reads(frame, layer, location_order, &choice.modification_order, read, source);
+        before.row_mut(read).add(&later.and(layer.same_location.row(read)));
     }
     before
+}
+
+/// Whether the bytes of the layer that `read` reads come from `source`.
+fn supplies<R: Row>(layer: &Layer<R>, source: Source, read: usize) -> bool {
+    match source {
+        Source::Initial => layer.same_location.contains(read, read),
+        Source::Write(write) => layer.same_location.contains(write, read),
+    }
 }
 
 /// The first axiom that the execution violates. Reads without a source are ignored: a violation without them remains
 /// one with them.
 pub fn violation<R: Row>(frame: &Frame<R>, choice: &Choice<R>, order: &Order<R>) -> Option<Violation> {
     let broken = match frame.model.coherence {
-        Coherence::Acyclic => cycle(&precedence(frame, choice, order)),
-        Coherence::Bullets => incoherence(frame, choice, order).or_else(|| unseen(frame, choice, order)),
+        Coherence::Acyclic => {
+            let mut layers = frame.layers.iter().zip(order.layers());
+            layers.find_map(|(layer, location_order)| cycle(&precedence(frame, layer, choice, location_order)))
+        }
+        Coherence::Bullets => incoherence(frame, choice, order)
+            .or_else(|| order.layers().find_map(|location_order| unseen(frame, choice, location_order))),
     };
-    broken.or_else(|| hidden(frame, choice, &shadowed(frame, &order.location_order)))
+    broken.or_else(|| order.layers().find_map(|location_order| hidden(frame, choice, &shadowed(frame, location_order))))
 }
 
 /// A read of the initial value although a write is visible to it, which is not mutually ordered with it.
-fn unseen<R: Row>(frame: &Frame<R>, choice: &Choice<R>, order: &Order<R>) -> Option<Violation> {
-    let writes = order.location_order.clone().from(&frame.sets.writes).minus(&frame.mutual);
+fn unseen<R: Row>(frame: &Frame<R>, choice: &Choice<R>, location_order: &Relation<R>) -> Option<Violation> {
+    let writes = location_order.clone().from(&frame.sets.writes).minus(&frame.mutual);
     let mut seen = writes.iter().filter(|&(_, read)| choice.sources[read] == Some(Source::Initial));
     seen.next().map(|(write, read)| Violation::Hidden { read, write })
 }

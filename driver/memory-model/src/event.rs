@@ -211,7 +211,8 @@ impl Location {
 
     /// Whether the accesses touch a common byte.
     pub fn overlaps(&self, other: &Self) -> bool {
-        self.object == other.object && self.bytes.start < other.bytes.end && other.bytes.start < self.bytes.end
+        let (mine, theirs) = (&self.bytes, &other.bytes);
+        self.object == other.object && mine.start.max(theirs.start) < mine.end.min(theirs.end)
     }
 }
 

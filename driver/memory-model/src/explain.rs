@@ -135,7 +135,7 @@ impl View<'_> {
                 .filter(|&event| before.contains(after, event) && before.contains(event, second))
                 .collect::<Vec<_>>()
         };
-        let covers = |by: &usize| self.frame.availability_covers.contains(first, *by);
+        let covers = |by: &usize| self.frame.layers[0].availability_covers.contains(first, *by);
         let available: Vec<_> = between(&sets.api_available[from], first).into_iter().filter(covers).collect();
         let arrived: Vec<_> = if from == to {
             available.clone()
@@ -189,9 +189,10 @@ impl View<'_> {
         if self.frame.program_order.contains(first, second) {
             return Some(format!("{} -po-> {}", self.place(first), self.place(second)));
         }
+        let host_order = self.frame.host_order(&self.order.synchronizes_with);
         let paths = self.frame.class_sets.iter().filter_map(|set| {
             let edges = self.order.synchronizes_with.clone().from(&set.ordered).to(&set.ordered).or(&set.fixed);
-            shortest(&edges, first, second)
+            shortest(&edges.or(&host_order), first, second)
         });
         let path = paths.min_by_key(Vec::len)?;
         let mut text = self.place(first);
@@ -200,8 +201,10 @@ impl View<'_> {
                 "po"
             } else if self.order.synchronizes_with.contains(step[0], step[1]) {
                 "sw"
-            } else {
+            } else if self.frame.system.contains(step[0], step[1]) {
                 "ssw"
+            } else {
+                "host"
             };
             let semantics = describe::semantics(self.operation(step[1]));
             let space = if semantics.is_empty() { "" } else { " " };

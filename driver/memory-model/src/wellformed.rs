@@ -80,3 +80,42 @@ pub fn defects(trace: &Trace) -> Vec<Defect> {
     }
     defects
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Agent, Class, Classes, Event};
+
+    /// A fence with one order and one flag.
+    fn fence(acquire: bool, available: bool) -> Operation {
+        let mut fence = Operation::new(Action::Fence);
+        (fence.acquire, fence.release) = (acquire, !acquire);
+        (fence.make_available, fence.make_visible) = (available, !available);
+        fence.semantics = Classes::NONE.with(Class::Uniform);
+        fence.scope = Some(Scope::Workgroup);
+        fence
+    }
+
+    #[test]
+    fn flags_of_semantics_need_their_order() {
+        assert_eq!(operation_defects(&fence(false, true)), Vec::<&str>::new());
+        assert_eq!(operation_defects(&fence(true, false)), Vec::<&str>::new());
+        assert_eq!(operation_defects(&fence(true, true)), ["MakeAvailable needs release semantics"]);
+        assert_eq!(operation_defects(&fence(false, false)), ["MakeVisible needs acquire semantics"]);
+    }
+
+    #[test]
+    fn only_the_host_names_all_devices() {
+        let mut operation = fence(false, true);
+        operation.scope = Some(Scope::CrossDevice);
+        let of = |agent| Trace {
+            agents: vec![agent],
+            events: vec![Event { thread: 0, operation: operation.clone(), instance: None }],
+            system: vec![],
+        };
+        let device = Agent::Device { subgroup: 0, workgroup: 0, queue_family: 0, device: 0 };
+        assert_eq!(defects(&of(Agent::Host)), []);
+        let rules: Vec<_> = defects(&of(device)).into_iter().map(|defect| defect.rule).collect();
+        assert_eq!(rules, ["a shader must not use CrossDevice scope"]);
+    }
+}

@@ -6,10 +6,12 @@
 use spelter_memory_model::Model;
 use spelter_memory_model::answer::{Options, find_race, summarize};
 use spelter_memory_model::dot::dot;
-use spelter_memory_model::event::{Access, Action, Agent, Class, Domain, Location, Operation};
+use spelter_memory_model::event::{Access, Action, Agent, Class, Classes, Domain, Location, Operation, Scope};
 use spelter_memory_model::explain::explain;
 use spelter_memory_model::format::write_khronos;
-use spelter_memory_model::program::{Expression, Instruction, InstructionKind, Operand, Place, Program, Thread};
+use spelter_memory_model::program::{
+    Expression, Instruction, InstructionKind, Operand, Pin, PinnedSource, Place, Program, Thread,
+};
 use spelter_memory_model::repair::{Effort, repair};
 
 const DEVICE: Agent = Agent::Device { subgroup: 0, workgroup: 0, queue_family: 0, device: 0 };
@@ -136,4 +138,61 @@ fn programs_with_hosts_are_explained_and_drawn_but_have_no_text() {
 fn a_write_of_the_host_after_a_read_needs_order_only() {
     let program = program(vec![(DEVICE, vec![access(1, None)]), (Agent::Host, vec![access(0, Some(1))])]);
     assert!(find_race(&program, None, &Options::default()).unwrap().is_none());
+}
+
+/// An atomic access of the flag with these semantics, by the host (all devices) or a shader (its device).
+fn flag(agent: Agent, written: Option<i64>, ordered: bool) -> Step {
+    let (mut operation, written) = access(0, written);
+    let on_host = agent == Agent::Host;
+    let access = operation.access_mut().unwrap();
+    (access.atomic, access.location) = (true, Location::whole(1));
+    operation.scope = Some(if on_host { Scope::CrossDevice } else { Scope::Device });
+    if ordered {
+        (operation.release, operation.acquire) = (written.is_some(), written.is_none());
+        operation.semantics = Classes::ALL;
+    }
+    operation.complete();
+    (operation, written)
+}
+
+/// A program whose threads nothing synchronizes but their atomics. The second thread sees the first one's flag, if both
+/// have one.
+fn by_atomics(threads: [(Agent, Vec<Step>); 2], flags: Option<[usize; 2]>) -> Program {
+    let pins = flags.map(|[set, seen]| Pin { read: (1, seen), source: PinnedSource::Write((0, set)) });
+    let locations = [("x".to_owned(), 0), ("flag".to_owned(), 0)].to_vec();
+    Program { system: vec![], pins: pins.into_iter().collect(), locations, ..program(threads.to_vec()) }
+}
+
+/// "A and B are both host operations and A inter-thread-happens-before B as defined in the host language": atomics of
+/// two host threads order the flush of the one before the invalidation of the other.
+#[test]
+fn atomics_of_host_threads_order_what_the_threads_do() {
+    let races = |release: bool, acquire: bool, flush: bool| {
+        let mut first = vec![access(0, Some(7))];
+        if flush {
+            first.push(api(Action::Available(Domain::Host)));
+        }
+        first.push(flag(Agent::Host, Some(1), release));
+        let second = vec![flag(Agent::Host, None, acquire), api(Action::Visible(Domain::Host)), access(0, None)];
+        let set = first.len() - 1;
+        let program = by_atomics([(Agent::Host, first), (Agent::Host, second)], Some([set, 0]));
+        find_race(&program, None, &Options::default()).unwrap()
+    };
+    assert!(races(true, true, true).is_none());
+    for (release, acquire, flush) in [(false, true, true), (true, false, true), (true, true, false)] {
+        assert!(races(release, acquire, flush).is_some(), "{release} {acquire} {flush}");
+    }
+}
+
+/// Atomics of host and device are never mutually ordered: neither is in the other's scope. The driver gives more
+/// (`driver/icd/tests/host_atomics.rs`).
+#[test]
+fn atomics_of_host_and_device_race() {
+    let races = |one: Agent, other: Agent| {
+        let threads = [(one, vec![flag(one, Some(1), true)]), (other, vec![flag(other, Some(2), true)])];
+        find_race(&by_atomics(threads, None), None, &Options::default()).unwrap().is_some()
+    };
+    assert!(!races(Agent::Host, Agent::Host));
+    assert!(!races(DEVICE, DEVICE));
+    assert!(races(Agent::Host, DEVICE));
 }

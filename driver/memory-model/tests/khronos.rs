@@ -45,7 +45,7 @@ fn all_172_questions_are_answered_as_the_files_expect() {
 
 #[test]
 fn our_own_questions_are_answered_as_the_files_expect() {
-    assert_eq!(differences("extra", "spec"), (BTreeSet::new(), 30));
+    assert_eq!(differences("extra", "spec"), (BTreeSet::new(), 34));
 }
 
 const CHAINS: [&str; 8] = [

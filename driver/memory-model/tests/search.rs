@@ -217,7 +217,7 @@ fn verdict<R: Row>(instance: &Instance, model: Model, signature: &Signature) -> 
         pairs(&order.happens_before),
         pairs(&order.location_order),
         pairs(&races(&conflicts(&frame), &order.location_order)),
-        pairs(&visible_to(&frame, &order.location_order)),
+        pairs(&visible_to(&frame, &order)),
     ];
     (relations.to_vec(), violation(&frame, &choice, &order).is_none())
 }

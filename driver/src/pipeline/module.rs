@@ -22,6 +22,7 @@ pub struct ShaderModule {
     device: Device,
     module: Arc<Module>,
     source: Arc<ShaderSource>,
+    remark: Option<Arc<Misuse>>,
 }
 
 impl Device {
@@ -42,7 +43,12 @@ impl ShaderModule {
         require(!words.is_empty(), at, "VUID-VkShaderModuleCreateInfo-codeSize-01085", || "codeSize is 0".into())?;
         let _room = room_to_read(size_of_val(words))?;
         let kept = host_memory::copied(words)?.into_boxed_slice();
-        Ok(Self::new(device, Module::from_spirv(words)?, SourceText::Spirv(kept)))
+        let module = Module::from_spirv(words)?;
+        let remark = module.remark().map(|remark| Misuse::new(at, remark.error.to_string(), remark.vuid));
+        match remark {
+            Some(misuse) if device.is_strict() => Err(misuse.into()),
+            remark => Ok(Self { remark: remark.map(Arc::new), ..Self::new(device, module, SourceText::Spirv(kept)) }),
+        }
     }
 
     fn from_wgsl(device: &Device, source: &str) -> Result<Self, Error> {
@@ -53,7 +59,14 @@ impl ShaderModule {
     fn new(device: &Device, module: Module, text: SourceText) -> Self {
         let ids = module.specialization_constants().into_iter().filter_map(|constant| constant.id);
         let source = Arc::new(ShaderSource::new(text, ids));
-        Self { device: device.clone(), module: Arc::new(module), source }
+        Self { device: device.clone(), module: Arc::new(module), source, remark: None }
+    }
+
+    /// A rule that the module breaks although other drivers accept it: an `OpExtension` is missing, or semantics are
+    /// sequentially consistent. A strict device ([`DeviceOptions::strict`](crate::DeviceOptions::strict)) rejects such a
+    /// module.
+    pub fn remark(&self) -> Option<&Misuse> {
+        self.remark.as_deref()
     }
 
     /// Names of the compute entry points, in the module's order.

@@ -1,9 +1,10 @@
 //! Rules of shader modules and pipelines.
 
 use spelter_driver::vk::DescriptorType;
-use spelter_driver::{Binding, Error, PipelineLayout, PushRange, Specialization};
+use spelter_driver::{Binding, Device, DeviceOptions, Error, PipelineLayout, PushRange, Specialization};
+use spelter_shaders::front::spvasm::assemble;
 
-use super::common::STORAGE;
+use super::common::{STORAGE, options};
 use super::{PUSHER, Rule, World};
 
 /// A layout with set 0 of one binding, and `push_bytes` bytes of push constants.
@@ -78,5 +79,60 @@ fn a_workgroup_too_large_is_refused() {
             }
         };
         assert!(matches!(refused, Error::Shader(_)), "{size}: {refused}");
+    }
+}
+
+/// A kernel that only waits. `extension` and `semantics` are right in one of its forms only.
+fn waiter(version: &str, extension: &str, semantics: u32) -> Vec<u32> {
+    let text = format!(
+        "; Version: {version}
+        OpCapability Shader
+        OpCapability VariablePointers
+        {extension}
+        OpMemoryModel Logical GLSL450
+        OpEntryPoint GLCompute %main \"main\"
+        OpExecutionMode %main LocalSize 1 1 1
+        %void = OpTypeVoid
+        %fn = OpTypeFunction %void
+        %u32 = OpTypeInt 32 0
+        %workgroup = OpConstant %u32 2
+        %order = OpConstant %u32 {semantics}
+        %main = OpFunction %void None %fn
+        %entry = OpLabel
+        OpControlBarrier %workgroup %workgroup %order
+        OpReturn
+        OpFunctionEnd"
+    );
+    assemble(&text).unwrap()
+}
+
+/// Rules of modules that other drivers do not enforce: a strict device refuses the module, others remark on it.
+#[test]
+fn a_strict_device_refuses_what_others_remark_on() {
+    // With WorkgroupMemory.
+    const ACQUIRE_RELEASE: u32 = 0x108;
+    const CONSISTENT: u32 = 0x110;
+    let extension = "OpExtension \"SPV_KHR_variable_pointers\"";
+    let strict = Device::new(options()).unwrap();
+    let lenient = Device::new(DeviceOptions { strict: false, ..options() }).unwrap();
+    let order = Some("VUID-StandaloneSpirv-MemorySemantics-10866");
+    let valid = Some("VUID-VkShaderModuleCreateInfo-pCode-08737");
+    for (version, extension, semantics, rule) in [
+        ("1.0", extension, ACQUIRE_RELEASE, None),
+        ("1.3", "", ACQUIRE_RELEASE, None),
+        ("1.0", "", ACQUIRE_RELEASE, valid),
+        ("1.3", "", CONSISTENT, order),
+    ] {
+        let words = waiter(version, extension, semantics);
+        let refused = match strict.create_shader_module(&words) {
+            Ok(module) => module.remark().map(|misuse| misuse.vuid),
+            Err(Error::Misuse(misuse)) => Some(misuse.vuid),
+            Err(other) => panic!("{other}"),
+        };
+        assert_eq!(refused, rule, "{version} {extension}");
+        let module = lenient.create_shader_module(&words).unwrap();
+        assert_eq!(module.remark().map(|misuse| misuse.vuid), rule, "{version} {extension}");
+        let layout = lenient.create_pipeline_layout(&[], &[]).unwrap();
+        lenient.create_compute_pipeline(&module, "main", &Specialization::new(), &layout).unwrap();
     }
 }

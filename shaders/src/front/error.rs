@@ -15,6 +15,15 @@ pub struct Error {
     pub line: Option<SourceLine>,
 }
 
+/// A rule that a shader breaks although it can be translated, and that other drivers do not enforce.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// What is wrong, and where.
+    pub error: Error,
+    /// Valid usage ID (VUID) of the rule in the Vulkan specification.
+    pub vuid: &'static str,
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;

@@ -8,5 +8,5 @@ pub mod spvasm;
 pub mod wgsl;
 
 pub use convergence::preserve_convergence;
-pub use error::Error;
+pub use error::{Error, Remark};
 pub use specialization::{ConstantType, SpecializationConstant};

@@ -221,6 +221,11 @@ OpCapability GroupNonUniformPartitionedEXT
 OpCapability QuadControlKHR
 OpCapability SubgroupBallotKHR
 OpCapability SubgroupVoteKHR
+OpExtension \"SPV_KHR_subgroup_rotate\"
+OpExtension \"SPV_EXT_shader_subgroup_partitioned\"
+OpExtension \"SPV_KHR_quad_control\"
+OpExtension \"SPV_KHR_shader_ballot\"
+OpExtension \"SPV_KHR_subgroup_vote\"
 ";
 
 const TYPES: &str = "OpDecorate %cells ArrayStride 8

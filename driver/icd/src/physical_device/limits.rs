@@ -6,6 +6,9 @@ use spelter_driver as driver;
 /// Alignment, in bytes, of memory that is mapped, flushed or imported.
 pub(super) const MAP_ALIGNMENT: u64 = 4096;
 
+/// `nonCoherentAtomSize`: a cache line. All memory is coherent, but programs for other devices are written by this limit.
+pub(crate) const NON_COHERENT_ATOM_SIZE: u64 = 64;
+
 /// `maxPushDescriptors`.
 pub(crate) const MAX_PUSH_DESCRIPTORS: u32 = 256;
 
@@ -88,7 +91,7 @@ fn compute() -> vk::PhysicalDeviceLimits {
         discrete_queue_priorities: 2,
         optimal_buffer_copy_offset_alignment: 64,
         optimal_buffer_copy_row_pitch_alignment: 64,
-        non_coherent_atom_size: 64,
+        non_coherent_atom_size: NON_COHERENT_ATOM_SIZE,
         ..Default::default()
     }
 }

@@ -81,7 +81,9 @@ fn new_module(device: &Device, info: In<'_, vk::ShaderModuleCreateInfo<'_>>) -> 
     require(size.is_multiple_of(4), "vkCreateShaderModule", "VUID-VkShaderModuleCreateInfo-codeSize-08735", || {
         format!("codeSize {size} is not a multiple of 4")
     })?;
-    Ok(device.driver.create_shader_module(&info.words())?)
+    let module = device.driver.create_shader_module(&info.words())?;
+    module.remark().inspect(|remark| message::remark("vkCreateShaderModule", remark));
+    Ok(module)
 }
 
 fn create_module(

@@ -17,11 +17,15 @@ use crate::model::Chains;
 use crate::relation::Relation;
 use crate::row::Row;
 
-use super::Frame;
+use super::{Frame, Layer};
 
 /// For each shader domain, subgroup to device: pairs of a write and an operation that makes it available to the domain.
-pub(super) fn availability<R: Row>(frame: &Frame<R>, happens_before: &Relation<R>) -> [Relation<R>; 4] {
-    let first = frame.program_order.clone().reflexive().and(&frame.availability_covers).from(&frame.sets.writes);
+pub(super) fn availability<R: Row>(
+    frame: &Frame<R>,
+    layer: &Layer<R>,
+    happens_before: &Relation<R>,
+) -> [Relation<R>; 4] {
+    let first = frame.program_order.clone().reflexive().and(&layer.availability_covers).from(&frame.sets.writes);
     let available = &frame.sets.available;
     let step = |at: usize| happens_before.clone().and(&frame.shares[at]);
     match frame.model.chains {
@@ -31,7 +35,7 @@ pub(super) fn availability<R: Row>(frame: &Frame<R>, happens_before: &Relation<R
             std::array::from_fn(|at| {
                 let here = reached.clone().to(&available[at]);
                 if at < 3 {
-                    reached = here.then(&step(at)).and(&frame.availability_covers).or(&reached);
+                    reached = here.then(&step(at)).and(&layer.availability_covers).or(&reached);
                 }
                 here
             })
@@ -41,7 +45,7 @@ pub(super) fn availability<R: Row>(frame: &Frame<R>, happens_before: &Relation<R
             std::array::from_fn(|at| {
                 let here = chain.clone().to(&available[at]);
                 if at < 3 {
-                    let next = here.then(&step(at).and(&frame.availability_covers)).reflexive();
+                    let next = here.then(&step(at).and(&layer.availability_covers)).reflexive();
                     chain = chain.then(&next);
                 }
                 first.then(&here)
@@ -52,8 +56,8 @@ pub(super) fn availability<R: Row>(frame: &Frame<R>, happens_before: &Relation<R
 
 /// For each shader domain, subgroup to device: pairs of an operation and a read to which it makes the domain's values
 /// visible.
-pub(super) fn visibility<R: Row>(frame: &Frame<R>, happens_before: &Relation<R>) -> [Relation<R>; 4] {
-    let last = frame.program_order.clone().reflexive().and(&frame.visibility_covers);
+pub(super) fn visibility<R: Row>(frame: &Frame<R>, layer: &Layer<R>, happens_before: &Relation<R>) -> [Relation<R>; 4] {
+    let last = frame.program_order.clone().reflexive().and(&layer.visibility_covers);
     let visible = &frame.sets.visible;
     let step = |at: usize| happens_before.clone().and(&frame.shares[at]);
     match frame.model.chains {
@@ -63,7 +67,7 @@ pub(super) fn visibility<R: Row>(frame: &Frame<R>, happens_before: &Relation<R>)
             std::array::from_fn(|at| {
                 let here = reached.clone().from(&visible[at]);
                 if at < 3 {
-                    reached = step(at).then(&here).and(&frame.visibility_covers).or(&reached);
+                    reached = step(at).then(&here).and(&layer.visibility_covers).or(&reached);
                 }
                 here
             })
@@ -73,7 +77,7 @@ pub(super) fn visibility<R: Row>(frame: &Frame<R>, happens_before: &Relation<R>)
             std::array::from_fn(|at| {
                 let here = chain.clone().from(&visible[at]);
                 if at < 3 {
-                    let next = step(at).and(&frame.visibility_covers).then(&here).reflexive();
+                    let next = step(at).and(&layer.visibility_covers).then(&here).reflexive();
                     chain = next.then(&chain);
                 }
                 here.then(&last)

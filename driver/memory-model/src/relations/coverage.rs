@@ -12,8 +12,6 @@
 //!    ([`Coverage::Symmetric`](crate::Coverage::Symmetric)).
 //! 3. An operation of the API covers every access of its kind of agent: the code that builds the trace must take the
 //!    stages, accesses and ranges of a barrier into account.
-//! 4. An instruction that makes its pointer available or visible covers the whole of an access that shares a byte with
-//!    it.
 
 use crate::event::{Action, Domain, Trace};
 use crate::model::{Coverage, Inclusion, Model};
@@ -21,12 +19,16 @@ use crate::relation::Relation;
 use crate::row::Row;
 
 /// Pairs of an access and an availability operation that covers it, and pairs of a visibility operation and an access
-/// that it covers. Order and domains are not considered here.
-pub(super) fn covers<R: Row>(trace: &Trace, model: Model) -> (Relation<R>, Relation<R>) {
+/// that it covers, for the bytes that two accesses share by `shares`. Order and domains are not considered here.
+pub(super) fn covers<R: Row>(
+    trace: &Trace,
+    model: Model,
+    shares: &dyn Fn(usize, usize) -> bool,
+) -> (Relation<R>, Relation<R>) {
     let n = trace.len();
     let symmetric = model.coverage == Coverage::Symmetric;
     let through = |a: usize, b: usize| match (trace.operation(a).access(), trace.operation(b).access()) {
-        (Some(a), Some(b)) => a.reference == b.reference && a.location.overlaps(&b.location),
+        (Some(x), Some(y)) => x.reference == y.reference && shares(a, b),
         _ => false,
     };
     let in_semantics = |access: usize, of: usize| {

@@ -13,18 +13,20 @@ use crate::model::FromReads;
 use crate::relation::Relation;
 use crate::row::Row;
 
-use super::{Frame, Source};
+use super::{Frame, Layer, Source};
 
-/// The writes that come after the event `read`, which reads from `source`.
+/// The writes that come after the event `read`, which reads from `source`, for the locations of a layer with their
+/// location order.
 pub fn from_reads<R: Row>(
     frame: &Frame<R>,
+    layer: &Layer<R>,
     location_order: &Relation<R>,
     modification_order: &Relation<R>,
     read: usize,
     source: Source,
 ) -> R {
     let mut later = match source {
-        Source::Initial => frame.same_location.row(read).and(&frame.sets.writes),
+        Source::Initial => layer.same_location.row(read).and(&frame.sets.writes),
         Source::Write(write) => {
             let in_location_order = match frame.model.from_reads {
                 FromReads::Khronos => true,

@@ -4,14 +4,16 @@
 //! B if and only if … A system-synchronizes-with B; A synchronizes-with B, and both A and B have all of SC in their
 //! semantics; A is an operation on memory in a storage class in SC or that has all of SC in its semantics, B is a
 //! release barrier or release atomic with all of SC in its semantics, and A is program-ordered before B; [the same
-//! mirrored for acquires;] or A inter-thread-happens-before\<SC\> some X and X inter-thread-happens-before\<SC\> B."
+//! mirrored for acquires;] A and B are both host operations and A inter-thread-happens-before B as defined in the host
+//! language specification; or A inter-thread-happens-before\<SC\> some X and X inter-thread-happens-before\<SC\> B."
 //! "Operation A happens-before operation B if and only if A is program-ordered before B [or] A
 //! inter-thread-happens-before\<SC\> B for some set of storage classes SC."
 //!
 //! Deviations:
 //! 1. Happens-before is not transitive, as the appendix says; the glossary says that it is (A4, a switch).
-//! 2. The order between operations of host threads is that of the host language; here it is program order, host atomics
-//!    and the edges given by the trace.
+//! 2. Of the host language's order, host atomics are derived, as in C++ and Rust: what is sequenced before a release
+//!    happens before what is sequenced after the acquire, whatever kind of operation it is (a flush, say). Other
+//!    synchronization of host threads (a mutex, the end of a thread) is given by the trace.
 //! 3. A set of classes that no acquire or release of the trace has adds nothing to system-synchronizes-with, and is
 //!    omitted.
 
@@ -60,12 +62,24 @@ pub(super) fn class_sets<R: Row>(
     found
 }
 
+/// Inter-thread-happens-before of host operations.
+pub(super) fn host_order<R: Row>(frame: &Frame<R>, synchronizes_with: &Relation<R>) -> Relation<R> {
+    let hosts = &frame.sets.hosts;
+    let synchronized = synchronizes_with.clone().from(hosts).to(hosts);
+    if synchronized.is_empty() {
+        return synchronized;
+    }
+    let sequenced = frame.program_order.clone().from(hosts).reflexive();
+    sequenced.then(&synchronized).then(&sequenced).closed()
+}
+
 /// Happens-before.
 pub(super) fn happens_before<R: Row>(frame: &Frame<R>, synchronizes_with: &Relation<R>) -> Relation<R> {
     let mut before = frame.program_order.clone();
+    let host_order = host_order(frame, synchronizes_with);
     for set in &frame.class_sets {
         let synchronized = synchronizes_with.clone().from(&set.ordered).to(&set.ordered);
-        before = before.or(&synchronized.or(&set.fixed).closed());
+        before = before.or(&synchronized.or(&set.fixed).or(&host_order).closed());
     }
     match frame.model.happens_before {
         HappensBefore::Appendix => before,

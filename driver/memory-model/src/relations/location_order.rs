@@ -7,8 +7,7 @@
 //! and host domains, for all references and for private accesses, too.
 //!
 //! Deviations:
-//! 1. The location is the overlap of two accesses; accesses that overlap partially are ordered as a whole or not at
-//!    all.
+//! 1. The locations of a layer are treated at once (`layers`), which changes nothing.
 //! 2. The case of 1.1.90 "X is before Y in X's scoped modification order" is a switch, off by default.
 //! 3. Whether a write after a write also needs visibility is a switch (A1); the appendix requires availability only.
 
@@ -16,7 +15,7 @@ use crate::model::Overwrite;
 use crate::relation::Relation;
 use crate::row::Row;
 
-use super::{DOMAINS, Frame, chains};
+use super::{DOMAINS, Frame, Layer, chains};
 
 /// Why one access is location-ordered before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,11 +43,11 @@ pub struct Paths<R: Row> {
     pub visible: [Relation<R>; 4],
 }
 
-/// Location order by cases.
-pub(super) fn paths<R: Row>(frame: &Frame<R>, happens_before: &Relation<R>) -> Paths<R> {
+/// Location order by cases, for the locations of a layer.
+pub(super) fn paths<R: Row>(frame: &Frame<R>, layer: &Layer<R>, happens_before: &Relation<R>) -> Paths<R> {
     let before = || happens_before.clone();
     let sets = &frame.sets;
-    let location = |relation: Relation<R>| relation.and(&frame.same_location).irreflexive();
+    let location = |relation: Relation<R>| relation.and(&layer.same_location).irreflexive();
     let reads = sets.reads.and(&sets.non_private);
     let writes = sets.writes.and(&sets.non_private);
     let same_agent = before().and(&frame.same_agent).and(&frame.same_reference);
@@ -57,8 +56,8 @@ pub(super) fn paths<R: Row>(frame: &Frame<R>, happens_before: &Relation<R>) -> P
         (Case::AfterRead, location(before().from(&reads).to(&sets.non_private))),
         (Case::AfterReadBySystem, location(frame.system.clone().from(&sets.reads))),
     ];
-    let available = chains::availability(frame, happens_before);
-    let visible = chains::visibility(frame, happens_before);
+    let available = chains::availability(frame, layer, happens_before);
+    let visible = chains::visibility(frame, layer, happens_before);
     for at in 0..DOMAINS.len() {
         let shared = before().and(&frame.shares[at]);
         let arrived = available[at].clone().from(&writes).then(&shared);
@@ -70,18 +69,18 @@ pub(super) fn paths<R: Row>(frame: &Frame<R>, happens_before: &Relation<R>) -> P
         let ordered = overwritten.or(&seen.to(&reads)).and(&frame.same_reference);
         cases.push((Case::Through(DOMAINS[at]), location(ordered)));
     }
-    cases.push((Case::ThroughApi, location(through_api(frame, happens_before))));
+    cases.push((Case::ThroughApi, location(through_api(frame, layer, happens_before))));
     Paths { cases, available, visible }
 }
 
-/// Location order.
-pub(super) fn location_order<R: Row>(frame: &Frame<R>, happens_before: &Relation<R>) -> Relation<R> {
-    let paths = paths(frame, happens_before);
+/// Location order for the locations of a layer.
+pub(super) fn location_order<R: Row>(frame: &Frame<R>, layer: &Layer<R>, happens_before: &Relation<R>) -> Relation<R> {
+    let paths = paths(frame, layer, happens_before);
     paths.cases.iter().fold(Relation::new(frame.n), |order, (_, case)| order.or(case))
 }
 
 /// Order through the device and host domains.
-fn through_api<R: Row>(frame: &Frame<R>, happens_before: &Relation<R>) -> Relation<R> {
+fn through_api<R: Row>(frame: &Frame<R>, layer: &Layer<R>, happens_before: &Relation<R>) -> Relation<R> {
     let sets = &frame.sets;
     let mut ordered = Relation::new(frame.n);
     if sets.api_available.iter().all(Row::is_empty) {
@@ -89,13 +88,13 @@ fn through_api<R: Row>(frame: &Frame<R>, happens_before: &Relation<R>) -> Relati
     }
     let before = || happens_before.clone();
     for from in 0..2 {
-        let covered = before().and(&frame.availability_covers);
+        let covered = before().and(&layer.availability_covers);
         let available = covered.from(&sets.writes.and(&sets.by_domain[from])).to(&sets.api_available[from]);
         for to in 0..2 {
             let there =
                 if from == to { available.clone() } else { available.then(&before().to(&sets.transfers[from])) };
             let arrived = there.then(happens_before);
-            let made_visible = before().and(&frame.visibility_covers).from(&sets.api_visible[to]);
+            let made_visible = before().and(&layer.visibility_covers).from(&sets.api_visible[to]);
             let seen = arrived.clone().to(&sets.api_visible[to]).then(&made_visible);
             let overwritten = match frame.model.overwrite {
                 Overwrite::Availability => arrived.to(&sets.writes),

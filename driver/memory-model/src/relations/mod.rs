@@ -9,6 +9,7 @@ mod chains;
 mod coverage;
 mod from_reads;
 mod happens_before;
+mod layers;
 mod location_order;
 mod mutual_order;
 mod program_order;
@@ -21,13 +22,14 @@ mod visible_to;
 
 pub use from_reads::from_reads;
 pub use happens_before::ClassSet;
+pub use layers::{Layer, overlap_in_part};
 pub use location_order::{Case, Paths};
 pub use race::{conflicts, races};
 pub use release_sequences::release_sequences;
 pub(crate) use visible_to::shadowed;
 pub use visible_to::visible_to;
 
-use crate::event::{Action, Domain, Scope, Trace};
+use crate::event::{Action, Agent, Domain, Scope, Trace};
 use crate::model::{Model, ScopedOrder};
 use crate::relation::Relation;
 use crate::row::Row;
@@ -66,6 +68,8 @@ pub struct Sets<R> {
     pub transfers: [R; 2],
     /// Accesses by agents of the device, and of the host.
     pub by_domain: [R; 2],
+    /// All operations of the host, including calls of the API.
+    pub hosts: R,
 }
 
 /// Sets and relations that the trace determines: those that do not depend on reads-from.
@@ -93,10 +97,8 @@ pub struct Frame<R: Row> {
     pub mutual: Relation<R>,
     /// System-synchronizes-with, transitively closed.
     pub system: Relation<R>,
-    /// Pairs of an access and an availability operation whose source scope contains it.
-    pub availability_covers: Relation<R>,
-    /// Pairs of a visibility operation and an access in its destination scope.
-    pub visibility_covers: Relation<R>,
+    /// The memory locations in layers: one, unless accesses overlap in part.
+    pub layers: Vec<Layer<R>>,
     /// Pairs of barriers that synchronize through a control barrier.
     pub barriers: Relation<R>,
     /// Pairs of a release and an atomic write that carries it: the release itself, or a later write for barriers.
@@ -119,7 +121,9 @@ pub enum Source {
 /// The choices of an execution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice<R: Row> {
-    /// For each event, its source; `None` for events that do not read and for reads that are not decided yet.
+    /// For each event, its source; `None` for events that do not read and for reads that are not decided yet. A write
+    /// is the source of the bytes that it shares with the read. So a recording holds a read whose bytes come from
+    /// several writes as several reads, one for each.
     pub sources: Vec<Option<Source>>,
     /// The scoped modification orders, as one relation.
     pub modification_order: Relation<R>,
@@ -132,8 +136,18 @@ pub struct Order<R: Row> {
     pub synchronizes_with: Relation<R>,
     /// Happens-before.
     pub happens_before: Relation<R>,
-    /// Location order.
+    /// Location order: the pairs that are ordered for each of their common locations.
     pub location_order: Relation<R>,
+    /// The location order of each layer, if there are several.
+    by_layer: Vec<Relation<R>>,
+}
+
+impl<R: Row> Order<R> {
+    /// The location order of each of [`Frame::layers`].
+    pub fn layers(&self) -> impl Iterator<Item = &Relation<R>> {
+        let one = if self.by_layer.is_empty() { std::slice::from_ref(&self.location_order) } else { &self.by_layer };
+        one.iter()
+    }
 }
 
 impl<R: Row> Sets<R> {
@@ -172,6 +186,7 @@ impl<R: Row> Sets<R> {
             transfers: [(Domain::Device, Domain::Host), (Domain::Host, Domain::Device)]
                 .map(|(from, to)| R::of(n, |e| action(e, Action::Transfer { from, to }))),
             by_domain: domains.map(|domain| R::of(n, |e| is_access(e) && Domain::of(trace.agent(e)) == domain)),
+            hosts: R::of(n, |e| trace.agent(e) == Agent::Host),
         }
     }
 }
@@ -182,12 +197,13 @@ impl<R: Row> Frame<R> {
         let n = trace.len();
         let sets = Sets::new(trace);
         let program_order = program_order::program_order(trace);
-        let same_location = mutual_order::same_location(trace);
+        let layers = layers::layers::<R>(trace, model);
+        let same_location =
+            layers[1..].iter().fold(layers[0].same_location.clone(), |all, layer| all.or(&layer.same_location));
         let same_reference = mutual_order::same_reference(trace);
         let in_scope = scope::in_scope(trace);
         let mutual = mutual_order::mutual_order(trace, &in_scope, model);
         let direct = system::system_synchronizes_with(trace);
-        let (availability_covers, visibility_covers) = coverage::covers(trace, model);
         let carried_by = synchronizes_with::carried_by(trace, &sets, &program_order);
         let serves = synchronizes_with::serves(trace, &sets, &program_order);
         let barriers = barriers::synchronize(trace, &sets, &program_order, &in_scope);
@@ -204,13 +220,17 @@ impl<R: Row> Frame<R> {
             same_reference,
             in_scope,
             mutual,
-            availability_covers,
-            visibility_covers,
+            layers,
             barriers,
             carried_by,
             serves,
             class_sets,
         }
+    }
+
+    /// Inter-thread-happens-before of host operations, as host languages define it.
+    pub(crate) fn host_order(&self, synchronizes_with: &Relation<R>) -> Relation<R> {
+        happens_before::host_order(self, synchronizes_with)
     }
 
     /// Scoped modification order by the model's reading, which may include reads.
@@ -226,11 +246,34 @@ impl<R: Row> Frame<R> {
         let sequences = release_sequences(self, &choice.modification_order);
         let synchronizes_with = synchronizes_with::synchronizes_with(self, &sequences, &choice.sources);
         let happens_before = happens_before::happens_before(self, &synchronizes_with);
-        let mut location_order = location_order::location_order(self, &happens_before);
-        if self.model.scoped_order_is_location_order {
-            location_order = location_order.or(&self.scoped_order(choice).and(&self.mutual));
+        let scoped = self.model.scoped_order_is_location_order.then(|| self.scoped_order(choice).and(&self.mutual));
+        self.order_by(synchronizes_with, happens_before, scoped)
+    }
+
+    /// Completes an order by location order, which includes the pairs `scoped`.
+    fn order_by(
+        &self,
+        synchronizes_with: Relation<R>,
+        happens_before: Relation<R>,
+        scoped: Option<Relation<R>>,
+    ) -> Order<R> {
+        let of = |layer: &Layer<R>| {
+            let order = location_order::location_order(self, layer, &happens_before);
+            match &scoped {
+                Some(scoped) => order.or(&scoped.clone().and(&layer.same_location)),
+                None => order,
+            }
+        };
+        if let [layer] = &self.layers[..] {
+            let location_order = of(layer);
+            return Order { synchronizes_with, happens_before, location_order, by_layer: Vec::new() };
         }
-        Order { synchronizes_with, happens_before, location_order }
+        let by_layer: Vec<_> = self.layers.iter().map(of).collect();
+        let mut location_order = self.same_location.clone();
+        for (layer, order) in self.layers.iter().zip(&by_layer) {
+            location_order = location_order.minus(&layer.same_location.clone().minus(order));
+        }
+        Order { synchronizes_with, happens_before, location_order, by_layer }
     }
 
     /// The edges that `read` adds to synchronizes-with if its source is `write`.
@@ -241,12 +284,11 @@ impl<R: Row> Frame<R> {
     /// The relations derived from `synchronizes_with`, for readings whose location order depends on nothing else.
     pub(crate) fn order_after(&self, synchronizes_with: Relation<R>) -> Order<R> {
         let happens_before = happens_before::happens_before(self, &synchronizes_with);
-        let location_order = location_order::location_order(self, &happens_before);
-        Order { synchronizes_with, happens_before, location_order }
+        self.order_by(synchronizes_with, happens_before, None)
     }
 
-    /// Location order by cases, for explanations.
+    /// Location order by cases, for explanations: that of the first layer.
     pub fn paths(&self, happens_before: &Relation<R>) -> Paths<R> {
-        location_order::paths(self, happens_before)
+        location_order::paths(self, &self.layers[0], happens_before)
     }
 }

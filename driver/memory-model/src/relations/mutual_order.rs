@@ -19,15 +19,6 @@ use crate::row::Row;
 
 use super::{Choice, Frame, Source};
 
-/// Pairs of overlapping accesses; reflexive.
-pub(super) fn same_location<R: Row>(trace: &Trace) -> Relation<R> {
-    let access = |event: usize| trace.operation(event).access();
-    Relation::of(trace.len(), |a, b| match (access(a), access(b)) {
-        (Some(a), Some(b)) => a.location.overlaps(&b.location),
-        _ => false,
-    })
-}
-
 /// Pairs of accesses through the same reference; reflexive.
 pub(super) fn same_reference<R: Row>(trace: &Trace) -> Relation<R> {
     let access = |event: usize| trace.operation(event).access();

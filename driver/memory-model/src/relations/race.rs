@@ -4,10 +4,8 @@
 //! and Y is a write, and X and Y are not mutually-ordered atomic operations. If there does not exist a
 //! location-ordered relation between X and Y for each location in M, then there is a data race."
 //!
-//! Deviations:
-//! 1. Accesses that overlap partially are ordered as a whole, as in location order (its first deviation): if an
-//!    operation makes some of their common bytes available or visible, all of them count as ordered, and a race on the
-//!    rest is missed.
+//! [`Order::location_order`](super::Order::location_order) holds the pairs that are ordered for each of their common
+//! bytes, so a pair that is ordered for some of them only races.
 //!
 //! Writes of equal values race like other writes.
 

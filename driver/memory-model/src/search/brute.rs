@@ -10,7 +10,7 @@ use crate::axioms::violation;
 use crate::model::Model;
 use crate::program::{Instance, TooLarge, Value};
 use crate::relation::Relation;
-use crate::relations::{Choice, Frame, Source};
+use crate::relations::{Choice, Frame, Source, overlap_in_part};
 use crate::row::Row;
 use crate::wellformed;
 
@@ -59,7 +59,7 @@ impl Candidates {
 ///
 /// # Errors
 ///
-/// If there are more than `limit` candidates, or more than 64 events.
+/// If there are more than `limit` candidates, or more than 64 events, or if accesses overlap in part.
 pub fn brute_force(
     instance: &Instance,
     model: Model,
@@ -67,6 +67,7 @@ pub fn brute_force(
     limit: u64,
 ) -> Result<Vec<Signature>, TooLarge> {
     match instance.trace.len() {
+        _ if overlap_in_part(&instance.trace) => Err(super::overlaps()),
         0..=16 => executions::<u16>(instance, model, consistent, limit),
         17..=64 => executions::<u64>(instance, model, consistent, limit),
         events => Err(TooLarge::new(format!("an execution has {events} events"), u64::LIMIT as u64)),

@@ -23,7 +23,9 @@ use crate::axioms::{hidden, precedence, violation};
 use crate::model::{Coherence, Model};
 use crate::program::{Instance, TooLarge};
 use crate::relation::Relation;
-use crate::relations::{Choice, Frame, Order, Source, conflicts, from_reads, races, release_sequences, shadowed};
+use crate::relations::{
+    Choice, Frame, Order, Source, conflicts, from_reads, overlap_in_part, races, release_sequences, shadowed,
+};
 use crate::row::Row;
 use crate::wellformed;
 
@@ -77,7 +79,8 @@ pub struct Statistics {
 ///
 /// # Errors
 ///
-/// If the instance has too many events, or the search takes too many steps.
+/// If the instance has too many events, if accesses overlap in part (then a read may have several sources), or if the
+/// search takes too many steps.
 pub fn search(
     instance: &Instance,
     model: Model,
@@ -99,6 +102,7 @@ pub(crate) fn resume(
     let bound = limits.events.min(u128::LIMIT);
     match events {
         _ if events > bound => Err(TooLarge::new(format!("an execution has {events} events"), bound as u64)),
+        _ if overlap_in_part(&instance.trace) => Err(overlaps()),
         0..=16 => Search::<u16>::run(instance, model, limits, so_far, visit),
         17..=64 => Search::<u64>::run(instance, model, limits, so_far, visit),
         _ => Search::<u128>::run(instance, model, limits, so_far, visit),
@@ -193,6 +197,11 @@ impl<'a, R: Row> Search<'a, R> {
         }
     }
 
+    /// The relation that must be acyclic. There is one layer.
+    fn precedence(&self, order: &Order<R>) -> Relation<R> {
+        precedence(&self.frame, &self.frame.layers[0], &self.choice, &order.location_order)
+    }
+
     fn count_step(&mut self) -> Result<(), Stop> {
         self.statistics.steps += 1;
         if self.statistics.steps > self.limits.steps { Err(Stop::Bound(too_many_steps(self.limits))) } else { Ok(()) }
@@ -210,7 +219,7 @@ impl<'a, R: Row> Search<'a, R> {
         if violation(&self.frame, &self.choice, &known.order).is_some() {
             return Ok(());
         }
-        let before = precedence(&self.frame, &self.choice, &known.order).closed();
+        let before = self.precedence(&known.order).closed();
         self.decide(0, &known, &before)
     }
 
@@ -256,7 +265,7 @@ impl<'a, R: Row> Search<'a, R> {
             let edges = self.frame.synchronized_by(&self.sequences, write, read);
             if !edges.is_within(&known.order.synchronizes_with) {
                 let order = self.frame.order_after(known.order.synchronizes_with.clone().or(&edges));
-                let before = precedence(&self.frame, &self.choice, &order).closed();
+                let before = self.precedence(&order).closed();
                 if !before.closed_is_acyclic() {
                     return Ok(());
                 }
@@ -279,7 +288,7 @@ impl<'a, R: Row> Search<'a, R> {
             }
         }
         let order = &self.choice.modification_order;
-        let later = from_reads(&self.frame, &known.order.location_order, order, read, source);
+        let later = from_reads(&self.frame, &self.frame.layers[0], &known.order.location_order, order, read, source);
         if !precede(&mut before, read, &later) {
             return Ok(());
         }
@@ -317,6 +326,11 @@ impl<'a, R: Row> Search<'a, R> {
         }
         Ok(())
     }
+}
+
+/// The search gives each read one source, so it cannot have accesses that overlap in part. Texts have none.
+fn overlaps() -> TooLarge {
+    TooLarge::new("accesses overlap in part", 0)
 }
 
 fn too_many_steps(limits: Limits) -> TooLarge {

@@ -12,6 +12,9 @@ use super::types::Type;
 use super::words::{Checked, Id, Inst, operand};
 use crate::ir::{self, AtomicOp, InstData, Scope, Semantics, Value, Width};
 
+/// The bit of `SequentiallyConsistent` in memory semantics.
+pub(super) const SEQUENTIALLY_CONSISTENT: u32 = spirv::MemorySemantics::SEQUENTIALLY_CONSISTENT.bits();
+
 /// Memory operand of an atomic.
 struct Target {
     pointer: Pointer,
@@ -159,7 +162,8 @@ impl Translator<'_> {
     pub(super) fn control_barrier(&mut self, operands: &[u32]) -> Checked<()> {
         let execution = self.scope(operand(operands, 0)?)?;
         if !matches!(execution, Scope::Workgroup | Scope::Subgroup) {
-            return Err(format!("a barrier of execution scope {execution:?} is not supported"));
+            let rule = "VUID-StandaloneSpirv-None-04636";
+            return Err(format!("execution scope {execution:?}, which is neither Workgroup nor Subgroup ({rule})"));
         }
         let (memory, semantics) = self.order(operand(operands, 1)?, operand(operands, 2)?)?;
         self.builder.push(InstData::Barrier { execution, memory, semantics });
@@ -180,7 +184,9 @@ impl Translator<'_> {
     pub(super) fn scope(&self, id: Id) -> Checked<Scope> {
         let number = self.constants.uint(&self.types, id)?;
         Ok(match spirv::Scope::from_u32(number) {
-            Some(spirv::Scope::CrossDevice) => Scope::CrossDevice,
+            Some(spirv::Scope::CrossDevice) => {
+                return Err("scope CrossDevice is the host's (VUID-StandaloneSpirv-None-04638)".into());
+            }
             Some(spirv::Scope::Device) => Scope::Device,
             Some(spirv::Scope::Workgroup) => Scope::Workgroup,
             Some(spirv::Scope::Subgroup) => Scope::Subgroup,
@@ -190,7 +196,14 @@ impl Translator<'_> {
         })
     }
 
+    /// Memory semantics of a constant. The Vulkan memory model has no sequential consistency; modules of the older one
+    /// that ask for it get it (`remark`).
     fn semantics(&self, id: Id) -> Checked<Semantics> {
-        self.constants.uint(&self.types, id).map(Semantics)
+        let bits = self.constants.uint(&self.types, id)?;
+        if self.sections.vulkan_memory_model && bits & SEQUENTIALLY_CONSISTENT != 0 {
+            let rule = "VUID-StandaloneSpirv-MemorySemantics-10866";
+            return Err(format!("SequentiallyConsistent semantics in the Vulkan memory model ({rule})"));
+        }
+        Ok(Semantics(bits))
     }
 }

@@ -20,6 +20,7 @@ mod dispatch;
 mod entry;
 #[cfg(test)]
 mod enumerants;
+mod extension;
 mod function;
 mod glsl450;
 mod group;
@@ -33,6 +34,7 @@ mod module;
 mod physical;
 mod pointer;
 mod pointer_value;
+mod remark;
 mod scalar;
 mod stages;
 mod translate;
@@ -46,7 +48,7 @@ use std::collections::BTreeMap;
 use foldhash::HashMap;
 use spirv::Op;
 
-use super::{ConstantType, Error, SpecializationConstant};
+use super::{ConstantType, Error, Remark, SpecializationConstant};
 use crate::ir::{self, Builder, Kernel, SourceLine};
 pub(super) use entry::{MAX_INVOCATIONS, check_size};
 use function::{Exit, Frame};
@@ -69,6 +71,11 @@ impl Module {
     /// Whether it may have runtime-sized descriptor arrays.
     pub fn may_have_runtime_arrays(&self) -> bool {
         self.sections.declares(spirv::Capability::RuntimeDescriptorArray)
+    }
+
+    /// A rule that the module breaks although it can be translated, and which other drivers do not enforce.
+    pub fn remark(&self) -> Option<&Remark> {
+        self.sections.remark.as_ref()
     }
 
     /// Names of the compute entry points.

@@ -3,11 +3,12 @@
 use foldhash::{HashMap, HashSet};
 use spirv::{Capability, ExecutionModel, Op, StorageClass};
 
-use super::super::Error;
+use super::super::{Error, Remark};
 use super::body::Function;
 use super::capability;
 use super::decorations::Annotations;
 use super::lines::Lines;
+use super::remark;
 use super::words::{Checked, Id, Inst, Words, op_name, operand, string};
 
 /// A compute entry point.
@@ -50,6 +51,8 @@ pub(super) struct Sections {
     pub(super) has_workgroup_pointers: bool,
     /// Whether the memory model is `Vulkan` rather than `GLSL450`.
     pub(super) vulkan_memory_model: bool,
+    /// A rule that the module breaks, but that does not prevent its translation.
+    pub(super) remark: Option<Remark>,
 }
 
 /// A set of extended instructions.
@@ -82,11 +85,14 @@ impl Sections {
             has_workgroup_blocks: false,
             has_workgroup_pointers: false,
             vulkan_memory_model: false,
+            remark: None,
         };
         let body = this.words.insts.iter().position(|inst| inst.op == Op::Function).unwrap_or(this.words.insts.len());
         this.globals(body)?;
+        this.check_strides()?;
         this.find_workgroup_memory();
         this.read_functions(body)?;
+        this.remark = remark::find(&this, body)?;
         Ok(this)
     }
 
@@ -106,6 +112,19 @@ impl Sections {
     /// Whether the module declares a capability.
     pub(super) fn declares(&self, capability: Capability) -> bool {
         self.capabilities.contains(&capability)
+    }
+
+    /// Checks that `ArrayStride` is on array and pointer types: it "must not be applied to any other type".
+    fn check_strides(&self) -> Result<(), Error> {
+        let strided = self.annotations.ids_with(|decorations| decorations.array_stride.is_some());
+        let wrong = self.declarations.iter().find(|inst| {
+            strided.binary_search(&inst.id).is_ok()
+                && !matches!(inst.op, Op::TypeArray | Op::TypeRuntimeArray | Op::TypePointer)
+        });
+        wrong.map_or(Ok(()), |inst| {
+            let what = format!("{} has an ArrayStride, but is not an array or pointer type", self.describe(inst.id));
+            Err(self.error(inst.word, format!("{}: {what}", op_name(inst.op))))
+        })
     }
 
     /// Finds the properties of workgroup memory that its declarations depend on.

@@ -78,6 +78,12 @@ impl Words {
         Ok(this)
     }
 
+    /// Version of SPIR-V: major and minor.
+    pub(super) fn version(&self) -> (u8, u8) {
+        let [_, minor, major, _] = self.words[1].to_le_bytes();
+        (major, minor)
+    }
+
     /// Operands after result type and result id.
     pub(super) fn operands(&self, inst: &Inst) -> &[u32] {
         &self.words[inst.first as usize..inst.end as usize]

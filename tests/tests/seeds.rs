@@ -1,0 +1,120 @@
+//! `docs/seeds.md` is true: each file that it names exists, each test that it names is a test, and a row without tests
+//! says why.
+
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
+use std::path::{Path, PathBuf};
+
+/// How a rule that is not held to starts its second column.
+const REASONS: [&str; 3] = ["By design: ", "Waits for ", "Open: "];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The path of a name in the page: kernels and litmus tests are named without their folders.
+fn path_of(name: &str) -> PathBuf {
+    let folder = match name.split('/').next() {
+        Some("kernels") => "tests",
+        Some("litmus") => "driver/memory-model/tests",
+        _ => "",
+    };
+    root().join(folder).join(name)
+}
+
+/// The texts between backticks of a cell that name files: they contain a slash.
+fn names(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split('`').skip(1).step_by(2).filter(|name| name.contains('/'))
+}
+
+/// Whether a source has a test of this name: `#[test]` is one of the attributes before the function. Tests of
+/// `proptest!` and of loom have the attribute, too.
+fn has_test(source: &str, test: &str) -> bool {
+    let lines: Vec<_> = source.lines().map(str::trim).collect();
+    let is_it = |line: &str| line.strip_prefix("fn ").is_some_and(|rest| rest.starts_with(&format!("{test}(")));
+    lines.iter().enumerate().filter(|(_, line)| is_it(line)).any(|(at, _)| {
+        let mut before = lines[..at].iter().rev().take_while(|line| line.starts_with("#[") || line.starts_with("//"));
+        before.any(|line| line.starts_with("#[test]"))
+    })
+}
+
+/// Why a name of the page is wrong.
+fn wrong(name: &str) -> Option<String> {
+    let (file, test) = match name.split_once("::") {
+        Some((file, test)) => (file, Some(test)),
+        None => (name, None),
+    };
+    let path = path_of(file);
+    let there = if test.is_some() { path.is_file() } else { path.exists() };
+    if !there {
+        return Some(format!("{file} does not exist"));
+    }
+    let test = test?;
+    (!has_test(&std::fs::read_to_string(path).unwrap(), test)).then(|| format!("{file} has no test {test}"))
+}
+
+/// The rows of the page: section, rule, place, tests.
+fn rows(page: &str) -> Vec<[String; 4]> {
+    let mut section = String::new();
+    let mut rows = Vec::new();
+    for line in page.lines() {
+        if let Some(title) = line.strip_prefix("## ") {
+            section = title.to_owned();
+        }
+        let cells = line.strip_prefix("| ").and_then(|line| line.strip_suffix(" |"));
+        // The table before the first section is the sum of the others.
+        let Some(cells) = cells.filter(|_| !section.is_empty()) else { continue };
+        let cells: Vec<_> = cells.split(" | ").map(str::trim).collect();
+        let [rule, place, tests] = cells[..] else { panic!("a row with {} cells: {line}", cells.len()) };
+        if rule != "rule" && !rule.starts_with("---") {
+            rows.push([section.clone(), rule.to_owned(), place.to_owned(), tests.to_owned()]);
+        }
+    }
+    rows
+}
+
+#[test]
+fn every_test_and_file_of_the_page_exists() {
+    let page = std::fs::read_to_string(root().join("docs/seeds.md")).unwrap();
+    let mut faults = Vec::new();
+    for [_, rule, place, tests] in rows(&page) {
+        faults.extend(names(&place).chain(names(&tests)).filter_map(|name| Some(format!("{rule}: {}", wrong(name)?))));
+        let reason = REASONS.iter().any(|reason| place.starts_with(reason));
+        if !reason && (names(&tests).next().is_none() || names(&place).next().is_none()) {
+            faults.push(format!("{rule}: neither a reason, nor a place and a test"));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// One row for each rule that was found in the documents, and the table at the head of the page counts them.
+#[test]
+fn no_rule_is_lost() {
+    let page = std::fs::read_to_string(root().join("docs/seeds.md")).unwrap();
+    let rows = rows(&page);
+    for (title, rules) in [
+        ("The Vulkan memory model", 64),
+        ("Variable pointers", 39),
+        ("Resources and invalidation", 39),
+        ("The execution model of vISA", 89),
+        ("Memory dependencies and caches", 77),
+    ] {
+        let places: Vec<_> = rows.iter().filter(|row| row[0] == title).map(|row| &row[2]).collect();
+        assert_eq!(places.len(), rules, "{title}");
+        let [design, waits, open] =
+            REASONS.map(|reason| places.iter().filter(|place| place.starts_with(reason)).count());
+        let held = rules - design - waits - open;
+        let sum = format!("| {title} | {held} | {design} | {waits} | {open} |");
+        assert!(page.lines().any(|line| line == sum), "the first table lacks {sum}");
+    }
+}
+
+#[test]
+fn tests_are_found_in_sources() {
+    let attribute = "#[test]";
+    let source = format!("{attribute}\n/// Says.\n#[should_panic]\nfn found() {{}}\n\nfn helper() {{}}\n");
+    assert!(has_test(&source, "found") && !has_test(&source, "helper") && !has_test(&source, "foun"));
+    assert_eq!(names("see `a/b.rs::c`, `OpSelect` and `d/e`").collect::<Vec<_>>(), ["a/b.rs::c", "d/e"]);
+    assert!(wrong("kernels/pointers/advance.spvasm").is_none() && wrong("litmus/khronos/mp.test").is_none());
+    assert!(wrong("kernels/pointers/absent.spvasm").is_some() && wrong("tests/tests/seeds.rs::absent").is_some());
+}
