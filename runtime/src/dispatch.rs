@@ -26,9 +26,9 @@ use sets::{Resolved, SetOfGroup};
 
 /// Builds a dispatch: see [`Context::dispatch`].
 ///
-/// Resources that are bound here are bound for this dispatch only. All other bindings of the program are taken from the
-/// set of their group, of the dispatch ([`Dispatch::set`]) or of the context ([`Context::bind_set`]), and from the slots
-/// of the context if the group has no set ([`Context::bind`]).
+/// Resources that are bound here are bound for this dispatch only. All other bindings of the program are taken from
+/// the set of their group, of the dispatch ([`Dispatch::set`]) or of the context ([`Context::bind_set`]), and from the
+/// slots of the context if the group has no set ([`Context::bind`]).
 ///
 /// ```
 /// # fn main() -> Result<(), spelter::Error> {

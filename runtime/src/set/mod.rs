@@ -1,8 +1,8 @@
 //! Descriptor sets that programs hold: the descriptors of a group, bound together.
 //!
 //! A set names resources, as a slot does. `names.rs` follows their objects; `place.rs` and `driver_sets.rs` write a
-//! driver set when a dispatch needs one; `program_state.rs` is what a context knows of a program whose groups take their
-//! descriptors from sets. A set belongs to no context: threads may use it in several at once.
+//! driver set when a dispatch needs one; `program_state.rs` is what a context knows of a program whose groups take
+//! their descriptors from sets. A set belongs to no context: threads may use it in several at once.
 
 mod builder;
 mod driver_sets;
