@@ -2,7 +2,8 @@
 //!
 //! A driver set is filled when a dispatch needs it. If the names have changed since, it is written again, but only if
 //! no batch of any context uses it; otherwise another one takes its place. The set's lock protects this: of two
-//! contexts, the second finds that the batch of the first uses the driver set. `replace/loom_tests/sets.rs` explores this code.
+//! contexts, the second finds that the batch of the first uses the driver set. `replace/loom_tests/sets.rs` explores
+//! this code.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
