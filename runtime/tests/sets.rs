@@ -383,7 +383,7 @@ fn threads_share_and_rewrite_a_set() {
                     context.dispatch(program).set(0, &set).bind(1, 0, &to).groups([1, 1, 1]).unwrap();
                     if turn % 7 == 0 {
                         let words = context.read::<u32>(&to).unwrap();
-                        let is_one_version = |word: u32| word == words[0] && word % 1000 == 0;
+                        let is_one_version = |word: u32| word == words[0] && word.is_multiple_of(1000);
                         assert!(words.iter().all(|word| is_one_version(*word)), "{words:?}");
                     }
                 }

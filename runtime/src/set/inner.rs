@@ -174,14 +174,14 @@ impl SetInner {
 
     /// The new state of a descriptor, with its place; `None` if it has that state.
     fn made(&self, names: &Names, (binding, element, what): &Write) -> Result<Option<(u32, SlotState)>, Error> {
-        let described = what.described();
         let Some((info, first)) = self.layout.iter().find(|(info, _)| info.binding == *binding) else {
             let list: Vec<_> = self.layout.iter().map(|(info, _)| info.binding.to_string()).collect();
-            let problem = format!("{described}: its layout has no such binding; it has {}", list.join(", "));
+            let problem = format!("{}: its layout has no such binding; it has {}", what.described(), list.join(", "));
             return Err(self.broken(*binding, problem, rule::SET_DECLARED));
         };
         if *element >= info.count {
-            let problem = format!("{described}: it has {} elements, there is no element {element}", info.count);
+            let count = info.count;
+            let problem = format!("{}: it has {count} elements, there is no element {element}", what.described());
             return Err(self.broken(*binding, problem, rule::SET_DECLARED));
         }
         let place = first + element;
@@ -192,7 +192,8 @@ impl SetInner {
         let slot = Slot { group: 0, binding: *binding, element: *element };
         let state = SlotState::new(&self.share, slot, what).map_err(|error| self.refused(error))?;
         if state.kind != info.slot_kind() || !info.takes(&state) {
-            let problem = format!("{described} is bound as a {}, the set takes a {}", state.kind, info.takes_name());
+            let (what, kind, takes) = (what.described(), state.kind, info.takes_name());
+            let problem = format!("{what} is bound as a {kind}, the set takes a {takes}");
             return Err(self.broken(*binding, problem, rule::SET_KIND));
         }
         info.check(slot, &state).map_err(|error| self.refused(error))?;
