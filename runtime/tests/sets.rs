@@ -282,7 +282,10 @@ fn images_samplers_and_arrays_in_a_set() {
         @group(0) @binding(0) var parts: binding_array<texture_2d<u32>, 2>;
         @group(0) @binding(1) var drawn: texture_storage_2d<r32uint, write>;
         @compute @workgroup_size(1)
-        fn main() { textureStore(drawn, vec2(0u), textureLoad(parts[0], vec2(0u), 0) + textureLoad(parts[1], vec2(0u), 0)); }";
+        fn main() {
+            let sum = textureLoad(parts[0], vec2(0u), 0) + textureLoad(parts[1], vec2(0u), 0);
+            textureStore(drawn, vec2(0u), sum);
+        }";
     let context = Context::builder().workers(1).poison(true).build().unwrap();
     let program = context.program_wgsl(text).unwrap();
     let image = |word: u32| {

@@ -59,7 +59,8 @@ pub(super) const CASES: &[Case] = &[
     (
         "a set has what it names",
         |s| s.set().bind(3, &s.source).build().map(drop),
-        "descriptor set `frame`, binding 3: buffer `source` of 64 bytes: its layout has no such binding; it has 0, 1, 2",
+        "descriptor set `frame`, binding 3: buffer `source` of 64 bytes: its layout has no such binding; it has 0, \
+         1, 2",
         DECLARED,
     ),
     (
@@ -71,7 +72,8 @@ pub(super) const CASES: &[Case] = &[
     (
         "a descriptor has its kind",
         |s| s.set().with(1, Bind::uniform(&s.source)).build().map(drop),
-        "descriptor set `frame`, binding 1: buffer `source` of 64 bytes is bound as a uniform buffer, the set takes a storage buffer",
+        "descriptor set `frame`, binding 1: buffer `source` of 64 bytes is bound as a uniform buffer, the set takes \
+         a storage buffer",
         SET_KIND,
     ),
     (
@@ -83,7 +85,8 @@ pub(super) const CASES: &[Case] = &[
     (
         "a buffer is no image in a set",
         |s| s.context.descriptor_set(&s.look, 1).bind(0, &s.source).build().map(drop),
-        "a descriptor set, binding 0: buffer `source` of 64 bytes is bound as a storage buffer, the set takes a sampled image",
+        "a descriptor set, binding 0: buffer `source` of 64 bytes is bound as a storage buffer, the set takes a \
+         sampled image",
         SET_KIND,
     ),
     (
@@ -110,7 +113,8 @@ pub(super) const CASES: &[Case] = &[
             let array = s.sheet.level(0).as_type(vk::ImageViewType::TYPE_2D_ARRAY);
             s.context.descriptor_set(&s.look, 1).with(0, Bind::sampled(array)).build().map(drop)
         },
-        "a descriptor set, binding 0: image `sheet` of 4x4x1 R32_UINT: the view is TYPE_2D_ARRAY, the shader takes TYPE_2D",
+        "a descriptor set, binding 0: image `sheet` of 4x4x1 R32_UINT: the view is TYPE_2D_ARRAY, the shader takes \
+         TYPE_2D",
         "(VUID-vkCmdDispatch-viewType-07752)",
     ),
     (
@@ -166,7 +170,8 @@ pub(super) const CASES: &[Case] = &[
     (
         "a write has the kind of its descriptor",
         |s| s.set().updatable().build()?.write(0, Bind::storage(&s.to)),
-        "descriptor set `frame`, binding 0: buffer `to` of 64 bytes is bound as a storage buffer, the set takes a uniform buffer",
+        "descriptor set `frame`, binding 0: buffer `to` of 64 bytes is bound as a storage buffer, the set takes a \
+         uniform buffer",
         SET_KIND,
     ),
     (
