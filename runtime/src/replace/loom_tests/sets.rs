@@ -132,7 +132,10 @@ fn a_set_that_one_context_writes_is_not_written_under_the_batch_of_another() {
 
 #[test]
 fn a_rename_is_found_by_each_context_that_dispatches_the_set() {
-    loom::model(|| {
+    // Without the bound this takes hours.
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
         let resource = held(0..8);
         let shared = Shared::new(&resource);
         let other = thread::spawn({
