@@ -132,7 +132,7 @@ fn a_set_that_one_context_writes_is_not_written_under_the_batch_of_another() {
 
 #[test]
 fn a_rename_is_found_by_each_context_that_dispatches_the_set() {
-    // Without the bound this takes hours.
+    // All interleavings take minutes.
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(|| {
