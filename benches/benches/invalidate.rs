@@ -1,13 +1,13 @@
 //! What invalidation saves: streams of uploads into one buffer that every dispatch reads, by rename, by waiting and by
-//! staged copy; and the tracker's cost before a kernel runs. Ratios within one run, since other load on the machine
-//! makes absolute times meaningless.
+//! staged copy; and the tracker's cost before a kernel runs, with slots and with descriptor sets. Ratios within one
+//! run, since other load on the machine makes absolute times meaningless.
 
 #![allow(clippy::print_stdout, reason = "a bench prints its ratios")]
 
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use spelter::{Bind, Buffer, Context, Error, Program};
+use spelter::{Bind, Buffer, Context, DescriptorSet, Error, Program};
 use spelter_driver::{Binding, BufferInfo, MemoryBarrier, Specialization, vk};
 
 /// Reads the whole buffer, with some arithmetic per word.
@@ -127,6 +127,18 @@ const TINY: &str = "
 /// Dispatches in a batch: fewer than its limit.
 const BATCH: u32 = 1000;
 
+/// Nanoseconds to record one command of a batch that `record` fills.
+fn timed(context: &Context, record: &dyn Fn(u32) -> Result<(), Error>) -> f64 {
+    nanoseconds(|| {
+        record(0)?;
+        let start = Instant::now();
+        (1..BATCH).try_for_each(record)?;
+        let time = start.elapsed();
+        context.finish()?;
+        Ok((time, BATCH - 1))
+    })
+}
+
 fn dispatches(_: &mut Criterion) {
     let context = context(1);
     let program = context.program_wgsl(TINY).expect("a program");
@@ -134,22 +146,12 @@ fn dispatches(_: &mut Criterion) {
     context.bind((0, 0), Bind::uniform(&buffers[0])).expect("bound");
     context.bind((0, 1), Bind::storage(&buffers[1])).expect("bound");
     context.bind((0, 2), Bind::storage(&buffers[2])).expect("bound");
-    let timed = |record: &dyn Fn(u32) -> Result<(), Error>| {
-        nanoseconds(|| {
-            record(0)?;
-            let start = Instant::now();
-            (1..BATCH).try_for_each(record)?;
-            let time = start.elapsed();
-            context.finish()?;
-            Ok((time, BATCH - 1))
-        })
-    };
-    let same = timed(&|_| context.dispatch(&program).groups([1, 1, 1]));
-    let changed = timed(&|turn| {
+    let same = timed(&context, &|_| context.dispatch(&program).groups([1, 1, 1]));
+    let changed = timed(&context, &|turn| {
         context.bind((0, 1), Bind::storage(&buffers[if turn % 2 == 0 { 1 } else { 3 }]))?;
         context.dispatch(&program).groups([1, 1, 1])
     });
-    let own = timed(&|_| {
+    let own = timed(&context, &|_| {
         let dispatch = context.dispatch(&program).bind(0, 0, &buffers[0]).bind(0, 1, &buffers[1]);
         dispatch.bind(0, 2, &buffers[2]).groups([1, 1, 1])
     });
@@ -162,6 +164,83 @@ fn dispatches(_: &mut Criterion) {
         ("three bindings of its own", own, changing, ""),
     ] {
         println!("  {what:26} {time:7.0} {driver:7.0} {:8.0}  {most}", time - driver);
+    }
+}
+
+/// An array of buffers, of which a program reads one word each of the first two.
+struct Arrays {
+    context: Context,
+    program: Program,
+    buffers: Vec<Buffer>,
+    set: DescriptorSet,
+}
+
+impl Arrays {
+    fn new(count: u32) -> Result<Self, Error> {
+        let context = context(1);
+        let text = format!(
+            "enable wgpu_binding_array; struct Words {{ w: array<u32> }}
+            @group(0) @binding(0) var<storage, read> parts: binding_array<Words, {count}>;
+            @group(0) @binding(1) var<storage, read_write> to: u32;
+            @compute @workgroup_size(1) fn main() {{ to = parts[0].w[0] + parts[1].w[0]; }}"
+        );
+        let program = context.program_wgsl(&text)?;
+        // Two more, to take the place of the first.
+        let buffers: Vec<_> = (0..count + 2).map(|_| context.buffer_zeroed(64)).collect::<Result<_, _>>()?;
+        let to = context.buffer_zeroed(4)?;
+        let parts = || buffers.iter().take(count as usize).map(Bind::storage);
+        for (element, part) in (0..).zip(parts()) {
+            context.bind((0, 0, element), part)?;
+        }
+        context.bind((0, 1), Bind::storage(&to))?;
+        let set = context.descriptor_set(&program, 0).with_array(0, 0, parts()).bind(1, &to).updatable().build()?;
+        Ok(Self { context, program, buffers, set })
+    }
+
+    fn dispatch(&self, set: bool) -> Result<(), Error> {
+        let dispatch = self.context.dispatch(&self.program);
+        if set { dispatch.set(0, &self.set) } else { dispatch }.groups([1, 1, 1])
+    }
+
+    /// The buffer that is the first in this turn.
+    fn first(&self, turn: u32) -> Bind {
+        Bind::storage(&self.buffers[self.buffers.len() - 1 - turn as usize % 2])
+    }
+
+    fn same(&self, set: bool) -> f64 {
+        timed(&self.context, &|_| self.dispatch(set))
+    }
+
+    /// Another buffer is bound before each dispatch. Batches use the driver sets, so each is a new or cached one.
+    fn changed(&self, set: bool) -> f64 {
+        timed(&self.context, &|turn| {
+            if set { self.set.write(0, self.first(turn)) } else { self.context.bind((0, 0, 0), self.first(turn)) }?;
+            self.dispatch(set)
+        })
+    }
+
+    /// A buffer is invalidated before each dispatch, and is in use by the one before: the time of both.
+    fn renamed(&self, set: bool) -> f64 {
+        timed(&self.context, &|_| {
+            self.context.upload(&self.buffers[1], &[1u32; 16])?;
+            self.dispatch(set)
+        })
+    }
+
+    /// The set is written while no batch uses it: the driver set is written again in place.
+    fn rewritten(&self) -> f64 {
+        nanoseconds(|| {
+            let mut time = Duration::ZERO;
+            for turn in 0..20 {
+                let first = self.first(turn);
+                let start = Instant::now();
+                self.set.write(0, first)?;
+                self.dispatch(true)?;
+                time += start.elapsed();
+                self.context.finish()?;
+            }
+            Ok((time, 20))
+        })
     }
 }
 
@@ -213,6 +292,25 @@ fn driver_alone(context: &Context, changing: bool) -> f64 {
     })
 }
 
+fn sets(_: &mut Criterion) {
+    println!("recording a dispatch that takes an array of N buffers from slots or from a set, in nanoseconds:");
+    println!(
+        "  {:>5}  {:>15}  {:>15}  {:>15}  {:>15}",
+        "", "nothing changed", "one changed", "one renamed", "one, set idle"
+    );
+    println!(
+        "  {:>5}  {:>7} {:>7}  {:>7} {:>7}  {:>7} {:>7}  {:>15}",
+        "N", "slots", "set", "slots", "set", "slots", "set", "set"
+    );
+    for count in [4, 16, 64, 256] {
+        let stage = Arrays::new(count).expect("an array of buffers");
+        let [same, changed, renamed] = [Arrays::same, Arrays::changed, Arrays::renamed]
+            .map(|times| [false, true].map(|set| times(&stage, set)))
+            .map(|[slots, set]| format!("{slots:>7.0} {set:>7.0}"));
+        println!("  {count:>5}  {same}  {changed}  {renamed}  {:>15.0}", stage.rewritten());
+    }
+}
+
 fn rebinds(_: &mut Criterion) {
     println!("renaming a buffer that is in one slot, in nanoseconds, by the number of bound slots:");
     let mut first = 0.0;
@@ -240,5 +338,5 @@ fn rebinds(_: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, dispatches, rebinds, streams);
+criterion_group!(benches, dispatches, sets, rebinds, streams);
 criterion_main!(benches);

@@ -63,7 +63,8 @@ impl Fresh {
         self.0 |= 1u64.checked_shl(number as u32).unwrap_or(0);
     }
 
-    fn has(self, number: usize) -> bool {
+    /// Whether the use with that index is in the set.
+    pub(crate) fn has(self, number: usize) -> bool {
         number < 64 && self.0 >> number & 1 == 1
     }
 }

@@ -8,6 +8,7 @@ use crate::barrier::Use;
 use crate::batch::{Clock, Refusal, Timeline};
 use crate::bindings::Bindings;
 use crate::descriptors::{ProgramStates, SetCache};
+use crate::set::{GroupSets, SetStates};
 use crate::share::Share;
 
 /// The mutable part of a context.
@@ -18,6 +19,9 @@ pub(crate) struct ContextState {
     pub(crate) bindings: Bindings,
     pub(crate) sets: SetCache,
     pub(crate) programs: ProgramStates,
+    /// The sets that groups take their descriptors from, in place of slots.
+    pub(crate) group_sets: GroupSets,
+    pub(crate) set_states: SetStates,
     /// The number of the last event of the journal that was handled.
     pub(crate) journal_seen: u64,
 }
@@ -31,6 +35,8 @@ impl ContextState {
             bindings: Bindings::default(),
             sets: SetCache::default(),
             programs: ProgramStates::default(),
+            group_sets: GroupSets::default(),
+            set_states: SetStates::default(),
             journal_seen: share.journal().count(),
         }
     }

@@ -1,5 +1,7 @@
 //! A dispatch: program, push constants, number of workgroups, and the resources that are bound for this dispatch only.
 
+mod sets;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,13 +19,16 @@ use crate::descriptors::{check_mapped, checked, resolve, used, wrong_kind};
 use crate::error::{Error, rule};
 use crate::ids::{Access, Slot, SlotKind};
 use crate::program::{BindingInfo, Program};
+use crate::set::{DescriptorSet, GroupSets, Looked};
 use crate::share::Share;
 use crate::slot_state::SlotState;
+use sets::{Resolved, SetOfGroup};
 
 /// Builds a dispatch: see [`Context::dispatch`].
 ///
-/// Resources that are bound here are bound for this dispatch only; for all other bindings of the program the slots of
-/// the context are used ([`Context::bind`]).
+/// Resources that are bound here are bound for this dispatch only. All other bindings of the program are taken from
+/// the set of their group, of the dispatch ([`Dispatch::set`]) or of the context ([`Context::bind_set`]), and from the
+/// slots of the context if the group has no set ([`Context::bind`]).
 ///
 /// ```
 /// # fn main() -> Result<(), spelter::Error> {
@@ -48,6 +53,7 @@ pub struct Dispatch<'a> {
     context: &'a Context,
     program: &'a Program,
     bound: BTreeMap<Slot, DispatchBinding>,
+    sets: GroupSets,
     push: SmallVec<[u8; 64]>,
 }
 
@@ -75,7 +81,7 @@ impl Context {
 
 impl<'a> Dispatch<'a> {
     fn new(context: &'a Context, program: &'a Program) -> Self {
-        Self { context, program, bound: BTreeMap::new(), push: SmallVec::new() }
+        Self { context, program, bound: BTreeMap::new(), sets: GroupSets::default(), push: SmallVec::new() }
     }
 
     /// Binds a whole buffer, as storage or as uniform buffer: whichever the program declares.
@@ -256,11 +262,14 @@ impl<'a> Dispatch<'a> {
             let problem = format!("dispatch: {:?} is a program of another context's device", self.program.entry());
             return Err(Error::resource(problem, rule::DEVICE));
         }
+        self.sets.iter().try_for_each(|(group, set)| self.check_set(*group, set))?;
+        let mut looked = Looked::default(); // dropped when no lock is held
         if self.bound.is_empty() {
-            return self.context.inner().record(|state| state.dispatch(self.program, &self.push, groups));
+            let (program, push, sets) = (self.program, &self.push, &self.sets);
+            return self.context.inner().record(|state| state.dispatch(program, push, groups, sets, &mut looked));
         }
         self.bound.iter().try_for_each(|(slot, own)| self.check_known(*slot, own))?;
-        self.context.inner().record(|state| self.dispatch_bound(state, groups))
+        self.context.inner().record(|state| self.dispatch_bound(state, groups, &mut looked))
     }
 
     /// Checks the size of the push constants and cuts them to the declared size.
@@ -281,21 +290,32 @@ impl<'a> Dispatch<'a> {
         Ok(())
     }
 
-    /// Records the dispatch with its own bindings, and the context's slots for the others.
-    fn dispatch_bound(&self, state: &mut ContextState, groups: [u32; 3]) -> Result<(), Refusal> {
+    /// Records the dispatch with its own bindings, and for the others the groups' sets and the context's slots.
+    fn dispatch_bound(&self, state: &mut ContextState, groups: [u32; 3], looked: &mut Looked) -> Result<(), Refusal> {
         let program = self.program;
         let share = Arc::clone(&state.share);
         let mut sets = SmallVec::<[SmallVec<[SlotState; 4]>; 4]>::new();
         let mut accesses = SmallVec::<[Access; 8]>::new();
-        for set in program.sets() {
+        let mut resolved = SmallVec::<[Option<Resolved>; 4]>::new();
+        let of_groups = self.sets.of_program(&state.group_sets, program).into_iter();
+        let of_groups: SmallVec<[Option<DescriptorSet>; 4]> = of_groups.map(|set| set.cloned()).collect();
+        looked.restart();
+        for (group, (set, from)) in (0u32..).zip(program.sets().iter().zip(&of_groups)) {
+            let from = from.as_ref().map(|from| SetOfGroup::look(from, (program, group, set), looked)).transpose()?;
             let mut found = SmallVec::new();
+            let mut at = 0;
             for info in &set.bindings {
                 for slot in info.slots() {
-                    found.push(self.found(state, *info, slot)?);
+                    found.push(self.found(state, *info, slot, from.as_ref().map(|from| (from, at)))?);
                     accesses.push(info.access());
+                    at += 1;
                 }
             }
             sets.push(found);
+            let has_own = self.bound.keys().any(|slot| slot.group == group);
+            let batch = state.timeline.batch()?.serial();
+            let from = from.filter(|_| !has_own).map(|from| from.resolve(set, (&state.clock, batch)));
+            resolved.push(from.transpose()?);
         }
         let uses = || sets.iter().flatten().zip(accesses.iter().copied()).flat_map(used);
         let batch = state.timeline.batch()?;
@@ -304,12 +324,16 @@ impl<'a> Dispatch<'a> {
         let mut record = || -> Result<(), Error> {
             batch.bind_program(program, &self.push)?;
             for (group, (layout, found)) in (0u32..).zip(program.sets().iter().zip(&sets)) {
-                if found.is_empty() {
-                    continue;
-                }
-                let set = resolve(layout, found, set_cache, &share)?;
-                if !batch.has_set(group, set.number) {
-                    batch.bind_set(program, group, &set.set, set.number)?;
+                match &resolved[group as usize] {
+                    _ if found.is_empty() => {}
+                    Some((_, number)) if batch.has_set(group, *number) => {}
+                    Some((set, number)) => batch.bind_set(program, group, set, *number)?,
+                    None => {
+                        let set = resolve(layout, found, set_cache, &share)?;
+                        if !batch.has_set(group, set.number) {
+                            batch.bind_set(program, group, &set.set, set.number)?;
+                        }
+                    }
                 }
             }
             batch.order(uses().map(Use::touch), fresh)?;
@@ -318,11 +342,19 @@ impl<'a> Dispatch<'a> {
         Ok(record().inspect_err(|_| entries.take_back())?)
     }
 
-    /// The checked state of a descriptor: its own binding or the context's slot.
-    fn found(&self, state: &mut ContextState, info: BindingInfo, slot: Slot) -> Result<SlotState, Error> {
-        let bound = match self.bound.get(&slot) {
-            Some(own) => Some(own.bound(&state.share, slot, (self.program, info))?),
-            None => {
+    /// The checked state of a descriptor: its own binding, or that of the group's set, or the context's slot. `from` is
+    /// the set, with the number of the descriptor in the group.
+    fn found(
+        &self,
+        state: &mut ContextState,
+        info: BindingInfo,
+        slot: Slot,
+        from: Option<(&SetOfGroup<'_>, usize)>,
+    ) -> Result<SlotState, Error> {
+        let bound = match (self.bound.get(&slot), from) {
+            (Some(own), _) => Some(own.bound(&state.share, slot, (self.program, info))?),
+            (None, Some((from, at))) => return from.found(self.program, info, slot, at),
+            (None, None) => {
                 let id = state.bindings.id(slot);
                 state.bindings.slot_state(id).cloned()
             }
@@ -395,9 +427,26 @@ impl DispatchBinding {
 }
 
 impl ContextState {
+    /// Records a dispatch with the resources in the slots, and in the sets of the groups that have one: `own`, or the
+    /// context's. It may be called again for the same command: sets and slots are looked at each time.
+    pub(crate) fn dispatch(
+        &mut self,
+        program: &Program,
+        push: &[u8],
+        groups: [u32; 3],
+        own: &GroupSets,
+        looked: &mut Looked,
+    ) -> Result<(), Refusal> {
+        if own.is_empty() && self.group_sets.is_empty() {
+            self.dispatch_slots(program, push, groups)
+        } else {
+            self.dispatch_sets((program, push, groups), own, looked)
+        }
+    }
+
     /// Records a dispatch with the resources in the slots.
-    fn dispatch(&mut self, program: &Program, push: &[u8], groups: [u32; 3]) -> Result<(), Refusal> {
-        let Self { share, clock, timeline, bindings, sets, programs, journal_seen } = self;
+    fn dispatch_slots(&mut self, program: &Program, push: &[u8], groups: [u32; 3]) -> Result<(), Refusal> {
+        let Self { share, clock, timeline, bindings, sets, programs, journal_seen, .. } = self;
         let batch = timeline.batch()?;
         let state = programs.of(program, bindings, sets);
         if state.is_current(bindings, batch.serial())

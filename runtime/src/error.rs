@@ -45,6 +45,10 @@ pub enum Error {
         /// The problem, with the resource's label if it has one, and the rule.
         problem: String,
     },
+    /// A descriptor set, or a write to it, breaks a rule. The text names the set, the binding, the resource and the
+    /// rule. When a dispatch uses a set, its errors are those of [`Error::Binding`].
+    #[error("{0}")]
+    Set(String),
     /// The push constants of a dispatch do not match the program's declaration.
     #[error("push constants: {0}")]
     Push(String),
@@ -91,6 +95,19 @@ pub(crate) mod rule {
     pub(crate) const BLOCK: &str = "a buffer has room for the fixed part of the block that it is bound for";
     /// The bindings of a dispatch.
     pub(crate) const DECLARED: &str = "a dispatch binds only what its program declares";
+    /// The descriptors of a set that a dispatch uses. A set may have more of them here than the program declares.
+    pub(crate) const SET_LAYOUT: &str = "VUID-vkCmdDispatch-None-08600";
+    /// The layout of a set.
+    pub(crate) const SET_LAYOUT_BINDINGS: &str =
+        "a set has at least one descriptor, each binding once, and no more descriptors than the device allows";
+    /// The descriptors of a set.
+    pub(crate) const SET_DECLARED: &str = "a set names resources only for the descriptors of its layout";
+    /// The kinds of descriptors of a set.
+    pub(crate) const SET_KIND: &str = "a descriptor has the kind that the layout of its set declares";
+    /// The descriptors of a set that cannot be written later.
+    pub(crate) const SET_COMPLETE: &str = "a set that is not updatable has all descriptors when it is built";
+    /// Writes to sets.
+    pub(crate) const UPDATABLE: &str = "only a set that was built as updatable is written";
     /// Group and element numbers.
     pub(crate) const SLOT: &str = "slots lie within the device's limits";
     /// The bounds of ranges.

@@ -33,6 +33,7 @@ mod program;
 mod replace;
 mod resource;
 mod serial;
+mod set;
 mod share;
 mod slot_state;
 mod stats;
@@ -53,6 +54,7 @@ pub use image::{Image, ImageBuilder, ImagePart};
 pub use program::{
     BindingInfo, BindingKind, Constant, Program, ProgramBuilder, Source, SpecializationConstant, choose_entry,
 };
+pub use set::{DescriptorSet, DescriptorSetBuilder, SetBinding, SetObject};
 pub use spelter_driver::{
     Backend, ClearColor, ImageDeclaration, Printed, Printer, Sampler, SamplerInfo, TexelClass, vk,
 };

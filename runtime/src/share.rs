@@ -32,6 +32,12 @@ pub(crate) trait Member: Send + Sync {
     fn count(&self, counters: &Counters);
 }
 
+/// What keeps objects between its uses, and belongs to no context: a descriptor set.
+pub(crate) trait Holder: Send + Sync {
+    /// Drops what it keeps of objects that their resources have lost, unless it is locked: the next use does so.
+    fn drop_lost(&self);
+}
+
 /// A device and the shared state of its contexts.
 #[derive(Debug)]
 pub(crate) struct Share {
@@ -43,6 +49,8 @@ pub(crate) struct Share {
     trace: Option<Arc<Trace>>,
     /// By number of their clocks. A leaf lock.
     contexts: Mutex<HashMap<u64, Weak<dyn Member>>>,
+    /// Descriptor sets, by number. A leaf lock.
+    sets: Mutex<HashMap<u64, Weak<dyn Holder>>>,
     next: AtomicU64,
     next_queue: AtomicUsize,
     /// Mappings that forbid commands on their resource.
@@ -58,6 +66,7 @@ impl Share {
             gate: Gate::default(),
             trace,
             contexts: Mutex::default(),
+            sets: Mutex::default(),
             next: AtomicU64::new(1),
             next_queue: AtomicUsize::new(0),
             mappings: AtomicUsize::new(0),
@@ -119,6 +128,20 @@ impl Share {
         self.contexts.lock().remove(&clock);
     }
 
+    pub(crate) fn register_set(&self, id: u64, set: Weak<dyn Holder>) {
+        self.sets.lock().insert(id, set);
+    }
+
+    pub(crate) fn forget_set(&self, id: u64) {
+        self.sets.lock().remove(&id);
+    }
+
+    /// Makes descriptor sets drop what they keep of lost objects.
+    fn drop_lost(&self) {
+        let sets: Vec<_> = self.sets.lock().values().filter_map(Weak::upgrade).collect();
+        sets.iter().for_each(|set| set.drop_lost());
+    }
+
     fn context(&self, clock: u64) -> Option<Arc<dyn Member>> {
         self.contexts.lock().get(&clock).and_then(Weak::upgrade)
     }
@@ -173,10 +196,11 @@ impl Share {
         if self.device.is_lost() { Ok(self.queues[0].wait_idle()?) } else { Ok(()) }
     }
 
-    /// Makes contexts drop retired batches, and slots and descriptor sets that name lost objects. A context that is
-    /// locked does so itself later.
+    /// Makes contexts drop retired batches, and slots and descriptor sets that name lost objects. A context or set that
+    /// is locked does so itself later.
     pub(crate) fn retire_all(&self) {
         self.contexts().iter().for_each(|context| context.retire());
+        self.drop_lost();
     }
 
     /// Frees memory: submits and awaits all batches, drops cached descriptor sets and spare storage. Returns whether it
@@ -187,6 +211,7 @@ impl Share {
         for context in self.contexts() {
             waited |= context.relieve()?;
         }
+        self.drop_lost();
         self.memory.spare.free();
         Ok(waited)
     }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::ids::SlotKind;
+
 macro_rules! counters {
     ($($(#[doc = $doc:literal])+ $name:ident,)*) => {
         /// The counters of a device, for all of its contexts together.
@@ -96,7 +98,7 @@ counters! {
     /// Renames and staged copies that waited for earlier ones to retire, to limit the memory of replaced objects and
     /// staging buffers.
     renames_throttled,
-    /// Uniform-buffer slots that were rebound.
+    /// Uniform-buffer slots that were rebound, and such descriptors of sets; so for the other kinds.
     rebinds_uniform,
     /// Storage-buffer slots that were rebound.
     rebinds_storage,
@@ -108,9 +110,12 @@ counters! {
     views_created,
     /// Descriptor sets allocated and written.
     sets_allocated,
+    /// Driver sets of a `DescriptorSet` that were written again in place: no batch used them.
+    sets_rewritten,
     /// Descriptor sets found in the cache when state changed.
     sets_reused,
-    /// Descriptor sets dropped, since one of their objects was lost or the cache was full.
+    /// Descriptor sets dropped, since one of their objects was lost or another set took their place, or the cache was
+    /// full.
     sets_dropped,
     /// Host writes and mappings that found the object in use and did not wait, because of a rename, a staged copy, or a
     /// range without defined data.
@@ -186,6 +191,19 @@ impl fmt::Display for Stats {
     /// One counter per line, without those that are 0.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.iter().filter(|(_, count)| *count > 0).try_for_each(|(name, count)| writeln!(f, "{name:24} {count}"))
+    }
+}
+
+impl Counters {
+    /// Counts a slot, or a descriptor of a set, that names another object.
+    pub(crate) fn rebound(&self, kind: SlotKind) {
+        match kind {
+            SlotKind::UniformBuffer => self.rebinds_uniform.one(),
+            SlotKind::StorageBuffer => self.rebinds_storage.one(),
+            SlotKind::SamplerView => self.rebinds_sampler_view.one(),
+            SlotKind::StorageImage => self.rebinds_image.one(),
+            SlotKind::Sampler => {}
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::sync::Mutex;
 
-use spelter::{Bind, Buffer, ClearColor, Context, Error, Image, MapFlags, Program, vk};
+use spelter::{Bind, Buffer, ClearColor, Context, DescriptorSet, Error, Image, MapFlags, Program, vk};
 
 const ADD: &str = "
 @group(0) @binding(0) var<storage, read> source: array<u32>;
@@ -25,6 +25,8 @@ struct Scene {
     add: Program,
     buffers: [Vec<Mutex<Buffer>>; 2],
     images: Vec<Image>,
+    /// Shared by all threads; all resources in it have the larger size.
+    set: DescriptorSet,
 }
 
 /// A stream of random numbers (xorshift).
@@ -74,7 +76,7 @@ fn act(context: &Context, scene: &Scene, random: &mut Random, maps: bool) {
         }
         may_be_refused(map.unmap());
     };
-    may_be_refused(match random.below(16) {
+    may_be_refused(match random.below(18) {
         0 | 1 => context.write(a, 0, &vec![value; words]),
         2 => context.upload(a, &vec![value; words]),
         3 => context.fill(a, value),
@@ -112,6 +114,8 @@ fn act(context: &Context, scene: &Scene, random: &mut Random, maps: bool) {
             // Other threads may be about to use the old one, and then get an error.
             std::mem::replace(&mut *p.lock().unwrap(), new).destroy();
         }),
+        16 if class == 1 => scene.set.write(random.below(2) as u32, Bind::storage(a)),
+        16 | 17 => context.dispatch(&scene.add).set(0, &scene.set).groups([SIZES[1] as u32 / 64, 1, 1]),
         _ => context.flush().map(drop),
     });
 }
@@ -122,7 +126,7 @@ fn whatever_threads_do_at_once_each_operation_is_whole() {
     let times: usize = std::env::var("STORM").ok().and_then(|text| text.parse().ok()).unwrap_or(4);
     let context = Context::builder().workers(2).poison(true).build().unwrap();
     for round in 0..times as u64 {
-        let buffers =
+        let buffers: [Vec<Mutex<Buffer>>; 2] =
             SIZES.map(|words| (0..3).map(|_| Mutex::new(context.buffer(words as u64 * 4).zeroed().unwrap())).collect());
         let image = || {
             let image = context.image(vk::Format::R32_UINT, [SIDE, SIDE, 1]).build().unwrap();
@@ -130,7 +134,9 @@ fn whatever_threads_do_at_once_each_operation_is_whole() {
             image
         };
         let add = context.program_wgsl(ADD).unwrap();
-        let scene = Scene { add, buffers, images: (0..2).map(|_| image()).collect() };
+        let set = context.descriptor_set(&add, 0).updatable();
+        let set = set.bind(0, &buffers[1][0].lock().unwrap()).bind(1, &buffers[1][1].lock().unwrap()).build().unwrap();
+        let scene = Scene { add, buffers, images: (0..2).map(|_| image()).collect(), set };
         std::thread::scope(|scope| {
             for thread in 1..=THREADS {
                 // Half of them share a context.

@@ -79,7 +79,7 @@ impl SetCache {
             counters.sets_reused.one();
             return Ok(Arc::clone(&kept.set));
         }
-        let set = self.allocate(device, number, layout)?;
+        let set = allocate(device, &mut self.layouts[number].1, layout, SETS_IN_POOL)?;
         write(&set, layout, descriptors)?;
         counters.sets_allocated.one();
         if self.count >= MAX_SETS {
@@ -151,19 +151,24 @@ impl SetCache {
     pub(crate) fn len(&self) -> usize {
         self.count
     }
+}
 
-    fn allocate(&mut self, device: &Device, number: usize, layout: &SetLayout) -> Result<DescriptorSet, Error> {
-        let pool = &mut self.layouts[number].1;
-        if let Some(pool) = pool {
-            match pool.allocate(&layout.layout) {
-                Err(spelter_driver::Error::OutOfPoolMemory(_)) => {}
-                set => return Ok(set?),
-            }
+/// A set from a pool of `sets` sets of its layout. When the pool is exhausted another one is created.
+pub(crate) fn allocate(
+    device: &Device,
+    pool: &mut Option<DescriptorPool>,
+    layout: &SetLayout,
+    sets: u32,
+) -> Result<DescriptorSet, Error> {
+    if let Some(pool) = pool {
+        match pool.allocate(&layout.layout) {
+            Err(spelter_driver::Error::OutOfPoolMemory(_)) => {}
+            set => return Ok(set?),
         }
-        let sizes: Vec<_> = layout.bindings.iter().map(|b| (b.ty(), b.count.saturating_mul(SETS_IN_POOL))).collect();
-        let pool = pool.insert(device.create_descriptor_pool(SETS_IN_POOL, &sizes)?);
-        Ok(pool.allocate(&layout.layout)?)
     }
+    let sizes: Vec<_> = layout.bindings.iter().map(|b| (b.ty(), b.count.saturating_mul(sets))).collect();
+    let pool = pool.insert(device.create_descriptor_pool(sets, &sizes)?);
+    Ok(pool.allocate(&layout.layout)?)
 }
 
 /// Writes all descriptors of a set, in the layout's order.
@@ -180,7 +185,13 @@ fn write<'a>(
     Ok(())
 }
 
-fn write_one(set: &DescriptorSet, binding: &BindingInfo, element: u32, bound: &SlotState) -> Result<(), Error> {
+/// Writes a descriptor.
+pub(crate) fn write_one(
+    set: &DescriptorSet,
+    binding: &BindingInfo,
+    element: u32,
+    bound: &SlotState,
+) -> Result<(), Error> {
     let (number, ty, sampler) = (binding.binding, binding.ty(), bound.sampler.as_ref());
     let written = match (&bound.view, &bound.part, &bound.object) {
         (Some(View::Texels(view)), ..) => set.write_texel_buffers(number, element, ty, &[view]),

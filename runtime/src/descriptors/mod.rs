@@ -4,5 +4,5 @@ mod cache;
 mod key;
 mod state;
 
-pub(crate) use cache::SetCache;
-pub(crate) use state::{ProgramStates, check_mapped, checked, resolve, used, wrong_kind};
+pub(crate) use cache::{SetCache, allocate, write_one};
+pub(crate) use state::{ProgramState, ProgramStates, check_mapped, checked, next_number, resolve, used, wrong_kind};

@@ -35,7 +35,7 @@ impl ProgramStates {
         if self.states.len() >= MAX_PROGRAMS && !self.states.contains_key(&program.id()) {
             self.states.clear();
         }
-        self.states.entry(program.id()).or_insert_with(|| ProgramState::new(program, bindings, sets))
+        self.states.entry(program.id()).or_insert_with(|| ProgramState::new(program, |_| true, bindings, sets))
     }
 }
 
@@ -93,14 +93,21 @@ impl SetState {
     }
 }
 
-fn next_number() -> u64 {
+/// A number for the state of a program's descriptors, unique.
+pub(crate) fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     // Relaxed: numbers only have to differ.
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 impl ProgramState {
-    fn new(program: &Program, bindings: &mut Bindings, sets: &mut SetCache) -> Self {
+    /// The state of the groups that take their descriptors from slots: those for which `has_slots` is true.
+    pub(crate) fn new(
+        program: &Program,
+        has_slots: impl Fn(usize) -> bool,
+        bindings: &mut Bindings,
+        sets: &mut SetCache,
+    ) -> Self {
         let mut state = Self {
             seen: None,
             number: next_number(),
@@ -115,7 +122,7 @@ impl ProgramState {
         };
         for (group, layout) in program.sets().iter().enumerate() {
             let mut ids = Vec::new();
-            for info in &layout.bindings {
+            for info in layout.bindings.iter().filter(|_| has_slots(group)) {
                 state.writes |= info.access().writes();
                 for slot in info.slots() {
                     let slot = bindings.id(slot);
@@ -144,11 +151,7 @@ impl ProgramState {
     }
 
     /// The uses that the batch `serial` must enter.
-    pub(crate) fn new_uses<'a>(
-        &'a self,
-        bindings: &'a Bindings,
-        serial: Serial,
-    ) -> impl Iterator<Item = Use<'a>> + Clone {
+    pub(crate) fn new_uses<'a>(&self, bindings: &'a Bindings, serial: Serial) -> impl Iterator<Item = Use<'a>> + Clone {
         let slots = if self.entered == serial { &self.fresh[..] } else { &self.uses[..] };
         slots.iter().filter_map(|(slot, access)| Some((bindings.slot_state(*slot)?, *access))).flat_map(used)
     }
@@ -219,7 +222,8 @@ impl ProgramState {
 
     /// The error for the first of the program's slots that is empty, if any.
     fn first_missing(&self, program: &Program, bindings: &Bindings) -> Option<Error> {
-        let taken = program.sets().iter().flat_map(|set| &set.bindings);
+        let groups = program.sets().iter().enumerate().filter(|(group, _)| self.uses_group(*group));
+        let taken = groups.flat_map(|(_, set)| &set.bindings);
         let slots = taken.flat_map(|info| info.slots().map(move |slot| (slot, *info)));
         let empty = slots.zip(&self.uses).find(|(_, (id, _))| bindings.slot_state(*id).is_none());
         empty.map(|((slot, info), _)| missing(slot, info))
@@ -236,7 +240,7 @@ impl ProgramState {
         self.groups[group].set_number
     }
 
-    /// Whether the program has bindings in the group.
+    /// Whether the program has bindings in the group, and takes them from slots.
     pub(crate) fn uses_group(&self, group: usize) -> bool {
         !self.groups[group].slots.is_empty()
     }

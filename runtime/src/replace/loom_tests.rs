@@ -1,6 +1,8 @@
 //! Concurrent steps on one resource under every interleaving: commands, renames, mappings, host copies, and reuse of
 //! storage.
 
+mod sets;
+
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -233,7 +233,6 @@ fn poison(object: &ResourceObject, info: &ImageInfo, number: u64) -> Result<(), 
 /// Rebinds the slots that a locked resource occupies in this context to its current object.
 #[must_use = "dropped when no lock is held"]
 fn rebind(share: &Share, state: &mut ContextState, (resource, inner): (&Resource, &mut ResourceState)) -> Garbage {
-    let counters = &share.memory().counters;
     let object = inner.storage().cloned();
     let mut garbage = Garbage::default();
     for kind in SlotKind::ALL {
@@ -247,13 +246,7 @@ fn rebind(share: &Share, state: &mut ContextState, (resource, inner): (&Resource
             if bound.object.as_ref().map(|object| object.id()) == object.as_ref().map(|object| object.id()) {
                 continue;
             }
-            match kind {
-                SlotKind::UniformBuffer => counters.rebinds_uniform.one(),
-                SlotKind::StorageBuffer => counters.rebinds_storage.one(),
-                SlotKind::SamplerView => counters.rebinds_sampler_view.one(),
-                SlotKind::StorageImage => counters.rebinds_image.one(),
-                SlotKind::Sampler => {}
-            }
+            share.memory().counters.rebound(kind);
             let (object, view) = match &object {
                 Some(object) => (Some(object), object.view(share.device(), kind, &bound.part)),
                 None => (None, Ok(None)),

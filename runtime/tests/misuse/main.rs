@@ -7,7 +7,10 @@ mod rules;
 
 use std::sync::Arc;
 
-use spelter::{Bind, Buffer, ClearColor, Context, Error, Image, MapFlags, Mapped, Program, SamplerInfo, Slot, vk};
+use spelter::{
+    Bind, Buffer, ClearColor, Context, DescriptorSetBuilder, Error, Image, MapFlags, Mapped, Program, SamplerInfo,
+    Slot, vk,
+};
 
 use rules::{GONE, MAPPED, SOURCE, cases};
 
@@ -96,6 +99,17 @@ impl Stage {
     /// Dispatches with another binding for this dispatch only.
     fn with(&self, binding: u32, bind: Bind) -> Result<(), Error> {
         self.context.dispatch(&self.copy).with((0, binding), bind).groups([4, 1, 1])
+    }
+
+    /// A set for the program that copies, with all of its descriptors.
+    fn set(&self) -> DescriptorSetBuilder<'_> {
+        let set = self.context.descriptor_set(&self.copy, 0).label("frame");
+        set.bind(0, &self.step).bind(1, &self.source).bind(2, &self.to)
+    }
+
+    /// Dispatches the program that copies with a set that is built here.
+    fn with_set(&self, set: DescriptorSetBuilder<'_>) -> Result<(), Error> {
+        self.context.dispatch(&self.copy).set(0, &set.build()?).groups([4, 1, 1])
     }
 
     /// As `with`, for the program that uses images.

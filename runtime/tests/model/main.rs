@@ -1,5 +1,5 @@
 //! The tracker against a naive reference: random programs of every operation, on several buffers and images, in slots
-//! of every kind, in several contexts.
+//! and descriptor sets of every kind, in several contexts.
 //!
 //! The reference executes each step at once and knows which words are defined. The tracker may rename, stage, batch and
 //! reorder; every defined word that is read must be the reference's. Undefined contents are poisoned, so that a program
@@ -40,7 +40,7 @@ const MAPPED_IN_USE: &str = "mapped unsynchronized while in use";
 
 /// Counters that must be above 0 after a run, or the run has not tested them. (Waits for memory of replaced storage
 /// happen once in a million steps; `pressure.rs` tests them.)
-const WANTED: [&str; 21] = [
+const WANTED: [&str; 22] = [
     "invalidations_empty",
     "invalidations_idle",
     "invalidations_in_order",
@@ -52,6 +52,7 @@ const WANTED: [&str; 21] = [
     "rebinds_sampler_view",
     "rebinds_image",
     "sets_reused",
+    "sets_rewritten",
     "sets_dropped",
     "stalls_avoided",
     "stalls_taken",

@@ -1,5 +1,6 @@
 //! The naive reference: each step is executed at once, on words that are defined or undefined.
 
+use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -7,7 +8,9 @@ use spelter::MapFlags;
 
 use crate::kernels::{self, Word};
 use crate::resource::{Handle, Resource, overlap};
-use crate::step::{BUFFERS, Bound, CONTEXTS, Contents, Kind, Part, RESOURCES, SLOTS, Step, TEXELS, level_of, value};
+use crate::step::{
+    BUFFERS, Bound, CONTEXTS, Contents, Kind, Part, RESOURCES, SETS, SLOTS, Step, TEXELS, level_of, value,
+};
 
 /// The observable result of a step.
 #[derive(Debug)]
@@ -52,6 +55,13 @@ struct Slot {
     kind: Kind,
 }
 
+/// A descriptor set.
+#[derive(Debug)]
+struct Set {
+    slots: RefCell<[Option<Slot>; SLOTS]>,
+    updatable: bool,
+}
+
 /// A persistent mapping.
 #[derive(Debug)]
 struct Persistent {
@@ -64,6 +74,9 @@ struct Persistent {
 pub(crate) struct Reference {
     handles: [Option<Handle>; RESOURCES],
     slots: [[Option<Slot>; SLOTS]; CONTEXTS],
+    sets: [Option<Rc<Set>>; SETS],
+    /// Those that contexts have bound.
+    bound_sets: [Option<Rc<Set>>; CONTEXTS],
     persistent: Option<Persistent>,
     /// The number of times that all contexts were finished.
     finished: u64,
@@ -127,6 +140,13 @@ impl Reference {
         }
     }
 
+    /// A part of a resource, for a slot of that kind.
+    fn slot(&self, bound: Bound, kind: Kind) -> Result<Slot, Shown> {
+        let resource = Rc::clone(self.live(bound.handle(kind))?);
+        let range = bound.words(kind, resource.size());
+        Ok(Slot { resource, range, kind })
+    }
+
     fn both(&self, from: usize, to: usize) -> Result<[&Handle; 2], Shown> {
         if self.handles[from].is_none() || self.handles[to].is_none() {
             return Err(Shown::Nothing);
@@ -175,11 +195,42 @@ impl Reference {
     fn on_resource(&mut self, step: &Step) -> Result<Shown, Shown> {
         match step {
             Step::Bind { context, slot, bound, kind } => {
-                let resource = Rc::clone(self.live(bound.handle(*kind))?);
-                let range = bound.words(*kind, resource.size());
-                self.slots[*context][*slot] = Some(Slot { resource, range, kind: *kind });
+                self.slots[*context][*slot] = Some(self.slot(*bound, *kind)?);
             }
-            Step::Dispatch { context, program, own, push } => self.dispatch(*context, (*program, *push), own)?,
+            Step::CreateSet { set, bounds, without, updatable } => {
+                let kept = || (0..SLOTS).filter(|slot| Some(*slot) != *without);
+                if kept().any(|slot| self.handles[bounds[slot].handle(Kind::at(slot))].is_none()) {
+                    return Ok(Shown::Nothing);
+                }
+                let mut slots: [Option<Slot>; SLOTS] = Default::default();
+                for slot in kept() {
+                    slots[slot] = Some(self.slot(bounds[slot], Kind::at(slot))?);
+                }
+                if without.is_some() && !updatable {
+                    return Ok(Shown::Refused);
+                }
+                self.sets[*set] = Some(Rc::new(Set { slots: RefCell::new(slots), updatable: *updatable }));
+            }
+            Step::WriteSet { set, slot, bound, kind } => {
+                let Some(set) = self.sets[*set].as_ref().filter(|_| self.handles[bound.handle(*kind)].is_some()) else {
+                    return Ok(Shown::Nothing);
+                };
+                let state = self.slot(*bound, *kind)?;
+                if !set.updatable || *kind != Kind::at(*slot) {
+                    return Ok(Shown::Refused);
+                }
+                set.slots.borrow_mut()[*slot] = Some(state);
+            }
+            Step::DropSet { set } => self.sets[*set] = None,
+            Step::BindSet { context, set } => {
+                if let Some(set) = &self.sets[*set] {
+                    self.bound_sets[*context] = Some(Rc::clone(set));
+                }
+            }
+            Step::UnbindSet { context } => self.bound_sets[*context] = None,
+            Step::Dispatch { context, program, set, own, push } => {
+                self.dispatch(*context, (*program, *push), *set, own)?;
+            }
             Step::Write { resource, part, seed, .. } => {
                 let handle = self.live(*resource)?;
                 let range = part.of(handle.size(), false);
@@ -304,21 +355,34 @@ impl Reference {
         if flags.contains(MapFlags::READ) { Shown::Words(before) } else { Shown::Nothing }
     }
 
-    fn dispatch(&self, context: usize, (program, push): (usize, u32), own: &[Option<Bound>; 3]) -> Result<(), Shown> {
+    fn dispatch(
+        &self,
+        context: usize,
+        (program, push): (usize, u32),
+        set: Option<usize>,
+        own: &[Option<Bound>; 3],
+    ) -> Result<(), Shown> {
         let takes = kernels::TAKES[program];
         let own = || takes.iter().zip(own);
         if own().any(|(take, own)| own.is_some_and(|bound| self.handles[bound.handle(take.kind)].is_none())) {
             return Err(Shown::Nothing);
         }
+        let set = match set {
+            Some(set) => Some(self.sets[set].as_ref().ok_or(Shown::Nothing)?),
+            None => self.bound_sets[context].as_ref(),
+        };
         let mut slots = Vec::new();
         for (take, own) in own() {
             let found = match own {
-                Some(bound) => {
-                    let resource = Rc::clone(self.live(bound.handle(take.kind))?);
-                    let range = bound.words(take.kind, resource.size());
-                    Slot { resource, range, kind: take.kind }
+                Some(bound) => self.slot(*bound, take.kind)?,
+                None => {
+                    let slot = take.binding as usize;
+                    let bound = match set {
+                        Some(set) => set.slots.borrow()[slot].clone(),
+                        None => self.slots[context][slot].clone(),
+                    };
+                    bound.ok_or(Shown::Refused)?
                 }
-                None => self.slots[context][take.binding as usize].clone().ok_or(Shown::Refused)?,
             };
             if found.kind != take.kind || found.resource.is_destroyed() {
                 return Err(Shown::Refused);

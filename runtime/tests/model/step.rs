@@ -16,6 +16,8 @@ pub(crate) const IMAGES: usize = 2;
 pub(crate) const RESOURCES: usize = BUFFERS + IMAGES;
 /// Contexts.
 pub(crate) const CONTEXTS: usize = 3;
+/// Handles of descriptor sets. Their layout has all slots.
+pub(crate) const SETS: usize = 2;
 /// Slots of each context, by binding: a uniform buffer, three storage buffers (the programs use two), a uniform and a
 /// storage texel buffer, a sampled and a storage image.
 pub(crate) const SLOTS: usize = 8;
@@ -156,30 +158,143 @@ impl Parts {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
-    Create { resource: usize, words: u64, contents: Contents },
-    CreateImage { image: usize },
-    Drop { resource: usize },
-    Destroy { resource: usize },
-    Bind { context: usize, slot: usize, bound: Bound, kind: Kind },
-    Unbind { context: usize, slot: usize },
-    Dispatch { context: usize, program: usize, own: [Option<Bound>; 3], push: u32 },
-    Write { context: usize, resource: usize, part: Part, seed: u32 },
-    Upload { context: usize, resource: usize, words: u64, seed: u32 },
-    Copy { context: usize, from: usize, to: usize, part: Part, at: u64 },
-    Fill { context: usize, resource: usize, part: Part, word: u32 },
-    Invalidate { context: usize, resource: usize },
-    Map { context: usize, resource: usize, part: Part, flags: MapFlags, writes: Vec<(Part, u32)> },
-    Persist { context: usize, resource: usize, part: Part, flags: MapFlags },
-    Through { part: Part, seed: u32 },
+    Create {
+        resource: usize,
+        words: u64,
+        contents: Contents,
+    },
+    CreateImage {
+        image: usize,
+    },
+    Drop {
+        resource: usize,
+    },
+    Destroy {
+        resource: usize,
+    },
+    Bind {
+        context: usize,
+        slot: usize,
+        bound: Bound,
+        kind: Kind,
+    },
+    Unbind {
+        context: usize,
+        slot: usize,
+    },
+    /// Makes a set, with one of the slots left out.
+    CreateSet {
+        set: usize,
+        bounds: [Bound; SLOTS],
+        without: Option<usize>,
+        updatable: bool,
+    },
+    WriteSet {
+        set: usize,
+        slot: usize,
+        bound: Bound,
+        kind: Kind,
+    },
+    DropSet {
+        set: usize,
+    },
+    BindSet {
+        context: usize,
+        set: usize,
+    },
+    UnbindSet {
+        context: usize,
+    },
+    Dispatch {
+        context: usize,
+        program: usize,
+        set: Option<usize>,
+        own: [Option<Bound>; 3],
+        push: u32,
+    },
+    Write {
+        context: usize,
+        resource: usize,
+        part: Part,
+        seed: u32,
+    },
+    Upload {
+        context: usize,
+        resource: usize,
+        words: u64,
+        seed: u32,
+    },
+    Copy {
+        context: usize,
+        from: usize,
+        to: usize,
+        part: Part,
+        at: u64,
+    },
+    Fill {
+        context: usize,
+        resource: usize,
+        part: Part,
+        word: u32,
+    },
+    Invalidate {
+        context: usize,
+        resource: usize,
+    },
+    Map {
+        context: usize,
+        resource: usize,
+        part: Part,
+        flags: MapFlags,
+        writes: Vec<(Part, u32)>,
+    },
+    Persist {
+        context: usize,
+        resource: usize,
+        part: Part,
+        flags: MapFlags,
+    },
+    Through {
+        part: Part,
+        seed: u32,
+    },
     Unpersist,
-    Flush { context: usize },
-    Finish { context: usize },
-    Read { context: usize, resource: usize, part: Part },
-    WriteImage { context: usize, to: Bound, seed: u32 },
-    ReadImage { context: usize, from: Bound },
-    CopyImage { context: usize, from: Bound, to: Bound },
-    ClearImage { context: usize, image: usize, part: Parts, word: u32 },
-    InvalidateImage { context: usize, image: usize, part: Parts },
+    Flush {
+        context: usize,
+    },
+    Finish {
+        context: usize,
+    },
+    Read {
+        context: usize,
+        resource: usize,
+        part: Part,
+    },
+    WriteImage {
+        context: usize,
+        to: Bound,
+        seed: u32,
+    },
+    ReadImage {
+        context: usize,
+        from: Bound,
+    },
+    CopyImage {
+        context: usize,
+        from: Bound,
+        to: Bound,
+    },
+    ClearImage {
+        context: usize,
+        image: usize,
+        part: Parts,
+        word: u32,
+    },
+    InvalidateImage {
+        context: usize,
+        image: usize,
+        part: Parts,
+    },
 }
 
 impl Step {
@@ -259,9 +374,10 @@ fn words() -> impl Strategy<Value = u64> + Clone {
 pub(crate) fn a_program(length: Range<usize>) -> impl Strategy<Value = Vec<Step>> {
     let sizes = proptest::collection::vec(words(), BUFFERS);
     let slots = proptest::collection::vec(bound(), CONTEXTS * SLOTS);
-    let begin = proptest::option::weighted(0.9, (sizes, slots, any::<u32>()));
+    let sets = proptest::collection::vec(proptest::array::uniform8(bound()), SETS);
+    let begin = proptest::option::weighted(0.9, (sizes, slots, sets, any::<u32>()));
     (begin, proptest::collection::vec(a_step(), length)).prop_map(|(begin, steps)| {
-        let Some((sizes, slots, seed)) = begin else { return steps };
+        let Some((sizes, slots, sets, seed)) = begin else { return steps };
         let buffer = |(resource, words)| Step::Create { resource, words, contents: Contents::Values(seed) };
         let level = |image: usize| {
             let part = Part { start: image as u64, words: u64::from(seed) };
@@ -275,6 +391,8 @@ pub(crate) fn a_program(length: Range<usize>) -> impl Strategy<Value = Vec<Step>
         all.extend((0..IMAGES).map(|image| Step::CreateImage { image }));
         all.extend((0..IMAGES).map(level));
         all.extend(slots.into_iter().enumerate().map(bind));
+        let set = |(set, bounds)| Step::CreateSet { set, bounds, without: None, updatable: set > 0 };
+        all.extend(sets.into_iter().enumerate().map(set));
         all.extend(steps);
         all
     })
@@ -282,7 +400,12 @@ pub(crate) fn a_program(length: Range<usize>) -> impl Strategy<Value = Vec<Step>
 
 /// Any step; commands are the most likely.
 fn a_step() -> impl Strategy<Value = Step> {
-    prop_oneof![5 => a_common_step(), 2 => a_step_of_buffers(), 1 => a_step_of_images()]
+    prop_oneof![20 => a_common_step(), 8 => a_step_of_buffers(), 4 => a_step_of_images(), 3 => a_step_of_sets()]
+}
+
+/// What a dispatch binds itself.
+fn own() -> impl Strategy<Value = [Option<Bound>; 3]> {
+    proptest::array::uniform3(proptest::option::weighted(0.25, bound()))
 }
 
 fn a_common_step() -> impl Strategy<Value = Step> {
@@ -297,8 +420,8 @@ fn a_common_step() -> impl Strategy<Value = Step> {
         16 => (context.clone(), slot(), bound())
             .prop_map(|(context, (slot, kind), bound)| Step::Bind { context, slot, bound, kind }),
         1 => (context.clone(), 0..SLOTS).prop_map(|(context, slot)| Step::Unbind { context, slot }),
-        24 => (context.clone(), 0..PROGRAMS, proptest::array::uniform3(proptest::option::weighted(0.25, bound())), 0..3u32)
-            .prop_map(|(context, program, own, push)| Step::Dispatch { context, program, own, push }),
+        24 => (context.clone(), 0..PROGRAMS, proptest::option::weighted(0.3, 0..SETS), own(), 0..3u32)
+            .prop_map(|(context, program, set, own, push)| Step::Dispatch { context, program, set, own, push }),
         4 => (context.clone(), resource.clone())
             .prop_map(|(context, resource)| Step::Invalidate { context, resource }),
         2 => context.clone().prop_map(|context| Step::Flush { context }),
@@ -341,5 +464,18 @@ fn a_step_of_images() -> impl Strategy<Value = Step> {
             .prop_map(|(context, image, part, word)| Step::ClearImage { context, image, part, word }),
         5 => (context, image, some())
             .prop_map(|(context, image, part)| Step::InvalidateImage { context, image, part }),
+    ]
+}
+
+fn a_step_of_sets() -> impl Strategy<Value = Step> {
+    let without = || proptest::option::weighted(0.1, 0..SLOTS);
+    prop_oneof![
+        4 => (0..SETS, proptest::array::uniform8(bound()), without(), proptest::bool::weighted(0.7))
+            .prop_map(|(set, bounds, without, updatable)| Step::CreateSet { set, bounds, without, updatable }),
+        8 => (0..SETS, slot(), bound())
+            .prop_map(|(set, (slot, kind), bound)| Step::WriteSet { set, slot, bound, kind }),
+        1 => (0..SETS).prop_map(|set| Step::DropSet { set }),
+        2 => (context(), 0..SETS).prop_map(|(context, set)| Step::BindSet { context, set }),
+        2 => context().prop_map(|context| Step::UnbindSet { context }),
     ]
 }

@@ -3,11 +3,16 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use spelter::{Bind, Buffer, ClearColor, Context, Error, Image, ImagePart, MapFlags, Mapped, Program, Stats, vk};
+use spelter::{
+    Bind, BindingKind, Buffer, ClearColor, Context, DescriptorSet, Error, Image, ImagePart, MapFlags, Mapped, Program,
+    SetBinding, Stats, vk,
+};
 
 use crate::kernels;
 use crate::reference::{Reference, Shown};
-use crate::step::{BUFFERS, Bound, CONTEXTS, Contents, HUGE, IMAGES, Kind, LARGE, Part, Parts, Step, level_of, value};
+use crate::step::{
+    BUFFERS, Bound, CONTEXTS, Contents, HUGE, IMAGES, Kind, LARGE, Part, Parts, SETS, SLOTS, Step, level_of, value,
+};
 
 /// The size of a heap with room for everything, in bytes.
 const HEAP: u64 = 64 << 20;
@@ -47,6 +52,7 @@ pub(crate) struct Tracker<'a> {
     contexts: Vec<Context>,
     buffers: [Option<Buffer>; BUFFERS],
     images: [Option<Image>; IMAGES],
+    sets: [Option<DescriptorSet>; SETS],
     persistent: Option<Mapped>,
 }
 
@@ -79,6 +85,17 @@ fn words(result: Result<Vec<u32>, Error>) -> Shown {
     }
 }
 
+fn binding_kind(kind: Kind) -> BindingKind {
+    match kind {
+        Kind::Uniform => BindingKind::UniformBuffer,
+        Kind::Storage => BindingKind::StorageBuffer,
+        Kind::Texels => BindingKind::UniformTexelBuffer,
+        Kind::StorageTexels => BindingKind::StorageTexelBuffer,
+        Kind::Sampled => BindingKind::SampledImage,
+        Kind::StorageImage => BindingKind::StorageImage,
+    }
+}
+
 fn parts(image: &Image, parts: Parts) -> ImagePart<'_> {
     let part = image.all();
     let part = parts.level.map_or(part.clone(), |level| part.levels(level..=level));
@@ -88,7 +105,8 @@ fn parts(image: &Image, parts: Parts) -> ImagePart<'_> {
 impl<'a> Tracker<'a> {
     pub(crate) fn new(home: &'a Home) -> Self {
         let contexts = (0..CONTEXTS).map(|_| home.watcher.sibling()).collect();
-        Self { home, contexts, buffers: Default::default(), images: Default::default(), persistent: None }
+        let (buffers, images, sets) = Default::default();
+        Self { home, contexts, buffers, images, sets, persistent: None }
     }
 
     /// All words of a buffer, or the texels of an image.
@@ -118,7 +136,7 @@ impl<'a> Tracker<'a> {
     pub(crate) fn end(mut self) -> u64 {
         self.persistent = None;
         self.contexts.clear();
-        (self.buffers, self.images) = Default::default();
+        (self.buffers, self.images, self.sets) = Default::default();
         self.home.watcher.stats().objects_alive()
     }
 
@@ -159,9 +177,24 @@ impl<'a> Tracker<'a> {
             Step::Unbind { context, slot } => shown(self.contexts[*context].unbind((0, *slot as u32))),
             Step::Flush { context } => shown(self.contexts[*context].flush().map(drop)),
             Step::Finish { context } => shown(self.contexts[*context].finish()),
-            Step::Dispatch { context, program, own, push } => {
-                self.dispatch(*context, (*program, *push), own).unwrap_or(Shown::Nothing)
+            Step::Dispatch { context, program, set, own, push } => {
+                self.dispatch(*context, (*program, *push), *set, own).unwrap_or(Shown::Nothing)
             }
+            Step::CreateSet { set, bounds, without, updatable } => {
+                self.create_set(*set, (bounds, *without), *updatable).unwrap_or(Shown::Nothing)
+            }
+            Step::WriteSet { set, slot, bound, kind } => {
+                let set = self.sets[*set].as_ref().zip(self.bind(*bound, *kind));
+                set.map_or(Shown::Nothing, |(set, bind)| shown(set.write(*slot as u32, bind)))
+            }
+            Step::DropSet { set } => {
+                self.sets[*set] = None;
+                Shown::Nothing
+            }
+            Step::BindSet { context, set } => {
+                self.sets[*set].as_ref().map_or(Shown::Nothing, |set| shown(self.contexts[*context].bind_set(0, set)))
+            }
+            Step::UnbindSet { context } => shown(self.contexts[*context].unbind_set(0)),
             Step::Unpersist => shown(self.persistent.take().map_or(Ok(()), Mapped::unmap)),
             Step::Through { part, seed } => self.through(*part, *seed, reference),
             other => self.on_buffer(other, reference).or_else(|| self.on_image(other)).unwrap_or(Shown::Nothing),
@@ -184,6 +217,23 @@ impl<'a> Tracker<'a> {
             Kind::Texels => Bind::texels(slice, vk::Format::R32_UINT),
             _ => Bind::storage_texels(slice, vk::Format::R32_UINT),
         })
+    }
+
+    /// Makes a set; `None` if there is no handle of a resource.
+    fn create_set(
+        &mut self,
+        set: usize,
+        (bounds, without): (&[Bound; SLOTS], Option<usize>),
+        updatable: bool,
+    ) -> Option<Shown> {
+        let binding = |slot: usize| SetBinding::new(slot as u32, binding_kind(Kind::at(slot)));
+        let layout: Vec<_> = (0..SLOTS).map(binding).collect();
+        let mut builder = self.home.watcher.descriptor_set_of(&layout);
+        for slot in (0..SLOTS).filter(|slot| Some(*slot) != without) {
+            builder = builder.with(slot as u32, self.bind(bounds[slot], Kind::at(slot))?);
+        }
+        let builder = if updatable { builder.updatable() } else { builder };
+        Some(shown(builder.build().map(|made| self.sets[set] = Some(made))))
     }
 
     /// Steps on buffers; `None` if there is no handle, or if it is another step.
@@ -307,8 +357,17 @@ impl<'a> Tracker<'a> {
         before.map_or(Shown::Nothing, words)
     }
 
-    fn dispatch(&self, context: usize, (program, push): (usize, u32), own: &[Option<Bound>; 3]) -> Option<Shown> {
+    fn dispatch(
+        &self,
+        context: usize,
+        (program, push): (usize, u32),
+        set: Option<usize>,
+        own: &[Option<Bound>; 3],
+    ) -> Option<Shown> {
         let mut dispatch = self.contexts[context].dispatch(&self.home.programs[program]);
+        if let Some(set) = set {
+            dispatch = dispatch.set(0, self.sets[set].as_ref()?);
+        }
         if program == kernels::PUSHES {
             dispatch = dispatch.push(&push);
         }
