@@ -56,7 +56,7 @@ pub use program::{
 };
 pub use set::{DescriptorSet, DescriptorSetBuilder, SetBinding, SetObject};
 pub use spelter_driver::{
-    Backend, ClearColor, ImageDeclaration, Printed, Printer, Sampler, SamplerInfo, TexelClass, vk,
+    Backend, ClearColor, ImageDeclaration, Printed, Printer, Sampler, SamplerInfo, Schedule, TexelClass, vk,
 };
 pub use stats::Stats;
 pub use transfer::{MapFlags, Mapped};
