@@ -1,6 +1,7 @@
 //! A dispatch: program, push constants, number of workgroups, and the resources that are bound for this dispatch only.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -16,9 +17,12 @@ use crate::context_state::ContextState;
 use crate::descriptors::{check_mapped, checked, resolve, used, wrong_kind};
 use crate::error::{Error, rule};
 use crate::ids::{Access, Slot, SlotKind};
-use crate::program::{BindingInfo, Program};
+use crate::program::{BindingInfo, Program, SetLayout};
 use crate::share::Share;
 use crate::slot_state::SlotState;
+
+/// Bytes of the counts of an indirect dispatch (`VkDispatchIndirectCommand`).
+pub(crate) const INDIRECT_BYTES: u64 = 12;
 
 /// Builds a dispatch: see [`Context::dispatch`].
 ///
@@ -49,6 +53,22 @@ pub struct Dispatch<'a> {
     program: &'a Program,
     bound: BTreeMap<Slot, DispatchBinding>,
     push: SmallVec<[u8; 64]>,
+    /// The command buffer that gets the dispatch, if it is not for the context.
+    recording: Option<&'a mut dyn RecordsDispatches>,
+}
+
+/// The number of workgroups of a dispatch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Counts<'a> {
+    Direct([u32; 3]),
+    /// Three words of a buffer, at this offset.
+    Indirect(&'a Buffer, u64),
+}
+
+/// What records dispatches in place of a context: a command buffer.
+pub(crate) trait RecordsDispatches: fmt::Debug + Send + Sync {
+    /// Records a dispatch with its own bindings, whose push constants are checked.
+    fn dispatch(&mut self, dispatch: &Dispatch<'_>, counts: Counts<'_>) -> Result<(), Error>;
 }
 
 impl Context {
@@ -75,7 +95,16 @@ impl Context {
 
 impl<'a> Dispatch<'a> {
     fn new(context: &'a Context, program: &'a Program) -> Self {
-        Self { context, program, bound: BTreeMap::new(), push: SmallVec::new() }
+        Self { context, program, bound: BTreeMap::new(), push: SmallVec::new(), recording: None }
+    }
+
+    /// For a command buffer.
+    pub(crate) fn recorded(
+        context: &'a Context,
+        program: &'a Program,
+        recording: &'a mut dyn RecordsDispatches,
+    ) -> Self {
+        Self { recording: Some(recording), ..Self::new(context, program) }
     }
 
     /// Binds a whole buffer, as storage or as uniform buffer: whichever the program declares.
@@ -250,17 +279,85 @@ impl<'a> Dispatch<'a> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn groups(mut self, groups: [u32; 3]) -> Result<(), Error> {
+    pub fn groups(self, groups: [u32; 3]) -> Result<(), Error> {
+        self.run(Counts::Direct(groups))
+    }
+
+    /// Records the dispatch of as many workgroups as three words at `offset` in a buffer hold when it runs: one count
+    /// for each direction. Counts above the device's limits run nothing.
+    ///
+    /// Errors are those of [`Dispatch::groups`], and [`Error::Range`] if the words are not in the buffer,
+    /// [`Error::Resource`] if it is destroyed, mapped or of another device, [`Error::Misuse`] if `offset` is not a
+    /// multiple of 4.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let program = context.program_wgsl(
+    /// #     "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+    /// #      @compute @workgroup_size(4)
+    /// #      fn main(@builtin(global_invocation_id) id: vec3<u32>) { data[id.x] *= 2u; }",
+    /// # )?;
+    /// let data = context.buffer_from(&[1u32; 8])?;
+    /// let counts = context.buffer_from(&[1u32, 1, 1])?;
+    /// context.dispatch(&program).bind(0, 0, &data).indirect(&counts, 0)?;
+    /// assert_eq!(context.read::<u32>(&data)?, [2, 2, 2, 2, 1, 1, 1, 1]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn indirect(self, buffer: &Buffer, offset: u64) -> Result<(), Error> {
+        self.context.check_range("dispatch", buffer, &(offset..offset.saturating_add(INDIRECT_BYTES)))?;
+        self.run(Counts::Indirect(buffer, offset))
+    }
+
+    fn run(mut self, counts: Counts<'_>) -> Result<(), Error> {
         self.check_push()?;
         if !self.program.is_of(self.context.share()) {
             let problem = format!("dispatch: {:?} is a program of another context's device", self.program.entry());
             return Err(Error::resource(problem, rule::DEVICE));
         }
-        if self.bound.is_empty() {
-            return self.context.inner().record(|state| state.dispatch(self.program, &self.push, groups));
-        }
         self.bound.iter().try_for_each(|(slot, own)| self.check_known(*slot, own))?;
-        self.context.inner().record(|state| self.dispatch_bound(state, groups))
+        if let Some(recording) = self.recording.take() {
+            return recording.dispatch(&self, counts);
+        }
+        match counts {
+            Counts::Direct(groups) if self.bound.is_empty() => {
+                self.context.inner().record(|state| state.dispatch(self.program, &self.push, groups))
+            }
+            _ => self.context.inner().record(|state| self.dispatch_bound(state, counts)),
+        }
+    }
+
+    pub(crate) fn context(&self) -> &'a Context {
+        self.context
+    }
+
+    pub(crate) fn program(&self) -> &'a Program {
+        self.program
+    }
+
+    /// The push constants, as the program declares them.
+    pub(crate) fn pushed(&self) -> &[u8] {
+        &self.push
+    }
+
+    /// All bindings of the program, by set, in the layout's order, for a dispatch that uses no slots of a context.
+    pub(crate) fn own_bindings(&self) -> Result<Vec<Vec<(Bind, Access)>>, Error> {
+        let own = |info: BindingInfo, slot: Slot| {
+            let of = (self.program, info);
+            let bind = self.bound.get(&slot).map(|own| own.bind(slot, of)).transpose()?;
+            let bound = bind.as_ref().map(|bind| SlotState::new(self.context.share(), slot, bind)).transpose()?;
+            checked(self.program, slot, info, bound.as_ref())?;
+            check_mapped(slot, bound.as_ref())?;
+            let bind = bind.ok_or_else(|| Error::slot(slot, "nothing is bound to it"))?;
+            Ok((bind, info.access()))
+        };
+        let slots = |set: &SetLayout| {
+            let infos = set.bindings.clone().into_iter();
+            infos.flat_map(|info| info.slots().map(move |slot| (info, slot))).collect::<Vec<_>>()
+        };
+        let sets = self.program.sets().iter().map(slots);
+        sets.map(|set| set.into_iter().map(|(info, slot)| own(info, slot)).collect()).collect()
     }
 
     /// Checks the size of the push constants and cuts them to the declared size.
@@ -282,7 +379,7 @@ impl<'a> Dispatch<'a> {
     }
 
     /// Records the dispatch with its own bindings, and the context's slots for the others.
-    fn dispatch_bound(&self, state: &mut ContextState, groups: [u32; 3]) -> Result<(), Refusal> {
+    fn dispatch_bound(&self, state: &mut ContextState, counts: Counts<'_>) -> Result<(), Refusal> {
         let program = self.program;
         let share = Arc::clone(&state.share);
         let mut sets = SmallVec::<[SmallVec<[SlotState; 4]>; 4]>::new();
@@ -297,7 +394,16 @@ impl<'a> Dispatch<'a> {
             }
             sets.push(found);
         }
-        let uses = || sets.iter().flatten().zip(accesses.iter().copied()).flat_map(used);
+        let indirect = match counts {
+            Counts::Direct(_) => None,
+            Counts::Indirect(buffer, offset) => {
+                Some((buffer.resource(), buffer.resource().object_for_command("dispatch")?, offset))
+            }
+        };
+        let counted = indirect.as_ref().map(|(resource, object, offset)| {
+            Use::of(resource, object, *offset..offset + INDIRECT_BYTES, Access::Read)
+        });
+        let uses = || sets.iter().flatten().zip(accesses.iter().copied()).flat_map(used).chain(counted.clone());
         let batch = state.timeline.batch()?;
         let entries = batch.enter(&state.clock, uses())?;
         let (fresh, set_cache) = (entries.fresh, &mut state.sets);
@@ -313,7 +419,11 @@ impl<'a> Dispatch<'a> {
                 }
             }
             batch.order(uses().map(Use::touch), fresh)?;
-            batch.dispatch(groups, None)
+            match (counts, &indirect) {
+                (Counts::Direct(groups), _) => batch.dispatch(groups, None),
+                (_, Some((_, object, offset))) => batch.dispatch_indirect(object.buffer()?, *offset),
+                (_, None) => Ok(()),
+            }
         };
         Ok(record().inspect_err(|_| entries.take_back())?)
     }
@@ -379,18 +489,25 @@ impl DispatchBinding {
         slot: Slot,
         (program, info): (&Program, BindingInfo),
     ) -> Result<SlotState, Error> {
-        let bind = match self {
+        match self {
+            Self::Bytes(..) => SlotState::new(share, slot, &self.bind(slot, (program, info))?),
+            Self::Bind(bind) => SlotState::new(share, slot, bind),
+        }
+    }
+
+    /// What is bound, as the kind that the program declares.
+    fn bind(&self, slot: Slot, (program, info): (&Program, BindingInfo)) -> Result<Bind, Error> {
+        match self {
             Self::Bytes(buffer, range) => {
                 let slice = buffer.slice(range.clone());
                 match info.slot_kind() {
-                    SlotKind::StorageBuffer => &Bind::storage(slice),
-                    SlotKind::UniformBuffer => &Bind::uniform(slice),
-                    _ => return Err(wrong_kind(slot, info, program, &self.described(), "buffer")),
+                    SlotKind::StorageBuffer => Ok(Bind::storage(slice)),
+                    SlotKind::UniformBuffer => Ok(Bind::uniform(slice)),
+                    _ => Err(wrong_kind(slot, info, program, &self.described(), "buffer")),
                 }
             }
-            Self::Bind(bind) => bind,
-        };
-        SlotState::new(share, slot, bind)
+            Self::Bind(bind) => Ok(bind.clone()),
+        }
     }
 }
 

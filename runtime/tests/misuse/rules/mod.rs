@@ -2,6 +2,7 @@
 
 mod bind;
 mod bytes;
+mod commands;
 mod map;
 mod run;
 mod texels;
@@ -24,5 +25,5 @@ const DEVICE: &str = "(rule: resources and programs are used only by contexts of
 
 /// All of them.
 pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {
-    [bind::CASES, run::CASES, bytes::CASES, map::CASES, texels::CASES].into_iter().flatten()
+    [bind::CASES, run::CASES, bytes::CASES, map::CASES, texels::CASES, commands::CASES].into_iter().flatten()
 }
