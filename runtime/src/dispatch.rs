@@ -1,7 +1,10 @@
 //! A dispatch: program, push constants, number of workgroups, and the resources that are bound for this dispatch only.
 
+mod recorded;
+
+pub(crate) use recorded::{Counts, INDIRECT_BYTES, RecordsDispatches};
+
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -17,12 +20,9 @@ use crate::context_state::ContextState;
 use crate::descriptors::{check_mapped, checked, resolve, used, wrong_kind};
 use crate::error::{Error, rule};
 use crate::ids::{Access, Slot, SlotKind};
-use crate::program::{BindingInfo, Program, SetLayout};
+use crate::program::{BindingInfo, Program};
 use crate::share::Share;
 use crate::slot_state::SlotState;
-
-/// Bytes of the counts of an indirect dispatch (`VkDispatchIndirectCommand`).
-pub(crate) const INDIRECT_BYTES: u64 = 12;
 
 /// Builds a dispatch: see [`Context::dispatch`].
 ///
@@ -57,20 +57,6 @@ pub struct Dispatch<'a> {
     recording: Option<&'a mut dyn RecordsDispatches>,
 }
 
-/// The number of workgroups of a dispatch.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Counts<'a> {
-    Direct([u32; 3]),
-    /// Three words of a buffer, at this offset.
-    Indirect(&'a Buffer, u64),
-}
-
-/// What records dispatches in place of a context: a command buffer.
-pub(crate) trait RecordsDispatches: fmt::Debug + Send + Sync {
-    /// Records a dispatch with its own bindings, whose push constants are checked.
-    fn dispatch(&mut self, dispatch: &Dispatch<'_>, counts: Counts<'_>) -> Result<(), Error>;
-}
-
 impl Context {
     /// A builder for a dispatch of a program; [`Dispatch::groups`] or [`Dispatch::invocations`] records it.
     ///
@@ -96,15 +82,6 @@ impl Context {
 impl<'a> Dispatch<'a> {
     fn new(context: &'a Context, program: &'a Program) -> Self {
         Self { context, program, bound: BTreeMap::new(), push: SmallVec::new(), recording: None }
-    }
-
-    /// For a command buffer.
-    pub(crate) fn recorded(
-        context: &'a Context,
-        program: &'a Program,
-        recording: &'a mut dyn RecordsDispatches,
-    ) -> Self {
-        Self { recording: Some(recording), ..Self::new(context, program) }
     }
 
     /// Binds a whole buffer, as storage or as uniform buffer: whichever the program declares.
@@ -283,33 +260,7 @@ impl<'a> Dispatch<'a> {
         self.run(Counts::Direct(groups))
     }
 
-    /// Records the dispatch of as many workgroups as three words at `offset` in a buffer hold when it runs: one count
-    /// for each direction. Counts above the device's limits run nothing.
-    ///
-    /// Errors are those of [`Dispatch::groups`], and [`Error::Range`] if the words are not in the buffer,
-    /// [`Error::Resource`] if it is destroyed, mapped or of another device, [`Error::Misuse`] if `offset` is not a
-    /// multiple of 4.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), spelter::Error> {
-    /// # let context = spelter::Context::new()?;
-    /// # let program = context.program_wgsl(
-    /// #     "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
-    /// #      @compute @workgroup_size(4)
-    /// #      fn main(@builtin(global_invocation_id) id: vec3<u32>) { data[id.x] *= 2u; }",
-    /// # )?;
-    /// let data = context.buffer_from(&[1u32; 8])?;
-    /// let counts = context.buffer_from(&[1u32, 1, 1])?;
-    /// context.dispatch(&program).bind(0, 0, &data).indirect(&counts, 0)?;
-    /// assert_eq!(context.read::<u32>(&data)?, [2, 2, 2, 2, 1, 1, 1, 1]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn indirect(self, buffer: &Buffer, offset: u64) -> Result<(), Error> {
-        self.context.check_range("dispatch", buffer, &(offset..offset.saturating_add(INDIRECT_BYTES)))?;
-        self.run(Counts::Indirect(buffer, offset))
-    }
-
+    /// Records it where it belongs.
     fn run(mut self, counts: Counts<'_>) -> Result<(), Error> {
         self.check_push()?;
         if !self.program.is_of(self.context.share()) {
@@ -326,38 +277,6 @@ impl<'a> Dispatch<'a> {
             }
             _ => self.context.inner().record(|state| self.dispatch_bound(state, counts)),
         }
-    }
-
-    pub(crate) fn context(&self) -> &'a Context {
-        self.context
-    }
-
-    pub(crate) fn program(&self) -> &'a Program {
-        self.program
-    }
-
-    /// The push constants, as the program declares them.
-    pub(crate) fn pushed(&self) -> &[u8] {
-        &self.push
-    }
-
-    /// All bindings of the program, by set, in the layout's order, for a dispatch that uses no slots of a context.
-    pub(crate) fn own_bindings(&self) -> Result<Vec<Vec<(Bind, Access)>>, Error> {
-        let own = |info: BindingInfo, slot: Slot| {
-            let of = (self.program, info);
-            let bind = self.bound.get(&slot).map(|own| own.bind(slot, of)).transpose()?;
-            let bound = bind.as_ref().map(|bind| SlotState::new(self.context.share(), slot, bind)).transpose()?;
-            checked(self.program, slot, info, bound.as_ref())?;
-            check_mapped(slot, bound.as_ref())?;
-            let bind = bind.ok_or_else(|| Error::slot(slot, "nothing is bound to it"))?;
-            Ok((bind, info.access()))
-        };
-        let slots = |set: &SetLayout| {
-            let infos = set.bindings.clone().into_iter();
-            infos.flat_map(|info| info.slots().map(move |slot| (info, slot))).collect::<Vec<_>>()
-        };
-        let sets = self.program.sets().iter().map(slots);
-        sets.map(|set| set.into_iter().map(|(info, slot)| own(info, slot)).collect()).collect()
     }
 
     /// Checks the size of the push constants and cuts them to the declared size.

@@ -109,12 +109,19 @@ impl Contents {
         let is_complete = recorded.iter().all(Option::is_some);
         let objects = objects.into_iter().map(Some).collect();
         contents.keep(&Arc::new(Kept { objects, segments: recorded, is_complete }));
-        // An object that was lost before it was registered is found here.
-        let lost = |(named, object): &(&Named, &Arc<ResourceObject>)| !named.resource.state().has(object);
-        let kept = contents.kept();
-        let objects = contents.resources.iter().zip(kept.objects.iter().flatten());
-        objects.filter(lost).for_each(|(_, object)| drop(contents.forget(object.id())));
+        contents.drop_lost();
         contents
+    }
+
+    /// Drops what was recorded with objects that were lost before they were registered, for callers that do not enter
+    /// the uses after that. The caller holds no lock.
+    pub(super) fn drop_lost(&self) {
+        let kept = self.kept();
+        for (named, object) in self.resources.iter().zip(&kept.objects) {
+            if let Some(object) = object.as_ref().filter(|object| !named.resource.state().has(object)) {
+                drop(self.forget(object.id()));
+            }
+        }
     }
 
     /// The number of commands.

@@ -9,6 +9,7 @@
 mod command;
 mod contents;
 mod recorder;
+mod recording;
 mod submit;
 
 use std::fmt;
@@ -177,11 +178,12 @@ impl Context {
             }
         };
         let mut checked = false;
-        let serial = self.inner().record(|state| {
+        let submitted = self.inner().record(|state| {
             let submitted = plan.submit(state, &writes, checked);
             checked |= matches!(submitted, Err(Refusal::Again));
             submitted
-        })?;
+        });
+        let serial = submitted.inspect_err(|_| plan.drop_lost())?;
         self.inner().retire();
         let point = TimelinePoint { clock: Arc::clone(&self.inner().clock), serial };
         Ok(Fence::new(self.share(), point).with_timestamps(timestamps))

@@ -80,6 +80,11 @@ impl Plan {
         &self.labels
     }
 
+    /// Drops what was recorded with lost objects, after an error. The caller holds no lock.
+    pub(super) fn drop_lost(&self) {
+        self.contents.iter().for_each(|contents| contents.drop_lost());
+    }
+
     /// Submits all of it in the context's next batch. `checked`: whether to look at each resource first. If not, what
     /// was recorded is used unless a resource is known to have lost an object; a resource that has another object all
     /// the same is found when the uses are entered.
@@ -99,6 +104,9 @@ impl Plan {
                 rerecorded += count;
             }
             kept.push(now);
+        }
+        if rerecorded > 0 {
+            state.trace_instant(|| format!("record {rerecorded} commands again"));
         }
         let batch = state.timeline.batch()?;
         let uses = self.contents.iter().zip(&kept).flat_map(|(contents, kept)| contents.uses(kept));
