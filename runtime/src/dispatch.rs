@@ -1,6 +1,9 @@
 //! A dispatch: program, push constants, number of workgroups, and the resources that are bound for this dispatch only.
 
+mod recorded;
 mod sets;
+
+pub(crate) use recorded::{Counts, INDIRECT_BYTES, RecordsDispatches};
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -55,6 +58,8 @@ pub struct Dispatch<'a> {
     bound: BTreeMap<Slot, DispatchBinding>,
     sets: GroupSets,
     push: SmallVec<[u8; 64]>,
+    /// The command buffer that gets the dispatch, if it is not for the context.
+    recording: Option<&'a mut dyn RecordsDispatches>,
 }
 
 impl Context {
@@ -81,7 +86,8 @@ impl Context {
 
 impl<'a> Dispatch<'a> {
     fn new(context: &'a Context, program: &'a Program) -> Self {
-        Self { context, program, bound: BTreeMap::new(), sets: GroupSets::default(), push: SmallVec::new() }
+        let (bound, sets, push) = (BTreeMap::new(), GroupSets::default(), SmallVec::new());
+        Self { context, program, bound, sets, push, recording: None }
     }
 
     /// Binds a whole buffer, as storage or as uniform buffer: whichever the program declares.
@@ -256,20 +262,30 @@ impl<'a> Dispatch<'a> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn groups(mut self, groups: [u32; 3]) -> Result<(), Error> {
+    pub fn groups(self, groups: [u32; 3]) -> Result<(), Error> {
+        self.run(Counts::Direct(groups))
+    }
+
+    /// Records it where it belongs.
+    fn run(mut self, counts: Counts<'_>) -> Result<(), Error> {
         self.check_push()?;
         if !self.program.is_of(self.context.share()) {
             let problem = format!("dispatch: {:?} is a program of another context's device", self.program.entry());
             return Err(Error::resource(problem, rule::DEVICE));
         }
         self.sets.iter().try_for_each(|(group, set)| self.check_set(*group, set))?;
-        let mut looked = Looked::default(); // dropped when no lock is held
-        if self.bound.is_empty() {
-            let (program, push, sets) = (self.program, &self.push, &self.sets);
-            return self.context.inner().record(|state| state.dispatch(program, push, groups, sets, &mut looked));
-        }
         self.bound.iter().try_for_each(|(slot, own)| self.check_known(*slot, own))?;
-        self.context.inner().record(|state| self.dispatch_bound(state, groups, &mut looked))
+        if let Some(recording) = self.recording.take() {
+            return recording.dispatch(&self, counts);
+        }
+        let mut looked = Looked::default(); // dropped when no lock is held
+        match counts {
+            Counts::Direct(groups) if self.bound.is_empty() => {
+                let (program, push, sets) = (self.program, &self.push, &self.sets);
+                self.context.inner().record(|state| state.dispatch(program, push, groups, sets, &mut looked))
+            }
+            _ => self.context.inner().record(|state| self.dispatch_bound(state, counts, &mut looked)),
+        }
     }
 
     /// Checks the size of the push constants and cuts them to the declared size.
@@ -291,7 +307,7 @@ impl<'a> Dispatch<'a> {
     }
 
     /// Records the dispatch with its own bindings, and for the others the groups' sets and the context's slots.
-    fn dispatch_bound(&self, state: &mut ContextState, groups: [u32; 3], looked: &mut Looked) -> Result<(), Refusal> {
+    fn dispatch_bound(&self, state: &mut ContextState, counts: Counts<'_>, looked: &mut Looked) -> Result<(), Refusal> {
         let program = self.program;
         let share = Arc::clone(&state.share);
         let mut sets = SmallVec::<[SmallVec<[SlotState; 4]>; 4]>::new();
@@ -317,7 +333,16 @@ impl<'a> Dispatch<'a> {
             let from = from.filter(|_| !has_own).map(|from| from.resolve(set, (&state.clock, batch)));
             resolved.push(from.transpose()?);
         }
-        let uses = || sets.iter().flatten().zip(accesses.iter().copied()).flat_map(used);
+        let indirect = match counts {
+            Counts::Direct(_) => None,
+            Counts::Indirect(buffer, offset) => {
+                Some((buffer.resource(), buffer.resource().object_for_command("dispatch")?, offset))
+            }
+        };
+        let counted = indirect.as_ref().map(|(resource, object, offset)| {
+            Use::of(resource, object, *offset..offset + INDIRECT_BYTES, Access::Read)
+        });
+        let uses = || sets.iter().flatten().zip(accesses.iter().copied()).flat_map(used).chain(counted.clone());
         let batch = state.timeline.batch()?;
         let entries = batch.enter(&state.clock, uses())?;
         let (fresh, set_cache) = (entries.fresh, &mut state.sets);
@@ -337,7 +362,11 @@ impl<'a> Dispatch<'a> {
                 }
             }
             batch.order(uses().map(Use::touch), fresh)?;
-            batch.dispatch(groups, None)
+            match (counts, &indirect) {
+                (Counts::Direct(groups), _) => batch.dispatch(groups, None),
+                (_, Some((_, object, offset))) => batch.dispatch_indirect(object.buffer()?, *offset),
+                (_, None) => Ok(()),
+            }
         };
         Ok(record().inspect_err(|_| entries.take_back())?)
     }
@@ -411,18 +440,25 @@ impl DispatchBinding {
         slot: Slot,
         (program, info): (&Program, BindingInfo),
     ) -> Result<SlotState, Error> {
-        let bind = match self {
+        match self {
+            Self::Bytes(..) => SlotState::new(share, slot, &self.bind(slot, (program, info))?),
+            Self::Bind(bind) => SlotState::new(share, slot, bind),
+        }
+    }
+
+    /// What is bound, as the kind that the program declares.
+    fn bind(&self, slot: Slot, (program, info): (&Program, BindingInfo)) -> Result<Bind, Error> {
+        match self {
             Self::Bytes(buffer, range) => {
                 let slice = buffer.slice(range.clone());
                 match info.slot_kind() {
-                    SlotKind::StorageBuffer => &Bind::storage(slice),
-                    SlotKind::UniformBuffer => &Bind::uniform(slice),
-                    _ => return Err(wrong_kind(slot, info, program, &self.described(), "buffer")),
+                    SlotKind::StorageBuffer => Ok(Bind::storage(slice)),
+                    SlotKind::UniformBuffer => Ok(Bind::uniform(slice)),
+                    _ => Err(wrong_kind(slot, info, program, &self.described(), "buffer")),
                 }
             }
-            Self::Bind(bind) => bind,
-        };
-        SlotState::new(share, slot, bind)
+            Self::Bind(bind) => Ok(bind.clone()),
+        }
     }
 }
 

@@ -129,6 +129,16 @@ pub(crate) mod rule {
     pub(crate) const COPY_SIZES: &str = "source and target of a copy have the same size";
     /// Copies within one resource.
     pub(crate) const COPY_OVERLAP: &str = "source and target of a copy do not overlap";
+    /// The length of a lent part.
+    pub(crate) const LENT: &str = "a lent range is not empty";
+    /// Recording a command buffer while it is recorded.
+    pub(crate) const RECORDING: &str = "a command buffer is recorded by one call at a time";
+    /// Cyclic execution.
+    pub(crate) const CYCLE: &str = "a command buffer does not execute itself, directly or through others";
+    /// Nested command buffers.
+    pub(crate) const NESTED: &str = "command buffers are nested at most 32 deep";
+    /// The size of a submission.
+    pub(crate) const PARTS: &str = "a submission has at most 65536 parts, nested command buffers included";
     /// The device of a resource or program.
     pub(crate) const DEVICE: &str = "resources and programs are used only by contexts of the device that made them";
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::batch::TimelinePoint;
 use crate::error::Error;
 use crate::share::Share;
+use crate::timestamps::{Timestamp, Timestamps};
 
 /// Completion of all commands that were recorded in a context before a [`Context::flush`](crate::Context::flush). It
 /// may be dropped at any time.
@@ -26,11 +27,42 @@ use crate::share::Share;
 pub struct Fence {
     share: Arc<Share>,
     point: TimelinePoint,
+    /// Those of the submitted command buffer, if it has any.
+    timestamps: Option<Arc<Timestamps>>,
 }
 
 impl Fence {
     pub(crate) fn new(share: &Arc<Share>, point: TimelinePoint) -> Self {
-        Self { share: Arc::clone(share), point }
+        Self { share: Arc::clone(share), point, timestamps: None }
+    }
+
+    /// The same with the timestamps of the submission.
+    pub(crate) fn with_timestamps(self, timestamps: Option<Arc<Timestamps>>) -> Self {
+        Self { timestamps, ..self }
+    }
+
+    /// The timestamps of the submitted command buffer and of those that it executes, in the order in which they were
+    /// taken ([`Recorder::timestamp`](crate::Recorder::timestamp)); none for other fences. Waits for the fence.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_zeroed(1 << 16)?;
+    /// let commands = context.record(|commands| {
+    ///     commands.timestamp("begin");
+    ///     commands.fill(&buffer, 9)?;
+    ///     commands.timestamp("end");
+    ///     Ok(())
+    /// })?;
+    /// let times = context.submit(&commands)?.timestamps()?;
+    /// println!("the fill took {} ns", times[1].nanoseconds - times[0].nanoseconds);
+    /// assert!(context.flush()?.timestamps()?.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn timestamps(&self) -> Result<Vec<Timestamp>, Error> {
+        self.wait()?;
+        self.timestamps.as_ref().map_or(Ok(Vec::new()), |timestamps| timestamps.read())
     }
 
     /// Whether the commands are done. One comparison.

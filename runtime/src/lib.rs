@@ -14,6 +14,7 @@ mod batch;
 mod bind;
 mod bindings;
 mod buffer;
+mod commands;
 mod context;
 mod context_state;
 mod descriptors;
@@ -24,12 +25,14 @@ mod gate;
 mod ids;
 mod image;
 mod journal;
+mod loan;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod maps;
 mod memory;
 mod object;
 mod program;
+mod recordings;
 mod replace;
 mod resource;
 mod serial;
@@ -38,6 +41,7 @@ mod share;
 mod slot_state;
 mod stats;
 mod sync;
+mod timestamps;
 mod trace;
 mod transfer;
 mod valid;
@@ -45,12 +49,14 @@ mod view;
 
 pub use bind::Bind;
 pub use buffer::{Buffer, BufferSlice};
+pub use commands::{CommandBuffer, Recorder};
 pub use context::{BufferBuilder, Context, ContextBuilder};
 pub use dispatch::Dispatch;
 pub use error::Error;
 pub use fence::Fence;
 pub use ids::{Slot, SlotKind};
 pub use image::{Image, ImageBuilder, ImagePart};
+pub use loan::{Lend, LentBuffer, Loan};
 pub use program::{
     BindingInfo, BindingKind, Constant, Program, ProgramBuilder, Source, SpecializationConstant, choose_entry,
 };
@@ -59,4 +65,5 @@ pub use spelter_driver::{
     Backend, ClearColor, ImageDeclaration, Printed, Printer, Sampler, SamplerInfo, Schedule, TexelClass, vk,
 };
 pub use stats::Stats;
+pub use timestamps::Timestamp;
 pub use transfer::{MapFlags, Mapped};

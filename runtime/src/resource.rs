@@ -68,7 +68,10 @@ impl Resource {
         let old = state.destroy();
         let bound = state.bound;
         self.report_loss(bound, old.as_ref());
+        let named = old.as_ref().filter(|_| state.recorded);
+        let recordings = named.map(|old| self.share.recordings().lose(old.id()));
         drop(state);
+        drop(recordings); // when no lock is held
         self.release(old, bound);
     }
 
@@ -129,6 +132,13 @@ impl Resource {
             return Err(Error::resource(format!("{what}: {} is mapped", self.described()), rule::MAPPED));
         }
         Ok(Arc::clone(object))
+    }
+
+    /// The object, for a command buffer that keeps it until the resource loses it; errors as for a command.
+    pub(crate) fn object_for_recording(&self, what: &str) -> Result<Arc<ResourceObject>, Error> {
+        // Set first: if the resource loses the object from now on, `recordings.rs` is notified.
+        self.state().recorded = true;
+        self.object_for_command(what)
     }
 
     pub(crate) fn share(&self) -> &Arc<Share> {

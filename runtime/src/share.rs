@@ -13,6 +13,7 @@ use crate::gate::Gate;
 use crate::ids::Serial;
 use crate::journal::Journal;
 use crate::memory::Memory;
+use crate::recordings::Recordings;
 use crate::stats::{Counters, Stats};
 use crate::trace::Trace;
 
@@ -46,6 +47,7 @@ pub(crate) struct Share {
     memory: Arc<Memory>,
     journal: Journal,
     gate: Gate,
+    recordings: Recordings,
     trace: Option<Arc<Trace>>,
     /// By number of their clocks. A leaf lock.
     contexts: Mutex<HashMap<u64, Weak<dyn Member>>>,
@@ -64,6 +66,7 @@ impl Share {
             memory: Arc::new(Memory::new(&device, poison)),
             journal: Journal::new(),
             gate: Gate::default(),
+            recordings: Recordings::default(),
             trace,
             contexts: Mutex::default(),
             sets: Mutex::default(),
@@ -89,6 +92,11 @@ impl Share {
     /// Waits for the end of host copies.
     pub(crate) fn gate(&self) -> &Gate {
         &self.gate
+    }
+
+    /// The command buffers that name objects.
+    pub(crate) fn recordings(&self) -> &Recordings {
+        &self.recordings
     }
 
     pub(crate) fn trace(&self) -> Option<&Arc<Trace>> {

@@ -75,6 +75,27 @@ impl SlotState {
         Ok(Some(bound))
     }
 
+    /// The state that `bind` has with this object of its resource; `None` for a sampler. The rules were checked before.
+    pub(crate) fn over(share: &Share, bind: &Bind, object: Option<&Arc<ResourceObject>>) -> Result<Self, Error> {
+        let Bind { kind, part, sampler, resource } = bind;
+        let view = object.map(|object| object.view(share.device(), *kind, part)).transpose()?.flatten();
+        Ok(Self {
+            kind: *kind,
+            resource: resource.clone(),
+            object: object.cloned(),
+            part: part.clone(),
+            ranges: resource.as_ref().map(|resource| part.ranges(resource.template())).unwrap_or_default(),
+            view,
+            sampler: sampler.clone(),
+        })
+    }
+
+    /// What was bound.
+    pub(crate) fn bind(&self) -> Bind {
+        let Self { kind, part, sampler, resource, .. } = self;
+        Bind { kind: *kind, part: part.clone(), sampler: sampler.clone(), resource: resource.clone() }
+    }
+
     /// Whether binding `bind` would change at most the object.
     pub(crate) fn is(&self, bind: &Bind) -> bool {
         let same = |a: &Option<Arc<Resource>>, b: &Option<Arc<Resource>>| match (a, b) {

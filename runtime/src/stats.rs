@@ -91,7 +91,7 @@ counters! {
     invalidations_in_order,
     /// Resources that got a new object because the old one was in use.
     renames,
-    /// Invalidations that were ignored, since the host has the resource mapped.
+    /// Invalidations that were ignored, since the host has the resource mapped or it is lent to the driver's API.
     invalidations_refused,
     /// Renames without memory for a new object, so that the host waited for the old one.
     renames_without_memory,
@@ -139,6 +139,16 @@ counters! {
     bytes_staged,
     /// Bytes that the host read.
     bytes_read,
+    /// Command buffers recorded.
+    command_buffers_recorded,
+    /// Submissions of command buffers; a nested one belongs to the submission that executes it.
+    command_buffers_submitted,
+    /// Commands of command buffers that a submission recorded again: a resource of theirs, or of commands near them,
+    /// had another object than before.
+    commands_rerecorded,
+    /// Commands of command buffers that a submission ran as they had been recorded. A nested command buffer counts
+    /// once, however often it is executed.
+    commands_reused,
     /// Batches submitted.
     batches_submitted,
     /// Batches that had retired and were recycled for later ones.

@@ -117,7 +117,7 @@ impl<const MAX: usize> Ranges<MAX> {
     }
 
     /// The ranges, in order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Range<u64>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Range<u64>> + Clone {
         self.ranges.iter().cloned()
     }
 }

@@ -2,18 +2,21 @@
 //!
 //! A batch owns all objects that its commands use until its serial has retired; then it is recycled.
 
+mod bind_state;
 mod submission;
 mod timeline;
 
+pub(crate) use bind_state::BindState;
 pub(crate) use submission::{Clock, ContextQueue, First, Refusal, Submission, TimelinePoint};
 pub(crate) use timeline::Timeline;
 
+use std::any::Any;
 use std::sync::Arc;
 use std::time::Instant;
 
 use ash::vk;
 use smallvec::SmallVec;
-use spelter_driver::{CommandBuffer, DescriptorSet, Device, MemoryBarrier};
+use spelter_driver::{Buffer, CommandBuffer, DescriptorSet, Device, MemoryBarrier};
 
 use crate::barrier::{Fresh, Hazards, Touch, Use};
 use crate::error::Error;
@@ -39,7 +42,14 @@ pub(crate) struct Batch {
     objects: Vec<Arc<ResourceObject>>,
     /// Bytes of memory that are freed when it retires.
     retained_bytes: u64,
-    state: BindState,
+    bound: BindState,
+    /// The number of the program's state, if the last command was its dispatch and the accesses since the last barrier
+    /// are those of that dispatch.
+    last: Option<u64>,
+    /// Command buffers that were recorded before, to run after the batch's own commands.
+    appended: Vec<CommandBuffer>,
+    /// Owners of what they use.
+    owners: Vec<Arc<dyn Any + Send + Sync>>,
     /// Not yet added to the counters: atomics would slow down every dispatch.
     counts: Counts,
     /// Attempts to record a command.
@@ -64,23 +74,22 @@ impl NotedUses<'_> {
     }
 }
 
+/// Records a full barrier: all commands before it are complete and their writes visible to all commands after it.
+pub(crate) fn full_barrier(commands: &CommandBuffer) -> Result<(), Error> {
+    let stages = vk::PipelineStageFlags::ALL_COMMANDS;
+    let memory = MemoryBarrier {
+        src_access: vk::AccessFlags::MEMORY_WRITE,
+        dst_access: vk::AccessFlags::MEMORY_READ | vk::AccessFlags::MEMORY_WRITE,
+    };
+    Ok(commands.pipeline_barrier(stages, stages, &[memory], &[])?)
+}
+
 /// Numbers of recorded commands.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     dispatches: u64,
     transfers: u64,
     barriers: u64,
-}
-
-/// The bind state of the command buffer, so that nothing is bound twice.
-#[derive(Debug, Default)]
-struct BindState {
-    program: Option<u64>,
-    sets: Vec<Option<u64>>,
-    push: Vec<u8>,
-    /// The number of the program's state, if the last command was its dispatch and the accesses since the last barrier
-    /// are those of that dispatch.
-    last: Option<u64>,
 }
 
 impl Batch {
@@ -93,7 +102,10 @@ impl Batch {
             hazards: Hazards::default(),
             objects: Vec::new(),
             retained_bytes: 0,
-            state: BindState::default(),
+            bound: BindState::default(),
+            last: None,
+            appended: Vec::new(),
+            owners: Vec::new(),
             counts: Counts::default(),
             attempts: 0,
             began: None,
@@ -113,7 +125,10 @@ impl Batch {
         self.hazards.clear();
         self.objects.clear();
         self.retained_bytes = 0;
-        self.state = BindState::default();
+        self.bound.clear();
+        self.last = None;
+        self.appended.clear();
+        self.owners.clear();
         self.began = None;
     }
 
@@ -185,7 +200,7 @@ impl Batch {
     /// belongs to the same uses.
     pub(crate) fn order(&mut self, uses: impl Iterator<Item = Touch> + Clone, fresh: Fresh) -> Result<bool, Error> {
         // If the command is refused, a repetition of the dispatch before it must not skip the hazard test.
-        self.state.last = None;
+        self.last = None;
         let barrier = self.hazards.next(uses, fresh);
         if barrier {
             self.barrier()?;
@@ -195,13 +210,8 @@ impl Batch {
 
     /// Records a full barrier: all commands before it are complete and their writes visible to all commands after it.
     pub(crate) fn barrier(&mut self) -> Result<(), Error> {
-        let stages = vk::PipelineStageFlags::ALL_COMMANDS;
-        let memory = MemoryBarrier {
-            src_access: vk::AccessFlags::MEMORY_WRITE,
-            dst_access: vk::AccessFlags::MEMORY_READ | vk::AccessFlags::MEMORY_WRITE,
-        };
         self.counts.barriers += 1;
-        Ok(self.commands.pipeline_barrier(stages, stages, &[memory], &[])?)
+        full_barrier(&self.commands)
     }
 
     /// Records a command other than a dispatch.
@@ -209,7 +219,7 @@ impl Batch {
         &mut self,
         command: impl FnOnce(&CommandBuffer) -> Result<(), spelter_driver::Error>,
     ) -> Result<(), Error> {
-        self.state.last = None;
+        self.last = None;
         command(&self.commands)?;
         self.counts.transfers += 1;
         self.recorded += 1;
@@ -219,7 +229,15 @@ impl Batch {
     /// Records a dispatch of the bound state. `state` is its number if it may be repeated without another hazard test.
     pub(crate) fn dispatch(&mut self, groups: [u32; 3], state: Option<u64>) -> Result<(), Error> {
         self.commands.dispatch(groups[0], groups[1], groups[2])?;
-        self.state.last = state;
+        self.last = state;
+        self.counts.dispatches += 1;
+        self.recorded += 1;
+        Ok(())
+    }
+
+    /// Records a dispatch of the bound state whose number of workgroups is in a buffer.
+    pub(crate) fn dispatch_indirect(&mut self, counts: &Buffer, offset: u64) -> Result<(), Error> {
+        self.commands.dispatch_indirect(counts, offset)?;
         self.counts.dispatches += 1;
         self.recorded += 1;
         Ok(())
@@ -235,35 +253,22 @@ impl Batch {
 
     /// Whether the last command was the dispatch of this state.
     pub(crate) fn repeats(&self, state: u64) -> bool {
-        self.state.last == Some(state)
+        self.last == Some(state)
     }
 
     /// Binds pipeline and push constants, unless they are bound.
     pub(crate) fn bind_program(&mut self, program: &Program, push: &[u8]) -> Result<(), Error> {
-        if self.state.program != Some(program.id()) {
-            self.state.program = None;
-            self.commands.bind_pipeline(program.pipeline())?;
-            // Layouts may differ: sets that were bound for another program may be disturbed.
-            self.state.sets.clear();
-            self.state.push.clear();
-            self.state.program = Some(program.id());
-        }
-        if !push.is_empty() && self.state.push != push {
-            self.commands.push_constants(program.pipeline().layout(), 0, push)?;
-            self.state.push.clear();
-            self.state.push.extend_from_slice(push);
-        }
-        Ok(())
+        self.bound.bind_program(&self.commands, program, push)
     }
 
     /// Whether the program and its push constants are bound.
     pub(crate) fn has_program(&self, program: &Program, push: &[u8]) -> bool {
-        self.state.program == Some(program.id()) && self.state.push == push
+        self.bound.has_program(program, push)
     }
 
     /// Whether the set with that number is bound.
     pub(crate) fn has_set(&self, group: u32, number: u64) -> bool {
-        self.state.sets.get(group as usize).is_some_and(|bound| *bound == Some(number))
+        self.bound.has_set(group, number)
     }
 
     /// Binds a descriptor set, by its number in the cache. The program is bound already.
@@ -274,19 +279,29 @@ impl Batch {
         set: &DescriptorSet,
         number: u64,
     ) -> Result<(), Error> {
-        self.state.last = None;
-        self.commands.bind_descriptor_sets(program.pipeline().layout(), group, &[set], &[])?;
-        let sets = &mut self.state.sets;
-        if sets.len() <= group as usize {
-            sets.resize(group as usize + 1, None);
-        }
-        sets[group as usize] = Some(number);
-        Ok(())
+        self.last = None;
+        self.bound.bind_set(&self.commands, program, group, set, number)
+    }
+
+    /// Adds command buffers that run after the batch's own commands, as if separated by a barrier, and that `owners`
+    /// keep valid. Nothing is recorded in the batch after this.
+    pub(crate) fn append(
+        &mut self,
+        commands: impl Iterator<Item = CommandBuffer>,
+        owners: impl Iterator<Item = Arc<dyn Any + Send + Sync>>,
+    ) {
+        self.appended.extend(commands);
+        self.owners.extend(owners);
     }
 
     /// Counts memory that only this batch keeps alive: a staging buffer or a replaced object.
     pub(crate) fn retain_bytes(&mut self, bytes: u64) {
         self.retained_bytes += bytes;
+    }
+
+    /// Whether it has no commands of its own.
+    fn is_empty(&self) -> bool {
+        self.recorded == 0
     }
 
     fn is_long(&self) -> bool {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use spelter_driver::{Queue, SemaphoreSubmit, SubmitInfo};
+use spelter_driver::{CommandBuffer, Queue, SemaphoreSubmit, SubmitInfo};
 
 use super::{Batch, Clock, Submission, TimelinePoint};
 use crate::error::Error;
@@ -78,9 +78,22 @@ impl Timeline {
 
     /// Submits the recorded commands. Returns the serial of the last submitted batch, or 0 before the first.
     pub(crate) fn flush(&mut self) -> Result<Serial, Error> {
+        self.flush_with(&[])
+    }
+
+    /// Like [`Timeline::flush`], with the program's own command buffers at the end of the batch. If they break a rule
+    /// of the driver, which is the error then, the batch is submitted without them.
+    pub(crate) fn flush_with(&mut self, own: &[&CommandBuffer]) -> Result<Serial, Error> {
+        let mut refused = None;
         if let Some(mut batch) = self.recording.take() {
             batch.count(&self.share.memory().counters);
-            let result = self.submit(&batch);
+            let result = batch.commands.end().map_err(Error::from).and_then(|()| match self.submit(&batch, own) {
+                Err(Error::Misuse(misuse)) if !own.is_empty() => {
+                    refused = Some(Error::Misuse(misuse));
+                    self.submit(&batch, &[])
+                }
+                result => result,
+            });
             let submission = match &result {
                 Ok(submission) => submission.clone(),
                 Err(_) => {
@@ -101,21 +114,25 @@ impl Timeline {
             }
         }
         self.retire();
-        match &self.failed {
-            Some(error) => Err(error.clone()),
+        match self.failed.clone().or(refused) {
+            Some(error) => Err(error),
             None => Ok(self.clock.submitted()),
         }
     }
 
-    fn submit(&self, batch: &Batch) -> Result<Submission, Error> {
-        batch.commands.end()?;
+    fn submit(&self, batch: &Batch, own: &[&CommandBuffer]) -> Result<Submission, Error> {
         let fence = self.share.device().create_fence(false);
         let mut waits: SmallVec<[SemaphoreSubmit<'_>; 1]> = SmallVec::new();
         for TimelinePoint { clock, serial } in &batch.after {
             waits.push(SemaphoreSubmit { semaphore: &clock.queue.done, value: *serial });
         }
         let signals = [SemaphoreSubmit { semaphore: &self.clock.queue.done, value: batch.serial }];
-        let submit = SubmitInfo { waits: &waits, commands: &[&batch.commands], signals: &signals };
+        let mut commands: SmallVec<[&CommandBuffer; 1]> = SmallVec::new();
+        if !batch.is_empty() {
+            commands.push(&batch.commands);
+        }
+        commands.extend(batch.appended.iter().chain(own.iter().copied()));
+        let submit = SubmitInfo { waits: &waits, commands: &commands, signals: &signals };
         let serial = self.queue.submit_all(&[submit], Some(&fence))?;
         Ok(Submission::new(&self.queue, self.clock.queue.index, serial, Some(fence)))
     }

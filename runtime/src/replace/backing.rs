@@ -34,6 +34,9 @@ pub(crate) struct Backing<O> {
     pub(crate) maps: Maps,
     /// Whether a slot or a dispatch ever named the object: then other contexts must be notified of its changes.
     pub(crate) bound: bool,
+    /// Whether a command buffer was ever recorded with the object: then `share.recordings()` must be notified when the
+    /// resource loses it.
+    pub(crate) recorded: bool,
     /// Host copies in or out that are in progress, with no lock held.
     copies: SmallVec<[HostCopy; 1]>,
     next: u64,
@@ -137,6 +140,7 @@ impl<O: Object> Backing<O> {
             forgotten_in_use: Valid::new(),
             maps: Maps::default(),
             bound: false,
+            recorded: false,
             copies: SmallVec::new(),
             next: 0,
             writer: WriterId::default(),

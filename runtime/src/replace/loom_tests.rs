@@ -21,19 +21,19 @@ use crate::serial::First;
 use crate::sync::Mutex;
 use crate::valid::Valid;
 
-type Held = Mutex<Backing<Stored>>;
+pub(super) type Held = Mutex<Backing<Stored>>;
 
-fn held(valid: Range<u64>) -> Arc<Held> {
+pub(super) fn held(valid: Range<u64>) -> Arc<Held> {
     let mut backing = Backing::new(Stored::new());
     backing.add(valid);
     Arc::new(Mutex::new(backing))
 }
 
-fn object(resource: &Held) -> Arc<Stored> {
+pub(super) fn object(resource: &Held) -> Arc<Stored> {
     Arc::clone(resource.lock().storage().expect("it is not destroyed"))
 }
 
-fn enter(
+pub(super) fn enter(
     backing: &mut Backing<Stored>,
     object: &Arc<Stored>,
     context: &TestContext,
@@ -89,7 +89,7 @@ fn wait_for(object: &Stored, access: Access) {
 }
 
 /// Submits, runs and retires the batch.
-fn run(context: &TestContext, object: &Stored) {
+pub(super) fn run(context: &TestContext, object: &Stored) {
     context.submit(1);
     object.run();
     context.retire(1);

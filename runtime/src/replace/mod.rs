@@ -7,6 +7,8 @@
 
 mod backing;
 #[cfg(all(test, loom))]
+mod loom_commands;
+#[cfg(all(test, loom))]
 mod loom_tests;
 mod part;
 
@@ -25,6 +27,7 @@ use crate::ids::{Access, ResourceId, SlotKind};
 use crate::journal::{Event, Journal, News};
 use crate::memory::Template;
 use crate::object::{Contents, ResourceObject};
+use crate::recordings::LostRecording;
 use crate::resource::{Resource, ResourceState};
 use crate::serial::Object;
 use crate::share::Share;
@@ -71,6 +74,7 @@ pub(crate) enum Room {
 #[derive(Debug, Default)]
 pub(crate) struct Garbage {
     _objects: Vec<Arc<ResourceObject>>,
+    _recordings: Vec<LostRecording>,
 }
 
 /// Invalidates a resource. The slots of `state`'s context name the new object at once, those of other contexts at their
@@ -159,8 +163,11 @@ fn swap(
         batch.retain_bytes(resource.size());
     }
     state.trace_instant(|| format!("rename {}", resource.described()));
-    let mut garbage = rebind(share, state, (resource, inner));
+    let mut garbage = rebind(share, state, (resource, &mut *inner));
     old_id.inspect(|old| state.sets.drop_object(*old, counters));
+    if let Some(old) = old_id.filter(|_| inner.recorded) {
+        garbage._recordings = share.recordings().lose(old);
+    }
     garbage._objects.extend(old);
     garbage
 }

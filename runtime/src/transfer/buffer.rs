@@ -114,14 +114,8 @@ impl Context {
     /// # }
     /// ```
     pub fn copy(&self, from: &Buffer, start: u64, to: &Buffer, offset: u64, bytes: u64) -> Result<(), Error> {
-        self.check_range("copy", from, &(start..start.saturating_add(bytes)))?;
-        self.check_range("copy", to, &(offset..offset.saturating_add(bytes)))?;
+        self.check_copy(from, start, to, offset, bytes)?;
         let (from, to) = (from.resource(), to.resource());
-        if Arc::ptr_eq(from, to) && start < offset + bytes && offset < start + bytes {
-            let (of, a, b) = (from.described(), start + bytes, offset + bytes);
-            let problem = format!("copy: bytes {start}..{a} to bytes {offset}..{b} of {of}");
-            return Err(Error::range(problem, rule::COPY_OVERLAP));
-        }
         self.inner().record(|state| {
             let (source, target) = (from.object_for_command("copy")?, to.object_for_command("copy")?);
             if bytes == 0 {
@@ -164,12 +158,8 @@ impl Context {
     /// # }
     /// ```
     pub fn fill_range(&self, buffer: &Buffer, range: Range<u64>, word: u32) -> Result<(), Error> {
-        self.check_range("fill", buffer, &range)?;
+        self.check_fill(buffer, &range)?;
         let resource = buffer.resource();
-        if !range.start.is_multiple_of(4) || !range.end.is_multiple_of(4) {
-            let (Range { start, end }, of) = (&range, resource.described());
-            return Err(Error::range(format!("fill: bytes {start}..{end} of {of}"), rule::FILL));
-        }
         self.inner().record(|state| {
             let object = resource.object_for_command("fill")?;
             if range.is_empty() {
@@ -179,6 +169,36 @@ impl Context {
             let (to, bytes) = (object.buffer()?, range.end - range.start);
             state.transfer(&[write], |commands| commands.fill_buffer(to, range.start, bytes, word))
         })
+    }
+
+    /// Checks the ranges of a copy of `bytes` bytes.
+    pub(crate) fn check_copy(
+        &self,
+        from: &Buffer,
+        start: u64,
+        to: &Buffer,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<(), Error> {
+        self.check_range("copy", from, &(start..start.saturating_add(bytes)))?;
+        self.check_range("copy", to, &(offset..offset.saturating_add(bytes)))?;
+        let (from, to) = (from.resource(), to.resource());
+        if Arc::ptr_eq(from, to) && start < offset + bytes && offset < start + bytes {
+            let (of, a, b) = (from.described(), start + bytes, offset + bytes);
+            let problem = format!("copy: bytes {start}..{a} to bytes {offset}..{b} of {of}");
+            return Err(Error::range(problem, rule::COPY_OVERLAP));
+        }
+        Ok(())
+    }
+
+    /// Checks the range of a fill.
+    pub(crate) fn check_fill(&self, buffer: &Buffer, range: &Range<u64>) -> Result<(), Error> {
+        self.check_range("fill", buffer, range)?;
+        if !range.start.is_multiple_of(4) || !range.end.is_multiple_of(4) {
+            let (Range { start, end }, of) = (range, buffer.resource().described());
+            return Err(Error::range(format!("fill: bytes {start}..{end} of {of}"), rule::FILL));
+        }
+        Ok(())
     }
 
     pub(crate) fn check_range(&self, what: &str, buffer: &Buffer, range: &Range<u64>) -> Result<(), Error> {

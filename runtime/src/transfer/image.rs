@@ -94,24 +94,7 @@ impl Context {
     /// # }
     /// ```
     pub fn copy_image(&self, from: (&Image, u32, u32), to: (&Image, u32, u32)) -> Result<(), Error> {
-        let (source, target) =
-            (self.check_level("copy", from.0, from.1, from.2)?.0, self.check_level("copy", to.0, to.1, to.2)?.0);
-        let differs = from.0.level_size(from.1) != to.0.level_size(to.1);
-        if differs || (Arc::ptr_eq(from.0.resource(), to.0.resource()) && (from.1, from.2) == (to.1, to.2)) {
-            let [a, b] = [from, to].map(|(image, level, layer)| {
-                let [width, height, depth] = image.level_size(level);
-                let of = image.resource().described();
-                format!("level {level} of layer {layer}, {width}x{height}x{depth} texels, of {of}")
-            });
-            let rule = if differs { rule::COPY_SIZES } else { rule::COPY_OVERLAP };
-            return Err(Error::range(format!("copy: from {a} to {b}"), rule));
-        }
-        let region = vk::ImageCopy {
-            src_subresource: layers(from.1, from.2),
-            dst_subresource: layers(to.1, to.2),
-            extent: extent(from.0, from.1),
-            ..Default::default()
-        };
+        let (source, target, region) = self.check_copy_image(from, to)?;
         self.inner().record(|state| {
             let (read, write) =
                 (from.0.resource().object_for_command("copy")?, to.0.resource().object_for_command("copy")?);
@@ -144,14 +127,37 @@ impl Context {
         self.inner().record(|state| {
             let object = image.resource().object_for_command("clear")?;
             let target = object.image()?;
-            if color.class() != target.class() {
-                let (is, of) = (color.class(), image.resource().described());
-                let problem = format!("clear: {of} holds {}, the colour is of {is}", target.class());
-                return Err(Error::range(problem, rule::COLOR).into());
-            }
+            check_color(image, target, color)?;
             let uses = used(&object, &part, image, Access::Write).collect::<SmallVec<[_; 2]>>();
             state.transfer(&uses, |commands| commands.clear_color_image(target, color, &[part.range()]))
         })
+    }
+
+    /// The two subresources of a copy, checked, and the copied region.
+    pub(crate) fn check_copy_image(
+        &self,
+        from: (&Image, u32, u32),
+        to: (&Image, u32, u32),
+    ) -> Result<(Subresources, Subresources, vk::ImageCopy), Error> {
+        let (source, target) =
+            (self.check_level("copy", from.0, from.1, from.2)?.0, self.check_level("copy", to.0, to.1, to.2)?.0);
+        let differs = from.0.level_size(from.1) != to.0.level_size(to.1);
+        if differs || (Arc::ptr_eq(from.0.resource(), to.0.resource()) && (from.1, from.2) == (to.1, to.2)) {
+            let [a, b] = [from, to].map(|(image, level, layer)| {
+                let [width, height, depth] = image.level_size(level);
+                let of = image.resource().described();
+                format!("level {level} of layer {layer}, {width}x{height}x{depth} texels, of {of}")
+            });
+            let rule = if differs { rule::COPY_SIZES } else { rule::COPY_OVERLAP };
+            return Err(Error::range(format!("copy: from {a} to {b}"), rule));
+        }
+        let region = vk::ImageCopy {
+            src_subresource: layers(from.1, from.2),
+            dst_subresource: layers(to.1, to.2),
+            extent: extent(from.0, from.1),
+            ..Default::default()
+        };
+        Ok((source, target, region))
     }
 
     /// Checks that the image is of this device and has these levels and layers, at least one of each.
@@ -177,6 +183,16 @@ impl Context {
         let object = image.resource().object_for_command(what)?;
         Ok((part, texels * object.image()?.texel_bytes()))
     }
+}
+
+/// Checks that a clear colour has the numeric type of the image.
+pub(crate) fn check_color(image: &Image, target: &spelter_driver::Image, color: ClearColor) -> Result<(), Error> {
+    if color.class() == target.class() {
+        return Ok(());
+    }
+    let (is, of) = (color.class(), image.resource().described());
+    let problem = format!("clear: {of} holds {}, the colour is of {is}", target.class());
+    Err(Error::range(problem, rule::COLOR))
 }
 
 /// A command's uses of subresources of an object.

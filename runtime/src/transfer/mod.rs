@@ -9,4 +9,5 @@ mod target;
 mod upload;
 
 pub use flags::MapFlags;
+pub(crate) use image::check_color;
 pub use map::Mapped;

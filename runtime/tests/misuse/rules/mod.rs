@@ -2,6 +2,7 @@
 
 mod bind;
 mod bytes;
+mod commands;
 mod map;
 mod run;
 mod sets;
@@ -25,5 +26,6 @@ const DEVICE: &str = "(rule: resources and programs are used only by contexts of
 
 /// All of them.
 pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {
-    [bind::CASES, run::CASES, sets::CASES, bytes::CASES, map::CASES, texels::CASES].into_iter().flatten()
+    let cases = [bind::CASES, run::CASES, sets::CASES, bytes::CASES, map::CASES, texels::CASES, commands::CASES];
+    cases.into_iter().flatten()
 }

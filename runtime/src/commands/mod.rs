@@ -1,0 +1,270 @@
+//! Command buffers: recorded once, submitted any number of times. A submission uses the objects that the resources have
+//! then, so a rename between two submissions is seen.
+//!
+//! Commands name resources (`command.rs`); what was recorded for the driver names objects (`contents.rs`). The driver's
+//! command buffers are kept and submitted again as long as no resource of theirs has another object. Hazards between a
+//! submission and what comes before it and after it need no look at its commands: the driver runs the command buffers
+//! of a submission one after the other, as if separated by a full barrier.
+
+mod command;
+mod contents;
+mod recorder;
+mod recording;
+mod submit;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+
+pub use recorder::Recorder;
+
+use crate::batch::{Refusal, TimelinePoint};
+use crate::context::Context;
+use crate::error::{Error, rule};
+use crate::fence::Fence;
+use crate::share::{Member, Share};
+use crate::timestamps::Timestamps;
+use contents::{Contents, Parts, Step};
+use submit::Plan;
+
+/// The largest number of nested levels below a command buffer.
+const MAX_DEPTH: u32 = 32;
+
+/// Commands that were recorded ([`Context::record`]) and may be submitted any number of times ([`Context::submit`]), by
+/// all contexts of the device, also while an earlier submission runs. A handle: clones refer to the same command
+/// buffer.
+///
+/// It keeps its resources alive, but not their storage: each submission uses the storage that the resources have then.
+/// What was recorded for the driver is used again as long as the storage is the same; if a resource was renamed, the
+/// commands that name it, and some near them, are recorded again ([`Stats::commands_rerecorded`](crate::Stats),
+/// [`Stats::commands_reused`](crate::Stats)). A destroyed resource is an error of the submission.
+///
+/// ```
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// let (frame, sum) = (context.buffer_from(&[1u32])?, context.buffer_zeroed(4)?);
+/// let program = context.program_wgsl(
+///     "@group(0) @binding(0) var<storage, read> frame: u32;
+///      @group(0) @binding(1) var<storage, read_write> sum: u32;
+///      @compute @workgroup_size(1) fn main() { sum += frame; }",
+/// )?;
+/// let add = context.record(|commands| {
+///     commands.dispatch(&program).bind(0, 0, &frame).bind(0, 1, &sum).groups([1, 1, 1])
+/// })?;
+/// for value in [1u32, 10, 100] {
+///     context.upload(&frame, &[value])?; // in use by the last submission: it may get new storage
+///     context.submit(&add)?;
+/// }
+/// assert_eq!(context.read::<u32>(&sum)?, [111]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct CommandBuffer {
+    inner: Arc<CommandBufferState>,
+}
+
+/// The shared part of a command buffer's handles.
+pub(crate) struct CommandBufferState {
+    share: Arc<Share>,
+    /// A leaf lock.
+    contents: Mutex<Arc<Contents>>,
+    /// Whether a call records it again.
+    recording: AtomicBool,
+}
+
+impl Context {
+    /// Records the commands of the closure in a new command buffer. Nothing runs until [`Context::submit`]. Calls of
+    /// the closure on the context itself are no part of the command buffer.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let (from, to) = (context.buffer_from(&[1u32, 2])?, context.buffer_zeroed(8)?);
+    /// let commands = context.record(|commands| {
+    ///     commands.copy(&from, 0, &to, 4, 4)?;
+    ///     commands.fill_range(&from, 0..4, 5)
+    /// })?;
+    /// context.submit(&commands)?;
+    /// context.submit(&commands)?;
+    /// assert_eq!(context.read::<u32>(&to)?, [0, 5]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn record(&self, record: impl FnOnce(&mut Recorder) -> Result<(), Error>) -> Result<CommandBuffer, Error> {
+        let mut recorder = Recorder::new(self, None);
+        record(&mut recorder)?;
+        let contents = self.contents(recorder.finish());
+        let (share, contents) = (Arc::clone(self.share()), Mutex::new(contents));
+        Ok(CommandBuffer { inner: Arc::new(CommandBufferState { share, contents, recording: AtomicBool::new(false) }) })
+    }
+
+    /// Records a command buffer again: it gets the commands of the closure instead of those that it has. Submissions
+    /// use the old ones until this returns, and after an error. Command buffers that execute this one execute the new
+    /// commands when they are submitted next.
+    ///
+    /// [`Error::Resource`] if it is of another device, or if another call records it.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_zeroed(4)?;
+    /// let commands = context.record(|commands| commands.fill(&buffer, 1))?;
+    /// let parent = context.record(|parent| parent.execute(&commands))?;
+    /// context.rerecord(&commands, |commands| commands.fill(&buffer, 2))?;
+    /// context.submit(&parent)?;
+    /// assert_eq!(context.read::<u32>(&buffer)?, [2]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn rerecord(
+        &self,
+        commands: &CommandBuffer,
+        record: impl FnOnce(&mut Recorder) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        commands.check_device("record", self.share())?;
+        let _exclusive = Exclusive::new(commands)?;
+        let mut recorder = Recorder::new(self, Some(&commands.inner));
+        record(&mut recorder)?;
+        let contents = self.contents(recorder.finish());
+        // Of two threads that make two command buffers execute each other, the second one finds the cycle.
+        let nesting = self.share().recordings().nesting.lock();
+        for step in &contents.steps {
+            if let Step::Execute(nested) = step {
+                nested.check_no_cycle(&commands.inner)?;
+            }
+        }
+        let old = std::mem::replace(&mut *commands.inner.contents.lock(), contents);
+        drop(nesting);
+        drop(old); // when no lock is held
+        Ok(())
+    }
+
+    fn contents(&self, parts: Parts) -> Arc<Contents> {
+        self.share().memory().counters.command_buffers_recorded.one();
+        Contents::new(self.share(), parts)
+    }
+
+    /// Submits all commands recorded in this context, then a command buffer, and returns at once. The fence is
+    /// signalled when they are done. The commands of the command buffer come after all that this and other contexts
+    /// recorded or submitted before, and before all that they record later, as far as they use the same resources.
+    ///
+    /// [`Error::Resource`] if the command buffer is of another device, or if one of its resources is destroyed or
+    /// mapped; [`Error::DeviceLost`] on a lost device.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_zeroed(4)?;
+    /// let commands = context.record(|commands| commands.fill(&buffer, 7))?;
+    /// context.submit(&commands)?.wait()?;
+    /// let before = context.stats();
+    /// context.submit(&commands)?;
+    /// let done = context.stats().since(&before);
+    /// assert_eq!((done.commands_reused, done.commands_rerecorded), (1, 0));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn submit(&self, commands: &CommandBuffer) -> Result<Fence, Error> {
+        commands.check_device("submit", self.share())?;
+        let plan = Plan::new(commands)?;
+        let (timestamps, writes) = match plan.labels() {
+            [] => (None, Vec::new()),
+            labels => {
+                let (timestamps, writes) = Timestamps::new(self.device(), labels.to_vec())?;
+                (Some(Arc::new(timestamps)), writes)
+            }
+        };
+        let mut checked = false;
+        let submitted = self.inner().record(|state| {
+            let submitted = plan.submit(state, &writes, checked);
+            checked |= matches!(submitted, Err(Refusal::Again));
+            submitted
+        });
+        let serial = submitted.inspect_err(|_| plan.drop_lost())?;
+        self.inner().retire();
+        let point = TimelinePoint { clock: Arc::clone(&self.inner().clock), serial };
+        Ok(Fence::new(self.share(), point).with_timestamps(timestamps))
+    }
+}
+
+impl CommandBuffer {
+    /// The number of its commands, without those of nested command buffers.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_zeroed(4)?;
+    /// assert_eq!(context.record(|commands| commands.fill(&buffer, 7))?.command_count(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn command_count(&self) -> usize {
+        self.contents().len()
+    }
+
+    fn contents(&self) -> Arc<Contents> {
+        Arc::clone(&self.inner.contents.lock())
+    }
+
+    /// What it holds, if this is its last handle.
+    fn into_contents(self) -> Option<Arc<Contents>> {
+        Arc::into_inner(self.inner).map(|state| state.contents.into_inner())
+    }
+
+    fn check_device(&self, what: &str, share: &Arc<Share>) -> Result<(), Error> {
+        if Arc::ptr_eq(&self.inner.share, share) {
+            return Ok(());
+        }
+        Err(Error::resource(format!("{what}: {self:?} is of another context's device"), rule::DEVICE))
+    }
+
+    /// Checks that it does not execute `target`, directly or through others, and is not `target`.
+    fn check_no_cycle(&self, target: &Arc<CommandBufferState>) -> Result<(), Error> {
+        let (mut waiting, mut seen) = (vec![self.clone()], std::collections::HashSet::new());
+        while let Some(commands) = waiting.pop() {
+            if Arc::ptr_eq(&commands.inner, target) {
+                return Err(Error::resource(
+                    format!("execute: {self:?} executes the one that is recorded"),
+                    rule::CYCLE,
+                ));
+            }
+            if seen.insert(Arc::as_ptr(&commands.inner)) {
+                let nested = |step: &Step| if let Step::Execute(nested) = step { Some(nested.clone()) } else { None };
+                waiting.extend(commands.contents().steps.iter().filter_map(nested));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for CommandBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.command_count() {
+            1 => f.write_str("a command buffer of 1 command"),
+            count => write!(f, "a command buffer of {count} commands"),
+        }
+    }
+}
+
+/// The right to record a command buffer again, until this is dropped.
+struct Exclusive<'a>(&'a CommandBufferState);
+
+impl<'a> Exclusive<'a> {
+    fn new(commands: &'a CommandBuffer) -> Result<Self, Error> {
+        // Acquire: pairs with the Release in `drop`; what the call before recorded is visible.
+        if commands.inner.recording.swap(true, Ordering::Acquire) {
+            return Err(Error::resource(format!("record: {commands:?} is being recorded"), rule::RECORDING));
+        }
+        Ok(Self(&commands.inner))
+    }
+}
+
+impl Drop for Exclusive<'_> {
+    fn drop(&mut self) {
+        // Release: pairs with the Acquire in `new`.
+        self.0.recording.store(false, Ordering::Release);
+    }
+}

@@ -1,0 +1,201 @@
+//! Commands while they are recorded: divided into segments, with the barriers that they need.
+//!
+//! Barriers depend on the resources only, not on their objects, so they are decided here, once. They are decided
+//! without regard to what is valid: a command that writes bytes for the first time overwrites data when the command
+//! buffer is submitted again.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use smallvec::SmallVec;
+
+use super::CommandBufferState;
+use super::command::{Command, DispatchCommand, Open, Recorded, Workgroups};
+use super::contents::{Named, Parts, Step};
+use crate::barrier::{Fresh, Hazards};
+use crate::bind::Bind;
+use crate::context::Context;
+use crate::context_state::ContextState;
+use crate::dispatch::{Counts, Dispatch, INDIRECT_BYTES, RecordsDispatches};
+use crate::error::Error;
+use crate::ids::{Access, ObjectId, ResourceId};
+use crate::resource::Resource;
+use crate::valid::Ranges;
+
+/// From this number of commands on, a segment ends where a barrier is needed.
+const LONG: usize = 64;
+/// The largest number of commands in a segment.
+const LONGEST: usize = 512;
+
+/// The commands so far.
+#[derive(Default)]
+pub(super) struct Recording {
+    pub(super) parts: Parts,
+    /// The command buffer that gets the commands, if it exists already.
+    pub(super) target: Option<Arc<CommandBufferState>>,
+    /// The names of the groups that the next command is in.
+    pub(super) label: Option<Arc<str>>,
+    /// The driver's command buffer for the segment that is being recorded, and its first command.
+    open: Option<(Open, usize)>,
+    hazards: Hazards,
+    /// Whether the next command needs a barrier before it.
+    barrier: bool,
+    /// Whether the open segment names an object that was replaced since.
+    stale: bool,
+    numbers: HashMap<ResourceId, usize, FixedState>,
+}
+
+/// A command's use of a part of a resource.
+pub(super) type PartUse<'a> = (&'a Arc<Resource>, Range<u64>, Access);
+
+impl RecordsDispatches for Recording {
+    fn dispatch(&mut self, dispatch: &Dispatch<'_>, counts: Counts<'_>) -> Result<(), Error> {
+        let (context, program) = (dispatch.context(), dispatch.program());
+        let sets = dispatch.own_bindings()?;
+        let mut uses: SmallVec<[PartUse<'_>; 8]> = SmallVec::new();
+        for (bind, access) in sets.iter().flatten() {
+            if let Some(resource) = &bind.resource {
+                let ranges = bind.part.ranges(resource.template()).into_iter();
+                uses.extend(ranges.map(|range| (resource, range, *access)));
+            }
+        }
+        if let Counts::Indirect(buffer, offset) = counts {
+            uses.push((buffer.resource(), offset..offset + INDIRECT_BYTES, Access::Read));
+        }
+        let push = SmallVec::from_slice(dispatch.pushed());
+        self.add(context, "dispatch", &uses, true, |number| {
+            let numbered = |(bind, _): &(Bind, Access)| (bind.clone(), bind.resource.as_deref().map(number));
+            let sets = sets.iter().map(|set| set.iter().map(numbered).collect()).collect();
+            let workgroups = match counts {
+                Counts::Direct(groups) => Workgroups::Direct(groups),
+                Counts::Indirect(buffer, offset) => Workgroups::Indirect(number(buffer.resource()), offset),
+            };
+            Command::Dispatch(DispatchCommand { program: program.clone(), push: push.clone(), sets, workgroups })
+        })
+    }
+}
+
+impl Recording {
+    pub(super) fn new(target: Option<&Arc<CommandBufferState>>) -> Self {
+        Self { target: target.cloned(), ..Self::default() }
+    }
+
+    /// Adds a command that uses these parts of resources; `make` makes it from their numbers. A command that does
+    /// nothing is only checked.
+    pub(super) fn add(
+        &mut self,
+        context: &Context,
+        what: &str,
+        uses: &[PartUse<'_>],
+        does_something: bool,
+        make: impl Fn(&dyn Fn(&Resource) -> usize) -> Command,
+    ) -> Result<(), Error> {
+        context.inner().record(|state| {
+            uses.iter().try_for_each(|(resource, ..)| self.number(what, resource))?;
+            if does_something {
+                let numbers = &self.numbers;
+                let command = make(&|resource| numbers.get(&resource.id()).copied().unwrap_or_default());
+                self.record(state, uses, command)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Gives a resource a number, and looks up its current object.
+    fn number(&mut self, what: &str, resource: &Arc<Resource>) -> Result<(), Error> {
+        let object = resource.object_for_recording(what)?;
+        let next = self.parts.resources.len();
+        let number = *self.numbers.entry(resource.id()).or_insert(next);
+        if number == next {
+            let (resource, segments) = (Arc::clone(resource), SmallVec::new());
+            let (reads, writes) = (Ranges::new(), Ranges::new());
+            self.parts.resources.push(Named { resource, reads, writes, segments });
+            self.parts.objects.push(object);
+        } else if !Arc::ptr_eq(&self.parts.objects[number], &object) {
+            // Replaced since: segments that name the old object are recorded again by a submission.
+            self.parts.objects[number] = object;
+            for segment in &self.parts.resources[number].segments {
+                if let Some(recorded) = self.parts.recorded.get_mut(*segment) {
+                    *recorded = None;
+                }
+            }
+            if self.parts.resources[number].segments.contains(&self.parts.recorded.len()) {
+                self.stale = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Records a command for the driver, after a barrier if it needs one.
+    fn record(&mut self, state: &mut ContextState, uses: &[PartUse<'_>], command: Command) -> Result<(), Error> {
+        // Resources take the place of objects: a resource has one object in a submission.
+        let touches = uses.iter().map(|(resource, range, access)| (ObjectId(resource.id().0), range.clone(), *access));
+        self.barrier |= self.hazards.next(touches.clone(), Fresh::default());
+        let length = self.open.as_ref().map_or(0, |(_, first)| self.parts.commands.len() - first);
+        if length >= LONGEST || (length >= LONG && self.barrier) {
+            self.close();
+            let _ = self.hazards.next(touches, Fresh::default());
+        }
+        if self.open.is_none() {
+            self.open = Some((Open::new(state)?, self.parts.commands.len()));
+            (self.barrier, self.stale) = (false, false);
+        }
+        let recorded = Recorded { command, barrier: self.barrier, label: self.label.clone() };
+        // It is `Some`.
+        let Some((open, _)) = &mut self.open else { return Ok(()) };
+        open.record(state, &recorded, &self.parts.objects)?;
+        self.barrier = false;
+        self.parts.commands.push(recorded);
+        let segment = self.parts.segments.len();
+        for (resource, range, access) in uses {
+            let Some(number) = self.numbers.get(&resource.id()) else { continue };
+            let named = &mut self.parts.resources[*number];
+            let ranges = if access.writes() { &mut named.writes } else { &mut named.reads };
+            ranges.add(range.clone());
+            if named.segments.last() != Some(&segment) {
+                named.segments.push(segment);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the segment that is being recorded. What follows comes after it, as if separated by a barrier.
+    fn close(&mut self) {
+        self.hazards.clear();
+        self.barrier = false;
+        let Some((open, first)) = self.open.take() else { return };
+        let commands = first..self.parts.commands.len();
+        if commands.is_empty() {
+            return;
+        }
+        // What is missing is recorded by the first submission, which reports errors.
+        let recorded = if std::mem::take(&mut self.stale) { None } else { open.finish().ok() };
+        self.parts.steps.push(Step::Segment(self.parts.segments.len()));
+        self.parts.segments.push(commands);
+        self.parts.recorded.push(recorded);
+    }
+
+    /// Ends the recording.
+    pub(super) fn finish(mut self) -> Parts {
+        self.close();
+        for Named { reads, writes, .. } in &mut self.parts.resources {
+            // A write is ordered against all that a read is ordered against.
+            writes.iter().for_each(|range| reads.remove(range));
+        }
+        self.parts
+    }
+
+    /// Adds a step that is no segment.
+    pub(super) fn add_step(&mut self, step: Step) {
+        self.close();
+        self.parts.steps.push(step);
+    }
+}
+
+impl std::fmt::Debug for Recording {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Recording({} commands)", self.parts.commands.len())
+    }
+}

@@ -1,0 +1,111 @@
+//! Dispatches for command buffers, and dispatches whose number of workgroups is in a buffer.
+
+use std::fmt;
+
+use super::Dispatch;
+use super::sets::SetOfGroup;
+use crate::bind::Bind;
+use crate::buffer::Buffer;
+use crate::context::Context;
+use crate::descriptors::{check_mapped, checked};
+use crate::error::Error;
+use crate::ids::{Access, Slot};
+use crate::program::{BindingInfo, Program, SetLayout};
+use crate::set::Looked;
+use crate::slot_state::SlotState;
+
+/// Bytes of the counts of an indirect dispatch (`VkDispatchIndirectCommand`).
+pub(crate) const INDIRECT_BYTES: u64 = 12;
+
+/// The number of workgroups of a dispatch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Counts<'a> {
+    Direct([u32; 3]),
+    /// Three words of a buffer, at this offset.
+    Indirect(&'a Buffer, u64),
+}
+
+/// What records dispatches in place of a context: a command buffer.
+pub(crate) trait RecordsDispatches: fmt::Debug + Send + Sync {
+    /// Records a dispatch with its own bindings, whose push constants are checked.
+    fn dispatch(&mut self, dispatch: &Dispatch<'_>, counts: Counts<'_>) -> Result<(), Error>;
+}
+
+impl<'a> Dispatch<'a> {
+    /// For a command buffer.
+    pub(crate) fn recorded(
+        context: &'a Context,
+        program: &'a Program,
+        recording: &'a mut dyn RecordsDispatches,
+    ) -> Self {
+        Self { recording: Some(recording), ..Self::new(context, program) }
+    }
+
+    /// Records the dispatch of as many workgroups as three words at `offset` in a buffer hold when it runs: one count
+    /// for each direction. Counts above the device's limits run nothing.
+    ///
+    /// Errors are those of [`Dispatch::groups`], and [`Error::Range`] if the words are not in the buffer,
+    /// [`Error::Resource`] if it is destroyed, mapped or of another device, [`Error::Misuse`] if `offset` is not a
+    /// multiple of 4.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let program = context.program_wgsl(
+    /// #     "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+    /// #      @compute @workgroup_size(4)
+    /// #      fn main(@builtin(global_invocation_id) id: vec3<u32>) { data[id.x] *= 2u; }",
+    /// # )?;
+    /// let data = context.buffer_from(&[1u32; 8])?;
+    /// let counts = context.buffer_from(&[1u32, 1, 1])?;
+    /// context.dispatch(&program).bind(0, 0, &data).indirect(&counts, 0)?;
+    /// assert_eq!(context.read::<u32>(&data)?, [2, 2, 2, 2, 1, 1, 1, 1]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn indirect(self, buffer: &Buffer, offset: u64) -> Result<(), Error> {
+        self.context.check_range("dispatch", buffer, &(offset..offset.saturating_add(INDIRECT_BYTES)))?;
+        self.run(Counts::Indirect(buffer, offset))
+    }
+
+    pub(crate) fn context(&self) -> &'a Context {
+        self.context
+    }
+
+    pub(crate) fn program(&self) -> &'a Program {
+        self.program
+    }
+
+    /// The push constants, as the program declares them.
+    pub(crate) fn pushed(&self) -> &[u8] {
+        &self.push
+    }
+
+    /// All bindings of the program, by group, in the layout's order, for a dispatch that uses no slots of a context: its
+    /// own ones, and for the others what the groups' sets name now.
+    pub(crate) fn own_bindings(&self) -> Result<Vec<Vec<(Bind, Access)>>, Error> {
+        (0u32..).zip(self.program.sets()).map(|(group, layout)| self.own_bindings_of(group, layout)).collect()
+    }
+
+    fn own_bindings_of(&self, group: u32, layout: &SetLayout) -> Result<Vec<(Bind, Access)>, Error> {
+        let mut looked = Looked::default();
+        let look = |set| SetOfGroup::look(set, (self.program, group, layout), &mut looked);
+        let from = self.sets.get(group).map(look).transpose()?;
+        let own = |at: usize, info: BindingInfo, slot: Slot| {
+            let bind = match (self.bound.get(&slot), &from) {
+                (Some(own), _) => own.bind(slot, (self.program, info))?,
+                (None, Some(from)) => from.found(self.program, info, slot, at)?.bind(),
+                (None, None) => {
+                    checked(self.program, slot, info, None)?;
+                    return Err(Error::slot(slot, "nothing is bound to it"));
+                }
+            };
+            let state = SlotState::new(self.context.share(), slot, &bind)?;
+            checked(self.program, slot, info, Some(&state))?;
+            check_mapped(slot, Some(&state))?;
+            Ok((bind, info.access()))
+        };
+        let slots = layout.bindings.iter().flat_map(|info| info.slots().map(move |slot| (*info, slot)));
+        slots.enumerate().map(|(at, (info, slot))| own(at, info, slot)).collect()
+    }
+}
