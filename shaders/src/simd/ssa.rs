@@ -222,7 +222,7 @@ impl Variables {
         self.all[variable].uniform = true;
     }
 
-    /// Offsets of the frame's slots whose lanes, inactive ones included, all have the same value.
+    /// Offsets of the frame's slots that hold one value in all lanes, inactive ones included.
     pub(crate) fn uniform_slots(&self) -> impl Iterator<Item = u32> {
         self.all.values().filter(|variable| variable.uniform).filter_map(|variable| variable.slot)
     }

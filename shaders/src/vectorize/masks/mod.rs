@@ -337,7 +337,7 @@ impl Widen<'_> {
         }
     }
 
-    /// Ends a block whose lanes have all been added to block-in masks, or have returned.
+    /// Ends a block after all of its lanes have been added to block-in masks, or have returned.
     fn go(&mut self, next: Next) {
         let latch = self
             .kernel

@@ -19,7 +19,7 @@ use crate::vectorize::{Block, Type, Value};
 
 /// Coalesces slots of vectors in the frame at address `frame`, of which `bytes` are in use. Returns the bytes that
 /// remain in use. The kernel's blocks are those of one subgroup, so each region's stop is a predecessor of the region.
-/// `uniform` has the slots whose lanes all have one value: code reads their inactive lanes, so only slots with that
+/// `uniform` has the slots that hold one value in all lanes: code reads their inactive lanes, so only slots with that
 /// property may replace them.
 pub(super) fn share(
     kernel: &mut Kernel,
@@ -78,7 +78,7 @@ enum Event {
 struct ContextSlots<'k> {
     kernel: &'k mut Kernel,
     frame: Value,
-    /// Slots whose lanes all have one value.
+    /// Slots that hold one value in all lanes.
     uniform: HashSet<u32>,
     /// The control flow of a subgroup, with the edges over barriers.
     successors: SecondaryMap<Block, SmallVec<[Block; 2]>>,
