@@ -8,6 +8,7 @@ use std::time::Duration;
 use ash::vk;
 use spelter_shaders::compile::Backend;
 use spelter_shaders::host::Printer;
+use spelter_shaders::schedule::Schedule;
 
 use crate::error::Error;
 use crate::exec::{Executor, ExecutorOptions, Loss, Observer, QueueState, TimeLimit};
@@ -41,6 +42,10 @@ pub struct DeviceOptions {
     /// Maximum number of threads that compile pipelines after their creation; a thread that needs code earlier compiles
     /// it itself. With 0, the default, the creating thread compiles.
     pub compilers: usize,
+    /// The order of workgroups, subgroups and lanes. Another order than ascending finds kernels that lack a barrier:
+    /// their results depend on it. It costs time: two subgroups never overlap, workgroups are not merged. Default:
+    /// ascending.
+    pub schedule: Schedule,
     /// Receives what kernels print (`NonSemantic.DebugPrintf`). Default: the output is dropped.
     pub printer: Option<Printer>,
     /// Whether to check rules that programs break and that other drivers do not enforce: a view matches the shader's
@@ -60,6 +65,7 @@ impl Default for DeviceOptions {
             queues: 4,
             backend: Backend::best(),
             compilers: 0,
+            schedule: Schedule::Ascending,
             printer: None,
             strict: true,
         }
@@ -106,6 +112,7 @@ struct DeviceInner {
     pipelines: Arc<PipelineCache>,
     compilers: Compilers,
     strict: bool,
+    schedule: Schedule,
     properties: Properties,
     memory_types: [vk::MemoryType; 1],
     memory_heaps: [vk::MemoryHeap; 1],
@@ -130,13 +137,14 @@ impl Device {
         }
         let heap = Heap::new(options.heap_size)?;
         let time_limit = TimeLimit { limit: options.time_limit, set_by: options.time_limit_is_set_by };
-        let limits = ExecutorOptions { workers, time_limit };
+        let limits = ExecutorOptions { workers, time_limit, schedule: options.schedule };
         let executor = Executor::observed(limits, observer, options.printer);
         let inner = DeviceInner {
             queues: (0..options.queues.max(1)).map(|_| executor.queue()).collect(),
             pipelines: PipelineCache::new(executor.loss()),
             compilers: Compilers::new(options.compilers, executor.loss()),
             strict: options.strict,
+            schedule: options.schedule,
             properties: properties(workers, options.backend),
             memory_types: [memory_type()],
             memory_heaps: [vk::MemoryHeap { size: heap.size(), flags: vk::MemoryHeapFlags::DEVICE_LOCAL }],
@@ -151,8 +159,18 @@ impl Device {
         &self.inner.properties
     }
 
+    /// Whether kernels are compiled to take the order of subgroups and lanes when they run.
+    pub(crate) fn takes_schedule(&self) -> bool {
+        self.inner.schedule != Schedule::Ascending
+    }
+
     pub(crate) fn is_strict(&self) -> bool {
         self.inner.strict
+    }
+
+    /// The order of workgroups, subgroups and lanes.
+    pub fn schedule(&self) -> Schedule {
+        self.inner.schedule
     }
 
     /// The limits that calls are checked against.

@@ -46,3 +46,4 @@ pub use spelter_shaders::compile::Backend;
 pub use spelter_shaders::explain::Explained;
 pub use spelter_shaders::host::{Printed, Printer};
 pub use spelter_shaders::image::Class as TexelClass;
+pub use spelter_shaders::schedule::Schedule;

@@ -54,7 +54,7 @@ pub use program::{
     BindingInfo, BindingKind, Constant, Program, ProgramBuilder, Source, SpecializationConstant, choose_entry,
 };
 pub use spelter_driver::{
-    Backend, ClearColor, ImageDeclaration, Printed, Printer, Sampler, SamplerInfo, TexelClass, vk,
+    Backend, ClearColor, ImageDeclaration, Printed, Printer, Sampler, SamplerInfo, Schedule, TexelClass, vk,
 };
 pub use stats::Stats;
 pub use transfer::{MapFlags, Mapped};

@@ -16,6 +16,7 @@ pub mod image;
 pub mod ir;
 pub mod lower;
 pub mod opt;
+pub mod schedule;
 pub mod simd;
 pub mod ssa;
 mod text;

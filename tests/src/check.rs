@@ -10,6 +10,7 @@ use spelter_shaders::front::{Error, spvasm};
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::image::{Descriptor, View};
 use spelter_shaders::ir::{Kernel, verify};
+use spelter_shaders::schedule::Schedule;
 
 use crate::case::{Case, Expect, Slot};
 use crate::engine::{self, Engine};
@@ -59,6 +60,34 @@ pub fn check(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
+/// Runs the case in the order of a schedule: memory is as in ascending order, unless the case `depends_on_order`.
+/// Machine code runs lanes in lockstep, but agrees with the interpreter in the same order. The error lists all
+/// mismatches.
+pub fn check_scheduled(case: &Case, schedule: Schedule, depends_on_order: bool) -> Result<(), String> {
+    let kernel = front(case).map_err(|error| format!("was refused: {error}"))?;
+    let kernel = Kernel { takes_schedule: true, ..kernel };
+    let engines = engine::engines();
+    let mut wrong = Vec::new();
+    for engine in &engines {
+        let memory = run_scheduled(case, &kernel, *engine, schedule)?;
+        let (ascending, oracle) = if engine.is_compiled() {
+            let lowered = engine::lowered(&kernel, engine.isa());
+            (run(case, &kernel, *engine)?, run_scheduled(case, &lowered, engines[0], schedule)?)
+        } else {
+            (run(case, &kernel, *engine)?, run_scheduled(case, &kernel, engines[0], schedule)?)
+        };
+        if !depends_on_order && !agree(&ascending, &memory) {
+            let problem = difference(&ascending, &memory);
+            wrong.push(format!("{}: ascending and {schedule} disagree: {problem}", engine.name));
+        }
+        if !agree(&oracle, &memory) {
+            let problem = difference(&oracle, &memory);
+            wrong.push(format!("{} and the interpreter disagree, {schedule}: {problem}", engine.name));
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
+}
+
 /// The kernel of a case, or the front end's error.
 pub fn front(case: &Case) -> Result<Kernel, Error> {
     let module = if case.is_wgsl() {
@@ -82,6 +111,11 @@ pub fn front(case: &Case) -> Result<Kernel, Error> {
 
 /// Runs the dispatch of a case on fresh buffers and reads them back.
 pub fn run(case: &Case, kernel: &Kernel, engine: Engine) -> Result<Memory, String> {
+    run_scheduled(case, kernel, engine, Schedule::Ascending)
+}
+
+/// As [`run`], in the order of a schedule.
+pub fn run_scheduled(case: &Case, kernel: &Kernel, engine: Engine, schedule: Schedule) -> Result<Memory, String> {
     let mut slots = BTreeMap::new();
     for (slot, words) in case.binds.iter().filter(|(slot, _)| !case.images.contains_key(slot)) {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.bits.to_le_bytes()).collect();
@@ -109,7 +143,7 @@ pub fn run(case: &Case, kernel: &Kernel, engine: Engine) -> Result<Memory, Strin
     let args =
         DispatchArgs { buffers: &buffers, push: &push, images: &images, num_workgroups: case.groups, stop: &stop };
     let code = (engine.prepare)(kernel);
-    match engine::dispatch(&*code, &args, &mut Scratch::default()) {
+    match engine::dispatch_scheduled(&*code, &args, schedule, &mut Scratch::default()) {
         Outcome::Done => {}
         Outcome::Stopped => return Err(format!("{} stopped without a request", engine.name)),
         Outcome::OutOfMemory => return Err(format!("{} has no memory to run", engine.name)),

@@ -4,6 +4,7 @@ use spelter_shaders::back::x86::{self, Isa, Registers};
 use spelter_shaders::back::{Code, Scratch, Workgroups};
 use spelter_shaders::compile::{self, Floats};
 use spelter_shaders::ir::{InstData, Kernel, Scope, Semantics, verify};
+use spelter_shaders::schedule::Schedule;
 use spelter_shaders::{opt, simd, vectorize};
 
 use crate::range_checks::held;
@@ -177,6 +178,16 @@ pub fn dispatch(
     args: &spelter_shaders::abi::DispatchArgs<'_>,
     scratch: &mut Scratch,
 ) -> spelter_shaders::abi::Outcome {
+    dispatch_scheduled(code, args, Schedule::Ascending, scratch)
+}
+
+/// Runs all workgroups of a dispatch in the order of a schedule, until one is stopped.
+pub fn dispatch_scheduled(
+    code: &dyn Code,
+    args: &spelter_shaders::abi::DispatchArgs<'_>,
+    schedule: Schedule,
+    scratch: &mut Scratch,
+) -> spelter_shaders::abi::Outcome {
     let count = args.num_workgroups.iter().map(|&count| u64::from(count)).product();
-    code.run_all(args, Workgroups::new(0..count, args.num_workgroups, [0; 3]), scratch)
+    code.run_all(args, Workgroups::new(0..count, args.num_workgroups, [0; 3]).scheduled(schedule), scratch)
 }

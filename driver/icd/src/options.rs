@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use spelter_driver::{Backend, DeviceOptions};
+use spelter_driver::{Backend, DeviceOptions, Schedule};
 
 use crate::environment::variable;
 use crate::message::print_line;
@@ -27,7 +27,7 @@ const BOTH: &str = "the Vulkan driver; run, demo, test and info";
 const FINDERS: &str = "exec and icd";
 
 /// Every variable that is read, with its meaning. Set-user-ID programs ignore all of them.
-pub const VARIABLES: [Variable; 11] = {
+pub const VARIABLES: [Variable; 12] = {
     const fn of(name: &'static str, read_by: &'static str, meaning: &'static str) -> Variable {
         Variable { name, read_by, meaning }
     }
@@ -39,6 +39,12 @@ pub const VARIABLES: [Variable; 11] = {
             "back end that runs kernels: avx512, avx2 or interpreter; by default the fastest of the machine",
         ),
         of(TIME_LIMIT, BOTH, "seconds that one command may run before its device is lost; 60 by default"),
+        of(
+            SCHEDULE,
+            BOTH,
+            "order of workgroups, subgroups and lanes: ascending (the default), reverse or random:SEED; another order \
+             finds kernels that lack a barrier",
+        ),
         of(HEAP_SIZE, DRIVER, "MiB of device memory; by default three quarters of the machine's"),
         of(
             TRACE,
@@ -63,6 +69,7 @@ const BACKEND: &str = "SPELTER_BACKEND";
 const TIME_LIMIT: &str = "SPELTER_TIME_LIMIT";
 /// The variable, with the option of `spelter exec` that sets it.
 const SETS_TIME_LIMIT: &str = "SPELTER_TIME_LIMIT (`spelter exec --time-limit`)";
+const SCHEDULE: &str = "SPELTER_SCHEDULE";
 const HEAP_SIZE: &str = "SPELTER_HEAP_SIZE";
 const TRACE: &str = "SPELTER_TRACE";
 const STATS: &str = "SPELTER_STATS";
@@ -101,6 +108,7 @@ impl Options {
         device.backend = settings.backend.unwrap_or(device.backend);
         device.time_limit = settings.time_limit.unwrap_or(device.time_limit);
         device.time_limit_is_set_by = SETS_TIME_LIMIT;
+        device.schedule = settings.schedule.unwrap_or(device.schedule);
         device.heap_size = settings.heap_size.unwrap_or(device.heap_size);
         device.compilers = device.workers;
         device.strict = false;
@@ -124,6 +132,8 @@ pub struct Settings {
     pub backend: Option<Backend>,
     /// The maximum time of one command.
     pub time_limit: Option<Duration>,
+    /// The order of workgroups, subgroups and lanes.
+    pub schedule: Option<Schedule>,
     /// The size of device memory in bytes.
     pub heap_size: Option<u64>,
     /// The file of the timeline.
@@ -144,6 +154,7 @@ pub fn read(variable: impl Fn(&str) -> Option<OsString>) -> (Settings, Vec<Strin
         workers: understood(&variable, WORKERS, workers, &mut complaints),
         backend: understood(&variable, BACKEND, backend, &mut complaints),
         time_limit: understood(&variable, TIME_LIMIT, seconds, &mut complaints),
+        schedule: understood(&variable, SCHEDULE, str::parse, &mut complaints),
         heap_size: understood(&variable, HEAP_SIZE, mebibytes, &mut complaints),
         trace: variable(TRACE).map(PathBuf::from),
         stats: understood(&variable, STATS, flag, &mut complaints).unwrap_or(false),
@@ -214,6 +225,7 @@ mod tests {
             ("SPELTER_WORKERS", "3"),
             ("SPELTER_BACKEND", "interpreter"),
             ("SPELTER_TIME_LIMIT", "0.5"),
+            ("SPELTER_SCHEDULE", "random:7"),
             ("SPELTER_HEAP_SIZE", "64"),
             ("SPELTER_STATS", "1"),
             ("SPELTER_ADVERTISE_GRAPHICS", "0"),
@@ -223,6 +235,7 @@ mod tests {
         assert_eq!((options.device.workers, options.device.compilers), (3, 3));
         assert_eq!(options.device.backend.name(), "interpreter");
         assert_eq!(options.device.time_limit, Duration::from_millis(500));
+        assert_eq!(options.device.schedule, Schedule::Random(7));
         assert_eq!(options.device.heap_size, 64 << 20);
         assert!(options.stats && !options.graphics);
     }
@@ -233,6 +246,7 @@ mod tests {
             (WORKERS, &["0", "x", "-1", "1025", "1e3"][..]),
             (BACKEND, &["mmx", "AVX2"]),
             (TIME_LIMIT, &["-3", "0", "nan", "inf", "1s", "1e-10"]),
+            (SCHEDULE, &["random", "random:x", "REVERSE", "descending"]),
             (HEAP_SIZE, &["0", "-1", "1g", "99999999999999999999", "17592186044416"]),
             (STATS, &["2", "ja"]),
             (GRAPHICS, &["y"]),

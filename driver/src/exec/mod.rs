@@ -38,6 +38,7 @@ pub(crate) use work::{
 
 use shared::Shared;
 use spelter_shaders::host::Printer;
+use spelter_shaders::schedule::Schedule;
 
 /// Options of an executor.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +47,8 @@ pub(crate) struct ExecutorOptions {
     pub(crate) workers: usize,
     /// A command that runs longer loses the device.
     pub(crate) time_limit: TimeLimit,
+    /// The order of workgroups, subgroups and lanes.
+    pub(crate) schedule: Schedule,
 }
 
 /// The time limit of commands, and the name of the setting that controls it, for the reason of a loss.

@@ -3,7 +3,6 @@
 use std::any::Any;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -103,7 +102,7 @@ impl Run<'_> {
         let clock = self.shared.costs.start(code, count);
         // A kernel that panicked leaves its scratch and its buffers in any state, but the device is lost, so they are
         // not read.
-        let result = catch_unwind(AssertUnwindSafe(|| run_workgroups(work, range, self.shared.loss.stop(), scratch)));
+        let result = catch_unwind(AssertUnwindSafe(|| run_workgroups(work, range, self.shared, scratch)));
         if matches!(result, Ok(Err(Halt::Stopped(_)))) && self.shared.loss.is_lost() && self.progress.is_blamed() {
             self.shared.loss.explain(&where_it_was(work, scratch.stopped.take()));
         }
@@ -140,7 +139,7 @@ fn rows(units: &Range<u64>, all: u64, row_bytes: u64) -> Range<u64> {
 fn run_workgroups(
     work: &DispatchWork,
     range: CommandRange,
-    stop: &AtomicU32,
+    shared: &Shared,
     scratch: &mut Scratch,
 ) -> Result<(), Halt> {
     let state = &*work.state;
@@ -151,9 +150,9 @@ fn run_workgroups(
         images: &state.images,
         push: &state.push,
         num_workgroups: range.groups,
-        stop,
+        stop: shared.loss.stop(),
     };
-    let workgroups = Workgroups::new(range.units, range.groups, work.base);
+    let workgroups = Workgroups::new(range.units, range.groups, work.base).scheduled(shared.schedule());
     let outcome = state.code.run_all(&args, workgroups, scratch);
     state.code.settle();
     match outcome {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use spelter_shaders::back::Scratch;
 use spelter_shaders::host::{Host, Printer};
+use spelter_shaders::schedule::Schedule;
 
 use super::board::{Board, Job, Spawn};
 use super::cost::Costs;
@@ -59,6 +60,7 @@ pub(super) struct Shared {
     nap: Nap,
     workers: usize,
     time_limit: TimeLimit,
+    schedule: Schedule,
     queues: Mutex<Vec<Weak<QueueState>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -81,6 +83,7 @@ impl Shared {
             nap: Nap::new(),
             workers,
             time_limit,
+            schedule: options.schedule,
             queues: Mutex::new(Vec::new()),
             threads: Mutex::new(Vec::new()),
         }
@@ -93,6 +96,10 @@ impl Shared {
 
     pub(super) fn time_limit(&self) -> TimeLimit {
         self.time_limit
+    }
+
+    pub(super) fn schedule(&self) -> Schedule {
+        self.schedule
     }
 
     pub(super) fn nap(&self) -> &Nap {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, MAX_WORKGROUPS, Outcome};
-use spelter_shaders::back::{Code, Scratch};
+use spelter_shaders::back::{Code, Scratch, Workgroups};
 use spelter_shaders::guest::GuestSlice;
 
 use super::*;
@@ -29,8 +29,8 @@ impl<F> fmt::Debug for Kernel<F> {
 }
 
 impl<F: Fn(&DispatchArgs<'_>, [u32; 3]) -> Outcome + Send + Sync> Code for Kernel<F> {
-    fn run(&self, args: &DispatchArgs<'_>, workgroup: [u32; 3], _: &mut Scratch) -> Outcome {
-        self.0(args, workgroup)
+    fn run_all(&self, args: &DispatchArgs<'_>, mut workgroups: Workgroups, _: &mut Scratch) -> Outcome {
+        workgroups.find_map(|at| Some(self.0(args, at)).filter(|&end| end != Outcome::Done)).unwrap_or(Outcome::Done)
     }
 
     fn max_steps(&self) -> Option<u64> {
@@ -86,7 +86,7 @@ fn executor(workers: usize) -> Arc<Executor> {
 /// An executor whose commands may run for this many milliseconds.
 fn limited(workers: usize, milliseconds: u64) -> Arc<Executor> {
     let time_limit = TimeLimit { limit: Duration::from_millis(milliseconds), set_by: "the test" };
-    Executor::new(ExecutorOptions { workers, time_limit })
+    Executor::new(ExecutorOptions { workers, time_limit, schedule: Schedule::Ascending })
 }
 
 fn batch(executor: &Executor, phases: Vec<Vec<Work>>) -> (Batch, Arc<FenceState>) {

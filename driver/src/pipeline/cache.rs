@@ -1,7 +1,7 @@
 //! The pipeline cache of a device: equal kernels are compiled once.
 //!
-//! The key of a kernel is the shader's text, the entry point and the values of the shader's specialization constants. A
-//! device has one back end and one float mode, and a layout changes the code only where it sizes arrays that the shader
+//! The key of a kernel is the shader's text, the entry point, the values of the shader's specialization constants, and
+//! whether the code takes a schedule. A device has one back end and one float mode, and a layout changes the code only where it sizes arrays that the shader
 //! gives no size: pipelines with different layouts share code. (The model is `VkPipelineCache`, but this cache belongs
 //! to the device.)
 //!
@@ -111,6 +111,8 @@ pub(crate) struct Key {
     constants: Arc<[(u32, u64)]>,
     /// Set, binding and number of elements, if the shader has arrays without a size.
     counts: Arc<[(u32, u32, u32)]>,
+    /// Whether the code takes the order of subgroups and lanes when it runs.
+    takes_schedule: bool,
 }
 
 impl Key {
@@ -122,7 +124,7 @@ impl Key {
     ) -> Self {
         let constants = constants.into_iter().map(|(&id, &bits)| (id, bits));
         let constants = constants.filter(|(id, _)| source.ids.binary_search(id).is_ok()).collect();
-        Self { source: Arc::clone(source), entry: entry.into(), constants, counts: Arc::default() }
+        Self { source: Arc::clone(source), entry: entry.into(), constants, counts: Arc::default(), takes_schedule: false }
     }
 
     /// A hash of the key that identifies the kernel across processes.
@@ -140,7 +142,13 @@ impl Key {
                 hasher.update(&number.to_le_bytes());
             }
         }
+        hasher.update(&[self.takes_schedule.into()]);
         hasher.finalize().into()
+    }
+
+    /// The key of code that takes the order of subgroups and lanes when it runs, or does not.
+    pub(crate) fn taking_schedule(self, takes_schedule: bool) -> Self {
+        Self { takes_schedule, ..self }
     }
 
     /// The key with numbers of elements for arrays without a size.

@@ -154,7 +154,7 @@ impl ComputePipeline {
         (module, entry, specialization): (&ShaderModule, &str, &Specialization),
         layout: &PipelineLayout,
     ) -> Result<Explained, Error> {
-        let kernel = sized(Cow::Owned(module.kernel(entry, specialization)?), layout);
+        let kernel = for_device(device, sized(Cow::Owned(module.kernel(entry, specialization)?), layout));
         Ok(explain(&kernel, device.properties().backend))
     }
 
@@ -292,7 +292,7 @@ fn check_devices(device: &Device, shader: &Device, layout: &PipelineLayout) -> R
 fn compiled(device: &Device, kernel: Cow<'_, Kernel>, layout: &PipelineLayout) -> Result<CompiledKernel, Error> {
     check_workgroup(&kernel)?;
     check_private(&kernel)?;
-    let kernel = sized(kernel, layout);
+    let kernel = for_device(device, sized(kernel, layout));
     let (name, workgroup_size, push_bytes) = (kernel.name.as_str().into(), kernel.workgroup_size, kernel.push_bytes);
     let (bindings, has_addresses) = (kernel.bindings.values().cloned().collect(), kernel.has_addresses());
     let pairs = kernel.sampled_pairs();
@@ -304,6 +304,14 @@ fn compiled(device: &Device, kernel: Cow<'_, Kernel>, layout: &PipelineLayout) -
 fn sized<'k>(mut kernel: Cow<'k, Kernel>, layout: &PipelineLayout) -> Cow<'k, Kernel> {
     if kernel.bindings.values().any(|data| data.count == 0) {
         kernel.to_mut().size_runtime_arrays(|data| elements(layout, data));
+    }
+    kernel
+}
+
+/// The kernel to be compiled as the device runs it.
+fn for_device<'k>(device: &Device, mut kernel: Cow<'k, Kernel>) -> Cow<'k, Kernel> {
+    if device.takes_schedule() {
+        kernel.to_mut().takes_schedule = true;
     }
     kernel
 }

@@ -110,12 +110,8 @@ fn empty_kernel() -> Kernel {
 }
 
 impl Code for KernelCode {
-    fn run(&self, args: &DispatchArgs<'_>, workgroup: [u32; 3], scratch: &mut Scratch) -> Outcome {
-        // In a forked process the device is lost, so nothing runs.
-        self.compiled().map_or(Outcome::Stopped, |compiled| compiled.code.run(args, workgroup, scratch))
-    }
-
     fn run_all(&self, args: &DispatchArgs<'_>, workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
+        // In a forked process the device is lost, so nothing runs.
         self.compiled().map_or(Outcome::Stopped, |compiled| compiled.code.run_all(args, workgroups, scratch))
     }
 

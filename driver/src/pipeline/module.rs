@@ -90,7 +90,7 @@ impl ShaderModule {
 
     /// The cache key of a kernel of this module.
     pub(super) fn key(&self, entry: &str, specialization: &Specialization) -> Key {
-        Key::new(&self.source, entry, specialization)
+        Key::new(&self.source, entry, specialization).taking_schedule(self.device.takes_schedule())
     }
 
     pub(super) fn device(&self) -> &Device {

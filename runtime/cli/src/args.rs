@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use spelter::Backend;
+use spelter::{Backend, Schedule};
 use spelter_shaders::back::x86::Isa;
 use vulkan_spelter::options::seconds;
 
@@ -270,6 +270,9 @@ pub(crate) struct ExecDeviceArgs {
     /// The time that one dispatch or transfer may run before the device is lost.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_hyphen_values = true)]
     pub(crate) time_limit: Option<Duration>,
+    /// The order of workgroups, subgroups and lanes: ascending, reverse or random:SEED.
+    #[arg(long, value_name = "ORDER")]
+    pub(crate) schedule: Option<Schedule>,
 }
 
 /// `spelter icd`.
@@ -343,4 +346,8 @@ pub(crate) struct DeviceArgs {
     /// The time that one dispatch or transfer may run before the device is lost, or SPELTER_TIME_LIMIT; 60 by default.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_hyphen_values = true)]
     pub(crate) time_limit: Option<Duration>,
+    /// The order of workgroups, subgroups and lanes, or SPELTER_SCHEDULE: ascending (the default), reverse or
+    /// random:SEED. A kernel whose results depend on it may lack a barrier.
+    #[arg(long, value_name = "ORDER")]
+    pub(crate) schedule: Option<Schedule>,
 }

@@ -19,6 +19,7 @@ pub(crate) fn traced(args: &DeviceArgs, trace: bool) -> Result<Context, Failure>
     let builder = Context::builder()
         .time_limit(args.time_limit())
         .time_limit_is_set_by(LIMIT)
+        .schedule(args.schedule.unwrap_or_default())
         .trace(trace)
         .printer(output::printer());
     let builder = match args.workers {

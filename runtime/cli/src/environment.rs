@@ -36,11 +36,13 @@ fn complete_device(args: &mut DeviceArgs) -> Result<(), Failure> {
         "SPELTER_WORKERS" => args.workers.is_none(),
         "SPELTER_BACKEND" => args.backend.is_none(),
         "SPELTER_TIME_LIMIT" => args.time_limit.is_none(),
+        "SPELTER_SCHEDULE" => args.schedule.is_none(),
         _ => false,
     })?;
     args.workers = args.workers.or(settings.workers.and_then(|workers| workers.try_into().ok()));
     args.backend = args.backend.or(settings.backend);
     args.time_limit = args.time_limit.or(settings.time_limit);
+    args.schedule = args.schedule.or(settings.schedule);
     Ok(())
 }
 
@@ -50,6 +52,7 @@ fn check_exec(args: &ExecArgs) -> Result<(), Failure> {
         ("SPELTER_WORKERS", args.device.workers.is_some()),
         ("SPELTER_BACKEND", args.device.backend.is_some()),
         ("SPELTER_TIME_LIMIT", args.device.time_limit.is_some()),
+        ("SPELTER_SCHEDULE", args.device.schedule.is_some()),
         ("SPELTER_STATS", args.stats),
         ("SPELTER_ADVERTISE_GRAPHICS", args.graphics),
     ];

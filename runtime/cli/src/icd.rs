@@ -96,6 +96,7 @@ fn command(args: &ExecArgs, manifest: &Path) -> Command {
         ("SPELTER_WORKERS", args.device.workers.map(|workers| workers.to_string())),
         ("SPELTER_BACKEND", args.device.backend.map(|backend| backend.name().to_owned())),
         ("SPELTER_TIME_LIMIT", args.device.time_limit.map(|limit| limit.as_secs_f64().to_string())),
+        ("SPELTER_SCHEDULE", args.device.schedule.map(|schedule| schedule.to_string())),
     ];
     command.envs(set.into_iter().filter_map(|(name, value)| Some((name, value?))));
     // An absolute path, since the program may change its working directory before it creates a device.

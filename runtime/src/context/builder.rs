@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use spelter_driver::{Backend, Device, DeviceOptions, MAX_WORKERS, Observer, Printer};
+use spelter_driver::{Backend, Device, DeviceOptions, MAX_WORKERS, Observer, Printer, Schedule};
 
 use super::Context;
 use crate::error::Error;
@@ -121,6 +121,36 @@ impl ContextBuilder {
     /// ```
     pub fn backend(mut self, backend: Backend) -> Self {
         self.options.backend = backend;
+        self
+    }
+
+    /// The order of workgroups, subgroups and lanes; ascending by default. The results of a program without data races
+    /// do not depend on it. A kernel that lacks a barrier mostly computes what was meant in ascending order, and
+    /// something else in others.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// use spelter::{Context, Schedule};
+    /// // Each invocation reads what the one before it wrote, without a barrier.
+    /// let shifted = "var<workgroup> tile: array<u32, 64>;
+    ///     @group(0) @binding(0) var<storage, read_write> out: array<u32>;
+    ///     @compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) {
+    ///         tile[i] = i;
+    ///         out[i] = tile[max(i, 1u) - 1u];
+    ///     }";
+    /// let found = |schedule| -> Result<u32, spelter::Error> {
+    ///     let context = Context::builder().workers(1).schedule(schedule).build()?;
+    ///     let (program, out) = (context.program_wgsl(shifted)?, context.buffer_zeroed(256)?);
+    ///     context.dispatch(&program).bind(0, 0, &out).groups([1, 1, 1])?;
+    ///     Ok(context.read::<u32>(&out)?[48])
+    /// };
+    /// assert_eq!(found(Schedule::Ascending)?, 47);
+    /// assert_eq!(found(Schedule::Reverse)?, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn schedule(mut self, schedule: Schedule) -> Self {
+        self.options.schedule = schedule;
         self
     }
 

@@ -13,13 +13,14 @@ use crate::host::Host;
 pub trait Code: Send + Sync + std::fmt::Debug {
     /// Runs one workgroup until it ends or the stop flag is set. `workgroup` is the `WorkgroupId`, including the
     /// dispatch's base; it is below [`MAX_WORKGROUPS`](crate::abi::MAX_WORKGROUPS) in each dimension.
-    fn run(&self, args: &DispatchArgs<'_>, workgroup: [u32; 3], scratch: &mut Scratch) -> Outcome;
-
-    /// Runs workgroups in order until all are done or one ends with another outcome.
-    fn run_all(&self, args: &DispatchArgs<'_>, workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
-        let mut outcomes = workgroups.map(|workgroup| self.run(args, workgroup, scratch));
-        outcomes.find(|&outcome| outcome != Outcome::Done).unwrap_or(Outcome::Done)
+    fn run(&self, args: &DispatchArgs<'_>, workgroup: [u32; 3], scratch: &mut Scratch) -> Outcome {
+        self.run_all(args, Workgroups::one(workgroup), scratch)
     }
+
+    /// Runs workgroups in order until all are done or one ends with another outcome. Their schedule is also that of
+    /// subgroups and lanes; machine code follows it if it was compiled with
+    /// [`Kernel::takes_schedule`](crate::ir::Kernel::takes_schedule).
+    fn run_all(&self, args: &DispatchArgs<'_>, workgroups: Workgroups, scratch: &mut Scratch) -> Outcome;
 
     /// Upper bound of the steps of one workgroup for any data, if known. A step takes at most a nanosecond, mostly far
     /// less.

@@ -1,6 +1,8 @@
-//! Iterates over the workgroups of a dispatch in execution order: x fastest, then y, then z.
+//! Iterates over the workgroups of a dispatch in execution order: x fastest, then y, then z, or as a schedule says.
 
 use std::ops::Range;
+
+use crate::schedule::{Order, Schedule};
 
 /// Iterator over workgroup ids.
 #[derive(Clone, Debug)]
@@ -10,18 +12,40 @@ pub struct Workgroups {
     /// Position of the next workgroup, without the base.
     at: [u32; 3],
     left: u64,
+    schedule: Schedule,
+    /// The next position in the order; `None` if that is ascending.
+    order: Option<(u64, Order)>,
 }
 
 impl Workgroups {
     /// Workgroups `numbers` of a dispatch of `groups` workgroups whose ids begin at `base`.
     pub fn new(numbers: Range<u64>, groups: [u32; 3], base: [u32; 3]) -> Self {
         let left = numbers.end.saturating_sub(numbers.start);
-        Self { base, groups, at: position(numbers.start, groups), left }
+        let at = position(numbers.start, groups);
+        Self { base, groups, at, left, schedule: Schedule::Ascending, order: None }
+    }
+
+    /// Runs the workgroups in the order of a schedule: the numbers of [`Workgroups::new`] become positions in it, so
+    /// that ranges of numbers still have each workgroup of the dispatch once. To be called before the first is taken.
+    #[must_use]
+    pub fn scheduled(self, schedule: Schedule) -> Self {
+        if schedule == Schedule::Ascending {
+            return self;
+        }
+        let [x, y, z] = self.groups.map(u64::from);
+        let [at_x, at_y, at_z] = self.at.map(u64::from);
+        let first = (at_z * y + at_y) * x + at_x;
+        Self { schedule, order: Some((first, schedule.workgroups(x * y * z))), ..self }
+    }
+
+    /// The order of subgroups and lanes.
+    pub fn schedule(&self) -> Schedule {
+        self.schedule
     }
 
     /// The single workgroup with this id.
     pub fn one(id: [u32; 3]) -> Self {
-        Self { base: id, groups: [1; 3], at: [0; 3], left: 1 }
+        Self { base: id, groups: [1; 3], at: [0; 3], left: 1, schedule: Schedule::Ascending, order: None }
     }
 
     /// Whether the iterator is exhausted.
@@ -32,6 +56,9 @@ impl Workgroups {
     /// Takes the next workgroups that differ in x only, at most `most` of them: the first id and the count.
     #[inline]
     pub fn next_row(&mut self, most: u32) -> Option<([u32; 3], u32)> {
+        if self.order.is_some() {
+            return self.next().map(|id| (id, 1));
+        }
         let row = u64::from((self.groups[0] - self.at[0]).min(most)).min(self.left);
         if row == 0 {
             return None;
@@ -69,6 +96,11 @@ impl Iterator for Workgroups {
     #[inline]
     fn next(&mut self) -> Option<[u32; 3]> {
         self.left = self.left.checked_sub(1)?;
+        if let Some((next, order)) = &mut self.order {
+            self.at = position(order.at(*next), self.groups);
+            *next += 1;
+            return Some(self.id());
+        }
         let id = self.id();
         self.at[0] += 1;
         self.carry();
@@ -110,5 +142,28 @@ mod tests {
         assert_eq!(Workgroups::new(0..0, [0; 3], [0; 3]).next(), None);
         assert_eq!(Workgroups::new(0..0, [0; 3], [0; 3]).next_row(1), None);
         assert_eq!(Workgroups::one([5, 6, 7]).next_row(9), Some(([5, 6, 7], 1)));
+    }
+
+    #[test]
+    fn a_schedule_runs_each_workgroup_once_whatever_the_ranges_are() {
+        let (groups, base) = ([3, 2, 4], [7, 0, 1]);
+        let ascending: Vec<[u32; 3]> = Workgroups::new(0..24, groups, base).collect();
+        let of = |range, schedule| Workgroups::new(range, groups, base).scheduled(schedule);
+        let reverse: Vec<[u32; 3]> = of(0..24, Schedule::Reverse).collect();
+        assert!(reverse.iter().eq(ascending.iter().rev()));
+        for schedule in [Schedule::Reverse, Schedule::Random(1), Schedule::Random(2)] {
+            let whole: Vec<[u32; 3]> = of(0..24, schedule).collect();
+            let mut parts: Vec<[u32; 3]> = of(0..5, schedule).collect();
+            parts.extend(of(5..6, schedule));
+            let mut rest = of(6..24, schedule);
+            while let Some((id, count)) = rest.next_row(u32::MAX) {
+                assert_eq!(count, 1);
+                parts.push(id);
+            }
+            assert_eq!(parts, whole);
+            assert_ne!(whole, ascending);
+            parts.sort_unstable_by_key(|&[x, y, z]| [z, y, x]);
+            assert_eq!(parts, ascending);
+        }
     }
 }

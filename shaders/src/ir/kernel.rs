@@ -44,6 +44,9 @@ pub struct Kernel {
     pub no_contraction: EntitySet<Inst>,
     /// First word offset → source position, from `OpLine`; empty without debug lines.
     pub lines: std::sync::Arc<BTreeMap<u32, SourceLine>>,
+    /// Whether machine code takes the order of subgroups and lanes when it runs ([`Schedule`](crate::schedule::Schedule)):
+    /// otherwise that is ascending, and subgroups may overlap. Not in the text form.
+    pub takes_schedule: bool,
     /// Compile-time work so far.
     pub work: Work,
 }
@@ -201,6 +204,7 @@ impl Kernel {
             origins: SecondaryMap::with_capacity(CAPACITY),
             no_contraction: EntitySet::new(),
             lines: Default::default(),
+            takes_schedule: false,
             work: Work::default(),
         }
     }

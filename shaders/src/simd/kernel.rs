@@ -22,6 +22,9 @@ pub struct Kernel {
     pub frame_bytes: u32,
     /// Bytes of the operand and result rows of calls.
     pub call_bytes: u32,
+    /// Subgroups whose order, like that of lanes, is taken when the kernel runs: words at
+    /// [`Field::SubgroupOrder`](super::Field::SubgroupOrder). 0 if the order is ascending.
+    pub subgroup_order: u32,
     /// Number of merged workgroups, adjacent in x: `workgroup_id.0` is that of the first one, and only lanes of
     /// workgroups below `row_end` are active.
     pub merged_workgroups: u32,
@@ -73,7 +76,7 @@ pub struct BlockData {
 ///
 /// ```text
 /// preheader:                 jump header(0, …)
-/// header(index, …) begin m:  the region of subgroup `index`
+/// header(index, …) begin m:  the region of subgroup `index`, or of the one at that position in the order
 /// latch:                     next = iadd index, step
 ///                            branch (ult next, count), header(next, …), exit
 /// ```
@@ -85,7 +88,7 @@ pub struct SubgroupLoop {
     pub header: Block,
     /// The block with the only back edge.
     pub latch: Block,
-    /// The number of the subgroup: a parameter of the header.
+    /// The number of the subgroup, or its position in the order ([`Kernel::subgroup_order`]): a parameter of the header.
     pub index: Value,
     /// Subgroups per iteration: 2 after unroll-and-jam.
     pub step: u32,
@@ -108,6 +111,7 @@ impl Kernel {
             private_bytes: 0,
             frame_bytes: 0,
             call_bytes: 0,
+            subgroup_order: 0,
             merged_workgroups: 1,
             releases: false,
             max_steps: None,

@@ -22,6 +22,7 @@ impl Field {
             "frames" => return Some(Self::Frames),
             "calls" => return Some(Self::Calls),
             "tables" => return Some(Self::Tables),
+            "subgroup_order" => return Some(Self::SubgroupOrder),
             _ => {}
         }
         let (name, digits) = name.split_once('.')?;
@@ -48,6 +49,7 @@ impl Display for Field {
             Self::Frames => f.write_str("frames"),
             Self::Calls => f.write_str("calls"),
             Self::Tables => f.write_str("tables"),
+            Self::SubgroupOrder => f.write_str("subgroup_order"),
         }
     }
 }

@@ -41,14 +41,15 @@ impl Syntax for Kernel {
             return Ok(());
         }
         let number = line.word(
-            "`descriptors`, `shared`, `private`, `frames`, `calls`, `merged_workgroups`, `releases`, `tables`, \
-             `subgroup_loop` or a block",
+            "`descriptors`, `shared`, `private`, `frames`, `calls`, `subgroup_order`, `merged_workgroups`, `releases`, \
+             `tables`, `subgroup_loop` or a block",
             |word| match word {
                 "descriptors" => Some(&mut kernel.descriptors),
                 "shared" => Some(&mut kernel.shared_bytes),
                 "private" => Some(&mut kernel.private_bytes),
                 "frames" => Some(&mut kernel.frame_bytes),
                 "calls" => Some(&mut kernel.call_bytes),
+                "subgroup_order" => Some(&mut kernel.subgroup_order),
                 "merged_workgroups" => Some(&mut kernel.merged_workgroups),
                 _ => None,
             },

@@ -16,6 +16,7 @@ impl Display for Kernel {
             ("private", self.private_bytes),
             ("frames", self.frame_bytes),
             ("calls", self.call_bytes),
+            ("subgroup_order", self.subgroup_order),
         ];
         for (name, number) in head.into_iter().filter(|(_, number)| *number != 0) {
             writeln!(f, "{name} {number}")?;

@@ -110,6 +110,9 @@ pub enum Field {
     Calls,
     /// Address of [`Kernel::tables`](super::Kernel::tables): `s64`.
     Tables,
+    /// Address of the order of the workgroup's subgroups, [`Kernel::subgroup_order`](super::Kernel::subgroup_order)
+    /// words, each subgroup's number once: `s64`.
+    SubgroupOrder,
 }
 
 impl Field {
@@ -117,7 +120,8 @@ impl Field {
     pub fn ty(self) -> Type {
         match self {
             Self::NumWorkgroups(_) | Self::WorkgroupId(_) | Self::RowEnd => Type::S32,
-            Self::Push | Self::Shared | Self::Private | Self::Frames | Self::Calls | Self::Tables => Type::S64,
+            Self::Push | Self::Shared | Self::Private | Self::Frames => Type::S64,
+            Self::Calls | Self::Tables | Self::SubgroupOrder => Type::S64,
         }
     }
 }

@@ -125,6 +125,7 @@ impl<'a> Widen<'a> {
         simd.work = kernel.work.clone();
         simd.shared_bytes = kernel.shared_bytes();
         simd.releases = atomic::releases(kernel);
+        simd.subgroup_order = if kernel.takes_schedule { kernel.invocations().div_ceil(LANES) } else { 0 };
         simd.max_steps = bounded_loops::max_steps(kernel, &uniformity.loops, &plans.trip_counts);
         simd.descriptors = plans.layout.descriptor_count;
         simd.tables.clone_from(&plans.layout.tables);

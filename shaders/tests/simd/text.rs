@@ -176,7 +176,7 @@ fn mistakes_are_reported_with_line_and_column() {
     let start = "simd kernel \"k\"\n";
     refused(
         &format!("{start}v0 = const.s32 1"),
-        "2:1: expected `descriptors`, `shared`, `private`, `frames`, `calls`, `merged_workgroups`, `releases`, `tables`, `subgroup_loop` or a block",
+        "2:1: expected `descriptors`, `shared`, `private`, `frames`, `calls`, `subgroup_order`, `merged_workgroups`, `releases`, `tables`, `subgroup_loop` or a block",
     );
     refused(&format!("{start}shared x"), "2:8: expected a number below 2^32");
     refused(&format!("{start}block0(v0: i32):"), "2:12: expected a type");

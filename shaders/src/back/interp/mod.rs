@@ -19,7 +19,7 @@ mod run;
 mod slots;
 mod wide;
 
-use super::{Code, Scratch};
+use super::{Code, Scratch, Workgroups};
 use crate::abi::{DispatchArgs, Outcome};
 use crate::float_mode;
 use crate::ir::{Kernel, verify};
@@ -72,7 +72,12 @@ impl Program {
 }
 
 impl Code for Program {
-    fn run(&self, args: &DispatchArgs<'_>, workgroup: [u32; 3], scratch: &mut Scratch) -> Outcome {
-        float_mode::with_default(|| run::workgroup(self, args, workgroup, scratch))
+    fn run_all(&self, args: &DispatchArgs<'_>, workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
+        float_mode::with_default(|| {
+            let schedule = workgroups.schedule();
+            let mut outcomes =
+                workgroups.map(|workgroup| run::workgroup(self, args, (workgroup, schedule), scratch));
+            outcomes.find(|&outcome| outcome != Outcome::Done).unwrap_or(Outcome::Done)
+        })
     }
 }

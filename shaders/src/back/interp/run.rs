@@ -9,6 +9,7 @@ use super::code::{End, Wait};
 use super::env::Env;
 use crate::abi::{DispatchArgs, Outcome, SUBGROUP_SIZE, Stop};
 use crate::back::{Scratch, grow};
+use crate::schedule::{Order, Schedule};
 
 /// Why an invocation releases the register file.
 enum Pause {
@@ -32,7 +33,7 @@ const STATE: u64 = 3 << 32;
 pub(super) fn workgroup(
     program: &Program,
     args: &DispatchArgs<'_>,
-    workgroup: [u32; 3],
+    (workgroup, schedule): ([u32; 3], Schedule),
     Scratch { words, host, stopped, .. }: &mut Scratch,
 ) -> Outcome {
     let invocations = program.invocations();
@@ -49,7 +50,9 @@ pub(super) fn workgroup(
     let memory = bytemuck::cast_slice_mut(memory);
     memory[..program.shared_words].fill(0);
     let env = Env::new(args, (&program.tables, host), memory, workgroup, invocations);
-    let mut run = Run { program, registers, frames, frame, env, invocations, stopped: None };
+    let subgroups = schedule.subgroups(workgroup, invocations.div_ceil(SUBGROUP_SIZE));
+    let lanes = schedule.lanes(workgroup);
+    let mut run = Run { program, registers, frames, frame, env, invocations, subgroups, lanes, stopped: None };
     let finished = if program.kept.is_some() { run.run_with_barriers() } else { run.run_without_barriers() };
     if finished {
         return Outcome::Done;
@@ -66,6 +69,9 @@ struct Run<'a> {
     frame: usize,
     env: Env<'a>,
     invocations: u32,
+    subgroups: Order,
+    /// The order of lanes.
+    lanes: [u32; SUBGROUP_SIZE as usize],
     /// Where an invocation was stopped, if that was in a loop.
     stopped: Option<Stop>,
 }
@@ -74,9 +80,11 @@ impl Run<'_> {
     /// Runs each invocation from start to end, without barriers. `false` if stopped.
     fn run_without_barriers(&mut self) -> bool {
         let private = self.program.shared_words;
-        (0..self.invocations).all(|index| {
-            self.begin(index, private);
-            matches!(self.execute(0), Pause::Ended)
+        self.subgroups().all(|subgroup| {
+            self.invocations_of(subgroup).all(|index| {
+                self.begin(index, private);
+                matches!(self.execute(0), Pause::Ended)
+            })
         })
     }
 
@@ -92,7 +100,7 @@ impl Run<'_> {
     /// a barrier in divergent control flow is undefined in Vulkan and must not hang here.
     fn run_with_barriers(&mut self) -> bool {
         for subgroup in self.subgroups() {
-            for index in subgroup.clone() {
+            for index in self.invocations_of(subgroup.clone()) {
                 self.begin(index, self.private_of(index));
                 if !self.run_until_pause(index, 0) {
                     return false;
@@ -139,7 +147,7 @@ impl Run<'_> {
             let frame = self.frame_of(index);
             ((frame[1] >> 32) as u32, &frame[FRAME_HEAD..])
         };
-        for index in subgroup.filter(|&index| self.frame_of(index)[0] & STATE == AT_SYNC_POINT) {
+        for index in self.invocations_of(subgroup).filter(|&index| self.frame_of(index)[0] & STATE == AT_SYNC_POINT) {
             let order = group.first().map(|&first| self.program.sync_points.order(place(index), place(first)));
             match order {
                 Some(Ordering::Greater) => continue,
@@ -179,7 +187,7 @@ impl Run<'_> {
     /// Runs each invocation of a subgroup that is in `state`. Returns whether there were any; `None` if stopped.
     fn round(&mut self, subgroup: std::ops::Range<u32>, state: u64) -> Option<bool> {
         let mut any = false;
-        for index in subgroup {
+        for index in self.invocations_of(subgroup) {
             let now = self.frames[index as usize * self.frame];
             if now & STATE == state {
                 any = true;
@@ -192,10 +200,19 @@ impl Run<'_> {
         Some(any)
     }
 
+    /// The invocations of each subgroup, in the order of the schedule.
     fn subgroups(&self) -> impl Iterator<Item = std::ops::Range<u32>> + use<> {
-        let invocations = self.invocations;
-        (0..invocations.div_ceil(SUBGROUP_SIZE))
-            .map(move |i| i * SUBGROUP_SIZE..((i + 1) * SUBGROUP_SIZE).min(invocations))
+        let (invocations, order) = (self.invocations, self.subgroups);
+        (0..invocations.div_ceil(SUBGROUP_SIZE)).map(move |position| {
+            let first = order.at(position.into()) as u32 * SUBGROUP_SIZE;
+            first..(first + SUBGROUP_SIZE).min(invocations)
+        })
+    }
+
+    /// The invocations of a subgroup, in the order of the schedule.
+    fn invocations_of(&self, subgroup: std::ops::Range<u32>) -> impl Iterator<Item = u32> + use<> {
+        let lanes = self.lanes.into_iter();
+        lanes.map(move |lane| subgroup.start + lane).filter(move |&index| index < subgroup.end)
     }
 
     fn private_of(&self, index: u32) -> usize {

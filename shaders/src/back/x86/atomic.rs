@@ -4,6 +4,7 @@ use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 
 use super::encode::{Assembler, conditional};
 use crate::ir::AtomicOp;
+use crate::simd::LANES;
 
 /// Offsets in the scratch area: per-lane inputs, and per-lane results.
 pub(super) const INDEX_AT: i32 = 0;
@@ -156,11 +157,55 @@ pub(super) enum Brought {
     Lanes(i32),
 }
 
+/// A loop over the active lanes: the lowest first, or in the order of a schedule.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LaneLoop {
+    /// Bits of the active lanes.
+    pub bits: Register,
+    /// A copy of them; clobbered.
+    pub left: Register,
+    /// The current lane.
+    pub lane: Register,
+    /// Address of the order: 16 lane numbers, one word each.
+    pub order: Option<Register>,
+}
+
+impl LaneLoop {
+    /// Emits the loop; `each` emits its body.
+    pub(super) fn write(&self, asm: &mut Assembler<'_>, each: impl FnOnce(&mut Assembler<'_>)) {
+        let Self { bits, left, lane, order } = *self;
+        let (again, done) = (asm.label(), asm.label());
+        asm.put(Instruction::with2(Code::Test_rm32_r32, left, left));
+        asm.jump_if(ConditionCode::e, done);
+        let Some(order) = order else {
+            asm.bind(again);
+            asm.put(Instruction::with2(Code::Tzcnt_r32_rm32, lane, left));
+            each(asm);
+            asm.put(Instruction::with2(Code::VEX_Blsr_r32_rm32, left, left));
+            asm.jump_if(ConditionCode::ne, again);
+            asm.bind(done);
+            return;
+        };
+        let (position, inactive) = (left, asm.label());
+        asm.put(Instruction::with2(Code::Mov_r32_imm32, position, 0));
+        asm.bind(again);
+        let word = LaneMemory { base: order, scale: 4, disp: 0 }.at(position.full_register());
+        asm.put(Instruction::with2(Code::Mov_r32_rm32, lane, word));
+        asm.put(Instruction::with2(Code::Bt_rm32_r32, bits, lane));
+        asm.jump_if(ConditionCode::ae, inactive);
+        each(asm);
+        asm.bind(inactive);
+        asm.put(Instruction::with2(Code::Add_rm32_imm8, position, 1));
+        asm.put(Instruction::with2(Code::Cmp_rm32_imm8, position, LANES.cast_signed()));
+        asm.jump_if(ConditionCode::ne, again);
+        asm.bind(done);
+    }
+}
+
 /// The registers of the loop.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Loop {
-    /// Bits of the active lanes; clobbered.
-    pub lanes: Register,
+    pub lanes: LaneLoop,
     pub lane: Register,
     /// The lane's index, zero-extended.
     pub index: Register,
@@ -183,24 +228,16 @@ impl Loop {
         });
     }
 
-    /// Emits the loop over the active lanes, lowest first. Indices, values, comparators and results are in the scratch
-    /// area.
+    /// Emits the loop. Indices, values, comparators and results are in the scratch area.
     pub(super) fn write(&self, asm: &mut Assembler<'_>, atomic: &Atomic, regs: Registers) {
-        let (again, done) = (asm.label(), asm.label());
-        let narrow = |reg: Register| reg.full_register32();
-        asm.put(Instruction::with2(Code::Test_rm32_r32, self.lanes, self.lanes));
-        asm.jump_if(ConditionCode::e, done);
-        asm.bind(again);
-        asm.put(Instruction::with2(Code::Tzcnt_r32_rm32, narrow(self.lane), self.lanes));
-        asm.put(Instruction::with2(Code::Mov_r32_rm32, narrow(self.index), self.word(INDEX_AT)));
-        self.fetch(asm, self.value, regs.value);
-        self.fetch(asm, self.comparator, regs.comparator);
-        let old = atomic.operate(asm, self.memory.at(self.index), regs);
-        if atomic.result {
-            asm.put(Instruction::with2(Code::Mov_rm32_r32, self.word(RESULT_AT), old));
-        }
-        asm.put(Instruction::with2(Code::VEX_Blsr_r32_rm32, self.lanes, self.lanes));
-        asm.jump_if(ConditionCode::ne, again);
-        asm.bind(done);
+        self.lanes.write(asm, |asm| {
+            asm.put(Instruction::with2(Code::Mov_r32_rm32, self.index.full_register32(), self.word(INDEX_AT)));
+            self.fetch(asm, self.value, regs.value);
+            self.fetch(asm, self.comparator, regs.comparator);
+            let old = atomic.operate(asm, self.memory.at(self.index), regs);
+            if atomic.result {
+                asm.put(Instruction::with2(Code::Mov_rm32_r32, self.word(RESULT_AT), old));
+            }
+        });
     }
 }

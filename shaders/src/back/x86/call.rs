@@ -16,7 +16,8 @@
 //! - *Scratch memory* for shared memory, private memory and frames: as many bytes as the kernel declares, borrowed
 //!   mutably for the call. Accesses to shared and private memory whose index is in range by construction are not
 //!   checked; the verifier does not prove that. An index reloaded from a frame was stored before that same barrier: a
-//!   workgroup whose subgroups reach different barriers is terminated (`subgroup_loop.rs`).
+//!   workgroup whose subgroups reach different barriers is terminated (`subgroup_loop.rs`). The number of a subgroup is
+//!   in range also where it is read from the order of a schedule, which has each number below the count once.
 //! - *The stack*: the code's own frame. A frame smaller than a page is below the caller's frame; a larger one is at the
 //!   upper end of the worker's stack, which has room for it (`stack.rs`) and is borrowed mutably for the call. The code
 //!   saves the caller's stack pointer in that frame and restores it for calls and for the return.
@@ -53,6 +54,9 @@ pub(super) struct Context {
     pub private: *mut u64,
     pub frames: *mut u64,
     pub calls: *mut u64,
+    /// The order of subgroups and that of lanes, for code that takes them.
+    pub subgroup_order: *mut u64,
+    pub lane_order: *mut u64,
     /// The upper end of the worker's stack, for code with a large frame.
     pub stack: *mut u8,
     pub images: *const Descriptor,
@@ -84,6 +88,8 @@ pub(super) mod offset {
     pub(in super::super) const PRIVATE: i32 = offset_of!(Context, private) as i32;
     pub(in super::super) const FRAMES: i32 = offset_of!(Context, frames) as i32;
     pub(in super::super) const CALLS: i32 = offset_of!(Context, calls) as i32;
+    pub(in super::super) const SUBGROUP_ORDER: i32 = offset_of!(Context, subgroup_order) as i32;
+    pub(in super::super) const LANE_ORDER: i32 = offset_of!(Context, lane_order) as i32;
     pub(in super::super) const STACK: i32 = offset_of!(Context, stack) as i32;
     pub(in super::super) const IMAGES: i32 = offset_of!(Context, images) as i32;
     pub(in super::super) const CALL: i32 = offset_of!(Context, call) as i32;
@@ -101,6 +107,8 @@ pub(super) struct Needs {
     pub private_bytes: usize,
     pub frame_bytes: usize,
     pub call_bytes: usize,
+    /// Subgroups, if the code takes their order and that of lanes; otherwise 0.
+    pub subgroup_order: usize,
     /// Bytes of the worker's stack; 0 if the frame is on the caller's.
     pub stack_bytes: usize,
     /// Whether it reads image descriptors.
@@ -148,8 +156,14 @@ pub(super) fn run(
         padded_images.resize(needs.descriptors, Descriptor::NULL);
         images = &padded_images;
     }
-    let sizes = [needs.shared_bytes, needs.private_bytes, needs.frame_bytes, needs.call_bytes];
-    let Some([shared, private, frames, calls]) = areas(words, sizes) else { return Outcome::OutOfMemory };
+    let takes_schedule = needs.subgroup_order > 0;
+    let lanes = if takes_schedule { abi::SUBGROUP_SIZE as usize } else { 0 };
+    let [subgroup_order, lane_order] = [needs.subgroup_order, lanes].map(|count| count * size_of::<u32>());
+    let sizes =
+        [needs.shared_bytes, needs.private_bytes, needs.frame_bytes, needs.call_bytes, subgroup_order, lane_order];
+    let Some([shared, private, frames, calls, subgroup_order, lane_order]) = areas(words, sizes) else {
+        return Outcome::OutOfMemory;
+    };
     let stack = match needs.stack_bytes {
         0 => Ok(std::ptr::null_mut()),
         bytes => stack.top(bytes),
@@ -163,6 +177,8 @@ pub(super) fn run(
         private,
         frames,
         calls,
+        subgroup_order,
+        lane_order,
         stack,
         images: images.as_ptr(),
         call: if needs.isa == Isa::Avx512 { call_avx512 } else { call_avx2 },
@@ -179,8 +195,15 @@ pub(super) fn run(
         row_end: 0,
         panic: RefCell::new(None),
     };
-    let most = if needs.workgroup_loop { u32::MAX } else { 1 };
+    let schedule = workgroups.schedule();
+    // Each workgroup has orders of its own.
+    let most = if needs.workgroup_loop && !takes_schedule { u32::MAX } else { 1 };
     while let Some((first, count)) = workgroups.next_row(most) {
+        if takes_schedule {
+            let order = schedule.subgroups(first, needs.subgroup_order as u32);
+            write_order(subgroup_order, (0..needs.subgroup_order).map(|position| order.at(position as u64) as u32));
+            write_order(lane_order, schedule.lanes(first).into_iter());
+        }
         context.workgroup = first.map(Cell::new);
         context.row_end = first[0].wrapping_add(count);
         let result = call(code, entry, &context);
@@ -221,6 +244,14 @@ fn areas<const N: usize>(words: &mut Vec<u64>, bytes: [usize; N]) -> Option<[*mu
         next = next.wrapping_add(bytes.div_ceil(64) * LINE);
     }
     Some(areas)
+}
+
+/// Writes the words of an order to its area, which has room for them.
+fn write_order(area: *mut u64, numbers: impl Iterator<Item = u32>) {
+    for (position, number) in numbers.enumerate() {
+        // SAFETY: `areas` made room for as many words as the order has, in the scratch memory that `run` borrows.
+        unsafe { area.cast::<u32>().add(position).write(number) };
+    }
 }
 
 /// Defines the function that generated code calls for a routine, with rows of operands and space for results. It may

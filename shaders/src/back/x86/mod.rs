@@ -195,6 +195,7 @@ pub fn compile_staged(
         private_bytes: kernel.private_bytes as usize,
         frame_bytes: kernel.frame_bytes as usize,
         call_bytes: kernel.call_bytes as usize,
+        subgroup_order: kernel.subgroup_order as usize,
         stack_bytes: image.stack_bytes,
         images: code.images,
         address_ranges: code.address_ranges,
@@ -237,20 +238,10 @@ impl Program {
     }
 }
 
-impl Program {
-    fn run_each(&self, args: &DispatchArgs<'_>, workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
+impl Code for Program {
+    fn run_all(&self, args: &DispatchArgs<'_>, workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
         let known = (&self.routines[..], &self.messages[..]);
         call::run(&self.memory, self.entry, self.needs, known, args, workgroups, scratch)
-    }
-}
-
-impl Code for Program {
-    fn run(&self, args: &DispatchArgs<'_>, workgroup: [u32; 3], scratch: &mut Scratch) -> Outcome {
-        self.run_each(args, Workgroups::one(workgroup), scratch)
-    }
-
-    fn run_all(&self, args: &DispatchArgs<'_>, workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
-        self.run_each(args, workgroups, scratch)
     }
 
     fn max_steps(&self) -> Option<u64> {

@@ -24,6 +24,7 @@ impl Program {
             private_bytes,
             frame_bytes,
             call_bytes,
+            subgroup_order,
             stack_bytes,
             images,
             address_ranges,
@@ -34,7 +35,8 @@ impl Program {
         } = self.needs;
         let mut out = Writer::default();
         out.text(isa.name());
-        for number in [self.entry, descriptors, shared_bytes, private_bytes, frame_bytes, call_bytes, stack_bytes] {
+        let bytes = [shared_bytes, private_bytes, frame_bytes, call_bytes, stack_bytes];
+        for number in [self.entry, descriptors, subgroup_order].into_iter().chain(bytes) {
             out.number(number);
         }
         let [x, y, z] = workgroup_size;
@@ -67,12 +69,12 @@ impl Program {
         let mut from = Reader(bytes);
         let name = from.text()?;
         let isa = Isa::available().find(|isa| isa.name() == name)?;
-        let mut numbers = [0; 18];
+        let mut numbers = [0; 19];
         for number in &mut numbers {
             *number = from.number()?;
         }
-        let [entry, descriptors, shared_bytes, private_bytes, frame_bytes, call_bytes, stack_bytes, rest @ ..] =
-            numbers;
+        let [entry, descriptors, subgroup_order, rest @ ..] = numbers;
+        let [shared_bytes, private_bytes, frame_bytes, call_bytes, stack_bytes, rest @ ..] = rest;
         let [merged_workgroups, x, y, z, images, address_ranges, workgroup_loop, nontemporal, max_steps, slots, moves] =
             rest;
         let workgroup_size = [x, y, z].map(|size| size as u32);
@@ -89,6 +91,7 @@ impl Program {
             private_bytes,
             frame_bytes,
             call_bytes,
+            subgroup_order,
             stack_bytes,
             images,
             address_ranges,

@@ -55,11 +55,13 @@ struct Candidate {
 
 impl Candidate {
     /// The kernel's only loop over an even number of subgroups, if its iterations are independent: no memory of a
-    /// subgroup's own, no loop-carried value but the index, no other exit than the latch, no live-out value.
+    /// subgroup's own, no loop-carried value but the index, no other exit than the latch, no live-out value. In the order
+    /// of a schedule, each subgroup runs alone.
     fn find(kernel: &Kernel) -> Option<Self> {
         let &[subgroup_loop] = &kernel.subgroup_loops[..] else { return None };
         let SubgroupLoop { preheader, header, latch, index, count, .. } = subgroup_loop;
-        let independent = kernel.private_bytes == 0
+        let independent = kernel.subgroup_order == 0
+            && kernel.private_bytes == 0
             && kernel.frame_bytes == 0
             && kernel.layout.first() == Some(&preheader)
             && kernel.blocks[header].params[..] == [index];

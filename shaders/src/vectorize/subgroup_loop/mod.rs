@@ -44,14 +44,28 @@ pub(super) struct SubgroupLoops {
     pub(super) regions: Vec<ParallelRegion>,
     /// The block that ends a subgroup.
     pub(super) end: Block,
-    /// The instructions at a subgroup's entry: each loop's header gets a copy of those that it uses.
-    pub(super) template: Block,
-    /// The subgroup's number in the template.
-    pub(super) number: Value,
+    pub(super) template: Template,
     /// Subgroups.
     pub(super) count: u32,
     /// Whether all subgroups reach each barrier together.
     pub(super) uniform_barriers: bool,
+}
+
+/// The instructions at a subgroup's entry: each loop's header gets a copy of those that it uses.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Template {
+    pub(super) block: Block,
+    /// The loop's index, a parameter.
+    pub(super) index: Value,
+    /// The subgroup's number: the index, unless the order of subgroups is that of a schedule.
+    pub(super) number: Value,
+}
+
+/// The loop's index and the subgroup's number in one loop.
+#[derive(Clone, Copy, Debug)]
+struct Iteration {
+    index: Value,
+    number: Value,
 }
 
 /// The values that are carried to each parallel region, by its first block.
@@ -95,16 +109,18 @@ impl SubgroupLoops {
             loops.iter().map(|region_loop| self.add_params(builder, region_loop, &carried)).collect();
         let (nothing, mut shared_switch) = (HashMap::default(), None);
         for (region_loop, selector) in loops.iter().zip(selectors) {
-            let [number, least] = self.begin(builder, region_loop, selector);
+            let (iteration, least) = self.begin(builder, region_loop, selector);
             builder.kernel.layout.extend(&region_loop.blocks);
-            let (next, values) = self.leave(builder, region_loop, number, &carried);
-            // The next region and carried values come from the last subgroup, which must run if there are any.
-            let count = if self.uniform_barriers && next.is_none() && values.is_empty() {
-                trip_count_bound(builder, region_loop.header, region_loop.latch, number, self.count)
+            let (next, values) = self.leave(builder, region_loop, iteration.number, &carried);
+            // The next region and carried values come from the last subgroup, which must run if there are any. In the
+            // order of a schedule, subgroups without work are not the last ones.
+            let is_ascending = iteration.number == iteration.index;
+            let count = if is_ascending && self.uniform_barriers && next.is_none() && values.is_empty() {
+                trip_count_bound(builder, region_loop.header, region_loop.latch, iteration.number, self.count)
             } else {
                 self.count
             };
-            let next = self.repeat(builder, region_loop, [number, least], count, next);
+            let next = self.repeat(builder, region_loop, (iteration.index, least), count, next);
             match next {
                 Some(state) if !self.uniform_barriers && self.regions.len() > MAX_CASES => {
                     self.jump_to_next_shared(builder, state, &mut shared_switch, |builder, region| {
@@ -212,18 +228,19 @@ impl SubgroupLoops {
         BlockCall { block: region_loop.preheader, args }
     }
 
-    /// Builds a loop's preheader and header. Returns the subgroup's number and a resume index: with uniform barriers
-    /// that of the subgroup before, otherwise the least one so far.
-    fn begin(&self, builder: &mut Builder, region_loop: &RegionLoop, selector: Option<Value>) -> [Value; 2] {
+    /// Builds a loop's preheader and header. Also returns a resume index: with uniform barriers that of the subgroup
+    /// before, otherwise the least one so far.
+    fn begin(&self, builder: &mut Builder, region_loop: &RegionLoop, selector: Option<Value>) -> (Iteration, Value) {
         builder.switch_to(region_loop.preheader);
         let (zero, none) = (builder.s32(0), builder.s32(ENDED));
         let states = region_loop.has_states(self.uniform_barriers);
         let args = if states { SmallVec::from_slice(&[zero, none]) } else { SmallVec::from_slice(&[zero]) };
         builder.emit(InstData::Jump { to: BlockCall { block: region_loop.header, args } });
         builder.switch_to(region_loop.header);
-        let number = builder.param(region_loop.header, Type::S32);
+        let index = builder.param(region_loop.header, Type::S32);
         let least = if states { builder.param(region_loop.header, Type::S32) } else { none };
-        self.copy_template(builder, region_loop, number);
+        let number = self.copy_template(builder, region_loop, index);
+        let iteration = Iteration { index, number };
         let call = |region: usize| BlockCall::new(self.regions[region].block);
         let cases = |regions: &[usize]| regions.iter().map(|&region| (region as u32, call(region))).collect();
         if !self.uniform_barriers {
@@ -239,7 +256,7 @@ impl SubgroupLoops {
             builder.switch_to(skip);
             let args = SmallVec::from_slice(&[selector]);
             builder.emit(InstData::Jump { to: BlockCall { block: region_loop.latch, args } });
-            return [number, least];
+            return (iteration, least);
         }
         match (selector, region_loop.regions.split_last()) {
             (Some(selector), Some((&last, others))) => {
@@ -247,11 +264,12 @@ impl SubgroupLoops {
             }
             _ => builder.emit(InstData::Jump { to: call(region_loop.regions[0]) }),
         };
-        [number, least]
+        (iteration, least)
     }
 
-    /// Copies the instructions of the template that a loop uses to its header.
-    fn copy_template(&self, builder: &mut Builder, region_loop: &RegionLoop, number: Value) {
+    /// Copies the instructions of the template that a loop uses to its header. Returns the subgroup's number.
+    fn copy_template(&self, builder: &mut Builder, region_loop: &RegionLoop, index: Value) -> Value {
+        let Template { block, index: of_template, number } = self.template;
         let kernel = &mut builder.kernel;
         let mut needed = EntitySet::new();
         for &block in &region_loop.blocks {
@@ -259,15 +277,17 @@ impl SubgroupLoops {
                 kernel.insts[inst].for_each_use(|value| _ = needed.insert(value));
             }
         }
-        let lanes = kernel.blocks[self.template].exec;
+        // The number selects the resume index.
+        needed.extend((!self.uniform_barriers).then_some(number));
+        let lanes = kernel.blocks[block].exec;
         lanes.into_iter().for_each(|value| _ = needed.insert(value));
-        let template = kernel.blocks[self.template].insts.clone();
+        let template = kernel.blocks[block].insts.clone();
         for &inst in template.iter().rev() {
             if kernel.results[inst].iter().any(|&result| needed.contains(result)) {
                 kernel.insts[inst].for_each_use(|value| _ = needed.insert(value));
             }
         }
-        let mut copies: HashMap<Value, Value> = [(self.number, number)].into_iter().collect();
+        let mut copies: HashMap<Value, Value> = [(of_template, index)].into_iter().collect();
         let rename = |copies: &HashMap<Value, Value>, value: &mut Value| {
             if let Some(&copy) = copies.get(value) {
                 *value = copy;
@@ -294,6 +314,7 @@ impl SubgroupLoops {
                 }
             }
         }
+        copies.get(&number).copied().unwrap_or(number)
     }
 
     /// The address of a subgroup's resume index.
@@ -378,7 +399,7 @@ impl SubgroupLoops {
         &self,
         builder: &mut Builder,
         region_loop: &RegionLoop,
-        [number, least]: [Value; 2],
+        (index, least): (Value, Value),
         count: u32,
         next: Option<Value>,
     ) -> Option<Value> {
@@ -392,7 +413,7 @@ impl SubgroupLoops {
             }
             let zero = builder.s32(0);
             let same = pure(builder, Op::IEq, [least, state]);
-            let first = pure(builder, Op::IEq, [number, zero]);
+            let first = pure(builder, Op::IEq, [index, zero]);
             // A data race made this subgroup reach another barrier than the one before it.
             let fine = pure(builder, Op::LOr, [same, first]);
             let [goes_on, quits] = [builder.create_block(), builder.create_block()];
@@ -404,11 +425,10 @@ impl SubgroupLoops {
             state
         });
         let (one, count) = (builder.s32(1), builder.s32(count));
-        let index = number;
-        let number = pure(builder, Op::IAdd, [index, one]);
-        let condition = pure(builder, Op::ULt, [number, count]);
+        let next_index = pure(builder, Op::IAdd, [index, one]);
+        let condition = pure(builder, Op::ULt, [next_index, count]);
         let least = next.filter(|_| region_loop.has_states(self.uniform_barriers));
-        let then = BlockCall { block: region_loop.header, args: [number].into_iter().chain(least).collect() };
+        let then = BlockCall { block: region_loop.header, args: [next_index].into_iter().chain(least).collect() };
         let after = builder.create_block();
         let (preheader, header, latch) = (region_loop.preheader, region_loop.header, builder.current());
         builder.kernel.subgroup_loops.push(SubgroupLoop { preheader, header, latch, index, step: 1, count });

@@ -6,12 +6,12 @@
 
 use cranelift_entity::EntitySet;
 
-use super::{ParallelRegion, SubgroupLoops};
+use super::{ParallelRegion, SubgroupLoops, Template};
 use crate::analysis::{Shape, Uniformity};
 use crate::ir::{self, InstData as Scalar, Op, Scope};
 use crate::simd::builder::{ALL, Builder};
 use crate::simd::ssa::Barrier;
-use crate::simd::{BlockCall, Field, Inst, InstData, LANES, SubgroupLoop, WideOp};
+use crate::simd::{Address, BlockCall, Field, Inst, InstData, LANES, SubgroupLoop, WideOp};
 use crate::vectorize::{Block, Type, Unsupported, Value, Widen};
 
 /// The subgroup that runs.
@@ -19,6 +19,8 @@ use crate::vectorize::{Block, Type, Unsupported, Value, Widen};
 pub(in crate::vectorize) struct Subgroup {
     /// Its number, `s32`.
     pub(in crate::vectorize) number: Value,
+    /// The loop's index: the number, or its position in the order of the schedule.
+    index: Value,
     /// The mask of its lanes that are invocations.
     pub(in crate::vectorize) lanes: Value,
     count: u32,
@@ -91,10 +93,11 @@ impl Subgroup {
         }
         debug_assert_eq!(builder.current(), entry);
         let merged = merged_lanes(builder, kernel);
-        let number = if count > 1 { builder.param(header, Type::S32) } else { builder.s32(0) };
+        let index = if count > 1 { builder.param(header, Type::S32) } else { builder.s32(0) };
         builder.switch_to(header);
-        let params: &[Value] = if count > 1 { &[number] } else { &[] };
+        let params: &[Value] = if count > 1 { &[index] } else { &[] };
         builder.begin_subgroup(params);
+        let number = if kernel.takes_schedule && count > 1 { scheduled(builder, index, count) } else { index };
         let lanes = merged.unwrap_or_else(|| lanes(builder, kernel, number));
         // The subgroup's entry: the verifier checks that later masks are subsets of this one.
         builder.kernel.blocks[header].exec = Some(lanes);
@@ -104,7 +107,7 @@ impl Subgroup {
             let frame = frame(builder, number, states, frame_bytes);
             Barriers { common, frame, frame_bytes, regions: Vec::new() }
         });
-        Self { number, lanes, count, header, start: None, barriers }
+        Self { number, index, lanes, count, header, start: None, barriers }
     }
 
     /// Whether a value that is live at a barrier is defined in all subgroups and the same in all of them.
@@ -112,6 +115,16 @@ impl Subgroup {
         let common = self.barriers.as_ref().and_then(|barriers| barriers.common.as_ref());
         common.is_some_and(|common| common.contains(value))
     }
+}
+
+/// The number of the subgroup at a position in the order of the schedule.
+fn scheduled(builder: &mut Builder, index: Value, count: u32) -> Value {
+    let base = builder.emit_one(InstData::Context { field: Field::SubgroupOrder });
+    let limit = builder.s32(count);
+    let address = Address { base, index: Some((index, limit)), scale: 4, disp: 0 };
+    let number = builder.emit_value(InstData::Load { ty: Type::S32, address });
+    builder.make_outer(number);
+    number
 }
 
 /// With merged workgroups, the lanes of those that exist: the last ones in x may be missing. The mask is the same for
@@ -183,7 +196,7 @@ impl Widen<'_> {
         self.region(end)?;
         self.builder.switch_to(end);
         self.builder.seal(end);
-        let Subgroup { number, count, header, .. } = self.subgroup;
+        let Subgroup { number, index, count, header, .. } = self.subgroup;
         let copies = if self.subgroup.barriers.is_some() { count } else { 1 };
         self.builder.kernel.private_bytes = self.kernel.private_bytes() * LANES * copies;
         let Some(Barriers { common, frame, frame_bytes, mut regions }) = self.subgroup.barriers.take() else {
@@ -207,8 +220,8 @@ impl Widen<'_> {
         self.builder.kernel.insts[frame_bytes] = InstData::Const { ty: Type::S64, bits: u64::from(bytes) };
         self.builder.kernel.frame_bytes = states + bytes * count;
         regions.insert(0, ParallelRegion { block: start, stop: None });
-        SubgroupLoops { regions, end, template: header, number, count, uniform_barriers: common.is_some() }
-            .build(&mut self.builder);
+        let template = Template { block: header, index, number };
+        SubgroupLoops { regions, end, template, count, uniform_barriers: common.is_some() }.build(&mut self.builder);
         Ok(self.builder.finish())
     }
 
@@ -270,8 +283,8 @@ impl Widen<'_> {
             return;
         }
         let (one, count) = (self.builder.s32(1), self.builder.s32(self.subgroup.count));
-        let number = self.subgroup.number;
-        let next = self.builder.emit_value(InstData::Pure { op: Op::IAdd, args: [number, one].into_iter().collect() });
+        let index = self.subgroup.index;
+        let next = self.builder.emit_value(InstData::Pure { op: Op::IAdd, args: [index, one].into_iter().collect() });
         let condition =
             self.builder.emit_value(InstData::Pure { op: Op::ULt, args: [next, count].into_iter().collect() });
         let totals = self.read_reductions();
@@ -279,7 +292,7 @@ impl Widen<'_> {
         let latch = self.builder.current();
         let header = self.subgroup.header;
         let preheader = self.builder.kernel.layout[0];
-        let subgroup_loop = SubgroupLoop { preheader, header, latch, index: number, step: 1, count };
+        let subgroup_loop = SubgroupLoop { preheader, header, latch, index, step: 1, count };
         self.builder.kernel.subgroup_loops.push(subgroup_loop);
         let then = BlockCall { block: header, args };
         let last = self.builder.create_block();

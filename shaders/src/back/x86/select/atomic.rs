@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::super::Isa;
 use super::super::atomic::{
-    ACCUMULATOR, Atomic, Brought, COMPARATOR_AT, INDEX_AT, LaneMemory, Loop, RESULT_AT, Registers, VALUE_AT,
+    ACCUMULATOR, Atomic, Brought, COMPARATOR_AT, INDEX_AT, LaneLoop, LaneMemory, Loop, RESULT_AT, Registers, VALUE_AT,
 };
 use super::super::contiguous_atomics::{self, ContiguousAtomic};
 use super::super::encode::{Assembler, Regs};
@@ -159,6 +159,10 @@ impl<V: VectorIsa> Select<'_, V> {
         value: Option<Value>,
         mask: Value,
     ) -> Result<bool> {
+        if atomic.result && self.kernel.subgroup_order > 0 {
+            // A scan has the lowest lane first.
+            return Ok(false);
+        }
         if atomic.result {
             return V::scanned_atomic(self, inst, atomic, lanes, index, value, mask);
         }
@@ -286,8 +290,10 @@ impl<V: VectorIsa> Select<'_, V> {
     ) {
         let accumulator = self.general();
         let temps: [VReg; 4] = std::array::from_fn(|_| self.general());
+        let order = self.lane_order().map(|order| slots.add(Operand::reg_use(order)));
         let sequence = LaneByLane {
             atomic,
+            order,
             base: slots.add(Operand::reg_use(place.base)),
             index: slots.vector(V::ISA, place.index.as_ref(), Operand::reg_use),
             scale: place.scale,
@@ -351,6 +357,8 @@ struct LaneByLane {
     comparator: Operands,
     /// Bits of the mask, and a register for those of the remaining lanes.
     lanes: (u8, u8),
+    /// Address of the order of lanes.
+    order: Option<u8>,
     accumulator: u8,
     /// For the lane, its index, its value, its comparator.
     temps: [u8; 4],
@@ -367,8 +375,9 @@ impl Expand for LaneByLane {
         let (bits, left) = (regs.gpr32(self.lanes.0), regs.gpr32(self.lanes.1));
         asm.put(Instruction::with2(Code::Mov_r32_rm32, left, bits));
         let [lane, index, value, comparator] = self.temps;
+        let order = self.order.map(|order| regs.gpr(order));
         let lanes = Loop {
-            lanes: left,
+            lanes: LaneLoop { bits, left, lane: regs.gpr32(lane), order },
             lane: regs.gpr(lane),
             index: regs.gpr(index),
             memory: LaneMemory { base: regs.gpr(self.base), scale: self.scale, disp: self.disp },

@@ -6,7 +6,7 @@ use regalloc2::{Operand, PReg, RegClass, VReg};
 use smallvec::SmallVec;
 
 use super::super::Isa;
-use super::super::atomic::{ACCUMULATOR, LaneMemory};
+use super::super::atomic::{ACCUMULATOR, LaneLoop, LaneMemory};
 use super::super::encode::{Assembler, Regs, conditional};
 use super::super::vcode::{Expand, Kind};
 use super::{Result, Select, VectorIsa};
@@ -48,6 +48,7 @@ impl<V: VectorIsa> Select<'_, V> {
     pub(super) fn lane_atomic(&mut self, atomic: LaneAtomic<'_>) -> Result {
         let LaneAtomic { op, lanes, index, words, wide, lock, bits, results } = atomic;
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
+        let order = self.lane_order();
         let mut operands: SmallVec<[Operand; 24]> = SmallVec::new();
         let mut slot = |operand| {
             operands.push(operand);
@@ -67,11 +68,12 @@ impl<V: VectorIsa> Select<'_, V> {
         let temps = [(); 5].map(|()| slot(Operand::reg_temp(self.code.vreg(RegClass::Int))));
         let vectors = [(); 2].map(|()| slot(Operand::reg_temp(self.code.vreg(RegClass::Float))));
         let results = results.into_iter().map(|result| slot(Operand::reg_def_at_start(result))).collect();
+        let order = order.map(|order| slot(Operand::reg_use(order)));
         self.code.scratch = true;
         self.code.floats |= op.is_float();
         let (scale, place) = (lanes.scale, disp);
         let sequence =
-            Sequence { isa, op, wide, lock, kept, base, scale, disp: place, bits, old, temps, vectors, results };
+            Sequence { isa, op, wide, lock, kept, base, scale, disp: place, bits, order, old, temps, vectors, results };
         self.code.push(Kind::Sequence(Box::new(sequence)), &operands);
         Ok(())
     }
@@ -90,6 +92,8 @@ struct Sequence {
     scale: u8,
     disp: i32,
     bits: u8,
+    /// Address of the order of lanes.
+    order: Option<u8>,
     /// The accumulator.
     old: u8,
     /// The lane, its index, the mask of remaining lanes, the value, the new word.
@@ -301,27 +305,25 @@ impl Expand for Sequence {
             parts.keep(regs, asm, at);
         }
         self.clear_results(regs, asm);
-        let (again, done) = (asm.label(), asm.label());
         asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(left), regs.gpr32(self.bits)));
-        asm.put(Instruction::with2(Code::Test_rm32_r32, regs.gpr32(left), regs.gpr32(left)));
-        asm.jump_if(ConditionCode::e, done);
-        asm.bind(again);
-        asm.put(Instruction::with2(Code::Tzcnt_r32_rm32, regs.gpr32(lane), regs.gpr32(left)));
-        asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(index), self.word(regs, INDEX_AT)));
-        if !self.op.is_load() {
-            self.fetch(regs, asm, VALUE_AT, value, temp);
-        }
-        self.operate(regs, asm);
-        if !self.results.is_empty() {
-            asm.put(Instruction::with2(Code::Mov_rm32_r32, self.word(regs, RESULT_AT), regs.gpr32(self.old)));
-            if self.wide {
-                asm.put(Instruction::with2(Code::Shr_rm64_imm8, regs.gpr(self.old), 32));
-                asm.put(Instruction::with2(Code::Mov_rm32_r32, self.word(regs, RESULT_AT + 64), regs.gpr32(self.old)));
+        let order = self.order.map(|order| regs.gpr(order));
+        let lanes =
+            LaneLoop { bits: regs.gpr32(self.bits), left: regs.gpr32(left), lane: regs.gpr32(lane), order };
+        lanes.write(asm, |asm| {
+            asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(index), self.word(regs, INDEX_AT)));
+            if !self.op.is_load() {
+                self.fetch(regs, asm, VALUE_AT, value, temp);
             }
-        }
-        asm.put(Instruction::with2(Code::VEX_Blsr_r32_rm32, regs.gpr32(left), regs.gpr32(left)));
-        asm.jump_if(ConditionCode::ne, again);
-        asm.bind(done);
+            self.operate(regs, asm);
+            if !self.results.is_empty() {
+                asm.put(Instruction::with2(Code::Mov_rm32_r32, self.word(regs, RESULT_AT), regs.gpr32(self.old)));
+                if self.wide {
+                    asm.put(Instruction::with2(Code::Shr_rm64_imm8, regs.gpr(self.old), 32));
+                    let high = self.word(regs, RESULT_AT + 64);
+                    asm.put(Instruction::with2(Code::Mov_rm32_r32, high, regs.gpr32(self.old)));
+                }
+            }
+        });
         self.each_result(regs, asm, |asm, reg, at| {
             let from = asm.scratch(at, false);
             asm.put(Instruction::with2(self.isa.vectors().load, reg, from));

@@ -60,11 +60,21 @@ impl<V: VectorIsa> Select<'_, V> {
             Field::Shared => offset::SHARED,
             Field::Private => offset::PRIVATE,
             Field::Calls => offset::CALLS,
+            Field::SubgroupOrder => offset::SUBGROUP_ORDER,
             Field::Frames | Field::Tables => offset::FRAMES,
         };
         let place = Self::at(self.context, at);
         let result = self.define(inst);
         if field.ty() == Type::S32 { self.load_dword(result, &place) } else { self.load_qword(result, &place) }
+    }
+
+    /// Address of the order of lanes, if the code takes it.
+    pub(super) fn lane_order(&mut self) -> Option<VReg> {
+        (self.kernel.subgroup_order > 0).then(|| {
+            let order = self.general();
+            self.load_qword(order, &Self::at(self.context, offset::LANE_ORDER));
+            order
+        })
     }
 
     /// Address of a descriptor's slice. The caller passes at least as many slices as the kernel has descriptors; an
