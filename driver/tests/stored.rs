@@ -34,7 +34,10 @@ struct Made {
 
 impl Made {
     fn new(source: &str) -> Self {
-        let device = device();
+        Self::on(device(), source)
+    }
+
+    fn on(device: Device, source: &str) -> Self {
         let set = device.create_descriptor_set_layout(&[Binding { binding: 0, ty: STORAGE, count: 1 }]).unwrap();
         let layout = device.create_pipeline_layout(&[&set], &[PushRange { offset: 0, size: 16 }]).unwrap();
         let module = device.create_shader_module_wgsl(source).unwrap();
@@ -111,6 +114,29 @@ fn another_device_runs_what_was_stored() {
     assert_eq!(other.pipeline(&constants[0], &stored, true).unwrap().1, Origin::Compiled);
     let stats = made.device.pipeline_cache_stats();
     assert_eq!((stats.compiled, stats.stored, stats.shared), (0, 2, 2));
+}
+
+#[test]
+fn a_device_with_a_schedule_has_code_of_its_own() {
+    let stored = StoredKernels::open(&sealed(), &KEY);
+    let schedule = spelter_driver::Schedule::Random(3);
+    let scheduled = || {
+        let options = spelter_driver::DeviceOptions { schedule, ..common::options() };
+        Made::on(Device::new(options).unwrap(), SCALE)
+    };
+    let (made, constants) = (scheduled(), Specialization::new());
+    assert!(made.pipeline(&constants, &stored, false).is_none(), "stored code runs in ascending order only");
+    let (pipeline, origin) = made.pipeline(&constants, &stored, true).unwrap();
+    assert_eq!((origin, made.results(&pipeline)), (Origin::Compiled, expected(3)));
+    if !has_machine_code() {
+        return;
+    }
+    let mut again = StoredKernels::default();
+    again.keep(&pipeline);
+    assert!(Made::new(SCALE).pipeline(&constants, &again, false).is_none());
+    let other = scheduled();
+    let (pipeline, origin) = other.pipeline(&constants, &again, false).unwrap();
+    assert_eq!((origin, other.results(&pipeline)), (Origin::Stored, expected(3)));
 }
 
 #[test]

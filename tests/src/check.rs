@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU32;
 
 use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome, pieces};
-use spelter_shaders::back::Scratch;
+use spelter_shaders::back::{Code, Scratch};
 use spelter_shaders::compile::Module;
 use spelter_shaders::front::{Error, spvasm};
 use spelter_shaders::guest::GuestSlice;
@@ -60,29 +60,26 @@ pub fn check(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs the case in the order of a schedule: memory is as in ascending order, unless the case `depends_on_order`.
-/// Machine code runs lanes in lockstep, but agrees with the interpreter in the same order. The error lists all
-/// mismatches.
-pub fn check_scheduled(case: &Case, schedule: Schedule, depends_on_order: bool) -> Result<(), String> {
+/// Runs the case in the order of each schedule: memory is as in ascending order. Machine code, which runs lanes in
+/// lockstep, also agrees with the interpreter in the same order. The error lists all mismatches.
+pub fn check_scheduled(case: &Case, schedules: &[Schedule]) -> Result<(), String> {
     let kernel = front(case).map_err(|error| format!("was refused: {error}"))?;
     let kernel = Kernel { takes_schedule: true, ..kernel };
     let engines = engine::engines();
     let mut wrong = Vec::new();
     for engine in &engines {
-        let memory = run_scheduled(case, &kernel, *engine, schedule)?;
-        let (ascending, oracle) = if engine.is_compiled() {
-            let lowered = engine::lowered(&kernel, engine.isa());
-            (run(case, &kernel, *engine)?, run_scheduled(case, &lowered, engines[0], schedule)?)
-        } else {
-            (run(case, &kernel, *engine)?, run_scheduled(case, &kernel, engines[0], schedule)?)
-        };
-        if !depends_on_order && !agree(&ascending, &memory) {
-            let problem = difference(&ascending, &memory);
-            wrong.push(format!("{}: ascending and {schedule} disagree: {problem}", engine.name));
-        }
-        if !agree(&oracle, &memory) {
-            let problem = difference(&oracle, &memory);
-            wrong.push(format!("{} and the interpreter disagree, {schedule}: {problem}", engine.name));
+        let oracle = if engine.is_compiled() { engine::lowered(&kernel, engine.isa()) } else { kernel.clone() };
+        let (code, interpreted) = ((engine.prepare)(&kernel), (engines[0].prepare)(&oracle));
+        let ascending = run_code(case, &kernel, &*code, Schedule::Ascending)?;
+        for &schedule in schedules {
+            let memory = run_code(case, &kernel, &*code, schedule)?;
+            let expected = run_code(case, &kernel, &*interpreted, schedule)?;
+            for (what, expected) in [("ascending order", &ascending), ("the interpreter", &expected)] {
+                if !agree(expected, &memory) {
+                    let difference = difference(expected, &memory);
+                    wrong.push(format!("{}, {schedule}, and {what} disagree: {difference}", engine.name));
+                }
+            }
         }
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
@@ -111,11 +108,12 @@ pub fn front(case: &Case) -> Result<Kernel, Error> {
 
 /// Runs the dispatch of a case on fresh buffers and reads them back.
 pub fn run(case: &Case, kernel: &Kernel, engine: Engine) -> Result<Memory, String> {
-    run_scheduled(case, kernel, engine, Schedule::Ascending)
+    let code = (engine.prepare)(kernel);
+    run_code(case, kernel, &*code, Schedule::Ascending).map_err(|problem| format!("{} {problem}", engine.name))
 }
 
-/// As [`run`], in the order of a schedule.
-pub fn run_scheduled(case: &Case, kernel: &Kernel, engine: Engine, schedule: Schedule) -> Result<Memory, String> {
+/// Runs the code of a kernel on the fresh buffers of a case, in the order of a schedule.
+fn run_code(case: &Case, kernel: &Kernel, code: &dyn Code, schedule: Schedule) -> Result<Memory, String> {
     let mut slots = BTreeMap::new();
     for (slot, words) in case.binds.iter().filter(|(slot, _)| !case.images.contains_key(slot)) {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.bits.to_le_bytes()).collect();
@@ -142,11 +140,10 @@ pub fn run_scheduled(case: &Case, kernel: &Kernel, engine: Engine, schedule: Sch
     let stop = AtomicU32::new(0);
     let args =
         DispatchArgs { buffers: &buffers, push: &push, images: &images, num_workgroups: case.groups, stop: &stop };
-    let code = (engine.prepare)(kernel);
-    match engine::dispatch_scheduled(&*code, &args, schedule, &mut Scratch::default()) {
+    match engine::dispatch_scheduled(code, &args, schedule, &mut Scratch::default()) {
         Outcome::Done => {}
-        Outcome::Stopped => return Err(format!("{} stopped without a request", engine.name)),
-        Outcome::OutOfMemory => return Err(format!("{} has no memory to run", engine.name)),
+        Outcome::Stopped => return Err("stopped without a request".into()),
+        Outcome::OutOfMemory => return Err("has no memory to run".into()),
     }
     // Addresses differ from run to run.
     for [(slot, at), _] in &case.addresses {

@@ -18,9 +18,6 @@ use spelter_tests::{check, corpus};
 
 const SCHEDULES: [Schedule; 4] = [Schedule::Reverse, Schedule::Random(1), Schedule::Random(2), Schedule::Random(3)];
 
-/// Test files whose results legitimately depend on the order of invocations, with the reason.
-const DEPEND_ON_ORDER: &[(&str, &str)] = &[];
-
 #[test]
 fn the_test_files_compute_the_same_in_every_order() {
     let mut wrong = Vec::new();
@@ -29,11 +26,8 @@ fn the_test_files_compute_the_same_in_every_order() {
         if case.error.is_some() {
             continue;
         }
-        let depends = DEPEND_ON_ORDER.iter().any(|(known, _)| *known == name);
-        for schedule in SCHEDULES {
-            if let Err(problem) = check::check_scheduled(&case, schedule, depends) {
-                wrong.push(format!("{name}: {problem}"));
-            }
+        if let Err(problem) = check::check_scheduled(&case, &SCHEDULES) {
+            wrong.push(format!("{name}: {problem}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -108,8 +102,7 @@ fn run(engine: &Engine, source: &str, schedule: Schedule, groups: u32, words: us
         num_workgroups: [groups, 1, 1],
         stop: &stop,
     };
-    let outcome =
-        engine::dispatch_scheduled(&*(engine.prepare)(&kernel), &args, schedule, &mut Scratch::default());
+    let outcome = engine::dispatch_scheduled(&*(engine.prepare)(&kernel), &args, schedule, &mut Scratch::default());
     assert_eq!(outcome, Outcome::Done);
     (0..words as u64).map(|at| out.load_u32(4 * at)).collect()
 }

@@ -124,7 +124,13 @@ impl Key {
     ) -> Self {
         let constants = constants.into_iter().map(|(&id, &bits)| (id, bits));
         let constants = constants.filter(|(id, _)| source.ids.binary_search(id).is_ok()).collect();
-        Self { source: Arc::clone(source), entry: entry.into(), constants, counts: Arc::default(), takes_schedule: false }
+        Self {
+            source: Arc::clone(source),
+            entry: entry.into(),
+            constants,
+            counts: Arc::default(),
+            takes_schedule: false,
+        }
     }
 
     /// A hash of the key that identifies the kernel across processes.

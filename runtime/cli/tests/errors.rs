@@ -260,6 +260,9 @@ fn wrong_usage() {
         "run add.wgsl --workers 0",
         "run add.wgsl --time-limit -1",
         "run add.wgsl --time-limit nan",
+        "run add.wgsl --schedule backwards",
+        "run add.wgsl --schedule random",
+        "exec --schedule random:x -- true",
         "info extra",
     ] {
         folder.usage(line);

@@ -59,7 +59,12 @@ fn with(set: &[(&str, &str)], words: &str) -> (i32, String, String) {
 
 #[test]
 fn variables_that_make_no_sense_are_errors() {
-    for (name, value) in [("SPELTER_WORKERS", "x"), ("SPELTER_BACKEND", "foo"), ("SPELTER_TIME_LIMIT", "-3")] {
+    for (name, value) in [
+        ("SPELTER_WORKERS", "x"),
+        ("SPELTER_BACKEND", "foo"),
+        ("SPELTER_TIME_LIMIT", "-3"),
+        ("SPELTER_SCHEDULE", "random:-1"),
+    ] {
         for command in ["exec -- true", "info"] {
             let (status, shown, message) = with(&[(name, value)], command);
             assert_eq!((status, shown.as_str()), (2, ""), "{name} {command}");
@@ -71,6 +76,8 @@ fn variables_that_make_no_sense_are_errors() {
     let given = [("SPELTER_WORKERS", "x"), ("SPELTER_TIME_LIMIT", "")];
     assert_eq!(with(&given, "exec --workers 2 -- true"), (0, String::new(), String::new()));
     assert_eq!(with(&given, "info --workers 2").0, 0);
+    let (_, shown, _) = with(&[("SPELTER_SCHEDULE", "reverse")], "exec --schedule random:5 -- env");
+    assert!(shown.lines().any(|line| line == "SPELTER_SCHEDULE=random:5"), "{shown}");
 }
 
 #[test]
@@ -118,7 +125,14 @@ fn the_manifest_is_installed_and_taken_away() {
 fn the_environment_is_listed() {
     let folder = Folder::new("info-env");
     let shown = folder.good("info --env");
-    for name in ["SPELTER_WORKERS", "SPELTER_BACKEND", "SPELTER_TIME_LIMIT", "SPELTER_TRACE", "SPELTER_STATS"] {
+    for name in [
+        "SPELTER_WORKERS",
+        "SPELTER_BACKEND",
+        "SPELTER_TIME_LIMIT",
+        "SPELTER_SCHEDULE",
+        "SPELTER_TRACE",
+        "SPELTER_STATS",
+    ] {
         assert!(shown.contains(name), "{shown}");
     }
     // Below their readers.

@@ -145,6 +145,26 @@ fn values_beyond_the_default_workgroup_are_reported() {
     assert_eq!(folder.json(&format!("{line} --groups 2 --json"))["notes"], serde_json::json!([]));
 }
 
+/// The example of docs/running.md.
+#[test]
+fn a_missing_barrier_shows_in_another_order() {
+    let page = include_str!("../../../docs/running.md");
+    let (_, text) = page.split_once("$ cat shift.wgsl\n").unwrap();
+    let (kernel, commands) = text.split_once("$ ").unwrap();
+    let folder = Folder::with("order", "shift.wgsl", kernel);
+    for command in commands.split_once("```").unwrap().0.split("$ ") {
+        let (line, shown) = command.split_once('\n').unwrap();
+        for backend in ["", " --backend interpreter"] {
+            let line = format!("{}{backend}", line.trim_start_matches("spelter "));
+            assert_eq!(folder.good(&line), shown, "{line}");
+        }
+    }
+    let line = "run shift.wgsl --bind 0.0=zeros:256 --out 0.0=u32:16..64 --schedule random:";
+    let shown: Vec<_> = (0..4).map(|seed| folder.good(&format!("{line}{seed}"))).collect();
+    assert_eq!(folder.good(&format!("{line}3")), shown[3], "the same seed gives the same order");
+    assert!(shown.iter().any(|other| *other != shown[0]), "{shown:?}");
+}
+
 #[test]
 fn trailing_bytes_of_a_buffer_are_reported() {
     let folder = Folder::with("rest", "double.wgsl", DOUBLE);

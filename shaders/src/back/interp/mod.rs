@@ -75,8 +75,7 @@ impl Code for Program {
     fn run_all(&self, args: &DispatchArgs<'_>, workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
         float_mode::with_default(|| {
             let schedule = workgroups.schedule();
-            let mut outcomes =
-                workgroups.map(|workgroup| run::workgroup(self, args, (workgroup, schedule), scratch));
+            let mut outcomes = workgroups.map(|workgroup| run::workgroup(self, args, (workgroup, schedule), scratch));
             outcomes.find(|&outcome| outcome != Outcome::Done).unwrap_or(Outcome::Done)
         })
     }

@@ -249,8 +249,9 @@ fn areas<const N: usize>(words: &mut Vec<u64>, bytes: [usize; N]) -> Option<[*mu
 /// Writes the words of an order to its area, which has room for them.
 fn write_order(area: *mut u64, numbers: impl Iterator<Item = u32>) {
     for (position, number) in numbers.enumerate() {
+        let word = area.cast::<u32>().wrapping_add(position);
         // SAFETY: `areas` made room for as many words as the order has, in the scratch memory that `run` borrows.
-        unsafe { area.cast::<u32>().add(position).write(number) };
+        unsafe { word.write(number) };
     }
 }
 

@@ -307,8 +307,7 @@ impl Expand for Sequence {
         self.clear_results(regs, asm);
         asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(left), regs.gpr32(self.bits)));
         let order = self.order.map(|order| regs.gpr(order));
-        let lanes =
-            LaneLoop { bits: regs.gpr32(self.bits), left: regs.gpr32(left), lane: regs.gpr32(lane), order };
+        let lanes = LaneLoop { bits: regs.gpr32(self.bits), left: regs.gpr32(left), lane: regs.gpr32(lane), order };
         lanes.write(asm, |asm| {
             asm.put(Instruction::with2(Code::Mov_r32_rm32, regs.gpr32(index), self.word(regs, INDEX_AT)));
             if !self.op.is_load() {
