@@ -397,7 +397,7 @@ impl DispatchBinding {
 impl ContextState {
     /// Records a dispatch with the resources in the slots.
     fn dispatch(&mut self, program: &Program, push: &[u8], groups: [u32; 3]) -> Result<(), Refusal> {
-        let Self { share, clock, timeline, bindings, sets, programs, journal_seen } = self;
+        let Self { share, clock, timeline, bindings, sets, programs, journal_seen, .. } = self;
         let batch = timeline.batch()?;
         let state = programs.of(program, bindings, sets);
         if state.is_current(bindings, batch.serial())

@@ -112,6 +112,10 @@ pub(crate) mod rule {
     pub(crate) const COPY_SIZES: &str = "source and target of a copy have the same size";
     /// Copies within one resource.
     pub(crate) const COPY_OVERLAP: &str = "source and target of a copy do not overlap";
+    /// The size of a mapped resource.
+    pub(crate) const RESIZED: &str = "a resource is not respecified while it is mapped";
+    /// The time limit of a hold, in tests.
+    pub(crate) const HOLD_TIME: &str = "a wait for held batches has a time limit above 0";
     /// The device of a resource or program.
     pub(crate) const DEVICE: &str = "resources and programs are used only by contexts of the device that made them";
 }

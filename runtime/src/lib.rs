@@ -19,8 +19,10 @@ mod context_state;
 mod descriptors;
 mod dispatch;
 mod error;
+mod events;
 mod fence;
 mod gate;
+mod holds;
 mod ids;
 mod image;
 mod journal;
@@ -29,14 +31,18 @@ mod loom_tests;
 mod maps;
 mod memory;
 mod object;
+mod object_info;
+mod outcome;
 mod program;
 mod replace;
 mod resource;
 mod serial;
 mod share;
+mod slot_info;
 mod slot_state;
 mod stats;
 mod sync;
+pub mod testing;
 mod trace;
 mod transfer;
 mod valid;
@@ -47,12 +53,16 @@ pub use buffer::{Buffer, BufferSlice};
 pub use context::{BufferBuilder, Context, ContextBuilder};
 pub use dispatch::Dispatch;
 pub use error::Error;
+pub use events::Event;
 pub use fence::Fence;
-pub use ids::{Slot, SlotKind};
+pub use ids::{BatchId, ContextId, ObjectId, ResourceId, Slot, SlotKind};
 pub use image::{Image, ImageBuilder, ImagePart};
+pub use object_info::ObjectInfo;
+pub use outcome::{Action, Outcome, Outcomes, Waits};
 pub use program::{
     BindingInfo, BindingKind, Constant, Program, ProgramBuilder, Source, SpecializationConstant, choose_entry,
 };
+pub use slot_info::SlotInfo;
 pub use spelter_driver::{
     Backend, ClearColor, ImageDeclaration, Printed, Printer, Sampler, SamplerInfo, TexelClass, vk,
 };

@@ -6,6 +6,7 @@ mod create;
 mod inner;
 mod inspect;
 mod invalidate;
+mod resize;
 mod slots;
 
 use std::fmt;

@@ -15,6 +15,7 @@ use crate::error::{Error, rule};
 use crate::ids::Access;
 use crate::image::{Image, ImagePart};
 use crate::object::ResourceObject;
+use crate::outcome::Outcome;
 use crate::view::Subresources;
 
 impl Context {
@@ -36,7 +37,13 @@ impl Context {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn write_image<T: NoUninit>(&self, image: &Image, level: u32, layer: u32, texels: &[T]) -> Result<(), Error> {
+    pub fn write_image<T: NoUninit>(
+        &self,
+        image: &Image,
+        level: u32,
+        layer: u32,
+        texels: &[T],
+    ) -> Result<Outcome, Error> {
         let bytes: &[u8] = bytemuck::cast_slice(texels);
         let (_, wanted) = self.check_level("write", image, level, layer)?;
         if bytes.len() as u64 != wanted {
@@ -64,17 +71,22 @@ impl Context {
     /// # }
     /// ```
     pub fn read_image<T: AnyBitPattern>(&self, image: &Image, level: u32, layer: u32) -> Result<Vec<T>, Error> {
-        let (one, bytes) = self.check_level("read", image, level, layer)?;
-        let each = size_of::<T>() as u64;
-        if each == 0 || bytes % each != 0 {
-            let of = image.resource().described();
-            let problem = format!("read: {bytes} bytes for elements of {each} bytes of {of}");
-            return Err(Error::range(problem, rule::WHOLE));
+        loop {
+            let (one, bytes) = self.check_level("read", image, level, layer)?;
+            let each = size_of::<T>() as u64;
+            if each == 0 || bytes % each != 0 {
+                let of = image.resource().described();
+                let problem = format!("read: {bytes} bytes for elements of {each} bytes of {of}");
+                return Err(Error::range(problem, rule::WHOLE));
+            }
+            let range = one.ranges(image.info().levels).first().cloned().unwrap_or_default();
+            let (object, _reading) = self.inner().for_reading(image.resource(), &range)?;
+            // Otherwise another thread has respecified the image with another size meanwhile.
+            if Target::Level(image, level, layer).check("read", image.resource(), &object, bytes).is_ok() {
+                self.share().memory().counters.bytes_read.add(bytes);
+                return values(bytes, |raw| read_level(&object, (level, layer), raw));
+            }
         }
-        let range = one.ranges(image.info().levels).first().cloned().unwrap_or_default();
-        let (object, _reading) = self.inner().for_reading(image.resource(), &range)?;
-        self.share().memory().counters.bytes_read.add(bytes);
-        values(bytes, |raw| read_level(&object, (level, layer), raw))
     }
 
     /// Records a copy of one level of one layer, `(image, level, layer)`, to a level of the same size.
@@ -96,26 +108,18 @@ impl Context {
     pub fn copy_image(&self, from: (&Image, u32, u32), to: (&Image, u32, u32)) -> Result<(), Error> {
         let (source, target) =
             (self.check_level("copy", from.0, from.1, from.2)?.0, self.check_level("copy", to.0, to.1, to.2)?.0);
-        let differs = from.0.level_size(from.1) != to.0.level_size(to.1);
-        if differs || (Arc::ptr_eq(from.0.resource(), to.0.resource()) && (from.1, from.2) == (to.1, to.2)) {
-            let [a, b] = [from, to].map(|(image, level, layer)| {
-                let [width, height, depth] = image.level_size(level);
-                let of = image.resource().described();
-                format!("level {level} of layer {layer}, {width}x{height}x{depth} texels, of {of}")
-            });
-            let rule = if differs { rule::COPY_SIZES } else { rule::COPY_OVERLAP };
-            return Err(Error::range(format!("copy: from {a} to {b}"), rule));
-        }
-        let region = vk::ImageCopy {
-            src_subresource: layers(from.1, from.2),
-            dst_subresource: layers(to.1, to.2),
-            extent: extent(from.0, from.1),
-            ..Default::default()
-        };
         self.inner().record(|state| {
             let (read, write) =
                 (from.0.resource().object_for_command("copy")?, to.0.resource().object_for_command("copy")?);
             let (a, b) = (read.image()?, write.image()?);
+            let sizes = [extent(a.info(), from.1), extent(b.info(), to.1)];
+            check_levels([from, to], sizes)?;
+            let region = vk::ImageCopy {
+                src_subresource: layers(from.1, from.2),
+                dst_subresource: layers(to.1, to.2),
+                extent: sizes[0],
+                ..Default::default()
+            };
             let uses = used(&read, &source, from.0, Access::Read).chain(used(&write, &target, to.0, Access::Write));
             let uses = uses.collect::<SmallVec<[_; 2]>>();
             state.transfer(&uses, |commands| commands.copy_image(a, b, &[region]))
@@ -159,7 +163,7 @@ impl Context {
         let (resource, info) = (image.resource(), image.info());
         self.check_device(what, resource)?;
         let of = resource.described();
-        part.check(info).map_err(|problem| Error::range(format!("{what}: {problem} of {of}"), rule::INSIDE))
+        part.check(&info).map_err(|problem| Error::range(format!("{what}: {problem} of {of}"), rule::INSIDE))
     }
 
     /// One level of one layer, checked, and its size in bytes.
@@ -177,6 +181,23 @@ impl Context {
         let object = image.resource().object_for_command(what)?;
         Ok((part, texels * object.image()?.texel_bytes()))
     }
+}
+
+/// Checks that the levels of a copy, `(image, level, layer)`, have the same size and are not the same.
+fn check_levels([from, to]: [(&Image, u32, u32); 2], sizes: [vk::Extent3D; 2]) -> Result<(), Error> {
+    let differs = sizes[0] != sizes[1];
+    let same = Arc::ptr_eq(from.0.resource(), to.0.resource()) && (from.1, from.2) == (to.1, to.2);
+    if !(differs || same) {
+        return Ok(());
+    }
+    let described = |((image, level, layer), size): ((&Image, u32, u32), vk::Extent3D)| {
+        let vk::Extent3D { width, height, depth } = size;
+        let of = image.resource().described();
+        format!("level {level} of layer {layer}, {width}x{height}x{depth} texels, of {of}")
+    };
+    let (a, b) = (described((from, sizes[0])), described((to, sizes[1])));
+    let rule = if differs { rule::COPY_SIZES } else { rule::COPY_OVERLAP };
+    Err(Error::range(format!("copy: from {a} to {b}"), rule))
 }
 
 /// A command's uses of subresources of an object.

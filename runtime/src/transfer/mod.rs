@@ -4,6 +4,7 @@ mod buffer;
 mod flags;
 mod image;
 mod map;
+mod mapped_range;
 mod read;
 mod target;
 mod upload;

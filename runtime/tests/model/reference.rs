@@ -49,7 +49,24 @@ impl Shown {
 struct Slot {
     resource: Handle,
     range: Range<u64>,
+    /// Whether the range ends where the resource ends.
+    to_end: bool,
     kind: Kind,
+}
+
+impl Slot {
+    fn new(resource: &Handle, bound: Bound, kind: Kind) -> Self {
+        let (range, to_end) = (bound.words(kind, resource.size()), bound.is_to_end(kind, resource.size()));
+        Self { resource: Rc::clone(resource), range, to_end, kind }
+    }
+
+    /// The same with the range that a dispatch sees; `None` if the resource has become too small.
+    fn now(self) -> Option<Self> {
+        let size = self.resource.size();
+        let end = if self.to_end { size } else { self.range.end };
+        let range = self.range.start..end;
+        (range.start < end && end <= size).then_some(Self { range, ..self })
+    }
 }
 
 /// A persistent mapping.
@@ -107,6 +124,17 @@ impl Reference {
     /// Whether any command that may be unfinished uses the resource.
     pub(crate) fn is_busy(&self, resource: usize) -> bool {
         self.is_pending(resource, &(0..u64::MAX))
+    }
+
+    /// Whether the persistent mapping is one of this resource.
+    pub(crate) fn is_mapped(&self, resource: usize) -> bool {
+        let handle = self.handles[resource].as_ref();
+        self.persistent.as_ref().is_some_and(|map| handle.is_some_and(|handle| Rc::ptr_eq(handle, &map.resource)))
+    }
+
+    /// Whether no word of the resource is defined.
+    pub(crate) fn is_undefined(&self, resource: usize) -> bool {
+        self.handles[resource].as_ref().is_some_and(|handle| handle.is_undefined())
     }
 
     /// The contents of all resources that have a handle and are not destroyed.
@@ -175,9 +203,8 @@ impl Reference {
     fn on_resource(&mut self, step: &Step) -> Result<Shown, Shown> {
         match step {
             Step::Bind { context, slot, bound, kind } => {
-                let resource = Rc::clone(self.live(bound.handle(*kind))?);
-                let range = bound.words(*kind, resource.size());
-                self.slots[*context][*slot] = Some(Slot { resource, range, kind: *kind });
+                let new = Slot::new(self.live(bound.handle(*kind))?, *bound, *kind);
+                self.slots[*context][*slot] = Some(new);
             }
             Step::Dispatch { context, program, own, push } => self.dispatch(*context, (*program, *push), own)?,
             Step::Write { resource, part, seed, .. } => {
@@ -214,6 +241,13 @@ impl Reference {
             Step::Invalidate { resource, .. } => {
                 let handle = self.live(*resource)?;
                 handle.forget(&(0..handle.size()));
+            }
+            Step::Resize { resource, words: count, .. } => {
+                let handle = self.live(*resource)?;
+                if self.is_mapped(*resource) {
+                    return Ok(Shown::Refused);
+                }
+                handle.respecify(*count);
             }
             Step::Map { resource, part, flags, writes, .. } => return self.map(*resource, *part, *flags, writes),
             Step::Persist { resource, part, flags, .. } => {
@@ -313,17 +347,13 @@ impl Reference {
         let mut slots = Vec::new();
         for (take, own) in own() {
             let found = match own {
-                Some(bound) => {
-                    let resource = Rc::clone(self.live(bound.handle(take.kind))?);
-                    let range = bound.words(take.kind, resource.size());
-                    Slot { resource, range, kind: take.kind }
-                }
+                Some(bound) => Slot::new(self.live(bound.handle(take.kind))?, bound, take.kind),
                 None => self.slots[context][take.binding as usize].clone().ok_or(Shown::Refused)?,
             };
             if found.kind != take.kind || found.resource.is_destroyed() {
                 return Err(Shown::Refused);
             }
-            slots.push(found);
+            slots.push(found.now().ok_or(Shown::Refused)?);
         }
         slots.iter().for_each(|slot| slot.resource.use_words(self.finished, &slot.range));
         let mut taken: Vec<_> = slots.iter().map(|slot| slot.resource.get(&slot.range)).collect();

@@ -124,6 +124,11 @@ impl Bound {
         level_of(level as usize, layer as usize)
     }
 
+    /// Whether a slot shows the words up to the end of a buffer of this many words, whatever its later size.
+    pub(crate) fn is_to_end(self, kind: Kind, size: u64) -> bool {
+        !kind.is_image() && kind != Kind::Uniform && self.words(kind, size).end == size
+    }
+
     /// The words, in a resource of this number of words.
     pub(crate) fn words(self, kind: Kind, size: u64) -> Range<u64> {
         match kind {
@@ -168,6 +173,7 @@ pub(crate) enum Step {
     Copy { context: usize, from: usize, to: usize, part: Part, at: u64 },
     Fill { context: usize, resource: usize, part: Part, word: u32 },
     Invalidate { context: usize, resource: usize },
+    Resize { context: usize, resource: usize, words: u64 },
     Map { context: usize, resource: usize, part: Part, flags: MapFlags, writes: Vec<(Part, u32)> },
     Persist { context: usize, resource: usize, part: Part, flags: MapFlags },
     Through { part: Part, seed: u32 },
@@ -189,13 +195,16 @@ impl Step {
             Self::Create { resource, words, contents } if words % 3 == 0 || words == LARGE => {
                 Self::Create { resource, words: HUGE, contents }
             }
+            Self::Resize { context, resource, words } if words % 3 == 0 || words == LARGE => {
+                Self::Resize { context, resource, words: HUGE }
+            }
             step => step,
         }
     }
 
     /// Whether the step may fail for lack of memory, since it allocates.
     pub(crate) fn needs_memory(&self) -> bool {
-        matches!(self, Self::Create { .. } | Self::CreateImage { .. })
+        matches!(self, Self::Create { .. } | Self::CreateImage { .. } | Self::Resize { .. })
     }
 }
 
@@ -301,6 +310,8 @@ fn a_common_step() -> impl Strategy<Value = Step> {
             .prop_map(|(context, program, own, push)| Step::Dispatch { context, program, own, push }),
         4 => (context.clone(), resource.clone())
             .prop_map(|(context, resource)| Step::Invalidate { context, resource }),
+        2 => (context.clone(), resource, words())
+            .prop_map(|(context, resource, words)| Step::Resize { context, resource, words }),
         2 => context.clone().prop_map(|context| Step::Flush { context }),
         1 => context.prop_map(|context| Step::Finish { context }),
     ]
