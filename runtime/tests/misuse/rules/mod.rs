@@ -5,6 +5,7 @@ mod bytes;
 mod map;
 mod run;
 mod texels;
+mod watch;
 
 use spelter::Error;
 
@@ -24,5 +25,5 @@ const DEVICE: &str = "(rule: resources and programs are used only by contexts of
 
 /// All of them.
 pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {
-    [bind::CASES, run::CASES, bytes::CASES, map::CASES, texels::CASES].into_iter().flatten()
+    [bind::CASES, run::CASES, bytes::CASES, map::CASES, texels::CASES, watch::CASES].into_iter().flatten()
 }
