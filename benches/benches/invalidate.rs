@@ -60,8 +60,12 @@ impl Stream {
         for _ in 0..count {
             match way {
                 Way::Nothing => {}
-                Way::Rename => self.context.upload(&self.source, &self.values)?,
-                Way::Stage => self.context.write(&self.source, 0, &self.values)?,
+                Way::Rename => {
+                    self.context.upload(&self.source, &self.values)?;
+                }
+                Way::Stage => {
+                    self.context.write(&self.source, 0, &self.values)?;
+                }
                 Way::Wait => {
                     self.context.finish()?;
                     self.context.write(&self.source, 0, &self.values)?;
@@ -135,6 +139,7 @@ fn timed(context: &Context, record: &dyn Fn(u32) -> Result<(), Error>) -> f64 {
         (1..BATCH).try_for_each(record)?;
         let time = start.elapsed();
         context.finish()?;
+        context.events();
         Ok((time, BATCH - 1))
     })
 }
@@ -155,11 +160,15 @@ fn dispatches(_: &mut Criterion) {
         let dispatch = context.dispatch(&program).bind(0, 0, &buffers[0]).bind(0, 1, &buffers[1]);
         dispatch.bind(0, 2, &buffers[2]).groups([1, 1, 1])
     });
+    context.record_events(true);
+    let logged = timed(&context, &|_| context.dispatch(&program).groups([1, 1, 1]));
+    context.record_events(false);
     let [idle, changing] = [false, true].map(|changing| driver_alone(&context, changing));
     println!("recording a dispatch with a barrier before it, in nanoseconds:");
     println!("  {:26} {:>7} {:>7} {:>8}", "", "all", "driver", "tracker");
     for (what, time, driver, most) in [
         ("nothing changed", same, idle, "at most 200"),
+        ("the same, events on", logged, idle, ""),
         ("one binding changed", changed, changing, "at most 500"),
         ("three bindings of its own", own, changing, ""),
     ] {
@@ -314,8 +323,9 @@ fn sets(_: &mut Criterion) {
 fn rebinds(_: &mut Criterion) {
     println!("renaming a buffer that is in one slot, in nanoseconds, by the number of bound slots:");
     let mut first = 0.0;
-    for slots in [1, 10, 100, 1000] {
+    for (slots, events) in [(1, false), (10, false), (100, false), (1000, false), (1, true)] {
         let context = context(1);
+        context.record_events(events);
         let (buffer, other) =
             (context.buffer_zeroed(64).expect("a buffer"), context.buffer_zeroed(64).expect("a buffer"));
         for binding in 1..slots {
@@ -331,10 +341,12 @@ fn rebinds(_: &mut Criterion) {
                 time += start.elapsed();
             }
             context.finish()?;
+            context.events();
             Ok((time, 100))
         });
-        first = if slots == 1 { time } else { first };
-        println!("  {slots:5} slots  {time:6.0}  {:.2} of one", time / first);
+        first = if slots == 1 && !events { time } else { first };
+        let log = if events { ", events on" } else { "" };
+        println!("  {slots:5} slots  {time:6.0}  {:.2} of one{log}", time / first);
     }
 }
 

@@ -33,6 +33,8 @@ pub struct Bind {
     /// `None` for a sampler.
     pub(crate) resource: Option<Arc<Resource>>,
     pub(crate) part: Part,
+    /// Whether the bytes extend to the end of the buffer, whatever its size.
+    pub(crate) to_end: bool,
     pub(crate) sampler: Option<Sampler>,
 }
 
@@ -150,7 +152,13 @@ impl Bind {
     /// # }
     /// ```
     pub fn sampler(sampler: &Sampler) -> Self {
-        Self { kind: SlotKind::Sampler, resource: None, part: Part::Nothing, sampler: Some(sampler.clone()) }
+        Self {
+            kind: SlotKind::Sampler,
+            resource: None,
+            part: Part::Nothing,
+            to_end: false,
+            sampler: Some(sampler.clone()),
+        }
     }
 
     /// The same with a sampler, for a combined image sampler (`sampler2D` in GLSL).
@@ -178,11 +186,11 @@ impl Bind {
 
     fn buffer(kind: SlotKind, slice: BufferSlice<'_>, part: impl Fn(Range<u64>) -> Part) -> Self {
         let resource = Some(Arc::clone(slice.buffer.resource()));
-        Self { kind, resource, part: part(slice.range()), sampler: None }
+        Self { kind, resource, part: part(slice.range()), to_end: slice.to_end, sampler: None }
     }
 
     fn image(kind: SlotKind, image: &ImagePart<'_>) -> Self {
         let resource = Some(Arc::clone(image.image.resource()));
-        Self { kind, resource, part: Part::Image(image.part.clone()), sampler: None }
+        Self { kind, resource, part: Part::Image(image.part.clone()), to_end: false, sampler: None }
     }
 }

@@ -13,8 +13,7 @@ use smallvec::SmallVec;
 use crate::ids::{ResourceId, Slot, SlotKind};
 use crate::object::ResourceObject;
 use crate::resource::Resource;
-use crate::slot_state::SlotState;
-use crate::view::View;
+use crate::slot_state::{Backed, SlotState};
 
 /// The largest number of resources without slots whose history is kept.
 const MAX_EMPTY: usize = 256;
@@ -88,6 +87,11 @@ impl Bindings {
         self.slots.iter().filter(|entry| entry.bound.is_some()).count()
     }
 
+    /// The state of a slot by its number, which the table need not know.
+    pub(crate) fn find(&self, slot: Slot) -> Option<&SlotState> {
+        self.slot_state(*self.ids.get(&slot)?)
+    }
+
     /// Sets or clears the state of a slot. Returns the old state, for the caller to drop when no lock is held.
     #[must_use = "dropped when no lock is held"]
     pub(crate) fn put(&mut self, id: SlotId, bound: Option<SlotState>) -> Option<SlotState> {
@@ -157,21 +161,19 @@ impl Bindings {
         self.history.keys().copied().collect()
     }
 
-    /// Makes the slot name another object, through the given view. Returns the object that it named, for the caller to
-    /// drop.
+    /// Makes the slot name another object, or none. Returns the object that it named, for the caller to drop.
     #[must_use = "dropped when no lock is held"]
-    pub(crate) fn rename(
-        &mut self,
-        id: SlotId,
-        object: Option<&Arc<ResourceObject>>,
-        view: Option<View>,
-    ) -> Option<Arc<ResourceObject>> {
+    pub(crate) fn rename(&mut self, id: SlotId, backed: Option<Backed>) -> Option<Arc<ResourceObject>> {
         let entry = &mut self.slots[id.0 as usize];
         let bound = entry.bound.as_mut()?;
         self.now += 1;
         entry.changed = self.now;
         self.changed[bound.kind as usize] = self.now;
-        bound.view = view;
-        std::mem::replace(&mut bound.object, object.cloned())
+        let Some(Backed { object, part, ranges, view }) = backed else {
+            bound.view = None;
+            return bound.object.take();
+        };
+        (bound.part, bound.ranges, bound.view) = (part, ranges, view);
+        bound.object.replace(object)
     }
 }

@@ -26,7 +26,7 @@ use crate::share::Share;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Buffer {
     resource: Arc<Resource>,
 }
@@ -144,10 +144,14 @@ pub struct BufferSlice<'a> {
     pub(crate) buffer: &'a Buffer,
     pub(crate) start: u64,
     pub(crate) end: u64,
+    /// Whether it extends to the end of the buffer, whatever its size (`VK_WHOLE_SIZE`).
+    pub(crate) to_end: bool,
 }
 
 impl Buffer {
-    /// The bytes `range` of the buffer, to be bound or mapped. The range is checked when it is used.
+    /// The bytes `range` of the buffer, to be bound or mapped. The range is checked when it is used. Without an end
+    /// (`16..`) it extends to the end of the buffer, also if that is bound and then respecified with another size
+    /// ([`Context::resize`](crate::Context::resize)).
     ///
     /// ```
     /// use spelter::MapFlags;
@@ -171,7 +175,8 @@ impl Buffer {
             Bound::Excluded(&end) => end,
             Bound::Unbounded => self.size(),
         };
-        BufferSlice { buffer: self, start, end }
+        let to_end = range.end_bound() == Bound::Unbounded;
+        BufferSlice { buffer: self, start, end, to_end }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::barrier::Use;
 use crate::batch::{Clock, Refusal, Timeline};
 use crate::bindings::Bindings;
 use crate::descriptors::{ProgramStates, SetCache};
+use crate::events::EventLog;
 use crate::set::{GroupSets, SetStates};
 use crate::share::Share;
 
@@ -24,20 +25,22 @@ pub(crate) struct ContextState {
     pub(crate) set_states: SetStates,
     /// The number of the last event of the journal that was handled.
     pub(crate) journal_seen: u64,
+    pub(crate) log: Arc<EventLog>,
 }
 
 impl ContextState {
-    pub(crate) fn new(share: &Arc<Share>, queue: Queue, clock: &Arc<Clock>) -> Self {
+    pub(crate) fn new(share: &Arc<Share>, queue: Queue, clock: &Arc<Clock>, log: &Arc<EventLog>) -> Self {
         Self {
             share: Arc::clone(share),
             clock: Arc::clone(clock),
-            timeline: Timeline::new(share, queue, clock),
+            timeline: Timeline::new(share, queue, clock, log),
             bindings: Bindings::default(),
             sets: SetCache::default(),
             programs: ProgramStates::default(),
             group_sets: GroupSets::default(),
             set_states: SetStates::default(),
             journal_seen: share.journal().count(),
+            log: Arc::clone(log),
         }
     }
 

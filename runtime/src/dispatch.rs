@@ -25,6 +25,7 @@ use crate::program::{BindingInfo, Program};
 use crate::set::{DescriptorSet, GroupSets, Looked};
 use crate::share::Share;
 use crate::slot_state::SlotState;
+use crate::transfer::check_inside;
 use sets::{Resolved, SetOfGroup};
 
 /// Builds a dispatch: see [`Context::dispatch`].
@@ -107,7 +108,7 @@ impl<'a> Dispatch<'a> {
     /// # }
     /// ```
     pub fn bind(self, group: u32, binding: u32, buffer: &Buffer) -> Self {
-        self.bind_element(group, binding, 0, buffer, 0..buffer.size())
+        self.bound_bytes(Slot::from((group, binding)), buffer, None)
     }
 
     /// Binds the bytes `range` of a buffer. It holds at least one byte and starts at a multiple of 16.
@@ -148,8 +149,12 @@ impl<'a> Dispatch<'a> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn bind_element(mut self, group: u32, binding: u32, element: u32, buffer: &Buffer, range: Range<u64>) -> Self {
-        self.bound.insert(Slot { group, binding, element }, DispatchBinding::Bytes(buffer.clone(), range));
+    pub fn bind_element(self, group: u32, binding: u32, element: u32, buffer: &Buffer, range: Range<u64>) -> Self {
+        self.bound_bytes(Slot { group, binding, element }, buffer, Some(range))
+    }
+
+    fn bound_bytes(mut self, slot: Slot, buffer: &Buffer, range: Option<Range<u64>>) -> Self {
+        self.bound.insert(slot, DispatchBinding::Bytes(buffer.clone(), range));
         self
     }
 
@@ -336,7 +341,10 @@ impl<'a> Dispatch<'a> {
         let indirect = match counts {
             Counts::Direct(_) => None,
             Counts::Indirect(buffer, offset) => {
-                Some((buffer.resource(), buffer.resource().object_for_command("dispatch")?, offset))
+                let (resource, range) = (buffer.resource(), offset..offset + INDIRECT_BYTES);
+                let object = resource.object_for_command("dispatch")?;
+                check_inside("dispatch", resource, &object, &range)?;
+                Some((resource, object, offset))
             }
         };
         let counted = indirect.as_ref().map(|(resource, object, offset)| {
@@ -419,8 +427,8 @@ impl<'a> Dispatch<'a> {
 /// A binding for one dispatch.
 #[derive(Debug)]
 enum DispatchBinding {
-    /// Bytes of a buffer, as the kind that the program declares.
-    Bytes(Buffer, Range<u64>),
+    /// Bytes of a buffer, or all of them, as the kind that the program declares.
+    Bytes(Buffer, Option<Range<u64>>),
     /// Of the given kind.
     Bind(Bind),
 }
@@ -450,7 +458,7 @@ impl DispatchBinding {
     fn bind(&self, slot: Slot, (program, info): (&Program, BindingInfo)) -> Result<Bind, Error> {
         match self {
             Self::Bytes(buffer, range) => {
-                let slice = buffer.slice(range.clone());
+                let slice = range.as_ref().map_or_else(|| buffer.into(), |range| buffer.slice(range.clone()));
                 match info.slot_kind() {
                     SlotKind::StorageBuffer => Ok(Bind::storage(slice)),
                     SlotKind::UniformBuffer => Ok(Bind::uniform(slice)),

@@ -139,6 +139,10 @@ pub(crate) mod rule {
     pub(crate) const NESTED: &str = "command buffers are nested at most 32 deep";
     /// The size of a submission.
     pub(crate) const PARTS: &str = "a submission has at most 65536 parts, nested command buffers included";
+    /// The size of a mapped resource.
+    pub(crate) const RESIZED: &str = "a resource is not respecified while it is mapped";
+    /// The time limit of a hold, in tests.
+    pub(crate) const HOLD_TIME: &str = "a wait for held batches has a time limit above 0";
     /// The device of a resource or program.
     pub(crate) const DEVICE: &str = "resources and programs are used only by contexts of the device that made them";
 }

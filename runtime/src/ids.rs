@@ -88,13 +88,90 @@ impl fmt::Display for SlotKind {
     }
 }
 
-/// A unique number of a resource.
+/// The identity of a buffer or image: all handles of it have the same, whatever its storage.
+///
+/// ```
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// let (a, b) = (context.buffer_zeroed(4)?, context.buffer_zeroed(4)?);
+/// assert!(a.id() == a.clone().id() && a.id() != b.id());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct ResourceId(pub(crate) u64);
+pub struct ResourceId(pub(crate) u64);
 
-/// A unique number of an object.
+impl fmt::Display for ResourceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "resource {}", self.0)
+    }
+}
+
+/// The identity of an object, the storage of a resource. No two objects of a process have the same, even if one is made
+/// from the memory of the other.
+///
+/// ```
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// let buffer = context.buffer_zeroed(4)?;
+/// let id = buffer.object()?.id;
+/// assert_eq!(buffer.object()?.id, id);
+/// assert!(id.to_string().starts_with("object "));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct ObjectId(pub(crate) u64);
+pub struct ObjectId(pub(crate) u64);
+
+impl fmt::Display for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "object {}", self.0)
+    }
+}
+
+/// The number of a context in its device, counted from 1 on.
+///
+/// ```
+/// # fn main() -> Result<(), spelter::Error> {
+/// let context = spelter::Context::new()?;
+/// assert_eq!([&context, &context.sibling()].map(|one| one.id().to_string()), ["context 1", "context 2"]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ContextId(pub(crate) u64);
+
+impl fmt::Display for ContextId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "context {}", self.0)
+    }
+}
+
+/// A batch of a context, by its serial.
+///
+/// ```
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// let buffer = context.buffer_zeroed(4)?;
+/// context.fill(&buffer, 1)?;
+/// let batch = buffer.object()?.writers[0];
+/// assert_eq!((batch.context, batch.to_string()), (context.id(), "batch 1 of context 1".to_owned()));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BatchId {
+    /// The context that recorded it.
+    pub context: ContextId,
+    /// Its number in the context, counted from 1 on.
+    pub serial: u64,
+}
+
+impl fmt::Display for BatchId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "batch {} of {}", self.serial, self.context)
+    }
+}
 
 /// The number of a batch in its context, counted from 1 on; 0 is before the first.
 pub(crate) type Serial = u64;

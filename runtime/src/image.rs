@@ -11,6 +11,7 @@ use crate::memory::Template;
 use crate::object::Contents;
 use crate::resource::Resource;
 use crate::share::Share;
+use crate::valid::Valid;
 use crate::view::Subresources;
 
 /// An image in device memory. Like [`Buffer`](crate::Buffer) it is a handle, and its storage may be replaced. Valid
@@ -28,10 +29,9 @@ use crate::view::Subresources;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Image {
     resource: Arc<Resource>,
-    info: ImageInfo,
 }
 
 impl Image {
@@ -47,8 +47,11 @@ impl Image {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn info(&self) -> &ImageInfo {
-        &self.info
+    pub fn info(&self) -> ImageInfo {
+        match self.resource.template() {
+            Template::Image(info) => info,
+            Template::Buffer(_) => unreachable!("the handle of an image has the description of an image"),
+        }
     }
 
     /// The label of the image, for messages and traces.
@@ -80,7 +83,7 @@ impl Image {
     /// # }
     /// ```
     pub fn level_size(&self, level: u32) -> [u32; 3] {
-        let vk::Extent3D { width, height, depth } = self.info.extent;
+        let vk::Extent3D { width, height, depth } = self.info().extent;
         [width, height, depth].map(|size| size.checked_shr(level).unwrap_or(0).max(1))
     }
 
@@ -98,9 +101,7 @@ impl Image {
     /// # }
     /// ```
     pub fn valid_subresources(&self) -> Vec<(u32, u32)> {
-        let levels = u64::from(self.info.levels);
-        let valid = self.resource.state().valid().clone();
-        valid.iter().flatten().map(|at| ((at % levels) as u32, (at / levels) as u32)).collect()
+        self.subresources(self.resource.state().valid())
     }
 
     /// The number of times that the image's storage was replaced.
@@ -152,16 +153,16 @@ impl Image {
     /// # }
     /// ```
     pub fn all(&self) -> ImagePart<'_> {
-        let (volume, array) = (self.info.ty == vk::ImageType::TYPE_3D, self.info.layers > 1);
-        let ty = match self.info.ty {
+        let ImageInfo { ty, levels, layers, format, .. } = self.info();
+        let (volume, array) = (ty == vk::ImageType::TYPE_3D, layers > 1);
+        let ty = match ty {
             vk::ImageType::TYPE_1D if array => vk::ImageViewType::TYPE_1D_ARRAY,
             vk::ImageType::TYPE_1D => vk::ImageViewType::TYPE_1D,
             _ if volume => vk::ImageViewType::TYPE_3D,
             _ if array => vk::ImageViewType::TYPE_2D_ARRAY,
             _ => vk::ImageViewType::TYPE_2D,
         };
-        let (levels, layers) = (0..self.info.levels, 0..self.info.layers);
-        ImagePart { image: self, part: Subresources { levels, layers, ty, format: self.info.format } }
+        ImagePart { image: self, part: Subresources { levels: 0..levels, layers: 0..layers, ty, format } }
     }
 
     /// One level of all layers.
@@ -181,9 +182,22 @@ impl Image {
         self.all().levels(level..level.saturating_add(1))
     }
 
+    pub(crate) fn subresources(&self, valid: &Valid) -> Vec<(u32, u32)> {
+        let levels = u64::from(self.info().levels);
+        valid.iter().flatten().map(|at| ((at % levels) as u32, (at / levels) as u32)).collect()
+    }
+
     pub(crate) fn resource(&self) -> &Arc<Resource> {
         &self.resource
     }
+}
+
+/// The description of an image with another size. Square images with enough layers can be viewed as cubes.
+pub(crate) fn with_size(info: ImageInfo, extent: vk::Extent3D) -> ImageInfo {
+    let is_cube = info.ty == vk::ImageType::TYPE_2D && extent.width == extent.height && info.layers >= 6;
+    let cube = if is_cube { vk::ImageCreateFlags::CUBE_COMPATIBLE } else { vk::ImageCreateFlags::empty() };
+    let flags = info.flags & !vk::ImageCreateFlags::CUBE_COMPATIBLE | cube;
+    ImageInfo { flags, extent, ..info }
 }
 
 /// Levels and layers of an image, with view type and format: `&image`, [`Image::all`], [`Image::level`]. The ranges are
@@ -421,13 +435,9 @@ impl<'a> ImageBuilder<'a> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn build(mut self) -> Result<Image, Error> {
-        let vk::Extent3D { width, height, .. } = self.info.extent;
-        if self.info.ty == vk::ImageType::TYPE_2D && width == height && self.info.layers >= 6 {
-            self.info.flags |= vk::ImageCreateFlags::CUBE_COMPATIBLE;
-        }
-        let template = Template::Image(self.info);
+    pub fn build(self) -> Result<Image, Error> {
+        let template = Template::Image(with_size(self.info, self.info.extent));
         let resource = Arc::new(Resource::new(self.share, template, self.label, Contents::Undefined)?);
-        Ok(Image { resource, info: self.info })
+        Ok(Image { resource })
     }
 }

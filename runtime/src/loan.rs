@@ -19,6 +19,7 @@ use crate::ids::Access;
 use crate::object::ResourceObject;
 use crate::resource::Resource;
 use crate::share::Member;
+use crate::transfer::check_inside;
 
 /// A buffer, or a part of one, to be lent to the driver's API, and what its commands do with it: see
 /// [`Context::lend`].
@@ -173,6 +174,8 @@ impl Lent {
         if state.maps.forbid_commands() {
             return Err(Error::resource(format!("lend: {} is mapped", resource.described()), rule::MAPPED));
         }
+        // Another thread may have given it another size since.
+        check_inside("lend", &resource, &object, &range)?;
         let pin = state.maps.note(0..0, true);
         drop(state);
         Ok(Self { resource, object, range, access: lend.access, pin })

@@ -30,6 +30,8 @@ pub(crate) enum Contents {
 pub(crate) struct ResourceObject {
     id: ObjectId,
     storage: Storage,
+    /// Whether the storage was that of an earlier object.
+    recycled: bool,
     /// Batches that read and write it.
     pub(crate) usage: Usage<Submission>,
     memory: Arc<Memory>,
@@ -62,12 +64,12 @@ impl ResourceObject {
         spares: &Spares,
     ) -> Result<Self, Error> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let mut storage = match spares.take() {
+        let (mut storage, recycled) = match spares.take() {
             Some(storage) => {
                 memory.counters.objects_recycled.one();
-                storage
+                (storage, true)
             }
-            None => memory.storage(template)?,
+            None => (memory.storage(template)?, false),
         };
         match contents {
             Contents::Zero => storage.clear()?,
@@ -79,6 +81,7 @@ impl ResourceObject {
         Ok(Self {
             id: ObjectId(NEXT.fetch_add(1, Ordering::Relaxed)),
             storage,
+            recycled,
             usage: Usage::default(),
             memory: Arc::clone(memory),
             recycler: OnceLock::new(),
@@ -95,6 +98,11 @@ impl ResourceObject {
     /// Size in bytes.
     pub(crate) fn size(&self) -> u64 {
         self.storage.size()
+    }
+
+    /// Whether its storage was that of an earlier object.
+    pub(crate) fn is_recycled(&self) -> bool {
+        self.recycled
     }
 
     /// The bytes, for the host.

@@ -14,6 +14,7 @@ use crate::ids::ResourceId;
 use crate::journal::Event;
 use crate::memory::{Spares, Template};
 use crate::object::{Contents, ResourceObject};
+use crate::outcome::OutcomeCounts;
 use crate::replace::Backing;
 use crate::share::Share;
 
@@ -22,11 +23,15 @@ pub(crate) struct Resource {
     id: ResourceId,
     share: Arc<Share>,
     label: Option<Box<str>>,
-    template: Template,
-    /// Bytes of storage.
-    bytes: u64,
-    /// Receives the storage of replaced objects.
-    pub(crate) spares: Spares,
+    /// The description of its objects. Written under the lock of `state`, since a resource with another size has
+    /// another object. Callers that do not hold that lock check again when they do. A leaf lock.
+    template: Mutex<Template>,
+    /// Bytes of storage, written as `template`.
+    bytes: AtomicU64,
+    /// Receives the storage of replaced objects. A leaf lock.
+    spares: Mutex<Spares>,
+    /// The results of calls.
+    pub(crate) outcomes: OutcomeCounts,
     /// Locked after a context's state, before an object's usage.
     state: Mutex<ResourceState>,
 }
@@ -44,18 +49,20 @@ impl Resource {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let spares = Spares::new(&share.memory().spare);
         let make = || ResourceObject::new(share.memory(), &template, contents, &spares);
-        let named = |error: Error| match (error, &label) {
-            (Error::Misuse(misuse), Some(label)) => {
-                Error::Misuse(Misuse { problem: format!("`{label}`: {}", misuse.problem), ..misuse })
-            }
-            (error, label) => error.for_memory_of(|| described(&template, label.as_deref())),
-        };
-        let object = share.with_pressure_relieved(make).map_err(named)?;
+        let object = share.with_pressure_relieved(make).map_err(|error| named(error, &template, label.as_deref()))?;
         let (bytes, state) = (object.size(), ResourceState::new(Arc::new(object)));
         // Relaxed: numbers only have to differ.
         let id = ResourceId(NEXT.fetch_add(1, Ordering::Relaxed));
-        let mut resource =
-            Self { id, share: Arc::clone(share), label, template, bytes, spares, state: Mutex::new(state) };
+        let mut resource = Self {
+            id,
+            share: Arc::clone(share),
+            label,
+            template: Mutex::new(template),
+            bytes: AtomicU64::new(bytes),
+            spares: Mutex::new(spares),
+            outcomes: OutcomeCounts::default(),
+            state: Mutex::new(state),
+        };
         if contents == Contents::Zero {
             let whole = resource.whole();
             resource.state.get_mut().add(whole);
@@ -84,7 +91,7 @@ impl Resource {
 
     /// Frees the memory as soon as nothing uses it: contexts that keep the object without using it drop it now.
     fn release(&self, old: Option<Arc<ResourceObject>>, bound: bool) {
-        self.spares.close();
+        self.spares().close();
         // Batches may keep it, or, if it was ever bound, slots and descriptor sets.
         let is_kept = old.as_ref().is_some_and(|old| bound || Arc::strong_count(old) > 1);
         drop(old);
@@ -94,8 +101,29 @@ impl Resource {
     }
 
     /// The description of its objects.
-    pub(crate) fn template(&self) -> &Template {
-        &self.template
+    pub(crate) fn template(&self) -> Template {
+        *self.template.lock()
+    }
+
+    /// Receives the storage of replaced objects.
+    pub(crate) fn spares(&self) -> Spares {
+        self.spares.lock().clone()
+    }
+
+    /// An object for another description, and the place of its spare storage.
+    pub(crate) fn object_like(&self, template: &Template) -> Result<(ResourceObject, Spares), Error> {
+        let spares = Spares::new(&self.share.memory().spare);
+        let object = ResourceObject::new(self.share.memory(), template, Contents::Undefined, &spares);
+        object.map(|object| (object, spares)).map_err(|error| named(error, template, self.label()))
+    }
+
+    /// Its objects are described so from now on. The resource is locked, and gets such an object in the same step.
+    /// Returns the place of the spare storage of its objects so far.
+    pub(crate) fn respecify(&self, template: Template, bytes: u64, spares: Spares) -> Spares {
+        *self.template.lock() = template;
+        // Relaxed: callers without the resource's lock check again when they hold it.
+        self.bytes.store(bytes, Ordering::Relaxed);
+        std::mem::replace(&mut *self.spares.lock(), spares)
     }
 
     pub(crate) fn label(&self) -> Option<&str> {
@@ -104,8 +132,8 @@ impl Resource {
 
     /// The whole range: bytes of a buffer, subresources of an image.
     pub(crate) fn whole(&self) -> Range<u64> {
-        match &self.template {
-            Template::Buffer(bytes) => 0..*bytes,
+        match self.template() {
+            Template::Buffer(bytes) => 0..bytes,
             Template::Image(info) => 0..u64::from(info.levels) * u64::from(info.layers),
         }
     }
@@ -116,7 +144,8 @@ impl Resource {
 
     /// Bytes of storage.
     pub(crate) fn size(&self) -> u64 {
-        self.bytes
+        // Relaxed: as in `respecify`.
+        self.bytes.load(Ordering::Relaxed)
     }
 
     pub(crate) fn state(&self) -> parking_lot::MutexGuard<'_, ResourceState> {
@@ -151,7 +180,17 @@ impl Resource {
 
     /// "a buffer of 64 bytes", or "buffer `label` of 64 bytes".
     pub(crate) fn described(&self) -> String {
-        described(&self.template, self.label())
+        described(&self.template(), self.label())
+    }
+}
+
+/// An error of a new object, with the name of its resource.
+fn named(error: Error, template: &Template, label: Option<&str>) -> Error {
+    match (error, label) {
+        (Error::Misuse(misuse), Some(label)) => {
+            Error::Misuse(Misuse { problem: format!("`{label}`: {}", misuse.problem), ..misuse })
+        }
+        (error, label) => error.for_memory_of(|| described(template, label)),
     }
 }
 

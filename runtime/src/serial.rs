@@ -190,6 +190,17 @@ impl<S: SubmittedBatch> UsageEntry<S> {
     }
 }
 
+/// The use of an object by batches of one context that have not retired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UnfinishedUse {
+    /// The number of the context's clock.
+    pub(crate) clock: u64,
+    /// The last batch that reads it.
+    pub(crate) read: Option<Serial>,
+    /// The last batch that writes it.
+    pub(crate) write: Option<Serial>,
+}
+
 /// Another context's batch that must come first.
 #[derive(Debug)]
 pub(crate) enum First<S: SubmittedBatch> {
@@ -237,6 +248,17 @@ impl<S: SubmittedBatch> Usage<S> {
         let (read, write) = if access.writes() { (0, serial) } else { (serial, 0) };
         entries.push(UsageEntry { clock: Arc::clone(clock), read, write });
         Ok(true)
+    }
+
+    /// By context, its last unfinished batch that reads the object and its last one that writes it.
+    pub(crate) fn unfinished(&self) -> SmallVec<[UnfinishedUse; 1]> {
+        let entries = self.entries.lock();
+        let of = |entry: &UsageEntry<S>| {
+            let retired = entry.clock.retired();
+            let [read, write] = [entry.read, entry.write].map(|serial| (serial > retired).then_some(serial));
+            UnfinishedUse { clock: entry.clock.id, read, write }
+        };
+        entries.iter().map(of).filter(|unfinished| unfinished.read.or(unfinished.write).is_some()).collect()
     }
 
     /// Whether any batch that is recorded or running, but not done, conflicts with this access.

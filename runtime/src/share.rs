@@ -10,6 +10,7 @@ use spelter_driver::{Device, Queue};
 use crate::batch::{Clock, ContextQueue, TimelinePoint};
 use crate::error::Error;
 use crate::gate::Gate;
+use crate::holds::Holds;
 use crate::ids::Serial;
 use crate::journal::Journal;
 use crate::memory::Memory;
@@ -48,6 +49,7 @@ pub(crate) struct Share {
     journal: Journal,
     gate: Gate,
     recordings: Recordings,
+    holds: Holds,
     trace: Option<Arc<Trace>>,
     /// By number of their clocks. A leaf lock.
     contexts: Mutex<HashMap<u64, Weak<dyn Member>>>,
@@ -67,6 +69,7 @@ impl Share {
             journal: Journal::new(),
             gate: Gate::default(),
             recordings: Recordings::default(),
+            holds: Holds::default(),
             trace,
             contexts: Mutex::default(),
             sets: Mutex::default(),
@@ -92,6 +95,11 @@ impl Share {
     /// Waits for the end of host copies.
     pub(crate) fn gate(&self) -> &Gate {
         &self.gate
+    }
+
+    /// Batches that tests hold back.
+    pub(crate) fn holds(&self) -> &Holds {
+        &self.holds
     }
 
     /// The command buffers that name objects.
@@ -193,7 +201,11 @@ impl Share {
     pub(crate) fn wait(&self, point: &TimelinePoint) -> Result<(), Error> {
         self.submit(point)?;
         if let Some(submission) = point.clock.submission(point.serial) {
-            submission.wait()?;
+            let counters = &self.memory.counters;
+            counters.waits_begun.one();
+            let waited = submission.wait();
+            counters.waits_ended.one();
+            waited?;
         }
         self.retire(point.clock.id());
         self.check_alive()

@@ -26,6 +26,8 @@ pub(crate) struct SlotState {
     /// The object of the resource when this was bound or rebound; `None` if the resource was destroyed.
     pub(crate) object: Option<Arc<ResourceObject>>,
     pub(crate) part: Part,
+    /// Whether the bytes extend to the end of the buffer, whatever its size (`VK_WHOLE_SIZE`).
+    pub(crate) to_end: bool,
     /// The bytes or subresources that are bound.
     pub(crate) ranges: SmallVec<[Range<u64>; 1]>,
     /// The view of texels; plain buffers need none.
@@ -33,67 +35,101 @@ pub(crate) struct SlotState {
     pub(crate) sampler: Option<Sampler>,
 }
 
+/// A resource's object, as a slot names it.
+#[derive(Clone, Debug)]
+pub(crate) struct Backed {
+    pub(crate) object: Arc<ResourceObject>,
+    pub(crate) part: Part,
+    pub(crate) ranges: SmallVec<[Range<u64>; 1]>,
+    pub(crate) view: Option<View>,
+}
+
 impl SlotState {
     /// Checks `bind` by the rules, and returns the slot state with the resource's current object.
     pub(crate) fn new(share: &Arc<Share>, slot: Slot, bind: &Bind) -> Result<Self, Error> {
-        check(share, slot, bind)?;
-        let named = |error| match (error, &bind.resource) {
-            // The driver reports broken rules for views.
-            (Error::Misuse(misuse), Some(resource)) => {
-                Error::slot(slot, format!("{}: {} ({})", resource.described(), misuse.problem, misuse.vuid))
-            }
-            (error, _) => error,
-        };
-        Self::of(share, bind)
-            .map_err(named)?
-            .ok_or_else(|| Error::slot_rule(slot, format!("{} is destroyed", bind.described()), rule::DESTROYED))
-    }
-
-    /// `None` if the resource is destroyed.
-    fn of(share: &Share, bind: &Bind) -> Result<Option<Self>, Error> {
-        let Bind { kind, part, sampler, resource } = bind;
+        let Bind { kind, part, to_end, sampler, resource } = bind;
         let mut bound = Self {
             kind: *kind,
             resource: resource.clone(),
             object: None,
             part: part.clone(),
+            to_end: *to_end,
             ranges: SmallVec::new(),
             view: None,
             sampler: sampler.clone(),
         };
-        if let Some(resource) = resource {
-            bound.ranges = part.ranges(resource.template());
-            let mut state = resource.state();
-            // From now on the journal must report its changes.
-            state.bound = true;
-            let object = state.storage().cloned();
-            drop(state);
-            let Some(object) = object else { return Ok(None) };
-            bound.view = object.view(share.device(), *kind, part)?;
-            bound.object = Some(object);
+        let Some(resource) = resource else { return Ok(bound) };
+        if !resource.is_of(share) {
+            let problem = format!("{} is of another context's device", resource.described());
+            return Err(Error::slot_rule(slot, problem, rule::DEVICE));
         }
-        Ok(Some(bound))
+        // The size is that of this object, as long as the resource is locked.
+        let mut state = resource.state();
+        let part = part.extended(*to_end, resource.size());
+        check_part(slot, &part, resource, resource.size())?;
+        check_alignment(share, slot, *kind, resource, &part)?;
+        let Some(object) = state.storage().cloned() else { return Err(destroyed(slot, resource)) };
+        // From now on the journal must report its changes.
+        state.bound = true;
+        bound.ranges = part.ranges(&resource.template());
+        drop(state);
+        bound.view = view(slot, *kind, &part, resource, &object)?;
+        (bound.object, bound.part) = (Some(object), part);
+        Ok(bound)
     }
 
-    /// The state that `bind` has with this object of its resource; `None` for a sampler. The rules were checked before.
-    pub(crate) fn over(share: &Share, bind: &Bind, object: Option<&Arc<ResourceObject>>) -> Result<Self, Error> {
-        let Bind { kind, part, sampler, resource } = bind;
-        let view = object.map(|object| object.view(share.device(), *kind, part)).transpose()?.flatten();
-        Ok(Self {
+    /// The same with another object of its resource, which may have another size.
+    pub(crate) fn backed_by(
+        &self,
+        slot: Slot,
+        resource: &Resource,
+        object: &Arc<ResourceObject>,
+    ) -> Result<Backed, Error> {
+        let part = self.part.extended(self.to_end, object.size());
+        check_part(slot, &part, resource, object.size())?;
+        let ranges = part.ranges(&resource.template());
+        let view = view(slot, self.kind, &part, resource, object)?;
+        Ok(Backed { object: Arc::clone(object), part, ranges, view })
+    }
+
+    /// The error for a slot without an object: its resource is destroyed, or too small for what is bound.
+    pub(crate) fn no_object(&self, slot: Slot) -> Error {
+        let Some(resource) = &self.resource else { return Error::slot(slot, "nothing is bound to it") };
+        let state = resource.state();
+        let Some(object) = state.storage() else { return destroyed(slot, resource) };
+        let fits = self.backed_by(slot, resource, object);
+        fits.err().unwrap_or_else(|| {
+            // Another thread has respecified it since.
+            Error::slot_rule(slot, format!("{} was too small for what is bound", resource.described()), rule::INSIDE)
+        })
+    }
+
+    /// The state that `bind` has with this object of its resource; `None` for a sampler. The resource may have another
+    /// size than when `bind` was checked.
+    pub(crate) fn over(slot: Slot, bind: &Bind, object: Option<&Arc<ResourceObject>>) -> Result<Self, Error> {
+        let Bind { kind, part, to_end, sampler, resource } = bind;
+        let mut bound = Self {
             kind: *kind,
             resource: resource.clone(),
-            object: object.cloned(),
+            object: None,
             part: part.clone(),
-            ranges: resource.as_ref().map(|resource| part.ranges(resource.template())).unwrap_or_default(),
-            view,
+            to_end: *to_end,
+            ranges: SmallVec::new(),
+            view: None,
             sampler: sampler.clone(),
-        })
+        };
+        if let (Some(resource), Some(object)) = (resource, object) {
+            let Backed { object, part, ranges, view } = bound.backed_by(slot, resource, object)?;
+            (bound.object, bound.part, bound.ranges, bound.view) = (Some(object), part, ranges, view);
+        }
+        Ok(bound)
     }
 
     /// What was bound.
     pub(crate) fn bind(&self) -> Bind {
-        let Self { kind, part, sampler, resource, .. } = self;
-        Bind { kind: *kind, part: part.clone(), sampler: sampler.clone(), resource: resource.clone() }
+        let Self { kind, part, to_end, sampler, resource, .. } = self;
+        let (part, sampler, resource) = (part.clone(), sampler.clone(), resource.clone());
+        Bind { kind: *kind, part, to_end: *to_end, sampler, resource }
     }
 
     /// Whether binding `bind` would change at most the object.
@@ -105,7 +141,8 @@ impl SlotState {
         let number = |sampler: &Option<Sampler>| sampler.as_ref().map(Sampler::number);
         self.kind == bind.kind
             && same(&self.resource, &bind.resource)
-            && self.part == bind.part
+            && self.to_end == bind.to_end
+            && (self.part == bind.part || (self.to_end && self.part.begins_as(&bind.part)))
             && number(&self.sampler) == number(&bind.sampler)
     }
 
@@ -115,34 +152,50 @@ impl SlotState {
     }
 }
 
-/// Checks that the part lies in the resource, is aligned, and belongs to the device.
-fn check(share: &Arc<Share>, slot: Slot, bind: &Bind) -> Result<(), Error> {
-    let Some(resource) = &bind.resource else { return Ok(()) };
-    if !resource.is_of(share) {
-        let problem = format!("{} is of another context's device", resource.described());
-        return Err(Error::slot_rule(slot, problem, rule::DEVICE));
-    }
-    match (&bind.part, resource.template()) {
+fn destroyed(slot: Slot, resource: &Resource) -> Error {
+    Error::slot_rule(slot, format!("{} is destroyed", resource.described()), rule::DESTROYED)
+}
+
+/// A view of the part, if shaders need one. Errors name the resource.
+fn view(
+    slot: Slot,
+    kind: SlotKind,
+    part: &Part,
+    resource: &Resource,
+    object: &ResourceObject,
+) -> Result<Option<View>, Error> {
+    object.view(resource.share().device(), kind, part).map_err(|error| match error {
+        // The driver reports broken rules for views.
+        Error::Misuse(misuse) => {
+            Error::slot(slot, format!("{}: {} ({})", resource.described(), misuse.problem, misuse.vuid))
+        }
+        error => error,
+    })
+}
+
+/// Checks that the part lies in an object of the resource; `size` is the object's.
+fn check_part(slot: Slot, part: &Part, resource: &Resource, size: u64) -> Result<(), Error> {
+    match (part, resource.template()) {
         (Part::Image(part), Template::Image(info)) => {
             let problem = |problem| format!("{problem} of {}", resource.described());
-            part.check(info).map_err(|p| Error::slot_rule(slot, problem(p), "views lie within their images"))
+            part.check(&info).map_err(|p| Error::slot_rule(slot, problem(p), "views lie within their images"))
         }
         (Part::Bytes(range) | Part::Texels(range, _), _) => {
-            let size = resource.size();
             if range.start >= range.end || range.end > size {
                 let rule = if range.end > size { "range-00342" } else { "range-00341" };
                 let (Range { start, end }, what) = (range, resource.described());
                 let vuid = format!("VUID-VkDescriptorBufferInfo-{rule}");
                 return Err(Error::slot(slot, format!("bytes {start}..{end} of {what} ({vuid})")));
             }
-            check_alignment(share, slot, bind.kind, resource, range.start)
+            Ok(())
         }
         _ => Ok(()),
     }
 }
 
 /// Checks the offset of a plain buffer; the driver checks views of texels.
-fn check_alignment(share: &Share, slot: Slot, kind: SlotKind, resource: &Resource, offset: u64) -> Result<(), Error> {
+fn check_alignment(share: &Share, slot: Slot, kind: SlotKind, resource: &Resource, part: &Part) -> Result<(), Error> {
+    let Part::Bytes(Range { start: offset, .. }) = *part else { return Ok(()) };
     let limits = share.device().limits();
     let (alignment, vuid) = match kind {
         SlotKind::UniformBuffer => {

@@ -91,6 +91,8 @@ counters! {
     invalidations_in_order,
     /// Resources that got a new object because the old one was in use.
     renames,
+    /// Resources that were respecified with another size, and so got a new object.
+    resizes,
     /// Invalidations that were ignored, since the host has the resource mapped or it is lent to the driver's API.
     invalidations_refused,
     /// Renames without memory for a new object, so that the host waited for the old one.
@@ -125,6 +127,10 @@ counters! {
     stalls_taken,
     /// Host waits for results that it reads.
     read_waits,
+    /// Host waits for a batch that have begun, for whatever reason.
+    waits_begun,
+    /// Host waits for a batch that have ended.
+    waits_ended,
     /// Semaphore waits of a queue for a batch of a context on another queue. The host does not wait.
     context_waits,
     /// Dispatches recorded.
@@ -176,6 +182,23 @@ impl Stats {
     /// ```
     pub fn objects_alive(&self) -> u64 {
         self.objects_created.wrapping_sub(self.objects_destroyed)
+    }
+
+    /// Host waits for batches that are in progress now.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let _hold = spelter::testing::hold(&context)?;
+    /// context.fill(&context.buffer_zeroed(4)?, 1)?;
+    /// context.finish()?;
+    /// let stats = context.stats();
+    /// assert_eq!((stats.waits_begun, stats.waits_in_progress()), (1, 0));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn waits_in_progress(&self) -> u64 {
+        self.waits_begun.wrapping_sub(self.waits_ended)
     }
 
     /// Rebinds of all kinds.

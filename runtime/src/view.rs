@@ -50,6 +50,24 @@ impl Part {
         }
     }
 
+    /// The same; if it extends to the end of the buffer, to that of a buffer of this many bytes.
+    pub(crate) fn extended(&self, to_end: bool, bytes: u64) -> Self {
+        match self {
+            Self::Bytes(range) if to_end => Self::Bytes(range.start..bytes),
+            Self::Texels(range, format) if to_end => Self::Texels(range.start..bytes, *format),
+            part => part.clone(),
+        }
+    }
+
+    /// Whether both are bytes from the same offset on, as the same kind of data.
+    pub(crate) fn begins_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Bytes(a), Self::Bytes(b)) => a.start == b.start,
+            (Self::Texels(a, of), Self::Texels(b, format)) => (a.start, of) == (b.start, format),
+            _ => false,
+        }
+    }
+
     /// Whether shaders access it through a view.
     pub(crate) fn needs_view(&self) -> bool {
         matches!(self, Self::Texels(..) | Self::Image(_))

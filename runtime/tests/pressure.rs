@@ -70,21 +70,21 @@ impl Stage {
 #[test]
 fn uploads_stay_within_the_budget() {
     let stage = Stage::new();
-    stage.stream(&stage.context, true, || stage.context.upload(&stage.buffer, &stage.words).unwrap());
+    stage.stream(&stage.context, true, || stage.context.upload(&stage.buffer, &stage.words).map(drop).unwrap());
 }
 
 #[test]
 fn uploads_of_what_a_sibling_uses_stay_within_the_budget() {
     let stage = Stage::new();
     let sibling = stage.context.sibling();
-    stage.stream(&sibling, true, || stage.context.upload(&stage.buffer, &stage.words).unwrap());
+    stage.stream(&sibling, true, || stage.context.upload(&stage.buffer, &stage.words).map(drop).unwrap());
 }
 
 #[test]
 fn uploads_of_what_a_sibling_has_not_submitted_stay_within_the_budget() {
     let stage = Stage::new();
     let sibling = stage.context.sibling();
-    let stats = stage.stream(&sibling, false, || stage.context.upload(&stage.buffer, &stage.words).unwrap());
+    let stats = stage.stream(&sibling, false, || stage.context.upload(&stage.buffer, &stage.words).map(drop).unwrap());
     // Batches that are never submitted cannot retire by chance.
     assert!(stats.renames_throttled > 0, "{stats}");
 }
@@ -228,7 +228,7 @@ fn a_level_that_cannot_be_staged_is_written_after_a_wait_and_read_where_it_is() 
 #[test]
 fn spares_go_when_memory_is_needed() {
     let stage = Stage::new();
-    stage.stream(&stage.context, true, || stage.context.upload(&stage.buffer, &stage.words).unwrap());
+    stage.stream(&stage.context, true, || stage.context.upload(&stage.buffer, &stage.words).map(drop).unwrap());
     stage.context.finish().unwrap();
     // All memory except that of the two buffers, in chunks, since the renamed one may lie anywhere.
     let _all: Vec<_> = (0..HEAP / SIZE - 3).map(|_| stage.context.buffer(SIZE).build().unwrap()).collect();

@@ -79,7 +79,7 @@ fn a_dispatch_is_not_lost_by_a_whole_write() {
 
 #[test]
 fn a_write_is_not_lost_by_a_whole_write() {
-    race(300, |context, buffer| context.write(buffer, HALF, &[7u32; WORDS]).unwrap());
+    race(300, |context, buffer| context.write(buffer, HALF, &[7u32; WORDS]).map(drop).unwrap());
 }
 
 #[test]
@@ -199,11 +199,16 @@ fn what_the_host_reads_is_of_one_moment() {
     let context = Context::builder().workers(1).poison(true).build().unwrap();
     let buffer = context.buffer(64 << 10).zeroed().unwrap();
     let read = |context: &Context| context.read::<u32>(&buffer).unwrap();
-    whole(|context, round| context.write(&buffer, 0, &[round; 16 << 10]).unwrap(), read, &context, 2000);
+    whole(|context, round| context.write(&buffer, 0, &[round; 16 << 10]).map(drop).unwrap(), read, &context, 2000);
     whole(|context, round| context.fill(&buffer, round).unwrap(), read, &context, 500);
     let image = context.image(vk::Format::R32_UINT, [128, 128, 1]).build().unwrap();
     let read = |context: &Context| context.read_image::<u32>(&image, 0, 0).unwrap();
-    whole(|context, round| context.write_image(&image, 0, 0, &[round; 16 << 10]).unwrap(), read, &context, 500);
+    whole(
+        |context, round| context.write_image(&image, 0, 0, &[round; 16 << 10]).map(drop).unwrap(),
+        read,
+        &context,
+        500,
+    );
 }
 
 /// The resource is in use, so each change gives it new storage: a copy reads the old storage, or the new one with all

@@ -147,6 +147,84 @@ fn generation_and_objects_follow_the_resources() {
 }
 
 #[test]
+fn a_range_without_an_end_follows_the_size_of_its_buffer() {
+    let text = "
+        @group(0) @binding(0) var<storage, read> source: array<u32>;
+        @group(0) @binding(1) var<storage, read> rest: array<u32>;
+        @group(0) @binding(2) var<storage, read_write> to: vec2<u32>;
+        @compute @workgroup_size(1) fn main() { to = vec2(arrayLength(&source), arrayLength(&rest)); }";
+    let context = Context::builder().workers(2).poison(true).build().unwrap();
+    let program = context.program_wgsl(text).unwrap();
+    let (source, to) = (context.buffer_zeroed(64).unwrap(), context.buffer_zeroed(8).unwrap());
+    let set = context.descriptor_set(&program, 0).bind(0, &source).with(1, Bind::storage(source.slice(16..)));
+    let set = set.bind(2, &to).build().unwrap();
+    let other = context.sibling();
+    other.bind_set(0, &set).unwrap();
+    let lengths = |context: &Context| {
+        context.dispatch(&program).set(0, &set).groups([1, 1, 1]).unwrap();
+        context.dispatch(&program).set(0, &set).groups([1, 1, 1]).unwrap();
+        context.read::<u32>(&to).unwrap()
+    };
+    assert_eq!(lengths(&context), [16, 12]);
+    for (turn, (bytes, words)) in (1..).zip([(256, [64, 60]), (48, [12, 8]), (1 << 20, [1 << 18, (1 << 18) - 4])]) {
+        let generation = set.generation();
+        context.resize(&source, bytes).unwrap();
+        // Both descriptors name the new object.
+        assert_eq!((set.generation(), set.objects()[0].generation), (generation + 2, turn));
+        assert_eq!((lengths(&context), lengths(&other)), (words.to_vec(), words.to_vec()));
+    }
+}
+
+#[test]
+fn a_range_that_does_not_fit_any_more_is_an_error_until_it_does() {
+    let stage = Stage::new();
+    let table = stage.context.buffer(64).label("table").holding(&[7u32; 16]).unwrap();
+    let set = stage.context.descriptor_set(&stage.add, 0).label("frame").updatable();
+    let set = set.bind(0, &stage.step).bind_range(1, &table, 32..64).bind(2, &stage.to).build().unwrap();
+    stage.dispatch(&set);
+    assert_eq!(stage.words(&stage.to), [107; 4]);
+    stage.context.resize(&table, 48).unwrap();
+    assert_eq!(set.objects()[1].id, None);
+    let generation = set.generation();
+    let wanted = "binding 0.1: descriptor set `frame`: bytes 32..64 of buffer `table` of 48 bytes \
+                  (VUID-VkDescriptorBufferInfo-range-00342)";
+    for context in [&stage.context, &stage.context.sibling()] {
+        let dispatch = || context.dispatch(&stage.add).set(0, &set);
+        assert_eq!(dispatch().groups([1, 1, 1]).unwrap_err().to_string(), wanted);
+        assert_eq!(dispatch().bind(0, 0, &stage.step).groups([1, 1, 1]).unwrap_err().to_string(), wanted);
+        let recorded = context.record(|commands| commands.dispatch(&stage.add).set(0, &set).groups([1, 1, 1]));
+        assert_eq!(recorded.unwrap_err().to_string(), wanted);
+        // What the dispatch binds itself goes before.
+        dispatch().bind(0, 1, &stage.source).groups([1, 1, 1]).unwrap();
+        assert_eq!(stage.words(&stage.to), [101; 4]);
+    }
+    // Another size that is too small changes nothing for the set.
+    stage.context.resize(&table, 16).unwrap();
+    assert_eq!((set.generation(), set.objects()[1].id), (generation, None));
+    stage.context.resize(&table, 128).unwrap();
+    stage.context.fill(&table, 9).unwrap();
+    stage.dispatch(&set);
+    assert_eq!(stage.words(&stage.to), [109; 4]);
+    // A set that is written names the part of the new size.
+    stage.context.resize(&table, 16).unwrap();
+    stage.context.fill(&table, 3).unwrap();
+    set.write(1, Bind::storage(&table)).unwrap();
+    stage.dispatch(&set);
+    assert_eq!(stage.words(&stage.to), [103; 4]);
+    // A resource is still destroyed when it was too small before.
+    stage.context.resize(&table, 32).unwrap();
+    set.write(1, Bind::storage(table.slice(16..))).unwrap();
+    stage.context.resize(&table, 16).unwrap();
+    assert_eq!(set.objects()[1].id, None);
+    table.destroy();
+    let error = stage.context.dispatch(&stage.add).set(0, &set).groups([1, 1, 1]).unwrap_err().to_string();
+    assert!(
+        error.starts_with("binding 0.1: descriptor set `frame`: buffer `table` of 16 bytes is destroyed"),
+        "{error}"
+    );
+}
+
+#[test]
 fn what_a_dispatch_may_write_is_valid_from_then_on() {
     let stage = Stage::new();
     let set = stage.set();

@@ -77,8 +77,8 @@ fn act(context: &Context, scene: &Scene, random: &mut Random, maps: bool) {
         may_be_refused(map.unmap());
     };
     may_be_refused(match random.below(18) {
-        0 | 1 => context.write(a, 0, &vec![value; words]),
-        2 => context.upload(a, &vec![value; words]),
+        0 | 1 => context.write(a, 0, &vec![value; words]).map(drop),
+        2 => context.upload(a, &vec![value; words]).map(drop),
         3 => context.fill(a, value),
         4 | 5 if !same => context.copy(a, 0, b, 0, words as u64 * 4),
         6 | 7 if !same => context.dispatch(&scene.add).bind(0, 0, a).bind(0, 1, b).groups([words as u32 / 64, 1, 1]),
@@ -106,7 +106,7 @@ fn act(context: &Context, scene: &Scene, random: &mut Random, maps: bool) {
             map(flags[random.below(4)]);
             Ok(())
         }
-        12 => context.write_image(x, 0, 0, &vec![value; (SIDE * SIDE) as usize]),
+        12 => context.write_image(x, 0, 0, &vec![value; (SIDE * SIDE) as usize]).map(drop),
         13 if !std::ptr::eq(x, y) => context.copy_image((x, 0, 0), (y, 0, 0)),
         13 => context.clear_image(x, ClearColor::Uint([value; 4])),
         14 => context.read_image(x, 0, 0).map(|texels| alike(&texels)),

@@ -66,7 +66,7 @@ fn a_buffer_is_handed_from_thread_to_thread() {
                             match round % 3 {
                                 0 => context.dispatch(add).bind(0, 0, one).bind(0, 1, ball).groups([1, 1, 1]).unwrap(),
                                 // The upload replaces the object that slots and batches of another context name.
-                                1 => context.upload(ball, &[before + 1; 16]).unwrap(),
+                                1 => context.upload(ball, &[before + 1; 16]).map(drop).unwrap(),
                                 _ => {
                                     assert_eq!(context.read::<u32>(ball).unwrap(), [before; 16]);
                                     context.fill(ball, before + 1).unwrap();
@@ -197,11 +197,12 @@ fn a_wait_for_a_buffer_ends_however_busy_other_threads_keep_it() {
             });
         }
         for turn in 0..10u32 {
-            match turn % 3 {
-                0 => context.write(&buffer, 0, &half).unwrap(),
-                1 => context.upload(&buffer, &half).unwrap(),
-                _ => context.invalidate(&buffer).unwrap(),
-            }
+            let result = match turn % 3 {
+                0 => context.write(&buffer, 0, &half),
+                1 => context.upload(&buffer, &half),
+                _ => context.invalidate(&buffer),
+            };
+            result.unwrap();
         }
         context.write(&buffer, 0, &half).unwrap();
         done.store(true, std::sync::atomic::Ordering::SeqCst);

@@ -20,6 +20,8 @@ use spelter_driver::{Buffer, CommandBuffer, DescriptorSet, Device, MemoryBarrier
 
 use crate::barrier::{Fresh, Hazards, Touch, Use};
 use crate::error::Error;
+use crate::events::{Event, EventLog};
+use crate::holds::HeldBatches;
 use crate::ids::Serial;
 use crate::object::ResourceObject;
 use crate::program::Program;
@@ -38,6 +40,8 @@ pub(crate) struct Batch {
     recorded: usize,
     /// Batches of contexts on other queues that must be done before it starts.
     after: SmallVec<[TimelinePoint; 1]>,
+    /// The hold that it starts after, in tests.
+    hold: Option<Arc<HeldBatches>>,
     hazards: Hazards,
     objects: Vec<Arc<ResourceObject>>,
     /// Bytes of memory that are freed when it retires.
@@ -55,6 +59,7 @@ pub(crate) struct Batch {
     /// Attempts to record a command.
     attempts: u32,
     began: Option<Instant>,
+    log: Arc<EventLog>,
 }
 
 /// The result of noting a command's uses in a batch.
@@ -93,12 +98,14 @@ struct Counts {
 }
 
 impl Batch {
-    fn new(device: &Device) -> Self {
+    fn new(device: &Device, log: &Arc<EventLog>) -> Self {
         Self {
             serial: 0,
             commands: device.create_command_pool().allocate(),
             recorded: 0,
             after: SmallVec::new(),
+            hold: None,
+            log: Arc::clone(log),
             hazards: Hazards::default(),
             objects: Vec::new(),
             retained_bytes: 0,
@@ -122,6 +129,7 @@ impl Batch {
     fn reset(&mut self) {
         self.recorded = 0;
         self.after.clear();
+        self.hold = None;
         self.hazards.clear();
         self.objects.clear();
         self.retained_bytes = 0;
@@ -211,6 +219,7 @@ impl Batch {
     /// Records a full barrier: all commands before it are complete and their writes visible to all commands after it.
     pub(crate) fn barrier(&mut self) -> Result<(), Error> {
         self.counts.barriers += 1;
+        self.log.note(|| Event::Barrier { batch: self.log.batch(self.serial) });
         full_barrier(&self.commands)
     }
 

@@ -1,8 +1,11 @@
 //! Submissions: a submitted batch, its completion test and its fence.
 
+use std::sync::Arc;
+
 use spelter_driver::{Fence, Queue, Semaphore};
 
 use crate::error::Error;
+use crate::holds::{HeldBatches, OpenedBy};
 use crate::replace;
 use crate::serial;
 
@@ -34,16 +37,34 @@ pub(crate) struct Submission {
     /// The driver's number of the submission; 0 if it failed, so that it counts as complete.
     serial: u64,
     fence: Option<Fence>,
+    /// The holds of tests that keep it back.
+    holds: Vec<Arc<HeldBatches>>,
 }
 
 impl Submission {
     pub(super) fn new(queue: &Queue, queue_index: usize, serial: u64, fence: Option<Fence>) -> Self {
-        Self { queue: queue.clone(), queue_index, serial, fence }
+        Self { queue: queue.clone(), queue_index, serial, fence, holds: Vec::new() }
+    }
+
+    /// The same, kept back by holds.
+    pub(super) fn held_by(self, holds: Vec<Arc<HeldBatches>>) -> Self {
+        Self { holds, ..self }
+    }
+
+    /// The holds that keep it back.
+    pub(super) fn holds(&self) -> &[Arc<HeldBatches>] {
+        &self.holds
+    }
+
+    /// Opens the holds that keep it back.
+    pub(crate) fn open_holds(&self) {
+        self.holds.iter().for_each(|hold| hold.open(OpenedBy::TimeLimit));
     }
 
     /// Returns when it is complete; executes work of the queue meanwhile.
     pub(crate) fn wait(&self) -> Result<(), Error> {
         if let Some(fence) = &self.fence {
+            self.holds.iter().try_for_each(|hold| hold.wait(|limit| fence.wait(Some(limit))))?;
             fence.wait(None)?;
         }
         Ok(())

@@ -8,6 +8,8 @@ use spelter_driver::{CommandBuffer, Queue, SemaphoreSubmit, SubmitInfo};
 
 use super::{Batch, Clock, Submission, TimelinePoint};
 use crate::error::Error;
+use crate::events::{Event, EventLog};
+use crate::holds::HeldBatches;
 use crate::ids::Serial;
 use crate::share::Share;
 
@@ -31,10 +33,11 @@ pub(crate) struct Timeline {
     spare: Vec<Box<Batch>>,
     /// The error of a batch that could not be submitted. Its commands are lost, so every later result would be wrong.
     failed: Option<Error>,
+    log: Arc<EventLog>,
 }
 
 impl Timeline {
-    pub(crate) fn new(share: &Arc<Share>, queue: Queue, clock: &Arc<Clock>) -> Self {
+    pub(crate) fn new(share: &Arc<Share>, queue: Queue, clock: &Arc<Clock>, log: &Arc<EventLog>) -> Self {
         Self {
             share: Arc::clone(share),
             queue,
@@ -43,6 +46,7 @@ impl Timeline {
             in_flight: VecDeque::new(),
             spare: Vec::new(),
             failed: None,
+            log: Arc::clone(log),
         }
     }
 
@@ -65,7 +69,7 @@ impl Timeline {
 
     fn begin(&mut self) -> Result<Box<Batch>, Error> {
         self.retire();
-        let mut batch = self.spare.pop().unwrap_or_else(|| Box::new(Batch::new(self.share.device())));
+        let mut batch = self.spare.pop().unwrap_or_else(|| Box::new(Batch::new(self.share.device(), &self.log)));
         batch.begin(self.clock.submitted() + 1)?;
         batch.began = self.share.trace().map(|trace| trace.now());
         Ok(batch)
@@ -105,6 +109,7 @@ impl Timeline {
             };
             self.clock.submit(batch.serial, submission);
             self.share.memory().counters.batches_submitted.one();
+            self.log.note(|| Event::Submitted { batch: self.log.batch(batch.serial) });
             if let (Some(trace), Some(began)) = (self.share.trace(), batch.began) {
                 trace.recorded(self.clock.id(), batch.serial, batch.recorded, began);
             }
@@ -126,6 +131,10 @@ impl Timeline {
         for TimelinePoint { clock, serial } in &batch.after {
             waits.push(SemaphoreSubmit { semaphore: &clock.queue.done, value: *serial });
         }
+        if let Some(hold) = &batch.hold {
+            waits.push(SemaphoreSubmit { semaphore: hold.semaphore(), value: 1 });
+        }
+        let holds = if self.share.holds().any() { self.holds(batch) } else { Vec::new() };
         let signals = [SemaphoreSubmit { semaphore: &self.clock.queue.done, value: batch.serial }];
         let mut commands: SmallVec<[&CommandBuffer; 1]> = SmallVec::new();
         if !batch.is_empty() {
@@ -134,7 +143,30 @@ impl Timeline {
         commands.extend(batch.appended.iter().chain(own.iter().copied()));
         let submit = SubmitInfo { waits: &waits, commands: &commands, signals: &signals };
         let serial = self.queue.submit_all(&[submit], Some(&fence))?;
-        Ok(Submission::new(&self.queue, self.clock.queue.index, serial, Some(fence)))
+        Ok(Submission::new(&self.queue, self.clock.queue.index, serial, Some(fence)).held_by(holds))
+    }
+
+    /// The holds that keep back a batch that is about to be submitted: its own, those of earlier batches of its
+    /// queue, and those of the batches that it comes after.
+    fn holds(&self, batch: &Batch) -> Vec<Arc<HeldBatches>> {
+        let (holds, queue) = (self.share.holds(), self.clock.queue.index);
+        if let Some(hold) = &batch.hold {
+            holds.add(queue, hold);
+        }
+        let mut all = holds.of(queue);
+        for submission in batch.after.iter().filter_map(|point| point.clock.submission(point.serial)) {
+            let others = submission.holds().iter().filter(|hold| hold.state.opened_by().is_none());
+            all.extend(others.cloned());
+        }
+        all
+    }
+
+    /// Holds back what is recorded from now on; earlier commands are submitted.
+    pub(crate) fn hold(&mut self, hold: &Arc<HeldBatches>) -> Result<(), Error> {
+        self.flush()?;
+        self.share.holds().note();
+        self.batch()?.hold = Some(Arc::clone(hold));
+        Ok(())
     }
 
     /// Makes later commands run after a submitted batch of a context on another queue. Commands recorded before do not

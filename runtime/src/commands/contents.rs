@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use spelter_driver::CommandBuffer as DriverCommands;
 
 use super::CommandBuffer;
-use super::command::{Open, Recorded};
+use super::command::{On, Open, Recorded};
 use crate::barrier::Use;
 use crate::context_state::ContextState;
 use crate::error::Error;
@@ -29,11 +29,14 @@ use crate::valid::Ranges;
 /// which orders more than necessary and is right all the same.
 const MAX_RANGES: usize = 16;
 
+/// The end of a range of bytes that extends to the end of its buffer, whatever its size.
+pub(super) const TO_END: u64 = u64::MAX;
+
 /// A resource that commands name.
 #[derive(Debug)]
 pub(super) struct Named {
     pub(super) resource: Arc<Resource>,
-    /// The bytes or subresources that are read and not written.
+    /// The bytes or subresources that are read and not written. A range up to [`TO_END`] ends where the buffer ends.
     pub(super) reads: Ranges<MAX_RANGES>,
     /// Those that are written.
     pub(super) writes: Ranges<MAX_RANGES>,
@@ -169,7 +172,8 @@ impl Contents {
         for (segment, range) in segments.iter_mut().zip(&self.segments).filter(|(segment, _)| segment.is_none()) {
             let mut open = Open::new(state)?;
             let commands = &self.commands[range.clone()];
-            commands.iter().try_for_each(|command| open.record(state, command, &objects))?;
+            let on = On { during: Some("submit"), resources: &self.resources, objects: &objects };
+            commands.iter().try_for_each(|command| open.record(state, command, on))?;
             *segment = Some(open.finish()?);
             count += commands.len() as u64;
         }
@@ -183,8 +187,13 @@ impl Contents {
     pub(super) fn uses<'a>(&'a self, kept: &'a Kept) -> impl Iterator<Item = Use<'a>> + Clone {
         let both = self.resources.iter().zip(&kept.objects);
         both.filter_map(|(named, object)| Some((named, object.as_ref()?))).flat_map(|(named, object)| {
-            let of = move |access| move |range| Use::of(&named.resource, object, range, access);
-            named.reads.iter().map(of(Access::Read)).chain(named.writes.iter().map(of(Access::Write)))
+            let reads = named.reads.iter().map(|range| (range, Access::Read));
+            let all = reads.chain(named.writes.iter().map(|range| (range, Access::Write)));
+            let cut = move |(Range { start, end }, access)| {
+                let range = start..if end == TO_END { object.size() } else { end };
+                (!range.is_empty()).then(|| Use::of(&named.resource, object, range, access))
+            };
+            all.filter_map(cut)
         })
     }
 }

@@ -41,6 +41,9 @@ const MAX_DEPTH: u32 = 32;
 /// commands that name it, and some near them, are recorded again ([`Stats::commands_rerecorded`](crate::Stats),
 /// [`Stats::commands_reused`](crate::Stats)). A destroyed resource is an error of the submission.
 ///
+/// So is a resource that has become too small ([`Context::resize`]) for a part that a command names. A buffer that is
+/// bound, or filled, without an end is used as far as it extends then.
+///
 /// ```
 /// # fn main() -> Result<(), spelter::Error> {
 /// # let context = spelter::Context::new()?;

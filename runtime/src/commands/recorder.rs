@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use spelter_driver::ClearColor;
 
 use super::command::Command;
-use super::contents::{Parts, Step};
+use super::contents::{Parts, Step, TO_END};
 use super::recording::{PartUse, Recording};
 use super::{CommandBuffer, CommandBufferState, MAX_DEPTH};
 use crate::buffer::Buffer;
@@ -99,7 +99,8 @@ impl Recorder {
         })
     }
 
-    /// Records a fill of the whole buffer with a repeated word: see [`Context::fill`].
+    /// Records a fill of the whole buffer, of the size that it has when this is submitted, with a repeated word: see
+    /// [`Context::fill`].
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -112,7 +113,13 @@ impl Recorder {
     /// # }
     /// ```
     pub fn fill(&mut self, buffer: &Buffer, word: u32) -> Result<(), Error> {
-        self.fill_range(buffer, 0..buffer.size() & !3, word)
+        self.context.check_fill(buffer, &(0..0))?;
+        let to = buffer.resource();
+        self.recording.add(&self.context, "fill", &[(to, 0..TO_END, Access::Write)], true, |number| Command::Fill {
+            to: number(to),
+            range: None,
+            word,
+        })
     }
 
     /// Records a fill of the bytes `range` of a buffer with a repeated word: see [`Context::fill_range`].
@@ -129,12 +136,11 @@ impl Recorder {
     /// ```
     pub fn fill_range(&mut self, buffer: &Buffer, range: Range<u64>, word: u32) -> Result<(), Error> {
         self.context.check_fill(buffer, &range)?;
-        let (offset, bytes) = (range.start, range.end - range.start);
         let to = buffer.resource();
-        self.recording.add(&self.context, "fill", &[(to, range, Access::Write)], bytes > 0, |number| Command::Fill {
+        let uses = [(to, range.clone(), Access::Write)];
+        self.recording.add(&self.context, "fill", &uses, !range.is_empty(), |number| Command::Fill {
             to: number(to),
-            offset,
-            bytes,
+            range: Some(range.clone()),
             word,
         })
     }
@@ -156,16 +162,15 @@ impl Recorder {
     /// # }
     /// ```
     pub fn copy_image(&mut self, from: (&Image, u32, u32), to: (&Image, u32, u32)) -> Result<(), Error> {
-        let (source, target, region) = self.context.check_copy_image(from, to)?;
+        let (source, target) = self.context.check_copy_image(from, to)?;
         let levels = [from, to].map(|(image, ..)| image.info().levels);
         let read = source.ranges(levels[0]).into_iter().map(|range| (from.0.resource(), range, Access::Read));
         let write = target.ranges(levels[1]).into_iter().map(|range| (to.0.resource(), range, Access::Write));
         // A level of a layer is one range.
         let uses: SmallVec<[PartUse<'_>; 2]> = read.chain(write).collect();
         self.recording.add(&self.context, "copy", &uses, true, |number| Command::CopyImage {
-            from: number(from.0.resource()),
-            to: number(to.0.resource()),
-            region,
+            from: (number(from.0.resource()), from.1, from.2),
+            to: (number(to.0.resource()), to.1, to.2),
         })
     }
 

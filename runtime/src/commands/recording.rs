@@ -2,7 +2,8 @@
 //!
 //! Barriers depend on the resources only, not on their objects, so they are decided here, once. They are decided
 //! without regard to what is valid: a command that writes bytes for the first time overwrites data when the command
-//! buffer is submitted again.
+//! buffer is submitted again. A use that extends to the end of its buffer has no end here, since the buffer may get
+//! another size.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,8 +13,8 @@ use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
 use super::CommandBufferState;
-use super::command::{Command, DispatchCommand, Open, Recorded, Workgroups};
-use super::contents::{Named, Parts, Step};
+use super::command::{Command, DispatchCommand, On, Open, Recorded, Workgroups};
+use super::contents::{Named, Parts, Step, TO_END};
 use crate::barrier::{Fresh, Hazards};
 use crate::bind::Bind;
 use crate::context::Context;
@@ -57,7 +58,7 @@ impl RecordsDispatches for Recording {
         let mut uses: SmallVec<[PartUse<'_>; 8]> = SmallVec::new();
         for (bind, access) in sets.iter().flatten() {
             if let Some(resource) = &bind.resource {
-                let ranges = bind.part.ranges(resource.template()).into_iter();
+                let ranges = bind.part.extended(bind.to_end, TO_END).ranges(&resource.template()).into_iter();
                 uses.extend(ranges.map(|range| (resource, range, *access)));
             }
         }
@@ -145,7 +146,8 @@ impl Recording {
         let recorded = Recorded { command, barrier: self.barrier, label: self.label.clone() };
         // It is `Some`.
         let Some((open, _)) = &mut self.open else { return Ok(()) };
-        open.record(state, &recorded, &self.parts.objects)?;
+        let on = On { during: None, resources: &self.parts.resources, objects: &self.parts.objects };
+        open.record(state, &recorded, on)?;
         self.barrier = false;
         self.parts.commands.push(recorded);
         let segment = self.parts.segments.len();

@@ -6,12 +6,15 @@ use std::time::Instant;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::batch::{Clock, First, Refusal, TimelinePoint};
+use crate::batch::{Clock, First, Refusal, Submission, TimelinePoint};
 use crate::context_state::ContextState;
 use crate::error::Error;
-use crate::ids::{Access, Serial};
+use crate::events::{Event, EventLog};
+use crate::ids::{Access, BatchId, ContextId, Serial};
 use crate::object::ResourceObject;
+use crate::outcome::{Action, Outcome, OutcomeCounts, Waits};
 use crate::replace;
+use crate::resource::Resource;
 use crate::share::{Member, Share};
 use crate::stats::Counters;
 
@@ -19,6 +22,9 @@ use crate::stats::Counters;
 pub(crate) struct ContextInner {
     pub(crate) share: Arc<Share>,
     pub(crate) clock: Arc<Clock>,
+    pub(crate) log: Arc<EventLog>,
+    /// The results of calls.
+    pub(crate) outcomes: OutcomeCounts,
     /// Locked before any resource.
     state: Mutex<ContextState>,
 }
@@ -27,9 +33,11 @@ impl ContextInner {
     /// A context on a device, registered with the device.
     pub(super) fn new(share: &Arc<Share>) -> Arc<Self> {
         let (clock, queue) = share.clock();
-        let state = ContextState::new(share, queue, &clock);
         let id = clock.id();
-        let inner = Arc::new(Self { share: Arc::clone(share), clock, state: Mutex::new(state) });
+        let log = Arc::new(EventLog::new(ContextId(id)));
+        let state = Mutex::new(ContextState::new(share, queue, &clock, &log));
+        let outcomes = OutcomeCounts::default();
+        let inner = Arc::new(Self { share: Arc::clone(share), clock, log, outcomes, state });
         let member: Weak<Self> = Arc::downgrade(&inner);
         share.register(id, member);
         inner
@@ -39,16 +47,33 @@ impl ContextInner {
         self.state.lock()
     }
 
+    /// What `ask` finds in the context's state, as a dispatch would.
+    pub(crate) fn caught_up<T>(&self, ask: impl FnOnce(&ContextState) -> T) -> T {
+        let mut state = self.state.lock();
+        let garbage = replace::catch_up(&self.share, &mut state);
+        let found = ask(&state);
+        drop(state);
+        drop(garbage); // when no lock is held
+        found
+    }
+
     /// Records commands, after the batches of other contexts and the host copies that must come first. `record` may be
     /// called several times; only its last call records.
-    pub(crate) fn record<T>(
+    pub(crate) fn record<T>(&self, record: impl FnMut(&mut ContextState) -> Result<T, Refusal>) -> Result<T, Error> {
+        self.record_noting(&mut Waits::empty(), record)
+    }
+
+    /// Like [`ContextInner::record`]; adds the reasons of waits to `waits`.
+    pub(crate) fn record_noting<T>(
         &self,
+        waits: &mut Waits,
         mut record: impl FnMut(&mut ContextState) -> Result<T, Refusal>,
     ) -> Result<T, Error> {
         loop {
             let mut state = self.state.lock();
             if let Some(serial) = state.timeline.too_far_ahead() {
                 drop(state);
+                *waits |= Waits::BATCHES;
                 self.throttle(serial)?;
                 continue;
             }
@@ -61,7 +86,7 @@ impl ContextInner {
                 Err(Refusal::Error(error)) => return Err(error),
                 Err(Refusal::First(First::Done(point))) => self.come_after(&point)?,
                 Err(Refusal::First(First::Submitted(point))) => self.share.submit(&point)?,
-                Err(Refusal::Copying(seen)) => self.share.gate().wait(seen),
+                Err(Refusal::Copying(seen)) => *waits |= self.wait_for_copy(seen),
                 Err(Refusal::Again) => {}
             }
         }
@@ -82,12 +107,30 @@ impl ContextInner {
     #[cold]
     fn throttle(&self, serial: Serial) -> Result<(), Error> {
         let start = Instant::now();
-        self.share.wait(&TimelinePoint { clock: Arc::clone(&self.clock), serial })?;
+        self.wait_points(Waits::BATCHES, &[TimelinePoint { clock: Arc::clone(&self.clock), serial }])?;
         self.share.memory().counters.batches_throttled.one();
         if let Some(trace) = self.share.trace() {
             trace.span(self.clock.id(), "wait: batches in flight".to_owned(), start, serde_json::Value::Null);
         }
         Ok(())
+    }
+
+    /// Waits until more than `seen` host copies have ended. The caller locks nothing.
+    pub(crate) fn wait_for_copy(&self, seen: u64) -> Waits {
+        let why = Waits::HOST_COPY;
+        self.log.note(|| Event::WaitBegan { why, batches: Vec::new() });
+        self.share.gate().wait(seen);
+        self.log.note(|| Event::Waited { why });
+        why
+    }
+
+    /// Waits for batches. The caller locks no context.
+    fn wait_points(&self, why: Waits, points: &[TimelinePoint]) -> Result<(), Error> {
+        let batch = |point: &TimelinePoint| BatchId { context: ContextId(point.clock.id()), serial: point.serial };
+        self.log.note(|| Event::WaitBegan { why, batches: points.iter().map(batch).collect() });
+        let waited = points.iter().try_for_each(|point| self.share.wait(point));
+        self.log.note(|| Event::Waited { why });
+        waited
     }
 
     pub(super) fn drop_retired(&self, mut state: MutexGuard<'_, ContextState>) {
@@ -99,22 +142,35 @@ impl ContextInner {
 
     /// Waits for the batches that conflict with a host access. Returns whether there were any. The caller locks no
     /// context.
-    pub(crate) fn wait_for(&self, object: &ResourceObject, access: Access, why: &str) -> Result<bool, Error> {
+    pub(crate) fn wait_for(
+        &self,
+        object: &ResourceObject,
+        access: Access,
+        (reason, why): (Waits, &str),
+    ) -> Result<bool, Error> {
         let points = object.usage.conflicting(access);
         if points.is_empty() {
             return Ok(false);
         }
         let start = Instant::now();
-        points.iter().try_for_each(|point| self.share.wait(point))?;
+        self.wait_points(reason, &points)?;
         if let Some(trace) = self.share.trace() {
             trace.span(self.clock.id(), format!("wait: {why}"), start, serde_json::Value::Null);
         }
         Ok(true)
     }
 
+    /// The result of a call, which it counts.
+    pub(crate) fn outcome(&self, resource: &Resource, action: Action, waits: Waits) -> Outcome {
+        let outcome = Outcome::new(action, waits);
+        resource.outcomes.note(&outcome);
+        self.outcomes.note(&outcome);
+        outcome
+    }
+
     /// Waits for an object because there is no memory for a new one in its place. Returns whether it waited.
     pub(crate) fn wait_without_memory(&self, object: &ResourceObject) -> Result<bool, Error> {
-        let waited = self.wait_for(object, Access::Write, "no memory for a new object")?;
+        let waited = self.wait_for(object, Access::Write, (Waits::NO_MEMORY, "no memory for a new object"))?;
         if waited {
             self.share.memory().counters.renames_without_memory.one();
         }
@@ -141,7 +197,7 @@ impl ContextInner {
             drop(object); // so that the batch's retirement frees it
             for point in &points {
                 waited = true;
-                self.share.wait(point)?;
+                self.wait_points(Waits::BUDGET, std::slice::from_ref(point))?;
             }
             self.share.retire_all();
         }
@@ -173,7 +229,7 @@ impl Member for ContextInner {
         if waits {
             counters.pressure_waits.one();
             let start = Instant::now();
-            self.share.wait(&TimelinePoint { clock: Arc::clone(&self.clock), serial })?;
+            self.wait_points(Waits::PRESSURE, &[TimelinePoint { clock: Arc::clone(&self.clock), serial }])?;
             if let Some(trace) = self.share.trace() {
                 trace.span(self.clock.id(), "wait: out of memory".to_owned(), start, serde_json::Value::Null);
             }
@@ -197,6 +253,8 @@ impl Drop for ContextInner {
     fn drop(&mut self) {
         let serial = self.flush();
         if let Ok(serial) = serial {
+            // The thread that drops the context may be the one that would open a hold.
+            self.clock.submission(serial).inspect(Submission::open_holds);
             // An error means that the device is lost; every other call reports that.
             let _ = self.share.wait(&TimelinePoint { clock: Arc::clone(&self.clock), serial });
         }

@@ -1,6 +1,9 @@
 //! Introspection: counters, cached descriptor sets, the timeline.
 
 use super::Context;
+use crate::events::Event;
+use crate::ids::ContextId;
+use crate::outcome::Outcomes;
 use crate::stats::Stats;
 
 impl Context {
@@ -41,6 +44,74 @@ impl Context {
     /// ```
     pub fn cached_sets(&self) -> usize {
         self.inner.lock().sets.len()
+    }
+
+    /// What invalidations, host writes, mappings and respecifications through this context did, counted.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let (buffer, other) = (context.buffer_from(&[1u32])?, context.sibling());
+    /// other.invalidate(&buffer)?;
+    /// assert_eq!((context.outcomes().forgotten, other.outcomes().forgotten), (0, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn outcomes(&self) -> Outcomes {
+        self.inner.outcomes.read()
+    }
+
+    /// The number of this context in its device.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// assert!(context.id() == context.clone().id() && context.id() != context.sibling().id());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn id(&self) -> ContextId {
+        ContextId(self.inner.clock.id())
+    }
+
+    /// Switches the log of this context on or off ([`Context::events`]); it is off at first.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// context.fill(&context.buffer_zeroed(4)?, 1)?;
+    /// context.flush()?;
+    /// assert!(context.events().is_empty()); // it was off
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn record_events(&self, on: bool) {
+        self.inner.log.record(on);
+    }
+
+    /// Removes and returns what the tracker did for this context since the last call, in order: renames, slots that
+    /// were rebound, barriers, staged copies, waits. Empty unless [`Context::record_events`] switched the log on. It
+    /// keeps the latest 65,536 events; [`Event::Lost`] tells how many were dropped.
+    ///
+    /// A rename by another context is noted there; here its slots are noted when they are rebound, at the next command.
+    ///
+    /// ```
+    /// use spelter::Event;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// context.record_events(true);
+    /// let buffer = context.buffer_zeroed(8)?;
+    /// context.fill(&buffer, 1)?;
+    /// context.write(&buffer, 4, &[2u32])?; // staged, and copied after the fill
+    /// let events = context.events();
+    /// assert!(matches!(events[..], [Event::Staged { bytes: 4, .. }, Event::Barrier { .. }]));
+    /// assert!(context.events().is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn events(&self) -> Vec<Event> {
+        self.inner.log.drain()
     }
 
     /// Writes the timeline so far as JSON in Chrome's trace format, which Perfetto (<https://ui.perfetto.dev>) and

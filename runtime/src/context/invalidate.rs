@@ -4,6 +4,7 @@ use super::Context;
 use crate::buffer::Buffer;
 use crate::error::Error;
 use crate::image::ImagePart;
+use crate::outcome::{Action, Outcome, Waits};
 use crate::replace::{self, Invalidated, KeptReason, Room};
 use crate::resource::Resource;
 
@@ -13,7 +14,7 @@ impl Context {
     /// commands that use the old storage ([`Stats::renames_without_memory`](crate::Stats) counts it). A mapped buffer
     /// keeps its contents ([`Stats::invalidations_refused`](crate::Stats)).
     ///
-    /// [`Error::Resource`] if the buffer is destroyed or of another device.
+    /// The [`Outcome`] tells which it was. [`Error::Resource`] if the buffer is destroyed or of another device.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -26,13 +27,13 @@ impl Context {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn invalidate(&self, buffer: &Buffer) -> Result<(), Error> {
+    pub fn invalidate(&self, buffer: &Buffer) -> Result<Outcome, Error> {
         self.check_device("invalidate", buffer.resource())?;
         self.invalidate_all(buffer.resource())
     }
 
-    fn invalidate_all(&self, resource: &Resource) -> Result<(), Error> {
-        self.invalidate_with(resource, |room| {
+    pub(super) fn invalidate_all(&self, resource: &Resource) -> Result<Outcome, Error> {
+        self.invalidate_with(resource, |room, _| {
             let mut state = self.inner.lock();
             replace::invalidate(&self.inner.share, &mut state, (resource, &mut resource.state()), room)
         })
@@ -42,30 +43,30 @@ impl Context {
     fn invalidate_with(
         &self,
         resource: &Resource,
-        mut run: impl FnMut(Room) -> Result<Invalidated, Error>,
-    ) -> Result<(), Error> {
-        let (mut room, mut waited) = (Room::Wanted, false);
-        loop {
-            match run(room)? {
+        mut run: impl FnMut(Room, &mut Waits) -> Result<Invalidated, Error>,
+    ) -> Result<Outcome, Error> {
+        let (mut room, mut waits) = (Room::Wanted, Waits::empty());
+        let action = loop {
+            match run(room, &mut waits)? {
                 Invalidated::Kept(KeptReason::Room) => {
-                    waited |= self.inner.room_for(resource.size())?;
+                    waits.note(Waits::BUDGET, self.inner.room_for(resource.size())?);
                     room = Room::Made;
                 }
                 Invalidated::Kept(KeptReason::Memory(object)) => {
-                    waited |= self.inner.wait_without_memory(&object)?;
+                    waits.note(Waits::NO_MEMORY, self.inner.wait_without_memory(&object)?);
                     room = Room::Never;
                 }
-                Invalidated::Kept(KeptReason::Mapped) => break,
-                Invalidated::Done(garbage) => {
+                Invalidated::Kept(KeptReason::Mapped) => break Action::Refused,
+                Invalidated::Done(action, garbage) => {
                     drop(garbage); // no lock is held
-                    break;
+                    break action;
                 }
             }
-        }
-        if waited {
+        };
+        if waits.stalls() {
             self.inner.share.memory().counters.stalls_taken.one();
         }
-        Ok(())
+        Ok(self.inner.outcome(resource, action, waits))
     }
 
     /// Makes the contents of an image, or of some of its levels and layers, undefined: see [`Context::invalidate`].
@@ -90,7 +91,7 @@ impl Context {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn invalidate_image<'a>(&self, what: impl Into<ImagePart<'a>>) -> Result<(), Error> {
+    pub fn invalidate_image<'a>(&self, what: impl Into<ImagePart<'a>>) -> Result<Outcome, Error> {
         let ImagePart { image, part } = what.into();
         self.check_part("invalidate", image, &part)?;
         let (share, resource, info) = (&self.inner.share, image.resource(), image.info());
@@ -100,13 +101,13 @@ impl Context {
         }
         let junk = if share.memory().poison {
             let (_, bytes) = self.check_level("invalidate", image, part.levels.start, part.layers.start)?;
-            self.inner.staging(bytes, &mut false).ok()
+            self.inner.staging(bytes, &mut Waits::empty()).ok()
         } else {
             None
         };
-        self.invalidate_with(resource, |room| {
+        self.invalidate_with(resource, |room, waits| {
             let what = (&ranges[..], junk.as_ref());
-            self.inner.record(|state| replace::invalidate_part(share, state, (resource, info), what, room))
+            self.inner.record_noting(waits, |state| replace::invalidate_part(share, state, resource, what, room))
         })
     }
 }

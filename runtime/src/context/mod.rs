@@ -6,6 +6,7 @@ mod create;
 mod inner;
 mod inspect;
 mod invalidate;
+mod resize;
 mod sets;
 mod slots;
 

@@ -56,8 +56,12 @@ impl Context {
             }
         }
         let bound = SlotState::new(&self.inner.share, slot, &what)?;
-        if let Some(resource) = bound.resource.as_ref().filter(|_| bound.kind.can_write()) {
-            let mut inner = resource.state();
+        if let (Some(resource), Some(object)) = (&bound.resource, &bound.object)
+            && bound.kind.can_write()
+            && let mut inner = resource.state()
+            // Otherwise it was replaced meanwhile, and the journal tells this context to rebind the slot.
+            && inner.has(object)
+        {
             bound.ranges.iter().for_each(|range| inner.add(range.clone()));
         }
         let old = state.bindings.put(id, Some(bound));

@@ -290,7 +290,7 @@ pub(crate) fn checked<'a>(
         return Err(wrong_kind(slot, info, program, &bound.described(), bound.kind));
     }
     if bound.resource.is_some() && bound.object.is_none() {
-        return Err(Error::slot_rule(slot, format!("{} is destroyed", bound.described()), rule::DESTROYED));
+        return Err(bound.no_object(slot));
     }
     info.check(slot, bound)?;
     Ok(bound)

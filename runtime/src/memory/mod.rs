@@ -1,6 +1,7 @@
 //! Storage allocation: small buffers share blocks, large ones have separate memory, and the storage of replaced objects
 //! is used again.
 
+mod faults;
 mod slab;
 pub(crate) mod spares;
 
@@ -17,6 +18,8 @@ use crate::batch::Submission;
 use crate::error::{Error, rule};
 use crate::serial::Object;
 use crate::stats::Counters;
+pub(crate) use faults::Fault;
+use faults::Faults;
 use slab::{Slab, SlabAllocation};
 use spares::Bytes;
 
@@ -47,6 +50,8 @@ pub(crate) struct Memory {
     heap: u64,
     slab: Arc<Slab>,
     pub(crate) counters: Counters,
+    /// Allocations that tests let fail.
+    pub(crate) faults: Faults,
     /// Spare storage of resources and of staging buffers.
     pub(crate) spare: Arc<SparePool>,
     /// Spare staging buffers, by size.
@@ -105,6 +110,7 @@ impl Memory {
             heap,
             slab,
             counters,
+            faults: Faults::default(),
             spare,
             staging,
             unkept,
@@ -117,6 +123,9 @@ impl Memory {
 
     /// A buffer or image with undefined contents.
     pub(crate) fn storage(&self, template: &Template) -> Result<Storage, Error> {
+        if self.faults.fails() {
+            return Err(Error::OutOfMemory(String::new()));
+        }
         let (handle, needs) = match template {
             Template::Buffer(bytes) => self.buffer(*bytes)?,
             Template::Image(info) => {

@@ -18,7 +18,7 @@ use crate::loom_tests::{Stored, TestContext, wait_until};
 use crate::maps::By;
 use crate::memory::spares::{Bytes, SparePool, Spares};
 use crate::serial::First;
-use crate::sync::Mutex;
+use crate::sync::{AtomicU64, Mutex, Ordering};
 use crate::valid::Valid;
 
 pub(super) type Held = Mutex<Backing<Stored>>;
@@ -114,6 +114,46 @@ fn what_a_command_writes_is_not_lost_by_a_rename() {
         let written = command.join().unwrap();
         assert!(Arc::ptr_eq(&object(&resource), &written), "the command wrote to a replaced object");
         assert!(resource.lock().valid().contains(&(8..16)));
+    });
+}
+
+/// A description that changes with the object: the size, which is read without the resource's lock.
+#[test]
+fn a_command_uses_an_object_of_the_size_that_it_was_checked_against() {
+    loom::model(|| {
+        let (resource, context) = (held(0..8), TestContext::new(1));
+        let first = object(&resource);
+        let size = Arc::new(AtomicU64::new(8));
+        let command = thread::spawn({
+            let (resource, size, first) = (Arc::clone(&resource), Arc::clone(&size), Arc::clone(&first));
+            move || {
+                // The check of the call, without a lock: any size that the resource has about now.
+                if size.load(Ordering::Relaxed) < 8 {
+                    return None;
+                }
+                loop {
+                    // As the calls that record: the object is looked up, and the range is checked against its size.
+                    let object = object(&resource);
+                    let bytes = if Arc::ptr_eq(&object, &first) { 8 } else { 4 };
+                    if bytes < 8 {
+                        return None;
+                    }
+                    let entered = enter(&mut resource.lock(), &object, &context, (&(0..8), Write), &Gate::default());
+                    if entered.is_ok() {
+                        return Some(object);
+                    }
+                }
+            }
+        });
+        // `replace::respecify`.
+        let mut state = resource.lock();
+        size.store(4, Ordering::Relaxed);
+        exchange((ResourceId(1), &mut state), (Stored::new(), Valid::new()), &Journal::new(), &mut 0);
+        drop(state);
+        let used = command.join().unwrap();
+        assert!(used.is_none_or(|object| Arc::ptr_eq(&object, &first)), "bytes outside of the new object are used");
+        assert!(!resource.lock().valid().intersects(&(4..8)), "bytes outside of the object count as valid");
+        assert_eq!(size.load(Ordering::Relaxed), 4);
     });
 }
 

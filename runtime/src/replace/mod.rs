@@ -11,9 +11,11 @@ mod loom_commands;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod part;
+mod respecify;
 
 pub(crate) use backing::{Added, Backing, CommandUse, Fate, Refusal, WriterId};
 pub(crate) use part::invalidate_part;
+pub(crate) use respecify::respecify;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,10 +25,12 @@ use spelter_driver::ImageInfo;
 
 use crate::context_state::ContextState;
 use crate::error::Error;
-use crate::ids::{Access, ResourceId, SlotKind};
-use crate::journal::{Event, Journal, News};
+use crate::events::{Event, EventLog};
+use crate::ids::{Access, ObjectId, ResourceId, SlotKind};
+use crate::journal::{self, Journal, News};
 use crate::memory::Template;
 use crate::object::{Contents, ResourceObject};
+use crate::outcome::Action;
 use crate::recordings::LostRecording;
 use crate::resource::{Resource, ResourceState};
 use crate::serial::Object;
@@ -40,7 +44,7 @@ use crate::view;
 pub(crate) enum Invalidated {
     /// The resource, or the part of it, holds no defined data. If the object was in use and was replaced, this holds
     /// the old one.
-    Done(Garbage),
+    Done(Action, Garbage),
     /// The object is in use and was not replaced. Nothing has changed.
     Kept(KeptReason),
 }
@@ -94,7 +98,7 @@ pub(crate) fn invalidate(
     match inner.fate() {
         Fate::Nothing => {
             counters.invalidations_empty.one();
-            return Ok(Invalidated::Done(Garbage::default()));
+            return Ok(Invalidated::Done(Action::NothingValid, Garbage::default()));
         }
         Fate::Mapped => {
             counters.invalidations_refused.one();
@@ -103,18 +107,23 @@ pub(crate) fn invalidate(
         Fate::Idle => {
             forget(share, resource, inner, resource.whole())?;
             counters.invalidations_idle.one();
-            return Ok(Invalidated::Done(Garbage::default()));
+            state.log.note(|| Event::Forgotten { resource: resource.id(), in_order: false });
+            return Ok(Invalidated::Done(Action::Forgotten, Garbage::default()));
         }
         Fate::InUse if room == Room::Never => {
-            forget_in_use(share, resource, inner, &[resource.whole()]);
-            return Ok(Invalidated::Done(Garbage::default()));
+            forget_in_use(share, (resource, inner), &[resource.whole()], &state.log);
+            return Ok(Invalidated::Done(Action::ForgottenInOrder, Garbage::default()));
         }
         Fate::InUse => {}
     }
     // Batches that have retired meanwhile release storage for the new object.
     state.timeline.retire();
     match another(share, (resource, &old), room)? {
-        Ok(new) => Ok(Invalidated::Done(swap(share, state, (resource, inner), (new, Valid::new())))),
+        Ok(new) => {
+            share.memory().counters.renames.one();
+            let (action, garbage) = swap(share, state, (resource, inner), (new, Valid::new()));
+            Ok(Invalidated::Done(action, garbage))
+        }
         Err(reason) => Ok(Invalidated::Kept(reason)),
     }
 }
@@ -130,7 +139,8 @@ fn another(
     if room == Room::Wanted && !memory.has_room(resource.size()) {
         return Ok(Err(KeptReason::Room));
     }
-    let make = || ResourceObject::new(memory, resource.template(), Contents::Undefined, &resource.spares);
+    let (template, spares) = (resource.template(), resource.spares());
+    let make = || ResourceObject::new(memory, &template, Contents::Undefined, &spares);
     let made = match make() {
         Err(Error::OutOfMemory(_)) => {
             // Free the spare storage of all resources, and try again.
@@ -152,24 +162,47 @@ fn swap(
     state: &mut ContextState,
     (resource, inner): (&Resource, &mut ResourceState),
     (new, valid): (Arc<ResourceObject>, Valid),
-) -> Garbage {
-    let counters = &share.memory().counters;
+) -> (Action, Garbage) {
+    let (spares, new_id) = (resource.spares(), new.id());
     let old = exchange((resource.id(), inner), (new, valid), share.journal(), &mut state.journal_seen);
-    counters.renames.one();
-    let old_id = old.as_ref().map(|old| old.id());
-    old.iter().for_each(|old| old.recycle_into(&resource.spares));
-    // The open batch may keep the old object alive: a batch that keeps much memory is submitted early.
-    if let Some(batch) = state.timeline.open() {
-        batch.retain_bytes(resource.size());
-    }
+    old.iter().for_each(|old| old.recycle_into(&spares));
     state.trace_instant(|| format!("rename {}", resource.described()));
+    let action = Action::Replaced { old: old.as_ref().map_or(new_id, |old| old.id()), new: new_id };
+    (action, replaced(share, state, (resource, inner), old))
+}
+
+/// The resource has lost its object `old`: rebinds the slots that name it, and drops the descriptor sets and recorded
+/// commands that do.
+fn replaced(
+    share: &Share,
+    state: &mut ContextState,
+    (resource, inner): (&Resource, &mut ResourceState),
+    old: Option<Arc<ResourceObject>>,
+) -> Garbage {
+    // The open batch may keep the old object alive: a batch that keeps much memory is submitted early.
+    if let (Some(batch), Some(old)) = (state.timeline.open(), &old) {
+        batch.retain_bytes(old.size());
+    }
+    if let (Some(old), Some(new)) = (&old, inner.storage()) {
+        state.log.note(|| Event::Replaced { resource: resource.id(), old: old.id(), new: new.id() });
+    }
     let mut garbage = rebind(share, state, (resource, &mut *inner));
-    old_id.inspect(|old| state.sets.drop_object(*old, counters));
-    if let Some(old) = old_id.filter(|_| inner.recorded) {
-        garbage._recordings = share.recordings().lose(old);
+    old.iter().for_each(|old| drop_sets(share, state, old.id()));
+    if let Some(old) = old.as_ref().filter(|_| inner.recorded) {
+        garbage._recordings = share.recordings().lose(old.id());
     }
     garbage._objects.extend(old);
     garbage
+}
+
+/// Drops the cached descriptor sets that name a lost object.
+fn drop_sets(share: &Share, state: &mut ContextState, object: ObjectId) {
+    let before = state.sets.len();
+    state.sets.drop_object(object, &share.memory().counters);
+    let sets = (before - state.sets.len()) as u64;
+    if sets > 0 {
+        state.log.note(|| Event::SetsDropped { object, sets });
+    }
 }
 
 /// Gives a locked resource another object and notes the event in the journal: a thread that finds the new object finds
@@ -182,7 +215,7 @@ fn exchange<O: Object>(
 ) -> Option<Arc<O>> {
     let old = backing.swap(new, valid);
     if backing.bound {
-        let number = journal.note(Event { resource, lost: old.as_ref().map(|old| old.id()) });
+        let number = journal.note(journal::Event { resource, lost: old.as_ref().map(|old| old.id()) });
         if *seen + 1 == number {
             *seen = number;
         }
@@ -208,7 +241,7 @@ pub(crate) fn forget(
     if let Some(object) = state.storage().filter(|_| poisons) {
         match resource.template() {
             Template::Buffer(_) => object.storage().poison_range(range.clone())?,
-            Template::Image(info) => range.clone().try_for_each(|number| poison(object, info, number))?,
+            Template::Image(info) => range.clone().try_for_each(|number| poison(object, &info, number))?,
         }
     }
     state.forget(range);
@@ -217,7 +250,13 @@ pub(crate) fn forget(
 }
 
 /// Forgets the contents of ranges of a resource in use; later writes there come after the current users.
-fn forget_in_use(share: &Share, resource: &Resource, state: &mut ResourceState, part: &[Range<u64>]) {
+fn forget_in_use(
+    share: &Share,
+    (resource, state): (&Resource, &mut ResourceState),
+    part: &[Range<u64>],
+    log: &EventLog,
+) {
+    log.note(|| Event::Forgotten { resource: resource.id(), in_order: true });
     part.iter().for_each(|range| state.forget_in_use(range.clone()));
     share.memory().counters.invalidations_in_order.one();
     notify(share, resource, state);
@@ -226,7 +265,7 @@ fn forget_in_use(share: &Share, resource: &Resource, state: &mut ResourceState, 
 /// Makes contexts check their slots again.
 fn notify(share: &Share, resource: &Resource, state: &ResourceState) {
     if state.bound {
-        share.journal().note(Event { resource: resource.id(), lost: None });
+        share.journal().note(journal::Event { resource: resource.id(), lost: None });
     }
 }
 
@@ -246,21 +285,23 @@ fn rebind(share: &Share, state: &mut ContextState, (resource, inner): (&Resource
         for at in 0..state.bindings.slots_of(resource.id(), kind).len() {
             let id = state.bindings.slots_of(resource.id(), kind)[at];
             let Some(bound) = state.bindings.slot_state(id) else { continue };
-            if kind.can_write() && object.is_some() {
-                // The kernel may write there, so the range counts as valid.
-                bound.ranges.iter().for_each(|range| inner.add(range.clone()));
-            }
             if bound.object.as_ref().map(|object| object.id()) == object.as_ref().map(|object| object.id()) {
+                if kind.can_write() && object.is_some() {
+                    // The kernel may write there, so the range counts as valid.
+                    bound.ranges.iter().for_each(|range| inner.add(range.clone()));
+                }
                 continue;
             }
             share.memory().counters.rebound(kind);
-            let (object, view) = match &object {
-                Some(object) => (Some(object), object.view(share.device(), kind, &bound.part)),
-                None => (None, Ok(None)),
-            };
-            // A view of the new object cannot fail: it is made like that of the old object.
-            let view = view.ok().flatten();
-            garbage._objects.extend(state.bindings.rename(id, object, view));
+            // Without one the resource is destroyed, or too small now for what is bound: a dispatch reports that.
+            let slot = state.bindings.slot(id);
+            let backed = object.as_ref().and_then(|object| bound.backed_by(slot, resource, object).ok());
+            if let Some(backed) = backed.as_ref().filter(|_| kind.can_write()) {
+                backed.ranges.iter().for_each(|range| inner.add(range.clone()));
+            }
+            let event = (resource.id(), backed.as_ref().map(|backed| backed.object.id()));
+            garbage._objects.extend(state.bindings.rename(id, backed));
+            state.log.note(|| Event::Rebound { slot, kind, resource: event.0, object: event.1 });
         }
     }
     garbage
@@ -277,7 +318,7 @@ pub(crate) fn catch_up(share: &Share, state: &mut ContextState) -> Option<Garbag
     let resources: Vec<ResourceId> = match news {
         News::Events(events) => {
             for lost in events.iter().filter_map(|event| event.lost) {
-                state.sets.drop_object(lost, &share.memory().counters);
+                drop_sets(share, state, lost);
             }
             let mut resources: Vec<_> = events.into_iter().map(|event| event.resource).collect();
             resources.sort_unstable();

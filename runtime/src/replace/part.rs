@@ -18,8 +18,10 @@ use super::{Fate, Garbage, Invalidated, Room, another, forget, forget_in_use, in
 use crate::barrier::Use;
 use crate::batch::Refusal;
 use crate::context_state::ContextState;
+use crate::events::Event;
 use crate::ids::Access;
 use crate::object::ResourceObject;
+use crate::outcome::Action;
 use crate::resource::Resource;
 use crate::share::Share;
 use crate::view;
@@ -28,7 +30,7 @@ use crate::view;
 pub(crate) fn invalidate_part(
     share: &Share,
     state: &mut ContextState,
-    (resource, info): (&Resource, &ImageInfo),
+    resource: &Resource,
     (part, junk): (&[Range<u64>], Option<&Arc<ResourceObject>>),
     room: Room,
 ) -> Result<Invalidated, Refusal> {
@@ -37,11 +39,12 @@ pub(crate) fn invalidate_part(
     let counters = &share.memory().counters;
     let mut inner = resource.state();
     let old = Arc::clone(inner.object(resource, "invalidate")?);
+    let info = old.image()?.info();
     let mut kept = inner.valid().clone();
     part.iter().for_each(|range| kept.remove(range.clone()));
     if kept == *inner.valid() {
         counters.invalidations_empty.one();
-        return Ok(Invalidated::Done(Garbage::default()));
+        return Ok(Invalidated::Done(Action::NothingValid, Garbage::default()));
     }
     if kept.is_empty() {
         return Ok(invalidate(share, state, (resource, &mut inner), room)?);
@@ -49,7 +52,8 @@ pub(crate) fn invalidate_part(
     if inner.fate() == Fate::Idle {
         part.iter().try_for_each(|range| forget(share, resource, &mut inner, range.clone()))?;
         counters.invalidations_idle.one();
-        return Ok(Invalidated::Done(Garbage::default()));
+        state.log.note(|| Event::Forgotten { resource: resource.id(), in_order: false });
+        return Ok(Invalidated::Done(Action::Forgotten, Garbage::default()));
     }
     let texels = |range: Range<u64>| range.map(|number| view::subresource(info, number).1).map(texels_of).sum::<u64>();
     let mut forgotten = inner.forgotten_in_use().clone();
@@ -59,8 +63,8 @@ pub(crate) fn invalidate_part(
         if let Some(junk) = junk {
             overwrite(state, (&old, info), part, junk)?;
         }
-        forget_in_use(share, resource, &mut inner, part);
-        return Ok(Invalidated::Done(Garbage::default()));
+        forget_in_use(share, (resource, &mut inner), part, &state.log);
+        return Ok(Invalidated::Done(Action::ForgottenInOrder, Garbage::default()));
     }
     if kept.iter().any(|range| inner.is_copied(&range, Access::Read)) {
         // Wait for the host's copies before these levels are copied over.
@@ -77,10 +81,13 @@ pub(crate) fn invalidate_part(
     let (from, to) = (old.image()?, new.image()?);
     state.transfer(&uses, |commands| commands.copy_image(from, to, &regions))?;
     drop(uses);
-    Ok(Invalidated::Done(swap(share, state, (resource, &mut inner), (new, kept))))
+    counters.renames.one();
+    let (action, garbage) = swap(share, state, (resource, &mut inner), (new, kept));
+    Ok(Invalidated::Done(action, garbage))
 }
 
-/// Records that levels are overwritten with junk; `junk` is as large as the largest level.
+/// Records that levels are overwritten with junk; `junk` is as large as the largest level, or the image was respecified
+/// meanwhile and the driver rejects the copy.
 fn overwrite(
     state: &mut ContextState,
     (object, info): (&Arc<ResourceObject>, &ImageInfo),

@@ -101,7 +101,7 @@ enum Layout<'a> {
 #[derive(Clone, Debug)]
 enum Given {
     /// Bytes of a buffer, as the kind that the layout has.
-    Bytes(Buffer, Range<u64>),
+    Bytes(Buffer, Option<Range<u64>>),
     /// Of the given kind.
     Bind(Bind),
 }
@@ -181,8 +181,9 @@ impl<'a> DescriptorSetBuilder<'a> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn bind(self, binding: u32, buffer: &Buffer) -> Self {
-        self.bind_range(binding, buffer, 0..buffer.size())
+    pub fn bind(mut self, binding: u32, buffer: &Buffer) -> Self {
+        self.given.insert((binding, 0), Given::Bytes(buffer.clone(), None));
+        self
     }
 
     /// Names the bytes `range` of a buffer: see [`Dispatch::bind_range`](crate::Dispatch::bind_range).
@@ -203,7 +204,7 @@ impl<'a> DescriptorSetBuilder<'a> {
     /// # }
     /// ```
     pub fn bind_range(mut self, binding: u32, buffer: &Buffer, range: Range<u64>) -> Self {
-        self.given.insert((binding, 0), Given::Bytes(buffer.clone(), range));
+        self.given.insert((binding, 0), Given::Bytes(buffer.clone(), Some(range)));
         self
     }
 
@@ -335,10 +336,13 @@ impl Given {
     /// The write of a descriptor; the layout has `info` for its binding.
     fn into_write(self, binding: u32, element: u32, info: Option<&BindingInfo>) -> Write {
         let bind = match self {
-            Self::Bytes(buffer, range) => match info.map(BindingInfo::slot_kind) {
-                Some(SlotKind::UniformBuffer) => Bind::uniform(buffer.slice(range)),
-                _ => Bind::storage(buffer.slice(range)),
-            },
+            Self::Bytes(buffer, range) => {
+                let slice = range.map_or_else(|| (&buffer).into(), |range| buffer.slice(range));
+                match info.map(BindingInfo::slot_kind) {
+                    Some(SlotKind::UniformBuffer) => Bind::uniform(slice),
+                    _ => Bind::storage(slice),
+                }
+            }
             Self::Bind(bind) => bind,
         };
         (binding, element, bind)

@@ -34,8 +34,8 @@ use inner::{Write, described};
 /// The descriptors of a group, bound to a dispatch in one call. A handle: clones refer to the same set, and contexts of
 /// one device may use it from several threads.
 ///
-/// A set names resources, not their storage: when a buffer or image of it is invalidated, or gets new contents, the
-/// next dispatch uses the new storage. [`Context::descriptor_set`](crate::Context::descriptor_set) makes one for a
+/// A set names resources, not their storage: when a buffer or image of it is invalidated, or gets new contents or
+/// another size, the next dispatch uses the new storage. [`Context::descriptor_set`](crate::Context::descriptor_set) makes one for a
 /// group of a program; [`Dispatch::set`](crate::Dispatch::set) and [`Context::bind_set`](crate::Context::bind_set) use
 /// it. It keeps its resources alive.
 ///
@@ -89,7 +89,8 @@ pub struct SetObject {
     pub element: u32,
     /// The label of the resource.
     pub label: Option<String>,
-    /// The number of the resource's object, its storage; unique on the device. `None` if the resource was destroyed.
+    /// The number of the resource's object, its storage; unique on the device. `None` if the resource was destroyed, or
+    /// has become too small for what the set names ([`Context::resize`](crate::Context::resize)).
     pub id: Option<u64>,
     /// How often the resource got another object.
     pub generation: u64,

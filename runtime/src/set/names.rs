@@ -11,10 +11,10 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
-use crate::ids::ResourceId;
+use crate::ids::{ResourceId, Slot};
 use crate::journal::News;
 use crate::share::Share;
-use crate::slot_state::SlotState;
+use crate::slot_state::{Backed, SlotState};
 
 /// The descriptors of a set at one moment.
 #[derive(Clone, Debug)]
@@ -153,14 +153,26 @@ impl Names {
         let descriptor = &mut self.descriptors[place as usize];
         descriptor.noted = self.now;
         let old = descriptor.state.as_ref()?;
-        let object = old.resource.as_ref()?.state().storage().cloned();
-        if old.object.as_ref().map(|object| object.id()) == object.as_ref().map(|object| object.id()) {
+        let resource = old.resource.as_ref()?;
+        let state = resource.state();
+        let object = state.storage();
+        if old.object.as_ref().map(|object| object.id()) == object.map(|object| object.id()) {
             return None;
         }
+        // Without one the resource is destroyed, or too small now for what the set names: a dispatch reports that.
+        let slot = Slot::from((0, 0)); // only for the error
+        let backed = object.and_then(|object| old.backed_by(slot, resource, object).ok());
+        drop(state);
+        let mut new = SlotState::clone(old);
+        match backed {
+            Some(Backed { object, part, ranges, view }) => {
+                (new.object, new.part, new.ranges, new.view) = (Some(object), part, ranges, view);
+            }
+            // It had none before.
+            None if old.object.is_none() => return None,
+            None => (new.object, new.view) = (None, None),
+        }
         share.memory().counters.rebound(old.kind);
-        // A view of the new object cannot fail: it is made like that of the old object.
-        let view = object.as_ref().and_then(|object| object.view(share.device(), old.kind, &old.part).ok().flatten());
-        let new = SlotState { object, view, ..SlotState::clone(old) };
         (descriptor.changed, self.last_change, self.generation) = (self.now, self.now, self.generation + 1);
         descriptor.state.replace(Arc::new(new))
     }

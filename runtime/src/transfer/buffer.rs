@@ -7,12 +7,13 @@ use ash::vk;
 use bytemuck::{AnyBitPattern, NoUninit};
 
 use super::read::values;
-use super::target::Target;
+use super::target::{Target, check_inside};
 use crate::barrier::Use;
 use crate::buffer::Buffer;
 use crate::context::Context;
 use crate::error::{Error, rule};
 use crate::ids::Access;
+use crate::outcome::Outcome;
 
 impl Context {
     /// Reads a whole buffer back, after all commands that write it. [`Error::Range`] if its size is not a multiple of
@@ -59,7 +60,7 @@ impl Context {
     /// Writes values into a buffer from byte `offset` on, in order with the commands that are recorded before and
     /// after. It seldom waits for commands that use the buffer: bytes that hold no defined data are written at once;
     /// values that cover all defined data go to new storage; others are staged and copied in order. Only values that
-    /// are too large to stage wait.
+    /// are too large to stage wait. The [`Outcome`] tells which it was.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -70,7 +71,7 @@ impl Context {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn write<T: NoUninit>(&self, buffer: &Buffer, offset: u64, values: &[T]) -> Result<(), Error> {
+    pub fn write<T: NoUninit>(&self, buffer: &Buffer, offset: u64, values: &[T]) -> Result<Outcome, Error> {
         self.put("write", buffer, offset, bytemuck::cast_slice(values), false)
     }
 
@@ -89,11 +90,11 @@ impl Context {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn upload<T: NoUninit>(&self, buffer: &Buffer, values: &[T]) -> Result<(), Error> {
+    pub fn upload<T: NoUninit>(&self, buffer: &Buffer, values: &[T]) -> Result<Outcome, Error> {
         self.put("upload", buffer, 0, bytemuck::cast_slice(values), true)
     }
 
-    fn put(&self, what: &str, buffer: &Buffer, offset: u64, bytes: &[u8], discard: bool) -> Result<(), Error> {
+    fn put(&self, what: &str, buffer: &Buffer, offset: u64, bytes: &[u8], discard: bool) -> Result<Outcome, Error> {
         self.check_range(what, buffer, &(offset..offset.saturating_add(bytes.len() as u64)))?;
         self.inner().upload(what, buffer.resource(), Target::Bytes(offset), bytes, discard)
     }
@@ -118,6 +119,8 @@ impl Context {
         let (from, to) = (from.resource(), to.resource());
         self.inner().record(|state| {
             let (source, target) = (from.object_for_command("copy")?, to.object_for_command("copy")?);
+            check_inside("copy", from, &source, &(start..start + bytes))?;
+            check_inside("copy", to, &target, &(offset..offset + bytes))?;
             if bytes == 0 {
                 return Ok(());
             }
@@ -162,6 +165,7 @@ impl Context {
         let resource = buffer.resource();
         self.inner().record(|state| {
             let object = resource.object_for_command("fill")?;
+            check_inside("fill", resource, &object, &range)?;
             if range.is_empty() {
                 return Ok(());
             }

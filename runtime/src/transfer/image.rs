@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ash::vk;
 use bytemuck::{AnyBitPattern, NoUninit};
 use smallvec::SmallVec;
-use spelter_driver::ClearColor;
+use spelter_driver::{ClearColor, ImageInfo};
 
 use super::read::values;
 use super::target::{Target, extent, layers, read_level};
@@ -15,6 +15,8 @@ use crate::error::{Error, rule};
 use crate::ids::Access;
 use crate::image::{Image, ImagePart};
 use crate::object::ResourceObject;
+use crate::outcome::Outcome;
+use crate::resource::Resource;
 use crate::view::Subresources;
 
 impl Context {
@@ -36,7 +38,13 @@ impl Context {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn write_image<T: NoUninit>(&self, image: &Image, level: u32, layer: u32, texels: &[T]) -> Result<(), Error> {
+    pub fn write_image<T: NoUninit>(
+        &self,
+        image: &Image,
+        level: u32,
+        layer: u32,
+        texels: &[T],
+    ) -> Result<Outcome, Error> {
         let bytes: &[u8] = bytemuck::cast_slice(texels);
         let (_, wanted) = self.check_level("write", image, level, layer)?;
         if bytes.len() as u64 != wanted {
@@ -64,17 +72,22 @@ impl Context {
     /// # }
     /// ```
     pub fn read_image<T: AnyBitPattern>(&self, image: &Image, level: u32, layer: u32) -> Result<Vec<T>, Error> {
-        let (one, bytes) = self.check_level("read", image, level, layer)?;
-        let each = size_of::<T>() as u64;
-        if each == 0 || bytes % each != 0 {
-            let of = image.resource().described();
-            let problem = format!("read: {bytes} bytes for elements of {each} bytes of {of}");
-            return Err(Error::range(problem, rule::WHOLE));
+        loop {
+            let (one, bytes) = self.check_level("read", image, level, layer)?;
+            let each = size_of::<T>() as u64;
+            if each == 0 || bytes % each != 0 {
+                let of = image.resource().described();
+                let problem = format!("read: {bytes} bytes for elements of {each} bytes of {of}");
+                return Err(Error::range(problem, rule::WHOLE));
+            }
+            let range = one.ranges(image.info().levels).first().cloned().unwrap_or_default();
+            let (object, _reading) = self.inner().for_reading(image.resource(), &range)?;
+            // Otherwise another thread has respecified the image with another size meanwhile.
+            if Target::Level(image, level, layer).check("read", image.resource(), &object, bytes).is_ok() {
+                self.share().memory().counters.bytes_read.add(bytes);
+                return values(bytes, |raw| read_level(&object, (level, layer), raw));
+            }
         }
-        let range = one.ranges(image.info().levels).first().cloned().unwrap_or_default();
-        let (object, _reading) = self.inner().for_reading(image.resource(), &range)?;
-        self.share().memory().counters.bytes_read.add(bytes);
-        values(bytes, |raw| read_level(&object, (level, layer), raw))
     }
 
     /// Records a copy of one level of one layer, `(image, level, layer)`, to a level of the same size.
@@ -94,11 +107,12 @@ impl Context {
     /// # }
     /// ```
     pub fn copy_image(&self, from: (&Image, u32, u32), to: (&Image, u32, u32)) -> Result<(), Error> {
-        let (source, target, region) = self.check_copy_image(from, to)?;
+        let (source, target) = self.check_copy_image(from, to)?;
         self.inner().record(|state| {
             let (read, write) =
                 (from.0.resource().object_for_command("copy")?, to.0.resource().object_for_command("copy")?);
             let (a, b) = (read.image()?, write.image()?);
+            let region = copy_region("copy", [from, to].map(level_of), [a.info(), b.info()])?;
             let uses = used(&read, &source, from.0, Access::Read).chain(used(&write, &target, to.0, Access::Write));
             let uses = uses.collect::<SmallVec<[_; 2]>>();
             state.transfer(&uses, |commands| commands.copy_image(a, b, &[region]))
@@ -133,31 +147,16 @@ impl Context {
         })
     }
 
-    /// The two subresources of a copy, checked, and the copied region.
+    /// The two subresources of a copy, checked.
     pub(crate) fn check_copy_image(
         &self,
         from: (&Image, u32, u32),
         to: (&Image, u32, u32),
-    ) -> Result<(Subresources, Subresources, vk::ImageCopy), Error> {
-        let (source, target) =
-            (self.check_level("copy", from.0, from.1, from.2)?.0, self.check_level("copy", to.0, to.1, to.2)?.0);
-        let differs = from.0.level_size(from.1) != to.0.level_size(to.1);
-        if differs || (Arc::ptr_eq(from.0.resource(), to.0.resource()) && (from.1, from.2) == (to.1, to.2)) {
-            let [a, b] = [from, to].map(|(image, level, layer)| {
-                let [width, height, depth] = image.level_size(level);
-                let of = image.resource().described();
-                format!("level {level} of layer {layer}, {width}x{height}x{depth} texels, of {of}")
-            });
-            let rule = if differs { rule::COPY_SIZES } else { rule::COPY_OVERLAP };
-            return Err(Error::range(format!("copy: from {a} to {b}"), rule));
-        }
-        let region = vk::ImageCopy {
-            src_subresource: layers(from.1, from.2),
-            dst_subresource: layers(to.1, to.2),
-            extent: extent(from.0, from.1),
-            ..Default::default()
-        };
-        Ok((source, target, region))
+    ) -> Result<(Subresources, Subresources), Error> {
+        let part = |(image, level, layer)| self.check_level("copy", image, level, layer).map(|(part, _)| part);
+        let parts = (part(from)?, part(to)?);
+        let _ = copy_region("copy", [from, to].map(level_of), [&from.0.info(), &to.0.info()])?; // checks the sizes
+        Ok(parts)
     }
 
     /// Checks that the image is of this device and has these levels and layers, at least one of each.
@@ -165,7 +164,7 @@ impl Context {
         let (resource, info) = (image.resource(), image.info());
         self.check_device(what, resource)?;
         let of = resource.described();
-        part.check(info).map_err(|problem| Error::range(format!("{what}: {problem} of {of}"), rule::INSIDE))
+        part.check(&info).map_err(|problem| Error::range(format!("{what}: {problem} of {of}"), rule::INSIDE))
     }
 
     /// One level of one layer, checked, and its size in bytes.
@@ -193,6 +192,36 @@ pub(crate) fn check_color(image: &Image, target: &spelter_driver::Image, color: 
     let (is, of) = (color.class(), image.resource().described());
     let problem = format!("clear: {of} holds {}, the colour is of {is}", target.class());
     Err(Error::range(problem, rule::COLOR))
+}
+
+/// A level of a layer, `(resource, level, layer)`.
+pub(crate) type LevelOf<'a> = (&'a Resource, u32, u32);
+
+fn level_of((image, level, layer): (&Image, u32, u32)) -> LevelOf<'_> {
+    (image.resource(), level, layer)
+}
+
+/// The copied region between levels of the images of two resources, which have these descriptions. [`Error::Range`] if
+/// the levels have different sizes or are the same.
+pub(crate) fn copy_region(
+    what: &str,
+    [from, to]: [LevelOf<'_>; 2],
+    infos: [&ImageInfo; 2],
+) -> Result<vk::ImageCopy, Error> {
+    let sizes = [extent(infos[0], from.1), extent(infos[1], to.1)];
+    let differs = sizes[0] != sizes[1];
+    if differs || (from.0.id(), from.1, from.2) == (to.0.id(), to.1, to.2) {
+        let described = |((resource, level, layer), size): (LevelOf<'_>, vk::Extent3D)| {
+            let vk::Extent3D { width, height, depth } = size;
+            let of = resource.described();
+            format!("level {level} of layer {layer}, {width}x{height}x{depth} texels, of {of}")
+        };
+        let (a, b) = (described((from, sizes[0])), described((to, sizes[1])));
+        let rule = if differs { rule::COPY_SIZES } else { rule::COPY_OVERLAP };
+        return Err(Error::range(format!("{what}: from {a} to {b}"), rule));
+    }
+    let (src_subresource, dst_subresource) = (layers(from.1, from.2), layers(to.1, to.2));
+    Ok(vk::ImageCopy { src_subresource, dst_subresource, extent: sizes[0], ..Default::default() })
 }
 
 /// A command's uses of subresources of an object.

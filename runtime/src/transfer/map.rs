@@ -13,17 +13,20 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use parking_lot::Mutex;
 
 use super::flags::{MapFlags, check_flags};
+use super::mapped_range::MappedRange;
 use super::read::values;
+use super::target::check_inside;
 use super::upload::idle_object;
 use crate::buffer::BufferSlice;
 use crate::context::{Context, ContextInner};
 use crate::error::{Error, rule};
+use crate::events::Event;
 use crate::ids::Access;
 use crate::maps::By;
 use crate::object::ResourceObject;
+use crate::outcome::{Action, Outcome, Waits};
 use crate::replace::{self, Invalidated, KeptReason, Room};
-use crate::resource::{Resource, ResourceState};
-use crate::share::Share;
+use crate::resource::Resource;
 use crate::valid::Ranges;
 
 /// A mapped range of a buffer. Dropping it unmaps; [`Mapped::unmap`] also reports errors.
@@ -57,6 +60,7 @@ pub struct Mapped {
     /// The bytes of the staging buffer that were written, to be copied when unmapped; `None` if the target is the
     /// buffer itself.
     staged: Option<Mutex<Ranges>>,
+    outcome: Outcome,
 }
 
 impl Context {
@@ -96,45 +100,6 @@ impl Context {
     }
 }
 
-/// A range that its resource records as mapped until this is dropped.
-#[derive(Debug)]
-struct MappedRange {
-    share: Arc<Share>,
-    resource: Arc<Resource>,
-    number: u64,
-}
-
-impl MappedRange {
-    /// `state` belongs to `resource`.
-    fn new(
-        context: &ContextInner,
-        resource: &Arc<Resource>,
-        state: &mut ResourceState,
-        range: &Range<u64>,
-        flags: MapFlags,
-    ) -> Self {
-        if flags.contains(MapFlags::WRITE) && flags.intersects(MapFlags::PERSISTENT | MapFlags::UNSYNCHRONIZED) {
-            // Such a mapping may be written at any time, so the range is valid from now on.
-            state.add(range.clone());
-        }
-        let persistent = flags.contains(MapFlags::PERSISTENT);
-        let number = state.maps.note(range.clone(), persistent);
-        if !persistent {
-            context.share.mapped();
-        }
-        Self { share: Arc::clone(&context.share), resource: Arc::clone(resource), number }
-    }
-}
-
-impl Drop for MappedRange {
-    fn drop(&mut self) {
-        let mut state = self.resource.state();
-        if state.maps.forget(self.number) {
-            self.share.unmapped();
-        }
-    }
-}
-
 /// How a mapping accesses the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MapStrategy {
@@ -155,12 +120,13 @@ impl Mapped {
     ) -> Result<Self, Error> {
         let bytes = range.end - range.start;
         let (mut may_rename, mut room) = (true, Room::Wanted);
-        // Whether the object was found in use, and whether the host waited.
-        let (mut busy, mut waited) = (false, false);
-        let (mapped, object, mut step) = loop {
+        // Whether the object was found in use, and why the host waited.
+        let (mut busy, mut waits) = (false, Waits::empty());
+        let (mapped, object, mut step, replaced) = loop {
             let mut state = context.lock();
             let mut inner = resource.state();
             let object = Arc::clone(inner.object(resource, "map")?);
+            check_inside("map", resource, &object, &range)?;
             if let Some(other) = inner.maps.overlapping(&range) {
                 let Range { start, end } = &range;
                 let problem = format!(
@@ -176,7 +142,7 @@ impl Mapped {
             if inner.is_copied(&range, access) && !unsynchronized {
                 let ended = context.share.gate().count();
                 drop((inner, state));
-                context.share.gate().wait(ended);
+                waits |= context.wait_for_copy(ended);
                 continue;
             }
             let whole = flags.contains(MapFlags::DISCARD_WHOLE)
@@ -184,14 +150,14 @@ impl Mapped {
             if whole && may_rename && !unsynchronized && !inner.valid().is_empty() {
                 busy |= inner.is_busy();
                 match replace::invalidate(&context.share, &mut state, (resource, &mut inner), room)? {
-                    Invalidated::Done(garbage) => {
+                    Invalidated::Done(action, garbage) => {
                         // In the same step as the invalidation: a thread that looks from now on finds the mapping.
                         let claimed = idle_object(&inner)
                             .map(|object| (MappedRange::new(context, resource, &mut inner, &range, flags), object));
                         drop((inner, state));
                         drop(garbage);
                         if let Some((mapped, object)) = claimed {
-                            break (mapped, object, MapStrategy::Direct);
+                            break (mapped, object, MapStrategy::Direct, action.is_replaced().then_some(action));
                         }
                         // Other contexts use it again. Slots that kernels can write through make it valid at once, so
                         // it is not discarded again.
@@ -199,12 +165,12 @@ impl Mapped {
                     }
                     Invalidated::Kept(KeptReason::Room) => {
                         drop((inner, state));
-                        waited |= context.room_for(resource.size())?;
+                        waits.note(Waits::BUDGET, context.room_for(resource.size())?);
                         room = Room::Made;
                     }
                     Invalidated::Kept(KeptReason::Memory(object)) => {
                         drop((inner, state));
-                        waited |= context.wait_without_memory(&object)?;
+                        waits.note(Waits::NO_MEMORY, context.wait_without_memory(&object)?);
                         // The object stays, and its contents are forgotten in place.
                         room = Room::Never;
                     }
@@ -225,12 +191,12 @@ impl Mapped {
             }
             // Before the lock is released: from here on no thread maps the same bytes or replaces the object.
             let mapped = MappedRange::new(context, resource, &mut inner, &range, flags);
-            break (mapped, object, step);
+            break (mapped, object, step, None);
         };
         let (mut target, mut start, mut staged) = (object, range.start, None);
         if step == MapStrategy::Stage {
             busy = true;
-            match context.staging(bytes, &mut waited) {
+            match context.staging(bytes, &mut waits) {
                 Ok(staging) => {
                     (target, start, staged) = (staging, 0, Some(Mutex::new(Ranges::new())));
                 }
@@ -240,16 +206,41 @@ impl Mapped {
             }
         }
         if let MapStrategy::Wait(access) = step {
-            let waits = context.wait_for(&target, access, "map")?;
-            if waits && flags.contains(MapFlags::READ) {
+            let waited = context.wait_for(&target, access, (Waits::USERS, "map"))?;
+            if waited && flags.contains(MapFlags::READ) {
                 context.share.memory().counters.read_waits.one();
+                waits.note(Waits::READ_BACK, waited);
             } else {
-                waited |= waits;
+                waits.note(Waits::USERS, waited);
             }
         }
-        context.count_stall(busy, waited);
+        context.count_stall(busy, waits);
+        let in_object = if staged.is_some() { Action::Staged { bytes } } else { Action::InPlace };
+        let outcome = context.outcome(resource, replaced.unwrap_or(in_object), waits);
         let (context, resource) = (Arc::clone(context), Arc::clone(resource));
-        Ok(Self { context, resource, mapped: Some(mapped), range, flags, target, start, staged })
+        Ok(Self { context, resource, mapped: Some(mapped), range, flags, target, start, staged, outcome })
+    }
+
+    /// What the mapping did to the buffer's storage: [`Action::InPlace`] if the object itself is mapped,
+    /// [`Action::Staged`] if a staging buffer is, from which [`Mapped::unmap`] copies in order, [`Action::Replaced`] if
+    /// contents were discarded and the object was in use.
+    ///
+    /// ```
+    /// use spelter::{Action, MapFlags};
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_zeroed(8)?;
+    /// assert_eq!(context.map(&buffer, MapFlags::WRITE)?.outcome().action, Action::InPlace);
+    /// context.fill(&buffer, 1)?; // in use
+    /// assert_eq!(context.map(&buffer, MapFlags::WRITE)?.outcome().action, Action::Staged { bytes: 8 });
+    /// let map = context.map(&buffer, MapFlags::WRITE | MapFlags::DISCARD_WHOLE)?;
+    /// assert!(map.outcome().action.is_replaced());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn outcome(&self) -> Outcome {
+        self.outcome
     }
 
     /// The number of mapped bytes.
@@ -395,8 +386,11 @@ impl Mapped {
             size: end - start,
         };
         let regions: Vec<_> = staged.iter().map(region).collect();
-        self.context.share.memory().counters.bytes_staged.add(regions.iter().map(|region| region.size).sum());
-        self.context.copy_staged(("unmap", By::Mapping), &self.resource, &[(Arc::clone(&self.target), regions)])
+        let (resource, bytes) = (self.resource.id(), regions.iter().map(|region| region.size).sum());
+        self.context.share.memory().counters.bytes_staged.add(bytes);
+        self.context.log.note(|| Event::Staged { resource, bytes });
+        let pieces = [(Arc::clone(&self.target), regions)];
+        self.context.copy_staged(("unmap", By::Mapping), &self.resource, &pieces, &mut Waits::empty())
     }
 
     fn check(&self, what: &str, offset: u64, bytes: u64, needs: MapFlags) -> Result<(), Error> {

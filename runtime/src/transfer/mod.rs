@@ -4,10 +4,12 @@ mod buffer;
 mod flags;
 mod image;
 mod map;
+mod mapped_range;
 mod read;
 mod target;
 mod upload;
 
 pub use flags::MapFlags;
-pub(crate) use image::check_color;
+pub(crate) use image::{check_color, copy_region};
 pub use map::Mapped;
+pub(crate) use target::check_inside;

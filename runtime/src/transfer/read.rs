@@ -6,16 +6,20 @@ use std::sync::Arc;
 use bytemuck::AnyBitPattern;
 use spelter_driver::host_memory;
 
+use super::target::check_inside;
 use crate::context::ContextInner;
 use crate::error::Error;
 use crate::ids::Access;
 use crate::object::ResourceObject;
+use crate::outcome::Waits;
 use crate::resource::{HostCopyGuard, Resource};
 
 impl ContextInner {
     /// Reads bytes of a buffer after all commands that write it.
     pub(crate) fn read(&self, resource: &Resource, offset: u64, into: &mut [u8]) -> Result<(), Error> {
-        let (object, _reading) = self.for_reading(resource, &(offset..offset + into.len() as u64))?;
+        let range = offset..offset + into.len() as u64;
+        let (object, _reading) = self.for_reading(resource, &range)?;
+        check_inside("read", resource, &object, &range)?;
         self.share.memory().counters.bytes_read.add(into.len() as u64);
         object.storage().read(offset, into)
     }
@@ -36,14 +40,14 @@ impl ContextInner {
                 // Read under the resource's lock, so that the end of this copy is not missed.
                 let ended = self.share.gate().count();
                 drop(state);
-                self.share.gate().wait(ended);
+                self.wait_for_copy(ended);
                 continue;
             }
             let busy = state.valid().intersects(range) && object.usage.is_busy(Access::Read);
             if busy && !waited {
                 // The first wait is made without a guard: meanwhile other threads may record more writes.
                 drop(state);
-                waited = self.wait_for(&object, Access::Read, "read back")?;
+                waited = self.wait_for(&object, Access::Read, (Waits::READ_BACK, "read back"))?;
                 self.share.memory().counters.read_waits.add(waited.into());
                 continue;
             }
@@ -51,7 +55,7 @@ impl ContextInner {
             let reading = HostCopyGuard::reading(resource, &mut state, range.clone());
             drop(state);
             if busy {
-                self.wait_for(&object, Access::Read, "read back")?;
+                self.wait_for(&object, Access::Read, (Waits::READ_BACK, "read back"))?;
             }
             return Ok((object, reading));
         }

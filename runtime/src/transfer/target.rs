@@ -3,10 +3,12 @@
 use std::ops::Range;
 
 use ash::vk;
+use spelter_driver::ImageInfo;
 
-use crate::error::Error;
+use crate::error::{Error, rule};
 use crate::image::Image;
 use crate::object::ResourceObject;
+use crate::resource::Resource;
 
 /// The part of a resource that bytes are written to.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +31,29 @@ impl Target<'_> {
         }
     }
 
+    /// Checks that `len` bytes fit this object, which is current while its resource is locked: another thread may have
+    /// respecified the resource with another size since the call's own check.
+    pub(super) fn check(
+        &self,
+        what: &str,
+        resource: &Resource,
+        object: &ResourceObject,
+        len: u64,
+    ) -> Result<(), Error> {
+        match self {
+            Self::Bytes(_) => check_inside(what, resource, object, &self.range(len)),
+            Self::Level(_, level, layer) => {
+                let wanted = Rows::of(object, (*level, *layer))?.total();
+                if wanted == len {
+                    return Ok(());
+                }
+                let of = resource.described();
+                let problem = format!("{what}: {len} bytes for the {wanted} of level {level} of {of}");
+                Err(Error::range(problem, rule::LEVEL))
+            }
+        }
+    }
+
     pub(super) fn write(&self, object: &ResourceObject, bytes: &[u8]) -> Result<(), Error> {
         match self {
             Self::Bytes(offset) => object.storage().write(*offset, bytes),
@@ -42,14 +67,30 @@ pub(super) fn layers(level: u32, layer: u32) -> vk::ImageSubresourceLayers {
     vk::ImageSubresourceLayers { aspect_mask, mip_level: level, base_array_layer: layer, layer_count: 1 }
 }
 
-pub(super) fn extent(image: &Image, level: u32) -> vk::Extent3D {
-    let [width, height, depth] = image.level_size(level);
-    vk::Extent3D { width, height, depth }
+/// The size of a level in texels.
+pub(super) fn extent(info: &ImageInfo, level: u32) -> vk::Extent3D {
+    let half = |size: u32| size.checked_shr(level).unwrap_or(0).max(1);
+    let vk::Extent3D { width, height, depth } = info.extent;
+    vk::Extent3D { width: half(width), height: half(height), depth: half(depth) }
 }
 
-pub(super) fn region(image: &Image, level: u32, layer: u32) -> vk::BufferImageCopy {
-    let (image_subresource, image_extent) = (layers(level, layer), extent(image, level));
+pub(super) fn region(info: &ImageInfo, level: u32, layer: u32) -> vk::BufferImageCopy {
+    let (image_subresource, image_extent) = (layers(level, layer), extent(info, level));
     vk::BufferImageCopy { image_subresource, image_extent, ..Default::default() }
+}
+
+/// Checks that bytes lie in this object of a buffer.
+pub(crate) fn check_inside(
+    what: &str,
+    resource: &Resource,
+    object: &ResourceObject,
+    range: &Range<u64>,
+) -> Result<(), Error> {
+    let Range { start, end } = *range;
+    if start <= end && end <= object.size() {
+        return Ok(());
+    }
+    Err(Error::range(format!("{what}: bytes {start}..{end} of {}", resource.described()), rule::INSIDE))
 }
 
 /// Writes all texels of a level of a layer in place. `texels` has the size of the level.
@@ -78,11 +119,15 @@ struct Rows {
 impl Rows {
     fn of(object: &ResourceObject, (level, layer): (u32, u32)) -> Result<Self, Error> {
         let image = object.image()?;
-        let vk::Extent3D { width, height, depth } = image.info().extent;
-        let [width, height, depth] =
-            [width, height, depth].map(|size| u64::from(size.checked_shr(level).unwrap_or(0).max(1)));
+        let vk::Extent3D { width, height, depth } = extent(image.info(), level);
+        let [width, height, depth] = [width, height, depth].map(u64::from);
         let bytes = (width * image.texel_bytes()) as usize;
         Ok(Self { bytes, layout: image.subresource_layout(level, layer), height, depth })
+    }
+
+    /// Bytes of all rows.
+    fn total(&self) -> u64 {
+        self.bytes as u64 * self.height * self.depth
     }
 
     /// The offset of each row, slice by slice.

@@ -6,15 +6,17 @@ use std::sync::Arc;
 use ash::vk;
 use smallvec::SmallVec;
 
-use super::target::{Target, region};
+use super::target::{Target, check_inside, region};
 use crate::barrier::Use;
 use crate::context::ContextInner;
 use crate::error::{Error, rule};
+use crate::events::Event;
 use crate::ids::Access;
 use crate::image::Image;
 use crate::maps::By;
 use crate::memory::{Memory, Template};
 use crate::object::{Contents, ResourceObject};
+use crate::outcome::{Action, Outcome, Waits};
 use crate::replace::{self, Invalidated, KeptReason, Room};
 use crate::resource::{HostCopyGuard, Resource, ResourceState};
 
@@ -66,23 +68,24 @@ impl ContextInner {
         target: Target<'_>,
         bytes: &[u8],
         discard: bool,
-    ) -> Result<(), Error> {
+    ) -> Result<Outcome, Error> {
         let (mut may_rename, mut may_stage, mut room) = (true, true, Room::Wanted);
-        // Whether the object was found in use, and whether the host waited.
-        let (mut busy, mut waited) = (false, false);
-        loop {
+        // Whether the object was found in use, and why the host waited.
+        let (mut busy, mut waits) = (false, Waits::empty());
+        let action = loop {
             let mut state = self.lock();
             let mut inner = resource.state();
             let object = Arc::clone(inner.object(resource, what)?);
             let range = target.range(bytes.len() as u64);
+            target.check(what, resource, &object, bytes.len() as u64)?;
             check_writable(what, resource, &inner, &range)?;
             if bytes.is_empty() {
-                return Ok(());
+                break Action::Nothing;
             }
             if inner.is_copied(&range, Access::Write) {
                 let ended = self.share.gate().count();
                 drop((inner, state));
-                self.share.gate().wait(ended);
+                waits |= self.wait_for_copy(ended);
                 continue;
             }
             let idle = !inner.is_busy();
@@ -98,14 +101,14 @@ impl ContextInner {
                 drop(inner);
                 self.write_in_place(&object, target, bytes)?;
                 drop(copying);
-                break;
+                break Action::InPlace;
             }
             let whole = discard || inner.valid().lies_in(&range);
             match write_strategy(self.share.memory(), resource.size(), bytes.len() as u64, whole && may_rename, discard)
             {
                 WriteStrategy::Rename => {
                     match replace::invalidate(&self.share, &mut state, (resource, &mut inner), room)? {
-                        Invalidated::Done(garbage) => {
+                        Invalidated::Done(action, garbage) => {
                             // In the same step as the invalidation: a thread that looks from now on finds a copy to
                             // these bytes.
                             let claimed = idle_object(&inner)
@@ -115,19 +118,19 @@ impl ContextInner {
                             if let Some((object, copying)) = claimed {
                                 self.write_in_place(&object, target, bytes)?;
                                 drop(copying);
-                                break;
+                                break if action.is_replaced() { action } else { Action::InPlace };
                             }
                             // Other contexts use it again.
                             may_rename = false;
                         }
                         Invalidated::Kept(KeptReason::Room) => {
                             drop((inner, state));
-                            waited |= self.room_for(resource.size())?;
+                            waits.note(Waits::BUDGET, self.room_for(resource.size())?);
                             room = Room::Made;
                         }
                         Invalidated::Kept(KeptReason::Memory(object)) => {
                             drop((inner, state));
-                            waited |= self.wait_without_memory(&object)?;
+                            waits.note(Waits::NO_MEMORY, self.wait_without_memory(&object)?);
                             // The object stays, and discarded contents are forgotten in place. If other contexts use it
                             // again, these bytes are ordered after those uses.
                             (may_rename, room) = (discard, Room::Never);
@@ -137,15 +140,17 @@ impl ContextInner {
                 }
                 WriteStrategy::Stage if may_stage => {
                     drop((inner, state));
-                    match self.stage(target, bytes, &mut waited) {
+                    match self.stage((resource, target), bytes, &mut waits) {
                         Ok(pieces) => {
                             match target {
-                                Target::Bytes(_) => self.copy_staged((what, By::Host), resource, &pieces)?,
+                                Target::Bytes(_) => {
+                                    self.copy_staged((what, By::Host), resource, &pieces, &mut waits)?;
+                                }
                                 Target::Level(image, level, layer) => {
-                                    self.copy_level(what, &pieces, (image, level, layer))?;
+                                    self.copy_level(what, &pieces, (image, level, layer), &mut waits)?;
                                 }
                             }
-                            break;
+                            break Action::Staged { bytes: bytes.len() as u64 };
                         }
                         // No memory for a staging buffer: write in place, after a wait.
                         Err(Error::OutOfMemory(_)) => may_stage = false,
@@ -157,21 +162,21 @@ impl ContextInner {
                     // record.
                     let copying = HostCopyGuard::new(resource, &mut inner, range);
                     drop((inner, state));
-                    waited |= self.wait_for(&object, Access::Write, what)?;
+                    waits.note(Waits::USERS, self.wait_for(&object, Access::Write, (Waits::USERS, what))?);
                     self.write_in_place(&object, target, bytes)?;
                     drop(copying);
-                    break;
+                    break Action::InPlace;
                 }
             }
-        }
-        self.count_stall(busy, waited);
-        Ok(())
+        };
+        self.count_stall(busy, waits);
+        Ok(self.outcome(resource, action, waits))
     }
 
     /// Counts a host write or mapping that waited, or that found the object in use (`busy`) and did not wait.
-    pub(super) fn count_stall(&self, busy: bool, waited: bool) {
+    pub(super) fn count_stall(&self, busy: bool, waits: Waits) {
         let counters = &self.share.memory().counters;
-        match (busy, waited) {
+        match (busy, waits.stalls()) {
             (_, true) => counters.stalls_taken.one(),
             (true, false) => counters.stalls_avoided.one(),
             (false, false) => {}
@@ -190,32 +195,42 @@ impl ContextInner {
     }
 
     /// A staging buffer of at least `bytes` bytes. Waits for the oldest batches if too much memory is pending, and for
-    /// all batches if there is no memory; sets `waited` if it waited.
-    pub(crate) fn staging(&self, bytes: u64, waited: &mut bool) -> Result<Arc<ResourceObject>, Error> {
-        *waited |= self.room_for(bytes)?;
+    /// all batches if there is no memory; adds the reasons to `waits`.
+    pub(crate) fn staging(&self, bytes: u64, waits: &mut Waits) -> Result<Arc<ResourceObject>, Error> {
+        waits.note(Waits::BUDGET, self.room_for(bytes)?);
         let memory = self.share.memory();
         let (size, spares) = memory.staging(bytes);
         let make = || ResourceObject::new(memory, &Template::Buffer(size), Contents::Undefined, spares);
-        let staging = Arc::new(self.share.noting_pressure(waited, make)?);
+        let mut waited = false;
+        let made = self.share.noting_pressure(&mut waited, make);
+        waits.note(Waits::PRESSURE, waited);
+        let staging = Arc::new(made?);
         staging.recycle_into(spares);
         Ok(staging)
     }
 
     /// Writes the bytes to staging buffers. Bytes for a buffer are split into chunks of limited size, so that their
     /// staging buffers can be recycled.
-    fn stage(&self, target: Target<'_>, bytes: &[u8], waited: &mut bool) -> Result<Vec<Staged>, Error> {
+    fn stage(
+        &self,
+        (resource, target): (&Resource, Target<'_>),
+        bytes: &[u8],
+        waits: &mut Waits,
+    ) -> Result<Vec<Staged>, Error> {
         let (most, mut to) = match target {
             Target::Bytes(offset) => (STAGING_CHUNK, offset),
             Target::Level(..) => (bytes.len(), 0),
         };
         let mut pieces = Vec::new();
         for piece in bytes.chunks(most) {
-            let (size, staging) = (piece.len() as u64, self.staging(piece.len() as u64, waited)?);
+            let (size, staging) = (piece.len() as u64, self.staging(piece.len() as u64, waits)?);
             staging.storage().write(0, piece)?;
             pieces.push((staging, vec![vk::BufferCopy { src_offset: 0, dst_offset: to, size }]));
             to += size;
         }
-        self.share.memory().counters.bytes_staged.add(bytes.len() as u64);
+        let bytes = bytes.len() as u64;
+        self.share.memory().counters.bytes_staged.add(bytes);
+        self.log.note(|| Event::Staged { resource: resource.id(), bytes });
         Ok(pieces)
     }
 
@@ -225,13 +240,15 @@ impl ContextInner {
         (what, by): (&str, By),
         resource: &Resource,
         pieces: &[Staged],
+        waits: &mut Waits,
     ) -> Result<(), Error> {
         let regions =
             || pieces.iter().flat_map(|(staging, regions)| regions.iter().map(move |region| (staging, region)));
         let target = |region: &vk::BufferCopy| region.dst_offset..region.dst_offset + region.size;
-        self.record(|state| {
+        self.record_noting(waits, |state| {
             let inner = resource.state();
             let object = Arc::clone(inner.object(resource, what)?);
+            regions().try_for_each(|(_, region)| check_inside(what, resource, &object, &target(region)))?;
             if by == By::Host {
                 regions().try_for_each(|(_, region)| check_writable(what, resource, &inner, &target(region)))?;
             }
@@ -260,17 +277,20 @@ impl ContextInner {
         what: &str,
         pieces: &[Staged],
         (image, level, layer): (&Image, u32, u32),
+        waits: &mut Waits,
     ) -> Result<(), Error> {
         let Some((staging, bytes)) = pieces.iter().find_map(|(staging, to)| Some((staging, to.first()?.size))) else {
             return Ok(());
         };
-        let (resource, range) = (image.resource(), Target::Level(image, level, layer).range(bytes));
-        self.record(|state| {
+        let (resource, target) = (image.resource(), Target::Level(image, level, layer));
+        let range = target.range(bytes);
+        self.record_noting(waits, |state| {
             let object = resource.object_for_command(what)?;
+            target.check(what, resource, &object, bytes)?;
             let (from, to) = (staging.buffer()?, object.image()?);
             let read = Use::own(staging, 0..bytes, Access::Read);
             let write = Use::of(resource, &object, range.clone(), Access::Write);
-            let regions = [region(image, level, layer)];
+            let regions = [region(to.info(), level, layer)];
             state.transfer(&[read, write], |commands| commands.copy_buffer_to_image(from, to, &regions))?;
             if let Some(batch) = state.timeline.open() {
                 batch.retain_bytes(bytes);

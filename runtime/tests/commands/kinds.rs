@@ -1,6 +1,6 @@
 //! Each kind of command, timestamps and groups.
 
-use spelter::{Bind, ClearColor, Context, Error, vk};
+use spelter::{Bind, ClearColor, Context, Error, testing, vk};
 
 use crate::{ADD, context};
 
@@ -94,10 +94,12 @@ fn images_are_cleared_copied_and_dispatched_on() -> Result<(), Error> {
         context.submit(&commands)?;
         assert_eq!(context.read_image::<u32>(&a, 0, 0)?, [6; 4]);
         assert_eq!(context.read_image::<u32>(&b, 0, 0)?, [turn + 1, 2, 3, 4]);
+        let hold = testing::hold(&context)?;
         context.submit(&commands)?;
-        context.invalidate_image(&a)?; // in use
+        assert!(context.invalidate_image(&a)?.action.is_replaced(), "in use");
+        assert!(hold.is_held());
     }
-    assert!(a.generation() > 0);
+    assert_eq!(a.generation(), 4);
     Ok(())
 }
 

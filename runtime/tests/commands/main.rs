@@ -6,6 +6,7 @@
 mod kinds;
 mod lend;
 mod nesting;
+mod resize;
 mod retention;
 
 use spelter::{Buffer, CommandBuffer, Context, Program, Stats};
@@ -206,7 +207,7 @@ fn threads_submit_while_another_one_renames() {
             scope.spawn(move || (0..100).for_each(|_| drop(sibling.submit(&commands).unwrap())));
         }
         let (sibling, step) = (context.sibling(), step.clone());
-        scope.spawn(move || (0..200).for_each(|_| sibling.upload(&step, &[1u32]).unwrap()));
+        scope.spawn(move || (0..200).for_each(|_| sibling.upload(&step, &[1u32]).map(drop).unwrap()));
     });
     assert_eq!(context.read::<u32>(&to).unwrap(), [400; 1 << 8]);
     drop((commands, step, to));

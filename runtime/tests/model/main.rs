@@ -40,11 +40,12 @@ const MAPPED_IN_USE: &str = "mapped unsynchronized while in use";
 
 /// Counters that must be above 0 after a run, or the run has not tested them. (Waits for memory of replaced storage
 /// happen once in a million steps; `pressure.rs` tests them.)
-const WANTED: [&str; 22] = [
+const WANTED: [&str; 23] = [
     "invalidations_empty",
     "invalidations_idle",
     "invalidations_in_order",
     "renames",
+    "resizes",
     "invalidations_refused",
     "renames_without_memory",
     "rebinds_uniform",

@@ -52,7 +52,24 @@ impl Shown {
 struct Slot {
     resource: Handle,
     range: Range<u64>,
+    /// Whether the range ends where the resource ends.
+    to_end: bool,
     kind: Kind,
+}
+
+impl Slot {
+    fn new(resource: &Handle, bound: Bound, kind: Kind) -> Self {
+        let (range, to_end) = (bound.words(kind, resource.size()), bound.is_to_end(kind, resource.size()));
+        Self { resource: Rc::clone(resource), range, to_end, kind }
+    }
+
+    /// The same with the range that a dispatch sees; `None` if the resource has become too small.
+    fn now(self) -> Option<Self> {
+        let size = self.resource.size();
+        let end = if self.to_end { size } else { self.range.end };
+        let range = self.range.start..end;
+        (range.start < end && end <= size).then_some(Self { range, ..self })
+    }
 }
 
 /// A descriptor set.
@@ -122,6 +139,17 @@ impl Reference {
         self.is_pending(resource, &(0..u64::MAX))
     }
 
+    /// Whether the persistent mapping is one of this resource.
+    pub(crate) fn is_mapped(&self, resource: usize) -> bool {
+        let handle = self.handles[resource].as_ref();
+        self.persistent.as_ref().is_some_and(|map| handle.is_some_and(|handle| Rc::ptr_eq(handle, &map.resource)))
+    }
+
+    /// Whether no word of the resource is defined.
+    pub(crate) fn is_undefined(&self, resource: usize) -> bool {
+        self.handles[resource].as_ref().is_some_and(|handle| handle.is_undefined())
+    }
+
     /// The contents of all resources that have a handle and are not destroyed.
     pub(crate) fn contents(&self) -> impl Iterator<Item = (usize, Shown)> {
         let live = |(which, handle): (usize, &Option<Handle>)| {
@@ -142,9 +170,7 @@ impl Reference {
 
     /// A part of a resource, for a slot of that kind.
     fn slot(&self, bound: Bound, kind: Kind) -> Result<Slot, Shown> {
-        let resource = Rc::clone(self.live(bound.handle(kind))?);
-        let range = bound.words(kind, resource.size());
-        Ok(Slot { resource, range, kind })
+        Ok(Slot::new(self.live(bound.handle(kind))?, bound, kind))
     }
 
     fn both(&self, from: usize, to: usize) -> Result<[&Handle; 2], Shown> {
@@ -265,6 +291,13 @@ impl Reference {
             Step::Invalidate { resource, .. } => {
                 let handle = self.live(*resource)?;
                 handle.forget(&(0..handle.size()));
+            }
+            Step::Resize { resource, words: count, .. } => {
+                let handle = self.live(*resource)?;
+                if self.is_mapped(*resource) {
+                    return Ok(Shown::Refused);
+                }
+                handle.respecify(*count);
             }
             Step::Map { resource, part, flags, writes, .. } => return self.map(*resource, *part, *flags, writes),
             Step::Persist { resource, part, flags, .. } => {
@@ -387,7 +420,7 @@ impl Reference {
             if found.kind != take.kind || found.resource.is_destroyed() {
                 return Err(Shown::Refused);
             }
-            slots.push(found);
+            slots.push(found.now().ok_or(Shown::Refused)?);
         }
         slots.iter().for_each(|slot| slot.resource.use_words(self.finished, &slot.range));
         let mut taken: Vec<_> = slots.iter().map(|slot| slot.resource.get(&slot.range)).collect();

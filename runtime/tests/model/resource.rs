@@ -26,6 +26,15 @@ impl Resource {
         self.words.borrow().len() as u64
     }
 
+    /// Another number of words, none of them defined.
+    pub(crate) fn respecify(&self, words: u64) {
+        *self.words.borrow_mut() = vec![None; words as usize];
+    }
+
+    pub(crate) fn is_undefined(&self) -> bool {
+        self.words.borrow().iter().all(Option::is_none)
+    }
+
     pub(crate) fn get(&self, range: &Range<u64>) -> Vec<Word> {
         self.words.borrow()[range.start as usize..range.end as usize].to_vec()
     }

@@ -126,6 +126,11 @@ impl Bound {
         level_of(level as usize, layer as usize)
     }
 
+    /// Whether a slot shows the words up to the end of a buffer of this many words, whatever its later size.
+    pub(crate) fn is_to_end(self, kind: Kind, size: u64) -> bool {
+        !kind.is_image() && kind != Kind::Uniform && self.words(kind, size).end == size
+    }
+
     /// The words, in a resource of this number of words.
     pub(crate) fn words(self, kind: Kind, size: u64) -> Range<u64> {
         match kind {
@@ -241,6 +246,11 @@ pub(crate) enum Step {
         context: usize,
         resource: usize,
     },
+    Resize {
+        context: usize,
+        resource: usize,
+        words: u64,
+    },
     Map {
         context: usize,
         resource: usize,
@@ -304,13 +314,16 @@ impl Step {
             Self::Create { resource, words, contents } if words % 3 == 0 || words == LARGE => {
                 Self::Create { resource, words: HUGE, contents }
             }
+            Self::Resize { context, resource, words } if words % 3 == 0 || words == LARGE => {
+                Self::Resize { context, resource, words: HUGE }
+            }
             step => step,
         }
     }
 
     /// Whether the step may fail for lack of memory, since it allocates.
     pub(crate) fn needs_memory(&self) -> bool {
-        matches!(self, Self::Create { .. } | Self::CreateImage { .. })
+        matches!(self, Self::Create { .. } | Self::CreateImage { .. } | Self::Resize { .. })
     }
 }
 
@@ -424,6 +437,8 @@ fn a_common_step() -> impl Strategy<Value = Step> {
             .prop_map(|(context, program, set, own, push)| Step::Dispatch { context, program, set, own, push }),
         4 => (context.clone(), resource.clone())
             .prop_map(|(context, resource)| Step::Invalidate { context, resource }),
+        2 => (context.clone(), resource, words())
+            .prop_map(|(context, resource, words)| Step::Resize { context, resource, words }),
         2 => context.clone().prop_map(|context| Step::Flush { context }),
         1 => context.prop_map(|context| Step::Finish { context }),
     ]

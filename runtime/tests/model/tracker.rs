@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::ops::Range;
 
 use spelter::{
-    Bind, BindingKind, Buffer, ClearColor, Context, DescriptorSet, Error, Image, ImagePart, MapFlags, Mapped, Program,
-    SetBinding, Stats, vk,
+    Action, Bind, BindingKind, Buffer, ClearColor, Context, DescriptorSet, Error, Image, ImagePart, MapFlags, Mapped,
+    ObjectInfo, Outcome, Program, SetBinding, Stats, vk,
 };
 
 use crate::kernels;
@@ -76,6 +76,54 @@ fn shown(result: Result<(), Error>) -> Shown {
         Err(Error::OutOfMemory(_)) => Shown::Full,
         Err(_) => Shown::Refused,
     }
+}
+
+/// What the reference knows of a buffer before a call: whether unfinished commands may use it, whether no word of it is
+/// defined, and whether it is mapped.
+struct Known {
+    busy: bool,
+    undefined: bool,
+    mapped: bool,
+}
+
+/// Makes a call and compares its outcome with the object before and after it, and with the reference. Idle objects are
+/// replaced only if the call changes the size.
+fn checked(
+    object: impl Fn() -> Result<ObjectInfo, Error>,
+    known: Option<Known>,
+    resizes: bool,
+    call: impl FnOnce() -> Result<Outcome, Error>,
+) -> Shown {
+    let (before, result) = (object(), call());
+    let outcome = match (&result, before, object()) {
+        (Ok(outcome), Ok(before), Ok(after)) => Some((outcome.action, before, after)),
+        (Err(_), Ok(before), Ok(after)) => {
+            assert_eq!((before.id, before.generation), (after.id, after.generation), "a call that failed");
+            None
+        }
+        (result, ..) => {
+            assert!(result.is_err(), "a destroyed resource: {result:?}");
+            None
+        }
+    };
+    if let Some((action, before, after)) = outcome {
+        if let Action::Replaced { old, new } = action {
+            assert_eq!((old, new), (before.id, after.id), "the objects of {result:?}");
+            assert_eq!(after.generation, before.generation + 1, "{result:?}");
+        } else {
+            assert_eq!((before.id, before.generation), (after.id, after.generation), "the object after {action:?}");
+        }
+        if let Some(Known { busy, undefined, mapped }) = known {
+            match action {
+                Action::Replaced { .. } => assert!(busy || resizes, "idle, and replaced"),
+                Action::Staged { .. } => assert!(busy, "idle, and staged"),
+                Action::NothingValid => assert!(undefined, "defined words do not count as valid"),
+                Action::Refused => assert!(mapped, "refused, and not mapped"),
+                _ => {}
+            }
+        }
+    }
+    shown(result.map(|_| ()))
 }
 
 fn words(result: Result<Vec<u32>, Error>) -> Shown {
@@ -210,7 +258,9 @@ impl<'a> Tracker<'a> {
             return Some(if kind == Kind::Sampled { Bind::sampled(part) } else { Bind::storage_image(part) });
         }
         let buffer = self.buffers[bound.handle(kind)].as_ref()?;
-        let slice = buffer.slice(bytes(&bound.words(kind, buffer.size() / 4)));
+        let words = buffer.size() / 4;
+        let range = bytes(&bound.words(kind, words));
+        let slice = if bound.is_to_end(kind, words) { buffer.slice(range.start..) } else { buffer.slice(range) };
         Some(match kind {
             Kind::Uniform => Bind::uniform(slice),
             Kind::Storage => Bind::storage(slice),
@@ -246,12 +296,16 @@ impl<'a> Tracker<'a> {
             Step::Write { context, resource, part, seed } => {
                 let buffer = handle(resource)?;
                 let range = part_of(buffer, *part);
-                shown(self.contexts[*context].write(buffer, range.start * 4, &values(*seed, range)))
+                self.checked(*resource, reference, |buffer| {
+                    self.contexts[*context].write(buffer, range.start * 4, &values(*seed, range))
+                })?
             }
             Step::Upload { context, resource, words, seed } => {
                 let buffer = handle(resource)?;
                 let words = 1 + words % (buffer.size() / 4);
-                shown(self.contexts[*context].upload(buffer, &values(*seed, 0..words)))
+                self.checked(*resource, reference, |buffer| {
+                    self.contexts[*context].upload(buffer, &values(*seed, 0..words))
+                })?
             }
             Step::Copy { context, from, to, part, at } => {
                 let (from, to) = (handle(from)?, handle(to)?);
@@ -265,7 +319,18 @@ impl<'a> Tracker<'a> {
                 let range = bytes(&part_of(buffer, *part));
                 shown(self.contexts[*context].fill_range(buffer, range, *word))
             }
-            Step::Invalidate { context, resource } => shown(self.contexts[*context].invalidate(handle(resource)?)),
+            Step::Invalidate { context, resource } => {
+                self.checked(*resource, reference, |buffer| self.contexts[*context].invalidate(buffer))?
+            }
+            Step::Resize { context, resource, words } => {
+                let buffer = handle(resource)?;
+                let (bytes, known) = (words * 4, Self::known(*resource, reference));
+                let resizes = bytes != buffer.size();
+                let call = || self.contexts[*context].resize(buffer, bytes);
+                let shown = checked(|| buffer.object(), Some(known), resizes, call);
+                assert!(!matches!(shown, Shown::Nothing) || buffer.size() == bytes);
+                shown
+            }
             Step::Map { context, resource, part, flags, writes } => {
                 let buffer = handle(resource)?;
                 if flags.contains(MapFlags::UNSYNCHRONIZED) {
@@ -296,13 +361,30 @@ impl<'a> Tracker<'a> {
         })
     }
 
+    fn known(resource: usize, reference: &Reference) -> Known {
+        let (busy, undefined) = (reference.is_busy(resource), reference.is_undefined(resource));
+        Known { busy, undefined, mapped: reference.is_mapped(resource) }
+    }
+
+    /// A call on a buffer, with its outcome checked; `None` if there is no handle.
+    fn checked(
+        &self,
+        resource: usize,
+        reference: &Reference,
+        call: impl FnOnce(&Buffer) -> Result<Outcome, Error>,
+    ) -> Option<Shown> {
+        let buffer = self.buffers[resource].as_ref()?;
+        Some(checked(|| buffer.object(), Some(Self::known(resource, reference)), false, || call(buffer)))
+    }
+
     /// Steps on images; `None` if there is no handle, or if it is another step.
     fn on_image(&self, step: &Step) -> Option<Shown> {
         let named = |bound: &Bound| self.images[bound.image() - BUFFERS].as_ref();
         Some(match step {
             Step::WriteImage { context, to, seed } => {
                 let (image, (level, layer)) = (named(to)?, to.subresource());
-                shown(self.contexts[*context].write_image(image, level, layer, &values(*seed, to.texels())))
+                let call = || self.contexts[*context].write_image(image, level, layer, &values(*seed, to.texels()));
+                checked(|| image.object(), None, false, call)
             }
             Step::ReadImage { context, from } => {
                 let (image, (level, layer)) = (named(from)?, from.subresource());
@@ -319,7 +401,8 @@ impl<'a> Tracker<'a> {
             }
             Step::InvalidateImage { context, image, part } => {
                 let image = self.images[*image].as_ref()?;
-                shown(self.contexts[*context].invalidate_image(parts(image, *part)))
+                let call = || self.contexts[*context].invalidate_image(parts(image, *part));
+                checked(|| image.object(), None, false, call)
             }
             _ => return None,
         })

@@ -5,13 +5,13 @@ use super::{Case, DEVICE, GONE, INSIDE};
 pub(super) const CASES: &[Case] = &[
     (
         "a write lies in its buffer",
-        |s| s.context.write(&s.source, 60, &[1u32; 2]),
+        |s| s.context.write(&s.source, 60, &[1u32; 2]).map(drop),
         "write: bytes 60..68 of buffer `source` of 64 bytes",
         INSIDE,
     ),
     (
         "an upload fits",
-        |s| s.context.upload(&s.source, &[1u32; 17]),
+        |s| s.context.upload(&s.source, &[1u32; 17]).map(drop),
         "upload: bytes 0..68 of buffer `source` of 64 bytes",
         INSIDE,
     ),
@@ -59,13 +59,13 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "what is destroyed is not written",
-        |s| s.context.write(&s.gone, 0, &[1u32]),
+        |s| s.context.write(&s.gone, 0, &[1u32]).map(drop),
         "write: buffer `gone` of 64 bytes is destroyed",
         GONE,
     ),
     (
         "what is destroyed is not uploaded",
-        |s| s.context.upload(&s.gone, &[1u32]),
+        |s| s.context.upload(&s.gone, &[1u32]).map(drop),
         "upload: buffer `gone` of 64 bytes is destroyed",
         GONE,
     ),
@@ -89,19 +89,19 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "what is destroyed is not invalidated",
-        |s| s.context.invalidate(&s.gone),
+        |s| s.context.invalidate(&s.gone).map(drop),
         "invalidate: buffer `gone` of 64 bytes is destroyed",
         GONE,
     ),
     (
         "a foreign buffer is not written",
-        |s| s.context.write(&s.foreign, 0, &[1u32]),
+        |s| s.context.write(&s.foreign, 0, &[1u32]).map(drop),
         "write: buffer `foreign` of 64 bytes is of another context's device",
         DEVICE,
     ),
     (
         "a foreign buffer is not invalidated",
-        |s| s.context.invalidate(&s.foreign),
+        |s| s.context.invalidate(&s.foreign).map(drop),
         "invalidate: buffer `foreign` of 64 bytes is of another context's device",
         DEVICE,
     ),

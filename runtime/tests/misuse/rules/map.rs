@@ -91,7 +91,7 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "mapped bytes are not written",
-        |s| s.context.write(&s.mapped, 28, &[1u32; 2]),
+        |s| s.context.write(&s.mapped, 28, &[1u32; 2]).map(drop),
         "write: bytes 28..36 of buffer `mapped` of 64 bytes are mapped",
         MAPPED,
     ),

@@ -7,6 +7,7 @@ mod map;
 mod run;
 mod sets;
 mod texels;
+mod watch;
 
 use spelter::Error;
 
@@ -26,6 +27,6 @@ const DEVICE: &str = "(rule: resources and programs are used only by contexts of
 
 /// All of them.
 pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {
-    let cases = [bind::CASES, run::CASES, sets::CASES, bytes::CASES, map::CASES, texels::CASES, commands::CASES];
-    cases.into_iter().flatten()
+    let resources = [bind::CASES, run::CASES, sets::CASES, bytes::CASES, map::CASES, texels::CASES];
+    resources.into_iter().chain([commands::CASES, watch::CASES]).flatten()
 }

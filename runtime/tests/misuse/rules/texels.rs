@@ -7,7 +7,7 @@ use super::{Case, GONE, INSIDE};
 pub(super) const CASES: &[Case] = &[
     (
         "a level is written as a whole",
-        |s| s.context.write_image(&s.sheet, 1, 0, &[1u32; 3]),
+        |s| s.context.write_image(&s.sheet, 1, 0, &[1u32; 3]).map(drop),
         "write: 12 bytes for the 16 of level 1 of image `sheet` of 4x4x1 R32_UINT",
         "(rule: a level is written as a whole)",
     ),
@@ -43,7 +43,7 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "a destroyed image is not written",
-        |s| s.context.write_image(&s.lost, 0, 0, &[0u32; 16]),
+        |s| s.context.write_image(&s.lost, 0, 0, &[0u32; 16]).map(drop),
         "write: image `lost` of 4x4x1 R32_UINT is destroyed",
         GONE,
     ),
@@ -61,7 +61,7 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "a destroyed image is not invalidated",
-        |s| s.context.invalidate_image(&s.lost),
+        |s| s.context.invalidate_image(&s.lost).map(drop),
         "invalidate: image `lost` of 4x4x1 R32_UINT is destroyed",
         GONE,
     ),

@@ -1,0 +1,193 @@
+//! The log of what the tracker does for a context: renames, rebinds, barriers, staged copies and waits, in order.
+//!
+//! It is off until [`Context::record_events`](crate::Context::record_events); then tests and tools drain it. While it is
+//! off, a place that would note an event costs one load.
+
+use std::collections::VecDeque;
+
+use crate::ids::{BatchId, ContextId, ObjectId, ResourceId, Serial, Slot, SlotKind};
+use crate::outcome::Waits;
+use crate::sync::{AtomicBool, Mutex, Ordering};
+
+/// Events that are kept; older ones are dropped and counted.
+const KEPT: usize = 1 << 16;
+
+/// What the tracker did for a context.
+///
+/// ```
+/// use spelter::{Bind, Event};
+///
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// let (frame, copy) = (context.buffer_from(&[1u32])?, context.buffer_zeroed(4)?);
+/// context.bind((0, 0), Bind::storage(&frame))?;
+/// context.copy(&frame, 0, &copy, 0, 4)?; // recorded: the buffer is in use
+/// context.record_events(true);
+/// context.invalidate(&frame)?;
+/// let events = context.events();
+/// assert!(matches!(events[0], Event::Replaced { resource, .. } if resource == frame.id()));
+/// assert!(matches!(events[1], Event::Rebound { slot, .. } if slot == (0, 0).into()));
+/// assert_eq!(events.len(), 2);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// Earlier events were dropped, since they were not drained.
+    Lost {
+        /// Their number.
+        events: u64,
+    },
+    /// A resource got another object: it was in use, or was respecified with another size.
+    Replaced {
+        /// The resource.
+        resource: ResourceId,
+        /// The object that it had before.
+        old: ObjectId,
+        /// The object that it has now.
+        new: ObjectId,
+    },
+    /// Contents were forgotten and the object stays.
+    Forgotten {
+        /// The resource.
+        resource: ResourceId,
+        /// Whether the object is in use: then later writes come after its users.
+        in_order: bool,
+    },
+    /// A slot of this context names another object than before.
+    Rebound {
+        /// The slot.
+        slot: Slot,
+        /// Its kind.
+        kind: SlotKind,
+        /// The resource in it.
+        resource: ResourceId,
+        /// The object that it names now; none if the resource is destroyed, or too small for what is bound.
+        object: Option<ObjectId>,
+    },
+    /// Cached descriptor sets were dropped, since they name an object that its resource lost.
+    SetsDropped {
+        /// The lost object.
+        object: ObjectId,
+        /// The number of sets.
+        sets: u64,
+    },
+    /// A barrier was recorded before a command.
+    Barrier {
+        /// The batch that holds it.
+        batch: BatchId,
+    },
+    /// Bytes of a host write were put into staging buffers.
+    Staged {
+        /// The resource that they are copied to.
+        resource: ResourceId,
+        /// Their number.
+        bytes: u64,
+    },
+    /// The host begins to wait; [`Event::Waited`] follows.
+    WaitBegan {
+        /// The reason.
+        why: Waits,
+        /// The batches that it waits for, as far as they are known.
+        batches: Vec<BatchId>,
+    },
+    /// The host has waited.
+    Waited {
+        /// The reason.
+        why: Waits,
+    },
+    /// A batch was submitted.
+    Submitted {
+        /// The batch.
+        batch: BatchId,
+    },
+}
+
+/// The events of a context.
+#[derive(Debug)]
+pub(crate) struct EventLog {
+    context: ContextId,
+    on: AtomicBool,
+    /// A leaf lock.
+    events: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    list: VecDeque<Event>,
+    lost: u64,
+}
+
+impl EventLog {
+    pub(crate) fn new(context: ContextId) -> Self {
+        Self { context, on: AtomicBool::new(false), events: Mutex::new(Kept::default()) }
+    }
+
+    /// The context's batch with that serial.
+    pub(crate) fn batch(&self, serial: Serial) -> BatchId {
+        BatchId { context: self.context, serial }
+    }
+
+    /// Switches the log on or off.
+    pub(crate) fn record(&self, on: bool) {
+        // Relaxed: the list has its lock; a thread that sees an old value notes, or leaves out, a concurrent event.
+        self.on.store(on, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        // Relaxed: as in `record`.
+        self.on.load(Ordering::Relaxed)
+    }
+
+    /// Adds an event, if the log is on.
+    #[inline]
+    pub(crate) fn note(&self, event: impl FnOnce() -> Event) {
+        if self.is_on() {
+            self.add(event());
+        }
+    }
+
+    #[cold]
+    fn add(&self, event: Event) {
+        let mut events = self.events.lock();
+        if events.list.len() == KEPT {
+            events.list.pop_front();
+            events.lost += 1;
+        }
+        events.list.push_back(event);
+    }
+
+    /// Removes and returns the events so far.
+    pub(crate) fn drain(&self) -> Vec<Event> {
+        let Kept { list, lost } = std::mem::take(&mut *self.events.lock());
+        let lost = (lost > 0).then_some(Event::Lost { events: lost });
+        lost.into_iter().chain(list).collect()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn staged(bytes: u64) -> Event {
+        Event::Staged { resource: ResourceId(1), bytes }
+    }
+
+    #[test]
+    fn a_log_that_is_off_makes_no_event() {
+        let log = EventLog::new(ContextId(1));
+        log.note(|| panic!("it is off"));
+        assert!(log.drain().is_empty());
+    }
+
+    #[test]
+    fn the_oldest_events_are_dropped_and_counted() {
+        let log = EventLog::new(ContextId(1));
+        log.record(true);
+        (0..KEPT as u64 + 3).for_each(|bytes| log.note(|| staged(bytes)));
+        let events = log.drain();
+        assert_eq!((events.len(), &events[..2]), (KEPT + 1, &[Event::Lost { events: 3 }, staged(3)][..]));
+        assert!(log.drain().is_empty());
+    }
+}
