@@ -4,6 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 #![expect(clippy::single_range_in_vec_init, reason = "lists of one range are meant")]
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use spelter::{Action, Bind, Buffer, ClearColor, Context, Error, MapFlags, Program, Waits, testing, vk};
 
 /// Writes the number of words that it finds bound.
@@ -214,8 +216,9 @@ fn sizes_change_while_other_threads_use_the_buffer() {
     let neighbours: Vec<_> = (0..8).map(|_| context.buffer_from(&[5u32; 64]).unwrap()).collect();
     let (buffer, copy) = (context.buffer_from(&[5u32; 64]).unwrap(), context.buffer_zeroed(256).unwrap());
     let image = context.image(vk::Format::R32_UINT, [8, 8, 1]).build().unwrap();
+    let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let resizing = scope.spawn(|| {
+        scope.spawn(|| {
             for turn in 0..200 {
                 match context.resize(&buffer, if turn % 2 == 0 { 32 } else { 256 }) {
                     Ok(_) => {}
@@ -224,9 +227,10 @@ fn sizes_change_while_other_threads_use_the_buffer() {
                 }
                 context.resize_image(&image, if turn % 2 == 0 { [2, 3, 1] } else { [8, 8, 1] }).unwrap();
             }
+            done.store(true, Ordering::Relaxed);
         });
         for user in [context.sibling(), context.sibling()] {
-            let (buffer, copy, image, resizing) = (&buffer, &copy, &image, &resizing);
+            let (buffer, copy, image, done) = (&buffer, &copy, &image, &done);
             scope.spawn(move || {
                 let allowed = |error: Error| match error {
                     Error::Range(_) | Error::Binding { .. } => {}
@@ -235,7 +239,7 @@ fn sizes_change_while_other_threads_use_the_buffer() {
                     other => panic!("{other}"),
                 };
                 user.bind((0, 0), Bind::storage(buffer)).unwrap();
-                while !resizing.is_finished() {
+                while !done.load(Ordering::Relaxed) {
                     user.write(buffer, 0, &[5u32; 64]).map(drop).unwrap_or_else(allowed);
                     user.write(buffer, 128, &[5u32; 32]).map(drop).unwrap_or_else(allowed);
                     user.fill_range(buffer, 0..256, 5).unwrap_or_else(allowed);
