@@ -239,7 +239,7 @@ fn sizes_change_while_other_threads_use_the_buffer() {
                     other => panic!("{other}"),
                 };
                 user.bind((0, 0), Bind::storage(buffer)).unwrap();
-                while !done.load(Ordering::Relaxed) {
+                for _ in (0..100_000).take_while(|_| !done.load(Ordering::Relaxed)) {
                     user.write(buffer, 0, &[5u32; 64]).map(drop).unwrap_or_else(allowed);
                     user.write(buffer, 128, &[5u32; 32]).map(drop).unwrap_or_else(allowed);
                     user.fill_range(buffer, 0..256, 5).unwrap_or_else(allowed);
