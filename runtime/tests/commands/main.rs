@@ -2,6 +2,7 @@
 //! destruction.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+#![expect(clippy::single_range_in_vec_init, reason = "lists of one range are meant")]
 
 mod kinds;
 mod lend;
