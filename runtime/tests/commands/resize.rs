@@ -1,7 +1,7 @@
 //! Respecification between the recording of commands and their submission: what is bound without an end has the new
 //! size, and what does not fit any more is an error of the submission.
 
-use spelter::{Bind, Buffer, ClearColor, Context, Error, Image, Program, Recorder, testing, vk};
+use spelter::{Bind, Buffer, ClearColor, Context, Error, Image, Lend, Program, Recorder, testing, vk};
 
 use crate::{ADD, context, counted};
 
@@ -260,4 +260,14 @@ fn threads_submit_while_another_one_resizes() {
     drop((whole, part, step, to, neighbours));
     context.finish().unwrap();
     assert_eq!(context.stats().objects_alive(), 0);
+}
+
+#[test]
+fn a_lent_buffer_keeps_its_size() {
+    let Stage { context, to, .. } = Stage::new();
+    let loan = context.lend(&[Lend::read(&to)]).unwrap();
+    let error = context.resize(&to, 64).unwrap_err().to_string();
+    assert!(error.ends_with("(rule: a resource is not respecified while it is mapped)"), "{error}");
+    drop(loan);
+    assert!(context.resize(&to, 64).unwrap().action.is_replaced());
 }
