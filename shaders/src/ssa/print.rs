@@ -3,20 +3,40 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::{BlockCall, Function, Syntax};
+use crate::ir::SourceLine;
 use crate::text::list;
 
-/// The blocks of a kernel in layout order.
-pub(crate) fn print_blocks<K: Syntax>(f: &mut Formatter<'_>, kernel: &K) -> fmt::Result {
-    kernel.layout().iter().try_for_each(|&block| print_block(f, kernel, block))
+/// Gives the source line of an instruction.
+pub(crate) type LineOf<'a, Inst> = &'a dyn Fn(Inst) -> Option<&'a SourceLine>;
+
+/// The blocks of a kernel in layout order. With `line_of`, a comment precedes each instruction that comes from another
+/// source line than the one before it.
+pub(crate) fn print_blocks<K: Syntax>(
+    f: &mut Formatter<'_>,
+    kernel: &K,
+    line_of: Option<LineOf<'_, K::Inst>>,
+) -> fmt::Result {
+    kernel.layout().iter().try_for_each(|&block| print_block(f, kernel, block, line_of))
 }
 
-fn print_block<K: Syntax>(f: &mut Formatter<'_>, kernel: &K, block: K::Block) -> fmt::Result {
+fn print_block<K: Syntax>(
+    f: &mut Formatter<'_>,
+    kernel: &K,
+    block: K::Block,
+    line_of: Option<LineOf<'_, K::Inst>>,
+) -> fmt::Result {
     let Some((params, insts)) = kernel.block(block) else { return writeln!(f, "\n{block}:") };
     write!(f, "\n{block}")?;
     list(f, "(", params.iter().map(|&param| Param { kernel, param }), ")")?;
     kernel.print_label(f, block)?;
     writeln!(f, ":")?;
+    let mut last = None;
     for (place, &inst) in insts.iter().enumerate() {
+        if let Some(line) = line_of.and_then(|line_of| line_of(inst))
+            && last.replace(line.place()) != Some(line.place())
+        {
+            writeln!(f, "    ; {line}")?;
+        }
         if place + 1 == insts.len() {
             kernel.print_annotation(f, block)?;
         }

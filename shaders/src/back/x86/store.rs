@@ -107,6 +107,7 @@ impl Program {
             nontemporal: nontemporal != 0,
             max_steps: Some(max_steps as u64).filter(|_| max_steps != usize::MAX),
             spills: super::Spills { slots, moves },
+            source: super::Source::default(),
         })
     }
 }

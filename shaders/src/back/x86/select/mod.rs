@@ -208,6 +208,11 @@ impl<'k, V: VectorIsa> Select<'k, V> {
             }
         }
         let vector = |value: Value| kernel.ty(value).is_vector();
+        // Instructions without an origin, such as those that end a loop over subgroups, belong to the code before them.
+        let origin = kernel.origins[inst];
+        if origin != 0 {
+            self.code.origin = origin;
+        }
         match data {
             InstData::Const { .. } | InstData::Lanes { .. } | InstData::Undef { .. } => {}
             InstData::Pure { op, args } if !args.iter().any(|&arg| vector(arg)) => self.scalar(inst, *op, args)?,
