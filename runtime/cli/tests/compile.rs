@@ -79,12 +79,15 @@ fn listings_name_source_lines() {
         assert!(source_lines(&text, "double.wgsl").contains(&6), "{options}:\n{text}");
     }
     folder.write("lines.spvasm", LINES.as_bytes());
-    for options in ["--emit ir", "--emit simd", "--emit asm --isa avx512"] {
+    for options in ["--emit ir", "--emit simd"] {
         let text = folder.good(&format!("compile lines.spvasm {options}"));
         let lines = source_lines(&text, "other.src");
         assert!(lines.contains(&19) && lines.contains(&20), "{options}:\n{text}");
         assert!(text.contains("; other.src:19:3\n"), "{options}:\n{text}");
     }
+    // The load may be an operand of the sum.
+    let text = folder.good("compile lines.spvasm --emit asm --isa avx512");
+    assert!(source_lines(&text, "other.src").contains(&20), "{text}");
     let plain: String =
         LINES.lines().filter(|line| !line.starts_with("OpLine")).map(|line| format!("{line}\n")).collect();
     folder.write("plain.spvasm", plain.as_bytes());

@@ -119,7 +119,8 @@ pub(super) fn derive(path: &Path, args: &DeriveArgs) -> Result<Derived, Failure>
 /// The lines of the instructions of a kernel in an assembled text.
 fn text_lines(kernel: &Kernel, shader: &Shader) -> BTreeMap<u32, u32> {
     let insts = kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts);
-    insts.filter_map(|&inst| Some((kernel.origins[inst], shader.line_of_word(kernel.origins[inst])?))).collect()
+    let words = insts.map(|&inst| kernel.origins[inst]).filter(|word| *word != 0);
+    words.filter_map(|word| Some((word, shader.line_of_word(word)?))).collect()
 }
 
 fn refused(shader: &Shader, refusal: &Refusal) -> Failure {
