@@ -65,6 +65,11 @@ impl SourceLine {
         (&self.file, self.line)
     }
 
+    /// File, line and column, for printers that know no type of this IR.
+    pub(crate) fn parts(&self) -> (&str, u32, u32) {
+        (&self.file, self.line, self.column)
+    }
+
     /// The position of a word in a table as [`Kernel::lines`]; 0 has none.
     pub(crate) fn of_word(lines: &BTreeMap<u32, Self>, word: u32) -> Option<&Self> {
         (word != 0).then(|| lines.range(..=word).next_back().map(|(_, line)| line)).flatten()

@@ -3,7 +3,10 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::names::SEMANTICS;
-use super::{Access, Binding, BindingData, Inst, InstData, Kernel, Merge, Place, Semantics, Type, VariableData, Width};
+use super::{
+    Access, Binding, BindingData, Inst, InstData, Kernel, Merge, Place, Semantics, SourceLine, Type, VariableData,
+    Width,
+};
 use crate::host::Message;
 use crate::ssa::{LineOf, print_atomic_operands, print_blocks};
 use crate::text::{list, switch};
@@ -19,7 +22,7 @@ struct WithSourceLines<'a>(&'a Kernel);
 
 impl Display for WithSourceLines<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        self.0.print(f, Some(&|inst| self.0.line_of(inst)))
+        self.0.print(f, Some(&|inst| self.0.line_of(inst).map(SourceLine::parts)))
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use super::{
     Address, Elements, Inst, InstData, Kernel, LaneAddress, Row, Segments, Spacing, SubgroupLoop, Type, Value,
 };
-use crate::ir::Width;
+use crate::ir::{SourceLine, Width};
 use crate::ssa::{LineOf, print_atomic_operands, print_blocks};
 use crate::text::{list, switch};
 
@@ -20,7 +20,7 @@ struct WithSourceLines<'a>(&'a Kernel);
 
 impl Display for WithSourceLines<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        self.0.print(f, Some(&|inst| self.0.line_of(inst)))
+        self.0.print(f, Some(&|inst| self.0.line_of(inst).map(SourceLine::parts)))
     }
 }
 

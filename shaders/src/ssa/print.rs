@@ -3,11 +3,10 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::{BlockCall, Function, Syntax};
-use crate::ir::SourceLine;
 use crate::text::list;
 
-/// Gives the source line of an instruction.
-pub(crate) type LineOf<'a, Inst> = &'a dyn Fn(Inst) -> Option<&'a SourceLine>;
+/// Gives the source position of an instruction: file, line, and column or 0.
+pub(crate) type LineOf<'a, Inst> = &'a dyn Fn(Inst) -> Option<(&'a str, u32, u32)>;
 
 /// The blocks of a kernel in layout order. With `line_of`, a comment precedes each instruction that comes from another
 /// source line than the one before it.
@@ -32,10 +31,11 @@ fn print_block<K: Syntax>(
     writeln!(f, ":")?;
     let mut last = None;
     for (place, &inst) in insts.iter().enumerate() {
-        if let Some(line) = line_of.and_then(|line_of| line_of(inst))
-            && last.replace(line.place()) != Some(line.place())
+        if let Some((file, line, column)) = line_of.and_then(|line_of| line_of(inst))
+            && last.replace((file, line)) != Some((file, line))
         {
-            writeln!(f, "    ; {line}")?;
+            write!(f, "    ; {file}:{line}")?;
+            if column != 0 { writeln!(f, ":{column}") } else { writeln!(f) }?;
         }
         if place + 1 == insts.len() {
             kernel.print_annotation(f, block)?;

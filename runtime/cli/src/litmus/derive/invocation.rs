@@ -248,7 +248,7 @@ impl Walk<'_, '_> {
                 match (val, width) {
                     (val, Width::Word) => val,
                     (Val::Number(bits), width) => Val::Number(part(bits as u32, shift, width).into()),
-                    _ => Val::Unknown("a part of a word that it loads".into()),
+                    _ => Val::Unknown("bytes of a word that it loads".into()),
                 }
             }
             Target::Shared(place, class) => {
