@@ -1,5 +1,7 @@
 //! `spelter compile`: the text of each form, and that it can be parsed again.
 
+#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
 mod common;
 
 use common::Folder;

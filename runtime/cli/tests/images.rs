@@ -1,5 +1,7 @@
 //! `spelter run` with images and samplers: sources, samplers, pictures, arrays, mistakes.
 
+#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
 mod common;
 
 use std::io::Cursor;

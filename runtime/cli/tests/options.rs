@@ -1,5 +1,7 @@
 //! Options of `spelter run` around its values: names, units, types of output, messages, standard input, colours, GLSL.
 
+#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
 mod common;
 
 use std::io::Write;
