@@ -134,6 +134,8 @@ pub(super) enum Kind {
 struct Slot {
     kind: Kind,
     operands: u32,
+    /// The SPIR-V word that it comes from; 0 if unknown.
+    origin: u32,
 }
 
 /// A basic block: instructions `first .. end`.
@@ -152,6 +154,8 @@ pub(super) struct BlockCode {
 #[derive(Debug, Default)]
 pub(super) struct VCode {
     insts: Vec<Slot>,
+    /// The origin of the instructions that are pushed.
+    pub origin: u32,
     operands: Vec<Operand>,
     pub blocks: Vec<BlockCode>,
     vregs: usize,
@@ -196,7 +200,7 @@ impl VCode {
 
     pub(super) fn push(&mut self, kind: Kind, operands: &[Operand]) {
         self.operands.extend_from_slice(operands);
-        self.insts.push(Slot { kind, operands: self.operands.len() as u32 });
+        self.insts.push(Slot { kind, operands: self.operands.len() as u32, origin: self.origin });
     }
 
     pub(super) fn len(&self) -> usize {
@@ -211,6 +215,11 @@ impl VCode {
 
     pub(super) fn kind(&self, inst: usize) -> &Kind {
         &self.insts[inst].kind
+    }
+
+    /// The SPIR-V word that an instruction comes from; 0 if unknown.
+    pub(super) fn origin(&self, inst: usize) -> u32 {
+        self.insts[inst].origin
     }
 
     pub(super) fn begin(&mut self, block: usize) {

@@ -106,6 +106,26 @@ impl Module {
         })
     }
 
+    /// Set, binding and `OpName` of each variable that has them. A block's variable without a name, as compilers for
+    /// GLSL emit it for a block without an instance name, has that of its type.
+    pub fn binding_names(&self) -> Vec<(u32, u32, String)> {
+        let Sections { declarations, annotations, words, .. } = &*self.sections;
+        let pointee = |pointer| {
+            let inst = declarations.iter().find(|inst| inst.op == Op::TypePointer && inst.id == pointer)?;
+            words.operands(inst).get(1).copied()
+        };
+        let named = |inst: &words::Inst| {
+            let decorations = annotations.of(inst.id)?;
+            let place = (decorations.set?, decorations.binding?);
+            let name = match annotations.name(inst.id) {
+                "" => annotations.name(pointee(inst.ty)?),
+                name => name,
+            };
+            (!name.is_empty()).then(|| (place.0, place.1, name.to_owned()))
+        };
+        declarations.iter().filter(|inst| inst.op == Op::Variable).filter_map(named).collect()
+    }
+
     /// Specializes an entry point and translates it.
     pub fn kernel(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Kernel, Error> {
         let sections = &self.sections;

@@ -149,6 +149,9 @@ impl Jam<'_> {
         let mut copy = data.clone();
         copy.for_each_use_mut(|value| *value = self.second(*value));
         let copied = self.kernel.insts.push(copy);
+        if self.kernel.origins[inst] != 0 {
+            self.kernel.origins[copied] = self.kernel.origins[inst];
+        }
         for (index, &result) in results.iter().enumerate() {
             let ty = self.kernel.ty(result);
             let other = self.kernel.values.push(ValueDef::Result { inst: copied, index: index as u32, ty });

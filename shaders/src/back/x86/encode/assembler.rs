@@ -58,6 +58,11 @@ impl<'a> Assembler<'a> {
         asm
     }
 
+    /// The address of the next byte, from the beginning of the pool.
+    pub(super) fn offset(&self) -> u32 {
+        self.at
+    }
+
     /// Emits an instruction; the first encoding error is kept for [`Assembler::finish`].
     pub(in super::super) fn put(&mut self, instruction: Result<Instruction, IcedError>) {
         match instruction.and_then(|instruction| self.encoder.encode(&instruction, u64::from(self.at))) {

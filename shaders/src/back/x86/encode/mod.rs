@@ -28,6 +28,8 @@ pub(super) struct Image {
     pub entry: usize,
     /// Bytes of the worker's stack that it needs.
     pub stack_bytes: usize,
+    /// Where the origin of the code changes: offset in `bytes`, SPIR-V word. Empty without debug lines.
+    pub origins: Vec<(u32, u32)>,
 }
 
 /// Out-of-line code of an instruction: its entry, and where it returns to.
@@ -52,6 +54,7 @@ struct Encode<'a> {
     cold: Vec<Cold>,
     /// The stub for calls that preserve all registers, if there are any.
     keeper: Option<Label>,
+    origins: Vec<(u32, u32)>,
 }
 
 /// Encodes a function after register allocation.
@@ -63,7 +66,8 @@ pub(super) fn encode(code: &VCode, out: &Output, isa: Isa) -> Result<Image, Comp
     let stack_bytes = frame.stack_bytes();
     let labels = code.blocks.iter().map(|_| asm.label()).collect();
     let stands_for = thread_jumps(code, out);
-    let mut encode = Encode { code, out, edit: 0, asm, frame, isa, labels, stands_for, cold: Vec::new(), keeper: None };
+    let (cold, keeper, origins) = (Vec::new(), None, Vec::new());
+    let mut encode = Encode { code, out, edit: 0, asm, frame, isa, labels, stands_for, cold, keeper, origins };
     let modes = code.floats.then(|| float_mode::check(&mut encode.asm));
     encode.frame.enter(&mut encode.asm);
     encode.blocks();
@@ -74,8 +78,9 @@ pub(super) fn encode(code: &VCode, out: &Output, isa: Isa) -> Result<Image, Comp
     if let Some(labels) = modes {
         float_mode::set_and_call(&mut encode.asm, labels);
     }
+    let origins = encode.origins;
     bytes.extend(encode.asm.finish().map_err(|error| CompileError::Encoding(error.to_string()))?);
-    Ok(Image { bytes, entry, stack_bytes })
+    Ok(Image { bytes, entry, stack_bytes, origins })
 }
 
 /// Jump threading: for each block the final target of its chain of empty blocks. Follows at most 4 steps; blocks that
@@ -115,10 +120,20 @@ impl Encode<'_> {
                 self.edit += 1;
             }
             for inst in first..end {
+                self.note_origin(inst);
                 self.moves(inst, InstPosition::Before);
                 self.inst(inst, block, written.get(place + 1).copied());
                 self.moves(inst, InstPosition::After);
             }
+        }
+    }
+
+    /// Notes where the code of another origin starts.
+    fn note_origin(&mut self, inst: usize) {
+        let origin = self.code.origin(inst);
+        let last = self.origins.last().map_or(0, |&(_, origin)| origin);
+        if origin != last {
+            self.origins.push((self.asm.offset(), origin));
         }
     }
 

@@ -130,6 +130,7 @@ impl<'k, V: VectorIsa> Select<'k, V> {
             self.code.push(Kind::Define, &[Operand::reg_fixed_def(self.context, ARGUMENT)]);
         }
         for &inst in &self.kernel.blocks[block].insts {
+            self.set_origin(inst);
             if !self.uses.live(inst) || self.is_written(inst) {
                 continue;
             }
@@ -195,8 +196,26 @@ impl<'k, V: VectorIsa> Select<'k, V> {
         }
     }
 
-    /// Emits an instruction at the current position.
+    /// Emits an instruction at the current position. Its code has the instruction's origin, but for the code of operands
+    /// that were deferred.
     fn write(&mut self, inst: Inst) -> Result {
+        let outer = self.code.origin;
+        self.set_origin(inst);
+        let written = self.write_inst(inst);
+        self.code.origin = outer;
+        written
+    }
+
+    /// Sets the origin of the code that follows. Instructions without one, such as those that end a loop over subgroups,
+    /// belong to the code before them.
+    fn set_origin(&mut self, inst: Inst) {
+        let origin = self.kernel.origins[inst];
+        if origin != 0 {
+            self.code.origin = origin;
+        }
+    }
+
+    fn write_inst(&mut self, inst: Inst) -> Result {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
         self.deferred[inst] = 0;
