@@ -53,8 +53,9 @@ pub use image::{Image, ImageBuilder, ImagePart};
 pub use program::{
     BindingInfo, BindingKind, Constant, Program, ProgramBuilder, Source, SpecializationConstant, choose_entry,
 };
+pub use spelter_driver::profile::{DispatchTime, ProfileReport, ProgramTime};
 pub use spelter_driver::{
-    Backend, ClearColor, ImageDeclaration, Printed, Printer, Sampler, SamplerInfo, TexelClass, vk,
+    Backend, ClearColor, ImageDeclaration, Printed, Printer, Sampler, SamplerInfo, SubmissionId, TexelClass, vk,
 };
 pub use stats::Stats;
 pub use transfer::{MapFlags, Mapped};

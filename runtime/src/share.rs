@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
+use spelter_driver::profile::Profile;
 use spelter_driver::{Device, Queue};
 
 use crate::batch::{Clock, ContextQueue, TimelinePoint};
@@ -41,6 +42,7 @@ pub(crate) struct Share {
     journal: Journal,
     gate: Gate,
     trace: Option<Arc<Trace>>,
+    profile: Option<Arc<Profile>>,
     /// By number of their clocks. A leaf lock.
     contexts: Mutex<HashMap<u64, Weak<dyn Member>>>,
     next: AtomicU64,
@@ -50,13 +52,18 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    pub(crate) fn new(device: Device, poison: bool, trace: Option<Arc<Trace>>) -> Arc<Self> {
+    pub(crate) fn new(
+        device: Device,
+        poison: bool,
+        (trace, profile): (Option<Arc<Trace>>, Option<Arc<Profile>>),
+    ) -> Arc<Self> {
         Arc::new(Self {
             queues: device.queues(),
             memory: Arc::new(Memory::new(&device, poison)),
             journal: Journal::new(),
             gate: Gate::default(),
             trace,
+            profile,
             contexts: Mutex::default(),
             next: AtomicU64::new(1),
             next_queue: AtomicUsize::new(0),
@@ -84,6 +91,10 @@ impl Share {
 
     pub(crate) fn trace(&self) -> Option<&Arc<Trace>> {
         self.trace.as_ref()
+    }
+
+    pub(crate) fn profile(&self) -> Option<&Arc<Profile>> {
+        self.profile.as_ref()
     }
 
     /// Whether any resource is mapped so that commands must not use it.

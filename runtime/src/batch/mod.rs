@@ -243,6 +243,9 @@ impl Batch {
         if self.state.program != Some(program.id()) {
             self.state.program = None;
             self.commands.bind_pipeline(program.pipeline())?;
+            if let Some(label) = program.label() {
+                self.commands.set_kernel_name(Some(label))?;
+            }
             // Layouts may differ: sets that were bound for another program may be disturbed.
             self.state.sets.clear();
             self.state.push.clear();
