@@ -2,6 +2,9 @@
 
 mod amber;
 mod args;
+mod bench;
+mod chart;
+mod columns;
 mod compile;
 mod demo;
 mod device;
@@ -12,12 +15,15 @@ mod icd;
 mod info;
 mod litmus;
 mod output;
+mod profile;
+mod profile_folder;
 mod random;
 mod run;
 mod scalar;
 mod shader;
 mod slot;
 mod test;
+mod trace;
 mod value;
 
 use std::io::{self, ErrorKind, Write};
@@ -79,12 +85,14 @@ fn start(cli: &Cli) -> Result<(), Failure> {
     let mut output = Output::new();
     let result = match &cli.command {
         Command::Run(args) => run::run(args, &mut output),
+        Command::Bench(args) => bench::run(args, &mut output),
         Command::Compile(args) => compile::run(args, &mut output),
         Command::Demo(args) => demo::run(args, &mut output),
         Command::Test(args) => test::run(args, &mut output),
         Command::Info(args) => info::run(args, &mut output),
         Command::Litmus(args) => litmus::run(args, &mut output),
         Command::Exec(args) => icd::exec(args),
+        Command::Trace(args) => trace::run(args, &mut output),
         Command::Icd(args) => icd::run(args, &mut output),
     };
     // Flushed first, so that earlier output precedes the message of a failure.
