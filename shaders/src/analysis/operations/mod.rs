@@ -69,10 +69,10 @@ impl Operations {
         let mut unknown = Vec::new();
         // Inner loops first.
         for number in (0..loops.all.len()).rev() {
-            let trips = trip_count((kernel, push), (&loops, &dominators), number);
+            let count = trip_count((kernel, push), (&loops, &dominators), number);
             let region = counter.region(Some(number));
-            counter.totals[number] = region.repeated(trips);
-            if trips.is_none() && region.counts_something() {
+            counter.totals[number] = region.repeated(count);
+            if count.is_none() && region.counts_something() {
                 unknown.push(line(kernel, loops.all[number].header));
             }
         }
@@ -145,9 +145,9 @@ impl Region {
     }
 
     /// The paths of all iterations together.
-    fn repeated(self, trips: Option<TripCount>) -> Paths {
+    fn repeated(self, count: Option<TripCount>) -> Paths {
         let Self { iterations, exits, .. } = self;
-        let Some(TripCount { back_edges, may_end_earlier }) = trips else {
+        let Some(TripCount { back_edges, may_end_earlier }) = count else {
             if !self.counts_something() {
                 return exits;
             }

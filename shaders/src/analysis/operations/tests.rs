@@ -56,8 +56,8 @@ fn a_branch_gives_bounds() {
 #[test]
 fn loops_are_counted_by_push_constants_with_any_step() {
     let sum = |header: &str| format!("var s = 1.0; for ({header}) {{ s = s / data[i]; }} data[id.x] = s;");
-    let exact = |header: &str, push: &[u32], trips: u64| {
-        assert_eq!(flops(&sum(header), push), (trips, Some(trips)), "{header} {push:?}");
+    let exact = |header: &str, push: &[u32], trip_count: u64| {
+        assert_eq!(flops(&sum(header), push), (trip_count, Some(trip_count)), "{header} {push:?}");
     };
     exact("var i = 0u; i < push.n; i++", &[1000, 0], 1000);
     exact("var i = 0u; i < push.n; i += 16u", &[1000, 0], 63);
