@@ -247,6 +247,3 @@ fn flops(op: Op) -> u64 {
         _ => 0,
     }
 }
-
-#[cfg(test)]
-mod tests;

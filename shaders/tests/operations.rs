@@ -1,8 +1,9 @@
-//! Operations of small kernels, from WGSL.
+//! The operations of an invocation (`analysis::Operations`), of small kernels from WGSL.
 
-use super::*;
-use crate::compile::{Backend, Floats, Module, lower};
 use std::collections::BTreeMap;
+
+use spelter_shaders::analysis::{Counts, Operations};
+use spelter_shaders::compile::{Backend, Floats, Module, lower};
 
 /// The operations of a lowered kernel with these words as push constants.
 fn of(body: &str, push: &[u32]) -> Operations {
