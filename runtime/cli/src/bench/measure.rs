@@ -16,6 +16,9 @@ const SAMPLES: u32 = 50;
 const LEAST: usize = 5;
 const MOST: usize = 10_000;
 
+/// Attempts to find the size of a batch, on a machine whose speed keeps changing.
+const MAX_TRIES: u32 = 50;
+
 /// Dispatches of one sample, at most.
 const MAX_BATCH: u32 = 1 << 16;
 
@@ -58,15 +61,15 @@ impl Job<'_> {
 
     /// Runs for the warm-up. Returns the number of dispatches that take about `time`.
     pub(super) fn warm_up(&self, warm_up: Duration, time: Duration) -> Result<u32, spelter::Error> {
-        let (start, mut count) = (Instant::now(), 1u32);
+        let (start, mut count, mut tries) = (Instant::now(), 1u32, 0);
         loop {
             let took = self.batch(count)?;
             let wanted = time.as_secs_f64() * f64::from(count) / took.max(1e-9);
             // Grows step by step, since the first runs are slow.
             let next = wanted.clamp(1.0, f64::from(count) * 4.0).min(f64::from(MAX_BATCH)) as u32;
             let settled = next <= count + count / 4;
-            count = next.max(1);
-            if start.elapsed() >= warm_up && (settled || count == MAX_BATCH) {
+            (count, tries) = (next.max(1), tries + 1);
+            if start.elapsed() >= warm_up && (settled || count == MAX_BATCH || tries >= MAX_TRIES) {
                 return Ok(count);
             }
         }
