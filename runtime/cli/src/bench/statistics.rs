@@ -82,7 +82,7 @@ impl Change {
         let mut median = |samples: &Samples| {
             let all = samples.all();
             let mut picked: Vec<f64> =
-                (0..all.len()).map(|_| all[(u64::from(random.word()) * all.len() as u64 >> 32) as usize]).collect();
+                (0..all.len()).map(|_| all[((u64::from(random.word()) * all.len() as u64) >> 32) as usize]).collect();
             picked.sort_by(f64::total_cmp);
             quantile(&picked, 0.5)
         };
