@@ -61,8 +61,10 @@ pub use program::{
     BindingInfo, BindingKind, Constant, Program, ProgramBuilder, Source, SpecializationConstant, choose_entry,
 };
 pub use set::{DescriptorSet, DescriptorSetBuilder, SetBinding, SetObject};
+pub use spelter_driver::profile::{DispatchTime, ProfileReport, ProgramTime};
 pub use spelter_driver::{
-    Backend, ClearColor, ImageDeclaration, Printed, Printer, Sampler, SamplerInfo, Schedule, TexelClass, vk,
+    Backend, ClearColor, ImageDeclaration, Printed, Printer, Sampler, SamplerInfo, Schedule, SubmissionId, TexelClass,
+    vk,
 };
 pub use stats::Stats;
 pub use timestamps::Timestamp;

@@ -1,12 +1,16 @@
 //! The command line. Clap reports wrong usage and exits with status 2.
 
+mod bench;
 mod derive;
 mod litmus;
 mod run;
+mod trace;
 
+pub(crate) use bench::BenchArgs;
 pub(crate) use derive::DeriveArgs;
 pub(crate) use litmus::{KindName, LitmusArgs, ScopeName};
 pub(crate) use run::ImageArgs;
+pub(crate) use trace::{TraceArgs, TraceCommand};
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -48,6 +52,8 @@ pub(crate) enum Color {
 pub(crate) enum Command {
     /// Run a compute shader with buffers from the command line and show the results.
     Run(RunArgs),
+    /// Measure a compute shader over a sweep of workgroups, buffer sizes and workers, and compare with earlier runs.
+    Bench(BenchArgs),
     /// Compile a compute shader and show its intermediate forms, machine code and compile times.
     Compile(CompileArgs),
     /// Run a gallery of programs, check each against a reference and measure it.
@@ -60,6 +66,8 @@ pub(crate) enum Command {
     Litmus(LitmusArgs),
     /// Run any Vulkan program on Spelter, through the Vulkan loader.
     Exec(ExecArgs),
+    /// Add up timelines that run and exec wrote.
+    Trace(TraceArgs),
     /// Install Spelter for the Vulkan loader.
     Icd(IcdArgs),
 }
@@ -128,7 +136,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", default_value = "1", allow_hyphen_values = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: u32,
-    /// Print the time of a run: median and best.
+    /// Print the time of a run: median, best, spread, and bound bytes per second.
     #[arg(long)]
     pub(crate) time: bool,
     /// Write a timeline of contexts, queues and workers, for Perfetto or chrome://tracing.
@@ -276,6 +284,12 @@ pub(crate) struct ExecArgs {
     /// Write a timeline of queues and workers, for Perfetto or chrome://tracing.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
+    /// Print the time that each pipeline took when the program has ended: on standard error, or to a file.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub(crate) profile: Option<Option<PathBuf>>,
+    /// Print the profile as one JSON object.
+    #[arg(long, requires = "profile")]
+    pub(crate) json: bool,
     /// The device.
     #[command(flatten)]
     pub(crate) device: ExecDeviceArgs,

@@ -2,6 +2,9 @@
 
 mod amber;
 mod args;
+mod bench;
+mod chart;
+mod columns;
 mod compile;
 mod demo;
 mod device;
@@ -16,12 +19,15 @@ mod info;
 mod litmus;
 mod names;
 mod output;
+mod profile;
+mod profile_folder;
 mod random;
 mod run;
 mod scalar;
 mod shader;
 mod slot;
 mod test;
+mod trace;
 mod value;
 
 use std::io::{self, ErrorKind, Write};
@@ -86,12 +92,14 @@ fn start(cli: &Cli) -> Result<u8, Failure> {
     let mut output = Output::new();
     let result = match &cli.command {
         Command::Run(args) => run::run(args, &mut output),
+        Command::Bench(args) => bench::run(args, &mut output),
         Command::Compile(args) => compile::run(args, &mut output),
         Command::Demo(args) => demo::run(args, &mut output),
         Command::Test(args) => test::run(args, &mut output),
         Command::Info(args) => info::run(args, &mut output),
         Command::Litmus(args) => return status_after(litmus::run(args, &mut output), &mut output),
         Command::Exec(args) => icd::exec(args),
+        Command::Trace(args) => trace::run(args, &mut output),
         Command::Icd(args) => icd::run(args, &mut output),
     };
     status_after(result.map(|()| 0), &mut output)

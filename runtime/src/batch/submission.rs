@@ -1,6 +1,6 @@
 //! Submissions: a submitted batch, its completion test and its fence.
 
-use spelter_driver::{Fence, Queue, Semaphore};
+use spelter_driver::{Fence, Queue, Semaphore, SubmissionId};
 
 use crate::error::Error;
 use crate::replace;
@@ -39,6 +39,11 @@ pub(crate) struct Submission {
 impl Submission {
     pub(super) fn new(queue: &Queue, queue_index: usize, serial: u64, fence: Option<Fence>) -> Self {
         Self { queue: queue.clone(), queue_index, serial, fence }
+    }
+
+    /// The driver's id.
+    pub(super) fn id(&self) -> SubmissionId {
+        SubmissionId { queue: self.queue_index, serial: self.serial }
     }
 
     /// Returns when it is complete; executes work of the queue meanwhile.

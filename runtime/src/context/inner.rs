@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::ids::{Access, Serial};
 use crate::object::ResourceObject;
 use crate::replace;
+use crate::resource::Resource;
 use crate::share::{Member, Share};
 use crate::stats::Counters;
 
@@ -85,7 +86,7 @@ impl ContextInner {
         self.share.wait(&TimelinePoint { clock: Arc::clone(&self.clock), serial })?;
         self.share.memory().counters.batches_throttled.one();
         if let Some(trace) = self.share.trace() {
-            trace.span(self.clock.id(), "wait: batches in flight".to_owned(), start, serde_json::Value::Null);
+            trace.call("wait: batches in flight", self.clock.id(), None, None, start);
         }
         Ok(())
     }
@@ -97,9 +98,14 @@ impl ContextInner {
         drop(garbage); // when no lock is held
     }
 
-    /// Waits for the batches that conflict with a host access. Returns whether there were any. The caller locks no
-    /// context.
-    pub(crate) fn wait_for(&self, object: &ResourceObject, access: Access, why: &str) -> Result<bool, Error> {
+    /// Waits for the batches that conflict with a host access to the object of a resource. Returns whether there were
+    /// any. The caller locks no context.
+    pub(crate) fn wait_for(
+        &self,
+        (resource, object): (&Resource, &ResourceObject),
+        access: Access,
+        why: &str,
+    ) -> Result<bool, Error> {
         let points = object.usage.conflicting(access);
         if points.is_empty() {
             return Ok(false);
@@ -107,14 +113,14 @@ impl ContextInner {
         let start = Instant::now();
         points.iter().try_for_each(|point| self.share.wait(point))?;
         if let Some(trace) = self.share.trace() {
-            trace.span(self.clock.id(), format!("wait: {why}"), start, serde_json::Value::Null);
+            trace.call(&format!("wait: {why}"), self.clock.id(), Some(resource), None, start);
         }
         Ok(true)
     }
 
     /// Waits for an object because there is no memory for a new one in its place. Returns whether it waited.
-    pub(crate) fn wait_without_memory(&self, object: &ResourceObject) -> Result<bool, Error> {
-        let waited = self.wait_for(object, Access::Write, "no memory for a new object")?;
+    pub(crate) fn wait_without_memory(&self, of: (&Resource, &ResourceObject)) -> Result<bool, Error> {
+        let waited = self.wait_for(of, Access::Write, "no memory for a new object")?;
         if waited {
             self.share.memory().counters.renames_without_memory.one();
         }
@@ -148,8 +154,7 @@ impl ContextInner {
         if waited {
             memory.counters.renames_throttled.one();
             if let Some(trace) = self.share.trace() {
-                let args = serde_json::json!({ "bytes": bytes });
-                trace.span(self.clock.id(), "wait: memory of replaced objects".to_owned(), start, args);
+                trace.call("wait: memory of replaced objects", self.clock.id(), None, Some(bytes), start);
             }
         }
         Ok(waited)
@@ -175,7 +180,7 @@ impl Member for ContextInner {
             let start = Instant::now();
             self.share.wait(&TimelinePoint { clock: Arc::clone(&self.clock), serial })?;
             if let Some(trace) = self.share.trace() {
-                trace.span(self.clock.id(), "wait: out of memory".to_owned(), start, serde_json::Value::Null);
+                trace.call("wait: out of memory", self.clock.id(), None, None, start);
             }
         }
         let mut state = self.state.lock();

@@ -52,7 +52,7 @@ impl Context {
                     room = Room::Made;
                 }
                 Invalidated::Kept(KeptReason::Memory(object)) => {
-                    waited |= self.inner.wait_without_memory(&object)?;
+                    waited |= self.inner.wait_without_memory((resource, &object))?;
                     room = Room::Never;
                 }
                 Invalidated::Kept(KeptReason::Mapped) => break,

@@ -204,7 +204,7 @@ impl Mapped {
                     }
                     Invalidated::Kept(KeptReason::Memory(object)) => {
                         drop((inner, state));
-                        waited |= context.wait_without_memory(&object)?;
+                        waited |= context.wait_without_memory((resource, &object))?;
                         // The object stays, and its contents are forgotten in place.
                         room = Room::Never;
                     }
@@ -240,7 +240,7 @@ impl Mapped {
             }
         }
         if let MapStrategy::Wait(access) = step {
-            let waits = context.wait_for(&target, access, "map")?;
+            let waits = context.wait_for((resource, &target), access, "map")?;
             if waits && flags.contains(MapFlags::READ) {
                 context.share.memory().counters.read_waits.one();
             } else {

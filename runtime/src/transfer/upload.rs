@@ -96,7 +96,7 @@ impl ContextInner {
                 // overlaps.
                 let copying = HostCopyGuard::new(resource, &mut inner, range);
                 drop(inner);
-                self.write_in_place(&object, target, bytes)?;
+                self.write_in_place((resource, &object), target, bytes)?;
                 drop(copying);
                 break;
             }
@@ -113,7 +113,7 @@ impl ContextInner {
                             drop((inner, state));
                             drop(garbage);
                             if let Some((object, copying)) = claimed {
-                                self.write_in_place(&object, target, bytes)?;
+                                self.write_in_place((resource, &object), target, bytes)?;
                                 drop(copying);
                                 break;
                             }
@@ -127,7 +127,7 @@ impl ContextInner {
                         }
                         Invalidated::Kept(KeptReason::Memory(object)) => {
                             drop((inner, state));
-                            waited |= self.wait_without_memory(&object)?;
+                            waited |= self.wait_without_memory((resource, &object))?;
                             // The object stays, and discarded contents are forgotten in place. If other contexts use it
                             // again, these bytes are ordered after those uses.
                             (may_rename, room) = (discard, Room::Never);
@@ -157,8 +157,8 @@ impl ContextInner {
                     // record.
                     let copying = HostCopyGuard::new(resource, &mut inner, range);
                     drop((inner, state));
-                    waited |= self.wait_for(&object, Access::Write, what)?;
-                    self.write_in_place(&object, target, bytes)?;
+                    waited |= self.wait_for((resource, &object), Access::Write, what)?;
+                    self.write_in_place((resource, &object), target, bytes)?;
                     drop(copying);
                     break;
                 }
@@ -178,13 +178,17 @@ impl ContextInner {
         }
     }
 
-    fn write_in_place(&self, object: &ResourceObject, target: Target<'_>, bytes: &[u8]) -> Result<(), Error> {
+    fn write_in_place(
+        &self,
+        (resource, object): (&Resource, &ResourceObject),
+        target: Target<'_>,
+        bytes: &[u8],
+    ) -> Result<(), Error> {
         let start = self.share.trace().map(|trace| trace.now());
         target.write(object, bytes)?;
         self.share.memory().counters.bytes_written.add(bytes.len() as u64);
         if let (Some(trace), Some(start)) = (self.share.trace(), start) {
-            let args = serde_json::json!({ "bytes": bytes.len() });
-            trace.span(self.clock.id(), "write".to_owned(), start, args);
+            trace.call("write", self.clock.id(), Some(resource), Some(bytes.len() as u64), start);
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ use super::bind::{Bound, BoundBuffer};
 use super::images::BoundImage;
 use super::messages::Messages;
 use crate::args::RunArgs;
+use crate::columns;
 use crate::element::Element;
 use crate::failure::Failure;
 use crate::image::{self, Clamped};
@@ -105,7 +106,8 @@ pub(super) fn print(
     output: &mut Output,
 ) -> Result<(), Failure> {
     let values: Vec<Shown> = args.out.iter().map(|print| read(context, bound, print)).collect::<Result<_, _>>()?;
-    let times = Times::new(times, program, args);
+    let bytes = bound.buffers.iter().map(|bound| bound.buffer.size()).sum();
+    let times = Times::new(times, (program, bytes), args);
     if args.json {
         return output.json(&json!({
             "file": args.file.display().to_string(),
@@ -238,18 +240,26 @@ struct Times {
     best: Duration,
     /// Invocations per second at the median; only for several repetitions, since the first one is a warm-up.
     rate: Option<f64>,
+    /// Bytes of all bound buffers per second at the median; `None` without buffers.
+    bandwidth: Option<f64>,
+    /// The distance of the quartiles, as a part of the median; only for several repetitions.
+    spread: Option<f64>,
 }
 
 impl Times {
-    fn new(times: &[Duration], program: &Program, args: &RunArgs) -> Self {
+    fn new(times: &[Duration], (program, bytes): (&Program, u64), args: &RunArgs) -> Self {
         let mut sorted = times.to_vec();
         sorted.sort_unstable();
         let (low, high) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
         let median = (low + high) / 2;
         let size = program.workgroup_size();
         let invocations: f64 = args.groups(size).into_iter().chain(size).map(f64::from).product();
-        let rate = (sorted.len() > 1).then(|| invocations / median.as_secs_f64().max(1e-9));
-        Self { repeats: sorted.len(), median, best: sorted[0], rate }
+        let (several, seconds) = (sorted.len() > 1, median.as_secs_f64().max(1e-9));
+        let rate = several.then(|| invocations / seconds);
+        let bandwidth = (bytes > 0).then(|| bytes as f64 / seconds);
+        let quartile = |part: usize| sorted[(sorted.len() - 1) * part / 4].as_secs_f64();
+        let spread = several.then(|| (quartile(3) - quartile(1)) / seconds);
+        Self { repeats: sorted.len(), median, best: sorted[0], rate, bandwidth, spread }
     }
 
     fn json(&self) -> Json {
@@ -258,13 +268,21 @@ impl Times {
             "median_seconds": self.median.as_secs_f64(),
             "best_seconds": self.best.as_secs_f64(),
             "invocations_per_second": self.rate,
+            "bound_bytes_per_second": self.bandwidth,
+            "spread": self.spread,
         })
     }
 
     fn print(&self, output: &mut Output) -> Result<(), Failure> {
         let mut rows = vec![("median", short(self.median)), ("best", short(self.best))];
+        if let Some(spread) = self.spread {
+            rows.push(("spread", columns::percent(spread)));
+        }
         if let Some(rate) = self.rate {
             rows.push(("rate", format!("{:.3} M invocations/s", rate / 1e6)));
+        }
+        if let Some(bandwidth) = self.bandwidth {
+            rows.push(("bound", format!("{} GB/s", columns::digits(bandwidth / 1e9))));
         }
         output.table(&rows)
     }
