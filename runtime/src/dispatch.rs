@@ -263,13 +263,13 @@ impl<'a> Dispatch<'a> {
             return Err(Error::resource(problem, rule::DEVICE));
         }
         self.sets.iter().try_for_each(|(group, set)| self.check_set(*group, set))?;
-        let mut looked = Looked::default(); // dropped when no lock is held
+        let mut looked = None; // dropped when no lock is held
         if self.bound.is_empty() {
             let (program, push, sets) = (self.program, &self.push, &self.sets);
             return self.context.inner().record(|state| state.dispatch(program, push, groups, sets, &mut looked));
         }
         self.bound.iter().try_for_each(|(slot, own)| self.check_known(*slot, own))?;
-        self.context.inner().record(|state| self.dispatch_bound(state, groups, &mut looked))
+        self.context.inner().record(|state| self.dispatch_bound(state, groups, looked.get_or_insert_default()))
     }
 
     /// Checks the size of the push constants and cuts them to the declared size.
@@ -435,12 +435,12 @@ impl ContextState {
         push: &[u8],
         groups: [u32; 3],
         own: &GroupSets,
-        looked: &mut Looked,
+        looked: &mut Option<Looked>,
     ) -> Result<(), Refusal> {
         if own.is_empty() && self.group_sets.is_empty() {
             self.dispatch_slots(program, push, groups)
         } else {
-            self.dispatch_sets((program, push, groups), own, looked)
+            self.dispatch_sets((program, push, groups), own, looked.get_or_insert_default())
         }
     }
 
