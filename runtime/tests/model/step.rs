@@ -20,6 +20,9 @@ pub(crate) const CONTEXTS: usize = 3;
 /// storage texel buffer, a sampled and a storage image.
 pub(crate) const SLOTS: usize = 8;
 
+/// Handles of command buffers.
+pub(crate) const COMMANDS: usize = 3;
+
 /// Words of a buffer that has memory of its own.
 pub(crate) const LARGE: u64 = 5000;
 /// Words of a buffer so large that a small heap has room for only a few.
@@ -156,30 +159,168 @@ impl Parts {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
-    Create { resource: usize, words: u64, contents: Contents },
-    CreateImage { image: usize },
-    Drop { resource: usize },
-    Destroy { resource: usize },
-    Bind { context: usize, slot: usize, bound: Bound, kind: Kind },
-    Unbind { context: usize, slot: usize },
-    Dispatch { context: usize, program: usize, own: [Option<Bound>; 3], push: u32 },
-    Write { context: usize, resource: usize, part: Part, seed: u32 },
-    Upload { context: usize, resource: usize, words: u64, seed: u32 },
-    Copy { context: usize, from: usize, to: usize, part: Part, at: u64 },
-    Fill { context: usize, resource: usize, part: Part, word: u32 },
-    Invalidate { context: usize, resource: usize },
-    Map { context: usize, resource: usize, part: Part, flags: MapFlags, writes: Vec<(Part, u32)> },
-    Persist { context: usize, resource: usize, part: Part, flags: MapFlags },
-    Through { part: Part, seed: u32 },
+    Create {
+        resource: usize,
+        words: u64,
+        contents: Contents,
+    },
+    CreateImage {
+        image: usize,
+    },
+    Drop {
+        resource: usize,
+    },
+    Destroy {
+        resource: usize,
+    },
+    Bind {
+        context: usize,
+        slot: usize,
+        bound: Bound,
+        kind: Kind,
+    },
+    Unbind {
+        context: usize,
+        slot: usize,
+    },
+    Dispatch {
+        context: usize,
+        program: usize,
+        own: [Option<Bound>; 3],
+        push: u32,
+    },
+    Write {
+        context: usize,
+        resource: usize,
+        part: Part,
+        seed: u32,
+    },
+    Upload {
+        context: usize,
+        resource: usize,
+        words: u64,
+        seed: u32,
+    },
+    Copy {
+        context: usize,
+        from: usize,
+        to: usize,
+        part: Part,
+        at: u64,
+    },
+    Fill {
+        context: usize,
+        resource: usize,
+        part: Part,
+        word: u32,
+    },
+    Invalidate {
+        context: usize,
+        resource: usize,
+    },
+    Map {
+        context: usize,
+        resource: usize,
+        part: Part,
+        flags: MapFlags,
+        writes: Vec<(Part, u32)>,
+    },
+    Persist {
+        context: usize,
+        resource: usize,
+        part: Part,
+        flags: MapFlags,
+    },
+    Through {
+        part: Part,
+        seed: u32,
+    },
     Unpersist,
-    Flush { context: usize },
-    Finish { context: usize },
-    Read { context: usize, resource: usize, part: Part },
-    WriteImage { context: usize, to: Bound, seed: u32 },
-    ReadImage { context: usize, from: Bound },
-    CopyImage { context: usize, from: Bound, to: Bound },
-    ClearImage { context: usize, image: usize, part: Parts, word: u32 },
-    InvalidateImage { context: usize, image: usize, part: Parts },
+    Flush {
+        context: usize,
+    },
+    Finish {
+        context: usize,
+    },
+    Read {
+        context: usize,
+        resource: usize,
+        part: Part,
+    },
+    WriteImage {
+        context: usize,
+        to: Bound,
+        seed: u32,
+    },
+    ReadImage {
+        context: usize,
+        from: Bound,
+    },
+    CopyImage {
+        context: usize,
+        from: Bound,
+        to: Bound,
+    },
+    ClearImage {
+        context: usize,
+        image: usize,
+        part: Parts,
+        word: u32,
+    },
+    InvalidateImage {
+        context: usize,
+        image: usize,
+        part: Parts,
+    },
+    /// Records a command buffer: a new one, or the one that the handle has, if any, again.
+    Record {
+        context: usize,
+        into: usize,
+        again: bool,
+        commands: Vec<Recorded>,
+    },
+    Submit {
+        context: usize,
+        commands: usize,
+    },
+    /// Drops the handle of a command buffer.
+    Discard {
+        commands: usize,
+    },
+}
+
+/// A command of a command buffer.
+#[derive(Clone, Debug)]
+pub(crate) enum Recorded {
+    Dispatch {
+        program: usize,
+        own: [Bound; 3],
+        push: u32,
+    },
+    Copy {
+        from: usize,
+        to: usize,
+        part: Part,
+        at: u64,
+    },
+    Fill {
+        resource: usize,
+        part: Part,
+        word: u32,
+    },
+    CopyImage {
+        from: Bound,
+        to: Bound,
+    },
+    ClearImage {
+        image: usize,
+        part: Parts,
+        word: u32,
+    },
+    /// The command buffer of a handle below that of the one that is recorded, so none executes itself.
+    Execute {
+        commands: usize,
+    },
 }
 
 impl Step {
@@ -282,7 +423,7 @@ pub(crate) fn a_program(length: Range<usize>) -> impl Strategy<Value = Vec<Step>
 
 /// Any step; commands are the most likely.
 fn a_step() -> impl Strategy<Value = Step> {
-    prop_oneof![5 => a_common_step(), 2 => a_step_of_buffers(), 1 => a_step_of_images()]
+    prop_oneof![10 => a_common_step(), 4 => a_step_of_buffers(), 2 => a_step_of_images(), 3 => a_step_of_commands()]
 }
 
 fn a_common_step() -> impl Strategy<Value = Step> {
@@ -341,5 +482,30 @@ fn a_step_of_images() -> impl Strategy<Value = Step> {
             .prop_map(|(context, image, part, word)| Step::ClearImage { context, image, part, word }),
         5 => (context, image, some())
             .prop_map(|(context, image, part)| Step::InvalidateImage { context, image, part }),
+    ]
+}
+
+fn a_step_of_commands() -> impl Strategy<Value = Step> {
+    let commands = proptest::collection::vec(a_command(), 0..8);
+    prop_oneof![
+        4 => (context(), 0..COMMANDS, any::<bool>(), commands)
+            .prop_map(|(context, into, again, commands)| Step::Record { context, into, again, commands }),
+        10 => (context(), 0..COMMANDS).prop_map(|(context, commands)| Step::Submit { context, commands }),
+        1 => (0..COMMANDS).prop_map(|commands| Step::Discard { commands }),
+    ]
+}
+
+fn a_command() -> impl Strategy<Value = Recorded> {
+    prop_oneof![
+        8 => (0..PROGRAMS, proptest::array::uniform3(bound()), 0..3u32)
+            .prop_map(|(program, own, push)| Recorded::Dispatch { program, own, push }),
+        3 => (0..BUFFERS, 0..BUFFERS, part(), any::<u64>())
+            .prop_map(|(from, to, part, at)| Recorded::Copy { from, to, part, at }),
+        3 => (0..BUFFERS, part(), any::<u32>())
+            .prop_map(|(resource, part, word)| Recorded::Fill { resource, part, word }),
+        1 => (bound(), bound()).prop_map(|(from, to)| Recorded::CopyImage { from, to }),
+        1 => (0..IMAGES, some(), any::<u32>())
+            .prop_map(|(image, part, word)| Recorded::ClearImage { image, part, word }),
+        1 => (0..COMMANDS).prop_map(|commands| Recorded::Execute { commands }),
     ]
 }
