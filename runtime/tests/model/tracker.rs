@@ -342,12 +342,12 @@ impl<'a> Tracker<'a> {
     }
 
     /// A dispatch with its push constants and its own bindings; `None` if there is no handle.
-    fn bound<'a>(
+    fn bound<'d>(
         &self,
-        mut dispatch: Dispatch<'a>,
+        mut dispatch: Dispatch<'d>,
         (program, push): (usize, u32),
         own: &[Option<Bound>; 3],
-    ) -> Option<Dispatch<'a>> {
+    ) -> Option<Dispatch<'d>> {
         if program == kernels::PUSHES {
             dispatch = dispatch.push(&push);
         }
