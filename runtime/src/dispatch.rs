@@ -284,7 +284,9 @@ impl<'a> Dispatch<'a> {
                 let (program, push, sets) = (self.program, &self.push, &self.sets);
                 self.context.inner().record(|state| state.dispatch(program, push, groups, sets, &mut looked))
             }
-            _ => self.context.inner().record(|state| self.dispatch_bound(state, counts, looked.get_or_insert_default())),
+            _ => {
+                self.context.inner().record(|state| self.dispatch_bound(state, counts, looked.get_or_insert_default()))
+            }
         }
     }
 

@@ -6,10 +6,11 @@ use std::rc::Rc;
 
 use spelter::MapFlags;
 
+use crate::commands::Commands;
 use crate::kernels::{self, Word};
 use crate::resource::{Handle, Resource, overlap};
 use crate::step::{
-    BUFFERS, Bound, CONTEXTS, Contents, Kind, Part, RESOURCES, SETS, SLOTS, Step, TEXELS, level_of, value,
+    BUFFERS, Bound, COMMANDS, CONTEXTS, Contents, Kind, Part, RESOURCES, SETS, SLOTS, Step, TEXELS, level_of, value,
 };
 
 /// The observable result of a step.
@@ -49,10 +50,10 @@ impl Shown {
 }
 
 #[derive(Clone, Debug)]
-struct Slot {
-    resource: Handle,
-    range: Range<u64>,
-    kind: Kind,
+pub(crate) struct Slot {
+    pub(crate) resource: Handle,
+    pub(crate) range: Range<u64>,
+    pub(crate) kind: Kind,
 }
 
 /// A descriptor set.
@@ -72,14 +73,15 @@ struct Persistent {
 
 #[derive(Debug, Default)]
 pub(crate) struct Reference {
-    handles: [Option<Handle>; RESOURCES],
+    pub(crate) handles: [Option<Handle>; RESOURCES],
     slots: [[Option<Slot>; SLOTS]; CONTEXTS],
     sets: [Option<Rc<Set>>; SETS],
     /// Those that contexts have bound.
     bound_sets: [Option<Rc<Set>>; CONTEXTS],
     persistent: Option<Persistent>,
+    pub(crate) commands: [Option<Commands>; COMMANDS],
     /// The number of times that all contexts were finished.
-    finished: u64,
+    pub(crate) finished: u64,
 }
 
 /// The contents that a mapping with these flags discards.
@@ -132,7 +134,7 @@ impl Reference {
     }
 
     /// The resource of a handle. Without a handle the step does nothing; a destroyed resource is an error.
-    fn live(&self, which: usize) -> Result<&Handle, Shown> {
+    pub(crate) fn live(&self, which: usize) -> Result<&Handle, Shown> {
         match &self.handles[which] {
             None => Err(Shown::Nothing),
             Some(handle) if handle.is_destroyed() => Err(Shown::Refused),
@@ -147,7 +149,7 @@ impl Reference {
         Ok(Slot { resource, range, kind })
     }
 
-    fn both(&self, from: usize, to: usize) -> Result<[&Handle; 2], Shown> {
+    pub(crate) fn both(&self, from: usize, to: usize) -> Result<[&Handle; 2], Shown> {
         if self.handles[from].is_none() || self.handles[to].is_none() {
             return Err(Shown::Nothing);
         }
@@ -187,6 +189,12 @@ impl Reference {
             }
             Step::Through { part, seed } => self.through(*part, *seed),
             Step::Flush { .. } | Step::Finish { .. } => Shown::Nothing,
+            Step::Record { into, again, commands, .. } => self.record(*into, *again, commands),
+            Step::Submit { commands, .. } => self.submit(*commands),
+            Step::Discard { commands } => {
+                self.commands[*commands] = None;
+                Shown::Nothing
+            }
             other => self.on_resource(other).unwrap_or_else(|shown| shown),
         }
     }
@@ -389,6 +397,13 @@ impl Reference {
             }
             slots.push(found);
         }
+        self.run(&slots, (program, push));
+        Ok(())
+    }
+
+    /// Runs a program on these slots.
+    pub(crate) fn run(&self, slots: &[Slot], (program, push): (usize, u32)) {
+        let takes = kernels::TAKES[program];
         slots.iter().for_each(|slot| slot.resource.use_words(self.finished, &slot.range));
         let mut taken: Vec<_> = slots.iter().map(|slot| slot.resource.get(&slot.range)).collect();
         kernels::run(program, &mut taken, push);
@@ -400,6 +415,5 @@ impl Reference {
         if written().any(|(at, _)| is_seen_twice(at)) {
             written().for_each(|(_, slot)| slot.resource.forget(&slot.range));
         }
-        Ok(())
     }
 }
