@@ -59,7 +59,7 @@ impl<'a> Assembler<'a> {
     }
 
     /// The address of the next byte, from the beginning of the pool.
-    pub(super) fn offset(&self) -> u32 {
+    pub(super) fn position(&self) -> u32 {
         self.at
     }
 

@@ -133,7 +133,7 @@ impl Encode<'_> {
         let origin = self.code.origin(inst);
         let last = self.origins.last().map_or(0, |&(_, origin)| origin);
         if origin != last {
-            self.origins.push((self.asm.offset(), origin));
+            self.origins.push((self.asm.position(), origin));
         }
     }
 
