@@ -46,6 +46,7 @@ pub use resource::{
 };
 pub use spelter_shaders::compile::Backend;
 pub use spelter_shaders::explain::Explained;
+pub use spelter_shaders::free_ranges::FreeRanges;
 pub use spelter_shaders::host::{Printed, Printer};
 pub use spelter_shaders::image::Class as TexelClass;
 pub use spelter_shaders::schedule::Schedule;

@@ -46,6 +46,8 @@ mod trace;
 mod transfer;
 mod valid;
 mod view;
+#[cfg(feature = "wgpu-types")]
+pub mod wgpu;
 
 pub use bind::Bind;
 pub use buffer::{Buffer, BufferSlice};
