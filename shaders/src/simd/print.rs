@@ -109,22 +109,22 @@ fn print_memory(f: &mut Formatter<'_>, data: &InstData) -> fmt::Result {
     match data {
         InstData::Load { ty, address } => write!(f, "load.{ty} {address}"),
         InstData::Store { address, value, mask } => write!(f, "store {address}, {value} mask {mask}"),
-        InstData::LoadRow { row } => write!(f, "load_row{} {row}", Part(row.width)),
+        InstData::LoadRow { row } => write!(f, "load_row{} {row}", WidthSuffix(row.width)),
         InstData::StoreRow { row, value, mask } => {
-            write!(f, "store_row{} {row}, {value} mask {mask}", Part(row.width))
+            write!(f, "store_row{} {row}, {value} mask {mask}", WidthSuffix(row.width))
         }
         InstData::LoadElements { elements } => {
-            write!(f, "load_elements{} {elements}", Part(elements.width))
+            write!(f, "load_elements{} {elements}", WidthSuffix(elements.width))
         }
         InstData::StoreElements { elements, values, mask } => {
-            write!(f, "store_elements{} {elements}, {} mask {mask}", Part(elements.width), Brackets(values))
+            write!(f, "store_elements{} {elements}, {} mask {mask}", WidthSuffix(elements.width), Brackets(values))
         }
         InstData::Gather { lanes, mask } => write!(f, "gather {lanes} mask {mask}"),
         InstData::GatherElements { base, index, masks } => {
             write!(f, "gather_elements {base} + {index} masks {}", Brackets(masks))
         }
         InstData::Scatter { width, lanes, value, mask } => {
-            write!(f, "scatter{} {lanes}, {value} mask {mask}", Part(*width))
+            write!(f, "scatter{} {lanes}, {value} mask {mask}", WidthSuffix(*width))
         }
         InstData::Atomic { op, lanes, value, comparator, wide, lock, sequential, mask } => {
             let bits = if wide.is_some() { "64" } else { "" };
@@ -157,9 +157,9 @@ impl Display for Elements {
 }
 
 /// Prints `.u8` or `.u16`, nothing for words.
-struct Part(Width);
+struct WidthSuffix(Width);
 
-impl Display for Part {
+impl Display for WidthSuffix {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if self.0 == Width::Word { Ok(()) } else { write!(f, ".{}", self.0.name()) }
     }

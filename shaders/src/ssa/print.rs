@@ -26,7 +26,7 @@ fn print_block<K: Syntax>(
 ) -> fmt::Result {
     let Some((params, insts)) = kernel.block(block) else { return writeln!(f, "\n{block}:") };
     write!(f, "\n{block}")?;
-    list(f, "(", params.iter().map(|&param| Param { kernel, param }), ")")?;
+    list(f, "(", params.iter().map(|&param| ParamText { kernel, param }), ")")?;
     kernel.print_label(f, block)?;
     writeln!(f, ":")?;
     let mut last = None;
@@ -46,12 +46,12 @@ fn print_block<K: Syntax>(
 }
 
 /// `v3: i32`
-struct Param<'a, K: Function> {
+struct ParamText<'a, K: Function> {
     kernel: &'a K,
     param: K::Value,
 }
 
-impl<K: Function> Display for Param<'_, K> {
+impl<K: Function> Display for ParamText<'_, K> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.kernel.value(self.param) {
             Some(def) => write!(f, "{}: {}", self.param, def.ty()),

@@ -193,7 +193,7 @@ pub fn compile_staged(
 ) -> Result<Program, CompileError> {
     let code = select::select(kernel, isa)?;
     done(Stage::Select);
-    let mut tables = regalloc::Tables::default();
+    let mut tables = regalloc::AllocationTables::default();
     let allocation = regalloc::allocate(&mut tables, &code, isa, registers)?;
     done(Stage::Regalloc);
     let spills = Spills { slots: allocation.num_spillslots, moves: allocation.edits.len() };

@@ -51,7 +51,7 @@ use spirv::Op;
 use super::{ConstantType, Error, Remark, SpecializationConstant};
 use crate::ir::{self, Builder, Kernel, SourceLine};
 pub(super) use entry::{MAX_INVOCATIONS, check_size};
-use function::{Exit, Frame};
+use function::{InlinedCall, ReturnEffect};
 pub use image::format as image_format;
 use module::{EntryPoint, Sections};
 use translate::Translator;
@@ -137,7 +137,8 @@ impl Module {
             return Err(sections.error(function.word, "the entry point's function has no body"));
         }
         let builder = Builder::new(Kernel::new(entry.name.clone(), size));
-        let mut translator = Translator::new(sections, types, constants, builder, Frame::new(function, Exit::Kernel));
+        let mut translator =
+            Translator::new(sections, types, constants, builder, InlinedCall::new(function, ReturnEffect::Kernel));
         for inst in sections.declarations.iter().filter(|inst| inst.op == Op::Variable) {
             translator.variables.declare(inst);
         }

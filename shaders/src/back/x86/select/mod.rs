@@ -45,7 +45,7 @@ use self::isa::VectorIsa;
 use self::prefetch::Strides;
 use self::upper_bounds::UpperBounds;
 use self::value_uses::ValueUses;
-use super::vcode::{Build, Kind, VCode, View};
+use super::vcode::{Build, InstKind, VCode, View};
 use super::{CompileError, Isa};
 use crate::ir::Op;
 use crate::simd::{Block, Inst, InstData, Kernel, Routine, Type, Value, ValueDef, WideOp};
@@ -73,8 +73,8 @@ struct Select<'k, V> {
     /// The address of the [`Context`](super::call::Context).
     context: VReg,
     block: Block,
-    edges: control::Edges,
-    doubles: double::Known,
+    edges: control::BlockNumbers,
+    doubles: double::AvailableDoubles,
 }
 
 /// Selects instructions for a kernel: machine code with virtual registers.
@@ -100,8 +100,8 @@ fn select_for<V: VectorIsa>(kernel: &Kernel) -> Result<VCode> {
         loads: Vec::new(),
         context,
         block: kernel.layout[0],
-        edges: control::Edges::default(),
-        doubles: double::Known::default(),
+        edges: control::BlockNumbers::default(),
+        doubles: double::AvailableDoubles::default(),
     };
     select.code.zero_word = select.code.pool.word(0);
     select.code.nontemporal = select.vectors.has_nontemporal_stores();
@@ -127,7 +127,7 @@ impl<'k, V: VectorIsa> Select<'k, V> {
         if at == 0 {
             // The first argument register of the calling convention.
             const ARGUMENT: PReg = PReg::new(7, RegClass::Int);
-            self.code.push(Kind::Define, &[Operand::reg_fixed_def(self.context, ARGUMENT)]);
+            self.code.push(InstKind::Define, &[Operand::reg_fixed_def(self.context, ARGUMENT)]);
         }
         for &inst in &self.kernel.blocks[block].insts {
             self.set_origin(inst);
@@ -303,7 +303,7 @@ impl<'k, V: VectorIsa> Select<'k, V> {
     fn undefined(&mut self, ty: Type) -> VReg {
         let reg = self.code.vreg(class_of(ty));
         let anywhere = Operand::new(reg, OperandConstraint::Any, OperandKind::Def, OperandPos::Late);
-        self.code.push(Kind::Define, &[anywhere]);
+        self.code.push(InstKind::Define, &[anywhere]);
         reg
     }
 
