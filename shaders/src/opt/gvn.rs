@@ -1,8 +1,8 @@
 //! Global value numbering: an instruction that computes the same as a dominating one is replaced by it.
 //!
-//! A walk over the dominator tree keeps a table from an instruction's [`ExpressionKey`] to the first instruction with that key;
-//! leaving a block removes its entries. Loads are included where memory cannot change: push constants and uniform
-//! buffers.
+//! A walk over the dominator tree keeps a table from an instruction's [`ExpressionKey`] to the first instruction with
+//! that key; leaving a block removes its entries. Loads are included where memory cannot change: push constants and
+//! uniform buffers.
 
 use std::collections::HashMap;
 

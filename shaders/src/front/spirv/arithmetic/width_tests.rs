@@ -188,7 +188,8 @@ proptest! {
             check(AnyInst::Core(op), Scalar::F16, &two, round(wanted));
         }
         check(AnyInst::Core(Spv::FOrdLessThan), Scalar::Bool, &two, (ha < hb).into());
-        check(AnyInst::Core(Spv::FUnordGreaterThanEqual), Scalar::Bool, &two, ha.partial_cmp(&hb).is_none_or(|order| order.is_ge()).into());
+        let is_ge = ha.partial_cmp(&hb).is_none_or(|order| order.is_ge());
+        check(AnyInst::Core(Spv::FUnordGreaterThanEqual), Scalar::Bool, &two, is_ge.into());
         let one = [two[0]];
         check(AnyInst::Glsl(Glsl::Sqrt), Scalar::F16, &one, round(fa.sqrt()));
         check(AnyInst::Glsl(Glsl::Floor), Scalar::F16, &one, round(fa.floor()));

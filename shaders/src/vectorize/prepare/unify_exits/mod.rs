@@ -68,8 +68,8 @@ fn targets(kernel: &Kernel, found: &Loop) -> Vec<Block> {
     outside.filter(|&block| !inside.contains(block) && seen.insert(block)).collect()
 }
 
-/// Splits each exit edge with many arguments: these then are live-out values of the loop, of which [`ExitPlan`] can place
-/// any number.
+/// Splits each exit edge with many arguments: these then are live-out values of the loop, of which [`ExitPlan`] can
+/// place any number.
 fn split_exit_edges(kernel: &mut Kernel, found: &Loop, divergent: &impl Fn(Block) -> bool) {
     let inside = set(&found.blocks);
     for &from in &found.blocks {
