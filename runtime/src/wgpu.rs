@@ -25,18 +25,52 @@ use wgpu_types::{BufferUsages, TextureFormat, TextureUsages};
 
 /// A format of Vulkan. All formats of wgpu have one; a device may not support it
 /// ([`format_properties`](spelter_driver::Device::format_properties)).
+///
+/// ```
+/// use spelter::vk;
+/// use spelter::wgpu::Format;
+/// use wgpu_types::TextureFormat;
+///
+/// assert_eq!(Format::from(TextureFormat::R32Uint), Format(vk::Format::R32_UINT));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Format(pub vk::Format);
 
 /// Usages of a buffer (`VkBufferUsageFlags`).
+///
+/// ```
+/// use spelter::vk::BufferUsageFlags;
+/// use spelter::wgpu::BufferUsage;
+/// use wgpu_types::BufferUsages;
+///
+/// assert_eq!(BufferUsage::from(BufferUsages::STORAGE), BufferUsage(BufferUsageFlags::STORAGE_BUFFER));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BufferUsage(pub BufferUsageFlags);
 
 /// Usages of an image (`VkImageUsageFlags`).
+///
+/// ```
+/// use spelter::vk::ImageUsageFlags;
+/// use spelter::wgpu::ImageUsage;
+/// use wgpu_types::TextureUsages;
+///
+/// let usages = TextureUsages::try_from(ImageUsage(ImageUsageFlags::SAMPLED));
+/// assert_eq!(usages, Ok(TextureUsages::TEXTURE_BINDING));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ImageUsage(pub ImageUsageFlags);
 
 /// A value of Vulkan that wgpu has no name for.
+///
+/// ```
+/// use spelter::vk;
+/// use spelter::wgpu::{Format, Unnamed};
+/// use wgpu_types::TextureFormat;
+///
+/// let format = vk::Format::R8G8B8_UNORM;
+/// assert_eq!(TextureFormat::try_from(Format(format)), Err(Unnamed::Format(format)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unnamed {
     /// A format.
@@ -154,6 +188,15 @@ impl TryFrom<ImageUsage> for TextureUsages {
 
 /// The limits of a device ([`Device::limits`](spelter_driver::Device::limits)) under wgpu's names. Those of rendering
 /// are 0, since devices only compute.
+///
+/// ```
+/// # fn main() -> Result<(), spelter::Error> {
+/// let context = spelter::Context::new()?;
+/// let limits = spelter::wgpu::limits(context.device().limits());
+/// assert_eq!(limits.max_vertex_buffers, 0);
+/// # Ok(())
+/// # }
+/// ```
 pub fn limits(device: &Limits) -> wgpu_types::Limits {
     let narrow = |limit: u64| u32::try_from(limit).unwrap_or(u32::MAX);
     let [x, y, z] = device.max_compute_work_group_size;

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::sources;
 
 /// Folder or file of shaders/src → those that it may use, bottom to top.
-const LAYERS: [(&str, &[&str]); 18] = [
+const LAYERS: [(&str, &[&str]); 20] = [
     ("float_mode", &[]),
+    ("free_ranges", &[]),
     ("guest", &[]),
     ("host", &[]),
     ("text", &[]),
@@ -14,12 +15,16 @@ const LAYERS: [(&str, &[&str]); 18] = [
     ("image", &["guest"]),
     ("ssa", &["text"]),
     ("abi", &["guest", "image"]),
+    ("schedule", &["abi"]),
     ("ir", &["host", "text", "work", "image", "ssa"]),
     ("analysis", &["image", "ssa", "abi", "ir"]),
     ("lower", &["ir"]),
     ("opt", &["image", "abi", "ir", "analysis"]),
     ("simd", &["text", "work", "image", "ssa", "ir", "analysis", "lower"]),
-    ("back", &["float_mode", "guest", "host", "image", "abi", "ir", "analysis", "lower", "simd"]),
+    (
+        "back",
+        &["float_mode", "free_ranges", "guest", "host", "image", "abi", "schedule", "ir", "analysis", "lower", "simd"],
+    ),
     ("front", &["host", "image", "abi", "ir", "analysis", "simd"]),
     ("vectorize", &["image", "abi", "ir", "analysis", "lower", "opt", "simd"]),
     ("compile", &["float_mode", "work", "ir", "lower", "opt", "simd", "back", "front", "vectorize"]),

@@ -54,12 +54,15 @@ struct Refusal {
     why: String,
 }
 
+/// The bytes of a buffer by set, binding and element.
+type BytesBySlot = BTreeMap<(u32, u32, u32), Vec<u8>>;
+
 /// A launch on the command line.
 struct Launch {
     groups: [u32; 3],
     /// The bytes of storage and uniform buffers, by group, binding and element.
-    storage: BTreeMap<(u32, u32, u32), Vec<u8>>,
-    uniform: BTreeMap<(u32, u32, u32), Vec<u8>>,
+    storage: BytesBySlot,
+    uniform: BytesBySlot,
     push: Vec<u8>,
     /// Group, binding and name of variables.
     names: Vec<(u32, u32, String)>,
@@ -129,7 +132,7 @@ fn refused(shader: &Shader, refusal: &Refusal) -> Failure {
 }
 
 /// The bytes of the options.
-fn contents(option: &str, binds: &[Bind]) -> Result<BTreeMap<(u32, u32, u32), Vec<u8>>, Failure> {
+fn contents(option: &str, binds: &[Bind]) -> Result<BytesBySlot, Failure> {
     let mut all = BTreeMap::new();
     for Bind { slot, value, .. } in binds {
         let wrong = |problem: String| Failure(format!("{option} {slot}: {problem}"));
