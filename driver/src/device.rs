@@ -203,6 +203,11 @@ impl Device {
         self.inner.executor.loss()
     }
 
+    /// Whether an observer receives reports.
+    pub(crate) fn is_observed(&self) -> bool {
+        self.inner.executor.is_observed()
+    }
+
     pub(crate) fn queue_states(&self) -> &[Arc<QueueState>] {
         &self.inner.queues
     }

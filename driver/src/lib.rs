@@ -13,10 +13,12 @@ pub mod host_memory;
 mod limits;
 mod memory;
 pub mod pipeline;
+pub mod profile;
 mod query;
 pub mod queue;
 pub mod resource;
 mod sync;
+pub mod timeline;
 
 pub use ash::vk;
 pub use command::{
@@ -29,7 +31,7 @@ pub use descriptor::{
 };
 pub use device::{Device, DeviceOptions, MAX_WORKERS, Properties};
 pub use error::{DeviceError, Error, Misuse, TooMuchPrivate};
-pub use exec::Observer;
+pub use exec::{Chunk, CommandId, DispatchInfo, Observer, Observers, SubmissionId, SubmissionSize};
 pub use host_memory::OutOfHostMemory;
 pub use limits::Limits;
 pub use pipeline::{
@@ -44,6 +46,7 @@ pub use resource::{
 };
 pub use spelter_shaders::compile::Backend;
 pub use spelter_shaders::explain::Explained;
+pub use spelter_shaders::free_ranges::FreeRanges;
 pub use spelter_shaders::host::{Printed, Printer};
 pub use spelter_shaders::image::Class as TexelClass;
 pub use spelter_shaders::schedule::Schedule;

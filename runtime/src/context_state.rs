@@ -47,7 +47,7 @@ impl ContextState {
     /// Adds an instant to the context's track of the timeline.
     pub(crate) fn trace_instant(&self, name: impl FnOnce() -> String) {
         if let Some(trace) = self.share.trace() {
-            trace.instant(self.clock.id(), name());
+            trace.instant(self.clock.id(), &name());
         }
     }
 

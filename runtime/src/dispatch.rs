@@ -283,13 +283,15 @@ impl<'a> Dispatch<'a> {
         if let Some(recording) = self.recording.take() {
             return recording.dispatch(&self, counts);
         }
-        let mut looked = Looked::default(); // dropped when no lock is held
+        let mut looked = None; // dropped when no lock is held
         match counts {
             Counts::Direct(groups) if self.bound.is_empty() => {
                 let (program, push, sets) = (self.program, &self.push, &self.sets);
                 self.context.inner().record(|state| state.dispatch(program, push, groups, sets, &mut looked))
             }
-            _ => self.context.inner().record(|state| self.dispatch_bound(state, counts, &mut looked)),
+            _ => {
+                self.context.inner().record(|state| self.dispatch_bound(state, counts, looked.get_or_insert_default()))
+            }
         }
     }
 
@@ -317,26 +319,26 @@ impl<'a> Dispatch<'a> {
         let share = Arc::clone(&state.share);
         let mut sets = SmallVec::<[SmallVec<[SlotState; 4]>; 4]>::new();
         let mut accesses = SmallVec::<[Access; 8]>::new();
-        let mut resolved = SmallVec::<[Option<Resolved>; 4]>::new();
-        let of_groups = self.sets.of_program(&state.group_sets, program).into_iter();
-        let of_groups: SmallVec<[Option<DescriptorSet>; 4]> = of_groups.map(|set| set.cloned()).collect();
-        looked.restart();
-        for (group, (set, from)) in (0u32..).zip(program.sets().iter().zip(&of_groups)) {
-            let from = from.as_ref().map(|from| SetOfGroup::look(from, (program, group, set), looked)).transpose()?;
+        let mut resolved = SmallVec::<[(u32, Resolved); 1]>::new();
+        let mut of_groups = SmallVec::<[Option<DescriptorSet>; 4]>::new();
+        if !self.sets.is_empty() || !state.group_sets.is_empty() {
+            of_groups.extend(self.sets.of_program(&state.group_sets, program).into_iter().map(|set| set.cloned()));
+            looked.restart();
+        }
+        for (group, set) in (0u32..).zip(program.sets()) {
+            let from = of_groups.get(group as usize).and_then(Option::as_ref);
+            let from = from.map(|from| SetOfGroup::look(from, (program, group, set), looked)).transpose()?;
             let mut found = SmallVec::new();
-            let mut at = 0;
-            for info in &set.bindings {
-                for slot in info.slots() {
-                    found.push(self.found(state, *info, slot, from.as_ref().map(|from| (from, at)))?);
-                    accesses.push(info.access());
-                    at += 1;
-                }
+            let slots = set.bindings.iter().flat_map(|info| info.slots().map(move |slot| (info, slot)));
+            for (at, (info, slot)) in slots.enumerate() {
+                found.push(self.found(state, *info, slot, from.as_ref().map(|from| (from, at)))?);
+                accesses.push(info.access());
             }
             sets.push(found);
-            let has_own = self.bound.keys().any(|slot| slot.group == group);
-            let batch = state.timeline.batch()?.serial();
-            let from = from.filter(|_| !has_own).map(|from| from.resolve(set, (&state.clock, batch)));
-            resolved.push(from.transpose()?);
+            if let Some(from) = from.filter(|_| !self.bound.keys().any(|slot| slot.group == group)) {
+                let serial = state.timeline.batch()?.serial();
+                resolved.push((group, from.resolve(set, (&state.clock, serial))?));
+            }
         }
         let indirect = match counts {
             Counts::Direct(_) => None,
@@ -357,10 +359,10 @@ impl<'a> Dispatch<'a> {
         let mut record = || -> Result<(), Error> {
             batch.bind_program(program, &self.push)?;
             for (group, (layout, found)) in (0u32..).zip(program.sets().iter().zip(&sets)) {
-                match &resolved[group as usize] {
+                match resolved.iter().find(|(at, _)| *at == group) {
                     _ if found.is_empty() => {}
-                    Some((_, number)) if batch.has_set(group, *number) => {}
-                    Some((set, number)) => batch.bind_set(program, group, set, *number)?,
+                    Some((_, (_, number))) if batch.has_set(group, *number) => {}
+                    Some((_, (set, number))) => batch.bind_set(program, group, set, *number)?,
                     None => {
                         let set = resolve(layout, found, set_cache, &share)?;
                         if !batch.has_set(group, set.number) {
@@ -479,12 +481,12 @@ impl ContextState {
         push: &[u8],
         groups: [u32; 3],
         own: &GroupSets,
-        looked: &mut Looked,
+        looked: &mut Option<Looked>,
     ) -> Result<(), Refusal> {
         if own.is_empty() && self.group_sets.is_empty() {
             self.dispatch_slots(program, push, groups)
         } else {
-            self.dispatch_sets((program, push, groups), own, looked)
+            self.dispatch_sets((program, push, groups), own, looked.get_or_insert_default())
         }
     }
 

@@ -52,6 +52,8 @@ mod trace;
 mod transfer;
 mod valid;
 mod view;
+#[cfg(feature = "wgpu-types")]
+pub mod wgpu;
 
 pub use bind::Bind;
 pub use buffer::{Buffer, BufferSlice};
@@ -71,8 +73,10 @@ pub use program::{
 };
 pub use set::{DescriptorSet, DescriptorSetBuilder, SetBinding, SetObject};
 pub use slot_info::SlotInfo;
+pub use spelter_driver::profile::{DispatchTime, ProfileReport, ProgramTime};
 pub use spelter_driver::{
-    Backend, ClearColor, ImageDeclaration, Printed, Printer, Sampler, SamplerInfo, Schedule, TexelClass, vk,
+    Backend, ClearColor, ImageDeclaration, Printed, Printer, Sampler, SamplerInfo, Schedule, SubmissionId, TexelClass,
+    vk,
 };
 pub use stats::Stats;
 pub use timestamps::Timestamp;

@@ -26,13 +26,13 @@ pub(crate) trait NamesObjects: Send + Sync {
 }
 
 /// The command buffers that name an object.
-type Named = SmallVec<[Weak<dyn NamesObjects>; 1]>;
+type Naming = SmallVec<[Weak<dyn NamesObjects>; 1]>;
 
 /// By object, the command buffers that name it.
 #[derive(Default)]
 pub(crate) struct Recordings {
     /// A leaf lock.
-    by_object: Mutex<HashMap<ObjectId, Named, FixedState>>,
+    by_object: Mutex<HashMap<ObjectId, Naming, FixedState>>,
     /// Held while a command buffer gets commands that execute others, so that two threads cannot close a cycle.
     pub(crate) nesting: Mutex<()>,
 }

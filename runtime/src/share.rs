@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
+use spelter_driver::profile::Profile;
 use spelter_driver::{Device, Queue};
 
 use crate::batch::{Clock, ContextQueue, TimelinePoint};
@@ -51,6 +52,7 @@ pub(crate) struct Share {
     recordings: Recordings,
     holds: Holds,
     trace: Option<Arc<Trace>>,
+    profile: Option<Arc<Profile>>,
     /// By number of their clocks. A leaf lock.
     contexts: Mutex<HashMap<u64, Weak<dyn Member>>>,
     /// Descriptor sets, by number. A leaf lock.
@@ -62,7 +64,11 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    pub(crate) fn new(device: Device, poison: bool, trace: Option<Arc<Trace>>) -> Arc<Self> {
+    pub(crate) fn new(
+        device: Device,
+        poison: bool,
+        (trace, profile): (Option<Arc<Trace>>, Option<Arc<Profile>>),
+    ) -> Arc<Self> {
         Arc::new(Self {
             queues: device.queues(),
             memory: Arc::new(Memory::new(&device, poison)),
@@ -71,6 +77,7 @@ impl Share {
             recordings: Recordings::default(),
             holds: Holds::default(),
             trace,
+            profile,
             contexts: Mutex::default(),
             sets: Mutex::default(),
             next: AtomicU64::new(1),
@@ -109,6 +116,10 @@ impl Share {
 
     pub(crate) fn trace(&self) -> Option<&Arc<Trace>> {
         self.trace.as_ref()
+    }
+
+    pub(crate) fn profile(&self) -> Option<&Arc<Profile>> {
+        self.profile.as_ref()
     }
 
     /// Whether any resource is mapped so that commands must not use it.

@@ -1,8 +1,8 @@
-//! The timeline for viewers: a track for each context, queue and worker, with slices that nest.
+//! The timeline for viewers, which follows the rules of Perfetto's importer of JSON traces.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use spelter::Context;
@@ -31,6 +31,59 @@ fn work() -> Context {
     context.finish().unwrap();
     sibling.finish().unwrap();
     context
+}
+
+/// Checks the rules that Perfetto's documentation states for JSON traces ("Visualizing external trace formats", "Chrome
+/// JSON format", and the Trace Event Format that it refers to): the fields of each kind of event, slices that nest,
+/// arrows between slices, and names for processes and threads.
+fn check_rules(events: &[Value]) {
+    let kinds = ["X", "i", "C", "M", "s", "t", "f"];
+    let integer = |event: &Value, name: &str| event[name].as_u64().unwrap_or_else(|| panic!("{name} of {event}"));
+    let place = |event: &Value| (integer(event, "pid"), integer(event, "tid"));
+    let mut named: BTreeSet<(u64, Option<u64>)> = BTreeSet::new();
+    let mut slices: BTreeMap<(u64, u64), Vec<(f64, f64)>> = BTreeMap::new();
+    let mut arrows: BTreeMap<u64, Vec<(&str, f64)>> = BTreeMap::new();
+    for event in events {
+        let kind = event["ph"].as_str().unwrap();
+        assert!(kinds.contains(&kind) && !event["name"].as_str().unwrap().is_empty(), "{event}");
+        integer(event, "pid");
+        let ts = event["ts"].as_f64();
+        assert!(kind == "M" || ts.is_some_and(|ts| ts >= 0.0 && ts.is_finite()), "{event}");
+        match kind {
+            "X" => {
+                let long = event["dur"].as_f64().unwrap();
+                assert!(long >= 0.0 && event["args"].is_object() && event["cat"].is_string(), "{event}");
+                slices.entry(place(event)).or_default().push((ts.unwrap(), ts.unwrap() + long));
+            }
+            "C" => assert!(event["args"].as_object().unwrap().values().all(Value::is_number), "{event}"),
+            "i" => assert!(event["s"] == "t" && place(event).1 > 0, "{event}"),
+            "M" if event["name"] == "process_name" => _ = named.insert((integer(event, "pid"), None)),
+            "M" if event["name"] == "thread_name" => {
+                assert!(event["args"]["name"].is_string(), "{event}");
+                named.insert((place(event).0, Some(place(event).1)));
+            }
+            "M" => assert!(event["args"]["sort_index"].is_u64(), "{event}"),
+            arrow => {
+                // Arrows are joined by id, category and name, and bound to the slice that encloses their time.
+                assert_eq!((event["cat"].as_str(), event["name"].as_str()), (Some("flow"), Some("submission")));
+                assert!(arrow == "s" || event["bp"] == "e", "{event}");
+                arrows.entry(integer(event, "id")).or_default().push((arrow, ts.unwrap()));
+            }
+        }
+    }
+    for event in events.iter().filter(|event| ["s", "t", "f"].contains(&event["ph"].as_str().unwrap())) {
+        let (at, within) = (event["ts"].as_f64().unwrap(), &slices[&place(event)]);
+        assert!(within.iter().any(|(start, end)| *start <= at && at <= *end), "no slice encloses {event}");
+    }
+    for (id, mut ends) in arrows {
+        ends.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let kinds: Vec<_> = ends.iter().map(|(kind, _)| *kind).collect();
+        assert_eq!(kinds, ["s", "t", "f"], "arrow {id} leads from the recording by the submission to the run");
+    }
+    for (process, thread) in slices.keys() {
+        assert!(named.contains(&(*process, None)) && named.contains(&(*process, Some(*thread))));
+    }
+    nested(events);
 }
 
 fn written(context: &Context) -> Vec<Value> {
@@ -64,6 +117,7 @@ fn nested(events: &[Value]) -> Vec<(u64, u64)> {
 fn slices_of_a_track_nest() {
     let events = events();
     let of = |ph: &'static str| events.iter().filter(move |event| event["ph"] == ph);
+    check_rules(&events);
     let tracks = nested(&events);
     for process in 1..=3 {
         assert!(tracks.iter().any(|(of, _)| *of == process), "no track of process {process}");
@@ -72,11 +126,11 @@ fn slices_of_a_track_nest() {
         let is = |event: &&Value| event["pid"] == process && event["name"].as_str().unwrap().starts_with(what);
         of("X").filter(is).count()
     };
-    assert!(named(1, "record batch") >= 20 && named(2, "batch") >= 20);
+    assert!(named(1, "record batch") >= 20 && named(2, "submission") >= 20);
     assert!(of("i").any(|event| event["name"].as_str().unwrap().starts_with("rename")));
     let names: Vec<_> =
         of("M").filter(|event| event["name"] == "thread_name").map(|event| &event["args"]["name"]).collect();
-    for wanted in ["context 1", "context 2", "queue 0", "queue 1", "worker "] {
+    for wanted in ["context 1", "context 2", "thread 1", "queue 0", "queue 1", "worker "] {
         assert!(
             names.iter().any(|name| name.as_str().unwrap().starts_with(wanted)),
             "no track {wanted:?} in {names:?}"
@@ -99,5 +153,45 @@ fn what_two_threads_do_in_one_context_nests_too() {
             });
         }
     });
-    nested(&written(&context));
+    check_rules(&written(&context));
+}
+
+#[test]
+fn dispatches_calls_and_counters_are_there() {
+    let context = Context::builder().workers(2).trace(true).build().unwrap();
+    let program = context.program(ADD).label("add up").build().unwrap();
+    let [a, b] = ["first", "second"].map(|name| context.buffer(64 << 10).label(name).zeroed().unwrap());
+    for _ in 0..3 {
+        context.dispatch(&program).bind(0, 0, &a).bind(0, 1, &b).groups([256, 1, 1]).unwrap();
+    }
+    context.read::<u32>(&b).unwrap();
+    context.write(&a, 0, &[1u32; 4]).unwrap();
+    context.finish().unwrap();
+    let events = written(&context);
+    check_rules(&events);
+    let with = |category: &'static str| events.iter().filter(move |event| event["cat"] == category);
+    let dispatches: Vec<_> = with("dispatch").collect();
+    assert_eq!(dispatches.len(), 3);
+    for dispatch in dispatches {
+        let args = &dispatch["args"];
+        assert_eq!((&dispatch["name"], &args["groups"]), (&"add up".into(), &serde_json::json!([256, 1, 1])));
+        assert_eq!((&args["workgroups"], &args["bytes"]), (&256.into(), &(128 << 10).into()));
+        assert!(args["busy_us"].as_f64().unwrap() > 0.0);
+    }
+    let units: u64 = with("chunk").map(|chunk| chunk["args"]["units"].as_u64().unwrap()).sum();
+    assert_eq!(units, 3 * 256, "chunks of workers");
+    let call = |name: &str| {
+        let found = with("host").find(|event| event["name"] == name);
+        found.unwrap_or_else(|| panic!("no {name}"))["args"]["resource"].as_str().unwrap().to_owned()
+    };
+    assert!(call("wait: read back").starts_with("buffer `second`") && call("write").starts_with("buffer `first`"));
+    // What counts what waits ends at 0.
+    let last = |name: &str| {
+        let of = events.iter().filter(|event| event["ph"] == "C" && event["name"] == name);
+        of.max_by(|a, b| a["ts"].as_f64().unwrap().total_cmp(&b["ts"].as_f64().unwrap()))
+            .map(|e| e["args"]["value"].clone())
+    };
+    for name in ["depth of queue 0", "bytes pending", "busy workers"] {
+        assert_eq!(last(name), Some(0.into()), "{name}");
+    }
 }

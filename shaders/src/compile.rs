@@ -66,6 +66,18 @@ impl Module {
         }
     }
 
+    /// Names of the variables with a descriptor set (WGSL: group) and a binding: `(set, binding, name)`, in ascending
+    /// order. Variables of one binding may have several names; a block without an instance name has that of its type.
+    pub fn binding_names(&self) -> Vec<(u32, u32, String)> {
+        let mut names = match self {
+            Self::Spirv(module) => module.binding_names(),
+            Self::Wgsl(module) => module.binding_names(),
+        };
+        names.sort();
+        names.dedup();
+        names
+    }
+
     /// Whether kernels may have descriptor arrays whose size only the pipeline layout gives
     /// ([`Kernel::size_runtime_arrays`]).
     pub fn may_have_runtime_arrays(&self) -> bool {

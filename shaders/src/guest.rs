@@ -57,9 +57,9 @@ impl GuestSlice {
     pub fn leak(bytes: usize) -> Self {
         /// A cache line, so that no kernel's alignment is a matter of luck.
         #[repr(align(64))]
-        struct Line(#[expect(dead_code, reason = "read and written through the slice only")] [AtomicU32; 16]);
-        let lines = (0..bytes.div_ceil(64)).map(|_| Line(std::array::from_fn(|_| AtomicU32::new(0))));
-        let base = Box::into_raw(lines.collect::<Box<[Line]>>()).cast::<u8>();
+        struct CacheLine(#[expect(dead_code, reason = "read and written through the slice only")] [AtomicU32; 16]);
+        let lines = (0..bytes.div_ceil(64)).map(|_| CacheLine(std::array::from_fn(|_| AtomicU32::new(0))));
+        let base = Box::into_raw(lines.collect::<Box<[CacheLine]>>()).cast::<u8>();
         // SAFETY: the memory was given up for good, so it stays mapped and nothing else accesses it; lines are whole
         // words.
         unsafe { Self::new(base, bytes as u64) }

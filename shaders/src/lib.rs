@@ -9,6 +9,7 @@ pub mod back;
 pub mod compile;
 pub mod explain;
 mod float_mode;
+pub mod free_ranges;
 pub mod front;
 pub mod guest;
 pub mod host;

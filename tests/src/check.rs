@@ -8,7 +8,7 @@ use spelter_shaders::back::{Code, Scratch};
 use spelter_shaders::compile::Module;
 use spelter_shaders::front::{Error, spvasm};
 use spelter_shaders::guest::GuestSlice;
-use spelter_shaders::image::{Descriptor, View};
+use spelter_shaders::image::{Descriptor, TexelView};
 use spelter_shaders::ir::{Kernel, verify};
 use spelter_shaders::schedule::Schedule;
 
@@ -176,7 +176,7 @@ fn images(case: &Case, slots: &mut BTreeMap<Slot, GuestSlice>) -> Result<BTreeMa
     }
     for (slot, format) in &case.texels {
         let memory = slots.get(slot).copied().unwrap_or(GuestSlice::EMPTY);
-        let view = View::of_buffer(memory, *format, 1 << 27);
+        let view = TexelView::of_buffer(memory, *format, 1 << 27);
         images.insert(*slot, Descriptor { view, ..Descriptor::NULL });
     }
     for (slot, sampler) in &case.samplers {

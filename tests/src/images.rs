@@ -12,7 +12,7 @@
 use std::ops::Range;
 
 use spelter_shaders::guest::GuestSlice;
-use spelter_shaders::image::{Compare, Extent, Filter, Format, Layout, Rows, Sampler, Swizzle, View, Wrap};
+use spelter_shaders::image::{Compare, Extent, Filter, Format, Layout, Rows, Sampler, Swizzle, TexelView, Wrap};
 
 /// An image as declared by a test.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +86,7 @@ impl ImageDecl {
     }
 
     /// Memory with those texels, 0 where there are too few, and a view of the whole image.
-    pub fn fill(&self, bytes: &[u8]) -> Result<View, String> {
+    pub fn fill(&self, bytes: &[u8]) -> Result<TexelView, String> {
         let layout = self.layout()?;
         let memory = GuestSlice::leak(layout.bytes as usize);
         let mut rest = bytes;
@@ -99,8 +99,8 @@ impl ImageDecl {
             return Err(format!("{} bytes more than the image has", rest.len()));
         }
         let (levels, layers) = ([0, self.extent.levels], [0, self.extent.layers]);
-        let view = View::of_image(memory, self.format, &self.extent, &layout, levels, layers, self.volume);
-        Ok(View { swizzle: self.swizzle, ..view })
+        let view = TexelView::of_image(memory, self.format, &self.extent, &layout, levels, layers, self.volume);
+        Ok(TexelView { swizzle: self.swizzle, ..view })
     }
 
     /// The texels' bytes in order.

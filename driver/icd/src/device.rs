@@ -17,6 +17,7 @@ use crate::labels::Labels;
 use crate::message;
 use crate::options::Options;
 use crate::physical_device::{PRIORITY, PhysicalDevice, extensions, memory_types, versions};
+use crate::profile::DeviceProfile;
 use crate::table::{Object, Ref, object};
 use crate::trace::Trace;
 
@@ -52,6 +53,7 @@ pub(crate) struct Device {
     instance_extensions: Arc<HashSet<String>>,
     /// With `maintenance5`, the newest minor version whose commands the device has.
     newest: Option<u32>,
+    profile: Option<Arc<DeviceProfile>>,
     trace: Option<Arc<Trace>>,
     owner: Owner,
 }
@@ -106,9 +108,14 @@ fn create(
     let owner = physical.owner;
     let options = driver::DeviceOptions { printer: Some(message::printer(owner)), ..options.clone() };
     let trace = Trace::of_device(owner).map(Arc::new);
-    let driver = match &trace {
-        Some(trace) => driver::Device::with_observer(options, Arc::clone(trace) as Arc<dyn driver::Observer>)?,
-        None => driver::Device::new(options)?,
+    let profile = DeviceProfile::of_device(owner).map(Arc::new);
+    let profiles = profile.iter().map(|profile| Arc::clone(profile) as Arc<dyn driver::Observer>);
+    let traces = trace.iter().map(|trace| Arc::clone(trace) as Arc<dyn driver::Observer>);
+    let observers: Vec<_> = traces.chain(profiles).collect();
+    let driver = match &observers[..] {
+        [] => driver::Device::new(options)?,
+        [only] => driver::Device::with_observer(options, Arc::clone(only))?,
+        _ => driver::Device::with_observer(options, Arc::new(driver::Observers(observers)))?,
     };
     let queue = |(number, driver)| {
         let trace = trace.as_ref().map(|trace| (Arc::clone(trace), number));
@@ -118,7 +125,7 @@ fn create(
     let instance_extensions = Arc::clone(&physical.instance_extensions);
     let newest = has_maintenance5(info).then_some(physical.minor);
     let handles = queues.clone();
-    let device = Device { driver, queues, extensions, instance_extensions, newest, trace, owner };
+    let device = Device { driver, queues, extensions, instance_extensions, newest, profile, trace, owner };
     out.put(device.insert().inspect_err(|_| Queue::take_back(&handles))?);
     Ok(())
 }
@@ -184,6 +191,9 @@ fn destroy(device: vk::Device, _: *const vk::AllocationCallbacks<'_>) -> Result<
     }
     if Options::get().stats {
         report_statistics(&device);
+    }
+    if let Some(profile) = &device.profile {
+        profile.finish(device.owner);
     }
     if let Some(trace) = &device.trace {
         trace.finish(device.owner);

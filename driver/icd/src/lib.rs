@@ -39,6 +39,7 @@ pub mod options;
 mod physical_device;
 mod pipeline;
 mod private_data;
+mod profile;
 mod query;
 mod sampler;
 mod sync;

@@ -23,11 +23,11 @@ pub struct Variable {
 
 // Readers: the driver in any program, the commands of `spelter` that create a device, and those that locate the driver.
 const DRIVER: &str = "the Vulkan driver";
-const BOTH: &str = "the Vulkan driver; run, demo, test and info";
+const BOTH: &str = "the Vulkan driver; run, bench, demo, test and info";
 const FINDERS: &str = "exec and icd";
 
 /// Every variable that is read, with its meaning. Set-user-ID programs ignore all of them.
-pub const VARIABLES: [Variable; 12] = {
+pub const VARIABLES: [Variable; 13] = {
     const fn of(name: &'static str, read_by: &'static str, meaning: &'static str) -> Variable {
         Variable { name, read_by, meaning }
     }
@@ -46,6 +46,11 @@ pub const VARIABLES: [Variable; 12] = {
              finds kernels that lack a barrier",
         ),
         of(HEAP_SIZE, DRIVER, "MiB of device memory; by default three quarters of the machine's"),
+        of(
+            PROFILE,
+            DRIVER,
+            "file for the time that each pipeline took (`spelter exec --profile`), written after each submission",
+        ),
         of(
             TRACE,
             DRIVER,
@@ -71,6 +76,7 @@ const TIME_LIMIT: &str = "SPELTER_TIME_LIMIT";
 const SETS_TIME_LIMIT: &str = "SPELTER_TIME_LIMIT (`spelter exec --time-limit`)";
 const SCHEDULE: &str = "SPELTER_SCHEDULE";
 const HEAP_SIZE: &str = "SPELTER_HEAP_SIZE";
+const PROFILE: &str = "SPELTER_PROFILE";
 const TRACE: &str = "SPELTER_TRACE";
 const STATS: &str = "SPELTER_STATS";
 const GRAPHICS: &str = "SPELTER_ADVERTISE_GRAPHICS";
@@ -80,6 +86,7 @@ const QUIET: &str = "SPELTER_QUIET";
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) device: DeviceOptions,
+    pub(crate) profile: Option<PathBuf>,
     pub(crate) trace: Option<PathBuf>,
     pub(crate) stats: bool,
     pub(crate) graphics: bool,
@@ -114,6 +121,7 @@ impl Options {
         device.strict = false;
         Self {
             device,
+            profile: settings.profile,
             trace: settings.trace,
             stats: settings.stats,
             graphics: settings.graphics,
@@ -136,6 +144,8 @@ pub struct Settings {
     pub schedule: Option<Schedule>,
     /// The size of device memory in bytes.
     pub heap_size: Option<u64>,
+    /// The file of the profile.
+    pub profile: Option<PathBuf>,
     /// The file of the timeline.
     pub trace: Option<PathBuf>,
     /// Whether to print statistics when a device is destroyed.
@@ -156,6 +166,7 @@ pub fn read(variable: impl Fn(&str) -> Option<OsString>) -> (Settings, Vec<Strin
         time_limit: understood(&variable, TIME_LIMIT, seconds, &mut complaints),
         schedule: understood(&variable, SCHEDULE, str::parse, &mut complaints),
         heap_size: understood(&variable, HEAP_SIZE, mebibytes, &mut complaints),
+        profile: variable(PROFILE).map(PathBuf::from),
         trace: variable(TRACE).map(PathBuf::from),
         stats: understood(&variable, STATS, flag, &mut complaints).unwrap_or(false),
         graphics: understood(&variable, GRAPHICS, flag, &mut complaints).unwrap_or(false),

@@ -1,7 +1,7 @@
 //! Tables of live objects by handle. A stale handle, or one of another type, is detected and refers to no object.
 //!
-//! A 64-bit handle is a tag of its type, a generation and an index into the table of its type; a reused index gets
-//! another generation. A dispatchable handle is the address of a block (see `c::dispatchable`) that holds
+//! A 64-bit handle is a tag of its type, a generation and an index into the table of its type; each object of a type
+//! gets the next generation. A dispatchable handle is the address of a block (see `c::dispatchable`) that holds
 //! these 64 bits.
 
 use std::ops::Deref;
@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use ash::vk::{Handle, ObjectType};
 use parking_lot::RwLock;
+use slab::Slab;
 use spelter_driver::host_memory::{self, OutOfHostMemory};
 
 use crate::c::callback::Message;
@@ -263,97 +264,79 @@ impl<T: Object<Handle = H>, H: Handle + Copy> FromC<H> for Maybe<T> {
 
 /// The objects of one type.
 pub(crate) struct Table<T> {
-    slots: RwLock<Slots<T>>,
+    entries: RwLock<Entries<T>>,
 }
 
-/// Slots in chunks of [`CHUNK`] that never move: growing a single list of many objects would need twice its memory. The
-/// free list is linked through the slots, so that destroying an object allocates nothing.
-struct Slots<T> {
-    chunks: Vec<Box<[Slot<T>]>>,
-    /// The free slot that is used next, or [`NONE`].
-    free: u32,
-}
-
-struct Slot<T> {
+/// Each object with the upper half of its key.
+struct Entries<T> {
+    all: Slab<(u32, Arc<T>)>,
+    /// The generation of the latest object.
     generation: u32,
-    /// Of a free slot, the free one after it, or [`NONE`].
-    next: u32,
-    object: Option<Arc<T>>,
 }
 
-/// Slots of a chunk (some kilobytes).
-const CHUNK: usize = 256;
+/// Entries that are added at once, at least.
+const MIN_GROWTH: usize = 256;
 
-/// Marks the end of the free list.
-const NONE: u32 = u32::MAX;
-
-/// Generations are modulo this number.
+/// Generations are modulo this number: a stale handle is detected unless exactly a multiple of so many objects of its
+/// type were created since, and the last of them has its place.
 const GENERATIONS: u32 = 1 << 24;
 
 impl<T> Table<T> {
     pub(crate) const fn new() -> Self {
-        Self { slots: RwLock::new(Slots { chunks: Vec::new(), free: NONE }) }
+        Self { entries: RwLock::new(Entries { all: Slab::new(), generation: 0 }) }
     }
 
     fn insert(&self, tag: u32, object: Arc<T>) -> Result<u64, OutOfHostMemory> {
-        let mut slots = self.slots.write();
-        if slots.free == NONE {
-            slots.grow()?;
-        }
-        let index = slots.free;
-        let Some(slot) = slots.at_mut(index) else { return Err(OutOfHostMemory { bytes: u64::MAX }) };
+        let mut entries = self.entries.write();
+        entries.grow()?;
+        entries.generation = (entries.generation + 1) % GENERATIONS;
         // The upper bits are the tag, so that the key differs from those of other types.
-        slot.generation = ((slot.generation + 1) % GENERATIONS) | (tag << 24);
-        slot.object = Some(object);
-        let key = (u64::from(slot.generation) << 32) | (u64::from(index) + 1);
-        slots.free = slot.next;
-        Ok(key)
+        let upper = entries.generation | (tag << 24);
+        let lower = u32::try_from(entries.all.vacant_key() + 1).map_err(|_| OutOfHostMemory { bytes: u64::MAX })?;
+        entries.all.insert((upper, object));
+        Ok(u64::from(upper) << 32 | u64::from(lower))
     }
 
     fn get(&self, key: u64) -> Option<Arc<T>> {
-        let slots = self.slots.read();
-        let slot = slots.at((key as u32).wrapping_sub(1))?;
-        if u64::from(slot.generation) == key >> 32 { slot.object.clone() } else { None }
+        let entries = self.entries.read();
+        let (upper, object) = entries.all.get(place(key))?;
+        (u64::from(*upper) == key >> 32).then(|| Arc::clone(object))
     }
 
     fn remove(&self, key: u64) -> Option<Arc<T>> {
-        let mut slots = self.slots.write();
-        let index = (key as u32).wrapping_sub(1);
-        let next = slots.free;
-        let slot = slots.at_mut(index).filter(|slot| u64::from(slot.generation) == key >> 32)?;
-        let object = slot.object.take()?;
-        slot.generation %= GENERATIONS;
-        slot.next = next;
-        slots.free = index;
-        Some(object)
+        let mut entries = self.entries.write();
+        let (upper, _) = entries.all.get(place(key))?;
+        if u64::from(*upper) != key >> 32 {
+            return None;
+        }
+        entries.all.try_remove(place(key)).map(|(_, object)| object)
     }
 
     /// Calls `visit` with all objects. It must not create or destroy objects of this table.
-    pub(crate) fn each(&self, visit: impl FnMut(&T)) {
-        let slots = self.slots.read();
-        slots.chunks.iter().flatten().filter_map(|slot| slot.object.as_deref()).for_each(visit);
+    pub(crate) fn each(&self, mut visit: impl FnMut(&T)) {
+        let entries = self.entries.read();
+        entries.all.iter().for_each(|(_, (_, object))| visit(object));
     }
 }
 
-impl<T> Slots<T> {
-    fn at(&self, index: u32) -> Option<&Slot<T>> {
-        self.chunks.get(index as usize / CHUNK)?.get(index as usize % CHUNK)
-    }
+/// The place of a key's object: the lower half, less 1.
+fn place(key: u64) -> usize {
+    (key as u32).wrapping_sub(1) as usize
+}
 
-    fn at_mut(&mut self, index: u32) -> Option<&mut Slot<T>> {
-        self.chunks.get_mut(index as usize / CHUNK)?.get_mut(index as usize % CHUNK)
-    }
-
-    /// Adds a chunk of free slots.
+impl<T> Entries<T> {
+    /// Makes room for one entry. `Slab` ends the process if the host has no memory for its list, so that is checked
+    /// before, and the list does not grow at other times.
     fn grow(&mut self) -> Result<(), OutOfHostMemory> {
-        let first = self.chunks.len() * CHUNK;
-        let end = u32::try_from(first + CHUNK).map_err(|_| OutOfHostMemory { bytes: u64::MAX })?;
-        host_memory::reserve(&mut self.chunks, 1)?;
-        let next = |index| if index + 1 < end { index + 1 } else { NONE };
-        let new = (end - CHUNK as u32..end).map(|index| Slot { generation: 0, next: next(index), object: None });
-        let chunk = host_memory::collect(new)?;
-        self.chunks.push(chunk.into_boxed_slice());
-        self.free = first as u32;
+        if self.all.len() < self.all.capacity() {
+            return Ok(());
+        }
+        let more = self.all.len().max(MIN_GROWTH);
+        // An entry has at most two words more than its value.
+        let bytes = (self.all.len() + more) * (size_of::<(u32, Arc<T>)>() + 2 * size_of::<usize>());
+        let room = host_memory::Room::of(bytes as u64)?;
+        self.all.reserve_exact(more);
+        drop(room);
         Ok(())
     }
 }
@@ -399,19 +382,19 @@ mod tests {
     }
 
     #[test]
-    fn objects_of_many_chunks_keep_their_handles() {
+    fn many_objects_keep_their_handles() {
         let table = Table::new();
         let insert = |number: usize| table.insert(5, Arc::new(number)).unwrap();
-        let mut keys: Vec<_> = (0..3 * CHUNK + 1).map(insert).collect();
+        let mut keys: Vec<_> = (0..3 * MIN_GROWTH + 1).map(insert).collect();
         for number in (0..keys.len()).step_by(3) {
             assert_eq!(table.remove(keys[number]).as_deref(), Some(&number));
         }
-        let chunks = table.slots.read().chunks.len();
+        let capacity = table.entries.read().all.capacity();
         for number in (0..keys.len()).step_by(3) {
             assert_eq!(table.get(keys[number]), None);
             keys[number] = insert(number);
         }
-        assert_eq!(table.slots.read().chunks.len(), chunks, "free slots are used first");
+        assert_eq!(table.entries.read().all.capacity(), capacity, "free places are used first");
         assert!((0..).zip(&keys).all(|(number, &key)| table.get(key).as_deref() == Some(&number)));
         keys.sort_unstable();
         assert!(keys.windows(2).all(|pair| pair[0] != pair[1]));

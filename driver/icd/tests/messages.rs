@@ -347,16 +347,18 @@ fn timelines_have_labels_and_names() {
     gpu.destroy_buffer(a);
     drop(gpu);
     let text = std::fs::read_to_string(&file).unwrap();
-    for name in ["clear: fill (", "inside: update (", "frame: first step (", "the main queue"] {
+    for name in ["\"clear: fill\"", "\"inside: update\"", "\"frame: first step\"", "the main queue"] {
         assert!(text.contains(name), "no `{name}` in {text}");
     }
-    assert!(text.contains("\"copy ("), "a copy without a label: {text}");
+    assert!(text.contains("\"name\":\"copy\""), "a copy without a label: {text}");
+    let dispatch = "\"ph\":\"X\",\"cat\":\"dispatch\",\"name\":\"frame: first step\"";
+    assert!(text.contains(dispatch) && text.contains("\"groups\":[1,1,1]"), "a slice for the dispatch: {text}");
 }
 
 #[test]
-fn a_program_that_never_destroys_its_device_leaves_its_timeline() {
+fn a_program_that_never_destroys_its_device_leaves_its_timeline_and_profile() {
     // In a separate process, which aborts.
-    let test = "a_program_that_never_destroys_its_device_leaves_its_timeline";
+    let test = "a_program_that_never_destroys_its_device_leaves_its_timeline_and_profile";
     if std::env::var_os("SPELTER_TRACE").is_some() {
         let gpu = Gpu::new();
         let a = gpu.buffer(64);
@@ -368,18 +370,23 @@ fn a_program_that_never_destroys_its_device_leaves_its_timeline() {
     }
     let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("aborted.json");
     let run = |file: &std::path::Path| {
-        rerun(std::env::current_exe().unwrap(), test).env("SPELTER_TRACE", file).output().unwrap()
+        let mut child = rerun(std::env::current_exe().unwrap(), test);
+        child.env("SPELTER_TRACE", file).env("SPELTER_PROFILE", file.with_extension("profile")).output().unwrap()
     };
     let output = run(&file);
     assert!(!output.status.success(), "the child should abort");
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.starts_with("[\n{") && text.ends_with("}\n]\n"), "{text}");
-    assert!(text.contains("\"fill (") && text.contains("submission 1"), "{text}");
+    assert!(text.contains("\"name\":\"fill\"") && text.contains("submission 1"), "{text}");
     assert!(text.contains("queues of device 2"), "{text}");
+    // So does the profile.
+    let profile = std::fs::read_to_string(file.with_extension("profile")).unwrap();
+    assert!(profile.contains("{\"name\":\"fill\",\"pipeline\":null,\"calls\":1,"), "{profile}");
     // A file that cannot be written is reported, not as a bug of the driver, and the device works.
     let output = run(std::path::Path::new("/no/such/folder/timeline.json"));
     let errors = String::from_utf8_lossy(&output.stderr);
     let warning = "spelter: SPELTER_TRACE: the timeline /no/such/folder/timeline.json cannot be written: ";
+    assert!(errors.contains("spelter: SPELTER_PROFILE: the profile /no/such/folder/"), "{errors}");
     assert!(errors.contains(warning) && !errors.contains("fault of the driver"), "{errors}");
 }
 

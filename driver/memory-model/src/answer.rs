@@ -1,6 +1,6 @@
 //! Answers: whether a question's condition holds, whether a program races, and which outcomes it has.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -252,6 +252,14 @@ fn final_values(instance: &Instance, found: &Found<'_>, object: u32) -> Vec<Opti
     if values.is_empty() { vec![instance.initial.get(object as usize).copied()] } else { values }
 }
 
+/// `[x]=1`: the final value of an object, or several if racing writes leave one of them.
+fn final_text(program: &Program, instance: &Instance, found: &Found<'_>, object: u32) -> String {
+    let values: BTreeSet<_> = final_values(instance, found, object).into_iter().collect();
+    let values = values.into_iter().map(|value| value.map_or("?".to_owned(), |value| value.to_string()));
+    let name = program.locations.get(object as usize).map_or("", |(name, _)| name);
+    format!("[{name}]={}", values.collect::<Vec<_>>().join("/"))
+}
+
 /// Finds a racing execution among those that pass `filter`. Without a filter, unfinished paths count, too.
 ///
 /// # Errors
@@ -341,7 +349,32 @@ pub struct Summary {
 ///
 /// If the program is too large to decide.
 pub fn summarize(program: &Program, options: &Options, limit: u64) -> Result<Summary, TooLarge> {
-    summarize_within(program, options, limit, &mut 0)
+    summarize_within(program, options, limit, &[], &mut 0)
+}
+
+/// As [`summarize`]; outcomes include the final values of `objects`, which [`asked_locations`] lists.
+///
+/// # Errors
+///
+/// If the program is too large to decide.
+pub fn summarize_with(program: &Program, options: &Options, limit: u64, objects: &[u32]) -> Result<Summary, TooLarge> {
+    summarize_within(program, options, limit, objects, &mut 0)
+}
+
+/// The objects whose final values a test's questions name, in order of their numbers.
+pub fn asked_locations(questions: &[Question]) -> Vec<u32> {
+    let mut objects = BTreeSet::new();
+    for question in questions {
+        let QuestionKind::Final { filter, condition, .. } = &question.kind else { continue };
+        for condition in filter.iter().chain([condition]) {
+            condition.terms(&mut |term| {
+                if let Term::Location(object) = term {
+                    objects.insert(*object);
+                }
+            });
+        }
+    }
+    objects.into_iter().collect()
 }
 
 /// As [`summarize`]; adds steps to `spent`.
@@ -349,6 +382,7 @@ pub(crate) fn summarize_within(
     program: &Program,
     options: &Options,
     limit: u64,
+    objects: &[u32],
     spent: &mut u64,
 ) -> Result<Summary, TooLarge> {
     const MAX_OUTCOMES: usize = 1000;
@@ -363,7 +397,10 @@ pub(crate) fn summarize_within(
         summary.racy += u64::from(racy);
         if instance.complete {
             summary.finished += 1;
-            let outcome = outcome(program, instance, found.sources, found.values);
+            let mut parts = vec![outcome(program, instance, found.sources, found.values)];
+            parts.extend(objects.iter().map(|&object| final_text(program, instance, found, object)));
+            parts.retain(|part| part != NOTHING_READ || objects.is_empty());
+            let outcome = parts.join(" ");
             if summary.outcomes.len() < MAX_OUTCOMES || summary.outcomes.contains_key(&outcome) {
                 *summary.outcomes.entry(outcome).or_default() |= racy;
             } else {
@@ -384,12 +421,15 @@ pub(crate) fn summarize_within(
     Ok(summary)
 }
 
+const NOTHING_READ: &str = "nothing is read";
+
 /// An outcome as text: the final values of registers, or of reads if there are no registers.
 pub fn outcome(program: &Program, instance: &Instance, sources: &[Option<Source>], values: &Values) -> String {
     let shown = |value: Option<i64>| value.map_or("?".to_owned(), |value| value.to_string());
     let mut parts = Vec::new();
     for (thread, registers) in instance.registers.iter().enumerate() {
-        for (register, value) in registers {
+        // A name that no text can have is that of a temporary.
+        for (register, value) in registers.iter().filter(|(register, _)| !register.0.starts_with('.')) {
             let value = value.evaluate(&mut |read| values.read[read]);
             parts.push(format!("{}:{}={}", program.threads[thread].name, register.0, shown(value)));
         }
@@ -418,5 +458,5 @@ pub fn outcome(program: &Program, instance: &Instance, sources: &[Option<Source>
     if values.out_of_thin_air {
         parts.push("(out of thin air)".to_owned());
     }
-    if parts.is_empty() { "nothing is read".to_owned() } else { parts.join(" ") }
+    if parts.is_empty() { NOTHING_READ.to_owned() } else { parts.join(" ") }
 }

@@ -405,6 +405,7 @@ impl Recorder {
         let state = Arc::new(DispatchState {
             name: self.name(&pipeline),
             code: pipeline.code(),
+            pipeline: if self.device.is_observed() { pipeline.identity() } else { 0 },
             source: Some(pipeline.source()),
             buffers,
             images,

@@ -8,6 +8,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crossbeam_utils::CachePadded;
+
 use super::sync::{AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, spin_until};
 
 /// How long the conductor spins for the last members: their chunks are small by then.
@@ -21,8 +23,8 @@ const MEMBER: usize = 2;
 /// A phase that several threads run. `P` is what they need to run it.
 #[derive(Debug)]
 pub(super) struct Crew<P> {
-    /// The first unit that is not taken.
-    next: AtomicU64,
+    /// The first unit that is not taken. Apart from the fields that no thread changes while it is contended.
+    next: CachePadded<AtomicU64>,
     end: u64,
     /// A chunk is the units left divided by `share`: large at first, single units at the end.
     share: u64,
@@ -38,7 +40,7 @@ impl<P> Crew<P> {
     /// A crew of at most `size` threads for `units`.
     pub(super) fn new(units: Range<u64>, size: usize, payload: Arc<P>) -> Arc<Self> {
         Arc::new(Self {
-            next: AtomicU64::new(units.start),
+            next: CachePadded::new(AtomicU64::new(units.start)),
             end: units.end,
             share: (size as u64).saturating_mul(4).max(1),
             members: AtomicUsize::new(0),

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use loss::Loss;
-pub use observe::Observer;
+pub use observe::{Chunk, CommandId, DispatchInfo, Observer, Observers, SubmissionId, SubmissionSize};
 pub(crate) use phases::Phases;
 pub(crate) use queue::QueueState;
 pub(crate) use recording::{Batch, Recording};
@@ -86,6 +86,11 @@ impl Executor {
     /// A new queue. It should not outlive the executor: its batches then fail.
     pub(crate) fn queue(&self) -> Arc<QueueState> {
         QueueState::new(&self.shared, self.shared.queues().len())
+    }
+
+    /// Whether an observer receives reports.
+    pub(crate) fn is_observed(&self) -> bool {
+        self.shared.observer.is_some()
     }
 
     /// Whether the device is lost, and why. Fences need it.

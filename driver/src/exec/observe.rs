@@ -1,15 +1,109 @@
-//! Reports of the executor's work to an observer: for timelines.
+//! Reports of the executor's work to observers: for timelines and profiles.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 use std::time::Instant;
+
+/// A submission: its queue, numbered from 0, and its number in the queue, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SubmissionId {
+    /// The index of the queue in its device.
+    pub queue: usize,
+    /// The serial, which counts up in each queue.
+    pub serial: u64,
+}
+
+/// A command of a submission. Ids of one submission are in the order of recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CommandId {
+    /// The submission.
+    pub submission: SubmissionId,
+    /// The index of its command buffer in the submission.
+    pub recording: usize,
+    /// The index of its phase: commands between two barriers, which may overlap.
+    pub phase: usize,
+    /// Its index in the phase.
+    pub command: usize,
+}
+
+/// What a submission holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SubmissionSize {
+    /// The number of commands.
+    pub commands: usize,
+    /// Bytes that are bound to its dispatches or moved by its transfers, all commands together.
+    pub bytes: u64,
+}
+
+/// The dispatch that a command is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DispatchInfo {
+    /// Identifies the pipeline by its shader, entry point and specialization constants, in any process.
+    pub pipeline: u64,
+    /// Workgroups in each direction.
+    pub groups: [u32; 3],
+}
+
+/// Units of a command that a worker ran: workgroups, or 256 KiB units of a transfer.
+#[derive(Clone, Copy, Debug)]
+pub struct Chunk<'a> {
+    /// The worker, numbered from 0.
+    pub worker: usize,
+    /// The command.
+    pub command: CommandId,
+    /// The kernel or the kind of transfer, after the label of the command buffer if there is one.
+    pub name: &'a str,
+    /// `None` for transfers.
+    pub dispatch: Option<DispatchInfo>,
+    /// Bytes that are bound to the whole dispatch or moved by the whole transfer.
+    pub bytes: u64,
+    /// The number of units of this chunk.
+    pub units: u64,
+    /// When the worker began.
+    pub start: Instant,
+    /// When it ended.
+    pub end: Instant,
+}
 
 /// Receives reports of what workers and queues did, on the threads that did it: it should be quick, and must not call
 /// the device. Without an observer nothing is measured and nothing called.
 pub trait Observer: Debug + Send + Sync {
-    /// A worker, numbered from 0, ran units of one command: workgroups of the kernel `what`, or 256 KiB units of the
-    /// transfer `what`.
-    fn worked(&self, worker: usize, what: &str, units: u64, start: Instant, end: Instant);
+    /// The calling thread submitted. The submission may run, or have ended, by now.
+    fn submitted(&self, submission: SubmissionId, size: SubmissionSize, start: Instant) {
+        let _ = (submission, size, start);
+    }
 
-    /// A queue, numbered from 0, ran a submission.
-    fn ran(&self, queue: usize, serial: u64, start: Instant, end: Instant);
+    /// A worker, numbered from 0, begins (`busy`) or ends to run units of a phase.
+    fn working(&self, worker: usize, busy: bool) {
+        let _ = (worker, busy);
+    }
+
+    /// A worker ran units of one command.
+    fn worked(&self, chunk: &Chunk<'_>);
+
+    /// A queue ran a submission, or a part of it. All chunks of the part have been reported. `done` is false if another
+    /// thread continues later: the submission waits, or takes longer than its submitter may work for it.
+    fn ran(&self, submission: SubmissionId, done: bool, start: Instant, end: Instant);
+}
+
+/// Several observers of one device.
+#[derive(Debug)]
+pub struct Observers(pub Vec<Arc<dyn Observer>>);
+
+impl Observer for Observers {
+    fn submitted(&self, submission: SubmissionId, size: SubmissionSize, start: Instant) {
+        self.0.iter().for_each(|observer| observer.submitted(submission, size, start));
+    }
+
+    fn working(&self, worker: usize, busy: bool) {
+        self.0.iter().for_each(|observer| observer.working(worker, busy));
+    }
+
+    fn worked(&self, chunk: &Chunk<'_>) {
+        self.0.iter().for_each(|observer| observer.worked(chunk));
+    }
+
+    fn ran(&self, submission: SubmissionId, done: bool, start: Instant, end: Instant) {
+        self.0.iter().for_each(|observer| observer.ran(submission, done, start, end));
+    }
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::crew::{Crew, Member};
+use super::observe::Observer;
 use super::plan::PhasePlan;
 use super::progress::Progress;
 use super::recording::Recording;
-use super::run::{Halt, Run};
+use super::run::{BatchPart, Halt, Run};
 use super::shared::{Shared, Slot};
 use super::visit::Visit;
 use super::work::Work;
@@ -35,6 +36,7 @@ pub(super) struct PartialPhase {
 pub(super) struct SharedPhase {
     recording: Arc<Recording>,
     phase: usize,
+    of: BatchPart,
     plan: PhasePlan,
     progress: Arc<Progress>,
 }
@@ -50,6 +52,8 @@ pub(super) struct PhaseRun<'a> {
     pub(super) recording: &'a Arc<Recording>,
     /// Index of the phase in the recording.
     pub(super) phase: usize,
+    /// The batch, for observers.
+    pub(super) of: BatchPart,
     /// The queue's.
     pub(super) progress: &'a Arc<Progress>,
     pub(super) slot: &'a mut Slot,
@@ -68,6 +72,7 @@ impl PhaseRun<'_> {
             None => self.slot.plan.count(&self.recording.phases[self.phase]),
         }
         let units = self.slot.plan.units();
+        let _working = Working::new(self.shared, self.slot.number);
         // A visitor calls no other threads.
         let seats = if self.visit.is_some() { 0 } else { self.seats(units - done) };
         if seats == 0 {
@@ -106,7 +111,7 @@ impl PhaseRun<'_> {
     /// Runs units alone until all are done, until they prove to be worth a crew, or until the visit is over. Returns
     /// the first unit that has not run.
     fn alone(&mut self, Range { start, end: units }: Range<u64>) -> u64 {
-        let Self { shared, recording, phase, progress, ref mut slot, ref mut visit } = *self;
+        let Self { shared, recording, phase, of, progress, ref mut slot, ref mut visit } = *self;
         let (several, workers) = (units - start > 1, shared.workers() as u64);
         // A visitor that is out of time leaves even the last unit; otherwise a single unit cannot be shared.
         let (max_units, min_left) = visit.as_ref().map_or((u64::MAX, 2), |visit| (visit.max_units(), 1));
@@ -118,7 +123,7 @@ impl PhaseRun<'_> {
         let (mut done, mut chunk) = (start, if started.is_some() { 1 } else { units - start });
         while done < units {
             let end = units.min(done + chunk);
-            let run = Run { shared, recording, phase, plan: &slot.plan, progress, slot: slot.number };
+            let run = Run { shared, recording, phase, of, plan: &slot.plan, progress, slot: slot.number };
             if let Err(halt) = run.units(done..end, &mut slot.scratch, &mut slot.count) {
                 report(shared, halt);
                 break;
@@ -135,10 +140,10 @@ impl PhaseRun<'_> {
 
     /// Runs units together with up to `seats` other threads.
     fn with_crew(self, units: Range<u64>, seats: usize) {
-        let Self { shared, recording, phase, progress, slot, .. } = self;
+        let Self { shared, recording, phase, of, progress, slot, .. } = self;
         let plan = std::mem::take(&mut slot.plan);
         let payload =
-            Arc::new(SharedPhase { recording: Arc::clone(recording), phase, plan, progress: Arc::clone(progress) });
+            Arc::new(SharedPhase { recording: Arc::clone(recording), phase, of, plan, progress: Arc::clone(progress) });
         let crew = Crew::new(units, seats + 1, Arc::clone(&payload));
         let spawn = shared.board.open(&crew, seats, owner(&payload.progress));
         shared.spawn(spawn);
@@ -152,6 +157,26 @@ impl PhaseRun<'_> {
     }
 }
 
+/// Reports to the observer, if there is one, that a worker is in a phase, until the drop.
+struct Working<'a> {
+    observer: Option<&'a dyn Observer>,
+    worker: usize,
+}
+
+impl<'a> Working<'a> {
+    fn new(shared: &'a Shared, worker: usize) -> Self {
+        let observer = shared.observer.as_deref();
+        observer.inspect(|observer| observer.working(worker, true));
+        Self { observer, worker }
+    }
+}
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        self.observer.inspect(|observer| observer.working(self.worker, false));
+    }
+}
+
 /// Number of threads that could help with this many units.
 fn max_seats(shared: &Shared, units: u64) -> usize {
     (shared.workers() - 1).min(usize::try_from(units - 1).unwrap_or(usize::MAX))
@@ -160,6 +185,7 @@ fn max_seats(shared: &Shared, units: u64) -> usize {
 /// Works as a member of a crew until its units are taken, or until another queue wants a conductor.
 pub(super) fn member_of(shared: &Arc<Shared>, member: Member<SharedPhase>, slot: &mut Slot) {
     let Some(payload) = member.payload() else { return };
+    let _working = Working::new(shared, slot.number);
     while let Some(range) = member.crew().take() {
         if !payload.run(shared, range, slot) {
             break;
@@ -174,8 +200,8 @@ pub(super) fn member_of(shared: &Arc<Shared>, member: Member<SharedPhase>, slot:
 impl SharedPhase {
     /// Runs a range of units; whether to continue.
     fn run(&self, shared: &Shared, range: Range<u64>, slot: &mut Slot) -> bool {
-        let (recording, phase) = (&self.recording, self.phase);
-        let run = Run { shared, recording, phase, plan: &self.plan, progress: &self.progress, slot: slot.number };
+        let Self { recording, phase, of, plan, progress } = self;
+        let run = Run { shared, recording, phase: *phase, of: *of, plan, progress, slot: slot.number };
         match run.units(range, &mut slot.scratch, &mut slot.count) {
             Ok(()) => !shared.loss.is_lost(),
             Err(halt) => {

@@ -1,5 +1,7 @@
 //! Progress of a queue: written by the threads that run its commands, compared by the watchdog.
 
+use crossbeam_utils::CachePadded;
+
 use super::cpu_time::{Thread, this_thread};
 use super::sync::{AtomicU64, Ordering};
 
@@ -13,12 +15,11 @@ pub(super) struct Progress {
     /// 1 after a command of the queue ran too long: its threads then report where it was.
     blamed: AtomicU64,
     /// Commands whose first unit was started, by slot. Only the thread that has the slot writes its count.
-    commands: Box<[Count]>,
+    commands: Box<[CachePadded<Count>]>,
 }
 
-/// A slot's count, alone in its cache line.
+/// A slot's count, alone in its cache line and in the one that the processor prefetches with it.
 #[derive(Debug)]
-#[repr(align(64))]
 struct Count {
     commands: AtomicU64,
     /// One more than the number of the thread that runs units with the slot; 0 if none does.
@@ -60,7 +61,8 @@ impl Mark {
 impl Progress {
     /// Progress for this many slots.
     pub(super) fn new(slots: usize) -> Self {
-        let commands = (0..slots).map(|_| Count { commands: AtomicU64::new(0), thread: AtomicU64::new(0) }).collect();
+        let count = || Count { commands: AtomicU64::new(0), thread: AtomicU64::new(0) };
+        let commands = (0..slots).map(|_| CachePadded::new(count())).collect();
         Self { tick: AtomicU64::new(0), running: AtomicU64::new(0), blamed: AtomicU64::new(0), commands }
     }
 

@@ -6,10 +6,11 @@ use std::time::Instant;
 
 use super::cpu_time::Thread;
 use super::line::{Conductor, Line};
+use super::observe::{SubmissionId, SubmissionSize};
 use super::phase::{self, PartialPhase, PhaseRun};
 use super::progress::{Mark, Progress};
 use super::recording::{Batch, Recording};
-use super::run::panic_message;
+use super::run::{BatchPart, panic_message};
 use super::shared::{Shared, Slot};
 use super::sync::{Mutex, spin_until};
 use super::visit::Visit;
@@ -81,11 +82,21 @@ impl QueueState {
         batch.signals.iter().for_each(|(counter, _)| counter.attach(helper()));
         let commands = || batch.recordings.iter().flat_map(|recording| recording.phases.commands());
         let visit = Visit::new(&self.shared.costs, commands());
+        let observer = self.shared.observer.as_ref();
+        let reported = observer.map(|observer| (observer, size(commands()), Instant::now()));
         let pushed = self.line.push(|serial| Arc::new(Submitted { serial, batch, position: Mutex::default() }));
+        // Outside of the line's lock, so that a leaf stays one.
+        if let Some((observer, size, start)) = reported {
+            observer.submitted(self.id(pushed.serial), size, start);
+        }
         if pushed.was_idle && !(visit.is_some() && self.serve_inline(visit)) && !self.shared.post(self) {
             self.serve_inline(None);
         }
         Ok(pushed.serial)
+    }
+
+    fn id(&self, serial: u64) -> SubmissionId {
+        SubmissionId { queue: self.number, serial }
     }
 
     fn check(&self) -> Result<(), DeviceError> {
@@ -139,7 +150,8 @@ impl QueueState {
             let started = self.shared.observer.as_ref().map(|_| Instant::now());
             let ran = self.run(&submitted, slot, visit.as_deref_mut());
             if let (Some(observer), Some(started)) = (&self.shared.observer, started) {
-                observer.ran(self.number, submitted.serial, started, Instant::now());
+                let done = matches!(ran, ConductorStop::Done(_));
+                observer.ran(self.id(submitted.serial), done, started, Instant::now());
             }
             match ran {
                 ConductorStop::Done(result) => self.retire(&role, submitted, result),
@@ -221,6 +233,7 @@ impl QueueState {
                     shared: &self.shared,
                     recording,
                     phase: p,
+                    of: BatchPart { submission: self.id(submitted.serial), recording: r },
                     progress: &self.progress,
                     slot: &mut *slot,
                     visit: visit.as_deref_mut(),
@@ -366,6 +379,14 @@ fn make_ready(phase: &[Work]) {
             let _ = catch_unwind(AssertUnwindSafe(|| dispatch.state.code.make_ready()));
         }
     }
+}
+
+/// What a batch holds.
+fn size<'a>(commands: impl Iterator<Item = &'a Work>) -> SubmissionSize {
+    commands.fold(SubmissionSize::default(), |SubmissionSize { commands, bytes }, work| SubmissionSize {
+        commands: commands + 1,
+        bytes: bytes.saturating_add(work.touched_bytes()),
+    })
 }
 
 /// An event that the phase waits for and that is not set.

@@ -9,6 +9,7 @@ use std::time::Instant;
 use spelter_shaders::abi::{DispatchArgs, Outcome, Stop};
 use spelter_shaders::back::{Scratch, Workgroups};
 
+use super::observe::{Chunk, CommandId, DispatchInfo, SubmissionId};
 use super::plan::{CommandRange, PhasePlan, UNIT_BYTES, rows_of_unit};
 use super::progress::Progress;
 use super::recording::Recording;
@@ -26,6 +27,14 @@ pub(super) enum Halt {
     Panicked(String),
 }
 
+/// A recording of a batch, for observers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BatchPart {
+    pub(super) submission: SubmissionId,
+    /// Index of the recording in the batch.
+    pub(super) recording: usize,
+}
+
 /// A phase that runs.
 pub(super) struct Run<'a> {
     /// The executor, for its stop flag and costs.
@@ -34,6 +43,8 @@ pub(super) struct Run<'a> {
     pub(super) recording: &'a Recording,
     /// Index of their phase.
     pub(super) phase: usize,
+    /// The batch, for observers.
+    pub(super) of: BatchPart,
     /// Their units.
     pub(super) plan: &'a PhasePlan,
     /// The counts for the watchdog.
@@ -52,10 +63,26 @@ impl Run<'_> {
 
     fn observed(&self, range: CommandRange, scratch: &mut Scratch, count: &mut u64) -> Result<(), Halt> {
         let Some(observer) = &self.shared.observer else { return self.run(range, scratch, count) };
-        let (command, units, start) = (range.command, range.units.end - range.units.start, Instant::now());
+        let (command, groups) = (range.command, range.groups);
+        let (units, start) = (range.units.end - range.units.start, Instant::now());
         let result = self.run(range, scratch, count);
         if units > 0 {
-            observer.worked(self.slot, &self.recording.name(self.phase, command), units, start, Instant::now());
+            let BatchPart { submission, recording } = self.of;
+            let work = &self.recording.phases[self.phase][command];
+            let dispatch = match work {
+                Work::Dispatch(dispatch) => Some(DispatchInfo { pipeline: dispatch.state.pipeline, groups }),
+                _ => None,
+            };
+            observer.worked(&Chunk {
+                worker: self.slot,
+                command: CommandId { submission, recording, phase: self.phase, command },
+                name: &self.recording.name(self.phase, command),
+                dispatch,
+                bytes: work.touched_bytes(),
+                units,
+                start,
+                end: Instant::now(),
+            });
         }
         result
     }

@@ -65,6 +65,7 @@ fn dispatch(name: &str, code: &Arc<dyn Code>, buffers: &[GuestSlice], groups: Gr
     let state = DispatchState {
         name: name.into(),
         code: Arc::clone(code),
+        pipeline: 0,
         source: None,
         images: Arc::default(),
         late: None,

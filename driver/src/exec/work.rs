@@ -74,6 +74,14 @@ impl Work {
         }
     }
 
+    /// Bytes for observers: those bound to a dispatch, those that a transfer writes.
+    pub(crate) fn touched_bytes(&self) -> u64 {
+        match self {
+            Self::Dispatch(dispatch) => dispatch.state.buffers.iter().map(|buffer| buffer.len()).sum(),
+            work => work.bytes(),
+        }
+    }
+
     /// Bytes that a transfer writes; 0 for other commands.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
@@ -152,6 +160,8 @@ pub(crate) struct DispatchState {
     pub(crate) name: Arc<str>,
     /// The kernel.
     pub(crate) code: Arc<dyn Code>,
+    /// The pipeline in reports to observers; 0 on a device without observer.
+    pub(crate) pipeline: u64,
     /// The shader's source, for messages: the pipeline's, while the pipeline exists.
     pub(crate) source: Option<Weak<dyn SourceLocations>>,
     /// One slice for each descriptor, in the order of the kernel's bindings.

@@ -1,12 +1,13 @@
 //! The heap of device memory, and its allocations.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use spelter_shaders::free_ranges::FreeRanges;
 use spelter_shaders::guest::GuestSlice;
 
 use super::addresses::Addresses;
-use super::free_list::FreeList;
 use super::reserve::{ForkDetector, Reservation};
 use crate::error::DeviceError;
 
@@ -22,7 +23,7 @@ const MIN_HEAP: usize = 16 << 20;
 pub(crate) struct Heap {
     reservation: Reservation,
     /// In granules. A leaf lock: nothing else is locked while it is held.
-    free: Mutex<FreeList>,
+    free: Mutex<FreeRanges>,
     /// The address ranges that kernels may access.
     addresses: Arc<Addresses>,
     /// The process in which the lock's owners exist.
@@ -34,7 +35,7 @@ impl Heap {
     /// ([`Heap::size`]). [`DeviceError::OutOfMemory`] if even 16 MiB are refused.
     pub(crate) fn new(bytes: u64) -> Result<Arc<Self>, DeviceError> {
         let reservation = reserve(bytes).ok_or(DeviceError::OutOfMemory)?;
-        let free = Mutex::new(FreeList::new(reservation.len() / GRANULE));
+        let free = Mutex::new(FreeRanges::of(0..reservation.len() / GRANULE));
         let addresses = Arc::new(Addresses::new(reservation.slice()));
         Ok(Arc::new(Self { reservation, free, addresses, fork: ForkDetector::new() }))
     }
@@ -55,9 +56,9 @@ impl Heap {
             return Err(DeviceError::OutOfMemory);
         }
         let granules = (size as usize).div_ceil(GRANULE).max(1);
-        let start = self.free.lock().take(granules).ok_or(DeviceError::OutOfMemory)?;
-        let slice = self.reservation.slice().slice((start * GRANULE) as u64, size);
-        let piece = HeapRange { heap: Arc::clone(self), start, granules };
+        let granules = self.free.lock().take(granules).ok_or(DeviceError::OutOfMemory)?;
+        let slice = self.reservation.slice().slice((granules.start * GRANULE) as u64, size);
+        let piece = HeapRange { heap: Arc::clone(self), granules };
         Ok(Arc::new(Allocation::new(slice, Owner::Heap(piece))))
     }
 }
@@ -123,8 +124,7 @@ pub(super) enum Owner {
 #[derive(Debug)]
 pub(super) struct HeapRange {
     heap: Arc<Heap>,
-    start: usize,
-    granules: usize,
+    granules: Range<usize>,
 }
 
 impl Allocation {
@@ -139,10 +139,10 @@ impl Allocation {
 
     /// Its range in the heap, in granules.
     #[cfg(test)]
-    fn place(&self) -> (usize, usize) {
+    fn place(&self) -> Range<usize> {
         match &self.owner {
-            Owner::Heap(piece) => (piece.start, piece.granules),
-            Owner::Host => (0, 0),
+            Owner::Heap(piece) => piece.granules.clone(),
+            Owner::Host => 0..0,
         }
     }
 }
@@ -154,8 +154,8 @@ impl Drop for HeapRange {
             return;
         }
         // The pages first, then the range: the next allocation must find zeros.
-        self.heap.reservation.decommit(self.start * GRANULE, self.granules * GRANULE);
-        self.heap.free.lock().give(self.start, self.granules);
+        self.heap.reservation.decommit(self.granules.start * GRANULE, self.granules.len() * GRANULE);
+        self.heap.free.lock().give(self.granules.clone());
     }
 }
 
@@ -182,9 +182,9 @@ mod tests {
 
     fn check_disjoint(live: &[Arc<Allocation>]) {
         let mut ranges: Vec<_> = live.iter().map(|a| a.place()).collect();
-        ranges.sort_unstable();
+        ranges.sort_unstable_by_key(|range| range.start);
         for pair in ranges.windows(2) {
-            assert!(pair[0].0 + pair[0].1 <= pair[1].0, "{pair:?} overlap");
+            assert!(pair[0].end <= pair[1].start, "{pair:?} overlap");
         }
     }
 
@@ -214,12 +214,12 @@ mod tests {
                     },
                 }
                 check_disjoint(&live);
-                let free: usize = heap.free.lock().ranges().iter().map(|&(_, len)| len).sum();
-                let used: usize = live.iter().map(|a| a.place().1).sum();
+                let free = heap.free.lock().total();
+                let used: usize = live.iter().map(|a| a.place().len()).sum();
                 prop_assert_eq!(free + used, 32);
             }
             live.clear();
-            prop_assert_eq!(heap.free.lock().ranges(), vec![(0, 32)]);
+            prop_assert_eq!(&*heap.free.lock(), &FreeRanges::of(0..32));
         }
     }
 

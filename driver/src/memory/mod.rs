@@ -4,7 +4,6 @@
 //! when their allocation drops, so a later allocation reads as zero.
 
 mod addresses;
-mod free_list;
 mod heap;
 mod import;
 mod reserve;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use ash::vk;
 use spelter_shaders::back::Code;
@@ -34,6 +34,8 @@ struct ComputePipelineInner {
     kernel: SharedKernel,
     slot_ranges: Vec<SlotRange>,
     remark: Option<Misuse>,
+    /// Computed on first use.
+    identity: OnceLock<u64>,
 }
 
 /// The descriptor slots of one binding of the kernel.
@@ -178,8 +180,15 @@ impl ComputePipeline {
         }
         let slot_ranges =
             kernel.bindings.iter().map(|binding| slot_range(binding, layout)).collect::<Result<_, _>>()?;
-        let inner =
-            ComputePipelineInner { device: device.clone(), layout: layout.clone(), kernel, slot_ranges, remark };
+        let identity = OnceLock::new();
+        let inner = ComputePipelineInner {
+            device: device.clone(),
+            layout: layout.clone(),
+            kernel,
+            slot_ranges,
+            remark,
+            identity,
+        };
         Ok((Self { inner: Arc::new(inner) }, origin))
     }
 
@@ -197,6 +206,14 @@ impl ComputePipeline {
     /// Identifies the code: equal for pipelines that share it, and unique while one of them exists.
     pub fn code_id(&self) -> usize {
         self.inner.kernel.id()
+    }
+
+    /// Identifies the kernel across processes: by the shader's text, the entry point and the specialization constants.
+    pub(crate) fn identity(&self) -> u64 {
+        *self.inner.identity.get_or_init(|| {
+            let [a, b, c, d, e, f, g, h, ..] = self.inner.kernel.key().digest();
+            u64::from_le_bytes([a, b, c, d, e, f, g, h])
+        })
     }
 
     /// Workgroup size after specialization, in invocations.

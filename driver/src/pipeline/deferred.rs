@@ -4,20 +4,20 @@
 //! All errors of a shader are found when the pipeline is created; compiling has none. So creating a pipeline costs only
 //! the parsing, and pipelines that are created one after the other are compiled in parallel. The code is compiled once:
 //! a thread that needs it meanwhile waits ([`OnceLock`]). A job holds a weak handle, so a kernel whose pipelines are
-//! gone is not compiled. Jobs, threads and the end flag are under one lock. A compiler thread sleeps on `work` only
-//! while there is no job and no end; both wake it.
+//! gone is not compiled. Jobs go through a channel, which ends with its sender.
 //!
 //! In a process that was forked from the device's, nothing is compiled and no lock is taken: the thread that was
-//! compiling does not exist there, and holds its locks for ever. Code that was compiled before the fork is available.
+//! compiling does not exist there, and holds its locks, and the channel's, for ever. Code that was compiled before the
+//! fork is available.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::{Builder, JoinHandle};
 
-use parking_lot::{Condvar, Mutex};
+use crossbeam_channel::{Receiver, Sender, bounded};
+use parking_lot::Mutex;
 use spelter_shaders::abi::{DispatchArgs, Outcome};
 use spelter_shaders::back::{Code, Scratch, Workgroups};
 use spelter_shaders::compile::{Backend, Compiled, compile_within};
@@ -146,30 +146,25 @@ impl fmt::Debug for KernelCode {
 
 /// The compiler threads of a device, started on demand.
 pub(crate) struct Compilers {
-    queue: Arc<CompileQueue>,
+    /// `None` only during the drop. Not dropped in a forked process, since that takes the channel's lock.
+    jobs: Option<Jobs>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
     /// Maximum number of threads. With 0 the creating thread compiles.
     max_threads: usize,
     /// The device's.
     loss: Arc<Loss>,
 }
 
-struct CompileQueue {
-    state: Mutex<CompileQueueState>,
-    work: Condvar,
-}
-
-#[derive(Default)]
-struct CompileQueueState {
-    jobs: VecDeque<Weak<KernelCode>>,
-    threads: Vec<JoinHandle<()>>,
-    idle: usize,
-    ended: bool,
+/// Both ends of the channel of jobs; threads have further receivers.
+struct Jobs {
+    sender: Sender<Weak<KernelCode>>,
+    receiver: Receiver<Weak<KernelCode>>,
 }
 
 impl Compilers {
     pub(crate) fn new(max_threads: usize, loss: &Arc<Loss>) -> Self {
-        let queue = Arc::new(CompileQueue { state: Mutex::default(), work: Condvar::new() });
-        Self { queue, max_threads, loss: Arc::clone(loss) }
+        let (sender, receiver) = bounded(MAX_WAITING);
+        Self { jobs: Some(Jobs { sender, receiver }), threads: Mutex::default(), max_threads, loss: Arc::clone(loss) }
     }
 
     /// The code of a kernel: compiled now, or queued.
@@ -187,69 +182,49 @@ impl Compilers {
     }
 
     fn enqueue(&self, code: &Arc<KernelCode>) -> bool {
-        let mut state = self.queue.state.lock();
-        if state.jobs.len() >= MAX_WAITING {
+        let Some(jobs) = &self.jobs else { return false };
+        // An error: the channel is full.
+        if jobs.sender.try_send(Arc::downgrade(code)).is_err() {
             return false;
         }
-        // Each idle thread takes one of the queued jobs; a further job needs a further thread.
-        if state.idle <= state.jobs.len() && state.threads.len() < self.max_threads {
-            let queue = Arc::clone(&self.queue);
-            let name = format!("spelter compiler {}", state.threads.len());
-            match Builder::new().name(name).spawn(move || queue.serve()) {
-                Ok(thread) => state.threads.push(thread),
-                Err(_) if state.threads.is_empty() => return false,
-                Err(_) => {}
+        let mut threads = self.threads.lock();
+        // While a job waits, all threads are at work, or about to take it: then one thread more than needed starts.
+        if threads.len() < self.max_threads && !jobs.receiver.is_empty() {
+            let jobs = jobs.receiver.clone();
+            let name = format!("spelter compiler {}", threads.len());
+            if let Ok(thread) = Builder::new().name(name).spawn(move || serve(&jobs)) {
+                threads.push(thread);
             }
         }
-        state.jobs.push_back(Arc::downgrade(code));
-        drop(state);
-        self.queue.work.notify_one();
-        true
+        // Without threads the job stays in the channel: it is only a weak handle.
+        !threads.is_empty()
     }
 }
 
 impl Drop for Compilers {
     fn drop(&mut self) {
+        let jobs = self.jobs.take();
         // A forked process has no threads to join.
         if self.loss.is_forked() {
+            std::mem::forget(jobs);
             return;
         }
-        let threads = {
-            let mut state = self.queue.state.lock();
-            state.ended = true;
-            state.jobs.clear();
-            std::mem::take(&mut state.threads)
-        };
-        self.queue.work.notify_all();
-        for thread in threads {
+        // What waits is not compiled any more: threads find the channel empty, and without a sender.
+        jobs.iter().for_each(|jobs| while jobs.receiver.try_recv().is_ok() {});
+        drop(jobs);
+        for thread in self.threads.get_mut().drain(..) {
             // Cannot fail: `serve` catches panics.
             let _ = thread.join();
         }
     }
 }
 
-impl CompileQueue {
-    fn serve(&self) {
-        while let Some(job) = self.next() {
-            if let Some(code) = job.upgrade() {
-                // The thread that needs the code gets the same panic, and reports it.
-                let _ = catch_unwind(AssertUnwindSafe(|| code.compile()));
-            }
-        }
-    }
-
-    fn next(&self) -> Option<Weak<KernelCode>> {
-        let mut state = self.state.lock();
-        loop {
-            if state.ended {
-                return None;
-            }
-            if let Some(job) = state.jobs.pop_front() {
-                return Some(job);
-            }
-            state.idle += 1;
-            self.work.wait(&mut state);
-            state.idle -= 1;
+/// The main loop of a compiler thread.
+fn serve(jobs: &Receiver<Weak<KernelCode>>) {
+    for job in jobs {
+        if let Some(code) = job.upgrade() {
+            // The thread that needs the code gets the same panic, and reports it.
+            let _ = catch_unwind(AssertUnwindSafe(|| code.compile()));
         }
     }
 }

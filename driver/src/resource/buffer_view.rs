@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ash::vk::{self, BufferUsageFlags, FormatFeatureFlags};
-use spelter_shaders::image::View;
+use spelter_shaders::image::TexelView;
 
 use super::Buffer;
 use super::format::{format_of, properties};
@@ -24,7 +24,7 @@ pub struct BufferView {
 struct BufferViewInner {
     buffer: Buffer,
     usage: BufferUsageFlags,
-    view: View,
+    view: TexelView,
     allocation: Arc<Allocation>,
 }
 
@@ -99,7 +99,7 @@ impl BufferView {
             Misuse::new(AT, "the buffer has no memory bound", "VUID-VkBufferViewCreateInfo-buffer-00935")
         })?;
         let range = range.min(size - offset) / texel * texel;
-        let view = View::of_buffer(storage.slice.slice(offset, range), known, limits.max_texel_buffer_elements);
+        let view = TexelView::of_buffer(storage.slice.slice(offset, range), known, limits.max_texel_buffer_elements);
         let allocation = Arc::clone(&storage.allocation);
         Ok(Self { inner: Arc::new(BufferViewInner { buffer: buffer.clone(), usage, view, allocation }) })
     }
@@ -114,7 +114,7 @@ impl BufferView {
         self.inner.usage
     }
 
-    pub(crate) fn view(&self) -> &View {
+    pub(crate) fn view(&self) -> &TexelView {
         &self.inner.view
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ash::vk;
-use spelter_shaders::image::{Swizzle, View};
+use spelter_shaders::image::{Swizzle, TexelView};
 
 use super::Image;
 use super::format::format_of;
@@ -38,7 +38,7 @@ pub struct ImageView {
 struct ImageViewInner {
     image: Image,
     ty: vk::ImageViewType,
-    view: View,
+    view: TexelView,
     allocation: Arc<Allocation>,
 }
 
@@ -62,7 +62,8 @@ impl ImageView {
         let (levels, layers) = check_range(info)?;
         check_type(info, layers[1])?;
         let volume = image.info().ty == vk::ImageType::TYPE_3D;
-        let mut view = View::of_image(storage.slice, format, image.extent(), image.layout(), levels, layers, volume);
+        let mut view =
+            TexelView::of_image(storage.slice, format, image.extent(), image.layout(), levels, layers, volume);
         view.swizzle = swizzle(&info.components);
         let allocation = Arc::clone(&storage.allocation);
         Ok(Self { inner: Arc::new(ImageViewInner { image: image.clone(), ty: info.ty, view, allocation }) })
@@ -78,7 +79,7 @@ impl ImageView {
         self.inner.ty
     }
 
-    pub(crate) fn view(&self) -> &View {
+    pub(crate) fn view(&self) -> &TexelView {
         &self.inner.view
     }
 

@@ -1,8 +1,16 @@
 //! The command line. Clap reports wrong usage and exits with status 2.
 
+mod bench;
+mod derive;
 mod litmus;
+mod run;
+mod trace;
 
+pub(crate) use bench::BenchArgs;
+pub(crate) use derive::DeriveArgs;
 pub(crate) use litmus::{KindName, LitmusArgs, ScopeName};
+pub(crate) use run::ImageArgs;
+pub(crate) use trace::{TraceArgs, TraceCommand};
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -23,6 +31,20 @@ pub(crate) struct Cli {
     /// The subcommand.
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// Colours in the output; `auto` uses them on terminals, unless the variable NO_COLOR is set.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto, global = true)]
+    pub(crate) color: Color,
+}
+
+/// When the output has colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On terminals.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
 }
 
 /// The subcommands.
@@ -30,6 +52,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a compute shader with buffers from the command line and show the results.
     Run(RunArgs),
+    /// Measure a compute shader over a sweep of workgroups, buffer sizes and workers, and compare with earlier runs.
+    Bench(BenchArgs),
     /// Compile a compute shader and show its intermediate forms, machine code and compile times.
     Compile(CompileArgs),
     /// Run a gallery of programs, check each against a reference and measure it.
@@ -42,29 +66,44 @@ pub(crate) enum Command {
     Litmus(LitmusArgs),
     /// Run any Vulkan program on Spelter, through the Vulkan loader.
     Exec(ExecArgs),
+    /// Add up timelines that run and exec wrote.
+    Trace(TraceArgs),
     /// Install Spelter for the Vulkan loader.
     Icd(IcdArgs),
 }
 
 /// `spelter run`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 VALUE is one of
-  zeros:BYTES         BYTES bytes, all 0
+  zeros:BYTES         BYTES bytes, all 0; 2K is 2048, and M and G are 2²⁰ and 2³⁰
   TYPE:a,b,c          values of TYPE: u8 to u64, i8 to i64 or f16 to f64; 0x… gives the bits of an integer in
                       hexadecimal
   TYPE:range:N        0, 1, 2 … N-1
   TYPE:random:N:SEED  N random values, the same for the same seed; floats are from 0 up to 1
-  @FILE               the bytes of a file
+  @FILE               the bytes of a file; @- is standard input
 
-G.B is a descriptor set (WGSL: group) and a binding; G.B[I] is element I of an array of descriptors.
+G.B is a descriptor set (WGSL: group) and a binding, or the name of a variable; G.B[I] is element I of an array of
+descriptors.
+
+SOURCE of an image is one of
+  FILE.png            a picture, in the format that the shader states, or rgba8unorm
+  FORMAT@FILE.png     a picture in another format
+  FORMAT:SIZE[:WORD]  SIZE is WIDTHxHEIGHT, and xDEPTH or xLAYERS; words are zeros, gradient, checker, @FILE (texels of
+                      level 0) and levels=N
+FORMAT is a name of WGSL or Vulkan, such as rgba8unorm, r32float or R8G8B8A8_UNORM. Words of a sampler are nearest,
+linear, mag=F, min=F, mip=F, clamp, repeat, mirror, mirror-clamp, border, u=MODE, v=MODE, w=MODE, color=COLOR,
+compare=OP, lod=MIN..MAX, bias=NUMBER, texels.
+
+TYPE of --out is a scalar, a vector (vec3f, vec3<f32>), an array (u32[4]) or a struct ({position: vec3f, id: u32}), laid
+out as in a storage buffer.
 
 Example:
   spelter run double.wgsl --bind 0.0=u32:range:1024 --groups 16 --out 0.0=u32:0..8
 prints, for the shader in README.md that doubles an array<u32>:
   0.0 u32  0 2 4 6 8 10 12 14")]
 pub(crate) struct RunArgs {
-    /// The shader: .wgsl, .spv (SPIR-V words) or .spvasm (SPIR-V text).
+    /// The shader: .wgsl, .spv (SPIR-V words), .spvasm (SPIR-V text), .comp or .glsl; - is standard input.
     pub(crate) file: PathBuf,
     /// The entry point; not needed if the shader has only one.
     #[arg(long, value_name = "NAME")]
@@ -78,23 +117,26 @@ pub(crate) struct RunArgs {
     /// Fill a uniform buffer.
     #[arg(long, value_name = "G.B=VALUE", allow_hyphen_values = true)]
     pub(crate) uniform: Vec<Bind>,
+    /// Images, samplers and the number of invocations.
+    #[command(flatten)]
+    pub(crate) images: ImageArgs,
     /// Push constants; several options are concatenated. Trailing padding of a struct is allowed.
     #[arg(long, value_name = "TYPE:a,b,c", allow_hyphen_values = true)]
     pub(crate) push: Vec<Push>,
     /// Set a specialization constant: 3, -1, 1.5 (a float needs the point) or true.
     #[arg(long, value_name = "ID=VALUE", allow_hyphen_values = true)]
     pub(crate) spec: Vec<Spec>,
-    /// Print a buffer, or its elements from FIRST up to but not including LAST.
-    #[arg(long, value_name = "G.B=TYPE[:FIRST..LAST]", allow_hyphen_values = true)]
+    /// Print a buffer or an image, or its elements from FIRST up to but not including LAST; with :hex the bits.
+    #[arg(long, value_name = "G.B=TYPE[:hex][:FIRST..LAST]", allow_hyphen_values = true)]
     pub(crate) out: Vec<Print>,
-    /// Write the bytes of a buffer to a file.
+    /// Write the bytes of a buffer, or the texels of an image, to a file; an image to a .png as a picture.
     #[arg(long, value_name = "G.B=FILE", allow_hyphen_values = true)]
     pub(crate) save: Vec<Save>,
     /// Run several times; the buffers keep their contents between runs.
     #[arg(long, value_name = "N", default_value = "1", allow_hyphen_values = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: u32,
-    /// Print the time of a run: median and best.
+    /// Print the time of a run: median, best, spread, and bound bytes per second.
     #[arg(long)]
     pub(crate) time: bool,
     /// Write a timeline of contexts, queues and workers, for Perfetto or chrome://tracing.
@@ -103,22 +145,15 @@ pub(crate) struct RunArgs {
     /// The device.
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
-    /// Print one JSON object, including the tracker's counters.
+    /// Print one JSON object, including messages of the kernel, an error and the tracker's counters.
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-impl RunArgs {
-    /// Workgroups in each direction.
-    pub(crate) fn groups(&self) -> [u32; 3] {
-        self.groups.map_or([1; 3], |groups| groups.0)
-    }
 }
 
 /// `spelter compile`.
 #[derive(Debug, Args)]
 pub(crate) struct CompileArgs {
-    /// The shader: .wgsl, .spv (SPIR-V words) or .spvasm (SPIR-V text).
+    /// The shader: .wgsl, .spv (SPIR-V words), .spvasm (SPIR-V text), .comp or .glsl; - is standard input.
     pub(crate) file: PathBuf,
     /// The entry point; not needed if the shader has only one.
     #[arg(long, value_name = "NAME")]
@@ -249,6 +284,12 @@ pub(crate) struct ExecArgs {
     /// Write a timeline of queues and workers, for Perfetto or chrome://tracing.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
+    /// Print the time that each pipeline took when the program has ended: on standard error, or to a file.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub(crate) profile: Option<Option<PathBuf>>,
+    /// Print the profile as one JSON object.
+    #[arg(long, requires = "profile")]
+    pub(crate) json: bool,
     /// The device.
     #[command(flatten)]
     pub(crate) device: ExecDeviceArgs,
@@ -333,7 +374,7 @@ impl FromStr for Shard {
 }
 
 /// Options of the device; defaults come from the environment (`environment.rs`).
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct DeviceArgs {
     /// The number of worker threads, or SPELTER_WORKERS; by default as many as the machine runs at once.
     #[arg(long, value_name = "N", allow_hyphen_values = true)]

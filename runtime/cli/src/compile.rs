@@ -36,6 +36,7 @@ pub(crate) fn run(args: &CompileArgs, output: &mut Output) -> Result<(), Failure
     }
     let isa = args.isa.or_else(|| Isa::available().next()).unwrap_or(Isa::Avx2);
     let text = emit(kernel, args, isa, &mut clock).map_err(|problem| shader.problem(format!("{entry}: {problem}")))?;
+    let text = shader.listing(text);
     if args.json {
         return output.json(&json!({
             "file": args.file.display().to_string(),
@@ -54,7 +55,7 @@ pub(crate) fn run(args: &CompileArgs, output: &mut Output) -> Result<(), Failure
 /// The kernel in the requested form, or why it has none.
 fn emit(mut kernel: Kernel, args: &CompileArgs, isa: Isa, clock: &mut Clock) -> Result<String, String> {
     if args.emit == Emit::Ir && args.no_opt {
-        return Ok(kernel.to_string());
+        return Ok(kernel.with_source_lines().to_string());
     }
     if args.no_opt {
         let Floats { fast_inverse_sqrt, exponents, .. } = Floats::FAST.on(isa);
@@ -66,18 +67,18 @@ fn emit(mut kernel: Kernel, args: &CompileArgs, isa: Isa, clock: &mut Clock) -> 
         kernel = compile::lower_for(&kernel, isa, |step, _| clock.lap(step)).map_err(interpreted)?;
     }
     if args.emit == Emit::Ir {
-        return Ok(kernel.to_string());
+        return Ok(kernel.with_source_lines().to_string());
     }
     let wide = compile::widen(&kernel, isa).map_err(|error| interpreted(error.to_string()))?;
     clock.lap("widen");
     compile::check_widened(&wide).map_err(interpreted)?;
     clock.lap("verify");
     if args.emit == Emit::Simd {
-        return Ok(wide.to_string());
+        return Ok(wide.with_source_lines().to_string());
     }
     let program = x86::compile_staged(&wide, isa, Registers::BySize, |stage| clock.lap(stage.name()))
         .map_err(|error| error.to_string())?;
-    Ok(program.assembly())
+    Ok(program.assembly_with_source_lines())
 }
 
 /// The message for a kernel without machine code.

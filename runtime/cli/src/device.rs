@@ -1,6 +1,6 @@
 //! Creation of the device that the options describe.
 
-use spelter::Context;
+use spelter::{Context, Printer};
 
 use crate::args::DeviceArgs;
 use crate::failure::Failure;
@@ -16,12 +16,17 @@ pub(crate) fn context(args: &DeviceArgs) -> Result<Context, Failure> {
 
 /// A context with these options, and a timeline if `trace`.
 pub(crate) fn traced(args: &DeviceArgs, trace: bool) -> Result<Context, Failure> {
+    with_printer(args, trace, output::printer())
+}
+
+/// As [`traced`], with a printer for messages of kernels.
+pub(crate) fn with_printer(args: &DeviceArgs, trace: bool, printer: Printer) -> Result<Context, Failure> {
     let builder = Context::builder()
         .time_limit(args.time_limit())
         .time_limit_is_set_by(LIMIT)
         .schedule(args.schedule.unwrap_or_default())
         .trace(trace)
-        .printer(output::printer());
+        .printer(printer);
     let builder = match args.workers {
         Some(workers) => builder.workers(workers.into()),
         None => builder,

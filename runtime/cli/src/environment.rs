@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use vulkan_spelter::options::{self, Settings};
 
-use crate::args::{Command, DeviceArgs, ExecArgs};
+use crate::args::{BenchArgs, Command, DeviceArgs, ExecArgs};
+use crate::bench::Sweep;
 use crate::failure::Failure;
 
 /// The variable, if it is set and not empty.
@@ -23,6 +24,7 @@ fn settings(is_asked: impl Fn(&str) -> bool) -> Result<Settings, Failure> {
 pub(crate) fn complete(command: &mut Command) -> Result<(), Failure> {
     match command {
         Command::Run(args) => complete_device(&mut args.device),
+        Command::Bench(args) => complete_bench(args),
         Command::Demo(args) => complete_device(&mut args.device),
         Command::Test(args) => complete_device(&mut args.device),
         Command::Info(args) if !args.env => complete_device(&mut args.device),
@@ -46,6 +48,19 @@ fn complete_device(args: &mut DeviceArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+fn complete_bench(args: &mut BenchArgs) -> Result<(), Failure> {
+    let settings = settings(|name| match name {
+        "SPELTER_WORKERS" => args.workers.is_none(),
+        "SPELTER_BACKEND" => args.backend.is_none(),
+        "SPELTER_TIME_LIMIT" => args.time_limit.is_none(),
+        _ => false,
+    })?;
+    args.workers = args.workers.take().or(settings.workers.map(|workers| Sweep(vec![workers as u64])));
+    args.backend = args.backend.or(settings.backend);
+    args.time_limit = args.time_limit.or(settings.time_limit);
+    Ok(())
+}
+
 /// Checks the variables that the program will inherit, since its driver ignores invalid ones.
 fn check_exec(args: &ExecArgs) -> Result<(), Failure> {
     let given = [
@@ -61,6 +76,13 @@ fn check_exec(args: &ExecArgs) -> Result<(), Failure> {
 
 /// The default time limit of a command.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+impl BenchArgs {
+    /// The time that one dispatch may run before the device is lost.
+    pub(crate) fn time_limit(&self) -> Duration {
+        self.time_limit.unwrap_or(TIME_LIMIT)
+    }
+}
 
 impl DeviceArgs {
     /// The time that one dispatch or transfer may run before the device is lost.

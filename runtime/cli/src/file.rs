@@ -1,13 +1,17 @@
-//! Reads files that a user names: regular files of limited size.
+//! Reads files that a user names: regular files of limited size, or standard input, whose name is `-`.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::failure::Failure;
 
 /// The bytes of a regular file of at most `most` bytes. Devices and pipes are refused, since they may be endless.
 pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
+    if is_stdin(path) {
+        return stdin(most);
+    }
     let about = std::fs::metadata(path).map_err(|error| Failure::file(path, error))?;
     if !about.is_file() {
         return Err(Failure::file(path, "not a regular file"));
@@ -18,6 +22,27 @@ pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
     read.map_err(|error| Failure::file(path, error))?;
     if bytes.len() as u64 > most {
         return Err(Failure::file(path, format!("more than {most} bytes")));
+    }
+    Ok(bytes)
+}
+
+/// Whether a name is that of standard input.
+pub(crate) fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// The bytes of standard input. There are none left for a second reader, so that is an error.
+fn stdin(most: u64) -> Result<Vec<u8>, Failure> {
+    static TAKEN: AtomicBool = AtomicBool::new(false);
+    // Relaxed: the flag guards nothing else.
+    if TAKEN.swap(true, Ordering::Relaxed) {
+        return Err(Failure("standard input: only one option or file can be `-`".to_owned()));
+    }
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().lock().take(most.saturating_add(1)).read_to_end(&mut bytes);
+    read.map_err(|error| Failure(format!("standard input: {error}")))?;
+    if bytes.len() as u64 > most {
+        return Err(Failure(format!("standard input: more than {most} bytes")));
     }
     Ok(bytes)
 }

@@ -14,6 +14,7 @@ use crate::args::{ExecArgs, IcdArgs, IcdCommand, InstallScope};
 use crate::environment::variable;
 use crate::failure::Failure;
 use crate::output::{self, Output};
+use crate::profile_folder::ProfileFolder;
 
 /// The manifest's name among those of other drivers.
 const NAME: &str = "spelter_icd.json";
@@ -47,14 +48,22 @@ pub(crate) fn run(args: &IcdArgs, output: &mut Output) -> Result<(), Failure> {
 
 /// `spelter exec`: exits with the program's status.
 pub(crate) fn exec(args: &ExecArgs) -> Result<(), Failure> {
+    if let Some(Some(path)) = &args.profile {
+        // An error is reported before the program runs.
+        File::create(path).map_err(|error| Failure::file(path, error))?;
+    }
     if let Some(path) = &args.trace {
         prepare(path).map_err(|error| Failure::file(path, error))?;
     }
     let path = std::env::temp_dir().join(format!("spelter-{}-{NAME}", std::process::id()));
     std::fs::write(&path, manifest()?).map_err(|error| Failure::file(&path, error))?;
-    let ended = command(args, &path).status();
+    let profiles = args.profile.as_ref().map(|_| ProfileFolder::create()).transpose()?;
+    let ended = command(args, &path, profiles.as_ref()).status();
     // A manifest that cannot be removed does no harm.
     let _ = std::fs::remove_file(&path);
+    if let Some(profiles) = profiles.filter(|_| ended.is_ok()) {
+        profiles.print(args)?;
+    }
     let (program, _) = split(args);
     match ended {
         Ok(status) if status.success() => Ok(()),
@@ -86,7 +95,7 @@ fn split(args: &ExecArgs) -> (&str, &[String]) {
 }
 
 /// The program's command, with the variables by which new and old loaders find the manifest.
-fn command(args: &ExecArgs, manifest: &Path) -> Command {
+fn command(args: &ExecArgs, manifest: &Path, profiles: Option<&ProfileFolder>) -> Command {
     let (program, rest) = split(args);
     let mut command = Command::new(program);
     command.args(rest).env("VK_DRIVER_FILES", manifest).env("VK_ICD_FILENAMES", manifest);
@@ -99,6 +108,7 @@ fn command(args: &ExecArgs, manifest: &Path) -> Command {
         ("SPELTER_SCHEDULE", args.device.schedule.map(|schedule| schedule.to_string())),
     ];
     command.envs(set.into_iter().filter_map(|(name, value)| Some((name, value?))));
+    command.envs(profiles.map(|folder| ("SPELTER_PROFILE", folder.first())));
     // An absolute path, since the program may change its working directory before it creates a device.
     command.envs(args.trace.as_ref().map(|path| ("SPELTER_TRACE", std::path::absolute(path).unwrap_or(path.clone()))));
     command

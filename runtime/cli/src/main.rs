@@ -2,22 +2,32 @@
 
 mod amber;
 mod args;
+mod bench;
+mod chart;
+mod columns;
 mod compile;
 mod demo;
 mod device;
+mod element;
 mod environment;
 mod failure;
 mod file;
+mod glsl;
 mod icd;
+mod image;
 mod info;
 mod litmus;
+mod names;
 mod output;
+mod profile;
+mod profile_folder;
 mod random;
 mod run;
 mod scalar;
 mod shader;
 mod slot;
 mod test;
+mod trace;
 mod value;
 
 use std::io::{self, ErrorKind, Write};
@@ -32,19 +42,21 @@ use output::Output;
 /// The exit status for wrong usage of the command line or the environment.
 const USAGE: u8 = 2;
 
-/// Exits with status 0, with 1 and one message after a failure, or with 2 and one message for wrong usage.
+/// Exits with status 0, with 1 and one message after a failure, or with 2 and one message for wrong usage; 3 is that of
+/// `spelter litmus --deny-races`.
 fn main() -> ExitCode {
     silence_caught_panics();
     let mut cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return print_clap(&error),
     };
+    output::set_color(cli.color);
     if let Err(failure) = environment::complete(&mut cli.command) {
         output::report(&failure);
         return USAGE.into();
     }
     match start(&cli) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => status.into(),
         Err(failure) => {
             output::report(&failure);
             ExitCode::FAILURE
@@ -75,19 +87,26 @@ fn print_clap(error: &clap::Error) -> ExitCode {
     }
 }
 
-fn start(cli: &Cli) -> Result<(), Failure> {
+/// Runs the command. Returns the exit status.
+fn start(cli: &Cli) -> Result<u8, Failure> {
     let mut output = Output::new();
     let result = match &cli.command {
         Command::Run(args) => run::run(args, &mut output),
+        Command::Bench(args) => bench::run(args, &mut output),
         Command::Compile(args) => compile::run(args, &mut output),
         Command::Demo(args) => demo::run(args, &mut output),
         Command::Test(args) => test::run(args, &mut output),
         Command::Info(args) => info::run(args, &mut output),
-        Command::Litmus(args) => litmus::run(args, &mut output),
+        Command::Litmus(args) => return status_after(litmus::run(args, &mut output), &mut output),
         Command::Exec(args) => icd::exec(args),
+        Command::Trace(args) => trace::run(args, &mut output),
         Command::Icd(args) => icd::run(args, &mut output),
     };
-    // Flushed first, so that earlier output precedes the message of a failure.
+    status_after(result.map(|()| 0), &mut output)
+}
+
+/// The result of a command, after its output is flushed, so that it precedes the message of a failure.
+fn status_after(result: Result<u8, Failure>, output: &mut Output) -> Result<u8, Failure> {
     let flushed = output.flush();
-    result.and(flushed)
+    result.and_then(|status| flushed.map(|()| status))
 }

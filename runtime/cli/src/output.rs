@@ -1,24 +1,44 @@
-//! Output of the program: a closed pipe is not an error, and colours are used on terminals only.
+//! Output of the program: a closed pipe is not an error, and `--color` says when there are colours.
 
 use std::fmt;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
+use std::sync::OnceLock;
 
 use spelter::Printer;
 
+use crate::args::Color;
 use crate::failure::Failure;
+
+/// When there are colours: `--color`, which main sets once.
+static COLOR: OnceLock<Color> = OnceLock::new();
+
+/// Sets when there are colours.
+pub(crate) fn set_color(color: Color) {
+    // A second call would be a bug without consequences.
+    let _ = COLOR.set(color);
+}
+
+/// Whether a stream has colours.
+fn is_colored(stream: &impl IsTerminal) -> bool {
+    match COLOR.get() {
+        Some(Color::Always) => true,
+        Some(Color::Never) => false,
+        Some(Color::Auto) | None => stream.is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+    }
+}
 
 /// Standard output, locked and buffered.
 pub(crate) struct Output {
     to: BufWriter<StdoutLock<'static>>,
-    terminal: bool,
+    colored: bool,
 }
 
 impl Output {
     /// Locks standard output.
     pub(crate) fn new() -> Self {
         let stdout = io::stdout().lock();
-        let terminal = stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        Self { to: BufWriter::new(stdout), terminal }
+        let colored = is_colored(&stdout);
+        Self { to: BufWriter::new(stdout), colored }
     }
 
     /// Prints a line.
@@ -46,31 +66,30 @@ impl Output {
         alive(self.to.flush())
     }
 
-    /// Dimmed text, on a terminal.
+    /// Dimmed text, if there are colours.
     pub(crate) fn faint(&self, text: &str) -> String {
         self.styled("2", text)
     }
 
-    /// Green text, on a terminal.
+    /// Green text, if there are colours.
     pub(crate) fn good(&self, text: &str) -> String {
         self.styled("32", text)
     }
 
-    /// Bold text, on a terminal.
+    /// Bold text, if there are colours.
     pub(crate) fn strong(&self, text: &str) -> String {
         self.styled("1", text)
     }
 
     fn styled(&self, code: &str, text: &str) -> String {
-        if self.terminal { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        if self.colored { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 }
 
 /// Prints the message of a failure to standard error; an error of that is ignored.
 pub(crate) fn report(failure: &Failure) {
     let mut stderr = io::stderr().lock();
-    let colour = stderr.is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let label = if colour { "\x1b[1;31merror\x1b[0m" } else { "error" };
+    let label = if is_colored(&stderr) { "\x1b[1;31merror\x1b[0m" } else { "error" };
     let _ = writeln!(stderr, "{label}: {failure}");
 }
 
@@ -80,7 +99,7 @@ pub(crate) fn note(text: impl fmt::Display) {
 }
 
 /// The largest number of messages of kernels that are shown.
-const MAX_MESSAGES: u64 = 10_000;
+pub(crate) const MAX_MESSAGES: u64 = 10_000;
 
 /// Prints messages of kernels to standard error, since results go to standard output.
 pub(crate) fn printer() -> Printer {

@@ -144,6 +144,11 @@ impl Scalar {
         }
     }
 
+    /// The bits as text with all digits: `0x0000000a`. For integers it parses to the same value.
+    pub(crate) fn show_hex(self, bits: u64) -> String {
+        format!("0x{bits:0digits$x}", digits = self.bytes() * 2)
+    }
+
     /// The value in JSON. Infinities and NaN, which JSON lacks, are strings.
     pub(crate) fn json(self, bits: u64) -> serde_json::Value {
         match self.kind {

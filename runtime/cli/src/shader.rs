@@ -12,6 +12,7 @@ use spelter_shaders::front::spvasm::{self, Places};
 
 use crate::failure::Failure;
 use crate::file;
+use crate::glsl;
 use crate::slot::Spec;
 
 /// The largest shader file in bytes: more than the reader accepts in any form.
@@ -36,30 +37,83 @@ enum Contents {
     Spirv(Vec<u32>, Option<Places>),
 }
 
-/// Reads a `.wgsl`, `.spv` or `.spvasm` file.
+/// The languages of shader files.
+enum Language {
+    Wgsl,
+    Spirv,
+    Assembly,
+    Glsl,
+}
+
+/// Reads a shader: a `.wgsl`, `.spv`, `.spvasm`, `.comp` or `.glsl` file, or standard input.
 pub(crate) fn load(path: &Path) -> Result<Shader, Failure> {
     let extension = path.extension().and_then(OsStr::to_str).map(str::to_ascii_lowercase);
-    let contents = match extension.as_deref() {
-        Some("wgsl") => Contents::Wgsl(text(path)?),
-        Some("spv") => {
-            let words = words(&bytes(path)?).map_err(|problem| Failure::file(path, problem))?;
+    let language = match extension.as_deref() {
+        _ if file::is_stdin(path) => return of_stdin(path),
+        Some("wgsl") => Language::Wgsl,
+        Some("spv") => Language::Spirv,
+        Some("spvasm") => Language::Assembly,
+        Some("comp" | "glsl") => Language::Glsl,
+        Some("hlsl") => {
+            let hint = "compile it first: glslc -x hlsl -fshader-stage=compute FILE -o FILE.spv";
+            return Err(Failure::file(path, hint));
+        }
+        _ => {
+            let names = ".wgsl, .spv, .spvasm, .comp or .glsl";
+            return Err(Failure::file(path, format!("not a shader: the name must end with {names}")));
+        }
+    };
+    let bytes = bytes(path)?;
+    let bytes = if matches!(language, Language::Glsl) { glsl::compile(path)? } else { bytes };
+    Ok(Shader { path: path.to_owned(), contents: contents(path, &language, bytes)? })
+}
+
+/// The shader in standard input, whose language its first bytes show.
+fn of_stdin(path: &Path) -> Result<Shader, Failure> {
+    let bytes = bytes(path)?;
+    let magic = bytes.first_chunk().map(|word| u32::from_le_bytes(*word));
+    let language = match magic {
+        Some(magic) if [spirv_magic(), SWAPPED_MAGIC].contains(&magic) => Language::Spirv,
+        _ if has_line(&bytes, "#version") => {
+            let bytes = glsl::compile_text(&bytes)?;
+            return Ok(Shader { path: path.to_owned(), contents: contents(path, &Language::Glsl, bytes)? });
+        }
+        _ if has_line(&bytes, "OpCapability") => Language::Assembly,
+        _ => Language::Wgsl,
+    };
+    Ok(Shader { path: path.to_owned(), contents: contents(path, &language, bytes)? })
+}
+
+/// Whether a line of a text starts with that word.
+fn has_line(text: &[u8], word: &str) -> bool {
+    text.split(|&byte| byte == b'\n').any(|line| line.trim_ascii_start().starts_with(word.as_bytes()))
+}
+
+fn contents(path: &Path, language: &Language, bytes: Vec<u8>) -> Result<Contents, Failure> {
+    Ok(match language {
+        Language::Wgsl => Contents::Wgsl(text(path, bytes)?),
+        Language::Spirv | Language::Glsl => {
+            let words = words(&bytes).map_err(|problem| Failure::file(path, problem))?;
             Contents::Spirv(words, None)
         }
-        Some("spvasm") => {
-            let (words, places) = spvasm::assemble_with_places(&text(path)?).map_err(|error| refused(path, error))?;
+        Language::Assembly => {
+            let text = text(path, bytes)?;
+            let (words, places) = spvasm::assemble_with_places(&text).map_err(|error| refused(path, error))?;
             Contents::Spirv(words, Some(places))
         }
-        Some("comp" | "glsl" | "hlsl") => {
-            return Err(Failure::file(path, "compile it first: glslc -fshader-stage=compute FILE -o FILE.spv"));
-        }
-        _ => return Err(Failure::file(path, "not a shader: the name must end with .wgsl, .spv or .spvasm")),
-    };
-    Ok(Shader { path: path.to_owned(), contents })
+    })
 }
 
 impl Shader {
-    /// The program of the chosen entry point, specialized.
-    pub(crate) fn program(&self, context: &Context, entry: Option<&str>, specs: &[Spec]) -> Result<Program, Failure> {
+    /// The program of the chosen entry point, specialized. Arrays of descriptors that the shader declares without a
+    /// size have the number of elements that `elements` gives for their group and binding.
+    pub(crate) fn program_with_arrays(
+        &self,
+        context: &Context,
+        entry: Option<&str>,
+        specs: &[Spec],
+        elements: &BTreeMap<(u32, u32), u32>,
+    ) -> Result<Program, Failure> {
         check_once(specs)?;
         let source = match &self.contents {
             Contents::Wgsl(text) => Source::Wgsl(text),
@@ -72,7 +126,26 @@ impl Shader {
         for spec in specs {
             builder = builder.specialize(spec.id, spec.value);
         }
+        for (group, binding) in self.arrays_without_size(entry, specs)? {
+            let Some(&count) = elements.get(&(group, binding)) else {
+                let problem = "the shader declares an array without a size: options for its elements give the size";
+                return Err(self.problem(format!("binding {group}.{binding}: {problem}, as in {group}.{binding}[0]=…")));
+            };
+            builder = builder.array(group, binding, count);
+        }
         builder.build().map_err(|error| self.refused(error))
+    }
+
+    /// Group and binding of the arrays of descriptors without a size.
+    fn arrays_without_size(&self, entry: Option<&str>, specs: &[Spec]) -> Result<Vec<(u32, u32)>, Failure> {
+        let module = self.module()?;
+        if !module.may_have_runtime_arrays() {
+            return Ok(Vec::new());
+        }
+        let entry = spelter::choose_entry(module.entry_points(), entry).map_err(|error| self.refused(error))?;
+        let kernel = module.kernel(&entry, &specialization(&module, specs)?).map_err(|error| self.refused(error))?;
+        let unsized_arrays = kernel.bindings.values().filter(|binding| binding.count == 0);
+        Ok(unsized_arrays.map(|binding| (binding.set, binding.binding)).collect())
     }
 
     /// The shader as the reader's module.
@@ -82,6 +155,35 @@ impl Shader {
             Contents::Spirv(words, _) => Module::from_spirv(words),
         };
         module.map_err(|error| self.refused(error))
+    }
+
+    /// A listing with the file's path in its comments on source lines: the reader calls a WGSL text `wgsl`.
+    pub(crate) fn listing(&self, text: String) -> String {
+        match &self.contents {
+            Contents::Wgsl(_) => {
+                let shown = |line: &str| match line.strip_prefix("    ; wgsl:") {
+                    Some(place) => format!("    ; {}:{place}\n", self.path.display()),
+                    None => format!("{line}\n"),
+                };
+                text.lines().map(shown).collect()
+            }
+            Contents::Spirv(..) => text,
+        }
+    }
+
+    /// The line of a word in assembled text.
+    pub(crate) fn line_of_word(&self, word: u32) -> Option<u32> {
+        let Contents::Spirv(_, Some(places)) = &self.contents else { return None };
+        let of_word = front::Error { message: String::new(), word: Some(word as usize), line: None };
+        places.in_terms_of_the_text(of_word).line.map(|line| line.line)
+    }
+
+    /// The words of the module; `None` for WGSL.
+    pub(crate) fn spirv(&self) -> Option<&[u32]> {
+        match &self.contents {
+            Contents::Wgsl(_) => None,
+            Contents::Spirv(words, _) => Some(words),
+        }
     }
 
     /// A failure with the shader's path.
@@ -160,8 +262,8 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// The text of a file, without the byte order mark that some editors put before it.
-fn text(path: &Path) -> Result<String, Failure> {
-    let text = String::from_utf8(bytes(path)?).map_err(|error| Failure::file(path, format!("not a text: {error}")))?;
+fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Failure> {
+    let text = String::from_utf8(bytes).map_err(|error| Failure::file(path, format!("not a text: {error}")))?;
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 

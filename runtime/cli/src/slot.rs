@@ -6,11 +6,13 @@ use std::str::FromStr;
 
 use spelter::Constant;
 
+use crate::element::Element;
+use crate::image::{SamplerOptions, Source};
 use crate::scalar::Scalar;
-use crate::value::{Value, bytes};
+use crate::value::{Value, bytes, count};
 
 /// A descriptor: set, binding and element of the binding's array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Slot {
     pub(crate) group: u32,
     pub(crate) binding: u32,
@@ -29,7 +31,7 @@ impl FromStr for Slot {
             };
             Some(Self { group: digits(group)?, binding: digits(binding)?, element: digits(element)? })
         };
-        parse().ok_or_else(|| format!("{text:?} is not a binding: use G.B, such as 0.1"))
+        parse().ok_or_else(|| format!("{text:?} is not a binding: use G.B, such as 0.1, or the name of a variable"))
     }
 }
 
@@ -52,16 +54,30 @@ impl fmt::Display for Slot {
     }
 }
 
-/// Splits `G.B=REST`.
-fn at_slot(text: &str) -> Result<(Slot, &str), String> {
-    let (slot, rest) = text.split_once('=').ok_or_else(|| format!("{text:?} has no =: use G.B=…"))?;
-    Ok((slot.parse()?, rest))
+/// Splits `G.B=REST`, or `NAME=REST`: then the slot has only the element, until the name is looked up in the shader
+/// (`run/names.rs`).
+fn at_slot(text: &str) -> Result<(Slot, Option<String>, &str), String> {
+    let (place, rest) = text.split_once('=').ok_or_else(|| format!("{text:?} has no =: use G.B=…"))?;
+    if !place.starts_with(|c: char| c.is_alphabetic() || c == '_') {
+        return Ok((place.parse()?, None, rest));
+    }
+    let (name, element) = match place.strip_suffix(']').and_then(|place| place.split_once('[')) {
+        Some((name, element)) => (name, digits(element)),
+        None => (place, Some(0)),
+    };
+    let is_name = name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let element = element.filter(|_| is_name).ok_or_else(|| {
+        format!("{place:?} is neither a binding nor the name of a variable: use G.B, such as 0.1, or NAME")
+    })?;
+    Ok((Slot { element, ..Slot::default() }, Some(name.to_owned()), rest))
 }
 
 /// `--bind G.B=VALUE`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bind {
     pub(crate) slot: Slot,
+    /// The name of the variable that gives the slot, until it is looked up.
+    pub(crate) name: Option<String>,
     pub(crate) value: Value,
 }
 
@@ -69,8 +85,8 @@ impl FromStr for Bind {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (slot, value) = at_slot(text)?;
-        Ok(Self { slot, value: value.parse()? })
+        let (slot, name, value) = at_slot(text)?;
+        Ok(Self { slot, name, value: value.parse()? })
     }
 }
 
@@ -78,6 +94,8 @@ impl FromStr for Bind {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Save {
     pub(crate) slot: Slot,
+    /// As in [`Bind`].
+    pub(crate) name: Option<String>,
     pub(crate) path: PathBuf,
 }
 
@@ -85,16 +103,57 @@ impl FromStr for Save {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (slot, path) = at_slot(text)?;
-        if path.is_empty() { Err("no file name after =".into()) } else { Ok(Self { slot, path: path.into() }) }
+        let (slot, name, path) = at_slot(text)?;
+        if path.is_empty() { Err("no file name after =".into()) } else { Ok(Self { slot, name, path: path.into() }) }
     }
 }
 
-/// `--out G.B=TYPE[:FIRST..LAST]`.
+/// `--image G.B=SOURCE`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ImageOption {
+    pub(crate) slot: Slot,
+    /// As in [`Bind`].
+    pub(crate) name: Option<String>,
+    pub(crate) source: Source,
+}
+
+impl FromStr for ImageOption {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (slot, name, source) = at_slot(text)?;
+        Ok(Self { slot, name, source: source.parse()? })
+    }
+}
+
+/// `--sampler G.B=WORD,…`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SamplerOption {
+    pub(crate) slot: Slot,
+    /// As in [`Bind`].
+    pub(crate) name: Option<String>,
+    pub(crate) options: SamplerOptions,
+}
+
+impl FromStr for SamplerOption {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        // The words have = as well.
+        let (slot, name, options) = at_slot(text)?;
+        Ok(Self { slot, name, options: options.parse()? })
+    }
+}
+
+/// `--out G.B=TYPE[:hex][:FIRST..LAST]`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Print {
     pub(crate) slot: Slot,
-    pub(crate) scalar: Scalar,
+    /// As in [`Bind`].
+    pub(crate) name: Option<String>,
+    pub(crate) element: Element,
+    /// Whether bits are shown, in hexadecimal.
+    pub(crate) hex: bool,
     /// Elements; `None` is all of them.
     pub(crate) range: Option<(u64, u64)>,
 }
@@ -103,19 +162,26 @@ impl FromStr for Print {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (slot, rest) = at_slot(text)?;
-        let (scalar, range) = match rest.split_once(':') {
-            Some((scalar, range)) => (scalar, Some(element_range(range)?)),
-            None => (rest, None),
-        };
-        Ok(Self { slot, scalar: scalar.parse()?, range })
+        let (slot, name, rest) = at_slot(text)?;
+        let (element, mut rest) = Element::parse(rest)?;
+        let (mut hex, mut range) = (false, None);
+        while !rest.is_empty() {
+            let words = rest.strip_prefix(':').ok_or_else(|| format!("{rest:?} follows the type: use :FIRST..LAST"))?;
+            let (word, after) = words.find(':').map_or((words, ""), |at| words.split_at(at));
+            match word {
+                "hex" => hex = true,
+                word => range = Some(element_range(word)?),
+            }
+            rest = after;
+        }
+        Ok(Self { slot, name, element, hex, range })
     }
 }
 
 fn element_range(text: &str) -> Result<(u64, u64), String> {
     let parse = || {
         let (first, last) = text.split_once("..")?;
-        Some((first.parse().ok()?, last.parse().ok()?))
+        Some((count(first)?, count(last)?))
     };
     match parse() {
         Some((first, last)) if first <= last => Ok((first, last)),
@@ -175,7 +241,7 @@ fn constant(text: &str) -> Result<Constant, String> {
     }
 }
 
-/// `--groups X[,Y[,Z]]`.
+/// `--groups X[,Y[,Z]]` and `--invocations X[,Y[,Z]]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Groups(pub(crate) [u32; 3]);
 
@@ -186,7 +252,8 @@ impl FromStr for Groups {
         let mut groups = [1; 3];
         for (i, part) in text.split(',').enumerate() {
             let group = groups.get_mut(i).ok_or("more than three numbers")?;
-            *group = part.trim().parse().map_err(|_| format!("{part:?} is not a number of workgroups"))?;
+            let number = count(part.trim()).and_then(|number| number.try_into().ok());
+            *group = number.ok_or_else(|| format!("{part:?} is not a number of workgroups"))?;
         }
         Ok(Self(groups))
     }
@@ -212,9 +279,28 @@ mod tests {
     #[test]
     fn prints() {
         let print = |text: &str| text.parse::<Print>();
-        assert_eq!(print("0.1=f32"), Ok(Print { slot: slot(0, 1, 0), scalar: Scalar::F32, range: None }));
+        let element = Element::Scalar(Scalar::F32);
+        let plain = Print { slot: slot(0, 1, 0), name: None, element, hex: false, range: None };
+        assert_eq!(print("0.1=f32"), Ok(plain.clone()));
         assert_eq!(print("0.1=u32:2..5").map(|p| p.range), Ok(Some((2, 5))));
-        for text in ["0.1", "0.1=f65", "0.1=f32:3", "0.1=f32:5..2", "0.1=f32:..2", "0.1=f32:a..b"] {
+        assert_eq!(print("0.1=f32:hex"), Ok(Print { hex: true, ..plain.clone() }));
+        assert_eq!(print("0.1=f32:hex:0..1K"), Ok(Print { hex: true, range: Some((0, 1024)), ..plain.clone() }));
+        assert_eq!(print("a_1[2]=f32"), Ok(Print { slot: slot(0, 0, 2), name: Some("a_1".to_owned()), ..plain }));
+        for text in [
+            "0.1",
+            "0.1=f65",
+            "0.1=f32:3",
+            "0.1=f32:5..2",
+            "0.1=f32:..2",
+            "0.1=f32:a..b",
+            "0.1=f32:",
+            "0.1=f32 hex",
+            "0.1=f32:hex:",
+            "a b=f32",
+            "a[=f32",
+            "a[x]=f32",
+            "a.b=f32",
+        ] {
             assert!(print(text).is_err(), "{text}");
         }
     }

@@ -47,7 +47,8 @@ pub(crate) fn bytes(scalar: Scalar, list: &str) -> Result<Vec<u8>, String> {
         }
     } else if let Some(rest) = list.strip_prefix("random:") {
         let (count, seed) = rest.split_once(':').ok_or("random needs a number and a seed: random:N:SEED")?;
-        let mut random = Random::new(number(seed, "the seed")?);
+        let seed = seed.parse().map_err(|_| format!("{seed:?} is not a number (the seed)"))?;
+        let mut random = Random::new(seed);
         (0..elements(scalar, count)?).for_each(|_| add(scalar.random(&mut random)));
     } else {
         list.split(',').try_for_each(|text| scalar.parse(text).map(&mut add))?;
@@ -64,7 +65,19 @@ fn elements(scalar: Scalar, text: &str) -> Result<u32, String> {
 }
 
 fn number(text: &str, what: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("{text:?} is not a number ({what})"))
+    count(text).ok_or_else(|| format!("{text:?} is not a number ({what}); 2K is 2048, and M and G are more"))
+}
+
+/// A number without sign; K, M and G after it multiply by 2¹⁰, 2²⁰ and 2³⁰.
+pub(crate) fn count(text: &str) -> Option<u64> {
+    let (digits, shift) = match text.as_bytes().last()? {
+        b'K' | b'k' => (&text[..text.len() - 1], 10),
+        b'M' => (&text[..text.len() - 1], 20),
+        b'G' => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    let number: u64 = if digits.bytes().all(|b| b.is_ascii_digit()) { digits.parse().ok()? } else { return None };
+    number.checked_mul(1 << shift)
 }
 
 #[cfg(test)]
@@ -101,6 +114,17 @@ mod tests {
         assert_eq!(words("f32:random:100:7"), words("f32:random:100:7"));
         assert_ne!(words("f32:random:100:7"), words("f32:random:100:8"));
         assert_eq!(given("u8:random:100:7").len(), 100);
+    }
+
+    #[test]
+    fn units() {
+        assert_eq!("zeros:2K".parse(), Ok(Value::Zeros(2048)));
+        assert_eq!("zeros:3M".parse(), Ok(Value::Zeros(3 << 20)));
+        assert_eq!("zeros:1G".parse(), Ok(Value::Zeros(1 << 30)));
+        assert_eq!(words("u32:range:1K").len(), 1024);
+        for text in ["zeros:K", "zeros:2KB", "zeros:+2K", "zeros:1.5K", "zeros:18014398509481984K", "u32:range:-1K"] {
+            assert!(text.parse::<Value>().is_err(), "{text}");
+        }
     }
 
     #[test]

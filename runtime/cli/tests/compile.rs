@@ -1,5 +1,7 @@
 //! `spelter compile`: the text of each form, and that it can be parsed again.
 
+#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
 mod common;
 
 use common::Folder;
@@ -23,6 +25,77 @@ fn folder(test: &str) -> Folder {
     Folder::with(test, "double.wgsl", DOUBLE)
 }
 
+fn without_comments(text: &str) -> String {
+    text.lines().filter(|line| !line.trim_start().starts_with(';')).map(|line| format!("{line}\n")).collect()
+}
+
+/// The lines that the comments of a listing name.
+fn source_lines(text: &str, file: &str) -> Vec<u32> {
+    let start = format!("; {file}:");
+    let places = text.lines().filter_map(|line| line.trim_start().strip_prefix(&start));
+    places.map(|place| place.split(':').next().unwrap().parse().unwrap()).collect()
+}
+
+/// A store of a sum in line 20 of `other.src`, by `OpLine`, and one without a line.
+const LINES: &str = "
+OpCapability Shader
+OpMemoryModel Logical GLSL450
+OpEntryPoint GLCompute %main \"main\"
+OpExecutionMode %main LocalSize 64 1 1
+%file = OpString \"other.src\"
+OpDecorate %array ArrayStride 4
+OpDecorate %block BufferBlock
+OpMemberDecorate %block 0 Offset 0
+OpDecorate %buffer DescriptorSet 0
+OpDecorate %buffer Binding 0
+%void = OpTypeVoid
+%signature = OpTypeFunction %void
+%uint = OpTypeInt 32 0
+%array = OpTypeRuntimeArray %uint
+%block = OpTypeStruct %array
+%pointer = OpTypePointer Uniform %block
+%element = OpTypePointer Uniform %uint
+%buffer = OpVariable %pointer Uniform
+%zero = OpConstant %uint 0
+%one = OpConstant %uint 1
+%main = OpFunction %void None %signature
+%label = OpLabel
+%to = OpAccessChain %element %buffer %zero %zero
+OpLine %file 19 3
+%value = OpLoad %uint %to
+OpLine %file 20 5
+%sum = OpIAdd %uint %value %one
+OpStore %to %sum
+OpReturn
+OpFunctionEnd
+";
+
+/// Every form names the source lines of its parts: of WGSL, and of modules with debug lines.
+#[test]
+fn listings_name_source_lines() {
+    let folder = folder("compile-lines");
+    for options in
+        ["--emit ir --no-opt", "--emit ir", "--emit simd", "--emit asm --isa avx512", "--emit asm --isa avx2"]
+    {
+        let text = folder.good(&format!("compile double.wgsl --entry main {options}"));
+        assert!(source_lines(&text, "double.wgsl").contains(&6), "{options}:\n{text}");
+    }
+    folder.write("lines.spvasm", LINES.as_bytes());
+    for options in ["--emit ir", "--emit simd"] {
+        let text = folder.good(&format!("compile lines.spvasm {options}"));
+        let lines = source_lines(&text, "other.src");
+        assert!(lines.contains(&19) && lines.contains(&20), "{options}:\n{text}");
+        assert!(text.contains("; other.src:19:3\n"), "{options}:\n{text}");
+    }
+    // The load may be an operand of the sum.
+    let text = folder.good("compile lines.spvasm --emit asm --isa avx512");
+    assert!(source_lines(&text, "other.src").contains(&20), "{text}");
+    let plain: String =
+        LINES.lines().filter(|line| !line.starts_with("OpLine")).map(|line| format!("{line}\n")).collect();
+    folder.write("plain.spvasm", plain.as_bytes());
+    assert!(!folder.good("compile plain.spvasm --emit asm --isa avx512").contains("; "), "no lines, no comments");
+}
+
 #[test]
 fn the_scalar_form_is_the_default() {
     let folder = folder("compile-ir");
@@ -30,7 +103,7 @@ fn the_scalar_form_is_the_default() {
     assert_eq!(text, folder.good("compile double.wgsl --entry main --emit ir"));
     let kernel = ir::Kernel::parse(&text).unwrap();
     assert_eq!((ir::verify(&kernel), kernel.name.as_str(), kernel.workgroup_size), (Ok(()), "main", [64, 1, 1]));
-    assert_eq!(kernel.to_string(), text);
+    assert_eq!(kernel.to_string(), without_comments(&text));
     assert!(!text.contains(" = udiv "), "a division is lowered:\n{text}");
 }
 
@@ -80,7 +153,7 @@ fn times_are_comments_below_the_text() {
         times.lines().filter_map(|line| line.strip_prefix("; ")?.split_whitespace().next()).collect();
     assert_eq!((stages[..2].to_vec(), *stages.last().unwrap()), (vec!["read", "specialize"], "total"), "{times}");
     assert!(["cfg", "gvn", "dce", "math"].iter().all(|stage| stages.contains(stage)), "{times}");
-    assert_eq!(ir::Kernel::parse(&timed).unwrap().to_string(), text);
+    assert_eq!(ir::Kernel::parse(&timed).unwrap().to_string(), without_comments(&text));
     let timed = folder.good("compile double.wgsl --entry main --emit asm --isa avx512 --time");
     assert!(["widen", "select", "regalloc", "encode"].iter().all(|stage| timed.contains(&format!("\n; {stage} "))));
 }

@@ -25,6 +25,14 @@ const LITMUS: &str = "VULKAN mp
 exists (P1:r0 == 1 /\\ P1:r1 == 0)
 ";
 
+/// Atomics do not race.
+const FREE: &str = "VULKAN free
+{ x=0; }
+ P0@sg 0, wg 0, qf 0  | P1@sg 1, wg 0, qf 0  ;
+ st.atom.wg.sc0 x, 1  | ld.atom.wg.sc0 r0, x ;
+exists (P1:r0 == 1)
+";
+
 fn folder(test: &str) -> Folder {
     let folder = Folder::new(test);
     folder.write("private.test", PRIVATE.as_bytes());
@@ -181,7 +189,10 @@ fn errors_name_file_line_and_column() {
     folder.write("binary.test", &[0xff]);
     for (line, message) in [
         ("litmus bad.test", "bad.test:2:8: `hop` is not a token of an operation"),
-        ("litmus bad.txt", "bad.txt: a litmus test ends in .test (Khronos) or .litmus (Dat3M)"),
+        (
+            "litmus bad.txt",
+            "bad.txt: a litmus test ends in .test (Khronos) or .litmus (Dat3M), a shader in .wgsl, .spv or .comp",
+        ),
         ("litmus binary.test", "binary.test: not a text"),
     ] {
         assert_eq!(folder.error(line), message, "{line}");
@@ -225,4 +236,87 @@ exists (P0:r0 == 3)
     assert!(text.contains("race-free") && text.contains("(P0:r0 == 3): holds\n"), "{text}");
     let text = folder.good("litmus counts.litmus --unroll 4 --json");
     assert!(text.contains("\"complete\":true"), "{text}");
+}
+
+#[test]
+fn races_can_be_denied() {
+    let folder = folder("litmus-deny");
+    let ended = folder.spelter("litmus private.test --deny-races");
+    assert_eq!((ended.status, ended.stderr.as_str()), (3, "error: 1 test races (--deny-races)\n"));
+    assert!(ended.stdout.starts_with("private.test: RACY"), "{}", ended.stdout);
+    folder.write("free.litmus", FREE.as_bytes());
+    folder.good("litmus free.litmus --deny-races");
+    // An answer that differs comes first.
+    folder.write("wrong.test", PRIVATE.replace("SATISFIABLE", "NOSOLUTION").as_bytes());
+    assert_eq!(folder.spelter("litmus . --deny-races").status, 1);
+    assert_eq!(folder.spelter("litmus --generate --deny-races").status, 2);
+}
+
+/// Operations keep their tokens, and the comment of a line stays.
+#[test]
+fn a_repair_is_written_in_the_tokens_of_the_file() {
+    let folder = folder("litmus-write");
+    let commented = PRIVATE.replace("st.sc0 x = 1", "// the data\nst.sc0 x = 1");
+    folder.write("data.test", commented.as_bytes());
+    let text = folder.good("litmus data.test --write-repair fixed.test");
+    for part in
+        ["line 4    st.sc0 x = 1  ->  st.av.scopewg.sc0 x = 1", "line 9    ld.sc0 x = 1  ->  ld.vis.scopewg.sc0 x = 1"]
+    {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    let fixed = String::from_utf8(folder.read("fixed.test")).unwrap();
+    let expected = "NEWSG
+NEWTHREAD
+// the data
+st.av.scopewg.sc0 x = 1
+st.atom.rel.scopewg.sc0.semsc0 y = 1
+NEWSG
+NEWTHREAD
+ld.atom.acq.scopewg.sc0.semsc0 y = 1
+ld.vis.scopewg.sc0 x
+// SATISFIABLE consistent[X] && #dr>0
+SATISFIABLE consistent[X] && #dr=0
+NOSOLUTION consistent[X] && #dr>0
+";
+    assert_eq!(fixed, expected);
+    assert!(folder.good("litmus fixed.test --deny-races").starts_with("fixed.test: race-free"));
+    let json = folder.good("litmus data.test --repair --json");
+    assert!(json.contains(r#""after":"st.av.scopewg.sc0 x = 1","before":"st.sc0 x = 1","line":4"#), "{json}");
+    // A new control barrier is a line of its own; in Dat3M's format, a row.
+    let bare = "st.nonpriv.sc0 x = 1\nNEWSG\nNEWTHREAD\nld.nonpriv.sc0 x\n";
+    folder.write("bare.test", bare.as_bytes());
+    folder.good("litmus bare.test --write-repair ordered.test");
+    let ordered = String::from_utf8(folder.read("ordered.test")).unwrap();
+    let barrier = "cbar.acq.rel.semav.semvis.scopewg.semsc0 0";
+    assert!(
+        ordered.starts_with(&format!("st.nonpriv.sc0 x = 1\n{barrier}\nNEWSG\nNEWTHREAD\n{barrier}\n")),
+        "{ordered}"
+    );
+    let text = folder.good("litmus mp.litmus --write-repair ordered.litmus");
+    assert!(text.contains("line 5    (new)  ->  cbar.acq_rel.semav.semvis.wg.semsc0"), "{text}");
+    folder.write("free.litmus", FREE.as_bytes());
+    assert!(folder.good("litmus ordered.litmus --deny-races").contains("race-free"));
+    for (line, message) in [
+        ("litmus free.litmus --write-repair x", "--write-repair: there is nothing to repair, since no race was found"),
+        ("litmus mp.litmus data.test --write-repair x", "--write-repair takes one test, not 2"),
+    ] {
+        let ended = folder.spelter(line);
+        assert_eq!((ended.status, ended.stderr), (1, format!("error: {message}\n")), "{line}");
+    }
+}
+
+#[test]
+fn outcomes_include_the_locations_of_the_question() {
+    let folder = folder("litmus-finals");
+    let text = LITMUS.replace("exists (P1:r0 == 1 /\\ P1:r1 == 0)", "exists (P1:r0 == 1 /\\ x == 1)");
+    assert_ne!(text, LITMUS);
+    folder.write("final.litmus", text.as_bytes());
+    let text = folder.good("litmus final.litmus");
+    assert!(text.contains("P1:r0=1 P1:r1=1 [x]=1"), "{text}");
+    assert!(!folder.good("litmus mp.litmus").contains("[x]"));
+    let races = "VULKAN races\n{ x=0; }\n P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ;\n st.sc0 x, 1 | st.sc0 x, 2 ;\n\
+                 exists (x == 1)\n";
+    folder.write("races.litmus", races.as_bytes());
+    let text = folder.good("litmus races.litmus");
+    assert!(text.contains("outcomes   [x]=1/2 RACE"), "{text}");
 }

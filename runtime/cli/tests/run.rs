@@ -336,12 +336,15 @@ fn a_timeline_has_a_track_for_each_context_queue_and_worker() {
     let events = trace["traceEvents"].as_array().unwrap();
     let named = |name: &str| events.iter().filter(|event| event["name"] == name).collect::<Vec<_>>();
     let processes: Vec<_> = named("process_name").iter().map(|event| event["args"]["name"].as_str().unwrap()).collect();
-    assert_eq!(processes, ["contexts", "queues", "workers"]);
+    assert_eq!(processes, ["host", "queues", "workers"]);
     let tracks: Vec<_> = named("thread_name").iter().map(|event| event["args"]["name"].as_str().unwrap()).collect();
     assert!(tracks.contains(&"context 1") && tracks.contains(&"queue 0"), "{tracks:?}");
-    let units: u64 = named("main").iter().map(|event| event["args"]["units"].as_u64().unwrap()).sum();
+    let (dispatches, chunks): (Vec<_>, Vec<_>) =
+        named("main").into_iter().partition(|event| event["cat"] == "dispatch");
+    assert!(dispatches.len() == 3 && dispatches.iter().all(|event| event["pid"] == 2), "{dispatches:?}");
+    let units: u64 = chunks.iter().map(|event| event["args"]["units"].as_u64().unwrap()).sum();
     assert_eq!(units, 3 * 16, "every workgroup of every run is on some worker's track");
-    assert!(named("main").iter().all(|event| event["pid"] == 3 && event["dur"].as_f64().unwrap() >= 0.0));
+    assert!(chunks.iter().all(|event| event["pid"] == 3 && event["dur"].as_f64().unwrap() >= 0.0));
     // Batches were recorded before they ran, and each batch of the queue encloses the kernels that ran in it.
     let span = |event: &serde_json::Value| {
         let start = event["ts"].as_f64().unwrap();

@@ -25,6 +25,9 @@ impl BindState {
         if self.program != Some(program.id()) {
             self.program = None;
             commands.bind_pipeline(program.pipeline())?;
+            if let Some(label) = program.label() {
+                commands.set_kernel_name(Some(label))?;
+            }
             // Layouts may differ: sets that were bound for another program may be disturbed.
             self.sets.clear();
             self.push.clear();

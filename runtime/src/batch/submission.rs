@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spelter_driver::{Fence, Queue, Semaphore};
+use spelter_driver::{Fence, Queue, Semaphore, SubmissionId};
 
 use crate::error::Error;
 use crate::holds::{HeldBatches, OpenedBy};
@@ -59,6 +59,11 @@ impl Submission {
     /// Opens the holds that keep it back.
     pub(crate) fn open_holds(&self) {
         self.holds.iter().for_each(|hold| hold.open(OpenedBy::TimeLimit));
+    }
+
+    /// The driver's id.
+    pub(super) fn id(&self) -> SubmissionId {
+        SubmissionId { queue: self.queue_index, serial: self.serial }
     }
 
     /// Returns when it is complete; executes work of the queue meanwhile.

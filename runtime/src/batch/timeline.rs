@@ -110,8 +110,8 @@ impl Timeline {
             self.clock.submit(batch.serial, submission);
             self.share.memory().counters.batches_submitted.one();
             self.log.note(|| Event::Submitted { batch: self.log.batch(batch.serial) });
-            if let (Some(trace), Some(began)) = (self.share.trace(), batch.began) {
-                trace.recorded(self.clock.id(), batch.serial, batch.recorded, began);
+            if let (Some(trace), Some(began), Ok(submission)) = (self.share.trace(), batch.began, &result) {
+                trace.recorded((self.clock.id(), batch.serial), submission.id(), batch.recorded, began);
             }
             self.in_flight.push_back(batch);
             if let Err(error) = result {

@@ -3,12 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use spelter_driver::{Backend, Device, DeviceOptions, MAX_WORKERS, Observer, Printer, Schedule};
+use spelter_driver::profile::Profile;
+use spelter_driver::{Backend, Device, DeviceOptions, MAX_WORKERS, Observer, Observers, Printer, Schedule};
 
 use super::Context;
 use crate::error::Error;
 use crate::share::Share;
 use crate::trace::Trace;
+
+/// Dispatches whose timestamps a profile keeps.
+const MAX_TIMESTAMPS: usize = 1 << 16;
 
 /// Options of a context and its device: see [`Context::builder`].
 ///
@@ -27,13 +31,14 @@ pub struct ContextBuilder {
     options: DeviceOptions,
     poison: bool,
     trace: bool,
+    profile: bool,
 }
 
 impl ContextBuilder {
     fn new() -> Self {
         let options =
             DeviceOptions { time_limit_is_set_by: "`ContextBuilder::time_limit`", ..DeviceOptions::default() };
-        Self { options, poison: false, trace: false }
+        Self { options, poison: false, trace: false, profile: false }
     }
 
     /// The number of worker threads; by default as many as the machine runs at once. 0 counts as 1; more than 1024 is
@@ -203,6 +208,21 @@ impl ContextBuilder {
         self
     }
 
+    /// Measures dispatches: see [`Context::profile`]. Off by default, since it takes the time twice for each part of a
+    /// dispatch that a worker runs.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::builder().profile(true).build()?;
+    /// assert!(context.profile().is_some_and(|profile| profile.programs.is_empty()));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn profile(mut self, on: bool) -> Self {
+        self.profile = on;
+        self
+    }
+
     /// Starts the device. [`Error::OutOfMemory`] if the address range for its memory cannot be reserved,
     /// [`Error::Options`] if the memory or the time limit is 0, or there are too many workers.
     ///
@@ -227,12 +247,16 @@ impl ContextBuilder {
             let workers = self.options.workers;
             return Err(Error::Options(format!("`workers` is {workers}: at most {MAX_WORKERS}")));
         }
-        let device = match &trace {
-            Some(trace) => Device::with_observer(self.options, Arc::clone(trace) as Arc<dyn Observer>),
-            None => Device::new(self.options),
+        let profile = self.profile.then(|| Profile::new(MAX_TIMESTAMPS));
+        let profiles = profile.iter().map(|profile| Arc::clone(profile) as Arc<dyn Observer>);
+        let observers: Vec<_> = trace.iter().map(|trace| trace.observer()).chain(profiles).collect();
+        let device = match &observers[..] {
+            [] => Device::new(self.options),
+            [only] => Device::with_observer(self.options, Arc::clone(only)),
+            _ => Device::with_observer(self.options, Arc::new(Observers(observers))),
         };
         let device = device.map_err(|error| Error::from(error).for_memory_of(|| format!("a heap of {heap} bytes")))?;
-        Ok(Context::on(&Share::new(device, self.poison, trace)))
+        Ok(Context::on(&Share::new(device, self.poison, (trace, profile))))
     }
 }
 

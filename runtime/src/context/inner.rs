@@ -110,7 +110,7 @@ impl ContextInner {
         self.wait_points(Waits::BATCHES, &[TimelinePoint { clock: Arc::clone(&self.clock), serial }])?;
         self.share.memory().counters.batches_throttled.one();
         if let Some(trace) = self.share.trace() {
-            trace.span(self.clock.id(), "wait: batches in flight".to_owned(), start, serde_json::Value::Null);
+            trace.call("wait: batches in flight", self.clock.id(), None, None, start);
         }
         Ok(())
     }
@@ -140,11 +140,11 @@ impl ContextInner {
         drop(garbage); // when no lock is held
     }
 
-    /// Waits for the batches that conflict with a host access. Returns whether there were any. The caller locks no
-    /// context.
+    /// Waits for the batches that conflict with a host access to the object of a resource. Returns whether there were
+    /// any. The caller locks no context.
     pub(crate) fn wait_for(
         &self,
-        object: &ResourceObject,
+        (resource, object): (&Resource, &ResourceObject),
         access: Access,
         (reason, why): (Waits, &str),
     ) -> Result<bool, Error> {
@@ -155,7 +155,7 @@ impl ContextInner {
         let start = Instant::now();
         self.wait_points(reason, &points)?;
         if let Some(trace) = self.share.trace() {
-            trace.span(self.clock.id(), format!("wait: {why}"), start, serde_json::Value::Null);
+            trace.call(&format!("wait: {why}"), self.clock.id(), Some(resource), None, start);
         }
         Ok(true)
     }
@@ -169,8 +169,8 @@ impl ContextInner {
     }
 
     /// Waits for an object because there is no memory for a new one in its place. Returns whether it waited.
-    pub(crate) fn wait_without_memory(&self, object: &ResourceObject) -> Result<bool, Error> {
-        let waited = self.wait_for(object, Access::Write, (Waits::NO_MEMORY, "no memory for a new object"))?;
+    pub(crate) fn wait_without_memory(&self, of: (&Resource, &ResourceObject)) -> Result<bool, Error> {
+        let waited = self.wait_for(of, Access::Write, (Waits::NO_MEMORY, "no memory for a new object"))?;
         if waited {
             self.share.memory().counters.renames_without_memory.one();
         }
@@ -204,8 +204,7 @@ impl ContextInner {
         if waited {
             memory.counters.renames_throttled.one();
             if let Some(trace) = self.share.trace() {
-                let args = serde_json::json!({ "bytes": bytes });
-                trace.span(self.clock.id(), "wait: memory of replaced objects".to_owned(), start, args);
+                trace.call("wait: memory of replaced objects", self.clock.id(), None, Some(bytes), start);
             }
         }
         Ok(waited)
@@ -231,7 +230,7 @@ impl Member for ContextInner {
             let start = Instant::now();
             self.wait_points(Waits::PRESSURE, &[TimelinePoint { clock: Arc::clone(&self.clock), serial }])?;
             if let Some(trace) = self.share.trace() {
-                trace.span(self.clock.id(), "wait: out of memory".to_owned(), start, serde_json::Value::Null);
+                trace.call("wait: out of memory", self.clock.id(), None, None, start);
             }
         }
         let mut state = self.state.lock();

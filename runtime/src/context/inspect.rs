@@ -1,4 +1,6 @@
-//! Introspection: counters, cached descriptor sets, the timeline.
+//! Introspection: counters, cached descriptor sets, the timeline, the profile.
+
+use spelter_driver::profile::ProfileReport;
 
 use super::Context;
 use crate::events::Event;
@@ -131,6 +133,57 @@ impl Context {
         match self.inner.share.trace() {
             Some(trace) => trace.write(&self.stats(), to),
             None => to.write_all(b"{\"traceEvents\":[]}\n"),
+        }
+    }
+
+    /// What the device's workers did: for each program the number of dispatches and workgroups and the time of the
+    /// workers, and for each of the latest 65536 dispatches the times at which its first workgroup began and its last
+    /// one ended, as GPUs report by timestamps. A program is one shader, entry point and set of specialization
+    /// constants; it has the name of [`ProgramBuilder::label`](crate::ProgramBuilder::label), or of its entry point.
+    /// Work of batches that are not done is not included. `None` unless the device was made with
+    /// [`ContextBuilder::profile`](crate::ContextBuilder::profile).
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::builder().profile(true).build()?;
+    /// let text = "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+    ///     @compute @workgroup_size(4)
+    ///     fn double(@builtin(global_invocation_id) id: vec3<u32>) { data[id.x] *= 2u; }";
+    /// let (program, data) = (context.program_wgsl(text)?, context.buffer_zeroed(64)?);
+    /// for _ in 0..3 {
+    ///     context.dispatch(&program).bind(0, 0, &data).groups([4, 1, 1])?;
+    /// }
+    /// context.finish()?;
+    /// let profile = context.profile().expect("the device measures");
+    /// let double = &profile.programs[0];
+    /// assert_eq!((double.name.as_str(), double.calls, double.workgroups), ("double", 3, 12));
+    /// assert!(double.busy >= double.shortest);
+    /// let [first, second, _] = &profile.dispatches[..] else { panic!("three dispatches") };
+    /// assert!(first.end <= second.start); // the second one reads what the first one writes
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn profile(&self) -> Option<ProfileReport> {
+        self.inner.share.profile().map(|profile| profile.report())
+    }
+
+    /// Forgets what [`Context::profile`] reported; its times count from now on.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::builder().profile(true).build()?;
+    /// let buffer = context.buffer_zeroed(64)?;
+    /// context.fill(&buffer, 1)?;
+    /// context.finish()?;
+    /// assert_eq!(context.profile().expect("the device measures").programs.len(), 1); // "fill"
+    /// context.reset_profile();
+    /// assert!(context.profile().expect("the device measures").programs.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn reset_profile(&self) {
+        if let Some(profile) = self.inner.share.profile() {
+            profile.reset();
         }
     }
 }

@@ -53,7 +53,7 @@ impl Context {
                     room = Room::Made;
                 }
                 Invalidated::Kept(KeptReason::Memory(object)) => {
-                    waits.note(Waits::NO_MEMORY, self.inner.wait_without_memory(&object)?);
+                    waits.note(Waits::NO_MEMORY, self.inner.wait_without_memory((resource, &object))?);
                     room = Room::Never;
                 }
                 Invalidated::Kept(KeptReason::Mapped) => break Action::Refused,

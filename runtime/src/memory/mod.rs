@@ -2,7 +2,7 @@
 //! is used again.
 
 mod faults;
-mod slab;
+mod small;
 pub(crate) mod spares;
 
 use std::collections::VecDeque;
@@ -20,7 +20,7 @@ use crate::serial::Object;
 use crate::stats::Counters;
 pub(crate) use faults::Fault;
 use faults::Faults;
-use slab::{Slab, SlabAllocation};
+use small::{SmallAllocation, SmallBlocks};
 use spares::Bytes;
 
 /// The spare storages of a device.
@@ -48,7 +48,7 @@ pub(crate) struct Memory {
     device: Device,
     /// Bytes of all its memory.
     heap: u64,
-    slab: Arc<Slab>,
+    small: Arc<SmallBlocks>,
     pub(crate) counters: Counters,
     /// Allocations that tests let fail.
     pub(crate) faults: Faults,
@@ -95,20 +95,20 @@ pub(crate) struct Storage {
     /// Whether all bytes are known to be 0.
     zero: bool,
     /// Its place in a block, freed on drop.
-    place: Option<SlabAllocation>,
+    place: Option<SmallAllocation>,
 }
 
 impl Memory {
     pub(crate) fn new(device: &Device, poison: bool) -> Self {
         let heap = device.memory_heaps().iter().map(|heap| heap.size).sum::<u64>();
-        let (slab, counters) = (Arc::new(Slab::new(device)), Counters::default());
+        let (small, counters) = (Arc::new(SmallBlocks::new(device)), Counters::default());
         let budget = (heap / 8).clamp(1 << 20, 256 << 20);
         let spare = SparePool::new(budget);
         let (staging, unkept) = (std::array::from_fn(|_| Spares::new(&spare)), Spares::new(&SparePool::new(0)));
         Self {
             device: device.clone(),
             heap,
-            slab,
+            small,
             counters,
             faults: Faults::default(),
             spare,
@@ -135,7 +135,7 @@ impl Memory {
             }
         };
         let bytes = if let Template::Buffer(bytes) = template { *bytes } else { needs };
-        let place = self.slab.take(needs)?;
+        let place = self.small.take(needs)?;
         let (memory, offset, zero) = match &place {
             Some(place) => (place.memory().clone(), place.offset(), place.is_fresh()),
             // More than the whole heap: a misuse for the driver, here a lack of memory like any other.

@@ -73,6 +73,7 @@ struct ProgramInner {
     id: u64,
     share: Arc<Share>,
     entry: String,
+    label: Option<String>,
     workgroup_size: [u32; 3],
     push_bytes: u32,
     specialization: Vec<SpecializationConstant>,
@@ -192,6 +193,11 @@ impl Program {
         Arc::ptr_eq(&self.inner.share, share)
     }
 
+    /// The name in timelines, if it is not that of the entry point.
+    pub(crate) fn label(&self) -> Option<&str> {
+        self.inner.label.as_deref()
+    }
+
     pub(crate) fn pipeline(&self) -> &ComputePipeline {
         &self.inner.pipeline
     }
@@ -219,6 +225,7 @@ pub struct ProgramBuilder<'a> {
     share: &'a Arc<Share>,
     source: Source<'a>,
     entry: Option<&'a str>,
+    label: Option<&'a str>,
     constants: BTreeMap<u32, Constant>,
     /// By group and binding, the number of elements of arrays that the shader declares without a size.
     arrays: BTreeMap<(u32, u32), u32>,
@@ -226,7 +233,7 @@ pub struct ProgramBuilder<'a> {
 
 impl<'a> ProgramBuilder<'a> {
     pub(crate) fn new(share: &'a Arc<Share>, source: Source<'a>) -> Self {
-        Self { share, source, entry: None, constants: BTreeMap::new(), arrays: BTreeMap::new() }
+        Self { share, source, entry: None, label: None, constants: BTreeMap::new(), arrays: BTreeMap::new() }
     }
 
     /// Chooses the entry point; not needed if the shader has only one.
@@ -241,6 +248,25 @@ impl<'a> ProgramBuilder<'a> {
     /// ```
     pub fn entry(mut self, name: &'a str) -> Self {
         self.entry = Some(name);
+        self
+    }
+
+    /// Names the program in timelines, profiles and the reasons of a loss, where it otherwise has the name of its entry
+    /// point.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::builder().profile(true).build()?;
+    /// let text = "@compute @workgroup_size(1) fn main() {}";
+    /// let program = context.program(text).label("warm up").build()?;
+    /// context.dispatch(&program).groups([2, 1, 1])?;
+    /// context.finish()?;
+    /// assert_eq!(context.profile().expect("the device measures").programs[0].name, "warm up");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn label(mut self, label: &'a str) -> Self {
+        self.label = Some(label);
         self
     }
 
@@ -316,7 +342,7 @@ impl<'a> ProgramBuilder<'a> {
             Ok((id, bits))
         });
         let shader = module.specialize(&entry, &bits.collect::<Result<_, Error>>()?)?;
-        create(self.share, entry, (&shader, &self.arrays), declared).map_err(|error| match error {
+        create(self.share, (entry, self.label), (&shader, &self.arrays), declared).map_err(|error| match error {
             Error::Binding { group, binding, problem } => match module.declared(group, binding) {
                 Some(line) => Error::binding(group, binding, format!("{problem} at {line}")),
                 None => Error::binding(group, binding, problem),
@@ -359,7 +385,7 @@ pub fn choose_entry<'a>(names: impl Iterator<Item = &'a str>, name: Option<&str>
 
 fn create(
     share: &Arc<Share>,
-    entry: String,
+    (entry, label): (String, Option<&str>),
     (shader, arrays): (&SpecializedShader, &BTreeMap<(u32, u32), u32>),
     specialization: Vec<SpecializationConstant>,
 ) -> Result<Program, Error> {
@@ -381,6 +407,7 @@ fn create(
         id: NEXT.fetch_add(1, Ordering::Relaxed),
         share: Arc::clone(share),
         entry,
+        label: label.map(str::to_owned),
         workgroup_size: kernel.workgroup_size,
         push_bytes: kernel.push_bytes,
         specialization,

@@ -170,7 +170,7 @@ impl Mapped {
                     }
                     Invalidated::Kept(KeptReason::Memory(object)) => {
                         drop((inner, state));
-                        waits.note(Waits::NO_MEMORY, context.wait_without_memory(&object)?);
+                        waits.note(Waits::NO_MEMORY, context.wait_without_memory((resource, &object))?);
                         // The object stays, and its contents are forgotten in place.
                         room = Room::Never;
                     }
@@ -206,7 +206,7 @@ impl Mapped {
             }
         }
         if let MapStrategy::Wait(access) = step {
-            let waited = context.wait_for(&target, access, (Waits::USERS, "map"))?;
+            let waited = context.wait_for((resource, &target), access, (Waits::USERS, "map"))?;
             if waited && flags.contains(MapFlags::READ) {
                 context.share.memory().counters.read_waits.one();
                 waits.note(Waits::READ_BACK, waited);

@@ -47,7 +47,7 @@ impl ContextInner {
             if busy && !waited {
                 // The first wait is made without a guard: meanwhile other threads may record more writes.
                 drop(state);
-                waited = self.wait_for(&object, Access::Read, (Waits::READ_BACK, "read back"))?;
+                waited = self.wait_for((resource, &object), Access::Read, (Waits::READ_BACK, "read back"))?;
                 self.share.memory().counters.read_waits.add(waited.into());
                 continue;
             }
@@ -55,7 +55,7 @@ impl ContextInner {
             let reading = HostCopyGuard::reading(resource, &mut state, range.clone());
             drop(state);
             if busy {
-                self.wait_for(&object, Access::Read, (Waits::READ_BACK, "read back"))?;
+                self.wait_for((resource, &object), Access::Read, (Waits::READ_BACK, "read back"))?;
             }
             return Ok((object, reading));
         }

@@ -99,7 +99,7 @@ impl ContextInner {
                 // overlaps.
                 let copying = HostCopyGuard::new(resource, &mut inner, range);
                 drop(inner);
-                self.write_in_place(&object, target, bytes)?;
+                self.write_in_place((resource, &object), target, bytes)?;
                 drop(copying);
                 break Action::InPlace;
             }
@@ -116,7 +116,7 @@ impl ContextInner {
                             drop((inner, state));
                             drop(garbage);
                             if let Some((object, copying)) = claimed {
-                                self.write_in_place(&object, target, bytes)?;
+                                self.write_in_place((resource, &object), target, bytes)?;
                                 drop(copying);
                                 break if action.is_replaced() { action } else { Action::InPlace };
                             }
@@ -130,7 +130,7 @@ impl ContextInner {
                         }
                         Invalidated::Kept(KeptReason::Memory(object)) => {
                             drop((inner, state));
-                            waits.note(Waits::NO_MEMORY, self.wait_without_memory(&object)?);
+                            waits.note(Waits::NO_MEMORY, self.wait_without_memory((resource, &object))?);
                             // The object stays, and discarded contents are forgotten in place. If other contexts use it
                             // again, these bytes are ordered after those uses.
                             (may_rename, room) = (discard, Room::Never);
@@ -162,8 +162,9 @@ impl ContextInner {
                     // record.
                     let copying = HostCopyGuard::new(resource, &mut inner, range);
                     drop((inner, state));
-                    waits.note(Waits::USERS, self.wait_for(&object, Access::Write, (Waits::USERS, what))?);
-                    self.write_in_place(&object, target, bytes)?;
+                    let of = (resource, &*object);
+                    waits.note(Waits::USERS, self.wait_for(of, Access::Write, (Waits::USERS, what))?);
+                    self.write_in_place((resource, &object), target, bytes)?;
                     drop(copying);
                     break Action::InPlace;
                 }
@@ -183,13 +184,17 @@ impl ContextInner {
         }
     }
 
-    fn write_in_place(&self, object: &ResourceObject, target: Target<'_>, bytes: &[u8]) -> Result<(), Error> {
+    fn write_in_place(
+        &self,
+        (resource, object): (&Resource, &ResourceObject),
+        target: Target<'_>,
+        bytes: &[u8],
+    ) -> Result<(), Error> {
         let start = self.share.trace().map(|trace| trace.now());
         target.write(object, bytes)?;
         self.share.memory().counters.bytes_written.add(bytes.len() as u64);
         if let (Some(trace), Some(start)) = (self.share.trace(), start) {
-            let args = serde_json::json!({ "bytes": bytes.len() });
-            trace.span(self.clock.id(), "write".to_owned(), start, args);
+            trace.call("write", self.clock.id(), Some(resource), Some(bytes.len() as u64), start);
         }
         Ok(())
     }

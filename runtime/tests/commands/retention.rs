@@ -114,3 +114,29 @@ fn a_mapping_forbids_the_submission_until_it_ends() {
     context.submit(&commands).unwrap();
     assert_eq!(context.read::<u32>(&to).unwrap(), [4; 64]);
 }
+
+#[test]
+fn a_submission_and_a_destruction_by_two_threads_leave_no_storage() {
+    let context = context();
+    let program = context.program_wgsl(ADD).unwrap();
+    let to = context.buffer_zeroed(256).unwrap();
+    for _ in 0..200 {
+        let (step, other) = (context.buffer_from(&[0u32]).unwrap(), context.buffer_from(&[0u32]).unwrap());
+        let commands = adds(&context, &program, [&step, &to], 1);
+        // The submission records again.
+        let both = context.record(|recorder| {
+            recorder.copy(&step, 0, &other, 0, 4)?;
+            recorder.execute(&commands)
+        });
+        let both = both.unwrap();
+        context.submit(&both).unwrap();
+        context.upload(&step, &[0u32]).unwrap();
+        std::thread::scope(|scope| {
+            let (sibling, both) = (context.sibling(), both.clone());
+            scope.spawn(move || while sibling.submit(&both).is_ok() {});
+            [&step, &other].into_iter().for_each(spelter::Buffer::destroy);
+        });
+        context.finish().unwrap();
+        assert_eq!(context.stats().objects_alive(), 1, "the command buffers keep storage of destroyed buffers");
+    }
+}

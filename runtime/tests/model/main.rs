@@ -1,5 +1,5 @@
 //! The tracker against a naive reference: random programs of every operation, on several buffers and images, in slots
-//! and descriptor sets of every kind, in several contexts.
+//! and descriptor sets of every kind, in several contexts, and in command buffers that are submitted again and again.
 //!
 //! The reference executes each step at once and knows which words are defined. The tracker may rename, stage, batch and
 //! reorder; every defined word that is read must be the reference's. Undefined contents are poisoned, so that a program
@@ -13,6 +13,7 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 #![expect(clippy::print_stdout, reason = "long runs tell how far they are")]
 
+mod commands;
 mod kernels;
 mod reference;
 mod resource;
@@ -40,7 +41,7 @@ const MAPPED_IN_USE: &str = "mapped unsynchronized while in use";
 
 /// Counters that must be above 0 after a run, or the run has not tested them. (Waits for memory of replaced storage
 /// happen once in a million steps; `pressure.rs` tests them.)
-const WANTED: [&str; 23] = [
+const WANTED: [&str; 25] = [
     "invalidations_empty",
     "invalidations_idle",
     "invalidations_in_order",
@@ -63,6 +64,8 @@ const WANTED: [&str; 23] = [
     "bytes_staged",
     "objects_recycled",
     "pressure_waits",
+    "commands_rerecorded",
+    "commands_reused",
     MAPPED_IN_USE,
 ];
 

@@ -6,10 +6,11 @@ use std::rc::Rc;
 
 use spelter::MapFlags;
 
+use crate::commands::Commands;
 use crate::kernels::{self, Word};
 use crate::resource::{Handle, Resource, overlap};
 use crate::step::{
-    BUFFERS, Bound, CONTEXTS, Contents, Kind, Part, RESOURCES, SETS, SLOTS, Step, TEXELS, level_of, value,
+    BUFFERS, Bound, COMMANDS, CONTEXTS, Contents, Kind, Part, RESOURCES, SETS, SLOTS, Step, TEXELS, level_of, value,
 };
 
 /// The observable result of a step.
@@ -49,22 +50,22 @@ impl Shown {
 }
 
 #[derive(Clone, Debug)]
-struct Slot {
-    resource: Handle,
-    range: Range<u64>,
+pub(crate) struct Slot {
+    pub(crate) resource: Handle,
+    pub(crate) range: Range<u64>,
     /// Whether the range ends where the resource ends.
-    to_end: bool,
-    kind: Kind,
+    pub(crate) to_end: bool,
+    pub(crate) kind: Kind,
 }
 
 impl Slot {
-    fn new(resource: &Handle, bound: Bound, kind: Kind) -> Self {
+    pub(crate) fn new(resource: &Handle, bound: Bound, kind: Kind) -> Self {
         let (range, to_end) = (bound.words(kind, resource.size()), bound.is_to_end(kind, resource.size()));
         Self { resource: Rc::clone(resource), range, to_end, kind }
     }
 
     /// The same with the range that a dispatch sees; `None` if the resource has become too small.
-    fn now(self) -> Option<Self> {
+    pub(crate) fn now(self) -> Option<Self> {
         let size = self.resource.size();
         let end = if self.to_end { size } else { self.range.end };
         let range = self.range.start..end;
@@ -89,14 +90,15 @@ struct Persistent {
 
 #[derive(Debug, Default)]
 pub(crate) struct Reference {
-    handles: [Option<Handle>; RESOURCES],
+    pub(crate) handles: [Option<Handle>; RESOURCES],
     slots: [[Option<Slot>; SLOTS]; CONTEXTS],
     sets: [Option<Rc<Set>>; SETS],
     /// Those that contexts have bound.
     bound_sets: [Option<Rc<Set>>; CONTEXTS],
     persistent: Option<Persistent>,
+    pub(crate) commands: [Option<Commands>; COMMANDS],
     /// The number of times that all contexts were finished.
-    finished: u64,
+    pub(crate) finished: u64,
 }
 
 /// The contents that a mapping with these flags discards.
@@ -160,7 +162,7 @@ impl Reference {
     }
 
     /// The resource of a handle. Without a handle the step does nothing; a destroyed resource is an error.
-    fn live(&self, which: usize) -> Result<&Handle, Shown> {
+    pub(crate) fn live(&self, which: usize) -> Result<&Handle, Shown> {
         match &self.handles[which] {
             None => Err(Shown::Nothing),
             Some(handle) if handle.is_destroyed() => Err(Shown::Refused),
@@ -173,7 +175,7 @@ impl Reference {
         Ok(Slot::new(self.live(bound.handle(kind))?, bound, kind))
     }
 
-    fn both(&self, from: usize, to: usize) -> Result<[&Handle; 2], Shown> {
+    pub(crate) fn both(&self, from: usize, to: usize) -> Result<[&Handle; 2], Shown> {
         if self.handles[from].is_none() || self.handles[to].is_none() {
             return Err(Shown::Nothing);
         }
@@ -213,6 +215,12 @@ impl Reference {
             }
             Step::Through { part, seed } => self.through(*part, *seed),
             Step::Flush { .. } | Step::Finish { .. } => Shown::Nothing,
+            Step::Record { into, again, commands, .. } => self.record(*into, *again, commands),
+            Step::Submit { commands, .. } => self.submit(*commands),
+            Step::Discard { commands } => {
+                self.commands[*commands] = None;
+                Shown::Nothing
+            }
             other => self.on_resource(other).unwrap_or_else(|shown| shown),
         }
     }
@@ -422,6 +430,13 @@ impl Reference {
             }
             slots.push(found.now().ok_or(Shown::Refused)?);
         }
+        self.run(&slots, (program, push));
+        Ok(())
+    }
+
+    /// Runs a program on these slots.
+    pub(crate) fn run(&self, slots: &[Slot], (program, push): (usize, u32)) {
+        let takes = kernels::TAKES[program];
         slots.iter().for_each(|slot| slot.resource.use_words(self.finished, &slot.range));
         let mut taken: Vec<_> = slots.iter().map(|slot| slot.resource.get(&slot.range)).collect();
         kernels::run(program, &mut taken, push);
@@ -433,6 +448,5 @@ impl Reference {
         if written().any(|(at, _)| is_seen_twice(at)) {
             written().for_each(|(_, slot)| slot.resource.forget(&slot.range));
         }
-        Ok(())
     }
 }

@@ -22,6 +22,9 @@ pub(crate) const SETS: usize = 2;
 /// storage texel buffer, a sampled and a storage image.
 pub(crate) const SLOTS: usize = 8;
 
+/// Handles of command buffers.
+pub(crate) const COMMANDS: usize = 3;
+
 /// Words of a buffer that has memory of its own.
 pub(crate) const LARGE: u64 = 5000;
 /// Words of a buffer so large that a small heap has room for only a few.
@@ -305,6 +308,55 @@ pub(crate) enum Step {
         image: usize,
         part: Parts,
     },
+    /// Records a command buffer: a new one, or the one that the handle has, if any, again.
+    Record {
+        context: usize,
+        into: usize,
+        again: bool,
+        commands: Vec<Recorded>,
+    },
+    Submit {
+        context: usize,
+        commands: usize,
+    },
+    /// Drops the handle of a command buffer.
+    Discard {
+        commands: usize,
+    },
+}
+
+/// A command of a command buffer.
+#[derive(Clone, Debug)]
+pub(crate) enum Recorded {
+    Dispatch {
+        program: usize,
+        own: [Bound; 3],
+        push: u32,
+    },
+    Copy {
+        from: usize,
+        to: usize,
+        part: Part,
+        at: u64,
+    },
+    Fill {
+        resource: usize,
+        part: Part,
+        word: u32,
+    },
+    CopyImage {
+        from: Bound,
+        to: Bound,
+    },
+    ClearImage {
+        image: usize,
+        part: Parts,
+        word: u32,
+    },
+    /// The command buffer of a handle below that of the one that is recorded, so none executes itself.
+    Execute {
+        commands: usize,
+    },
 }
 
 impl Step {
@@ -413,7 +465,13 @@ pub(crate) fn a_program(length: Range<usize>) -> impl Strategy<Value = Vec<Step>
 
 /// Any step; commands are the most likely.
 fn a_step() -> impl Strategy<Value = Step> {
-    prop_oneof![20 => a_common_step(), 8 => a_step_of_buffers(), 4 => a_step_of_images(), 3 => a_step_of_sets()]
+    prop_oneof![
+        20 => a_common_step(),
+        8 => a_step_of_buffers(),
+        4 => a_step_of_images(),
+        3 => a_step_of_sets(),
+        6 => a_step_of_commands(),
+    ]
 }
 
 /// What a dispatch binds itself.
@@ -492,5 +550,30 @@ fn a_step_of_sets() -> impl Strategy<Value = Step> {
         1 => (0..SETS).prop_map(|set| Step::DropSet { set }),
         2 => (context(), 0..SETS).prop_map(|(context, set)| Step::BindSet { context, set }),
         2 => context().prop_map(|context| Step::UnbindSet { context }),
+    ]
+}
+
+fn a_step_of_commands() -> impl Strategy<Value = Step> {
+    let commands = proptest::collection::vec(a_command(), 0..8);
+    prop_oneof![
+        4 => (context(), 0..COMMANDS, any::<bool>(), commands)
+            .prop_map(|(context, into, again, commands)| Step::Record { context, into, again, commands }),
+        10 => (context(), 0..COMMANDS).prop_map(|(context, commands)| Step::Submit { context, commands }),
+        1 => (0..COMMANDS).prop_map(|commands| Step::Discard { commands }),
+    ]
+}
+
+fn a_command() -> impl Strategy<Value = Recorded> {
+    prop_oneof![
+        8 => (0..PROGRAMS, proptest::array::uniform3(bound()), 0..3u32)
+            .prop_map(|(program, own, push)| Recorded::Dispatch { program, own, push }),
+        3 => (0..BUFFERS, 0..BUFFERS, part(), any::<u64>())
+            .prop_map(|(from, to, part, at)| Recorded::Copy { from, to, part, at }),
+        3 => (0..BUFFERS, part(), any::<u32>())
+            .prop_map(|(resource, part, word)| Recorded::Fill { resource, part, word }),
+        1 => (bound(), bound()).prop_map(|(from, to)| Recorded::CopyImage { from, to }),
+        1 => (0..IMAGES, some(), any::<u32>())
+            .prop_map(|(image, part, word)| Recorded::ClearImage { image, part, word }),
+        1 => (0..COMMANDS).prop_map(|commands| Recorded::Execute { commands }),
     ]
 }

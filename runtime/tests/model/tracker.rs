@@ -4,14 +4,15 @@ use std::cell::Cell;
 use std::ops::Range;
 
 use spelter::{
-    Action, Bind, BindingKind, Buffer, ClearColor, Context, DescriptorSet, Error, Image, ImagePart, MapFlags, Mapped,
-    ObjectInfo, Outcome, Program, SetBinding, Stats, vk,
+    Action, Bind, BindingKind, Buffer, ClearColor, CommandBuffer, Context, DescriptorSet, Dispatch, Error, Image,
+    ImagePart, MapFlags, Mapped, ObjectInfo, Outcome, Program, Recorder, SetBinding, Stats, vk,
 };
 
 use crate::kernels;
 use crate::reference::{Reference, Shown};
 use crate::step::{
-    BUFFERS, Bound, CONTEXTS, Contents, HUGE, IMAGES, Kind, LARGE, Part, Parts, SETS, SLOTS, Step, level_of, value,
+    BUFFERS, Bound, COMMANDS, CONTEXTS, Contents, HUGE, IMAGES, Kind, LARGE, Part, Parts, Recorded, SETS, SLOTS, Step,
+    level_of, value,
 };
 
 /// The size of a heap with room for everything, in bytes.
@@ -53,6 +54,7 @@ pub(crate) struct Tracker<'a> {
     buffers: [Option<Buffer>; BUFFERS],
     images: [Option<Image>; IMAGES],
     sets: [Option<DescriptorSet>; SETS],
+    commands: [Option<CommandBuffer>; COMMANDS],
     persistent: Option<Mapped>,
 }
 
@@ -153,8 +155,15 @@ fn parts(image: &Image, parts: Parts) -> ImagePart<'_> {
 impl<'a> Tracker<'a> {
     pub(crate) fn new(home: &'a Home) -> Self {
         let contexts = (0..CONTEXTS).map(|_| home.watcher.sibling()).collect();
-        let (buffers, images, sets) = Default::default();
-        Self { home, contexts, buffers, images, sets, persistent: None }
+        Self {
+            home,
+            contexts,
+            buffers: Default::default(),
+            images: Default::default(),
+            sets: Default::default(),
+            commands: Default::default(),
+            persistent: None,
+        }
     }
 
     /// All words of a buffer, or the texels of an image.
@@ -184,6 +193,7 @@ impl<'a> Tracker<'a> {
     pub(crate) fn end(mut self) -> u64 {
         self.persistent = None;
         self.contexts.clear();
+        self.commands = Default::default();
         (self.buffers, self.images, self.sets) = Default::default();
         self.home.watcher.stats().objects_alive()
     }
@@ -243,6 +253,15 @@ impl<'a> Tracker<'a> {
                 self.sets[*set].as_ref().map_or(Shown::Nothing, |set| shown(self.contexts[*context].bind_set(0, set)))
             }
             Step::UnbindSet { context } => shown(self.contexts[*context].unbind_set(0)),
+            Step::Record { context, into, again, commands } => self.record(*context, (*into, *again), commands),
+            Step::Submit { context, commands } => match &self.commands[*commands] {
+                Some(commands) => shown(self.contexts[*context].submit(commands).map(drop)),
+                None => Shown::Nothing,
+            },
+            Step::Discard { commands } => {
+                self.commands[*commands] = None;
+                Shown::Nothing
+            }
             Step::Unpersist => shown(self.persistent.take().map_or(Ok(()), Mapped::unmap)),
             Step::Through { part, seed } => self.through(*part, *seed, reference),
             other => self.on_buffer(other, reference).or_else(|| self.on_image(other)).unwrap_or(Shown::Nothing),
@@ -451,6 +470,21 @@ impl<'a> Tracker<'a> {
         if let Some(set) = set {
             dispatch = dispatch.set(0, self.sets[set].as_ref()?);
         }
+        Some(shown(self.bound(dispatch, (program, push), own)?.invocations(self.invocations())))
+    }
+
+    /// Enough invocations for the largest buffer.
+    fn invocations(&self) -> [u32; 3] {
+        [if self.home.small { HUGE } else { LARGE } as u32, 1, 1]
+    }
+
+    /// A dispatch with its push constants and its own bindings; `None` if there is no handle.
+    fn bound<'d>(
+        &self,
+        mut dispatch: Dispatch<'d>,
+        (program, push): (usize, u32),
+        own: &[Option<Bound>; 3],
+    ) -> Option<Dispatch<'d>> {
         if program == kernels::PUSHES {
             dispatch = dispatch.push(&push);
         }
@@ -465,8 +499,79 @@ impl<'a> Tracker<'a> {
                 kind => dispatch.with((0, take.binding), self.bind(*bound, kind)?),
             };
         }
-        // Enough for the largest buffer.
-        let most = if self.home.small { HUGE } else { LARGE };
-        Some(shown(dispatch.invocations([most as u32, 1, 1])))
+        Some(dispatch)
+    }
+
+    /// Records a command buffer; nothing if a handle is missing.
+    fn record(&mut self, context: usize, (into, again): (usize, bool), commands: &[Recorded]) -> Shown {
+        let mut missing = commands.iter().any(|command| self.lacks(into, command));
+        if missing {
+            return Shown::Nothing;
+        }
+        let record = |recorder: &mut Recorder| {
+            commands.iter().try_for_each(|command| {
+                self.command(recorder, command).unwrap_or_else(|| {
+                    missing = true;
+                    Ok(())
+                })
+            })
+        };
+        let context = &self.contexts[context];
+        let recorded = match &self.commands[into] {
+            Some(known) if again => context.rerecord(known, record).map(|()| None),
+            _ => context.record(record).map(Some),
+        };
+        assert!(!missing, "all handles are there");
+        shown(recorded.map(|new| {
+            if let Some(new) = new {
+                self.commands[into] = Some(new);
+            }
+        }))
+    }
+
+    /// Whether a handle of the command is missing.
+    fn lacks(&self, into: usize, command: &Recorded) -> bool {
+        let image = |bound: &Bound| self.images[bound.image() - BUFFERS].is_none();
+        match command {
+            Recorded::Dispatch { program, own, .. } => {
+                let mut own = kernels::TAKES[*program].iter().zip(own);
+                own.any(|(take, bound)| self.bind(*bound, take.kind).is_none())
+            }
+            Recorded::Copy { from, to, .. } => self.buffers[*from].is_none() || self.buffers[*to].is_none(),
+            Recorded::Fill { resource, .. } => self.buffers[*resource].is_none(),
+            Recorded::CopyImage { from, to } => image(from) || image(to),
+            Recorded::ClearImage { image, .. } => self.images[*image].is_none(),
+            Recorded::Execute { commands } => *commands >= into || self.commands[*commands].is_none(),
+        }
+    }
+
+    fn command(&self, recorder: &mut Recorder, command: &Recorded) -> Option<Result<(), Error>> {
+        let buffer = |which: &usize| self.buffers[*which].as_ref();
+        let named = |bound: &Bound| Some((self.images[bound.image() - BUFFERS].as_ref()?, bound.subresource()));
+        Some(match command {
+            Recorded::Dispatch { program, own, push } => {
+                let dispatch = recorder.dispatch(&self.home.programs[*program]);
+                self.bound(dispatch, (*program, *push), &own.map(Some))?.invocations(self.invocations())
+            }
+            Recorded::Copy { from, to, part, at } => {
+                let (from, to) = (buffer(from)?, buffer(to)?);
+                let range = part.of(from.size().min(to.size()) / 4, false);
+                let len = range.end - range.start;
+                recorder.copy(from, range.start * 4, to, at % (to.size() / 4 - len + 1) * 4, len * 4)
+            }
+            Recorded::Fill { resource, part, word } => {
+                let buffer = buffer(resource)?;
+                recorder.fill_range(buffer, bytes(&part_of(buffer, *part)), *word)
+            }
+            Recorded::CopyImage { from, to } => {
+                let [from, to] = [named(from)?, named(to)?];
+                let flat = |(image, (level, layer)): (_, (u32, u32))| (image, level, layer);
+                recorder.copy_image(flat(from), flat(to))
+            }
+            Recorded::ClearImage { image, part, word } => {
+                recorder.clear_image(parts(self.images[*image].as_ref()?, *part), ClearColor::Uint([*word; 4]))
+            }
+            Recorded::Execute { commands } => recorder.execute(self.commands[*commands].as_ref()?),
+        })
     }
 }

@@ -7,7 +7,7 @@
 use cranelift_entity::{EntitySet, SecondaryMap};
 use smallvec::SmallVec;
 
-use super::lane_affine::{LaneOffsetTable, Operand, Shape, trailing_zeros};
+use super::lane_affine::{LaneOffsetTable, OperandShape, Shape, trailing_zeros};
 use super::reconvergence::Linearization;
 use super::{Dominators, Loops, Predecessors, predecessors};
 use crate::image::{Field, ROW_ALIGNMENT};
@@ -272,9 +272,9 @@ impl<'a> Solver<'a> {
                 let operand = |&value: &Value| {
                     let shape = self.used(linearization, value, block)?;
                     let constant = self.kernel.constant(value).map(|bits| bits as u32);
-                    Some(Operand { shape, zeros: self.zeros[value], constant })
+                    Some(OperandShape { shape, zeros: self.zeros[value], constant })
                 };
-                let operands: SmallVec<[Operand; 4]> = args.iter().map(operand).collect::<Option<_>>()?;
+                let operands: SmallVec<[OperandShape; 4]> = args.iter().map(operand).collect::<Option<_>>()?;
                 self.patterns.pure(*op, &operands)
             }
             InstData::Select { condition, then, otherwise } => {

@@ -4,7 +4,7 @@
 //! colour stays that colour, and one division replaces four. Machine code and [`filter`](super::filter) do the same
 //! operations in the same order. 8-bit codes are mixed in [`bytes`](super::bytes).
 
-use super::format::{Format, Numeric, Part};
+use super::format::{ChannelBits, Format, Numeric};
 use super::texel::{Raw, take};
 
 /// Bits of a channel for which [`quotient`] is correctly rounded, at most.
@@ -17,12 +17,12 @@ pub(super) fn mixes(format: Format) -> bool {
 }
 
 /// The code of the number 1.
-pub(super) fn most(numeric: Numeric, part: Part) -> f32 {
+pub(super) fn most(numeric: Numeric, part: ChannelBits) -> f32 {
     let bits = if numeric == Numeric::Snorm { part.bits - 1 } else { part.bits };
     ((1u32 << bits) - 1) as f32
 }
 
-fn used(format: Format) -> impl Iterator<Item = &'static Part> {
+fn used(format: Format) -> impl Iterator<Item = &'static ChannelBits> {
     format.parts().iter().filter(|part| part.channel < 4)
 }
 

@@ -2,7 +2,7 @@
 
 /// A position on a face.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Spot {
+pub(super) struct FacePosition {
     pub(super) face: u32,
     /// Face coordinates, 0 to 1.
     pub(super) at: [f32; 2],
@@ -32,12 +32,12 @@ fn face_of(direction: [f32; 3]) -> usize {
 }
 
 /// Face and position that a direction points to.
-pub(super) fn project(direction: [f32; 3]) -> Spot {
+pub(super) fn project(direction: [f32; 3]) -> FacePosition {
     let face = face_of(direction);
     let [(s, s_sign), (t, t_sign), (major, _)] = AXES[face];
     let length = direction[major].abs();
     let at = [s_sign * direction[s], t_sign * direction[t]].map(|c| 0.5 * (c / length) + 0.5);
-    Spot { face: face as u32, at }
+    FacePosition { face: face as u32, at }
 }
 
 /// Derivatives on the face for derivatives of a direction ("Cube Map Derivative Transformation").

@@ -9,12 +9,12 @@ use crate::guest::GuestSlice;
 /// Mip levels of an image, at most: those of 16384 texels per side.
 pub const MAX_LEVELS: usize = 15;
 
-/// Image and sampler of one descriptor; a missing one is [`View::NULL`] or [`Sampler::DEFAULT`].
+/// Image and sampler of one descriptor; a missing one is [`TexelView::NULL`] or [`Sampler::DEFAULT`].
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Descriptor {
     /// The image view or texel buffer.
-    pub view: View,
+    pub view: TexelView,
     /// The sampler.
     pub sampler: Sampler,
 }
@@ -22,7 +22,7 @@ pub struct Descriptor {
 /// An image view, or a texel buffer. Machine code reads the first nine fields.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct View {
+pub struct TexelView {
     /// Width, height and depth of level 0 in texels; 1 for missing dimensions.
     pub size: [u32; 3],
     /// Array layers, six for each cube; 1 for 3D images.
@@ -215,7 +215,7 @@ impl Sampler {
 
 impl Descriptor {
     /// A descriptor that was never written.
-    pub const NULL: Self = Self { view: View::NULL, sampler: Sampler::DEFAULT };
+    pub const NULL: Self = Self { view: TexelView::NULL, sampler: Sampler::DEFAULT };
 
     /// A field's value.
     pub fn field(&self, field: Field) -> u32 {
@@ -244,7 +244,7 @@ impl Descriptor {
     }
 }
 
-impl View {
+impl TexelView {
     /// No image: reads give 0, writes are dropped, sizes are 0.
     pub const NULL: Self = Self {
         size: [0; 3],
@@ -366,15 +366,15 @@ impl Field {
         const VIEW: usize = offset_of!(Descriptor, view);
         const SAMPLER: usize = offset_of!(Descriptor, sampler);
         match self {
-            Self::Width => VIEW + offset_of!(View, size),
-            Self::Height => VIEW + offset_of!(View, size) + 4,
-            Self::Depth => VIEW + offset_of!(View, size) + 8,
-            Self::Layers => VIEW + offset_of!(View, layers),
-            Self::Levels => VIEW + offset_of!(View, levels),
-            Self::RowPitch => VIEW + offset_of!(View, row_pitch),
-            Self::OuterPitch => VIEW + offset_of!(View, outer_pitch),
-            Self::Format => VIEW + offset_of!(View, format),
-            Self::Swizzle => VIEW + offset_of!(View, swizzle),
+            Self::Width => VIEW + offset_of!(TexelView, size),
+            Self::Height => VIEW + offset_of!(TexelView, size) + 4,
+            Self::Depth => VIEW + offset_of!(TexelView, size) + 8,
+            Self::Layers => VIEW + offset_of!(TexelView, layers),
+            Self::Levels => VIEW + offset_of!(TexelView, levels),
+            Self::RowPitch => VIEW + offset_of!(TexelView, row_pitch),
+            Self::OuterPitch => VIEW + offset_of!(TexelView, outer_pitch),
+            Self::Format => VIEW + offset_of!(TexelView, format),
+            Self::Swizzle => VIEW + offset_of!(TexelView, swizzle),
             Self::Filters => SAMPLER + offset_of!(Sampler, mag),
             Self::Modes => SAMPLER + offset_of!(Sampler, mag) + 4,
             Self::LodBias => SAMPLER + offset_of!(Sampler, lod_bias),

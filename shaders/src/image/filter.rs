@@ -4,14 +4,14 @@ use super::address::{PLACES, Span, linear, nearest, wrap};
 use super::bytes;
 use super::codes;
 use super::cube;
-use super::descriptor::{Compare, Filter, Sampler, View};
+use super::descriptor::{Compare, Filter, Sampler, TexelView};
 use super::format::{Class, Numeric};
 use super::texel::{decode, load_raw};
 
 /// What a sample reads.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Source<'a> {
-    pub(super) view: &'a View,
+pub(super) struct SampleSource<'a> {
+    pub(super) view: &'a TexelView,
     pub(super) sampler: &'a Sampler,
     /// Number of coordinates: 1 to 3.
     pub(super) dims: usize,
@@ -28,7 +28,7 @@ pub(super) struct Source<'a> {
 /// A texel as the shader sees it: the bits of floats or integers.
 pub(super) type Texel = [u32; 4];
 
-impl Source<'_> {
+impl SampleSource<'_> {
     /// The value 1 in the texels' class.
     fn one(&self) -> u32 {
         if self.view.format.class() == Class::Float { 1f32.to_bits() } else { 1 }
@@ -154,7 +154,7 @@ impl Source<'_> {
         self.seen(texel)
     }
 
-    /// Like [`Source::mix`], for 8-bit codes.
+    /// Like [`SampleSource::mix`], for 8-bit codes.
     fn mix_bytes(&self, level: u32, spans: &[Span; 3], dim: usize, mut at: [i32; 3]) -> [i32; 4] {
         let Some(dim) = dim.checked_sub(1) else {
             return self.fetch(level, at).map(|code| bytes::code(f32::from_bits(code)));

@@ -80,7 +80,7 @@ impl Class {
 
 /// Position of a channel in a texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct ChannelBits {
     /// 0 to 3: red, green, blue, alpha. Depth is red.
     pub channel: u8,
     /// Lowest bit, counted from the texel's first byte.
@@ -93,7 +93,7 @@ pub struct Part {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Description {
     pub(super) numeric: Numeric,
-    pub(super) parts: [Part; 4],
+    pub(super) parts: [ChannelBits; 4],
     pub(super) channels: u8,
     pub(super) bytes: u8,
 }
@@ -173,11 +173,11 @@ static TABLE: [Option<Description>; COUNT] = {
 };
 
 const fn describe(numeric: Numeric, channels: &[(u8, u8)]) -> Description {
-    let mut parts = [Part { channel: X, shift: 0, bits: 0 }; 4];
+    let mut parts = [ChannelBits { channel: X, shift: 0, bits: 0 }; 4];
     let (mut shift, mut at) = (0, 0);
     while at < channels.len() {
         let (channel, bits) = channels[at];
-        parts[at] = Part { channel, shift, bits };
+        parts[at] = ChannelBits { channel, shift, bits };
         shift += bits;
         at += 1;
     }
@@ -256,7 +256,7 @@ impl Format {
     }
 
     /// The channels from the lowest bit on.
-    pub fn parts(self) -> &'static [Part] {
+    pub fn parts(self) -> &'static [ChannelBits] {
         self.description().map_or(&[], |description| &description.parts[..description.channels.into()])
     }
 

@@ -6,7 +6,7 @@ use super::op::{ImageOp, Kind};
 use super::run::run as one;
 
 /// A word for each lane.
-pub(crate) type Row = [u32; 16];
+pub(crate) type LaneWords = [u32; 16];
 
 /// Rows before the operands: active lanes, image numbers, sampler numbers.
 const HEAD: usize = ImageOp::FIRST_ARG as usize;
@@ -19,11 +19,11 @@ pub(crate) fn rows(op: &ImageOp) -> usize {
 /// Runs an instruction for the active lanes. Inactive lanes get the result of the first active lane, so that a uniform
 /// result has the same value in every lane; without active lanes the results are 0.
 #[inline(always)]
-pub(crate) fn run(op: &ImageOp, images: &[Descriptor], rows: &mut [Row]) {
+pub(crate) fn run(op: &ImageOp, images: &[Descriptor], rows: &mut [LaneWords]) {
     let [_, image, sampler, rest @ ..] = &mut *rows else { return };
     let Some(count) = rest.len().checked_sub(4) else { return };
     let (args, results) = rest.split_at_mut(count);
-    let all = |numbers: &Row| numbers.iter().fold(0, |differ, &number| differ | number ^ numbers[0]) == 0;
+    let all = |numbers: &LaneWords| numbers.iter().fold(0, |differ, &number| differ | number ^ numbers[0]) == 0;
     if let (Some(image_of), Some(sampler_of)) = (images.get(image[0] as usize), images.get(sampler[0] as usize))
         && op.kind == Kind::Sample
         && all(image)
@@ -36,7 +36,7 @@ pub(crate) fn run(op: &ImageOp, images: &[Descriptor], rows: &mut [Row]) {
 }
 
 /// Runs any instruction lane by lane.
-fn one_by_one(op: &ImageOp, images: &[Descriptor], rows: &mut [Row]) {
+fn one_by_one(op: &ImageOp, images: &[Descriptor], rows: &mut [LaneWords]) {
     const NONE: &Descriptor = &Descriptor::NULL;
     let [active, image, sampler, rest @ ..] = rows else { return };
     let Some((args, results)) = rest.split_at_mut_checked(op.operands().len()) else { return };
@@ -65,7 +65,9 @@ fn one_by_one(op: &ImageOp, images: &[Descriptor], rows: &mut [Row]) {
 mod tests {
     use super::*;
     use crate::guest::GuestSlice;
-    use crate::image::{Class, Dim, Extent, Filter, Format, Layout, LodOperand, Rows, Sampler, View, Wrap, store_raw};
+    use crate::image::{
+        Class, Dim, Extent, Filter, Format, Layout, LodOperand, Rows, Sampler, TexelView, Wrap, store_raw,
+    };
 
     /// The vectorized and the scalar code give the same bits, whatever the coordinates.
     #[test]
@@ -97,7 +99,7 @@ mod tests {
                 };
                 store_raw(memory, at, 4, [word, 0, 0, 0]);
             }
-            let view = View::of_image(memory, format, &extent, &layout, [0, 2], [0, 1], false);
+            let view = TexelView::of_image(memory, format, &extent, &layout, [0, 2], [0, 1], false);
             let wraps =
                 [Wrap::Repeat, Wrap::MirroredRepeat, Wrap::ClampToEdge, Wrap::ClampToBorder, Wrap::MirrorClampToEdge];
             for (wrap, case) in wraps.into_iter().flat_map(|wrap| (0..200).map(move |case| (wrap, case))) {

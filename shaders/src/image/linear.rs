@@ -9,15 +9,15 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::address::{PLACES, wrap};
 use super::bytes;
-use super::descriptor::{Filter, Sampler, Swizzle, View, Wrap};
+use super::descriptor::{Filter, Sampler, Swizzle, TexelView, Wrap};
 use super::direct::MAX_DISTANCE;
 use super::filter::mixed;
-use super::format::{Format, Numeric, Part};
-use super::lanes::Row;
+use super::format::{ChannelBits, Format, Numeric};
+use super::lanes::LaneWords;
 use super::lod;
 use super::op::{Dim, ImageOp, Kind, LodOperand, Offsets};
 
-type Floats = [f32; 16];
+type LaneFloats = [f32; 16];
 type Numbers = [i32; 16];
 
 /// A row: the value of an expression in each lane.
@@ -42,7 +42,7 @@ enum Texels {
 
 fn texels(format: Format) -> Option<Texels> {
     let parts = format.parts();
-    let is_float = |part: &Part| part.channel < 4 && (part.bits == 16 || part.bits == 32);
+    let is_float = |part: &ChannelBits| part.channel < 4 && (part.bits == 16 || part.bits == 32);
     if format.numeric() == Numeric::Sfloat && format.bytes().is_multiple_of(4) && parts.iter().all(is_float) {
         return Some(Texels::Floats);
     }
@@ -61,7 +61,7 @@ fn texels(format: Format) -> Option<Texels> {
 
 /// Whether any lane is non-zero. Halves are combined with OR: otherwise the compiler would test lanes one by one.
 #[inline(always)]
-fn any(row: &Row) -> bool {
+fn any(row: &LaneWords) -> bool {
     let mut eight = [0; 8];
     for (lane, word) in eight.iter_mut().enumerate() {
         *word = row[lane] | row[lane + 8];
@@ -75,20 +75,26 @@ fn any(row: &Row) -> bool {
 
 /// Whether all lanes are equal.
 #[inline(always)]
-fn same(row: &Row) -> bool {
-    let differ: Row = lanes!(|lane| row[lane] ^ row[0]);
+fn same(row: &LaneWords) -> bool {
+    let differ: LaneWords = lanes!(|lane| row[lane] ^ row[0]);
     !any(&differ)
 }
 
 /// Samples if it handles the instruction; returns false otherwise. Inactive lanes are computed, too.
 #[inline(always)]
-pub(super) fn sample(op: &ImageOp, view: &View, sampler: &Sampler, args: &[Row], results: &mut [Row]) -> bool {
+pub(super) fn sample(
+    op: &ImageOp,
+    view: &TexelView,
+    sampler: &Sampler,
+    args: &[LaneWords],
+    results: &mut [LaneWords],
+) -> bool {
     let flat = op.kind == Kind::Sample && op.dim == Dim::D2 && op.offsets == Offsets::None;
     if !flat || op.arrayed || op.dref || op.min_lod || op.lod != LodOperand::Lod {
         return false;
     }
     let [s, t, lods] = args else { return false };
-    let Ok(results): Result<&mut [Row; 4], _> = results.try_into() else { return false };
+    let Ok(results): Result<&mut [LaneWords; 4], _> = results.try_into() else { return false };
     let Some(texels) = texels(view.format) else { return false };
     if view.layers == 0 || view.swizzle != Swizzle::IDENTITY || !same(lods) {
         return false;
@@ -108,8 +114,8 @@ pub(super) fn sample(op: &ImageOp, view: &View, sampler: &Sampler, args: &[Row],
     let places = [sums(&above, &left), sums(&above, &right), sums(&below, &left), sums(&below, &right)];
     match texels {
         Texels::Floats => {
-            let a: Floats = lanes!(|lane| a[lane] as f32 * (1.0 / PLACES));
-            let b: Floats = lanes!(|lane| b[lane] as f32 * (1.0 / PLACES));
+            let a: LaneFloats = lanes!(|lane| a[lane] as f32 * (1.0 / PLACES));
+            let b: LaneFloats = lanes!(|lane| b[lane] as f32 * (1.0 / PLACES));
             // The mean of 1 and 1 is 1 for any weight.
             *results = [[0; 16], [0; 16], [0; 16], [1f32.to_bits(); 16]];
             for word in 0..size {
@@ -121,8 +127,8 @@ pub(super) fn sample(op: &ImageOp, view: &View, sampler: &Sampler, args: &[Row],
                         floats(&corners[2], part),
                         floats(&corners[3], part),
                     ];
-                    let top: Floats = lanes!(|lane| mixed(c0[lane], c1[lane], a[lane]));
-                    let bottom: Floats = lanes!(|lane| mixed(c2[lane], c3[lane], a[lane]));
+                    let top: LaneFloats = lanes!(|lane| mixed(c0[lane], c1[lane], a[lane]));
+                    let bottom: LaneFloats = lanes!(|lane| mixed(c2[lane], c3[lane], a[lane]));
                     results[usize::from(part.channel)] =
                         lanes!(|lane| mixed(top[lane], bottom[lane], b[lane]).to_bits());
                 }
@@ -147,7 +153,7 @@ pub(super) fn sample(op: &ImageOp, view: &View, sampler: &Sampler, args: &[Row],
 
 /// One word of each of the four texels.
 #[inline(always)]
-fn corners(words: &[AtomicU32], [p0, p1, p2, p3]: &[Row; 4], word: u32) -> [Row; 4] {
+fn corners(words: &[AtomicU32], [p0, p1, p2, p3]: &[LaneWords; 4], word: u32) -> [LaneWords; 4] {
     let word = [word; 16];
     [
         load(words, &sums(p0, &word)),
@@ -159,7 +165,7 @@ fn corners(words: &[AtomicU32], [p0, p1, p2, p3]: &[Row; 4], word: u32) -> [Row;
 
 /// The values of a float channel.
 #[inline(always)]
-fn floats(row: &Row, part: &Part) -> Floats {
+fn floats(row: &LaneWords, part: &ChannelBits) -> LaneFloats {
     if part.bits == 32 {
         return lanes!(|lane| f32::from_bits(row[lane]));
     }
@@ -178,31 +184,31 @@ fn half(bits: u32) -> f32 {
 }
 
 #[inline(always)]
-fn times(row: &Row, by: u32) -> Row {
+fn times(row: &LaneWords, by: u32) -> LaneWords {
     lanes!(|lane| row[lane].wrapping_mul(by))
 }
 
 #[inline(always)]
-fn sums(a: &Row, b: &Row) -> Row {
+fn sums(a: &LaneWords, b: &LaneWords) -> LaneWords {
     lanes!(|lane| a[lane].wrapping_add(b[lane]))
 }
 
 /// The two texels around each lane's coordinate, and the distance from the first, in [`PLACES`]; `None` if any lane
 /// needs the border or a far coordinate.
 #[inline(always)]
-fn span(coordinates: &Row, size: u32, middle: f32, mode: Wrap) -> Option<([Row; 2], Row)> {
+fn span(coordinates: &LaneWords, size: u32, middle: f32, mode: Wrap) -> Option<([LaneWords; 2], LaneWords)> {
     let (last, scale) = (size.cast_signed() - 1, size as f32 * PLACES);
-    let at: Floats = lanes!(|lane| f32::from_bits(coordinates[lane]).mul_add(scale, -middle).floor());
+    let at: LaneFloats = lanes!(|lane| f32::from_bits(coordinates[lane]).mul_add(scale, -middle).floor());
     // Lanes with far or NaN coordinates need the scalar code.
-    let far: Row =
+    let far: LaneWords =
         lanes!(|lane| u32::from(at[lane].abs() >= MAX_DISTANCE as f32 * PLACES) | u32::from(at[lane].is_nan()));
     if any(&far) {
         return None;
     }
     let at: Numbers = lanes!(|lane| at[lane] as i32);
-    let part: Row = lanes!(|lane| at[lane].cast_unsigned() & 0xffff);
+    let part: LaneWords = lanes!(|lane| at[lane].cast_unsigned() & 0xffff);
     let first: Numbers = lanes!(|lane| at[lane] >> 16);
-    let outside: Row = lanes!(|lane| u32::from(first[lane] < 0) | u32::from(first[lane] >= last));
+    let outside: LaneWords = lanes!(|lane| u32::from(first[lane] < 0) | u32::from(first[lane] >= last));
     if !any(&outside) {
         let texels = [lanes!(|lane| first[lane].cast_unsigned()), lanes!(|lane| (first[lane] + 1).cast_unsigned())];
         return Some((texels, part));
@@ -224,20 +230,20 @@ fn span(coordinates: &Row, size: u32, middle: f32, mode: Wrap) -> Option<([Row; 
 
 /// Word index of the start of each row.
 #[inline(always)]
-fn row_starts(view: &View, level: u32, rows: &Row) -> Row {
+fn row_starts(view: &TexelView, level: u32, rows: &LaneWords) -> LaneWords {
     let at = view.level[level as usize];
     let (first, pitch) = (at.offset / 4, at.row_pitch / 4);
     lanes!(|lane| first.wrapping_add(rows[lane].wrapping_mul(pitch)))
 }
 
 /// Lane numbers.
-const LANES: Row = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
+const LANES: LaneWords = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
 /// Loads a word for each lane; 0 outside the memory.
 #[inline(always)]
-fn load(words: &[AtomicU32], at: &Row) -> Row {
+fn load(words: &[AtomicU32], at: &LaneWords) -> LaneWords {
     let mut row = [0; 16];
-    let scattered: Row = lanes!(|lane| at[lane] ^ at[0].wrapping_add(LANES[lane]));
+    let scattered: LaneWords = lanes!(|lane| at[lane] ^ at[0].wrapping_add(LANES[lane]));
     let start = at[0] as usize;
     // Lanes mostly read consecutive texels.
     if let (false, Some(run)) = (any(&scattered), words.get(start..start + 16)) {
@@ -256,6 +262,6 @@ fn load(words: &[AtomicU32], at: &Row) -> Row {
 
 /// Eight bits of a word.
 #[inline(always)]
-fn code(words: &Row, shift: u32) -> Numbers {
+fn code(words: &LaneWords, shift: u32) -> Numbers {
     lanes!(|lane| (words[lane] >> shift & 0xff).cast_signed())
 }

@@ -21,8 +21,8 @@ mod run;
 mod texel;
 
 pub use declared::DeclaredImage;
-pub use descriptor::{Compare, Descriptor, Field, Filter, Level, MAX_LEVELS, Sampler, Swizzle, View, Wrap};
-pub use format::{Class, Format, Numeric, Part};
+pub use descriptor::{Compare, Descriptor, Field, Filter, Level, MAX_LEVELS, Sampler, Swizzle, TexelView, Wrap};
+pub use format::{ChannelBits, Class, Format, Numeric};
 pub use layout::{Extent, Layout, MAX_IMAGE_BYTES, ROW_ALIGNMENT, Rows};
 pub use op::{Dim, ImageOp, Kind, LodOperand, Offsets};
 pub use run::run;

@@ -2,17 +2,17 @@
 
 use super::address::layer;
 use super::cube;
-use super::descriptor::{Descriptor, Sampler, View};
-use super::filter::{Source, Texel, lerp};
+use super::descriptor::{Descriptor, Sampler, TexelView};
+use super::filter::{SampleSource, Texel, lerp};
 use super::format::Class;
 use super::lod;
 use super::op::{Dim, ImageOp, Kind, LodOperand, Offsets};
 use super::texel::{encode, store_raw};
 
 /// Iterator over the operands.
-struct Operands<'a>(&'a [u32]);
+struct OperandWords<'a>(&'a [u32]);
 
-impl Operands<'_> {
+impl OperandWords<'_> {
     fn word(&mut self) -> u32 {
         let Some((&first, rest)) = self.0.split_first() else { return 0 };
         self.0 = rest;
@@ -39,7 +39,7 @@ impl Operands<'_> {
 /// Runs an instruction; `operands` are the bits of [`ImageOp::params`]. The result is the whole texel, for a gather one
 /// component of four texels, for a write 0.
 pub fn run(op: &ImageOp, image: &Descriptor, sampler: &Descriptor, operands: &[u32]) -> Texel {
-    let mut operands = Operands(operands);
+    let mut operands = OperandWords(operands);
     match op.kind {
         Kind::Read => read(op, &image.view, &mut operands),
         Kind::Write => {
@@ -53,20 +53,20 @@ pub fn run(op: &ImageOp, image: &Descriptor, sampler: &Descriptor, operands: &[u
 }
 
 /// Texel coordinates and layer.
-fn place(op: &ImageOp, operands: &mut Operands<'_>) -> ([i32; 3], u32) {
+fn place(op: &ImageOp, operands: &mut OperandWords<'_>) -> ([i32; 3], u32) {
     let at = operands.integers(op.dim.coordinates());
     let layer = if op.arrayed { operands.word() } else { 0 };
     (at, layer)
 }
 
-fn read(op: &ImageOp, view: &View, operands: &mut Operands<'_>) -> Texel {
+fn read(op: &ImageOp, view: &TexelView, operands: &mut OperandWords<'_>) -> Texel {
     let (mut at, layer) = place(op, operands);
     let level = if op.lod == LodOperand::Lod { operands.word() } else { 0 };
     if op.offsets == Offsets::One {
         let offset = operands.integers(op.dim.coordinates());
         at = [0, 1, 2].map(|dim| at[dim].wrapping_add(offset[dim]));
     }
-    let source = Source {
+    let source = SampleSource {
         view,
         sampler: &Sampler::DEFAULT,
         dims: op.dim.coordinates(),
@@ -78,7 +78,7 @@ fn read(op: &ImageOp, view: &View, operands: &mut Operands<'_>) -> Texel {
     source.load(level, at.map(i32::cast_unsigned), layer)
 }
 
-fn write(op: &ImageOp, view: &View, operands: &mut Operands<'_>) {
+fn write(op: &ImageOp, view: &TexelView, operands: &mut OperandWords<'_>) {
     let (at, layer) = place(op, operands);
     let texel = [(); 4].map(|()| operands.word());
     if let Some(offset) = view.texel(0, at.map(i32::cast_unsigned), layer) {
@@ -89,15 +89,15 @@ fn write(op: &ImageOp, view: &View, operands: &mut Operands<'_>) {
 /// The source of a sample and the coordinates on it (for a cube, on its face).
 fn source<'a>(
     op: &ImageOp,
-    view: &'a View,
+    view: &'a TexelView,
     sampler: &'a Sampler,
-    operands: &mut Operands<'_>,
-) -> (Source<'a>, [f32; 3], [f32; 3]) {
+    operands: &mut OperandWords<'_>,
+) -> (SampleSource<'a>, [f32; 3], [f32; 3]) {
     let given = operands.floats(op.dim.coordinates());
     let number = if op.arrayed { operands.float() } else { 0.0 };
     let reference = op.dref.then(|| operands.float());
     let dims = if op.dim == Dim::Cube { 2 } else { op.dim.coordinates() };
-    let mut source = Source { view, sampler, dims, layer: 0, face: None, reference, codes: false };
+    let mut source = SampleSource { view, sampler, dims, layer: 0, face: None, reference, codes: false };
     let mut coordinates = given;
     if op.dim == Dim::Cube {
         let spot = cube::project(given);
@@ -110,7 +110,7 @@ fn source<'a>(
     (source, coordinates, given)
 }
 
-fn sample(op: &ImageOp, view: &View, sampler: &Sampler, operands: &mut Operands<'_>) -> Texel {
+fn sample(op: &ImageOp, view: &TexelView, sampler: &Sampler, operands: &mut OperandWords<'_>) -> Texel {
     let (source, coordinates, given) = source(op, view, sampler, operands);
     let lod = match op.lod {
         LodOperand::None => 0.0,
@@ -142,7 +142,7 @@ fn sample(op: &ImageOp, view: &View, sampler: &Sampler, operands: &mut Operands<
     }
 }
 
-fn gather(op: &ImageOp, view: &View, sampler: &Sampler, operands: &mut Operands<'_>) -> Texel {
+fn gather(op: &ImageOp, view: &TexelView, sampler: &Sampler, operands: &mut OperandWords<'_>) -> Texel {
     let (source, coordinates, _) = source(op, view, sampler, operands);
     let component = if op.dref { 0 } else { operands.word().min(3) as usize };
     match op.offsets {

@@ -5,7 +5,7 @@
 
 use half::f16;
 
-use super::format::{Class, Description, Format, Numeric, Part};
+use super::format::{ChannelBits, Class, Description, Format, Numeric};
 use crate::guest::GuestSlice;
 
 /// The bits of a texel, lowest word first.
@@ -40,13 +40,13 @@ pub fn store_raw(memory: GuestSlice, offset: u64, bytes: u32, raw: Raw) {
     }
 }
 
-pub(super) fn take(raw: Raw, part: Part) -> u32 {
+pub(super) fn take(raw: Raw, part: ChannelBits) -> u32 {
     // No channel spans two words.
     let word = raw[usize::from(part.shift / 32)] >> (part.shift % 32);
     if part.bits == 32 { word } else { word & ((1 << part.bits) - 1) }
 }
 
-fn put(raw: &mut Raw, part: Part, value: u32) {
+fn put(raw: &mut Raw, part: ChannelBits, value: u32) {
     let value = if part.bits == 32 { value } else { value & ((1 << part.bits) - 1) };
     raw[usize::from(part.shift / 32)] |= value << (part.shift % 32);
 }
@@ -71,7 +71,7 @@ pub fn decode(format: Format, raw: Raw) -> [u32; 4] {
     texel
 }
 
-fn used(description: &Description) -> impl Iterator<Item = &Part> {
+fn used(description: &Description) -> impl Iterator<Item = &ChannelBits> {
     description.parts.iter().filter(|part| part.channel < 4 && part.bits > 0)
 }
 
@@ -79,7 +79,7 @@ fn power_of_two(exponent: i32) -> f32 {
     f32::from_bits(((exponent + 127) << 23).cast_unsigned())
 }
 
-fn decode_part(numeric: Numeric, part: Part, code: u32) -> u32 {
+fn decode_part(numeric: Numeric, part: ChannelBits, code: u32) -> u32 {
     let signed = || (code << (32 - part.bits)).cast_signed() >> (32 - part.bits);
     let most = |bits: u8| ((1u64 << bits) - 1) as f32;
     match numeric {
@@ -118,7 +118,7 @@ pub fn encode(format: Format, texel: [u32; 4]) -> Raw {
     raw
 }
 
-fn encode_part(numeric: Numeric, part: Part, bits: u32) -> u32 {
+fn encode_part(numeric: Numeric, part: ChannelBits, bits: u32) -> u32 {
     let value = f32::from_bits(bits);
     // Products of 24- and 32-bit numbers are exact in 64 bits; `as` converts NaN to 0.
     let round = |value: f32, factor: u64| (f64::from(value) * factor as f64).round_ties_even() as i64 as u32;

@@ -62,6 +62,23 @@ pub struct SourceLine {
     pub column: u32,
 }
 
+impl SourceLine {
+    /// File and line, without the column: listings name a line once.
+    pub(crate) fn place(&self) -> (&str, u32) {
+        (&self.file, self.line)
+    }
+
+    /// File, line and column, for printers that know no type of this IR.
+    pub(crate) fn parts(&self) -> (&str, u32, u32) {
+        (&self.file, self.line, self.column)
+    }
+
+    /// The position of a word in a table as [`Kernel::lines`]; 0 has none.
+    pub(crate) fn of_word(lines: &BTreeMap<u32, Self>, word: u32) -> Option<&Self> {
+        (word != 0).then(|| lines.range(..=word).next_back().map(|(_, line)| line)).flatten()
+    }
+}
+
 impl fmt::Display for SourceLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file, self.line)?;
@@ -236,8 +253,7 @@ impl Kernel {
 
     /// Source position of an instruction, if the module has debug lines.
     pub fn line_of(&self, inst: Inst) -> Option<&SourceLine> {
-        let origin = self.origins[inst];
-        (origin != 0).then(|| self.lines.range(..=origin).next_back().map(|(_, line)| line)).flatten()
+        SourceLine::of_word(&self.lines, self.origins[inst])
     }
 
     /// Bytes of workgroup memory, variables packed in order, each at a multiple of 16.

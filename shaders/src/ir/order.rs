@@ -14,7 +14,7 @@ use super::{Block, Kernel, Merge};
 
 type Successors = SmallVec<[Block; 4]>;
 /// Position of each block, from 1; 0 for blocks that only annotations reach, which nothing must precede.
-type Places = SecondaryMap<Block, u32>;
+type BlockPositions = SecondaryMap<Block, u32>;
 
 /// Blocks that branches or annotations reach from `entry`. A block comes after those that dominate it, and a loop's
 /// merge after its body.
@@ -69,8 +69,8 @@ fn of_selection(kernel: &Kernel, block: Block) -> Option<Block> {
     }
 }
 
-fn places(kernel: &Kernel, order: &[Block]) -> Places {
-    let mut places = Places::new();
+fn places(kernel: &Kernel, order: &[Block]) -> BlockPositions {
+    let mut places = BlockPositions::new();
     places.resize(kernel.blocks.len());
     for (place, &block) in (1..).zip(order) {
         places[block] = place;
@@ -79,9 +79,9 @@ fn places(kernel: &Kernel, order: &[Block]) -> Places {
 }
 
 /// For each block, the position of the innermost header before it with a back edge from after it; 0 if there is none.
-fn loops_around(kernel: &Kernel, order: &[Block]) -> Places {
+fn loops_around(kernel: &Kernel, order: &[Block]) -> BlockPositions {
     let places = places(kernel, order);
-    let mut ends = Places::new();
+    let mut ends = BlockPositions::new();
     ends.resize(kernel.blocks.len());
     for &block in order {
         for to in targets(kernel, block) {
@@ -90,7 +90,7 @@ fn loops_around(kernel: &Kernel, order: &[Block]) -> Places {
             }
         }
     }
-    let mut around = Places::new();
+    let mut around = BlockPositions::new();
     around.resize(kernel.blocks.len());
     let mut open: Vec<(u32, u32)> = Vec::new();
     for (place, &block) in (1..).zip(order) {

@@ -14,7 +14,7 @@ use crate::ir::{Block, InstData, Kernel, Place, Type, Value, Variable, VariableS
 
 /// What is known of a private variable.
 #[derive(Clone, Debug, Default)]
-struct Candidate {
+struct CandidateVariable {
     /// The only constant stored at each byte offset.
     words: BTreeMap<u32, u32>,
     /// Blocks that store, in layout order, each with its number of stores to offsets that it had not stored to before.
@@ -58,8 +58,8 @@ pub(super) fn run(kernel: &mut Kernel) {
     }
 }
 
-fn find(kernel: &Kernel) -> SecondaryMap<Variable, Candidate> {
-    let mut candidates: SecondaryMap<Variable, Candidate> = SecondaryMap::new();
+fn find(kernel: &Kernel) -> SecondaryMap<Variable, CandidateVariable> {
+    let mut candidates: SecondaryMap<Variable, CandidateVariable> = SecondaryMap::new();
     for &block in &kernel.layout {
         // Offsets stored to in this block.
         let mut here: BTreeMap<(Variable, u32), ()> = BTreeMap::new();
@@ -108,7 +108,7 @@ fn constants(kernel: &Kernel, variable: Variable, offset: Value, value: Value) -
 }
 
 /// Whether each load is preceded by stores to all words: in its block, or in one block that dominates it.
-fn is_constant_array(dominators: &Dominators, candidate: &Candidate) -> bool {
+fn is_constant_array(dominators: &Dominators, candidate: &CandidateVariable) -> bool {
     let all = candidate.words.len();
     let complete_blocks: Vec<Block> =
         candidate.stores.iter().filter(|stores| stores.1 == all).map(|stores| stores.0).collect();

@@ -25,13 +25,13 @@ const CONSTANTS: usize = 48;
 const ROUNDS: u32 = 8;
 
 /// The rules of a pass: what an instruction whose operands are final is replaced by.
-pub(super) trait Rules {
+pub(super) trait RewriteRules {
     /// `None` leaves the instruction as it is.
     fn rewrite(&mut self, editor: &mut Editor<'_>, data: &InstData) -> Option<New>;
 }
 
 /// Applies the rules to every instruction of the kernel.
-pub(super) fn edit(kernel: &mut Kernel, rules: &mut impl Rules) {
+pub(super) fn edit(kernel: &mut Kernel, rules: &mut impl RewriteRules) {
     let mut editor = Editor::new(kernel);
     for position in 0..editor.kernel.layout.len() {
         let block = editor.kernel.layout[position];
@@ -68,7 +68,7 @@ impl<'k> Editor<'k> {
         }
     }
 
-    fn edit_block(&mut self, block: Block, rules: &mut impl Rules) {
+    fn edit_block(&mut self, block: Block, rules: &mut impl RewriteRules) {
         let old = std::mem::take(&mut self.kernel.blocks[block].insts);
         self.block = Some(block);
         self.insts = Vec::with_capacity(old.len() + 4);
@@ -78,7 +78,7 @@ impl<'k> Editor<'k> {
         self.kernel.blocks[block].insts = std::mem::take(&mut self.insts);
     }
 
-    fn edit_inst(&mut self, inst: Inst, rules: &mut impl Rules) {
+    fn edit_inst(&mut self, inst: Inst, rules: &mut impl RewriteRules) {
         self.at = Some(inst);
         // Taken out of the kernel while rules read it, which saves a copy.
         let mut data = std::mem::replace(&mut self.kernel.insts[inst], InstData::Unreachable);

@@ -1,8 +1,8 @@
 //! Global value numbering: an instruction that computes the same as a dominating one is replaced by it.
 //!
-//! A walk over the dominator tree keeps a table from an instruction's [`Key`] to the first instruction with that key;
-//! leaving a block removes its entries. Loads are included where memory cannot change: push constants and uniform
-//! buffers.
+//! A walk over the dominator tree keeps a table from an instruction's [`ExpressionKey`] to the first instruction with
+//! that key; leaving a block removes its entries. Loads are included where memory cannot change: push constants and
+//! uniform buffers.
 
 use std::collections::HashMap;
 
@@ -34,7 +34,7 @@ pub(super) fn run(kernel: &mut Kernel) {
 
 /// What an instruction computes, from which values. Two instructions with one key have one result.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Key {
+pub(super) struct ExpressionKey {
     /// Kind of instruction; operation, type or component; number (constant, stride, width).
     computation: (u8, u8, u64),
     operands: [u32; 4],
@@ -43,7 +43,7 @@ pub(super) struct Key {
 /// Placeholder for an absent operand: no value has this number.
 const NONE: u32 = u32::MAX;
 
-impl Key {
+impl ExpressionKey {
     fn new(kind: u8, which: u8, number: u64, values: &[Value]) -> Self {
         let mut operands = [NONE; 4];
         for (operand, value) in operands.iter_mut().zip(values) {
@@ -104,9 +104,9 @@ impl Key {
 
 struct Numbering<'k> {
     kernel: &'k mut Kernel,
-    table: HashMap<Key, Inst, RandomState>,
+    table: HashMap<ExpressionKey, Inst, RandomState>,
     /// Inserted keys, each with the entry that it replaced.
-    undo: Vec<(Key, Option<Inst>)>,
+    undo: Vec<(ExpressionKey, Option<Inst>)>,
     aliases: Aliases,
 }
 
@@ -130,7 +130,7 @@ impl Numbering<'_> {
     fn stays(&mut self, inst: Inst) -> bool {
         let data = &mut self.kernel.insts[inst];
         data.for_each_use_mut(|value| *value = self.aliases.shorten(*value));
-        let (Some(key), Some(value)) = (Key::of(data), self.kernel.results[inst]) else { return true };
+        let (Some(key), Some(value)) = (ExpressionKey::of(data), self.kernel.results[inst]) else { return true };
         let first = self.table.get(&key).copied();
         if let Some(other) = first.filter(|&other| self.may_stand_for(other, inst))
             && let Some(instead) = self.kernel.results[other]

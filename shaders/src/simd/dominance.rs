@@ -11,7 +11,7 @@ use super::Block;
 
 /// Position of a block in the layout order, from 0, and in the dominator tree.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct BlockPosition {
     /// Position in the order, plus 1; 0 for blocks that are not placed yet.
     order: u32,
     depth: u32,
@@ -24,17 +24,17 @@ struct Place {
 
 /// A loop of the kernel, complete or under construction.
 #[derive(Clone, Copy, Debug)]
-struct Loop {
+struct LoopExtent {
     header: Block,
     parent: Option<u32>,
     depth: u32,
     jump: u32,
-    extent: Extent,
+    extent: LoopSpan,
 }
 
 /// The part of the scalar kernel that a loop covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub(crate) enum LoopSpan {
     /// The blocks at these positions, from the header to the last.
     Span(u32, u32),
     /// Part of one block.
@@ -43,7 +43,7 @@ pub(crate) enum Extent {
     Stops(u32, u32),
 }
 
-impl Extent {
+impl LoopSpan {
     /// The positions of the first and last block of the loop.
     pub(crate) fn span(self) -> Option<(u32, u32)> {
         match self {
@@ -56,9 +56,9 @@ impl Extent {
 /// The placed blocks and their loops.
 #[derive(Debug, Default)]
 pub(crate) struct Dominance {
-    places: SecondaryMap<Block, Place>,
+    places: SecondaryMap<Block, BlockPosition>,
     placed: u32,
-    loops: Vec<Loop>,
+    loops: Vec<LoopExtent>,
     open: Vec<u32>,
 }
 
@@ -79,14 +79,14 @@ impl Dominance {
             idom = idom.and_then(|idom| self.common(idom, source));
         }
         let place = match idom {
-            None => Place { depth: 0, idom: None.into(), jump: block.into(), ..self.places[block] },
+            None => BlockPosition { depth: 0, idom: None.into(), jump: block.into(), ..self.places[block] },
             Some(idom) => {
                 let above = self.places[idom];
                 let far = above.jump.expand().unwrap_or(idom);
                 let further = self.places[far];
                 let same = above.depth - further.depth == further.depth - self.depth_of(further.jump);
                 let jump = if same { further.jump } else { idom.into() };
-                Place { depth: above.depth + 1, idom: idom.into(), jump, ..self.places[block] }
+                BlockPosition { depth: above.depth + 1, idom: idom.into(), jump, ..self.places[block] }
             }
         };
         self.places[block] = place;
@@ -101,7 +101,7 @@ impl Dominance {
         let (mut a, mut b) = if self.places[a].depth < self.places[b].depth { (b, a) } else { (a, b) };
         let depth = self.places[b].depth;
         while self.places[a].depth > depth {
-            let Place { idom, jump, .. } = self.places[a];
+            let BlockPosition { idom, jump, .. } = self.places[a];
             a = if self.depth_of(jump) >= depth { jump } else { idom }.expand()?;
         }
         while a != b {
@@ -128,7 +128,7 @@ impl Dominance {
     pub(crate) fn highest_after(&self, mut block: Block, order: u32) -> (Block, Option<Block>) {
         let is_after = |block: &Block| self.places[*block].order > order;
         loop {
-            let Place { idom, jump, .. } = self.places[block];
+            let BlockPosition { idom, jump, .. } = self.places[block];
             let Some(idom) = idom.expand() else { return (block, None) };
             if !is_after(&idom) {
                 return (block, Some(idom));
@@ -138,21 +138,21 @@ impl Dominance {
     }
 
     /// Opens a loop; its header is the block that was placed last.
-    pub(crate) fn open_loop(&mut self, header: Block, extent: Extent) {
+    pub(crate) fn open_loop(&mut self, header: Block, extent: LoopSpan) {
         let number = self.loops.len() as u32;
         let parent = self.open.last().copied();
         let found = match parent {
-            None => Loop { header, parent, depth: 0, jump: number, extent },
+            None => LoopExtent { header, parent, depth: 0, jump: number, extent },
             Some(above) => {
-                let Loop { depth, jump: far, .. } = self.loops[above as usize];
-                let Loop { depth: further, jump, .. } = self.loops[far as usize];
+                let LoopExtent { depth, jump: far, .. } = self.loops[above as usize];
+                let LoopExtent { depth: further, jump, .. } = self.loops[far as usize];
                 let same = depth - further == further - self.loops[jump as usize].depth;
-                Loop { header, parent, depth: depth + 1, jump: if same { jump } else { above }, extent }
+                LoopExtent { header, parent, depth: depth + 1, jump: if same { jump } else { above }, extent }
             }
         };
         self.loops.push(found);
         self.open.push(number);
-        if let Extent::Stops(..) = extent {
+        if let LoopSpan::Stops(..) = extent {
             // The back edge comes from code after a resume point: no block above the header dominates it on all paths.
             self.set_predecessors(header, &[]);
         }
@@ -166,10 +166,10 @@ impl Dominance {
 
     /// The header and extent of the innermost loop around a block that `fits` accepts; it accepts all loops around such
     /// a loop, too.
-    pub(crate) fn innermost(&self, block: Block, fits: impl Fn(Extent) -> bool) -> Option<(Block, Extent)> {
+    pub(crate) fn innermost(&self, block: Block, fits: impl Fn(LoopSpan) -> bool) -> Option<(Block, LoopSpan)> {
         let mut number = self.places[block].inside.checked_sub(1)?;
         loop {
-            let Loop { header, parent, jump, extent, .. } = self.loops[number as usize];
+            let LoopExtent { header, parent, jump, extent, .. } = self.loops[number as usize];
             if fits(extent) {
                 return Some((header, extent));
             }

@@ -1,9 +1,12 @@
 //! Kernels of the SIMD IR: tables of blocks, instructions and values. A kernel runs workgroups, subgroup by subgroup.
 
+use std::collections::BTreeMap;
+
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 use smallvec::SmallVec;
 
 use super::{Block, BlockCall, Inst, InstData, Type, Value};
+use crate::ir::SourceLine;
 use crate::ssa::{self, Predecessors, natural_loop};
 use crate::work::Work;
 
@@ -53,6 +56,11 @@ pub struct Kernel {
     pub results: SecondaryMap<Inst, SmallVec<[Value; 4]>>,
     /// All values.
     pub values: PrimaryMap<Value, ValueDef>,
+    /// For each instruction the SPIR-V word that it comes from; 0 if unknown, and for all without debug lines. Not in
+    /// the text form.
+    pub origins: SecondaryMap<Inst, u32>,
+    /// First word offset → source position, as in the scalar IR.
+    pub lines: std::sync::Arc<BTreeMap<u32, SourceLine>>,
 }
 
 /// The definition of a value.
@@ -124,8 +132,16 @@ impl Kernel {
             insts: PrimaryMap::with_capacity(CAPACITY),
             results: SecondaryMap::with_capacity(CAPACITY),
             values: PrimaryMap::with_capacity(CAPACITY),
+            origins: SecondaryMap::new(),
+            lines: std::sync::Arc::default(),
         }
     }
+
+    /// Source position of an instruction, if the module has debug lines.
+    pub fn line_of(&self, inst: Inst) -> Option<&SourceLine> {
+        SourceLine::of_word(&self.lines, self.origins[inst])
+    }
+
     /// The blocks of a subgroup loop in the layout's order, header first.
     pub(crate) fn loop_blocks(&self, predecessors: &Predecessors<Block>, subgroup_loop: &SubgroupLoop) -> Vec<Block> {
         let SubgroupLoop { header, latch, .. } = *subgroup_loop;

@@ -2,13 +2,35 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::{Address, Elements, InstData, Kernel, LaneAddress, Row, Segments, Spacing, SubgroupLoop, Type, Value};
-use crate::ir::Width;
-use crate::ssa::{print_atomic_operands, print_blocks};
+use super::{
+    Address, Elements, Inst, InstData, Kernel, LaneAddress, Row, Segments, Spacing, SubgroupLoop, Type, Value,
+};
+use crate::ir::{SourceLine, Width};
+use crate::ssa::{LineOf, print_atomic_operands, print_blocks};
 use crate::text::{list, switch};
 
 impl Display for Kernel {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.print(f, None)
+    }
+}
+
+/// A kernel with its source lines as comments: see [`Kernel::with_source_lines`].
+struct WithSourceLines<'a>(&'a Kernel);
+
+impl Display for WithSourceLines<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.0.print(f, Some(&|inst| self.0.line_of(inst).map(SourceLine::parts)))
+    }
+}
+
+impl Kernel {
+    /// The text form with `; file:line` comments, as that of the scalar IR.
+    pub fn with_source_lines(&self) -> impl Display + '_ {
+        WithSourceLines(self)
+    }
+
+    fn print(&self, f: &mut Formatter<'_>, line_of: Option<LineOf<'_, Inst>>) -> fmt::Result {
         writeln!(f, "simd kernel \"{}\"", self.name.escape_default())?;
         let head = [
             ("descriptors", self.descriptors),
@@ -33,7 +55,7 @@ impl Display for Kernel {
         for SubgroupLoop { preheader, header, latch, index, step, count } in &self.subgroup_loops {
             writeln!(f, "subgroup_loop {preheader}, {header}, {latch}, index {index}, step {step}, count {count}")?;
         }
-        print_blocks(f, self)
+        print_blocks(f, self, line_of)
     }
 }
 
@@ -87,22 +109,22 @@ fn print_memory(f: &mut Formatter<'_>, data: &InstData) -> fmt::Result {
     match data {
         InstData::Load { ty, address } => write!(f, "load.{ty} {address}"),
         InstData::Store { address, value, mask } => write!(f, "store {address}, {value} mask {mask}"),
-        InstData::LoadRow { row } => write!(f, "load_row{} {row}", Part(row.width)),
+        InstData::LoadRow { row } => write!(f, "load_row{} {row}", WidthSuffix(row.width)),
         InstData::StoreRow { row, value, mask } => {
-            write!(f, "store_row{} {row}, {value} mask {mask}", Part(row.width))
+            write!(f, "store_row{} {row}, {value} mask {mask}", WidthSuffix(row.width))
         }
         InstData::LoadElements { elements } => {
-            write!(f, "load_elements{} {elements}", Part(elements.width))
+            write!(f, "load_elements{} {elements}", WidthSuffix(elements.width))
         }
         InstData::StoreElements { elements, values, mask } => {
-            write!(f, "store_elements{} {elements}, {} mask {mask}", Part(elements.width), Brackets(values))
+            write!(f, "store_elements{} {elements}, {} mask {mask}", WidthSuffix(elements.width), Brackets(values))
         }
         InstData::Gather { lanes, mask } => write!(f, "gather {lanes} mask {mask}"),
         InstData::GatherElements { base, index, masks } => {
             write!(f, "gather_elements {base} + {index} masks {}", Brackets(masks))
         }
         InstData::Scatter { width, lanes, value, mask } => {
-            write!(f, "scatter{} {lanes}, {value} mask {mask}", Part(*width))
+            write!(f, "scatter{} {lanes}, {value} mask {mask}", WidthSuffix(*width))
         }
         InstData::Atomic { op, lanes, value, comparator, wide, lock, sequential, mask } => {
             let bits = if wide.is_some() { "64" } else { "" };
@@ -135,9 +157,9 @@ impl Display for Elements {
 }
 
 /// Prints `.u8` or `.u16`, nothing for words.
-struct Part(Width);
+struct WidthSuffix(Width);
 
-impl Display for Part {
+impl Display for WidthSuffix {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if self.0 == Width::Word { Ok(()) } else { write!(f, ".{}", self.0.name()) }
     }

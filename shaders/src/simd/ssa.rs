@@ -18,7 +18,7 @@ use foldhash::HashMap;
 use smallvec::SmallVec;
 
 use super::builder::{ALL, Builder};
-use super::dominance::{Dominance, Extent};
+use super::dominance::{Dominance, LoopSpan};
 use super::{Block, InstData, Type, Value};
 use crate::ir::Op;
 
@@ -60,11 +60,11 @@ impl Writers {
     }
 
     /// Whether a loop may write the variable; if so, loops around it may, too.
-    fn within(&self, extent: Extent) -> bool {
+    fn within(&self, extent: LoopSpan) -> bool {
         match (self, extent) {
-            (_, Extent::Stops(..)) | (Self::Everywhere, _) => true,
-            (Self::Of { .. }, Extent::Within) => false,
-            (Self::Of { at, .. }, Extent::Span(first, last)) => {
+            (_, LoopSpan::Stops(..)) | (Self::Everywhere, _) => true,
+            (Self::Of { .. }, LoopSpan::Within) => false,
+            (Self::Of { at, .. }, LoopSpan::Span(first, last)) => {
                 at.get(at.partition_point(|&place| place < first)).is_some_and(|&place| place <= last)
             }
         }

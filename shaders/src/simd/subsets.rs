@@ -29,7 +29,7 @@ type Query = (Value, Value);
 type All = SmallVec<[Query; 2]>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
+enum QueryAnswer {
     /// Proven without assumptions.
     Yes,
     /// In progress: the query's index on the stack.
@@ -42,7 +42,7 @@ enum Answer {
 }
 
 /// A query in progress.
-struct Open {
+struct OpenQuery {
     query: Query,
     /// Alternatives, each of which is sufficient.
     alternatives: SmallVec<[All; 2]>,
@@ -67,7 +67,7 @@ pub(crate) struct Subsets<'a> {
     kept: HashMap<u32, SmallVec<[Value; 2]>, RandomState>,
     /// Masks that are the same whenever the subgroup runs.
     lasting: EntitySet<Value>,
-    answers: HashMap<Query, Answer, RandomState>,
+    answers: HashMap<Query, QueryAnswer, RandomState>,
     /// Queries proven under assumptions, in order.
     proven: Vec<Query>,
     /// Remaining steps: bounds the time linearly.
@@ -130,14 +130,14 @@ impl<'a> Subsets<'a> {
     }
 
     /// The answer if it is known; otherwise opens the query.
-    fn ask(&mut self, query: Query, open: &mut Vec<Open>) -> Option<bool> {
+    fn ask(&mut self, query: Query, open: &mut Vec<OpenQuery>) -> Option<bool> {
         if let Some(answer) = self.answer_without_search(query) {
             return Some(answer);
         }
         match self.answers.get(&query) {
-            Some(Answer::Yes) => return Some(true),
-            Some(Answer::No) => return Some(false),
-            Some(Answer::Open(_) | Answer::Assuming(_)) => {
+            Some(QueryAnswer::Yes) => return Some(true),
+            Some(QueryAnswer::No) => return Some(false),
+            Some(QueryAnswer::Open(_) | QueryAnswer::Assuming(_)) => {
                 let place = self.first_assumed(query);
                 if let Some(top) = open.last_mut() {
                     top.assumes = top.assumes.min(place);
@@ -156,11 +156,18 @@ impl<'a> Subsets<'a> {
             .iter()
             .any(|alternative| alternative.iter().all(|&query| self.answer_without_search(query) == Some(true)))
         {
-            self.answers.insert(query, Answer::Yes);
+            self.answers.insert(query, QueryAnswer::Yes);
             return Some(true);
         }
-        self.answers.insert(query, Answer::Open(open.len()));
-        open.push(Open { query, alternatives, alternative: 0, next: 0, mark: self.proven.len(), assumes: usize::MAX });
+        self.answers.insert(query, QueryAnswer::Open(open.len()));
+        open.push(OpenQuery {
+            query,
+            alternatives,
+            alternative: 0,
+            next: 0,
+            mark: self.proven.len(),
+            assumes: usize::MAX,
+        });
         None
     }
 
@@ -169,40 +176,40 @@ impl<'a> Subsets<'a> {
         let mut at = query;
         let place = loop {
             match self.answers.get(&at) {
-                Some(&Answer::Open(place)) => break place,
-                Some(&Answer::Assuming(other)) => at = other,
+                Some(&QueryAnswer::Open(place)) => break place,
+                Some(&QueryAnswer::Assuming(other)) => at = other,
                 // Queries that depend on this one are proven or dropped together with it.
-                Some(Answer::Yes | Answer::No) | None => break 0,
+                Some(QueryAnswer::Yes | QueryAnswer::No) | None => break 0,
             }
             self.steps = self.steps.saturating_sub(1);
         };
         let end = at;
         at = query;
-        while let Some(Answer::Assuming(other)) = self.answers.get_mut(&at) {
+        while let Some(QueryAnswer::Assuming(other)) = self.answers.get_mut(&at) {
             at = std::mem::replace(other, end);
         }
         place
     }
 
-    fn close(&mut self, open: &mut Vec<Open>, yes: bool) -> Option<bool> {
-        let Open { query, mark, assumes, .. } = open.pop()?;
+    fn close(&mut self, open: &mut Vec<OpenQuery>, yes: bool) -> Option<bool> {
+        let OpenQuery { query, mark, assumes, .. } = open.pop()?;
         if !yes {
             for assumed in self.proven.drain(mark..) {
                 self.answers.remove(&assumed);
             }
-            self.answers.insert(query, Answer::No);
+            self.answers.insert(query, QueryAnswer::No);
             return Some(false);
         }
         match open.get(assumes) {
             // It assumes nothing but itself, so all proofs since it was opened are final.
             None => {
-                self.answers.insert(query, Answer::Yes);
+                self.answers.insert(query, QueryAnswer::Yes);
                 for proven in self.proven.drain(mark..) {
-                    self.answers.insert(proven, Answer::Yes);
+                    self.answers.insert(proven, QueryAnswer::Yes);
                 }
             }
             Some(first) => {
-                self.answers.insert(query, Answer::Assuming(first.query));
+                self.answers.insert(query, QueryAnswer::Assuming(first.query));
                 self.proven.push(query);
                 if let Some(top) = open.last_mut() {
                     top.assumes = top.assumes.min(assumes);

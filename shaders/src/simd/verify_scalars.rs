@@ -39,7 +39,7 @@ pub(crate) fn check_scalars<'a>(
     dominators: &Dominators<Block>,
     subsets: &mut Subsets<'a>,
 ) -> Result {
-    let mut search = Search::new(kernel, dominators, subsets);
+    let mut search = ScalarProof::new(kernel, dominators, subsets);
     search.solve();
     for &block in kernel.layout.iter().filter(|&&block| dominators.is_reachable(block)) {
         for &inst in &kernel.blocks[block].insts {
@@ -51,12 +51,12 @@ pub(crate) fn check_scalars<'a>(
 
 /// The vectors that are loaded from a frame slot, and the worst contents of inactive lanes that are stored there.
 #[derive(Clone, Debug, Default)]
-struct Place {
+struct SlotContents {
     loaded: SmallVec<[Value; 2]>,
     worst: Inactive,
 }
 
-struct Search<'a, 'b> {
+struct ScalarProof<'a, 'b> {
     kernel: &'a Kernel,
     subsets: &'b mut Subsets<'a>,
     /// The reachable block of each instruction that uses vectors.
@@ -65,13 +65,13 @@ struct Search<'a, 'b> {
     /// The block parameters that each vector is passed to.
     passed: SecondaryMap<Value, SmallVec<[Value; 2]>>,
     /// By frame slot.
-    places: HashMap<(u32, Type), Place, RandomState>,
+    places: HashMap<(u32, Type), SlotContents, RandomState>,
     known: SecondaryMap<Value, Inactive>,
     /// Vectors whose state became worse since their users were visited.
     work: Vec<Value>,
 }
 
-impl<'a, 'b> Search<'a, 'b> {
+impl<'a, 'b> ScalarProof<'a, 'b> {
     fn new(kernel: &'a Kernel, dominators: &Dominators<Block>, subsets: &'b mut Subsets<'a>) -> Self {
         let mut search = Self {
             kernel,

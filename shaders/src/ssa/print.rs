@@ -5,18 +5,38 @@ use std::fmt::{self, Display, Formatter};
 use super::{BlockCall, Function, Syntax};
 use crate::text::list;
 
-/// The blocks of a kernel in layout order.
-pub(crate) fn print_blocks<K: Syntax>(f: &mut Formatter<'_>, kernel: &K) -> fmt::Result {
-    kernel.layout().iter().try_for_each(|&block| print_block(f, kernel, block))
+/// Gives the source position of an instruction: file, line, and column or 0.
+pub(crate) type LineOf<'a, Inst> = &'a dyn Fn(Inst) -> Option<(&'a str, u32, u32)>;
+
+/// The blocks of a kernel in layout order. With `line_of`, a comment precedes each instruction that comes from another
+/// source line than the one before it.
+pub(crate) fn print_blocks<K: Syntax>(
+    f: &mut Formatter<'_>,
+    kernel: &K,
+    line_of: Option<LineOf<'_, K::Inst>>,
+) -> fmt::Result {
+    kernel.layout().iter().try_for_each(|&block| print_block(f, kernel, block, line_of))
 }
 
-fn print_block<K: Syntax>(f: &mut Formatter<'_>, kernel: &K, block: K::Block) -> fmt::Result {
+fn print_block<K: Syntax>(
+    f: &mut Formatter<'_>,
+    kernel: &K,
+    block: K::Block,
+    line_of: Option<LineOf<'_, K::Inst>>,
+) -> fmt::Result {
     let Some((params, insts)) = kernel.block(block) else { return writeln!(f, "\n{block}:") };
     write!(f, "\n{block}")?;
-    list(f, "(", params.iter().map(|&param| Param { kernel, param }), ")")?;
+    list(f, "(", params.iter().map(|&param| ParamText { kernel, param }), ")")?;
     kernel.print_label(f, block)?;
     writeln!(f, ":")?;
+    let mut last = None;
     for (place, &inst) in insts.iter().enumerate() {
+        if let Some((file, line, column)) = line_of.and_then(|line_of| line_of(inst))
+            && last.replace((file, line)) != Some((file, line))
+        {
+            write!(f, "    ; {file}:{line}")?;
+            if column != 0 { writeln!(f, ":{column}") } else { writeln!(f) }?;
+        }
         if place + 1 == insts.len() {
             kernel.print_annotation(f, block)?;
         }
@@ -26,12 +46,12 @@ fn print_block<K: Syntax>(f: &mut Formatter<'_>, kernel: &K, block: K::Block) ->
 }
 
 /// `v3: i32`
-struct Param<'a, K: Function> {
+struct ParamText<'a, K: Function> {
     kernel: &'a K,
     param: K::Value,
 }
 
-impl<K: Function> Display for Param<'_, K> {
+impl<K: Function> Display for ParamText<'_, K> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.kernel.value(self.param) {
             Some(def) => write!(f, "{}: {}", self.param, def.ty()),

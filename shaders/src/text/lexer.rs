@@ -8,11 +8,11 @@ type Result<T> = std::result::Result<T, ParseError>;
 #[derive(Debug)]
 struct Token<'a> {
     column: u32,
-    kind: Kind<'a>,
+    kind: TokenKind<'a>,
 }
 
 #[derive(Debug)]
-enum Kind<'a> {
+enum TokenKind<'a> {
     /// Letters, digits, `_` and `.`: names, mnemonics, ids.
     Word(&'a str),
     /// Begins with a digit or `-`.
@@ -70,14 +70,14 @@ impl<'a> Line<'a> {
     /// The next token if it is a word, which stays.
     pub(crate) fn peek_word(&self) -> Option<&'a str> {
         match self.tokens.get(self.at)?.kind {
-            Kind::Word(word) => Some(word),
+            TokenKind::Word(word) => Some(word),
             _ => None,
         }
     }
 
     /// Whether the token after the next one is that symbol.
     pub(crate) fn second_is(&self, symbol: char) -> bool {
-        self.tokens.get(self.at + 1).is_some_and(|token| matches!(token.kind, Kind::Symbol(is) if is == symbol))
+        self.tokens.get(self.at + 1).is_some_and(|token| matches!(token.kind, TokenKind::Symbol(is) if is == symbol))
     }
 
     /// Takes a word for which `read` has a meaning.
@@ -106,7 +106,7 @@ impl<'a> Line<'a> {
     /// Takes that symbol, if it comes next.
     pub(crate) fn eat(&mut self, symbol: char) -> bool {
         let found =
-            self.tokens.get(self.at).is_some_and(|token| matches!(token.kind, Kind::Symbol(is) if is == symbol));
+            self.tokens.get(self.at).is_some_and(|token| matches!(token.kind, TokenKind::Symbol(is) if is == symbol));
         self.at += usize::from(found);
         found
     }
@@ -119,7 +119,7 @@ impl<'a> Line<'a> {
     /// Takes a number for which `read` has a meaning.
     pub(crate) fn number_as<T>(&mut self, what: &str, read: impl FnOnce(&'a str) -> Option<T>) -> Result<T> {
         let number = match self.tokens.get(self.at) {
-            Some(&Token { kind: Kind::Number(number), .. }) => read(number),
+            Some(&Token { kind: TokenKind::Number(number), .. }) => read(number),
             _ => None,
         };
         let number = number.ok_or_else(|| self.error(format!("expected {what}")))?;
@@ -138,7 +138,7 @@ impl<'a> Line<'a> {
     /// Takes a quoted text.
     pub(crate) fn text(&mut self) -> Result<String> {
         match self.tokens.get_mut(self.at) {
-            Some(Token { kind: Kind::Text(text), .. }) => {
+            Some(Token { kind: TokenKind::Text(text), .. }) => {
                 self.at += 1;
                 Ok(std::mem::take(text))
             }
@@ -158,13 +158,13 @@ pub(crate) fn hexadecimal(text: &str) -> Option<u64> {
 }
 
 /// The token that `text` begins with, and its length in bytes.
-fn token(text: &str, first: char) -> std::result::Result<(Kind<'_>, usize), String> {
+fn token(text: &str, first: char) -> std::result::Result<(TokenKind<'_>, usize), String> {
     if first == '"' {
-        return quoted(text).map(|(text, bytes)| (Kind::Text(text), bytes));
+        return quoted(text).map(|(text, bytes)| (TokenKind::Text(text), bytes));
     }
     if first.is_ascii_alphabetic() || first == '_' {
         let bytes = text.find(|c: char| !(c.is_ascii_alphanumeric() || "_.".contains(c))).unwrap_or(text.len());
-        return Ok((Kind::Word(&text[..bytes]), bytes));
+        return Ok((TokenKind::Word(&text[..bytes]), bytes));
     }
     if first.is_ascii_digit() || first == '-' {
         // A sign inside is that of an exponent.
@@ -172,9 +172,9 @@ fn token(text: &str, first: char) -> std::result::Result<(Kind<'_>, usize), Stri
             c.is_ascii_alphanumeric() || c == '.' || c == '-' && (at == 0 || text[..at].ends_with('e'))
         };
         let bytes = text.char_indices().find(|&(at, c)| !inside(at, c)).map_or(text.len(), |(at, _)| at);
-        return Ok((Kind::Number(&text[..bytes]), bytes));
+        return Ok((TokenKind::Number(&text[..bytes]), bytes));
     }
-    if ",:=+*|<()[]".contains(first) { Ok((Kind::Symbol(first), 1)) } else { Err(format!("unexpected {first:?}")) }
+    if ",:=+*|<()[]".contains(first) { Ok((TokenKind::Symbol(first), 1)) } else { Err(format!("unexpected {first:?}")) }
 }
 
 /// A text in quotes, with the escapes of [`str::escape_default`].

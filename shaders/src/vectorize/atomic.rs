@@ -48,7 +48,7 @@ fn plain_operation(op: AtomicOp) -> Option<Op> {
 
 /// An atomic with its operands as vectors. `lock`: other threads may access the memory.
 #[derive(Clone, Copy, Debug)]
-struct Atomic {
+struct VectorAtomic {
     op: AtomicOp,
     value: Option<Value>,
     comparator: Option<Value>,
@@ -73,7 +73,7 @@ impl Widen<'_> {
         let wide = wide.map(|highs| highs.map(|high| high.map(|high| self.vector(high))));
         let lock = is_wide(scope) && matches!(place, Place::Buffer { .. });
         let sequential = lock && semantics.0 & SEQUENTIALLY_CONSISTENT != 0;
-        let atomic = Atomic { op, value, comparator, wide, lock, sequential };
+        let atomic = VectorAtomic { op, value, comparator, wide, lock, sequential };
         if wide.is_some() {
             return self.wide_atomic(result, &place, plan, atomic);
         }
@@ -99,7 +99,7 @@ impl Widen<'_> {
     }
 
     /// A 64-bit atomic: its result is the low word; the scalar IR reads the high word with `high_word`.
-    fn wide_atomic(&mut self, result: Option<ir::Value>, place: &Place, plan: &AccessPlan, atomic: Atomic) {
+    fn wide_atomic(&mut self, result: Option<ir::Value>, place: &Place, plan: &AccessPlan, atomic: VectorAtomic) {
         use crate::simd::ssa::Unwritten;
         let found = match *place {
             Place::Buffer { buffer, .. } if self.shape(buffer) != Shape::Uniform => {
@@ -132,27 +132,27 @@ impl Widen<'_> {
     }
 
     /// A 16-bit atomic.
-    fn half_atomic(&mut self, place: &Place, plan: &AccessPlan, atomic: Atomic) -> Option<Value> {
+    fn half_atomic(&mut self, place: &Place, plan: &AccessPlan, atomic: VectorAtomic) -> Option<Value> {
         let ty = (!atomic.op.is_store()).then_some(Type::V32);
         self.for_each_region(place, plan, ty, |widen, region| widen.half_atomic_at(region, plan, atomic))
     }
 
-    fn half_atomic_at(&mut self, region: MemoryRegion, plan: &AccessPlan, atomic: Atomic) -> Option<Value> {
+    fn half_atomic_at(&mut self, region: MemoryRegion, plan: &AccessPlan, atomic: VectorAtomic) -> Option<Value> {
         let (lanes, mask) = self.subword_lanes(region, &plan.offset, Width::Half);
         let mask = if plan.offset.is_multiple_of(2) { mask } else { self.aligned_lanes(lanes, mask, 2) };
-        let Atomic { op, value, comparator, wide, lock, sequential } = atomic;
+        let VectorAtomic { op, value, comparator, wide, lock, sequential } = atomic;
         let inst = self.builder.emit(InstData::Atomic { op, lanes, value, comparator, wide, lock, sequential, mask });
         self.builder.kernel.results[inst].first().copied()
     }
 
     /// The low and the high words of the old values. A 64-bit access is in bounds if its second word is.
-    fn wide_atomic_at(&mut self, region: MemoryRegion, plan: &AccessPlan, atomic: Atomic) -> Option<[Value; 2]> {
+    fn wide_atomic_at(&mut self, region: MemoryRegion, plan: &AccessPlan, atomic: VectorAtomic) -> Option<[Value; 2]> {
         let four = self.builder.s64(4);
         let len = self.builder.wide(crate::simd::WideOp::SubSat, &[region.len, four]);
         let target = self.target(MemoryRegion { len, ..region }, plan);
         let (lanes, mask) = self.lanes_of_target(target);
         let mask = if plan.offset.is_aligned() { mask } else { self.aligned_lanes(lanes, mask, 4) };
-        let Atomic { op, value, comparator, wide, lock, sequential } = atomic;
+        let VectorAtomic { op, value, comparator, wide, lock, sequential } = atomic;
         let inst = self.builder.emit(InstData::Atomic { op, lanes, value, comparator, wide, lock, sequential, mask });
         match self.builder.kernel.results[inst][..] {
             [low, high] => Some([low, high]),
@@ -175,7 +175,7 @@ impl Widen<'_> {
     }
 
     /// An atomic on memory that other invocations access.
-    fn atomic_at(&mut self, target: Target, atomic: Atomic, aligned: bool) -> Option<Value> {
+    fn atomic_at(&mut self, target: Target, atomic: VectorAtomic, aligned: bool) -> Option<Value> {
         match (atomic.op, &target) {
             // Aligned 32-bit accesses are atomic on x86 and ordered, except for sequentially consistent stores.
             (AtomicOp::Load, Target::Row(_) | Target::Lanes(..)) if aligned => {
@@ -189,7 +189,7 @@ impl Widen<'_> {
         }
         let (lanes, mask) = self.lanes_of_target(target);
         let mask = if aligned { mask } else { self.aligned_lanes(lanes, mask, 4) };
-        let Atomic { op, value, comparator, wide, lock, sequential } = atomic;
+        let VectorAtomic { op, value, comparator, wide, lock, sequential } = atomic;
         let data = InstData::Atomic { op, lanes, value, comparator, wide, lock, sequential, mask };
         if op == AtomicOp::Store {
             self.builder.emit(data);
@@ -251,7 +251,7 @@ impl Widen<'_> {
     }
 
     /// An atomic on private memory: a load, an operation and a store.
-    fn private_atomic(&mut self, target: Target, atomic: Atomic, aligned: bool) -> Option<Value> {
+    fn private_atomic(&mut self, target: Target, atomic: VectorAtomic, aligned: bool) -> Option<Value> {
         if !aligned {
             // `check` rejects kernels with unaligned accesses to private memory, since its words are interleaved by
             // lane.

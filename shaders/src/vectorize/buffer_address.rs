@@ -5,7 +5,7 @@
 
 use cranelift_entity::EntitySet;
 
-use super::access::pattern::{Offset, Term};
+use super::access::pattern::{Offset, OffsetTerm};
 use super::image::ROW;
 use super::{Type, Value, Widen};
 use crate::analysis::{LaneOffsetTable, Shape};
@@ -193,7 +193,7 @@ impl Widen<'_> {
         let three = self.builder.s64(3);
         let rest = self.skip(region, skip).len;
         let rest = self.builder.wide(WideOp::Add, &[rest, three]);
-        let inside = if let [Term { value, stride }] = offset.lanes[..]
+        let inside = if let [OffsetTerm { value, stride }] = offset.lanes[..]
             && self.shape(value) == Shape::Affine(LaneOffsetTable::CONTIGUOUS)
         {
             let limit = self.count(rest, stride);

@@ -18,7 +18,7 @@ pub(super) type Operands = SmallVec<[(Value, Shape); 8]>;
 pub(super) type Components = SmallVec<[u8; 4]>;
 
 /// The components of a texel.
-pub(super) type Texel = SmallVec<[Value; 4]>;
+pub(super) type TexelVectors = SmallVec<[Value; 4]>;
 
 impl Widen<'_> {
     /// `image_field`: a field of an image description.
@@ -68,7 +68,7 @@ impl Widen<'_> {
     }
 
     /// Emits the call of an image instruction; returns some components of its result.
-    pub(super) fn image_call(&mut self, op: &ImageOp, operands: &Operands, components: &[u8]) -> Texel {
+    pub(super) fn image_call(&mut self, op: &ImageOp, operands: &Operands, components: &[u8]) -> TexelVectors {
         let area = self.builder.emit_one(InstData::Context { field: ContextField::Calls });
         let (on, off) = (self.builder.constant(Type::V32, u32::MAX.into()), self.builder.constant(Type::V32, 0));
         let lanes = self.builder.select(self.exec, on, off);

@@ -119,6 +119,7 @@ impl<'a> Widen<'a> {
         let [x, y, z] = kernel.workgroup_size;
         simd.workgroup_size = [x / (*merged_workgroups).max(1), y, z];
         simd.work = kernel.work.clone();
+        simd.lines = kernel.lines.clone();
         simd.shared_bytes = kernel.shared_bytes();
         simd.releases = atomic::releases(kernel);
         simd.subgroup_order = if kernel.takes_schedule { kernel.invocations().div_ceil(LANES) } else { 0 };

@@ -24,7 +24,7 @@ pub(super) struct Plans {
     pub(super) live_outs: Vec<(Value, Option<usize>)>,
     /// Results of `element` that are also used as numbers, so that the 32-bit sum has to be computed.
     pub(super) numbers: EntitySet<Value>,
-    pub(super) layout: Layout,
+    pub(super) layout: ResourceLayout,
     /// Value ranges, to prove accesses to variables in bounds; `None` if the kernel has no variables.
     pub(super) ranges: Option<Ranges>,
     /// Upper bound of the trip count of each loop in [`Loops::all`](crate::analysis::Loops::all) that needs no
@@ -42,7 +42,7 @@ pub(super) struct Plans {
 
 /// Numbers of descriptors and offsets of variables.
 #[derive(Debug, Default)]
-pub(super) struct Layout {
+pub(super) struct ResourceLayout {
     /// First descriptor of each binding.
     pub(super) descriptors: SecondaryMap<ir::Binding, u32>,
     pub(super) descriptor_count: u32,
@@ -73,7 +73,7 @@ impl Plans {
             cross_block,
             live_outs,
             numbers: numbers(kernel, uniformity),
-            layout: Layout::new(kernel),
+            layout: ResourceLayout::new(kernel),
             ranges: (!kernel.variables.is_empty()).then(|| Ranges::new(kernel)),
             trip_counts: bounded_loops::bounded_trip_counts(kernel, &uniformity.loops, &uniformity.dominators),
             is_small_kernel: insts <= MAX_SMALL_KERNEL,
@@ -84,7 +84,7 @@ impl Plans {
     }
 }
 
-impl Layout {
+impl ResourceLayout {
     fn new(kernel: &Kernel) -> Self {
         let mut layout = Self::default();
         for (binding, data) in &kernel.bindings {

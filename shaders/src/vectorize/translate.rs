@@ -10,6 +10,7 @@ impl Widen<'_> {
         let (kernel, accesses) = (self.kernel, &self.plans.accesses);
         for &inst in &kernel.blocks[block].insts {
             let (data, result) = (&kernel.insts[inst], kernel.results[inst]);
+            self.builder.set_origin(kernel.origins[inst]);
             match accesses.role(inst) {
                 None => {}
                 Some(GroupRole::Member) => continue,

@@ -1,9 +1,9 @@
 //! Conversions: every code of every channel, against arithmetic in 64 bits.
 
-use spelter_shaders::image::{Format, Numeric, Part, decode, encode};
+use spelter_shaders::image::{ChannelBits, Format, Numeric, decode, encode};
 
 /// What a code means (Vulkan, "Fixed-Point Data Conversion", "Floating-Point Format Conversions"), as a number.
-fn meaning(numeric: Numeric, part: Part, code: u64) -> f64 {
+fn meaning(numeric: Numeric, part: ChannelBits, code: u64) -> f64 {
     let bits = u32::from(part.bits);
     let most = 2f64.powi(bits as i32) - 1.0;
     let signed = if code >> (bits - 1) == 1 { code as f64 - 2f64.powi(bits as i32) } else { code as f64 };
@@ -37,7 +37,7 @@ fn small_float(code: u64, mantissa_bits: u32, signed: bool) -> f64 {
 }
 
 /// A texel with that code in one channel.
-fn with(part: Part, code: u64) -> [u32; 4] {
+fn with(part: ChannelBits, code: u64) -> [u32; 4] {
     let mut raw = [0; 4];
     let at = usize::from(part.shift);
     let wide = u128::from(code) << at;

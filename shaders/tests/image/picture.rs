@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::image::{
-    Compare, Descriptor, Dim, Extent, Filter, Format, Layout, Rows, Sampler, Swizzle, View, Wrap, store_raw,
+    Compare, Descriptor, Dim, Extent, Filter, Format, Layout, Rows, Sampler, Swizzle, TexelView, Wrap, store_raw,
 };
 
 /// An image with random texels.
@@ -11,7 +11,7 @@ use spelter_shaders::image::{
 pub(crate) struct Picture {
     pub(crate) dim: Dim,
     pub(crate) arrayed: bool,
-    pub(crate) view: View,
+    pub(crate) view: TexelView,
 }
 
 impl Picture {
@@ -29,7 +29,7 @@ impl Picture {
         let layout = Layout::new(&extent, format.bytes(), Rows::Spread).expect("it is small");
         let memory = GuestSlice::leak(layout.bytes as usize);
         let (levels, layers) = ([0, extent.levels], [0, layers]);
-        let view = View::of_image(memory, format, &extent, &layout, levels, layers, dim == Dim::D3);
+        let view = TexelView::of_image(memory, format, &extent, &layout, levels, layers, dim == Dim::D3);
         let mut state = seed | 1;
         for level in 0..extent.levels {
             let [w, h, d] = extent.level(level);

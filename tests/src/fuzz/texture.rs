@@ -1,7 +1,9 @@
 //! Images and samplers of a program's descriptors, and their form in files.
 
 use spelter_shaders::guest::GuestSlice;
-use spelter_shaders::image::{Compare, Descriptor, Extent, Filter, Format, Layout, Rows, Sampler, Swizzle, View, Wrap};
+use spelter_shaders::image::{
+    Compare, Descriptor, Extent, Filter, Format, Layout, Rows, Sampler, Swizzle, TexelView, Wrap,
+};
 
 /// The interpretation of one of a program's buffers as texels, with the sampler of the same descriptor.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,15 +68,15 @@ impl Texture {
     /// The descriptor for a kernel, with the texels in that memory.
     pub fn descriptor(&self, memory: GuestSlice) -> Descriptor {
         let view = match (self.shape, self.layout()) {
-            (Shape::Buffer, _) => View::of_buffer(memory, self.format, self.extent.size[0]),
-            (_, None) => View::NULL,
+            (Shape::Buffer, _) => TexelView::of_buffer(memory, self.format, self.extent.size[0]),
+            (_, None) => TexelView::NULL,
             (shape, Some(layout)) => {
                 let (levels, layers) = ([0, self.extent.levels], [0, self.extent.layers]);
                 let volume = shape == Shape::Volume;
-                View::of_image(memory, self.format, &self.extent, &layout, levels, layers, volume)
+                TexelView::of_image(memory, self.format, &self.extent, &layout, levels, layers, volume)
             }
         };
-        Descriptor { view: View { swizzle: self.swizzle, ..view }, sampler: self.sampler }
+        Descriptor { view: TexelView { swizzle: self.swizzle, ..view }, sampler: self.sampler }
     }
 
     /// The numbers that describe it in a file, after that of the buffer.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use spelter_shaders::abi::{MAX_PUSH_BYTES, pieces};
 use spelter_shaders::guest::GuestSlice;
-use spelter_shaders::image::{Class, Descriptor, Extent, Filter, Layout, Numeric, Rows, Sampler, View, Wrap};
+use spelter_shaders::image::{Class, Descriptor, Extent, Filter, Layout, Numeric, Rows, Sampler, TexelView, Wrap};
 use spelter_shaders::ir::{BindingData, BindingKind, InstData, Kernel, Op, Place, Type, Value, ValueDef, Width};
 use spirv::Dim;
 
@@ -176,7 +176,7 @@ impl Memory {
             (_, Some(image)) if image.dim == Dim::DimBuffer => {
                 let bytes = fill(1000 * image.format.bytes() as usize, true);
                 let slice = self.place(&bytes)?;
-                descriptor.view = View::of_buffer(slice, image.format, 1 << 27);
+                descriptor.view = TexelView::of_buffer(slice, image.format, 1 << 27);
                 slice
             }
             (_, Some(image)) => {
@@ -189,7 +189,7 @@ impl Memory {
                 }
                 let slice = self.place(&bytes)?;
                 let (levels, layers) = ([0, extent.levels], [0, extent.layers]);
-                descriptor.view = View::of_image(slice, image.format, &extent, &layout, levels, layers, volume);
+                descriptor.view = TexelView::of_image(slice, image.format, &extent, &layout, levels, layers, volume);
                 slice
             }
             _ => GuestSlice::EMPTY,

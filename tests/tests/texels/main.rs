@@ -6,7 +6,7 @@ mod model;
 
 use proptest::prelude::*;
 use spelter_shaders::image::{
-    self, Class, Descriptor, Dim, Extent, Filter, ImageOp, Kind, LodOperand, Offsets, Sampler, Swizzle, View, Wrap,
+    self, Class, Descriptor, Dim, Extent, Filter, ImageOp, Kind, LodOperand, Offsets, Sampler, Swizzle, TexelView, Wrap,
 };
 use spelter_tests::images::ImageDecl;
 use spelter_tests::mutate::Rng;
@@ -45,7 +45,7 @@ struct Case {
     image: Image,
     dim: Dim,
     arrayed: bool,
-    view: View,
+    view: TexelView,
 }
 
 impl Case {

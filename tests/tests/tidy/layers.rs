@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::sources;
 
 /// Folder or file of shaders/src → those that it may use, bottom to top.
-const LAYERS: [(&str, &[&str]); 19] = [
+const LAYERS: [(&str, &[&str]); 20] = [
     ("float_mode", &[]),
+    ("free_ranges", &[]),
     ("guest", &[]),
     ("host", &[]),
     ("text", &[]),
@@ -20,7 +21,10 @@ const LAYERS: [(&str, &[&str]); 19] = [
     ("lower", &["ir"]),
     ("opt", &["image", "abi", "ir", "analysis"]),
     ("simd", &["text", "work", "image", "ssa", "ir", "analysis", "lower"]),
-    ("back", &["float_mode", "guest", "host", "image", "abi", "schedule", "ir", "analysis", "lower", "simd"]),
+    (
+        "back",
+        &["float_mode", "free_ranges", "guest", "host", "image", "abi", "schedule", "ir", "analysis", "lower", "simd"],
+    ),
     ("front", &["host", "image", "abi", "ir", "analysis", "simd"]),
     ("vectorize", &["image", "abi", "ir", "analysis", "lower", "opt", "simd"]),
     ("compile", &["float_mode", "work", "ir", "lower", "opt", "simd", "back", "front", "vectorize"]),

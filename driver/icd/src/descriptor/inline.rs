@@ -1,5 +1,6 @@
 //! Memory of inline uniform blocks: each pool has one buffer for all of its blocks, and sets allocate ranges of it.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use ash::vk;
@@ -17,8 +18,8 @@ pub(super) struct InlineMemory {
     /// `None` until the first block is allocated: most pools have none.
     backing: Option<(driver::Buffer, driver::DeviceMemory)>,
     size: u64,
-    /// Free ranges (begin, end), sorted.
-    free: Vec<[u64; 2]>,
+    /// In multiples of the alignment.
+    free: driver::FreeRanges,
 }
 
 /// One block of a set, which is freed when it drops.
@@ -26,7 +27,8 @@ pub(super) struct Block {
     pool: Arc<Mutex<InlineMemory>>,
     memory: driver::DeviceMemory,
     pub(super) binding: u32,
-    range: [u64; 2],
+    /// In multiples of the alignment.
+    range: Range<usize>,
     bytes: u32,
 }
 
@@ -34,8 +36,8 @@ impl InlineMemory {
     /// Memory for `blocks` blocks of `bytes` bytes in total.
     pub(super) fn new(bytes: u64, blocks: u64) -> Self {
         let size = (bytes + blocks * (ALIGNMENT - 4)).next_multiple_of(ALIGNMENT);
-        let free = if size > 0 { vec![[0, size]] } else { Vec::new() };
-        Self { backing: None, size, free }
+        let units = usize::try_from(size / ALIGNMENT).unwrap_or(usize::MAX);
+        Self { backing: None, size, free: driver::FreeRanges::of(0..units) }
     }
 
     fn backing(&mut self, device: &Device) -> Result<(driver::Buffer, driver::DeviceMemory), Error> {
@@ -48,28 +50,9 @@ impl InlineMemory {
         Ok(self.backing.insert((buffer, memory)).clone())
     }
 
-    fn take(&mut self, bytes: u64) -> Option<[u64; 2]> {
-        let len = bytes.next_multiple_of(ALIGNMENT);
-        let place = self.free.iter().position(|[begin, end]| end - begin >= len)?;
-        let begin = self.free[place][0];
-        self.free[place][0] += len;
-        if self.free[place][0] == self.free[place][1] {
-            self.free.remove(place);
-        }
-        Some([begin, begin + len])
-    }
-
-    fn give(&mut self, range: [u64; 2]) {
-        let place = self.free.partition_point(|free| free[0] < range[0]);
-        self.free.insert(place, range);
-        // Adjacent ranges are merged.
-        self.free.dedup_by(|next, before| {
-            let touch = before[1] == next[0];
-            if touch {
-                before[1] = next[1];
-            }
-            touch
-        });
+    fn take(&mut self, bytes: u64) -> Option<Range<usize>> {
+        // A range is never empty.
+        self.free.take(usize::try_from(bytes.div_ceil(ALIGNMENT)).ok()?.max(1))
     }
 }
 
@@ -89,9 +72,9 @@ impl Block {
         let backing = inline.backing(device);
         drop(inline);
         // From here on the block frees the range when it drops.
-        let (buffer, memory) = backing.inspect_err(|_| pool.lock().give(range))?;
+        let (buffer, memory) = backing.inspect_err(|_| pool.lock().free.give(range.clone()))?;
         let block = Self { pool: Arc::clone(pool), memory, binding, range, bytes };
-        let info = driver::BufferInfo { buffer: &buffer, offset: range[0], range: bytes.into() };
+        let info = driver::BufferInfo { buffer: &buffer, offset: block.offset(), range: bytes.into() };
         set.write(binding, 0, vk::DescriptorType::UNIFORM_BUFFER, &[info])?;
         Ok(block)
     }
@@ -101,18 +84,22 @@ impl Block {
         self.bytes.into()
     }
 
+    fn offset(&self) -> u64 {
+        self.range.start as u64 * ALIGNMENT
+    }
+
     pub(super) fn write(&self, offset: u32, bytes: &[u8]) -> Result<(), Error> {
-        Ok(self.memory.write(self.range[0] + u64::from(offset), bytes)?)
+        Ok(self.memory.write(self.offset() + u64::from(offset), bytes)?)
     }
 
     pub(super) fn read(&self, offset: u32, bytes: &mut [u8]) -> Result<(), Error> {
-        Ok(self.memory.read(self.range[0] + u64::from(offset), bytes)?)
+        Ok(self.memory.read(self.offset() + u64::from(offset), bytes)?)
     }
 }
 
 impl Drop for Block {
     fn drop(&mut self) {
-        self.pool.lock().give(self.range);
+        self.pool.lock().free.give(self.range.clone());
     }
 }
 
@@ -121,14 +108,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_disjoint_and_merge_again() {
-        let mut memory = InlineMemory::new(4096, 16);
-        let whole = memory.size;
-        let ranges: Vec<_> = std::iter::from_fn(|| memory.take(100)).collect();
-        assert!(ranges.len() >= 32 && ranges.windows(2).all(|pair| pair[0][1] <= pair[1][0]), "{ranges:?}");
-        for &range in ranges.iter().step_by(2).chain(ranges.iter().skip(1).step_by(2)) {
-            memory.give(range);
+    fn a_pool_has_room_for_its_blocks_whatever_their_sizes() {
+        for (blocks, each) in [(16, 4), (16, 64), (3, 68), (0, 0)] {
+            let mut memory = InlineMemory::new(blocks * each, blocks);
+            let whole = memory.free.clone();
+            let ranges: Vec<_> = (0..blocks).map(|_| memory.take(each).unwrap()).collect();
+            assert!(ranges.iter().all(|range| range.end as u64 * ALIGNMENT <= memory.size), "{ranges:?}");
+            ranges.into_iter().for_each(|range| memory.free.give(range));
+            assert_eq!(memory.free, whole);
         }
-        assert_eq!(memory.free, [[0, whole]]);
     }
 }

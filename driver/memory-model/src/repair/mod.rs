@@ -14,8 +14,10 @@
 //!    invocations of the workgroup must then execute it, too.
 
 mod edit;
+mod text;
 
 pub use edit::{Edit, apply, words};
+pub use text::{Change, NotWritten, Rewritten, rewrite};
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -187,7 +189,7 @@ impl Search<'_> {
         if self.find_race(&program)?.is_some() {
             return Ok(None);
         }
-        let summary = summarize_within(&program, &self.options, u64::MAX, &mut self.spent)?;
+        let summary = summarize_within(&program, &self.options, u64::MAX, &[], &mut self.spent)?;
         let edits = edits.iter().copied().collect();
         let repair = Repair { edits, program, executions: summary.executions, gave_up: None };
         Ok((summary.finished > 0).then_some(repair))

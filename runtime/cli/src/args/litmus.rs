@@ -5,13 +5,16 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use spelter_memory_model::Model;
 
-use super::Shard;
+use super::{DeriveArgs, Shard};
 
 /// `spelter litmus`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A test ends in .test (the format of the Khronos memory model) or .litmus (Dat3M's). The exit status is 1 if an answer
-differs from the expectation of the file or of a list.
+differs from the expectation of the file or of a list, or something is undecided; else 3 if a test races and
+--deny-races is given.
+
+The invocations of a shader's launch become the threads of a test; a kernel that cannot be unrolled is refused.
 
 --profile is spec (today's appendix), khronos (its Alloy model), dartagnan or 1.1.90, and may be followed by switches:
   spec,chains=alloy,inclusion=joint
@@ -21,12 +24,16 @@ Switches (A1 to A5 are short names):
   inclusion (A5)=split|joint, coverage=directional|symmetric, coherence=acyclic|bullets,
   scoped-order=writes|all-atomics, scoped-order-is-location-order=no|yes, host-atomics=no|yes
 
-Example:
-  spelter litmus mp.test --explain --repair")]
+Examples:
+  spelter litmus mp.test --explain --repair
+  spelter litmus kernel.wgsl --groups 2 --bind 0.0=zeros:8 --explain --deny-races")]
 pub(crate) struct LitmusArgs {
-    /// Tests, or folders of tests.
+    /// Tests, folders of tests, or shaders (.wgsl, .spv, .spvasm, .comp, .glsl).
     #[arg(value_name = "FILE|DIR", required_unless_present = "generate")]
     pub(crate) paths: Vec<PathBuf>,
+    /// The launch from which the test of a shader is derived.
+    #[command(flatten)]
+    pub(crate) launch: DeriveArgs,
     /// The interpretation of the memory model.
     #[arg(long, value_name = "NAME[,SWITCH=VALUE…]", default_value = "spec")]
     pub(crate) profile: Model,
@@ -45,6 +52,12 @@ pub(crate) struct LitmusArgs {
     /// Find the smallest repair of a race.
     #[arg(long)]
     pub(crate) repair: bool,
+    /// Write the repaired test to a file, in the format of the test. Only for one test.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write_repair: Option<PathBuf>,
+    /// End with status 3 if a test races.
+    #[arg(long)]
+    pub(crate) deny_races: bool,
     /// Write a Graphviz picture of an execution of each test to this folder; a racing execution if there is one. Files
     /// with the same name get the names of their folders as prefix.
     #[arg(long, value_name = "DIR")]
@@ -62,7 +75,8 @@ pub(crate) struct LitmusArgs {
     #[arg(long)]
     pub(crate) json: bool,
     /// Generate tests instead: every small program within the bounds below, up to symmetry.
-    #[arg(long, conflicts_with_all = ["paths", "explain", "repair", "dot", "expected", "expected_races"])]
+    #[arg(long, conflicts_with_all = ["paths", "explain", "repair", "write_repair", "deny_races", "dot",
+        "expected", "expected_races"])]
     pub(crate) generate: bool,
     /// The largest number of threads of generated programs.
     #[arg(long, value_name = "N", default_value = "2", requires = "generate")]

@@ -6,7 +6,7 @@ mod mandelbrot;
 mod matmul;
 mod nbody;
 mod pathtracer;
-mod picture;
+pub(crate) mod picture;
 mod reduce;
 mod saxpy;
 mod scan;

@@ -7,15 +7,15 @@ use std::path::Path;
 use crate::failure::Failure;
 
 /// A picture, row by row from the top, three bytes for each pixel.
-pub(super) struct Picture {
-    pub(super) width: u32,
-    pub(super) height: u32,
-    pub(super) bytes: Vec<u8>,
+pub(crate) struct Picture {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Picture {
     /// Writes the picture as a PNG file.
-    pub(super) fn save(&self, path: &Path) -> Result<(), Failure> {
+    pub(crate) fn save(&self, path: &Path) -> Result<(), Failure> {
         let file = File::create(path).map_err(|error| Failure::file(path, error))?;
         let mut encoder = png::Encoder::new(BufWriter::new(file), self.width, self.height);
         encoder.set_color(png::ColorType::Rgb);

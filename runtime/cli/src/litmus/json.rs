@@ -7,7 +7,7 @@ use spelter_memory_model::answer::{Execution, Options};
 use spelter_memory_model::describe;
 use spelter_memory_model::program::Program;
 use spelter_memory_model::relations::Source;
-use spelter_memory_model::repair::words;
+use spelter_memory_model::repair::{Change, Rewritten, words};
 
 use super::{Decided, Total, undecided};
 
@@ -33,6 +33,9 @@ pub(crate) fn test(path: &Path, decided: &Decided, options: &Options) -> Value {
         "expected_race_free": decided.expected_race_free,
         "microseconds": decided.duration.as_micros() as u64,
     });
+    if !decided.listing.is_empty() {
+        value["threads"] = json!(decided.listing);
+    }
     if !decided.test.warnings.is_empty() {
         value["warnings"] = decided.test.warnings.iter().map(ToString::to_string).collect();
     }
@@ -71,12 +74,19 @@ pub(crate) fn test(path: &Path, decided: &Decided, options: &Options) -> Value {
             value["repair"] = json!({
                 "edits": repair.edits.iter().map(|edit| words(program, &[*edit])).collect::<Vec<_>>(),
                 "smallest": repair.is_smallest(),
+                "changes": decided.rewritten.as_ref().and_then(|rewritten| rewritten.as_ref().ok()).map(changes),
                 "gave_up": repair.gave_up.as_ref().map(undecided),
                 "executions": repair.executions,
             });
         }
     }
     value
+}
+
+/// The changed operations in the tokens of the file.
+fn changes(rewritten: &Rewritten) -> Value {
+    let change = |change: &Change| json!({ "line": change.line, "before": change.before, "after": change.after });
+    rewritten.changes.iter().map(change).collect()
 }
 
 fn execution(program: &Program, execution: &Execution) -> Value {

@@ -1,5 +1,6 @@
 //! `spelter litmus`: decides litmus tests of the Vulkan memory model, and generates them.
 
+mod derive;
 mod expected;
 mod files;
 mod generate;
@@ -12,18 +13,21 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use spelter_memory_model::answer::{Answer, Options, Summary, answer, depends_on, find_race, summarize};
+use spelter_memory_model::answer::{
+    Answer, Options, Summary, answer, asked_locations, depends_on, find_race, summarize_with,
+};
 use spelter_memory_model::explain::{Explanation, explain};
 use spelter_memory_model::format::{Format, QuestionKind, Test};
 use spelter_memory_model::program::{Bound, TooLarge};
-use spelter_memory_model::repair::{Effort, Repair, repair};
+use spelter_memory_model::repair::{Effort, Repair, Rewritten, repair, rewrite};
 use spelter_memory_model::search::Limits;
 
 use crate::args::LitmusArgs;
 use crate::failure::Failure;
 use crate::file;
-use crate::output::Output;
+use crate::output::{self, Output};
 
+use derive::Derived;
 use expected::Expected;
 
 /// The largest number of executions that are counted; the report says whether there are more.
@@ -32,6 +36,8 @@ const MAX_EXECUTIONS: u64 = 200_000;
 /// A test with its results.
 struct Decided {
     test: Test,
+    /// The threads of a shader's launch in text form; empty for a test.
+    listing: Vec<String>,
     answers: Vec<Result<Answer, String>>,
     /// Whether it races.
     races: Result<bool, String>,
@@ -43,6 +49,8 @@ struct Decided {
     depends_on: Option<Vec<(&'static str, &'static str, &'static str)>>,
     /// `None` if no repair was requested or needed.
     repair: Option<Result<Option<Repair>, String>>,
+    /// The repair in the text of the test, or why it has none.
+    rewritten: Option<Result<Rewritten, String>>,
     duration: Duration,
 }
 
@@ -86,13 +94,19 @@ struct Total {
     deciding: Duration,
 }
 
-/// Decides the tests, or generates some.
-pub(crate) fn run(args: &LitmusArgs, output: &mut Output) -> Result<(), Failure> {
+/// The exit status if a test races and `--deny-races` is given.
+const RACY: u8 = 3;
+
+/// Decides the tests, or generates some. Returns the exit status.
+pub(crate) fn run(args: &LitmusArgs, output: &mut Output) -> Result<u8, Failure> {
     let options = options(args)?;
     if args.generate {
-        return generate::run(args, &options, output);
+        return generate::run(args, &options, output).map(|()| 0);
     }
     let files = files::find(&args.paths)?;
+    if args.write_repair.is_some() && files.len() != 1 {
+        return Err(Failure(format!("--write-repair takes one test, not {}", files.len())));
+    }
     let expected = Expected::read(args, &files)?;
     let names = picture::names(&files);
     let mut total = Total { unused_rows: expected.unused(&files), ..Total::default() };
@@ -106,6 +120,9 @@ pub(crate) fn run(args: &LitmusArgs, output: &mut Output) -> Result<(), Failure>
         match decide(path, args, &options, &expected) {
             Ok(decided) => {
                 total.add(&decided);
+                if let Some(path) = &args.write_repair {
+                    write_repair(path, &decided)?;
+                }
                 if let (Some(folder), Ok(summary)) = (&args.dot, &decided.summary) {
                     picture::write(folder, name, &decided.test, summary, options.model)?;
                 }
@@ -137,7 +154,27 @@ pub(crate) fn run(args: &LitmusArgs, output: &mut Output) -> Result<(), Failure>
     } else if !alone {
         report::total(&total, output)?;
     }
-    total.verdict()
+    total.verdict()?;
+    if !args.deny_races || total.racy == 0 {
+        return Ok(0);
+    }
+    output.flush()?;
+    let tests = if total.racy == 1 { "1 test races".to_owned() } else { format!("{} tests race", total.racy) };
+    output::report(&Failure(format!("{tests} (--deny-races)")));
+    Ok(RACY)
+}
+
+/// Writes the text with the repair; a test that does not race stays as it is.
+fn write_repair(path: &Path, decided: &Decided) -> Result<(), Failure> {
+    let not_written = |problem: &str| Err(Failure(format!("--write-repair: {problem}")));
+    match (&decided.rewritten, &decided.repair) {
+        (Some(Ok(rewritten)), _) => std::fs::write(path, &rewritten.text).map_err(|error| Failure::file(path, error)),
+        (Some(Err(problem)), _) => not_written(problem),
+        (None, Some(Err(problem))) => not_written(problem),
+        (None, Some(Ok(Some(_)))) => not_written("a shader has no litmus text that could be repaired"),
+        (None, Some(Ok(None))) => not_written("no repair was found"),
+        (None, None) => not_written("there is nothing to repair, since no race was found"),
+    }
 }
 
 impl Total {
@@ -192,13 +229,45 @@ fn progress(files: usize) -> ProgressBar {
     bar
 }
 
-fn decide(path: &Path, args: &LitmusArgs, options: &Options, expected: &Expected) -> Result<Decided, Failure> {
+/// A test that was read, or derived from a shader.
+struct Read {
+    test: Test,
+    listing: Vec<String>,
+    /// The format and the text of a test.
+    source: Option<(Format, String)>,
+}
+
+fn read(path: &Path, args: &LitmusArgs) -> Result<Read, Failure> {
+    if derive::is_shader(path) {
+        let Derived { test, listing } = derive::derive(path, &args.launch)?;
+        return Ok(Read { test, listing, source: None });
+    }
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    let format = Format::of_extension(extension)
-        .ok_or_else(|| Failure::file(path, "a litmus test ends in .test (Khronos) or .litmus (Dat3M)"))?;
+    let format = Format::of_extension(extension).ok_or_else(|| {
+        Failure::file(
+            path,
+            "a litmus test ends in .test (Khronos) or .litmus (Dat3M), a shader in .wgsl, .spv or .comp",
+        )
+    })?;
     let text = String::from_utf8(file::read(path, 1 << 20)?).map_err(|_| Failure::file(path, "not a text"))?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let test = format.read(&name, &text).map_err(|error| Failure(format!("{}:{error}", path.display())))?;
+    Ok(Read { test, listing: Vec::new(), source: Some((format, text)) })
+}
+
+/// The objects whose final values outcomes show: those that questions ask for; in a shader, those that it writes.
+fn shown_objects(test: &Test, listing: &[String]) -> Vec<u32> {
+    const MOST: usize = 16;
+    if listing.is_empty() {
+        return asked_locations(&test.questions);
+    }
+    let written = test.program.operations().filter_map(|(_, operation)| operation.access().filter(|of| of.writes));
+    let written: std::collections::BTreeSet<u32> = written.map(|access| access.location.object).collect();
+    written.into_iter().take(MOST).collect()
+}
+
+fn decide(path: &Path, args: &LitmusArgs, options: &Options, expected: &Expected) -> Result<Decided, Failure> {
+    let Read { test, listing, source } = read(path, args)?;
     let start = Instant::now();
     let mut answers: Vec<_> = test
         .questions
@@ -215,17 +284,25 @@ fn decide(path: &Path, args: &LitmusArgs, options: &Options, expected: &Expected
     });
     let race = find_race(&test.program, filter, options).map_err(|bound| undecided(&bound));
     let races = race.as_ref().map(Option::is_some).map_err(Clone::clone);
-    let summary = summarize(&test.program, options, MAX_EXECUTIONS).map_err(|bound| undecided(&bound));
+    let asked = shown_objects(&test, &listing);
+    let summary = summarize_with(&test.program, options, MAX_EXECUTIONS, &asked).map_err(|bound| undecided(&bound));
     let racing = race.ok().flatten();
     let explanation = racing.as_ref().filter(|_| args.explain);
     let explanation = explanation.and_then(|race| explain(&test.program, race, options.model, 0));
     let depends_on = args.explain.then(|| depends_on(&test.program, filter, options).ok()).flatten();
-    let wanted = args.repair && racing.is_some();
+    let wanted = (args.repair || args.write_repair.is_some()) && racing.is_some();
     let effort = Effort { steps: args.steps, ..Effort::default() };
     let repair = wanted.then(|| repair(&test.program, filter, options, effort).map_err(|bound| undecided(&bound)));
+    let rewritten = match &repair {
+        Some(Ok(Some(repair))) => source.as_ref().map(|(format, text)| {
+            rewrite(*format, text, &test, repair, options).map_err(|problem| problem.to_string())
+        }),
+        _ => None,
+    };
     let expected_race_free = expected.is_race_free(path);
     Ok(Decided {
         test,
+        listing,
         answers,
         races,
         expected_race_free,
@@ -233,6 +310,7 @@ fn decide(path: &Path, args: &LitmusArgs, options: &Options, expected: &Expected
         explanation,
         depends_on,
         repair,
+        rewritten,
         duration: deciding,
     })
 }

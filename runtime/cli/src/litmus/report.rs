@@ -4,7 +4,7 @@ use std::path::Path;
 
 use spelter_memory_model::answer::{Answer, Summary};
 use spelter_memory_model::format::{Question, QuestionKind};
-use spelter_memory_model::repair::{Effort, words};
+use spelter_memory_model::repair::{Change, Effort, Rewritten, words};
 
 use super::{Decided, Total, undecided};
 use crate::args::LitmusArgs;
@@ -39,6 +39,9 @@ pub(crate) fn test(
     output.line(format!("{}: {verdict}   {counts}", path.display()).trim_end())?;
     for warning in &decided.test.warnings {
         output.line(format!(" warning    {}:{warning}", path.display()))?;
+    }
+    if alone {
+        decided.listing.iter().try_for_each(|line| output.line(format!("   {line}")))?;
     }
     for (question, answer) in decided.test.questions.iter().zip(&decided.answers) {
         if alone || answer.as_ref().map_or(true, Answer::differs) {
@@ -85,12 +88,25 @@ pub(crate) fn test(
             let edits = words(&decided.test.program, &repair.edits);
             let count = plural(repair.executions);
             output.line(format!(" {label}: {edits} -> {count}, none racy"))?;
+            match &decided.rewritten {
+                Some(Ok(rewritten)) => changes(rewritten, output)?,
+                Some(Err(problem)) => output.line(format!("   {problem}"))?,
+                None => {}
+            }
             if let Some(bound) = &repair.gave_up {
                 output.line(format!("   a smaller one may exist: {}", undecided(bound)))?;
             }
         }
     }
     Ok(())
+}
+
+/// The changed operations in the tokens of the file, each with its line.
+fn changes(rewritten: &Rewritten, output: &mut Output) -> Result<(), Failure> {
+    rewritten.changes.iter().try_for_each(|Change { line, before, after }| {
+        let before = if before.is_empty() { "(new)" } else { before };
+        output.line(format!("   line {line:<4} {before}  ->  {after}"))
+    })
 }
 
 fn executions(summary: &Summary) -> String {

@@ -1,14 +1,22 @@
-//! Buffers for the bindings of the program, from `--bind` and `--uniform`.
+//! Resources for the bindings of the program, from `--bind`, `--uniform`, `--image` and `--sampler`.
 
 use std::collections::BTreeSet;
 
-use spelter::{BindingInfo, BindingKind, Buffer, Context, Program};
+use spelter::{BindingInfo, BindingKind, Buffer, Context, Dispatch, Program};
 
+use super::images::{self, BoundImage, BoundSampler};
 use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::file;
 use crate::slot::{Bind, Slot};
 use crate::value::Value;
+
+/// All that is bound.
+pub(super) struct Bound {
+    pub(super) buffers: Vec<BoundBuffer>,
+    pub(super) images: Vec<BoundImage>,
+    samplers: Vec<BoundSampler>,
+}
 
 /// A buffer and its slot.
 pub(super) struct BoundBuffer {
@@ -18,75 +26,105 @@ pub(super) struct BoundBuffer {
     pub(super) buffer: Buffer,
 }
 
-/// One buffer for each descriptor of the program. An error if one is missing, too many or too small.
-pub(super) fn all(context: &Context, program: &Program, args: &RunArgs) -> Result<Vec<BoundBuffer>, Failure> {
-    only_buffers(program)?;
-    let given = kinds(args);
+impl Bound {
+    /// The dispatch with all bindings.
+    pub(super) fn to<'a>(&self, mut dispatch: Dispatch<'a>) -> Dispatch<'a> {
+        for BoundBuffer { slot, buffer, .. } in &self.buffers {
+            dispatch = dispatch.bind_element(slot.group, slot.binding, slot.element, buffer, 0..buffer.size());
+        }
+        let images = self.images.iter().map(|image| (image.slot, image.bind()));
+        let samplers = self.samplers.iter().map(|sampler| (sampler.slot, sampler.bind()));
+        images.chain(samplers).fold(dispatch, |dispatch, (Slot { group, binding, element }, bind)| {
+            dispatch.with((group, binding, element), bind)
+        })
+    }
+}
+
+/// One resource for each descriptor of the program. An error if one is missing, too many or too small.
+pub(super) fn all(context: &Context, program: &Program, args: &RunArgs) -> Result<Bound, Failure> {
+    let infos = program.bindings();
+    only_known(infos)?;
     let mut seen = BTreeSet::new();
-    for (option, kind, bind) in &given {
-        check(option, *kind, bind.slot, program)?;
-        if !seen.insert(bind.slot) {
-            return Err(Failure(format!("binding {} is given twice", bind.slot)));
+    for (option, slot) in given(args) {
+        check(option, slot, program)?;
+        if !seen.insert((slot, option == "--sampler")) {
+            return Err(Failure(format!("binding {slot} is given twice")));
         }
     }
-    for info in program.bindings() {
-        check_filled(info, &seen)?;
-    }
-    given.into_iter().map(|(option, _, bind)| filled(context, program, option, bind)).collect()
+    infos.iter().try_for_each(|info| check_filled(info, &seen))?;
+    let storage = args.bind.iter().map(|bind| ("--bind", bind));
+    let uniform = args.uniform.iter().map(|bind| ("--uniform", bind));
+    let buffers = storage.chain(uniform).map(|(option, bind)| filled(context, program, option, bind));
+    Ok(Bound {
+        buffers: buffers.collect::<Result<_, _>>()?,
+        images: images::images(context, infos, args)?,
+        samplers: images::samplers(context, infos, args)?,
+    })
 }
 
-/// The bindings of all options, with the kind of each option.
-fn kinds(args: &RunArgs) -> Vec<(&'static str, BindingKind, &Bind)> {
-    let storage = args.bind.iter().map(|bind| ("--bind", BindingKind::StorageBuffer, bind));
-    let uniform = args.uniform.iter().map(|bind| ("--uniform", BindingKind::UniformBuffer, bind));
-    storage.chain(uniform).collect()
+/// The slots of all options.
+fn given(args: &RunArgs) -> impl Iterator<Item = (&'static str, Slot)> {
+    let storage = args.bind.iter().map(|bind| ("--bind", bind.slot));
+    let uniform = args.uniform.iter().map(|bind| ("--uniform", bind.slot));
+    let image = args.images.image.iter().map(|image| ("--image", image.slot));
+    let sampler = args.images.sampler.iter().map(|sampler| ("--sampler", sampler.slot));
+    storage.chain(uniform).chain(image).chain(sampler)
 }
 
-/// The binding that a program declares at a slot.
-pub(super) fn info_of(program: &Program, slot: Slot) -> Option<&BindingInfo> {
-    program.bindings().iter().find(|info| (info.group, info.binding) == (slot.group, slot.binding))
+/// The binding that is declared at a slot.
+pub(super) fn info_of(infos: &[BindingInfo], slot: Slot) -> Option<&BindingInfo> {
+    infos.iter().find(|info| (info.group, info.binding) == (slot.group, slot.binding))
 }
 
-/// Checks that all bindings of the program are buffers that options can fill.
-fn only_buffers(program: &Program) -> Result<(), Failure> {
-    match program.bindings().iter().find(|info| option_for(info.kind).is_none()) {
+/// Checks that all bindings of the program are of kinds that options can fill.
+fn only_known(infos: &[BindingInfo]) -> Result<(), Failure> {
+    match infos.iter().find(|info| options_for(info.kind).is_empty()) {
         Some(info) => {
             let (group, binding, kind) = (info.group, info.binding, kind_name(info.kind));
-            Err(Failure(format!("binding {group}.{binding} is a {kind}: {ONLY_BUFFERS}")))
+            Err(Failure(format!("binding {group}.{binding} is a {kind}: {NO_TEXEL_BUFFERS}")))
         }
         None => Ok(()),
     }
 }
 
-fn check(option: &str, kind: BindingKind, slot: Slot, program: &Program) -> Result<(), Failure> {
-    let Some(info) = info_of(program, slot) else {
+fn check(option: &str, slot: Slot, program: &Program) -> Result<(), Failure> {
+    let Some(info) = info_of(program.bindings(), slot) else {
         return Err(Failure(format!("{option} {slot}: {:?} does not use it; {}", program.entry(), used(program))));
     };
     if slot.element >= info.count {
         return Err(Failure(format!("{option} {slot}: the binding has {} elements", info.count)));
     }
-    if kind == info.kind {
+    let options = options_for(info.kind);
+    if options.contains(&option) {
         return Ok(());
     }
-    let (is, right) = (kind_name(info.kind), option_for(info.kind).unwrap_or_default());
+    let (is, right) = (kind_name(info.kind), options.join(" and "));
     Err(Failure(format!("{option} {slot}: it is a {is}: use {right}")))
 }
 
-fn check_filled(info: &BindingInfo, seen: &BTreeSet<Slot>) -> Result<(), Failure> {
+/// Checks that every element has what it needs (VUID-vkCmdDispatch-None-08114); a combined image and sampler may do
+/// without `--sampler`.
+fn check_filled(info: &BindingInfo, seen: &BTreeSet<(Slot, bool)>) -> Result<(), Failure> {
     let slots = (0..info.count).map(|element| Slot { group: info.group, binding: info.binding, element });
-    for slot in slots {
-        if !seen.contains(&slot) {
-            let (kind, slot) = (kind_name(info.kind), shown(slot, Some(info)));
-            let option = option_for(info.kind).unwrap_or_default();
-            let bytes = match info.min_bytes {
-                0 => String::new(),
-                least => format!(" of at least {least} bytes"),
-            };
-            let problem = format!("binding {slot}, a {kind}{bytes}, has no buffer: use {option} {slot}=VALUE");
-            return Err(Failure(format!("{problem} (VUID-vkCmdDispatch-None-08114)")));
-        }
-    }
-    Ok(())
+    let wants_sampler = info.kind == BindingKind::Sampler;
+    let Some(empty) = slots.clone().find(|&slot| !seen.contains(&(slot, wants_sampler))) else { return Ok(()) };
+    let (kind, slot) = (kind_name(info.kind), shown(empty, Some(info)));
+    let bytes = match info.min_bytes {
+        0 => String::new(),
+        least => format!(" of at least {least} bytes"),
+    };
+    let (lacks, hint) = match info.kind {
+        BindingKind::StorageBuffer => ("buffer", format!("--bind {slot}=VALUE")),
+        BindingKind::UniformBuffer => ("buffer", format!("--uniform {slot}=VALUE")),
+        BindingKind::Sampler => ("sampler", format!("--sampler {slot}=linear,repeat, or other words")),
+        _ => ("image", format!("--image {slot}=FILE.png or --image {slot}=FORMAT:WIDTHxHEIGHT")),
+    };
+    let of = match slots.filter(|&slot| seen.contains(&(slot, wants_sampler))).count() {
+        0 => String::new(),
+        filled => format!("; {filled} of {} elements have one, and each must", info.count),
+    };
+    let problem = format!("binding {slot}, a {kind}{bytes}, has no {lacks}: use {hint}{of}");
+    Err(Failure(format!("{problem} (VUID-vkCmdDispatch-None-08114)")))
 }
 
 fn filled(context: &Context, program: &Program, option: &str, bind: &Bind) -> Result<BoundBuffer, Failure> {
@@ -102,11 +140,11 @@ fn filled(context: &Context, program: &Program, option: &str, bind: &Bind) -> Re
         }
     };
     let buffer = buffer.map_err(wrong)?;
-    Ok(BoundBuffer { slot, name: shown(slot, info_of(program, slot)), buffer })
+    Ok(BoundBuffer { slot, name: shown(slot, info_of(program.bindings(), slot)), buffer })
 }
 
 /// The slot as text, with its element if the binding is an array.
-fn shown(slot: Slot, info: Option<&BindingInfo>) -> String {
+pub(super) fn shown(slot: Slot, info: Option<&BindingInfo>) -> String {
     if info.is_some_and(|info| info.count > 1) { slot.with_element() } else { slot.to_string() }
 }
 
@@ -124,7 +162,8 @@ fn nothing() -> String {
 
 /// The option that fills a binding of the program.
 pub(super) fn option_of(program: &Program, group: u32, binding: u32) -> Option<&'static str> {
-    info_of(program, Slot { group, binding, element: 0 }).and_then(|info| option_for(info.kind))
+    let info = info_of(program.bindings(), Slot { group, binding, element: 0 })?;
+    options_for(info.kind).first().copied()
 }
 
 /// The bindings that a program has, for messages.
@@ -137,8 +176,9 @@ fn used(program: &Program) -> String {
     if list.is_empty() { "it uses no bindings".into() } else { format!("it uses {}", list.join(", ")) }
 }
 
-/// The hint for programs with images.
-const ONLY_BUFFERS: &str = "this command fills buffers only; use the library or a script of `spelter test` for images";
+/// The hint for programs with texel buffers.
+const NO_TEXEL_BUFFERS: &str =
+    "this command has no option for texel buffers; use the library or a script of `spelter test`";
 
 fn kind_name(kind: BindingKind) -> &'static str {
     match kind {
@@ -153,10 +193,14 @@ fn kind_name(kind: BindingKind) -> &'static str {
     }
 }
 
-fn option_for(kind: BindingKind) -> Option<&'static str> {
+/// The options that fill a binding.
+fn options_for(kind: BindingKind) -> &'static [&'static str] {
     match kind {
-        BindingKind::StorageBuffer => Some("--bind"),
-        BindingKind::UniformBuffer => Some("--uniform"),
-        _ => None,
+        BindingKind::StorageBuffer => &["--bind"],
+        BindingKind::UniformBuffer => &["--uniform"],
+        BindingKind::SampledImage | BindingKind::StorageImage => &["--image"],
+        BindingKind::CombinedImageSampler => &["--image", "--sampler"],
+        BindingKind::Sampler => &["--sampler"],
+        BindingKind::UniformTexelBuffer | BindingKind::StorageTexelBuffer => &[],
     }
 }

@@ -3,29 +3,30 @@
 
 use spelter::{BindingKind, Program};
 
-use super::bind::{BoundBuffer, info_of};
+use super::bind::{Bound, BoundBuffer, info_of};
 use super::report::find;
 use crate::args::RunArgs;
 
 /// The notes of a run, for standard error.
-pub(super) fn of(program: &Program, bound: &[BoundBuffer], args: &RunArgs) -> Vec<String> {
+pub(super) fn of(program: &Program, bound: &Bound, args: &RunArgs) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(reason) = program.fallback() {
         notes.push(format!("the kernel was interpreted, which is slow: it has no machine code ({reason})"));
     }
-    if args.groups().contains(&0) {
-        notes.push("no invocation ran: --groups has a 0".to_owned());
+    if args.groups(program.workgroup_size()).contains(&0) {
+        let option = if args.groups.is_some() { "--groups" } else { "--invocations" };
+        notes.push(format!("no invocation ran: {option} has a 0"));
     } else if args.out.is_empty() && args.save.is_empty() && args.trace.is_none() && !args.time && !args.json {
         notes.push("the kernel ran; --out, --save, --time or --json show what it did".to_owned());
     }
     notes.extend(beyond(program, bound, args));
-    notes.extend(bound.iter().filter_map(|bound| empty(program, bound)));
+    notes.extend(bound.buffers.iter().filter_map(|bound| empty(program, bound)));
     for print in args.out.iter().filter(|print| print.range.is_none()) {
-        if let Ok(BoundBuffer { name, buffer, .. }) = find(bound, "--out", print.slot)
-            && let rest = buffer.size() % print.scalar.bytes() as u64
+        if let Ok(found) = find(bound, "--out", print.slot)
+            && let (name, size) = (found.name(), found.bytes())
+            && let rest = size % print.element.stride()
             && rest != 0
         {
-            let size = buffer.size();
             notes.push(format!("--out {name}: the last {rest} of {size} bytes are not a whole element and not shown"));
         }
     }
@@ -34,7 +35,7 @@ pub(super) fn of(program: &Program, bound: &[BoundBuffer], args: &RunArgs) -> Ve
 
 /// The note on a buffer without room for one element of its array: the array is empty, which is seldom intended.
 fn empty(program: &Program, BoundBuffer { slot, name, buffer }: &BoundBuffer) -> Option<String> {
-    let info = info_of(program, *slot)?;
+    let info = info_of(program.bindings(), *slot)?;
     let (size, start, element) = (buffer.size(), u64::from(info.min_bytes), u64::from(info.element_bytes));
     (element > 0 && size < start + element).then(|| {
         let before = if start > 0 { format!(" after the first {start} bytes") } else { String::new() };
@@ -44,15 +45,15 @@ fn empty(program: &Program, BoundBuffer { slot, name, buffer }: &BoundBuffer) ->
 
 /// The note on values beyond the invocations of the one default workgroup. There is none if `--groups` is given, or for
 /// a workgroup of one invocation: then the user knows that an invocation may compute many values, as in reductions.
-fn beyond(program: &Program, bound: &[BoundBuffer], args: &RunArgs) -> Option<String> {
+fn beyond(program: &Program, bound: &Bound, args: &RunArgs) -> Option<String> {
     let ran: u64 = program.workgroup_size().into_iter().map(u64::from).product();
-    if args.groups.is_some() || ran == 1 {
+    if args.states_groups() || ran == 1 {
         return None;
     }
     args.out.iter().find_map(|print| {
-        let BoundBuffer { name, buffer, .. } = find(bound, "--out", print.slot).ok()?;
-        let info = info_of(program, print.slot)?;
-        let shown = print.range.map_or(buffer.size() / print.scalar.bytes() as u64, |(_, last)| last);
+        let found = find(bound, "--out", print.slot).ok()?;
+        let (name, info) = (found.name(), info_of(program.bindings(), print.slot)?);
+        let shown = print.range.map_or(found.bytes() / print.element.stride(), |(_, last)| last);
         let is_result = info.kind == BindingKind::StorageBuffer && !info.read_only;
         (is_result && shown > ran).then(|| {
             let problem = format!("elements up to {shown}, but only one workgroup of {ran} invocations ran");

@@ -2,39 +2,47 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
 use spelter::{Context, Program};
 
-use super::bind::BoundBuffer;
+use super::bind::{Bound, BoundBuffer};
+use super::images::BoundImage;
+use super::messages::Messages;
 use crate::args::RunArgs;
+use crate::columns;
+use crate::element::Element;
 use crate::failure::Failure;
+use crate::image::{self, Clamped};
 use crate::output::Output;
-use crate::scalar::Scalar;
 use crate::slot::{Print, Slot};
 
 /// The number of values on a line of a long list.
 const ON_A_LINE: usize = 8;
 
-/// The largest number of values that one `--out` prints; each takes many times its own size in memory.
+/// The largest number of scalars that one `--out` prints; each takes many times its own size in memory.
 const MAX_SHOWN: u64 = 1 << 20;
 
 /// Checks `--out`, `--save` and `--trace` before the run.
-pub(super) fn check(bound: &[BoundBuffer], args: &RunArgs) -> Result<(), Failure> {
+pub(super) fn check(bound: &Bound, args: &RunArgs) -> Result<(), Failure> {
     for print in &args.out {
         let slot = print.slot;
-        let elements = find(bound, "--out", print.slot)?.buffer.size() / print.scalar.bytes() as u64;
+        let found = find(bound, "--out", print.slot)?;
+        let elements = found.bytes() / print.element.stride();
         if let Some((first, last)) = print.range
             && last > elements
         {
-            return Err(Failure(format!("--out {slot}: elements {first}..{last} of a buffer of {elements} elements")));
+            let of = format!("{} of {elements} elements", found.kind());
+            return Err(Failure(format!("--out {slot}: elements {first}..{last} of {of}")));
         }
         let (first, last) = print.range.unwrap_or((0, elements));
-        if last - first > MAX_SHOWN {
+        let scalars = (last - first).saturating_mul(print.element.scalars());
+        if scalars > MAX_SHOWN {
             let problem = "values are too many to print: use FIRST..LAST or --save";
-            return Err(Failure(format!("--out {slot}: {} {problem}", last - first)));
+            return Err(Failure(format!("--out {slot}: {scalars} {problem}")));
         }
     }
     args.trace.iter().try_for_each(|path| check_path(path))?;
@@ -53,12 +61,28 @@ fn check_path(path: &Path) -> Result<(), Failure> {
     if path.is_dir() { Err(Failure::file(path, "is a folder")) } else { Ok(()) }
 }
 
-/// Writes the files of `--save`.
-pub(super) fn save(context: &Context, bound: &[BoundBuffer], args: &RunArgs) -> Result<(), Failure> {
-    args.save.iter().try_for_each(|save| {
-        let bytes: Vec<u8> = context.read(&find(bound, "--save", save.slot)?.buffer)?;
-        std::fs::write(&save.path, bytes).map_err(|error| Failure::file(&save.path, error))
-    })
+/// Writes the files of `--save`: pictures of images, bytes of everything else. Returns notes.
+pub(super) fn save(context: &Context, bound: &Bound, args: &RunArgs) -> Result<Vec<String>, Failure> {
+    let mut notes = Vec::new();
+    for save in &args.save {
+        let found = find(bound, "--save", save.slot)?;
+        let is_png = save.path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("png"));
+        match found {
+            Found::Image(image) if is_png => {
+                let texels = image.texels(context)?;
+                let clamped = image::save(&save.path, image.format, image.sheet(), &texels)?;
+                if clamped == Clamped(true) {
+                    let (slot, path) = (save.slot, save.path.display());
+                    notes.push(format!("--save {slot}: {path}: values outside of 0 to 1 were clamped"));
+                }
+            }
+            found => {
+                let bytes = found.read(context, 0..found.bytes())?;
+                std::fs::write(&save.path, bytes).map_err(|error| Failure::file(&save.path, error))?;
+            }
+        }
+    }
+    Ok(notes)
 }
 
 /// Writes the file of `--trace`.
@@ -76,24 +100,26 @@ pub(super) fn trace(context: &Context, args: &RunArgs) -> Result<(), Failure> {
 pub(super) fn print(
     context: &Context,
     program: &Program,
-    bound: &[BoundBuffer],
-    (times, notes): (&[Duration], &[String]),
+    bound: &Bound,
+    (times, notes, messages): (&[Duration], &[String], &Messages),
     args: &RunArgs,
     output: &mut Output,
 ) -> Result<(), Failure> {
     let values: Vec<Shown> = args.out.iter().map(|print| read(context, bound, print)).collect::<Result<_, _>>()?;
-    let times = Times::new(times, program, args);
+    let bytes = bound.buffers.iter().map(|bound| bound.buffer.size()).sum();
+    let times = Times::new(times, (program, bytes), args);
     if args.json {
         return output.json(&json!({
             "file": args.file.display().to_string(),
             "entry": program.entry(),
-            "groups": args.groups(),
+            "groups": args.groups(program.workgroup_size()),
             "workgroup_size": program.workgroup_size(),
             "interpreted_because": program.fallback(),
             "workers": context.device().properties().workers,
             "outputs": values.iter().map(Shown::json).collect::<Vec<_>>(),
             "times": times.json(),
             "notes": notes,
+            "messages": messages.json(),
             "stats": context.stats().iter().map(|(name, count)| (name.to_owned(), count.into())).collect::<Map<_, _>>(),
         }));
     }
@@ -101,58 +127,105 @@ pub(super) fn print(
     if args.time { times.print(output) } else { Ok(()) }
 }
 
-pub(super) fn find<'a>(bound: &'a [BoundBuffer], option: &str, slot: Slot) -> Result<&'a BoundBuffer, Failure> {
-    let Some(found) = bound.iter().find(|bound| bound.slot == slot) else {
-        let list: Vec<_> = bound.iter().map(|bound| bound.name.as_str()).collect();
+/// What is bound to a slot and can be shown.
+#[derive(Clone, Copy)]
+pub(super) enum Found<'a> {
+    Buffer(&'a BoundBuffer),
+    Image(&'a BoundImage),
+}
+
+impl<'a> Found<'a> {
+    /// The slot as text.
+    pub(super) fn name(self) -> &'a str {
+        match self {
+            Self::Buffer(buffer) => &buffer.name,
+            Self::Image(image) => &image.name,
+        }
+    }
+
+    /// Bytes of the buffer, or of level 0 of the image.
+    pub(super) fn bytes(self) -> u64 {
+        match self {
+            Self::Buffer(buffer) => buffer.buffer.size(),
+            Self::Image(image) => {
+                let [width, height] = image.sheet().map(u64::from);
+                width * height * u64::from(image.format.bytes())
+            }
+        }
+    }
+
+    fn kind(self) -> &'static str {
+        match self {
+            Self::Buffer(_) => "a buffer",
+            Self::Image(_) => "an image",
+        }
+    }
+
+    fn read(self, context: &Context, range: Range<u64>) -> Result<Vec<u8>, Failure> {
+        match self {
+            Self::Buffer(buffer) => Ok(context.read_range(&buffer.buffer, range)?),
+            Self::Image(image) => Ok(image.texels(context)?[range.start as usize..range.end as usize].to_vec()),
+        }
+    }
+}
+
+pub(super) fn find<'a>(bound: &'a Bound, option: &str, slot: Slot) -> Result<Found<'a>, Failure> {
+    let buffers = || bound.buffers.iter().map(|buffer| (buffer.slot, Found::Buffer(buffer)));
+    let images = || bound.images.iter().map(|image| (image.slot, Found::Image(image)));
+    let Some((_, found)) = buffers().chain(images()).find(|(at, _)| *at == slot) else {
+        let list: Vec<_> = buffers().chain(images()).map(|(_, found)| found.name()).collect();
         let has = if list.is_empty() { "nothing is bound".into() } else { format!("bound are {}", list.join(", ")) };
         return Err(Failure(format!("{option} {slot}: no buffer is bound to it; {has}")));
     };
     Ok(found)
 }
 
-/// Values of a buffer, for one `--out`.
+/// Values of a buffer or an image, for one `--out`.
 struct Shown<'a> {
     name: &'a str,
-    scalar: Scalar,
+    element: &'a Element,
+    hex: bool,
     first: u64,
-    /// The bits of each element.
-    elements: Vec<u64>,
+    bytes: Vec<u8>,
 }
 
-fn read<'a>(context: &Context, bound: &'a [BoundBuffer], print: &Print) -> Result<Shown<'a>, Failure> {
-    let BoundBuffer { name, buffer, .. } = find(bound, "--out", print.slot)?;
-    let each = print.scalar.bytes();
-    let (first, last) = print.range.unwrap_or((0, buffer.size() / each as u64));
-    let bytes: Vec<u8> = context.read_range(buffer, first * each as u64..last * each as u64)?;
-    let bits = |bytes: &[u8]| bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
-    let elements = bytes.chunks_exact(each).map(bits).collect();
-    Ok(Shown { name, scalar: print.scalar, first, elements })
+fn read<'a>(context: &Context, bound: &'a Bound, print: &'a Print) -> Result<Shown<'a>, Failure> {
+    let found = find(bound, "--out", print.slot)?;
+    let each = print.element.stride();
+    let (first, last) = print.range.unwrap_or((0, found.bytes() / each));
+    let bytes = found.read(context, first * each..last * each)?;
+    Ok(Shown { name: found.name(), element: &print.element, hex: print.hex, first, bytes })
 }
 
 impl Shown<'_> {
+    fn elements(&self) -> impl Iterator<Item = &[u8]> {
+        self.bytes.chunks_exact(self.element.stride() as usize)
+    }
+
     fn json(&self) -> Json {
         json!({
             "binding": self.name,
-            "type": self.scalar.to_string(),
+            "type": self.element.to_string(),
             "first": self.first,
-            "values": self.elements.iter().map(|&bits| self.scalar.json(bits)).collect::<Vec<_>>(),
+            "values": self.elements().map(|bytes| self.element.json(bytes, self.hex)).collect::<Vec<_>>(),
         })
     }
 
     /// Prints a short list on one line, a long one in rows that begin with the index of their first element: `[8]`.
     fn print(&self, output: &mut Output) -> Result<(), Failure> {
-        let shown: Vec<String> = self.elements.iter().map(|&bits| self.scalar.show(bits)).collect();
-        let head = output.faint(&format!("{} {}", self.name, self.scalar));
-        if shown.len() <= ON_A_LINE {
+        let shown: Vec<String> = self.elements().map(|bytes| self.element.show(bytes, self.hex)).collect();
+        let on_a_line = (ON_A_LINE / self.element.scalars().max(1) as usize).max(1);
+        let head = output.faint(&format!("{} {}", self.name, self.element));
+        if shown.len() <= on_a_line {
             return output.line(format!("{head}  {}", shown.join(" ")));
         }
         output.line(head)?;
         let first = self.first as usize;
         let width = shown.iter().map(String::len).max().unwrap_or(0);
-        let last_row = first + (shown.len() - 1) / ON_A_LINE * ON_A_LINE;
+        let last_row = first + (shown.len() - 1) / on_a_line * on_a_line;
         let index_width = last_row.to_string().len() + 2;
-        shown.chunks(ON_A_LINE).enumerate().try_for_each(|(row, values)| {
-            let index = format!("[{}]", first + row * ON_A_LINE);
+        shown.chunks(on_a_line).enumerate().try_for_each(|(row, values)| {
+            let index = format!("[{}]", first + row * on_a_line);
             let index = output.faint(&format!("{index:>index_width$}"));
             let values: Vec<_> = values.iter().map(|value| format!("{value:>width$}")).collect();
             output.line(format!("{index}  {}", values.join(" ")))
@@ -167,17 +240,26 @@ struct Times {
     best: Duration,
     /// Invocations per second at the median; only for several repetitions, since the first one is a warm-up.
     rate: Option<f64>,
+    /// Bytes of all bound buffers per second at the median; `None` without buffers.
+    bandwidth: Option<f64>,
+    /// The distance of the quartiles, as a part of the median; only for several repetitions.
+    spread: Option<f64>,
 }
 
 impl Times {
-    fn new(times: &[Duration], program: &Program, args: &RunArgs) -> Self {
+    fn new(times: &[Duration], (program, bytes): (&Program, u64), args: &RunArgs) -> Self {
         let mut sorted = times.to_vec();
         sorted.sort_unstable();
         let (low, high) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
         let median = (low + high) / 2;
-        let invocations: f64 = args.groups().into_iter().chain(program.workgroup_size()).map(f64::from).product();
-        let rate = (sorted.len() > 1).then(|| invocations / median.as_secs_f64().max(1e-9));
-        Self { repeats: sorted.len(), median, best: sorted[0], rate }
+        let size = program.workgroup_size();
+        let invocations: f64 = args.groups(size).into_iter().chain(size).map(f64::from).product();
+        let (several, seconds) = (sorted.len() > 1, median.as_secs_f64().max(1e-9));
+        let rate = several.then(|| invocations / seconds);
+        let bandwidth = (bytes > 0).then(|| bytes as f64 / seconds);
+        let quartile = |part: usize| sorted[(sorted.len() - 1) * part / 4].as_secs_f64();
+        let spread = several.then(|| (quartile(3) - quartile(1)) / seconds);
+        Self { repeats: sorted.len(), median, best: sorted[0], rate, bandwidth, spread }
     }
 
     fn json(&self) -> Json {
@@ -186,13 +268,21 @@ impl Times {
             "median_seconds": self.median.as_secs_f64(),
             "best_seconds": self.best.as_secs_f64(),
             "invocations_per_second": self.rate,
+            "bound_bytes_per_second": self.bandwidth,
+            "spread": self.spread,
         })
     }
 
     fn print(&self, output: &mut Output) -> Result<(), Failure> {
         let mut rows = vec![("median", short(self.median)), ("best", short(self.best))];
+        if let Some(spread) = self.spread {
+            rows.push(("spread", columns::percent(spread)));
+        }
         if let Some(rate) = self.rate {
             rows.push(("rate", format!("{:.3} M invocations/s", rate / 1e6)));
+        }
+        if let Some(bandwidth) = self.bandwidth {
+            rows.push(("bound", format!("{} GB/s", columns::digits(bandwidth / 1e9))));
         }
         output.table(&rows)
     }

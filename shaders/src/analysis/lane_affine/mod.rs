@@ -10,7 +10,7 @@ mod transfer;
 use smallvec::SmallVec;
 
 pub use self::offsets::{LaneOffsetTable, LaneOffsets, Shape};
-pub(super) use self::transfer::Operand;
+pub(super) use self::transfer::OperandShape;
 use super::uniformity::Uniformity;
 use crate::abi::SUBGROUP_SIZE;
 use crate::ir::{Block, InstData, Kernel, Op, Value, ValueDef};

@@ -6,7 +6,7 @@ use crate::ir::Op;
 
 /// An operand of an operation.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::analysis) struct Operand {
+pub(in crate::analysis) struct OperandShape {
     pub(in crate::analysis) shape: Shape,
     /// Known trailing zeros of the base.
     pub(in crate::analysis) zeros: u8,
@@ -23,7 +23,7 @@ impl Shape {
 
 impl LaneOffsetTable {
     /// The shape of an operation's result.
-    pub(in crate::analysis) fn pure(&mut self, op: Op, operands: &[Operand]) -> Shape {
+    pub(in crate::analysis) fn pure(&mut self, op: Op, operands: &[OperandShape]) -> Shape {
         if operands.iter().all(|operand| operand.shape == Shape::Uniform) {
             return Shape::Uniform;
         }
@@ -32,12 +32,13 @@ impl LaneOffsetTable {
             (Op::ISub, [a, b]) => self.combine(a.shape, b.shape, u32::wrapping_sub),
             (
                 Op::IMul,
-                [lanes, Operand { constant: Some(factor), .. }] | [Operand { constant: Some(factor), .. }, lanes],
+                [lanes, OperandShape { constant: Some(factor), .. }]
+                | [OperandShape { constant: Some(factor), .. }, lanes],
             ) => self.map(lanes.shape, |lane| lane.wrapping_mul(*factor)),
-            (Op::Shl, [lanes, Operand { constant: Some(amount), .. }]) => {
+            (Op::Shl, [lanes, OperandShape { constant: Some(amount), .. }]) => {
                 self.map(lanes.shape, |lane| lane.wrapping_shl(*amount))
             }
-            (Op::LShr | Op::AShr, [lanes, Operand { constant: Some(amount), .. }])
+            (Op::LShr | Op::AShr, [lanes, OperandShape { constant: Some(amount), .. }])
                 if self.fit(lanes, lanes.zeros.min(31)) =>
             {
                 self.map(lanes.shape, |lane| lane.wrapping_shr(*amount))
@@ -56,13 +57,13 @@ impl LaneOffsetTable {
     }
 
     /// Whether the offsets are below 2^`zeros`, so that they do not touch higher bits of the base.
-    fn fit(&self, operand: &Operand, zeros: u8) -> bool {
+    fn fit(&self, operand: &OperandShape, zeros: u8) -> bool {
         let lanes = self.offsets(operand.shape);
         lanes.is_some_and(|lanes| lanes.iter().all(|&lane| trailing_zeros::low_bits(lane, zeros) == lane))
     }
 
     /// The shape of `and`, `or` and `xor`: affine only if the offsets fit in the known trailing zeros of the bases.
-    fn bitwise(&mut self, op: Op, a: &Operand, b: &Operand) -> Shape {
+    fn bitwise(&mut self, op: Op, a: &OperandShape, b: &OperandShape) -> Shape {
         let zeros = match (a.constant, b.constant) {
             (None, Some(_)) => a.zeros,
             (Some(_), None) => b.zeros,

@@ -9,12 +9,12 @@ use std::sync::atomic::Ordering;
 use super::env::Env;
 
 /// Executes one step: reads its operand registers first, then writes at most the register `dest`.
-pub(super) type Run = fn(&Step, &mut [u64], &mut Env<'_>);
+pub(super) type StepFn = fn(&Step, &mut [u64], &mut Env<'_>);
 
 /// One instruction. The function defines the meaning of `args` (usually registers) and `extra`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
-    pub run: Run,
+    pub run: StepFn,
     pub dest: u32,
     pub args: [u32; MAX_STEP_ARGS],
     pub extra: u32,

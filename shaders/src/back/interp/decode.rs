@@ -3,16 +3,20 @@
 use cranelift_entity::SecondaryMap;
 
 use super::atomic::{self, fence_order, order_of};
-use super::code::{AtomicStep, BindingRange, CodeBlock, End, ImageStep, Run, Step, Tables, VariableRange, Wait};
+use super::code::{AtomicStep, BindingRange, CodeBlock, End, ImageStep, Step, StepFn, Tables, VariableRange, Wait};
 use super::env::builtin_index;
 use super::reconvergence::{LoopNest, SyncPoint, SyncPoints, is_sync_point};
-use super::slots::{Slots, is_barrier};
+use super::slots::{RegisterSlots, is_barrier};
 use super::{image, memory, moves, pure, wide};
 use crate::ir::op::MAX_STEP_ARGS;
 use crate::ir::{Block, BlockCall, Inst, InstData, Kernel, Place, Value, VariableData, VariableSpace};
 
 /// Returns the code blocks, entry first, the tables that their steps index, and the sync points of subgroups.
-pub(super) fn decode(kernel: &Kernel, slots: &Slots, nest: Option<&LoopNest>) -> (Vec<CodeBlock>, Tables, SyncPoints) {
+pub(super) fn decode(
+    kernel: &Kernel,
+    slots: &RegisterSlots,
+    nest: Option<&LoopNest>,
+) -> (Vec<CodeBlock>, Tables, SyncPoints) {
     let mut order = SecondaryMap::new();
     for (number, &block) in kernel.layout.iter().enumerate() {
         order[block] = number as u32;
@@ -64,7 +68,7 @@ fn variables(kernel: &Kernel) -> Vec<VariableRange> {
 
 struct Decoder<'a> {
     kernel: &'a Kernel,
-    slots: &'a Slots,
+    slots: &'a RegisterSlots,
     nest: Option<&'a LoopNest>,
     /// Position in the layout, which is the number of the code block.
     order: SecondaryMap<Block, u32>,
@@ -190,7 +194,7 @@ impl Decoder<'_> {
         }
     }
 
-    fn push(&mut self, inst: Inst, run: Run, operands: &[Value], extra: u32) {
+    fn push(&mut self, inst: Inst, run: StepFn, operands: &[Value], extra: u32) {
         let dest = self.kernel.results[inst].map_or(self.slots.spare(), |value| self.slots.of[value]);
         let mut args = [0; MAX_STEP_ARGS];
         for (arg, &value) in args.iter_mut().zip(operands) {
@@ -278,7 +282,7 @@ impl Decoder<'_> {
         if let Some(highs) = wide {
             operands.extend(highs.map(|high| high.unwrap_or(unused)));
         }
-        let (run, variable): (Run, _) = match place {
+        let (run, variable): (StepFn, _) = match place {
             Place::Variable { .. } if wide.is_some() => {
                 (wide::on_variable, Some(self.tables.variables[variable as usize]))
             }

@@ -1,6 +1,6 @@
 //! Steps for addresses, loads and stores. An out-of-bounds load yields 0, an out-of-bounds store is dropped.
 
-use super::code::{Run, Step};
+use super::code::{Step, StepFn};
 use super::env::Env;
 use crate::abi::{self, MAX_PUSH_BYTES};
 use crate::ir::{self, Place, Width};
@@ -78,7 +78,7 @@ pub(super) fn reaches(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
 }
 
 /// The function that loads from a kind of place. Operands: the place's; `extra`: the variable.
-pub(super) fn load_from(place: &Place, width: Width) -> Run {
+pub(super) fn load_from(place: &Place, width: Width) -> StepFn {
     match (place, width) {
         (Place::Buffer { .. }, Width::Word) => load_buffer,
         (Place::Buffer { .. }, Width::Half) => {
@@ -97,7 +97,7 @@ pub(super) fn load_from(place: &Place, width: Width) -> Run {
 }
 
 /// The function that stores to a kind of place. Operands: the place's, then the value; `extra`: the variable.
-pub(super) fn store_to(place: &Place, width: Width) -> Run {
+pub(super) fn store_to(place: &Place, width: Width) -> StepFn {
     match (place, width) {
         (Place::Buffer { .. }, Width::Word) => store_buffer,
         (Place::Buffer { .. }, Width::Half) => |step, regs, env| {

@@ -52,7 +52,7 @@ pub(super) fn workgroup(
     let env = Env::new(args, (&program.tables, host), memory, workgroup, invocations);
     let subgroups = schedule.subgroups(workgroup, invocations.div_ceil(SUBGROUP_SIZE));
     let lanes = schedule.lanes(workgroup);
-    let mut run = Run { program, registers, frames, frame, env, invocations, subgroups, lanes, stopped: None };
+    let mut run = WorkgroupRun { program, registers, frames, frame, env, invocations, subgroups, lanes, stopped: None };
     let finished = if program.kept.is_some() { run.run_with_barriers() } else { run.run_without_barriers() };
     if finished {
         return Outcome::Done;
@@ -61,7 +61,7 @@ pub(super) fn workgroup(
     Outcome::Stopped
 }
 
-struct Run<'a> {
+struct WorkgroupRun<'a> {
     program: &'a Program,
     registers: &'a mut [u64],
     frames: &'a mut [u64],
@@ -76,7 +76,7 @@ struct Run<'a> {
     stopped: Option<Stop>,
 }
 
-impl Run<'_> {
+impl WorkgroupRun<'_> {
     /// Runs each invocation from start to end, without barriers. `false` if stopped.
     fn run_without_barriers(&mut self) -> bool {
         let private = self.program.shared_words;

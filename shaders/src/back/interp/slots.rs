@@ -18,7 +18,7 @@ use crate::ir::{Block, Inst, InstData, Kernel, Scope, Value};
 
 /// The registers of a kernel.
 #[derive(Debug, Default)]
-pub(super) struct Slots {
+pub(super) struct RegisterSlots {
     /// Register of each value.
     pub of: SecondaryMap<Value, u32>,
     /// Contents of the first registers.
@@ -29,7 +29,7 @@ pub(super) struct Slots {
     pub live_at: HashMap<Inst, u32>,
 }
 
-impl Slots {
+impl RegisterSlots {
     /// A scratch register for breaking cycles of moves and for unused results.
     pub(super) fn spare(&self) -> u32 {
         self.constants.len() as u32
@@ -38,11 +38,11 @@ impl Slots {
 
 /// Assigns registers; the first `counters` after the spare one count iterations. Takes `n log n` time in the number of
 /// instructions for structured control flow.
-pub(super) fn assign(kernel: &Kernel, counters: u32) -> Slots {
+pub(super) fn assign(kernel: &Kernel, counters: u32) -> RegisterSlots {
     let intervals = Intervals::new(kernel);
     let mut slots = constants(kernel);
     let first = slots.spare() + 1;
-    let mut scan = Scan { next: first + counters, ..Scan::default() };
+    let mut scan = LinearScan { next: first + counters, ..LinearScan::default() };
     let hints = Hints::new(kernel);
     let mut position = 0;
     for &block in &kernel.layout {
@@ -74,8 +74,8 @@ pub(super) fn is_barrier(data: &InstData) -> bool {
     is_sync_point(data) || matches!(data, InstData::Barrier { execution, .. } if *execution != Scope::Invocation)
 }
 
-fn constants(kernel: &Kernel) -> Slots {
-    let mut slots = Slots::default();
+fn constants(kernel: &Kernel) -> RegisterSlots {
+    let mut slots = RegisterSlots::default();
     let mut known = HashMap::new();
     for &inst in kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts) {
         if let (&InstData::Const { bits, .. }, Some(value)) = (&kernel.insts[inst], kernel.results[inst]) {
@@ -90,14 +90,14 @@ fn constants(kernel: &Kernel) -> Slots {
 
 /// Occupied registers, with the end of each interval.
 #[derive(Default)]
-struct Scan {
+struct LinearScan {
     next: u32,
     free: BTreeSet<u32>,
     taken: BTreeSet<u32>,
     ends: BinaryHeap<Reverse<(u32, u32)>>,
 }
 
-impl Scan {
+impl LinearScan {
     /// Frees registers whose last use is at `position` or before: a step reads its operands before it writes its
     /// result.
     fn expire(&mut self, position: u32) {

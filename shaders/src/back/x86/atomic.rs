@@ -204,7 +204,7 @@ impl LaneLoop {
 
 /// The registers of the loop.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Loop {
+pub(super) struct AtomicLoop {
     pub lanes: LaneLoop,
     pub lane: Register,
     /// The lane's index, zero-extended.
@@ -214,7 +214,7 @@ pub(super) struct Loop {
     pub comparator: Brought,
 }
 
-impl Loop {
+impl AtomicLoop {
     /// The current lane's word in the scratch area at `at`.
     fn word(&self, at: i32) -> MemoryOperand {
         MemoryOperand::with_base_index_scale_displ_size(Register::RSP, self.lane, 4, i64::from(at), 1)

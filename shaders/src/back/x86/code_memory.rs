@@ -27,6 +27,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::mm::{MprotectFlags, mprotect};
 
+use crate::free_ranges::FreeRanges;
+
 /// Granularity of page protection. On other architectures machine code is only disassembled, and pages may be larger.
 pub(super) const PAGE: usize = if cfg!(target_arch = "x86_64") { 4 << 10 } else { 64 << 10 };
 
@@ -132,8 +134,8 @@ struct Room {
     pages: usize,
     /// Free pages that are writable.
     open: Range<usize>,
-    /// Free pages that are still executable: sorted and coalesced.
-    free: Vec<Range<usize>>,
+    /// Free pages that are still executable.
+    free: FreeRanges,
     kernels: usize,
 }
 
@@ -145,7 +147,7 @@ impl Arena {
     fn take(&self, count: usize) -> io::Result<(Arc<Region>, Range<usize>)> {
         let mut rooms = self.lock();
         let has_open = |room: &Room| room.open.len() >= count;
-        let has_free = |room: &Room| room.free.iter().any(|run| run.len() >= count);
+        let has_free = |room: &Room| room.free.first(count).is_some();
         let place = if let Some(place) = rooms.iter().position(has_open) {
             place
         } else if let Some(place) = rooms.iter().position(has_free) {
@@ -169,10 +171,9 @@ impl Arena {
 
     fn usage(&self) -> CodeUsage {
         let rooms = self.lock();
-        let free = |room: &Room| room.free.iter().map(Range::len).sum::<usize>();
         CodeUsage {
             kernels: rooms.iter().map(|room| room.kernels).sum(),
-            used: rooms.iter().map(|room| (room.pages - room.open.len() - free(room)) * PAGE).sum(),
+            used: rooms.iter().map(|room| (room.pages - room.open.len() - room.free.total()) * PAGE).sum(),
             mapped: rooms.iter().map(|room| room.pages * PAGE).sum(),
         }
     }
@@ -181,16 +182,18 @@ impl Arena {
 impl Room {
     fn new(pages: usize) -> io::Result<Self> {
         let region = Arc::new(Region::new(pages)?);
-        Ok(Self { region, pages, open: 0..pages, free: Vec::new(), kernels: 0 })
+        Ok(Self { region, pages, open: 0..pages, free: FreeRanges::new(), kernels: 0 })
     }
 
     /// Makes one sufficient run of free pages writable: the whole run, to save later system calls.
     fn open(&mut self, count: usize) -> io::Result<()> {
-        let Some(place) = self.free.iter().position(|run| run.len() >= count) else { return Ok(()) };
-        self.region.protect(&self.free[place], MprotectFlags::READ | MprotectFlags::WRITE)?;
-        let run = self.free.remove(place);
+        let Some(run) = self.free.take_whole(count) else { return Ok(()) };
+        if let Err(error) = self.region.protect(&run, MprotectFlags::READ | MprotectFlags::WRITE) {
+            self.free.give(run);
+            return Err(error);
+        }
         let rest = std::mem::replace(&mut self.open, run);
-        self.add_free(rest);
+        self.free.give(rest);
         Ok(())
     }
 
@@ -204,21 +207,7 @@ impl Room {
 
     fn put_back(&mut self, pages: Range<usize>) {
         self.kernels -= 1;
-        self.add_free(pages);
-    }
-
-    fn add_free(&mut self, pages: Range<usize>) {
-        if pages.start == pages.end {
-            return;
-        }
-        let place = self.free.partition_point(|run| run.start < pages.start);
-        self.free.insert(place, pages);
-        // Coalesces with the following run, then with the preceding one.
-        for place in [place + 1, place] {
-            if place > 0 && place < self.free.len() && self.free[place - 1].end == self.free[place].start {
-                self.free[place - 1].end = self.free.remove(place).end;
-            }
-        }
+        self.free.give(pages);
     }
 }
 

@@ -5,8 +5,11 @@ use std::fmt::Write as _;
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Formatter, Instruction, IntelFormatter};
 
-/// Disassembles an image: the code from `entry` on with labels at branch targets, then the constants before it.
-pub(super) fn listing(bytes: &[u8], entry: usize) -> String {
+use crate::ir::SourceLine;
+
+/// Disassembles an image: the code from `entry` on with labels at branch targets, then the constants before it. `lines`
+/// has the source lines by the address from which they apply.
+pub(super) fn listing(bytes: &[u8], entry: usize, lines: &BTreeMap<u64, &SourceLine>) -> String {
     let code = &bytes[entry..];
     let instructions: Vec<Instruction> =
         Decoder::with_ip(64, code, entry as u64, DecoderOptions::NONE).into_iter().collect();
@@ -16,7 +19,13 @@ pub(super) fn listing(bytes: &[u8], entry: usize) -> String {
     let mut formatter = IntelFormatter::new();
     let mut text = String::new();
     let mut line = String::new();
+    let mut last = None;
     for instruction in &instructions {
+        if let Some(source) = lines.get(&instruction.ip())
+            && last.replace(source.place()) != Some(source.place())
+        {
+            let _ = writeln!(text, "    ; {source}");
+        }
         if let Some(label) = labels.get(&instruction.ip()) {
             let _ = writeln!(text, "L{label}:");
         }

@@ -16,7 +16,8 @@ mod stack;
 mod store;
 mod vcode;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use iced_x86::Register;
 
@@ -27,7 +28,7 @@ pub use self::stack::Stack;
 use super::{Code, Scratch, Workgroups};
 use crate::abi::{DispatchArgs, Outcome};
 use crate::host::Message;
-use crate::ir::Op;
+use crate::ir::{Op, SourceLine};
 use crate::simd::Kernel;
 use crate::simd::Routine;
 
@@ -158,6 +159,15 @@ pub struct Program {
     max_steps: Option<u64>,
     spills: Spills,
     forms: BTreeSet<&'static str>,
+    source: Source,
+}
+
+/// Where the code comes from, for listings: not kept in stored code.
+#[derive(Clone, Debug, Default)]
+struct Source {
+    /// Offsets in the image at which the origin changes, with the SPIR-V word.
+    origins: Vec<(u32, u32)>,
+    lines: Arc<BTreeMap<u32, SourceLine>>,
 }
 
 /// Spill statistics.
@@ -183,7 +193,7 @@ pub fn compile_staged(
 ) -> Result<Program, CompileError> {
     let code = select::select(kernel, isa)?;
     done(Stage::Select);
-    let mut tables = regalloc::Tables::default();
+    let mut tables = regalloc::AllocationTables::default();
     let allocation = regalloc::allocate(&mut tables, &code, isa, registers)?;
     done(Stage::Regalloc);
     let spills = Spills { slots: allocation.num_spillslots, moves: allocation.edits.len() };
@@ -215,6 +225,7 @@ pub fn compile_staged(
         messages: Vec::new(),
         spills,
         forms: code.forms,
+        source: Source { origins: image.origins, lines: Arc::clone(&kernel.lines) },
     })
 }
 
@@ -242,7 +253,16 @@ impl Program {
 
     /// The disassembly, one instruction per line, with labels; constants follow.
     pub fn assembly(&self) -> String {
-        listing::listing(self.memory.bytes(), self.entry)
+        listing::listing(self.memory.bytes(), self.entry, &BTreeMap::new())
+    }
+
+    /// As [`Program::assembly`], with a comment that names the source line where that changes, if the module has debug
+    /// lines. Moves between registers, and slow paths after the last block, belong to the line before them.
+    pub fn assembly_with_source_lines(&self) -> String {
+        let Source { origins, lines } = &self.source;
+        let line_at = |&(at, word): &(u32, u32)| Some((u64::from(at), SourceLine::of_word(lines, word)?));
+        let lines: BTreeMap<u64, &SourceLine> = origins.iter().filter_map(line_at).collect();
+        listing::listing(self.memory.bytes(), self.entry, &lines)
     }
 }
 

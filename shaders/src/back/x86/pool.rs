@@ -9,50 +9,50 @@ pub(super) struct Pool {
     vector_at: HashMap<[u32; 16], u32>,
     words: Vec<u32>,
     word_at: HashMap<u32, u32>,
-    range_masks: Option<Constant>,
+    range_masks: Option<PooledConstant>,
 }
 
 /// Position of a constant. Words follow all vectors, so their offset is known only when the pool is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Constant(i32);
+pub(super) struct PooledConstant(i32);
 
 impl Pool {
     /// A word; broadcast operands read it for all lanes.
-    pub(super) fn word(&mut self, bits: u32) -> Constant {
+    pub(super) fn word(&mut self, bits: u32) -> PooledConstant {
         let next = self.words.len() as u32;
         let at = *self.word_at.entry(bits).or_insert(next);
         if at == next {
             self.words.push(bits);
         }
-        Constant(!(at as i32 * 4))
+        PooledConstant(!(at as i32 * 4))
     }
 
     /// A vector of 64 bytes, 64-byte aligned.
-    pub(super) fn vector(&mut self, lanes: [u32; 16]) -> Constant {
+    pub(super) fn vector(&mut self, lanes: [u32; 16]) -> PooledConstant {
         let next = self.vectors.len() as u32;
         let at = *self.vector_at.entry(lanes).or_insert(next);
         if at == next {
             self.vectors.push(lanes);
         }
-        Constant(at as i32 * 64)
+        PooledConstant(at as i32 * 64)
     }
 
     /// 16 words of zeros, 16 of ones, 16 of zeros: an unaligned load from it is the mask of a contiguous range of
     /// lanes.
-    pub(super) fn range_masks(&mut self) -> Constant {
+    pub(super) fn range_masks(&mut self) -> PooledConstant {
         *self.range_masks.get_or_insert_with(|| {
             let at = self.vectors.len() as i32 * 64;
             self.vectors.extend([[0; 16], [u32::MAX; 16], [0; 16]]);
-            Constant(at)
+            PooledConstant(at)
         })
     }
 
     /// A table of words, aligned to 64 bytes.
-    pub(super) fn table(&mut self, words: &[u32]) -> Constant {
+    pub(super) fn table(&mut self, words: &[u32]) -> PooledConstant {
         let at = self.vectors.len() as i32 * 64;
         self.vectors
             .extend(words.chunks(16).map(|chunk| std::array::from_fn(|at| chunk.get(at).copied().unwrap_or(0))));
-        Constant(at)
+        PooledConstant(at)
     }
 
     /// Offset in bytes from the beginning of the pool; only valid once the pool is complete.
@@ -69,7 +69,7 @@ impl Pool {
     }
 }
 
-impl Constant {
+impl PooledConstant {
     /// The lower or the upper half of a vector.
     pub(super) fn half(self, half: u8) -> Self {
         Self(self.0 + 32 * i32::from(half))

@@ -49,7 +49,7 @@ fn machine(isa: Isa) -> &'static MachineEnv {
 /// The allocator's tables and its result. Each thread caches them for its next kernel: building them anew costs as much
 /// as a small kernel does.
 #[derive(Default)]
-pub(super) struct Tables {
+pub(super) struct AllocationTables {
     context: Option<Box<Ctx>>,
 }
 
@@ -60,7 +60,7 @@ thread_local! {
 /// Operand count above which tables are freed instead of cached: they take about a hundred bytes per operand.
 const MAX_KEPT_OPERANDS: usize = 1 << 15;
 
-impl Drop for Tables {
+impl Drop for AllocationTables {
     fn drop(&mut self) {
         if let Some(context) = self.context.take()
             && context.output.allocs.len() <= MAX_KEPT_OPERANDS
@@ -109,7 +109,7 @@ const MAX_CHECKED_BLOCKS: usize = 1 << 11;
 
 /// Assigns registers; debug builds verify the result.
 pub(super) fn allocate<'a>(
-    tables: &'a mut Tables,
+    tables: &'a mut AllocationTables,
     code: &VCode,
     isa: Isa,
     registers: Registers,

@@ -111,6 +111,7 @@ impl Program {
             max_steps: Some(max_steps as u64).filter(|_| max_steps != usize::MAX),
             spills: super::Spills { slots, moves },
             forms: Default::default(),
+            source: super::Source::default(),
         })
     }
 }

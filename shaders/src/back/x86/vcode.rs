@@ -12,7 +12,7 @@ use regalloc2::{self as ra, Operand, PReg, PRegSet, RegClass, VReg};
 use smallvec::SmallVec;
 
 use super::encode::{Assembler, Regs};
-use super::pool::{Constant, Pool};
+use super::pool::{Pool, PooledConstant};
 use super::regalloc::not_saved;
 use crate::simd::Routine;
 
@@ -75,15 +75,15 @@ pub(super) struct Asm {
 /// In-bounds condition of an access: `index < limit`, unsigned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Check {
-    pub index: Bound,
-    pub limit: Bound,
+    pub index: CheckBound,
+    pub limit: CheckBound,
     /// [`View::Dword`] or [`View::Qword`].
     pub view: View,
 }
 
 /// One side of a [`Check`].
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Bound {
+pub(super) enum CheckBound {
     Slot(u8),
     Constant(i32),
 }
@@ -99,7 +99,7 @@ pub(super) trait Expand: Debug + Send + Sync {
 
 /// The operation of one instruction. Branch targets are the block's successors, in order.
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum InstKind {
     /// Defines operands without code: arguments, and values whose contents are unspecified.
     Define,
     Asm(Asm),
@@ -132,8 +132,10 @@ pub(super) enum Kind {
 
 #[derive(Debug)]
 struct Slot {
-    kind: Kind,
+    kind: InstKind,
     operands: u32,
+    /// The SPIR-V word that it comes from; 0 if unknown.
+    origin: u32,
 }
 
 /// A basic block: instructions `first .. end`.
@@ -152,6 +154,8 @@ pub(super) struct BlockCode {
 #[derive(Debug, Default)]
 pub(super) struct VCode {
     insts: Vec<Slot>,
+    /// The origin of the instructions that are pushed.
+    pub origin: u32,
     operands: Vec<Operand>,
     pub blocks: Vec<BlockCode>,
     vregs: usize,
@@ -176,8 +180,8 @@ pub(super) struct VCode {
     /// Size of a spilled vector in 8-byte words: 8 or 4.
     pub vector_words: usize,
     pub pool: Pool,
-    /// A word of zeros in the pool; set if an instruction is [`Kind::Checked`].
-    pub zero_word: Constant,
+    /// A word of zeros in the pool; set if an instruction is [`InstKind::Checked`].
+    pub zero_word: PooledConstant,
 }
 
 impl VCode {
@@ -194,9 +198,9 @@ impl VCode {
         reg
     }
 
-    pub(super) fn push(&mut self, kind: Kind, operands: &[Operand]) {
+    pub(super) fn push(&mut self, kind: InstKind, operands: &[Operand]) {
         self.operands.extend_from_slice(operands);
-        self.insts.push(Slot { kind, operands: self.operands.len() as u32 });
+        self.insts.push(Slot { kind, operands: self.operands.len() as u32, origin: self.origin });
     }
 
     pub(super) fn len(&self) -> usize {
@@ -209,8 +213,13 @@ impl VCode {
         self.insts.len() <= MAX_OPERANDS && self.vregs <= MAX_OPERANDS && self.blocks.len() <= MAX_OPERANDS
     }
 
-    pub(super) fn kind(&self, inst: usize) -> &Kind {
+    pub(super) fn kind(&self, inst: usize) -> &InstKind {
         &self.insts[inst].kind
+    }
+
+    /// The SPIR-V word that an instruction comes from; 0 if unknown.
+    pub(super) fn origin(&self, inst: usize) -> u32 {
+        self.insts[inst].origin
     }
 
     pub(super) fn begin(&mut self, block: usize) {
@@ -253,11 +262,11 @@ impl ra::Function for VCode {
     }
 
     fn is_ret(&self, inst: ra::Inst) -> bool {
-        matches!(self.insts[inst.index()].kind, Kind::Return)
+        matches!(self.insts[inst.index()].kind, InstKind::Return)
     }
 
     fn is_branch(&self, inst: ra::Inst) -> bool {
-        matches!(self.insts[inst.index()].kind, Kind::Jump | Kind::Branch(_) | Kind::Switch(_))
+        matches!(self.insts[inst.index()].kind, InstKind::Jump | InstKind::Branch(_) | InstKind::Switch(_))
     }
 
     fn branch_blockparams(&self, block: ra::Block, _: ra::Inst, _: usize) -> &[VReg] {
@@ -271,7 +280,7 @@ impl ra::Function for VCode {
 
     fn inst_clobbers(&self, inst: ra::Inst) -> PRegSet {
         match self.insts[inst.index()].kind {
-            Kind::Call { preserves_all: false, .. } => not_saved(self.vector_words),
+            InstKind::Call { preserves_all: false, .. } => not_saved(self.vector_words),
             _ => PRegSet::empty(),
         }
     }
@@ -352,7 +361,7 @@ impl Build {
     }
 
     /// Memory at `base + index * scale + disp`.
-    pub(super) fn at(mut self, address: &Place) -> Self {
+    pub(super) fn at(mut self, address: &AddressRegisters) -> Self {
         let base = Base::Slot(self.slot(Operand::reg_use(address.base)));
         let index = address.index.map(|index| self.slot(Operand::reg_use(index)));
         self.memory(Memory { base, index, scale: address.scale, disp: address.disp, broadcast: address.broadcast })
@@ -385,13 +394,13 @@ impl Build {
     }
 
     pub(super) fn push(self, code: &mut VCode) {
-        code.push(Kind::Asm(self.asm), &self.operands);
+        code.push(InstKind::Asm(self.asm), &self.operands);
     }
 }
 
 /// An address in registers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct AddressRegisters {
     pub base: VReg,
     pub index: Option<VReg>,
     pub scale: u8,

@@ -16,7 +16,7 @@ use crate::ir::{self, AtomicOp, InstData, Scope, Semantics, Value, Width};
 pub(super) const SEQUENTIALLY_CONSISTENT: u32 = spirv::MemorySemantics::SEQUENTIALLY_CONSISTENT.bits();
 
 /// Memory operand of an atomic.
-struct Target {
+struct AtomicPointer {
     pointer: Pointer,
     place: ir::Place,
     scalar: Scalar,
@@ -52,7 +52,7 @@ impl Translator<'_> {
             _ => Some(operand(operands, 3)?),
         };
         let order = self.order(operand(operands, 1)?, operand(operands, 2)?)?;
-        let Target { pointer, place, scalar, op } = self.target(operand(operands, 0)?, op)?;
+        let AtomicPointer { pointer, place, scalar, op } = self.target(operand(operands, 0)?, op)?;
         expect_type(pointer.pointee(), inst.ty)?;
         let value = value.map(|id| self.words_of(id, scalar, op)).transpose()?;
         self.emit(Some(inst), op, place, order, [value, None], scalar)
@@ -60,14 +60,14 @@ impl Translator<'_> {
 
     pub(super) fn by_one(&mut self, inst: &Inst, op: AtomicOp, operands: &[u32]) -> Checked<()> {
         let order = self.order(operand(operands, 1)?, operand(operands, 2)?)?;
-        let Target { pointer, place, scalar, op } = self.target(operand(operands, 0)?, op)?;
+        let AtomicPointer { pointer, place, scalar, op } = self.target(operand(operands, 0)?, op)?;
         expect_type(pointer.pointee(), inst.ty)?;
         let one = [self.builder.constant(1u32), self.builder.constant(0u32)];
         self.emit(Some(inst), op, place, order, [Some(one), None], scalar)
     }
 
     /// The address and type of an atomic; checks that the operation exists for the type.
-    fn target(&mut self, id: Id, op: AtomicOp) -> Checked<Target> {
+    fn target(&mut self, id: Id, op: AtomicOp) -> Checked<AtomicPointer> {
         let (pointer, place, scalar, width) = self.atomic_place(id)?;
         if op != AtomicOp::Load {
             pointer.check_writable()?;
@@ -80,7 +80,7 @@ impl Translator<'_> {
             _ => Some(op),
         };
         let op = op.ok_or_else(|| format!("the operation does not exist for {scalar}"))?;
-        Ok(Target { pointer, place, scalar, op })
+        Ok(AtomicPointer { pointer, place, scalar, op })
     }
 
     /// The bits of a value as two words: low and high, or a single word twice.
@@ -142,7 +142,7 @@ impl Translator<'_> {
     }
 
     pub(super) fn atomic_store(&mut self, operands: &[u32]) -> Checked<()> {
-        let Target { place, scalar, op, .. } = self.target(operand(operands, 0)?, AtomicOp::Store)?;
+        let AtomicPointer { place, scalar, op, .. } = self.target(operand(operands, 0)?, AtomicOp::Store)?;
         let order = self.order(operand(operands, 1)?, operand(operands, 2)?)?;
         let value = self.words_of(operand(operands, 3)?, scalar, op)?;
         self.emit(None, op, place, order, [Some(value), None], scalar)
@@ -150,7 +150,7 @@ impl Translator<'_> {
 
     pub(super) fn compare_exchange(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let op = AtomicOp::CompareExchange;
-        let Target { pointer, place, scalar, op } = self.target(operand(operands, 0)?, op)?;
+        let AtomicPointer { pointer, place, scalar, op } = self.target(operand(operands, 0)?, op)?;
         expect_type(pointer.pointee(), inst.ty)?;
         let (scope, semantics) = self.order(operand(operands, 1)?, operand(operands, 2)?)?;
         let unequal = self.semantics(operand(operands, 3)?)?;

@@ -167,35 +167,35 @@ impl Function {
     /// Checks that every cycle contains a loop header.
     fn check_back_edges(&self) -> Located<()> {
         #[derive(Clone, Copy, PartialEq)]
-        enum State {
+        enum VisitState {
             New,
             Open,
             Done,
         }
-        let mut states = vec![State::New; self.blocks.len()];
+        let mut states = vec![VisitState::New; self.blocks.len()];
         let mut stack: Vec<(usize, usize)> = Vec::new();
         if !self.blocks.is_empty() {
-            states[0] = State::Open;
+            states[0] = VisitState::Open;
             stack.push((0, 0));
         }
         while let Some((at, next)) = stack.pop() {
             let block = &self.blocks[at];
             let Some(target) = block.targets.get(next) else {
-                states[at] = State::Done;
+                states[at] = VisitState::Done;
                 continue;
             };
             stack.push((at, next + 1));
             let target = self.index[target];
             match states[target] {
-                State::New => {
-                    states[target] = State::Open;
+                VisitState::New => {
+                    states[target] = VisitState::Open;
                     stack.push((target, 0));
                 }
-                State::Open if !self.blocks[target].is_loop_header() => {
+                VisitState::Open if !self.blocks[target].is_loop_header() => {
                     let message = format!("branches back to %{}, which has no OpLoopMerge", self.blocks[target].label);
                     return Err((block.terminator.word, message));
                 }
-                State::Open | State::Done => {}
+                VisitState::Open | VisitState::Done => {}
             }
         }
         Ok(())

@@ -6,7 +6,7 @@ use spirv::Op;
 use super::super::Error;
 use super::body::BasicBlock;
 use super::composite::{Composite, expect_type};
-use super::function::Exit;
+use super::function::ReturnEffect;
 use super::scalar::Scalar;
 use super::translate::Translator;
 use super::types::Type;
@@ -127,11 +127,11 @@ impl Translator<'_> {
 
     fn leave(&mut self, value: Option<Composite>) -> Checked<()> {
         match &mut self.frame.exit {
-            Exit::Kernel => {
+            ReturnEffect::Kernel => {
                 self.builder.push(InstData::Return);
             }
-            Exit::GoOn(exit) => *exit = Some((self.builder.current(), value)),
-            Exit::Join(join) => {
+            ReturnEffect::GoOn(exit) => *exit = Some((self.builder.current(), value)),
+            ReturnEffect::Join(join) => {
                 let args = value.map(|value| value.values.iter().copied().collect()).unwrap_or_default();
                 self.builder.push(InstData::Jump { to: BlockCall { block: *join, args } });
             }

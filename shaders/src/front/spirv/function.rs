@@ -22,11 +22,11 @@ use crate::ir::{Block, BlockCall, InstData, Merge};
 const MAX_DEPTH: usize = 64;
 
 /// A function, its parameters, and the number of uses of its large values, if it takes such values.
-type Prepared<'m> = (&'m Function, HashMap<Id, Bound>, Option<HashMap<Id, Mentions>>);
+type PreparedCall<'m> = (&'m Function, HashMap<Id, Bound>, Option<HashMap<Id, Mentions>>);
 
 /// A function that is being inlined.
 #[derive(Debug)]
-pub(super) struct Frame<'m> {
+pub(super) struct InlinedCall<'m> {
     /// The function.
     pub(super) function: &'m Function,
     /// The values of its ids, as far as they are defined.
@@ -38,7 +38,7 @@ pub(super) struct Frame<'m> {
     /// Whether the block's construct is already open, because its head was split off.
     pub(super) construct_is_open: bool,
     /// The effect of a return.
-    pub(super) exit: Exit,
+    pub(super) exit: ReturnEffect,
     /// Origin variables of its pointers, if known.
     pub(super) origins: HashMap<Id, Id>,
     /// Number of uses of its large values, computed on demand.
@@ -49,7 +49,7 @@ pub(super) struct Frame<'m> {
 
 /// The effect of a return.
 #[derive(Clone, Debug)]
-pub(super) enum Exit {
+pub(super) enum ReturnEffect {
     /// Ends the invocation.
     Kernel,
     /// Leaves the block open for the caller to continue in: the block and the returned value.
@@ -58,9 +58,9 @@ pub(super) enum Exit {
     Join(Block),
 }
 
-impl<'m> Frame<'m> {
+impl<'m> InlinedCall<'m> {
     /// A frame before the first block.
-    pub(super) fn new(function: &'m Function, exit: Exit) -> Self {
+    pub(super) fn new(function: &'m Function, exit: ReturnEffect) -> Self {
         let blocks = vec![None; function.blocks.len()];
         Self {
             function,
@@ -99,8 +99,8 @@ impl<'m> Translator<'m> {
             let join = self.open_join(function, held.is_some()).map_err(|message| self.error(inst, &message))?;
             Some(join)
         };
-        let exit = join.map_or(Exit::GoOn(None), Exit::Join);
-        let mut frame = Frame::new(function, exit);
+        let exit = join.map_or(ReturnEffect::GoOn(None), ReturnEffect::Join);
+        let mut frame = InlinedCall::new(function, exit);
         (frame.values, frame.mentions, frame.result) = (values, mentions, held.clone());
         let caller = std::mem::replace(&mut self.frame, frame);
         self.calls.push(function.id);
@@ -115,7 +115,7 @@ impl<'m> Translator<'m> {
                 None
             }
             (_, Some(join)) => self.joined(function, join),
-            (Exit::GoOn(Some((block, value))), None) => {
+            (ReturnEffect::GoOn(Some((block, value))), None) => {
                 self.builder.switch_to(block);
                 value
             }
@@ -130,7 +130,7 @@ impl<'m> Translator<'m> {
     }
 
     /// The called function, with its parameters' values and the number of their uses.
-    fn prepare(&mut self, inst: &Inst) -> Checked<Prepared<'m>> {
+    fn prepare(&mut self, inst: &Inst) -> Checked<PreparedCall<'m>> {
         let operands = self.sections.words.operands(inst);
         let id = operand(operands, 0)?;
         let function = self.sections.functions.get(&id).ok_or_else(|| format!("%{id} is not a function"))?;

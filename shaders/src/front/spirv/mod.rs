@@ -51,7 +51,7 @@ use spirv::Op;
 use super::{ConstantType, Error, Remark, SpecializationConstant};
 use crate::ir::{self, Builder, Kernel, SourceLine};
 pub(super) use entry::{MAX_INVOCATIONS, check_size};
-use function::{Exit, Frame};
+use function::{InlinedCall, ReturnEffect};
 pub use image::format as image_format;
 use module::{EntryPoint, Sections};
 use translate::Translator;
@@ -106,6 +106,26 @@ impl Module {
         })
     }
 
+    /// Set, binding and `OpName` of each variable that has them. A block's variable without a name, as compilers for
+    /// GLSL emit it for a block without an instance name, has that of its type.
+    pub fn binding_names(&self) -> Vec<(u32, u32, String)> {
+        let Sections { declarations, annotations, words, .. } = &*self.sections;
+        let pointee = |pointer| {
+            let inst = declarations.iter().find(|inst| inst.op == Op::TypePointer && inst.id == pointer)?;
+            words.operands(inst).get(1).copied()
+        };
+        let named = |inst: &words::Inst| {
+            let decorations = annotations.of(inst.id)?;
+            let place = (decorations.set?, decorations.binding?);
+            let name = match annotations.name(inst.id) {
+                "" => annotations.name(pointee(inst.ty)?),
+                name => name,
+            };
+            (!name.is_empty()).then(|| (place.0, place.1, name.to_owned()))
+        };
+        declarations.iter().filter(|inst| inst.op == Op::Variable).filter_map(named).collect()
+    }
+
     /// Specializes an entry point and translates it.
     pub fn kernel(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Kernel, Error> {
         let sections = &self.sections;
@@ -117,7 +137,8 @@ impl Module {
             return Err(sections.error(function.word, "the entry point's function has no body"));
         }
         let builder = Builder::new(Kernel::new(entry.name.clone(), size));
-        let mut translator = Translator::new(sections, types, constants, builder, Frame::new(function, Exit::Kernel));
+        let mut translator =
+            Translator::new(sections, types, constants, builder, InlinedCall::new(function, ReturnEffect::Kernel));
         for inst in sections.declarations.iter().filter(|inst| inst.op == Op::Variable) {
             translator.variables.declare(inst);
         }

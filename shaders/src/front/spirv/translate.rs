@@ -10,7 +10,7 @@ use super::super::Error;
 use super::arithmetic::{self, Exploded, Shape};
 use super::composite::Composite;
 use super::constants::Constants;
-use super::function::Frame;
+use super::function::InlinedCall;
 use super::glsl450;
 use super::module::{ExtendedSet, Sections};
 use super::pointer::Pointer;
@@ -51,7 +51,7 @@ pub(super) struct Translator<'m> {
     /// Memory declared so far.
     pub(super) variables: Variables,
     /// The function that is being inlined.
-    pub(super) frame: Frame<'m>,
+    pub(super) frame: InlinedCall<'m>,
     /// Functions being inlined, the entry point first.
     pub(super) calls: Vec<Id>,
     /// Number of inlined calls.
@@ -67,7 +67,7 @@ impl<'m> Translator<'m> {
         types: Types,
         constants: Constants,
         builder: Builder,
-        frame: Frame<'m>,
+        frame: InlinedCall<'m>,
     ) -> Self {
         Self {
             sections,

@@ -27,7 +27,7 @@ pub fn assemble(text: &str) -> Result<Vec<u32>, Error> {
 /// As [`assemble`], with the positions that convert errors of the words to errors of the text.
 pub fn assemble_with_places(text: &str) -> Result<(Vec<u32>, Places), Error> {
     let tokens = lexer::tokens(text)?;
-    let mut assembler = Assembler { rest: &tokens, end: lexer::end(text), ..Assembler::default() };
+    let mut assembler = TextAssembler { rest: &tokens, end: lexer::end(text), ..TextAssembler::default() };
     let (mut words, mut lines) = (vec![spirv::MAGIC_NUMBER, lexer::version(text), 0, 0, 0], BTreeMap::new());
     while let Some(first) = assembler.rest.first() {
         lines.insert(words.len(), first.line());
@@ -40,7 +40,7 @@ pub fn assemble_with_places(text: &str) -> Result<(Vec<u32>, Places), Error> {
 
 /// State that is kept from one instruction to the next.
 #[derive(Default)]
-struct Assembler<'t> {
+struct TextAssembler<'t> {
     rest: &'t [Token<'t>],
     /// The end of the text, for messages.
     end: lexer::Position,
@@ -61,7 +61,7 @@ struct Draft<'t> {
     literal: Option<NumberType>,
 }
 
-impl<'t> Assembler<'t> {
+impl<'t> TextAssembler<'t> {
     fn instruction(&mut self, words: &mut Vec<u32>) -> Result<(), Error> {
         let (result, name) = self.head()?;
         let grammar = opcode(name)?;

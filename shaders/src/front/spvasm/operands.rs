@@ -4,12 +4,12 @@ use rspirv::grammar::{LogicalOperand, OperandKind, OperandQuantifier};
 
 use super::lexer::{self, Token};
 use super::number::{self, NumberType};
-use super::{Assembler, Draft, by_name, enums};
+use super::{Draft, TextAssembler, by_name, enums};
 use crate::front::Error;
 
 const LITERAL: NumberType = NumberType::Int { bits: 32, signed: false };
 
-impl<'t> Assembler<'t> {
+impl<'t> TextAssembler<'t> {
     /// Parses the operands of a list and appends their words.
     pub(super) fn operands(&mut self, list: &[LogicalOperand], draft: &mut Draft<'t>) -> Result<(), Error> {
         for operand in list {

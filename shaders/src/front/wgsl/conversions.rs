@@ -24,7 +24,7 @@ pub(super) fn mended(words: Vec<u32>) -> Vec<u32> {
     if !words.iter().any(is_conversion) {
         return words;
     }
-    let mut pass = Pass { next: words[3], ..Pass::default() };
+    let mut pass = ConversionPass { next: words[3], ..ConversionPass::default() };
     let (mut body, mut at) = (Vec::with_capacity(words.len() + 64), HEADER);
     let mut functions = None;
     while let Some(inst) = words.get(at).and_then(|word| words.get(at..at + (word >> 16).max(1) as usize)) {
@@ -46,7 +46,7 @@ pub(super) fn mended(words: Vec<u32>) -> Vec<u32> {
 const HEADER: usize = 5;
 
 #[derive(Default)]
-struct Pass {
+struct ConversionPass {
     types: HashMap<u32, Integers>,
     ids: HashMap<Integers, u32>,
     /// The type of each integer.
@@ -56,7 +56,7 @@ struct Pass {
     next: u32,
 }
 
-impl Pass {
+impl ConversionPass {
     fn note(&mut self, inst: &[u32]) {
         let opcode = inst[0] & 0xffff;
         let found = match inst[1..] {

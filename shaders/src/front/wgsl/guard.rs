@@ -24,7 +24,7 @@ const MAX_NAME: usize = 4096;
 
 /// Counts within one open bracket.
 #[derive(Default)]
-struct Level {
+struct BracketLevel {
     chain: u32,
     elses: u32,
     /// Commas of a list in brackets.
@@ -37,28 +37,30 @@ struct Level {
     in_case: bool,
     /// Colons of a structure's members.
     colons: u32,
-    kind: Kind,
+    kind: NestingKind,
     /// Whether the last token was the `}` of a block at this level.
     after_block: bool,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Kind {
+enum NestingKind {
     #[default]
     Block,
     Bracket,
     Struct,
 }
 
-impl Level {
+impl BracketLevel {
     /// The error and position of a list of this level that is too long at a byte offset.
     fn too_long(&self, at: usize) -> Option<(String, usize)> {
         match self.kind {
-            Kind::Block if self.selectors > MAX_SELECTORS => {
+            NestingKind::Block if self.selectors > MAX_SELECTORS => {
                 Some((format!("more than {MAX_SELECTORS} selectors of one `switch`"), self.switch))
             }
-            Kind::Bracket if self.commas > MAX_LIST => Some((format!("more than {MAX_LIST} commas in one list"), at)),
-            Kind::Struct if self.colons > MAX_MEMBERS => {
+            NestingKind::Bracket if self.commas > MAX_LIST => {
+                Some((format!("more than {MAX_LIST} commas in one list"), at))
+            }
+            NestingKind::Struct if self.colons > MAX_MEMBERS => {
                 Some((format!("more than {MAX_MEMBERS} members of one structure"), at))
             }
             _ => None,
@@ -83,7 +85,7 @@ pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
     if source.len() > MAX_BYTES {
         return Err((format!("a text of more than {MAX_BYTES} bytes"), MAX_BYTES));
     }
-    let mut levels = vec![Level::default()];
+    let mut levels = vec![BracketLevel::default()];
     let (mut chain, mut elses, mut declarations) = (0, 0, 0);
     let mut rest = Tokens { source, at: 0 };
     // Whether the next block is that of a structure, and the byte offset of the `switch` that it belongs to.
@@ -127,11 +129,11 @@ pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
                     chain += 1;
                 }
                 let kind = match block {
-                    true if was_struct => Kind::Struct,
-                    true => Kind::Block,
-                    false => Kind::Bracket,
+                    true if was_struct => NestingKind::Struct,
+                    true => NestingKind::Block,
+                    false => NestingKind::Bracket,
                 };
-                levels.push(Level { kind, switch, ..Level::default() });
+                levels.push(BracketLevel { kind, switch, ..BracketLevel::default() });
             }
             Token::Close { block } => {
                 if levels.len() > 1 {

@@ -78,6 +78,15 @@ impl Module {
         Some(line_of(span.start, &self.source))
     }
 
+    /// Group, binding and name of each variable that has them.
+    pub fn binding_names(&self) -> Vec<(u32, u32, String)> {
+        let named = |data: &naga::GlobalVariable| {
+            let place = data.binding.as_ref()?;
+            Some((place.group, place.binding, data.name.clone()?))
+        };
+        self.module.global_variables.iter().filter_map(|(_, data)| named(data)).collect()
+    }
+
     /// Whether it has runtime-sized binding arrays.
     pub fn may_have_runtime_arrays(&self) -> bool {
         let is_unsized =

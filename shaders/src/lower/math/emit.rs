@@ -235,7 +235,7 @@ impl<'a> Emit<'a> {
     }
 
     /// `condition ? then : otherwise`.
-    pub(super) fn select(&mut self, condition: Value, then: impl Operand, otherwise: impl Operand) -> Value {
+    pub(super) fn select(&mut self, condition: Value, then: impl IntoValue, otherwise: impl IntoValue) -> Value {
         let (then, otherwise) = (then.value(self), otherwise.value(self));
         match self.kernel.constant(condition) {
             Some(0) => otherwise,
@@ -323,18 +323,18 @@ impl<'a> Emit<'a> {
 }
 
 /// A value, or a number to be made a constant.
-pub(super) trait Operand {
+pub(super) trait IntoValue {
     /// The value.
     fn value(self, e: &mut Emit<'_>) -> Value;
 }
 
-impl Operand for Value {
+impl IntoValue for Value {
     fn value(self, _: &mut Emit<'_>) -> Value {
         self
     }
 }
 
-impl<T: Scalar> Operand for T {
+impl<T: Scalar> IntoValue for T {
     fn value(self, e: &mut Emit<'_>) -> Value {
         e.constant(self.to_bits(), T::TYPE)
     }
@@ -345,7 +345,7 @@ macro_rules! define_methods {
         /// One method for each basic operation that expansions use.
         impl Emit<'_> {
             $(
-                pub(super) fn $name(&mut self, $($arg: impl Operand),+) -> Value {
+                pub(super) fn $name(&mut self, $($arg: impl IntoValue),+) -> Value {
                     let args = [$($arg.value(self)),+];
                     self.pure(Op::$op, args)
                 }
@@ -414,7 +414,7 @@ define_methods! {
 /// Idioms shared by several chapters.
 impl Emit<'_> {
     /// The sign bit of a float, at its bit position.
-    pub(super) fn sign_bit(&mut self, a: impl Operand) -> Value {
+    pub(super) fn sign_bit(&mut self, a: impl IntoValue) -> Value {
         let bits = self.float_bits(a);
         self.and(bits, 0x8000_0000u32)
     }
@@ -427,7 +427,7 @@ impl Emit<'_> {
     }
 
     /// The magnitude of `a` with the sign of `sign`.
-    pub(super) fn copysign(&mut self, a: impl Operand, sign: Value) -> Value {
+    pub(super) fn copysign(&mut self, a: impl IntoValue, sign: Value) -> Value {
         let magnitude = self.fabs(a);
         let sign = self.sign_bit(sign);
         let bits = self.float_bits(magnitude);

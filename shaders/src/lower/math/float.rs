@@ -3,7 +3,7 @@
 //! A remainder takes one division, as Vulkan allows. It is exact, and less than the divisor, where the quotient is
 //! below 2^24; larger quotients do not have enough digits.
 
-use super::emit::{Emit, Operand};
+use super::emit::{Emit, IntoValue};
 use crate::ir::{Op, Value};
 
 pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> {
@@ -60,7 +60,7 @@ fn product_and_sum(e: &mut Emit<'_>, a: Value, b: Value, c: Value) -> Value {
 }
 
 /// `fclamp`.
-pub(super) fn clamp(e: &mut Emit<'_>, a: Value, low: impl Operand, high: impl Operand) -> Value {
+pub(super) fn clamp(e: &mut Emit<'_>, a: Value, low: impl IntoValue, high: impl IntoValue) -> Value {
     let at_least = e.fmax(a, low);
     e.fmin(at_least, high)
 }

@@ -7,7 +7,7 @@
 use super::emit::Emit;
 use crate::ir::{Op, Value};
 
-type Pair = [Value; 2];
+type WordPair = [Value; 2];
 
 pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> {
     let (word, remainder) = match op {
@@ -23,7 +23,7 @@ pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> 
 }
 
 /// Quotient and remainder; zeros for a divisor of 0.
-fn divide(e: &mut Emit<'_>, args: [Value; 4]) -> [Pair; 2] {
+fn divide(e: &mut Emit<'_>, args: [Value; 4]) -> [WordPair; 2] {
     let (a, b) = ([args[0], args[1]], [args[2], args[3]]);
     let divisor = to_double(e, b);
     let one = double(e, 1.0);
@@ -69,7 +69,7 @@ fn divide(e: &mut Emit<'_>, args: [Value; 4]) -> [Pair; 2] {
 }
 
 /// The dividend times a reciprocal, as an integer whose last digits may be wrong.
-fn first_quotient(e: &mut Emit<'_>, a: Pair, reciprocal: Pair) -> Pair {
+fn first_quotient(e: &mut Emit<'_>, a: WordPair, reciprocal: WordPair) -> WordPair {
     let number = to_double(e, a);
     let product = binary(e, [Op::DMulLow, Op::DMulHigh], number, reciprocal);
     let (down, up, magic) = (double(e, (-32f64).exp2()), double(e, 32f64.exp2()), double(e, 52f64.exp2()));
@@ -83,28 +83,28 @@ fn first_quotient(e: &mut Emit<'_>, a: Pair, reciprocal: Pair) -> Pair {
     [low, high]
 }
 
-fn double(e: &mut Emit<'_>, value: f64) -> Pair {
+fn double(e: &mut Emit<'_>, value: f64) -> WordPair {
     let bits = value.to_bits();
     [e.word(bits as u32), e.word((bits >> 32) as u32)]
 }
 
-fn binary(e: &mut Emit<'_>, ops: [Op; 2], a: Pair, b: Pair) -> Pair {
+fn binary(e: &mut Emit<'_>, ops: [Op; 2], a: WordPair, b: WordPair) -> WordPair {
     ops.map(|op| e.operation(op, [a[0], a[1], b[0], b[1]]))
 }
 
-fn unary(e: &mut Emit<'_>, ops: [Op; 2], a: Pair) -> Pair {
+fn unary(e: &mut Emit<'_>, ops: [Op; 2], a: WordPair) -> WordPair {
     ops.map(|op| e.operation(op, a))
 }
 
 /// Places the words into the low bits of large doubles, then subtracts the offsets.
-fn to_double(e: &mut Emit<'_>, a: Pair) -> Pair {
+fn to_double(e: &mut Emit<'_>, a: WordPair) -> WordPair {
     let less = double(e, 84f64.exp2() + 52f64.exp2());
     let (low_mark, high_mark) = (e.word(0x4330_0000), e.word(0x4530_0000));
     let high = binary(e, [Op::DSubLow, Op::DSubHigh], [a[1], high_mark], less);
     binary(e, [Op::DAddLow, Op::DAddHigh], high, [a[0], low_mark])
 }
 
-fn add(e: &mut Emit<'_>, a: Pair, b: Pair) -> Pair {
+fn add(e: &mut Emit<'_>, a: WordPair, b: WordPair) -> WordPair {
     let low = e.iadd(a[0], b[0]);
     let carry = e.ult(low, a[0]);
     let carry = e.bool_to_int(carry);
@@ -112,7 +112,7 @@ fn add(e: &mut Emit<'_>, a: Pair, b: Pair) -> Pair {
     [low, e.iadd(high, carry)]
 }
 
-fn negate(e: &mut Emit<'_>, a: Pair) -> Pair {
+fn negate(e: &mut Emit<'_>, a: WordPair) -> WordPair {
     let low = e.ineg(a[0]);
     let some = e.ine(a[0], 0u32);
     let borrow = e.bool_to_int(some);
@@ -120,12 +120,12 @@ fn negate(e: &mut Emit<'_>, a: Pair) -> Pair {
     [low, e.isub(high, borrow)]
 }
 
-fn pick(e: &mut Emit<'_>, condition: Value, then: Pair, otherwise: Pair) -> Pair {
+fn pick(e: &mut Emit<'_>, condition: Value, then: WordPair, otherwise: WordPair) -> WordPair {
     [e.select(condition, then[0], otherwise[0]), e.select(condition, then[1], otherwise[1])]
 }
 
 /// `a - quotient * b`, modulo 2⁶⁴.
-fn less_product(e: &mut Emit<'_>, a: Pair, quotient: Pair, b: Pair) -> Pair {
+fn less_product(e: &mut Emit<'_>, a: WordPair, quotient: WordPair, b: WordPair) -> WordPair {
     let low = e.imul(quotient[0], b[0]);
     let high = e.umul_high(quotient[0], b[0]);
     let (one, two) = (e.imul(quotient[0], b[1]), e.imul(quotient[1], b[0]));
@@ -136,7 +136,7 @@ fn less_product(e: &mut Emit<'_>, a: Pair, quotient: Pair, b: Pair) -> Pair {
 }
 
 /// `a >= b`, unsigned.
-fn not_less(e: &mut Emit<'_>, a: Pair, b: Pair) -> Value {
+fn not_less(e: &mut Emit<'_>, a: WordPair, b: WordPair) -> Value {
     let low = e.ule(b[0], a[0]);
     let same = e.ieq(a[1], b[1]);
     let high = e.ult(b[1], a[1]);

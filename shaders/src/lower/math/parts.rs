@@ -13,14 +13,14 @@ pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> 
             e.copysign(fraction, a)
         }
         (Op::FrexpSignificand, &[a]) => {
-            let Parts { bits, number, .. } = parts(e, a);
+            let FloatParts { bits, number, .. } = parts(e, a);
             let kept = e.and(bits, 0x807f_ffffu32);
             let placed = e.or(kept, 0x3f00_0000u32);
             let significand = e.float_from_bits(placed);
             e.select(number, significand, a)
         }
         (Op::FrexpExponent, &[a]) => {
-            let Parts { bits, bias, number } = parts(e, a);
+            let FloatParts { bits, bias, number } = parts(e, a);
             let field = e.lshr(bits, 23u32);
             let field = e.and(field, 0xffu32);
             let exponent = e.isub(field, bias);
@@ -28,7 +28,7 @@ pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> 
         }
         (Op::Ldexp, &[a, exponent]) => ldexp(e, a, exponent),
         (Op::Significand, &[a]) => {
-            let Parts { bits, number, .. } = parts(e, a);
+            let FloatParts { bits, number, .. } = parts(e, a);
             let digits = e.and(bits, 0x007f_ffffu32);
             let placed = e.or(digits, 0x3f80_0000u32);
             let significand = e.float_from_bits(placed);
@@ -42,7 +42,7 @@ pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> 
             e.select(negative, f32::NAN, significand)
         }
         (Op::Exponent, &[a]) => {
-            let Parts { bits, bias, number } = parts(e, a);
+            let FloatParts { bits, bias, number } = parts(e, a);
             let field = e.lshr(bits, 23u32);
             let field = e.and(field, 0xffu32);
             let exponent = e.isub(field, bias);
@@ -58,7 +58,7 @@ pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> 
     })
 }
 
-struct Parts {
+struct FloatParts {
     /// The bits of the number, with denormals scaled up.
     bits: Value,
     /// Bias of the exponent field.
@@ -67,7 +67,7 @@ struct Parts {
     number: Value,
 }
 
-fn parts(e: &mut Emit<'_>, a: Value) -> Parts {
+fn parts(e: &mut Emit<'_>, a: Value) -> FloatParts {
     let size = e.fabs(a);
     let denormal = e.ford_lt(size, f32::MIN_POSITIVE);
     let scaled = e.fmul(a, 16_777_216f32);
@@ -76,7 +76,7 @@ fn parts(e: &mut Emit<'_>, a: Value) -> Parts {
     let bias = e.select(denormal, 126u32 + 24, 126u32);
     let not_zero = e.ford_lt(0f32, size);
     let finite = e.ford_lt(size, f32::INFINITY);
-    Parts { bits, bias, number: e.land(not_zero, finite) }
+    FloatParts { bits, bias, number: e.land(not_zero, finite) }
 }
 
 /// Multiplies by three powers of 2. The last takes as much of the exponent as it can: if an earlier product is rounded

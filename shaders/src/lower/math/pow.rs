@@ -1,6 +1,6 @@
 //! Powers: the logarithm in two parts, so that a large exponent does not magnify its error.
 
-use super::emit::{Emit, Operand};
+use super::emit::{Emit, IntoValue};
 use super::exp::exp2_of_sum;
 use super::log::{LOG2_E, Split, split};
 use crate::ir::{Op, Value};

@@ -11,7 +11,7 @@ pub(super) fn simplify(kernel: &mut Kernel) -> bool {
     if kernel.layout.iter().all(|&block| kernel.blocks[block].params.is_empty()) {
         return false;
     }
-    let (mut aliases, any) = Search::new(kernel).run();
+    let (mut aliases, any) = ParamSearch::new(kernel).run();
     if any {
         drop_replaced(kernel, &mut aliases);
         aliases.apply(kernel);
@@ -20,7 +20,7 @@ pub(super) fn simplify(kernel: &mut Kernel) -> bool {
 }
 
 /// The arguments of one parameter.
-struct Param {
+struct ParamArgs {
     value: Value,
     args: SmallVec<[Value; 2]>,
     /// Arguments before this one are `same` or the parameter itself.
@@ -32,20 +32,20 @@ struct Param {
 
 /// Finds parameters with one distinct argument. Each argument is visited once: while two of them differ, only the
 /// replacement of one of the two can change the result.
-struct Search {
-    params: Vec<Param>,
+struct ParamSearch {
+    params: Vec<ParamArgs>,
     /// Number of each parameter, plus 1.
     numbers: SecondaryMap<Value, u32>,
     aliases: Aliases,
 }
 
-impl Search {
+impl ParamSearch {
     fn new(kernel: &Kernel) -> Self {
         let mut search = Self { params: Vec::new(), numbers: SecondaryMap::new(), aliases: Aliases::default() };
         search.numbers.resize(kernel.values.len());
         for &value in kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].params) {
             let (args, watchers) = (SmallVec::new(), SmallVec::new());
-            search.params.push(Param { value, args, checked: 0, same: None, watchers });
+            search.params.push(ParamArgs { value, args, checked: 0, same: None, watchers });
             search.numbers[value] = search.params.len() as u32;
         }
         for &block in &kernel.layout {
@@ -83,7 +83,7 @@ impl Search {
     }
 
     fn only_argument(&mut self, number: usize) -> Option<Value> {
-        let Search { params, aliases, .. } = self;
+        let ParamSearch { params, aliases, .. } = self;
         let param = &mut params[number];
         loop {
             param.same = param.same.map(|value| aliases.shorten(value)).filter(|&value| value != param.value);

@@ -18,7 +18,7 @@ pub(super) enum Object {
 
 /// The address of a 4-byte word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Address {
+pub(super) struct WordAddress {
     pub(super) object: Object,
     /// Whether other invocations can access the memory.
     pub(super) shared: bool,
@@ -26,7 +26,7 @@ pub(super) struct Address {
     constant: u32,
 }
 
-impl Address {
+impl WordAddress {
     /// Whether no byte of one is a byte of the other.
     pub(super) fn is_disjoint(&self, other: &Self) -> bool {
         match (self.object, other.object) {
@@ -43,7 +43,7 @@ impl Address {
 
 /// The unknown part of an offset.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Root {
+enum OffsetRoot {
     Nothing,
     Value(Value),
     /// Another root plus an index times a stride.
@@ -52,7 +52,7 @@ enum Root {
 
 /// What identifies the descriptor of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Descriptor {
+enum DescriptorIdentity {
     Constant(Binding, u64),
     Dynamic(Binding, Value),
     Value(Value),
@@ -61,8 +61,8 @@ enum Descriptor {
 /// Value numbers of roots and descriptors: equal addresses get equal numbers.
 #[derive(Default)]
 pub(super) struct Addresses {
-    roots: HashMap<Root, u32>,
-    descriptors: HashMap<Descriptor, u32>,
+    roots: HashMap<OffsetRoot, u32>,
+    descriptors: HashMap<DescriptorIdentity, u32>,
 }
 
 /// Maximum nesting of `element` instructions that are followed.
@@ -70,7 +70,7 @@ const MAX_ARRAY_DEPTH: usize = 8;
 
 impl Addresses {
     /// The address of a place; `None` for read-only memory.
-    pub(super) fn of(&mut self, kernel: &Kernel, place: &Place) -> Option<Address> {
+    pub(super) fn of(&mut self, kernel: &Kernel, place: &Place) -> Option<WordAddress> {
         let (object, offset) = match *place {
             Place::Variable { variable, offset } => (Object::Variable(variable), offset),
             Place::Buffer { space: BufferSpace::Storage, buffer, offset } => {
@@ -79,25 +79,25 @@ impl Addresses {
             Place::Buffer { space: BufferSpace::Uniform, .. } | Place::Push { .. } => return None,
         };
         let (root, constant) = self.split(kernel, offset, MAX_ARRAY_DEPTH);
-        Some(Address { object, shared: super::is_shared(kernel, object), root, constant })
+        Some(WordAddress { object, shared: super::is_shared(kernel, object), root, constant })
     }
 
     fn descriptor(&mut self, kernel: &Kernel, buffer: Value) -> u32 {
         let descriptor = match kernel.values[buffer] {
             ValueDef::Result { inst, .. } => match kernel.insts[inst] {
                 InstData::Buffer { binding, index } => match kernel.constant(index) {
-                    Some(bits) => Descriptor::Constant(binding, bits),
-                    None => Descriptor::Dynamic(binding, index),
+                    Some(bits) => DescriptorIdentity::Constant(binding, bits),
+                    None => DescriptorIdentity::Dynamic(binding, index),
                 },
-                _ => Descriptor::Value(buffer),
+                _ => DescriptorIdentity::Value(buffer),
             },
-            ValueDef::Param { .. } => Descriptor::Value(buffer),
+            ValueDef::Param { .. } => DescriptorIdentity::Value(buffer),
         };
         let next = self.descriptors.len() as u32;
         *self.descriptors.entry(descriptor).or_insert(next)
     }
 
-    fn root(&mut self, root: Root) -> u32 {
+    fn root(&mut self, root: OffsetRoot) -> u32 {
         let next = self.roots.len() as u32;
         *self.roots.entry(root).or_insert(next)
     }
@@ -105,7 +105,7 @@ impl Addresses {
     /// The root of an offset, and the constant added to it.
     fn split(&mut self, kernel: &Kernel, offset: Value, depth: usize) -> (u32, u32) {
         if let Some(bits) = kernel.constant(offset) {
-            return (self.root(Root::Nothing), bits as u32);
+            return (self.root(OffsetRoot::Nothing), bits as u32);
         }
         let data = match kernel.values[offset] {
             ValueDef::Result { inst, .. } => Some(&kernel.insts[inst]),
@@ -114,15 +114,15 @@ impl Addresses {
         match data {
             Some(&InstData::Element { base, index, stride }) if depth > 0 => {
                 let (root, constant) = self.split(kernel, base, depth - 1);
-                (self.root(Root::Element(root, index, stride)), constant)
+                (self.root(OffsetRoot::Element(root, index, stride)), constant)
             }
             Some(InstData::Pure { op: Op::IAdd, args }) => match [args[0], args[1]].map(|arg| kernel.constant(arg)) {
                 // Not followed further: the other operand may have saturated before the constant is added.
-                [None, Some(bits)] => (self.root(Root::Value(args[0])), bits as u32),
-                [Some(bits), None] => (self.root(Root::Value(args[1])), bits as u32),
-                _ => (self.root(Root::Value(offset)), 0),
+                [None, Some(bits)] => (self.root(OffsetRoot::Value(args[0])), bits as u32),
+                [Some(bits), None] => (self.root(OffsetRoot::Value(args[1])), bits as u32),
+                _ => (self.root(OffsetRoot::Value(offset)), 0),
             },
-            _ => (self.root(Root::Value(offset)), 0),
+            _ => (self.root(OffsetRoot::Value(offset)), 0),
         }
     }
 }

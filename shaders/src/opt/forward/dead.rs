@@ -3,7 +3,7 @@
 
 use cranelift_entity::EntitySet;
 
-use super::address::{Address, Addresses, Object};
+use super::address::{Addresses, Object, WordAddress};
 use super::effects::{self, Effect};
 use crate::ir::{Access, Block, InstData, Kernel, Variable, Width};
 
@@ -16,20 +16,20 @@ pub(super) fn drop_stores(kernel: &mut Kernel, addresses: &mut Addresses) {
         let block = kernel.layout[place];
         let is_store = |&inst: &_| matches!(kernel.insts[inst], InstData::Store { .. });
         if kernel.blocks[block].insts.iter().any(is_store) {
-            Scan::new(kernel, block).run(kernel, block, addresses);
+            BackwardScan::new(kernel, block).run(kernel, block, addresses);
         }
     }
 }
 
 /// What happens later in the block; it is scanned backwards.
-struct Scan {
+struct BackwardScan {
     /// Words that are stored to before anything loads them.
-    replaced: Vec<Address>,
+    replaced: Vec<WordAddress>,
     /// In blocks where the invocation returns: private variables that are loaded later. `None` in other blocks.
     loaded: Option<EntitySet<Variable>>,
 }
 
-impl Scan {
+impl BackwardScan {
     fn new(kernel: &Kernel, block: Block) -> Self {
         let last = kernel.blocks[block].insts.last().map(|&last| &kernel.insts[last]);
         let is_exit = matches!(last, Some(InstData::Return | InstData::Unreachable));
@@ -74,7 +74,7 @@ impl Scan {
     }
 
     /// Whether a store is needed. Records that earlier stores to the same word are overwritten.
-    fn store(&mut self, address: Address, access: Access) -> bool {
+    fn store(&mut self, address: WordAddress, access: Access) -> bool {
         let is_plain = access == Access::default();
         let is_unread = match (address.object, &self.loaded) {
             (Object::Variable(variable), Some(loaded)) => !address.shared && !loaded.contains(variable),
@@ -89,7 +89,7 @@ impl Scan {
         true
     }
 
-    fn load(&mut self, address: Address) {
+    fn load(&mut self, address: WordAddress) {
         self.replaced.retain(|later| later.is_disjoint(&address));
         if let (Object::Variable(variable), Some(loaded)) = (address.object, &mut self.loaded) {
             loaded.insert(variable);

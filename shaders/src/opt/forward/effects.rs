@@ -1,7 +1,7 @@
 //! Effects of an instruction, or of a loop, on known memory contents.
 
-use super::address::{Address, Addresses};
-use super::known::State;
+use super::address::{Addresses, WordAddress};
+use super::known::KnownWords;
 use crate::analysis::Loops;
 use crate::ir::{Access, Inst, InstData, Kernel, Place, Semantics};
 
@@ -13,7 +13,7 @@ pub(super) enum Effect {
     /// Changes a word; with `orders`, stores of other invocations may become visible too.
     Store {
         /// The word.
-        address: Address,
+        address: WordAddress,
         /// Whether stores of other invocations may become visible here.
         orders: bool,
     },
@@ -56,7 +56,7 @@ const MAX_STORES: usize = 16;
 #[derive(Clone, Debug, Default)]
 struct Summary {
     orders: bool,
-    stores: Vec<Address>,
+    stores: Vec<WordAddress>,
     /// There are more stored words than are recorded.
     many: bool,
 }
@@ -84,7 +84,7 @@ impl Effects {
     }
 
     /// Removes from the state at a loop header what the loop may change.
-    pub(super) fn apply(&self, number: usize, state: &mut State) {
+    pub(super) fn apply(&self, number: usize, state: &mut KnownWords) {
         let summary = &self.loops[number];
         if summary.many {
             state.forget_all();

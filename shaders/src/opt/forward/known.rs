@@ -1,13 +1,13 @@
 //! Memory contents known at one point of the kernel.
 
-use super::address::Address;
+use super::address::WordAddress;
 use super::effects::Effect;
 use crate::ir::Value;
 
 /// A word of memory and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KnownWord {
-    pub(super) address: Address,
+    pub(super) address: WordAddress,
     pub(super) value: Value,
     /// From a store: memory holds the value only if the address is in bounds. Otherwise from a load: the value is the
     /// load's result, in bounds or not.
@@ -19,13 +19,13 @@ const MAX_KNOWN: usize = 32;
 
 /// All known words. Addresses are distinct.
 #[derive(Clone, Debug, Default)]
-pub(super) struct State {
+pub(super) struct KnownWords {
     known: Vec<KnownWord>,
 }
 
-impl State {
+impl KnownWords {
     /// The known word at an address.
-    pub(super) fn find(&self, address: Address) -> Option<KnownWord> {
+    pub(super) fn find(&self, address: WordAddress) -> Option<KnownWord> {
         self.known.iter().rev().find(|known| known.address == address).copied()
     }
 
@@ -38,7 +38,7 @@ impl State {
     }
 
     /// Drops the word at an address.
-    pub(super) fn forget(&mut self, address: Address) {
+    pub(super) fn forget(&mut self, address: WordAddress) {
         self.known.retain(|known| known.address != address);
     }
 

@@ -21,7 +21,7 @@ use crate::analysis::{Dominators, Loops, predecessors};
 use crate::ir::{Block, Inst, InstData, Kernel, Op, Place, Type, Value, Width};
 use address::{Addresses, Object};
 use effects::{Effect, Effects};
-use known::{KnownWord, State};
+use known::{KnownWord, KnownWords};
 
 /// Maximum loop depth; the pass leaves kernels with deeper nests as they are.
 const MAX_LOOP_DEPTH: usize = 64;
@@ -52,7 +52,7 @@ struct Forwarder<'a> {
     addresses: Addresses,
     aliases: Aliases,
     /// At the head of each block: the words that the visited incoming edges agree on, and the number of these edges.
-    states: SecondaryMap<Block, Option<(Rc<State>, usize)>>,
+    states: SecondaryMap<Block, Option<(Rc<KnownWords>, usize)>>,
 }
 
 impl Forwarder<'_> {
@@ -67,10 +67,10 @@ impl Forwarder<'_> {
                     if visited + back == predecessors[block].len() {
                         Rc::unwrap_or_clone(state)
                     } else {
-                        State::default()
+                        KnownWords::default()
                     }
                 }
-                None => State::default(),
+                None => KnownWords::default(),
             };
             if loops.headed_by(block).is_some()
                 && let Some(number) = loops.of(block)
@@ -83,7 +83,7 @@ impl Forwarder<'_> {
     }
 
     /// Propagates the state to the successors.
-    fn propagate(&mut self, block: Block, state: State) {
+    fn propagate(&mut self, block: Block, state: KnownWords) {
         let Some(last) = self.kernel.last_inst(block) else { return };
         let state = Rc::new(state);
         let mut targets: Vec<Block> = self.kernel.insts[last].targets().iter().map(|call| call.block).collect();
@@ -103,7 +103,7 @@ impl Forwarder<'_> {
         }
     }
 
-    fn block(&mut self, block: Block, state: &mut State) {
+    fn block(&mut self, block: Block, state: &mut KnownWords) {
         let before = std::mem::take(&mut self.kernel.blocks[block].insts);
         let mut after = Vec::with_capacity(before.len());
         for inst in before {
@@ -129,7 +129,7 @@ impl Forwarder<'_> {
     }
 
     /// The value that replaces a load. The result of a load of an unknown word becomes known.
-    fn load(&mut self, inst: Inst, state: &mut State, after: &mut Vec<Inst>) -> Option<Value> {
+    fn load(&mut self, inst: Inst, state: &mut KnownWords, after: &mut Vec<Inst>) -> Option<Value> {
         let InstData::Load { ty, width: Width::Word, place, access } = self.kernel.insts[inst] else { return None };
         if access != Default::default() {
             return None;

@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 use crate::ir::{Access, Block, BlockCall, Inst, InstData, Kernel, Merge, Value};
 use crate::opt::aliases::Aliases;
 use crate::opt::cfg::Edges;
-use crate::opt::gvn::Key;
+use crate::opt::gvn::ExpressionKey;
 
 /// Maximum number of blocks of a compared loop.
 const MAX_BLOCKS: usize = 64;
@@ -185,6 +185,6 @@ fn can_meld(data: &InstData) -> bool {
     match data {
         InstData::Load { access, .. } => *access == Access::default(),
         InstData::Jump { .. } | InstData::Branch { .. } | InstData::Switch { .. } | InstData::Unreachable => true,
-        data => Key::of(data).is_some(),
+        data => ExpressionKey::of(data).is_some(),
     }
 }

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use super::aliases::Aliases;
 use super::cfg::{Edges, lay_out};
-use super::gvn::Key;
+use super::gvn::ExpressionKey;
 use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Value, ValueDef};
 use alike::LoopPair;
 
@@ -107,18 +107,18 @@ impl<'k> Melder<'k> {
         insts.splice(end..end, moved);
     }
 
-    fn keys(&mut self, side: Block) -> Vec<(Key, Inst)> {
+    fn keys(&mut self, side: Block) -> Vec<(ExpressionKey, Inst)> {
         let insts = self.kernel.blocks[side].insts.clone();
         let mut reads = true;
         insts.into_iter().filter_map(|inst| Some((self.key(inst, &mut reads)?, inst))).collect()
     }
 
     /// What an instruction computes, or what it loads if no instruction with an effect precedes it.
-    fn key(&mut self, inst: Inst, reads: &mut bool) -> Option<Key> {
+    fn key(&mut self, inst: Inst, reads: &mut bool) -> Option<ExpressionKey> {
         let data = &mut self.kernel.insts[inst];
         data.for_each_use_mut(|value| *value = self.aliases.shorten(*value));
         *reads &= !data.has_effect();
-        Key::of(data).or_else(|| Key::of_load(data).filter(|_| *reads))
+        ExpressionKey::of(data).or_else(|| ExpressionKey::of_load(data).filter(|_| *reads))
     }
 
     /// Replaces one instruction's result by that of an equal one, which takes over `no_contraction`. Returns whether

@@ -3,7 +3,7 @@
 
 use cranelift_entity::SecondaryMap;
 
-use super::words::Words;
+use super::words::PromotableWords;
 use crate::analysis::{Dominators, predecessors};
 use crate::ir::{Block, Kernel};
 
@@ -11,7 +11,7 @@ use crate::ir::{Block, Kernel};
 pub(super) type Joins = SecondaryMap<Block, Vec<usize>>;
 
 /// Finds the joins. Words that need too many parameters stay in memory.
-pub(super) fn joins(kernel: &Kernel, dominators: &Dominators, words: &mut Words) -> Joins {
+pub(super) fn joins(kernel: &Kernel, dominators: &Dominators, words: &mut PromotableWords) -> Joins {
     // Frontiers of deep loop nests, and joins of programs with many words, grow with the square of their size.
     let mut budget = 65_536 + 4 * kernel.insts.len();
     let mut joins = Joins::new();

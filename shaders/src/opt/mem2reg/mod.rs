@@ -13,7 +13,7 @@ use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap};
 use super::cfg;
 use crate::analysis::Dominators;
 use crate::ir::{InstData, Kernel, Place, Variable, VariableData, VariableSpace};
-use words::Words;
+use words::PromotableWords;
 
 /// Runs the pass.
 pub(super) fn run(kernel: &mut Kernel) {
@@ -22,7 +22,7 @@ pub(super) fn run(kernel: &mut Kernel) {
     }
     cfg::prune(kernel);
     let dominators = Dominators::new(kernel);
-    let mut words = Words::find(kernel);
+    let mut words = PromotableWords::find(kernel);
     let joins = frontier::joins(kernel, &dominators, &mut words);
     replace::run(kernel, &dominators, &words, &joins);
     drop_unused(kernel);

@@ -3,14 +3,14 @@
 use cranelift_entity::packed_option::PackedOption;
 
 use super::frontier::Joins;
-use super::words::{Promotion, Words};
+use super::words::{PromotableWords, Promotion};
 use crate::analysis::{Dominators, Step, dominator_walk};
 use crate::ir::{Block, Inst, InstData, Kernel, Op, Type, Value, ValueDef};
 use crate::opt::aliases::Aliases;
 use crate::opt::cfg;
 
 /// Replaces the accesses of promoted words.
-pub(super) fn run(kernel: &mut Kernel, dominators: &Dominators, words: &Words, joins: &Joins) {
+pub(super) fn run(kernel: &mut Kernel, dominators: &Dominators, words: &PromotableWords, joins: &Joins) {
     let walk = dominator_walk(kernel, dominators);
     let current = vec![PackedOption::default(); words.all.len()];
     let mut replacer =
@@ -33,7 +33,7 @@ pub(super) fn run(kernel: &mut Kernel, dominators: &Dominators, words: &Words, j
 
 struct Replacer<'a> {
     kernel: &'a mut Kernel,
-    words: &'a Words,
+    words: &'a PromotableWords,
     joins: &'a Joins,
     /// The current value of each word; none stands for the initial 0.
     current: Vec<PackedOption<Value>>,

@@ -41,7 +41,7 @@ pub(super) enum Promotion {
 
 /// The promotable words of all private variables.
 #[derive(Debug, Default)]
-pub(super) struct Words {
+pub(super) struct PromotableWords {
     pub(super) all: Vec<Word>,
     numbers: HashMap<(Variable, u32), usize, RandomState>,
     usages: SecondaryMap<Variable, Usage>,
@@ -56,7 +56,7 @@ struct Usage {
     is_read: bool,
 }
 
-impl Words {
+impl PromotableWords {
     /// Collects the words, and where they are accessed.
     pub(super) fn find(kernel: &Kernel) -> Self {
         let mut words = Self { usages: usages(kernel), ..Self::default() };

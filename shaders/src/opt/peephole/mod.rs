@@ -15,7 +15,7 @@ mod minmax;
 mod select;
 mod shift;
 
-use super::editor::{Editor, New, Rules, edit};
+use super::editor::{Editor, New, RewriteRules, edit};
 use crate::abi::SUBGROUP_SIZE;
 use crate::ir::{BuiltIn, InstData, Kernel, Op, Value};
 
@@ -41,7 +41,7 @@ const CHAPTERS: &[RuleGroup] = &[
     float::rewrite,
 ];
 
-impl Rules for Algebra {
+impl RewriteRules for Algebra {
     fn rewrite(&mut self, editor: &mut Editor<'_>, data: &InstData) -> Option<New> {
         match data {
             InstData::Pure { op, args } => pure(editor, *op, args),

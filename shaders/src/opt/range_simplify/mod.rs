@@ -10,7 +10,7 @@ mod decide;
 mod division;
 mod reassociate;
 
-use super::editor::{Editor, New, Rules, edit};
+use super::editor::{Editor, New, RewriteRules, edit};
 use crate::analysis::{Range, Ranges};
 use crate::ir::{InstData, Kernel, Op, Type, Value};
 
@@ -33,7 +33,7 @@ impl ByRange {
     }
 }
 
-impl Rules for ByRange {
+impl RewriteRules for ByRange {
     fn rewrite(&mut self, editor: &mut Editor<'_>, data: &InstData) -> Option<New> {
         match data {
             InstData::Pure { op, args } => {

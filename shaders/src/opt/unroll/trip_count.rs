@@ -57,7 +57,7 @@ pub(super) fn count(
             [false, true] => true,
             _ => continue,
         };
-        if let Some(mut program) = Program::new(kernel, found.header, entering, latch, *condition)
+        if let Some(mut program) = ConditionProgram::new(kernel, found.header, entering, latch, *condition)
             && let Some(back_edges_taken) = program.run(leaves_if, max, steps)
         {
             return Some(TripCount { test, leaves_if, back_edges_taken });
@@ -121,7 +121,7 @@ enum OpKind {
 }
 
 /// A condition as a function of the header's parameters, with the step from one iteration's parameters to the next.
-struct Program {
+struct ConditionProgram {
     registers: Vec<AbstractValue>,
     operations: Vec<Operation>,
     /// Register of each parameter, and the register that holds its next value.
@@ -129,7 +129,7 @@ struct Program {
     condition: usize,
 }
 
-impl Program {
+impl ConditionProgram {
     fn new(kernel: &Kernel, header: Block, entering: Block, latch: Block, condition: Value) -> Option<Self> {
         let mut builder = ProgramBuilder {
             kernel,
@@ -200,7 +200,7 @@ impl Program {
     }
 }
 
-/// Builds a [`Program`] from the operations that a condition depends on.
+/// Builds a [`ConditionProgram`] from the operations that a condition depends on.
 struct ProgramBuilder<'a> {
     kernel: &'a Kernel,
     header: Block,

@@ -25,6 +25,8 @@ const VALUES: usize = 96;
 pub(crate) struct Builder {
     pub(crate) kernel: Kernel,
     pub(crate) variables: Variables,
+    /// The SPIR-V word that new instructions come from; 0 without debug lines.
+    origin: u32,
     current: Block,
     /// The blocks that scalars are hoisted to: the entry, and the head of the subgroup's region once it is known.
     levels: SmallVec<[Block; 2]>,
@@ -48,6 +50,7 @@ impl Builder {
         Self {
             kernel,
             variables,
+            origin: 0,
             current: entry,
             levels: SmallVec::from_slice(&[entry]),
             level: SecondaryMap::new(),
@@ -55,6 +58,13 @@ impl Builder {
             locals: HashMap::with_capacity(VALUES),
             homes: SecondaryMap::with_default(entry),
             heads: HashMap::default(),
+        }
+    }
+
+    /// Sets the SPIR-V word from which the following instructions come. Kernels without debug lines do not keep it.
+    pub(crate) fn set_origin(&mut self, word: u32) {
+        if !self.kernel.lines.is_empty() {
+            self.origin = word;
         }
     }
 
@@ -169,6 +179,9 @@ impl Builder {
             data.result_types(|value| values[value].ty())
         };
         let inst = self.kernel.insts.push(data);
+        if self.origin != 0 {
+            self.kernel.origins[inst] = self.origin;
+        }
         for (index, ty) in types.into_iter().enumerate() {
             let value = self.kernel.values.push(ValueDef::Result { inst, index: index as u32, ty });
             self.kernel.results[inst].push(value);

@@ -33,7 +33,7 @@ const MAX_BLOCKS: usize = 256;
 /// Rewrites the kernel's subgroup loop. Returns whether it did.
 pub fn unroll_and_jam(kernel: &mut Kernel, interleave: Interleave) -> bool {
     let always = interleave == Interleave::WherePossible;
-    let Some(candidate) = Candidate::find(kernel) else { return false };
+    let Some(candidate) = CandidateLoop::find(kernel) else { return false };
     if !always && !profitability::is_latency_bound(kernel, &candidate) {
         return false;
     }
@@ -47,13 +47,13 @@ pub fn unroll_and_jam(kernel: &mut Kernel, interleave: Interleave) -> bool {
 
 /// A subgroup loop that can be rewritten.
 #[derive(Clone, Debug)]
-struct Candidate {
+struct CandidateLoop {
     subgroup_loop: SubgroupLoop,
     /// Its blocks in the layout's order, the header first.
     body: Vec<Block>,
 }
 
-impl Candidate {
+impl CandidateLoop {
     /// The kernel's only loop over an even number of subgroups, if its iterations are independent: no memory of a
     /// subgroup's own, no loop-carried value but the index, no other exit than the latch, no live-out value. In the order
     /// of a schedule, each subgroup runs alone.
@@ -82,7 +82,7 @@ impl Candidate {
 
 struct Jam<'k> {
     kernel: &'k mut Kernel,
-    candidate: Candidate,
+    candidate: CandidateLoop,
     variant: SecondaryMap<Value, bool>,
     /// The second subgroup's copy of each variant value.
     second: SecondaryMap<Value, Option<Value>>,
@@ -149,6 +149,9 @@ impl Jam<'_> {
         let mut copy = data.clone();
         copy.for_each_use_mut(|value| *value = self.second(*value));
         let copied = self.kernel.insts.push(copy);
+        if self.kernel.origins[inst] != 0 {
+            self.kernel.origins[copied] = self.kernel.origins[inst];
+        }
         for (index, &result) in results.iter().enumerate() {
             let ty = self.kernel.ty(result);
             let other = self.kernel.values.push(ValueDef::Result { inst: copied, index: index as u32, ty });

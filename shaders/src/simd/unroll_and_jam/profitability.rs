@@ -7,7 +7,7 @@
 
 use cranelift_entity::SecondaryMap;
 
-use super::Candidate;
+use super::CandidateLoop;
 use crate::simd::cost::{busy, latency};
 use crate::simd::{Block, InstData, Kernel, Type, Value};
 
@@ -26,7 +26,7 @@ const MIN_SIZE: usize = 80;
 const MAX_CARRIED: usize = 12;
 
 /// Whether dependence chains, not execution units, limit the body.
-pub(super) fn is_latency_bound(kernel: &Kernel, candidate: &Candidate) -> bool {
+pub(super) fn is_latency_bound(kernel: &Kernel, candidate: &CandidateLoop) -> bool {
     let size = candidate.body.iter().map(|&block| kernel.blocks[block].insts.len()).sum::<usize>();
     if size > MAX_SIZE {
         return false;
@@ -49,7 +49,7 @@ fn exceeds(chain: u32, busy: u32) -> bool {
 }
 
 /// Loops inside the body: positions of their first and last blocks.
-fn inner_loops(kernel: &Kernel, candidate: &Candidate) -> Vec<(usize, usize)> {
+fn inner_loops(kernel: &Kernel, candidate: &CandidateLoop) -> Vec<(usize, usize)> {
     let mut positions: SecondaryMap<Block, usize> = SecondaryMap::with_default(usize::MAX);
     candidate.body.iter().enumerate().for_each(|(position, &block)| positions[block] = position);
     let mut loops: Vec<(usize, usize)> = Vec::new();
@@ -125,7 +125,7 @@ impl Depths {
 }
 
 /// Whether the live values of both subgroups fit the registers: in the inner loops if there are some, else everywhere.
-pub(super) fn fits_registers(kernel: &Kernel, candidate: &Candidate, variant: &SecondaryMap<Value, bool>) -> bool {
+pub(super) fn fits_registers(kernel: &Kernel, candidate: &CandidateLoop, variant: &SecondaryMap<Value, bool>) -> bool {
     let loops = inner_loops(kernel, candidate);
     let liveness = LiveRanges::of(kernel, candidate, &loops);
     // Changes of the number of live vectors, masks and scalars at each position.
@@ -164,7 +164,7 @@ struct LiveRanges {
 }
 
 impl LiveRanges {
-    fn of(kernel: &Kernel, candidate: &Candidate, inner_loops: &[(usize, usize)]) -> Self {
+    fn of(kernel: &Kernel, candidate: &CandidateLoop, inner_loops: &[(usize, usize)]) -> Self {
         let mut starts = vec![0];
         for &block in &candidate.body {
             starts.push(starts[starts.len() - 1] + kernel.blocks[block].insts.len());

@@ -2,12 +2,12 @@
 
 use cranelift_entity::SecondaryMap;
 
-use super::Candidate;
+use super::CandidateLoop;
 use crate::simd::{Address, BlockCall, InstData, Kernel, Value};
 
 /// The values that vary with the subgroup; `None` if a branch could send the two subgroups to different blocks, or if a
 /// subgroup with an empty mask could do harm.
-pub(super) fn find(kernel: &Kernel, candidate: &Candidate) -> Option<SecondaryMap<Value, bool>> {
+pub(super) fn find(kernel: &Kernel, candidate: &CandidateLoop) -> Option<SecondaryMap<Value, bool>> {
     let mut variant: SecondaryMap<Value, bool> = SecondaryMap::new();
     variant[candidate.subgroup_loop.index] = true;
     while propagate(kernel, candidate, &mut variant) {}
@@ -16,7 +16,7 @@ pub(super) fn find(kernel: &Kernel, candidate: &Candidate) -> Option<SecondaryMa
 }
 
 /// One pass over all instructions; returns whether it found more variant values.
-fn propagate(kernel: &Kernel, candidate: &Candidate, variant: &mut SecondaryMap<Value, bool>) -> bool {
+fn propagate(kernel: &Kernel, candidate: &CandidateLoop, variant: &mut SecondaryMap<Value, bool>) -> bool {
     let mut changed = false;
     for &inst in candidate.body.iter().flat_map(|&block| &kernel.blocks[block].insts) {
         let data = &kernel.insts[inst];
@@ -37,7 +37,7 @@ fn propagate(kernel: &Kernel, candidate: &Candidate, variant: &mut SecondaryMap<
 }
 
 /// Whether an instruction can run for two subgroups together.
-fn can_share(kernel: &Kernel, candidate: &Candidate, variant: &SecondaryMap<Value, bool>, data: &InstData) -> bool {
+fn can_share(kernel: &Kernel, candidate: &CandidateLoop, variant: &SecondaryMap<Value, bool>, data: &InstData) -> bool {
     match data {
         InstData::Branch { condition, then, .. } => {
             !variant[*condition]

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::pattern::{Offset, Term};
+use super::pattern::{Offset, OffsetTerm};
 use crate::analysis::Shape;
 use crate::ir::{self, Op};
 use crate::simd::{InstData, WideOp};
@@ -29,7 +29,7 @@ impl Widen<'_> {
     /// too.
     pub(in crate::vectorize) fn uniform_part(&mut self, offset: &Offset) -> Value {
         let mut sum = self.builder.s64(offset.constant.min(1 << 40));
-        for &Term { value, stride } in &offset.uniform {
+        for &OffsetTerm { value, stride } in &offset.uniform {
             let term = self.scaled(value, stride);
             sum = self.builder.wide(WideOp::Add, &[sum, term]);
         }
@@ -67,7 +67,7 @@ impl Widen<'_> {
         &mut self,
         region: MemoryRegion,
         constant: u64,
-        uniform: &[Term],
+        uniform: &[OffsetTerm],
     ) -> MemoryRegion {
         let before = Offset { constant, uniform: SmallVec::from_slice(uniform), lanes: SmallVec::new() };
         let skip = self.uniform_part(&before);
@@ -98,8 +98,8 @@ impl Widen<'_> {
 
     /// The varying terms as one index (`v32`) in units of `scale` bytes (1, 2, 4 or 8), `scale`, and the mask of the
     /// lanes that are in bounds. In other lanes the index may have wrapped. `len` is the rest of the region.
-    pub(in crate::vectorize) fn lane_index(&mut self, lanes: &[Term], len: Value) -> (Value, u8, Value) {
-        if let &[Term { value, stride }] = lanes
+    pub(in crate::vectorize) fn lane_index(&mut self, lanes: &[OffsetTerm], len: Value) -> (Value, u8, Value) {
+        if let &[OffsetTerm { value, stride }] = lanes
             && stride > 0
         {
             return self.one_lane_term(value, stride, len);
@@ -107,7 +107,7 @@ impl Widen<'_> {
         let unit = if lanes.iter().all(|term| term.stride.is_multiple_of(4)) { 4 } else { 1 };
         let mut sum = self.builder.constant(Type::V32, 0);
         let mut valid = self.builder.constant(Type::Mask, crate::simd::builder::ALL);
-        for &Term { value, stride } in lanes {
+        for &OffsetTerm { value, stride } in lanes {
             let units = stride / unit;
             let index = self.vector(value);
             // A share of 2^32 for each term, so that their sum cannot wrap. A term above it is out of bounds.

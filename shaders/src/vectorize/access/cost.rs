@@ -54,12 +54,12 @@ mod tests {
     use super::*;
     use crate::analysis::LaneConstants;
     use crate::ir::Value;
-    use crate::vectorize::access::pattern::{ConstantOffsets, Term};
+    use crate::vectorize::access::pattern::{ConstantOffsets, OffsetTerm};
 
     /// Offsets in as many rows, and a gather or scatter; whether the rows are chosen.
     fn chooses_rows(rows: u32, kind: AccessKind) -> bool {
         let bytes: LaneConstants = std::array::from_fn(|lane| lane as u32 % rows * 16 * 4);
-        let offsets = ConstantOffsets { term: Term { value: Value::from_u32(0), stride: 4 }, bytes };
+        let offsets = ConstantOffsets { term: OffsetTerm { value: Value::from_u32(0), stride: 4 }, bytes };
         assert_eq!(offsets.rows(1).len() as u32, rows);
         let candidates = [AccessPattern::Offsets(Box::new(offsets)), AccessPattern::PerLane];
         matches!(choose(candidates.into_iter(), kind), AccessPattern::Offsets(_))

@@ -3,8 +3,8 @@
 use smallvec::SmallVec;
 
 use super::bounds::MemoryRegion;
-use super::interleave::{ElementWord, Elements, InterleaveGroup, LaneElements, MAX_WORDS};
-use super::pattern::{ConstantOffsets, Offset, Term, covering_rows};
+use super::interleave::{ElementWord, GroupElements, InterleaveGroup, LaneElements, MAX_WORDS};
+use super::pattern::{ConstantOffsets, Offset, OffsetTerm, covering_rows};
 use crate::analysis::{LaneConstants, Shape};
 use crate::ir::{Inst, InstData as Scalar, Op, Width};
 use crate::simd::{Elements as SimdElements, InstData, Segments, Spacing};
@@ -104,7 +104,13 @@ impl Widen<'_> {
     }
 
     /// Elements at a constant stride: `count` words of each from `first` on.
-    fn strided_elements(&mut self, elements: &Elements, inst: Inst, first: ElementWord, count: usize) -> SimdElements {
+    fn strided_elements(
+        &mut self,
+        elements: &GroupElements,
+        inst: Inst,
+        first: ElementWord,
+        count: usize,
+    ) -> SimdElements {
         let region = self.region_of(inst);
         let width = elements.width;
         match &elements.lanes {
@@ -120,7 +126,7 @@ impl Widen<'_> {
                 let limits = (0..count).map(|_| limit).collect();
                 SimdElements { base, index, segments: None, spacing: Spacing::Words(stride_words), limits, width }
             }
-            LaneElements::Row { index: Term { value, stride }, skip, segments } => {
+            LaneElements::Row { index: OffsetTerm { value, stride }, skip, segments } => {
                 let bytes = u64::from(width.bytes());
                 let region = self.skip_uniform(region, skip + first.number * bytes, &elements.uniform);
                 let (index, segments) = match segments {
@@ -146,13 +152,13 @@ impl Widen<'_> {
     }
 
     /// The load of all words of a group with any element in each lane, and the first of those words.
-    fn gathered_group(&mut self, group: &InterleaveGroup, lanes: &[Term]) -> (InstData, ElementWord) {
+    fn gathered_group(&mut self, group: &InterleaveGroup, lanes: &[OffsetTerm]) -> (InstData, ElementWord) {
         let (first, last) = group.span();
         let region = self.region_of(group.members[0].0);
         let start = self.skip_uniform(region, first.number * 4, &group.elements.uniform);
         let words = if last.distance(first) < 2 { 2 } else { 4 };
         let mut masks: SmallVec<[Value; 4]> = SmallVec::new();
-        if let &[Term { value, stride: 4 }] = lanes {
+        if let &[OffsetTerm { value, stride: 4 }] = lanes {
             let value = self.vector(value);
             let index = self.plus(value, first.step);
             for word in 0..words {

@@ -7,7 +7,7 @@
 use smallvec::SmallVec;
 
 use super::cost::{AccessKind, choose};
-use super::pattern::{AccessPattern, ConstantOffsets, Offset, Term};
+use super::pattern::{AccessPattern, ConstantOffsets, Offset, OffsetTerm};
 use super::segments::{EqualSegments, SegmentedAccess};
 use crate::analysis::BlockShapes;
 use crate::ir::{self, BufferSpace, Inst, InstData as Scalar, Place, VariableSpace, Width};
@@ -28,17 +28,17 @@ const MAX_SUBWORD_STRIDE: u32 = 8;
 
 /// What memory an element is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Root {
+enum MemoryRoot {
     Buffer(ir::Value),
     Variable(ir::Variable),
 }
 
 /// The elements, one per lane, that the members of a group have words of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Elements {
-    root: Root,
+pub(super) struct GroupElements {
+    root: MemoryRoot,
     /// Uniform terms of the offset of element 0.
-    pub(super) uniform: SmallVec<[Term; 2]>,
+    pub(super) uniform: SmallVec<[OffsetTerm; 2]>,
     /// Bytes of an element: 4, or less for sub-word elements.
     pub(super) width: Width,
     pub(super) lanes: LaneElements,
@@ -48,13 +48,13 @@ pub(super) struct Elements {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LaneElements {
     /// Contiguous elements, perhaps in segments; the stride of the index is the size of an element.
-    Row { index: Term, skip: u64, segments: Option<Box<EqualSegments>> },
+    Row { index: OffsetTerm, skip: u64, segments: Option<Box<EqualSegments>> },
     /// Words at a constant stride, as in `a[3 * i + 1]`: the index without the constant that is added to it.
     Strided { number: ir::Value, stride_words: u32, skip: u64 },
     /// Elements at constant offsets, as [`AccessPattern::Offsets`]; also single words.
     Coalesced { offsets: Box<ConstantOffsets>, skip: u64 },
     /// Any element.
-    Gathered(SmallVec<[Term; 2]>),
+    Gathered(SmallVec<[OffsetTerm; 2]>),
 }
 
 /// The word of an element that an instruction accesses.
@@ -78,7 +78,7 @@ impl StridedElement {
     /// The element of an offset with one term that lanes differ in: all stores, and loads of elements that rows hold
     /// without much between them.
     fn new(shapes: BlockShapes, offset: &Offset, width: Width, store: bool) -> Option<Self> {
-        let [Term { value, stride }] = offset.lanes[..] else { return None };
+        let [OffsetTerm { value, stride }] = offset.lanes[..] else { return None };
         let (bytes, constant) = (width.bytes(), offset.constant);
         let max_stride = if width == Width::Word { MAX_STRIDE } else { MAX_SUBWORD_STRIDE };
         let stride_of = |value| shapes.lane_affine(value).filter(|index| index.base() == Some(value))?.stride();
@@ -114,7 +114,7 @@ impl StridedElement {
             let first = (number / max_words * max_words).min(u64::from(stride / bytes) - max_words);
             (skip, number) = (skip + first * u64::from(bytes), number - first);
         }
-        let lanes = LaneElements::Row { index: Term { value, stride }, skip, segments };
+        let lanes = LaneElements::Row { index: OffsetTerm { value, stride }, skip, segments };
         Some(Self { lanes, word: ElementWord { number, step: 0 } })
     }
 
@@ -134,7 +134,7 @@ impl StridedElement {
 /// Accesses of one block to words of the same elements.
 #[derive(Clone, Debug)]
 pub(super) struct InterleaveGroup {
-    pub(super) elements: Elements,
+    pub(super) elements: GroupElements,
     pub(super) store: bool,
     /// Instructions in order.
     pub(super) members: SmallVec<[(Inst, ElementWord); 4]>,
@@ -164,12 +164,12 @@ pub(super) fn groups(
         };
         let found = place.and_then(|(place, width)| {
             let root = match *place {
-                Place::Buffer { buffer, .. } if shapes.is_uniform(buffer) => Root::Buffer(buffer),
-                Place::Variable { variable, .. } if !is_private(kernel, variable) => Root::Variable(variable),
+                Place::Buffer { buffer, .. } if shapes.is_uniform(buffer) => MemoryRoot::Buffer(buffer),
+                Place::Variable { variable, .. } if !is_private(kernel, variable) => MemoryRoot::Variable(variable),
                 _ => return None,
             };
             let (lanes, word) = elements_of(shapes, &offset_of(inst), width, store, all_active)?;
-            Some((Elements { root, uniform: offset_of(inst).uniform, width, lanes }, word))
+            Some((GroupElements { root, uniform: offset_of(inst).uniform, width, lanes }, word))
         });
         let joined = found.as_ref().and_then(|(elements, word)| {
             let fits = |&&group: &&usize| groups[group].store == store && groups[group].takes(elements, *word);
@@ -211,7 +211,7 @@ fn elements_of(
         return None;
     }
     let words = match offset.lanes[..] {
-        [Term { stride, .. }] => (stride / 4).clamp(1, MAX_WORDS),
+        [OffsetTerm { stride, .. }] => (stride / 4).clamp(1, MAX_WORDS),
         _ => 1,
     };
     let kind = AccessKind { store, words };
@@ -220,7 +220,7 @@ fn elements_of(
     let segments = is_word.then(|| SegmentedAccess::new(shapes, offset)).flatten();
     // A group of stores writes whole elements.
     let may_cover =
-        is_word && (!store || all_active && matches!(offset.lanes[..], [Term { stride: 4 | 8 | 12 | 16, .. }]));
+        is_word && (!store || all_active && matches!(offset.lanes[..], [OffsetTerm { stride: 4 | 8 | 12 | 16, .. }]));
     let offsets = may_cover.then(|| ConstantOffsets::new(shapes, offset)).flatten();
     let candidates = [
         Some(AccessPattern::basic(shapes, offset, width)),
@@ -239,7 +239,7 @@ fn elements_of(
         AccessPattern::PerLane if is_word && !store => {
             let mut lanes = offset.lanes.clone();
             let mut step = 0;
-            if let [Term { value, stride: 4 }] = &mut lanes[..] {
+            if let [OffsetTerm { value, stride: 4 }] = &mut lanes[..] {
                 (*value, step) = shapes.without_constant(*value);
             }
             Some((LaneElements::Gathered(lanes), ElementWord { number: offset.constant / 4, step }))
@@ -257,7 +257,7 @@ impl ElementWord {
 
 impl InterleaveGroup {
     /// Whether an access to this word can be done together with those of the group.
-    fn takes(&self, elements: &Elements, word: ElementWord) -> bool {
+    fn takes(&self, elements: &GroupElements, word: ElementWord) -> bool {
         if self.elements != *elements || self.members.len() == MAX_MEMBERS {
             return false;
         }

@@ -19,7 +19,7 @@ const BEYOND: u64 = 1 << 32;
 
 /// `value * stride` bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::vectorize) struct Term {
+pub(in crate::vectorize) struct OffsetTerm {
     pub(in crate::vectorize) value: ir::Value,
     pub(in crate::vectorize) stride: u32,
 }
@@ -29,9 +29,9 @@ pub(in crate::vectorize) struct Term {
 pub(in crate::vectorize) struct Offset {
     pub(in crate::vectorize) constant: u64,
     /// Terms that are the same in all lanes.
-    pub(in crate::vectorize) uniform: SmallVec<[Term; 2]>,
+    pub(in crate::vectorize) uniform: SmallVec<[OffsetTerm; 2]>,
     /// Terms that differ between lanes.
-    pub(in crate::vectorize) lanes: SmallVec<[Term; 2]>,
+    pub(in crate::vectorize) lanes: SmallVec<[OffsetTerm; 2]>,
 }
 
 impl Offset {
@@ -58,11 +58,11 @@ impl Offset {
             self.constant += bits * u64::from(stride);
         } else if stride > 0 {
             let list = if shapes.is_uniform(value) { &mut self.uniform } else { &mut self.lanes };
-            list.push(Term { value, stride });
+            list.push(OffsetTerm { value, stride });
         }
     }
 
-    pub(in crate::vectorize) fn terms(&self) -> impl Iterator<Item = &Term> {
+    pub(in crate::vectorize) fn terms(&self) -> impl Iterator<Item = &OffsetTerm> {
         self.uniform.iter().chain(&self.lanes)
     }
 
@@ -155,7 +155,7 @@ impl AccessPattern {
     pub(super) fn basic(shapes: BlockShapes, offset: &Offset, width: Width) -> Self {
         match offset.lanes[..] {
             [] => Self::Uniform,
-            [Term { value, stride }] if stride == width.bytes() && shapes.is_contiguous(value) => {
+            [OffsetTerm { value, stride }] if stride == width.bytes() && shapes.is_contiguous(value) => {
                 Self::Contiguous { index: value }
             }
             _ => Self::PerLane,
@@ -204,13 +204,13 @@ pub(super) fn covering_rows(words: impl IntoIterator<Item = u32>) -> CoveringRow
 /// Constant offsets in bytes from the base of the only term that lanes differ in. Their sum with the base cannot wrap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::vectorize) struct ConstantOffsets {
-    pub(super) term: Term,
+    pub(super) term: OffsetTerm,
     pub(super) bytes: LaneConstants,
 }
 
 impl ConstantOffsets {
     pub(super) fn new(shapes: BlockShapes, offset: &Offset) -> Option<Self> {
-        let [term @ Term { value, stride }] = offset.lanes[..] else { return None };
+        let [term @ OffsetTerm { value, stride }] = offset.lanes[..] else { return None };
         let Shape::Affine(pattern) = shapes.shape(value) else { return None };
         let zeros = shapes.uniformity.zeros(value);
         let lanes = *shapes.uniformity.patterns.lanes(pattern);

@@ -4,7 +4,7 @@
 //! it: other invocations may write the other bytes.
 
 use super::bounds::MemoryRegion;
-use super::pattern::{AccessPattern, Offset, Term};
+use super::pattern::{AccessPattern, Offset, OffsetTerm};
 use super::plan::AccessPlan;
 use crate::ir::{self, Op, Place, Width};
 use crate::simd::{Address, InstData, LaneAddress, Row, WideOp};
@@ -85,7 +85,7 @@ impl Widen<'_> {
     }
 
     /// As `lane_index`, for parts.
-    fn subword_lane_index(&mut self, lanes: &[Term], len: Value, width: Width) -> (Value, u8, Value) {
+    fn subword_lane_index(&mut self, lanes: &[OffsetTerm], len: Value, width: Width) -> (Value, u8, Value) {
         let len = self.subword_len(len, width);
         self.lane_index(lanes, len)
     }

@@ -1,7 +1,7 @@
 //! Addresses of accesses without shuffles: one word for all lanes, a row, or a word for each lane, and their bounds.
 
 use super::bounds::MemoryRegion;
-use super::pattern::{AccessPattern, Offset, Term};
+use super::pattern::{AccessPattern, Offset, OffsetTerm};
 use super::plan::AccessPlan;
 use crate::abi::MAX_PUSH_BYTES;
 use crate::analysis::Ranges;
@@ -111,7 +111,7 @@ impl Widen<'_> {
     /// The words before the contiguous index `lanes`, if the rest of the offset is one uniform multiple of 4 bytes and
     /// the sum of both does not wrap.
     fn words_before(&mut self, offset: &Offset, lanes: ir::Value) -> Option<Value> {
-        let [Term { value, stride: 1 }] = offset.uniform[..] else { return None };
+        let [OffsetTerm { value, stride: 1 }] = offset.uniform[..] else { return None };
         let is_small = Ranges::local(self.kernel, lanes, RANGE_DEPTH).high < 1 << 31;
         if !is_small || offset.constant != 0 || self.uniformity.zeros(value) < 2 {
             return None;
@@ -128,7 +128,7 @@ impl Widen<'_> {
     }
 
     /// Upper bound of a term here, in bytes.
-    fn largest(&self, ranges: &Ranges, term: &Term) -> u64 {
+    fn largest(&self, ranges: &Ranges, term: &OffsetTerm) -> u64 {
         u64::from(ranges.at(self.block, term.value).high) * u64::from(term.stride)
     }
 
@@ -144,7 +144,7 @@ impl Widen<'_> {
             let base = self.builder.wide(WideOp::Add, &[region.base, skip]);
             return Address { base, index: None, scale: 1, disp };
         }
-        if let ([Term { value, stride: stride @ (1 | 2 | 4 | 8) }], Ok(disp)) =
+        if let ([OffsetTerm { value, stride: stride @ (1 | 2 | 4 | 8) }], Ok(disp)) =
             (&offset.uniform[..], i32::try_from(offset.constant))
         {
             let skip = self.builder.s64(offset.constant);

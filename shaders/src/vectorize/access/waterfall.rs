@@ -6,7 +6,7 @@ use super::plan::AccessPlan;
 use crate::analysis::Shape;
 use crate::ir::{self, Op, Place};
 use crate::simd::InstData;
-use crate::simd::dominance::Extent;
+use crate::simd::dominance::LoopSpan;
 use crate::simd::ssa::Unwritten;
 use crate::vectorize::{Type, Value, Widen};
 
@@ -61,7 +61,7 @@ impl Widen<'_> {
         // The callers have read the values that the body uses in this block, which dominates the body.
         self.builder.jump(top);
         self.builder.switch_to(top);
-        self.builder.variables.dominance.open_loop(top, Extent::Within);
+        self.builder.variables.dominance.open_loop(top, LoopSpan::Within);
         self.note_exec();
         let left = self.builder.read(rest, top);
         let any = self.builder.emit_value(InstData::Any { mask: left });

@@ -14,7 +14,7 @@ use super::values::type_of;
 use super::{Block, Type, Unsupported, Value, Widen};
 use crate::analysis::{Next, Predecessors, Shape, positions, predecessors};
 use crate::ir::{self, BlockCall, InstData as Scalar};
-use crate::simd::dominance::Extent;
+use crate::simd::dominance::LoopSpan;
 use crate::simd::ssa::{Unwritten, Variable, Writers};
 use crate::simd::{self, InstData};
 
@@ -163,15 +163,15 @@ impl Widen<'_> {
     }
 
     /// The positions of a loop's first and last block, and whether subgroups suspend in it.
-    fn extent(&self, number: usize) -> Extent {
+    fn extent(&self, number: usize) -> LoopSpan {
         let positions = &self.control.positions;
         let found = &self.uniformity.loops.all[number];
         let first = positions[found.header];
         let last = found.blocks.last().map_or(first, |&last| positions[last]);
         let stops = &self.control.stops;
         match stops.get(stops.partition_point(|&place| place < first)) {
-            Some(&place) if place <= last => Extent::Stops(first, last),
-            _ => Extent::Span(first, last),
+            Some(&place) if place <= last => LoopSpan::Stops(first, last),
+            _ => LoopSpan::Span(first, last),
         }
     }
 

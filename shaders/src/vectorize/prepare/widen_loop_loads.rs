@@ -20,7 +20,7 @@ const MAX_LOADS: usize = 4;
 
 /// A load to widen, of `base + (index + added) * 4`: the address advances by one word in each iteration.
 #[derive(Clone, Copy, Debug)]
-struct Walk {
+struct StridedLoad {
     load: Inst,
     base: Value,
     counter: Value,
@@ -29,20 +29,20 @@ struct Walk {
 
 /// Loads of one block to widen.
 #[derive(Debug)]
-struct Plan {
+struct WidenPlan {
     header: Block,
     /// Source of the loop's entry edge.
     before: Block,
     latch: Block,
     block: Block,
-    walks: SmallVec<[Walk; 4]>,
+    walks: SmallVec<[StridedLoad; 4]>,
 }
 
 /// Widens loads in the loops where that is faster; `uniformity` is that of the kernel. Returns whether there were any.
 pub(in crate::vectorize) fn widen_loads(kernel: &mut Kernel, uniformity: &Uniformity) -> bool {
     let mut plans = plans(kernel, uniformity);
     for place in 0..plans.len() {
-        let rest = Rewrite::new(kernel).apply(&plans[place]);
+        let rest = WidenRewrite::new(kernel).apply(&plans[place]);
         // The block's terminator moved to its second part: it may be an entry or back edge of another planned loop.
         let split = plans[place].block;
         for plan in &mut plans[place + 1..] {
@@ -52,7 +52,7 @@ pub(in crate::vectorize) fn widen_loads(kernel: &mut Kernel, uniformity: &Unifor
     !plans.is_empty()
 }
 
-fn plans(kernel: &Kernel, uniformity: &Uniformity) -> Vec<Plan> {
+fn plans(kernel: &Kernel, uniformity: &Uniformity) -> Vec<WidenPlan> {
     let loops = &uniformity.loops;
     let mut plans = Vec::new();
     let (mut clobbers, mut edges) = (None, None);
@@ -89,14 +89,14 @@ fn plans(kernel: &Kernel, uniformity: &Uniformity) -> Vec<Plan> {
                 {
                     let clobbers = clobbers.get_or_insert_with(|| Clobbers::of_loops(kernel, loops));
                     if !clobbers[number].may_change(&place, access) {
-                        walks.push(Walk { load: inst, base, counter, added });
+                        walks.push(StridedLoad { load: inst, base, counter, added });
                     }
                 }
             }
             if !walks.is_empty() {
                 let edges = edges.get_or_insert_with(|| predecessors(kernel));
                 let Some(&before) = edges[found.header].iter().find(|&&from| from != latch) else { break };
-                plans.push(Plan { header: found.header, before, latch, block, walks });
+                plans.push(WidenPlan { header: found.header, before, latch, block, walks });
                 // Only one block per loop, which then needs a single iteration counter.
                 break;
             }
@@ -137,19 +137,19 @@ fn split_index(kernel: &Kernel, counters: &[Value], index: Value) -> Option<(Val
 }
 
 /// Emits the new code.
-struct Rewrite<'a> {
+struct WidenRewrite<'a> {
     kernel: &'a mut Kernel,
     insts: Vec<Inst>,
 }
 
-impl<'a> Rewrite<'a> {
+impl<'a> WidenRewrite<'a> {
     fn new(kernel: &'a mut Kernel) -> Self {
         Self { kernel, insts: Vec::new() }
     }
 
     /// Splits the plan's block. Returns its second part, whose parameters are the loaded words of this
     /// iteration.
-    fn apply(mut self, plan: &Plan) -> Block {
+    fn apply(mut self, plan: &WidenPlan) -> Block {
         let [fill, rest] = [0, 1].map(|_| self.kernel.blocks.push(BlockData::default()));
         let numbers: SmallVec<[Value; 4]> = (0..WORDS).map(|word| self.constant(Type::I32, word)).collect();
         let (mut now, mut before) = (BlockCall::new(rest), BlockCall::new(rest));
@@ -178,7 +178,7 @@ impl<'a> Rewrite<'a> {
     }
 
     /// Emits the loads of the next four words.
-    fn load_words(&mut self, walk: &Walk, numbers: &[Value]) -> [Value; WORDS as usize] {
+    fn load_words(&mut self, walk: &StridedLoad, numbers: &[Value]) -> [Value; WORDS as usize] {
         let InstData::Load { ty, width, place: Place::Buffer { space, buffer, .. }, access } =
             self.kernel.insts[walk.load]
         else {
@@ -199,8 +199,8 @@ impl<'a> Rewrite<'a> {
     /// iteration. Returns the arguments for iterations that do not load.
     fn pass_words(
         &mut self,
-        plan: &Plan,
-        walk: &Walk,
+        plan: &WidenPlan,
+        walk: &StridedLoad,
         rest: Block,
         words: [Value; WORDS as usize],
     ) -> [Value; WORDS as usize] {
@@ -220,7 +220,7 @@ impl<'a> Rewrite<'a> {
     }
 
     /// Adds a loop parameter that counts iterations modulo four.
-    fn count_iterations(&mut self, plan: &Plan, numbers: &[Value]) -> Value {
+    fn count_iterations(&mut self, plan: &WidenPlan, numbers: &[Value]) -> Value {
         let iteration = self.param(plan.header, Type::I32);
         let sum = self.add(iteration, numbers[1]);
         let args = SmallVec::from_slice(&[sum, numbers[WORDS as usize - 1]]);
@@ -241,7 +241,7 @@ impl<'a> Rewrite<'a> {
     }
 
     /// Adds an argument for the header to the entry edge and to the back edge.
-    fn pass(&mut self, plan: &Plan, first: Value, next: Value) {
+    fn pass(&mut self, plan: &WidenPlan, first: Value, next: Value) {
         for (block, value) in [(plan.before, first), (plan.latch, next)] {
             let Some(&last) = self.kernel.blocks[block].insts.last() else { continue };
             let calls = self.kernel.insts[last].targets_mut().into_iter();

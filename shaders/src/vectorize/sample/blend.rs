@@ -5,7 +5,7 @@ use smallvec::{SmallVec, smallvec};
 use super::texels::Corners;
 use crate::image::bytes;
 use crate::ir::Op;
-use crate::vectorize::image::{Components, Texel};
+use crate::vectorize::image::{Components, TexelVectors};
 use crate::vectorize::{Type, Value, Widen};
 
 /// The highest bit of each half-word: subtracting a weight of 2^15 leaves a negative weight.
@@ -13,15 +13,15 @@ const HALVES: u32 = 0x8000_8000;
 
 impl Widen<'_> {
     /// Components of the weighted mean of encoded texels, from one row or from two. The weights are those of
-    /// [`Head`](super::texels::Head).
+    /// [`SampleHead`](super::texels::Head).
     pub(super) fn mean_of_codes(
         &mut self,
         top: [Value; 2],
         bottom: Option<[Value; 2]>,
         &[x, y]: &[Value; 2],
         components: &Components,
-    ) -> Texel {
-        let mut texel: Texel = smallvec![x; components.len()];
+    ) -> TexelVectors {
+        let mut texel: TexelVectors = smallvec![x; components.len()];
         for (parity, op) in [Op::BytesEven, Op::BytesOdd].into_iter().enumerate() {
             let wanted = |component: u8| usize::from(component % 2) == parity;
             if !components.iter().any(|&component| wanted(component)) {
@@ -83,7 +83,12 @@ impl Widen<'_> {
     }
 
     /// Components of the mean of four texels with one float each.
-    pub(super) fn mean_of_floats(&mut self, corners: &Corners, &[x, y]: &[Value; 2], components: &Components) -> Texel {
+    pub(super) fn mean_of_floats(
+        &mut self,
+        corners: &Corners,
+        &[x, y]: &[Value; 2],
+        components: &Components,
+    ) -> TexelVectors {
         let (zero, one) = (self.float(0.0), self.float(1.0));
         let weights = [x, y].map(|weight| {
             let none = self.builder.pure(Op::FOrdEq, &[weight, zero]);

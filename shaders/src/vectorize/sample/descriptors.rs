@@ -8,11 +8,11 @@ use crate::vectorize::access::bounds::MemoryRegion;
 use crate::vectorize::{Value, Widen};
 
 /// Cache key: image and sampler index, whether the image is arrayed, whether the level of detail is the constant 0.
-pub(super) type Key = (Value, Value, bool, bool);
+pub(super) type DescriptorKey = (Value, Value, bool, bool);
 
 /// An image with texels of one word.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Source {
+pub(super) struct WordImage {
     /// Whether level 0 can be read without a call, `s1`.
     pub(super) is_direct: Value,
     /// Whether texels are floats, `s1`.
@@ -31,8 +31,8 @@ pub(super) struct Source {
 
 /// An image with a sampler.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pair {
-    pub(super) source: Source,
+pub(super) struct SampledImage {
+    pub(super) source: WordImage,
     /// Whether samples need no call, `s1`.
     pub(super) is_direct: Value,
     /// Whether out-of-range coordinates can be wrapped inline, `s1`.
@@ -67,7 +67,7 @@ pub(super) struct Axis {
 
 impl Widen<'_> {
     /// Loads the fields of an image's descriptor.
-    pub(super) fn source(&mut self, image: Value, arrayed: bool) -> Source {
+    pub(super) fn source(&mut self, image: Value, arrayed: bool) -> WordImage {
         if let Some(&known) = self.cache.samples.sources.get(&(image, arrayed)) {
             return known;
         }
@@ -103,7 +103,7 @@ impl Widen<'_> {
         let all = [is_plain, fits, exists].into_iter().chain(small);
         let is_direct = all.fold(is_known, |all, one| self.builder.pure(Op::LAnd, &[all, one]));
         let below = self.builder.wide(WideOp::Extend, &[row_pitch]);
-        let source = Source {
+        let source = WordImage {
             is_direct,
             is_float,
             has_one_level: self.equals(levels, 1),
@@ -118,7 +118,7 @@ impl Widen<'_> {
     }
 
     /// Loads the fields of an image's and a sampler's descriptor.
-    pub(super) fn pair(&mut self, key: Key) -> Pair {
+    pub(super) fn pair(&mut self, key: DescriptorKey) -> SampledImage {
         if let Some(&known) = self.cache.samples.pairs.get(&key) {
             return known;
         }
@@ -167,7 +167,7 @@ impl Widen<'_> {
         let middle = self.builder.select(is_linear, middle, zero);
         let high = self.builder.s32(0xff00);
         let slope = self.builder.select(source.is_float, all, high);
-        let pair = Pair {
+        let pair = SampledImage {
             source,
             is_direct: self.builder.pure(Op::LAnd, &[source.is_direct, is_direct]),
             wraps: self.builder.pure(Op::LAnd, &wrapped),

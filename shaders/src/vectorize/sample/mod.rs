@@ -27,9 +27,9 @@ mod texels;
 use foldhash::{HashMap, HashSet};
 use smallvec::SmallVec;
 
-use self::descriptors::{Key, Pair, Source};
-use self::texels::{Corners, Head, Span};
-use super::image::{Components, Operands, Texel};
+use self::descriptors::{DescriptorKey, SampledImage, WordImage};
+use self::texels::{Corners, SampleHead, Span};
+use super::image::{Components, Operands, TexelVectors};
 use super::{Block, Type, Value, Widen};
 use crate::analysis::Shape;
 use crate::image::{ImageOp, direct};
@@ -46,18 +46,18 @@ const MAX_INLINE_SAMPLES: usize = 32;
 pub(super) struct Known {
     /// Number of inlined samples.
     written: usize,
-    sources: HashMap<(Value, bool), Source>,
-    pairs: HashMap<Key, Pair>,
-    spans: HashMap<(Value, usize, Key), Span>,
-    heads: HashMap<Place, Head>,
+    sources: HashMap<(Value, bool), WordImage>,
+    pairs: HashMap<DescriptorKey, SampledImage>,
+    spans: HashMap<(Value, usize, DescriptorKey), Span>,
+    heads: HashMap<InlineSample, SampleHead>,
     /// Values that were computed early.
     pub(super) early: HashSet<ir::Value>,
 }
 
 /// The operands of a sample that can be inlined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Place {
-    key: Key,
+struct InlineSample {
+    key: DescriptorKey,
     coordinates: [Value; 2],
     /// Whether y is the same in all lanes.
     is_level: bool,
@@ -84,7 +84,7 @@ impl Widen<'_> {
         operands: &Operands,
         is_base: bool,
         components: &Components,
-    ) -> Option<Texel> {
+    ) -> Option<TexelVectors> {
         let ir::InstData::Image { op, .. } = &self.kernel.insts[inst] else { return None };
         let place = self.sample_place(op, operands, is_base)?;
         self.cache.samples.written += 1;
@@ -123,7 +123,7 @@ impl Widen<'_> {
     }
 
     /// Continues at the join of the paths from `here`, with one component value per path.
-    fn join(&mut self, here: Block, end: Block, components: &Components) -> Texel {
+    fn join(&mut self, here: Block, end: Block, components: &Components) -> TexelVectors {
         let texel = components.iter().map(|_| self.builder.param(end, Type::V32)).collect();
         self.builder.switch_to(end);
         self.builder.seal_join(end, here);
@@ -132,7 +132,7 @@ impl Widen<'_> {
     }
 
     /// The operands of a sample that can be inlined.
-    fn sample_place(&mut self, op: &ImageOp, operands: &Operands, is_base: bool) -> Option<Place> {
+    fn sample_place(&mut self, op: &ImageOp, operands: &Operands, is_base: bool) -> Option<InlineSample> {
         if !direct::is_direct(op) || self.cache.samples.written >= MAX_INLINE_SAMPLES {
             return None;
         }
@@ -151,7 +151,7 @@ impl Widen<'_> {
         let layer =
             if op.arrayed { rest.first().map(|&(layer, shape)| Some((layer, shape == Shape::Uniform)))? } else { None };
         let is_level = rows == Shape::Uniform;
-        Some(Place { key: (image, sampler, op.arrayed, is_base), coordinates: [s, t], is_level, layer })
+        Some(InlineSample { key: (image, sampler, op.arrayed, is_base), coordinates: [s, t], is_level, layer })
     }
 
     fn begin(&mut self, block: Block) {

@@ -7,7 +7,7 @@ use crate::analysis::Shape;
 use crate::image::{ImageOp, codes, direct};
 use crate::ir::{Op, Width};
 use crate::simd::{InstData, LaneAddress, Row};
-use crate::vectorize::image::{Components, Operands, Texel};
+use crate::vectorize::image::{Components, Operands, TexelVectors};
 use crate::vectorize::{Type, Value, Widen};
 
 impl Widen<'_> {
@@ -19,7 +19,7 @@ impl Widen<'_> {
         operands: &Operands,
         is_base: bool,
         components: &Components,
-    ) -> Option<Texel> {
+    ) -> Option<TexelVectors> {
         if !direct::is_direct_read(op) || self.cache.samples.written >= MAX_INLINE_SAMPLES {
             return None;
         }

@@ -2,8 +2,8 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::Place;
-use super::descriptors::{Axis, Key, Pair, Source};
+use super::InlineSample;
+use super::descriptors::{Axis, DescriptorKey, SampledImage, WordImage};
 use crate::image::address::PLACES;
 use crate::image::{bytes, direct};
 use crate::ir::{Op, Width};
@@ -28,7 +28,7 @@ pub(super) struct Span {
 
 /// The part of a sample that is computed before its branches.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Head {
+pub(super) struct SampleHead {
     /// The weights of the spans along x and y.
     pub(super) weights: [Value; 2],
     /// Index of lane 0's first word, `s32`; if lane 0 is inactive, extrapolated from the active lanes.
@@ -41,7 +41,7 @@ pub(super) struct Head {
 
 impl Widen<'_> {
     /// Computes texel addresses and weights of a sample.
-    pub(super) fn head(&mut self, place: &Place) -> Head {
+    pub(super) fn head(&mut self, place: &InlineSample) -> SampleHead {
         if let Some(&known) = self.cache.samples.heads.get(place) {
             return known;
         }
@@ -80,7 +80,7 @@ impl Widen<'_> {
             let sloped = self.builder.and(self.exec, sloped);
             self.builder.any(sloped)
         };
-        let head = Head { weights: [x.weights, y.weights], first, is_odd, is_sloped };
+        let head = SampleHead { weights: [x.weights, y.weights], first, is_odd, is_sloped };
         self.cache.samples.heads.insert(*place, head);
         head
     }
@@ -98,13 +98,13 @@ impl Widen<'_> {
     }
 
     /// A coordinate in fixed point: the texel index is in the high bits for linear filters.
-    fn places(&mut self, pair: &Pair, coordinate: Value, dim: usize) -> Value {
+    fn places(&mut self, pair: &SampledImage, coordinate: Value, dim: usize) -> Value {
         let at = self.builder.pure(Op::Fma, &[coordinate, pair.axes[dim].scale, pair.middle]);
         self.builder.pure(Op::FloorToSInt, &[at])
     }
 
     /// The weight of a coordinate's second texel as a float.
-    pub(super) fn weight(&mut self, pair: &Pair, coordinate: Value, dim: usize) -> Value {
+    pub(super) fn weight(&mut self, pair: &SampledImage, coordinate: Value, dim: usize) -> Value {
         let at = self.places(pair, coordinate, dim);
         let fraction = self.builder.splat(pair.fraction);
         let part = self.builder.pure(Op::And, &[at, fraction]);
@@ -114,7 +114,7 @@ impl Widen<'_> {
     }
 
     /// The texels around a coordinate.
-    fn span(&mut self, key: Key, pair: &Pair, coordinate: Value, dim: usize) -> Span {
+    fn span(&mut self, key: DescriptorKey, pair: &SampledImage, coordinate: Value, dim: usize) -> Span {
         if let Some(&known) = self.cache.samples.spans.get(&(coordinate, dim, key)) {
             return known;
         }
@@ -136,7 +136,7 @@ impl Widen<'_> {
     }
 
     /// Offset in words from the first layer to that of a coordinate.
-    pub(super) fn layer(&mut self, pair: &Pair, coordinate: Value) -> Value {
+    pub(super) fn layer(&mut self, pair: &SampledImage, coordinate: Value) -> Value {
         let zero = self.float(0.0);
         let last = self.builder.splat(pair.source.lasts[2]);
         let last = self.builder.pure(Op::SIntToFloat, &[last]);
@@ -148,7 +148,7 @@ impl Widen<'_> {
     }
 
     /// Index of a texel's word.
-    pub(super) fn texel_index(&mut self, source: &Source, [x, y]: [Value; 2], layer: Option<Value>) -> Value {
+    pub(super) fn texel_index(&mut self, source: &WordImage, [x, y]: [Value; 2], layer: Option<Value>) -> Value {
         let pitch = self.kept_in_lanes(source.pitch);
         let row = self.builder.pure(Op::IMul, &[y, pitch]);
         let index = self.builder.pure(Op::IAdd, &[row, x]);
@@ -175,7 +175,7 @@ impl Widen<'_> {
     }
 
     /// Loads four texels that are in range and contiguous across lanes.
-    pub(super) fn texels_in_row(&mut self, pair: &Pair, head: &Head, texels: Block) {
+    pub(super) fn texels_in_row(&mut self, pair: &SampledImage, head: &SampleHead, texels: Block) {
         let [[c0, c1], [c2, c3]] = pair.source.rows.map(|row| self.two_of_row(row, head.first));
         self.jump_with(texels, smallvec![c0, c1, c2, c3]);
     }
@@ -183,8 +183,8 @@ impl Widen<'_> {
     /// As before, if no lane's second row has a weight; branches to `texels` for floats.
     pub(super) fn line_of_texels(
         &mut self,
-        pair: &Pair,
-        head: &Head,
+        pair: &SampledImage,
+        head: &SampleHead,
         components: &Components,
         texels: Block,
         end: Block,
@@ -201,7 +201,7 @@ impl Widen<'_> {
 
     /// Loads texels at any coordinates, clamped or repeated if the sampler does that and they are not too far out;
     /// otherwise branches to the call.
-    pub(super) fn texels_anywhere(&mut self, pair: &Pair, place: &Place, texels: Block, call: Block) {
+    pub(super) fn texels_anywhere(&mut self, pair: &SampledImage, place: &InlineSample, texels: Block, call: Block) {
         // Computed again, rather than kept live on all paths.
         let firsts = [0, 1].map(|dim| {
             let at = self.places(pair, place.coordinates[dim], dim);

@@ -106,8 +106,13 @@ fn holds(outer: &Event, inner: &Event) -> bool {
 
 /// One colour per kind of event.
 fn color(name: &str) -> &'static str {
-    let kinds =
-        [("wait", "#c0392b"), ("write", "#d98f2b"), ("record", "#6f97c4"), ("rename", "#7a3e9d"), ("batch", "#9db187")];
+    let kinds = [
+        ("wait", "#c0392b"),
+        ("write", "#d98f2b"),
+        ("record", "#6f97c4"),
+        ("rename", "#7a3e9d"),
+        ("submission", "#9db187"),
+    ];
     kinds.iter().find(|(start, _)| name.starts_with(start)).map_or("#3f6b4f", |(_, color)| color)
 }
 
@@ -135,7 +140,7 @@ mod tests {
         let inside = vec![event("write", 1.0, 9.0), event("record <1>", 2.0, 3.0), event("rename", 4.0, 4.0)];
         let tracks = [
             Track { name: "context 1".to_owned(), events: inside },
-            Track { name: "queue 0".to_owned(), events: vec![event("batch 1", 20.0, 21.0)] },
+            Track { name: "queue 0".to_owned(), events: vec![event("submission 1", 20.0, 21.0)] },
         ];
         let svg = Picture { from: 0.0, to: 10.0 }.draw(&tracks);
         assert!(svg.contains("context 1") && !svg.contains("queue 0"), "{svg}");

@@ -4,7 +4,7 @@ use iced_x86::{
     Code, ConditionCode, Encoder, IcedError, Instruction, MemoryOperand, OpKind, Register, RoundingControl,
 };
 
-use super::super::pool::Constant;
+use super::super::pool::PooledConstant;
 use super::super::vcode::{Arg, Asm, Base, Memory, SCRATCH_BYTES, VCode};
 use super::Regs;
 
@@ -56,6 +56,11 @@ impl<'a> Assembler<'a> {
         asm.stopped_at = asm.label();
         asm.done = asm.label();
         asm
+    }
+
+    /// The address of the next byte, from the beginning of the pool.
+    pub(super) fn position(&self) -> u32 {
+        self.at
     }
 
     /// Emits an instruction; the first encoding error is kept for [`Assembler::finish`].
@@ -128,7 +133,7 @@ impl<'a> Assembler<'a> {
     }
 
     /// Memory operand for a word or vector of the pool.
-    pub(in super::super) fn constant(&self, constant: Constant, broadcast: bool) -> MemoryOperand {
+    pub(in super::super) fn constant(&self, constant: PooledConstant, broadcast: bool) -> MemoryOperand {
         let at = i64::from(self.code.pool.offset(constant.disp()));
         MemoryOperand::new(Register::RIP, Register::None, 1, at, 1, broadcast, Register::None)
     }

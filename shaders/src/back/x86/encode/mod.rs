@@ -17,7 +17,7 @@ use regalloc2::{self as ra, Edit, InstPosition, Output};
 pub(super) use assembler::{Assembler, Label, conditional, negated};
 pub(super) use regs::Regs;
 
-use super::vcode::{Base, Bound, Check, Kind, VCode, View};
+use super::vcode::{Base, Check, CheckBound, InstKind, VCode, View};
 use super::{CompileError, Isa};
 use frame::Frame;
 
@@ -28,6 +28,8 @@ pub(super) struct Image {
     pub entry: usize,
     /// Bytes of the worker's stack that it needs.
     pub stack_bytes: usize,
+    /// Where the origin of the code changes: offset in `bytes`, SPIR-V word. Empty without debug lines.
+    pub origins: Vec<(u32, u32)>,
 }
 
 /// Out-of-line code of an instruction: its entry, and where it returns to.
@@ -52,6 +54,7 @@ struct Encode<'a> {
     cold: Vec<Cold>,
     /// The stub for calls that preserve all registers, if there are any.
     keeper: Option<Label>,
+    origins: Vec<(u32, u32)>,
 }
 
 /// Encodes a function after register allocation.
@@ -63,7 +66,8 @@ pub(super) fn encode(code: &VCode, out: &Output, isa: Isa) -> Result<Image, Comp
     let stack_bytes = frame.stack_bytes();
     let labels = code.blocks.iter().map(|_| asm.label()).collect();
     let stands_for = thread_jumps(code, out);
-    let mut encode = Encode { code, out, edit: 0, asm, frame, isa, labels, stands_for, cold: Vec::new(), keeper: None };
+    let (cold, keeper, origins) = (Vec::new(), None, Vec::new());
+    let mut encode = Encode { code, out, edit: 0, asm, frame, isa, labels, stands_for, cold, keeper, origins };
     let modes = code.floats.then(|| float_mode::check(&mut encode.asm));
     encode.frame.enter(&mut encode.asm);
     encode.blocks();
@@ -74,8 +78,9 @@ pub(super) fn encode(code: &VCode, out: &Output, isa: Isa) -> Result<Image, Comp
     if let Some(labels) = modes {
         float_mode::set_and_call(&mut encode.asm, labels);
     }
+    let origins = encode.origins;
     bytes.extend(encode.asm.finish().map_err(|error| CompileError::Encoding(error.to_string()))?);
-    Ok(Image { bytes, entry, stack_bytes })
+    Ok(Image { bytes, entry, stack_bytes, origins })
 }
 
 /// Jump threading: for each block the final target of its chain of empty blocks. Follows at most 4 steps; blocks that
@@ -87,7 +92,7 @@ fn thread_jumps(code: &VCode, out: &Output) -> Vec<usize> {
     };
     let next = |block: usize| {
         let data = &code.blocks[block];
-        let empty = data.end == data.first + 1 && matches!(code.kind(data.first as usize), Kind::Jump);
+        let empty = data.end == data.first + 1 && matches!(code.kind(data.first as usize), InstKind::Jump);
         (block != 0 && empty && !edited(data.first)).then(|| data.succs[0].index())
     };
     let last = |block: usize| {
@@ -115,10 +120,20 @@ impl Encode<'_> {
                 self.edit += 1;
             }
             for inst in first..end {
+                self.note_origin(inst);
                 self.moves(inst, InstPosition::Before);
                 self.inst(inst, block, written.get(place + 1).copied());
                 self.moves(inst, InstPosition::After);
             }
+        }
+    }
+
+    /// Notes where the code of another origin starts.
+    fn note_origin(&mut self, inst: usize) {
+        let origin = self.code.origin(inst);
+        let last = self.origins.last().map_or(0, |&(_, origin)| origin);
+        if origin != last {
+            self.origins.push((self.asm.position(), origin));
         }
     }
 
@@ -136,36 +151,36 @@ impl Encode<'_> {
     fn inst(&mut self, inst: usize, block: usize, next: Option<usize>) {
         let regs = Regs(self.out.inst_allocs(ra::Inst::new(inst)));
         match self.code.kind(inst) {
-            Kind::Define => {}
-            Kind::Asm(asm) => self.asm.template(asm, regs),
-            Kind::Checked(asm, check) => {
+            InstKind::Define => {}
+            InstKind::Asm(asm) => self.asm.template(asm, regs),
+            InstKind::Checked(asm, check) => {
                 let cold = self.asm.cold();
                 self.check(*check, cold, regs);
                 self.asm.template(asm, regs);
             }
-            Kind::Sequence(sequence) => sequence.hot(regs, &mut self.asm),
-            Kind::Call { routine, preserves_all: false } => self.call(*routine),
-            Kind::Call { routine, preserves_all: true } => {
+            InstKind::Sequence(sequence) => sequence.hot(regs, &mut self.asm),
+            InstKind::Call { routine, preserves_all: false } => self.call(*routine),
+            InstKind::Call { routine, preserves_all: true } => {
                 let keeper = *self.keeper.get_or_insert_with(|| self.asm.label());
                 preserve_all::call(&mut self.asm, keeper, *routine);
             }
-            Kind::Jump => {
+            InstKind::Jump => {
                 let to = self.target(block, 0);
                 if next == Some(to) || !self.repeat(to, next) {
                     self.jump(to, next);
                 }
             }
-            Kind::Branch(condition) => self.branch(*condition, block, next),
-            Kind::Switch(cases) => {
+            InstKind::Branch(condition) => self.branch(*condition, block, next),
+            InstKind::Switch(cases) => {
                 let selector = regs.gpr32(0);
                 self.switch(selector, cases, block);
                 self.jump(self.target(block, 0), next);
             }
-            Kind::Poll { .. } => {
+            InstKind::Poll { .. } => {
                 let cold = self.asm.cold();
                 self.asm.jump_if(ConditionCode::ne, cold);
             }
-            Kind::Return => {
+            InstKind::Return => {
                 self.asm.put(Ok(zero(Register::EAX)));
                 self.frame.leave(&mut self.asm);
             }
@@ -204,15 +219,15 @@ impl Encode<'_> {
         const SHORT: u32 = 4;
         let (first, end) = (self.code.blocks[block].first, self.code.blocks[block].end);
         let (plain, last) = (first as usize..end as usize - 1, end as usize - 1);
-        let Kind::Branch(condition) = *self.code.kind(last) else { return false };
-        if end - first > SHORT || !plain.clone().all(|inst| matches!(self.code.kind(inst), Kind::Asm(_))) {
+        let InstKind::Branch(condition) = *self.code.kind(last) else { return false };
+        if end - first > SHORT || !plain.clone().all(|inst| matches!(self.code.kind(inst), InstKind::Asm(_))) {
             return false;
         }
         let here = self.edit;
         self.edit = self.out.edits.partition_point(|(point, _)| point.inst().index() < plain.start);
         for inst in plain.start..=last {
             self.moves(inst, InstPosition::Before);
-            if let Kind::Asm(asm) = self.code.kind(inst) {
+            if let InstKind::Asm(asm) = self.code.kind(inst) {
                 self.asm.template(asm, Regs(self.out.inst_allocs(ra::Inst::new(inst))));
                 self.moves(inst, InstPosition::After);
             }
@@ -241,19 +256,19 @@ impl Encode<'_> {
         };
         let reg = |slot| regs.view(slot, check.view);
         let condition = match (check.index, check.limit) {
-            (Bound::Slot(index), Bound::Slot(limit)) => {
+            (CheckBound::Slot(index), CheckBound::Slot(limit)) => {
                 self.asm.put(Instruction::with2(by_reg, reg(index), reg(limit)));
                 ConditionCode::ae
             }
-            (Bound::Slot(index), Bound::Constant(limit)) => {
+            (CheckBound::Slot(index), CheckBound::Constant(limit)) => {
                 self.asm.put(Instruction::with2(by_imm, reg(index), limit));
                 ConditionCode::ae
             }
-            (Bound::Constant(index), Bound::Slot(limit)) => {
+            (CheckBound::Constant(index), CheckBound::Slot(limit)) => {
                 self.asm.put(Instruction::with2(by_imm, reg(limit), index));
                 ConditionCode::be
             }
-            (Bound::Constant(index), Bound::Constant(limit)) => {
+            (CheckBound::Constant(index), CheckBound::Constant(limit)) => {
                 if index as u32 >= limit as u32 {
                     self.asm.jump(cold);
                 }
@@ -292,11 +307,11 @@ impl Encode<'_> {
             let allocs = self.out.inst_allocs(ra::Inst::new(inst));
             let regs = Regs(allocs);
             match self.code.kind(inst) {
-                &Kind::Poll { at, number, mask } => {
+                &InstKind::Poll { at, number, mask } => {
                     stop::write(&mut self.asm, (at, number, mask), allocs, self.isa, &self.frame);
                     continue;
                 }
-                Kind::Checked(asm, _) => {
+                InstKind::Checked(asm, _) => {
                     let mut zeros = *asm;
                     zeros.memory.base = Base::Pool;
                     zeros.memory.index = None;
@@ -304,7 +319,7 @@ impl Encode<'_> {
                     zeros.memory.disp = self.code.zero_word.disp();
                     self.asm.template(&zeros, regs);
                 }
-                Kind::Sequence(sequence) => sequence.cold(regs, &mut self.asm),
+                InstKind::Sequence(sequence) => sequence.cold(regs, &mut self.asm),
                 _ => {}
             }
             self.asm.jump(back);

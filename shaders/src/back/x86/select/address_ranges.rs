@@ -8,7 +8,7 @@ use super::{Result, Select, VectorIsa};
 use crate::back::x86::CompileError;
 use crate::back::x86::call::offset;
 use crate::back::x86::encode::{Assembler, Regs};
-use crate::back::x86::vcode::{Expand, Kind};
+use crate::back::x86::vcode::{Expand, InstKind};
 use crate::simd::{Inst, Value};
 
 const SLICE: i32 = SLICE_BYTES as i32;
@@ -26,8 +26,8 @@ impl<V: VectorIsa> Select<'_, V> {
         let Ok(start) = i32::try_from(u64::from(self.kernel.descriptors) << SHIFT) else {
             return Err(CompileError::TooLarge);
         };
-        let search = Search { start };
-        self.code.push(Kind::Sequence(Box::new(search)), &operands);
+        let search = RangeSearch { start };
+        self.code.push(InstKind::Sequence(Box::new(search)), &operands);
         Ok(())
     }
 }
@@ -35,12 +35,12 @@ impl<V: VectorIsa> Select<'_, V> {
 /// Operand 0 becomes the number of the buffer that contains the address in operands 2 and 3, or -1; operand 1 is the
 /// context.
 #[derive(Debug)]
-struct Search {
+struct RangeSearch {
     /// Size of the descriptors' slices in bytes.
     start: i32,
 }
 
-impl Expand for Search {
+impl Expand for RangeSearch {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let [first, context] = [regs.gpr(0), regs.gpr(1)];
         let [address, list, last, middle] = [4, 5, 6, 7].map(|slot| regs.gpr(slot));

@@ -6,10 +6,11 @@ use smallvec::SmallVec;
 
 use super::super::Isa;
 use super::super::atomic::{
-    ACCUMULATOR, Atomic, Brought, COMPARATOR_AT, INDEX_AT, LaneLoop, LaneMemory, Loop, RESULT_AT, Registers, VALUE_AT,
+    ACCUMULATOR, Atomic, AtomicLoop, Brought, COMPARATOR_AT, INDEX_AT, LaneLoop, LaneMemory, RESULT_AT, Registers,
+    VALUE_AT,
 };
 use super::super::encode::{Assembler, Regs};
-use super::super::vcode::{Build, Expand, Kind, View};
+use super::super::vcode::{Build, Expand, InstKind, View};
 use super::lane_address::LanePlace;
 use super::lane_atomics::{LaneAtomic, PLACES};
 use super::{Result, Select, VectorIsa};
@@ -18,9 +19,9 @@ use crate::simd::{Inst, InstData, LaneAddress, Value};
 
 /// Slots of the operands, added one by one.
 #[derive(Debug, Default)]
-pub(super) struct Slots(pub(super) SmallVec<[Operand; 16]>);
+pub(super) struct OperandSlots(pub(super) SmallVec<[Operand; 16]>);
 
-impl Slots {
+impl OperandSlots {
     pub(super) fn add(&mut self, operand: Operand) -> u8 {
         self.0.push(operand);
         self.0.len() as u8 - 1
@@ -177,22 +178,22 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// The operands of lanes: a vector, or a scalar that is the same for all.
-    fn brought(&mut self, value: Option<Value>, slots: &mut Slots) -> Result<Operands> {
-        let Some(value) = value else { return Ok(Operands::Nothing) };
+    fn brought(&mut self, value: Option<Value>, slots: &mut OperandSlots) -> Result<LaneOperands> {
+        let Some(value) = value else { return Ok(LaneOperands::Nothing) };
         let value = self.uses.canonical(value);
         Ok(match self.kernel.definition(value) {
             Some(InstData::Splat { value: scalar }) => {
                 let scalar = self.reg(*scalar)?;
-                Operands::Same(slots.add(Operand::reg_use(scalar)))
+                LaneOperands::Same(slots.add(Operand::reg_use(scalar)))
             }
             Some(InstData::Const { bits, .. }) => {
                 let scalar = self.general();
                 self.set(scalar, u64::from(*bits as u32));
-                Operands::Same(slots.add(Operand::reg_use(scalar)))
+                LaneOperands::Same(slots.add(Operand::reg_use(scalar)))
             }
             _ => {
                 let regs = V::registers(self, value)?;
-                Operands::Vector(slots.vector(V::ISA, regs.as_ref(), Operand::reg_use))
+                LaneOperands::Vector(slots.vector(V::ISA, regs.as_ref(), Operand::reg_use))
             }
         })
     }
@@ -209,7 +210,7 @@ impl<V: VectorIsa> Select<'_, V> {
         let early = self.early_mask_bits(mask)?;
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
         let index = V::registers(self, lanes.index)?;
-        let mut slots = Slots::default();
+        let mut slots = OperandSlots::default();
         let brought = [self.brought(value, &mut slots)?, self.brought(comparator, &mut slots)?];
         let bits = self.mask_bits_after(early, mask)?;
         // Numbers of registers are visible in the allocator's choices, so each instruction set keeps its order.
@@ -229,10 +230,10 @@ impl<V: VectorIsa> Select<'_, V> {
         &mut self,
         atomic: Atomic,
         place: LanePlace<V>,
-        [value, comparator]: [Operands; 2],
+        [value, comparator]: [LaneOperands; 2],
         [bits, left]: [VReg; 2],
         result: Option<V::Registers>,
-        mut slots: Slots,
+        mut slots: OperandSlots,
     ) {
         let accumulator = self.general();
         let temps: [VReg; 4] = std::array::from_fn(|_| self.general());
@@ -252,7 +253,7 @@ impl<V: VectorIsa> Select<'_, V> {
             result: result.map(|regs| slots.vector(V::ISA, regs.as_ref(), Operand::reg_def_at_start)),
         };
         self.code.scratch = true;
-        self.code.push(Kind::Sequence(Box::new(sequence)), &slots.0);
+        self.code.push(InstKind::Sequence(Box::new(sequence)), &slots.0);
     }
 
     /// Counts the active lanes.
@@ -273,13 +274,13 @@ impl<V: VectorIsa> Select<'_, V> {
 
 /// The operands of lanes, by slot.
 #[derive(Clone, Debug)]
-pub(super) enum Operands {
+pub(super) enum LaneOperands {
     Nothing,
     Same(u8),
     Vector(Vector),
 }
 
-impl Operands {
+impl LaneOperands {
     fn bring(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, at: i32) -> Brought {
         match self {
             Self::Nothing => Brought::Nothing,
@@ -299,8 +300,8 @@ struct LaneByLane {
     index: Vector,
     scale: u8,
     disp: i32,
-    value: Operands,
-    comparator: Operands,
+    value: LaneOperands,
+    comparator: LaneOperands,
     /// Bits of the mask, and a register for those of the remaining lanes.
     lanes: (u8, u8),
     /// Address of the order of lanes.
@@ -322,7 +323,7 @@ impl Expand for LaneByLane {
         asm.put(Instruction::with2(Code::Mov_r32_rm32, left, bits));
         let [lane, index, value, comparator] = self.temps;
         let order = self.order.map(|order| regs.gpr(order));
-        let lanes = Loop {
+        let lanes = AtomicLoop {
             lanes: LaneLoop { bits, left, lane: regs.gpr32(lane), order },
             lane: regs.gpr(lane),
             index: regs.gpr(index),

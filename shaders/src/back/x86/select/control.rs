@@ -8,7 +8,7 @@ use iced_x86::{Code, OpKind};
 use regalloc2::{self as ra, Operand, OperandConstraint, OperandKind, OperandPos};
 use smallvec::SmallVec;
 
-use super::super::vcode::{BlockCode, Build, Expand, Kind, Place, View};
+use super::super::vcode::{AddressRegisters, BlockCode, Build, Expand, InstKind, View};
 use super::super::{call::offset, encode};
 use super::{Result, Select, VectorIsa};
 use crate::ir::Op;
@@ -16,14 +16,14 @@ use crate::simd::{Block, BlockCall, InstData, Value};
 
 /// Block numbers in the machine code.
 #[derive(Debug, Default)]
-pub(super) struct Edges {
+pub(super) struct BlockNumbers {
     numbers: SecondaryMap<Block, u32>,
     preds: SecondaryMap<Block, u32>,
     /// A predecessor of the block; the last one in the layout if there are several.
     before: SecondaryMap<Block, Option<Block>>,
 }
 
-impl Edges {
+impl BlockNumbers {
     pub(super) fn number(&self, block: Block) -> usize {
         self.numbers[block] as usize
     }
@@ -62,7 +62,7 @@ impl<V: VectorIsa> Select<'_, V> {
     /// Numbers the blocks, with each split edge's block directly after the branch, and assigns registers to parameters.
     pub(super) fn lay_out(&mut self) {
         let kernel = self.kernel;
-        let mut edges = Edges::default();
+        let mut edges = BlockNumbers::default();
         for &block in &kernel.layout {
             for call in self.terminator_of(block).map(InstData::targets).unwrap_or_default() {
                 edges.preds[call.block] += 1;
@@ -104,25 +104,25 @@ impl<V: VectorIsa> Select<'_, V> {
             }
             InstData::Jump { to } => {
                 let args = self.arguments(to)?;
-                self.code.push(Kind::Jump, &[]);
+                self.code.push(InstKind::Jump, &[]);
                 self.finish_jump(at, to.block, args);
                 return Ok(());
             }
             InstData::Return => {
-                self.code.push(Kind::Return, &[]);
+                self.code.push(InstKind::Return, &[]);
                 self.code.end(at);
                 return Ok(());
             }
             InstData::Branch { condition, .. } => {
                 let condition = self.condition(*condition)?;
-                self.code.push(Kind::Branch(condition), &[]);
+                self.code.push(InstKind::Branch(condition), &[]);
             }
             InstData::Switch { selector, cases, .. } => {
                 let selector = self.reg(*selector)?;
                 let mut sorted: Vec<(u32, u32)> =
                     cases.iter().zip(1..).map(|(&(literal, _), number)| (literal, number)).collect();
                 sorted.sort_unstable();
-                self.code.push(Kind::Switch(sorted.into()), &[Operand::reg_use(selector)]);
+                self.code.push(InstKind::Switch(sorted.into()), &[Operand::reg_use(selector)]);
             }
             _ => unreachable!("not a terminator: {data:?}"),
         }
@@ -140,7 +140,7 @@ impl<V: VectorIsa> Select<'_, V> {
             self.code.blocks[at].succs.push(ra::Block::new(next));
             self.code.begin(next);
             let args = self.arguments(call)?;
-            self.code.push(Kind::Jump, &[]);
+            self.code.push(InstKind::Jump, &[]);
             self.finish_jump(next, call.block, args);
             next += 1;
         }
@@ -194,22 +194,23 @@ impl<V: VectorIsa> Select<'_, V> {
         }
         self.ask_to_stop();
         let [number, mask] = [number, mask].map(|constant| constant.map(|bits| bits as u16));
-        self.code.push(Kind::Poll { at, number, mask }, &operands);
+        self.code.push(InstKind::Poll { at, number, mask }, &operands);
         Ok(())
     }
 
     /// Ends the kernel between workgroups if the stop flag is set.
     fn poll_between(&mut self) {
         self.ask_to_stop();
-        self.code.push(Kind::Sequence(Box::new(LeaveIfStopped)), &[]);
+        self.code.push(InstKind::Sequence(Box::new(LeaveIfStopped)), &[]);
     }
 
     /// Compares the stop flag with 0: the condition `ne` means stop.
     fn ask_to_stop(&mut self) {
         let flag = self.general();
-        let place = Place { base: self.context, index: None, scale: 1, disp: offset::STOP, broadcast: false };
+        let place =
+            AddressRegisters { base: self.context, index: None, scale: 1, disp: offset::STOP, broadcast: false };
         Build::new(Code::Mov_r64_rm64).def(flag, View::Qword).at(&place).push(&mut self.code);
-        let place = Place { base: flag, index: None, scale: 1, disp: 0, broadcast: false };
+        let place = AddressRegisters { base: flag, index: None, scale: 1, disp: 0, broadcast: false };
         Build::new(Code::Cmp_rm32_imm8).at(&place).imm(OpKind::Immediate8to32, 0).push(&mut self.code);
     }
 
@@ -223,7 +224,7 @@ impl<V: VectorIsa> Select<'_, V> {
         Build::new(Code::Sub_r32_rm32).modify(left, last, View::Dword).at(&own).push(&mut self.code);
         let build = Build::new(Code::Cmp_rm32_imm8).reads(left, View::Dword);
         build.imm(OpKind::Immediate8to32, merged_workgroups).push(&mut self.code);
-        self.code.push(Kind::Sequence(Box::new(LeaveIfDone)), &[]);
+        self.code.push(InstKind::Sequence(Box::new(LeaveIfDone)), &[]);
         let build = Build::new(Code::Add_rm32_imm8).at(&own);
         build.imm(OpKind::Immediate8to32, merged_workgroups).push(&mut self.code);
         self.poll_between();

@@ -76,33 +76,33 @@ pub(super) const NAN: [u32; 16] = {
 };
 
 /// Registers with the doubles of all lanes: two of 8 doubles or four of 4, in the order in which words interleave.
-pub(super) type Doubles = SmallVec<[VReg; 4]>;
+pub(super) type DoubleRegisters = SmallVec<[VReg; 4]>;
 
 /// An operation with its operand words.
-type Key = (Double, SmallVec<[Value; 4]>);
+type DoubleKey = (Double, SmallVec<[Value; 4]>);
 
 /// The doubles available in the current block.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct AvailableDoubles {
     block: Option<Block>,
-    results: HashMap<Key, Doubles>,
-    pairs: HashMap<[Value; 2], Doubles>,
+    results: HashMap<DoubleKey, DoubleRegisters>,
+    pairs: HashMap<[Value; 2], DoubleRegisters>,
 }
 
 impl<V: VectorIsa> Select<'_, V> {
-    fn key(&self, double: Double, args: &[Value]) -> Key {
+    fn key(&self, double: Double, args: &[Value]) -> DoubleKey {
         (double, args.iter().map(|&arg| self.uses.canonical(arg)).collect())
     }
 
-    fn known(&mut self) -> &mut Known {
+    fn known(&mut self) -> &mut AvailableDoubles {
         if self.doubles.block != Some(self.block) {
-            self.doubles = Known { block: Some(self.block), ..Known::default() };
+            self.doubles = AvailableDoubles { block: Some(self.block), ..AvailableDoubles::default() };
         }
         &mut self.doubles
     }
 
     /// The results of an operation.
-    pub(super) fn doubles(&mut self, double: Double, args: &[Value]) -> Result<Doubles> {
+    pub(super) fn doubles(&mut self, double: Double, args: &[Value]) -> Result<DoubleRegisters> {
         if let Some(known) = self.known_result(double, args) {
             return Ok(known);
         }
@@ -114,7 +114,7 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// The doubles of low and high words.
-    pub(super) fn joined(&mut self, low: Value, high: Value) -> Result<Doubles> {
+    pub(super) fn joined(&mut self, low: Value, high: Value) -> Result<DoubleRegisters> {
         if let Some(known) = self.known_pair(low, high) {
             return Ok(known);
         }
@@ -125,13 +125,13 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// The result of an operation, if it was computed in this block.
-    fn known_result(&mut self, double: Double, args: &[Value]) -> Option<Doubles> {
+    fn known_result(&mut self, double: Double, args: &[Value]) -> Option<DoubleRegisters> {
         let key = self.key(double, args);
         self.known().results.get(&key).cloned()
     }
 
     /// The doubles of a word pair, if the block has them: as a result, or interleaved before.
-    fn known_pair(&mut self, low: Value, high: Value) -> Option<Doubles> {
+    fn known_pair(&mut self, low: Value, high: Value) -> Option<DoubleRegisters> {
         let [low, high] = [low, high].map(|word| self.uses.canonical(word));
         if let Some(pair) = self.known().pairs.get(&[low, high]) {
             return Some(pair.clone());

@@ -5,7 +5,7 @@ use regalloc2::Operand;
 
 use super::super::Isa;
 use super::super::encode::{Assembler, Regs};
-use super::super::vcode::{Build, Expand, Kind, Place};
+use super::super::vcode::{AddressRegisters, Build, Expand, InstKind};
 use super::{Result, Select, VectorIsa};
 use crate::simd::{Inst, Type, Value};
 
@@ -23,7 +23,7 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// Loads contiguous words.
-    pub(super) fn load_vector(&mut self, result: V::Registers, place: &Place) {
+    pub(super) fn load_vector(&mut self, result: V::Registers, place: &AddressRegisters) {
         for (&reg, place) in result.as_ref().iter().zip(self.places(place)) {
             let build = Build::new(V::ISA.vectors().load).def(reg, V::ISA.view());
             build.at(&place).push(&mut self.code);
@@ -31,9 +31,9 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// The places of a vector's registers in memory.
-    pub(super) fn places(&self, first: &Place) -> impl Iterator<Item = Place> + use<V> {
+    pub(super) fn places(&self, first: &AddressRegisters) -> impl Iterator<Item = AddressRegisters> + use<V> {
         let first = *first;
-        (0..).map(move |number| Place { disp: first.disp + number * V::ISA.vector_bytes(), ..first })
+        (0..).map(move |number| AddressRegisters { disp: first.disp + number * V::ISA.vector_bytes(), ..first })
     }
 
     /// Stores a vector or mask to a frame.
@@ -55,7 +55,7 @@ impl<V: VectorIsa> Select<'_, V> {
         let base = self.reg(base)?;
         let [zeros, count] = V::zeros_and_counter(self);
         let operands = [Operand::reg_use(base), Operand::reg_use(zeros), Operand::reg_temp(count)];
-        self.code.push(Kind::Sequence(Box::new(Zero { isa: V::ISA, bytes })), &operands);
+        self.code.push(InstKind::Sequence(Box::new(Zero { isa: V::ISA, bytes })), &operands);
         Ok(())
     }
 }

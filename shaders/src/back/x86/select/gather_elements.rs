@@ -11,8 +11,8 @@ use smallvec::SmallVec;
 use super::super::Isa;
 use super::super::atomic::INDEX_AT;
 use super::super::encode::{Assembler, Label, Regs};
-use super::super::pool::Constant;
-use super::super::vcode::{Kind, View};
+use super::super::pool::PooledConstant;
+use super::super::vcode::{InstKind, View};
 use super::{Result, Select, VectorIsa};
 use crate::simd::{Inst, Value};
 
@@ -45,7 +45,7 @@ impl<V: VectorIsa> Select<'_, V> {
             }
             let [mask, vectors, generals] = [count, index + 1, index + 3];
             let words = LaneWords { isa: V::ISA, count, mask, base, disp, index, vectors, generals, one };
-            self.code.push(Kind::Sequence(V::gather_lane_words(words)), &operands);
+            self.code.push(InstKind::Sequence(V::gather_lane_words(words)), &operands);
         }
         Ok(())
     }
@@ -64,10 +64,10 @@ pub(super) struct LaneWords {
     pub index: u8,
     pub vectors: u8,
     generals: u8,
-    pub one: Constant,
+    pub one: PooledConstant,
 }
 
-struct Codes {
+struct MaskOpcodes {
     /// Sets the zero flag if no lane of a mask is active.
     test: Code,
     xor: Code,
@@ -79,7 +79,7 @@ struct Codes {
     mask: View,
 }
 
-const EVEX: Codes = Codes {
+const EVEX: MaskOpcodes = MaskOpcodes {
     test: Code::VEX_Kortestw_kr_kr,
     xor: Code::VEX_Kxorw_kr_kr_kr,
     or: Code::VEX_Korw_kr_kr_kr,
@@ -90,7 +90,7 @@ const EVEX: Codes = Codes {
     mask: View::Mask,
 };
 
-const VEX: Codes = Codes {
+const VEX: MaskOpcodes = MaskOpcodes {
     test: Code::VEX_Vptest_ymm_ymmm256,
     xor: Code::VEX_Vpxor_ymm_ymm_ymmm256,
     or: Code::VEX_Vpor_ymm_ymm_ymmm256,
@@ -102,7 +102,7 @@ const VEX: Codes = Codes {
 };
 
 impl LaneWords {
-    fn codes(&self) -> &'static Codes {
+    fn codes(&self) -> &'static MaskOpcodes {
         if self.isa == Isa::Avx512 { &EVEX } else { &VEX }
     }
 

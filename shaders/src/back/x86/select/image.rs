@@ -5,7 +5,7 @@ use regalloc2::{Operand, PReg, RegClass};
 
 use super::super::call::offset;
 use super::super::encode::conditional;
-use super::super::vcode::{Build, Kind, Place, View};
+use super::super::vcode::{AddressRegisters, Build, InstKind, View};
 use super::{Result, Select, VectorIsa};
 use crate::image::{Descriptor, Field, direct};
 use crate::simd::{Inst, Routine, Value};
@@ -45,7 +45,7 @@ impl<V: VectorIsa> Select<'_, V> {
         build.reads(none, View::Dword).push(&mut self.code);
         let build = Build::new(Code::Imul_r64_rm64_imm32).def(scaled, View::Qword).reads(valid, View::Qword);
         build.imm(OpKind::Immediate32to64, i64::from(STRIDE)).push(&mut self.code);
-        let place = Place { index: Some(scaled), ..Self::at(list, disp) };
+        let place = AddressRegisters { index: Some(scaled), ..Self::at(list, disp) };
         let result = self.define(inst);
         self.load_dword(result, &place);
         Ok(())
@@ -66,7 +66,7 @@ impl<V: VectorIsa> Select<'_, V> {
         let operands = [Operand::reg_fixed_use(self.context, FIRST), Operand::reg_fixed_use(area, SECOND)];
         // Kernels access such images directly and call only as a fallback: a cold path.
         let preserves_all = matches!(routine, Routine::Image(op) if direct::may_be(op));
-        self.code.push(Kind::Call { routine: number as u32, preserves_all }, &operands);
+        self.code.push(InstKind::Call { routine: number as u32, preserves_all }, &operands);
         Ok(())
     }
 }

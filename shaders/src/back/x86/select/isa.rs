@@ -11,9 +11,9 @@ use iced_x86::{Code, ConditionCode};
 use regalloc2::{RegClass, VReg};
 
 use super::super::atomic::Atomic;
-use super::super::pool::{Constant, Pool};
-use super::super::vcode::{Expand, Place, View};
-use super::double::{Double, Doubles};
+use super::super::pool::{Pool, PooledConstant};
+use super::super::vcode::{AddressRegisters, Expand, View};
+use super::double::{Double, DoubleRegisters};
 use super::gather_elements::LaneWords;
 use super::row::RowPlace;
 use super::{Isa, Result, Select};
@@ -46,10 +46,10 @@ pub(super) trait VectorIsa: Sized {
     fn mask_bits(select: &mut Select<'_, Self>, mask: Value) -> Result<VReg>;
 
     /// The words of vectors interleaved, as doubles.
-    fn interleave_words(select: &mut Select<'_, Self>, low: Value, high: Value) -> Result<Doubles>;
+    fn interleave_words(select: &mut Select<'_, Self>, low: Value, high: Value) -> Result<DoubleRegisters>;
 
     /// Computes the results of a double-precision operation, with canonical NaNs.
-    fn doubles(select: &mut Select<'_, Self>, double: Double, args: &[Value]) -> Result<Doubles>;
+    fn doubles(select: &mut Select<'_, Self>, double: Double, args: &[Value]) -> Result<DoubleRegisters>;
 
     /// An operation on masks.
     fn mask_op(select: &mut Select<'_, Self>, inst: Inst, op: Op, args: &[Value]) -> Result;
@@ -88,7 +88,7 @@ pub(super) trait VectorIsa: Sized {
     const ROW_TEMPS: usize;
 
     /// The constants from which the masks of rows are computed.
-    fn row_constants(pool: &mut Pool) -> Constant;
+    fn row_constants(pool: &mut Pool) -> PooledConstant;
 
     /// Loads a row whose words may be out of bounds: those become 0. The words `fetch` bytes further are prefetched.
     fn checked_row_load(place: RowPlace, fetch: Option<i32>) -> Box<dyn Expand>;
@@ -100,7 +100,7 @@ pub(super) trait VectorIsa: Sized {
     fn store_row_in_bounds(
         select: &mut Select<'_, Self>,
         row: &Row,
-        place: &Place,
+        place: &AddressRegisters,
         value: Self::Registers,
         mask: Option<Self::Registers>,
     );
@@ -115,7 +115,7 @@ pub(super) trait VectorIsa: Sized {
     const LANE_WORDS_TEMPS: &[RegClass];
 
     /// The operand of an instruction that adds 1 to each lane.
-    fn constant_one(pool: &mut Pool) -> Constant;
+    fn constant_one(pool: &mut Pool) -> PooledConstant;
 
     /// Loads contiguous words for each lane of a register.
     fn gather_lane_words(words: LaneWords) -> Box<dyn Expand>;
@@ -127,10 +127,10 @@ pub(super) trait VectorIsa: Sized {
     fn store_elements(select: &mut Select<'_, Self>, elements: &Elements, values: &[Value], mask: Value) -> Result;
 
     /// Loads a mask that [`VectorIsa::store_mask`] stored.
-    fn load_mask(select: &mut Select<'_, Self>, inst: Inst, place: &Place);
+    fn load_mask(select: &mut Select<'_, Self>, inst: Inst, place: &AddressRegisters);
 
     /// Stores the bits of a mask.
-    fn store_mask(select: &mut Select<'_, Self>, place: &Place, mask: Value) -> Result;
+    fn store_mask(select: &mut Select<'_, Self>, place: &AddressRegisters, mask: Value) -> Result;
 
     /// A vector register of zeros and a new general register.
     fn zeros_and_counter(select: &mut Select<'_, Self>) -> [VReg; 2];

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::super::Isa;
 use super::super::atomic::{ACCUMULATOR, LaneLoop, LaneMemory};
 use super::super::encode::{Assembler, Regs, conditional};
-use super::super::vcode::{Expand, Kind};
+use super::super::vcode::{Expand, InstKind};
 use super::{Result, Select, VectorIsa};
 use crate::back::x86::lane_groups::Parts;
 use crate::ir::AtomicOp;
@@ -72,16 +72,30 @@ impl<V: VectorIsa> Select<'_, V> {
         self.code.scratch = true;
         self.code.floats |= op.is_float();
         let (scale, place) = (lanes.scale, disp);
-        let sequence =
-            Sequence { isa, op, wide, lock, kept, base, scale, disp: place, bits, order, old, temps, vectors, results };
-        self.code.push(Kind::Sequence(Box::new(sequence)), &operands);
+        let sequence = LaneAtomicSequence {
+            isa,
+            op,
+            wide,
+            lock,
+            kept,
+            base,
+            scale,
+            disp: place,
+            bits,
+            order,
+            old,
+            temps,
+            vectors,
+            results,
+        };
+        self.code.push(InstKind::Sequence(Box::new(sequence)), &operands);
         Ok(())
     }
 }
 
 /// Register fields are slots.
 #[derive(Debug)]
-struct Sequence {
+struct LaneAtomicSequence {
     isa: Isa,
     op: AtomicOp,
     wide: bool,
@@ -107,7 +121,7 @@ fn by_width(wide: bool, codes: [Code; 2]) -> Code {
     codes[usize::from(wide)]
 }
 
-impl Sequence {
+impl LaneAtomicSequence {
     /// A general register at the operation's width.
     fn reg(&self, regs: Regs<'_>, slot: u8) -> Register {
         if self.wide { regs.gpr(slot) } else { regs.gpr32(slot) }
@@ -239,7 +253,7 @@ impl Sequence {
 
 /// Scalar floating-point opcodes.
 #[derive(Clone, Copy)]
-struct Codes {
+struct FloatOpcodes {
     to_vector: Code,
     from_vector: Code,
     add: Code,
@@ -251,8 +265,8 @@ struct Codes {
 }
 
 /// For 32 bits, then for 64.
-const VEX: [Codes; 2] = [
-    Codes {
+const VEX: [FloatOpcodes; 2] = [
+    FloatOpcodes {
         to_vector: Code::VEX_Vmovd_xmm_rm32,
         from_vector: Code::VEX_Vmovd_rm32_xmm,
         add: Code::VEX_Vaddss_xmm_xmm_xmmm32,
@@ -262,7 +276,7 @@ const VEX: [Codes; 2] = [
         from_half: Code::VEX_Vcvtph2ps_xmm_xmmm64,
         to_half: Code::VEX_Vcvtps2ph_xmmm64_xmm_imm8,
     },
-    Codes {
+    FloatOpcodes {
         to_vector: Code::VEX_Vmovq_xmm_rm64,
         from_vector: Code::VEX_Vmovq_rm64_xmm,
         add: Code::VEX_Vaddsd_xmm_xmm_xmmm64,
@@ -275,8 +289,8 @@ const VEX: [Codes; 2] = [
 ];
 
 /// As [`VEX`], with access to registers 16 to 31.
-const EVEX: [Codes; 2] = [
-    Codes {
+const EVEX: [FloatOpcodes; 2] = [
+    FloatOpcodes {
         to_vector: Code::EVEX_Vmovd_xmm_rm32,
         from_vector: Code::EVEX_Vmovd_rm32_xmm,
         add: Code::EVEX_Vaddss_xmm_k1z_xmm_xmmm32_er,
@@ -286,7 +300,7 @@ const EVEX: [Codes; 2] = [
         from_half: Code::EVEX_Vcvtph2ps_xmm_k1z_xmmm64,
         to_half: Code::EVEX_Vcvtps2ph_xmmm64_k1z_xmm_imm8,
     },
-    Codes {
+    FloatOpcodes {
         to_vector: Code::EVEX_Vmovq_xmm_rm64,
         from_vector: Code::EVEX_Vmovq_rm64_xmm,
         add: Code::EVEX_Vaddsd_xmm_k1z_xmm_xmmm64_er,
@@ -298,7 +312,7 @@ const EVEX: [Codes; 2] = [
     },
 ];
 
-impl Expand for Sequence {
+impl Expand for LaneAtomicSequence {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let [lane, index, left, value, temp] = self.temps;
         for &(parts, at) in &self.kept {
@@ -330,7 +344,7 @@ impl Expand for Sequence {
     }
 }
 
-impl Sequence {
+impl LaneAtomicSequence {
     fn clear_results(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         self.each_result(regs, asm, |asm, reg, at| {
             let to = asm.scratch(at, false);

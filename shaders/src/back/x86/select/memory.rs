@@ -5,7 +5,7 @@ use regalloc2::{Operand, VReg};
 
 use super::super::call::offset;
 use super::super::encode::conditional;
-use super::super::vcode::{Base, Bound, Build, Check, Kind, Memory, Place, View};
+use super::super::vcode::{AddressRegisters, Base, Build, Check, CheckBound, InstKind, Memory, View};
 use super::{Result, Select, VectorIsa};
 use crate::simd::{Address, Field, Inst, LANES, Type, Value, ValueDef};
 
@@ -15,8 +15,8 @@ pub(super) const LEN_AT: i32 = 8;
 
 /// An address and the condition under which it is in bounds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Checked {
-    pub place: Place,
+pub(super) struct CheckedAddress {
+    pub place: AddressRegisters,
     pub bounds: Option<(Side, Side)>,
     pub view: View,
 }
@@ -30,15 +30,15 @@ pub(super) enum Side {
 
 impl<V: VectorIsa> Select<'_, V> {
     /// `base + disp` without an index.
-    pub(super) fn at(base: VReg, disp: i32) -> Place {
-        Place { base, index: None, scale: 1, disp, broadcast: false }
+    pub(super) fn at(base: VReg, disp: i32) -> AddressRegisters {
+        AddressRegisters { base, index: None, scale: 1, disp, broadcast: false }
     }
 
-    pub(super) fn load_dword(&mut self, result: VReg, place: &Place) {
+    pub(super) fn load_dword(&mut self, result: VReg, place: &AddressRegisters) {
         Build::new(Code::Mov_r32_rm32).def(result, View::Dword).at(place).push(&mut self.code);
     }
 
-    pub(super) fn load_qword(&mut self, result: VReg, place: &Place) {
+    pub(super) fn load_qword(&mut self, result: VReg, place: &AddressRegisters) {
         Build::new(Code::Mov_r64_rm64).def(result, View::Qword).at(place).push(&mut self.code);
     }
 
@@ -78,7 +78,7 @@ impl<V: VectorIsa> Select<'_, V> {
 
     /// Address of a descriptor's slice. The caller passes at least as many slices as the kernel has descriptors; an
     /// out-of-range number counts as 0.
-    fn slice(&mut self, buffer: Value, disp: i32) -> Result<Place> {
+    fn slice(&mut self, buffer: Value, disp: i32) -> Result<AddressRegisters> {
         let list = self.general();
         self.load_qword(list, &Self::at(self.context, offset::BUFFERS));
         if let Some(number) = self.constant(buffer) {
@@ -92,7 +92,7 @@ impl<V: VectorIsa> Select<'_, V> {
         let build = Build::new(conditional(ConditionCode::ae).1).modify(valid, number, View::Dword);
         build.reads(none, View::Dword).push(&mut self.code);
         Build::new(Code::Shl_rm64_imm8).modify(scaled, valid, View::Qword).imm8(4).push(&mut self.code);
-        Ok(Place { index: Some(scaled), ..Self::at(list, disp) })
+        Ok(AddressRegisters { index: Some(scaled), ..Self::at(list, disp) })
     }
 
     /// Compares a buffer number with the number of slices: the descriptors, and the address ranges of device memory if
@@ -200,10 +200,10 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// Registers of an address and its bounds check; no check if the access is provably in bounds.
-    pub(super) fn address(&mut self, address: &Address) -> Result<Checked> {
+    pub(super) fn address(&mut self, address: &Address) -> Result<CheckedAddress> {
         let Some((index, limit)) = address.index else {
             let (base, disp) = self.base(address.base, address.disp)?;
-            return Ok(Checked { place: Self::at(base, disp), bounds: None, view: View::Dword });
+            return Ok(CheckedAddress { place: Self::at(base, disp), bounds: None, view: View::Dword });
         };
         let view = if self.kernel.ty(index) == Type::S64 { View::Qword } else { View::Dword };
         let (base, disp) = self.base(address.base, address.disp)?;
@@ -218,36 +218,36 @@ impl<V: VectorIsa> Select<'_, V> {
                 Some(limit) => Some((Side::Constant(bits as i32), Side::Constant(limit))),
                 None => Some((Side::Constant(bits as i32), Side::Reg(self.reg(limit)?))),
             };
-            return Ok(Checked { place, bounds, view });
+            return Ok(CheckedAddress { place, bounds, view });
         }
         let greatest = self.bounds.of(index);
         let is_tested = view == View::Dword && self.is_tested(index, limit);
         let index = self.reg(index)?;
         let is_less = view == View::Dword && limit_constant.is_some_and(|limit| greatest < limit.cast_unsigned());
         if is_less || is_tested {
-            let place = Place { base, index: Some(index), scale: address.scale, disp, broadcast: false };
-            return Ok(Checked { place, bounds: None, view });
+            let place = AddressRegisters { base, index: Some(index), scale: address.scale, disp, broadcast: false };
+            return Ok(CheckedAddress { place, bounds: None, view });
         }
         let limit = match limit_constant {
             Some(limit) => Side::Constant(limit),
             None => Side::Reg(self.reg(limit)?),
         };
-        let place = Place { base, index: Some(index), scale: address.scale, disp, broadcast: false };
-        Ok(Checked { place, bounds: Some((Side::Reg(index), limit)), view })
+        let place = AddressRegisters { base, index: Some(index), scale: address.scale, disp, broadcast: false };
+        Ok(CheckedAddress { place, bounds: Some((Side::Reg(index), limit)), view })
     }
 
     /// Pushes an instruction with a checked memory operand; out of bounds it reads zeros.
-    pub(super) fn push_checked(&mut self, mut build: Build, checked: &Checked) {
+    pub(super) fn push_checked(&mut self, mut build: Build, checked: &CheckedAddress) {
         let Some((index, limit)) = checked.bounds else {
             build.push(&mut self.code);
             return;
         };
         let mut side = |side| match side {
-            Side::Reg(reg) => Bound::Slot(build.slot(Operand::reg_use(reg))),
-            Side::Constant(value) => Bound::Constant(value),
+            Side::Reg(reg) => CheckBound::Slot(build.slot(Operand::reg_use(reg))),
+            Side::Constant(value) => CheckBound::Constant(value),
         };
         let check = Check { index: side(index), limit: side(limit), view: checked.view };
-        self.code.push(Kind::Checked(build.asm, check), &build.operands);
+        self.code.push(InstKind::Checked(build.asm, check), &build.operands);
     }
 
     /// Loads a uniform word as a scalar.

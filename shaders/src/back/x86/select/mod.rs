@@ -45,7 +45,7 @@ use self::isa::VectorIsa;
 use self::prefetch::Strides;
 use self::upper_bounds::UpperBounds;
 use self::value_uses::ValueUses;
-use super::vcode::{Build, Kind, VCode, View};
+use super::vcode::{Build, InstKind, VCode, View};
 use super::{CompileError, Isa};
 use crate::ir::Op;
 use crate::simd::{Block, Inst, InstData, Kernel, Routine, Type, Value, ValueDef, WideOp};
@@ -73,8 +73,8 @@ struct Select<'k, V> {
     /// The address of the [`Context`](super::call::Context).
     context: VReg,
     block: Block,
-    edges: control::Edges,
-    doubles: double::Known,
+    edges: control::BlockNumbers,
+    doubles: double::AvailableDoubles,
 }
 
 /// Selects instructions for a kernel: machine code with virtual registers.
@@ -100,8 +100,8 @@ fn select_for<V: VectorIsa>(kernel: &Kernel) -> Result<VCode> {
         loads: Vec::new(),
         context,
         block: kernel.layout[0],
-        edges: control::Edges::default(),
-        doubles: double::Known::default(),
+        edges: control::BlockNumbers::default(),
+        doubles: double::AvailableDoubles::default(),
     };
     select.code.zero_word = select.code.pool.word(0);
     select.code.nontemporal = select.vectors.has_nontemporal_stores();
@@ -127,9 +127,10 @@ impl<'k, V: VectorIsa> Select<'k, V> {
         if at == 0 {
             // The first argument register of the calling convention.
             const ARGUMENT: PReg = PReg::new(7, RegClass::Int);
-            self.code.push(Kind::Define, &[Operand::reg_fixed_def(self.context, ARGUMENT)]);
+            self.code.push(InstKind::Define, &[Operand::reg_fixed_def(self.context, ARGUMENT)]);
         }
         for &inst in &self.kernel.blocks[block].insts {
+            self.set_origin(inst);
             if !self.uses.live(inst) || self.is_written(inst) {
                 continue;
             }
@@ -195,8 +196,26 @@ impl<'k, V: VectorIsa> Select<'k, V> {
         }
     }
 
-    /// Emits an instruction at the current position.
+    /// Emits an instruction at the current position. Its code has the instruction's origin, but for the code of operands
+    /// that were deferred.
     fn write(&mut self, inst: Inst) -> Result {
+        let outer = self.code.origin;
+        self.set_origin(inst);
+        let written = self.write_inst(inst);
+        self.code.origin = outer;
+        written
+    }
+
+    /// Sets the origin of the code that follows. Instructions without one, such as those that end a loop over subgroups,
+    /// belong to the code before them.
+    fn set_origin(&mut self, inst: Inst) {
+        let origin = self.kernel.origins[inst];
+        if origin != 0 {
+            self.code.origin = origin;
+        }
+    }
+
+    fn write_inst(&mut self, inst: Inst) -> Result {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
         self.deferred[inst] = 0;
@@ -284,7 +303,7 @@ impl<'k, V: VectorIsa> Select<'k, V> {
     fn undefined(&mut self, ty: Type) -> VReg {
         let reg = self.code.vreg(class_of(ty));
         let anywhere = Operand::new(reg, OperandConstraint::Any, OperandKind::Def, OperandPos::Late);
-        self.code.push(Kind::Define, &[anywhere]);
+        self.code.push(InstKind::Define, &[anywhere]);
         reg
     }
 

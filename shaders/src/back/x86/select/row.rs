@@ -6,8 +6,8 @@ use smallvec::SmallVec;
 
 use super::super::Isa;
 use super::super::encode::{Assembler, Label, Regs};
-use super::super::pool::Constant;
-use super::super::vcode::{Kind, Place};
+use super::super::pool::PooledConstant;
+use super::super::vcode::{AddressRegisters, InstKind};
 use super::{Result, Select, VectorIsa};
 use crate::simd::{Inst, LANES, Row, Value};
 
@@ -21,35 +21,41 @@ pub(super) struct RowPlace {
     /// The first temporary general register; the others follow.
     pub temp: u8,
     /// The constants from which masks are computed: [`VectorIsa::row_constants`].
-    pub constants: Constant,
+    pub constants: PooledConstant,
 }
 
 /// The address of a row.
-enum Target {
-    InBounds(Place),
+enum RowTarget {
+    InBounds(AddressRegisters),
     Checked { base: VReg, disp: i32 },
 }
 
-type Operands = SmallVec<[Operand; 8]>;
+type RowOperands = SmallVec<[Operand; 8]>;
 
 impl<V: VectorIsa> Select<'_, V> {
-    fn row(&mut self, row: &Row) -> Result<Target> {
+    fn row(&mut self, row: &Row) -> Result<RowTarget> {
         let (base, disp) = self.base(row.base, 0)?;
         if let (Some(index), Some(limit)) = (self.constant(row.index), self.constant(row.limit))
             && index + u64::from(LANES) <= limit
             && index < 1 << 24
             && let Some(disp) = disp.checked_add(index as i32 * 4)
         {
-            return Ok(Target::InBounds(Self::at(base, disp)));
+            return Ok(RowTarget::InBounds(Self::at(base, disp)));
         }
         if let Some(index) = self.inside(row.index, row.limit)? {
-            return Ok(Target::InBounds(Place { base, index: Some(index), scale: 4, disp, broadcast: false }));
+            return Ok(RowTarget::InBounds(AddressRegisters {
+                base,
+                index: Some(index),
+                scale: 4,
+                disp,
+                broadcast: false,
+            }));
         }
-        Ok(Target::Checked { base, disp })
+        Ok(RowTarget::Checked { base, disp })
     }
 
     /// Adds the row's operands after those that there are.
-    fn row_slots(&mut self, row: &Row, (base, disp): (VReg, i32), operands: &mut Operands) -> Result<RowPlace> {
+    fn row_slots(&mut self, row: &Row, (base, disp): (VReg, i32), operands: &mut RowOperands) -> Result<RowPlace> {
         let index = self.reg(row.index)?;
         let limit = match self.constant(row.limit) {
             Some(limit) => Err(limit as u32),
@@ -72,14 +78,14 @@ impl<V: VectorIsa> Select<'_, V> {
         let target = self.row(row)?;
         let results = V::define(self, self.kernel.results[inst][0]);
         match target {
-            Target::InBounds(place) => self.load_vector(results, &place),
-            Target::Checked { base, disp } => {
+            RowTarget::InBounds(place) => self.load_vector(results, &place),
+            RowTarget::Checked { base, disp } => {
                 // Of two results, the first is written before the operands are read for the last time.
                 let def = if V::ISA == Isa::Avx512 { Operand::reg_def } else { Operand::reg_def_at_start };
-                let mut operands: Operands = results.as_ref().iter().map(|&reg| def(reg)).collect();
+                let mut operands: RowOperands = results.as_ref().iter().map(|&reg| def(reg)).collect();
                 let place = self.row_slots(row, (base, disp), &mut operands)?;
                 let fetch = self.strides.distance(self.kernel, self.block, row);
-                self.code.push(Kind::Sequence(V::checked_row_load(place, fetch)), &operands);
+                self.code.push(InstKind::Sequence(V::checked_row_load(place, fetch)), &operands);
             }
         }
         Ok(())
@@ -89,15 +95,15 @@ impl<V: VectorIsa> Select<'_, V> {
         let mask = if self.is_all(mask) { None } else { Some(V::registers(self, mask)?) };
         let value = V::registers(self, value)?;
         match self.row(row)? {
-            Target::InBounds(place) => V::store_row_in_bounds(self, row, &place, value, mask),
-            Target::Checked { base, disp } => {
-                let mut operands: Operands = value.as_ref().iter().map(|&reg| Operand::reg_use(reg)).collect();
+            RowTarget::InBounds(place) => V::store_row_in_bounds(self, row, &place, value, mask),
+            RowTarget::Checked { base, disp } => {
+                let mut operands: RowOperands = value.as_ref().iter().map(|&reg| Operand::reg_use(reg)).collect();
                 if let Some(mask) = &mask {
                     operands.extend(mask.as_ref().iter().map(|&reg| Operand::reg_use(reg)));
                 }
                 let place = self.row_slots(row, (base, disp), &mut operands)?;
                 let store = self.vectors.checked_row_store(row, place, mask.is_some());
-                self.code.push(Kind::Sequence(store), &operands);
+                self.code.push(InstKind::Sequence(store), &operands);
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use regalloc2::VReg;
 
 use super::super::CompileError;
 use super::super::encode::conditional;
-use super::super::vcode::{Build, Place, View};
+use super::super::vcode::{AddressRegisters, Build, View};
 use super::{Result, Select, VectorIsa};
 use crate::ir::Op;
 use crate::simd::{Inst, Type, Value};
@@ -56,12 +56,12 @@ impl<V: VectorIsa> Select<'_, V> {
         if let Some(constant) = self.immediate(b) {
             let disp = if op == Op::IAdd { constant } else { constant.wrapping_neg() };
             let result = self.define(inst);
-            let place = Place { base, index: None, scale: 1, disp, broadcast: false };
+            let place = AddressRegisters { base, index: None, scale: 1, disp, broadcast: false };
             Build::new(Code::Lea_r32_m).def(result, View::Dword).at(&place).push(&mut self.code);
         } else if op == Op::IAdd {
             let index = Some(self.reg(b)?);
             let result = self.define(inst);
-            let place = Place { base, index, scale: 1, disp: 0, broadcast: false };
+            let place = AddressRegisters { base, index, scale: 1, disp: 0, broadcast: false };
             Build::new(Code::Lea_r32_m).def(result, View::Dword).at(&place).push(&mut self.code);
         } else {
             let b = self.reg(b)?;
@@ -192,7 +192,7 @@ impl<V: VectorIsa> Select<'_, V> {
         let result = self.define(inst);
         Build::new(Code::Lzcnt_r32_rm32).def(zeros, View::Dword).reads(arg, View::Dword).push(&mut self.code);
         Build::new(Code::Neg_rm32).modify(negated, zeros, View::Dword).push(&mut self.code);
-        let place = Place { base: negated, index: None, scale: 1, disp: 31, broadcast: false };
+        let place = AddressRegisters { base: negated, index: None, scale: 1, disp: 31, broadcast: false };
         Build::new(Code::Lea_r32_m).def(result, View::Dword).at(&place).push(&mut self.code);
         Ok(())
     }

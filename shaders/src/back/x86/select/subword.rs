@@ -9,21 +9,21 @@ use crate::back::x86::Isa;
 use crate::back::x86::atomic::{INDEX_AT, LaneMemory, VALUE_AT};
 use crate::back::x86::encode::{Assembler, Label, Regs};
 use crate::back::x86::lane_groups::Parts;
-use crate::back::x86::pool::Constant;
-use crate::back::x86::vcode::{Expand, Kind};
+use crate::back::x86::pool::PooledConstant;
+use crate::back::x86::vcode::{Expand, InstKind};
 use crate::ir::{Op, Width};
 use crate::simd::{Inst, InstData, LANES, LaneAddress, Row, Value};
 
-pub(super) type Slots = SmallVec<[Operand; 16]>;
+pub(super) type OperandSlots = SmallVec<[Operand; 16]>;
 
-fn slot(operands: &mut Slots, operand: Operand) -> u8 {
+fn slot(operands: &mut OperandSlots, operand: Operand) -> u8 {
     operands.push(operand);
     operands.len() as u8 - 1
 }
 
 /// A row's address with slots for its registers.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct RowAddress {
     isa: Isa,
     width: Width,
     base: u8,
@@ -35,7 +35,7 @@ struct Place {
 }
 
 impl<V: VectorIsa> Select<'_, V> {
-    fn part_place(&mut self, row: &Row, operands: &mut Slots) -> Result<Place> {
+    fn part_place(&mut self, row: &Row, operands: &mut OperandSlots) -> Result<RowAddress> {
         let (base, disp) = self.base(row.base, 0)?;
         let index = self.reg(row.index)?;
         let limit = match self.constant(row.limit) {
@@ -47,18 +47,19 @@ impl<V: VectorIsa> Select<'_, V> {
         let limit = limit.map_or_else(Err, |reg| Ok(slot(operands, Operand::reg_use(reg))));
         let temps = temps.map(|temp| slot(operands, temp));
         self.code.scratch = true;
-        Ok(Place { isa: V::ISA, width: row.width, base, disp, index, limit, temps })
+        Ok(RowAddress { isa: V::ISA, width: row.width, base, disp, index, limit, temps })
     }
 
     /// Loads a row of parts; of halves that only a conversion to floats uses, its floats.
     pub(super) fn load_part_row(&mut self, inst: Inst, row: &Row) -> Result {
         let converted = self.floats_of(inst, row);
         let results = V::define(self, self.kernel.results[converted.unwrap_or(inst)][0]);
-        let mut operands: Slots = results.as_ref().iter().map(|&result| Operand::reg_def_at_start(result)).collect();
+        let mut operands: OperandSlots =
+            results.as_ref().iter().map(|&result| Operand::reg_def_at_start(result)).collect();
         let place = self.part_place(row, &mut operands)?;
         let floats = converted.is_some();
         self.code.floats |= floats;
-        self.code.push(Kind::Sequence(Box::new(Load { place, floats })), &operands);
+        self.code.push(InstKind::Sequence(Box::new(LoadSubwordRow { place, floats })), &operands);
         Ok(())
     }
 
@@ -95,7 +96,7 @@ impl<V: VectorIsa> Select<'_, V> {
         let value = V::registers(self, converted.unwrap_or(value))?;
         let floats = converted.is_some();
         self.code.floats |= floats;
-        let mut operands: Slots = value.as_ref().iter().map(|&half| Operand::reg_use(half)).collect();
+        let mut operands: OperandSlots = value.as_ref().iter().map(|&half| Operand::reg_use(half)).collect();
         let place = self.part_place(row, &mut operands)?;
         let bits = bits.map(|bits| slot(&mut operands, Operand::reg_use(bits)));
         let vectors = [(); 2].map(|()| Operand::reg_temp(self.code.vreg(RegClass::Float)));
@@ -104,7 +105,8 @@ impl<V: VectorIsa> Select<'_, V> {
             Width::Byte => std::array::from_fn(|word| if word % 4 == 0 { 0x0c08_0400 } else { 0x8080_8080 }),
             _ => std::array::from_fn(|word| [0x0504_0100, 0x0d0c_0908, 0x8080_8080, 0x8080_8080][word % 4]),
         });
-        self.code.push(Kind::Sequence(Box::new(Store { place, bits, vectors, order, floats })), &operands);
+        self.code
+            .push(InstKind::Sequence(Box::new(StoreSubwordRow { place, bits, vectors, order, floats })), &operands);
         Ok(())
     }
 
@@ -114,7 +116,7 @@ impl<V: VectorIsa> Select<'_, V> {
         let halves = [self.halves(lanes.index)?, self.halves(value)?];
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
         let (scatter, operands) = self.lane_stores(width, (base, disp, lanes.scale), halves, bits);
-        self.code.push(Kind::Sequence(Box::new(scatter)), &operands);
+        self.code.push(InstKind::Sequence(Box::new(scatter)), &operands);
         Ok(())
     }
 
@@ -125,8 +127,8 @@ impl<V: VectorIsa> Select<'_, V> {
         (base, disp, scale): (VReg, i32, u8),
         halves: [[VReg; 2]; 2],
         bits: VReg,
-    ) -> (LaneStores, Slots) {
-        let mut operands = Slots::new();
+    ) -> (LaneStores, OperandSlots) {
+        let mut operands = OperandSlots::new();
         let halves = halves.map(|pair| pair.map(|half| slot(&mut operands, Operand::reg_use(half))));
         let (base, bits) = (slot(&mut operands, Operand::reg_use(base)), slot(&mut operands, Operand::reg_use(bits)));
         let temps = [(); 3].map(|()| slot(&mut operands, Operand::reg_temp(self.code.vreg(RegClass::Int))));
@@ -165,7 +167,7 @@ fn kept(at: i32, lane: Register) -> MemoryOperand {
     MemoryOperand::with_base_index_scale_displ_size(Register::RSP, lane, 4, i64::from(at), 1)
 }
 
-impl Place {
+impl RowAddress {
     fn is_wide(&self) -> bool {
         self.isa == Isa::Avx512
     }
@@ -225,12 +227,12 @@ const NEAREST: i32 = 0;
 
 /// The first operands become the row.
 #[derive(Debug)]
-struct Load {
-    place: Place,
+struct LoadSubwordRow {
+    place: RowAddress,
     floats: bool,
 }
 
-impl Load {
+impl LoadSubwordRow {
     /// Converts halves in memory to floats; those of the second operand are at an offset of 16 bytes.
     fn convert(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, memory: impl Fn(i32) -> MemoryOperand) {
         if self.place.is_wide() {
@@ -244,7 +246,7 @@ impl Load {
     }
 }
 
-impl Expand for Load {
+impl Expand for LoadSubwordRow {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let cold = asm.cold();
         let place = &self.place;
@@ -309,18 +311,18 @@ impl Expand for Load {
 
 /// Stores the first operands as the row.
 #[derive(Debug)]
-struct Store {
-    place: Place,
+struct StoreSubwordRow {
+    place: RowAddress,
     bits: Option<u8>,
     /// Temporary vector registers.
     vectors: [u8; 2],
     /// The byte shuffle that packs the parts of a 128-bit lane.
-    order: Constant,
+    order: PooledConstant,
     /// Whether the operands are floats that are converted to halves.
     floats: bool,
 }
 
-impl Store {
+impl StoreSubwordRow {
     /// Stores floats as halves; those of the second operand are at an offset of 16 bytes.
     fn convert(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, memory: impl Fn(i32) -> MemoryOperand) {
         if self.place.is_wide() {
@@ -354,7 +356,7 @@ impl Store {
     }
 }
 
-impl Expand for Store {
+impl Expand for StoreSubwordRow {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let cold = asm.cold();
         let place = &self.place;

@@ -5,8 +5,8 @@ use regalloc2::Operand;
 
 use super::super::encode::{Assembler, Label, Regs};
 use super::super::vcode::View;
-use super::atomic::Slots;
-use super::memory::{Checked, Side};
+use super::atomic::OperandSlots;
+use super::memory::{CheckedAddress, Side};
 
 /// A checked address with slots for its registers.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct UniformPlace {
 
 impl UniformPlace {
     /// Adds operands for the address.
-    pub(super) fn new(checked: &Checked, slots: &mut Slots) -> Self {
+    pub(super) fn new(checked: &CheckedAddress, slots: &mut OperandSlots) -> Self {
         let mut slot = |reg| slots.add(Operand::reg_use(reg));
         Self {
             base: slot(checked.place.base),

@@ -4,7 +4,7 @@ use iced_x86::{Code, ConditionCode, OpKind};
 use regalloc2::{PReg, RegClass};
 
 use super::super::encode::conditional;
-use super::super::vcode::{Build, Place, View};
+use super::super::vcode::{AddressRegisters, Build, View};
 use super::{Result, Select, VectorIsa};
 use crate::simd::{Inst, Value, WideOp};
 
@@ -26,7 +26,7 @@ impl<V: VectorIsa> Select<'_, V> {
                     None => (Some(self.reg(args[1])?), 0),
                 };
                 let result = self.define(inst);
-                let place = Place { base: a, index, scale: 1, disp, broadcast: false };
+                let place = AddressRegisters { base: a, index, scale: 1, disp, broadcast: false };
                 Build::new(Code::Lea_r64_m).def(result, View::Qword).at(&place).push(&mut self.code);
             }
             WideOp::SubSat => {

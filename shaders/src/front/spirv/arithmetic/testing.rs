@@ -7,7 +7,7 @@ use crate::ir::{Builder, Kernel, Value};
 
 /// A core or GLSL.std.450 instruction.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) enum Which {
+pub(in super::super) enum AnyInst {
     Core(spirv::Op),
     Glsl(spirv::GlslStd450Op),
 }
@@ -18,20 +18,20 @@ pub(in super::super) fn builder() -> Builder {
 
 pub(in super::super) fn apply(
     builder: &mut Builder,
-    which: Which,
+    which: AnyInst,
     result: Shape,
     operands: &[Exploded<'_>],
 ) -> Option<Result<Values, String>> {
     match which {
-        Which::Core(op) => translate(builder, op, &result, operands),
-        Which::Glsl(instruction) => Some(extended(builder, instruction, &result, operands)),
+        AnyInst::Core(op) => translate(builder, op, &result, operands),
+        AnyInst::Glsl(instruction) => Some(extended(builder, instruction, &result, operands)),
     }
 }
 
 /// The result bits for operands with these shapes and bits, scalar by scalar.
 pub(in super::super) fn evaluate(
     builder: &mut Builder,
-    which: Which,
+    which: AnyInst,
     result: Shape,
     shapes: &[Shape],
     bits: &[u32],

@@ -2,7 +2,7 @@
 
 use spirv::Op as Spv;
 
-use super::testing::{BOOL, FLOAT, INT, VEC2, VEC3, VEC4, Which, apply, builder, evaluate};
+use super::testing::{AnyInst, BOOL, FLOAT, INT, VEC2, VEC3, VEC4, apply, builder, evaluate};
 use super::{Exploded, Shape};
 use crate::front::spirv::scalar::Scalar;
 use crate::ir::Value;
@@ -14,7 +14,7 @@ const MAX: u32 = 0x7fff_ffff;
 const ALL: u32 = u32::MAX;
 
 fn run(op: Spv, result: Shape, shapes: &[Shape], bits: &[u32]) -> Result<Vec<u32>, String> {
-    evaluate(&mut builder(), Which::Core(op), result, shapes, bits)
+    evaluate(&mut builder(), AnyInst::Core(op), result, shapes, bits)
 }
 
 /// Each row: an instruction, the bits of its scalar operands, the bits of the result.
@@ -291,8 +291,8 @@ const SHAPES: &[Shape] = &[
 /// Arbitrary shapes for every instruction give an error that names it or a result of the right shape.
 #[test]
 fn no_shape_is_trusted() {
-    let core = (0..500).filter_map(Spv::from_u32).map(Which::Core);
-    let extended = (1..=81).filter_map(spirv::GlslStd450Op::from_u32).map(Which::Glsl);
+    let core = (0..500).filter_map(Spv::from_u32).map(AnyInst::Core);
+    let extended = (1..=81).filter_map(spirv::GlslStd450Op::from_u32).map(AnyInst::Glsl);
     let mut accepted = 0;
     for which in core.chain(extended) {
         for count in 0..=4u32 {
@@ -308,7 +308,7 @@ fn no_shape_is_trusted() {
     assert!(accepted > 500, "{accepted}");
 }
 
-fn holds(which: Which, result: Shape, shapes: &[Shape]) -> bool {
+fn holds(which: AnyInst, result: Shape, shapes: &[Shape]) -> bool {
     let builder = &mut builder();
     let block = builder.current();
     let values: Vec<Vec<Value>> = shapes
@@ -327,8 +327,8 @@ fn holds(which: Which, result: Shape, shapes: &[Shape]) -> bool {
         }
         Some(Err(problem)) => {
             let name = match which {
-                Which::Core(op) => format!("Op{op:?}: "),
-                Which::Glsl(instruction) => format!("GLSL.std.450 {instruction:?}: "),
+                AnyInst::Core(op) => format!("Op{op:?}: "),
+                AnyInst::Glsl(instruction) => format!("GLSL.std.450 {instruction:?}: "),
             };
             assert!(problem.starts_with(&name), "{problem}");
             false

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use spirv::{GlslStd450Op as Glsl, Op as Spv};
 
 use super::Shape;
-use super::testing::{BOOL, Which, builder, evaluate};
+use super::testing::{AnyInst, BOOL, builder, evaluate};
 use crate::front::spirv::scalar::Scalar;
 
 /// The IR words of a number's bits.
@@ -27,7 +27,7 @@ fn bits(ty: Scalar, values: &[u32]) -> u64 {
     }
 }
 
-fn run(which: Which, result: Scalar, operands: &[(Scalar, u64)]) -> u64 {
+fn run(which: AnyInst, result: Scalar, operands: &[(Scalar, u64)]) -> u64 {
     let shapes: Vec<Shape> = operands.iter().map(|operand| Shape::Scalar(operand.0)).collect();
     let words: Vec<u32> = operands.iter().flat_map(|&(ty, bits)| values(ty, bits)).collect();
     let shape = if result == Scalar::Bool { BOOL } else { Shape::Scalar(result) };
@@ -46,7 +46,7 @@ fn is_nan(ty: Scalar, bits: u64) -> bool {
 }
 
 #[track_caller]
-fn check(which: Which, result: Scalar, operands: &[(Scalar, u64)], wanted: u64) {
+fn check(which: AnyInst, result: Scalar, operands: &[(Scalar, u64)], wanted: u64) {
     let found = run(which, result, operands);
     let same = found == wanted || is_nan(result, found) && is_nan(result, wanted);
     assert!(same, "{which:?} of {operands:x?}: {found:#x} instead of {wanted:#x}");
@@ -60,9 +60,9 @@ macro_rules! integers {
             let (ua, ub) = (a as $unsigned, b as $unsigned);
             let (sa, sb) = (ua as $signed, ub as $signed);
             let two = [(ty, ua.into()), (ty, ub.into())];
-            let core = |op, wanted: $unsigned| check(Which::Core(op), ty, &two, wanted.into());
-            let glsl = |op, wanted: $unsigned| check(Which::Glsl(op), ty, &two, wanted.into());
-            let test = |op, wanted: bool| check(Which::Core(op), Scalar::Bool, &two, wanted.into());
+            let core = |op, wanted: $unsigned| check(AnyInst::Core(op), ty, &two, wanted.into());
+            let glsl = |op, wanted: $unsigned| check(AnyInst::Glsl(op), ty, &two, wanted.into());
+            let test = |op, wanted: bool| check(AnyInst::Core(op), Scalar::Bool, &two, wanted.into());
             core(Spv::IAdd, ua.wrapping_add(ub));
             core(Spv::ISub, ua.wrapping_sub(ub));
             core(Spv::IMul, ua.wrapping_mul(ub));
@@ -91,21 +91,21 @@ macro_rules! integers {
             test(Spv::SGreaterThanEqual, sa >= sb);
             let one = [(ty, ua.into())];
             let unary = |which, wanted: $unsigned| check(which, ty, &one, wanted.into());
-            unary(Which::Core(Spv::SNegate), ua.wrapping_neg());
-            unary(Which::Core(Spv::Not), !ua);
-            unary(Which::Core(Spv::BitReverse), ua.reverse_bits());
-            unary(Which::Glsl(Glsl::SAbs), sa.wrapping_abs() as $unsigned);
-            unary(Which::Glsl(Glsl::SSign), sa.signum() as $unsigned);
+            unary(AnyInst::Core(Spv::SNegate), ua.wrapping_neg());
+            unary(AnyInst::Core(Spv::Not), !ua);
+            unary(AnyInst::Core(Spv::BitReverse), ua.reverse_bits());
+            unary(AnyInst::Glsl(Glsl::SAbs), sa.wrapping_abs() as $unsigned);
+            unary(AnyInst::Glsl(Glsl::SSign), sa.signum() as $unsigned);
             let none = <$unsigned>::MAX;
-            unary(Which::Glsl(Glsl::FindILsb), if ua == 0 { none } else { ua.trailing_zeros() as $unsigned });
-            unary(Which::Glsl(Glsl::FindUMsb), if ua == 0 { none } else { ua.ilog2() as $unsigned });
+            unary(AnyInst::Glsl(Glsl::FindILsb), if ua == 0 { none } else { ua.trailing_zeros() as $unsigned });
+            unary(AnyInst::Glsl(Glsl::FindUMsb), if ua == 0 { none } else { ua.ilog2() as $unsigned });
             let differs = if sa < 0 { !ua } else { ua };
-            unary(Which::Glsl(Glsl::FindSMsb), if differs == 0 { none } else { differs.ilog2() as $unsigned });
+            unary(AnyInst::Glsl(Glsl::FindSMsb), if differs == 0 { none } else { differs.ilog2() as $unsigned });
             for count in [ty, Scalar::I32] {
-                check(Which::Core(Spv::BitCount), count, &one, ua.count_ones().into());
+                check(AnyInst::Core(Spv::BitCount), count, &one, ua.count_ones().into());
             }
             let by = [(ty, ua.into()), (Scalar::I32, amount.into())];
-            let shift = |op, wanted: $unsigned| check(Which::Core(op), ty, &by, wanted.into());
+            let shift = |op, wanted: $unsigned| check(AnyInst::Core(op), ty, &by, wanted.into());
             shift(Spv::ShiftLeftLogical, ua.wrapping_shl(amount));
             shift(Spv::ShiftRightLogical, ua.wrapping_shr(amount));
             shift(Spv::ShiftRightArithmetic, sa.wrapping_shr(amount) as $unsigned);
@@ -115,18 +115,18 @@ macro_rules! integers {
             let ones = if count == 0 { 0 } else { <$unsigned>::MAX >> (bits - count) };
             let field = [(ty, ua.into()), (Scalar::I32, offset.into()), (Scalar::I32, count.into())];
             let extracted = (ua >> offset) & ones;
-            check(Which::Core(Spv::BitFieldUExtract), ty, &field, extracted.into());
+            check(AnyInst::Core(Spv::BitFieldUExtract), ty, &field, extracted.into());
             let negative = count > 0 && extracted >> (count - 1) & 1 == 1;
             let signed = if negative { extracted | !ones } else { extracted };
-            check(Which::Core(Spv::BitFieldSExtract), ty, &field, signed.into());
+            check(AnyInst::Core(Spv::BitFieldSExtract), ty, &field, signed.into());
             let insert = [(ty, ua.into()), (ty, ub.into()), (Scalar::I32, offset.into()), (Scalar::I32, count.into())];
             let inserted = ua & !(ones << offset) | (ub & ones) << offset;
-            check(Which::Core(Spv::BitFieldInsert), ty, &insert, inserted.into());
+            check(AnyInst::Core(Spv::BitFieldInsert), ty, &insert, inserted.into());
             // Instructions with two results.
             let pair = |op, low: $unsigned, high: $unsigned| {
                 let shapes = [Shape::Scalar(ty); 2];
                 let words: Vec<u32> = two.iter().flat_map(|&(ty, bits)| values(ty, bits)).collect();
-                let found = evaluate(&mut builder(), Which::Core(op), Shape::Scalar(ty), &shapes, &words).unwrap();
+                let found = evaluate(&mut builder(), AnyInst::Core(op), Shape::Scalar(ty), &shapes, &words).unwrap();
                 let (first, second) = found.split_at(found.len() / 2);
                 let found = [self::bits(ty, first), self::bits(ty, second)];
                 assert_eq!(found, [u64::from(low), u64::from(high)], "{op:?} of {two:x?}");
@@ -185,22 +185,23 @@ proptest! {
         // Sums and products of halves are exact in doubles; quotients are rounded far beyond a half's digits.
         let round = |value: f64| u64::from(f16::from_f64(value).to_bits());
         for (op, wanted) in [(Spv::FAdd, fa + fb), (Spv::FSub, fa - fb), (Spv::FMul, fa * fb), (Spv::FDiv, fa / fb)] {
-            check(Which::Core(op), Scalar::F16, &two, round(wanted));
+            check(AnyInst::Core(op), Scalar::F16, &two, round(wanted));
         }
-        check(Which::Core(Spv::FOrdLessThan), Scalar::Bool, &two, (ha < hb).into());
-        check(Which::Core(Spv::FUnordGreaterThanEqual), Scalar::Bool, &two, ha.partial_cmp(&hb).is_none_or(|order| order.is_ge()).into());
+        check(AnyInst::Core(Spv::FOrdLessThan), Scalar::Bool, &two, (ha < hb).into());
+        let is_ge = ha.partial_cmp(&hb).is_none_or(|order| order.is_ge());
+        check(AnyInst::Core(Spv::FUnordGreaterThanEqual), Scalar::Bool, &two, is_ge.into());
         let one = [two[0]];
-        check(Which::Glsl(Glsl::Sqrt), Scalar::F16, &one, round(fa.sqrt()));
-        check(Which::Glsl(Glsl::Floor), Scalar::F16, &one, round(fa.floor()));
-        check(Which::Glsl(Glsl::Fract), Scalar::F16, &one, round(fa - fa.floor()));
-        check(Which::Core(Spv::FNegate), Scalar::F16, &one, u64::from(a ^ 0x8000));
+        check(AnyInst::Glsl(Glsl::Sqrt), Scalar::F16, &one, round(fa.sqrt()));
+        check(AnyInst::Glsl(Glsl::Floor), Scalar::F16, &one, round(fa.floor()));
+        check(AnyInst::Glsl(Glsl::Fract), Scalar::F16, &one, round(fa - fa.floor()));
+        check(AnyInst::Core(Spv::FNegate), Scalar::F16, &one, u64::from(a ^ 0x8000));
     }
 
     #[test]
     fn doubles(a in real(), b in real()) {
         let two = [(Scalar::F64, a.to_bits()), (Scalar::F64, b.to_bits())];
         for (op, wanted) in [(Spv::FAdd, a + b), (Spv::FSub, a - b), (Spv::FMul, a * b), (Spv::FDiv, a / b)] {
-            check(Which::Core(op), Scalar::F64, &two, wanted.to_bits());
+            check(AnyInst::Core(op), Scalar::F64, &two, wanted.to_bits());
         }
         let unordered = a.is_nan() || b.is_nan();
         for (ordered, unordered_op, wanted) in [
@@ -209,8 +210,8 @@ proptest! {
             (Spv::FOrdGreaterThanEqual, Spv::FUnordGreaterThanEqual, a >= b),
             (Spv::FOrdNotEqual, Spv::FUnordNotEqual, !unordered && a != b),
         ] {
-            check(Which::Core(ordered), Scalar::Bool, &two, wanted.into());
-            check(Which::Core(unordered_op), Scalar::Bool, &two, (wanted || unordered).into());
+            check(AnyInst::Core(ordered), Scalar::Bool, &two, wanted.into());
+            check(AnyInst::Core(unordered_op), Scalar::Bool, &two, (wanted || unordered).into());
         }
         let one = [two[0]];
         for (op, wanted) in [
@@ -222,14 +223,14 @@ proptest! {
             (Glsl::FAbs, a.abs()),
             (Glsl::FSign, if a == 0.0 || a.is_nan() { a } else { a.signum() }),
         ] {
-            check(Which::Glsl(op), Scalar::F64, &one, wanted.to_bits());
+            check(AnyInst::Glsl(op), Scalar::F64, &one, wanted.to_bits());
         }
         if !unordered && a != b {
-            check(Which::Glsl(Glsl::FMin), Scalar::F64, &two, a.min(b).to_bits());
-            check(Which::Glsl(Glsl::NMax), Scalar::F64, &two, a.max(b).to_bits());
+            check(AnyInst::Glsl(Glsl::FMin), Scalar::F64, &two, a.min(b).to_bits());
+            check(AnyInst::Glsl(Glsl::NMax), Scalar::F64, &two, a.max(b).to_bits());
         }
-        check(Which::Core(Spv::IsNan), Scalar::Bool, &one, a.is_nan().into());
-        check(Which::Core(Spv::IsInf), Scalar::Bool, &one, a.is_infinite().into());
+        check(AnyInst::Core(Spv::IsNan), Scalar::Bool, &one, a.is_nan().into());
+        check(AnyInst::Core(Spv::IsInf), Scalar::Bool, &one, a.is_infinite().into());
     }
 
     #[test]
@@ -244,20 +245,20 @@ proptest! {
             let bits = number.cast_unsigned() & u64::MAX >> (64 - ty.bits());
             let by = number.clamp(-100_000, 100_000) as i32;
             let scaled = [(Scalar::F32, u64::from(a.to_bits())), (ty, bits)];
-            check(Which::Glsl(Glsl::Ldexp), Scalar::F32, &scaled, u64::from(libm::scalbnf(a, by).to_bits()));
+            check(AnyInst::Glsl(Glsl::Ldexp), Scalar::F32, &scaled, u64::from(libm::scalbnf(a, by).to_bits()));
             let scaled = [(Scalar::F64, f64::from(a).to_bits()), (ty, bits)];
-            check(Which::Glsl(Glsl::Ldexp), Scalar::F64, &scaled, libm::scalbn(f64::from(a), by).to_bits());
+            check(AnyInst::Glsl(Glsl::Ldexp), Scalar::F64, &scaled, libm::scalbn(f64::from(a), by).to_bits());
         }
     }
 
     #[test]
     fn doubles_at_their_exponent(a in real(), by in -2200i32..2200) {
         let scaled = [(Scalar::F64, a.to_bits()), (Scalar::I32, u64::from(by.cast_unsigned()))];
-        check(Which::Glsl(Glsl::Ldexp), Scalar::F64, &scaled, libm::scalbn(a, by).to_bits());
+        check(AnyInst::Glsl(Glsl::Ldexp), Scalar::F64, &scaled, libm::scalbn(a, by).to_bits());
         if a.is_finite() && a != 0.0 {
             let found = evaluate(
                 &mut builder(),
-                Which::Glsl(Glsl::FrexpStruct),
+                AnyInst::Glsl(Glsl::FrexpStruct),
                 Shape::Scalar(Scalar::F64),
                 &[Shape::Scalar(Scalar::F64)],
                 &values(Scalar::F64, a.to_bits()),
@@ -279,16 +280,16 @@ proptest! {
             let one = [(from, own)];
             let number = signed(from, own);
             for to in all.into_iter().filter(|&to| to != from) {
-                check(Which::Core(Spv::UConvert), to, &one, cut(to, own));
-                check(Which::Core(Spv::SConvert), to, &one, cut(to, number.cast_unsigned()));
+                check(AnyInst::Core(Spv::UConvert), to, &one, cut(to, own));
+                check(AnyInst::Core(Spv::SConvert), to, &one, cut(to, number.cast_unsigned()));
             }
-            check(Which::Core(Spv::ConvertUToF), Scalar::F32, &one, (own as f32).to_bits().into());
-            check(Which::Core(Spv::ConvertSToF), Scalar::F32, &one, (number as f32).to_bits().into());
-            check(Which::Core(Spv::ConvertUToF), Scalar::F64, &one, (own as f64).to_bits());
-            check(Which::Core(Spv::ConvertSToF), Scalar::F64, &one, (number as f64).to_bits());
+            check(AnyInst::Core(Spv::ConvertUToF), Scalar::F32, &one, (own as f32).to_bits().into());
+            check(AnyInst::Core(Spv::ConvertSToF), Scalar::F32, &one, (number as f32).to_bits().into());
+            check(AnyInst::Core(Spv::ConvertUToF), Scalar::F64, &one, (own as f64).to_bits());
+            check(AnyInst::Core(Spv::ConvertSToF), Scalar::F64, &one, (number as f64).to_bits());
             // Integers that are inexact in a double are far out of a half's range.
-            check(Which::Core(Spv::ConvertUToF), Scalar::F16, &one, f16::from_f64(own as f64).to_bits().into());
-            check(Which::Core(Spv::ConvertSToF), Scalar::F16, &one, f16::from_f64(number as f64).to_bits().into());
+            check(AnyInst::Core(Spv::ConvertUToF), Scalar::F16, &one, f16::from_f64(own as f64).to_bits().into());
+            check(AnyInst::Core(Spv::ConvertSToF), Scalar::F16, &one, f16::from_f64(number as f64).to_bits().into());
         }
     }
 
@@ -303,7 +304,7 @@ proptest! {
         ];
         for (from, bits, value) in forms {
             let one = [(from, bits)];
-            let to = |op, ty, wanted| check(Which::Core(op), ty, &one, wanted);
+            let to = |op, ty, wanted| check(AnyInst::Core(op), ty, &one, wanted);
             to(Spv::ConvertFToU, Scalar::I8, (value as u8).into());
             to(Spv::ConvertFToU, Scalar::I16, (value as u16).into());
             to(Spv::ConvertFToU, Scalar::I32, (value as u32).into());
@@ -344,7 +345,7 @@ proptest! {
         for bits in [16, 32, 64, 128] {
             for from in shapes(bits) {
                 for to in shapes(bits) {
-                    let found = evaluate(&mut builder(), Which::Core(Spv::Bitcast), to, &[from], &split(from));
+                    let found = evaluate(&mut builder(), AnyInst::Core(Spv::Bitcast), to, &[from], &split(from));
                     prop_assert_eq!(found, Ok(split(to)), "{:?} to {:?}", from, to);
                 }
             }
@@ -368,7 +369,7 @@ proptest! {
             let wanted = sum(signs.0, signs.1);
             let int = Shape::Scalar(Scalar::I32);
             let run = |op, shapes: &[Shape], words: &[u32]| {
-                evaluate(&mut builder(), Which::Core(op), int, shapes, words).unwrap()[0]
+                evaluate(&mut builder(), AnyInst::Core(op), int, shapes, words).unwrap()[0]
             };
             prop_assert_eq!(run(op, &[int, int], &[packed(a), packed(b)]), wanted as u32);
             prop_assert_eq!(run(op, &[vector, vector], &[spread(a), spread(b)].concat()), wanted as u32);

@@ -11,19 +11,19 @@ use super::super::scalar::Scalar;
 use super::super::translate::Translator;
 use super::super::words::{Checked, Inst, operand};
 use super::Relation;
-use super::list_ranking::Part;
+use super::list_ranking::ScanKind;
 use crate::abi::SUBGROUP_SIZE;
 use crate::ir::{self, SubgroupOp, Value};
 
 /// Which values are combined.
 #[derive(Clone, Copy, Debug)]
-enum Which {
+enum CombinedLanes {
     /// Those of aligned clusters of this size.
     Cluster(u32),
     Inclusive,
     Exclusive,
     /// Those of the invocations in a mask.
-    Partition(Value, Part),
+    Partition(Value, ScanKind),
 }
 
 /// The binary operation.
@@ -65,54 +65,56 @@ impl Translator<'_> {
         Ok(Self::flat_words(results?))
     }
 
-    fn which(&mut self, operation: u32, last: Option<u32>) -> Checked<Which> {
+    fn which(&mut self, operation: u32, last: Option<u32>) -> Checked<CombinedLanes> {
         let last = || last.ok_or("the last operand is missing");
         Ok(match GroupOperation::from_u32(operation) {
-            Some(GroupOperation::Reduce) => Which::Cluster(SUBGROUP_SIZE),
-            Some(GroupOperation::InclusiveScan) => Which::Inclusive,
-            Some(GroupOperation::ExclusiveScan) => Which::Exclusive,
+            Some(GroupOperation::Reduce) => CombinedLanes::Cluster(SUBGROUP_SIZE),
+            Some(GroupOperation::InclusiveScan) => CombinedLanes::Inclusive,
+            Some(GroupOperation::ExclusiveScan) => CombinedLanes::Exclusive,
             // A cluster is at most the subgroup, even if the module asks for more.
-            Some(GroupOperation::ClusteredReduce) => Which::Cluster(self.cluster(last()?)?.min(SUBGROUP_SIZE)),
-            Some(GroupOperation::PartitionedReduceEXT) => Which::Partition(self.mask_operand(last()?)?, Part::All),
+            Some(GroupOperation::ClusteredReduce) => CombinedLanes::Cluster(self.cluster(last()?)?.min(SUBGROUP_SIZE)),
+            Some(GroupOperation::PartitionedReduceEXT) => {
+                CombinedLanes::Partition(self.mask_operand(last()?)?, ScanKind::All)
+            }
             Some(GroupOperation::PartitionedInclusiveScanEXT) => {
-                Which::Partition(self.mask_operand(last()?)?, Part::Inclusive)
+                CombinedLanes::Partition(self.mask_operand(last()?)?, ScanKind::Inclusive)
             }
             Some(GroupOperation::PartitionedExclusiveScanEXT) => {
-                Which::Partition(self.mask_operand(last()?)?, Part::Exclusive)
+                CombinedLanes::Partition(self.mask_operand(last()?)?, ScanKind::Exclusive)
             }
             None => return Err(format!("there is no group operation {operation}")),
         })
     }
 
-    fn one_together(&mut self, op: ir::Op, num: Num, which: Which) -> Checked<Num> {
+    fn one_together(&mut self, op: ir::Op, num: Num, which: CombinedLanes) -> Checked<Num> {
         if num.ty == Scalar::Bool {
             return Ok(Num::new(num.ty, self.combine_bools(op, num.low, which)));
         }
         let (members, part) = match which {
-            Which::Partition(mask, part) => {
+            CombinedLanes::Partition(mask, part) => {
                 let active = self.active();
                 (self.builder.pure(ir::Op::And, &[mask, active]), part)
             }
             _ if num.ty.words() == 1 => return Ok(self.combine_words(op, num, which)),
-            Which::Cluster(cluster) => {
+            CombinedLanes::Cluster(cluster) => {
                 let active = self.active();
-                (self.of_cluster(active, cluster), Part::All)
+                (self.of_cluster(active, cluster), ScanKind::All)
             }
-            Which::Inclusive => (self.active(), Part::Inclusive),
-            Which::Exclusive => (self.active(), Part::Exclusive),
+            CombinedLanes::Inclusive => (self.active(), ScanKind::Inclusive),
+            CombinedLanes::Exclusive => (self.active(), ScanKind::Exclusive),
         };
         self.scan_by_ranking(op, num, members, part)
     }
 
     /// Combines values of one word.
-    fn combine_words(&mut self, op: ir::Op, num: Num, which: Which) -> Num {
+    fn combine_words(&mut self, op: ir::Op, num: Num, which: CombinedLanes) -> Num {
         let signed = matches!(op, ir::Op::SMin | ir::Op::SMax);
         let value = if signed { widths::signed(&mut self.builder, num) } else { num.low };
         let together = match which {
-            Which::Inclusive => SubgroupOp::Inclusive(op),
-            Which::Exclusive => SubgroupOp::Exclusive(op),
-            Which::Cluster(cluster) => SubgroupOp::Reduce(op, cluster as u8),
-            Which::Partition(..) => unreachable!("partitions use list ranking"),
+            CombinedLanes::Inclusive => SubgroupOp::Inclusive(op),
+            CombinedLanes::Exclusive => SubgroupOp::Exclusive(op),
+            CombinedLanes::Cluster(cluster) => SubgroupOp::Reduce(op, cluster as u8),
+            CombinedLanes::Partition(..) => unreachable!("partitions use list ranking"),
         };
         let value = self.builder.subgroup(together, &[value]);
         let value = match num.ty {
@@ -131,22 +133,22 @@ impl Translator<'_> {
         Num::new(num.ty, widths::cut(&mut self.builder, value, num.ty))
     }
 
-    fn combine_bools(&mut self, op: ir::Op, value: Value, which: Which) -> Value {
+    fn combine_bools(&mut self, op: ir::Op, value: Value, which: CombinedLanes) -> Value {
         let [zero, one] = [0u32, 1].map(|number| self.builder.constant(number));
         // All are true if none is false.
         let asked = if op == ir::Op::LAnd { self.builder.pure(ir::Op::LNot, &[value]) } else { value };
         let ballot = self.ballot(asked);
         let part = |part| match part {
-            Part::All => None,
-            Part::Inclusive => Some(Relation::Le),
-            Part::Exclusive => Some(Relation::Lt),
+            ScanKind::All => None,
+            ScanKind::Inclusive => Some(Relation::Le),
+            ScanKind::Exclusive => Some(Relation::Lt),
         };
         let members = match which {
-            Which::Cluster(SUBGROUP_SIZE) => ballot,
-            Which::Cluster(cluster) => self.of_cluster(ballot, cluster),
-            Which::Inclusive => self.among(ballot, Some(Relation::Le)),
-            Which::Exclusive => self.among(ballot, Some(Relation::Lt)),
-            Which::Partition(mask, which) => {
+            CombinedLanes::Cluster(SUBGROUP_SIZE) => ballot,
+            CombinedLanes::Cluster(cluster) => self.of_cluster(ballot, cluster),
+            CombinedLanes::Inclusive => self.among(ballot, Some(Relation::Le)),
+            CombinedLanes::Exclusive => self.among(ballot, Some(Relation::Lt)),
+            CombinedLanes::Partition(mask, which) => {
                 let members = self.builder.pure(ir::Op::And, &[ballot, mask]);
                 self.among(members, part(which))
             }

@@ -11,7 +11,7 @@ use crate::ir::{self, Op, SubgroupOp, Type, Value};
 
 /// Which members' values are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum ScanKind {
     All,
     Inclusive,
     Exclusive,
@@ -41,7 +41,7 @@ pub(super) fn identity(ty: Scalar, op: Op) -> Option<u64> {
 
 impl Translator<'_> {
     /// Scans the values of the members; the mask must be the same for all members.
-    pub(super) fn scan_by_ranking(&mut self, op: Op, num: Num, members: Value, part: Part) -> Checked<Num> {
+    pub(super) fn scan_by_ranking(&mut self, op: Op, num: Num, members: Value, part: ScanKind) -> Checked<Num> {
         let none = self.builder.constant(u32::MAX);
         let below = self.among(members, Some(Relation::Lt));
         let before = self.builder.pure(Op::FindUMsb, &[below]);
@@ -57,12 +57,12 @@ impl Translator<'_> {
             }
         }
         Ok(match part {
-            Part::Inclusive => sum,
-            Part::All => {
+            ScanKind::Inclusive => sum,
+            ScanKind::All => {
                 let last = self.builder.pure(Op::FindUMsb, &[members]);
                 self.num_of(sum, last)
             }
-            Part::Exclusive => {
+            ScanKind::Exclusive => {
                 let is_there = self.builder.pure(Op::INe, &[before, none]);
                 let other = self.num_of(sum, before);
                 let bits = identity(num.ty, op).ok_or("the operation has no identity")?;

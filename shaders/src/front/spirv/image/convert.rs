@@ -3,7 +3,7 @@
 
 use smallvec::SmallVec;
 
-use crate::image::{Class, Format, Numeric, Part};
+use crate::image::{ChannelBits, Class, Format, Numeric};
 use crate::ir::{Builder, Op, Type, Value, Width};
 
 /// Whether reads of the format become loads of words.
@@ -49,7 +49,7 @@ pub(super) fn decode(b: &mut Builder, format: Format, words: [Value; 4]) -> [Val
     texel
 }
 
-fn decode_part(b: &mut Builder, numeric: Numeric, part: Part, word: Value) -> Value {
+fn decode_part(b: &mut Builder, numeric: Numeric, part: ChannelBits, word: Value) -> Value {
     match numeric {
         Numeric::Unorm => {
             let code = unsigned(b, part, word);
@@ -94,7 +94,7 @@ fn shifted(b: &mut Builder, op: Op, value: Value, by: u8) -> Value {
     b.pure(op, &[value, by])
 }
 
-fn unsigned(b: &mut Builder, part: Part, word: Value) -> Value {
+fn unsigned(b: &mut Builder, part: ChannelBits, word: Value) -> Value {
     let shift = part.shift % 32;
     let low = shifted(b, Op::LShr, word, shift);
     if shift + part.bits == 32 {
@@ -104,7 +104,7 @@ fn unsigned(b: &mut Builder, part: Part, word: Value) -> Value {
     b.pure(Op::And, &[low, mask])
 }
 
-fn signed(b: &mut Builder, part: Part, word: Value) -> Value {
+fn signed(b: &mut Builder, part: ChannelBits, word: Value) -> Value {
     let top = shifted(b, Op::Shl, word, 32 - part.shift % 32 - part.bits);
     shifted(b, Op::AShr, top, 32 - part.bits)
 }
@@ -126,7 +126,7 @@ pub(super) fn encode(b: &mut Builder, format: Format, texel: [Value; 4]) -> Smal
 }
 
 /// A code with zeros above it.
-fn encode_part(b: &mut Builder, numeric: Numeric, part: Part, value: Value) -> Value {
+fn encode_part(b: &mut Builder, numeric: Numeric, part: ChannelBits, value: Value) -> Value {
     let mask = b.constant((1u32 << part.bits) - 1);
     match numeric {
         Numeric::Unorm => {

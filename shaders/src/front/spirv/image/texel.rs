@@ -19,7 +19,7 @@ use crate::image::{Class, Dim, Field, Format, ImageOp, Kind, LodOperand};
 use crate::ir::{self, Access, BlockCall, BufferSpace, InstData, Merge, Op, Place, Value, Width};
 
 /// Location of a texel: whether it is in the image, and its byte offset if so.
-struct Spot {
+struct TexelLocation {
     inside: Value,
     offset: Value,
 }
@@ -98,7 +98,7 @@ impl Translator<'_> {
     }
 
     /// Stores in a branch: out-of-bounds lanes are inactive.
-    fn write_words(&mut self, image: Value, spot: &Spot, width: Width, words: &[Value], access: Access) {
+    fn write_words(&mut self, image: Value, spot: &TexelLocation, width: Width, words: &[Value], access: Access) {
         let (inner, merge) = (self.builder.create_block(), self.builder.create_block());
         self.builder.set_merge(Merge::Selection { merge });
         let (then, otherwise) = (BlockCall::new(inner), BlockCall::new(merge));
@@ -175,7 +175,7 @@ impl Translator<'_> {
     }
 
     /// Location of a texel of this size.
-    fn spot(&mut self, ty: ImageType, image: Value, at: &Scalars, bytes: u32) -> Spot {
+    fn spot(&mut self, ty: ImageType, image: Value, at: &Scalars, bytes: u32) -> TexelLocation {
         let (outer, fields): (Option<Value>, &[Field]) = match (ty.dim, ty.arrayed) {
             (Dim::D1 | Dim::Buffer, false) => (None, &[Field::Width]),
             (Dim::D1 | Dim::Buffer, true) => (Some(at[1]), &[Field::Width, Field::Layers]),
@@ -208,6 +208,6 @@ impl Translator<'_> {
         let base = base.unwrap_or_else(|| self.builder.constant(0u32));
         let offset = self.builder.element(base, at[0], bytes);
         let inside = inside.unwrap_or_else(|| self.builder.constant(true));
-        Spot { inside, offset }
+        TexelLocation { inside, offset }
     }
 }

@@ -12,12 +12,12 @@ pub(super) struct Scopes<'a> {
     names: HashMap<&'a str, Vec<Term>>,
     /// All names in scope, in the order of the text.
     declared: Vec<&'a str>,
-    open: Vec<Open>,
+    open: Vec<OpenScope>,
 }
 
 /// A scope, with the number of names declared before it.
 #[derive(Clone, Copy)]
-enum Open {
+enum OpenScope {
     Block(usize),
     /// The head of a `for`, whose names go out of scope at the end of its block.
     For(usize),
@@ -29,18 +29,18 @@ impl<'a> Scopes<'a> {
         self.declared.push(name);
     }
 
-    fn begin(&mut self, kind: fn(usize) -> Open) {
+    fn begin(&mut self, kind: fn(usize) -> OpenScope) {
         self.open.push(kind(self.declared.len()));
     }
 
     /// Ends a block, and the `for`s whose body it is.
     fn end(&mut self) {
         let mut next = self.open.pop();
-        while let Some(Open::Block(names) | Open::For(names)) = next {
+        while let Some(OpenScope::Block(names) | OpenScope::For(names)) = next {
             for name in self.declared.drain(names..) {
                 _ = self.names.get_mut(name).and_then(Vec::pop);
             }
-            next = self.open.pop_if(|open| matches!(open, Open::For(_)));
+            next = self.open.pop_if(|open| matches!(open, OpenScope::For(_)));
         }
     }
 }
@@ -76,9 +76,9 @@ impl<'a> Measure<'a> {
     fn statement(&mut self) {
         let before = self.at;
         match self.tokens.text(before) {
-            "{" => self.scopes.begin(Open::Block),
+            "{" => self.scopes.begin(OpenScope::Block),
             "}" => self.scopes.end(),
-            "for" => self.scopes.begin(Open::For),
+            "for" => self.scopes.begin(OpenScope::For),
             kind @ ("let" | "const" | "var") => {
                 self.at += 1;
                 if self.tokens.text(self.at) == "<" {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::Measure;
-use super::term::{Shape, Struct, Term};
+use super::term::{SizedType, Struct, Term};
 
 /// A module-scope declaration, as a range of tokens.
 pub(super) struct Declaration<'a> {
@@ -98,7 +98,7 @@ impl<'a> Measure<'a> {
                 self.at = self.after_attributes(self.at + 2);
                 self.expression().shape
             } else {
-                Shape::Unknown
+                SizedType::Unknown
             };
             self.module.insert(function.name, Term::variable(result));
         }
@@ -213,6 +213,6 @@ impl<'a> Measure<'a> {
         let parts = members.iter().fold(1u64, |sum, (_, shape)| sum.saturating_add(shape.parts(&self.structs)));
         let depth = members.iter().map(|(_, shape)| shape.depth(&self.structs)).max().unwrap_or(0) + 1;
         self.structs.push(Struct { members, parts, depth });
-        Term::of_type(self.nested(Shape::Struct(self.structs.len() - 1), start))
+        Term::of_type(self.nested(SizedType::Struct(self.structs.len() - 1), start))
     }
 }

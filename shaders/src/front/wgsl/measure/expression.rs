@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use super::Measure;
-use super::term::{SMALL, Shape, Term};
+use super::term::{SMALL, SizedType, Term};
 
 /// Nesting of brackets, at most; naga itself accepts less.
 const MAX_DEPTH: usize = 200;
@@ -54,7 +54,7 @@ impl<'a> Measure<'a> {
         let at_run_time = operands.iter().any(|term| term.at_run_time);
         for term in operands.iter().filter(|term| !term.at_run_time) {
             // Next to a run-time operand, the other one is only converted, or rejected.
-            let is_left = at_run_time && (term.is_type || term.is_concrete && term.shape == Shape::Small);
+            let is_left = at_run_time && (term.is_type || term.is_concrete && term.shape == SizedType::Small);
             self.charge(if is_left { 0 } else { self.written_out(term).max(term.converted()) });
         }
         let parts = operands.iter().map(|term| term.parts).max().unwrap_or(1);
@@ -64,7 +64,7 @@ impl<'a> Measure<'a> {
 
     fn written_out(&self, term: &Term) -> u64 {
         match term.shape {
-            Shape::Small => term.parts,
+            SizedType::Small => term.parts,
             _ => term.shape.parts(&self.structs).max(term.parts),
         }
     }
@@ -137,9 +137,9 @@ impl<'a> Measure<'a> {
                     let index = self.expression();
                     self.skip("]");
                     let element = match &term.shape {
-                        Shape::Array(element, _) => (**element).clone(),
-                        Shape::Small => Shape::Small,
-                        _ => Shape::Unknown,
+                        SizedType::Array(element, _) => (**element).clone(),
+                        SizedType::Small => SizedType::Small,
+                        _ => SizedType::Unknown,
                     };
                     term = self.part(term, element, index.at_run_time);
                 }
@@ -147,9 +147,9 @@ impl<'a> Measure<'a> {
                     let name = self.tokens.text(self.at + 1);
                     self.at += 2;
                     let member = match term.shape {
-                        Shape::Struct(index) => self.member(index, name),
-                        Shape::Small => Shape::Small,
-                        _ => Shape::Unknown,
+                        SizedType::Struct(index) => self.member(index, name),
+                        SizedType::Small => SizedType::Small,
+                        _ => SizedType::Unknown,
                     };
                     term = self.part(term, member, false);
                 }
@@ -160,19 +160,19 @@ impl<'a> Measure<'a> {
 
     /// A component of a value. naga copies the whole value if it knows both that and the index; if it does not know the
     /// index, the whole value gets a type.
-    fn part(&mut self, whole: Term, shape: Shape, at_run_time: bool) -> Term {
+    fn part(&mut self, whole: Term, shape: SizedType, at_run_time: bool) -> Term {
         self.charge(if at_run_time { whole.converted() } else { whole.copied() });
         let parts = match shape {
-            Shape::Unknown => whole.parts,
+            SizedType::Unknown => whole.parts,
             _ => whole.parts.min(shape.parts(&self.structs)),
         };
         let at_run_time = at_run_time || whole.at_run_time;
         Term { shape, parts, at_run_time, is_concrete: at_run_time || whole.is_concrete, ..Term::default() }
     }
 
-    fn member(&self, index: usize, name: &str) -> Shape {
+    fn member(&self, index: usize, name: &str) -> SizedType {
         let members = self.structs.get(index).map_or(&[][..], |found| &found.members);
-        members.iter().find(|(other, _)| *other == name).map_or(Shape::Unknown, |(_, shape)| shape.clone())
+        members.iter().find(|(other, _)| *other == name).map_or(SizedType::Unknown, |(_, shape)| shape.clone())
     }
 
     /// Measures a comma-separated list of expressions in brackets.
@@ -223,8 +223,8 @@ impl<'a> Measure<'a> {
                 let shape = match list {
                     Some(list) => template(name, &list),
                     None => {
-                        let element = arguments.first().map_or(Shape::Unknown, |term| term.shape.clone());
-                        Shape::Array(Rc::new(element), Some(arguments.len() as u64))
+                        let element = arguments.first().map_or(SizedType::Unknown, |term| term.shape.clone());
+                        SizedType::Array(Rc::new(element), Some(arguments.len() as u64))
                     }
                 };
                 let shape = self.nested(shape, start);
@@ -238,18 +238,18 @@ impl<'a> Measure<'a> {
     }
 
     /// The shape, unless it nests too deeply; reported at the token `start`.
-    pub(super) fn nested(&mut self, shape: Shape, start: usize) -> Shape {
+    pub(super) fn nested(&mut self, shape: SizedType, start: usize) -> SizedType {
         if shape.depth(&self.structs) <= MAX_NESTING {
             return shape;
         }
         let next = std::mem::replace(&mut self.at, start);
         self.refuse(format!("arrays and structures within each other, more than {MAX_NESTING} levels"));
         self.at = next;
-        Shape::Unknown
+        SizedType::Unknown
     }
 
     /// A value constructor of a type: each argument gets the type of its component, independently of the others.
-    fn constructed(&mut self, shape: Shape, arguments: &[Term], is_concrete: bool) -> Term {
+    fn constructed(&mut self, shape: SizedType, arguments: &[Term], is_concrete: bool) -> Term {
         let at_run_time = arguments.iter().any(|term| term.at_run_time);
         let parts = arguments.iter().fold(1u64, |sum, term| sum.saturating_add(term.parts));
         for term in arguments.iter().filter(|_| is_concrete) {
@@ -259,7 +259,7 @@ impl<'a> Measure<'a> {
             self.charge(parts);
         }
         // The zero value of a vector is eventually written out; that of an array only in rejected texts.
-        let parts = if shape == Shape::Small { parts.max(SMALL * u64::from(arguments.is_empty())) } else { parts };
+        let parts = if shape == SizedType::Small { parts.max(SMALL * u64::from(arguments.is_empty())) } else { parts };
         Term { shape, parts, at_run_time, is_concrete, ..Term::default() }
     }
 
@@ -330,15 +330,15 @@ fn has_suffix(first: &str, last: &str) -> bool {
     last.ends_with(['i', 'u']) || !is_hex && last.ends_with(['f', 'h'])
 }
 
-fn template(name: &str, list: &[Term]) -> Shape {
-    let shape = |at: usize| list.get(at).map_or(Shape::Unknown, |term: &Term| term.shape.clone());
+fn template(name: &str, list: &[Term]) -> SizedType {
+    let shape = |at: usize| list.get(at).map_or(SizedType::Unknown, |term: &Term| term.shape.clone());
     match name {
         "array" | "binding_array" => {
             let length = list.get(1).and_then(|term| term.number).and_then(|number| u64::try_from(number).ok());
-            Shape::Array(Rc::new(shape(0)), length)
+            SizedType::Array(Rc::new(shape(0)), length)
         }
         "ptr" => shape(1),
-        _ => Shape::Small,
+        _ => SizedType::Small,
     }
 }
 

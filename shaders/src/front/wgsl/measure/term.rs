@@ -8,13 +8,13 @@ pub(super) const SMALL: u64 = 21;
 
 /// The type of a value, as far as it affects its size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum SizedType {
     /// A scalar, vector or matrix.
     Small,
     /// A structure of the module, by index.
     Struct(usize),
     /// An array, with the number of elements if known.
-    Array(Rc<Shape>, Option<u64>),
+    Array(Rc<SizedType>, Option<u64>),
     /// Not known from the text.
     #[default]
     Unknown,
@@ -23,7 +23,7 @@ pub(super) enum Shape {
 /// A structure of the module.
 #[derive(Debug, Default)]
 pub(super) struct Struct<'a> {
-    pub(super) members: Vec<(&'a str, Shape)>,
+    pub(super) members: Vec<(&'a str, SizedType)>,
     /// Number of parts of its values.
     pub(super) parts: u64,
     /// Nesting of arrays and structures, itself included.
@@ -33,7 +33,7 @@ pub(super) struct Struct<'a> {
 /// An expression or a type.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Term {
-    pub(super) shape: Shape,
+    pub(super) shape: SizedType,
     /// Number of literals and compositions if all names are expanded; a zero value counts as one.
     pub(super) parts: u64,
     /// Whether it is a run-time value, so that naga evaluates and copies nothing of it.
@@ -49,16 +49,16 @@ pub(super) struct Term {
 impl Term {
     /// A value of this many parts.
     pub(super) fn small(parts: u64) -> Self {
-        Self { shape: Shape::Small, parts: parts.min(SMALL), ..Self::default() }
+        Self { shape: SizedType::Small, parts: parts.min(SMALL), ..Self::default() }
     }
 
     /// A type.
-    pub(super) fn of_type(shape: Shape) -> Self {
+    pub(super) fn of_type(shape: SizedType) -> Self {
         Self { shape, is_type: true, ..Self::default() }
     }
 
     /// A run-time value in memory.
-    pub(super) fn variable(shape: Shape) -> Self {
+    pub(super) fn variable(shape: SizedType) -> Self {
         Self { shape, parts: 1, at_run_time: true, is_concrete: true, ..Self::default() }
     }
 
@@ -78,7 +78,7 @@ impl Term {
     }
 }
 
-impl Shape {
+impl SizedType {
     /// Nesting of arrays and structures.
     pub(super) fn depth(&self, structs: &[Struct<'_>]) -> u32 {
         match self {

@@ -12,7 +12,7 @@ mod rewrite;
 
 use cranelift_entity::EntitySet;
 
-use self::plan::Plan;
+use self::plan::ExitPlan;
 use crate::analysis::{Dominators, Loop, Loops, Uniformity};
 use crate::ir::{Block, BlockCall, BlockData, InstData, Kernel, Value};
 
@@ -52,7 +52,7 @@ pub(super) fn unify(kernel: &mut Kernel, uniformity: &Uniformity) -> Option<Enti
         done.insert(found.header);
         split_exit_edges(kernel, found, &divergent);
         let dominators = Dominators::new(kernel);
-        if let Some(plan) = Plan::new(kernel, &dominators, found, &divergent) {
+        if let Some(plan) = ExitPlan::new(kernel, &dominators, found, &divergent) {
             fillers.get_or_insert_with(EntitySet::new).extend(plan.carry_out(kernel));
         }
     }
@@ -68,8 +68,8 @@ fn targets(kernel: &Kernel, found: &Loop) -> Vec<Block> {
     outside.filter(|&block| !inside.contains(block) && seen.insert(block)).collect()
 }
 
-/// Splits each exit edge with many arguments: these then are live-out values of the loop, of which [`Plan`] can place
-/// any number.
+/// Splits each exit edge with many arguments: these then are live-out values of the loop, of which [`ExitPlan`] can
+/// place any number.
 fn split_exit_edges(kernel: &mut Kernel, found: &Loop, divergent: &impl Fn(Block) -> bool) {
     let inside = set(&found.blocks);
     for &from in &found.blocks {

@@ -40,7 +40,7 @@ pub(super) struct Use {
     root: Option<Block>,
 }
 
-pub(super) struct Plan {
+pub(super) struct ExitPlan {
     /// Blocks of the loop.
     pub(super) blocks: Vec<Block>,
     /// Targets of divergent exits; the order gives their indices.
@@ -62,7 +62,7 @@ pub(super) struct Plan {
     defined: SecondaryMap<Value, Option<Block>>,
 }
 
-impl Plan {
+impl ExitPlan {
     /// Returns `None` if a buffer would have to be passed: neither slots nor memory hold buffers.
     pub(super) fn new(
         kernel: &Kernel,

@@ -3,13 +3,13 @@
 use foldhash::HashMap;
 use smallvec::{SmallVec, smallvec};
 
-use super::plan::{Home, Plan, Use};
+use super::plan::{ExitPlan, Home, Use};
 use crate::ir::{
     Access, Block, BlockCall, BlockData, Inst, InstData, Kernel, Op, Place, Type, Value, ValueDef, Variable,
     VariableData, VariableSpace, Width,
 };
 
-impl Plan {
+impl ExitPlan {
     /// Changes the kernel. Returns the arguments with unspecified values.
     pub(super) fn carry_out(self, kernel: &mut Kernel) -> Vec<Value> {
         let mut entry = Vec::new();
@@ -25,7 +25,7 @@ impl Plan {
             (0..).zip(types).map(|(index, ty)| kernel.values.push(ValueDef::Param { block, index, ty })).collect();
         self.redirect_exits(kernel, block, &fillers, &numbers);
         self.switch(kernel, block, params);
-        let memory = Memory::new(kernel, &mut entry, self.words);
+        let memory = LiveOutMemory::new(kernel, &mut entry, self.words);
         self.replace_uses(kernel, block, &memory);
         if self.words > 0 {
             self.store(kernel, &memory);
@@ -74,7 +74,7 @@ impl Plan {
     }
 
     /// Replaces live-out values at their uses by parameters of `block` or by loads from memory.
-    fn replace_uses(&self, kernel: &mut Kernel, block: Block, memory: &Memory) {
+    fn replace_uses(&self, kernel: &mut Kernel, block: Block, memory: &LiveOutMemory) {
         let mut of_block: HashMap<Block, Vec<&Use>> = HashMap::default();
         let mut order = Vec::new();
         for found in &self.uses {
@@ -114,7 +114,7 @@ impl Plan {
     }
 
     /// Stores values in memory after their definitions.
-    fn store(&self, kernel: &mut Kernel, memory: &Memory) {
+    fn store(&self, kernel: &mut Kernel, memory: &LiveOutMemory) {
         for &block in &self.blocks {
             let mut insts = Vec::new();
             let word = |value: Value| match self.homes.get(&value) {
@@ -137,7 +137,7 @@ impl Plan {
 }
 
 /// A private variable for the live-out values without a slot.
-struct Memory {
+struct LiveOutMemory {
     variable: Variable,
     /// The offset constant of each word.
     offsets: Vec<Value>,
@@ -145,7 +145,7 @@ struct Memory {
     one: Value,
 }
 
-impl Memory {
+impl LiveOutMemory {
     fn new(kernel: &mut Kernel, entry: &mut Vec<Inst>, words: usize) -> Self {
         let variable = Variable::from_u32(kernel.variables.len() as u32);
         if words > 0 {

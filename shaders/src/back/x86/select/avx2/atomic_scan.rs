@@ -6,7 +6,7 @@ use regalloc2::VReg;
 
 use super::super::{Result, Select};
 use super::Avx2;
-use super::operand::Pair;
+use super::operand::RegisterPair;
 use crate::back::x86::atomic::Atomic;
 use crate::back::x86::vcode::{Build, View};
 use crate::ir::AtomicOp;
@@ -67,7 +67,7 @@ impl Select<'_, Avx2> {
     }
 
     /// The exclusive prefix sums of the lanes' values, and the sum of all.
-    fn exclusive_scan(&mut self, kept: Pair) -> (Pair, VReg) {
+    fn exclusive_scan(&mut self, kept: RegisterPair) -> (RegisterPair, VReg) {
         let mut sums = kept.map(|half| {
             let mut sums = half;
             for bytes in [4, 8] {

@@ -9,7 +9,7 @@ use iced_x86::Code;
 use super::super::super::CompileError;
 use super::super::{Result, Select};
 use super::Avx2;
-use super::operand::Pair;
+use super::operand::RegisterPair;
 use crate::ir::Op;
 use crate::simd::{InstData, Type, Value};
 
@@ -25,7 +25,7 @@ pub(super) const UNORDERED: u8 = 0x03;
 /// A mask, or the complement of one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mask {
-    pub lanes: Pair,
+    pub lanes: RegisterPair,
     pub complement: bool,
 }
 
@@ -47,7 +47,7 @@ impl Select<'_, Avx2> {
     }
 
     /// Materializes the mask itself.
-    pub(super) fn materialise(&mut self, mask: Mask) -> Pair {
+    pub(super) fn materialise(&mut self, mask: Mask) -> RegisterPair {
         if !mask.complement {
             return mask.lanes;
         }
@@ -79,7 +79,7 @@ impl Select<'_, Avx2> {
         Ok(Some(Mask { lanes, complement }))
     }
 
-    fn equal(&mut self, mut a: Value, mut b: Value) -> Result<Pair> {
+    fn equal(&mut self, mut a: Value, mut b: Value) -> Result<RegisterPair> {
         if self.is_memory(a) {
             (a, b) = (b, a);
         }
@@ -88,14 +88,14 @@ impl Select<'_, Avx2> {
         Ok(self.op2(EQUAL, a, b))
     }
 
-    fn greater(&mut self, a: Value, b: Value) -> Result<Pair> {
+    fn greater(&mut self, a: Value, b: Value) -> Result<RegisterPair> {
         let a = self.pair(a)?;
         let b = self.source(b)?;
         Ok(self.op2(GREATER, a, b))
     }
 
     /// Unsigned `a <= b`: `a` is the minimum, or `b` the maximum of both.
-    fn at_most(&mut self, a: Value, b: Value) -> Result<Pair> {
+    fn at_most(&mut self, a: Value, b: Value) -> Result<RegisterPair> {
         let (code, same, other) = if self.is_memory(a) { (GREATEST, b, a) } else { (LESSER, a, b) };
         let same = self.pair(same)?;
         let other = self.source(other)?;

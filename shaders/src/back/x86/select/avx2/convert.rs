@@ -7,7 +7,7 @@ use super::super::super::vcode::{Build, View};
 use super::super::{Result, Select};
 use super::Avx2;
 use super::compare::FLOATS;
-use super::operand::Pair;
+use super::operand::RegisterPair;
 use crate::ir::Op;
 use crate::simd::Value;
 
@@ -25,7 +25,7 @@ const TWO_31: u32 = 0x4f00_0000;
 const TWO_32: u32 = 0x4f80_0000;
 
 impl Select<'_, Avx2> {
-    pub(super) fn conversion(&mut self, op: Op, args: &[Value]) -> Result<Pair> {
+    pub(super) fn conversion(&mut self, op: Op, args: &[Value]) -> Result<RegisterPair> {
         match op {
             Op::SIntToFloat => self.unary_lanes(Code::VEX_Vcvtdq2ps_ymm_ymmm256, args[0]),
             Op::UIntToFloat => self.unsigned_to_float(args[0]),
@@ -45,7 +45,7 @@ impl Select<'_, Avx2> {
 
     /// The halves of the word become significands of `2^23` and `2^39`; their sum, without those powers, is rounded
     /// once.
-    fn unsigned_to_float(&mut self, arg: Value) -> Result<Pair> {
+    fn unsigned_to_float(&mut self, arg: Value) -> Result<RegisterPair> {
         const LOW: u32 = 0x4b00_0000;
         const HIGH: u32 = 0x5300_0000;
         const BOTH: u32 = 0x5300_0080;
@@ -60,7 +60,7 @@ impl Select<'_, Avx2> {
     }
 
     /// Out of range the instruction yields `i32::MIN`: correct below the range, complemented above it, zeroed for NaN.
-    fn float_to_signed(&mut self, arg: Value) -> Result<Pair> {
+    fn float_to_signed(&mut self, arg: Value) -> Result<RegisterPair> {
         const ORDERED: u8 = 7;
         let arg = self.pair(arg)?;
         let number = self.op(FLOATS, &[arg], arg.into(), Some(ORDERED));
@@ -73,7 +73,7 @@ impl Select<'_, Avx2> {
 
     /// Numbers that are not positive become 0 first. From `2^31` on, `2^31` is subtracted before the conversion and
     /// added after it.
-    fn float_to_unsigned(&mut self, arg: Value) -> Result<Pair> {
+    fn float_to_unsigned(&mut self, arg: Value) -> Result<RegisterPair> {
         let arg = self.pair(arg)?;
         let [zero, middle, end] = [0, TWO_31, TWO_32].map(|bits| self.word(bits));
         // Yields the last operand if the first is NaN.
@@ -88,7 +88,7 @@ impl Select<'_, Avx2> {
         Ok(self.op2(OR, sum, beyond))
     }
 
-    fn float_to_half(&mut self, arg: Value) -> Result<Pair> {
+    fn float_to_half(&mut self, arg: Value) -> Result<RegisterPair> {
         const NEAREST: u8 = 0;
         let arg = self.pair(arg)?;
         Ok(arg.map(|arg| {
@@ -102,7 +102,7 @@ impl Select<'_, Avx2> {
     }
 
     /// Words are packed within 128-bit lanes, which must be reordered.
-    fn half_to_float(&mut self, arg: Value) -> Result<Pair> {
+    fn half_to_float(&mut self, arg: Value) -> Result<RegisterPair> {
         const SORTED: u8 = 0xd8;
         let [low, high] = self.with_word(AND, arg, 0xffff)?;
         let (packed, sorted, upper) = (self.lanes_reg(), self.lanes_reg(), self.lanes_reg());

@@ -4,10 +4,10 @@ use iced_x86::Code;
 use regalloc2::VReg;
 
 use super::super::super::vcode::{Base, Build, Memory, View};
-use super::super::double::{Double, Doubles, NAN, predicate, word_of};
+use super::super::double::{Double, DoubleRegisters, NAN, predicate, word_of};
 use super::super::{Result, Select};
 use super::Avx2;
-use super::operand::Pair;
+use super::operand::RegisterPair;
 use crate::ir::Op;
 use crate::simd::Value;
 
@@ -18,7 +18,7 @@ const ORDER: u8 = 0xd8;
 
 impl Select<'_, Avx2> {
     /// An operation on doubles; `None` for any other.
-    pub(super) fn double_op(&mut self, op: Op, args: &[Value]) -> Result<Option<Pair>> {
+    pub(super) fn double_op(&mut self, op: Op, args: &[Value]) -> Result<Option<RegisterPair>> {
         self.code.floats = true;
         if let Some((double, high)) = word_of(op) {
             let doubles = self.doubles(double, args)?;
@@ -27,7 +27,7 @@ impl Select<'_, Avx2> {
         if let Some(predicate) = predicate(op) {
             let (a, b) = (self.joined(args[0], args[1])?, self.joined(args[2], args[3])?);
             let each = a.into_iter().zip(b).map(|(a, b)| self.two(COMPARE, a, b, Some(predicate)));
-            let lanes: Doubles = each.collect();
+            let lanes: DoubleRegisters = each.collect();
             return Ok(Some(self.words(&lanes, 0x88)));
         }
         if op == Op::DToFloat {
@@ -38,7 +38,7 @@ impl Select<'_, Avx2> {
     }
 
     /// The low or the high words of the doubles of each half.
-    fn words(&mut self, doubles: &Doubles, which: u8) -> Pair {
+    fn words(&mut self, doubles: &DoubleRegisters, which: u8) -> RegisterPair {
         std::array::from_fn(|half| {
             let [first, second] = [doubles[2 * half], doubles[2 * half + 1]];
             self.two(Code::VEX_Vshufps_ymm_ymm_ymmm256_imm8, first, second, Some(which))
@@ -68,7 +68,7 @@ impl Select<'_, Avx2> {
     }
 
     /// The results of an operation, with canonical NaNs.
-    pub(super) fn compute_doubles(&mut self, double: Double, args: &[Value]) -> Result<Doubles> {
+    pub(super) fn compute_doubles(&mut self, double: Double, args: &[Value]) -> Result<DoubleRegisters> {
         let code = match double {
             Double::Add => Code::VEX_Vaddpd_ymm_ymm_ymmm256,
             Double::Sub => Code::VEX_Vsubpd_ymm_ymm_ymmm256,
@@ -78,7 +78,7 @@ impl Select<'_, Avx2> {
             Double::Round(_) => Code::VEX_Vroundpd_ymm_ymmm256_imm8,
             Double::FromFloat => Code::VEX_Vcvtps2pd_ymm_xmmm128,
         };
-        let doubles: Doubles = match double {
+        let doubles: DoubleRegisters = match double {
             Double::FromFloat => self.of_floats(args[0])?,
             Double::Sqrt | Double::Round(_) => {
                 let mode = if let Double::Round(mode) = double { Some(mode) } else { None };
@@ -94,7 +94,7 @@ impl Select<'_, Avx2> {
     }
 
     /// The doubles of low and high words.
-    pub(super) fn interleave_words(&mut self, low: Value, high: Value) -> Result<Doubles> {
+    pub(super) fn interleave_words(&mut self, low: Value, high: Value) -> Result<DoubleRegisters> {
         let (lows, highs) = (self.pair(low)?, self.pair(high)?);
         let codes = [Code::VEX_Vpunpckldq_ymm_ymm_ymmm256, Code::VEX_Vpunpckhdq_ymm_ymm_ymmm256];
         let halves = lows.into_iter().zip(highs);
@@ -112,9 +112,9 @@ impl Select<'_, Avx2> {
         result
     }
 
-    fn of_floats(&mut self, arg: Value) -> Result<Doubles> {
+    fn of_floats(&mut self, arg: Value) -> Result<DoubleRegisters> {
         let arg = self.pair(arg)?;
-        let mut doubles = Doubles::new();
+        let mut doubles = DoubleRegisters::new();
         for half in arg {
             let low = self.one(Code::VEX_Vpermpd_ymm_ymmm256_imm8, half, Some(ORDER));
             let high = self.lanes_reg();
@@ -130,7 +130,7 @@ impl Select<'_, Avx2> {
         Ok(doubles)
     }
 
-    fn narrowed(&mut self, doubles: &Doubles) -> Pair {
+    fn narrowed(&mut self, doubles: &DoubleRegisters) -> RegisterPair {
         std::array::from_fn(|half| {
             let [low, high] = [2 * half, 2 * half + 1].map(|number| {
                 let result = self.lanes_reg();
@@ -146,7 +146,7 @@ impl Select<'_, Avx2> {
     }
 
     /// Rounds floats to half precision; the result is floats.
-    pub(super) fn round_half(&mut self, arg: Value) -> Result<Pair> {
+    pub(super) fn round_half(&mut self, arg: Value) -> Result<RegisterPair> {
         const NEAREST: u8 = 0;
         let arg = self.pair(arg)?;
         Ok(arg.map(|half| {

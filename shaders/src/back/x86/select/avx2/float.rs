@@ -5,7 +5,7 @@ use iced_x86::Code;
 use super::super::{Result, Select};
 use super::Avx2;
 use super::compare::{FLOATS, UNORDERED};
-use super::operand::Pair;
+use super::operand::RegisterPair;
 use crate::ir::Op;
 use crate::simd::Value;
 
@@ -14,7 +14,7 @@ const SIGN: u32 = 0x8000_0000;
 
 impl Select<'_, Avx2> {
     /// Operations on floats that are neither a single instruction nor a comparison.
-    pub(super) fn float_op(&mut self, op: Op, args: &[Value]) -> Result<Pair> {
+    pub(super) fn float_op(&mut self, op: Op, args: &[Value]) -> Result<RegisterPair> {
         match op {
             Op::Fma => self.fma(args),
             Op::FNeg => self.with_word(Code::VEX_Vpxor_ymm_ymm_ymmm256, args[0], SIGN),
@@ -32,14 +32,14 @@ impl Select<'_, Avx2> {
         }
     }
 
-    pub(super) fn round(&mut self, mode: u8, arg: Value) -> Result<Pair> {
+    pub(super) fn round(&mut self, mode: u8, arg: Value) -> Result<RegisterPair> {
         let arg = self.source(arg)?;
         Ok(self.op(Code::VEX_Vroundps_ymm_ymmm256_imm8, &[], arg, Some(mode)))
     }
 
     /// One factor or the addend may be in memory; the result reuses the register of another operand. Signs of operands
     /// are part of the opcode.
-    fn fma(&mut self, args: &[Value]) -> Result<Pair> {
+    fn fma(&mut self, args: &[Value]) -> Result<RegisterPair> {
         let [mut a, mut b, c] = [args[0], args[1], args[2]].map(|arg| self.without_sign(arg));
         let signs = [a.1 != b.1, c.1];
         if self.is_memory(a.0) && !self.is_memory(b.0) {
@@ -57,7 +57,7 @@ impl Select<'_, Avx2> {
     ///
     /// The instruction yields its last operand unless the other is strictly beyond it. With exchanged operands that is
     /// correct unless the first is NaN; without exchange it is correct unless the second is NaN or both are zeros.
-    fn number_min(&mut self, code: Code, args: &[Value]) -> Result<Pair> {
+    fn number_min(&mut self, code: Code, args: &[Value]) -> Result<RegisterPair> {
         let number = |value| self.constant(value).map(|bits| f32::from_bits(bits as u32)).filter(|x| !x.is_nan());
         let (first, second) = (number(args[0]), number(args[1]));
         if second.is_some_and(|second| second != 0.0) {
@@ -79,7 +79,7 @@ impl Select<'_, Avx2> {
     /// The hardware estimate `y` of 12 bits, refined by `y + hy(1/2 + 3h/8)` where `h` is `1 - ay²`; within 2 ULP. The
     /// instruction treats denormals as zeros, so they are scaled up first. If the step makes NaN of an estimate that is
     /// none, for 0 and infinity, the estimate is the result.
-    fn inverse_sqrt(&mut self, arg: Value) -> Result<Pair> {
+    fn inverse_sqrt(&mut self, arg: Value) -> Result<RegisterPair> {
         const LESS: u8 = 0x11;
         let arg = self.pair(arg)?;
         let [least, up, root] = [f32::MIN_POSITIVE, 16_777_216.0, 4096.0].map(|x: f32| self.word(x.to_bits()));

@@ -4,12 +4,12 @@ use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand};
 use regalloc2::Operand;
 
 use super::super::super::encode::{Assembler, Regs};
-use super::super::super::vcode::{Expand, Kind};
+use super::super::super::vcode::{Expand, InstKind};
 use super::super::lane_address::LanePlace;
 use super::super::subword::LaneStores;
 use super::super::{Result, Select};
 use super::Avx2;
-use super::operand::Pair;
+use super::operand::RegisterPair;
 use crate::ir::Width;
 use crate::simd::{Inst, LaneAddress, Value};
 
@@ -23,7 +23,7 @@ impl Select<'_, Avx2> {
     }
 
     /// A word for each active lane, 0 for the others.
-    pub(super) fn gathered(&mut self, place: LanePlace<Avx2>, mask: Pair) -> Pair {
+    pub(super) fn gathered(&mut self, place: LanePlace<Avx2>, mask: RegisterPair) -> RegisterPair {
         let LanePlace { base, index, scale, disp } = place;
         std::array::from_fn(|half| {
             let (result, used) = (self.lanes_reg(), self.lanes_reg());
@@ -36,7 +36,7 @@ impl Select<'_, Avx2> {
                 Operand::reg_use_at_end(base),
                 Operand::reg_use_at_end(index[half]),
             ];
-            self.code.push(Kind::Sequence(Box::new(Gather { scale, disp })), &operands);
+            self.code.push(InstKind::Sequence(Box::new(Gather { scale, disp })), &operands);
             result
         })
     }
@@ -46,7 +46,7 @@ impl Select<'_, Avx2> {
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
         let halves = [self.pair(lanes.index)?, self.pair(value)?];
         let (scatter, operands) = self.lane_stores(Width::Word, (base, disp, lanes.scale), halves, bits);
-        self.code.push(Kind::Sequence(Box::new(Scatter(scatter))), &operands);
+        self.code.push(InstKind::Sequence(Box::new(Scatter(scatter))), &operands);
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use iced_x86::Code;
 
 use super::super::{Result, Select};
 use super::Avx2;
-use super::operand::{Pair, Source};
+use super::operand::{RegisterPair, Source};
 use crate::ir::{Op, Type};
 use crate::lower::math::{works_on_doubles, works_on_parts};
 use crate::simd::Value;
@@ -15,7 +15,7 @@ const SHIFT_RIGHT: Code = Code::VEX_Vpsrld_ymm_ymm_imm8;
 
 impl Select<'_, Avx2> {
     /// An operation on vectors.
-    pub(super) fn lane_op(&mut self, op: Op, args: &[Value]) -> Result<Pair> {
+    pub(super) fn lane_op(&mut self, op: Op, args: &[Value]) -> Result<RegisterPair> {
         self.code.floats |= op.result() == Type::F32 || op.params().contains(&Type::F32);
         if works_on_doubles(op)
             && let Some(result) = self.double_op(op, args)?
@@ -50,12 +50,12 @@ impl Select<'_, Avx2> {
         }
     }
 
-    pub(super) fn unary_lanes(&mut self, code: Code, arg: Value) -> Result<Pair> {
+    pub(super) fn unary_lanes(&mut self, code: Code, arg: Value) -> Result<RegisterPair> {
         let arg = self.source(arg)?;
         Ok(self.op1(code, arg))
     }
 
-    fn binary(&mut self, code: Code, commutes: bool, args: &[Value]) -> Result<Pair> {
+    fn binary(&mut self, code: Code, commutes: bool, args: &[Value]) -> Result<RegisterPair> {
         let (mut a, mut b) = (args[0], args[1]);
         if commutes && self.is_memory(a) {
             (a, b) = (b, a);
@@ -66,18 +66,18 @@ impl Select<'_, Avx2> {
     }
 
     /// `arg op constant`.
-    pub(super) fn with_word(&mut self, code: Code, arg: Value, bits: u32) -> Result<Pair> {
+    pub(super) fn with_word(&mut self, code: Code, arg: Value, bits: u32) -> Result<RegisterPair> {
         let arg = self.pair(arg)?;
         let word = self.word(bits);
         Ok(self.op2(code, arg, word))
     }
 
     /// Shifts lanes by a constant.
-    pub(super) fn shifted(&mut self, code: Code, arg: Pair, amount: u8) -> Pair {
+    pub(super) fn shifted(&mut self, code: Code, arg: RegisterPair, amount: u8) -> RegisterPair {
         self.op(code, &[], arg.into(), Some(amount))
     }
 
-    fn shift_lanes(&mut self, op: Op, args: &[Value]) -> Result<Pair> {
+    fn shift_lanes(&mut self, op: Op, args: &[Value]) -> Result<RegisterPair> {
         let (by_lane, by_imm) = match op {
             Op::Shl => (Code::VEX_Vpsllvd_ymm_ymm_ymmm256, Code::VEX_Vpslld_ymm_ymm_imm8),
             Op::LShr => (Code::VEX_Vpsrlvd_ymm_ymm_ymmm256, SHIFT_RIGHT),
@@ -96,7 +96,7 @@ impl Select<'_, Avx2> {
     }
 
     /// High halves of the 64-bit products: even and odd lanes separately, then combined.
-    fn high_products(&mut self, multiply: Code, args: &[Value]) -> Result<Pair> {
+    fn high_products(&mut self, multiply: Code, args: &[Value]) -> Result<RegisterPair> {
         const WIDE_SHIFT: Code = Code::VEX_Vpsrlq_ymm_ymm_imm8;
         const ODD_LANES: u8 = 0xaa;
         let (a, b) = (self.pair(args[0])?, self.pair(args[1])?);
@@ -108,7 +108,7 @@ impl Select<'_, Avx2> {
     }
 
     /// By a table of 16 entries for each nibble, then the sum of a word's bytes.
-    fn bit_count(&mut self, arg: Value) -> Result<Pair> {
+    fn bit_count(&mut self, arg: Value) -> Result<RegisterPair> {
         const COUNTS: [u32; 4] = [0x0201_0100, 0x0302_0201, 0x0302_0201, 0x0403_0302];
         let arg = self.pair(arg)?;
         let shifted = self.shifted(SHIFT_RIGHT, arg, 4);
@@ -126,7 +126,7 @@ impl Select<'_, Avx2> {
 
     /// The exponent of the number as a float. The bit below the highest is cleared first, so that rounding cannot reach
     /// the next power of two. Numbers with the sign bit yield more than 31, zero less than -1.
-    fn highest_bit_lanes(&mut self, arg: Value) -> Result<Pair> {
+    fn highest_bit_lanes(&mut self, arg: Value) -> Result<RegisterPair> {
         let arg = self.pair(arg)?;
         let below = self.shifted(SHIFT_RIGHT, arg, 1);
         let cleared = self.op2(Code::VEX_Vpandn_ymm_ymm_ymmm256, below, arg);

@@ -6,11 +6,11 @@ use regalloc2::VReg;
 use super::super::super::vcode::{Build, View};
 use super::super::{Result, Select};
 use super::Avx2;
-use super::operand::Pair;
+use super::operand::RegisterPair;
 use crate::simd::{Address, Inst, Type, Value};
 
 impl Select<'_, Avx2> {
-    pub(super) fn splat(&mut self, value: Value) -> Result<Pair> {
+    pub(super) fn splat(&mut self, value: Value) -> Result<RegisterPair> {
         if self.kernel.ty(value) == Type::S1 {
             let truth = self.reg(value)?;
             return Ok(self.spread_truth(truth));
@@ -23,7 +23,7 @@ impl Select<'_, Avx2> {
     }
 
     /// A general register's word in each lane.
-    pub(super) fn spread(&mut self, scalar: VReg) -> Pair {
+    pub(super) fn spread(&mut self, scalar: VReg) -> RegisterPair {
         let (word, lanes) = (self.lanes_reg(), self.lanes_reg());
         let build = Build::new(Code::VEX_Vmovd_xmm_rm32).def(word, View::Xmm).reads(scalar, View::Dword);
         build.push(&mut self.code);
@@ -64,7 +64,7 @@ impl Select<'_, Avx2> {
     }
 
     /// The word of the lane whose number is in a general register.
-    pub(super) fn lane_of(&mut self, vector: Pair, lane: VReg) -> VReg {
+    pub(super) fn lane_of(&mut self, vector: RegisterPair, lane: VReg) -> VReg {
         let index = self.lanes_reg();
         let build = Build::new(Code::VEX_Vmovd_xmm_rm32).def(index, View::Xmm).reads(lane, View::Dword);
         build.push(&mut self.code);
@@ -83,7 +83,12 @@ impl Select<'_, Avx2> {
     }
 
     /// A select by lane, or for all lanes, between vectors or between masks.
-    pub(super) fn vector_select(&mut self, condition: Value, mut then: Value, mut otherwise: Value) -> Result<Pair> {
+    pub(super) fn vector_select(
+        &mut self,
+        condition: Value,
+        mut then: Value,
+        mut otherwise: Value,
+    ) -> Result<RegisterPair> {
         let mask = if self.kernel.ty(condition) == Type::S1 {
             let truth = self.reg(condition)?;
             self.spread_truth(truth)

@@ -7,7 +7,7 @@ use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
 use super::super::{Result, Select};
 use super::Avx2;
-use super::operand::{Pair, Source};
+use super::operand::{RegisterPair, Source};
 use crate::ir::Op;
 use crate::simd::Value;
 
@@ -20,7 +20,7 @@ const TEST: Code = Code::VEX_Vptest_ymm_ymmm256;
 
 impl Select<'_, Avx2> {
     /// An operation on masks.
-    pub(super) fn mask_op(&mut self, op: Op, args: &[Value]) -> Result<Pair> {
+    pub(super) fn mask_op(&mut self, op: Op, args: &[Value]) -> Result<RegisterPair> {
         match op {
             Op::LAnd => self.mask_and(args[0], args[1]),
             Op::LOr | Op::LXor => {
@@ -42,7 +42,7 @@ impl Select<'_, Avx2> {
     }
 
     /// The "and not" instruction complements its first operand.
-    fn mask_and(&mut self, a: Value, b: Value) -> Result<Pair> {
+    fn mask_and(&mut self, a: Value, b: Value) -> Result<RegisterPair> {
         let (a, b) = (self.mask(a)?, self.mask(b)?);
         Ok(match (a.complement, b.complement) {
             (false, false) => self.op2(AND, a.lanes, b.lanes),
@@ -77,7 +77,7 @@ impl Select<'_, Avx2> {
     }
 
     /// A constant mask.
-    pub(super) fn constant_mask(&mut self, bits: u16) -> Pair {
+    pub(super) fn constant_mask(&mut self, bits: u16) -> RegisterPair {
         match bits {
             0 => self.fill(0),
             ALL => self.fill(u32::MAX),
@@ -86,7 +86,7 @@ impl Select<'_, Avx2> {
     }
 
     /// The mask of all lanes or of none, by a truth value in a general register.
-    pub(super) fn spread_truth(&mut self, truth: VReg) -> Pair {
+    pub(super) fn spread_truth(&mut self, truth: VReg) -> RegisterPair {
         let negated = self.general();
         Build::new(Code::Neg_rm32).modify(negated, truth, View::Dword).push(&mut self.code);
         self.spread(negated)
@@ -104,7 +104,7 @@ impl Select<'_, Avx2> {
     }
 
     /// As [`Select::mask_bits`], of registers.
-    pub(super) fn lane_bits(&mut self, [low, high]: Pair) -> VReg {
+    pub(super) fn lane_bits(&mut self, [low, high]: RegisterPair) -> VReg {
         let [low_bits, high_bits, shifted, bits] = std::array::from_fn(|_| self.general());
         for (from, to) in [(low, low_bits), (high, high_bits)] {
             let build = Build::new(Code::VEX_Vmovmskps_r32_ymm).def(to, View::Dword).reads(from, View::Ymm);
@@ -116,7 +116,7 @@ impl Select<'_, Avx2> {
     }
 
     /// The mask whose bits are in each lane.
-    pub(super) fn mask_of_bits(&mut self, bits: Pair) -> Pair {
+    pub(super) fn mask_of_bits(&mut self, bits: RegisterPair) -> RegisterPair {
         let lanes: Source = self.table(std::array::from_fn(|lane| 1 << lane));
         let own = self.op2(AND, bits, lanes);
         self.op2(Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, own, lanes)

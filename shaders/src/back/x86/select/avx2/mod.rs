@@ -25,12 +25,12 @@ use cranelift_entity::SecondaryMap;
 use iced_x86::{Code, ConditionCode};
 use regalloc2::{RegClass, VReg};
 
-use self::operand::Pair;
+use self::operand::RegisterPair;
 use super::super::Isa;
 use super::super::atomic::Atomic;
-use super::super::pool::{Constant, Pool};
-use super::super::vcode::{Build, Expand, Place, View};
-use super::double::{Double, Doubles};
+use super::super::pool::{Pool, PooledConstant};
+use super::super::vcode::{AddressRegisters, Build, Expand, View};
+use super::double::{Double, DoubleRegisters};
 use super::gather_elements::LaneWords;
 use super::row::RowPlace;
 use super::{Result, Select, VectorIsa};
@@ -45,7 +45,7 @@ pub(super) struct Avx2 {
 impl VectorIsa for Avx2 {
     const ISA: Isa = Isa::Avx2;
 
-    type Registers = Pair;
+    type Registers = RegisterPair;
 
     fn new(_: &Kernel) -> Self {
         Self { highs: SecondaryMap::new() }
@@ -55,11 +55,11 @@ impl VectorIsa for Avx2 {
         false
     }
 
-    fn registers(select: &mut Select<'_, Self>, value: Value) -> Result<Pair> {
+    fn registers(select: &mut Select<'_, Self>, value: Value) -> Result<RegisterPair> {
         select.pair(value)
     }
 
-    fn define(select: &mut Select<'_, Self>, value: Value) -> Pair {
+    fn define(select: &mut Select<'_, Self>, value: Value) -> RegisterPair {
         let pair = [select.lanes_reg(), select.lanes_reg()];
         select.regs[value] = Some(pair[0]);
         select.vectors.highs[value] = Some(pair[1]);
@@ -74,7 +74,7 @@ impl VectorIsa for Avx2 {
         select.mask_bits(mask)
     }
 
-    fn doubles(select: &mut Select<'_, Self>, double: Double, args: &[Value]) -> Result<Doubles> {
+    fn doubles(select: &mut Select<'_, Self>, double: Double, args: &[Value]) -> Result<DoubleRegisters> {
         select.compute_doubles(double, args)
     }
 
@@ -96,11 +96,11 @@ impl VectorIsa for Avx2 {
         Ok(())
     }
 
-    fn interleave_words(select: &mut Select<'_, Self>, low: Value, high: Value) -> Result<Doubles> {
+    fn interleave_words(select: &mut Select<'_, Self>, low: Value, high: Value) -> Result<DoubleRegisters> {
         select.interleave_words(low, high)
     }
 
-    fn exclusive_or(select: &mut Select<'_, Self>, words: Pair, constant: u32) -> Pair {
+    fn exclusive_or(select: &mut Select<'_, Self>, words: RegisterPair, constant: u32) -> RegisterPair {
         let constant = select.word(constant);
         select.op2(Code::VEX_Vpxor_ymm_ymm_ymmm256, words, constant)
     }
@@ -160,7 +160,7 @@ impl VectorIsa for Avx2 {
 
     const ROW_TEMPS: usize = 2;
 
-    fn row_constants(pool: &mut Pool) -> Constant {
+    fn row_constants(pool: &mut Pool) -> PooledConstant {
         pool.range_masks()
     }
 
@@ -172,13 +172,19 @@ impl VectorIsa for Avx2 {
         Box::new(row::StoreRow { place, masked })
     }
 
-    fn store_row_in_bounds(select: &mut Select<'_, Self>, row: &Row, place: &Place, value: Pair, mask: Option<Pair>) {
+    fn store_row_in_bounds(
+        select: &mut Select<'_, Self>,
+        row: &Row,
+        place: &AddressRegisters,
+        value: RegisterPair,
+        mask: Option<RegisterPair>,
+    ) {
         select.store_row_in_bounds(row, place, value, mask);
     }
 
     const LANE_WORDS_TEMPS: &[RegClass] = &[RegClass::Float, RegClass::Int];
 
-    fn constant_one(pool: &mut Pool) -> Constant {
+    fn constant_one(pool: &mut Pool) -> PooledConstant {
         pool.vector([1; 16])
     }
 
@@ -186,14 +192,14 @@ impl VectorIsa for Avx2 {
         Box::new(gather_elements::GatherElements(words))
     }
 
-    fn load_mask(select: &mut Select<'_, Self>, inst: Inst, place: &Place) {
+    fn load_mask(select: &mut Select<'_, Self>, inst: Inst, place: &AddressRegisters) {
         let bits = select.lanes_reg();
         Build::new(Code::VEX_Vpbroadcastd_ymm_xmmm32).def(bits, View::Ymm).at(place).push(&mut select.code);
         let mask = select.mask_of_bits([bits, bits]);
         select.bind(inst, mask);
     }
 
-    fn store_mask(select: &mut Select<'_, Self>, place: &Place, mask: Value) -> Result {
+    fn store_mask(select: &mut Select<'_, Self>, place: &AddressRegisters, mask: Value) -> Result {
         let bits = select.mask_bits(mask)?;
         Build::new(Code::Mov_rm32_r32).at(place).reads(bits, View::Dword).push(&mut select.code);
         Ok(())
@@ -247,18 +253,18 @@ impl VectorIsa for Avx2 {
 
 impl Select<'_, Avx2> {
     /// Binds the first result to registers.
-    fn bind(&mut self, inst: Inst, registers: Pair) {
+    fn bind(&mut self, inst: Inst, registers: RegisterPair) {
         self.bind_nth(inst, 0, registers);
     }
 
-    fn bind_nth(&mut self, inst: Inst, number: usize, [low, high]: Pair) {
+    fn bind_nth(&mut self, inst: Inst, number: usize, [low, high]: RegisterPair) {
         let value = self.kernel.results[inst][number];
         self.regs[value] = Some(low);
         self.vectors.highs[value] = Some(high);
     }
 
     /// The registers of a vector or mask; emits it first if it is deferred.
-    pub(super) fn pair(&mut self, value: Value) -> Result<Pair> {
+    pub(super) fn pair(&mut self, value: Value) -> Result<RegisterPair> {
         let value = self.uses.canonical(value);
         if self.regs[value].is_none()
             && let ValueDef::Result { inst, .. } = self.kernel.values[value]

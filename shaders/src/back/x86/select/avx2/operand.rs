@@ -3,25 +3,25 @@
 use iced_x86::Code;
 use regalloc2::VReg;
 
-use super::super::super::pool::Constant;
+use super::super::super::pool::PooledConstant;
 use super::super::super::vcode::{Base, Build, Memory, View};
 use super::super::{Result, Select};
 use super::Avx2;
 use crate::simd::{InstData, Value};
 
 /// Registers of lanes 0 to 7 and 8 to 15.
-pub(super) type Pair = [VReg; 2];
+pub(super) type RegisterPair = [VReg; 2];
 
 /// The last operand of an instruction, unless it is an address.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Source {
-    Regs(Pair),
+    Regs(RegisterPair),
     /// 16 lanes in the pool, and whether all are the same.
-    Pool(Constant, bool),
+    Pool(PooledConstant, bool),
 }
 
-impl From<Pair> for Source {
-    fn from(pair: Pair) -> Self {
+impl From<RegisterPair> for Source {
+    fn from(pair: RegisterPair) -> Self {
         Self::Regs(pair)
     }
 }
@@ -75,13 +75,19 @@ impl Select<'_, Avx2> {
         Source::Pool(self.code.pool.vector(lanes), false)
     }
 
-    fn results(&mut self, same: bool) -> Pair {
+    fn results(&mut self, same: bool) -> RegisterPair {
         let low = self.lanes_reg();
         if same { [low, low] } else { [low, self.lanes_reg()] }
     }
 
     /// An instruction on both halves: its result first, then registers, a last operand, an immediate.
-    pub(super) fn op(&mut self, code: Code, regs: &[Pair], last: Source, immediate: Option<u8>) -> Pair {
+    pub(super) fn op(
+        &mut self,
+        code: Code,
+        regs: &[RegisterPair],
+        last: Source,
+        immediate: Option<u8>,
+    ) -> RegisterPair {
         let same = last.same() && regs.iter().all(|[low, high]| low == high);
         let results = self.results(same);
         for half in 0..halves(same) {
@@ -99,17 +105,23 @@ impl Select<'_, Avx2> {
     }
 
     /// An instruction of two operands.
-    pub(super) fn op2(&mut self, code: Code, a: Pair, b: impl Into<Source>) -> Pair {
+    pub(super) fn op2(&mut self, code: Code, a: RegisterPair, b: impl Into<Source>) -> RegisterPair {
         self.op(code, &[a], b.into(), None)
     }
 
     /// An instruction of one operand.
-    pub(super) fn op1(&mut self, code: Code, a: impl Into<Source>) -> Pair {
+    pub(super) fn op1(&mut self, code: Code, a: impl Into<Source>) -> RegisterPair {
         self.op(code, &[], a.into(), None)
     }
 
     /// An instruction whose result reuses the register of its first operand.
-    pub(super) fn modify_lanes(&mut self, code: Code, tied: Pair, second: Pair, last: Source) -> Pair {
+    pub(super) fn modify_lanes(
+        &mut self,
+        code: Code,
+        tied: RegisterPair,
+        second: RegisterPair,
+        last: Source,
+    ) -> RegisterPair {
         let same = last.same() && tied[0] == tied[1] && second[0] == second[1];
         let results = self.results(same);
         for half in 0..halves(same) {
@@ -120,7 +132,7 @@ impl Select<'_, Avx2> {
     }
 
     /// `then` in active lanes, else `otherwise`.
-    pub(super) fn blend(&mut self, mask: Pair, then: Source, otherwise: Pair) -> Pair {
+    pub(super) fn blend(&mut self, mask: RegisterPair, then: Source, otherwise: RegisterPair) -> RegisterPair {
         let same = then.same() && mask[0] == mask[1] && otherwise[0] == otherwise[1];
         let results = self.results(same);
         for half in 0..halves(same) {
@@ -132,7 +144,7 @@ impl Select<'_, Avx2> {
     }
 
     /// A constant in each lane of registers.
-    pub(super) fn fill(&mut self, bits: u32) -> Pair {
+    pub(super) fn fill(&mut self, bits: u32) -> RegisterPair {
         let reg = self.lanes_reg();
         let own = |code| Build::new(code).def(reg, View::Ymm).again(0).again(0);
         let build = match bits {
@@ -149,7 +161,7 @@ impl Select<'_, Avx2> {
     }
 
     /// A constant for each lane in registers.
-    pub(super) fn load_lanes(&mut self, lanes: [u32; 16]) -> Pair {
+    pub(super) fn load_lanes(&mut self, lanes: [u32; 16]) -> RegisterPair {
         let table = self.table(lanes);
         self.op1(Code::VEX_Vmovaps_ymm_ymmm256, table)
     }

@@ -4,7 +4,7 @@ use iced_x86::Code;
 
 use super::super::{Result, Select};
 use super::Avx2;
-use super::operand::Pair;
+use super::operand::RegisterPair;
 use crate::ir::Op;
 use crate::simd::Value;
 
@@ -13,7 +13,7 @@ const OR: Code = Code::VEX_Vpor_ymm_ymm_ymmm256;
 
 impl Select<'_, Avx2> {
     /// A packed operation; `None` for any other.
-    pub(super) fn packed(&mut self, op: Op, args: &[Value]) -> Result<Option<Pair>> {
+    pub(super) fn packed(&mut self, op: Op, args: &[Value]) -> Result<Option<RegisterPair>> {
         let code = match op {
             Op::BytesEven => {
                 return self.interleave(Code::VEX_Vpsllw_ymm_ymm_imm8, [args[1], args[0]], 0x00ff_00ff).map(Some);
@@ -41,7 +41,7 @@ impl Select<'_, Avx2> {
     }
 
     /// Shifts halves by a byte, which makes room for the bytes `kept` of another value.
-    fn interleave(&mut self, shift: Code, [moved, other]: [Value; 2], kept: u32) -> Result<Pair> {
+    fn interleave(&mut self, shift: Code, [moved, other]: [Value; 2], kept: u32) -> Result<RegisterPair> {
         let moved = self.pair(moved)?;
         let shifted = self.shifted(shift, moved, 8);
         let others = self.with_word(AND, other, kept)?;

@@ -7,12 +7,12 @@ use super::super::super::vcode::{Build, View};
 use super::super::moves::order;
 use super::super::{Result, Select};
 use super::Avx2;
-use super::operand::Pair;
+use super::operand::RegisterPair;
 use crate::simd::Value;
 
 impl Select<'_, Avx2> {
     /// Words of two vectors: each of their four halves is shuffled, and its lanes are blended into the result.
-    pub(super) fn pick(&mut self, first: Value, second: Value, words: &[u8; 16]) -> Result<Pair> {
+    pub(super) fn pick(&mut self, first: Value, second: Value, words: &[u8; 16]) -> Result<RegisterPair> {
         let ([a, b], [c, d]) = (self.pair(first)?, self.pair(second)?);
         let same = [first, second].map(|vector| self.constant(vector).is_some());
         let mut indices = None;
@@ -84,7 +84,7 @@ impl Select<'_, Avx2> {
     }
 
     /// Each lane names a lane, modulo 16, whose word it gets: one of two permuted halves is selected.
-    pub(super) fn permute(&mut self, vector: Value, lanes: Value) -> Result<Pair> {
+    pub(super) fn permute(&mut self, vector: Value, lanes: Value) -> Result<RegisterPair> {
         let (vector, lanes) = (self.pair(vector)?, self.pair(lanes)?);
         let [low, high] = vector.map(|half| lanes.map(|index| self.permuted(half, index)));
         let upper = self.shifted(Code::VEX_Vpslld_ymm_ymm_imm8, lanes, 28);

@@ -4,11 +4,11 @@ use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 use smallvec::SmallVec;
 
 use super::super::super::encode::{Assembler, Label, Regs};
-use super::super::super::vcode::{Build, Expand, Place, View};
+use super::super::super::vcode::{AddressRegisters, Build, Expand, View};
 use super::super::Select;
 use super::super::row::RowPlace;
 use super::Avx2;
-use super::operand::Pair;
+use super::operand::RegisterPair;
 use crate::simd::{Field, InstData, LANES, Row, Value, WideOp};
 
 const LOAD: Code = Code::VEX_Vmovups_ymm_ymmm256;
@@ -18,10 +18,16 @@ const SAVED_AT: i32 = 0;
 
 impl Select<'_, Avx2> {
     /// Stores a row that is in bounds.
-    pub(super) fn store_row_in_bounds(&mut self, row: &Row, place: &Place, value: Pair, mask: Option<Pair>) {
+    pub(super) fn store_row_in_bounds(
+        &mut self,
+        row: &Row,
+        place: &AddressRegisters,
+        value: RegisterPair,
+        mask: Option<RegisterPair>,
+    ) {
         let blend = self.is_of_workgroup(row.base);
         for half in 0..2 {
-            let place = Place { disp: place.disp + 32 * half as i32, ..*place };
+            let place = AddressRegisters { disp: place.disp + 32 * half as i32, ..*place };
             let build = match mask {
                 None => Build::new(STORE).at(&place),
                 Some(mask) if blend => {

@@ -4,8 +4,8 @@ use iced_x86::{Code, ConditionCode, Instruction};
 use regalloc2::Operand;
 
 use super::super::super::encode::{Assembler, Regs};
-use super::super::super::vcode::{Build, Expand, Kind, View};
-use super::super::atomic::Slots;
+use super::super::super::vcode::{Build, Expand, InstKind, View};
+use super::super::atomic::OperandSlots;
 use super::super::uniform::UniformPlace;
 use super::super::{Result, Select};
 use super::Avx2;
@@ -31,27 +31,27 @@ impl Select<'_, Avx2> {
             self.lane_of(vector, lane)
         };
         let checked = self.address(address)?;
-        let mut slots = Slots::default();
-        let store = Store {
+        let mut slots = OperandSlots::default();
+        let store = UniformStore {
             word: slots.add(Operand::reg_use(word)),
             mask: bits.map(|bits| slots.add(Operand::reg_use(bits))),
             place: UniformPlace::new(&checked, &mut slots),
         };
-        self.code.push(Kind::Sequence(Box::new(store)), &slots.0);
+        self.code.push(InstKind::Sequence(Box::new(store)), &slots.0);
         Ok(())
     }
 }
 
 /// Slots of the operands.
 #[derive(Debug)]
-struct Store {
+struct UniformStore {
     word: u8,
     /// Bits of the mask.
     mask: Option<u8>,
     place: UniformPlace,
 }
 
-impl Expand for Store {
+impl Expand for UniformStore {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let done = asm.label();
         if let Some(mask) = self.mask {

@@ -5,11 +5,11 @@ use regalloc2::{Operand, VReg};
 
 use super::super::super::atomic::Atomic;
 use super::super::super::vcode::{Build, View};
-use super::super::atomic::{Operands, Slots, neutral};
+use super::super::atomic::{LaneOperands, OperandSlots, neutral};
 use super::super::lane_address::LanePlace;
 use super::super::{Result, Select};
 use super::Avx2;
-use super::operand::Pair;
+use super::operand::RegisterPair;
 use crate::ir::AtomicOp;
 use crate::simd::{LaneAddress, Value};
 
@@ -45,7 +45,7 @@ impl Select<'_, Avx2> {
     }
 
     /// Combines all lanes; each lane of the result has the combined value.
-    pub(super) fn fold(&mut self, code: Code, lanes: Pair) -> VReg {
+    pub(super) fn fold(&mut self, code: Code, lanes: RegisterPair) -> VReg {
         let mut whole = self.lanes_reg();
         let build = Build::new(code).def(whole, View::Ymm).reads(lanes[0], View::Ymm);
         build.reads(lanes[1], View::Ymm).push(&mut self.code);
@@ -62,17 +62,23 @@ impl Select<'_, Avx2> {
     }
 
     /// One operation with the combined value of all lanes: the lowest active lane does it and has the old value.
-    pub(super) fn once(&mut self, atomic: Atomic, lanes: &LaneAddress, word: VReg, bits: VReg) -> Result<Option<Pair>> {
+    pub(super) fn once(
+        &mut self,
+        atomic: Atomic,
+        lanes: &LaneAddress,
+        word: VReg,
+        bits: VReg,
+    ) -> Result<Option<RegisterPair>> {
         let lowest = self.general();
         Build::new(Code::VEX_Blsi_r32_rm32).def(lowest, View::Dword).reads(bits, View::Dword).push(&mut self.code);
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
         let index = self.pair(lanes.index)?;
-        let mut slots = Slots::default();
-        let value = Operands::Same(slots.add(Operand::reg_use(word)));
+        let mut slots = OperandSlots::default();
+        let value = LaneOperands::Same(slots.add(Operand::reg_use(word)));
         let place = LanePlace { base, index, scale: lanes.scale, disp };
         let result = atomic.result.then(|| [self.lanes_reg(), self.lanes_reg()]);
         let left = self.general();
-        self.push_lane_by_lane(atomic, place, [value, Operands::Nothing], [lowest, left], result, slots);
+        self.push_lane_by_lane(atomic, place, [value, LaneOperands::Nothing], [lowest, left], result, slots);
         Ok(result)
     }
 }

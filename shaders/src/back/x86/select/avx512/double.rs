@@ -4,7 +4,7 @@ use iced_x86::Code;
 use regalloc2::VReg;
 
 use super::super::super::vcode::{Build, View};
-use super::super::double::{Double, Doubles, NAN, predicate, word_of};
+use super::super::double::{Double, DoubleRegisters, NAN, predicate, word_of};
 use super::super::{Result, Select};
 use super::Avx512;
 use crate::ir::Op;
@@ -38,8 +38,8 @@ impl Select<'_, Avx512> {
     }
 
     /// The results of an operation, with canonical NaNs.
-    pub(super) fn compute_doubles(&mut self, double: Double, args: &[Value]) -> Result<Doubles> {
-        let doubles: Doubles = match double {
+    pub(super) fn compute_doubles(&mut self, double: Double, args: &[Value]) -> Result<DoubleRegisters> {
+        let doubles: DoubleRegisters = match double {
             Double::FromFloat => self.floats_to_doubles(args[0])?,
             Double::Sqrt => self.each_double(Code::EVEX_Vsqrtpd_zmm_k1z_zmmm512b64_er, args, None)?,
             Double::Round(mode) => {
@@ -54,7 +54,7 @@ impl Select<'_, Avx512> {
     }
 
     /// The doubles of low and high words.
-    pub(super) fn interleave_words(&mut self, low: Value, high: Value) -> Result<Doubles> {
+    pub(super) fn interleave_words(&mut self, low: Value, high: Value) -> Result<DoubleRegisters> {
         let [lows, highs] = [self.lanes(low)?, self.lanes(high)?];
         let codes = [Code::EVEX_Vpunpckldq_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpunpckhdq_zmm_k1z_zmm_zmmm512b32];
         let each = codes.into_iter().map(|code| {
@@ -65,7 +65,7 @@ impl Select<'_, Avx512> {
         Ok(each.collect())
     }
 
-    fn both_doubles(&mut self, code: Code, args: &[Value]) -> Result<Doubles> {
+    fn both_doubles(&mut self, code: Code, args: &[Value]) -> Result<DoubleRegisters> {
         let (a, b) = (self.joined(args[0], args[1])?, self.joined(args[2], args[3])?);
         let each = a.into_iter().zip(b).map(|(a, b)| {
             let result = self.lanes_reg();
@@ -75,7 +75,7 @@ impl Select<'_, Avx512> {
         Ok(each.collect())
     }
 
-    fn each_double(&mut self, code: Code, args: &[Value], mode: Option<u8>) -> Result<Doubles> {
+    fn each_double(&mut self, code: Code, args: &[Value], mode: Option<u8>) -> Result<DoubleRegisters> {
         let a = self.joined(args[0], args[1])?;
         let each = a.into_iter().map(|a| {
             let result = self.lanes_reg();
@@ -107,7 +107,7 @@ impl Select<'_, Avx512> {
         result
     }
 
-    fn floats_to_doubles(&mut self, arg: Value) -> Result<Doubles> {
+    fn floats_to_doubles(&mut self, arg: Value) -> Result<DoubleRegisters> {
         let arg = self.lanes(arg)?;
         let low = self.permuted(ORDER, arg);
         let high = self.lanes_reg();
@@ -124,7 +124,7 @@ impl Select<'_, Avx512> {
 
     fn doubles_to_floats(&mut self, inst: Inst, args: &[Value]) -> Result {
         let doubles = self.joined(args[0], args[1])?;
-        let halves: Doubles = doubles
+        let halves: DoubleRegisters = doubles
             .into_iter()
             .map(|half| {
                 let result = self.lanes_reg();
@@ -145,7 +145,7 @@ impl Select<'_, Avx512> {
     /// Masks of eight lanes become vectors of ones, whose low words are moved into order.
     fn compare_doubles(&mut self, inst: Inst, predicate: u8, args: &[Value]) -> Result {
         let (a, b) = (self.joined(args[0], args[1])?, self.joined(args[2], args[3])?);
-        let lanes: Doubles = a
+        let lanes: DoubleRegisters = a
             .into_iter()
             .zip(b)
             .map(|(a, b)| {

@@ -10,9 +10,9 @@ use smallvec::SmallVec;
 
 use super::super::super::Isa;
 use super::super::super::encode::{Assembler, Regs};
-use super::super::super::pool::Constant;
-use super::super::super::vcode::{Expand, Kind};
-use super::super::elements::{Origin, Origins, Site, Slots, Words};
+use super::super::super::pool::PooledConstant;
+use super::super::super::vcode::{Expand, InstKind};
+use super::super::elements::{OperandSlots, Origin, Origins, Site, VectorSlots};
 use super::super::{Result, Select};
 use super::Avx512;
 use crate::ir::Width;
@@ -39,11 +39,11 @@ impl Select<'_, Avx512> {
         if elements.segments.is_some() || !elements.are_dense() {
             return self.load_by_lanes128(elements, &results);
         }
-        let mut operands: Slots = results.iter().map(|&result| Operand::reg_def_at_start(result)).collect();
+        let mut operands: OperandSlots = results.iter().map(|&result| Operand::reg_def_at_start(result)).collect();
         let site = self.site(elements, &mut operands)?;
         let temps = self.vectors::<4>(&mut operands);
         let orders = load_orders(count).into_iter().map(|order| self.code.pool.vector(order)).collect();
-        self.code.push(Kind::Sequence(Box::new(LoadElements(Rows { site, temps, orders }))), &operands);
+        self.code.push(InstKind::Sequence(Box::new(LoadElements(Rows { site, temps, orders }))), &operands);
         Ok(())
     }
 
@@ -61,7 +61,7 @@ impl Select<'_, Avx512> {
                 _ => self.store_part_elements(elements, &stored, bits),
             };
         }
-        let mut operands: Slots = stored.into_iter().map(Operand::reg_use).collect();
+        let mut operands: OperandSlots = stored.into_iter().map(Operand::reg_use).collect();
         let mask = if all { None } else { Some(self.lanes(mask)?) };
         let mask = mask.map(|mask| {
             operands.push(Operand::reg_use(mask));
@@ -80,7 +80,7 @@ impl Select<'_, Avx512> {
         let in_pool = self.code.pool.vector(pair);
         let rows = Rows { site, temps, orders };
         let store = StoreElements { rows, words: words as u8, mask, lanes, bits, firsts, in_pool };
-        self.code.push(Kind::Sequence(Box::new(store)), &operands);
+        self.code.push(InstKind::Sequence(Box::new(store)), &operands);
         Ok(())
     }
 }
@@ -140,7 +140,7 @@ struct Rows {
     site: Site,
     /// The first temporary vector register.
     temps: u8,
-    orders: SmallVec<[Constant; 6]>,
+    orders: SmallVec<[PooledConstant; 6]>,
 }
 
 impl Rows {
@@ -202,7 +202,7 @@ impl Expand for LoadElements {
     }
 
     fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
-        self.0.site.load_lanes(regs, asm, Words { isa: Isa::Avx512, first: 0 });
+        self.0.site.load_lanes(regs, asm, VectorSlots { isa: Isa::Avx512, first: 0 });
     }
 }
 
@@ -218,7 +218,7 @@ struct StoreElements {
     bits: u8,
     /// A bit for each element's first word, of the words of all rows.
     firsts: u64,
-    in_pool: Constant,
+    in_pool: PooledConstant,
 }
 
 impl StoreElements {
@@ -316,7 +316,7 @@ impl Expand for StoreElements {
             asm.put(Instruction::with2(Code::VEX_Kmovw_r32_kr, regs.gpr32(self.bits), regs.mask(mask)));
         }
         let bits = self.mask.map(|_| self.bits);
-        self.rows.site.store_lanes(regs, asm, Words { isa: Isa::Avx512, first: 0 }, bits);
+        self.rows.site.store_lanes(regs, asm, VectorSlots { isa: Isa::Avx512, first: 0 }, bits);
         asm.bind(done);
     }
 }

@@ -70,15 +70,15 @@ impl Select<'_, Avx512> {
         let [a, b, c] = [a.0, b.0, c.0];
         let [a_ends, b_ends, c_ends] = [a, b, c].map(|value| self.ends_here(value));
         let (form, tied, register, last) = if self.is_memory(b) {
-            if a_ends && !c_ends && !self.is_memory(c) { (Form::F132, a, c, b) } else { (Form::F231, c, a, b) }
+            if a_ends && !c_ends && !self.is_memory(c) { (FmaForm::F132, a, c, b) } else { (FmaForm::F231, c, a, b) }
         } else if self.is_memory(c) {
-            if b_ends && !a_ends { (Form::F213, b, a, c) } else { (Form::F213, a, b, c) }
+            if b_ends && !a_ends { (FmaForm::F213, b, a, c) } else { (FmaForm::F213, a, b, c) }
         } else if c_ends || !a_ends && !b_ends {
-            (Form::F231, c, a, b)
+            (FmaForm::F231, c, a, b)
         } else if a_ends {
-            (Form::F213, a, b, c)
+            (FmaForm::F213, a, b, c)
         } else {
-            (Form::F213, b, a, c)
+            (FmaForm::F213, b, a, c)
         };
         let [tied, register] = [self.lanes(tied)?, self.lanes(register)?];
         let last = self.source(last)?;
@@ -151,14 +151,14 @@ impl Select<'_, Avx512> {
 /// Which operands are factors, counted from 1; the remaining one is the addend. The first is also the result, and the
 /// last may be in memory.
 #[derive(Clone, Copy, Debug)]
-enum Form {
+enum FmaForm {
     F132,
     F213,
     F231,
 }
 
 /// `±product ± addend`.
-fn fma_code([product, addend]: [bool; 2], form: Form) -> Code {
+fn fma_code([product, addend]: [bool; 2], form: FmaForm) -> Code {
     let [f132, f213, f231] = match (product, addend) {
         (false, false) => [
             Code::EVEX_Vfmadd132ps_zmm_k1z_zmm_zmmm512b32_er,
@@ -182,8 +182,8 @@ fn fma_code([product, addend]: [bool; 2], form: Form) -> Code {
         ],
     };
     match form {
-        Form::F132 => f132,
-        Form::F213 => f213,
-        Form::F231 => f231,
+        FmaForm::F132 => f132,
+        FmaForm::F213 => f213,
+        FmaForm::F231 => f231,
     }
 }

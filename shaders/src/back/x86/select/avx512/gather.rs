@@ -4,7 +4,7 @@ use iced_x86::{Code, Instruction, MemoryOperand, Register};
 use regalloc2::Operand;
 
 use super::super::super::encode::{Assembler, Regs};
-use super::super::super::vcode::{Expand, Kind};
+use super::super::super::vcode::{Expand, InstKind};
 use super::super::{Result, Select};
 use super::Avx512;
 use crate::simd::{Inst, LaneAddress, Value};
@@ -27,7 +27,7 @@ impl Select<'_, Avx512> {
             Operand::reg_use_at_end(place.index[0]),
         ];
         let gather = Gather { scale: place.scale, disp: place.disp };
-        self.code.push(Kind::Sequence(Box::new(gather)), &operands);
+        self.code.push(InstKind::Sequence(Box::new(gather)), &operands);
         Ok(())
     }
 
@@ -45,7 +45,7 @@ impl Select<'_, Avx512> {
             Operand::reg_use(place.index[0]),
         ];
         let scatter = Scatter { scale: place.scale, disp: place.disp };
-        self.code.push(Kind::Sequence(Box::new(scatter)), &operands);
+        self.code.push(InstKind::Sequence(Box::new(scatter)), &operands);
         Ok(())
     }
 }

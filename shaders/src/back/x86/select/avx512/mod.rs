@@ -24,9 +24,9 @@ use regalloc2::{RegClass, VReg};
 
 use super::super::Isa;
 use super::super::atomic::Atomic;
-use super::super::pool::{Constant, Pool};
-use super::super::vcode::{Build, Expand, Place, View};
-use super::double::{Double, Doubles};
+use super::super::pool::{Pool, PooledConstant};
+use super::super::vcode::{AddressRegisters, Build, Expand, View};
+use super::double::{Double, DoubleRegisters};
 use super::gather_elements::LaneWords;
 use super::nontemporal::NontemporalStores;
 use super::row::RowPlace;
@@ -70,7 +70,7 @@ impl VectorIsa for Avx512 {
         select.mask_bits(mask)
     }
 
-    fn doubles(select: &mut Select<'_, Self>, double: Double, args: &[Value]) -> Result<Doubles> {
+    fn doubles(select: &mut Select<'_, Self>, double: Double, args: &[Value]) -> Result<DoubleRegisters> {
         select.compute_doubles(double, args)
     }
 
@@ -86,7 +86,7 @@ impl VectorIsa for Avx512 {
         select.vector_select(inst, condition, then, otherwise)
     }
 
-    fn interleave_words(select: &mut Select<'_, Self>, low: Value, high: Value) -> Result<Doubles> {
+    fn interleave_words(select: &mut Select<'_, Self>, low: Value, high: Value) -> Result<DoubleRegisters> {
         select.interleave_words(low, high)
     }
 
@@ -147,7 +147,7 @@ impl VectorIsa for Avx512 {
 
     const ROW_TEMPS: usize = 1;
 
-    fn row_constants(pool: &mut Pool) -> Constant {
+    fn row_constants(pool: &mut Pool) -> PooledConstant {
         pool.vector(row::IOTA)
     }
 
@@ -163,7 +163,7 @@ impl VectorIsa for Avx512 {
     fn store_row_in_bounds(
         select: &mut Select<'_, Self>,
         _: &Row,
-        place: &Place,
+        place: &AddressRegisters,
         [value]: [VReg; 1],
         mask: Option<[VReg; 1]>,
     ) {
@@ -176,7 +176,7 @@ impl VectorIsa for Avx512 {
 
     const LANE_WORDS_TEMPS: &[RegClass] = &[RegClass::Float, RegClass::Int, RegClass::Vector];
 
-    fn constant_one(pool: &mut Pool) -> Constant {
+    fn constant_one(pool: &mut Pool) -> PooledConstant {
         pool.word(1)
     }
 
@@ -184,12 +184,12 @@ impl VectorIsa for Avx512 {
         Box::new(gather_elements::GatherElements(words))
     }
 
-    fn load_mask(select: &mut Select<'_, Self>, inst: Inst, place: &Place) {
+    fn load_mask(select: &mut Select<'_, Self>, inst: Inst, place: &AddressRegisters) {
         let result = select.define_lanes(inst);
         Build::new(Code::VEX_Kmovw_kr_km16).def(result, View::Mask).at(place).push(&mut select.code);
     }
 
-    fn store_mask(select: &mut Select<'_, Self>, place: &Place, mask: Value) -> Result {
+    fn store_mask(select: &mut Select<'_, Self>, place: &AddressRegisters, mask: Value) -> Result {
         let mask = select.lanes(mask)?;
         Build::new(Code::VEX_Kmovw_m16_kr).at(place).reads(mask, View::Mask).push(&mut select.code);
         Ok(())

@@ -3,9 +3,9 @@
 use iced_x86::Code;
 use regalloc2::VReg;
 
-use super::super::super::pool::Constant;
-use super::super::super::vcode::{Base, Build, Memory, Place, View};
-use super::super::memory::Checked;
+use super::super::super::pool::PooledConstant;
+use super::super::super::vcode::{AddressRegisters, Base, Build, Memory, View};
+use super::super::memory::CheckedAddress;
 use super::super::{Result, Select};
 use super::Avx512;
 use crate::simd::{InstData, Type, Value};
@@ -17,9 +17,9 @@ pub(super) enum Source {
     /// A constant, the same in each lane.
     Word(u32),
     /// A constant of 16 lanes.
-    Vector(Constant),
+    Vector(PooledConstant),
     /// A deferred load.
-    Load(Checked),
+    Load(CheckedAddress),
 }
 
 impl Select<'_, Avx512> {
@@ -31,8 +31,8 @@ impl Select<'_, Avx512> {
         if let Some((inst, InstData::Load { ty: Type::V32, address })) = self.deferred_def(value) {
             self.deferred[inst] = 0;
             let checked = self.address(address)?;
-            let place = Place { broadcast: true, ..checked.place };
-            return Ok(Source::Load(Checked { place, ..checked }));
+            let place = AddressRegisters { broadcast: true, ..checked.place };
+            return Ok(Source::Load(CheckedAddress { place, ..checked }));
         }
         if let Some(InstData::Lanes { values }) = self.kernel.definition(self.uses.canonical(value)) {
             return Ok(Source::Vector(self.code.pool.vector(**values)));
@@ -46,7 +46,7 @@ impl Select<'_, Avx512> {
         Memory { base: Base::Pool, index: None, scale: 1, disp, broadcast: true }
     }
 
-    pub(super) fn pool_vector(constant: Constant) -> Memory {
+    pub(super) fn pool_vector(constant: PooledConstant) -> Memory {
         Memory { base: Base::Pool, index: None, scale: 1, disp: constant.disp(), broadcast: false }
     }
 

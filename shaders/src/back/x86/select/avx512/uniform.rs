@@ -4,8 +4,8 @@ use iced_x86::{Code, ConditionCode, Instruction, Register};
 use regalloc2::Operand;
 
 use super::super::super::encode::{Assembler, Regs};
-use super::super::super::vcode::{Expand, Kind};
-use super::super::atomic::Slots;
+use super::super::super::vcode::{Expand, InstKind};
+use super::super::atomic::OperandSlots;
 use super::super::uniform::UniformPlace;
 use super::super::{Result, Select};
 use super::Avx512;
@@ -19,22 +19,22 @@ impl Select<'_, Avx512> {
         let value = if scalar { self.reg(value)? } else { self.lanes(value)? };
         let checked = self.address(address)?;
         let (word, moved) = (self.general(), self.lanes_reg());
-        let mut slots = Slots::default();
-        let store = Store {
+        let mut slots = OperandSlots::default();
+        let store = UniformStore {
             value: (slots.add(Operand::reg_use(value)), scalar),
             mask: mask.map(|mask| slots.add(Operand::reg_use(mask))),
             place: UniformPlace::new(&checked, &mut slots),
             word: slots.add(Operand::reg_temp(word)),
             moved: slots.add(Operand::reg_temp(moved)),
         };
-        self.code.push(Kind::Sequence(Box::new(store)), &slots.0);
+        self.code.push(InstKind::Sequence(Box::new(store)), &slots.0);
         Ok(())
     }
 }
 
 /// Slots of the operands.
 #[derive(Debug)]
-struct Store {
+struct UniformStore {
     /// The slot, and whether it is a scalar.
     value: (u8, bool),
     mask: Option<u8>,
@@ -43,7 +43,7 @@ struct Store {
     moved: u8,
 }
 
-impl Expand for Store {
+impl Expand for UniformStore {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let done = asm.label();
         let word = regs.gpr32(self.word);
@@ -60,7 +60,7 @@ impl Expand for Store {
     }
 }
 
-impl Store {
+impl UniformStore {
     /// The register with the word; `word` holds the mask if there is one.
     fn word_to_store(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) -> Register {
         let (value, scalar) = self.value;

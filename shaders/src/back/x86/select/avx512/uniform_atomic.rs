@@ -3,13 +3,13 @@
 use iced_x86::{Code, ConditionCode, Instruction};
 use regalloc2::{Operand, VReg};
 
-use super::super::atomic::{Slots, neutral};
+use super::super::atomic::{OperandSlots, neutral};
 use super::super::{Result, Select};
 use super::Avx512;
 use super::operand::Source;
 use crate::back::x86::atomic::{Atomic, LaneMemory, Registers};
 use crate::back::x86::encode::{Assembler, Regs};
-use crate::back::x86::vcode::{Build, Expand, Kind, View};
+use crate::back::x86::vcode::{Build, Expand, InstKind, View};
 use crate::ir::AtomicOp;
 use crate::simd::{LaneAddress, Value};
 
@@ -40,7 +40,7 @@ impl Select<'_, Avx512> {
     ) -> Result<Option<VReg>> {
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
         let index = self.reg_as_scalar(index)?;
-        let mut slots = Slots::default();
+        let mut slots = OperandSlots::default();
         let written = self.general();
         let old = atomic.result.then(|| self.general());
         let sequence = Once {
@@ -61,7 +61,7 @@ impl Select<'_, Avx512> {
             },
             old: old.map(|old| slots.add(Operand::reg_def_at_start(old))),
         };
-        self.code.push(Kind::Sequence(Box::new(sequence)), &slots.0);
+        self.code.push(InstKind::Sequence(Box::new(sequence)), &slots.0);
         Ok(old)
     }
 

@@ -7,11 +7,11 @@
 use iced_x86::{Code, Instruction, Register};
 use regalloc2::{Operand, RegClass, VReg};
 
-use super::{Origins, Site, Slots, Words, slot_of};
+use super::{OperandSlots, Origins, Site, VectorSlots, slot_of};
 use crate::back::x86::Isa;
 use crate::back::x86::encode::{Assembler, Regs};
 use crate::back::x86::select::{Result, Select, VectorIsa};
-use crate::back::x86::vcode::{Expand, Kind};
+use crate::back::x86::vcode::{Expand, InstKind};
 use crate::simd::Elements;
 
 /// Lanes of a 256-bit register.
@@ -28,7 +28,7 @@ const FIRSTS: i32 = 0x88;
 const SECONDS: i32 = 0xdd;
 
 /// Opcodes of the same operations at either register width.
-pub(super) struct Codes {
+pub(super) struct WidthOpcodes {
     pub load: Code,
     pub insert: Code,
     pub store: Code,
@@ -46,7 +46,7 @@ pub(super) struct Codes {
     copy: Code,
 }
 
-const NARROW: Codes = Codes {
+const NARROW: WidthOpcodes = WidthOpcodes {
     load: Code::VEX_Vmovups_xmm_xmmm128,
     insert: Code::VEX_Vinsertf128_ymm_ymm_xmmm128_imm8,
     store: Code::VEX_Vmovups_xmmm128_xmm,
@@ -63,7 +63,7 @@ const NARROW: Codes = Codes {
     copy: Code::VEX_Vmovaps_ymm_ymmm256,
 };
 
-const WIDE: Codes = Codes {
+const WIDE: WidthOpcodes = WidthOpcodes {
     load: Code::EVEX_Vmovups_xmm_k1z_xmmm128,
     insert: Code::EVEX_Vinsertf32x4_zmm_k1z_zmm_xmmm128_imm8,
     store: Code::EVEX_Vmovups_xmmm128_k1z_xmm,
@@ -81,7 +81,7 @@ const WIDE: Codes = Codes {
 };
 
 impl Isa {
-    pub(super) fn codes(self) -> &'static Codes {
+    pub(super) fn codes(self) -> &'static WidthOpcodes {
         if self == Self::Avx512 { &WIDE } else { &NARROW }
     }
 }
@@ -89,10 +89,10 @@ impl Isa {
 impl<V: VectorIsa> Select<'_, V> {
     /// Loads elements into the registers of their words.
     pub(in crate::back::x86::select) fn load_by_lanes128(&mut self, elements: &Elements, results: &[VReg]) -> Result {
-        let mut operands: Slots = results.iter().map(|&result| Operand::reg_def_at_start(result)).collect();
+        let mut operands: OperandSlots = results.iter().map(|&result| Operand::reg_def_at_start(result)).collect();
         let site = self.site(elements, &mut operands)?;
         let vectors = self.vectors::<2>(&mut operands);
-        self.code.push(Kind::Sequence(Box::new(Load { isa: V::ISA, site, vectors })), &operands);
+        self.code.push(InstKind::Sequence(Box::new(LoadLanes { isa: V::ISA, site, vectors })), &operands);
         Ok(())
     }
 
@@ -103,16 +103,16 @@ impl<V: VectorIsa> Select<'_, V> {
         values: &[VReg],
         bits: Option<VReg>,
     ) -> Result {
-        let mut operands: Slots = values.iter().map(|&value| Operand::reg_use(value)).collect();
+        let mut operands: OperandSlots = values.iter().map(|&value| Operand::reg_use(value)).collect();
         let bits = bits.map(|bits| slot_of(Operand::reg_use(bits), &mut operands));
         let site = self.site(elements, &mut operands)?;
         let vectors = self.vectors::<4>(&mut operands);
-        self.code.push(Kind::Sequence(Box::new(Store { isa: V::ISA, site, vectors, bits })), &operands);
+        self.code.push(InstKind::Sequence(Box::new(StoreLanes { isa: V::ISA, site, vectors, bits })), &operands);
         Ok(())
     }
 
     /// Adds temporary vector registers; returns the slot of the first.
-    pub(in crate::back::x86::select) fn vectors<const COUNT: usize>(&mut self, operands: &mut Slots) -> u8 {
+    pub(in crate::back::x86::select) fn vectors<const COUNT: usize>(&mut self, operands: &mut OperandSlots) -> u8 {
         let first = operands.len() as u8;
         operands.extend([(); COUNT].map(|()| Operand::reg_temp(self.code.vreg(RegClass::Float))));
         first
@@ -143,16 +143,16 @@ pub(in crate::back::x86::select) fn transpose(
 
 /// Defines the first operands, one vector per word.
 #[derive(Debug)]
-struct Load {
+struct LoadLanes {
     isa: Isa,
     site: Site,
     /// The first of two temporary vector registers.
     vectors: u8,
 }
 
-impl Load {
-    fn words(&self) -> Words {
-        Words { isa: self.isa, first: 0 }
+impl LoadLanes {
+    fn words(&self) -> VectorSlots {
+        VectorSlots { isa: self.isa, first: 0 }
     }
 
     fn temp(&self, regs: Regs<'_>, number: u8) -> Register {
@@ -160,7 +160,7 @@ impl Load {
     }
 }
 
-impl Expand for Load {
+impl Expand for LoadLanes {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let (codes, words, count) = (self.isa.codes(), self.words(), self.site.count());
         self.site.check(regs, asm, Assembler::cold);
@@ -229,7 +229,7 @@ impl Expand for Load {
 
 /// Stores the first operands, for all lanes or those whose bit is set.
 #[derive(Debug)]
-struct Store {
+struct StoreLanes {
     isa: Isa,
     site: Site,
     /// The first of four temporary vector registers.
@@ -238,14 +238,14 @@ struct Store {
 }
 
 /// The state of a store during emission.
-struct Writer<'a, 'r> {
-    store: &'a Store,
+struct StoreEmitter<'a, 'r> {
+    store: &'a StoreLanes,
     regs: Regs<'r>,
     half: u8,
     origins: Origins,
 }
 
-impl Writer<'_, '_> {
+impl StoreEmitter<'_, '_> {
     fn temp(&self, number: u8) -> Register {
         self.regs.view(self.store.vectors + number, self.store.isa.view())
     }
@@ -273,7 +273,7 @@ impl Writer<'_, '_> {
         self.lanes128_of(asm, self.store.vectors + 2, lane, bytes);
     }
 
-    /// As [`Writer::lanes128`], for the register in a slot.
+    /// As [`StoreEmitter::lanes128`], for the register in a slot.
     fn lanes128_of(&mut self, asm: &mut Assembler<'_>, slot: u8, lane: u8, bytes: i32) {
         let codes = self.store.isa.codes();
         let from = self.regs.view(slot, self.store.isa.view());
@@ -362,9 +362,9 @@ impl Writer<'_, '_> {
     }
 }
 
-impl Store {
-    fn words(&self) -> Words {
-        Words { isa: self.isa, first: 0 }
+impl StoreLanes {
+    fn words(&self) -> VectorSlots {
+        VectorSlots { isa: self.isa, first: 0 }
     }
 
     fn is_dense(&self) -> bool {
@@ -372,7 +372,7 @@ impl Store {
     }
 }
 
-impl Expand for Store {
+impl Expand for StoreLanes {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         self.site.check_store(regs, asm, self.bits);
         if self.site.are_halves() {
@@ -392,7 +392,7 @@ impl Expand for Store {
             }
             return;
         }
-        let mut writer = Writer { store: self, regs, half: 0, origins: Origins::default() };
+        let mut writer = StoreEmitter { store: self, regs, half: 0, origins: Origins::default() };
         for half in 0..self.words().halves() {
             writer.half = half;
             match self.site.count() {

@@ -22,7 +22,7 @@ use crate::simd::{Elements, LANES, Spacing};
 pub(super) use lanes128::transpose;
 
 /// Operands of an instruction.
-pub(super) type Slots = SmallVec<[Operand; 16]>;
+pub(super) type OperandSlots = SmallVec<[Operand; 16]>;
 
 /// Bytes of one word of all lanes in the scratch area, and the offset of the remaining lanes' bits, after four of
 /// those.
@@ -59,14 +59,14 @@ pub(super) struct Origin {
 pub(super) struct Origins([Option<(u8, Origin)>; 2]);
 
 /// Adds an operand after those that there are; returns its slot.
-fn slot_of(operand: Operand, operands: &mut Slots) -> u8 {
+fn slot_of(operand: Operand, operands: &mut OperandSlots) -> u8 {
     operands.push(operand);
     operands.len() as u8 - 1
 }
 
 impl<V: VectorIsa> Select<'_, V> {
     /// Adds the operands of an interleave group after those that there are.
-    pub(super) fn site(&mut self, elements: &Elements, operands: &mut Slots) -> Result<Site> {
+    pub(super) fn site(&mut self, elements: &Elements, operands: &mut OperandSlots) -> Result<Site> {
         let (base, disp) = self.base(elements.base, 0)?;
         // The last limit is the least.
         let last = elements.limits.last().filter(|_| elements.segments.is_none());
@@ -307,7 +307,7 @@ impl Site {
     }
 
     /// Loads one lane after the other: each word if it is in bounds, else 0.
-    pub(super) fn load_lanes(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, words: Words) {
+    pub(super) fn load_lanes(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, words: VectorSlots) {
         let load = match self.width {
             Width::Byte => Code::Movzx_r32_rm8,
             Width::Half => Code::Movzx_r32_rm16,
@@ -325,7 +325,7 @@ impl Site {
     }
 
     /// Stores one lane after the other, of all lanes or of those whose bits are set.
-    pub(super) fn store_lanes(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, words: Words, bits: Option<u8>) {
+    pub(super) fn store_lanes(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, words: VectorSlots, bits: Option<u8>) {
         (0..self.count()).for_each(|number| words.keep(regs, asm, number));
         self.lane_by_lane(regs, asm, bits, |asm, memory, kept, word, check| {
             let beyond = asm.label();
@@ -339,12 +339,12 @@ impl Site {
 
 /// Vectors in consecutive slots from the first one on; of two registers, the lower half comes first.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Words {
+pub(super) struct VectorSlots {
     pub isa: Isa,
     pub first: u8,
 }
 
-impl Words {
+impl VectorSlots {
     fn is_wide(self) -> bool {
         self.isa == Isa::Avx512
     }

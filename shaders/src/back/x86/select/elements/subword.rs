@@ -6,12 +6,12 @@ use iced_x86::{Code, Instruction, Register};
 use regalloc2::{Operand, VReg};
 use smallvec::SmallVec;
 
-use super::{Origins, Site, Slots, Words, slot_of};
+use super::{OperandSlots, Origins, Site, VectorSlots, slot_of};
 use crate::back::x86::Isa;
 use crate::back::x86::encode::{Assembler, Regs};
-use crate::back::x86::pool::Constant;
+use crate::back::x86::pool::PooledConstant;
 use crate::back::x86::select::{Result, Select, VectorIsa};
-use crate::back::x86::vcode::{Expand, Kind};
+use crate::back::x86::vcode::{Expand, InstKind};
 use crate::simd::{Elements, LANES};
 
 /// Bytes of a window.
@@ -25,7 +25,7 @@ const GROUP: u32 = 4;
 
 /// Layout of elements in bytes: size of a component, size of an element, stride.
 #[derive(Clone, Copy, Debug)]
-struct Form {
+struct ComponentLayout {
     part: u32,
     bytes: u32,
     stride: u32,
@@ -33,7 +33,7 @@ struct Form {
     dense: bool,
 }
 
-impl Form {
+impl ComponentLayout {
     fn new(elements: &Elements) -> Self {
         let (part, dense) = (elements.width.bytes(), elements.are_dense());
         Self { part, bytes: elements.limits.len() as u32 * part, stride: elements.stride(), dense }
@@ -92,12 +92,13 @@ impl Form {
 impl<V: VectorIsa> Select<'_, V> {
     /// Loads sub-word elements into the registers of their components.
     pub(in crate::back::x86::select) fn load_part_elements(&mut self, elements: &Elements, results: &[VReg]) -> Result {
-        let mut operands: Slots = results.iter().map(|&result| Operand::reg_def_at_start(result)).collect();
+        let mut operands: OperandSlots = results.iter().map(|&result| Operand::reg_def_at_start(result)).collect();
         let site = self.site(elements, &mut operands)?;
         let vectors = self.vectors::<3>(&mut operands);
-        let form = Form::new(elements);
+        let form = ComponentLayout::new(elements);
         let orders = self.orders(elements, form.windows(), |number, window| form.load_order(number, window));
-        self.code.push(Kind::Sequence(Box::new(Load { isa: V::ISA, site, form, vectors, orders })), &operands);
+        self.code
+            .push(InstKind::Sequence(Box::new(LoadComponents { isa: V::ISA, site, form, vectors, orders })), &operands);
         Ok(())
     }
 
@@ -108,14 +109,14 @@ impl<V: VectorIsa> Select<'_, V> {
         values: &[VReg],
         bits: Option<VReg>,
     ) -> Result {
-        let mut operands: Slots = values.iter().map(|&value| Operand::reg_use(value)).collect();
+        let mut operands: OperandSlots = values.iter().map(|&value| Operand::reg_use(value)).collect();
         let bits = bits.map(|bits| slot_of(Operand::reg_use(bits), &mut operands));
         let site = self.site(elements, &mut operands)?;
         let vectors = self.vectors::<4>(&mut operands);
-        let form = Form::new(elements).to_store();
+        let form = ComponentLayout::new(elements).to_store();
         let orders = self.orders(elements, form.windows(), |number, window| form.store_order(number, window));
-        let store = Store { isa: V::ISA, site, form, vectors, orders, bits };
-        self.code.push(Kind::Sequence(Box::new(store)), &operands);
+        let store = StoreComponents { isa: V::ISA, site, form, vectors, orders, bits };
+        self.code.push(InstKind::Sequence(Box::new(store)), &operands);
         Ok(())
     }
 
@@ -125,7 +126,7 @@ impl<V: VectorIsa> Select<'_, V> {
         elements: &Elements,
         windows: u32,
         order: impl Fn(u32, u32) -> [u32; 16],
-    ) -> SmallVec<[Constant; 8]> {
+    ) -> SmallVec<[PooledConstant; 8]> {
         let components = 0..elements.limits.len() as u32;
         let places = components.flat_map(|number| (0..windows).map(move |window| (number, window)));
         places.map(|(number, window)| self.code.pool.vector(order(number, window))).collect()
@@ -142,18 +143,18 @@ fn or(isa: Isa) -> Code {
 
 /// Defines the first operands, one vector per component.
 #[derive(Debug)]
-struct Load {
+struct LoadComponents {
     isa: Isa,
     site: Site,
-    form: Form,
+    form: ComponentLayout,
     /// The first of three temporary vector registers: the windows, and the shuffled second window.
     vectors: u8,
-    orders: SmallVec<[Constant; 8]>,
+    orders: SmallVec<[PooledConstant; 8]>,
 }
 
-impl Expand for Load {
+impl Expand for LoadComponents {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
-        let words = Words { isa: self.isa, first: 0 };
+        let words = VectorSlots { isa: self.isa, first: 0 };
         let codes = self.isa.codes();
         let temp = |number| regs.view(self.vectors + number, self.isa.view());
         self.site.check(regs, asm, Assembler::cold);
@@ -186,27 +187,27 @@ impl Expand for Load {
     }
 
     fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
-        self.site.load_lanes(regs, asm, Words { isa: self.isa, first: 0 });
+        self.site.load_lanes(regs, asm, VectorSlots { isa: self.isa, first: 0 });
     }
 }
 
 /// Stores the first operands, for all lanes or those whose bit is set.
 #[derive(Debug)]
-struct Store {
+struct StoreComponents {
     isa: Isa,
     site: Site,
     /// The layout in registers.
-    form: Form,
+    form: ComponentLayout,
     /// The first of four temporary vector registers: the windows, a component, a 128-bit lane.
     vectors: u8,
-    orders: SmallVec<[Constant; 8]>,
+    orders: SmallVec<[PooledConstant; 8]>,
     bits: Option<u8>,
 }
 
-impl Store {
+impl StoreComponents {
     /// Combines the components of a window's lanes.
     fn gather(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, half: u8, window: u32) {
-        let words = Words { isa: self.isa, first: 0 };
+        let words = VectorSlots { isa: self.isa, first: 0 };
         let to = regs.view(self.vectors + window as u8, self.isa.view());
         let part = regs.view(self.vectors + 2, self.isa.view());
         for number in 0..self.site.count() {
@@ -223,7 +224,7 @@ impl Store {
 
     /// A 128-bit lane of a window's register: in place if it is the lowest, else extracted into temporary 3.
     fn lane128(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, window: u32, lane128: u8) -> Register {
-        let words = Words { isa: self.isa, first: 0 };
+        let words = VectorSlots { isa: self.isa, first: 0 };
         words.lane128(regs, asm, self.vectors + window as u8, lane128, self.vectors + 3)
     }
 
@@ -275,10 +276,10 @@ impl Store {
     }
 }
 
-impl Expand for Store {
+impl Expand for StoreComponents {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         self.site.check_store(regs, asm, self.bits);
-        let words = Words { isa: self.isa, first: 0 };
+        let words = VectorSlots { isa: self.isa, first: 0 };
         let mut origins = Origins::default();
         for half in 0..words.halves() {
             (0..self.form.windows()).for_each(|window| self.gather(regs, asm, half, window));
@@ -300,6 +301,6 @@ impl Expand for Store {
     }
 
     fn cold(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
-        self.site.store_lanes(regs, asm, Words { isa: self.isa, first: 0 }, self.bits);
+        self.site.store_lanes(regs, asm, VectorSlots { isa: self.isa, first: 0 }, self.bits);
     }
 }

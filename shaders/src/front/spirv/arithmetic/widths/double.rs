@@ -6,7 +6,7 @@ use super::result_type;
 use crate::ir::{Builder, Op, Value};
 
 /// The low word, then the high one.
-type Pair = [Value; 2];
+type WordPair = [Value; 2];
 
 pub(super) fn pure(builder: &mut Builder, op: Op, args: &[Num]) -> Option<Num> {
     let mut doubles = Doubles { builder };
@@ -39,67 +39,67 @@ impl Doubles<'_> {
     }
 
     /// A constant.
-    pub(in super::super) fn constant(&mut self, value: f64) -> Pair {
+    pub(in super::super) fn constant(&mut self, value: f64) -> WordPair {
         super::words(self.builder, value.to_bits())
     }
 
     /// Both words of an operation on two doubles.
-    pub(in super::super) fn binary(&mut self, ops: [Op; 2], a: Pair, b: Pair) -> Pair {
+    pub(in super::super) fn binary(&mut self, ops: [Op; 2], a: WordPair, b: WordPair) -> WordPair {
         ops.map(|op| self.op(op, [a[0], a[1], b[0], b[1]]))
     }
 
     /// Both words of an operation on one double.
-    pub(in super::super) fn unary(&mut self, ops: [Op; 2], a: Pair) -> Pair {
+    pub(in super::super) fn unary(&mut self, ops: [Op; 2], a: WordPair) -> WordPair {
         ops.map(|op| self.op(op, [a[0], a[1]]))
     }
 
-    pub(in super::super) fn add(&mut self, a: Pair, b: Pair) -> Pair {
+    pub(in super::super) fn add(&mut self, a: WordPair, b: WordPair) -> WordPair {
         self.binary([Op::DAddLow, Op::DAddHigh], a, b)
     }
 
-    pub(in super::super) fn sub(&mut self, a: Pair, b: Pair) -> Pair {
+    pub(in super::super) fn sub(&mut self, a: WordPair, b: WordPair) -> WordPair {
         self.binary([Op::DSubLow, Op::DSubHigh], a, b)
     }
 
-    pub(in super::super) fn mul(&mut self, a: Pair, b: Pair) -> Pair {
+    pub(in super::super) fn mul(&mut self, a: WordPair, b: WordPair) -> WordPair {
         self.binary([Op::DMulLow, Op::DMulHigh], a, b)
     }
 
-    fn div(&mut self, a: Pair, b: Pair) -> Pair {
+    fn div(&mut self, a: WordPair, b: WordPair) -> WordPair {
         self.binary([Op::DDivLow, Op::DDivHigh], a, b)
     }
 
-    pub(in super::super) fn trunc(&mut self, a: Pair) -> Pair {
+    pub(in super::super) fn trunc(&mut self, a: WordPair) -> WordPair {
         self.unary([Op::DTruncLow, Op::DTruncHigh], a)
     }
 
-    pub(in super::super) fn floor(&mut self, a: Pair) -> Pair {
+    pub(in super::super) fn floor(&mut self, a: WordPair) -> WordPair {
         self.unary([Op::DFloorLow, Op::DFloorHigh], a)
     }
 
     /// An ordered comparison: `DEq`, `DLt` or `DLe`.
-    pub(in super::super) fn compare(&mut self, op: Op, a: Pair, b: Pair) -> Value {
+    pub(in super::super) fn compare(&mut self, op: Op, a: WordPair, b: WordPair) -> Value {
         self.op(op, [a[0], a[1], b[0], b[1]])
     }
 
     /// Selects one of two doubles.
-    pub(in super::super) fn pick(&mut self, condition: Value, then: Pair, otherwise: Pair) -> Pair {
+    pub(in super::super) fn pick(&mut self, condition: Value, then: WordPair, otherwise: WordPair) -> WordPair {
         [0, 1].map(|word| self.builder.select(condition, then[word], otherwise[word]))
     }
 
-    fn negated(&mut self, [low, high]: Pair) -> Pair {
+    fn negated(&mut self, [low, high]: WordPair) -> WordPair {
         let sign = self.word(1 << 31);
         [low, self.op(Op::Xor, [high, sign])]
     }
 
     /// Clears the sign.
-    pub(in super::super) fn magnitude(&mut self, [low, high]: Pair) -> Pair {
+    pub(in super::super) fn magnitude(&mut self, [low, high]: WordPair) -> WordPair {
         let rest = self.word(u32::MAX >> 1);
         [low, self.op(Op::And, [high, rest])]
     }
 
     /// The magnitude of `a` with the sign of `sign`.
-    fn copysign(&mut self, a: Pair, sign: Pair) -> Pair {
+    fn copysign(&mut self, a: WordPair, sign: WordPair) -> WordPair {
         let [low, high] = self.magnitude(a);
         let bit = self.word(1 << 31);
         let bit = self.op(Op::And, [sign[1], bit]);
@@ -146,7 +146,7 @@ impl Doubles<'_> {
         })
     }
 
-    fn is_infinite(&mut self, a: Pair) -> Value {
+    fn is_infinite(&mut self, a: WordPair) -> Value {
         let [low, high] = self.magnitude(a);
         let (infinite, zero) = (self.word(0x7ff0_0000), self.word(0));
         let high = self.op(Op::IEq, [high, infinite]);
@@ -155,12 +155,12 @@ impl Doubles<'_> {
     }
 
     /// Less than or greater than.
-    fn differs(&mut self, a: Pair, b: Pair) -> Value {
+    fn differs(&mut self, a: WordPair, b: WordPair) -> Value {
         let [less, greater] = [self.compare(Op::DLt, a, b), self.compare(Op::DLt, b, a)];
         self.op(Op::LOr, [less, greater])
     }
 
-    fn number(&mut self, op: Op, args: &[Num]) -> Option<Pair> {
+    fn number(&mut self, op: Op, args: &[Num]) -> Option<WordPair> {
         let pair = |number: usize| args[number].words();
         Some(match (op, args.len()) {
             (Op::FAdd, 2) => self.add(pair(0), pair(1)),
@@ -214,7 +214,7 @@ impl Doubles<'_> {
         })
     }
 
-    fn sign(&mut self, a: Pair) -> Pair {
+    fn sign(&mut self, a: WordPair) -> WordPair {
         let (zero, one) = (self.constant(0.0), self.constant(1.0));
         let signed = self.copysign(one, a);
         let differs = self.differs(a, zero);
@@ -222,7 +222,7 @@ impl Doubles<'_> {
     }
 
     /// `a - b * trunc(a / b)`, or with `floor`, as Vulkan defines them.
-    fn remainder(&mut self, op: Op, a: Pair, b: Pair) -> Pair {
+    fn remainder(&mut self, op: Op, a: WordPair, b: WordPair) -> WordPair {
         let quotient = self.div(a, b);
         let whole = if op == Op::FRem { self.trunc(quotient) } else { self.floor(quotient) };
         let product = self.mul(b, whole);
@@ -230,7 +230,7 @@ impl Doubles<'_> {
     }
 
     /// Minimum or maximum: for a number and a NaN, the number; for equal zeros, the first.
-    fn extreme(&mut self, op: Op, a: Pair, b: Pair) -> Pair {
+    fn extreme(&mut self, op: Op, a: WordPair, b: WordPair) -> WordPair {
         let second = if op == Op::FMin { self.compare(Op::DLt, b, a) } else { self.compare(Op::DLt, a, b) };
         let number = self.compare(Op::DEq, a, a);
         let nan = self.not(number);
@@ -238,7 +238,7 @@ impl Doubles<'_> {
         self.pick(second, b, a)
     }
 
-    fn fraction(&mut self, a: Pair) -> Pair {
+    fn fraction(&mut self, a: WordPair) -> WordPair {
         let whole = self.trunc(a);
         let rest = self.sub(a, whole);
         let zero = self.constant(0.0);
@@ -248,7 +248,7 @@ impl Doubles<'_> {
     }
 
     /// Scales denormals by 2⁵⁴, so that the exponent field is valid; also whether it did.
-    fn with_exponent(&mut self, a: Pair) -> (Pair, Value) {
+    fn with_exponent(&mut self, a: WordPair) -> (WordPair, Value) {
         let [_, high] = self.magnitude(a);
         let least = self.word(0x0010_0000);
         let small = self.op(Op::ULt, [high, least]);
@@ -258,7 +258,7 @@ impl Doubles<'_> {
     }
 
     /// Whether the number is neither 0 nor infinite nor NaN.
-    fn is_finite_nonzero(&mut self, a: Pair) -> Value {
+    fn is_finite_nonzero(&mut self, a: WordPair) -> Value {
         let [low, high] = self.magnitude(a);
         let (infinite, zero) = (self.word(0x7ff0_0000), self.word(0));
         let finite = self.op(Op::ULt, [high, infinite]);
@@ -267,7 +267,7 @@ impl Doubles<'_> {
         self.op(Op::LAnd, [finite, some])
     }
 
-    fn significand(&mut self, a: Pair) -> Pair {
+    fn significand(&mut self, a: WordPair) -> WordPair {
         let ([low, high], _) = self.with_exponent(a);
         let (kept, half) = (self.word(0x800f_ffff), self.word(0x3fe0_0000));
         let high = self.op(Op::And, [high, kept]);
@@ -276,7 +276,7 @@ impl Doubles<'_> {
         self.pick(split, [low, high], a)
     }
 
-    fn exponent(&mut self, a: Pair) -> Value {
+    fn exponent(&mut self, a: WordPair) -> Value {
         let ([_, high], small) = self.with_exponent(a);
         let (twenty, eleven_ones) = (self.word(20), self.word(0x7ff));
         let biased = self.op(Op::LShr, [high, twenty]);
@@ -290,7 +290,7 @@ impl Doubles<'_> {
     }
 
     /// Multiplies by a power of 2 from -1022 to 1023.
-    fn times_power(&mut self, a: Pair, exponent: Value) -> Pair {
+    fn times_power(&mut self, a: WordPair, exponent: Value) -> WordPair {
         let (bias, twenty, zero) = (self.word(1023), self.word(20), self.word(0));
         let biased = self.op(Op::IAdd, [exponent, bias]);
         let high = self.op(Op::Shl, [biased, twenty]);
@@ -299,7 +299,7 @@ impl Doubles<'_> {
 
     /// Multiplies by any power of 2, rounded once: in steps, of which only the last can leave the normal range, unless
     /// the result is 0 anyway.
-    fn scaled(&mut self, a: Pair, exponent: Value) -> Pair {
+    fn scaled(&mut self, a: WordPair, exponent: Value) -> WordPair {
         let mut number = a;
         let mut left = exponent;
         let most = self.word(1023);
@@ -317,7 +317,7 @@ impl Doubles<'_> {
         self.times_power(number, last)
     }
 
-    fn smooth_step(&mut self, low: Pair, high: Pair, a: Pair) -> Pair {
+    fn smooth_step(&mut self, low: WordPair, high: WordPair, a: WordPair) -> WordPair {
         let (way, length) = (self.sub(a, low), self.sub(high, low));
         let t = self.div(way, length);
         let (zero, one) = (self.constant(0.0), self.constant(1.0));

@@ -6,7 +6,7 @@ use super::result_type;
 use crate::ir::{Builder, Op, Value};
 
 /// The low word, then the high one.
-type Pair = [Value; 2];
+type WordPair = [Value; 2];
 
 pub(super) fn pure(builder: &mut Builder, op: Op, args: &[Num]) -> Option<Num> {
     let mut longs = Longs { builder };
@@ -35,7 +35,7 @@ impl Longs<'_> {
     }
 
     /// Selects one of two pairs.
-    pub(in super::super) fn pick(&mut self, condition: Value, then: Pair, otherwise: Pair) -> Pair {
+    pub(in super::super) fn pick(&mut self, condition: Value, then: WordPair, otherwise: WordPair) -> WordPair {
         [0, 1].map(|word| self.builder.select(condition, then[word], otherwise[word]))
     }
 
@@ -61,13 +61,13 @@ impl Longs<'_> {
         })
     }
 
-    fn equal(&mut self, a: Pair, b: Pair) -> Value {
+    fn equal(&mut self, a: WordPair, b: WordPair) -> Value {
         let [low, high] = [0, 1].map(|word| self.op(Op::IEq, [a[word], b[word]]));
         self.op(Op::LAnd, [low, high])
     }
 
     /// `a < b`; `op` compares the high words.
-    fn less(&mut self, op: Op, a: Pair, b: Pair) -> Value {
+    fn less(&mut self, op: Op, a: WordPair, b: WordPair) -> Value {
         let low = self.op(Op::ULt, [a[0], b[0]]);
         let same = self.op(Op::IEq, [a[1], b[1]]);
         let high = self.op(op, [a[1], b[1]]);
@@ -75,7 +75,7 @@ impl Longs<'_> {
         self.op(Op::LOr, [high, by_low])
     }
 
-    fn number(&mut self, op: Op, args: &[Num]) -> Option<Pair> {
+    fn number(&mut self, op: Op, args: &[Num]) -> Option<WordPair> {
         let pair = |number: usize| args[number].words();
         Some(match (op, args.len()) {
             (Op::And | Op::Or | Op::Xor, 2) => [0, 1].map(|word| self.op(op, [pair(0)[word], pair(1)[word]])),
@@ -133,12 +133,12 @@ impl Longs<'_> {
         })
     }
 
-    fn small(&mut self, low: Value) -> Pair {
+    fn small(&mut self, low: Value) -> WordPair {
         [low, self.word(0)]
     }
 
     /// Sum modulo 2⁶⁴.
-    pub(in super::super) fn add(&mut self, a: Pair, b: Pair) -> Pair {
+    pub(in super::super) fn add(&mut self, a: WordPair, b: WordPair) -> WordPair {
         let low = self.op(Op::IAdd, [a[0], b[0]]);
         let carry = self.op(Op::ULt, [low, a[0]]);
         let carry = self.op(Op::BoolToInt, [carry]);
@@ -147,14 +147,14 @@ impl Longs<'_> {
     }
 
     /// The carry: 1 if the sum overflows.
-    fn carry(&mut self, a: Pair, b: Pair) -> Value {
+    fn carry(&mut self, a: WordPair, b: WordPair) -> Value {
         let sum = self.add(a, b);
         let less = self.less(Op::ULt, sum, a);
         self.op(Op::BoolToInt, [less])
     }
 
     /// Difference modulo 2⁶⁴.
-    pub(in super::super) fn sub(&mut self, a: Pair, b: Pair) -> Pair {
+    pub(in super::super) fn sub(&mut self, a: WordPair, b: WordPair) -> WordPair {
         let low = self.op(Op::ISub, [a[0], b[0]]);
         let borrow = self.op(Op::ULt, [a[0], b[0]]);
         let borrow = self.op(Op::BoolToInt, [borrow]);
@@ -163,12 +163,12 @@ impl Longs<'_> {
     }
 
     /// Negation.
-    pub(in super::super) fn neg(&mut self, a: Pair) -> Pair {
+    pub(in super::super) fn neg(&mut self, a: WordPair) -> WordPair {
         let zero = self.word(0);
         self.sub([zero, zero], a)
     }
 
-    fn mul(&mut self, a: Pair, b: Pair) -> Pair {
+    fn mul(&mut self, a: WordPair, b: WordPair) -> WordPair {
         let low = self.op(Op::IMul, [a[0], b[0]]);
         let high = self.op(Op::UMulHigh, [a[0], b[0]]);
         let [one, two] = [self.op(Op::IMul, [a[0], b[1]]), self.op(Op::IMul, [a[1], b[0]])];
@@ -177,12 +177,12 @@ impl Longs<'_> {
     }
 
     /// The product of two words.
-    fn product(&mut self, a: Value, b: Value) -> Pair {
+    fn product(&mut self, a: Value, b: Value) -> WordPair {
         [self.op(Op::IMul, [a, b]), self.op(Op::UMulHigh, [a, b])]
     }
 
     /// The upper 64 bits of the product.
-    fn mul_high(&mut self, a: Pair, b: Pair) -> Pair {
+    fn mul_high(&mut self, a: WordPair, b: WordPair) -> WordPair {
         let low = self.op(Op::UMulHigh, [a[0], b[0]]);
         let [one, two] = [self.product(a[0], b[1]), self.product(a[1], b[0])];
         let high = self.product(a[1], b[1]);
@@ -197,7 +197,7 @@ impl Longs<'_> {
         self.add(high, carry)
     }
 
-    fn signed_mul_high(&mut self, a: Pair, b: Pair) -> Pair {
+    fn signed_mul_high(&mut self, a: WordPair, b: WordPair) -> WordPair {
         let high = self.mul_high(a, b);
         let [of_a, of_b] = [a, b].map(|pair| self.spread_sign(pair[1]));
         let less = [0, 1].map(|word| self.op(Op::And, [of_a, b[word]]));
@@ -213,7 +213,7 @@ impl Longs<'_> {
     }
 
     /// Shifts by an amount modulo 64.
-    pub(in super::super) fn shift(&mut self, op: Op, a: Pair, amount: Value) -> Pair {
+    pub(in super::super) fn shift(&mut self, op: Op, a: WordPair, amount: Value) -> WordPair {
         let [five, thirty_one, zero] = [32, 31, 0].map(|word| self.word(word));
         let far = self.op(Op::And, [amount, five]);
         let far = self.op(Op::INe, [far, zero]);
@@ -238,7 +238,7 @@ impl Longs<'_> {
         self.pick(far, [high, above], [low, high])
     }
 
-    fn divided(&mut self, ops: [Op; 2], a: Pair, b: Pair) -> Pair {
+    fn divided(&mut self, ops: [Op; 2], a: WordPair, b: WordPair) -> WordPair {
         ops.map(|op| self.op(op, [a[0], a[1], b[0], b[1]]))
     }
 
@@ -248,13 +248,13 @@ impl Longs<'_> {
     }
 
     /// Magnitude; the least integer is returned unchanged.
-    pub(in super::super) fn magnitude(&mut self, a: Pair) -> Pair {
+    pub(in super::super) fn magnitude(&mut self, a: WordPair) -> WordPair {
         let negative = self.negative(a[1]);
         let negated = self.neg(a);
         self.pick(negative, negated, a)
     }
 
-    fn signed_quotient(&mut self, a: Pair, b: Pair) -> Pair {
+    fn signed_quotient(&mut self, a: WordPair, b: WordPair) -> WordPair {
         let [above, below] = [self.magnitude(a), self.magnitude(b)];
         let quotient = self.divided([Op::UDiv64Low, Op::UDiv64High], above, below);
         let signs = self.op(Op::Xor, [a[1], b[1]]);
@@ -264,7 +264,7 @@ impl Longs<'_> {
     }
 
     /// Remainder with the sign of the dividend.
-    fn signed_remainder(&mut self, a: Pair, b: Pair) -> Pair {
+    fn signed_remainder(&mut self, a: WordPair, b: WordPair) -> WordPair {
         let [above, below] = [self.magnitude(a), self.magnitude(b)];
         let remainder = self.divided([Op::UMod64Low, Op::UMod64High], above, below);
         let negative = self.negative(a[1]);
@@ -273,7 +273,7 @@ impl Longs<'_> {
     }
 
     /// Remainder with the sign of the divisor.
-    fn signed_modulo(&mut self, a: Pair, b: Pair) -> Pair {
+    fn signed_modulo(&mut self, a: WordPair, b: WordPair) -> WordPair {
         let remainder = self.signed_remainder(a, b);
         let signs = self.op(Op::Xor, [remainder[1], b[1]]);
         let differ = self.negative(signs);
@@ -285,12 +285,12 @@ impl Longs<'_> {
         self.pick(moves, moved, remainder)
     }
 
-    fn extreme(&mut self, less: Op, least: bool, a: Pair, b: Pair) -> Pair {
+    fn extreme(&mut self, less: Op, least: bool, a: WordPair, b: WordPair) -> WordPair {
         let first = self.less(less, a, b);
         if least { self.pick(first, a, b) } else { self.pick(first, b, a) }
     }
 
-    fn sign(&mut self, a: Pair) -> Pair {
+    fn sign(&mut self, a: WordPair) -> WordPair {
         let spread = self.spread_sign(a[1]);
         let any = self.op(Op::Or, [a[0], a[1]]);
         let zero = self.word(0);
@@ -300,7 +300,7 @@ impl Longs<'_> {
     }
 
     /// Index of the lowest one bit; -1 for 0.
-    fn lowest(&mut self, a: Pair) -> Pair {
+    fn lowest(&mut self, a: WordPair) -> WordPair {
         let [low, high] = a.map(|word| self.op(Op::FindLsb, [word]));
         let zero = self.word(0);
         let in_low = self.op(Op::INe, [a[0], zero]);
@@ -313,7 +313,7 @@ impl Longs<'_> {
     }
 
     /// Index of the highest one bit; -1 for 0.
-    fn highest(&mut self, a: Pair) -> Pair {
+    fn highest(&mut self, a: WordPair) -> WordPair {
         let [low, high] = a.map(|word| self.op(Op::FindUMsb, [word]));
         let zero = self.word(0);
         let in_high = self.op(Op::INe, [a[1], zero]);
@@ -324,7 +324,7 @@ impl Longs<'_> {
     }
 
     /// A mask of `count` low bits; all ones from 64 on.
-    fn low_ones(&mut self, count: Value) -> Pair {
+    fn low_ones(&mut self, count: Value) -> WordPair {
         let (all, sixty_three) = (self.word(u32::MAX), self.word(63));
         let one = self.word(1);
         let one = self.small(one);
@@ -337,14 +337,14 @@ impl Longs<'_> {
     }
 
     /// A shift by an amount that is not reduced modulo 64: zero from 64 on.
-    fn far_shift(&mut self, op: Op, a: Pair, amount: Value) -> Pair {
+    fn far_shift(&mut self, op: Op, a: WordPair, amount: Value) -> WordPair {
         let moved = self.shift(op, a, amount);
         let (zero, sixty_three) = (self.word(0), self.word(63));
         let gone = self.op(Op::ULt, [sixty_three, amount]);
         self.pick(gone, [zero, zero], moved)
     }
 
-    fn insert(&mut self, base: Pair, insert: Pair, offset: Value, count: Value) -> Pair {
+    fn insert(&mut self, base: WordPair, insert: WordPair, offset: Value, count: Value) -> WordPair {
         let ones = self.low_ones(count);
         let mask = self.far_shift(Op::Shl, ones, offset);
         let insert = self.far_shift(Op::Shl, insert, offset);
@@ -356,7 +356,7 @@ impl Longs<'_> {
     }
 
     /// Bit-field extraction: shifts the field to the top, then down, with zero or sign extension.
-    fn extract(&mut self, op: Op, base: Pair, offset: Value, count: Value) -> Pair {
+    fn extract(&mut self, op: Op, base: WordPair, offset: Value, count: Value) -> WordPair {
         let (zero, sixty_three, sixty_four) = (self.word(0), self.word(63), self.word(64));
         if op == Op::LShr {
             let moved = self.far_shift(op, base, offset);

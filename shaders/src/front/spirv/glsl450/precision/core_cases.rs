@@ -3,18 +3,18 @@
 use crate::front::spirv::scalar::Scalar;
 use spirv::Op as Spv;
 
-use super::error::{Answer, near, sum};
+use super::error::{CorrectResult, near, sum};
 use super::float_cases::float;
 use super::integer_cases::{half, half_value};
-use super::{Case, Input, Shape, Which};
+use super::{AnyInst, Case, InputSet, Shape};
 use crate::front::spirv::arithmetic::testing::{FLOAT, INT, VEC2, VEC3};
 
 const MAT32: Shape = Shape::Matrix { element: Scalar::F32, columns: 3, rows: 2 };
 const MAT23: Shape = Shape::Matrix { element: Scalar::F32, columns: 2, rows: 3 };
 const MAT33: Shape = Shape::Matrix { element: Scalar::F32, columns: 3, rows: 3 };
-const ONE: &[(Shape, Input)] = &[(FLOAT, Input::Float)];
-const TWO: &[(Shape, Input)] = &[(FLOAT, Input::Float), (FLOAT, Input::Float)];
-const FROM_INT: &[(Shape, Input)] = &[(INT, Input::Int)];
+const ONE: &[(Shape, InputSet)] = &[(FLOAT, InputSet::Float)];
+const TWO: &[(Shape, InputSet)] = &[(FLOAT, InputSet::Float), (FLOAT, InputSet::Float)];
+const FROM_INT: &[(Shape, InputSet)] = &[(INT, InputSet::Int)];
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = scalar();
@@ -25,12 +25,12 @@ pub(super) fn cases() -> Vec<Case> {
 fn case(
     op: Spv,
     result: Shape,
-    operands: &'static [(Shape, Input)],
+    operands: &'static [(Shape, InputSet)],
     bound: f64,
     rule: &'static str,
-    reference: fn(&[u32]) -> Vec<Answer>,
+    reference: fn(&[u32]) -> Vec<CorrectResult>,
 ) -> Case {
-    Case { which: Which::Core(op), result, operands, reference, bound, rule }
+    Case { which: AnyInst::Core(op), result, operands, reference, bound, rule }
 }
 
 fn scalar() -> Vec<Case> {
@@ -56,10 +56,10 @@ fn scalar() -> Vec<Case> {
         case(Spv::ConvertSToF, FLOAT, FROM_INT, 0.5, rounded, |bits| vec![near(f64::from(bits[0].cast_signed()))]),
         case(Spv::ConvertUToF, FLOAT, FROM_INT, 0.5, rounded, |bits| vec![near(f64::from(bits[0]))]),
         case(Spv::ConvertFToS, INT, ONE, 0.0, "exact; open out of range", |bits| {
-            vec![Answer::Bits(whole(bits[0], -2147483648.0, 2147483647.0) as u32)]
+            vec![CorrectResult::Bits(whole(bits[0], -2147483648.0, 2147483647.0) as u32)]
         }),
         case(Spv::ConvertFToU, INT, ONE, 0.0, "exact; open out of range", |bits| {
-            vec![Answer::Bits(whole(bits[0], 0.0, 4294967295.0) as u32)]
+            vec![CorrectResult::Bits(whole(bits[0], 0.0, 4294967295.0) as u32)]
         }),
     ]
 }
@@ -73,22 +73,37 @@ fn whole(bits: u32, low: f64, high: f64) -> i64 {
 fn linear() -> Vec<Case> {
     let rule = "products and sums ¹";
     vec![
-        case(Spv::Dot, FLOAT, &[(VEC3, Input::Moderate), (VEC3, Input::Moderate)], 3.0, rule, |bits| {
+        case(Spv::Dot, FLOAT, &[(VEC3, InputSet::Moderate), (VEC3, InputSet::Moderate)], 3.0, rule, |bits| {
             product(bits, &bits[3..], [1, 3, 1])
         }),
-        case(Spv::VectorTimesMatrix, VEC3, &[(VEC2, Input::Moderate), (MAT32, Input::Moderate)], 2.0, rule, |bits| {
-            product(bits, &bits[2..], [1, 2, 3])
-        }),
-        case(Spv::MatrixTimesVector, VEC2, &[(MAT32, Input::Moderate), (VEC3, Input::Moderate)], 3.0, rule, |bits| {
-            product(bits, &bits[6..], [2, 3, 1])
-        }),
-        case(Spv::MatrixTimesMatrix, MAT33, &[(MAT23, Input::Moderate), (MAT32, Input::Moderate)], 2.0, rule, |bits| {
-            product(bits, &bits[6..], [3, 2, 3])
-        }),
+        case(
+            Spv::VectorTimesMatrix,
+            VEC3,
+            &[(VEC2, InputSet::Moderate), (MAT32, InputSet::Moderate)],
+            2.0,
+            rule,
+            |bits| product(bits, &bits[2..], [1, 2, 3]),
+        ),
+        case(
+            Spv::MatrixTimesVector,
+            VEC2,
+            &[(MAT32, InputSet::Moderate), (VEC3, InputSet::Moderate)],
+            3.0,
+            rule,
+            |bits| product(bits, &bits[6..], [2, 3, 1]),
+        ),
+        case(
+            Spv::MatrixTimesMatrix,
+            MAT33,
+            &[(MAT23, InputSet::Moderate), (MAT32, InputSet::Moderate)],
+            2.0,
+            rule,
+            |bits| product(bits, &bits[6..], [3, 2, 3]),
+        ),
         case(
             Spv::OuterProduct,
             MAT32,
-            &[(VEC2, Input::Moderate), (VEC3, Input::Moderate)],
+            &[(VEC2, InputSet::Moderate), (VEC3, InputSet::Moderate)],
             0.5,
             "one product",
             |bits| product(bits, &bits[2..], [2, 1, 3]),
@@ -97,7 +112,7 @@ fn linear() -> Vec<Case> {
 }
 
 /// `rows × inner` times `inner × columns`, both column by column.
-fn product(a: &[u32], b: &[u32], [rows, inner, columns]: [usize; 3]) -> Vec<Answer> {
+fn product(a: &[u32], b: &[u32], [rows, inner, columns]: [usize; 3]) -> Vec<CorrectResult> {
     let places = (0..columns).flat_map(|column| (0..rows).map(move |row| (column, row)));
     places
         .map(|(column, row)| {

@@ -2,7 +2,7 @@
 
 /// A correct 32-bit result.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Answer {
+pub(super) enum CorrectResult {
     /// Exactly these bits.
     Bits(u32),
     /// This number. The unit in the last place is that of `scale`: the number itself, or, for a sum, the sum of the
@@ -13,21 +13,21 @@ pub(super) enum Answer {
 }
 
 /// A number, measured in its own last place.
-pub(super) fn near(value: f64) -> Answer {
-    Answer::Near { value, scale: value }
+pub(super) fn near(value: f64) -> CorrectResult {
+    CorrectResult::Near { value, scale: value }
 }
 
 /// A sum of terms, measured by their magnitudes.
-pub(super) fn sum(terms: &[f64]) -> Answer {
-    Answer::Near { value: terms.iter().sum(), scale: terms.iter().map(|term| term.abs()).sum() }
+pub(super) fn sum(terms: &[f64]) -> CorrectResult {
+    CorrectResult::Near { value: terms.iter().sum(), scale: terms.iter().map(|term| term.abs()).sum() }
 }
 
 /// The error in units in the last place; infinite if it is not such a number.
-pub(super) fn error_of(found: u32, wanted: &Answer) -> f64 {
+pub(super) fn error_of(found: u32, wanted: &CorrectResult) -> f64 {
     match *wanted {
-        Answer::Open => 0.0,
-        Answer::Bits(bits) => wrong_unless(found == bits),
-        Answer::Near { value, scale } => distance(f32::from_bits(found), value, scale),
+        CorrectResult::Open => 0.0,
+        CorrectResult::Bits(bits) => wrong_unless(found == bits),
+        CorrectResult::Near { value, scale } => distance(f32::from_bits(found), value, scale),
     }
 }
 

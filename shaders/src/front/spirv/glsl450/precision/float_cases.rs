@@ -2,8 +2,8 @@
 
 use spirv::GlslStd450Op as Glsl;
 
-use super::error::{Answer, near, sum};
-use super::{Case, Input, Shape, Which};
+use super::error::{CorrectResult, near, sum};
+use super::{AnyInst, Case, InputSet, Shape};
 use crate::front::spirv::arithmetic::testing::{FLOAT, INT};
 
 const EXACT: f64 = 0.0;
@@ -11,12 +11,16 @@ const ROUNDED: f64 = 0.5;
 /// Rounded to double precision first.
 const TWICE: f64 = 0.501;
 
-const ONE: &[(Shape, Input)] = &[(FLOAT, Input::Float)];
-const TWO: &[(Shape, Input)] = &[(FLOAT, Input::Float), (FLOAT, Input::Float)];
-const THREE: &[(Shape, Input)] = &[(FLOAT, Input::Float), (FLOAT, Input::Float), (FLOAT, Input::Float)];
-const MIX: &[(Shape, Input)] = &[(FLOAT, Input::Moderate), (FLOAT, Input::Moderate), (FLOAT, Input::Moderate)];
-const BLEND: &[(Shape, Input)] =
-    &[(FLOAT, Input::Between(-1.0, 0.0)), (FLOAT, Input::Between(0.5, 2.0)), (FLOAT, Input::Between(-2.0, 3.0))];
+const ONE: &[(Shape, InputSet)] = &[(FLOAT, InputSet::Float)];
+const TWO: &[(Shape, InputSet)] = &[(FLOAT, InputSet::Float), (FLOAT, InputSet::Float)];
+const THREE: &[(Shape, InputSet)] = &[(FLOAT, InputSet::Float), (FLOAT, InputSet::Float), (FLOAT, InputSet::Float)];
+const MIX: &[(Shape, InputSet)] =
+    &[(FLOAT, InputSet::Moderate), (FLOAT, InputSet::Moderate), (FLOAT, InputSet::Moderate)];
+const BLEND: &[(Shape, InputSet)] = &[
+    (FLOAT, InputSet::Between(-1.0, 0.0)),
+    (FLOAT, InputSet::Between(0.5, 2.0)),
+    (FLOAT, InputSet::Between(-2.0, 3.0)),
+];
 
 pub(super) fn float(bits: u32) -> f64 {
     f64::from(f32::from_bits(bits))
@@ -24,12 +28,12 @@ pub(super) fn float(bits: u32) -> f64 {
 
 fn case(
     instruction: Glsl,
-    operands: &'static [(Shape, Input)],
+    operands: &'static [(Shape, InputSet)],
     bound: f64,
     rule: &'static str,
-    reference: fn(&[u32]) -> Vec<Answer>,
+    reference: fn(&[u32]) -> Vec<CorrectResult>,
 ) -> Case {
-    Case { which: Which::Glsl(instruction), result: FLOAT, operands, reference, bound, rule }
+    Case { which: AnyInst::Glsl(instruction), result: FLOAT, operands, reference, bound, rule }
 }
 
 macro_rules! of {
@@ -97,7 +101,7 @@ fn blending() -> Vec<Case> {
         case(Glsl::FMix, MIX, 3.0, "`x * (1 - a) + y * a`, each rounded", |bits| {
             let (a, b, t) = (float(bits[0]), float(bits[1]), float(bits[2]));
             // 1 - t is rounded too, by up to half a unit of the larger of its terms.
-            vec![Answer::Near { value: a + (b - a) * t, scale: a.abs() * (1.0 + t.abs()) + (b * t).abs() }]
+            vec![CorrectResult::Near { value: a + (b - a) * t, scale: a.abs() * (1.0 + t.abs()) + (b * t).abs() }]
         }),
         case(Glsl::SmoothStep, BLEND, 6.0, "`t * t * (3 - 2 * t)`, each rounded", |bits| {
             let (low, high, a) = (float(bits[0]), float(bits[1]), float(bits[2]));
@@ -139,26 +143,30 @@ fn exponentials() -> Vec<Case> {
 }
 
 fn parts() -> Vec<Case> {
-    fn modf(bits: &[u32]) -> Vec<Answer> {
+    fn modf(bits: &[u32]) -> Vec<CorrectResult> {
         let a = float(bits[0]);
         vec![near(if a.is_infinite() { 0.0 } else { a % 1.0 }), near(a - if a.is_infinite() { 0.0 } else { a % 1.0 })]
     }
-    fn frexp(bits: &[u32]) -> Vec<Answer> {
+    fn frexp(bits: &[u32]) -> Vec<CorrectResult> {
         let a = float(bits[0]);
         if a == 0.0 || !a.is_finite() {
-            return vec![near(a), Answer::Bits(0)];
+            return vec![near(a), CorrectResult::Bits(0)];
         }
         // Every float is a normal double, whose exponent field says the answer.
         let exponent = ((a.to_bits() >> 52) & 0x7ff) as i32 - 1022;
-        vec![near(a * 2f64.powi(-exponent)), Answer::Bits(exponent.cast_unsigned())]
+        vec![near(a * 2f64.powi(-exponent)), CorrectResult::Bits(exponent.cast_unsigned())]
     }
     vec![
         case(Glsl::Modf, ONE, EXACT, "exact", modf),
         case(Glsl::ModfStruct, ONE, EXACT, "exact", modf),
         case(Glsl::Frexp, ONE, EXACT, "exact", frexp),
         case(Glsl::FrexpStruct, ONE, EXACT, "exact", frexp),
-        case(Glsl::Ldexp, &[(FLOAT, Input::Float), (INT, Input::Exponent)], ROUNDED, "correctly rounded", |bits| {
-            vec![sum(&[float(bits[0]) * 2f64.powi(bits[1].cast_signed())])]
-        }),
+        case(
+            Glsl::Ldexp,
+            &[(FLOAT, InputSet::Float), (INT, InputSet::Exponent)],
+            ROUNDED,
+            "correctly rounded",
+            |bits| vec![sum(&[float(bits[0]) * 2f64.powi(bits[1].cast_signed())])],
+        ),
     ]
 }

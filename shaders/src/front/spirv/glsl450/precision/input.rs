@@ -38,7 +38,7 @@ impl Random {
 
 /// A set of 32-bit inputs.
 #[derive(Clone, Copy)]
-pub(super) enum Input {
+pub(super) enum InputSet {
     /// Any float: special values, any bits, numbers near 1, numbers near integers.
     Float,
     /// Signed, magnitude from 2^-10 to 2^10.
@@ -85,23 +85,23 @@ const FLOATS: &[f32] = &[
 const INTS: &[u32] = &[0, 1, 2, 31, 32, 33, 0x7fff_ffff, 0x8000_0000, 0x8000_0001, 0xffff_fffe, u32::MAX];
 
 /// The scalars of operands, one after the other.
-pub(super) fn operands(operands: &[(Shape, Input)], random: &mut Random) -> Vec<u32> {
+pub(super) fn operands(operands: &[(Shape, InputSet)], random: &mut Random) -> Vec<u32> {
     let scalars = operands.iter().flat_map(|&(shape, input)| (0..shape.len()).map(move |number| (input, number)));
     scalars.map(|(input, number)| scalar(input, number, random)).collect()
 }
 
-fn scalar(input: Input, number: usize, random: &mut Random) -> u32 {
+fn scalar(input: InputSet, number: usize, random: &mut Random) -> u32 {
     match input {
-        Input::Float => float(random),
-        Input::Moderate => moderate(random, 10).to_bits(),
-        Input::Between(low, high) => random.between(low, high).to_bits(),
-        Input::Int => match random.below(4) {
+        InputSet::Float => float(random),
+        InputSet::Moderate => moderate(random, 10).to_bits(),
+        InputSet::Between(low, high) => random.between(low, high).to_bits(),
+        InputSet::Int => match random.below(4) {
             0 => random.pick(INTS),
             1 => random.bits() >> random.below(32),
             _ => random.bits(),
         },
-        Input::Exponent => (random.below(641) as i32 - 320).cast_unsigned(),
-        Input::Dominant(size) => {
+        InputSet::Exponent => (random.below(641) as i32 - 320).cast_unsigned(),
+        InputSet::Dominant(size) => {
             let extra = if number.is_multiple_of(size + 1) { 2.0 * size as f32 } else { 0.0 };
             (random.between(-1.0, 1.0) + extra).to_bits()
         }

@@ -2,17 +2,17 @@
 
 use spirv::GlslStd450Op as Glsl;
 
-use super::error::{Answer, near};
+use super::error::{CorrectResult, near};
 use super::float_cases::float;
-use super::{Case, Input, Shape, Which};
+use super::{AnyInst, Case, InputSet, Shape};
 use crate::front::spirv::arithmetic::testing::{INT, VEC2, VEC4};
 
-const ONE: &[(Shape, Input)] = &[(INT, Input::Int)];
-const TWO: &[(Shape, Input)] = &[(INT, Input::Int), (INT, Input::Int)];
-const THREE: &[(Shape, Input)] = &[(INT, Input::Int), (INT, Input::Int), (INT, Input::Int)];
-const PAIR: &[(Shape, Input)] = &[(VEC2, Input::Between(-1.5, 1.5))];
-const FOUR: &[(Shape, Input)] = &[(VEC4, Input::Between(-1.5, 1.5))];
-const HALVES: &[(Shape, Input)] = &[(VEC2, Input::Float)];
+const ONE: &[(Shape, InputSet)] = &[(INT, InputSet::Int)];
+const TWO: &[(Shape, InputSet)] = &[(INT, InputSet::Int), (INT, InputSet::Int)];
+const THREE: &[(Shape, InputSet)] = &[(INT, InputSet::Int), (INT, InputSet::Int), (INT, InputSet::Int)];
+const PAIR: &[(Shape, InputSet)] = &[(VEC2, InputSet::Between(-1.5, 1.5))];
+const FOUR: &[(Shape, InputSet)] = &[(VEC4, InputSet::Between(-1.5, 1.5))];
+const HALVES: &[(Shape, InputSet)] = &[(VEC2, InputSet::Float)];
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = integers();
@@ -23,12 +23,12 @@ pub(super) fn cases() -> Vec<Case> {
 fn case(
     instruction: Glsl,
     result: Shape,
-    operands: &'static [(Shape, Input)],
+    operands: &'static [(Shape, InputSet)],
     bound: f64,
-    reference: fn(&[u32]) -> Vec<Answer>,
+    reference: fn(&[u32]) -> Vec<CorrectResult>,
 ) -> Case {
     let rule = if bound == 0.0 { "exact" } else { "correctly rounded" };
-    Case { which: Which::Glsl(instruction), result, operands, reference, bound, rule }
+    Case { which: AnyInst::Glsl(instruction), result, operands, reference, bound, rule }
 }
 
 macro_rules! signed {
@@ -37,7 +37,7 @@ macro_rules! signed {
             let mut wide = bits.iter().map(|&bits| i64::from(bits.cast_signed()));
             let $a = wide.next().unwrap();
             $(let $rest = wide.next().unwrap();)*
-            vec![Answer::Bits($value as u32)]
+            vec![CorrectResult::Bits($value as u32)]
         })
     };
 }
@@ -48,7 +48,7 @@ macro_rules! unsigned {
             let mut wide = bits.iter().map(|&bits| i64::from(bits));
             let $a = wide.next().unwrap();
             $(let $rest = wide.next().unwrap();)*
-            vec![Answer::Bits($value as u32)]
+            vec![CorrectResult::Bits($value as u32)]
         })
     };
 }
@@ -78,9 +78,9 @@ fn packing() -> Vec<Case> {
         case(Glsl::PackHalf2x16, INT, HALVES, 0.0, |bits| {
             let halves = [half(float(bits[0])), half(float(bits[1]))];
             if bits.iter().any(|&bits| float(bits).is_nan()) {
-                return vec![Answer::Open];
+                return vec![CorrectResult::Open];
             }
-            vec![Answer::Bits(halves[0] | (halves[1] << 16))]
+            vec![CorrectResult::Bits(halves[0] | (halves[1] << 16))]
         }),
         case(Glsl::UnpackSnorm4x8, VEC4, ONE, 0.5, |bits| unpacked(bits[0], 8, true)),
         case(Glsl::UnpackUnorm4x8, VEC4, ONE, 0.5, |bits| unpacked(bits[0], 8, false)),
@@ -92,17 +92,17 @@ fn packing() -> Vec<Case> {
     ]
 }
 
-fn packed(bits: &[u32], width: u32, low: f64, scale: f64) -> Vec<Answer> {
+fn packed(bits: &[u32], width: u32, low: f64, scale: f64) -> Vec<CorrectResult> {
     let fields = bits.iter().zip(0u32..).map(|(&bits, number)| {
         // The product is a float; it is rounded to an integer after that.
         let product = f64::from((float(bits).clamp(low, 1.0) * scale) as f32);
         let field = nearest_even(product) as i64 as u32 & ((1u32 << width) - 1);
         field << (number * width)
     });
-    vec![Answer::Bits(fields.sum())]
+    vec![CorrectResult::Bits(fields.sum())]
 }
 
-fn unpacked(word: u32, width: u32, signed: bool) -> Vec<Answer> {
+fn unpacked(word: u32, width: u32, signed: bool) -> Vec<CorrectResult> {
     (0..32 / width)
         .map(|number| {
             let field = f64::from((word >> (number * width)) & ((1 << width) - 1));

@@ -14,19 +14,19 @@ mod integer_cases;
 mod report;
 
 use super::super::arithmetic::Shape;
-use super::super::arithmetic::testing::{Which, builder, evaluate};
-use error::{Answer, error_of};
-use input::{Input, Random};
+use super::super::arithmetic::testing::{AnyInst, builder, evaluate};
+use error::{CorrectResult, error_of};
+use input::{InputSet, Random};
 
 /// Inputs for each instruction.
 const INPUTS: usize = 20_000;
 
 /// An instruction with its reference.
 struct Case {
-    which: Which,
+    which: AnyInst,
     result: Shape,
-    operands: &'static [(Shape, Input)],
-    reference: fn(&[u32]) -> Vec<Answer>,
+    operands: &'static [(Shape, InputSet)],
+    reference: fn(&[u32]) -> Vec<CorrectResult>,
     /// Largest error allowed, in units in the last place.
     bound: f64,
     /// The requirement of Vulkan.
@@ -85,7 +85,7 @@ fn every_extended_instruction_is_measured_or_refused() {
     let measured = cases();
     for number in 1..=81 {
         let instruction = spirv::GlslStd450Op::from_u32(number).expect("GLSL.std.450 has 81 instructions");
-        let known = measured.iter().any(|case| matches!(case.which, Which::Glsl(other) if other == instruction));
+        let known = measured.iter().any(|case| matches!(case.which, AnyInst::Glsl(other) if other == instruction));
         let refused = crate::front::spirv::glsl450::extended(
             &mut builder(),
             instruction,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Case, Which};
+use super::{AnyInst, Case};
 
 const BEGIN: &str = "<!-- errors: written by BLESS=1 cargo test -p spelter-shaders precision -->\n";
 const END: &str = "<!-- end of errors -->\n";
@@ -10,8 +10,8 @@ const END: &str = "<!-- end of errors -->\n";
 /// One line of the table.
 pub(super) fn row(case: &Case, largest: f64) -> String {
     let name = match case.which {
-        Which::Core(op) => format!("`Op{op:?}`"),
-        Which::Glsl(instruction) => format!("`{instruction:?}`"),
+        AnyInst::Core(op) => format!("`Op{op:?}`"),
+        AnyInst::Glsl(instruction) => format!("`{instruction:?}`"),
     };
     let size = match case.operands.first().map(|&(shape, _)| shape) {
         Some(super::Shape::Matrix { columns, rows, .. }) => format!(" {columns}×{rows}"),

@@ -1,12 +1,13 @@
-//! Slab allocator: small buffers share blocks of device memory. The driver allocates memory in multiples of 64 KiB; a
-//! buffer of 100 bytes takes 128 bytes of a block instead.
+//! Allocator of small buffers, which share blocks of device memory. The driver allocates memory in multiples of 64 KiB;
+//! a buffer of 100 bytes takes 128 bytes of a block instead.
 //!
-//! Sizes are rounded up to powers of two, and each size has separate blocks, so a block never fragments.
+//! Sizes are rounded up to powers of two, and each size has separate blocks, so a block never fragments. (`Slab` is the
+//! list of these blocks by number: it holds values, not byte ranges.)
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use slab::Slab;
 use spelter_driver::{Device, DeviceMemory};
 
 use crate::error::Error;
@@ -21,7 +22,7 @@ const CLASSES: usize = (MAX_BYTES / MIN_BYTES).trailing_zeros() as usize + 1;
 
 /// Blocks, by the size of their places.
 #[derive(Debug)]
-pub(super) struct Slab {
+pub(super) struct SmallBlocks {
     device: Device,
     /// Leaf locks.
     classes: [Mutex<Class>; CLASSES],
@@ -29,10 +30,9 @@ pub(super) struct Slab {
 
 #[derive(Debug, Default)]
 struct Class {
-    blocks: BTreeMap<u32, Block>,
+    blocks: Slab<Block>,
     /// Blocks that are not full.
-    with_room: Vec<u32>,
-    next: u32,
+    with_room: Vec<usize>,
 }
 
 #[derive(Debug)]
@@ -46,22 +46,22 @@ struct Block {
 
 /// A place in a block; freed on drop.
 #[derive(Debug)]
-pub(super) struct SlabAllocation {
-    slab: Arc<Slab>,
+pub(super) struct SmallAllocation {
+    blocks: Arc<SmallBlocks>,
     memory: DeviceMemory,
     class: usize,
-    block: u32,
+    block: usize,
     place: u32,
     fresh: bool,
 }
 
-impl Slab {
+impl SmallBlocks {
     pub(super) fn new(device: &Device) -> Self {
         Self { device: device.clone(), classes: Default::default() }
     }
 
-    /// A place for `size` bytes, aligned to 64; `None` if `size` is too large for a slab.
-    pub(super) fn take(self: &Arc<Self>, size: u64) -> Result<Option<SlabAllocation>, Error> {
+    /// A place for `size` bytes, aligned to 64; `None` if `size` is too large to share a block.
+    pub(super) fn take(self: &Arc<Self>, size: u64) -> Result<Option<SmallAllocation>, Error> {
         if size > MAX_BYTES {
             return Ok(None);
         }
@@ -71,9 +71,13 @@ impl Slab {
             let memory = self.device.allocate_memory(BLOCK, 0)?;
             blocks.add(memory);
         }
-        Ok(blocks.take(class).map(|(block, place, memory, fresh)| {
-            let slab = Arc::clone(self);
-            SlabAllocation { slab, memory, class, block, place, fresh }
+        Ok(blocks.take(class).map(|(block, place, memory, fresh)| SmallAllocation {
+            blocks: Arc::clone(self),
+            memory,
+            class,
+            block,
+            place,
+            fresh,
         }))
     }
 
@@ -93,14 +97,13 @@ fn places(class: usize) -> u32 {
 
 impl Class {
     fn add(&mut self, memory: DeviceMemory) {
-        self.next = self.next.wrapping_add(1);
-        self.blocks.insert(self.next, Block { memory, free: Vec::new(), fresh: 0 });
-        self.with_room.push(self.next);
+        let block = self.blocks.insert(Block { memory, free: Vec::new(), fresh: 0 });
+        self.with_room.push(block);
     }
 
-    fn take(&mut self, class: usize) -> Option<(u32, u32, DeviceMemory, bool)> {
+    fn take(&mut self, class: usize) -> Option<(usize, u32, DeviceMemory, bool)> {
         let number = *self.with_room.last()?;
-        let block = self.blocks.get_mut(&number)?;
+        let block = self.blocks.get_mut(number)?;
         let (place, fresh) = match block.free.pop() {
             Some(place) => (place, false),
             None => {
@@ -116,8 +119,8 @@ impl Class {
     }
 
     /// Frees a place. Returns a block that is entirely free, to be dropped, unless it is the only one with room.
-    fn give(&mut self, class: usize, number: u32, place: u32) -> Option<Block> {
-        let block = self.blocks.get_mut(&number)?;
+    fn give(&mut self, class: usize, number: usize, place: u32) -> Option<Block> {
+        let block = self.blocks.get_mut(number)?;
         if block.free.is_empty() && block.fresh == places(class) {
             self.with_room.push(number);
         }
@@ -127,11 +130,11 @@ impl Class {
             return None;
         }
         self.with_room.retain(|other| *other != number);
-        self.blocks.remove(&number)
+        self.blocks.try_remove(number)
     }
 }
 
-impl SlabAllocation {
+impl SmallAllocation {
     pub(super) fn memory(&self) -> &DeviceMemory {
         &self.memory
     }
@@ -147,9 +150,9 @@ impl SlabAllocation {
     }
 }
 
-impl Drop for SlabAllocation {
+impl Drop for SmallAllocation {
     fn drop(&mut self) {
-        let block = self.slab.classes[self.class].lock().give(self.class, self.block, self.place);
+        let block = self.blocks.classes[self.class].lock().give(self.class, self.block, self.place);
         drop(block); // after the lock
     }
 }
@@ -170,14 +173,14 @@ mod tests {
 
         #[test]
         fn places_are_disjoint_and_blocks_go(steps in proptest::collection::vec((1..20_000u64, any::<bool>(), any::<usize>()), 1..80)) {
-            let slab = Arc::new(Slab::new(&device()));
-            let mut live: Vec<(u64, SlabAllocation)> = Vec::new();
+            let small = Arc::new(SmallBlocks::new(&device()));
+            let mut live: Vec<(u64, SmallAllocation)> = Vec::new();
             for (size, free, which) in steps {
                 if free && !live.is_empty() {
                     live.swap_remove(which % live.len());
                     continue;
                 }
-                let place = slab.take(size).unwrap();
+                let place = small.take(size).unwrap();
                 prop_assert_eq!(place.is_some(), size <= MAX_BYTES);
                 let Some(place) = place else { continue };
                 prop_assert!(place.offset().is_multiple_of(64) && place.offset() + size <= BLOCK);
@@ -197,20 +200,20 @@ mod tests {
                 live.push((size, place));
             }
             live.clear();
-            prop_assert!(slab.blocks() <= CLASSES);
+            prop_assert!(small.blocks() <= CLASSES);
         }
     }
 
     #[test]
     fn a_thousand_small_buffers_take_few_blocks() {
-        let slab = Arc::new(Slab::new(&device()));
-        let live: Vec<_> = (0..1000).map(|_| slab.take(100).unwrap().unwrap()).collect();
-        assert_eq!(slab.blocks(), 1);
+        let small = Arc::new(SmallBlocks::new(&device()));
+        let live: Vec<_> = (0..1000).map(|_| small.take(100).unwrap().unwrap()).collect();
+        assert_eq!(small.blocks(), 1);
         drop(live);
-        assert_eq!(slab.blocks(), 1);
-        let live: Vec<_> = (0..5000).map(|_| slab.take(100).unwrap().unwrap()).collect();
-        assert_eq!(slab.blocks(), 3);
+        assert_eq!(small.blocks(), 1);
+        let live: Vec<_> = (0..5000).map(|_| small.take(100).unwrap().unwrap()).collect();
+        assert_eq!(small.blocks(), 3);
         drop(live);
-        assert_eq!(slab.blocks(), 1);
+        assert_eq!(small.blocks(), 1);
     }
 }

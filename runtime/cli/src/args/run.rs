@@ -1,0 +1,35 @@
+//! Further options of `spelter run`: images, samplers and the number of invocations.
+
+use clap::Args;
+
+use super::RunArgs;
+use crate::slot::{Groups, ImageOption, SamplerOption};
+
+/// Images, samplers and the number of invocations.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ImageArgs {
+    /// Fill a sampled or storage image, or the image of a combined image and sampler.
+    #[arg(long, value_name = "G.B=SOURCE", allow_hyphen_values = true)]
+    pub(crate) image: Vec<ImageOption>,
+    /// Set a sampler, or that of a combined image and sampler; `nearest,clamp` is the default there.
+    #[arg(long, value_name = "G.B=WORD,…", allow_hyphen_values = true)]
+    pub(crate) sampler: Vec<SamplerOption>,
+    /// The number of invocations in each direction, instead of --groups: enough workgroups for them.
+    #[arg(long, value_name = "X[,Y[,Z]]", allow_hyphen_values = true, conflicts_with = "groups")]
+    pub(crate) invocations: Option<Groups>,
+}
+
+impl RunArgs {
+    /// The number of workgroups in each direction, of this size.
+    pub(crate) fn groups(&self, size: [u32; 3]) -> [u32; 3] {
+        match self.images.invocations {
+            Some(invocations) => std::array::from_fn(|axis| invocations.0[axis].div_ceil(size[axis].max(1))),
+            None => self.groups.map_or([1; 3], |groups| groups.0),
+        }
+    }
+
+    /// Whether an option gives the number of workgroups.
+    pub(crate) fn states_groups(&self) -> bool {
+        self.groups.is_some() || self.images.invocations.is_some()
+    }
+}

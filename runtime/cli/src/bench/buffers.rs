@@ -1,0 +1,134 @@
+//! The buffers of a point: those that options fill, and storage buffers of the point's size for the other bindings.
+
+use std::collections::BTreeMap;
+
+use spelter::{Bind as Binding, BindingInfo, BindingKind, Buffer, Context, Program};
+
+use crate::args::BenchArgs;
+use crate::failure::Failure;
+use crate::file;
+use crate::random::Random;
+use crate::slot::Slot;
+use crate::value::Value;
+
+/// Bytes of random floats, which are repeated.
+const PATTERN: usize = 1 << 20;
+
+/// Buffers that are bound to the slots of a context.
+pub(super) struct Bound {
+    /// Keeps them alive.
+    pub(super) buffers: Vec<(Slot, Buffer)>,
+    /// Bytes of all of them together.
+    pub(super) bytes: u64,
+}
+
+/// Fills and binds a buffer for each descriptor of the program. `bytes` is the size of those without an option, by
+/// default that of one element for each invocation.
+pub(super) fn bind(
+    context: &Context,
+    program: &Program,
+    args: &BenchArgs,
+    (bytes, invocations): (Option<u64>, u64),
+) -> Result<Bound, Failure> {
+    let mut given: BTreeMap<Slot, (&str, BindingKind, &Value)> = BTreeMap::new();
+    let storage = args.bind.iter().map(|bind| ("--bind", BindingKind::StorageBuffer, bind));
+    let uniform = args.uniform.iter().map(|bind| ("--uniform", BindingKind::UniformBuffer, bind));
+    for (option, kind, bind) in storage.chain(uniform) {
+        check(program, option, kind, bind.slot)?;
+        if given.insert(bind.slot, (option, kind, &bind.value)).is_some() {
+            return Err(Failure(format!("binding {} is given twice", bind.slot)));
+        }
+    }
+    let mut bound = Bound { buffers: Vec::new(), bytes: 0 };
+    for info in program.bindings() {
+        for element in 0..info.count {
+            let slot = Slot { group: info.group, binding: info.binding, element };
+            let buffer = match given.get(&slot) {
+                Some((option, _, value)) => {
+                    from_value(context, value).map_err(|failure| Failure(format!("{option} {slot}: {failure}")))?
+                }
+                None => automatic(context, info, slot, (bytes, invocations))?,
+            };
+            let what = match info.kind {
+                BindingKind::UniformBuffer => Binding::uniform(&buffer),
+                _ => Binding::storage(&buffer),
+            };
+            context.bind(spelter::Slot { group: slot.group, binding: slot.binding, element }, what)?;
+            bound.bytes += buffer.size();
+            bound.buffers.push((slot, buffer));
+        }
+    }
+    Ok(bound)
+}
+
+/// Checks that an option fits the binding that the program declares.
+fn check(program: &Program, option: &str, kind: BindingKind, slot: Slot) -> Result<(), Failure> {
+    let declared = |info: &&BindingInfo| (info.group, info.binding) == (slot.group, slot.binding);
+    let problem = match program.bindings().iter().find(declared) {
+        None => format!("{:?} does not use it", program.entry()),
+        Some(info) if slot.element >= info.count => format!("the binding has {} elements", info.count),
+        Some(info) if info.kind == kind => return Ok(()),
+        Some(BindingInfo { kind: BindingKind::StorageBuffer, .. }) => "it is a storage buffer: use --bind".to_owned(),
+        Some(BindingInfo { kind: BindingKind::UniformBuffer, .. }) => {
+            "it is a uniform buffer: use --uniform".to_owned()
+        }
+        Some(_) => "it is not a buffer".to_owned(),
+    };
+    Err(Failure(format!("{option} {slot}: {problem}")))
+}
+
+fn from_value(context: &Context, value: &Value) -> Result<Buffer, Failure> {
+    let most: u64 = context.device().limits().max_storage_buffer_range.into();
+    match value {
+        Value::Zeros(0) => Err(Failure("a buffer needs at least one byte".to_owned())),
+        Value::Zeros(bytes) => Ok(context.buffer_zeroed(*bytes)?),
+        Value::Bytes(bytes) => from_bytes(context, bytes),
+        Value::File(path) => from_bytes(context, &file::read(path, most)?),
+    }
+}
+
+fn from_bytes(context: &Context, bytes: &[u8]) -> Result<Buffer, Failure> {
+    match bytes {
+        [] => Err(Failure("a buffer needs at least one byte".to_owned())),
+        bytes => Ok(context.buffer_from(bytes)?),
+    }
+}
+
+/// A storage buffer with random floats.
+fn automatic(
+    context: &Context,
+    info: &BindingInfo,
+    slot: Slot,
+    (bytes, invocations): (Option<u64>, u64),
+) -> Result<Buffer, Failure> {
+    match info.kind {
+        BindingKind::StorageBuffer => {}
+        BindingKind::UniformBuffer => {
+            let problem = format!("binding {slot}, a uniform buffer, has no contents: use --uniform {slot}=VALUE");
+            return Err(Failure(problem));
+        }
+        _ => {
+            let problem = "is not a buffer: this command runs kernels on buffers only; use `cargo bench` for images";
+            return Err(Failure(format!("binding {slot} {problem}")));
+        }
+    }
+    let (fixed, element) = (u64::from(info.min_bytes), u64::from(info.element_bytes));
+    let size = bytes.unwrap_or_else(|| fixed.saturating_add(element.saturating_mul(invocations))).max(4);
+    let most: u64 = context.device().limits().max_storage_buffer_range.into();
+    if size < fixed || size > most {
+        let problem = format!("binding {slot}: a storage buffer of {size} bytes");
+        return Err(Failure(match size < fixed {
+            true => format!("{problem}, and the program's block has {fixed} (VUID-vkCmdDispatch-None-08114)"),
+            false => format!("{problem}: at most {most} (maxStorageBufferRange); use --bytes or --bind"),
+        }));
+    }
+    let mut random = Random::new(u64::from(slot.group) << 32 | u64::from(slot.binding));
+    let length = usize::try_from(size).unwrap_or(usize::MAX).min(PATTERN);
+    let pattern: Vec<u8> = (0..length.div_ceil(4)).flat_map(|_| random.fraction().to_le_bytes()).collect();
+    let buffer = context.buffer(size).build()?;
+    for start in (0..size).step_by(PATTERN) {
+        let long = (size - start).min(PATTERN as u64) as usize;
+        context.write(&buffer, start, &pattern[..long])?;
+    }
+    Ok(buffer)
+}

@@ -1,0 +1,237 @@
+//! `spelter bench`: measures a kernel over a sweep of workgroups, sizes of buffers and workers.
+
+mod baseline;
+mod buffers;
+mod limits;
+mod measure;
+mod plot;
+mod report;
+mod statistics;
+mod sweep;
+mod work;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use spelter::{Context, ContextBuilder, Program};
+
+pub(crate) use sweep::{BaselineName, GroupSweep, PushPart, Sweep};
+
+use crate::args::BenchArgs;
+use crate::failure::Failure;
+use crate::output::{self, Output};
+use crate::shader::{self, Shader};
+use limits::Limits;
+use measure::Job;
+use report::{About, Point};
+use statistics::Samples;
+use work::{Work, position};
+
+/// Points of a bench, at most: more would take hours.
+const MAX_POINTS: usize = 10_000;
+
+/// Times that the pipeline is made.
+const PIPELINES: usize = 5;
+
+/// The part of the measuring time that goes to the busy time of workers.
+const BUSY_PART: f64 = 0.2;
+
+/// Runs the bench.
+pub(crate) fn run(args: &BenchArgs, output: &mut Output) -> Result<(), Failure> {
+    let shader = shader::load(&args.file)?;
+    if let Some(path) = &args.plot {
+        check_plot(path)?;
+    }
+    let old = args.baseline.as_ref().map(|name| baseline::load(&args.out, name)).transpose()?;
+    let default = GroupSweep((0..7).map(|power| [1 << (2 * power), 1, 1]).collect());
+    let sweeps = if args.groups.is_empty() { std::slice::from_ref(&default) } else { &args.groups[..] };
+    let groups: Vec<[u32; 3]> = sweeps.iter().flat_map(|sweep| sweep.0.iter().copied()).collect();
+    let sizes: Vec<Option<u64>> =
+        args.bytes.as_ref().map_or(vec![None], |sweep| sweep.0.iter().copied().map(Some).collect());
+    let workers: Vec<Option<usize>> = args
+        .workers
+        .as_ref()
+        .map_or(vec![None], |sweep| sweep.0.iter().map(|&workers| Some(workers as usize)).collect());
+    let count = groups.len().saturating_mul(sizes.len()).saturating_mul(workers.len());
+    if count > MAX_POINTS {
+        return Err(Failure(format!("the sweeps have {count} points: at most {MAX_POINTS}")));
+    }
+    let bar = progress(count as u64, args.json);
+    let (mut points, mut about) = (Vec::with_capacity(count), None);
+    for workers in workers {
+        let mut bench = Bench::new(&shader, args, workers)?;
+        for bytes in &sizes {
+            for groups in &groups {
+                points.push(bench.point(*groups, *bytes)?);
+                bar.inc(1);
+            }
+        }
+        about.get_or_insert_with(|| bench.about());
+    }
+    bar.finish_and_clear();
+    let Some(about) = about else { return Ok(()) };
+    let mut notes = notes(&about, &points);
+    if let Some(old) = &old {
+        if (&old.entry, &old.backend) != (&about.entry, &about.backend) {
+            notes.push(format!("the baseline is of {:?} on {}: not the same kernel", old.entry, old.backend));
+        }
+        points.iter_mut().for_each(|point| point.changes = old.changes(point));
+    }
+    if let Some(name) = &args.save_baseline {
+        baseline::save(&args.out, name, (&about.entry, &about.backend), &points)?;
+    }
+    if let Some(path) = &args.plot {
+        plot::draw(&format!("{} on {}", about.entry, about.backend), &points).save(path)?;
+    }
+    report::print(&about, &points, &notes, args, output)?;
+    notes.iter().for_each(output::note);
+    Ok(())
+}
+
+/// Checks the name of a picture before a long run.
+fn check_plot(path: &Path) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match () {
+        () if path.is_dir() => Err(Failure::file(path, "is a folder")),
+        () if folder.is_some_and(|folder| !folder.is_dir()) => Err(Failure::file(path, "its folder does not exist")),
+        () if path.extension().is_none_or(|end| end != "png") => {
+            Err(Failure::file(path, "the name must end with .png"))
+        }
+        () => Ok(()),
+    }
+}
+
+/// A progress bar on standard error if that is a terminal, hidden otherwise.
+fn progress(points: u64, quiet: bool) -> ProgressBar {
+    if quiet {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(points);
+    if let Ok(style) = ProgressStyle::with_template("bench {bar:32} {pos}/{len} points {elapsed}, {eta} left") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
+}
+
+fn notes(about: &About, points: &[Point]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(reason) = &about.fallback {
+        notes.push(format!("the kernel is interpreted, which is slow: it has no machine code ({reason})"));
+    }
+    let noisy = points.iter().filter(|point| point.measured.dispatch.spread() > 0.1).count();
+    if noisy > 0 {
+        let of = points.len();
+        notes.push(format!(
+            "{noisy} of {of} points have a spread above 10 %: other programs use the processors, or --seconds is short"
+        ));
+    }
+    notes
+}
+
+/// A kernel on devices with one number of workers: one that is measured, and one that measures itself.
+struct Bench<'a> {
+    shader: &'a Shader,
+    args: &'a BenchArgs,
+    work: Work,
+    context: Context,
+    program: Program,
+    profiled: Context,
+    profiled_program: Program,
+    pipeline: Samples,
+    limits: Limits,
+}
+
+impl<'a> Bench<'a> {
+    fn new(shader: &'a Shader, args: &'a BenchArgs, workers: Option<usize>) -> Result<Self, Failure> {
+        let context = builder(args, workers).build()?;
+        let build = |context: &Context| {
+            shader.program_with_arrays(context, args.entry.as_deref(), &args.spec, &BTreeMap::new())
+        };
+        let times: Vec<f64> = (0..PIPELINES)
+            .map(|_| {
+                let start = Instant::now();
+                // Dropped with its code, so that the next one is compiled again.
+                build(&context)?;
+                Ok(start.elapsed().as_secs_f64())
+            })
+            .collect::<Result<_, Failure>>()?;
+        let pipeline = Samples::new(times).ok_or_else(too_short)?;
+        let program = build(&context)?;
+        let profiled = builder(args, workers).profile(true).build()?;
+        let profiled_program = build(&profiled)?;
+        let work = Work::new(shader, args, context.device().properties().backend)?;
+        let limits = Limits::default();
+        Ok(Self { shader, args, work, context, program, profiled, profiled_program, pipeline, limits })
+    }
+
+    fn about(&self) -> About {
+        About {
+            entry: self.program.entry().to_owned(),
+            backend: self.context.device().properties().backend.name().to_owned(),
+            workgroup_size: self.program.workgroup_size(),
+            fallback: self.program.fallback().map(str::to_owned),
+            pipeline: self.pipeline.clone(),
+        }
+    }
+
+    /// Measures one point.
+    fn point(&mut self, groups: [u32; 3], bytes: Option<u64>) -> Result<Point, Failure> {
+        let Self { shader, args, .. } = *self;
+        let size = self.program.workgroup_size();
+        let in_each: [u64; 3] = std::array::from_fn(|axis| u64::from(groups[axis]) * u64::from(size[axis]));
+        let invocations = in_each.iter().try_fold(1u64, |all, each| all.checked_mul(*each));
+        let invocations = invocations.ok_or_else(|| Failure("--groups: more than 2^64 invocations".to_owned()))?;
+        let push = sweep::push_bytes(&args.push, in_each).map_err(Failure)?;
+        let failed = |error| failure(shader, error);
+        let (measured, bound) = {
+            let bound = buffers::bind(&self.context, &self.program, args, (bytes, invocations))?;
+            let job = Job { context: &self.context, program: &self.program, push: &push, groups };
+            let measured = measure::measure(&job, args.warm_up, args.seconds).map_err(failed)?;
+            debug_assert_eq!(bound.buffers.iter().map(|(_, buffer)| buffer.size()).sum::<u64>(), bound.bytes);
+            (measured.ok_or_else(too_short)?, bound.bytes)
+        };
+        let busy = {
+            let _bound = buffers::bind(&self.profiled, &self.profiled_program, args, (bytes, invocations))?;
+            let job = Job { context: &self.profiled, program: &self.profiled_program, push: &push, groups };
+            measure::busy(&job, args.seconds.mul_f64(BUSY_PART)).map_err(failed)?
+        };
+        let operations = self.work.of(&push);
+        let position = if args.no_limits {
+            None
+        } else {
+            // Another context: the kernel's buffers stay bound to this one.
+            let other = self.context.sibling();
+            let dispatch = (bound, measured.dispatch.median());
+            Some(position(&other, &mut self.limits, (operations.most, invocations), dispatch)?)
+        };
+        let workers = self.context.device().properties().workers;
+        Ok(Point { groups, workers, bytes: bound, invocations, operations, measured, busy, position, changes: None })
+    }
+}
+
+/// The failure of a dispatch, with the option that caused it.
+fn failure(shader: &Shader, error: spelter::Error) -> Failure {
+    match error {
+        spelter::Error::Misuse(misuse) if misuse.vuid.starts_with("VUID-vkCmdDispatch-groupCount") => {
+            Failure(format!("--groups: {} ({})", misuse.problem, misuse.vuid))
+        }
+        spelter::Error::Push(problem) => Failure(format!("--push: {problem}")),
+        error => shader.failed(error),
+    }
+}
+
+fn too_short() -> Failure {
+    Failure("a sample took no time: the clock is too coarse".to_owned())
+}
+
+fn builder(args: &BenchArgs, workers: Option<usize>) -> ContextBuilder {
+    let builder = Context::builder()
+        .time_limit(args.time_limit())
+        .time_limit_is_set_by("--time-limit or SPELTER_TIME_LIMIT")
+        .printer(output::printer());
+    let builder = workers.into_iter().fold(builder, ContextBuilder::workers);
+    args.backend.into_iter().fold(builder, ContextBuilder::backend)
+}

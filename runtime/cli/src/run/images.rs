@@ -1,0 +1,234 @@
+//! Images and samplers for the bindings of the program, from `--image` and `--sampler`.
+
+use spelter::{Bind, BindingInfo, BindingKind, Context, Image, Sampler, TexelClass, vk};
+use spelter_shaders::image::Format;
+
+use super::bind::{info_of, shown};
+use crate::args::RunArgs;
+use crate::failure::Failure;
+use crate::file;
+use crate::image::{self, Contents, Picture, Source};
+use crate::slot::{ImageOption, Slot};
+
+/// The largest level of an image, in bytes.
+const MAX_BYTES: u64 = 1 << 32;
+
+/// An image and its slot.
+pub(super) struct BoundImage {
+    pub(super) slot: Slot,
+    /// The slot as text, with its element if the binding is an array.
+    pub(super) name: String,
+    pub(super) image: Image,
+    pub(super) format: Format,
+    view: vk::ImageViewType,
+    is_storage: bool,
+    sampler: Option<Sampler>,
+}
+
+/// A sampler and its slot.
+pub(super) struct BoundSampler {
+    pub(super) slot: Slot,
+    sampler: Sampler,
+}
+
+impl BoundImage {
+    /// What a dispatch binds: all levels, or the first one for a storage image, as the view that the shader declares.
+    pub(super) fn bind(&self) -> Bind {
+        let part = self.image.all().as_type(self.view);
+        match (&self.sampler, self.is_storage) {
+            (_, true) => Bind::storage_image(part.levels(..1)),
+            (Some(sampler), false) => Bind::sampled(part).with_sampler(sampler),
+            (None, false) => Bind::sampled(part),
+        }
+    }
+
+    /// The texels of level 0, layer by layer.
+    pub(super) fn texels(&self, context: &Context) -> Result<Vec<u8>, Failure> {
+        let mut bytes = Vec::new();
+        for layer in 0..self.image.info().layers {
+            bytes.extend(context.read_image::<u8>(&self.image, 0, layer)?);
+        }
+        Ok(bytes)
+    }
+
+    /// Width, and the height of all slices and layers below each other.
+    pub(super) fn sheet(&self) -> [u32; 2] {
+        let [width, height, depth] = self.image.level_size(0);
+        [width, height.saturating_mul(depth).saturating_mul(self.image.info().layers)]
+    }
+}
+
+impl BoundSampler {
+    /// What a dispatch binds.
+    pub(super) fn bind(&self) -> Bind {
+        Bind::sampler(&self.sampler)
+    }
+}
+
+/// The images of the options, with the samplers of combined bindings. The slots are known to be images of the program.
+pub(super) fn images(context: &Context, infos: &[BindingInfo], args: &RunArgs) -> Result<Vec<BoundImage>, Failure> {
+    args.images.image.iter().map(|option| one(context, infos, option, args)).collect()
+}
+
+/// The separate samplers of the options.
+pub(super) fn samplers(context: &Context, infos: &[BindingInfo], args: &RunArgs) -> Result<Vec<BoundSampler>, Failure> {
+    let separate = |slot: Slot| info_of(infos, slot).is_some_and(|info| info.kind == BindingKind::Sampler);
+    let options = args.images.sampler.iter().filter(|option| separate(option.slot));
+    options
+        .map(|option| Ok(BoundSampler { slot: option.slot, sampler: sampler(context, option.slot, args)? }))
+        .collect()
+}
+
+fn sampler(context: &Context, slot: Slot, args: &RunArgs) -> Result<Sampler, Failure> {
+    let option = args.images.sampler.iter().find(|option| option.slot == slot);
+    let info = option.map(|option| option.options.0).unwrap_or_default();
+    context.sampler(&info).map_err(|error| Failure(format!("--sampler {slot}: {}", Failure::from(error))))
+}
+
+fn one(context: &Context, infos: &[BindingInfo], option: &ImageOption, args: &RunArgs) -> Result<BoundImage, Failure> {
+    let slot = option.slot;
+    let wrong = |problem: String| Failure(format!("--image {slot}: {problem}"));
+    let info = info_of(infos, slot).ok_or_else(|| wrong("the program does not use it".to_owned()))?;
+    let made = make(context, info, &option.source).map_err(wrong)?;
+    let sampler = match info.kind {
+        BindingKind::CombinedImageSampler => Some(sampler(context, slot, args)?),
+        _ => None,
+    };
+    Ok(BoundImage {
+        slot,
+        name: shown(slot, Some(info)),
+        image: made.image,
+        format: made.format,
+        view: made.view,
+        is_storage: info.kind == BindingKind::StorageImage,
+        sampler,
+    })
+}
+
+struct Made {
+    image: Image,
+    format: Format,
+    view: vk::ImageViewType,
+}
+
+/// The size of an image in texels, and its layers.
+struct Shape {
+    ty: vk::ImageType,
+    view: vk::ImageViewType,
+    size: [u32; 3],
+    layers: u32,
+}
+
+fn make(context: &Context, info: &BindingInfo, source: &Source) -> Result<Made, String> {
+    let declared = info.image.and_then(|image| image.view);
+    let (format, shape, levels) = match source {
+        Source::Picture { format, path } => {
+            let picture = Picture::read(path).map_err(|failure| failure.0)?;
+            let format = format.map_or_else(|| default_format(info), Ok)?;
+            let texels =
+                image::of_picture(format, &picture).map_err(|problem| format!("{}: {problem}", path.display()))?;
+            let [width, height] = picture.size;
+            let shape = shape(declared, &[width, height])?;
+            let made = create(context, format, &shape, 1)?;
+            write(context, &made, (0, &shape), &texels)?;
+            return Ok(Made { image: made, format, view: shape.view });
+        }
+        Source::Texels { format, size, levels, .. } => (*format, shape(declared, size)?, *levels),
+    };
+    let image = create(context, format, &shape, levels)?;
+    let Source::Texels { contents, .. } = source else { return Err("it has no size".to_owned()) };
+    for level in 0..levels {
+        let [width, height, depth] = image.level_size(level);
+        let slices = [width, height, depth * shape.layers];
+        let texels = match contents {
+            Contents::File(path) if level == 0 => of_file(path, format, slices)?,
+            contents => image::of_pattern(format, slices, contents),
+        };
+        write(context, &image, (level, &shape), &texels)?;
+    }
+    Ok(Made { image, format, view: shape.view })
+}
+
+/// The format of a picture that names none: the shader's, or 8 bits for each channel.
+fn default_format(info: &BindingInfo) -> Result<Format, String> {
+    if let Some(declared) = info.image.and_then(|image| image.format) {
+        return image::known(declared).ok_or_else(|| format!("the format {declared:?} is not supported"));
+    }
+    Ok(match info.image.map(|image| image.class) {
+        Some(TexelClass::Uint) => Format::R8G8B8A8_UINT,
+        // 8 bits with a sign cannot hold the codes of a picture.
+        Some(TexelClass::Sint) => Format::R16G16B16A16_SINT,
+        Some(TexelClass::Float) | None => Format::R8G8B8A8_UNORM,
+    })
+}
+
+/// What the numbers of a size mean for the view that the shader declares.
+fn shape(declared: Option<vk::ImageViewType>, size: &[u32]) -> Result<Shape, String> {
+    use vk::ImageViewType as View;
+    let view = declared.unwrap_or(if size.len() == 3 { View::TYPE_3D } else { View::TYPE_2D });
+    let (one, two, three) = (vk::ImageType::TYPE_1D, vk::ImageType::TYPE_2D, vk::ImageType::TYPE_3D);
+    let (ty, size, layers) = match (view, size) {
+        (View::TYPE_1D, &[width] | &[width, 1]) => (one, [width, 1, 1], 1),
+        (View::TYPE_1D_ARRAY, &[width, layers]) => (one, [width, 1, 1], layers),
+        (View::TYPE_2D, &[width, height] | &[width, height, 1]) => (two, [width, height, 1], 1),
+        (View::TYPE_2D_ARRAY, &[width, height]) => (two, [width, height, 1], 1),
+        (View::TYPE_2D_ARRAY, &[width, height, layers]) => (two, [width, height, 1], layers),
+        (View::TYPE_3D, &[width, height]) => (three, [width, height, 1], 1),
+        (View::TYPE_3D, &[width, height, depth]) => (three, [width, height, depth], 1),
+        (View::CUBE, &[width, height] | &[width, height, 6]) if width == height => (two, [width, height, 1], 6),
+        (View::CUBE_ARRAY, &[width, height, layers]) if width == height && layers % 6 == 0 => {
+            (two, [width, height, 1], layers)
+        }
+        _ => {
+            let given: Vec<_> = size.iter().map(u32::to_string).collect();
+            return Err(format!("the shader takes {}, not {}", takes(view), given.join("x")));
+        }
+    };
+    Ok(Shape { ty, view, size, layers })
+}
+
+/// The view and the form of its sizes, for messages.
+fn takes(view: vk::ImageViewType) -> &'static str {
+    use vk::ImageViewType as View;
+    match view {
+        View::TYPE_1D => "a 1D image of size WIDTH",
+        View::TYPE_1D_ARRAY => "a 1D array of size WIDTHxLAYERS",
+        View::TYPE_2D => "a 2D image of size WIDTHxHEIGHT",
+        View::TYPE_2D_ARRAY => "a 2D array of size WIDTHxHEIGHTxLAYERS",
+        View::TYPE_3D => "a 3D image of size WIDTHxHEIGHTxDEPTH",
+        View::CUBE => "a cube of size WIDTHxWIDTH",
+        View::CUBE_ARRAY => "an array of cubes of size WIDTHxWIDTHxLAYERS, with a multiple of 6 layers",
+        _ => "another image",
+    }
+}
+
+fn create(context: &Context, format: Format, shape: &Shape, levels: u32) -> Result<Image, String> {
+    let texels: u64 = shape.size.iter().map(|&n| u64::from(n)).fold(u64::from(shape.layers), u64::saturating_mul);
+    let bytes = texels.saturating_mul(format.bytes().into());
+    if bytes > MAX_BYTES {
+        return Err(format!("its {bytes} bytes are more than {MAX_BYTES}"));
+    }
+    let builder = context.image(image::vulkan(format), shape.size).dimensions(shape.ty);
+    let built = builder.levels(levels).layers(shape.layers).build();
+    built.map_err(|error| Failure::from(error).0)
+}
+
+/// The texels of a file, which must be those of level 0.
+fn of_file(path: &std::path::Path, format: Format, size: [u32; 3]) -> Result<Vec<u8>, String> {
+    let wanted = size.iter().map(|&n| u64::from(n)).product::<u64>() * u64::from(format.bytes());
+    let bytes = file::read(path, MAX_BYTES).map_err(|failure| failure.0)?;
+    if bytes.len() as u64 != wanted {
+        let (path, given, format) = (path.display(), bytes.len(), image::format_name(format));
+        return Err(format!("{path}: {given} bytes, but the texels in {format} have {wanted}"));
+    }
+    Ok(bytes)
+}
+
+/// Writes the texels of a level, layer by layer.
+fn write(context: &Context, image: &Image, (level, shape): (u32, &Shape), texels: &[u8]) -> Result<(), String> {
+    let each = texels.len() / shape.layers.max(1) as usize;
+    for (layer, texels) in (0..shape.layers).zip(texels.chunks_exact(each.max(1))) {
+        context.write_image(image, level, layer, texels).map_err(|error| Failure::from(error).0)?;
+    }
+    Ok(())
+}
