@@ -30,8 +30,8 @@ pub(crate) struct BenchArgs {
     /// The entry point; not needed if the shader has only one.
     #[arg(long, value_name = "NAME")]
     pub(crate) entry: Option<String>,
-    /// Numbers of workgroups: X[,Y[,Z]], where X may be FIRST..LAST[*FACTOR] with a factor of 4 by default. May be given
-    /// several times. By default 1..4096.
+    /// Numbers of workgroups: `X[,Y[,Z]]`, where X may be `FIRST..LAST[*FACTOR]` with a factor of 4 by default. May be
+    /// given several times. By default 1..4096.
     #[arg(long, value_name = "X[,Y[,Z]]", allow_hyphen_values = true)]
     pub(crate) groups: Vec<GroupSweep>,
     /// Sizes of the storage buffers that --bind does not fill: a sweep with a factor of 4 by default.
