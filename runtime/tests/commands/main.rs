@@ -163,7 +163,7 @@ fn barriers_do_not_rely_on_bytes_without_data() {
     context.invalidate(&from).unwrap();
     assert!(from.valid_ranges().is_empty());
     context.submit(&commands).unwrap();
-    assert_eq!(from.valid_ranges(), [std::ops::Range { start: 0, end: 1 << 16 }]);
+    assert_eq!(from.valid_ranges(), [0..1 << 16]);
     assert_eq!(context.read::<u32>(&from).unwrap(), [7; 1 << 14]);
 }
 
