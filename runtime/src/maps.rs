@@ -41,7 +41,7 @@ impl Maps {
 
     /// Whether the host may write these bytes only through their mapping.
     pub(crate) fn forbid_writes(&self, range: &Range<u64>) -> bool {
-        self.list.iter().any(|record| !record.persistent && record.meets(range))
+        self.list.iter().any(|record| !record.persistent && record.overlaps(range))
     }
 
     /// Whether a batch's use of these bytes, of that origin, must not be recorded.
@@ -55,7 +55,7 @@ impl Maps {
 
     /// A mapped range that overlaps this one.
     pub(crate) fn overlapping(&self, range: &Range<u64>) -> Option<&Range<u64>> {
-        self.list.iter().find(|record| record.meets(range)).map(|record| &record.range)
+        self.list.iter().find(|record| record.overlaps(range)).map(|record| &record.range)
     }
 
     /// Adds a mapping and returns its number.
@@ -73,7 +73,7 @@ impl Maps {
 }
 
 impl Mapping {
-    fn meets(&self, range: &Range<u64>) -> bool {
+    fn overlaps(&self, range: &Range<u64>) -> bool {
         self.range.start < range.end && range.start < self.range.end
     }
 }

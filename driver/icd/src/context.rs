@@ -27,12 +27,12 @@ pub(crate) struct Named {
 const MAX_OBJECTS: usize = 8;
 
 /// Faults of a call that are reported.
-const MAX_FAULTS: usize = 4;
+const MAX_VIOLATIONS: usize = 4;
 
 const NO_OBJECT: Named = Named { ty: ObjectType::UNKNOWN, handle: 0, describe: |_, _| () };
 
 thread_local! {
-    static FAULTS: RefCell<Vec<Error>> = const { RefCell::new(Vec::new()) };
+    static VIOLATIONS: RefCell<Vec<Error>> = const { RefCell::new(Vec::new()) };
     static OWNER: Cell<Owner> = const { Cell::new(0) };
     static COUNT: Cell<usize> = const { Cell::new(0) };
     static OBJECTS: [Cell<Named>; MAX_OBJECTS] = const { [const { Cell::new(NO_OBJECT) }; MAX_OBJECTS] };
@@ -47,17 +47,17 @@ pub(crate) fn new_owner() -> Owner {
 /// Notes broken valid usage for which the call does not fail; it is reported when the call ends.
 pub(crate) fn fault(error: Error) {
     // The thread may be ending, its locals destroyed.
-    let _ = FAULTS.try_with(|faults| {
+    let _ = VIOLATIONS.try_with(|faults| {
         let mut faults = faults.borrow_mut();
-        if faults.len() < MAX_FAULTS {
+        if faults.len() < MAX_VIOLATIONS {
             faults.push(error);
         }
     });
 }
 
 /// The noted faults that were not reported yet.
-pub(crate) fn take_faults() -> Vec<Error> {
-    FAULTS.try_with(|faults| std::mem::take(&mut *faults.borrow_mut())).unwrap_or_default()
+pub(crate) fn take_violations() -> Vec<Error> {
+    VIOLATIONS.try_with(|faults| std::mem::take(&mut *faults.borrow_mut())).unwrap_or_default()
 }
 
 /// A call in progress. A callback may call Vulkan while its own call runs, so dropping this restores the outer call.

@@ -25,10 +25,10 @@ use crate::ids::{Access, ObjectId, ResourceId};
 use crate::resource::Resource;
 use crate::valid::Ranges;
 
-/// From this number of commands on, a segment ends where a barrier is needed.
-const LONG: usize = 64;
+/// From this number of commands on, a segment is split at the next barrier.
+const MIN_SPLIT_COMMANDS: usize = 64;
 /// The largest number of commands in a segment.
-const LONGEST: usize = 512;
+const MAX_SEGMENT_COMMANDS: usize = 512;
 
 /// The commands so far.
 #[derive(Default)]
@@ -36,7 +36,7 @@ pub(super) struct Recording {
     pub(super) parts: Parts,
     /// The command buffer that gets the commands, if it exists already.
     pub(super) target: Option<Arc<CommandBufferState>>,
-    /// The names of the groups that the next command is in.
+    /// The debug labels that enclose the next command.
     pub(super) label: Option<Arc<str>>,
     /// The driver's command buffer for the segment that is being recorded, and its first command.
     open: Option<(Open, usize)>,
@@ -90,12 +90,12 @@ impl Recording {
         context: &Context,
         what: &str,
         uses: &[PartUse<'_>],
-        does_something: bool,
+        has_effect: bool,
         make: impl Fn(&dyn Fn(&Resource) -> usize) -> Command,
     ) -> Result<(), Error> {
         context.inner().record(|state| {
             uses.iter().try_for_each(|(resource, ..)| self.number(what, resource))?;
-            if does_something {
+            if has_effect {
                 let numbers = &self.numbers;
                 let command = make(&|resource| numbers.get(&resource.id()).copied().unwrap_or_default());
                 self.record(state, uses, command)?;
@@ -131,11 +131,11 @@ impl Recording {
 
     /// Records a command for the driver, after a barrier if it needs one.
     fn record(&mut self, state: &mut ContextState, uses: &[PartUse<'_>], command: Command) -> Result<(), Error> {
-        // Resources take the place of objects: a resource has one object in a submission.
+        // Hazards are keyed by object: a resource has exactly one object in a submission.
         let touches = uses.iter().map(|(resource, range, access)| (ObjectId(resource.id().0), range.clone(), *access));
         self.barrier |= self.hazards.next(touches.clone(), Fresh::default());
         let length = self.open.as_ref().map_or(0, |(_, first)| self.parts.commands.len() - first);
-        if length >= LONGEST || (length >= LONG && self.barrier) {
+        if length >= MAX_SEGMENT_COMMANDS || (length >= MIN_SPLIT_COMMANDS && self.barrier) {
             self.close();
             let _ = self.hazards.next(touches, Fresh::default());
         }
@@ -144,7 +144,7 @@ impl Recording {
             (self.barrier, self.stale) = (false, false);
         }
         let recorded = Recorded { command, barrier: self.barrier, label: self.label.clone() };
-        // It is `Some`.
+        // Always `Some`: opened above if it was not.
         let Some((open, _)) = &mut self.open else { return Ok(()) };
         let on = On { during: None, resources: &self.parts.resources, objects: &self.parts.objects };
         open.record(state, &recorded, on)?;

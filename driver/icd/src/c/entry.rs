@@ -144,7 +144,7 @@ pub(crate) fn guard<R: Failed, T: IntoCResult<R>>(call: &'static str, body: impl
         if emergency::is_set_aside() || !creates(call) || emergency::replenish() { body() } else { Err(exhausted()) }
     };
     let result = catch_unwind(AssertUnwindSafe(body));
-    context::take_faults().iter().for_each(|fault| message::error(call, fault));
+    context::take_violations().iter().for_each(|fault| message::error(call, fault));
     match result {
         Ok(Ok(value)) => value.into_c(),
         Ok(Err(error)) => {

@@ -10,7 +10,8 @@ use ash::vk;
 use super::pointer::{In, Slice};
 
 impl<'a> In<'a, vk::MemoryToImageCopyEXT<'a>> {
-    /// The bytes of the region; `None` if the pointer is null.
+    /// The bytes of the region; `None` if the pointer is null. `len` is the number that its row length, image height and
+    /// extent imply.
     pub(crate) fn bytes(self, len: u64) -> Option<&'a [u8]> {
         let at = self.get().p_host_pointer.cast::<u8>();
         // SAFETY: by this module's contract.
@@ -24,11 +25,12 @@ impl<'a> In<'a, vk::ImageToMemoryCopyEXT<'a>> {
         !self.get().p_host_pointer.is_null()
     }
 
-    /// Writes bytes of the region to the host memory at byte `offset`.
+    /// Writes bytes of the region to the host memory at byte `offset`. They end within the bytes that the region's row
+    /// length, image height and extent imply.
     pub(crate) fn put(self, offset: usize, bytes: &[u8]) {
         let to = self.get().p_host_pointer.cast::<u8>().wrapping_add(offset);
-        // SAFETY: by this module's contract: the bytes are inside of the region's memory, which only this call
-        // accesses.
+        // SAFETY: by this module's contract the region's memory has these bytes, and only this call accesses it, so
+        // that `bytes`, which the driver owns, does not overlap it.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
     }
 }
@@ -42,7 +44,7 @@ fn put_layouts(count: &mut u32, list: *mut vk::ImageLayout, layouts: &[vk::Image
     let fit = layouts.len().min(*count as usize);
     *count = fit as u32;
     for (index, layout) in layouts[..fit].iter().enumerate() {
-        // SAFETY: by this module's contract.
+        // SAFETY: by this module's contract the list has room for the original count, and `index < fit <= count`.
         unsafe { list.wrapping_add(index).write(*layout) };
     }
 }

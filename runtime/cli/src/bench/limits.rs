@@ -1,4 +1,4 @@
-//! What the device reaches at best: kernels that only move bytes, only multiply and add, or only have atomics, as
+//! Peak rates of the device, for the roofline: kernels that only move bytes, only multiply and add, or only have atomics, as
 //! clpeak measures GPUs. They run on the same back end with the same workers, and the best of several runs counts.
 
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ fn add_up(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) gro
     a[id.x] = sum;
 }";
 
-/// Chains that depend only on themselves: enough to hide the latency of a fused multiply-add.
+/// Independent dependency chains: enough to hide the latency of a fused multiply-add.
 const CHAINS: u32 = 10;
 const ROUNDS: u32 = 512;
 

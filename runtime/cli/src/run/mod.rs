@@ -21,7 +21,7 @@ use crate::shader::{self, Shader};
 use bind::Bound;
 use messages::Messages;
 
-/// Runs the shader as the options say. With `--json` a failure is an object as well.
+/// Runs the shader as the options say. With `--json`, a failure is printed as a JSON object, too.
 pub(crate) fn run(args: &RunArgs, output: &mut Output) -> Result<(), Failure> {
     let messages = Messages::new(args.json);
     let result = execute(args, &messages, output);

@@ -1,4 +1,4 @@
-//! Integer sums, products and quotients.
+//! Peephole rules for integer addition, multiplication and division.
 
 use crate::ir::{Op, Value};
 use crate::opt::editor::{Editor, New, New::Same};

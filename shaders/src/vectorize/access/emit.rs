@@ -20,7 +20,7 @@ fn find(rows: &CoveringRows, word: u32) -> (usize, u8) {
 }
 
 impl Widen<'_> {
-    /// Loads words from memory that the lanes agree about.
+    /// Loads words from one memory region, the same for all lanes.
     pub(super) fn load_from(&mut self, region: MemoryRegion, plan: &AccessPlan, ty: ir::Type) -> Value {
         match &plan.pattern {
             AccessPattern::Segments(segments) => self.load_segments(region, &plan.offset, segments),
@@ -31,7 +31,7 @@ impl Widen<'_> {
         }
     }
 
-    /// Stores words to memory that the lanes agree about.
+    /// Stores words to one memory region, the same for all lanes.
     pub(super) fn store_to(&mut self, region: MemoryRegion, plan: &AccessPlan, value: ir::Value) {
         match &plan.pattern {
             AccessPattern::Segments(segments) => self.store_segments(region, &plan.offset, segments, value),
@@ -79,7 +79,7 @@ impl Widen<'_> {
         self.builder.emit_value(InstData::LoadRow { row: Row { base: region.base, index, limit, width: Width::Word } })
     }
 
-    /// Stores words run by run.
+    /// Stores each run of lanes whose words are contiguous as one masked row.
     fn store_segments(&mut self, region: MemoryRegion, offset: &Offset, segments: &SegmentedAccess, value: ir::Value) {
         let value = self.vector(value);
         let skip = self.uniform_part(offset);
@@ -241,7 +241,7 @@ impl Widen<'_> {
         values: &[Value],
     ) {
         debug_assert!(self.all_lanes_active(), "the plan of {} is for convergent blocks", self.block);
-        // Of lanes that store the same word the last one counts, as in a scatter.
+        // If several lanes store the same word, the highest lane wins, as in a scatter.
         let mut last: HashMap<u32, (usize, u8)> = HashMap::default();
         for lane in 0..LANES as usize {
             for (number, places) in places.iter().enumerate() {

@@ -12,10 +12,10 @@ pub(super) struct ValueUses {
     /// The block of the last use counted; of the only use, if there is one.
     user: SecondaryMap<Value, Option<Block>>,
     /// Whether there are uses in several blocks.
-    scattered: SecondaryMap<Value, bool>,
+    multi_block: SecondaryMap<Value, bool>,
     live: SecondaryMap<Inst, bool>,
-    /// The block of a live instruction.
-    home: SecondaryMap<Inst, Option<Block>>,
+    /// The defining block of a live instruction.
+    def_block: SecondaryMap<Inst, Option<Block>>,
     alias: SecondaryMap<Value, Option<Value>>,
 }
 
@@ -26,9 +26,9 @@ impl ValueUses {
         let mut uses = Self {
             counts: SecondaryMap::with_capacity(kernel.values.len()),
             user: SecondaryMap::with_capacity(kernel.values.len()),
-            scattered: SecondaryMap::new(),
+            multi_block: SecondaryMap::new(),
             live: SecondaryMap::with_capacity(kernel.insts.len()),
-            home: SecondaryMap::with_capacity(kernel.insts.len()),
+            def_block: SecondaryMap::with_capacity(kernel.insts.len()),
             alias: aliases(kernel),
         };
         for &block in kernel.layout.iter().rev() {
@@ -39,7 +39,7 @@ impl ValueUses {
                     continue;
                 }
                 uses.live[inst] = true;
-                uses.home[inst] = Some(block);
+                uses.def_block[inst] = Some(block);
                 data.for_each_use(|value| uses.count(value, block));
             }
         }
@@ -50,7 +50,7 @@ impl ValueUses {
         let value = self.canonical(value);
         self.counts[value] += 1;
         if self.user[value].is_some_and(|other| other != block) {
-            self.scattered[value] = true;
+            self.multi_block[value] = true;
         }
         self.user[value] = Some(block);
     }
@@ -81,16 +81,16 @@ impl ValueUses {
     /// Whether the value is used in this block only.
     pub(super) fn is_local(&self, value: Value, block: Block) -> bool {
         let value = self.canonical(value);
-        self.user[value] == Some(block) && !self.scattered[value]
+        self.user[value] == Some(block) && !self.multi_block[value]
     }
 
     /// Whether the value is defined in this block and its only use is in the block.
     pub(super) fn lives_within(&self, kernel: &Kernel, value: Value, block: Block) -> bool {
-        let home = match kernel.values[value] {
-            ValueDef::Result { inst, .. } => self.home[inst],
+        let def_block = match kernel.values[value] {
+            ValueDef::Result { inst, .. } => self.def_block[inst],
             ValueDef::Param { block, .. } => Some(block),
         };
-        home == Some(block) && self.single_use(value, block)
+        def_block == Some(block) && self.single_use(value, block)
     }
 }
 
