@@ -1,6 +1,6 @@
 //! Creation of the device that the options describe.
 
-use spelter::{Context, Printer};
+use spelter::{Context, ContextBuilder, Printer};
 
 use crate::args::DeviceArgs;
 use crate::failure::Failure;
@@ -14,6 +14,11 @@ pub(crate) fn context(args: &DeviceArgs) -> Result<Context, Failure> {
     traced(args, false)
 }
 
+/// A context as a Vulkan driver would make it: rules that other drivers do not enforce are not checked.
+pub(crate) fn for_scripts(args: &DeviceArgs) -> Result<Context, Failure> {
+    Ok(builder(args).strict(false).printer(output::printer()).build()?)
+}
+
 /// A context with these options, and a timeline if `trace`.
 pub(crate) fn traced(args: &DeviceArgs, trace: bool) -> Result<Context, Failure> {
     with_printer(args, trace, output::printer())
@@ -21,19 +26,20 @@ pub(crate) fn traced(args: &DeviceArgs, trace: bool) -> Result<Context, Failure>
 
 /// As [`traced`], with a printer for messages of kernels.
 pub(crate) fn with_printer(args: &DeviceArgs, trace: bool, printer: Printer) -> Result<Context, Failure> {
+    Ok(builder(args).trace(trace).printer(printer).build()?)
+}
+
+fn builder(args: &DeviceArgs) -> ContextBuilder {
     let builder = Context::builder()
         .time_limit(args.time_limit())
         .time_limit_is_set_by(LIMIT)
-        .schedule(args.schedule.unwrap_or_default())
-        .trace(trace)
-        .printer(printer);
+        .schedule(args.schedule.unwrap_or_default());
     let builder = match args.workers {
         Some(workers) => builder.workers(workers.into()),
         None => builder,
     };
-    let builder = match args.backend {
+    match args.backend {
         Some(backend) => builder.backend(backend),
         None => builder,
-    };
-    Ok(builder.build()?)
+    }
 }

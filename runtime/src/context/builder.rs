@@ -223,6 +223,21 @@ impl ContextBuilder {
         self
     }
 
+    /// Whether rules are checked that other drivers do not enforce, such as the declaration of SPIR-V extensions; true by
+    /// default ([`DeviceOptions::strict`]).
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::builder().strict(false).build()?;
+    /// assert_eq!(context.buffer_zeroed(4)?.size(), 4);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn strict(mut self, strict: bool) -> Self {
+        self.options.strict = strict;
+        self
+    }
+
     /// Starts the device. [`Error::OutOfMemory`] if the address range for its memory cannot be reserved,
     /// [`Error::Options`] if the memory or the time limit is 0, or there are too many workers.
     ///

@@ -26,7 +26,7 @@ pub(super) fn script(script: &Script, folder: &Path, args: &DeviceArgs) -> Resul
     // A script may raise the time limit, but not lower it.
     let asked = script.fence_timeout_ms.map_or(Duration::ZERO, |ms| Duration::from_millis(ms.into()));
     let args = DeviceArgs { time_limit: Some(args.time_limit().max(asked)), ..*args };
-    let context = device::context(&args).map_err(|failure| Stop::Fail(failure.to_string()))?;
+    let context = device::for_scripts(&args).map_err(|failure| Stop::Fail(failure.to_string()))?;
     let device = context.device();
     let samplers = script.samplers.iter().map(|info| device.create_sampler(info)).collect::<Result<_, _>>();
     let mut runner = Runner {
