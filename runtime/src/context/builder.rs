@@ -223,8 +223,8 @@ impl ContextBuilder {
         self
     }
 
-    /// Whether rules are checked that other drivers do not enforce, such as the declaration of SPIR-V extensions; true by
-    /// default ([`DeviceOptions::strict`]).
+    /// Whether rules are checked that other drivers do not enforce, such as the declaration of SPIR-V extensions; true
+    /// by default ([`DeviceOptions::strict`]).
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {

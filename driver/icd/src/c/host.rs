@@ -10,8 +10,8 @@ use ash::vk;
 use super::pointer::{In, Slice};
 
 impl<'a> In<'a, vk::MemoryToImageCopyEXT<'a>> {
-    /// The bytes of the region; `None` if the pointer is null. `len` is the number that its row length, image height and
-    /// extent imply.
+    /// The bytes of the region; `None` if the pointer is null. `len` is the number that its row length, image height
+    /// and extent imply.
     pub(crate) fn bytes(self, len: u64) -> Option<&'a [u8]> {
         let at = self.get().p_host_pointer.cast::<u8>();
         // SAFETY: by this module's contract.
