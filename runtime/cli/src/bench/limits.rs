@@ -1,5 +1,6 @@
-//! Peak rates of the device, for the roofline: kernels that only move bytes, only multiply and add, or only have atomics, as
-//! clpeak measures GPUs. They run on the same back end with the same workers, and the best of several runs counts.
+//! Peak rates of the device, for the roofline: kernels that only move bytes, only multiply and add, or only have
+//! atomics, as clpeak measures GPUs. They run on the same back end with the same workers, and the best of several runs
+//! counts.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
