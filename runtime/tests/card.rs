@@ -37,7 +37,7 @@ fn it_exposes_buffers_images_descriptor_sets_and_command_buffers() -> Result<(),
 
 /// A resource keeps its identity, and gets another object while the old one is in use.
 #[test]
-fn an_invalidation_replaces_the_storage_behind_a_buffer_in_use() -> Result<(), Error> {
+fn an_invalidation_replaces_the_storage_of_a_buffer_in_use() -> Result<(), Error> {
     let context = context();
     let program = context.program_wgsl(DOUBLE)?;
     let data = context.buffer_from(&[1u32, 2, 3, 4])?;
