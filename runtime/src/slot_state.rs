@@ -45,19 +45,16 @@ pub(crate) struct Backed {
 }
 
 impl SlotState {
+    /// What `bind` names, without an object.
+    fn unbacked(bind: &Bind) -> Self {
+        let Bind { kind, part, to_end, sampler, resource } = bind.clone();
+        Self { kind, resource, object: None, part, to_end, ranges: SmallVec::new(), view: None, sampler }
+    }
+
     /// Checks `bind` by the rules, and returns the slot state with the resource's current object.
     pub(crate) fn new(share: &Arc<Share>, slot: Slot, bind: &Bind) -> Result<Self, Error> {
-        let Bind { kind, part, to_end, sampler, resource } = bind;
-        let mut bound = Self {
-            kind: *kind,
-            resource: resource.clone(),
-            object: None,
-            part: part.clone(),
-            to_end: *to_end,
-            ranges: SmallVec::new(),
-            view: None,
-            sampler: sampler.clone(),
-        };
+        let Bind { kind, part, to_end, resource, .. } = bind;
+        let mut bound = Self::unbacked(bind);
         let Some(resource) = resource else { return Ok(bound) };
         if !resource.is_of(share) {
             let problem = format!("{} is of another context's device", resource.described());
@@ -107,18 +104,8 @@ impl SlotState {
     /// The state that `bind` has with this object of its resource; `None` for a sampler. The resource may have another
     /// size than when `bind` was checked.
     pub(crate) fn over(slot: Slot, bind: &Bind, object: Option<&Arc<ResourceObject>>) -> Result<Self, Error> {
-        let Bind { kind, part, to_end, sampler, resource } = bind;
-        let mut bound = Self {
-            kind: *kind,
-            resource: resource.clone(),
-            object: None,
-            part: part.clone(),
-            to_end: *to_end,
-            ranges: SmallVec::new(),
-            view: None,
-            sampler: sampler.clone(),
-        };
-        if let (Some(resource), Some(object)) = (resource, object) {
+        let mut bound = Self::unbacked(bind);
+        if let (Some(resource), Some(object)) = (&bind.resource, object) {
             let Backed { object, part, ranges, view } = bound.backed_by(slot, resource, object)?;
             (bound.object, bound.part, bound.ranges, bound.view) = (Some(object), part, ranges, view);
         }
