@@ -6,6 +6,7 @@
 pub mod abi;
 pub mod analysis;
 pub mod back;
+pub mod check;
 pub mod compile;
 pub mod explain;
 mod float_mode;

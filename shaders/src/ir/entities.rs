@@ -11,4 +11,6 @@ crate::ssa::entities! {
     Binding "binding"
     /// One workgroup, private or function variable. Printed as `var0`.
     Variable "var"
+    /// One instruction of the module that checked mode observes. Printed as `site0`.
+    Site "site"
 }

@@ -17,13 +17,14 @@ mod order;
 mod parse;
 mod print;
 mod samples;
+mod site;
 mod subgroup;
 mod types;
 mod verify;
 mod verify_inst;
 
 pub use builder::{Builder, element};
-pub use entities::{Binding, Block, Inst, Value, Variable};
+pub use entities::{Binding, Block, Inst, Site, Value, Variable};
 pub use inst::{BlockCall, BuiltIn, InstData};
 pub use kernel::{
     BindingData, BindingKind, BlockData, Kernel, Merge, SourceLine, ValueDef, VariableData, VariableSpace,
@@ -32,6 +33,7 @@ pub use memory::{Access, AtomicOp, BufferSpace, Place, Scope, Semantics};
 pub use op::Op;
 pub(crate) use order::reverse_postorder;
 pub use samples::SampledPair;
+pub use site::{AccessSite, SiteAction, SiteData, StorageClass};
 pub use subgroup::{SubgroupOp, identity};
 pub use types::{Scalar, Type, Width};
 pub use verify::{VerifyError, verify};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::sources;
 
 /// Folder or file of shaders/src → those that it may use, bottom to top.
-const LAYERS: [(&str, &[&str]); 20] = [
+const LAYERS: [(&str, &[&str]); 21] = [
     ("float_mode", &[]),
     ("free_ranges", &[]),
     ("guest", &[]),
@@ -18,6 +18,7 @@ const LAYERS: [(&str, &[&str]); 20] = [
     ("schedule", &["abi"]),
     ("ir", &["host", "text", "work", "image", "ssa"]),
     ("analysis", &["image", "ssa", "abi", "ir"]),
+    ("check", &["ir"]),
     ("lower", &["ir"]),
     ("opt", &["image", "abi", "ir", "analysis"]),
     ("simd", &["text", "work", "image", "ssa", "ir", "analysis", "lower"]),

@@ -1,0 +1,7 @@
+//! Checked mode: what a kernel that runs tells about its accesses to shared memory, and the detector of data races that
+//! listens.
+//!
+//! The kernel is instrumented as it was read, before any optimisation, so that sites are instructions of the module.
+//! Every back end makes the same calls of [`Observer`](observer::Observer), in an order that the schedule determines.
+
+pub mod observer;

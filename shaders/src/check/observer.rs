@@ -1,0 +1,58 @@
+//! What checked mode observes while a kernel runs, in the order in which it happens: one interface for every back end on
+//! one side, and for the detector and the recorder of replays on the other.
+
+use crate::ir::{Scope, Site};
+
+/// An invocation of a dispatch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Invocation {
+    /// Linear number of its workgroup in the dispatch: x fastest, then y, then z, without the dispatch's base.
+    pub workgroup: u64,
+    /// `LocalInvocationIndex`.
+    pub local: u32,
+}
+
+/// The memory that an access touches, bounds already checked: accesses out of bounds are dropped and not observed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// Where it begins.
+    pub memory: Memory,
+    /// Bytes.
+    pub bytes: u32,
+    /// The reference of the memory model: index of the descriptor in
+    /// [`DispatchArgs::buffers`](crate::abi::DispatchArgs::buffers), or the number of the workgroup variable.
+    pub reference: u32,
+}
+
+/// A place in memory that several invocations share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Memory {
+    /// Device memory: the host's address of a byte of a buffer or of a texel.
+    Device(u64),
+    /// Workgroup memory of the invocation's workgroup: offset in bytes, variables packed as
+    /// [`Kernel::shared_bytes`](crate::ir::Kernel::shared_bytes) has them.
+    Workgroup(u32),
+}
+
+/// Listens to a dispatch. Calls come from one thread, and workgroups follow each other: a workgroup's calls are not
+/// interleaved with those of another.
+pub trait Observer {
+    /// A plain read or write.
+    fn access(&mut self, by: Invocation, site: Site, target: Target);
+
+    /// An atomic operation that was carried out; `wrote` is false for loads and for a compare-exchange that failed.
+    fn atomic(&mut self, by: Invocation, site: Site, target: Target, wrote: bool);
+
+    /// A memory barrier.
+    fn fence(&mut self, by: Invocation, site: Site);
+
+    /// The invocation waits at a control barrier.
+    fn arrive(&mut self, by: Invocation, site: Site);
+
+    /// The invocations of this workgroup, or of the subgroup with this number in it, that wait at a control barrier with
+    /// that execution scope go on. Invocations that have ended are not waited for.
+    fn release(&mut self, workgroup: u64, execution: Scope, subgroup: Option<u32>);
+
+    /// The invocation ends.
+    fn end(&mut self, by: Invocation);
+}
