@@ -5,6 +5,7 @@ use super::{Form, Type, Value, Widen};
 use crate::analysis::{BlockShapes, Shape};
 use crate::ir::{self, Op};
 use crate::simd::InstData;
+use crate::simd::builder::ALL;
 use crate::simd::ssa::{Unwritten, Variable, Writers};
 
 /// The type in which a value of that shape is kept. A lane-affine value is kept as its base.
@@ -162,6 +163,17 @@ impl Widen<'_> {
             Type::Mask => self.builder.any(value),
             _ => value,
         }
+    }
+
+    /// Records the execution mask in the SIMD block.
+    pub(super) fn note_exec(&mut self) {
+        let block = self.builder.current();
+        self.builder.kernel.blocks[block].exec = Some(self.exec);
+    }
+
+    /// Whether all lanes are known to be active.
+    pub(super) fn all_lanes_active(&self) -> bool {
+        self.builder.kernel.constant(self.exec) == Some(ALL)
     }
 
     /// The number of an active lane, `s32`, to read a value that is the same in all active lanes.

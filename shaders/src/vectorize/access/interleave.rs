@@ -7,10 +7,10 @@
 use smallvec::SmallVec;
 
 use super::cost::{AccessKind, choose};
-use super::pattern::{AccessPattern, ConstantOffsets, Offset, OffsetTerm};
+use super::pattern::{AccessPattern, ConstantOffsets, Offset, OffsetTerm, is_private};
 use super::segments::{EqualSegments, SegmentedAccess};
 use crate::analysis::BlockShapes;
-use crate::ir::{self, BufferSpace, Inst, InstData as Scalar, Place, VariableSpace, Width};
+use crate::ir::{self, BufferSpace, Inst, InstData as Scalar, Place, Width};
 use crate::simd::LANES;
 
 /// Groups that may get one more member.
@@ -193,10 +193,6 @@ pub(super) fn groups(
         }
     }
     groups
-}
-
-pub(in crate::vectorize) fn is_private(kernel: &ir::Kernel, variable: ir::Variable) -> bool {
-    kernel.variables[variable].space == VariableSpace::Private
 }
 
 /// The elements that an offset may be a word of, and which word; `None` if it is accessed better on its own.

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::interleave::{LaneElements, StridedElement};
 use super::segments::SegmentedAccess;
 use crate::analysis::{BlockShapes, LaneConstants, LaneOffsetTable, Shape};
-use crate::ir::{self, InstData as Scalar, Width};
+use crate::ir::{self, InstData as Scalar, VariableSpace, Width};
 use crate::simd::LANES;
 
 /// The farthest word of [`ConstantOffsets`].
@@ -75,6 +75,11 @@ impl Offset {
     pub(in crate::vectorize) fn is_aligned(&self) -> bool {
         self.is_multiple_of(4)
     }
+}
+
+/// Whether each lane has its own memory for a variable.
+pub(in crate::vectorize) fn is_private(kernel: &ir::Kernel, variable: ir::Variable) -> bool {
+    kernel.variables[variable].space == VariableSpace::Private
 }
 
 /// Which words the lanes of an access have, relative to each other. Examples are bodies of

@@ -226,12 +226,6 @@ impl Widen<'_> {
         }
     }
 
-    /// Records the execution mask in the SIMD block.
-    pub(super) fn note_exec(&mut self) {
-        let block = self.builder.current();
-        self.builder.kernel.blocks[block].exec = Some(self.exec);
-    }
-
     /// The mask of a block. Adds the branch that skips the block if the mask is empty.
     fn lanes_of(&mut self, block: ir::Block) -> Value {
         let convergent = self.plans.convergent.contains(block);

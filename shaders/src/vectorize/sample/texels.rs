@@ -47,7 +47,7 @@ impl Widen<'_> {
         }
         let pair = self.pair(place.key);
         let [x, y] = [0, 1].map(|dim| self.span(place.key, &pair, place.coordinates[dim], dim));
-        let lanes = self.lane_ids();
+        let lanes = self.builder.lane_ids();
         let starts = self.builder.pure(Op::ISub, &[x.first, lanes]);
         let (column, mut odd) = self.of_one_lane(starts, false);
         let (row, others) = self.of_one_lane(y.first, place.is_level);
@@ -157,7 +157,7 @@ impl Widen<'_> {
 
     /// Index of lane 0's word if the active lanes' words are contiguous, and the lanes for which they are not.
     pub(super) fn as_row(&mut self, index: Value) -> (Value, Value) {
-        let lanes = self.lane_ids();
+        let lanes = self.builder.lane_ids();
         let starts = self.builder.pure(Op::ISub, &[index, lanes]);
         let first = self.of_active_lanes(starts);
         let all = self.builder.splat(first);
