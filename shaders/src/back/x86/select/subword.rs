@@ -4,6 +4,7 @@ use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 use regalloc2::{Operand, RegClass, VReg};
 use smallvec::SmallVec;
 
+use super::row::jump_unless_inside;
 use super::{Result, Select, VectorIsa};
 use crate::back::x86::Isa;
 use crate::back::x86::atomic::{INDEX_AT, LaneMemory, VALUE_AT};
@@ -179,15 +180,8 @@ impl RowAddress {
 
     /// Jumps to `cold` unless all 16 parts are in bounds.
     fn check(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, cold: Label) {
-        let temp = regs.gpr(self.temps[0]);
-        let last = MemoryOperand::with_base_displ_size(regs.gpr(self.index), i64::from(LANES - 1), 1);
-        asm.put(Instruction::with2(Code::Lea_r64_m, temp, last));
-        asm.put(match self.limit {
-            Ok(limit) => Instruction::with2(Code::Cmp_r64_rm64, temp, regs.gpr(limit)),
-            // A lower limit than the actual one only selects the cold path.
-            Err(limit) => Instruction::with2(Code::Cmp_rm64_imm32, temp, limit.min(1 << 30).cast_signed()),
-        });
-        asm.jump_if(ConditionCode::ae, cold);
+        let limit = self.limit.map(|limit| regs.gpr(limit));
+        jump_unless_inside(asm, regs.gpr(self.index), limit, regs.gpr(self.temps[0]), cold);
     }
 
     /// Computes the lane's index, from the first temporary, into the second; jumps to `skip` if it is out of bounds.

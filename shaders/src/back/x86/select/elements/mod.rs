@@ -29,6 +29,14 @@ pub(super) type OperandSlots = SmallVec<[Operand; 16]>;
 const WORD_BYTES: i32 = 4 * LANES as i32;
 const LEFT_AT: i32 = 4 * WORD_BYTES;
 
+/// Operands of a store of registers: their slots are the first.
+struct StoreOperands {
+    operands: OperandSlots,
+    /// The slot of the bits of the lanes.
+    bits: Option<u8>,
+    site: Site,
+}
+
 /// The address of an interleave group, with slots for the registers.
 #[derive(Debug)]
 pub(super) struct Site {
@@ -65,6 +73,14 @@ fn slot_of(operand: Operand, operands: &mut OperandSlots) -> u8 {
 }
 
 impl<V: VectorIsa> Select<'_, V> {
+    /// Operands of the store of registers, for all lanes or those whose bits are set.
+    fn store_operands(&mut self, elements: &Elements, values: &[VReg], bits: Option<VReg>) -> Result<StoreOperands> {
+        let mut operands: OperandSlots = values.iter().map(|&value| Operand::reg_use(value)).collect();
+        let bits = bits.map(|bits| slot_of(Operand::reg_use(bits), &mut operands));
+        let site = self.site(elements, &mut operands)?;
+        Ok(StoreOperands { operands, bits, site })
+    }
+
     /// Adds the operands of an interleave group after those that there are.
     pub(super) fn site(&mut self, elements: &Elements, operands: &mut OperandSlots) -> Result<Site> {
         let (base, disp) = self.base(elements.base, 0)?;
