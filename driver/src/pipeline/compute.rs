@@ -432,4 +432,3 @@ fn fits(kind: BindingKind, ty: vk::DescriptorType) -> bool {
     };
     types.contains(&ty)
 }
-

@@ -3,13 +3,13 @@
 use super::{Type, Value, Widen};
 use crate::analysis::Shape;
 use crate::ir::{self, BuiltIn, InstData as Scalar, Op};
-use crate::lower::math::{works_on_doubles, works_on_parts};
+use crate::lower::math::{works_on_doubles, works_on_subwords};
 use crate::simd::{Field, InstData, LANES, WideOp};
 
 /// Whether an operation has a scalar form: floats are always kept in vectors.
 fn is_integer(op: Op) -> bool {
     let word = |ty: &ir::Type| matches!(ty, ir::Type::I32 | ir::Type::Bool);
-    op.params().iter().all(word) && word(&op.result()) && !works_on_doubles(op) && !works_on_parts(op)
+    op.params().iter().all(word) && word(&op.result()) && !works_on_doubles(op) && !works_on_subwords(op)
 }
 
 impl Widen<'_> {

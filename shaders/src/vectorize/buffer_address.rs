@@ -7,7 +7,7 @@ use super::access::bounds::{MemoryRegion, element_count, lane_index, uniform_par
 use super::access::waterfall::for_each_buffer;
 use cranelift_entity::EntitySet;
 
-use super::access::pattern::{Offset, OffsetTerm};
+use super::access::offset::{Offset, OffsetTerm};
 use super::image::ROW;
 use super::{Type, Value, Widen};
 use crate::analysis::{LaneOffsetTable, Shape};

@@ -26,7 +26,7 @@ impl Widen<'_> {
             }
             match (data, result) {
                 (Scalar::Element { base, index, stride }, Some(result)) => {
-                    if self.is_number(result) {
+                    if self.is_materialized(result) {
                         self.element(result, *base, *index, *stride);
                     }
                 }
@@ -72,7 +72,7 @@ impl Widen<'_> {
     }
 
     /// Whether the result of an `element` is used as a number, not only as an offset that is decomposed.
-    fn is_number(&self, value: ir::Value) -> bool {
-        self.plans.numbers.contains(value)
+    fn is_materialized(&self, value: ir::Value) -> bool {
+        self.plans.materialized.contains(value)
     }
 }

@@ -72,7 +72,7 @@ impl Widen<'_> {
         let position = self.uniformity.defining_block(value).map(|block| self.control.positions[block]);
         let writers = position.map_or(Writers::Everywhere, Writers::only);
         let variable = self.builder.variables.declare_of(ty, Unwritten::Undef, writers);
-        self.note_common(variable, value);
+        self.mark_common(variable, value);
         if self.uniformity.shape(value) == Shape::Uniform {
             self.builder.variables.make_uniform(variable);
         }
@@ -81,7 +81,7 @@ impl Widen<'_> {
     }
 
     /// Lets a variable be passed over barriers in a loop parameter if all subgroups have the same value.
-    pub(super) fn note_common(&mut self, variable: Variable, value: ir::Value) {
+    pub(super) fn mark_common(&mut self, variable: Variable, value: ir::Value) {
         if self.subgroup.is_common(value) {
             self.builder.variables.make_common(variable);
         }
@@ -166,7 +166,7 @@ impl Widen<'_> {
     }
 
     /// Records the execution mask in the SIMD block.
-    pub(super) fn note_exec(&mut self) {
+    pub(super) fn record_exec(&mut self) {
         let block = self.builder.current();
         self.builder.kernel.blocks[block].exec = Some(self.exec);
     }

@@ -261,7 +261,7 @@ impl Translator<'_> {
                 return Err("pointers can be stored in Function and Private variables only".into());
             }
             StorageClass::Workgroup if is_block => self.shared_block(inst.id, ty)?,
-            StorageClass::Workgroup if self.sections.has_workgroup_pointers => self.shared_part(inst.id, ty)?,
+            StorageClass::Workgroup if self.sections.has_workgroup_pointers => self.workgroup_variable(inst.id, ty)?,
             _ => self.storage(inst.id, class, ty)?,
         };
         let Some(&initializer) = self.sections.words.operands(inst).get(1) else { return Ok(pointer) };
@@ -317,7 +317,7 @@ impl Translator<'_> {
     }
 
     /// A variable's part of the workgroup memory that variable pointers address.
-    fn shared_part(&mut self, id: Id, ty: Id) -> Checked<Pointer> {
+    fn workgroup_variable(&mut self, id: Id, ty: Id) -> Checked<Pointer> {
         let info = self.types.get(ty)?;
         if info.unsized_tail {
             return Err("a variable of a type without size".into());

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::pattern::{Offset, OffsetTerm};
+use super::offset::{Offset, OffsetTerm};
 use crate::abi::MAX_PUSH_BYTES;
 use crate::ir::{self, Op, Place, VariableSpace};
 use crate::simd::builder::{ALL, Builder};

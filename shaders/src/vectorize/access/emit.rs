@@ -4,7 +4,9 @@ use foldhash::HashMap;
 use smallvec::SmallVec;
 
 use super::bounds::{MemoryRegion, element_count, scaled_base, uniform_part};
-use super::pattern::{AccessPattern, ConstantOffsets, CoveringRows, Offset};
+use super::constant_offsets::{ConstantOffsets, CoveringRows};
+use super::offset::Offset;
+use super::pattern::AccessPattern;
 use super::plan::AccessPlan;
 use super::segments::{SegmentForm, SegmentedAccess};
 use super::target::Target;

@@ -3,9 +3,11 @@
 use smallvec::SmallVec;
 
 use super::bounds::{self, MemoryRegion, lane_index};
+use super::constant_offsets::{ConstantOffsets, covering_rows};
+use super::elements::{ElementWord, LaneElements, MAX_WORDS};
 use super::emit::{coalesced_start, lane_value, load_coalesced, store_coalesced};
-use super::interleave::{ElementWord, GroupElements, InterleaveGroup, LaneElements, MAX_WORDS};
-use super::pattern::{ConstantOffsets, Offset, OffsetTerm, covering_rows};
+use super::interleave::{GroupElements, InterleaveGroup};
+use super::offset::{Offset, OffsetTerm};
 use super::subword;
 use crate::analysis::{LaneConstants, Shape};
 use crate::ir::{Inst, InstData as Scalar, Op, Width};

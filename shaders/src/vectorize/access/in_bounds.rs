@@ -1,6 +1,6 @@
 //! Proofs that accesses are in bounds for all values of their terms, by the analysis of ranges.
 
-use super::pattern::{Offset, OffsetTerm};
+use super::offset::{Offset, OffsetTerm};
 use crate::analysis::{BlockShapes, Ranges};
 use crate::ir::{Block, Value};
 

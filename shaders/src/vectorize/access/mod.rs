@@ -1,17 +1,24 @@
 //! Loads and stores.
 //!
-//! `plan` decides once per kernel how each access is done: `pattern` and `segments` classify the words that the lanes
-//! have, `interleave` finds groups of accesses that are done together, and `cost` chooses. Then `emit` and
-//! `emit_groups` emit the code, `target` and `bounds` its addresses and bounds checks; `subword` handles 8- and 16-bit
-//! accesses, and `waterfall` accesses whose buffer differs between lanes.
+//! `plan` decides once per kernel how each access is done. It and the files below know no emitter, and each uses only
+//! those before it: `offset` decomposes byte offsets, `constant_offsets`, `segments` and `elements` say which words the
+//! lanes have, `pattern` has one name for each of these, `cost` chooses, `interleave` finds groups of accesses that are
+//! done together. `in_bounds` proves that accesses need no bounds check.
+//!
+//! The code is emitted by free functions, each file on those before it: `bounds` (regions of memory, bounds checks),
+//! `target` (addresses of words and rows), `emit` (segments and constant offsets), `waterfall` (buffers that differ
+//! between lanes), `subword` (8- and 16-bit accesses), `emit_groups` (interleave groups).
 
 pub(super) mod bounds;
+mod constant_offsets;
 mod cost;
+mod elements;
 mod emit;
 pub(super) mod emit_groups;
 mod in_bounds;
 mod interleave;
-pub(super) mod pattern;
+pub(super) mod offset;
+mod pattern;
 pub(super) mod plan;
 mod segments;
 pub(super) mod subword;
@@ -19,7 +26,7 @@ pub(super) mod target;
 pub(super) mod waterfall;
 
 use self::bounds::MemoryRegion;
-pub(super) use self::pattern::is_private;
+pub(super) use self::offset::is_private;
 use self::plan::AccessPlan;
 use self::target::{Target, uniform_address};
 use super::{Type, Widen};

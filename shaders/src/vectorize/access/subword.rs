@@ -4,7 +4,8 @@
 //! it: other invocations may write the other bytes.
 
 use super::bounds::{self, MemoryRegion, lane_index, uniform_part};
-use super::pattern::{AccessPattern, Offset, OffsetTerm};
+use super::offset::{Offset, OffsetTerm};
+use super::pattern::AccessPattern;
 use super::plan::AccessPlan;
 use super::waterfall::for_each_region;
 use crate::ir::{self, Op, Place, Width};

@@ -2,7 +2,8 @@
 
 use super::bounds::{MemoryRegion, element_count, lane_index, uniform_part};
 use super::in_bounds::{TermRanges, bytes_before_row};
-use super::pattern::{AccessPattern, Offset, OffsetTerm};
+use super::offset::{Offset, OffsetTerm};
+use super::pattern::AccessPattern;
 use super::plan::AccessPlan;
 use crate::analysis::Shape;
 use crate::ir::{self, Op, Width};

@@ -1,7 +1,7 @@
 //! Waterfall loops: an access whose buffer differs between lanes is done for one buffer after another.
 
 use super::bounds::MemoryRegion;
-use super::pattern::Offset;
+use super::offset::Offset;
 use super::plan::AccessPlan;
 use crate::analysis::Shape;
 use crate::ir::{self, Op, Place};
@@ -61,13 +61,13 @@ pub(in crate::vectorize) fn for_each_buffer(
     widen.builder.jump(top);
     widen.builder.switch_to(top);
     widen.builder.variables.dominance.open_loop(top, LoopSpan::Within);
-    widen.note_exec();
+    widen.record_exec();
     let left = widen.builder.read(rest, top);
     let any = widen.builder.emit_value(InstData::Any { mask: left });
     widen.builder.branch(any, body, end);
     widen.builder.switch_to(body);
     widen.builder.seal(body);
-    widen.note_exec();
+    widen.record_exec();
     let lane = widen.builder.emit_value(InstData::FirstLane { mask: left });
     let number = widen.builder.emit_value(InstData::Extract { vector: numbers, lane });
     let same = widen.builder.splat(number);
@@ -89,7 +89,7 @@ pub(in crate::vectorize) fn for_each_buffer(
     widen.builder.variables.dominance.close_loop();
     widen.builder.switch_to(end);
     widen.builder.seal(end);
-    widen.note_exec();
+    widen.record_exec();
     found.map(|found| widen.builder.read(found, end))
 }
 

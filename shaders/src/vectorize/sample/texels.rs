@@ -98,14 +98,14 @@ impl Widen<'_> {
     }
 
     /// A coordinate in fixed point: the texel index is in the high bits for linear filters.
-    fn places(&mut self, pair: &SampledImage, coordinate: Value, dim: usize) -> Value {
+    fn fixed_point(&mut self, pair: &SampledImage, coordinate: Value, dim: usize) -> Value {
         let at = self.builder.pure(Op::Fma, &[coordinate, pair.axes[dim].scale, pair.middle]);
         self.builder.pure(Op::FloorToSInt, &[at])
     }
 
     /// The weight of a coordinate's second texel as a float.
     pub(super) fn weight(&mut self, pair: &SampledImage, coordinate: Value, dim: usize) -> Value {
-        let at = self.places(pair, coordinate, dim);
+        let at = self.fixed_point(pair, coordinate, dim);
         let fraction = self.builder.splat(pair.fraction);
         let part = self.builder.pure(Op::And, &[at, fraction]);
         let part = self.builder.pure(Op::SIntToFloat, &[part]);
@@ -118,7 +118,7 @@ impl Widen<'_> {
         if let Some(&known) = self.cache.samples.spans.get(&(coordinate, dim, key)) {
             return known;
         }
-        let at = self.places(pair, coordinate, dim);
+        let at = self.fixed_point(pair, coordinate, dim);
         let first = self.builder.pure(Op::AShr, &[at, pair.shift]);
         let step = self.builder.pure(Op::HalvesMulHigh, &[at, pair.axes[dim].steps]);
         let weights = if dim == 0 {
@@ -204,7 +204,7 @@ impl Widen<'_> {
     pub(super) fn texels_anywhere(&mut self, pair: &SampledImage, place: &InlineSample, texels: Block, call: Block) {
         // Computed again, rather than kept live on all paths.
         let firsts = [0, 1].map(|dim| {
-            let at = self.places(pair, place.coordinates[dim], dim);
+            let at = self.fixed_point(pair, place.coordinates[dim], dim);
             self.builder.pure(Op::AShr, &[at, pair.shift])
         });
         let layer = place.layer.map(|(layer, _)| self.layer(pair, layer));

@@ -9,7 +9,7 @@ use super::{Result, Select, VectorIsa};
 use crate::back::x86::Isa;
 use crate::back::x86::atomic::{INDEX_AT, LaneMemory, VALUE_AT};
 use crate::back::x86::encode::{Assembler, Label, Regs};
-use crate::back::x86::lane_groups::Parts;
+use crate::back::x86::lane_groups::VectorRegisters;
 use crate::back::x86::pool::PooledConstant;
 use crate::back::x86::vcode::{Expand, InstKind};
 use crate::ir::{Op, Width};
@@ -52,7 +52,7 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// Loads a row of parts; of halves that only a conversion to floats uses, its floats.
-    pub(super) fn load_part_row(&mut self, inst: Inst, row: &Row) -> Result {
+    pub(super) fn load_subword_row(&mut self, inst: Inst, row: &Row) -> Result {
         let converted = self.floats_of(inst, row);
         let results = V::define(self, self.kernel.results[converted.unwrap_or(inst)][0]);
         let mut operands: OperandSlots =
@@ -91,7 +91,7 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// Stores a row of parts; a deferred conversion of floats to halves is merged.
-    pub(super) fn store_part_row(&mut self, row: &Row, value: Value, mask: Value) -> Result {
+    pub(super) fn store_subword_row(&mut self, row: &Row, value: Value, mask: Value) -> Result {
         let bits = if self.is_all(mask) { None } else { Some(V::mask_bits(self, mask)?) };
         let converted = self.halves_of(row, value);
         let value = V::registers(self, converted.unwrap_or(value))?;
@@ -112,7 +112,7 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// Stores parts lane by lane.
-    pub(super) fn scatter_parts(&mut self, width: Width, lanes: &LaneAddress, value: Value, mask: Value) -> Result {
+    pub(super) fn scatter_subwords(&mut self, width: Width, lanes: &LaneAddress, value: Value, mask: Value) -> Result {
         let bits = V::mask_bits(self, mask)?;
         let halves = [self.halves(lanes.index)?, self.halves(value)?];
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
@@ -135,7 +135,7 @@ impl<V: VectorIsa> Select<'_, V> {
         let temps = [(); 3].map(|()| slot(&mut operands, Operand::reg_temp(self.code.vreg(RegClass::Int))));
         let parts = halves.map(|vector| {
             let temp = slot(&mut operands, Operand::reg_temp(self.code.vreg(RegClass::Float)));
-            Parts { isa: V::ISA, vector, temp }
+            VectorRegisters { isa: V::ISA, vector, temp }
         });
         self.code.scratch = true;
         (LaneStores { width, parts, base, scale, disp, bits, temps }, operands)
@@ -382,7 +382,7 @@ impl Expand for StoreSubwordRow {
             });
         } else {
             let vector = if place.is_wide() { [0, 0] } else { [0, 1] };
-            Parts { isa: place.isa, vector, temp: 0 }.keep(regs, asm, VALUE_AT);
+            VectorRegisters { isa: place.isa, vector, temp: 0 }.keep(regs, asm, VALUE_AT);
         }
         place.each_lane(regs, asm, |asm, next| {
             if let Some(bits) = self.bits {
@@ -406,7 +406,7 @@ impl Expand for StoreSubwordRow {
 pub(super) struct LaneStores {
     width: Width,
     /// Indices and words.
-    pub parts: [Parts; 2],
+    pub parts: [VectorRegisters; 2],
     base: u8,
     scale: u8,
     disp: i32,

@@ -91,7 +91,11 @@ impl ComponentLayout {
 
 impl<V: VectorIsa> Select<'_, V> {
     /// Loads sub-word elements into the registers of their components.
-    pub(in crate::back::x86::select) fn load_part_elements(&mut self, elements: &Elements, results: &[VReg]) -> Result {
+    pub(in crate::back::x86::select) fn load_subword_elements(
+        &mut self,
+        elements: &Elements,
+        results: &[VReg],
+    ) -> Result {
         let mut operands: OperandSlots = results.iter().map(|&result| Operand::reg_def_at_start(result)).collect();
         let site = self.site(elements, &mut operands)?;
         let vectors = self.vectors::<3>(&mut operands);
@@ -103,7 +107,7 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// Stores the registers of components as sub-word elements.
-    pub(in crate::back::x86::select) fn store_part_elements(
+    pub(in crate::back::x86::select) fn store_subword_elements(
         &mut self,
         elements: &Elements,
         values: &[VReg],
