@@ -1,5 +1,6 @@
 //! Forms of memory access: two-dimensional workgroups, partial elements, guards, sub-words and large frames, each as a
-//! ratio to contiguous rows of the same bytes in the same run: 1 means as fast as rows.
+//! ratio to contiguous rows of the same bytes in the same run: 1 means as fast as rows. Then patterns of accesses as
+//! ratios to the gather or scatter of the same words: the choices of `vectorize/access/cost.rs`.
 //!
 //! `cargo bench -p spelter-benches --bench shapes -- 8x8` runs some.
 
@@ -149,6 +150,60 @@ fn shapes() -> Vec<Shape> {
     ]
 }
 
+/// Invocations of a pattern's kernel: their words are within the buffers.
+const INVOCATIONS: u32 = WORDS / 8;
+
+/// A load or a store at an index that lanes compute from `i` or the position `x`, `y`; and the same with the index
+/// hidden from the analysis, by an exclusive or with 0.
+fn pattern(name: &'static str, [x, y]: [u32; 2], index: &str, is_store: bool) -> [Shape; 2] {
+    let groups = if y == 1 { [INVOCATIONS / x, 1, 1] } else { [SIDE / x, INVOCATIONS / SIDE / y, 1] };
+    ["", " ^ (push.count ^ 262144u)"].map(|hidden| {
+        let access = match is_store {
+            true => "result[at] = source[i] * 2.0 + 1.0;",
+            false => "result[i] = source[at] * 2.0 + 1.0;",
+        };
+        let text = format!(
+            "@group(0) @binding(0) var<storage, read> source: array<f32>;
+             @group(0) @binding(1) var<storage, read_write> result: array<f32>;
+             @compute @workgroup_size({x}, {y})
+             fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(workgroup_id) group: vec3<u32>,
+                     @builtin(local_invocation_index) local: u32) {{
+                 let x = id.x;
+                 let y = id.y;
+                 let width = push.width;
+                 let i = (group.y * (width / {x}u) + group.x) * {size}u + local;
+                 let at = ({index}){hidden};
+                 {access}
+             }}",
+            size = x * y,
+        );
+        wgsl(name, groups, 2 * INVOCATIONS, text)
+    })
+}
+
+fn patterns() -> Vec<[Shape; 2]> {
+    let line = [256, 1];
+    vec![
+        pattern("load a[i]", line, "i", false),
+        pattern("load a[i / 2]", line, "i / 2u", false),
+        pattern("load a[2 * i]", line, "2u * i", false),
+        pattern("load a[3 * i]", line, "3u * i", false),
+        pattern("load a[4 * i]", line, "4u * i", false),
+        pattern("load a[5 * i]", line, "5u * i", false),
+        pattern("load a[7 * i]", line, "7u * i", false),
+        pattern("load 8x8", [8, 8], "y * width + x", false),
+        pattern("load 4x4", [4, 4], "y * width + x", false),
+        pattern("store a[i]", line, "i", true),
+        pattern("store a[i ^ 1]", line, "i + 1u - 2u * (local & 1u)", true),
+        pattern("store a[2 * i]", line, "2u * i", true),
+        pattern("store a[3 * i]", line, "3u * i", true),
+        pattern("store a[4 * i]", line, "4u * i", true),
+        pattern("store a[7 * i]", line, "7u * i", true),
+        pattern("store 8x8", [8, 8], "y * width + x", true),
+        pattern("store 4x4", [4, 4], "y * width + x", true),
+    ]
+}
+
 /// A kernel with its buffers.
 struct Work<'a> {
     context: &'a Context,
@@ -230,6 +285,22 @@ fn main() {
             lines.push(format!("{:20}{line}", shape.name));
         }
     }
+    let mut choices = Vec::new();
+    for [shape, gathered] in patterns() {
+        let mut line = String::new();
+        for engine in &engines {
+            let Some(seconds) = measure(&mut criterion, engine, &shape, shape.name) else { continue };
+            let Some(plain) = measure(&mut criterion, engine, &gathered, &format!("{}, lane by lane", shape.name))
+            else {
+                continue;
+            };
+            write!(line, "  {:>7} {:5.2}", engine.name, plain / seconds).unwrap();
+        }
+        if !line.is_empty() {
+            choices.push(format!("{:20}{line}", shape.name));
+        }
+    }
     criterion.final_summary();
     println!("\nSpeed as a part of that of plain rows of the same bytes, best runs.\n{}", lines.join("\n"));
+    println!("\nSpeed as a multiple of that of the gather or scatter of the same words.\n{}", choices.join("\n"));
 }

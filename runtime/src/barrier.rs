@@ -11,7 +11,7 @@ use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
 use crate::ids::{Access, ObjectId};
-use crate::maps::By;
+use crate::mappings::UseOrigin;
 use crate::object::ResourceObject;
 use crate::resource::Resource;
 use crate::valid::Ranges;
@@ -27,7 +27,7 @@ pub(crate) struct Use<'a> {
     pub(crate) range: Range<u64>,
     pub(crate) access: Access,
     /// The origin of the use, which decides the mappings that it must not overlap.
-    pub(crate) by: By,
+    pub(crate) origin: UseOrigin,
 }
 
 impl<'a> Use<'a> {
@@ -38,12 +38,12 @@ impl<'a> Use<'a> {
         range: Range<u64>,
         access: Access,
     ) -> Self {
-        Self { object, resource: Some(resource), range, access, by: By::Command }
+        Self { object, resource: Some(resource), range, access, origin: UseOrigin::Command }
     }
 
     /// A use of an object that only the caller knows, or whose resource the caller has locked.
     pub(crate) fn own(object: &'a Arc<ResourceObject>, range: Range<u64>, access: Access) -> Self {
-        Self { object, resource: None, range, access, by: By::Command }
+        Self { object, resource: None, range, access, origin: UseOrigin::Command }
     }
 
     /// The access to the object, for hazard tracking.

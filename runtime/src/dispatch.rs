@@ -1,7 +1,9 @@
 //! A dispatch: program, push constants, number of workgroups, and the resources that are bound for this dispatch only.
 
+mod binding;
 mod recorded;
 mod sets;
+mod slots;
 
 pub(crate) use recorded::{Counts, INDIRECT_BYTES, RecordsDispatches};
 
@@ -12,20 +14,20 @@ use std::sync::Arc;
 use bytemuck::NoUninit;
 use smallvec::SmallVec;
 
-use crate::barrier::{Fresh, Use};
+use crate::barrier::Use;
 use crate::batch::Refusal;
 use crate::bind::Bind;
 use crate::buffer::Buffer;
 use crate::context::Context;
 use crate::context_state::ContextState;
-use crate::descriptors::{check_mapped, checked, resolve, used, wrong_kind};
+use crate::descriptors::{resolve, used};
 use crate::error::{Error, rule};
-use crate::ids::{Access, Slot, SlotKind};
-use crate::program::{BindingInfo, Program};
+use crate::ids::{Access, Slot};
+use crate::program::Program;
 use crate::set::{DescriptorSet, GroupSets, Looked};
-use crate::share::Share;
 use crate::slot_state::SlotState;
 use crate::transfer::check_inside;
+use binding::DispatchBinding;
 use sets::{Resolved, SetOfGroup};
 
 /// Builds a dispatch: see [`Context::dispatch`].
@@ -379,153 +381,6 @@ impl<'a> Dispatch<'a> {
             }
         };
         Ok(record().inspect_err(|_| entries.take_back())?)
-    }
-
-    /// The checked state of a descriptor: its own binding, or that of the group's set, or the context's slot. `from` is
-    /// the set, with the number of the descriptor in the group.
-    fn found(
-        &self,
-        state: &mut ContextState,
-        info: BindingInfo,
-        slot: Slot,
-        from: Option<(&SetOfGroup<'_>, usize)>,
-    ) -> Result<SlotState, Error> {
-        let bound = match (self.bound.get(&slot), from) {
-            (Some(own), _) => Some(own.bound(&state.share, slot, (self.program, info))?),
-            (None, Some((from, at))) => return from.found(self.program, info, slot, at),
-            (None, None) => {
-                let id = state.bindings.id(slot);
-                state.bindings.slot_state(id).cloned()
-            }
-        };
-        checked(self.program, slot, info, bound.as_ref())?;
-        check_mapped(slot, bound.as_ref())?;
-        bound.ok_or_else(|| Error::slot(slot, "nothing is bound to it"))
-    }
-
-    fn check_known(&self, slot: Slot, own: &DispatchBinding) -> Result<(), Error> {
-        let Slot { group, binding, element } = slot;
-        let bindings = self.program.bindings();
-        let problem = match bindings.iter().find(|b| (b.group, b.binding) == (group, binding)) {
-            None => self.unknown(),
-            Some(info) if element >= info.count => {
-                format!("it has {} elements, there is no element {element}", info.count)
-            }
-            Some(_) => return Ok(()),
-        };
-        let problem = format!("{}: {problem}", own.described());
-        Err(Error::slot_rule(Slot { element: 0, ..slot }, problem, rule::DECLARED))
-    }
-
-    fn unknown(&self) -> String {
-        let list: Vec<_> = self.program.bindings().iter().map(|b| format!("{}.{}", b.group, b.binding)).collect();
-        match list.as_slice() {
-            [] => format!("{:?} uses no bindings", self.program.entry()),
-            _ => format!("{:?} does not use it; it uses {}", self.program.entry(), list.join(", ")),
-        }
-    }
-}
-
-/// A binding for one dispatch.
-#[derive(Debug)]
-enum DispatchBinding {
-    /// Bytes of a buffer, or all of them, as the kind that the program declares.
-    Bytes(Buffer, Option<Range<u64>>),
-    /// Of the given kind.
-    Bind(Bind),
-}
-
-impl DispatchBinding {
-    /// The resource, for messages.
-    fn described(&self) -> String {
-        match self {
-            Self::Bytes(buffer, _) => buffer.resource().described(),
-            Self::Bind(bind) => bind.described(),
-        }
-    }
-
-    fn bound(
-        &self,
-        share: &Arc<Share>,
-        slot: Slot,
-        (program, info): (&Program, BindingInfo),
-    ) -> Result<SlotState, Error> {
-        match self {
-            Self::Bytes(..) => SlotState::new(share, slot, &self.bind(slot, (program, info))?),
-            Self::Bind(bind) => SlotState::new(share, slot, bind),
-        }
-    }
-
-    /// What is bound, as the kind that the program declares.
-    fn bind(&self, slot: Slot, (program, info): (&Program, BindingInfo)) -> Result<Bind, Error> {
-        match self {
-            Self::Bytes(buffer, range) => {
-                let slice = range.as_ref().map_or_else(|| buffer.into(), |range| buffer.slice(range.clone()));
-                match info.slot_kind() {
-                    SlotKind::StorageBuffer => Ok(Bind::storage(slice)),
-                    SlotKind::UniformBuffer => Ok(Bind::uniform(slice)),
-                    _ => Err(wrong_kind(slot, info, program, &self.described(), "buffer")),
-                }
-            }
-            Self::Bind(bind) => Ok(bind.clone()),
-        }
-    }
-}
-
-impl ContextState {
-    /// Records a dispatch with the resources in the slots, and in the sets of the groups that have one: `own`, or the
-    /// context's. It may be called again for the same command: sets and slots are looked at each time.
-    pub(crate) fn dispatch(
-        &mut self,
-        program: &Program,
-        push: &[u8],
-        groups: [u32; 3],
-        own: &GroupSets,
-        looked: &mut Option<Looked>,
-    ) -> Result<(), Refusal> {
-        if own.is_empty() && self.group_sets.is_empty() {
-            self.dispatch_slots(program, push, groups)
-        } else {
-            self.dispatch_sets((program, push, groups), own, looked.get_or_insert_default())
-        }
-    }
-
-    /// Records a dispatch with the resources in the slots.
-    fn dispatch_slots(&mut self, program: &Program, push: &[u8], groups: [u32; 3]) -> Result<(), Refusal> {
-        let Self { share, clock, timeline, bindings, sets, programs, journal_seen, .. } = self;
-        let batch = timeline.batch()?;
-        let state = programs.of(program, bindings, sets);
-        if state.is_current(bindings, batch.serial())
-            && batch.repeats(state.number)
-            && batch.has_program(program, push)
-            && !share.has_mappings()
-        {
-            // The same dispatch again: no object, set or hazard has to be looked at.
-            if state.writes {
-                batch.barrier()?;
-            }
-            return Ok(batch.dispatch(groups, Some(state.number))?);
-        }
-        state.update(program, bindings, share)?;
-        // Ranges that kernels can write through slots are valid since they were bound, so no use is fresh, and there is
-        // nothing to take back if the command is refused.
-        let _ = batch.enter(clock, state.new_uses(bindings, batch.serial()))?;
-        if share.journal().count() != *journal_seen {
-            // An object that the batch entered earlier may have been replaced before the last one was entered.
-            return Err(Refusal::Again);
-        }
-        state.entered(batch.serial());
-        batch.bind_program(program, push)?;
-        for (group, layout) in program.sets().iter().enumerate() {
-            let bound = state.set_number(group).is_some_and(|number| batch.has_set(group as u32, number));
-            if state.uses_group(group) && !bound {
-                let set = state.set((group, layout), bindings, sets, share)?;
-                batch.bind_set(program, group as u32, &set.set, set.number)?;
-            }
-        }
-        let barrier = batch.order(state.touches(), Fresh::default())?;
-        let alone = barrier || !state.writes;
-        Ok(batch.dispatch(groups, alone.then_some(state.number))?)
     }
 }
 

@@ -30,7 +30,7 @@ mod journal;
 mod loan;
 #[cfg(all(test, loom))]
 mod loom_tests;
-mod maps;
+mod mappings;
 mod memory;
 mod object;
 mod object_info;

@@ -171,12 +171,12 @@ impl Lent {
         }
         let mut state = resource.state();
         let object = Arc::clone(state.object(&resource, "lend")?);
-        if state.maps.forbid_commands() {
+        if state.mappings.forbid_commands() {
             return Err(Error::resource(format!("lend: {} is mapped", resource.described()), rule::MAPPED));
         }
         // Another thread may have given it another size since.
         check_inside("lend", &resource, &object, &range)?;
-        let pin = state.maps.note(0..0, true);
+        let pin = state.mappings.add(0..0, true);
         drop(state);
         Ok(Self { resource, object, range, access: lend.access, pin })
     }
@@ -184,7 +184,7 @@ impl Lent {
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        self.resource.state().maps.forget(self.pin);
+        self.resource.state().mappings.remove(self.pin);
     }
 }
 

@@ -157,7 +157,7 @@ impl Resource {
     pub(crate) fn object_for_command(&self, what: &str) -> Result<Arc<ResourceObject>, Error> {
         let state = self.state();
         let object = state.object(self, what)?;
-        if state.maps.forbid_commands() {
+        if state.mappings.forbid_commands() {
             return Err(Error::resource(format!("{what}: {} is mapped", self.described()), rule::MAPPED));
         }
         Ok(Arc::clone(object))

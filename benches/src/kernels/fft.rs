@@ -25,10 +25,10 @@ const STAGES: usize = 10;
 struct Fft {
     context: Context,
     program: Program,
-    /// Input, output, and the factors of half a circle.
+    /// Input, output, and the factors of half a twiddles.
     buffers: [Buffer; 3],
     input: Vec<[f32; 2]>,
-    circle: Vec<[f32; 2]>,
+    twiddles: Vec<[f32; 2]>,
     output: Vec<[f32; 2]>,
 }
 
@@ -37,11 +37,11 @@ impl Fft {
         let points = POINTS * size.pick(2, 2048);
         let input = data::floats(19, 2 * points, -1.0, 1.0).as_chunks().0.to_vec();
         let angle = |step: usize| -2.0 * PI * step as f64 / POINTS as f64;
-        let circle = (0..HALF).map(|step| [angle(step).cos() as f32, angle(step).sin() as f32]).collect::<Vec<_>>();
+        let twiddles = (0..HALF).map(|step| [angle(step).cos() as f32, angle(step).sin() as f32]).collect::<Vec<_>>();
         let output = vec![[0.0; 2]; points];
-        let buffers = [context.buffer_from(&input)?, context.buffer_from(&output)?, context.buffer_from(&circle)?];
+        let buffers = [context.buffer_from(&input)?, context.buffer_from(&output)?, context.buffer_from(&twiddles)?];
         let program = context.program_wgsl(shader!("fft"))?;
-        Ok(Self { context: context.clone(), program, buffers, input, circle, output })
+        Ok(Self { context: context.clone(), program, buffers, input, twiddles, output })
     }
 }
 
@@ -59,9 +59,9 @@ impl Work for Fft {
     }
 
     fn plain(&mut self) {
-        let circle = &self.circle;
+        let twiddles = &self.twiddles;
         let blocks = self.output.par_chunks_mut(POINTS).zip(self.input.par_chunks(POINTS));
-        blocks.for_each(|(output, input)| transform(output, input, circle));
+        blocks.for_each(|(output, input)| fft(output, input, twiddles));
     }
 
     fn compare(&self) -> Result<(), Error> {
@@ -71,16 +71,16 @@ impl Work for Fft {
 }
 
 /// Real and imaginary parts separately, so that loops over them are vectorized.
-type Split = [[f32; POINTS]; 2];
+type SplitComplex = [[f32; POINTS]; 2];
 
 native! {
-    fn transform(output: &mut [[f32; 2]], input: &[[f32; 2]], circle: &[[f32; 2]]) {
-        let (mut from, mut to): (Split, Split) = ([[0.0; POINTS]; 2], [[0.0; POINTS]; 2]);
+    fn fft(output: &mut [[f32; 2]], input: &[[f32; 2]], twiddles: &[[f32; 2]]) {
+        let (mut from, mut to): (SplitComplex, SplitComplex) = ([[0.0; POINTS]; 2], [[0.0; POINTS]; 2]);
         for (i, &[re, im]) in input.iter().enumerate() {
             (from[0][i], from[1][i]) = (re, im);
         }
         for stage in 0..STAGES {
-            spread(&mut to, &from, circle, 1 << stage);
+            butterflies(&mut to, &from, twiddles, 1 << stage);
             std::mem::swap(&mut from, &mut to);
         }
         for (i, point) in output.iter_mut().enumerate() {
@@ -89,12 +89,12 @@ native! {
     }
 }
 
-/// One stage: blocks of `span` butterflies that share their factors.
+/// One stage: blocks of `span` butterflies that share their twiddle factors.
 #[inline(always)]
-fn spread(to: &mut Split, from: &Split, circle: &[[f32; 2]], span: usize) {
+fn butterflies(to: &mut SplitComplex, from: &SplitComplex, twiddles: &[[f32; 2]], span: usize) {
     for first in (0..HALF).step_by(span) {
         for k in 0..span {
-            let [c, s] = circle[k * (HALF / span)];
+            let [c, s] = twiddles[k * (HALF / span)];
             let (even, odd) = (first + k, first + k + HALF);
             let (re, im) = (c * from[0][odd] - s * from[1][odd], c * from[1][odd] + s * from[0][odd]);
             let at = 2 * first + k;
@@ -109,15 +109,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_tone_has_one_peak() {
-        let turn = |step: usize| {
+    fn one_frequency_gives_one_peak() {
+        let root_of_unity = |step: usize| {
             let angle = 2.0 * PI * step as f64 / POINTS as f64;
             [angle.cos() as f32, angle.sin() as f32]
         };
-        let input: Vec<_> = (0..POINTS).map(|i| turn(5 * i)).collect();
-        let circle: Vec<_> = (0..HALF).map(|step| turn(POINTS - step)).collect();
+        let input: Vec<_> = (0..POINTS).map(|i| root_of_unity(5 * i)).collect();
+        let twiddles: Vec<_> = (0..HALF).map(|step| root_of_unity(POINTS - step)).collect();
         let mut output = vec![[0.0; 2]; POINTS];
-        transform(&mut output, &input, &circle);
+        fft(&mut output, &input, &twiddles);
         for (k, [re, im]) in output.into_iter().enumerate() {
             let want = if k == 5 { POINTS as f32 } else { 0.0 };
             assert!((re - want).abs() < 1e-2 && im.abs() < 1e-2, "{k}: {re} {im}");

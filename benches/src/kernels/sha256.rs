@@ -63,7 +63,7 @@ impl Work for Sha256 {
 native! {
     fn hash(digests: &mut [[u32; 8]], messages: &[[u32; 16]]) {
         for (digest, message) in digests.iter_mut().zip(messages) {
-            *digest = compress(compress(START, message), &PADDING);
+            *digest = compress(compress(INITIAL_HASH, message), &PADDING);
         }
     }
 }
@@ -71,11 +71,11 @@ native! {
 /// The block that follows a message of 64 bytes.
 const PADDING: [u32; 16] = [1 << 31, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 512];
 
-const START: [u32; 8] =
+const INITIAL_HASH: [u32; 8] =
     [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
 
 /// The fractional parts of the cube roots of the first 64 primes.
-const ROUNDS: [u32; 64] = round_constants();
+const ROUND_CONSTANTS: [u32; 64] = round_constants();
 
 /// Computed by integer roots: 2³² ∛p is ∛(2⁹⁶ p).
 const fn round_constants() -> [u32; 64] {
@@ -121,15 +121,15 @@ fn compress(state: [u32; 8], block: &[u32; 16]) -> [u32; 8] {
     let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = state;
     for round in 0..64 {
         if round >= 16 {
-            words[round % 16] = scheduled(&words, round);
+            words[round % 16] = schedule_word(&words, round);
         }
-        let turned = e.rotate_right(6) ^ e.rotate_right(11) ^ e.rotate_right(25);
+        let sum1 = e.rotate_right(6) ^ e.rotate_right(11) ^ e.rotate_right(25);
         let choice = (e & f) ^ (!e & g);
-        let first = [turned, choice, ROUNDS[round], words[round % 16]].into_iter().fold(h, u32::wrapping_add);
-        let turned = a.rotate_right(2) ^ a.rotate_right(13) ^ a.rotate_right(22);
+        let t1 = [sum1, choice, ROUND_CONSTANTS[round], words[round % 16]].into_iter().fold(h, u32::wrapping_add);
+        let sum0 = a.rotate_right(2) ^ a.rotate_right(13) ^ a.rotate_right(22);
         let majority = (a & b) ^ (a & c) ^ (b & c);
-        let second = turned.wrapping_add(majority);
-        [a, b, c, d, e, f, g, h] = [first.wrapping_add(second), a, b, c, d.wrapping_add(first), e, f, g];
+        let t2 = sum0.wrapping_add(majority);
+        [a, b, c, d, e, f, g, h] = [t1.wrapping_add(t2), a, b, c, d.wrapping_add(t1), e, f, g];
     }
     let rounds = [a, b, c, d, e, f, g, h];
     std::array::from_fn(|i| state[i].wrapping_add(rounds[i]))
@@ -137,11 +137,11 @@ fn compress(state: [u32; 8], block: &[u32; 16]) -> [u32; 8] {
 
 /// The word of a round from the sixteen before it.
 #[inline(always)]
-fn scheduled(words: &[u32; 16], round: usize) -> u32 {
-    let (far, near) = (words[(round + 1) % 16], words[(round + 14) % 16]);
-    let far = far.rotate_right(7) ^ far.rotate_right(18) ^ (far >> 3);
-    let near = near.rotate_right(17) ^ near.rotate_right(19) ^ (near >> 10);
-    words[round % 16].wrapping_add(words[(round + 9) % 16]).wrapping_add(far).wrapping_add(near)
+fn schedule_word(words: &[u32; 16], round: usize) -> u32 {
+    let (sigma0, sigma1) = (words[(round + 1) % 16], words[(round + 14) % 16]);
+    let sigma0 = sigma0.rotate_right(7) ^ sigma0.rotate_right(18) ^ (sigma0 >> 3);
+    let sigma1 = sigma1.rotate_right(17) ^ sigma1.rotate_right(19) ^ (sigma1 >> 10);
+    words[round % 16].wrapping_add(words[(round + 9) % 16]).wrapping_add(sigma0).wrapping_add(sigma1)
 }
 
 #[cfg(test)]
@@ -150,11 +150,11 @@ mod tests {
 
     /// FIPS 180's example: "abc", padded by hand.
     #[test]
-    fn the_standard_example() {
+    fn the_example_of_the_standard() {
         let mut block = [0; 16];
         (block[0], block[15]) = (0x6162_6380, 24);
         let digest =
             [0xba78_16bf, 0x8f01_cfea, 0x4141_40de, 0x5dae_2223, 0xb003_61a3, 0x9617_7a9c, 0xb410_ff61, 0xf200_15ad];
-        assert_eq!(compress(START, &block), digest);
+        assert_eq!(compress(INITIAL_HASH, &block), digest);
     }
 }

@@ -9,7 +9,7 @@ use crate::c::callback::{About, Callback, Label, Message};
 use crate::c::entry::entry_points;
 use crate::c::{In, Out, Text};
 use crate::command::CommandBuffer;
-use crate::context::Owner;
+use crate::current_call::Owner;
 use crate::device::{Device, Queue};
 use crate::error::Error;
 use crate::instance::Instance;

@@ -11,7 +11,7 @@ use crate::c::callback::Message;
 use crate::c::entry::entry_points;
 use crate::c::version_1_4::PhysicalDeviceVulkan14Features;
 use crate::c::{In, Out, Text};
-use crate::context::Owner;
+use crate::current_call::Owner;
 use crate::error::{Error, require};
 use crate::labels::Labels;
 use crate::message;

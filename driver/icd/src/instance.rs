@@ -8,7 +8,7 @@ use ash::vk;
 
 use crate::c::entry::entry_points;
 use crate::c::{In, InOut, Out, OutChain, OutMany, Text, list, list_chains};
-use crate::context::{self, Owner};
+use crate::current_call::{self, Owner};
 use crate::debug::Messenger;
 use crate::error::Error;
 use crate::options::Options;
@@ -84,8 +84,8 @@ fn create(
     _: *const vk::AllocationCallbacks<'_>,
     mut out: Out<'_, vk::Instance>,
 ) -> Result<(), Error> {
-    let owner = context::new_owner();
-    context::belong(owner);
+    let owner = current_call::new_owner();
+    current_call::set_owner(owner);
     let made = new(info, owner);
     // A messenger in the chain receives messages of this call, and of the instance's destruction, which sends none.
     if let (Err(error), Some(chained)) = (&made, info.next::<vk::DebugUtilsMessengerCreateInfoEXT<'_>>()) {

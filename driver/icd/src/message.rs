@@ -11,7 +11,7 @@ use spelter_driver::host_memory::{self, OutOfHostMemory};
 use spelter_driver::{Misuse, Printed, Printer};
 
 use crate::c::callback::{About, Callback, Message};
-use crate::context::{self, Named, Owner};
+use crate::current_call::{self, Named, Owner};
 use crate::error::Error;
 use crate::names;
 use crate::options::Options;
@@ -65,18 +65,18 @@ pub(crate) fn error(call: &str, error: &Error) {
     let text = if text.starts_with(call) { text } else { format!("{call}: {text}") };
     let types = if error.vuid().is_some() { Types::VALIDATION } else { Types::GENERAL };
     let mut message = Message::new(Severity::ERROR, types, error.vuid().unwrap_or("spelter"), text);
-    for Named { ty, handle, describe } in context::objects() {
+    for Named { ty, handle, describe } in current_call::objects() {
         message.objects.push(About { ty, handle, name: names::get(ty, handle) });
         describe(handle, &mut message);
     }
-    send(context::owner(), &message);
+    send(current_call::owner(), &message);
 }
 
 /// Reports broken valid usage of a call that succeeded, to messengers only.
 pub(crate) fn remark(call: &str, remark: &Misuse) {
     let text = remark.to_string();
     let text = if text.starts_with(call) { text } else { format!("{call}: {text}") };
-    send(context::owner(), &Message::new(Severity::WARNING, Types::VALIDATION, remark.vuid, text));
+    send(current_call::owner(), &Message::new(Severity::WARNING, Types::VALIDATION, remark.vuid, text));
 }
 
 /// Sends a message to every messenger of the instance that wants it (of all instances, if the owner is unknown), or

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use spelter_driver::profile::Profile;
 use spelter_driver::{Chunk, Observer, SubmissionId};
 
-use crate::context::Owner;
+use crate::current_call::Owner;
 use crate::message;
 use crate::options::Options;
 use crate::trace::create_own;

@@ -14,7 +14,7 @@ use spelter_driver::host_memory::{self, OutOfHostMemory};
 
 use crate::c::callback::Message;
 use crate::c::entry::{FromC, Place};
-use crate::context::{self, Owner};
+use crate::current_call::{self, Owner};
 use crate::error::Error;
 
 /// Types of objects that have handles.
@@ -72,10 +72,10 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
 
     /// The object; `None` if the handle is invalid.
     fn find(handle: Self::Handle) -> Option<Ref<Self>> {
-        context::note(Self::Handle::TYPE, handle.as_raw(), describe::<Self>);
+        current_call::add_object(Self::Handle::TYPE, handle.as_raw(), describe::<Self>);
         let found = Self::table().get(Self::key(handle)).map(Ref);
         if let Some(found) = &found {
-            context::belong(found.owner());
+            current_call::set_owner(found.owner());
         }
         found
     }
@@ -93,10 +93,10 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
         if handle.as_raw() == 0 {
             return Ok(None);
         }
-        context::note(Self::Handle::TYPE, handle.as_raw(), describe::<Self>);
+        current_call::add_object(Self::Handle::TYPE, handle.as_raw(), describe::<Self>);
         let removed = Self::table().remove(Self::key(handle));
         if let Some(removed) = &removed {
-            context::belong(removed.owner());
+            current_call::set_owner(removed.owner());
         }
         Self::retire(handle);
         for hook in HOOKS.iter().filter_map(OnceLock::get) {
@@ -211,8 +211,8 @@ macro_rules! object {
                 retire(handle);
             }
 
-            fn owner(&self) -> $crate::context::Owner {
-                let owner: fn(&$object) -> $crate::context::Owner = $owner;
+            fn owner(&self) -> $crate::current_call::Owner {
+                let owner: fn(&$object) -> $crate::current_call::Owner = $owner;
                 owner(self)
             }
 

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use spelter_driver::timeline::{DeviceTimeline, Timeline};
 use spelter_driver::{Chunk, Observer, SubmissionId, SubmissionSize};
 
-use crate::context::Owner;
+use crate::current_call::Owner;
 use crate::message;
 use crate::options::Options;
 

@@ -62,11 +62,7 @@ pub fn operation(program: &Program, operation: &Operation, read: Option<i64>, wr
     let mut text = String::new();
     match &operation.action {
         Action::Access(access) => {
-            let kind = match (access.reads, access.writes) {
-                (true, true) => "rmw",
-                (true, false) => "ld",
-                _ => "st",
-            };
+            let kind = access.mnemonic();
             text.push_str(kind);
             if access.atomic && kind != "rmw" {
                 text.push_str(".atom");

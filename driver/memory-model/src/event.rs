@@ -264,6 +264,17 @@ pub struct Access {
     pub location: Location,
 }
 
+impl Access {
+    /// Its kind in litmus tests: `ld`, `st`, or `rmw` for a read-modify-write.
+    pub fn mnemonic(&self) -> &'static str {
+        match (self.reads, self.writes) {
+            (true, true) => "rmw",
+            (true, false) => "ld",
+            _ => "st",
+        }
+    }
+}
+
 /// An operation with its attributes, independent of the agent and the time of its execution.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Operation {

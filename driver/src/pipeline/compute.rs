@@ -407,7 +407,7 @@ fn slot_range(binding: &BindingData, layout: &PipelineLayout) -> Result<SlotRang
         Misuse::new(AT, problem, "VUID-VkComputePipelineCreateInfo-layout-07988")
     })?;
     require(fits(kind, entry.ty), AT, "VUID-VkComputePipelineCreateInfo-layout-07990", || {
-        format!("{place} is a {} in the shader and {:?} in the layout", kind_name(kind), entry.ty)
+        format!("{place} is a {} in the shader and {:?} in the layout", kind.description(), entry.ty)
     })?;
     require(count as usize <= entry.count, AT, "VUID-VkComputePipelineCreateInfo-layout-07991", || {
         format!("{place} has {count} elements in the shader and {} in the layout", entry.count)
@@ -431,17 +431,4 @@ fn fits(kind: BindingKind, ty: vk::DescriptorType) -> bool {
         BindingKind::StorageTexelBuffer => &[D::STORAGE_TEXEL_BUFFER],
     };
     types.contains(&ty)
-}
-
-fn kind_name(kind: BindingKind) -> &'static str {
-    match kind {
-        BindingKind::StorageBuffer => "storage buffer",
-        BindingKind::UniformBuffer => "uniform buffer",
-        BindingKind::Sampler => "sampler",
-        BindingKind::SampledImage => "sampled image",
-        BindingKind::CombinedImageSampler => "combined image and sampler",
-        BindingKind::StorageImage => "storage image",
-        BindingKind::UniformTexelBuffer => "uniform texel buffer",
-        BindingKind::StorageTexelBuffer => "storage texel buffer",
-    }
 }

@@ -54,10 +54,10 @@ pub fn properties(format: vk::Format) -> FormatProperties {
 /// Formats of storage images: those that SPIR-V names, the packed formats with equal texels, and B8G8R8A8_UNORM, which
 /// window systems use.
 fn is_storage(format: Format) -> bool {
-    let channels = format.parts().len();
+    let channels = format.channels().len();
     let packed = [Format::A2B10G10R10_UNORM_PACK32, Format::A2B10G10R10_UINT_PACK32, Format::B10G11R11_UFLOAT_PACK32];
-    let plain = channels != 3 && format.parts().iter().all(|part| part.bits >= 8 && part.bits.is_power_of_two());
-    let ordered = format.parts().iter().zip(0..).all(|(part, number)| part.channel == number);
+    let plain = channels != 3 && format.channels().iter().all(|part| part.bits >= 8 && part.bits.is_power_of_two());
+    let ordered = format.channels().iter().zip(0..).all(|(part, number)| part.channel == number);
     let numbers =
         matches!(format.numeric(), Numeric::Unorm | Numeric::Snorm | Numeric::Uint | Numeric::Sint | Numeric::Sfloat);
     let depth = format.is_depth() || format.vk() == vk::Format::S8_UINT.as_raw();

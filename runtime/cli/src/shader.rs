@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use spelter::{Context, Program, Source, SpecializationConstant};
 use spelter_shaders::compile::Module;
 use spelter_shaders::front;
-use spelter_shaders::front::spvasm::{self, Places};
+use spelter_shaders::front::spvasm::{self, Positions};
 
 use crate::failure::Failure;
 use crate::file;
@@ -33,8 +33,8 @@ pub(crate) struct Shader {
 
 enum Contents {
     Wgsl(String),
-    /// The words, with their places in the text if they were assembled from one.
-    Spirv(Vec<u32>, Option<Places>),
+    /// The words, with their positions in the text if they were assembled from one.
+    Spirv(Vec<u32>, Option<Positions>),
 }
 
 /// The languages of shader files.
@@ -98,8 +98,8 @@ fn contents(path: &Path, language: &Language, bytes: Vec<u8>) -> Result<Contents
         }
         Language::Assembly => {
             let text = text(path, bytes)?;
-            let (words, places) = spvasm::assemble_with_places(&text).map_err(|error| refused(path, error))?;
-            Contents::Spirv(words, Some(places))
+            let (words, positions) = spvasm::assemble_with_positions(&text).map_err(|error| refused(path, error))?;
+            Contents::Spirv(words, Some(positions))
         }
     })
 }
@@ -173,9 +173,9 @@ impl Shader {
 
     /// The line of a word in assembled text.
     pub(crate) fn line_of_word(&self, word: u32) -> Option<u32> {
-        let Contents::Spirv(_, Some(places)) = &self.contents else { return None };
+        let Contents::Spirv(_, Some(positions)) = &self.contents else { return None };
         let of_word = front::Error { message: String::new(), word: Some(word as usize), line: None };
-        places.in_terms_of_the_text(of_word).line.map(|line| line.line)
+        positions.in_terms_of_the_text(of_word).line.map(|line| line.line)
     }
 
     /// The words of the module; `None` for WGSL.
@@ -195,8 +195,8 @@ impl Shader {
     /// broken rule of Vulkan is reported without the name of a call.
     pub(crate) fn refused(&self, error: impl Into<spelter::Error>) -> Failure {
         match (error.into(), &self.contents) {
-            (spelter::Error::Shader(error), Contents::Spirv(_, Some(places))) => {
-                self.problem(places.in_terms_of_the_text(error))
+            (spelter::Error::Shader(error), Contents::Spirv(_, Some(positions))) => {
+                self.problem(positions.in_terms_of_the_text(error))
             }
             (error, _) => self.problem(Failure::from(error)),
         }
@@ -206,12 +206,12 @@ impl Shader {
     pub(crate) fn failed(&self, error: spelter::Error) -> Failure {
         let spelter::Error::DeviceLost(why) = error else { return error.into() };
         let mut why = why.replace(" at wgsl:", &format!(" at {}:", self.path.display()));
-        if let Contents::Spirv(_, Some(places)) = &self.contents
+        if let Contents::Spirv(_, Some(positions)) = &self.contents
             && let Some((before, after)) = why.split_once(" at SPIR-V word ")
         {
             let (word, rest) = after.split_once(' ').unwrap_or((after, ""));
             let of_word = front::Error { message: String::new(), word: word.parse().ok(), line: None };
-            if let Some(line) = places.in_terms_of_the_text(of_word).line {
+            if let Some(line) = positions.in_terms_of_the_text(of_word).line {
                 why = format!("{before} at {}:{} {rest}", self.path.display(), line.line);
             }
         }

@@ -175,14 +175,14 @@ impl Batch {
         self.attempts = self.attempts.wrapping_add(1);
         let (serial, writer) = (self.serial, WriterId(clock.id(), self.serial, self.attempts));
         let mut resources = 0;
-        for (number, Use { object, resource, access, range, by }) in uses.clone().enumerate() {
+        for (number, Use { object, resource, access, range, origin }) in uses.clone().enumerate() {
             let first = match resource {
                 None => object.usage.enter(clock, serial, access, false).map_err(Refusal::First)?,
                 Some(resource) => {
                     resources += 1;
                     let mut state = resource.state();
                     let gate = resource.share().gate();
-                    let entry = CommandUse { clock, serial, range: &range, access, by, writer, gate };
+                    let entry = CommandUse { clock, serial, range: &range, access, origin, writer, gate };
                     let entered = state.enter(object, entry)?;
                     drop(state);
                     entries.added.extend(entered.added.map(|added| (resource, added)));

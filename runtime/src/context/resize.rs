@@ -68,7 +68,7 @@ impl Context {
         self.check_device("resize", resource)?;
         let (share, inner) = (&self.inner.share, resource.state());
         inner.object(resource, "resize")?;
-        if inner.maps.any() {
+        if inner.mappings.any() {
             return Err(Error::resource(format!("resize: {} is mapped", resource.described()), rule::RESIZED));
         }
         let busy = inner.is_busy();

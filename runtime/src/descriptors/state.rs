@@ -15,7 +15,7 @@ use crate::barrier::{Touch, Use};
 use crate::bindings::{Bindings, SlotId};
 use crate::error::{Error, rule};
 use crate::ids::{Access, Serial, Slot, SlotKind};
-use crate::maps::By;
+use crate::mappings::UseOrigin;
 use crate::program::{BindingInfo, Program, SetLayout};
 use crate::share::Share;
 use crate::slot_state::SlotState;
@@ -271,8 +271,8 @@ impl ProgramState {
 pub(crate) fn used((bound, access): (&SlotState, Access)) -> impl Iterator<Item = Use<'_>> + Clone {
     let resource = bound.resource.as_deref();
     let one = move |object, range: &Range<u64>| {
-        let (range, by) = (range.clone(), By::Command);
-        Use { object, resource, range, access, by }
+        let (range, origin) = (range.clone(), UseOrigin::Command);
+        Use { object, resource, range, access, origin }
     };
     let ranges = move |object| bound.ranges.iter().map(move |range| one(object, range));
     bound.object.as_ref().into_iter().flat_map(ranges)
@@ -321,7 +321,7 @@ fn missing(slot: Slot, info: BindingInfo) -> Error {
 /// Checks that the resource in a slot is not mapped, except persistently.
 pub(crate) fn check_mapped(slot: Slot, bound: Option<&SlotState>) -> Result<(), Error> {
     let Some(resource) = bound.and_then(|bound| bound.resource.as_ref()) else { return Ok(()) };
-    if resource.state().maps.forbid_commands() {
+    if resource.state().mappings.forbid_commands() {
         return Err(Error::slot_rule(slot, format!("{} is mapped", resource.described()), rule::MAPPED));
     }
     Ok(())

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use crate::error::Error;
 use crate::gate::Gate;
 use crate::ids::{Access, Serial};
-use crate::maps::{By, Maps};
+use crate::mappings::{Mappings, UseOrigin};
 use crate::serial::{Clock, First, Object, SubmittedBatch};
 use crate::valid::Valid;
 
@@ -31,7 +31,7 @@ pub(crate) struct Backing<O> {
     /// those commands.
     forgotten_in_use: Valid,
     /// Mapped ranges.
-    pub(crate) maps: Maps,
+    pub(crate) mappings: Mappings,
     /// Whether a slot or a dispatch ever named the object: then other contexts must be notified of its changes.
     pub(crate) bound: bool,
     /// Whether a command buffer was ever recorded with the object: then `share.recordings()` must be notified when the
@@ -67,7 +67,7 @@ pub(crate) struct CommandUse<'a, S: SubmittedBatch> {
     pub(crate) serial: Serial,
     pub(crate) range: &'a Range<u64>,
     pub(crate) access: Access,
-    pub(crate) by: By,
+    pub(crate) origin: UseOrigin,
     pub(crate) writer: WriterId,
     /// Counts the host copies that end.
     pub(crate) gate: &'a Gate,
@@ -138,7 +138,7 @@ impl<O: Object> Backing<O> {
             generation: 0,
             valid: Valid::new(),
             forgotten_in_use: Valid::new(),
-            maps: Maps::default(),
+            mappings: Mappings::default(),
             bound: false,
             recorded: false,
             copies: SmallVec::new(),
@@ -192,7 +192,7 @@ impl<O: Object> Backing<O> {
     pub(crate) fn fate(&self) -> Fate {
         if self.valid.is_empty() {
             Fate::Nothing
-        } else if self.maps.any() {
+        } else if self.mappings.any() {
             Fate::Mapped
         } else if self.is_busy() {
             Fate::InUse
@@ -262,8 +262,8 @@ impl<O: Object> Backing<O> {
         object: &Arc<O>,
         entry: CommandUse<'_, O::Submission>,
     ) -> Result<Entered, Refusal<O::Submission>> {
-        let CommandUse { clock, serial, range, access, by, writer, gate } = entry;
-        if self.maps.forbid(by, range) || !self.has(object) {
+        let CommandUse { clock, serial, range, access, origin, writer, gate } = entry;
+        if self.mappings.forbid(origin, range) || !self.has(object) {
             return Err(Refusal::Again);
         }
         if self.is_copied(range, access) {

@@ -15,7 +15,7 @@ use crate::ids::Access::{self, Read, Write};
 use crate::ids::ResourceId;
 use crate::journal::Journal;
 use crate::loom_tests::{Stored, TestContext, wait_until};
-use crate::maps::By;
+use crate::mappings::UseOrigin;
 use crate::memory::spares::{Bytes, SparePool, Spares};
 use crate::serial::First;
 use crate::sync::{AtomicU64, Mutex, Ordering};
@@ -41,7 +41,7 @@ pub(super) fn enter(
     gate: &Gate,
 ) -> Result<super::backing::Entered, Refusal<crate::loom_tests::TestSubmission>> {
     let (clock, writer) = (&context.clock, WriterId(context.clock.id(), 1, 1));
-    backing.enter(object, CommandUse { clock, serial: 1, range, access, by: By::Command, writer, gate })
+    backing.enter(object, CommandUse { clock, serial: 1, range, access, origin: UseOrigin::Command, writer, gate })
 }
 
 /// Records a command that uses a resource in the context's first batch, as `ContextInner::record` and `Batch::enter`
@@ -55,7 +55,7 @@ fn record(
 ) -> Option<Arc<Stored>> {
     loop {
         let state = resource.lock();
-        if state.maps.forbid_commands() {
+        if state.mappings.forbid_commands() {
             return None;
         }
         let object = Arc::clone(state.storage().expect("it is not destroyed"));
@@ -222,12 +222,12 @@ fn mappings_and_commands_never_overlap() {
         });
         // `Mapped::new` for writing in place, `Mapped::write`, and the end of the mapping.
         let mut state = resource.lock();
-        let number = state.maps.note(0..8, false);
+        let number = state.mappings.add(0..8, false);
         let object = Arc::clone(state.storage().expect("it is not destroyed"));
         drop(state);
         wait_for(&object, Write);
         object.run();
-        assert!(resource.lock().maps.forget(number));
+        assert!(resource.lock().mappings.remove(number));
         command.join().unwrap();
     });
 }

@@ -26,7 +26,7 @@ pub(crate) fn respecify(
 ) -> Result<(Action, Garbage), Error> {
     let mut inner = resource.state();
     let old = inner.object(resource, "resize")?.id();
-    if inner.maps.any() {
+    if inner.mappings.any() {
         return Err(Error::resource(format!("resize: {} is mapped", resource.described()), rule::RESIZED));
     }
     state.trace_instant(|| format!("resize {}", resource.described()));

@@ -22,7 +22,7 @@ use crate::context::{Context, ContextInner};
 use crate::error::{Error, rule};
 use crate::events::Event;
 use crate::ids::Access;
-use crate::maps::By;
+use crate::mappings::UseOrigin;
 use crate::object::ResourceObject;
 use crate::outcome::{Action, Outcome, Waits};
 use crate::replace::{self, Invalidated, KeptReason, Room};
@@ -64,7 +64,7 @@ pub struct Mapped {
 }
 
 impl Context {
-    /// Maps a buffer, or a range of one. While it is mapped, commands must not use the buffer, unless the mapping is
+    /// Mappings a buffer, or a range of one. While it is mapped, commands must not use the buffer, unless the mapping is
     /// [`PERSISTENT`](MapFlags::PERSISTENT).
     ///
     /// A mapping for reading waits for the commands that write the range. A mapping for writing waits only if it is too
@@ -127,7 +127,7 @@ impl Mapped {
             let mut inner = resource.state();
             let object = Arc::clone(inner.object(resource, "map")?);
             check_inside("map", resource, &object, &range)?;
-            if let Some(other) = inner.maps.overlapping(&range) {
+            if let Some(other) = inner.mappings.overlapping(&range) {
                 let Range { start, end } = &range;
                 let problem = format!(
                     "map: bytes {start}..{end} of {}: bytes {}..{} are mapped",
@@ -390,7 +390,7 @@ impl Mapped {
         self.context.share.memory().counters.bytes_staged.add(bytes);
         self.context.log.note(|| Event::Staged { resource, bytes });
         let pieces = [(Arc::clone(&self.target), regions)];
-        self.context.copy_staged(("unmap", By::Mapping), &self.resource, &pieces, &mut Waits::empty())
+        self.context.copy_staged(("unmap", UseOrigin::Mapping), &self.resource, &pieces, &mut Waits::empty())
     }
 
     fn check(&self, what: &str, offset: u64, bytes: u64, needs: MapFlags) -> Result<(), Error> {

@@ -31,7 +31,7 @@ impl MappedRange {
             state.add(range.clone());
         }
         let persistent = flags.contains(MapFlags::PERSISTENT);
-        let number = state.maps.note(range.clone(), persistent);
+        let number = state.mappings.add(range.clone(), persistent);
         if !persistent {
             context.share.mapped();
         }
@@ -42,7 +42,7 @@ impl MappedRange {
 impl Drop for MappedRange {
     fn drop(&mut self) {
         let mut state = self.resource.state();
-        if state.maps.forget(self.number) {
+        if state.mappings.remove(self.number) {
             self.share.unmapped();
         }
     }

@@ -13,7 +13,7 @@ use crate::error::{Error, rule};
 use crate::events::Event;
 use crate::ids::Access;
 use crate::image::Image;
-use crate::maps::By;
+use crate::mappings::UseOrigin;
 use crate::memory::{Memory, Template};
 use crate::object::{Contents, ResourceObject};
 use crate::outcome::{Action, Outcome, Waits};
@@ -92,7 +92,7 @@ impl ContextInner {
             busy |= !idle;
             if idle || !inner.write_must_wait(&range) {
                 drop(state);
-                if idle && discard && !inner.maps.any() {
+                if idle && discard && !inner.mappings.any() {
                     replace::forget(&self.share, resource, &mut inner, resource.whole())?;
                 }
                 // A later command, or a thread that replaces the object, finds the copy and waits for it if it
@@ -144,7 +144,7 @@ impl ContextInner {
                         Ok(pieces) => {
                             match target {
                                 Target::Bytes(_) => {
-                                    self.copy_staged((what, By::Host), resource, &pieces, &mut waits)?;
+                                    self.copy_staged((what, UseOrigin::Host), resource, &pieces, &mut waits)?;
                                 }
                                 Target::Level(image, level, layer) => {
                                     self.copy_level(what, &pieces, (image, level, layer), &mut waits)?;
@@ -242,7 +242,7 @@ impl ContextInner {
     /// Records copies from staging buffers to a resource, as one command, so that no other command comes in between.
     pub(super) fn copy_staged(
         &self,
-        (what, by): (&str, By),
+        (what, origin): (&str, UseOrigin),
         resource: &Resource,
         pieces: &[Staged],
         waits: &mut Waits,
@@ -254,14 +254,14 @@ impl ContextInner {
             let inner = resource.state();
             let object = Arc::clone(inner.object(resource, what)?);
             regions().try_for_each(|(_, region)| check_inside(what, resource, &object, &target(region)))?;
-            if by == By::Host {
+            if origin == UseOrigin::Host {
                 regions().try_for_each(|(_, region)| check_writable(what, resource, &inner, &target(region)))?;
             }
             drop(inner);
             let read = |staging, region: &vk::BufferCopy| {
                 Use::own(staging, region.src_offset..region.src_offset + region.size, Access::Read)
             };
-            let write = |region| Use { by, ..Use::of(resource, &object, target(region), Access::Write) };
+            let write = |region| Use { origin, ..Use::of(resource, &object, target(region), Access::Write) };
             let uses = regions().flat_map(|(staging, region)| [read(staging, region), write(region)]);
             let (uses, to) = (uses.collect::<SmallVec<[_; 4]>>(), object.buffer()?);
             let froms = pieces.iter().map(|(staging, _)| staging.buffer()).collect::<Result<SmallVec<[_; 4]>, _>>()?;
@@ -310,7 +310,7 @@ pub(super) type Staged = (Arc<ResourceObject>, Vec<vk::BufferCopy>);
 
 /// Checks that no mapping forbids host writes to the range.
 fn check_writable(what: &str, resource: &Resource, state: &ResourceState, range: &Range<u64>) -> Result<(), Error> {
-    if !state.maps.forbid_writes(range) {
+    if !state.mappings.forbid_writes(range) {
         return Ok(());
     }
     let (Range { start, end }, of) = (range, resource.described());

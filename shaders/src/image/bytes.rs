@@ -23,7 +23,7 @@ pub(crate) const NUMBER: f32 = (1.0 / (255.0 * STEPS as f64)) as f32;
 
 /// Whether linear filters use this arithmetic for the format.
 pub(super) fn mixes(format: Format) -> bool {
-    format.numeric() == Numeric::Unorm && format.parts().iter().all(|part| part.bits == 8)
+    format.numeric() == Numeric::Unorm && format.channels().iter().all(|part| part.bits == 8)
 }
 
 /// The weight of the second texel of a row, in steps.
@@ -53,7 +53,7 @@ pub(super) fn between(a: i32, b: i32, share: i32) -> i32 {
 
 /// The number of a mean.
 #[inline(always)]
-pub(super) fn number(mean: i32) -> f32 {
+pub(super) fn decode(mean: i32) -> f32 {
     (mean + i32::from(LEAST)) as f32 * NUMBER
 }
 
@@ -78,7 +78,7 @@ mod tests {
                 let row = along_row(code, code, step(part));
                 for other in (0..=u16::MAX).step_by(251) {
                     let mean = between(row, row, share(other));
-                    assert_eq!(number(mean), code as f32 / 255.0, "{code} by {part} and {other}");
+                    assert_eq!(decode(mean), code as f32 / 255.0, "{code} by {part} and {other}");
                 }
             }
         }
@@ -99,7 +99,7 @@ mod tests {
                     let top = f64::from(a) * (1.0 - x) + f64::from(b) * x;
                     let bottom = f64::from(c) * (1.0 - x) + f64::from(d) * x;
                     let expected = (top * (1.0 - y) + bottom * y) / 255.0;
-                    let found = f64::from(number(mean));
+                    let found = f64::from(decode(mean));
                     assert!((found - expected).abs() < 2.0 / 63_240.0, "{found} for {expected}");
                 }
             }

@@ -13,7 +13,7 @@ const MAX_BITS: u8 = 16;
 /// Whether linear filters mix the format's codes; otherwise they mix the decoded numbers.
 pub(super) fn mixes(format: Format) -> bool {
     let normalised = matches!(format.numeric(), Numeric::Unorm | Numeric::Snorm);
-    normalised && format.parts().iter().all(|part| part.bits <= MAX_BITS)
+    normalised && format.channels().iter().all(|part| part.bits <= MAX_BITS)
 }
 
 /// The code of the number 1.
@@ -23,7 +23,7 @@ pub(super) fn most(numeric: Numeric, part: ChannelBits) -> f32 {
 }
 
 fn used(format: Format) -> impl Iterator<Item = &'static ChannelBits> {
-    format.parts().iter().filter(|part| part.channel < 4)
+    format.channels().iter().filter(|part| part.channel < 4)
 }
 
 /// The codes of a texel; a channel that the format lacks has its decoded number.
@@ -44,7 +44,7 @@ pub(super) fn of_texel(format: Format, raw: Raw) -> [f32; 4] {
 }
 
 /// The codes of a colour: a border.
-pub(super) fn of_numbers(format: Format, mut numbers: [f32; 4]) -> [f32; 4] {
+pub(super) fn encode(format: Format, mut numbers: [f32; 4]) -> [f32; 4] {
     for &part in used(format) {
         numbers[usize::from(part.channel)] *= most(format.numeric(), part);
     }
@@ -52,7 +52,7 @@ pub(super) fn of_numbers(format: Format, mut numbers: [f32; 4]) -> [f32; 4] {
 }
 
 /// Decodes codes, or a mean of codes.
-pub(super) fn to_numbers(format: Format, mut codes: [f32; 4]) -> [f32; 4] {
+pub(super) fn decode(format: Format, mut codes: [f32; 4]) -> [f32; 4] {
     for &part in used(format) {
         let code = &mut codes[usize::from(part.channel)];
         *code = quotient(*code, reciprocal(most(format.numeric(), part)));
@@ -100,7 +100,7 @@ mod tests {
         for format in Format::all().filter(|&format| mixes(format)) {
             for word in (0..=u16::MAX).map(u32::from) {
                 let raw = [word | word.wrapping_mul(40_503) << 16, word.wrapping_mul(48_271), 0, 0];
-                let found = to_numbers(format, of_texel(format, raw)).map(f32::to_bits);
+                let found = decode(format, of_texel(format, raw)).map(f32::to_bits);
                 assert_eq!(found, super::super::decode(format, raw), "{format:?} {raw:x?}");
             }
         }

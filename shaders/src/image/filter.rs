@@ -68,13 +68,13 @@ impl SampleSource<'_> {
     /// The border colour, reduced to the format's channels like a texel ("Texel Replacement", then "Conversion to
     /// RGBA").
     fn border(&self) -> Texel {
-        let parts = self.view.format.parts();
+        let parts = self.view.format.channels();
         let mut texel = [0, 0, 0, self.one()];
         for part in parts.iter().filter(|part| part.channel < 4) {
             texel[usize::from(part.channel)] = self.sampler.border[usize::from(part.channel)];
         }
         if self.codes {
-            return codes::of_numbers(self.view.format, texel.map(f32::from_bits)).map(f32::to_bits);
+            return codes::encode(self.view.format, texel.map(f32::from_bits)).map(f32::to_bits);
         }
         self.seen(texel)
     }
@@ -140,16 +140,16 @@ impl SampleSource<'_> {
             return self.mix(level, &spans, self.dims, [0; 3]);
         }
         let mean = Self { codes: true, ..*self }.mix(level, &spans, self.dims, [0; 3]);
-        self.seen(codes::to_numbers(self.view.format, mean.map(f32::from_bits)).map(f32::to_bits))
+        self.seen(codes::decode(self.view.format, mean.map(f32::from_bits)).map(f32::to_bits))
     }
 
     /// A linear sample of 8-bit channels.
     fn sample_bytes(&self, level: u32, spans: &[Span; 3]) -> Texel {
         let means = Self { codes: true, ..*self }.mix_bytes(level, spans, self.dims, [0; 3]);
         let mut texel = [0, 0, 0, self.one()];
-        for part in self.view.format.parts().iter().filter(|part| part.channel < 4) {
+        for part in self.view.format.channels().iter().filter(|part| part.channel < 4) {
             let channel = usize::from(part.channel);
-            texel[channel] = bytes::number(means[channel]).to_bits();
+            texel[channel] = bytes::decode(means[channel]).to_bits();
         }
         self.seen(texel)
     }

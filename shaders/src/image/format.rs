@@ -256,7 +256,7 @@ impl Format {
     }
 
     /// The channels from the lowest bit on.
-    pub fn parts(self) -> &'static [ChannelBits] {
+    pub fn channels(self) -> &'static [ChannelBits] {
         self.description().map_or(&[], |description| &description.parts[..description.channels.into()])
     }
 

@@ -91,7 +91,7 @@ mod tests {
             let Some(layout) = Layout::new(&extent, format.bytes(), Rows::Spread) else { return };
             let memory = GuestSlice::leak(layout.bytes as usize);
             for at in (0..layout.bytes).step_by(4) {
-                let word = match format.parts()[0].bits {
+                let word = match format.channels()[0].bits {
                     32 => (next() as f32).to_bits(),
                     // Finite values only.
                     16 => (next() << 1 ^ next()) & 0xbfff_bfff,

@@ -18,7 +18,7 @@ use super::lod;
 use super::op::{Dim, ImageOp, Kind, LodOperand, Offsets};
 
 type LaneFloats = [f32; 16];
-type Numbers = [i32; 16];
+type LaneInts = [i32; 16];
 
 /// A row: the value of an expression in each lane.
 macro_rules! lanes {
@@ -41,7 +41,7 @@ enum Texels {
 }
 
 fn texels(format: Format) -> Option<Texels> {
-    let parts = format.parts();
+    let parts = format.channels();
     let is_float = |part: &ChannelBits| part.channel < 4 && (part.bits == 16 || part.bits == 32);
     if format.numeric() == Numeric::Sfloat && format.bytes().is_multiple_of(4) && parts.iter().all(is_float) {
         return Some(Texels::Floats);
@@ -120,7 +120,7 @@ pub(super) fn sample(
             *results = [[0; 16], [0; 16], [0; 16], [1f32.to_bits(); 16]];
             for word in 0..size {
                 let corners = corners(words, &places, word);
-                for part in view.format.parts().iter().filter(|part| u32::from(part.shift) / 32 == word) {
+                for part in view.format.channels().iter().filter(|part| u32::from(part.shift) / 32 == word) {
                     let [c0, c1, c2, c3] = [
                         floats(&corners[0], part),
                         floats(&corners[1], part),
@@ -136,15 +136,15 @@ pub(super) fn sample(
         }
         Texels::Bytes(channels) => {
             let [c0, c1, c2, c3] = &corners(words, &places, 0);
-            let steps: Numbers = lanes!(|lane| bytes::step(a[lane] as u16));
-            let shares: Numbers = lanes!(|lane| bytes::share(b[lane] as u16));
+            let steps: LaneInts = lanes!(|lane| bytes::step(a[lane] as u16));
+            let shares: LaneInts = lanes!(|lane| bytes::share(b[lane] as u16));
             for (byte, channel) in channels.into_iter().enumerate() {
                 let shift = 8 * byte as u32;
                 let [c0, c1, c2, c3] = [code(c0, shift), code(c1, shift), code(c2, shift), code(c3, shift)];
-                let top: Numbers = lanes!(|lane| bytes::along_row(c0[lane], c1[lane], steps[lane]));
-                let bottom: Numbers = lanes!(|lane| bytes::along_row(c2[lane], c3[lane], steps[lane]));
-                let mean: Numbers = lanes!(|lane| bytes::between(top[lane], bottom[lane], shares[lane]));
-                results[channel] = lanes!(|lane| bytes::number(mean[lane]).to_bits());
+                let top: LaneInts = lanes!(|lane| bytes::along_row(c0[lane], c1[lane], steps[lane]));
+                let bottom: LaneInts = lanes!(|lane| bytes::along_row(c2[lane], c3[lane], steps[lane]));
+                let mean: LaneInts = lanes!(|lane| bytes::between(top[lane], bottom[lane], shares[lane]));
+                results[channel] = lanes!(|lane| bytes::decode(mean[lane]).to_bits());
             }
         }
     }
@@ -205,9 +205,9 @@ fn span(coordinates: &LaneWords, size: u32, middle: f32, mode: Wrap) -> Option<(
     if any(&far) {
         return None;
     }
-    let at: Numbers = lanes!(|lane| at[lane] as i32);
+    let at: LaneInts = lanes!(|lane| at[lane] as i32);
     let part: LaneWords = lanes!(|lane| at[lane].cast_unsigned() & 0xffff);
-    let first: Numbers = lanes!(|lane| at[lane] >> 16);
+    let first: LaneInts = lanes!(|lane| at[lane] >> 16);
     let outside: LaneWords = lanes!(|lane| u32::from(first[lane] < 0) | u32::from(first[lane] >= last));
     if !any(&outside) {
         let texels = [lanes!(|lane| first[lane].cast_unsigned()), lanes!(|lane| (first[lane] + 1).cast_unsigned())];
@@ -262,6 +262,6 @@ fn load(words: &[AtomicU32], at: &LaneWords) -> LaneWords {
 
 /// Eight bits of a word.
 #[inline(always)]
-fn code(words: &LaneWords, shift: u32) -> Numbers {
+fn code(words: &LaneWords, shift: u32) -> LaneInts {
     lanes!(|lane| (words[lane] >> shift & 0xff).cast_signed())
 }

@@ -53,14 +53,14 @@ pub fn run(op: &ImageOp, image: &Descriptor, sampler: &Descriptor, operands: &[u
 }
 
 /// Texel coordinates and layer.
-fn place(op: &ImageOp, operands: &mut OperandWords<'_>) -> ([i32; 3], u32) {
+fn texel_coordinates(op: &ImageOp, operands: &mut OperandWords<'_>) -> ([i32; 3], u32) {
     let at = operands.integers(op.dim.coordinates());
     let layer = if op.arrayed { operands.word() } else { 0 };
     (at, layer)
 }
 
 fn read(op: &ImageOp, view: &TexelView, operands: &mut OperandWords<'_>) -> Texel {
-    let (mut at, layer) = place(op, operands);
+    let (mut at, layer) = texel_coordinates(op, operands);
     let level = if op.lod == LodOperand::Lod { operands.word() } else { 0 };
     if op.offsets == Offsets::One {
         let offset = operands.integers(op.dim.coordinates());
@@ -79,7 +79,7 @@ fn read(op: &ImageOp, view: &TexelView, operands: &mut OperandWords<'_>) -> Texe
 }
 
 fn write(op: &ImageOp, view: &TexelView, operands: &mut OperandWords<'_>) {
-    let (at, layer) = place(op, operands);
+    let (at, layer) = texel_coordinates(op, operands);
     let texel = [(); 4].map(|()| operands.word());
     if let Some(offset) = view.texel(0, at.map(i32::cast_unsigned), layer) {
         store_raw(view.memory, offset, view.format.bytes(), encode(view.format, texel));

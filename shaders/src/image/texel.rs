@@ -66,7 +66,7 @@ pub fn decode(format: Format, raw: Raw) -> [u32; 4] {
         return texel;
     }
     for &part in used(description) {
-        texel[usize::from(part.channel)] = decode_part(description.numeric, part, take(raw, part));
+        texel[usize::from(part.channel)] = decode_channel(description.numeric, part, take(raw, part));
     }
     texel
 }
@@ -79,7 +79,7 @@ fn power_of_two(exponent: i32) -> f32 {
     f32::from_bits(((exponent + 127) << 23).cast_unsigned())
 }
 
-fn decode_part(numeric: Numeric, part: ChannelBits, code: u32) -> u32 {
+fn decode_channel(numeric: Numeric, part: ChannelBits, code: u32) -> u32 {
     let signed = || (code << (32 - part.bits)).cast_signed() >> (32 - part.bits);
     let most = |bits: u8| ((1u64 << bits) - 1) as f32;
     match numeric {
@@ -113,12 +113,12 @@ pub fn encode(format: Format, texel: [u32; 4]) -> Raw {
         return raw;
     }
     for &part in used(description) {
-        put(&mut raw, part, encode_part(description.numeric, part, texel[usize::from(part.channel)]));
+        put(&mut raw, part, encode_channel(description.numeric, part, texel[usize::from(part.channel)]));
     }
     raw
 }
 
-fn encode_part(numeric: Numeric, part: ChannelBits, bits: u32) -> u32 {
+fn encode_channel(numeric: Numeric, part: ChannelBits, bits: u32) -> u32 {
     let value = f32::from_bits(bits);
     // Products of 24- and 32-bit numbers are exact in 64 bits; `as` converts NaN to 0.
     let round = |value: f32, factor: u64| (f64::from(value) * factor as f64).round_ties_even() as i64 as u32;

@@ -85,11 +85,6 @@ impl Builder {
         result
     }
 
-    /// Whether the current block is terminated.
-    pub fn is_terminated(&self) -> bool {
-        self.kernel.blocks[self.current].insts.last().is_some_and(|&inst| self.kernel.insts[inst].is_terminator())
-    }
-
     /// Adds a parameter to a block.
     pub fn add_param(&mut self, block: Block, ty: Type) -> Value {
         let index = self.kernel.blocks[block].params.len() as u32;

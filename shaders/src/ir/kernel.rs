@@ -161,6 +161,20 @@ pub enum BindingKind {
 }
 
 impl BindingKind {
+    /// What its descriptors are, for messages.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::StorageBuffer => "storage buffer",
+            Self::UniformBuffer => "uniform buffer",
+            Self::Sampler => "sampler",
+            Self::SampledImage => "sampled image",
+            Self::CombinedImageSampler => "combined image and sampler",
+            Self::StorageImage => "storage image",
+            Self::UniformTexelBuffer => "uniform texel buffer",
+            Self::StorageTexelBuffer => "storage texel buffer",
+        }
+    }
+
     /// Whether its descriptors are images, samplers or texel buffers.
     pub fn is_image(self) -> bool {
         !matches!(self, Self::StorageBuffer | Self::UniformBuffer)
@@ -249,11 +263,6 @@ impl Kernel {
     /// Invocations in a workgroup.
     pub fn invocations(&self) -> u32 {
         self.workgroup_size.iter().product()
-    }
-
-    /// Source position of an instruction, if the module has debug lines.
-    pub fn line_of(&self, inst: Inst) -> Option<&SourceLine> {
-        SourceLine::of_word(&self.lines, self.origins[inst])
     }
 
     /// Bytes of workgroup memory, variables packed in order, each at a multiple of 16.

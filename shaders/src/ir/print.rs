@@ -3,37 +3,14 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::names::SEMANTICS;
-use super::{
-    Access, Binding, BindingData, Inst, InstData, Kernel, Merge, Place, Semantics, SourceLine, Type, VariableData,
-    Width,
-};
+use super::{Access, Binding, BindingData, Inst, InstData, Kernel, Merge, Place, Semantics, Type, VariableData, Width};
 use crate::host::Message;
 use crate::ssa::{LineOf, print_atomic_operands, print_blocks};
 use crate::text::{list, switch};
 
-impl Display for Kernel {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        self.print(f, None)
-    }
-}
-
-/// A kernel with its source lines as comments: see [`Kernel::with_source_lines`].
-struct WithSourceLines<'a>(&'a Kernel);
-
-impl Display for WithSourceLines<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        self.0.print(f, Some(&|inst| self.0.line_of(inst).map(SourceLine::parts)))
-    }
-}
-
 impl Kernel {
-    /// The text form with `; file:line` comments where the source line changes, if the module has debug lines. It parses
-    /// to the same kernel.
-    pub fn with_source_lines(&self) -> impl Display + '_ {
-        WithSourceLines(self)
-    }
-
-    fn print(&self, f: &mut Formatter<'_>, line_of: Option<LineOf<'_, Inst>>) -> fmt::Result {
+    /// The text form; with `line_of`, source lines are comments.
+    pub(super) fn print(&self, f: &mut Formatter<'_>, line_of: Option<LineOf<'_, Inst>>) -> fmt::Result {
         let [x, y, z] = self.workgroup_size;
         writeln!(f, "kernel \"{}\" {x}, {y}, {z}", self.name.escape_default())?;
         if self.push_bytes != 0 {

@@ -9,7 +9,7 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 use smallvec::SmallVec;
 
 use super::dce;
-use super::editor::{Editor, New, RewriteRules, edit};
+use super::editor::{Editor, Replacement, RewriteRules, edit};
 use crate::analysis::{Dominators, Loops};
 use crate::ir::{Inst, InstData, Kernel, Op, Value, ValueDef};
 
@@ -102,7 +102,7 @@ struct Fuse {
 }
 
 impl RewriteRules for Fuse {
-    fn rewrite(&mut self, e: &mut Editor<'_>, data: &InstData) -> Option<New> {
+    fn rewrite(&mut self, e: &mut Editor<'_>, data: &InstData) -> Option<Replacement> {
         let &InstData::Pure { op: op @ (Op::FAdd | Op::FSub), ref args } = data else { return None };
         if e.is_precise() {
             return None;

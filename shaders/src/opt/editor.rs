@@ -11,9 +11,9 @@ use crate::ir::{Block, Inst, InstData, Kernel, Op, Scalar, Type, Value};
 
 /// The replacement of an instruction.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum New {
+pub(super) enum Replacement {
     /// Uses the value instead; the instruction is removed.
-    Same(Value),
+    Existing(Value),
     /// Another instruction, with the same result.
     Inst(InstData),
 }
@@ -27,7 +27,7 @@ const ROUNDS: u32 = 8;
 /// The rules of a pass: what an instruction whose operands are final is replaced by.
 pub(super) trait RewriteRules {
     /// `None` leaves the instruction as it is.
-    fn rewrite(&mut self, editor: &mut Editor<'_>, data: &InstData) -> Option<New>;
+    fn rewrite(&mut self, editor: &mut Editor<'_>, data: &InstData) -> Option<Replacement>;
 }
 
 /// Applies the rules to every instruction of the kernel.
@@ -86,8 +86,8 @@ impl<'k> Editor<'k> {
         let mut same = None;
         for _ in 0..ROUNDS {
             match rules.rewrite(self, &data) {
-                Some(New::Inst(other)) => data = other,
-                Some(New::Same(value)) => {
+                Some(Replacement::Inst(other)) => data = other,
+                Some(Replacement::Existing(value)) => {
                     same = Some(value);
                     break;
                 }
@@ -193,20 +193,20 @@ impl<'k> Editor<'k> {
     }
 
     /// Replaces the instruction by a constant.
-    pub(super) fn becomes_constant<T: Scalar>(&mut self, value: T) -> Option<New> {
-        Some(New::Same(self.constant(value)))
+    pub(super) fn becomes_constant<T: Scalar>(&mut self, value: T) -> Option<Replacement> {
+        Some(Replacement::Existing(self.constant(value)))
     }
 
     /// Replaces the instruction by an operation, or by its result if all operands are constant.
-    pub(super) fn becomes<const N: usize>(&mut self, op: Op, args: [Value; N]) -> Option<New> {
+    pub(super) fn becomes<const N: usize>(&mut self, op: Op, args: [Value; N]) -> Option<Replacement> {
         Some(match self.fold(op, &args) {
-            Some(value) => New::Same(value),
-            None => New::Inst(InstData::Pure { op, args: SmallVec::from_slice(&args) }),
+            Some(value) => Replacement::Existing(value),
+            None => Replacement::Inst(InstData::Pure { op, args: SmallVec::from_slice(&args) }),
         })
     }
 
     /// As [`Editor::becomes`], with a constant as second operand.
-    pub(super) fn becomes_with(&mut self, op: Op, value: Value, constant: u32) -> Option<New> {
+    pub(super) fn becomes_with(&mut self, op: Op, value: Value, constant: u32) -> Option<Replacement> {
         let constant = self.constant(constant);
         self.becomes(op, [value, constant])
     }

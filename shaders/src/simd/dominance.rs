@@ -63,8 +63,8 @@ pub(crate) struct Dominance {
 }
 
 impl Dominance {
-    /// Places a block at the end of the order.
-    pub(crate) fn place(&mut self, block: Block, predecessors: &[Block]) {
+    /// Appends a block to the end of the order.
+    pub(crate) fn append(&mut self, block: Block, predecessors: &[Block]) {
         self.placed += 1;
         self.places[block].order = self.placed;
         self.places[block].inside = self.open.last().map_or(0, |&number| number + 1);
@@ -190,12 +190,12 @@ mod tests {
         #[test]
         fn ancestors_are_the_dominators(edges in proptest::collection::vec(proptest::collection::vec(0usize..24, 1..4), 1..24)) {
             let mut dominance = Dominance::default();
-            dominance.place(Block::new(0), &[]);
+            dominance.append(Block::new(0), &[]);
             let mut before: Vec<Vec<usize>> = vec![Vec::new()];
             for (at, sources) in edges.iter().enumerate() {
                 let list: Vec<usize> = sources.iter().map(|source| source % (at + 1)).collect();
                 let blocks: Vec<Block> = list.iter().map(|&source| Block::new(source)).collect();
-                dominance.place(Block::new(at + 1), &blocks);
+                dominance.append(Block::new(at + 1), &blocks);
                 before.push(list);
             }
             let dominates = |above: usize, below: usize| {

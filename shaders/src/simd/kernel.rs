@@ -137,11 +137,6 @@ impl Kernel {
         }
     }
 
-    /// Source position of an instruction, if the module has debug lines.
-    pub fn line_of(&self, inst: Inst) -> Option<&SourceLine> {
-        SourceLine::of_word(&self.lines, self.origins[inst])
-    }
-
     /// The blocks of a subgroup loop in the layout's order, header first.
     pub(crate) fn loop_blocks(&self, predecessors: &Predecessors<Block>, subgroup_loop: &SubgroupLoop) -> Vec<Block> {
         let SubgroupLoop { header, latch, .. } = *subgroup_loop;

@@ -5,32 +5,13 @@ use std::fmt::{self, Display, Formatter};
 use super::{
     Address, Elements, Inst, InstData, Kernel, LaneAddress, Row, Segments, Spacing, SubgroupLoop, Type, Value,
 };
-use crate::ir::{SourceLine, Width};
+use crate::ir::Width;
 use crate::ssa::{LineOf, print_atomic_operands, print_blocks};
 use crate::text::{list, switch};
 
-impl Display for Kernel {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        self.print(f, None)
-    }
-}
-
-/// A kernel with its source lines as comments: see [`Kernel::with_source_lines`].
-struct WithSourceLines<'a>(&'a Kernel);
-
-impl Display for WithSourceLines<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        self.0.print(f, Some(&|inst| self.0.line_of(inst).map(SourceLine::parts)))
-    }
-}
-
 impl Kernel {
-    /// The text form with `; file:line` comments, as that of the scalar IR.
-    pub fn with_source_lines(&self) -> impl Display + '_ {
-        WithSourceLines(self)
-    }
-
-    fn print(&self, f: &mut Formatter<'_>, line_of: Option<LineOf<'_, Inst>>) -> fmt::Result {
+    /// The text form; with `line_of`, source lines are comments.
+    pub(super) fn print(&self, f: &mut Formatter<'_>, line_of: Option<LineOf<'_, Inst>>) -> fmt::Result {
         writeln!(f, "simd kernel \"{}\"", self.name.escape_default())?;
         let head = [
             ("descriptors", self.descriptors),

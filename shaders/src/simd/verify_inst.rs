@@ -2,7 +2,7 @@
 
 use super::{Address, Elements, Field, InstData, Kernel, LANES, LaneAddress, Row, Type, Value, WideOp};
 use crate::ir::{self, AtomicOp, Op, Width};
-use crate::lower::math::{is_basic, works_on_doubles, works_on_exponents, works_on_parts};
+use crate::lower::math::{is_basic, works_on_doubles, works_on_exponents, works_on_subwords};
 use crate::ssa;
 
 type Operands = ssa::Operands<Kernel>;
@@ -198,7 +198,7 @@ fn pure_types(kernel: &Kernel, op: Op, args: &[Value], operands: &mut Operands) 
     }
     let vector = args.iter().any(|&arg| kernel.ty(arg).is_vector());
     let float = op.result() == ir::Type::F32 || params.contains(&ir::Type::F32);
-    if !vector && (float || works_on_doubles(op) || works_on_parts(op)) {
+    if !vector && (float || works_on_doubles(op) || works_on_subwords(op)) {
         return Err(format!("{} is on vectors only", op.name()));
     }
     for (&arg, param) in args.iter().zip(params) {

@@ -21,13 +21,13 @@ pub(crate) fn check_lanes(kernel: &Kernel, dominators: &Dominators<Block>) -> Re
         if let (Some(exec), Some((start, lanes))) = (data.exec, starts[block])
             && !subsets.contains(lanes, exec)
         {
-            return general(format!("{block}: {}", not_part(&subsets, exec, lanes, start)));
+            return general(format!("{block}: {}", not_subset(&subsets, exec, lanes, start)));
         }
         for &inst in &data.insts {
             let Some(mask) = effect(kernel, &kernel.insts[inst]) else { continue };
             let Some(exec) = data.exec else { return broken(kernel, inst, "the block has no execution mask") };
             if !subsets.contains(exec, mask) {
-                return broken(kernel, inst, not_part(&subsets, mask, exec, block));
+                return broken(kernel, inst, not_subset(&subsets, mask, exec, block));
             }
         }
     }
@@ -47,7 +47,7 @@ fn starts(kernel: &Kernel, dominators: &Dominators<Block>) -> SecondaryMap<Block
     starts
 }
 
-fn not_part(subsets: &Subsets<'_>, mask: Value, of: Value, block: Block) -> String {
+fn not_subset(subsets: &Subsets<'_>, mask: Value, of: Value, block: Block) -> String {
     let end = if subsets.is_exhausted() { "; the search was too long" } else { "" };
     format!("{mask} is not known to be part of {of}, the execution mask of {block}{end}")
 }

@@ -87,8 +87,8 @@ impl<'a, 'b> ScalarProof<'a, 'b> {
             for &inst in &kernel.blocks[block].insts {
                 search.homes[inst] = Some(block);
                 let data = &kernel.insts[inst];
-                search.note_uses(inst);
-                search.note_load(inst);
+                search.record_uses(inst);
+                search.record_load(inst);
                 let first = search.source(data);
                 search.lower_results(block, inst, first);
             }
@@ -97,7 +97,7 @@ impl<'a, 'b> ScalarProof<'a, 'b> {
     }
 
     /// Records the uses of vectors. Branch arguments are recorded one by one: there may be as many as blocks.
-    fn note_uses(&mut self, inst: Inst) {
+    fn record_uses(&mut self, inst: Inst) {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
         if data.is_terminator() {
@@ -119,7 +119,7 @@ impl<'a, 'b> ScalarProof<'a, 'b> {
     }
 
     /// Records a load from a frame slot.
-    fn note_load(&mut self, inst: Inst) {
+    fn record_load(&mut self, inst: Inst) {
         let kernel = self.kernel;
         if let InstData::FrameLoad { ty, frame, at } = kernel.insts[inst]
             && !is_calls(kernel, frame)

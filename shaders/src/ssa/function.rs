@@ -196,9 +196,15 @@ macro_rules! kernel_methods {
                 }
             }
 
-            /// The text form of an instruction, with its results, for messages.
-            pub fn display_inst(&self, inst: Inst) -> impl std::fmt::Display + '_ {
-                $crate::ssa::InstText { kernel: self, inst }
+            /// Source position of an instruction, if the module has debug lines.
+            pub fn line_of(&self, inst: Inst) -> Option<&SourceLine> {
+                SourceLine::of_word(&self.lines, self.origins[inst])
+            }
+
+            /// The text form with `; file:line` comments where the source line changes, if the module has debug lines.
+            /// It parses to the same kernel.
+            pub fn with_source_lines(&self) -> impl std::fmt::Display + '_ {
+                std::fmt::from_fn(|f| self.print(f, Some(&|inst| self.line_of(inst).map(SourceLine::parts))))
             }
 
             /// Reads the text form.
@@ -208,6 +214,12 @@ macro_rules! kernel_methods {
             /// The first syntax error, or use of an undefined value.
             pub fn parse(text: &str) -> Result<Self, $crate::text::ParseError> {
                 $crate::ssa::parse(text)
+            }
+        }
+
+        impl std::fmt::Display for Kernel {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.print(f, None)
             }
         }
 

@@ -65,7 +65,7 @@ impl<'a, K: Rules> Verifier<'a, K> {
     /// Checks layout, places and branch targets. Takes `n log n` time in the kernel's size.
     pub(crate) fn new(kernel: &'a K) -> Result<K, Self> {
         let in_layout = check_layout(kernel)?;
-        let places = place(kernel)?;
+        let places = positions_of(kernel)?;
         check_targets(kernel, &in_layout)?;
         let dominators = Dominators::new(kernel);
         check_order(kernel, &dominators)?;
@@ -138,7 +138,7 @@ fn check_layout<K: Rules>(kernel: &K) -> Result<K, EntitySet<K::Block>> {
 }
 
 /// Checks that every parameter, instruction and result is in one place, and that the tables agree with it.
-fn place<K: Rules>(kernel: &K) -> Result<K, Positions<K>> {
+fn positions_of<K: Rules>(kernel: &K) -> Result<K, Positions<K>> {
     let mut places = Positions { values: SecondaryMap::new(), insts: SecondaryMap::new() };
     let mut seen = EntitySet::new();
     let mut position = 0;

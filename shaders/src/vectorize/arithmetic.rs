@@ -3,13 +3,13 @@
 use super::{Type, Value, Widen};
 use crate::analysis::Shape;
 use crate::ir::{self, BuiltIn, InstData as Scalar, Op};
-use crate::lower::math::{works_on_doubles, works_on_parts};
-use crate::simd::{Field, InstData, LANES};
+use crate::lower::math::{works_on_doubles, works_on_subwords};
+use crate::simd::{Field, InstData, LANES, WideOp};
 
 /// Whether an operation has a scalar form: floats are always kept in vectors.
 fn is_integer(op: Op) -> bool {
     let word = |ty: &ir::Type| matches!(ty, ir::Type::I32 | ir::Type::Bool);
-    op.params().iter().all(word) && word(&op.result()) && !works_on_doubles(op) && !works_on_parts(op)
+    op.params().iter().all(word) && word(&op.result()) && !works_on_doubles(op) && !works_on_subwords(op)
 }
 
 impl Widen<'_> {
@@ -133,8 +133,7 @@ impl Widen<'_> {
         }
         let index = self.first_index();
         let splat = self.builder.splat(index);
-        let lanes =
-            self.builder.emit_one(InstData::Lanes { values: Box::new(std::array::from_fn(|lane| lane as u32)) });
+        let lanes = self.builder.lane_ids();
         let index = self.builder.pure(Op::IAdd, &[splat, lanes]);
         let step = self.divide(index, stride);
         if last { step } else { self.remainder(step, size) }
@@ -163,6 +162,35 @@ impl Widen<'_> {
         let by = if vector { self.builder.splat(by) } else { by };
         let whole = self.builder.pure(Op::IMul, &[quotient, by]);
         self.builder.pure(Op::ISub, &[index, whole])
+    }
+
+    /// `element` as a number: the sum saturates at `u32::MAX`.
+    pub(super) fn element(&mut self, result: ir::Value, base: ir::Value, index: ir::Value, stride: u32) {
+        let value = if self.uniformity.shape(result) == Shape::Uniform {
+            let base = self.scalar(base);
+            let base = self.builder.wide(WideOp::Extend, &[base]);
+            let index = self.scalar(index);
+            let index = self.builder.wide(WideOp::Extend, &[index]);
+            let factor = self.builder.s64(u64::from(stride));
+            let term = self.builder.wide(WideOp::Mul, &[index, factor]);
+            let sum = self.builder.wide(WideOp::Add, &[base, term]);
+            let max = self.builder.s64(u64::from(u32::MAX));
+            let saturated = self.builder.wide(WideOp::Min, &[sum, max]);
+            self.builder.wide(WideOp::Truncate, &[saturated])
+        } else {
+            let (base, index) = (self.vector(base), self.vector(index));
+            let factor = self.builder.constant(Type::V32, u64::from(stride));
+            let high = self.builder.pure(Op::UMulHigh, &[index, factor]);
+            let term = self.builder.times(index, stride);
+            let sum = self.builder.pure(Op::IAdd, &[base, term]);
+            let zero = self.builder.constant(Type::V32, 0);
+            let overflow = self.builder.pure(Op::INe, &[high, zero]);
+            let carry = self.builder.pure(Op::ULt, &[sum, term]);
+            let saturates = self.builder.or(overflow, carry);
+            let max = self.builder.constant(Type::V32, u64::from(u32::MAX));
+            self.builder.select(saturates, max, sum)
+        };
+        self.define_as(result, value);
     }
 
     /// Translates an instruction without memory access or control flow; `false` for others.

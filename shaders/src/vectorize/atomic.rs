@@ -6,6 +6,8 @@
 use super::access::bounds::MemoryRegion;
 use super::access::plan::AccessPlan;
 use super::access::target::Target;
+use super::access::waterfall::{for_each_buffer, for_each_region, prepare_terms};
+use super::access::{is_private, subword};
 use super::{Type, Value, Widen};
 use crate::analysis::Shape;
 use crate::ir::{self, AtomicOp, InstData as Scalar, Op, Place, Scope, Semantics, Width};
@@ -80,15 +82,15 @@ impl Widen<'_> {
         let old = match place {
             _ if op.is_half() => self.half_atomic(&place, plan, atomic),
             Place::Push { .. } => self.read_only(&place, plan, op),
-            Place::Variable { variable, .. } if self.is_private(variable) => {
-                self.region_of_place(&place);
-                let target = self.private(variable, &plan.offset);
+            Place::Variable { variable, .. } if is_private(self.kernel, variable) => {
+                MemoryRegion::of_place(self, &place);
+                let target = Target::private(self, variable, &plan.offset);
                 self.private_atomic(target, atomic, plan.offset.is_aligned())
             }
             _ => {
                 let ty = (op != AtomicOp::Store).then_some(Type::V32);
-                self.for_each_region(&place, plan, ty, |widen, region| {
-                    let target = widen.target(region, plan);
+                for_each_region(self, &place, plan, ty, |widen, region| {
+                    let target = Target::new(widen, region, plan);
                     widen.atomic_at(target, atomic, plan.offset.is_aligned())
                 })
             }
@@ -103,13 +105,13 @@ impl Widen<'_> {
         use crate::simd::ssa::Unwritten;
         let found = match *place {
             Place::Buffer { buffer, .. } if self.shape(buffer) != Shape::Uniform => {
-                self.prepare_terms(&plan.offset);
+                prepare_terms(self, &plan.offset);
                 let highs = self.builder.variables.declare(Type::V32, Unwritten::Undef);
                 let undef = self.builder.emit_one(InstData::Undef { ty: Type::V32 });
                 self.builder.variables.write(self.builder.current(), highs, undef);
                 let ty = (atomic.op != AtomicOp::Store).then_some(Type::V32);
-                let low = self.for_each_buffer(buffer, ty, |widen, number, lanes| {
-                    let region = widen.descriptor(number);
+                let low = for_each_buffer(self, buffer, ty, |widen, number, lanes| {
+                    let region = MemoryRegion::of_descriptor(&mut widen.builder, number);
                     let [low, high] = widen.wide_atomic_at(region, plan, atomic)?;
                     let block = widen.builder.current();
                     let before = widen.builder.read(highs, block);
@@ -121,7 +123,7 @@ impl Widen<'_> {
                 low.map(|low| [low, high])
             }
             _ => {
-                let region = self.region_of_place(place);
+                let region = MemoryRegion::of_place(self, place);
                 self.wide_atomic_at(region, plan, atomic)
             }
         };
@@ -134,11 +136,11 @@ impl Widen<'_> {
     /// A 16-bit atomic.
     fn half_atomic(&mut self, place: &Place, plan: &AccessPlan, atomic: VectorAtomic) -> Option<Value> {
         let ty = (!atomic.op.is_store()).then_some(Type::V32);
-        self.for_each_region(place, plan, ty, |widen, region| widen.half_atomic_at(region, plan, atomic))
+        for_each_region(self, place, plan, ty, |widen, region| widen.half_atomic_at(region, plan, atomic))
     }
 
     fn half_atomic_at(&mut self, region: MemoryRegion, plan: &AccessPlan, atomic: VectorAtomic) -> Option<Value> {
-        let (lanes, mask) = self.subword_lanes(region, &plan.offset, Width::Half);
+        let (lanes, mask) = subword::subword_lanes(self, region, &plan.offset, Width::Half);
         let mask = if plan.offset.is_multiple_of(2) { mask } else { self.aligned_lanes(lanes, mask, 2) };
         let VectorAtomic { op, value, comparator, wide, lock, sequential } = atomic;
         let inst = self.builder.emit(InstData::Atomic { op, lanes, value, comparator, wide, lock, sequential, mask });
@@ -149,7 +151,7 @@ impl Widen<'_> {
     fn wide_atomic_at(&mut self, region: MemoryRegion, plan: &AccessPlan, atomic: VectorAtomic) -> Option<[Value; 2]> {
         let four = self.builder.s64(4);
         let len = self.builder.wide(crate::simd::WideOp::SubSat, &[region.len, four]);
-        let target = self.target(MemoryRegion { len, ..region }, plan);
+        let target = Target::new(self, MemoryRegion { len, ..region }, plan);
         let (lanes, mask) = self.lanes_of_target(target);
         let mask = if plan.offset.is_aligned() { mask } else { self.aligned_lanes(lanes, mask, 4) };
         let VectorAtomic { op, value, comparator, wide, lock, sequential } = atomic;
@@ -169,9 +171,9 @@ impl Widen<'_> {
 
     /// An atomic on push constants, which are read-only: can only be a load.
     fn read_only(&mut self, place: &Place, plan: &AccessPlan, op: AtomicOp) -> Option<Value> {
-        let region = self.region_of_place(place);
-        let target = self.target(region, plan);
-        (op != AtomicOp::Store).then(|| self.load_target(target, ir::Type::F32))
+        let region = MemoryRegion::of_place(self, place);
+        let target = Target::new(self, region, plan);
+        (op != AtomicOp::Store).then(|| target.load(&mut self.builder, ir::Type::F32))
     }
 
     /// An atomic on memory that other invocations access.
@@ -179,10 +181,12 @@ impl Widen<'_> {
         match (atomic.op, &target) {
             // Aligned 32-bit accesses are atomic on x86 and ordered, except for sequentially consistent stores.
             (AtomicOp::Load, Target::Row(_) | Target::Lanes(..)) if aligned => {
-                return Some(self.load_target(target, ir::Type::F32));
+                return Some(target.load(&mut self.builder, ir::Type::F32));
             }
             (AtomicOp::Store, _) if aligned && !atomic.sequential => {
-                atomic.value.into_iter().for_each(|value| self.store_target(target.clone(), value));
+                if let Some(value) = atomic.value {
+                    target.store(&mut self.builder, value, self.exec);
+                }
                 return None;
             }
             _ => {}
@@ -204,7 +208,7 @@ impl Widen<'_> {
             Target::Lanes(lanes, mask) => (lanes, mask),
             Target::Row(row) => {
                 let first = self.builder.splat(row.index);
-                let ids = self.lane_ids();
+                let ids = self.builder.lane_ids();
                 let index = self.builder.pure(Op::IAdd, &[first, ids]);
                 let limit = self.builder.splat(row.limit);
                 let inside = self.builder.pure(Op::ULt, &[index, limit]);
@@ -237,7 +241,7 @@ impl Widen<'_> {
     /// The lanes of `mask` for which the address is a multiple of `bytes`, a power of two.
     fn aligned_lanes(&mut self, lanes: LaneAddress, mask: Value, bytes: u32) -> Value {
         let last = u64::from(bytes - 1);
-        let bytes = self.times(lanes.index, u32::from(lanes.scale));
+        let bytes = self.builder.times(lanes.index, u32::from(lanes.scale));
         let disp = self.builder.constant(Type::V32, u64::from(lanes.disp.cast_unsigned()));
         let offset = self.builder.pure(Op::IAdd, &[bytes, disp]);
         let base = self.builder.wide(crate::simd::WideOp::Truncate, &[lanes.base]);

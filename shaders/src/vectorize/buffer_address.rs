@@ -3,9 +3,11 @@
 //! `buffer_near` looks up the address of the first active lane only: the fast path, valid if all active addresses lie
 //! in the same range. `buffer_at` looks up each lane's address; accesses then go through a waterfall loop.
 
+use super::access::bounds::{MemoryRegion, element_count, lane_index, uniform_part};
+use super::access::waterfall::for_each_buffer;
 use cranelift_entity::EntitySet;
 
-use super::access::pattern::{Offset, OffsetTerm};
+use super::access::offset::{Offset, OffsetTerm};
 use super::image::ROW;
 use super::{Type, Value, Widen};
 use crate::analysis::{LaneOffsetTable, Shape};
@@ -52,7 +54,7 @@ impl Widen<'_> {
             return self.define_as(result, len);
         }
         let ty = Type::V32;
-        let size = self.for_each_buffer(buffer, Some(ty), |widen, buffer, _| {
+        let size = for_each_buffer(self, buffer, Some(ty), |widen, buffer, _| {
             let len = widen.builder.emit_one(InstData::BufferLen { buffer });
             let len = widen.builder.wide(WideOp::Truncate, &[len]);
             Some(widen.builder.splat(len))
@@ -116,7 +118,7 @@ impl Widen<'_> {
                 return self.define_as(result, offset);
             }
             let address = address.map(|word| self.vector(word));
-            let offset = self.for_each_buffer(buffer, Some(Type::V32), |widen, buffer, _| {
+            let offset = for_each_buffer(self, buffer, Some(Type::V32), |widen, buffer, _| {
                 Some(widen.offset_in(buffer, address, is_looked_up))
             });
             if let Some(offset) = offset {
@@ -183,20 +185,20 @@ impl Widen<'_> {
             return self.define_as(result, no);
         }
         let buffer = self.scalar(buffer);
-        let region = self.descriptor(buffer);
-        let skip = self.uniform_part(offset);
+        let region = MemoryRegion::of_descriptor(&mut self.builder, buffer);
+        let skip = uniform_part(self, offset);
         if offset.lanes.is_empty() {
             let inside = self.builder.wide(WideOp::Lt, &[skip, region.len]);
             return self.define_as(result, inside);
         }
         // The first byte of an access has to be in bounds, while `count` counts whole words: 3 bytes more.
         let three = self.builder.s64(3);
-        let rest = self.skip(region, skip).len;
+        let rest = region.skip(&mut self.builder, skip).len;
         let rest = self.builder.wide(WideOp::Add, &[rest, three]);
         let inside = if let [OffsetTerm { value, stride }] = offset.lanes[..]
             && self.shape(value) == Shape::Affine(LaneOffsetTable::CONTIGUOUS)
         {
-            let limit = self.count(rest, stride);
+            let limit = element_count(&mut self.builder, rest, stride);
             let bits = self.builder.mask_bits(self.exec);
             let last = self.builder.pure(Op::FindUMsb, &[bits]);
             let first = self.get(value);
@@ -205,7 +207,7 @@ impl Widen<'_> {
             let last = self.builder.wide(WideOp::Add, &[first, last]);
             self.builder.wide(WideOp::Lt, &[last, limit])
         } else {
-            let (_, _, inside) = self.lane_index(&offset.lanes, rest);
+            let (_, _, inside) = lane_index(self, &offset.lanes, rest);
             let outside = self.builder.and_not(self.exec, inside);
             let any = self.builder.any(outside);
             self.builder.pure(Op::LNot, &[any])

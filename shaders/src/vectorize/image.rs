@@ -1,5 +1,6 @@
 //! Image instructions as libcalls: rows of operands in, rows of results out.
 
+use super::access::waterfall::for_each_buffer;
 use smallvec::{SmallVec, smallvec};
 
 use super::{Type, Value, Widen};
@@ -28,7 +29,7 @@ impl Widen<'_> {
             let value = self.builder.emit_one(InstData::ImageField { image, field });
             return self.define_as(result, value);
         }
-        let value = self.for_each_buffer(image, Some(Type::V32), |widen, image, _| {
+        let value = for_each_buffer(self, image, Some(Type::V32), |widen, image, _| {
             let value = widen.builder.emit_one(InstData::ImageField { image, field });
             Some(widen.builder.splat(value))
         });

@@ -23,7 +23,7 @@ pub(super) struct Plans {
     /// leave, as index into `Loops::all`.
     pub(super) live_outs: Vec<(Value, Option<usize>)>,
     /// Results of `element` that are also used as numbers, so that the 32-bit sum has to be computed.
-    pub(super) numbers: EntitySet<Value>,
+    pub(super) materialized: EntitySet<Value>,
     pub(super) layout: ResourceLayout,
     /// Value ranges, to prove accesses to variables in bounds; `None` if the kernel has no variables.
     pub(super) ranges: Option<Ranges>,
@@ -72,7 +72,7 @@ impl Plans {
             convergent,
             cross_block,
             live_outs,
-            numbers: numbers(kernel, uniformity),
+            materialized: materialized(kernel, uniformity),
             layout: ResourceLayout::new(kernel),
             ranges: (!kernel.variables.is_empty()).then(|| Ranges::new(kernel)),
             trip_counts: bounded_loops::bounded_trip_counts(kernel, &uniformity.loops, &uniformity.dominators),
@@ -179,7 +179,7 @@ fn cross_block(
 
 /// Finds offsets with a use other than addressing, or with a use as temporally divergent value: these are needed as
 /// 32-bit numbers.
-fn numbers(kernel: &Kernel, uniformity: &Uniformity) -> EntitySet<Value> {
+fn materialized(kernel: &Kernel, uniformity: &Uniformity) -> EntitySet<Value> {
     let mut numbers = EntitySet::new();
     for &block in &kernel.layout {
         for &inst in &kernel.blocks[block].insts {

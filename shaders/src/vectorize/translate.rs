@@ -2,6 +2,7 @@
 
 use super::Widen;
 use super::access::plan::GroupRole;
+use super::access::{self, emit_groups, subword};
 use crate::ir::{self, InstData as Scalar, Width};
 
 impl Widen<'_> {
@@ -15,7 +16,7 @@ impl Widen<'_> {
                 None => {}
                 Some(GroupRole::Member) => continue,
                 Some(GroupRole::Leader(group)) => {
-                    self.access_group(group);
+                    emit_groups::access_group(self, group);
                     continue;
                 }
             }
@@ -25,7 +26,7 @@ impl Widen<'_> {
             }
             match (data, result) {
                 (Scalar::Element { base, index, stride }, Some(result)) => {
-                    if self.is_number(result) {
+                    if self.is_materialized(result) {
                         self.element(result, *base, *index, *stride);
                     }
                 }
@@ -44,16 +45,16 @@ impl Widen<'_> {
                 (Scalar::ImageField { image, field }, Some(result)) => self.image_field(result, *image, *field),
                 (Scalar::Image { .. }, _) => self.image(block, inst),
                 (Scalar::Load { ty, width: Width::Word, place, .. }, Some(result)) => {
-                    self.load(result, *ty, place, accesses.at(inst))
+                    access::load(self, result, *ty, place, accesses.at(inst))
                 }
                 (Scalar::Load { width, place, .. }, Some(result)) => {
-                    self.load_subword(result, *width, place, accesses.at(inst))
+                    subword::load_subword(self, result, *width, place, accesses.at(inst))
                 }
                 (Scalar::Store { width: Width::Word, place, value, .. }, _) => {
-                    self.store(place, *value, accesses.at(inst))
+                    access::store(self, place, *value, accesses.at(inst))
                 }
                 (Scalar::Store { width, place, value, .. }, _) => {
-                    self.store_subword(*width, place, accesses.at(inst), *value)
+                    subword::store_subword(self, *width, place, accesses.at(inst), *value)
                 }
                 (Scalar::Atomic { .. }, _) => self.atomic(result, data, accesses.at(inst)),
                 (Scalar::Clock { .. }, Some(result)) => self.clock(result),
@@ -71,7 +72,7 @@ impl Widen<'_> {
     }
 
     /// Whether the result of an `element` is used as a number, not only as an offset that is decomposed.
-    fn is_number(&self, value: ir::Value) -> bool {
-        self.plans.numbers.contains(value)
+    fn is_materialized(&self, value: ir::Value) -> bool {
+        self.plans.materialized.contains(value)
     }
 }

@@ -5,6 +5,7 @@ use super::{Form, Type, Value, Widen};
 use crate::analysis::{BlockShapes, Shape};
 use crate::ir::{self, Op};
 use crate::simd::InstData;
+use crate::simd::builder::ALL;
 use crate::simd::ssa::{Unwritten, Variable, Writers};
 
 /// The type in which a value of that shape is kept. A lane-affine value is kept as its base.
@@ -71,7 +72,7 @@ impl Widen<'_> {
         let position = self.uniformity.defining_block(value).map(|block| self.control.positions[block]);
         let writers = position.map_or(Writers::Everywhere, Writers::only);
         let variable = self.builder.variables.declare_of(ty, Unwritten::Undef, writers);
-        self.note_common(variable, value);
+        self.mark_common(variable, value);
         if self.uniformity.shape(value) == Shape::Uniform {
             self.builder.variables.make_uniform(variable);
         }
@@ -80,7 +81,7 @@ impl Widen<'_> {
     }
 
     /// Lets a variable be passed over barriers in a loop parameter if all subgroups have the same value.
-    pub(super) fn note_common(&mut self, variable: Variable, value: ir::Value) {
+    pub(super) fn mark_common(&mut self, variable: Variable, value: ir::Value) {
         if self.subgroup.is_common(value) {
             self.builder.variables.make_common(variable);
         }
@@ -162,6 +163,17 @@ impl Widen<'_> {
             Type::Mask => self.builder.any(value),
             _ => value,
         }
+    }
+
+    /// Records the execution mask in the SIMD block.
+    pub(super) fn record_exec(&mut self) {
+        let block = self.builder.current();
+        self.builder.kernel.blocks[block].exec = Some(self.exec);
+    }
+
+    /// Whether all lanes are known to be active.
+    pub(super) fn all_lanes_active(&self) -> bool {
+        self.builder.kernel.constant(self.exec) == Some(ALL)
     }
 
     /// The number of an active lane, `s32`, to read a value that is the same in all active lanes.

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use ash::vk;
 
 use super::emergency;
-use crate::context;
+use crate::current_call;
 use crate::error::Error;
 use crate::message;
 
@@ -138,13 +138,13 @@ pub(crate) fn exhausted() -> Error {
 /// Runs a call: catches panics, and reports errors with messages.
 pub(crate) fn guard<R: Failed, T: IntoCResult<R>>(call: &'static str, body: impl FnOnce() -> Result<T, Error>) -> R {
     let call = call.trim_start_matches("PFN_");
-    let _context = context::Call::begin();
+    let _call = current_call::Call::begin();
     // The reserve is empty before the first call, and after memory ran out.
     let body = || {
         if emergency::is_set_aside() || !creates(call) || emergency::replenish() { body() } else { Err(exhausted()) }
     };
     let result = catch_unwind(AssertUnwindSafe(body));
-    context::take_violations().iter().for_each(|fault| message::error(call, fault));
+    current_call::take_violations().iter().for_each(|fault| message::error(call, fault));
     match result {
         Ok(Ok(value)) => value.into_c(),
         Ok(Err(error)) => {

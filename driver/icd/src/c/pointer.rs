@@ -13,7 +13,7 @@ use std::ops::Deref;
 use ash::vk::{BaseInStructure, TaggedStructure};
 
 use super::entry::{FromC, Place, camel};
-use crate::context;
+use crate::current_call;
 use crate::error::Error;
 
 /// A structure that the call reads.
@@ -78,7 +78,7 @@ impl<T: TaggedStructure> In<'_, T> {
         if let Some(head) = head.filter(|head| head.s_type != T::STRUCTURE_TYPE) {
             let name = structure_name::<T>();
             let problem = format!("sType is {:?}, and not {:?}", head.s_type, T::STRUCTURE_TYPE);
-            context::fault(Error::misuse(name.as_str(), problem, format!("VUID-{name}-sType-sType")));
+            current_call::add_violation(Error::misuse(name.as_str(), problem, format!("VUID-{name}-sType-sType")));
         }
         self
     }
@@ -131,7 +131,11 @@ impl<'a, T> Slice<'a, T> {
             let name = structure.split('<').next().unwrap_or_default().rsplit(':').next().unwrap_or_default().trim();
             let (at, field) = (format!("Vk{name}"), camel(field));
             let vuid = format!("VUID-{at}-{field}-parameter");
-            context::fault(Error::misuse(at, format!("{field} is null, and should be {len} elements"), vuid));
+            current_call::add_violation(Error::misuse(
+                at,
+                format!("{field} is null, and should be {len} elements"),
+                vuid,
+            ));
         }
         // SAFETY: by this function's contract.
         unsafe { Self::new(raw, len) }
@@ -183,7 +187,7 @@ impl<'a, T> Many<'a, T> {
     /// The elements; `len` is the parameter that the registry names. None if the array is null.
     pub(crate) fn of(self, len: usize) -> Slice<'a, T> {
         if self.0.is_null() && len > 0 {
-            context::fault(self.1.invalid(&format!("is null, and should be {len} elements")));
+            current_call::add_violation(self.1.invalid(&format!("is null, and should be {len} elements")));
         }
         // SAFETY: by the contract of `crate::c`, of which the length is the chapter's part.
         unsafe { Slice::new(self.0, len) }

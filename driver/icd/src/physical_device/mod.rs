@@ -17,7 +17,7 @@ use ash::vk;
 
 use crate::c::entry::entry_points;
 use crate::c::{In, InOut, Out, OutChain, OutMany, fixed, list, list_chains};
-use crate::context::Owner;
+use crate::current_call::Owner;
 use crate::error::Error;
 use crate::options::Options;
 use crate::table::{Ref, object};

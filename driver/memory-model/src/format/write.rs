@@ -98,11 +98,7 @@ fn instruction_text(program: &Program, instruction: &Instruction, at: (usize, us
     let mut operand = String::new();
     match &operation.action {
         Action::Access(access) => {
-            let kind = match (access.reads, access.writes) {
-                (true, true) => "rmw",
-                (true, false) => "ld",
-                _ => "st",
-            };
+            let kind = access.mnemonic();
             parts.push(kind.to_owned());
             if access.atomic && kind != "rmw" {
                 parts.push("atom".to_owned());

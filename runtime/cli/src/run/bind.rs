@@ -80,7 +80,7 @@ pub(super) fn info_of(infos: &[BindingInfo], slot: Slot) -> Option<&BindingInfo>
 fn only_known(infos: &[BindingInfo]) -> Result<(), Failure> {
     match infos.iter().find(|info| options_for(info.kind).is_empty()) {
         Some(info) => {
-            let (group, binding, kind) = (info.group, info.binding, kind_name(info.kind));
+            let (group, binding, kind) = (info.group, info.binding, info.kind.description());
             Err(Failure(format!("binding {group}.{binding} is a {kind}: {NO_TEXEL_BUFFERS}")))
         }
         None => Ok(()),
@@ -98,7 +98,7 @@ fn check(option: &str, slot: Slot, program: &Program) -> Result<(), Failure> {
     if options.contains(&option) {
         return Ok(());
     }
-    let (is, right) = (kind_name(info.kind), options.join(" and "));
+    let (is, right) = (info.kind.description(), options.join(" and "));
     Err(Failure(format!("{option} {slot}: it is a {is}: use {right}")))
 }
 
@@ -108,7 +108,7 @@ fn check_filled(info: &BindingInfo, seen: &BTreeSet<(Slot, bool)>) -> Result<(),
     let slots = (0..info.count).map(|element| Slot { group: info.group, binding: info.binding, element });
     let wants_sampler = info.kind == BindingKind::Sampler;
     let Some(empty) = slots.clone().find(|&slot| !seen.contains(&(slot, wants_sampler))) else { return Ok(()) };
-    let (kind, slot) = (kind_name(info.kind), shown(empty, Some(info)));
+    let (kind, slot) = (info.kind.description(), shown(empty, Some(info)));
     let bytes = match info.min_bytes {
         0 => String::new(),
         least => format!(" of at least {least} bytes"),
@@ -171,7 +171,7 @@ fn used(program: &Program) -> String {
     let list: Vec<_> = program
         .bindings()
         .iter()
-        .map(|info| format!("{}.{} ({})", info.group, info.binding, kind_name(info.kind)))
+        .map(|info| format!("{}.{} ({})", info.group, info.binding, info.kind.description()))
         .collect();
     if list.is_empty() { "it uses no bindings".into() } else { format!("it uses {}", list.join(", ")) }
 }
@@ -179,19 +179,6 @@ fn used(program: &Program) -> String {
 /// The hint for programs with texel buffers.
 const NO_TEXEL_BUFFERS: &str =
     "this command has no option for texel buffers; use the library or a script of `spelter test`";
-
-fn kind_name(kind: BindingKind) -> &'static str {
-    match kind {
-        BindingKind::StorageBuffer => "storage buffer",
-        BindingKind::UniformBuffer => "uniform buffer",
-        BindingKind::Sampler => "sampler",
-        BindingKind::SampledImage => "sampled image",
-        BindingKind::CombinedImageSampler => "combined image and sampler",
-        BindingKind::StorageImage => "storage image",
-        BindingKind::UniformTexelBuffer => "uniform texel buffer",
-        BindingKind::StorageTexelBuffer => "storage texel buffer",
-    }
-}
 
 /// The options that fill a binding.
 fn options_for(kind: BindingKind) -> &'static [&'static str] {

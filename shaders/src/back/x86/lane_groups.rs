@@ -7,14 +7,14 @@ use super::encode::{Assembler, Regs};
 
 /// A vector in the slots of its lower and upper half; the same slot twice if one register holds all 16 lanes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Parts {
+pub(super) struct VectorRegisters {
     pub isa: Isa,
     pub vector: [u8; 2],
     /// The slot of a temporary vector register (clobbered).
     pub temp: u8,
 }
 
-impl Parts {
+impl VectorRegisters {
     fn is_wide(self) -> bool {
         self.isa == Isa::Avx512
     }

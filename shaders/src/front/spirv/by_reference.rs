@@ -134,7 +134,7 @@ impl Translator<'_> {
         for &index in operands {
             let pointee = part.pointee();
             // Checks that the component exists.
-            self.types.part(pointee, index)?;
+            self.types.component(pointee, index)?;
             let info = self.types.get(pointee)?;
             part = match &info.ty {
                 Type::Struct { members } => {

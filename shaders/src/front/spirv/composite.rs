@@ -20,14 +20,14 @@ pub(super) struct Composite {
 
 /// A component of a composite: its type and its scalars.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
+pub(super) struct Component {
     /// Its type.
     pub(super) ty: Id,
     first: usize,
     len: usize,
 }
 
-impl Part {
+impl Component {
     /// Index range of its scalars in the composite.
     pub(super) fn range(self) -> Range<usize> {
         self.first..self.first + self.len
@@ -35,14 +35,14 @@ impl Part {
 }
 
 /// Follows literal indices into a type.
-pub(super) fn part(types: &mut Types, ty: Id, indices: &[u32]) -> Checked<Part> {
+pub(super) fn component(types: &mut Types, ty: Id, indices: &[u32]) -> Checked<Component> {
     let total = types.scalars(ty)?.len();
-    let mut part = Part { ty, first: 0, len: total };
+    let mut component = Component { ty, first: 0, len: total };
     for &index in indices {
-        let (ty, first) = types.part(part.ty, index)?;
-        part = Part { ty, first: part.first + first as usize, len: types.get(ty)?.scalars as usize };
+        let (ty, first) = types.component(component.ty, index)?;
+        component = Component { ty, first: component.first + first as usize, len: types.get(ty)?.scalars as usize };
     }
-    Ok(part)
+    Ok(component)
 }
 
 /// Indices of the scalars that a shuffle selects from two concatenated vectors; `None` for undefined components.
@@ -143,7 +143,7 @@ impl Translator<'_> {
             match as_vector {
                 // A vector may be constructed from scalars and vectors.
                 Some((scalar, _)) => self.expect_components(constituent.ty, scalar)?,
-                None => expect_type(self.types.part(ty, index)?.0, constituent.ty)?,
+                None => expect_type(self.types.component(ty, index)?.0, constituent.ty)?,
             }
             values.extend_from_slice(&constituent.values);
             if values.len() > total {
@@ -168,21 +168,21 @@ impl Translator<'_> {
             return self.extract_held(held, ty, &operands[1..]);
         }
         let from = self.value(operand(operands, 0)?)?;
-        let part = part(&mut self.types, from.ty, &operands[1..])?;
-        expect_type(ty, part.ty)?;
-        self.spend(part.len)?;
-        Ok(Composite { ty, values: from.values[part.range()].into() })
+        let component = component(&mut self.types, from.ty, &operands[1..])?;
+        expect_type(ty, component.ty)?;
+        self.spend(component.len)?;
+        Ok(Composite { ty, values: from.values[component.range()].into() })
     }
 
     pub(super) fn insert(&mut self, ty: Id, operands: &[u32]) -> Checked<Composite> {
         let object = self.value(operand(operands, 0)?)?;
         let into = self.value(operand(operands, 1)?)?;
-        let part = part(&mut self.types, into.ty, &operands[2..])?;
-        expect_type(part.ty, object.ty)?;
+        let component = component(&mut self.types, into.ty, &operands[2..])?;
+        expect_type(component.ty, object.ty)?;
         expect_type(ty, into.ty)?;
         self.spend(into.values.len())?;
         let mut values = into.values.to_vec();
-        values[part.range()].copy_from_slice(&object.values);
+        values[component.range()].copy_from_slice(&object.values);
         Ok(Composite { ty, values: values.into() })
     }
 
@@ -202,7 +202,7 @@ impl Translator<'_> {
         let from = self.value(operand(operands, 0)?)?;
         let index = self.index(operand(operands, 1)?)?;
         let (scalar, _) = vector(&self.types, from.ty)?;
-        expect_type(ty, self.types.part(from.ty, 0)?.0)?;
+        expect_type(ty, self.types.component(from.ty, 0)?.0)?;
         let words = scalar.words() as usize;
         let word = |word: usize| from.values.iter().skip(word).step_by(words).copied().collect::<Vec<_>>();
         let values = (0..words).map(|number| self.pick(&word(number), index)).collect();
@@ -230,7 +230,7 @@ impl Translator<'_> {
         let component = self.value(operand(operands, 1)?)?;
         let index = self.index(operand(operands, 2)?)?;
         let words = vector(&self.types, into.ty)?.0.words() as usize;
-        expect_type(self.types.part(into.ty, 0)?.0, component.ty)?;
+        expect_type(self.types.component(into.ty, 0)?.0, component.ty)?;
         expect_type(ty, into.ty)?;
         let mut values = into.values.to_vec();
         for (at, values) in (0..).zip(values.chunks_exact_mut(words)) {
@@ -260,8 +260,8 @@ impl Translator<'_> {
         expect_type(ty, then.ty)?;
         expect_type(ty, otherwise.ty)?;
         check_condition(&self.types, condition.ty, ty)?;
-        self.note_origin(ty, inst.id, operand(operands, 1)?)?;
-        self.note_origin(ty, inst.id, operand(operands, 2)?)?;
+        self.record_origin(ty, inst.id, operand(operands, 1)?)?;
+        self.record_origin(ty, inst.id, operand(operands, 2)?)?;
         self.spend(then.values.len())?;
         let words = (then.values.len() / condition.values.len().max(1)).max(1);
         let mut values = Vec::with_capacity(then.values.len());

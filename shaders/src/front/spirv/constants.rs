@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use spirv::Op;
 
 use super::super::Error;
-use super::arithmetic::{self, Exploded, Shape};
+use super::arithmetic::{self, ArithmeticType, OperandValues};
 use super::composite;
 use super::decorations::Annotations;
 use super::module::Sections;
@@ -137,12 +137,16 @@ impl Constants {
     }
 
     fn composite(&self, types: &mut Types, ty: Id, constituents: &[Id]) -> Checked<Rc<[u64]>> {
-        if types.parts(ty)? as usize != constituents.len() {
-            return Err(format!("{} constituents for a constant of {} parts", constituents.len(), types.parts(ty)?));
+        if types.component_count(ty)? as usize != constituents.len() {
+            return Err(format!(
+                "{} constituents for a constant of {} components",
+                constituents.len(),
+                types.component_count(ty)?
+            ));
         }
         let mut all = Vec::with_capacity(types.scalars(ty)?.len());
         for (index, &id) in (0..).zip(constituents) {
-            if types.part(ty, index)?.0 != self.ty(id)? {
+            if types.component(ty, index)?.0 != self.ty(id)? {
                 return Err(format!("constituent {index} has the wrong type"));
             }
             all.extend_from_slice(&self.bits(types, id)?);
@@ -176,17 +180,17 @@ impl Constants {
         let result = match op {
             Op::CompositeExtract => {
                 let from = operand(operands, 0)?;
-                let part = composite::part(types, self.ty(from)?, &operands[1..])?;
-                composite::expect_type(ty, part.ty)?;
-                self.bits(types, from)?[part.range()].to_vec()
+                let component = composite::component(types, self.ty(from)?, &operands[1..])?;
+                composite::expect_type(ty, component.ty)?;
+                self.bits(types, from)?[component.range()].to_vec()
             }
             Op::CompositeInsert => {
                 let (object, into) = (operand(operands, 0)?, operand(operands, 1)?);
-                let part = composite::part(types, self.ty(into)?, &operands[2..])?;
-                composite::expect_type(part.ty, self.ty(object)?)?;
+                let component = composite::component(types, self.ty(into)?, &operands[2..])?;
+                composite::expect_type(component.ty, self.ty(object)?)?;
                 composite::expect_type(ty, self.ty(into)?)?;
                 let mut all = self.bits(types, into)?.to_vec();
-                all[part.range()].copy_from_slice(&self.bits(types, object)?);
+                all[component.range()].copy_from_slice(&self.bits(types, object)?);
                 all
             }
             Op::VectorShuffle => {
@@ -215,7 +219,7 @@ impl Constants {
     }
 
     fn arithmetic(&mut self, types: &mut Types, op: Op, ty: Id, operands: &[Id]) -> Checked<Vec<u64>> {
-        let mut values: Vec<(SmallVec<[Value; 4]>, Shape)> = Vec::new();
+        let mut values: Vec<(SmallVec<[Value; 4]>, ArithmeticType)> = Vec::new();
         for &id in operands {
             let ty = self.ty(id)?;
             let shape = types.shape(ty)?.ok_or_else(|| format!("%{id} is not a scalar, vector or matrix"))?;
@@ -223,8 +227,8 @@ impl Constants {
             let element = shape.element().ty();
             values.push((bits.iter().map(|&bits| self.scratch.constant_bits(element, bits)).collect(), shape));
         }
-        let values: Vec<Exploded<'_>> =
-            values.iter().map(|(values, shape)| Exploded { values, shape: *shape }).collect();
+        let values: Vec<OperandValues<'_>> =
+            values.iter().map(|(values, shape)| OperandValues { values, shape: *shape }).collect();
         let shape = types.shape(ty)?.ok_or("the result is not a scalar, vector or matrix")?;
         let result = arithmetic::translate(&mut self.scratch, op, &shape, &values)
             .ok_or_else(|| format!("OpSpecConstantOp {op:?} is not supported"))?

@@ -186,10 +186,10 @@ impl Translator<'_> {
     /// A pointer to an element of an array.
     pub(super) fn element(&mut self, pointer: &Pointer, index: Value) -> Checked<Pointer> {
         let mut pointer = pointer.clone();
-        let parts = pointer.place.parts(&self.types)?;
-        pointer.element_stride = Some(parts.stride);
-        self.advance(&mut pointer, index, parts.stride);
-        pointer.place = parts.place;
+        let elements = pointer.place.elements(&self.types)?;
+        pointer.element_stride = Some(elements.stride);
+        self.advance(&mut pointer, index, elements.stride);
+        pointer.place = elements.place;
         Ok(pointer)
     }
 }

@@ -3,7 +3,7 @@
 use spirv::{BuiltIn, ExecutionMode, Op};
 
 use super::super::Error;
-use super::arithmetic::Shape;
+use super::arithmetic::ArithmeticType;
 use super::constants::Constants;
 use super::group::Relation;
 use super::module::{EntryPoint, Sections};
@@ -18,10 +18,10 @@ use crate::ir;
 pub(in crate::front) const MAX_INVOCATIONS: u64 = 1024;
 
 /// Source of a built-in, and the shape that it must be declared with.
-pub(super) fn input(builtin: BuiltIn) -> Checked<(Input, Shape)> {
+pub(super) fn input(builtin: BuiltIn) -> Checked<(Input, ArithmeticType)> {
     use ir::BuiltIn as B;
-    let scalar = Shape::Scalar(Scalar::I32);
-    let (vector, ballot) = (Shape::Vector(Scalar::I32, 3), Shape::Vector(Scalar::I32, 4));
+    let scalar = ArithmeticType::Scalar(Scalar::I32);
+    let (vector, ballot) = (ArithmeticType::Vector(Scalar::I32, 3), ArithmeticType::Vector(Scalar::I32, 4));
     Ok(match builtin {
         BuiltIn::NumWorkgroups => (Input::BuiltIn(B::NumWorkgroups), vector),
         BuiltIn::WorkgroupId => (Input::BuiltIn(B::WorkgroupId), vector),

@@ -332,7 +332,7 @@ impl<'m> Translator<'m> {
             let id = id.ok_or_else(|| format!("OpPhi %{} has no value for its parent %{from}", phi.id))?;
             let value = self.value(id)?;
             expect_type(phi.ty, value.ty)?;
-            self.note_origin(phi.ty, phi.id, id)?;
+            self.record_origin(phi.ty, phi.id, id)?;
             self.spend(value.values.len())?;
             args.extend_from_slice(&value.values);
         }

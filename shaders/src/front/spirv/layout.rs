@@ -45,7 +45,7 @@ pub(super) struct Place {
 
 /// Elements of an array, matrix or vector: their type and stride.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Parts {
+pub(super) struct PlaceElements {
     /// Place of the first element.
     pub(super) place: Place,
     /// Stride in bytes.
@@ -69,7 +69,7 @@ impl Place {
     }
 
     /// The elements of an array, matrix or vector.
-    pub(super) fn parts(self, types: &Types) -> Checked<Parts> {
+    pub(super) fn elements(self, types: &Types) -> Checked<PlaceElements> {
         let info = types.get(self.ty)?;
         let explicit = self.layout == Layout::Explicit;
         match &info.ty {
@@ -80,7 +80,7 @@ impl Place {
                     (false, _) => natural_bytes(types, *element)?,
                 };
                 let count = if let Type::Array { count, .. } = info.ty { Some(count) } else { None };
-                Ok(Parts { place: Self { ty: *element, ..self }, stride, count })
+                Ok(PlaceElements { place: Self { ty: *element, ..self }, stride, count })
             }
             Type::Matrix { column, scalar, rows, columns, .. } => {
                 let component = self.bytes_of(*scalar);
@@ -92,12 +92,12 @@ impl Place {
                 let row_major = explicit && self.matrix.row_major;
                 let (stride, component_stride) = if row_major { (component, Some(stride)) } else { (stride, None) };
                 let place = Self { ty: *column, component_stride, ..self };
-                Ok(Parts { place, stride, count: Some(*columns) })
+                Ok(PlaceElements { place, stride, count: Some(*columns) })
             }
             Type::Vector { element, scalar, count, .. } => {
                 let stride = self.component_stride.unwrap_or(self.bytes_of(*scalar));
                 let place = Self { ty: *element, component_stride: None, ..self };
-                Ok(Parts { place, stride, count: Some(*count) })
+                Ok(PlaceElements { place, stride, count: Some(*count) })
             }
             _ => Err(format!("%{} has no elements", self.ty)),
         }
@@ -157,13 +157,13 @@ impl Place {
     }
 
     fn repeat(self, types: &Types, count: u32, from: u32, into: &mut Vec<Spot>) -> Checked<()> {
-        let parts = self.parts(types)?;
-        if types.get(parts.place.ty)?.scalars == 0 {
+        let elements = self.elements(types)?;
+        if types.get(elements.place.ty)?.scalars == 0 {
             return Ok(());
         }
         for index in 0..count {
-            let offset = index.checked_mul(parts.stride).ok_or_else(overflow)?;
-            parts.place.spots(types, add(from, offset)?, into)?;
+            let offset = index.checked_mul(elements.stride).ok_or_else(overflow)?;
+            elements.place.spots(types, add(from, offset)?, into)?;
         }
         Ok(())
     }
@@ -183,7 +183,7 @@ impl Place {
             }
             Type::Pointer { class: StorageClass::PhysicalStorageBuffer, .. } => Ok(8),
             Type::Pointer { class, .. } => Err(only_variables(*class)),
-            Type::RuntimeArray { .. } => self.parts(types).map(|_| 0),
+            Type::RuntimeArray { .. } => self.elements(types).map(|_| 0),
             Type::Vector { count, .. } | Type::Array { count, .. } => self.repeated_bytes(types, *count),
             Type::Matrix { columns, .. } => self.repeated_bytes(types, *columns),
             _ => Err(format!("%{} has no size", self.ty)),
@@ -197,15 +197,15 @@ impl Place {
                 let last = (0..).zip(members).last();
                 last.map_or(Ok(0), |(index, member)| self.member(types, member, index)?.0.element_bytes(types))
             }
-            Type::RuntimeArray { .. } => self.parts(types).map(|parts| parts.stride),
+            Type::RuntimeArray { .. } => self.elements(types).map(|elements| elements.stride),
             _ => Ok(0),
         }
     }
 
     fn repeated_bytes(self, types: &Types, count: u32) -> Checked<u32> {
-        let parts = self.parts(types)?;
-        let last = (count - 1).checked_mul(parts.stride).ok_or_else(overflow)?;
-        add(last, parts.place.bytes(types)?)
+        let elements = self.elements(types)?;
+        let last = (count - 1).checked_mul(elements.stride).ok_or_else(overflow)?;
+        add(last, elements.place.bytes(types)?)
     }
 }
 

@@ -117,7 +117,7 @@ impl Translator<'_> {
         if !matches!(self.types.get(place.ty)?.ty, Type::RuntimeArray { .. }) {
             return Err(format!("member {number} is not a runtime array"));
         }
-        let stride = place.parts(&self.types)?.stride;
+        let stride = place.elements(&self.types)?.stride;
         if stride == 0 {
             return Err("the array has an ArrayStride of 0".into());
         }
@@ -220,10 +220,10 @@ impl Translator<'_> {
                 at += 1;
                 continue;
             };
-            let parts = self.parts_of_word(pointer, &spots[at..]);
+            let parts = self.subwords_of_word(pointer, &spots[at..]);
             if parts > 1 {
                 let word = self.builder.load(ir::Type::I32, place, access);
-                values.extend((0..parts).map(|part| self.part(word, part as u32, scalar)));
+                values.extend((0..parts).map(|part| self.subword(word, part as u32, scalar)));
             } else {
                 values.push(self.load_scalar(pointer, place, scalar, access));
             }
@@ -233,7 +233,7 @@ impl Translator<'_> {
     }
 
     /// Number of the next scalars that form one aligned word; 1 if they do not.
-    fn parts_of_word(&self, pointer: &Pointer, spots: &[Spot]) -> usize {
+    fn subwords_of_word(&self, pointer: &Pointer, spots: &[Spot]) -> usize {
         let (first, scalar) = spots[0];
         let bytes = scalar.bytes();
         let count = (4 / bytes.max(1)).max(1) as usize;
@@ -246,7 +246,7 @@ impl Translator<'_> {
     }
 
     /// Extracts one sub-word from a word.
-    fn part(&mut self, word: Value, number: u32, scalar: Scalar) -> Value {
+    fn subword(&mut self, word: Value, number: u32, scalar: Scalar) -> Value {
         let distance = self.builder.constant(number * scalar.bits());
         let moved = if number == 0 { word } else { self.builder.pure(ir::Op::LShr, &[word, distance]) };
         if scalar == Scalar::F16 {
@@ -312,7 +312,7 @@ impl Translator<'_> {
     fn store_spots(&mut self, pointer: &Pointer, spots: &[Spot], value: &Composite, access: Access) -> Checked<()> {
         let mut at = 0;
         while let Some(&(delta, scalar)) = spots.get(at) {
-            let parts = self.parts_of_word(pointer, &spots[at..]);
+            let parts = self.subwords_of_word(pointer, &spots[at..]);
             let values = &value.values[at..at + parts];
             at += parts;
             let Some(place) = self.ir_place(pointer, delta)? else { continue };

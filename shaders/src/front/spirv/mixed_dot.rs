@@ -6,7 +6,7 @@
 
 use spirv::{Capability, Op};
 
-use super::arithmetic::Shape;
+use super::arithmetic::ArithmeticType;
 use super::composite::Composite;
 use super::scalar::Scalar;
 use super::translate::Translator;
@@ -38,8 +38,8 @@ impl Translator<'_> {
         let operands = self.operands(operands)?;
         let [(a, of_a), (b, of_b), (before, of_sum)] = &operands[..] else { return Err("takes 3 operands".into()) };
         let result = self.result_shape(inst.ty)?;
-        let is_sum = matches!(result, Shape::Scalar(Scalar::F16 | Scalar::F32)) && *of_sum == result;
-        if !is_sum || [*of_a, *of_b] != [Shape::Vector(Scalar::F16, 2); 2] {
+        let is_sum = matches!(result, ArithmeticType::Scalar(Scalar::F16 | Scalar::F32)) && *of_sum == result;
+        if !is_sum || [*of_a, *of_b] != [ArithmeticType::Vector(Scalar::F16, 2); 2] {
             return Err("multiplies two vectors of two halves and adds a float, or a half".into());
         }
         // Halves are represented as floats, and the product of two is exact.
@@ -47,7 +47,7 @@ impl Translator<'_> {
         for (&a, &b) in a.values.iter().zip(b.values.iter()) {
             sum = self.builder.pure(ir::Op::Fma, &[a, b, sum]);
         }
-        if result == Shape::Scalar(Scalar::F16) {
+        if result == ArithmeticType::Scalar(Scalar::F16) {
             sum = self.builder.pure(ir::Op::RoundHalf, &[sum]);
         }
         self.typed(inst.ty, &[sum])

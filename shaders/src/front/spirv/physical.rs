@@ -9,7 +9,7 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 use spirv::{Op, StorageClass};
 
-use super::arithmetic::{self, Exploded, Shape};
+use super::arithmetic::{self, ArithmeticType, OperandValues};
 use super::composite::Composite;
 use super::layout::Spot;
 use super::pointer::{Pointer, Root};
@@ -227,8 +227,8 @@ impl Translator<'_> {
 
     /// An operation on two 64-bit integers.
     fn on_words(&mut self, op: Op, operands: [[Value; 2]; 2]) -> Checked<[Value; 2]> {
-        let shape = Shape::Scalar(Scalar::I64);
-        let operands = operands.each_ref().map(|values| Exploded { values, shape });
+        let shape = ArithmeticType::Scalar(Scalar::I64);
+        let operands = operands.each_ref().map(|values| OperandValues { values, shape });
         let values = arithmetic::translate(&mut self.builder, op, &shape, &operands).ok_or("no arithmetic")??;
         <[Value; 2]>::try_from(&*values).map_err(|_| "an address has two words".into())
     }

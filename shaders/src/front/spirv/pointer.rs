@@ -226,21 +226,21 @@ impl Translator<'_> {
             pointer.step_into(&self.types, member, number)?;
             return self.spend(work);
         }
-        let parts = pointer.place.parts(&self.types)?;
+        let elements = pointer.place.elements(&self.types)?;
         let is_array = matches!(info.ty, Type::Array { .. } | Type::RuntimeArray { .. });
-        pointer.element_stride = is_array.then_some(parts.stride);
-        if !self.step_by_address(pointer, index, parts.stride)? {
+        pointer.element_stride = is_array.then_some(elements.stride);
+        if !self.step_by_address(pointer, index, elements.stride)? {
             let index = self.index(index)?;
             // A physical pointer may have a negative index, and the next row follows a column of a row-major matrix.
-            let is_last = pointer.is_last && parts.place.component_stride.is_none();
+            let is_last = pointer.is_last && elements.place.component_stride.is_none();
             let is_open = is_last || matches!(pointer.root, Root::Address { .. });
-            let index = match parts.count.filter(|_| !is_open) {
+            let index = match elements.count.filter(|_| !is_open) {
                 Some(count) => self.clamped(index, count),
                 None => index,
             };
-            self.advance(pointer, index, parts.stride);
+            self.advance(pointer, index, elements.stride);
         }
-        pointer.place = parts.place;
+        pointer.place = elements.place;
         pointer.is_last = false;
         Ok(())
     }

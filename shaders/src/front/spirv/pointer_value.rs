@@ -307,7 +307,7 @@ impl Translator<'_> {
 
     /// Records that `result` may be the pointer `from`. With the lesser capability all such pointers must be into one
     /// structure.
-    pub(super) fn note_origin(&mut self, ty: Id, result: Id, from: Id) -> Checked<()> {
+    pub(super) fn record_origin(&mut self, ty: Id, result: Id, from: Id) -> Checked<()> {
         let Type::Pointer { class: StorageClass::StorageBuffer, .. } = self.types.get(ty)?.ty else { return Ok(()) };
         let Some(origin) = self.origin_of(from) else { return Ok(()) };
         let before = *self.frame.origins.entry(result).or_insert(origin);

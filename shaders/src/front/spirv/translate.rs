@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use spirv::{GlslStd450Op, Op};
 
 use super::super::Error;
-use super::arithmetic::{self, Exploded, Shape};
+use super::arithmetic::{self, ArithmeticType, OperandValues};
 use super::composite::Composite;
 use super::constants::Constants;
 use super::function::InlinedCall;
@@ -249,7 +249,7 @@ impl<'m> Translator<'m> {
                 Some(_) => return Err(message),
             },
         };
-        let views: SmallVec<[Exploded<'_>; 4]> = views(&operands);
+        let views: SmallVec<[OperandValues<'_>; 4]> = views(&operands);
         let decorations = self.sections.annotations.of(inst.id);
         let values = if inst.op == Op::FConvert && decorations.is_some_and(|decorations| decorations.towards_zero) {
             arithmetic::halves_towards_zero(&mut self.builder, &shape, &views)?
@@ -261,7 +261,7 @@ impl<'m> Translator<'m> {
     }
 
     /// The shape of a result; for a structure of two members, that of the first.
-    pub(super) fn result_shape(&self, ty: Id) -> Checked<Shape> {
+    pub(super) fn result_shape(&self, ty: Id) -> Checked<ArithmeticType> {
         let info = self.types.get(ty)?;
         let first = match &info.ty {
             Type::Struct { members } if members.len() == 2 => members[0].ty,
@@ -270,7 +270,7 @@ impl<'m> Translator<'m> {
         self.types.shape(first)?.ok_or_else(|| format!("%{ty} is not the type of a scalar, vector or matrix"))
     }
 
-    pub(super) fn operands(&mut self, ids: &[Id]) -> Checked<SmallVec<[(Composite, Shape); 4]>> {
+    pub(super) fn operands(&mut self, ids: &[Id]) -> Checked<SmallVec<[(Composite, ArithmeticType); 4]>> {
         ids.iter()
             .map(|&id| {
                 let value = self.value(id)?;
@@ -339,8 +339,8 @@ fn without_format(op: Op, operands: &[u32]) -> Checked<&[u32]> {
     }
 }
 
-fn views(operands: &[(Composite, Shape)]) -> SmallVec<[Exploded<'_>; 4]> {
-    operands.iter().map(|(value, shape)| Exploded { values: &value.values, shape: *shape }).collect()
+fn views(operands: &[(Composite, ArithmeticType)]) -> SmallVec<[OperandValues<'_>; 4]> {
+    operands.iter().map(|(value, shape)| OperandValues { values: &value.values, shape: *shape }).collect()
 }
 
 /// Scalars as a shared list.

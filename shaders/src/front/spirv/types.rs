@@ -5,7 +5,7 @@ use std::rc::Rc;
 use foldhash::{HashMap, HashSet};
 use spirv::{Op, StorageClass};
 
-use super::arithmetic::Shape;
+use super::arithmetic::ArithmeticType;
 use super::decorations::Annotations;
 use super::image::ImageType;
 use super::layout::MatrixLayout;
@@ -164,17 +164,19 @@ impl Types {
     }
 
     /// The shape for arithmetic; `None` for arrays and structures.
-    pub(super) fn shape(&self, id: Id) -> Checked<Option<Shape>> {
+    pub(super) fn shape(&self, id: Id) -> Checked<Option<ArithmeticType>> {
         Ok(match self.get(id)?.ty {
-            Type::Scalar(scalar) => Some(Shape::Scalar(scalar)),
-            Type::Vector { scalar, count, .. } => Some(Shape::Vector(scalar, count)),
-            Type::Matrix { scalar, columns, rows, .. } => Some(Shape::Matrix { element: scalar, columns, rows }),
+            Type::Scalar(scalar) => Some(ArithmeticType::Scalar(scalar)),
+            Type::Vector { scalar, count, .. } => Some(ArithmeticType::Vector(scalar, count)),
+            Type::Matrix { scalar, columns, rows, .. } => {
+                Some(ArithmeticType::Matrix { element: scalar, columns, rows })
+            }
             _ => None,
         })
     }
 
     /// Type of component `index` of a composite, and the index of its first scalar.
-    pub(super) fn part(&self, id: Id, index: u32) -> Checked<(Id, u32)> {
+    pub(super) fn component(&self, id: Id, index: u32) -> Checked<(Id, u32)> {
         let info = self.get(id)?;
         let (element, count) = match &info.ty {
             Type::Vector { element, count, .. } => (*element, *count),
@@ -193,7 +195,7 @@ impl Types {
     }
 
     /// Number of components of a composite.
-    pub(super) fn parts(&self, id: Id) -> Checked<u32> {
+    pub(super) fn component_count(&self, id: Id) -> Checked<u32> {
         match &self.get(id)?.ty {
             Type::Vector { count, .. } | Type::Array { count, .. } => Ok(*count),
             Type::Matrix { columns, .. } => Ok(*columns),

@@ -152,14 +152,19 @@ impl Translator<'_> {
         };
         let data = BindingData { set, binding: number, kind, count, min_bytes, element_bytes, read_only, image: None };
         let binding = self.merge_binding(data)?;
-        let root = match self.types.get(ty)?.ty {
+        let root = self.descriptor_root(ty, binding, space)?;
+        Ok(Pointer::new(class, place, root, decorations.memory))
+    }
+
+    /// The root of pointers to a resource: its descriptor, or the descriptors of an array.
+    fn descriptor_root(&mut self, ty: Id, binding: Binding, space: BufferSpace) -> Checked<Root> {
+        Ok(match self.types.get(ty)?.ty {
             Type::Array { .. } | Type::RuntimeArray { .. } => Root::Descriptors { binding, space, index: None },
             _ => {
                 let first = self.builder.constant(0u32);
                 Root::Buffer { space, buffer: self.buffer(binding, first) }
             }
-        };
-        Ok(Pointer::new(class, place, root, decorations.memory))
+        })
     }
 
     /// Declares an image, a sampler, a combined one, or an array of these.
@@ -176,13 +181,7 @@ impl Translator<'_> {
         let image = declared(&self.types, inner)?;
         let data = BindingData { set, binding: number, kind, count, min_bytes: 0, element_bytes: 0, read_only, image };
         let binding = self.merge_binding(data)?;
-        let root = match self.types.get(ty)?.ty {
-            Type::Array { .. } | Type::RuntimeArray { .. } => Root::Descriptors { binding, space, index: None },
-            _ => {
-                let first = self.builder.constant(0u32);
-                Root::Buffer { space, buffer: self.buffer(binding, first) }
-            }
-        };
+        let root = self.descriptor_root(ty, binding, space)?;
         Ok(Pointer::new(class, Place::new(ty, Layout::Natural), root, decorations.memory))
     }
 
@@ -262,7 +261,7 @@ impl Translator<'_> {
                 return Err("pointers can be stored in Function and Private variables only".into());
             }
             StorageClass::Workgroup if is_block => self.shared_block(inst.id, ty)?,
-            StorageClass::Workgroup if self.sections.has_workgroup_pointers => self.shared_part(inst.id, ty)?,
+            StorageClass::Workgroup if self.sections.has_workgroup_pointers => self.workgroup_variable(inst.id, ty)?,
             _ => self.storage(inst.id, class, ty)?,
         };
         let Some(&initializer) = self.sections.words.operands(inst).get(1) else { return Ok(pointer) };
@@ -318,7 +317,7 @@ impl Translator<'_> {
     }
 
     /// A variable's part of the workgroup memory that variable pointers address.
-    fn shared_part(&mut self, id: Id, ty: Id) -> Checked<Pointer> {
+    fn workgroup_variable(&mut self, id: Id, ty: Id) -> Checked<Pointer> {
         let info = self.types.get(ty)?;
         if info.unsized_tail {
             return Err("a variable of a type without size".into());

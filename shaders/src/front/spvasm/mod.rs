@@ -16,16 +16,16 @@ use rspirv::grammar::{ExtInstOp, INSTRUCTION_TABLE, Instruction, InstructionTabl
 
 use self::lexer::Token;
 use self::number::NumberType;
-pub use self::positions::Places;
+pub use self::positions::Positions;
 use super::Error;
 
 /// Assembles SPIR-V text. Errors have line and column, and no word offset.
 pub fn assemble(text: &str) -> Result<Vec<u32>, Error> {
-    assemble_with_places(text).map(|(words, _)| words)
+    assemble_with_positions(text).map(|(words, _)| words)
 }
 
 /// As [`assemble`], with the positions that convert errors of the words to errors of the text.
-pub fn assemble_with_places(text: &str) -> Result<(Vec<u32>, Places), Error> {
+pub fn assemble_with_positions(text: &str) -> Result<(Vec<u32>, Positions), Error> {
     let tokens = lexer::tokens(text)?;
     let mut assembler = TextAssembler { rest: &tokens, end: lexer::end(text), ..TextAssembler::default() };
     let (mut words, mut lines) = (vec![spirv::MAGIC_NUMBER, lexer::version(text), 0, 0, 0], BTreeMap::new());
@@ -35,7 +35,7 @@ pub fn assemble_with_places(text: &str) -> Result<(Vec<u32>, Places), Error> {
     }
     words[3] = assembler.ids.len() as u32 + 1;
     let ids = assembler.ids.into_iter().map(|(name, id)| (id, name.to_owned())).collect();
-    Ok((words, Places { lines, ids }))
+    Ok((words, Positions { lines, ids }))
 }
 
 /// State that is kept from one instruction to the next.

@@ -7,14 +7,14 @@ use crate::ir::SourceLine;
 
 /// The lines of instructions, and the names of ids.
 #[derive(Clone, Debug, Default)]
-pub struct Places {
+pub struct Positions {
     /// By the word offset of an instruction.
     pub(super) lines: BTreeMap<usize, u32>,
     /// Including the `%`.
     pub(super) ids: HashMap<u32, String>,
 }
 
-impl Places {
+impl Positions {
     /// Converts an error of the words to one of the text, with the file name `spvasm`.
     pub fn in_terms_of_the_text(&self, error: Error) -> Error {
         let line = error.word.and_then(|word| self.lines.range(..=word).next_back());

@@ -1,6 +1,6 @@
 //! Words encoded by hand from the specification; the comparison with `spirv-as` is in the workspace's tests.
 
-use super::{assemble, assemble_with_places};
+use super::{assemble, assemble_with_positions};
 use crate::front::Error;
 
 fn body(text: &str) -> Vec<u32> {
@@ -112,10 +112,10 @@ proptest::proptest! {
 
 #[test]
 fn errors_of_words_are_reported_in_terms_of_the_text() {
-    let (words, places) = assemble_with_places("%void = OpTypeVoid\n%f = OpTypeFunction\n    %void").unwrap();
+    let (words, positions) = assemble_with_positions("%void = OpTypeVoid\n%f = OpTypeFunction\n    %void").unwrap();
     let reported = |message: &str, word| {
         let error = Error { message: message.into(), word, line: None };
-        places.in_terms_of_the_text(error).to_string()
+        positions.in_terms_of_the_text(error).to_string()
     };
     assert_eq!(
         reported("%1 and %2, %3, 100% of %12, 5%", Some(words.len() - 1)),

@@ -27,7 +27,7 @@ pub(super) fn check(module: &naga::Module, source: &str) -> Result<(), Error> {
 }
 
 /// The byte offset of the declaration of the variable whose `OpVariable` is at a word, if the words have names.
-pub(super) fn place(module: &naga::Module, words: &[u32], word: usize) -> Option<usize> {
+pub(super) fn declaration_offset(module: &naga::Module, words: &[u32], word: usize) -> Option<usize> {
     let &[first, _, id, ..] = words.get(word..)? else { return None };
     if first & 0xffff != Op::Variable as u32 {
         return None;

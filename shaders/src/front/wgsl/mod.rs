@@ -147,7 +147,7 @@ impl Module {
         let kernel = spirv::Module::parse(words).and_then(|module| module.kernel(entry, &BTreeMap::new()));
         // Word offsets of a module that the caller does not have are useless.
         kernel.map_err(|error| {
-            let at = error.word.and_then(|word| declared::place(&self.module, words, word));
+            let at = error.word.and_then(|word| declared::declaration_offset(&self.module, words, word));
             let line = at.map(|at| line_of(at, &self.source)).or(error.line);
             // Errors without a line, such as exceeded limits of the module, get the line of their function.
             let function = || declared::function(words, error.word?, &self.source).map(|at| line_of(at, &self.source));

@@ -25,7 +25,7 @@ pub(super) fn overridden(entry: &str, source: &str) -> Error {
 }
 
 fn refused(problem: &str, entry: &str, source: &str) -> Error {
-    refused_at(&format!("`{entry}`: {problem}"), place(entry, source), source)
+    refused_at(&format!("`{entry}`: {problem}"), attribute_offset(entry, source), source)
 }
 
 /// The byte offset of a function's declaration.
@@ -37,7 +37,7 @@ pub(super) fn function(name: &str, source: &str) -> Option<usize> {
 }
 
 /// The byte offset of the size's declaration: the last such attribute before the function.
-fn place(entry: &str, source: &str) -> usize {
+fn attribute_offset(entry: &str, source: &str) -> usize {
     let tokens = tokens(source);
     let is = |at: usize, word: &str| tokens.get(at).is_some_and(|token| &source[token.clone()] == word);
     let function = (0..tokens.len()).find(|&at| is(at, "fn") && is(at + 1, entry)).unwrap_or(0);

@@ -287,12 +287,12 @@ impl<'a> Emit<'a> {
     /// Ends the current block, which opens `merge`, and continues in `next`.
     fn start(&mut self, next: Block, merge: Option<Merge>) {
         self.kernel.blocks[self.current].merge = merge;
-        self.place();
+        self.append_block();
         self.current = next;
     }
 
     /// Adds the current block to the layout.
-    fn place(&mut self) {
+    fn append_block(&mut self) {
         self.kernel.blocks[self.current].insts = std::mem::take(&mut self.insts);
         self.kernel.layout.push(self.current);
     }
@@ -305,7 +305,7 @@ impl<'a> Emit<'a> {
                 selection => self.kernel.blocks[self.current].merge = selection,
             }
         }
-        self.place();
+        self.append_block();
     }
 
     /// The header's terminator has moved to the current block.

@@ -51,7 +51,7 @@ pub fn works_on_exponents(op: Op) -> bool {
 /// Whether back ends implement the operation with the exact bits of its function in `ir/op/` (`inverse_sqrt`: within 2
 /// units in the last place).
 pub fn is_basic(op: Op) -> bool {
-    is_basic_integer(op) || is_basic_float(op) || works_on_doubles(op) || works_on_parts(op)
+    is_basic_integer(op) || is_basic_float(op) || works_on_doubles(op) || works_on_subwords(op)
 }
 
 /// Whether the operation has double operands, as pairs of words: back ends implement it only for vectors.
@@ -67,7 +67,7 @@ pub fn works_on_doubles(op: Op) -> bool {
 }
 
 /// Whether the operation has sub-word operands (bytes or 16-bit halves): back ends implement it only for vectors.
-pub fn works_on_parts(op: Op) -> bool {
+pub fn works_on_subwords(op: Op) -> bool {
     use Op::*;
     matches!(op, BytesEven | BytesOdd | ByteProducts | HalfFloat | HalvesScale | HalvesMulHigh | HalvesAdd | HalvesSub)
 }

@@ -13,14 +13,14 @@ pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> 
             e.copysign(fraction, a)
         }
         (Op::FrexpSignificand, &[a]) => {
-            let FloatParts { bits, number, .. } = parts(e, a);
+            let FloatParts { bits, number, .. } = decompose(e, a);
             let kept = e.and(bits, 0x807f_ffffu32);
             let placed = e.or(kept, 0x3f00_0000u32);
             let significand = e.float_from_bits(placed);
             e.select(number, significand, a)
         }
         (Op::FrexpExponent, &[a]) => {
-            let FloatParts { bits, bias, number } = parts(e, a);
+            let FloatParts { bits, bias, number } = decompose(e, a);
             let field = e.lshr(bits, 23u32);
             let field = e.and(field, 0xffu32);
             let exponent = e.isub(field, bias);
@@ -28,7 +28,7 @@ pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> 
         }
         (Op::Ldexp, &[a, exponent]) => ldexp(e, a, exponent),
         (Op::Significand, &[a]) => {
-            let FloatParts { bits, number, .. } = parts(e, a);
+            let FloatParts { bits, number, .. } = decompose(e, a);
             let digits = e.and(bits, 0x007f_ffffu32);
             let placed = e.or(digits, 0x3f80_0000u32);
             let significand = e.float_from_bits(placed);
@@ -42,7 +42,7 @@ pub(super) fn expand(e: &mut Emit<'_>, op: Op, args: &[Value]) -> Option<Value> 
             e.select(negative, f32::NAN, significand)
         }
         (Op::Exponent, &[a]) => {
-            let FloatParts { bits, bias, number } = parts(e, a);
+            let FloatParts { bits, bias, number } = decompose(e, a);
             let field = e.lshr(bits, 23u32);
             let field = e.and(field, 0xffu32);
             let exponent = e.isub(field, bias);
@@ -67,7 +67,7 @@ struct FloatParts {
     number: Value,
 }
 
-fn parts(e: &mut Emit<'_>, a: Value) -> FloatParts {
+fn decompose(e: &mut Emit<'_>, a: Value) -> FloatParts {
     let size = e.fabs(a);
     let denormal = e.ford_lt(size, f32::MIN_POSITIVE);
     let scaled = e.fmul(a, 16_777_216f32);

@@ -52,7 +52,7 @@ impl ParamSearch {
             let Some(last) = kernel.last_inst(block) else { continue };
             for call in kernel.insts[last].targets() {
                 for (&param, &arg) in kernel.blocks[call.block].params.iter().zip(&call.args) {
-                    if let Some(number) = search.number(param) {
+                    if let Some(number) = search.index_of(param) {
                         search.params[number].args.push(arg);
                     }
                 }
@@ -61,7 +61,7 @@ impl ParamSearch {
         search
     }
 
-    fn number(&self, value: Value) -> Option<usize> {
+    fn index_of(&self, value: Value) -> Option<usize> {
         (self.numbers[value] as usize).checked_sub(1)
     }
 
@@ -95,7 +95,7 @@ impl ParamSearch {
                 Some(same) if same == arg => {}
                 Some(same) => {
                     for other in [same, arg] {
-                        if let Some(other) = self.number(other) {
+                        if let Some(other) = self.index_of(other) {
                             self.params[other].watchers.push(number);
                         }
                     }

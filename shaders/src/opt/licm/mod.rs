@@ -35,7 +35,7 @@ pub(super) fn run(kernel: &mut Kernel) {
         motion.visit(block, dominators.is_reachable(block));
     }
     let moved = motion.moved;
-    preheader::place(kernel, &loops, &dominators, moved);
+    preheader::insert(kernel, &loops, &dominators, moved);
 }
 
 struct Motion<'a> {

@@ -7,7 +7,7 @@ use crate::analysis::{Dominators, Loops, predecessors};
 use crate::ir::{Block, BlockCall, BlockData, Inst, InstData, Kernel, Merge, Value, ValueDef};
 
 /// Inserts the moved instructions at the end of the preheaders.
-pub(super) fn place(kernel: &mut Kernel, loops: &Loops, dominators: &Dominators, moved: Vec<Vec<Inst>>) {
+pub(super) fn insert(kernel: &mut Kernel, loops: &Loops, dominators: &Dominators, moved: Vec<Vec<Inst>>) {
     if moved.iter().all(Vec::is_empty) {
         return;
     }

@@ -1,17 +1,17 @@
 //! Bitwise and, or, exclusive or and complement.
 
 use crate::ir::{Op, Value};
-use crate::opt::editor::{Editor, New, New::Same};
+use crate::opt::editor::{Editor, Replacement, Replacement::Existing};
 
-pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New> {
+pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<Replacement> {
     match (op, args) {
         (Op::And, &[a, b]) => match e.bits(b) {
             Some(mask) => and_constant(e, a, b, mask),
             None => and_or(e, Op::And, a, b, 0),
         },
         (Op::Or, &[a, b]) => match e.bits(b) {
-            Some(0) => Some(Same(a)),
-            Some(u32::MAX) => Some(Same(b)),
+            Some(0) => Some(Existing(a)),
+            Some(u32::MAX) => Some(Existing(b)),
             Some(c) => {
                 let (x, more) = e.with_constant(a, Op::Or)?;
                 e.becomes_with(Op::Or, x, c | more)
@@ -24,7 +24,7 @@ pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New>
         },
         (Op::Not, &[a]) => {
             if let Some([x]) = e.args(a, Op::Not) {
-                return Some(Same(x));
+                return Some(Existing(x));
             }
             let (x, c) = e.with_constant(a, Op::Xor)?;
             e.becomes_with(Op::Xor, x, !c)
@@ -34,22 +34,22 @@ pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New>
 }
 
 /// `(x & some) | (x & more)`
-fn disjoin_masks(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
+fn disjoin_masks(e: &mut Editor<'_>, a: Value, b: Value) -> Option<Replacement> {
     let (x, some) = e.with_constant(a, Op::And)?;
     let (y, more) = e.with_constant(b, Op::And)?;
     if x == y { e.becomes_with(Op::And, x, some | more) } else { None }
 }
 
 /// `and` and `or` without a constant operand; `opposite` is the result for a value and its complement.
-fn and_or(e: &mut Editor<'_>, op: Op, a: Value, b: Value, opposite: u32) -> Option<New> {
+fn and_or(e: &mut Editor<'_>, op: Op, a: Value, b: Value, opposite: u32) -> Option<Replacement> {
     if a == b {
-        return Some(Same(a));
+        return Some(Existing(a));
     }
     for (a, b) in [(a, b), (b, a)] {
         if let Some([x, y]) = e.args(a, op)
             && (x == b || y == b)
         {
-            return Some(Same(a));
+            return Some(Existing(a));
         }
         if e.args(a, Op::Not) == Some([b]) {
             return e.becomes_constant(opposite);
@@ -59,10 +59,10 @@ fn and_or(e: &mut Editor<'_>, op: Op, a: Value, b: Value, opposite: u32) -> Opti
 }
 
 /// `a & mask`; `b` is the mask's value.
-fn and_constant(e: &mut Editor<'_>, a: Value, b: Value, mask: u32) -> Option<New> {
+fn and_constant(e: &mut Editor<'_>, a: Value, b: Value, mask: u32) -> Option<Replacement> {
     match mask {
-        0 => return Some(Same(b)),
-        u32::MAX => return Some(Same(a)),
+        0 => return Some(Existing(b)),
+        u32::MAX => return Some(Existing(a)),
         _ => {}
     }
     if let Some((x, more)) = e.with_constant(a, Op::And) {
@@ -71,7 +71,7 @@ fn and_constant(e: &mut Editor<'_>, a: Value, b: Value, mask: u32) -> Option<New
     if let Some((x, set)) = e.with_constant(a, Op::Or) {
         match set & mask {
             0 => return e.becomes(Op::And, [x, b]),
-            kept if kept == mask => return Some(Same(b)),
+            kept if kept == mask => return Some(Existing(b)),
             _ => {}
         }
     }
@@ -86,15 +86,15 @@ fn and_constant(e: &mut Editor<'_>, a: Value, b: Value, mask: u32) -> Option<New
     };
     match mask & possible {
         0 => e.becomes_constant(0u32),
-        kept if kept == possible => Some(Same(a)),
+        kept if kept == possible => Some(Existing(a)),
         _ => None,
     }
 }
 
 /// `a ^ c`
-fn xor_constant(e: &mut Editor<'_>, a: Value, c: u32) -> Option<New> {
+fn xor_constant(e: &mut Editor<'_>, a: Value, c: u32) -> Option<Replacement> {
     match c {
-        0 => return Some(Same(a)),
+        0 => return Some(Existing(a)),
         u32::MAX => return e.becomes(Op::Not, [a]),
         _ => {}
     }
@@ -105,7 +105,7 @@ fn xor_constant(e: &mut Editor<'_>, a: Value, c: u32) -> Option<New> {
     e.becomes_with(Op::Xor, x, !c)
 }
 
-fn xor(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
+fn xor(e: &mut Editor<'_>, a: Value, b: Value) -> Option<Replacement> {
     if a == b {
         return e.becomes_constant(0u32);
     }
@@ -117,8 +117,8 @@ fn xor(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
             return e.becomes_with(Op::And, x, !mask);
         }
         match e.args(a, Op::Xor) {
-            Some([x, y]) if y == b => return Some(Same(x)),
-            Some([x, y]) if x == b => return Some(Same(y)),
+            Some([x, y]) if y == b => return Some(Existing(x)),
+            Some([x, y]) if x == b => return Some(Existing(y)),
             _ => {}
         }
         if e.args(a, Op::Not) == Some([b]) {

@@ -1,9 +1,9 @@
 //! Integer comparisons. `<=` with a constant becomes `<` where possible.
 
 use crate::ir::{InstData, Op, Value};
-use crate::opt::editor::{Editor, New, New::Same};
+use crate::opt::editor::{Editor, Replacement, Replacement::Existing};
 
-pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New> {
+pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<Replacement> {
     let &[a, b] = args else { return None };
     match op {
         Op::IEq | Op::INe => equality(e, op, a, b),
@@ -13,7 +13,7 @@ pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New>
     }
 }
 
-fn equality(e: &mut Editor<'_>, op: Op, a: Value, b: Value) -> Option<New> {
+fn equality(e: &mut Editor<'_>, op: Op, a: Value, b: Value) -> Option<Replacement> {
     if a == b {
         return e.becomes_constant(op == Op::IEq);
     }
@@ -26,7 +26,7 @@ fn equality(e: &mut Editor<'_>, op: Op, a: Value, b: Value) -> Option<New> {
 }
 
 /// `a == c` or `a != c`
-fn equal_to(e: &mut Editor<'_>, op: Op, a: Value, c: u32) -> Option<New> {
+fn equal_to(e: &mut Editor<'_>, op: Op, a: Value, c: u32) -> Option<Replacement> {
     if let Some((x, more)) = e.with_constant(a, Op::IAdd) {
         return e.becomes_with(op, x, c.wrapping_sub(more));
     }
@@ -48,7 +48,7 @@ fn equal_to(e: &mut Editor<'_>, op: Op, a: Value, c: u32) -> Option<New> {
 }
 
 /// `<` and `<=`; `least` and `greatest` are the limits of the type.
-fn order(e: &mut Editor<'_>, op: Op, a: Value, b: Value, [least, greatest]: [u32; 2]) -> Option<New> {
+fn order(e: &mut Editor<'_>, op: Op, a: Value, b: Value, [least, greatest]: [u32; 2]) -> Option<Replacement> {
     let strict = matches!(op, Op::ULt | Op::SLt);
     if a == b {
         return e.becomes_constant(!strict);
@@ -86,7 +86,7 @@ fn order(e: &mut Editor<'_>, op: Op, a: Value, b: Value, [least, greatest]: [u32
 
 /// A comparison of a selected constant with a constant is the select's condition, its negation, or constant. `position`
 /// is the operand index of the selected value.
-fn of_selected(e: &mut Editor<'_>, op: Op, [chosen, constant]: [Value; 2], position: usize) -> Option<New> {
+fn of_selected(e: &mut Editor<'_>, op: Op, [chosen, constant]: [Value; 2], position: usize) -> Option<Replacement> {
     let constant = e.bits(constant)?;
     let (condition, values) = match *e.definition(chosen)? {
         InstData::Pure { op: Op::BoolToInt, ref args } => (args[0], [1, 0]),
@@ -100,7 +100,7 @@ fn of_selected(e: &mut Editor<'_>, op: Op, [chosen, constant]: [Value; 2], posit
     match values.map(compare) {
         [true, true] => e.becomes_constant(true),
         [false, false] => e.becomes_constant(false),
-        [true, false] => Some(Same(condition)),
+        [true, false] => Some(Existing(condition)),
         [false, true] => e.becomes(Op::LNot, [condition]),
     }
 }

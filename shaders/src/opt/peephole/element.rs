@@ -2,14 +2,14 @@
 //! result stays saturated.
 
 use crate::ir::{InstData, Type, Value, element};
-use crate::opt::editor::{Editor, New, New::Same};
+use crate::opt::editor::{Editor, Replacement, Replacement::Existing};
 
-pub(super) fn rewrite(e: &mut Editor<'_>, base: Value, index: Value, stride: u32) -> Option<New> {
+pub(super) fn rewrite(e: &mut Editor<'_>, base: Value, index: Value, stride: u32) -> Option<Replacement> {
     if stride == 0 || e.bits(index) == Some(0) {
-        return Some(Same(base));
+        return Some(Existing(base));
     }
     if stride == 1 && e.bits(base) == Some(0) {
-        return Some(Same(index));
+        return Some(Existing(index));
     }
     match (e.bits(base), e.bits(index)) {
         (Some(base), Some(index)) => e.becomes_constant(element(base, index, stride)),
@@ -19,7 +19,7 @@ pub(super) fn rewrite(e: &mut Editor<'_>, base: Value, index: Value, stride: u32
 }
 
 /// `base + distance`: adds constants together, also with a constant base of an inner `element`.
-fn at_distance(e: &mut Editor<'_>, base: Value, index: u32, stride: u32) -> Option<New> {
+fn at_distance(e: &mut Editor<'_>, base: Value, index: u32, stride: u32) -> Option<Replacement> {
     let distance = index.checked_mul(stride);
     let Some(distance) = distance else { return e.becomes_constant(u32::MAX) };
     let &InstData::Element { base: inner, index: steps, stride: width } = e.definition(base)? else {
@@ -28,7 +28,7 @@ fn at_distance(e: &mut Editor<'_>, base: Value, index: u32, stride: u32) -> Opti
     if let Some(start) = e.bits(inner) {
         let Some(start) = start.checked_add(distance) else { return e.becomes_constant(u32::MAX) };
         let base = e.constant(start);
-        return Some(New::Inst(InstData::Element { base, index: steps, stride: width }));
+        return Some(Replacement::Inst(InstData::Element { base, index: steps, stride: width }));
     }
     if let (Some(steps), 1) = (e.bits(steps), width) {
         let Some(distance) = distance.checked_add(steps) else { return e.becomes_constant(u32::MAX) };
@@ -38,14 +38,14 @@ fn at_distance(e: &mut Editor<'_>, base: Value, index: u32, stride: u32) -> Opti
 }
 
 /// `base + distance * 1`
-fn shifted(e: &mut Editor<'_>, base: Value, distance: u32) -> New {
-    New::Inst(InstData::Element { base, index: e.constant(distance), stride: 1 })
+fn shifted(e: &mut Editor<'_>, base: Value, distance: u32) -> Replacement {
+    Replacement::Inst(InstData::Element { base, index: e.constant(distance), stride: 1 })
 }
 
 /// Moves a constant distance in the base outwards, so that addresses that differ by a constant share the rest.
-fn constant_last(e: &mut Editor<'_>, base: Value, index: Value, stride: u32) -> Option<New> {
+fn constant_last(e: &mut Editor<'_>, base: Value, index: Value, stride: u32) -> Option<Replacement> {
     let &InstData::Element { base: inner, index: distance, stride: 1 } = e.definition(base)? else { return None };
     e.bits(distance)?;
     let near = e.emit(InstData::Element { base: inner, index, stride }, Type::I32);
-    Some(New::Inst(InstData::Element { base: near, index: distance, stride: 1 }))
+    Some(Replacement::Inst(InstData::Element { base: near, index: distance, stride: 1 }))
 }

@@ -1,9 +1,9 @@
 //! Bit-field operations at constant positions become masks and shifts.
 
 use crate::ir::{Op, Value};
-use crate::opt::editor::{Editor, New, New::Same};
+use crate::opt::editor::{Editor, Replacement, Replacement::Existing};
 
-pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New> {
+pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<Replacement> {
     match (op, args) {
         (Op::BitUExtract, &[base, offset, count]) => {
             let (offset, count) = (e.bits(offset)?, e.bits(count)?);
@@ -28,8 +28,8 @@ pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New>
             let (offset, count) = (e.bits(offset)?, e.bits(count)?);
             let mask = low_bits(count).checked_shl(offset).unwrap_or(0);
             match mask {
-                0 => return Some(Same(base)),
-                u32::MAX => return Some(Same(insert)),
+                0 => return Some(Existing(base)),
+                u32::MAX => return Some(Existing(insert)),
                 _ => {}
             }
             let kept = e.pure_with(Op::And, base, !mask);
@@ -37,7 +37,7 @@ pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New>
             let moved = e.pure_with(Op::And, moved, mask);
             e.becomes(Op::Or, [kept, moved])
         }
-        (Op::BitReverse, &[a]) => e.args(a, Op::BitReverse).map(|[x]| Same(x)),
+        (Op::BitReverse, &[a]) => e.args(a, Op::BitReverse).map(|[x]| Existing(x)),
         _ => None,
     }
 }

@@ -1,16 +1,16 @@
 //! Peephole rules for integer addition, multiplication and division.
 
 use crate::ir::{Op, Value};
-use crate::opt::editor::{Editor, New, New::Same};
+use crate::opt::editor::{Editor, Replacement, Replacement::Existing};
 
-pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New> {
+pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<Replacement> {
     match (op, args) {
         (Op::IAdd, &[a, b]) => sum(e, a, b),
         (Op::ISub, &[a, b]) => difference(e, a, b),
         (Op::IMul, &[a, b]) => product(e, a, b),
         (Op::INeg, &[a]) => negation(e, a),
         (Op::SAbs, &[a]) => match (e.args::<1>(a, Op::SAbs), e.args::<1>(a, Op::INeg)) {
-            (Some(_), _) => Some(Same(a)),
+            (Some(_), _) => Some(Existing(a)),
             (_, Some([x])) => e.becomes(Op::SAbs, [x]),
             _ => None,
         },
@@ -21,10 +21,10 @@ pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New>
     }
 }
 
-fn sum(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
+fn sum(e: &mut Editor<'_>, a: Value, b: Value) -> Option<Replacement> {
     if let Some(c) = e.bits(b) {
         if c == 0 {
-            return Some(Same(a));
+            return Some(Existing(a));
         }
         if let Some((x, more)) = e.with_constant(a, Op::IAdd) {
             return e.becomes_with(Op::IAdd, x, c.wrapping_add(more));
@@ -41,18 +41,18 @@ fn sum(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
         if let Some([x, y]) = e.args(a, Op::ISub)
             && y == b
         {
-            return Some(Same(x));
+            return Some(Existing(x));
         }
     }
     None
 }
 
-fn difference(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
+fn difference(e: &mut Editor<'_>, a: Value, b: Value) -> Option<Replacement> {
     if a == b {
         return e.becomes_constant(0u32);
     }
     if let Some(c) = e.bits(b) {
-        return if c == 0 { Some(Same(a)) } else { e.becomes_with(Op::IAdd, a, c.wrapping_neg()) };
+        return if c == 0 { Some(Existing(a)) } else { e.becomes_with(Op::IAdd, a, c.wrapping_neg()) };
     }
     if let Some(c) = e.bits(a) {
         if c == 0 {
@@ -72,8 +72,8 @@ fn difference(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
         return e.becomes_with(Op::And, a, !mask);
     }
     match e.args(a, Op::IAdd) {
-        Some([x, y]) if y == b => return Some(Same(x)),
-        Some([x, y]) if x == b => return Some(Same(y)),
+        Some([x, y]) if y == b => return Some(Existing(x)),
+        Some([x, y]) if x == b => return Some(Existing(y)),
         _ => {}
     }
     match e.args(b, Op::IAdd) {
@@ -83,11 +83,11 @@ fn difference(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
     }
 }
 
-fn product(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
+fn product(e: &mut Editor<'_>, a: Value, b: Value) -> Option<Replacement> {
     let c = e.bits(b)?;
     match c {
         0 => return e.becomes_constant(0u32),
-        1 => return Some(Same(a)),
+        1 => return Some(Existing(a)),
         u32::MAX => return e.becomes(Op::INeg, [a]),
         c if c.is_power_of_two() => return e.becomes_with(Op::Shl, a, c.trailing_zeros()),
         _ => {}
@@ -102,15 +102,15 @@ fn product(e: &mut Editor<'_>, a: Value, b: Value) -> Option<New> {
     e.becomes_with(Op::IMul, x, c.wrapping_neg())
 }
 
-fn negation(e: &mut Editor<'_>, a: Value) -> Option<New> {
+fn negation(e: &mut Editor<'_>, a: Value) -> Option<Replacement> {
     if let Some([x]) = e.args(a, Op::INeg) {
-        return Some(Same(x));
+        return Some(Existing(x));
     }
     let [x, y] = e.args(a, Op::ISub)?;
     e.becomes(Op::ISub, [y, x])
 }
 
-fn high_word(e: &mut Editor<'_>, op: Op, a: Value, b: Value) -> Option<New> {
+fn high_word(e: &mut Editor<'_>, op: Op, a: Value, b: Value) -> Option<Replacement> {
     match (op, e.bits(b)?) {
         (_, 0) | (Op::UMulHigh, 1) => e.becomes_constant(0u32),
         (Op::SMulHigh, 1) => e.becomes_with(Op::AShr, a, 31),
@@ -120,14 +120,14 @@ fn high_word(e: &mut Editor<'_>, op: Op, a: Value, b: Value) -> Option<New> {
 }
 
 /// Divisors with a simple replacement; `range_simplify` handles the others, with the sign of the dividend known.
-fn division(e: &mut Editor<'_>, op: Op, a: Value, b: Value) -> Option<New> {
+fn division(e: &mut Editor<'_>, op: Op, a: Value, b: Value) -> Option<Replacement> {
     if e.bits(a) == Some(0) {
         return e.becomes_constant(0u32);
     }
     let c = e.bits(b)?;
     match (op, c) {
         (_, 0) => e.becomes_constant(0u32),
-        (Op::UDiv | Op::SDiv, 1) => Some(Same(a)),
+        (Op::UDiv | Op::SDiv, 1) => Some(Existing(a)),
         (Op::SDiv, u32::MAX) => e.becomes(Op::INeg, [a]),
         (Op::UMod | Op::SRem | Op::SMod, 1) | (Op::SRem | Op::SMod, u32::MAX) => e.becomes_constant(0u32),
         (Op::UDiv, c) if c.is_power_of_two() => e.becomes_with(Op::LShr, a, c.trailing_zeros()),

@@ -1,15 +1,15 @@
 //! Truth values.
 
 use crate::ir::{Op, Value};
-use crate::opt::editor::{Editor, New, New::Same};
+use crate::opt::editor::{Editor, Replacement, Replacement::Existing};
 
-pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New> {
+pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<Replacement> {
     match (op, args) {
         (Op::LAnd, &[a, b]) => and_or(e, op, a, b, false),
         (Op::LOr, &[a, b]) => and_or(e, op, a, b, true),
         (Op::LXor, &[a, b]) if a == b => e.becomes_constant(false),
         (Op::LXor, &[a, b]) => match e.bits(b)? {
-            0 => Some(Same(a)),
+            0 => Some(Existing(a)),
             _ => e.becomes(Op::LNot, [a]),
         },
         (Op::LNot, &[a]) => opposite(e, a),
@@ -18,18 +18,18 @@ pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New>
 }
 
 /// `land` and `lor`; `absorbing` is the operand value that determines the result.
-fn and_or(e: &mut Editor<'_>, op: Op, a: Value, b: Value, absorbing: bool) -> Option<New> {
+fn and_or(e: &mut Editor<'_>, op: Op, a: Value, b: Value, absorbing: bool) -> Option<Replacement> {
     if a == b {
-        return Some(Same(a));
+        return Some(Existing(a));
     }
     if let Some(bit) = e.bits(b) {
-        return Some(Same(if bit == u32::from(absorbing) { b } else { a }));
+        return Some(Existing(if bit == u32::from(absorbing) { b } else { a }));
     }
     for (a, b) in [(a, b), (b, a)] {
         if let Some([x, y]) = e.args(a, op)
             && (x == b || y == b)
         {
-            return Some(Same(a));
+            return Some(Existing(a));
         }
         if e.args(a, Op::LNot) == Some([b]) {
             return e.becomes_constant(absorbing);
@@ -39,9 +39,9 @@ fn and_or(e: &mut Editor<'_>, op: Op, a: Value, b: Value, absorbing: bool) -> Op
 }
 
 /// The negation of a comparison is the opposite comparison.
-fn opposite(e: &mut Editor<'_>, a: Value) -> Option<New> {
+fn opposite(e: &mut Editor<'_>, a: Value) -> Option<Replacement> {
     if let Some([x]) = e.args(a, Op::LNot) {
-        return Some(Same(x));
+        return Some(Existing(x));
     }
     let &crate::ir::InstData::Pure { op, ref args } = e.definition(a)? else { return None };
     let &[x, y] = &args[..] else { return None };

@@ -1,9 +1,9 @@
 //! Minimum, maximum and clamp.
 
 use crate::ir::{Op, Value};
-use crate::opt::editor::{Editor, New, New::Same};
+use crate::opt::editor::{Editor, Replacement, Replacement::Existing};
 
-pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New> {
+pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<Replacement> {
     match (op, args) {
         (Op::UMin | Op::UMax | Op::SMin | Op::SMax | Op::FMin | Op::FMax, &[a, b]) => min_max(e, op, a, b),
         (Op::UClamp, &[a, low, high]) => clamp(e, [Op::UMin, Op::UMax], [a, low, high], [0, u32::MAX]),
@@ -15,14 +15,14 @@ pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New>
     }
 }
 
-fn min_max(e: &mut Editor<'_>, op: Op, a: Value, b: Value) -> Option<New> {
+fn min_max(e: &mut Editor<'_>, op: Op, a: Value, b: Value) -> Option<Replacement> {
     if a == b {
-        return Some(Same(a));
+        return Some(Existing(a));
     }
     if let Some([x, y]) = e.args::<2>(a, op) {
         if b == x || b == y {
             // The inner operation has chosen already, also among zeros and NaN.
-            return Some(Same(a));
+            return Some(Existing(a));
         }
         if let Some(both) = e.fold(op, &[y, b]) {
             return e.becomes(op, [x, both]);
@@ -36,9 +36,9 @@ fn min_max(e: &mut Editor<'_>, op: Op, a: Value, b: Value) -> Option<New> {
         _ => return None,
     };
     match e.bits(b)? {
-        c if c == neutral => Some(Same(a)),
+        c if c == neutral => Some(Existing(a)),
         // The complement of the neutral value is the absorbing value.
-        c if c == !neutral => Some(Same(b)),
+        c if c == !neutral => Some(Existing(b)),
         _ => None,
     }
 }
@@ -49,13 +49,13 @@ fn clamp(
     [min, max]: [Op; 2],
     [a, low, high]: [Value; 3],
     [least, greatest]: [u32; 2],
-) -> Option<New> {
+) -> Option<Replacement> {
     if e.bits(low) == Some(least) || low == high {
-        return if low == high { Some(Same(high)) } else { e.becomes(min, [a, high]) };
+        return if low == high { Some(Existing(high)) } else { e.becomes(min, [a, high]) };
     }
     if e.bits(high) == Some(greatest) {
         return e.becomes(max, [a, low]);
     }
     let crossed = e.fold(max, &[low, high])?;
-    (e.bits(crossed) == e.bits(low)).then_some(Same(high))
+    (e.bits(crossed) == e.bits(low)).then_some(Existing(high))
 }

@@ -15,7 +15,7 @@ mod minmax;
 mod select;
 mod shift;
 
-use super::editor::{Editor, New, RewriteRules, edit};
+use super::editor::{Editor, Replacement, RewriteRules, edit};
 use crate::abi::SUBGROUP_SIZE;
 use crate::ir::{BuiltIn, InstData, Kernel, Op, Value};
 
@@ -28,7 +28,7 @@ pub(super) fn run(kernel: &mut Kernel) {
 struct Algebra;
 
 /// The rules of one group of operations; `None` for other operations and where no rule applies.
-type RuleGroup = fn(&mut Editor<'_>, Op, &[Value]) -> Option<New>;
+type RuleGroup = fn(&mut Editor<'_>, Op, &[Value]) -> Option<Replacement>;
 
 const CHAPTERS: &[RuleGroup] = &[
     int::rewrite,
@@ -42,12 +42,12 @@ const CHAPTERS: &[RuleGroup] = &[
 ];
 
 impl RewriteRules for Algebra {
-    fn rewrite(&mut self, editor: &mut Editor<'_>, data: &InstData) -> Option<New> {
+    fn rewrite(&mut self, editor: &mut Editor<'_>, data: &InstData) -> Option<Replacement> {
         match data {
             InstData::Pure { op, args } => pure(editor, *op, args),
             InstData::Select { condition, then, otherwise } => select::rewrite(editor, *condition, *then, *otherwise),
             InstData::BufferOf { number } => match *editor.definition(*number)? {
-                InstData::BufferNumber { buffer } => Some(New::Same(buffer)),
+                InstData::BufferNumber { buffer } => Some(Replacement::Existing(buffer)),
                 _ => None,
             },
             InstData::Element { base, index, stride } => element::rewrite(editor, *base, *index, *stride),
@@ -55,38 +55,38 @@ impl RewriteRules for Algebra {
             InstData::Branch { condition, then, otherwise } => {
                 let [condition] = editor.args(*condition, Op::LNot)?;
                 let (then, otherwise) = (otherwise.clone(), then.clone());
-                Some(New::Inst(InstData::Branch { condition, then, otherwise }))
+                Some(Replacement::Inst(InstData::Branch { condition, then, otherwise }))
             }
             _ => None,
         }
     }
 }
 
-fn pure(editor: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New> {
+fn pure(editor: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<Replacement> {
     if let Some(folded) = editor.fold(op, args) {
-        return Some(New::Same(folded));
+        return Some(Replacement::Existing(folded));
     }
     if op.is_commutative() && editor.bits(args[0]).is_some() && editor.bits(args[1]).is_none() {
         let mut args: smallvec::SmallVec<[Value; 4]> = args.into();
         args.swap(0, 1);
-        return Some(New::Inst(InstData::Pure { op, args }));
+        return Some(Replacement::Inst(InstData::Pure { op, args }));
     }
     CHAPTERS.iter().find_map(|chapter| chapter(editor, op, args))
 }
 
 /// Built-ins that the workgroup size makes constant or equal to another.
-fn built_in(editor: &mut Editor<'_>, builtin: BuiltIn, component: u8) -> Option<New> {
+fn built_in(editor: &mut Editor<'_>, builtin: BuiltIn, component: u8) -> Option<Replacement> {
     let size = editor.kernel().workgroup_size;
     let invocations = editor.kernel().invocations();
     let known = match builtin {
         BuiltIn::LocalInvocationId if size.get(usize::from(component)) == Some(&1) => 0,
         // The other components of the size are 1, so this component is the index.
         BuiltIn::LocalInvocationId if size.get(usize::from(component)) == Some(&invocations) => {
-            return Some(New::Inst(InstData::BuiltIn { builtin: BuiltIn::LocalInvocationIndex, component: 0 }));
+            return Some(Replacement::Inst(InstData::BuiltIn { builtin: BuiltIn::LocalInvocationIndex, component: 0 }));
         }
         // With a workgroup size of 1 in this dimension, the invocation's position is that of its workgroup.
         BuiltIn::GlobalInvocationId if size.get(usize::from(component)) == Some(&1) => {
-            return Some(New::Inst(InstData::BuiltIn { builtin: BuiltIn::WorkgroupId, component }));
+            return Some(Replacement::Inst(InstData::BuiltIn { builtin: BuiltIn::WorkgroupId, component }));
         }
         BuiltIn::LocalInvocationIndex | BuiltIn::SubgroupLocalInvocationId if invocations == 1 => 0,
         BuiltIn::SubgroupId if invocations <= SUBGROUP_SIZE => 0,

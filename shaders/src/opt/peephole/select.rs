@@ -1,14 +1,14 @@
 //! Selects.
 
 use crate::ir::{InstData, Op, Type, Value};
-use crate::opt::editor::{Editor, New, New::Same};
+use crate::opt::editor::{Editor, Replacement, Replacement::Existing};
 
-pub(super) fn rewrite(e: &mut Editor<'_>, condition: Value, then: Value, otherwise: Value) -> Option<New> {
+pub(super) fn rewrite(e: &mut Editor<'_>, condition: Value, then: Value, otherwise: Value) -> Option<Replacement> {
     if then == otherwise {
-        return Some(Same(then));
+        return Some(Existing(then));
     }
     if let Some(bit) = e.bits(condition) {
-        return Some(Same(if bit == 0 { otherwise } else { then }));
+        return Some(Existing(if bit == 0 { otherwise } else { then }));
     }
     if let Some([condition]) = e.args(condition, Op::LNot) {
         return choose(condition, otherwise, then);
@@ -30,8 +30,8 @@ pub(super) fn rewrite(e: &mut Editor<'_>, condition: Value, then: Value, otherwi
     }
 }
 
-fn choose(condition: Value, then: Value, otherwise: Value) -> Option<New> {
-    Some(New::Inst(InstData::Select { condition, then, otherwise }))
+fn choose(condition: Value, then: Value, otherwise: Value) -> Option<Replacement> {
+    Some(Replacement::Inst(InstData::Select { condition, then, otherwise }))
 }
 
 fn selected(e: &Editor<'_>, value: Value) -> Option<(Value, Value, Value)> {
@@ -41,12 +41,12 @@ fn selected(e: &Editor<'_>, value: Value) -> Option<(Value, Value, Value)> {
     }
 }
 
-fn truth(e: &mut Editor<'_>, condition: Value, then: Value, otherwise: Value) -> Option<New> {
+fn truth(e: &mut Editor<'_>, condition: Value, then: Value, otherwise: Value) -> Option<Replacement> {
     // An operand that is the condition itself has a known value when it is selected.
     let then = if then == condition { Some(1) } else { e.bits(then) }.ok_or(then);
     let otherwise = if otherwise == condition { Some(0) } else { e.bits(otherwise) }.ok_or(otherwise);
     match (then, otherwise) {
-        (Ok(1), Ok(0)) => Some(Same(condition)),
+        (Ok(1), Ok(0)) => Some(Existing(condition)),
         (Ok(0), Ok(1)) => e.becomes(Op::LNot, [condition]),
         (Ok(bit), Ok(_)) => e.becomes_constant(bit != 0),
         (Ok(1), Err(otherwise)) => e.becomes(Op::LOr, [condition, otherwise]),
@@ -63,7 +63,7 @@ fn truth(e: &mut Editor<'_>, condition: Value, then: Value, otherwise: Value) ->
     }
 }
 
-fn integer(e: &mut Editor<'_>, condition: Value, then: Value, otherwise: Value) -> Option<New> {
+fn integer(e: &mut Editor<'_>, condition: Value, then: Value, otherwise: Value) -> Option<Replacement> {
     match (e.bits(then), e.bits(otherwise)) {
         (Some(1), Some(0)) => return e.becomes(Op::BoolToInt, [condition]),
         (Some(0), Some(1)) => {
@@ -85,15 +85,15 @@ fn integer(e: &mut Editor<'_>, condition: Value, then: Value, otherwise: Value) 
         Op::ULt | Op::ULe => [Op::UMin, Op::UMax],
         Op::SLt | Op::SLe => [Op::SMin, Op::SMax],
         // `a == b ? a : b` is `b`; with `!=` it is `a`.
-        Op::IEq => return Some(Same(otherwise)),
-        Op::INe => return Some(Same(then)),
+        Op::IEq => return Some(Existing(otherwise)),
+        Op::INe => return Some(Existing(then)),
         _ => return None,
     };
     e.becomes(if straight { min } else { max }, [a, b])
 }
 
 /// A select between converted truth values becomes a converted logical operation.
-fn of_truths(e: &mut Editor<'_>, condition: Value, then: Value, otherwise: Value) -> Option<New> {
+fn of_truths(e: &mut Editor<'_>, condition: Value, then: Value, otherwise: Value) -> Option<Replacement> {
     let truth = match (e.args(then, Op::BoolToInt), e.args(otherwise, Op::BoolToInt)) {
         (Some([then]), None) => match e.bits(otherwise)? {
             0 => e.pure(Op::LAnd, [condition, then]),

@@ -1,12 +1,12 @@
 //! Shifts. Shift amounts are taken modulo 32.
 
 use crate::ir::{Op, Value};
-use crate::opt::editor::{Editor, New, New::Same};
+use crate::opt::editor::{Editor, Replacement, Replacement::Existing};
 
-pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New> {
+pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<Replacement> {
     let (Op::Shl | Op::LShr | Op::AShr, &[a, by]) = (op, args) else { return None };
     if e.bits(a) == Some(0) {
-        return Some(Same(a));
+        return Some(Existing(a));
     }
     let Some(amount) = e.bits(by) else {
         // Shift instructions use the low five bits of the amount only.
@@ -14,7 +14,7 @@ pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New>
         return if mask & 31 == 31 { e.becomes(op, [a, x]) } else { None };
     };
     match amount {
-        0 => return Some(Same(a)),
+        0 => return Some(Existing(a)),
         32.. => return e.becomes_with(op, a, amount % 32),
         _ => {}
     }
@@ -32,7 +32,7 @@ pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, args: &[Value]) -> Option<New>
 }
 
 /// Two shifts in the same direction, by less than 64 in total.
-fn combine(e: &mut Editor<'_>, op: Op, x: Value, amount: u32) -> Option<New> {
+fn combine(e: &mut Editor<'_>, op: Op, x: Value, amount: u32) -> Option<Replacement> {
     match op {
         _ if amount < 32 => e.becomes_with(op, x, amount),
         Op::AShr => e.becomes_with(op, x, 31),
@@ -40,7 +40,7 @@ fn combine(e: &mut Editor<'_>, op: Op, x: Value, amount: u32) -> Option<New> {
     }
 }
 
-fn left(e: &mut Editor<'_>, a: Value, amount: u32) -> Option<New> {
+fn left(e: &mut Editor<'_>, a: Value, amount: u32) -> Option<Replacement> {
     if let Some((x, factor)) = e.with_constant(a, Op::IMul) {
         return e.becomes_with(Op::IMul, x, factor << amount);
     }

@@ -6,10 +6,10 @@
 
 use crate::analysis::Range;
 use crate::ir::{Op, Value};
-use crate::opt::editor::{Editor, New};
+use crate::opt::editor::{Editor, Replacement};
 
 /// Divisors except 0, 1, -1 and, for unsigned division, powers of two, which `peephole` handles.
-pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, [a, b]: [Value; 2], range: Range) -> Option<New> {
+pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, [a, b]: [Value; 2], range: Range) -> Option<Replacement> {
     if !matches!(op, Op::UDiv | Op::UMod | Op::SDiv | Op::SRem | Op::SMod) || e.bits(a).is_some() {
         return None;
     }
@@ -30,7 +30,7 @@ pub(super) fn rewrite(e: &mut Editor<'_>, op: Op, [a, b]: [Value; 2], range: Ran
         Op::SRem => remainder(e, a, divisor.cast_signed()),
         _ => modulo(e, a, divisor.cast_signed()),
     };
-    Some(New::Same(result))
+    Some(Replacement::Existing(result))
 }
 
 /// `a - quotient * divisor`

@@ -10,7 +10,7 @@ mod decide;
 mod division;
 mod reassociate;
 
-use super::editor::{Editor, New, RewriteRules, edit};
+use super::editor::{Editor, Replacement, RewriteRules, edit};
 use crate::analysis::{Range, Ranges};
 use crate::ir::{InstData, Kernel, Op, Type, Value};
 
@@ -34,7 +34,7 @@ impl ByRange {
 }
 
 impl RewriteRules for ByRange {
-    fn rewrite(&mut self, editor: &mut Editor<'_>, data: &InstData) -> Option<New> {
+    fn rewrite(&mut self, editor: &mut Editor<'_>, data: &InstData) -> Option<Replacement> {
         match data {
             InstData::Pure { op, args } => {
                 if let Some(constant) = self.constant_result(editor) {
@@ -63,7 +63,7 @@ impl ByRange {
         self.ranges.range(result).value()
     }
 
-    fn binary(&self, editor: &mut Editor<'_>, op: Op, [a, b]: [Value; 2]) -> Option<New> {
+    fn binary(&self, editor: &mut Editor<'_>, op: Op, [a, b]: [Value; 2]) -> Option<Replacement> {
         if editor.ty(a) != Type::I32 || editor.ty(b) != Type::I32 {
             return None;
         }

@@ -18,7 +18,7 @@ type Args = SmallVec<[Value; 4]>;
 pub(super) struct Copier<'a> {
     kernel: &'a mut Kernel,
     constants: HashMap<(Type, u64), Value>,
-    /// New constants, to be inserted at the start of the entry block.
+    /// Replacement constants, to be inserted at the start of the entry block.
     prologue: Vec<Inst>,
     aliases: Aliases,
     /// The first copy of each header.

@@ -46,7 +46,7 @@ impl Builder {
         let entry = kernel.blocks.push(BlockData::default());
         kernel.layout.push(entry);
         let mut variables = Variables::default();
-        variables.dominance.place(entry, &[]);
+        variables.dominance.append(entry, &[]);
         Self {
             kernel,
             variables,
@@ -83,7 +83,7 @@ impl Builder {
         self.current = block;
         self.kernel.layout.push(block);
         let Variables { dominance, predecessors, .. } = &mut self.variables;
-        dominance.place(block, &predecessors[block]);
+        dominance.append(block, &predecessors[block]);
         self.locals.clear();
     }
 

@@ -192,6 +192,35 @@ impl Builder {
         }
     }
 
+    /// The lane numbers 0 to 15, `v32`.
+    pub(crate) fn lane_ids(&mut self) -> Value {
+        self.emit_one(InstData::Lanes { values: Box::new(std::array::from_fn(|lane| lane as u32)) })
+    }
+
+    /// The sum of a 32-bit value and a constant.
+    pub(crate) fn plus(&mut self, value: Value, constant: u32) -> Value {
+        let constant = self.constant(self.ty(value), u64::from(constant));
+        self.pure(Op::IAdd, &[value, constant])
+    }
+
+    /// The product of a vector and a constant.
+    pub(crate) fn times(&mut self, vector: Value, factor: u32) -> Value {
+        if factor == 1 {
+            return vector;
+        }
+        if factor.is_power_of_two() {
+            let amount = self.constant(Type::V32, u64::from(factor.trailing_zeros()));
+            return self.pure(Op::Shl, &[vector, amount]);
+        }
+        let factor = self.constant(Type::V32, u64::from(factor));
+        self.pure(Op::IMul, &[vector, factor])
+    }
+
+    /// A value as a vector: a scalar is broadcast.
+    pub(crate) fn to_vector(&mut self, value: Value) -> Value {
+        if self.ty(value).is_vector() { value } else { self.splat(value) }
+    }
+
     /// Intersection of two masks.
     pub(crate) fn and(&mut self, a: Value, b: Value) -> Value {
         match (self.kernel.constant(a), self.kernel.constant(b)) {

@@ -54,7 +54,8 @@ mod tests {
     use super::*;
     use crate::analysis::LaneConstants;
     use crate::ir::Value;
-    use crate::vectorize::access::pattern::{ConstantOffsets, OffsetTerm};
+    use crate::vectorize::access::constant_offsets::ConstantOffsets;
+    use crate::vectorize::access::offset::OffsetTerm;
 
     /// Offsets in as many rows, and a gather or scatter; whether the rows are chosen.
     fn chooses_rows(rows: u32, kind: AccessKind) -> bool {

@@ -6,25 +6,20 @@
 
 use smallvec::SmallVec;
 
+use super::constant_offsets::ConstantOffsets;
 use super::cost::{AccessKind, choose};
-use super::pattern::{AccessPattern, ConstantOffsets, Offset, OffsetTerm};
-use super::segments::{EqualSegments, SegmentedAccess};
+use super::elements::{ElementWord, LaneElements, MAX_WORDS, StridedElement};
+use super::offset::{Offset, OffsetTerm, is_private};
+use super::pattern::AccessPattern;
+use super::segments::SegmentedAccess;
 use crate::analysis::BlockShapes;
-use crate::ir::{self, BufferSpace, Inst, InstData as Scalar, Place, VariableSpace, Width};
-use crate::simd::LANES;
+use crate::ir::{self, BufferSpace, Inst, InstData as Scalar, Place, Width};
 
 /// Groups that may get one more member.
 const MAX_OPEN: usize = 16;
 
 /// Members of a group.
 const MAX_MEMBERS: usize = 32;
-
-/// Words of a long element that are accessed together.
-pub(super) const MAX_WORDS: u32 = 4;
-
-/// Bytes between the elements of neighbouring lanes.
-const MAX_STRIDE: u32 = 1 << 16;
-const MAX_SUBWORD_STRIDE: u32 = 8;
 
 /// What memory an element is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,93 +37,6 @@ pub(super) struct GroupElements {
     /// Bytes of an element: 4, or less for sub-word elements.
     pub(super) width: Width,
     pub(super) lanes: LaneElements,
-}
-
-/// Which element each lane has. `skip` is the constant part of the offset of element 0, in bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum LaneElements {
-    /// Contiguous elements, perhaps in segments; the stride of the index is the size of an element.
-    Row { index: OffsetTerm, skip: u64, segments: Option<Box<EqualSegments>> },
-    /// Words at a constant stride, as in `a[3 * i + 1]`: the index without the constant that is added to it.
-    Strided { number: ir::Value, stride_words: u32, skip: u64 },
-    /// Elements at constant offsets, as [`AccessPattern::Offsets`]; also single words.
-    Coalesced { offsets: Box<ConstantOffsets>, skip: u64 },
-    /// Any element.
-    Gathered(SmallVec<[OffsetTerm; 2]>),
-}
-
-/// The word of an element that an instruction accesses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ElementWord {
-    /// From the beginning of the element.
-    pub(super) number: u64,
-    /// What is added to the index of [`LaneElements::Strided`], or to the only index of [`LaneElements::Gathered`],
-    /// modulo 2³²: it counts words, too.
-    pub(super) step: u32,
-}
-
-/// A word of elements at a constant stride.
-#[derive(Clone, Debug)]
-pub(in crate::vectorize) struct StridedElement {
-    pub(super) lanes: LaneElements,
-    pub(super) word: ElementWord,
-}
-
-impl StridedElement {
-    /// The element of an offset with one term that lanes differ in: all stores, and loads of elements that rows hold
-    /// without much between them.
-    fn new(shapes: BlockShapes, offset: &Offset, width: Width, store: bool) -> Option<Self> {
-        let [OffsetTerm { value, stride }] = offset.lanes[..] else { return None };
-        let (bytes, constant) = (width.bytes(), offset.constant);
-        let max_stride = if width == Width::Word { MAX_STRIDE } else { MAX_SUBWORD_STRIDE };
-        let stride_of = |value| shapes.lane_affine(value).filter(|index| index.base() == Some(value))?.stride();
-        if stride == bytes
-            && let Some(stride_words) = stride_of(value)
-        {
-            let max_stride = if width == Width::Word && !store { MAX_WORDS * bytes } else { max_stride };
-            let (number, step) = shapes.without_constant(value);
-            let fits =
-                stride_words > 1 && stride_words <= max_stride / bytes && stride_of(number) == Some(stride_words);
-            let lanes = LaneElements::Strided { number, stride_words, skip: constant };
-            return fits.then_some(Self { lanes, word: ElementWord { number: 0, step } });
-        }
-        let within = constant % u64::from(stride);
-        let is_part = within.is_multiple_of(u64::from(bytes)) && stride.is_multiple_of(bytes);
-        if stride < bytes || stride > max_stride || !is_part {
-            return None;
-        }
-        let segments = match shapes.is_contiguous(value) {
-            true => None,
-            _ if width != Width::Word => return None,
-            // Single words that are close to each other are rows.
-            _ => {
-                let segments = EqualSegments::new(shapes, value)?;
-                (store || stride > bytes || segments.has_symbolic_step()).then_some(())?;
-                Some(Box::new(segments))
-            }
-        };
-        let (mut skip, mut number) = (constant - within, within / u64::from(bytes));
-        if width == Width::Word && !store && stride > MAX_WORDS * bytes {
-            // Of a long element, four words next to each other.
-            let max_words = u64::from(MAX_WORDS);
-            let first = (number / max_words * max_words).min(u64::from(stride / bytes) - max_words);
-            (skip, number) = (skip + first * u64::from(bytes), number - first);
-        }
-        let lanes = LaneElements::Row { index: OffsetTerm { value, stride }, skip, segments };
-        Some(Self { lanes, word: ElementWord { number, step: 0 } })
-    }
-
-    /// Rows that hold `words` words of each lane's element.
-    pub(super) fn rows(&self, words: u32) -> u32 {
-        match &self.lanes {
-            LaneElements::Strided { stride_words, .. } => (*stride_words).min(MAX_WORDS),
-            LaneElements::Row { segments: Some(segments), .. } => {
-                let lanes = u32::from(segments.lanes());
-                LANES / lanes * (lanes * words).div_ceil(LANES)
-            }
-            _ => words,
-        }
-    }
 }
 
 /// Accesses of one block to words of the same elements.
@@ -195,10 +103,6 @@ pub(super) fn groups(
     groups
 }
 
-pub(in crate::vectorize) fn is_private(kernel: &ir::Kernel, variable: ir::Variable) -> bool {
-    kernel.variables[variable].space == VariableSpace::Private
-}
-
 /// The elements that an offset may be a word of, and which word; `None` if it is accessed better on its own.
 fn elements_of(
     shapes: BlockShapes,
@@ -245,13 +149,6 @@ fn elements_of(
             Some((LaneElements::Gathered(lanes), ElementWord { number: offset.constant / 4, step }))
         }
         _ => None,
-    }
-}
-
-impl ElementWord {
-    /// How many words it is from `first`, which is not after it.
-    pub(super) fn distance(self, first: Self) -> usize {
-        (self.number - first.number) as usize + self.step.wrapping_sub(first.step) as usize
     }
 }
 

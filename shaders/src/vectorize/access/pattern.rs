@@ -1,81 +1,13 @@
-//! Access patterns: decomposition of byte offsets, and which words the lanes of one access have.
-//!
-//! `element` saturates at `u32::MAX`, so the exact sum of an offset's terms decides whether an access is in bounds: a
-//! sum that would saturate is out of bounds, since no buffer is that long.
+//! Access patterns: which words the lanes of one access have, relative to each other.
 
 use smallvec::SmallVec;
 
-use super::interleave::{LaneElements, StridedElement};
+use super::constant_offsets::ConstantOffsets;
+use super::elements::StridedElement;
+use super::offset::{Offset, OffsetTerm};
 use super::segments::SegmentedAccess;
-use crate::analysis::{BlockShapes, LaneConstants, LaneOffsetTable, Shape};
-use crate::ir::{self, InstData as Scalar, Width};
-use crate::simd::LANES;
-
-/// The farthest word of [`ConstantOffsets`].
-const MAX_DISTANCE: u32 = 1 << 16;
-
-/// An offset past the end of any memory.
-const BEYOND: u64 = 1 << 32;
-
-/// `value * stride` bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::vectorize) struct OffsetTerm {
-    pub(in crate::vectorize) value: ir::Value,
-    pub(in crate::vectorize) stride: u32,
-}
-
-/// A byte offset: the exact sum of a constant and terms.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::vectorize) struct Offset {
-    pub(in crate::vectorize) constant: u64,
-    /// Terms that are the same in all lanes.
-    pub(in crate::vectorize) uniform: SmallVec<[OffsetTerm; 2]>,
-    /// Terms that differ between lanes.
-    pub(in crate::vectorize) lanes: SmallVec<[OffsetTerm; 2]>,
-}
-
-impl Offset {
-    /// Decomposes a byte offset: each `element` of a chain adds a term.
-    pub(super) fn new(shapes: BlockShapes, mut value: ir::Value) -> Self {
-        let mut offset = Self::default();
-        loop {
-            if let Some(bits) = shapes.kernel.constant(value) {
-                // A saturated sum was folded to this constant: out of bounds, but a multiple of 4.
-                offset.constant += if bits == u64::from(u32::MAX) { BEYOND } else { bits };
-                return offset;
-            }
-            let Some(&Scalar::Element { base, index, stride }) = shapes.definition(value) else {
-                offset.add_term(shapes, value, 1);
-                return offset;
-            };
-            offset.add_term(shapes, index, stride);
-            value = base;
-        }
-    }
-
-    fn add_term(&mut self, shapes: BlockShapes, value: ir::Value, stride: u32) {
-        if let Some(bits) = shapes.kernel.constant(value) {
-            self.constant += bits * u64::from(stride);
-        } else if stride > 0 {
-            let list = if shapes.is_uniform(value) { &mut self.uniform } else { &mut self.lanes };
-            list.push(OffsetTerm { value, stride });
-        }
-    }
-
-    pub(in crate::vectorize) fn terms(&self) -> impl Iterator<Item = &OffsetTerm> {
-        self.uniform.iter().chain(&self.lanes)
-    }
-
-    /// Whether the offset is a multiple of `bytes` in all lanes.
-    pub(in crate::vectorize) fn is_multiple_of(&self, bytes: u32) -> bool {
-        self.constant.is_multiple_of(bytes.into()) && self.terms().all(|term| term.stride.is_multiple_of(bytes))
-    }
-
-    /// Whether the offset is a multiple of 4 in all lanes.
-    pub(in crate::vectorize) fn is_aligned(&self) -> bool {
-        self.is_multiple_of(4)
-    }
-}
+use crate::analysis::BlockShapes;
+use crate::ir::{self, Width};
 
 /// Which words the lanes of an access have, relative to each other. Examples are bodies of
 /// `for lane in 0..16 { .. }`, with a constant `K`, and values `u`, `v` that are uniform.
@@ -180,75 +112,6 @@ impl AccessPattern {
             Self::Strided(element) => element.lanes.operands(),
             Self::Segments(segments) => segments.operands().collect(),
             Self::Uniform | Self::Contiguous { .. } | Self::Offsets(_) | Self::PerLane => SmallVec::new(),
-        }
-    }
-}
-
-/// Rows that hold some words, by their first.
-pub(super) type CoveringRows = SmallVec<[u32; 8]>;
-
-/// As few rows as possible for some words; none past the last word, if there are enough words.
-pub(super) fn covering_rows(words: impl IntoIterator<Item = u32>) -> CoveringRows {
-    let mut words: SmallVec<[u32; 64]> = words.into_iter().collect();
-    words.sort_unstable();
-    let last = words.last().map_or(0, |&last| last.saturating_sub(LANES - 1));
-    let mut rows = CoveringRows::new();
-    for word in words {
-        if rows.last().is_none_or(|&row| word - row >= LANES) {
-            rows.push(word.min(last));
-        }
-    }
-    rows
-}
-
-/// Constant offsets in bytes from the base of the only term that lanes differ in. Their sum with the base cannot wrap.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::vectorize) struct ConstantOffsets {
-    pub(super) term: OffsetTerm,
-    pub(super) bytes: LaneConstants,
-}
-
-impl ConstantOffsets {
-    pub(super) fn new(shapes: BlockShapes, offset: &Offset) -> Option<Self> {
-        let [term @ OffsetTerm { value, stride }] = offset.lanes[..] else { return None };
-        let Shape::Affine(pattern) = shapes.shape(value) else { return None };
-        let zeros = shapes.uniformity.zeros(value);
-        let lanes = *shapes.uniformity.patterns.lanes(pattern);
-        let fits = |&lane: &u32| (zeros >= 32 || lane >> zeros == 0) && lane < MAX_DISTANCE / stride.max(1);
-        let row = pattern == LaneOffsetTable::CONTIGUOUS && stride == 4;
-        let usable = !row && stride.is_multiple_of(4) && lanes.iter().all(fits);
-        usable.then(|| Self { term, bytes: lanes.map(|lane| lane * stride) })
-    }
-
-    /// The words of the lanes, or those at a distance from them.
-    pub(super) fn words(&self, distance: u32) -> LaneConstants {
-        self.bytes.map(|bytes| bytes / 4 + distance)
-    }
-
-    /// Rows that hold the first words of the lanes' elements.
-    pub(super) fn rows(&self, words: u32) -> CoveringRows {
-        covering_rows((0..words).flat_map(|word| self.words(word)))
-    }
-}
-
-impl LaneElements {
-    /// The name of the pattern, for tools.
-    pub(super) fn name(&self) -> &'static str {
-        match self {
-            Self::Row { .. } | Self::Strided { .. } => "strided",
-            Self::Coalesced { .. } => "constant offsets",
-            Self::Gathered(_) => "adjacent words",
-        }
-    }
-
-    /// The values that its translation reads, beside terms of the offset.
-    pub(super) fn operands(&self) -> SmallVec<[ir::Value; 4]> {
-        match self {
-            Self::Row { index, segments: Some(segments), .. } => segments.operands().chain([index.value]).collect(),
-            Self::Row { index, segments: None, .. } => SmallVec::from_slice(&[index.value]),
-            Self::Strided { number, .. } => SmallVec::from_slice(&[*number]),
-            Self::Coalesced { offsets, .. } => SmallVec::from_slice(&[offsets.term.value]),
-            Self::Gathered(terms) => terms.iter().map(|term| term.value).collect(),
         }
     }
 }

@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 use cranelift_entity::{EntitySet, SecondaryMap};
 
 use super::cost::{AccessKind, choose};
-use super::interleave::{InterleaveGroup, LaneElements, MAX_WORDS, groups, is_private};
-use super::pattern::{AccessPattern, Offset};
+use super::elements::{LaneElements, MAX_WORDS};
+use super::interleave::{InterleaveGroup, groups};
+use super::offset::{Offset, is_private};
+use super::pattern::AccessPattern;
 use super::segments::SegmentedAccess;
 use crate::analysis::{BlockShapes, Uniformity};
 use crate::ir::{self, Block, Inst, InstData as Scalar, Kernel, Place, Width};

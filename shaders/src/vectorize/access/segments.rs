@@ -5,7 +5,8 @@
 
 use smallvec::SmallVec;
 
-use super::pattern::{CoveringRows, Offset, covering_rows};
+use super::constant_offsets::{CoveringRows, covering_rows};
+use super::offset::Offset;
 use crate::analysis::{BlockShapes, LaneAffine, LaneConstants};
 use crate::ir;
 use crate::simd::LANES;

@@ -183,7 +183,7 @@ impl Widen<'_> {
         let writers =
             self.uniformity.defining_block(param).map_or(Writers::Everywhere, |home| self.writers_before(home));
         let variable = self.builder.variables.declare_of(ty, Unwritten::Undef, writers);
-        self.note_common(variable, param);
+        self.mark_common(variable, param);
         self.control.passed.insert(param, variable);
         variable
     }
@@ -214,7 +214,7 @@ impl Widen<'_> {
         self.exec = self.lanes_of(block);
         let lanes = self.lanes_variable();
         self.write(lanes, self.exec);
-        self.note_exec();
+        self.record_exec();
         if let Some(&at_split) = self.control.at_split.get(&block) {
             self.write(at_split, self.exec);
         }
@@ -224,12 +224,6 @@ impl Widen<'_> {
             let value = self.read(passed);
             self.define(param, value);
         }
-    }
-
-    /// Records the execution mask in the SIMD block.
-    pub(super) fn note_exec(&mut self) {
-        let block = self.builder.current();
-        self.builder.kernel.blocks[block].exec = Some(self.exec);
     }
 
     /// The mask of a block. Adds the branch that skips the block if the mask is empty.
@@ -352,7 +346,7 @@ impl Widen<'_> {
     fn follow_from(&mut self, edge: Block, call: &BlockCall) {
         self.builder.switch_to(edge);
         self.builder.seal(edge);
-        self.note_exec();
+        self.record_exec();
         self.follow(call);
     }
 
@@ -448,6 +442,6 @@ impl Widen<'_> {
         self.cache.clear();
         let lanes = self.lanes_variable();
         self.exec = if self.plans.convergent.contains(self.block) { self.subgroup.lanes } else { self.read(lanes) };
-        self.note_exec();
+        self.record_exec();
     }
 }

@@ -4,7 +4,7 @@ use crate::image::address::PLACES;
 use crate::image::{Field, Filter, Swizzle, Wrap, bytes, direct};
 use crate::ir::Op;
 use crate::simd::{InstData, LANES, WideOp};
-use crate::vectorize::access::bounds::MemoryRegion;
+use crate::vectorize::access::bounds::{MemoryRegion, element_count, scaled_base};
 use crate::vectorize::{Value, Widen};
 
 /// Cache key: image and sampler index, whether the image is arrayed, whether the level of detail is the constant 0.
@@ -90,8 +90,8 @@ impl Widen<'_> {
         });
         let [row_pitch, outer_pitch] = [Field::RowPitch, Field::OuterPitch].map(|pitch| field(self, pitch));
         // The last texel is in the image's memory, so all texels are.
-        let memory = self.descriptor(image);
-        let row = self.scaled_base(width, 4);
+        let memory = MemoryRegion::of_descriptor(&mut self.builder, image);
+        let row = scaled_base(&mut self.builder, width, 4);
         let rows = self.product(lasts[1], row_pitch);
         let outer = self.product(lasts[2], outer_pitch);
         let end = self.builder.wide(WideOp::Add, &[rows, row]);
@@ -111,7 +111,8 @@ impl Widen<'_> {
             lasts,
             pitch: self.words(row_pitch),
             layer_pitch: self.words(outer_pitch),
-            rows: [memory, self.skip(memory, below)].map(|MemoryRegion { base, len }| (base, self.count(len, 4))),
+            rows: [memory, memory.skip(&mut self.builder, below)]
+                .map(|MemoryRegion { base, len }| (base, element_count(&mut self.builder, len, 4))),
         };
         self.cache.samples.sources.insert((image, arrayed), source);
         source

@@ -86,7 +86,7 @@ impl Widen<'_> {
         components: &Components,
     ) -> Option<TexelVectors> {
         let ir::InstData::Image { op, .. } = &self.kernel.insts[inst] else { return None };
-        let place = self.sample_place(op, operands, is_base)?;
+        let place = self.inline_sample(op, operands, is_base)?;
         self.cache.samples.written += 1;
         let pair = self.pair(place.key);
         let head = self.head(&place);
@@ -127,12 +127,12 @@ impl Widen<'_> {
         let texel = components.iter().map(|_| self.builder.param(end, Type::V32)).collect();
         self.builder.switch_to(end);
         self.builder.seal_join(end, here);
-        self.note_exec();
+        self.record_exec();
         texel
     }
 
     /// The operands of a sample that can be inlined.
-    fn sample_place(&mut self, op: &ImageOp, operands: &Operands, is_base: bool) -> Option<InlineSample> {
+    fn inline_sample(&mut self, op: &ImageOp, operands: &Operands, is_base: bool) -> Option<InlineSample> {
         if !direct::is_direct(op) || self.cache.samples.written >= MAX_INLINE_SAMPLES {
             return None;
         }
@@ -157,7 +157,7 @@ impl Widen<'_> {
     fn begin(&mut self, block: Block) {
         self.builder.switch_to(block);
         self.builder.seal(block);
-        self.note_exec();
+        self.record_exec();
     }
 
     fn jump_with(&mut self, block: Block, args: SmallVec<[Value; 4]>) {

@@ -47,7 +47,7 @@ impl Widen<'_> {
         }
         let pair = self.pair(place.key);
         let [x, y] = [0, 1].map(|dim| self.span(place.key, &pair, place.coordinates[dim], dim));
-        let lanes = self.lane_ids();
+        let lanes = self.builder.lane_ids();
         let starts = self.builder.pure(Op::ISub, &[x.first, lanes]);
         let (column, mut odd) = self.of_one_lane(starts, false);
         let (row, others) = self.of_one_lane(y.first, place.is_level);
@@ -98,14 +98,14 @@ impl Widen<'_> {
     }
 
     /// A coordinate in fixed point: the texel index is in the high bits for linear filters.
-    fn places(&mut self, pair: &SampledImage, coordinate: Value, dim: usize) -> Value {
+    fn fixed_point(&mut self, pair: &SampledImage, coordinate: Value, dim: usize) -> Value {
         let at = self.builder.pure(Op::Fma, &[coordinate, pair.axes[dim].scale, pair.middle]);
         self.builder.pure(Op::FloorToSInt, &[at])
     }
 
     /// The weight of a coordinate's second texel as a float.
     pub(super) fn weight(&mut self, pair: &SampledImage, coordinate: Value, dim: usize) -> Value {
-        let at = self.places(pair, coordinate, dim);
+        let at = self.fixed_point(pair, coordinate, dim);
         let fraction = self.builder.splat(pair.fraction);
         let part = self.builder.pure(Op::And, &[at, fraction]);
         let part = self.builder.pure(Op::SIntToFloat, &[part]);
@@ -118,7 +118,7 @@ impl Widen<'_> {
         if let Some(&known) = self.cache.samples.spans.get(&(coordinate, dim, key)) {
             return known;
         }
-        let at = self.places(pair, coordinate, dim);
+        let at = self.fixed_point(pair, coordinate, dim);
         let first = self.builder.pure(Op::AShr, &[at, pair.shift]);
         let step = self.builder.pure(Op::HalvesMulHigh, &[at, pair.axes[dim].steps]);
         let weights = if dim == 0 {
@@ -157,7 +157,7 @@ impl Widen<'_> {
 
     /// Index of lane 0's word if the active lanes' words are contiguous, and the lanes for which they are not.
     pub(super) fn as_row(&mut self, index: Value) -> (Value, Value) {
-        let lanes = self.lane_ids();
+        let lanes = self.builder.lane_ids();
         let starts = self.builder.pure(Op::ISub, &[index, lanes]);
         let first = self.of_active_lanes(starts);
         let all = self.builder.splat(first);
@@ -204,7 +204,7 @@ impl Widen<'_> {
     pub(super) fn texels_anywhere(&mut self, pair: &SampledImage, place: &InlineSample, texels: Block, call: Block) {
         // Computed again, rather than kept live on all paths.
         let firsts = [0, 1].map(|dim| {
-            let at = self.places(pair, place.coordinates[dim], dim);
+            let at = self.fixed_point(pair, place.coordinates[dim], dim);
             self.builder.pure(Op::AShr, &[at, pair.shift])
         });
         let layer = place.layer.map(|(layer, _)| self.layer(pair, layer));

@@ -138,7 +138,7 @@ fn merged_lanes(builder: &mut Builder, kernel: &ir::Kernel) -> Option<Value> {
     let size = builder.s32(kernel.workgroup_size[0] / merged_workgroups);
     let count = builder.pure(Op::IMul, &[groups, size]);
     let count = builder.splat(count);
-    let ids = builder.emit_one(InstData::Lanes { values: Box::new(std::array::from_fn(|lane| lane as u32)) });
+    let ids = builder.lane_ids();
     let lanes = builder.pure(Op::ULt, &[ids, count]);
     builder.make_workgroups(lanes);
     Some(lanes)
@@ -158,7 +158,7 @@ fn lanes(builder: &mut Builder, kernel: &ir::Kernel, number: Value) -> Value {
     let first = builder.pure(Op::IMul, &[number, sixteen]);
     let rest = builder.pure(Op::ISub, &[total, first]);
     let rest = builder.splat(rest);
-    let ids = builder.emit_one(InstData::Lanes { values: Box::new(std::array::from_fn(|lane| lane as u32)) });
+    let ids = builder.lane_ids();
     let lanes = builder.pure(Op::ULt, &[ids, rest]);
     builder.make_outer(lanes);
     lanes

@@ -15,10 +15,10 @@ use crate::Args;
 pub(crate) fn run(args: &Args, first: usize) -> ExitCode {
     quiet_panics();
     let mut runner = Runner::new(&args.engine, args.groups);
-    for (number, path) in args.files(args.shard).iter().enumerate().skip(first) {
-        println!("{}", json!({ "begin": number, "file": path }));
+    for (index, path) in args.files(args.shard).iter().enumerate().skip(first) {
+        println!("{}", json!({ "begin": index, "file": path }));
         match entry_points(path) {
-            Err(reason) => println!("{}", refused(path, "", None, &reason)),
+            Err(reason) => println!("{}", rejection(path, "", None, &reason)),
             Ok(entries) => entries.iter().for_each(|entry| examine(args, &mut runner, path, entry)),
         }
     }
@@ -33,7 +33,7 @@ fn examine(args: &Args, runner: &mut Runner, path: &Path, entry: &EntryPoint) {
     let constants = settings.constants.iter().map(|(&id, &value)| (id, value)).chain(args.spec.iter().copied());
     let subjects = match entry.subjects(&constants.collect()) {
         Ok(subjects) => subjects,
-        Err(reason) => return println!("{}", refused(path, &entry.name, Some(&module), &reason)),
+        Err(reason) => return println!("{}", rejection(path, &entry.name, Some(&module), &reason)),
     };
     for subject in subjects {
         let report = runner.examine(&subject, args.seeds, &settings);
@@ -50,6 +50,6 @@ fn examine(args: &Args, runner: &mut Runner, path: &Path, entry: &EntryPoint) {
     }
 }
 
-fn refused(path: &Path, entry: &str, module: Option<&str>, reason: &str) -> Value {
+fn rejection(path: &Path, entry: &str, module: Option<&str>, reason: &str) -> Value {
     json!({ "file": path, "entry": entry, "module": module, "refused": reason })
 }

@@ -12,48 +12,48 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::Args;
-use crate::mutant::{Corpus, Fate};
+use crate::mutant::{Corpus, Outcome};
 
 /// Exit status if a mutant takes too long.
-pub(crate) const TOO_LONG: i32 = 97;
+pub(crate) const TIMEOUT_STATUS: i32 = 97;
 
-/// Interval of the watch: a kernel runs for at least one and at most two of these.
-const TICK: Duration = Duration::from_millis(3);
+/// Interval of the watchdog: a kernel runs for at least one and at most two of these.
+const POLL_INTERVAL: Duration = Duration::from_millis(3);
 
 /// Mutants between two reports.
-const REPORT: u64 = 512;
+const REPORT_INTERVAL: u64 = 512;
 
 thread_local! {
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 #[derive(Debug, Default)]
-struct Watch {
+struct Watchdog {
     stop: AtomicU32,
     running: AtomicU32,
     serial: AtomicU64,
 }
 
-impl Watch {
+impl Watchdog {
     /// Watches until the process ends.
-    fn look_on(&self, seconds: u64) {
+    fn watch(&self, seconds: u64) {
         let (mut seen, mut since) = (0, cpu_ticks());
-        let (mut ran, mut looks) = (0, 0u64);
+        let (mut previous, mut polls) = (0, 0u64);
         loop {
-            std::thread::sleep(TICK);
+            std::thread::sleep(POLL_INTERVAL);
             let serial = self.serial.load(Relaxed);
             if serial != seen {
-                (seen, since, looks) = (serial, cpu_ticks(), 0);
+                (seen, since, polls) = (serial, cpu_ticks(), 0);
             }
-            looks += 1;
+            polls += 1;
             // The second tick of the same run.
             let running = self.running.load(Relaxed);
-            if running != 0 && running == ran {
+            if running != 0 && running == previous {
                 self.stop.store(1, Relaxed);
             }
-            ran = running;
-            if looks.is_multiple_of(64) && cpu_ticks().saturating_sub(since) > seconds * 100 {
-                std::process::exit(TOO_LONG);
+            previous = running;
+            if polls.is_multiple_of(64) && cpu_ticks().saturating_sub(since) > seconds * 100 {
+                std::process::exit(TIMEOUT_STATUS);
             }
         }
     }
@@ -66,27 +66,27 @@ fn cpu_ticks() -> u64 {
     fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
 }
 
-fn prepare(args: &Args) -> (&'static Watch, Corpus) {
+fn prepare(args: &Args) -> (&'static Watchdog, Corpus) {
     std::panic::set_hook(Box::new(|info| {
         let message = info.payload_as_str().unwrap_or("a panic without a message");
         let place = info.location().map(ToString::to_string).unwrap_or_default();
         PANIC.set(format!("{place}: {message}"));
     }));
-    let watch: &'static Watch = Box::leak(Box::default());
+    let watchdog: &'static Watchdog = Box::leak(Box::default());
     let seconds = args.seconds;
-    std::thread::spawn(move || watch.look_on(seconds));
-    (watch, Corpus::new(args))
+    std::thread::spawn(move || watchdog.watch(seconds));
+    (watchdog, Corpus::new(args))
 }
 
-fn one(watch: &Watch, corpus: &Corpus, number: u64) -> Result<Fate, String> {
-    watch.running.store(0, Relaxed);
-    watch.serial.fetch_add(1, Relaxed);
+fn run_mutant(watchdog: &Watchdog, corpus: &Corpus, number: u64) -> Result<Outcome, String> {
+    watchdog.running.store(0, Relaxed);
+    watchdog.serial.fetch_add(1, Relaxed);
     let runs = || {
-        watch.stop.store(0, Relaxed);
+        watchdog.stop.store(0, Relaxed);
         // Another number each time, and never 0.
-        watch.running.fetch_add(1, Relaxed);
+        watchdog.running.fetch_add(1, Relaxed);
     };
-    let result = catch_unwind(AssertUnwindSafe(|| corpus.run(number, &watch.stop, runs)));
+    let result = catch_unwind(AssertUnwindSafe(|| corpus.run(number, &watchdog.stop, runs)));
     result.unwrap_or_else(|_| Err(PANIC.take()))
 }
 
@@ -95,30 +95,30 @@ pub(crate) fn run(args: &Args, child: &[String]) -> ExitCode {
     let (Ok(first), Ok(file)) = (first.parse::<u64>(), File::options().write(true).open(file)) else {
         return ExitCode::FAILURE;
     };
-    let (watch, corpus) = prepare(args);
+    let (watchdog, corpus) = prepare(args);
     let (index, step) = args.shard;
     let (mut done, mut ran, mut interpreted) = (0u64, 0u64, 0u64);
     let report = |done: u64, ran: u64, interpreted: u64| {
         println!("{}", json!({ "done": done, "ran": ran, "interpreted": interpreted }));
     };
-    for place in first.. {
-        let number = index + place * step;
+    for position in first.. {
+        let number = index + position * step;
         if number >= args.count {
             break;
         }
         // If the process ends, this file identifies the mutant.
-        if file.write_at(&place.to_le_bytes(), 0).is_err() {
+        if file.write_at(&position.to_le_bytes(), 0).is_err() {
             return ExitCode::FAILURE;
         }
-        match one(watch, &corpus, number) {
-            Ok(fate) => {
-                ran += u64::from(fate != Fate::Refused);
-                interpreted += u64::from(fate == Fate::Interpreted);
+        match run_mutant(watchdog, &corpus, number) {
+            Ok(outcome) => {
+                ran += u64::from(outcome != Outcome::Refused);
+                interpreted += u64::from(outcome == Outcome::Interpreted);
             }
             Err(what) => println!("{}", json!({ "finding": number, "what": what })),
         }
         done += 1;
-        if done == REPORT {
+        if done == REPORT_INTERVAL {
             report(done, ran, interpreted);
             (done, ran, interpreted) = (0, 0, 0);
         }
@@ -128,9 +128,9 @@ pub(crate) fn run(args: &Args, child: &[String]) -> ExitCode {
 }
 
 /// Runs one mutant in this process.
-pub(crate) fn alone(args: &Args, number: u64) -> ExitCode {
-    let (watch, corpus) = prepare(args);
-    let result = one(watch, &corpus, number);
+pub(crate) fn run_one(args: &Args, number: u64) -> ExitCode {
+    let (watchdog, corpus) = prepare(args);
+    let result = run_mutant(watchdog, &corpus, number);
     println!("{} {result:?}", corpus.name(number));
     if result.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

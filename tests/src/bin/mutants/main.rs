@@ -76,7 +76,7 @@ fn main() -> ExitCode {
     let args = Args::parse();
     match (&args.child, args.only) {
         (Some(child), _) => child::run(&args, child),
-        (None, Some(number)) => child::alone(&args, number),
+        (None, Some(number)) => child::run_one(&args, number),
         (None, None) => parent::run(&args),
     }
 }

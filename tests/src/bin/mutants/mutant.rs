@@ -36,7 +36,7 @@ pub(crate) struct Corpus {
 
 /// The result of a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum Outcome {
     /// Rejected with an error.
     Refused,
     /// It ran on all back ends.
@@ -96,17 +96,17 @@ impl Corpus {
     }
 
     /// Takes a mutant through the pipeline. An error is a finding.
-    pub(crate) fn run(&self, number: u64, stop: &AtomicU32, runs: impl Fn()) -> Result<Fate, String> {
+    pub(crate) fn run(&self, number: u64, stop: &AtomicU32, runs: impl Fn()) -> Result<Outcome, String> {
         let (origin, seed) = self.origin(number);
         let module = match &origin.original {
             Original::Words(words) => Module::from_spirv(&mutate::words(words, seed)),
             Original::Text(text) => Module::from_wgsl(&self.text(text, number)),
         };
-        let Ok(module) = module else { return Ok(Fate::Refused) };
-        let mut fate = Fate::Refused;
+        let Ok(module) = module else { return Ok(Outcome::Refused) };
+        let mut outcome = Outcome::Refused;
         for entry in module.entry_points() {
             let Ok(kernel) = module.kernel(entry, &origin.case.specialization) else { continue };
-            fate = if fate == Fate::Interpreted { fate } else { Fate::Ran };
+            outcome = if outcome == Outcome::Interpreted { outcome } else { Outcome::Ran };
             origin.fill();
             let buffers = check::descriptors(&kernel, &origin.slots);
             let push = &[0; MAX_PUSH_BYTES];
@@ -115,14 +115,14 @@ impl Corpus {
                 let compiled = compile(&kernel, backend);
                 match compiled.fallback {
                     Some(reason) if reason.contains("invalid kernel") => return Err(reason),
-                    Some(_) => fate = Fate::Interpreted,
+                    Some(_) => outcome = Outcome::Interpreted,
                     None => {}
                 }
                 runs();
                 engine::dispatch(&*compiled.code, &args, &mut Scratch::default());
             }
         }
-        Ok(fate)
+        Ok(outcome)
     }
 }
 

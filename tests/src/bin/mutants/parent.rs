@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use spelter_tests::children;
 
 use crate::Args;
-use crate::child::TOO_LONG;
+use crate::child::TIMEOUT_STATUS;
 use crate::mutant::Corpus;
 
 /// Findings of one kind that are written to files.
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
 
 fn ended(status: ExitStatus, args: &Args) -> String {
     match status.code() {
-        Some(TOO_LONG) => format!("takes more than {} seconds of work", args.seconds),
+        Some(TIMEOUT_STATUS) => format!("takes more than {} seconds of work", args.seconds),
         _ => format!("ends the process: {status}"),
     }
 }

@@ -120,7 +120,7 @@ impl Encode<'_> {
                 self.edit += 1;
             }
             for inst in first..end {
-                self.note_origin(inst);
+                self.record_origin(inst);
                 self.moves(inst, InstPosition::Before);
                 self.inst(inst, block, written.get(place + 1).copied());
                 self.moves(inst, InstPosition::After);
@@ -129,7 +129,7 @@ impl Encode<'_> {
     }
 
     /// Notes where the code of another origin starts.
-    fn note_origin(&mut self, inst: usize) {
+    fn record_origin(&mut self, inst: usize) {
         let origin = self.code.origin(inst);
         let last = self.origins.last().map_or(0, |&(_, origin)| origin);
         if origin != last {

@@ -11,7 +11,7 @@ use super::super::atomic::{
 };
 use super::super::encode::{Assembler, Regs};
 use super::super::vcode::{Build, Expand, InstKind, View};
-use super::lane_address::LanePlace;
+use super::lane_address::LaneAddressRegisters;
 use super::lane_atomics::{LaneAtomic, PLACES};
 use super::{Result, Select, VectorIsa};
 use crate::ir::AtomicOp;
@@ -220,7 +220,7 @@ impl<V: VectorIsa> Select<'_, V> {
         if !V::EARLY_MASK_BITS {
             result = value.map(|value| V::define(self, value));
         }
-        let place = LanePlace { base, index, scale: lanes.scale, disp };
+        let place = LaneAddressRegisters { base, index, scale: lanes.scale, disp };
         self.push_lane_by_lane(atomic, place, brought, [bits, left], result, slots);
         Ok(())
     }
@@ -229,7 +229,7 @@ impl<V: VectorIsa> Select<'_, V> {
     pub(super) fn push_lane_by_lane(
         &mut self,
         atomic: Atomic,
-        place: LanePlace<V>,
+        place: LaneAddressRegisters<V>,
         [value, comparator]: [LaneOperands; 2],
         [bits, left]: [VReg; 2],
         result: Option<V::Registers>,

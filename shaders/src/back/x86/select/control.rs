@@ -11,7 +11,6 @@ use smallvec::SmallVec;
 use super::super::vcode::{AddressRegisters, BlockCode, Build, Expand, InstKind, View};
 use super::super::{call::offset, encode};
 use super::{Result, Select, VectorIsa};
-use crate::ir::Op;
 use crate::simd::{Block, BlockCall, InstData, Value};
 
 /// Block numbers in the machine code.
@@ -19,8 +18,6 @@ use crate::simd::{Block, BlockCall, InstData, Value};
 pub(super) struct BlockNumbers {
     numbers: SecondaryMap<Block, u32>,
     preds: SecondaryMap<Block, u32>,
-    /// A predecessor of the block; the last one in the layout if there are several.
-    before: SecondaryMap<Block, Option<Block>>,
 }
 
 impl BlockNumbers {
@@ -39,26 +36,6 @@ impl<V: VectorIsa> Select<'_, V> {
         self.kernel.blocks[block].insts.last().map(|&inst| &self.kernel.insts[inst])
     }
 
-    /// Whether a dominating branch already tested `index < limit`; follows at most four single predecessors.
-    pub(super) fn is_tested(&self, index: Value, limit: Value) -> bool {
-        const FAR: usize = 4;
-        let same = |a: Value, b: Value| self.uses.canonical(a) == self.uses.canonical(b);
-        let mut block = self.block;
-        for _ in 0..FAR {
-            let Some(from) = self.edges.before[block].filter(|_| self.edges.preds[block] == 1) else { return false };
-            if let Some(InstData::Branch { condition, then, .. }) = self.terminator_of(from)
-                && then.block == block
-                && let Some(InstData::Pure { op: Op::ULt, args }) = self.kernel.definition(*condition)
-                && same(args[0], index)
-                && same(args[1], limit)
-            {
-                return true;
-            }
-            block = from;
-        }
-        false
-    }
-
     /// Numbers the blocks, with each split edge's block directly after the branch, and assigns registers to parameters.
     pub(super) fn lay_out(&mut self) {
         let kernel = self.kernel;
@@ -66,7 +43,6 @@ impl<V: VectorIsa> Select<'_, V> {
         for &block in &kernel.layout {
             for call in self.terminator_of(block).map(InstData::targets).unwrap_or_default() {
                 edges.preds[call.block] += 1;
-                edges.before[call.block] = Some(block);
             }
         }
         let mut next = 0;

@@ -24,14 +24,17 @@ impl<V: VectorIsa> Select<'_, V> {
 
     /// Loads contiguous words.
     pub(super) fn load_vector(&mut self, result: V::Registers, place: &AddressRegisters) {
-        for (&reg, place) in result.as_ref().iter().zip(self.places(place)) {
+        for (&reg, place) in result.as_ref().iter().zip(self.register_addresses(place)) {
             let build = Build::new(V::ISA.vectors().load).def(reg, V::ISA.view());
             build.at(&place).push(&mut self.code);
         }
     }
 
     /// The places of a vector's registers in memory.
-    pub(super) fn places(&self, first: &AddressRegisters) -> impl Iterator<Item = AddressRegisters> + use<V> {
+    pub(super) fn register_addresses(
+        &self,
+        first: &AddressRegisters,
+    ) -> impl Iterator<Item = AddressRegisters> + use<V> {
         let first = *first;
         (0..).map(move |number| AddressRegisters { disp: first.disp + number * V::ISA.vector_bytes(), ..first })
     }
@@ -43,7 +46,7 @@ impl<V: VectorIsa> Select<'_, V> {
             return V::store_mask(self, &place, value);
         }
         let value = V::registers(self, value)?;
-        for (&reg, place) in value.as_ref().iter().zip(self.places(&place)) {
+        for (&reg, place) in value.as_ref().iter().zip(self.register_addresses(&place)) {
             let build = Build::new(V::ISA.vectors().store).at(&place);
             build.reads(reg, V::ISA.view()).push(&mut self.code);
         }

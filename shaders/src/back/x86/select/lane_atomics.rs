@@ -10,7 +10,7 @@ use super::super::atomic::{ACCUMULATOR, LaneLoop, LaneMemory};
 use super::super::encode::{Assembler, Regs, conditional};
 use super::super::vcode::{Expand, InstKind};
 use super::{Result, Select, VectorIsa};
-use crate::back::x86::lane_groups::Parts;
+use crate::back::x86::lane_groups::VectorRegisters;
 use crate::ir::AtomicOp;
 use crate::simd::LaneAddress;
 
@@ -57,7 +57,7 @@ impl<V: VectorIsa> Select<'_, V> {
         let isa = V::ISA;
         let mut parts = |vector: [VReg; 2]| {
             let vector = vector.map(|half| slot(Operand::reg_use(half)));
-            Parts { isa, vector, temp: 0 }
+            VectorRegisters { isa, vector, temp: 0 }
         };
         let kept = std::iter::once((parts(index), INDEX_AT))
             .chain(words.into_iter().map(|(vector, at)| (parts(vector), at)))
@@ -101,7 +101,7 @@ struct LaneAtomicSequence {
     wide: bool,
     lock: bool,
     /// Vectors and their offsets in the scratch area.
-    kept: SmallVec<[(Parts, i32); 5]>,
+    kept: SmallVec<[(VectorRegisters, i32); 5]>,
     base: u8,
     scale: u8,
     disp: i32,

@@ -221,10 +221,9 @@ impl<V: VectorIsa> Select<'_, V> {
             return Ok(CheckedAddress { place, bounds, view });
         }
         let greatest = self.bounds.of(index);
-        let is_tested = view == View::Dword && self.is_tested(index, limit);
         let index = self.reg(index)?;
         let is_less = view == View::Dword && limit_constant.is_some_and(|limit| greatest < limit.cast_unsigned());
-        if is_less || is_tested {
+        if is_less {
             let place = AddressRegisters { base, index: Some(index), scale: address.scale, disp, broadcast: false };
             return Ok(CheckedAddress { place, bounds: None, view });
         }

@@ -1,6 +1,6 @@
 //! Contiguous words: one access per register if all of them are in bounds, masked ones otherwise.
 
-use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand};
+use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 use regalloc2::{Operand, VReg};
 use smallvec::SmallVec;
 
@@ -111,15 +111,28 @@ impl<V: VectorIsa> Select<'_, V> {
 }
 
 impl RowPlace {
-    /// Jumps to `cold` unless all 16 words are in bounds: limits are small, so the sum cannot be one that wrapped.
+    /// Jumps to `cold` unless all 16 words are in bounds.
     pub(super) fn check(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, cold: Label) {
-        let temp = regs.gpr(self.temp);
-        let last = MemoryOperand::with_base_displ_size(regs.gpr(self.index), i64::from(LANES - 1), 1);
-        asm.put(Instruction::with2(Code::Lea_r64_m, temp, last));
-        asm.put(match self.limit {
-            Ok(limit) => Instruction::with2(Code::Cmp_r64_rm64, temp, regs.gpr(limit)),
-            Err(limit) => Instruction::with2(Code::Cmp_rm64_imm32, temp, limit.min(1 << 30).cast_signed()),
-        });
-        asm.jump_if(ConditionCode::ae, cold);
+        let limit = self.limit.map(|limit| regs.gpr(limit));
+        jump_unless_inside(asm, regs.gpr(self.index), limit, regs.gpr(self.temp), cold);
     }
+}
+
+/// Jumps to `cold` unless the 16 elements from `index` on are below the limit. Limits are small, so the sum cannot be
+/// one that wrapped.
+pub(super) fn jump_unless_inside(
+    asm: &mut Assembler<'_>,
+    index: Register,
+    limit: Result<Register, u32>,
+    temp: Register,
+    cold: Label,
+) {
+    let last = MemoryOperand::with_base_displ_size(index, i64::from(LANES - 1), 1);
+    asm.put(Instruction::with2(Code::Lea_r64_m, temp, last));
+    asm.put(match limit {
+        Ok(limit) => Instruction::with2(Code::Cmp_r64_rm64, temp, limit),
+        // A lower limit than the actual one only selects the cold path.
+        Err(limit) => Instruction::with2(Code::Cmp_rm64_imm32, temp, limit.min(1 << 30).cast_signed()),
+    });
+    asm.jump_if(ConditionCode::ae, cold);
 }

@@ -4,11 +4,12 @@ use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 use regalloc2::{Operand, RegClass, VReg};
 use smallvec::SmallVec;
 
+use super::row::jump_unless_inside;
 use super::{Result, Select, VectorIsa};
 use crate::back::x86::Isa;
 use crate::back::x86::atomic::{INDEX_AT, LaneMemory, VALUE_AT};
 use crate::back::x86::encode::{Assembler, Label, Regs};
-use crate::back::x86::lane_groups::Parts;
+use crate::back::x86::lane_groups::VectorRegisters;
 use crate::back::x86::pool::PooledConstant;
 use crate::back::x86::vcode::{Expand, InstKind};
 use crate::ir::{Op, Width};
@@ -51,7 +52,7 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// Loads a row of parts; of halves that only a conversion to floats uses, its floats.
-    pub(super) fn load_part_row(&mut self, inst: Inst, row: &Row) -> Result {
+    pub(super) fn load_subword_row(&mut self, inst: Inst, row: &Row) -> Result {
         let converted = self.floats_of(inst, row);
         let results = V::define(self, self.kernel.results[converted.unwrap_or(inst)][0]);
         let mut operands: OperandSlots =
@@ -90,7 +91,7 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// Stores a row of parts; a deferred conversion of floats to halves is merged.
-    pub(super) fn store_part_row(&mut self, row: &Row, value: Value, mask: Value) -> Result {
+    pub(super) fn store_subword_row(&mut self, row: &Row, value: Value, mask: Value) -> Result {
         let bits = if self.is_all(mask) { None } else { Some(V::mask_bits(self, mask)?) };
         let converted = self.halves_of(row, value);
         let value = V::registers(self, converted.unwrap_or(value))?;
@@ -111,7 +112,7 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// Stores parts lane by lane.
-    pub(super) fn scatter_parts(&mut self, width: Width, lanes: &LaneAddress, value: Value, mask: Value) -> Result {
+    pub(super) fn scatter_subwords(&mut self, width: Width, lanes: &LaneAddress, value: Value, mask: Value) -> Result {
         let bits = V::mask_bits(self, mask)?;
         let halves = [self.halves(lanes.index)?, self.halves(value)?];
         let (base, disp) = self.base(lanes.base, lanes.disp)?;
@@ -134,7 +135,7 @@ impl<V: VectorIsa> Select<'_, V> {
         let temps = [(); 3].map(|()| slot(&mut operands, Operand::reg_temp(self.code.vreg(RegClass::Int))));
         let parts = halves.map(|vector| {
             let temp = slot(&mut operands, Operand::reg_temp(self.code.vreg(RegClass::Float)));
-            Parts { isa: V::ISA, vector, temp }
+            VectorRegisters { isa: V::ISA, vector, temp }
         });
         self.code.scratch = true;
         (LaneStores { width, parts, base, scale, disp, bits, temps }, operands)
@@ -179,15 +180,8 @@ impl RowAddress {
 
     /// Jumps to `cold` unless all 16 parts are in bounds.
     fn check(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, cold: Label) {
-        let temp = regs.gpr(self.temps[0]);
-        let last = MemoryOperand::with_base_displ_size(regs.gpr(self.index), i64::from(LANES - 1), 1);
-        asm.put(Instruction::with2(Code::Lea_r64_m, temp, last));
-        asm.put(match self.limit {
-            Ok(limit) => Instruction::with2(Code::Cmp_r64_rm64, temp, regs.gpr(limit)),
-            // A lower limit than the actual one only selects the cold path.
-            Err(limit) => Instruction::with2(Code::Cmp_rm64_imm32, temp, limit.min(1 << 30).cast_signed()),
-        });
-        asm.jump_if(ConditionCode::ae, cold);
+        let limit = self.limit.map(|limit| regs.gpr(limit));
+        jump_unless_inside(asm, regs.gpr(self.index), limit, regs.gpr(self.temps[0]), cold);
     }
 
     /// Computes the lane's index, from the first temporary, into the second; jumps to `skip` if it is out of bounds.
@@ -388,7 +382,7 @@ impl Expand for StoreSubwordRow {
             });
         } else {
             let vector = if place.is_wide() { [0, 0] } else { [0, 1] };
-            Parts { isa: place.isa, vector, temp: 0 }.keep(regs, asm, VALUE_AT);
+            VectorRegisters { isa: place.isa, vector, temp: 0 }.keep(regs, asm, VALUE_AT);
         }
         place.each_lane(regs, asm, |asm, next| {
             if let Some(bits) = self.bits {
@@ -412,7 +406,7 @@ impl Expand for StoreSubwordRow {
 pub(super) struct LaneStores {
     width: Width,
     /// Indices and words.
-    pub parts: [Parts; 2],
+    pub parts: [VectorRegisters; 2],
     base: u8,
     scale: u8,
     disp: i32,

@@ -1,18 +1,18 @@
 //! Bitcasts between types of any component width with the same number of bits.
 
 use super::call::describe;
-use super::{Call, Num, Nums, Operand, Outcome, Shape, Values};
+use super::{ArithmeticType, Call, Num, Nums, Operand, Outcome, Values};
 use crate::front::spirv::scalar::Scalar;
 use crate::ir::Op;
 
 pub(super) fn bitcast(call: &mut Call<'_>) -> Outcome {
     let [operand] = call.operands()?;
     let (from, to) = (operand.shape, call.result);
-    let numerical = |shape: Shape| {
+    let numerical = |shape: ArithmeticType| {
         let number = shape.element().is_int() || shape.element().is_float();
-        matches!(shape, Shape::Scalar(_) | Shape::Vector(..)) && number
+        matches!(shape, ArithmeticType::Scalar(_) | ArithmeticType::Vector(..)) && number
     };
-    let bits = |shape: Shape| shape.scalars() as u32 * shape.element().bits();
+    let bits = |shape: ArithmeticType| shape.scalars() as u32 * shape.element().bits();
     if !numerical(from) || !numerical(to) || bits(from) != bits(to) {
         return Err(format!("cannot take {} for {}", describe(from), describe(to)));
     }
@@ -52,7 +52,7 @@ fn to_words(call: &mut Call<'_>, operand: Operand<'_>) -> Values {
         .collect()
 }
 
-fn from_words(call: &mut Call<'_>, words: &[crate::ir::Value], to: Shape) -> Nums {
+fn from_words(call: &mut Call<'_>, words: &[crate::ir::Value], to: ArithmeticType) -> Nums {
     let ty = to.element();
     if ty.words() == 2 {
         return words.chunks_exact(2).map(|pair| Num::wide(ty, [pair[0], pair[1]])).collect();

@@ -2,22 +2,22 @@
 
 use super::super::scalar::Scalar;
 use super::num::{self, Num, Nums};
-use super::{Exploded, Operand, Outcome, Shape, Values, widths};
+use super::{ArithmeticType, Operand, OperandValues, Outcome, Values, widths};
 use crate::ir::{Builder, Op, Type, Value};
 
 /// An instruction's operands and the shape of its result.
 pub(in super::super) struct Call<'a> {
     /// Receives the emitted operations.
     pub builder: &'a mut Builder,
-    /// Shape of the declared result type.
-    pub result: Shape,
+    /// ArithmeticType of the declared result type.
+    pub result: ArithmeticType,
     operands: &'a [Operand<'a>],
     /// The first operation that does not exist at the width of its operands.
     missing: Option<String>,
 }
 
 /// The scalars of an operand, if their number and types fit its shape.
-pub(super) fn checked(builder: &Builder, number: usize, operand: &Exploded<'_>) -> Result<Nums, String> {
+pub(super) fn checked(builder: &Builder, number: usize, operand: &OperandValues<'_>) -> Result<Nums, String> {
     let ty = operand.shape.element().ty();
     let list = num::of_values(operand.shape, operand.values);
     list.filter(|_| operand.values.iter().all(|&value| builder.ty(value) == ty))
@@ -26,7 +26,7 @@ pub(super) fn checked(builder: &Builder, number: usize, operand: &Exploded<'_>) 
 
 impl<'a> Call<'a> {
     /// Checks the operands.
-    pub(super) fn new(builder: &'a mut Builder, result: Shape, operands: &'a [Operand<'a>]) -> Self {
+    pub(super) fn new(builder: &'a mut Builder, result: ArithmeticType, operands: &'a [Operand<'a>]) -> Self {
         Self { builder, result, operands, missing: None }
     }
 
@@ -129,7 +129,7 @@ impl<'a> Call<'a> {
         for (number, (operand, &param)) in operands.iter().zip(params).enumerate() {
             let element = operand.shape.element();
             let ty = if takes_any_width(op, number) && is_kind(element, Type::I32) { element } else { like(param) };
-            let wanted = if number < componentwise { with_element(shape, ty)? } else { Shape::Scalar(ty) };
+            let wanted = if number < componentwise { with_element(shape, ty)? } else { ArithmeticType::Scalar(ty) };
             expect(number, operand.shape, wanted)?;
         }
         Ok((0..shape.scalars()).map(|component| self.at(op, operands, component, wanted)).collect())
@@ -146,7 +146,7 @@ impl<'a> Call<'a> {
     }
 
     /// Checks the shape of the result.
-    pub(in super::super) fn expect_result(&self, wanted: Shape) -> Result<(), String> {
+    pub(in super::super) fn expect_result(&self, wanted: ArithmeticType) -> Result<(), String> {
         if self.result == wanted {
             return Ok(());
         }
@@ -181,7 +181,7 @@ fn takes_any_width(op: Op, number: usize) -> bool {
 }
 
 /// Checks the shape of an operand.
-pub(in super::super) fn expect(number: usize, shape: Shape, wanted: Shape) -> Result<(), String> {
+pub(in super::super) fn expect(number: usize, shape: ArithmeticType, wanted: ArithmeticType) -> Result<(), String> {
     if shape == wanted {
         return Ok(());
     }
@@ -189,19 +189,19 @@ pub(in super::super) fn expect(number: usize, shape: Shape, wanted: Shape) -> Re
 }
 
 /// A scalar or vector with as many components as `shape`, of type `ty`.
-pub(in super::super) fn with_element(shape: Shape, ty: Scalar) -> Result<Shape, String> {
+pub(in super::super) fn with_element(shape: ArithmeticType, ty: Scalar) -> Result<ArithmeticType, String> {
     match shape {
-        Shape::Scalar(_) => Ok(Shape::Scalar(ty)),
-        Shape::Vector(_, count) => Ok(Shape::Vector(ty, count)),
-        Shape::Matrix { .. } => Err("does not take matrices".into()),
+        ArithmeticType::Scalar(_) => Ok(ArithmeticType::Scalar(ty)),
+        ArithmeticType::Vector(_, count) => Ok(ArithmeticType::Vector(ty, count)),
+        ArithmeticType::Matrix { .. } => Err("does not take matrices".into()),
     }
 }
 
 /// A shape as text, for messages.
-pub(in super::super) fn describe(shape: Shape) -> String {
+pub(in super::super) fn describe(shape: ArithmeticType) -> String {
     match shape {
-        Shape::Scalar(ty) => format!("one {ty}"),
-        Shape::Vector(ty, count) => format!("a vector of {count} {ty}"),
-        Shape::Matrix { columns, rows, .. } => format!("a matrix of {columns} columns and {rows} rows"),
+        ArithmeticType::Scalar(ty) => format!("one {ty}"),
+        ArithmeticType::Vector(ty, count) => format!("a vector of {count} {ty}"),
+        ArithmeticType::Matrix { columns, rows, .. } => format!("a matrix of {columns} columns and {rows} rows"),
     }
 }

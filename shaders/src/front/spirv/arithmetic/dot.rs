@@ -4,7 +4,7 @@ use spirv::Op as Spv;
 
 use super::call::describe;
 use super::widths::{self, resized, sign_resized};
-use super::{Call, Num, Nums, Operand, Outcome, Shape};
+use super::{ArithmeticType, Call, Num, Nums, Operand, Outcome};
 use crate::front::spirv::scalar::Scalar;
 use crate::ir::Op;
 
@@ -75,12 +75,12 @@ fn integer(call: &mut Call<'_>, ty: Scalar, bits: u64) -> Num {
 
 /// The sum of the products, modulo the result's range.
 fn product(call: &mut Call<'_>, a: Operand<'_>, b: Operand<'_>, signs: Signs) -> Result<Num, String> {
-    let Shape::Scalar(ty) = call.result else {
+    let ArithmeticType::Scalar(ty) = call.result else {
         return Err(format!("gives one integer, not {}", describe(call.result)));
     };
-    let vector = |shape: Shape| match shape {
-        Shape::Scalar(Scalar::I32) => Some((Scalar::I8, 4)),
-        Shape::Vector(element, count) if element.is_int() && count > 0 => Some((element, count)),
+    let vector = |shape: ArithmeticType| match shape {
+        ArithmeticType::Scalar(Scalar::I32) => Some((Scalar::I8, 4)),
+        ArithmeticType::Vector(element, count) if element.is_int() && count > 0 => Some((element, count)),
         _ => None,
     };
     let fits = vector(a.shape).is_some_and(|(element, _)| element.bits() <= ty.bits());
@@ -105,7 +105,7 @@ fn product(call: &mut Call<'_>, a: Operand<'_>, b: Operand<'_>, signs: Signs) ->
 
 /// The components of a vector, or the bytes of a word.
 fn components(call: &mut Call<'_>, operand: Operand<'_>) -> Nums {
-    if !matches!(operand.shape, Shape::Scalar(_)) {
+    if !matches!(operand.shape, ArithmeticType::Scalar(_)) {
         return operand.values.into();
     }
     let word = operand.values[0].low;

@@ -3,7 +3,7 @@
 use spirv::Op as Spv;
 
 use super::call::{describe, expect};
-use super::{Call, Nums, Outcome, Shape};
+use super::{ArithmeticType, Call, Nums, Outcome};
 use crate::front::spirv::scalar::Scalar;
 use crate::ir::Op;
 
@@ -29,9 +29,9 @@ fn equal(call: &mut Call<'_>) -> Outcome {
 
 fn reduce(call: &mut Call<'_>, op: Op) -> Outcome {
     let [operand] = call.operands()?;
-    call.expect_result(Shape::Scalar(Scalar::Bool))?;
+    call.expect_result(ArithmeticType::Scalar(Scalar::Bool))?;
     match (operand.shape, operand.values) {
-        (Shape::Vector(Scalar::Bool, _), [first, rest @ ..]) => {
+        (ArithmeticType::Vector(Scalar::Bool, _), [first, rest @ ..]) => {
             Ok(Nums::from_elem(rest.iter().fold(*first, |sum, &value| call.pure(op, [sum, value])), 1))
         }
         (shape, _) => Err(format!("takes a vector of bool, not {}", describe(shape))),
@@ -42,14 +42,14 @@ fn reduce(call: &mut Call<'_>, op: Op) -> Outcome {
 fn select(call: &mut Call<'_>) -> Outcome {
     let [condition, then, otherwise] = call.operands()?;
     let result = call.result;
-    if matches!(result, Shape::Matrix { .. }) {
+    if matches!(result, ArithmeticType::Matrix { .. }) {
         return Err(format!("cannot choose between {}", describe(result)));
     }
     expect(1, then.shape, result)?;
     expect(2, otherwise.shape, result)?;
     let bools: Nums = match condition.shape {
-        Shape::Scalar(Scalar::Bool) => Nums::from_elem(condition.values[0], result.scalars()),
-        Shape::Vector(Scalar::Bool, count) if result == Shape::Vector(result.element(), count) => {
+        ArithmeticType::Scalar(Scalar::Bool) => Nums::from_elem(condition.values[0], result.scalars()),
+        ArithmeticType::Vector(Scalar::Bool, count) if result == ArithmeticType::Vector(result.element(), count) => {
             condition.values.into()
         }
         shape => return Err(format!("operand 0 must be one bool, or one for each component, not {}", describe(shape))),

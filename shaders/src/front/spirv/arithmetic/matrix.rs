@@ -3,7 +3,7 @@
 use spirv::Op as Spv;
 
 use super::call::describe;
-use super::{Call, Num, Nums, Operand, Outcome, Shape};
+use super::{ArithmeticType, Call, Num, Nums, Operand, Outcome};
 use crate::front::spirv::scalar::Scalar;
 use crate::ir::Op;
 
@@ -24,7 +24,7 @@ pub(super) fn translate(call: &mut Call<'_>, op: Spv) -> Option<Outcome> {
 
 fn dot(call: &mut Call<'_>) -> Outcome {
     let [a, b] = call.operands()?;
-    call.expect_result(Shape::Scalar(a.shape.element()))?;
+    call.expect_result(ArithmeticType::Scalar(a.shape.element()))?;
     if vector(a)? != vector(b)? || a.shape != b.shape {
         return Err("takes vectors of one length".into());
     }
@@ -45,7 +45,7 @@ fn vector_times_matrix(call: &mut Call<'_>) -> Outcome {
     if vector(a)? != rows || a.shape.element() != b.shape.element() {
         return Err(format!("a vector of {} components has no product with {}", a.values.len(), describe(b.shape)));
     }
-    call.expect_result(Shape::Vector(a.shape.element(), columns))?;
+    call.expect_result(ArithmeticType::Vector(a.shape.element(), columns))?;
     Ok(columns_of(b, rows).map(|column| call.dot(a.values, column)).collect())
 }
 
@@ -55,7 +55,7 @@ fn matrix_times_vector(call: &mut Call<'_>) -> Outcome {
     if vector(b)? != columns || a.shape.element() != b.shape.element() {
         return Err(format!("{} has no product with a vector of {} components", describe(a.shape), b.values.len()));
     }
-    call.expect_result(Shape::Vector(a.shape.element(), rows))?;
+    call.expect_result(ArithmeticType::Vector(a.shape.element(), rows))?;
     Ok(combine(call, a, rows, b.values))
 }
 
@@ -66,7 +66,7 @@ fn matrix_times_matrix(call: &mut Call<'_>) -> Outcome {
     if inner != b_rows || a.shape.element() != b.shape.element() {
         return Err(format!("{} has no product with {}", describe(a.shape), describe(b.shape)));
     }
-    call.expect_result(Shape::Matrix { element: a.shape.element(), columns, rows })?;
+    call.expect_result(ArithmeticType::Matrix { element: a.shape.element(), columns, rows })?;
     Ok(columns_of(b, b_rows).flat_map(|column| combine(call, a, rows, column)).collect())
 }
 
@@ -87,7 +87,7 @@ fn outer_product(call: &mut Call<'_>) -> Outcome {
     if element != b.shape.element() {
         return Err(format!("does not multiply {} and {}", describe(a.shape), describe(b.shape)));
     }
-    call.expect_result(Shape::Matrix { element, columns, rows })?;
+    call.expect_result(ArithmeticType::Matrix { element, columns, rows })?;
     let pairs = b.values.iter().flat_map(|&b| a.values.iter().map(move |&a| (a, b)));
     Ok(pairs.map(|(a, b)| call.pure(Op::FMul, [a, b])).collect())
 }
@@ -95,7 +95,7 @@ fn outer_product(call: &mut Call<'_>) -> Outcome {
 fn transpose(call: &mut Call<'_>) -> Outcome {
     let [a] = call.operands()?;
     let (columns, rows) = matrix(a)?;
-    call.expect_result(Shape::Matrix { element: a.shape.element(), columns: rows, rows: columns })?;
+    call.expect_result(ArithmeticType::Matrix { element: a.shape.element(), columns: rows, rows: columns })?;
     Ok((0..rows as usize).flat_map(|row| columns_of(a, rows).map(move |column| column[row])).collect())
 }
 
@@ -105,7 +105,7 @@ fn columns_of<'a>(matrix: Operand<'a>, rows: u32) -> impl Iterator<Item = &'a [N
 
 fn scalar(operand: Operand<'_>, ty: Scalar) -> Result<[Num; 1], String> {
     match (operand.shape, operand.values) {
-        (Shape::Scalar(element), &[value]) if element == ty => Ok([value]),
+        (ArithmeticType::Scalar(element), &[value]) if element == ty => Ok([value]),
         (shape, _) => Err(format!("takes one {ty}, not {}", describe(shape))),
     }
 }
@@ -113,7 +113,7 @@ fn scalar(operand: Operand<'_>, ty: Scalar) -> Result<[Num; 1], String> {
 /// Component count of a float vector; at least one.
 fn vector(operand: Operand<'_>) -> Result<u32, String> {
     match operand.shape {
-        Shape::Vector(element, count) if count != 0 && element.is_float() => Ok(count),
+        ArithmeticType::Vector(element, count) if count != 0 && element.is_float() => Ok(count),
         shape => Err(format!("takes a vector of floats, not {}", describe(shape))),
     }
 }
@@ -121,7 +121,7 @@ fn vector(operand: Operand<'_>) -> Result<u32, String> {
 /// Column and row count of a matrix; at least one each.
 fn matrix(operand: Operand<'_>) -> Result<(u32, u32), String> {
     match operand.shape {
-        Shape::Matrix { columns, rows, .. } if columns != 0 && rows != 0 => Ok((columns, rows)),
+        ArithmeticType::Matrix { columns, rows, .. } if columns != 0 && rows != 0 => Ok((columns, rows)),
         shape => Err(format!("takes a matrix, not {}", describe(shape))),
     }
 }

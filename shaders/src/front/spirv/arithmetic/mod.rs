@@ -29,13 +29,13 @@ pub(super) use call::{Call, describe, expect};
 pub(super) use convert::half_towards_zero;
 pub(super) use num::{Num, Nums, of_values};
 
-/// One operand of an instruction, exploded.
+/// One operand of an instruction as IR values.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Exploded<'a> {
+pub(super) struct OperandValues<'a> {
     /// Its scalars: components in order, matrices column by column.
     pub values: &'a [Value],
     /// Number and type of the scalars.
-    pub shape: Shape,
+    pub shape: ArithmeticType,
 }
 
 /// An operand with typed scalars, as chapters receive it.
@@ -44,12 +44,12 @@ pub(super) struct Operand<'a> {
     /// Its scalars.
     pub values: &'a [Num],
     /// Number and type of the scalars.
-    pub shape: Shape,
+    pub shape: ArithmeticType,
 }
 
 /// Type of an operand or result in arithmetic. Integer types have no signedness: instructions decide it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum ArithmeticType {
     /// One scalar.
     Scalar(Scalar),
     /// This number of components.
@@ -65,7 +65,7 @@ pub(super) enum Shape {
     },
 }
 
-impl Shape {
+impl ArithmeticType {
     /// Number of scalars.
     pub(super) fn scalars(self) -> usize {
         match self {
@@ -107,8 +107,8 @@ pub(super) type Values = SmallVec<[Value; 4]>;
 pub(super) fn translate(
     builder: &mut Builder,
     op: spirv::Op,
-    result: &Shape,
-    operands: &[Exploded<'_>],
+    result: &ArithmeticType,
+    operands: &[OperandValues<'_>],
 ) -> Option<Result<Values, String>> {
     let run = |call: &mut Call<'_>| CHAPTERS.iter().find_map(|chapter| chapter(call, op));
     let outcome = run_chapters(builder, *result, operands, run)?;
@@ -118,8 +118,8 @@ pub(super) fn translate(
 /// `OpFConvert` to 16-bit floats, rounded towards zero.
 pub(super) fn halves_towards_zero(
     builder: &mut Builder,
-    result: &Shape,
-    operands: &[Exploded<'_>],
+    result: &ArithmeticType,
+    operands: &[OperandValues<'_>],
 ) -> Result<Values, String> {
     let run = |call: &mut Call<'_>| Some(convert::towards_zero(call));
     run_chapters(builder, *result, operands, run).unwrap_or_else(|| Err("there is no such conversion".into()))
@@ -128,8 +128,8 @@ pub(super) fn halves_towards_zero(
 /// Passes checked operands to the chapters; `None` if no chapter handles the instruction.
 pub(super) fn run_chapters(
     builder: &mut Builder,
-    result: Shape,
-    operands: &[Exploded<'_>],
+    result: ArithmeticType,
+    operands: &[OperandValues<'_>],
     run: impl FnOnce(&mut Call<'_>) -> Option<Outcome>,
 ) -> Option<Result<Values, String>> {
     let mut lists: SmallVec<[Nums; 4]> = SmallVec::new();

@@ -6,7 +6,7 @@
 use smallvec::SmallVec;
 
 use super::super::scalar::Scalar;
-use super::Shape;
+use super::ArithmeticType;
 use crate::ir::Value;
 
 /// A scalar.
@@ -46,7 +46,7 @@ impl Num {
 }
 
 /// The scalars of a shape from their values; `None` if the number of values does not match.
-pub(in super::super) fn of_values(shape: Shape, values: &[Value]) -> Option<Nums> {
+pub(in super::super) fn of_values(shape: ArithmeticType, values: &[Value]) -> Option<Nums> {
     let ty = shape.element();
     let words = ty.words() as usize;
     let fits = values.len() == shape.len();

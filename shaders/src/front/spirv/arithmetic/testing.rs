@@ -1,6 +1,6 @@
 //! Evaluates instructions on constants for tests: the builder folds them, so no interpreter is needed.
 
-use super::{Exploded, Shape, Values, translate};
+use super::{ArithmeticType, OperandValues, Values, translate};
 use crate::front::spirv::glsl450::extended;
 use crate::front::spirv::scalar::Scalar;
 use crate::ir::{Builder, Kernel, Value};
@@ -19,8 +19,8 @@ pub(in super::super) fn builder() -> Builder {
 pub(in super::super) fn apply(
     builder: &mut Builder,
     which: AnyInst,
-    result: Shape,
-    operands: &[Exploded<'_>],
+    result: ArithmeticType,
+    operands: &[OperandValues<'_>],
 ) -> Option<Result<Values, String>> {
     match which {
         AnyInst::Core(op) => translate(builder, op, &result, operands),
@@ -32,26 +32,26 @@ pub(in super::super) fn apply(
 pub(in super::super) fn evaluate(
     builder: &mut Builder,
     which: AnyInst,
-    result: Shape,
-    shapes: &[Shape],
+    result: ArithmeticType,
+    shapes: &[ArithmeticType],
     bits: &[u32],
 ) -> Result<Vec<u32>, String> {
     let mut rest = bits;
-    let mut operands: Vec<(Shape, Vec<Value>)> = Vec::new();
+    let mut operands: Vec<(ArithmeticType, Vec<Value>)> = Vec::new();
     for &shape in shapes {
         let (own, others) = rest.split_at(shape.len());
         rest = others;
         let constants = own.iter().map(|&bits| builder.constant_bits(shape.element().ty(), bits.into()));
         operands.push((shape, constants.collect()));
     }
-    let operands: Vec<_> = operands.iter().map(|(shape, values)| Exploded { values, shape: *shape }).collect();
+    let operands: Vec<_> = operands.iter().map(|(shape, values)| OperandValues { values, shape: *shape }).collect();
     let values = apply(builder, which, result, &operands).expect("an instruction of these chapters")?;
     Ok(values.iter().map(|&value| builder.kernel().constant(value).expect("folded") as u32).collect())
 }
 
-pub(in super::super) const BOOL: Shape = Shape::Scalar(Scalar::Bool);
-pub(in super::super) const INT: Shape = Shape::Scalar(Scalar::I32);
-pub(in super::super) const FLOAT: Shape = Shape::Scalar(Scalar::F32);
-pub(in super::super) const VEC2: Shape = Shape::Vector(Scalar::F32, 2);
-pub(in super::super) const VEC3: Shape = Shape::Vector(Scalar::F32, 3);
-pub(in super::super) const VEC4: Shape = Shape::Vector(Scalar::F32, 4);
+pub(in super::super) const BOOL: ArithmeticType = ArithmeticType::Scalar(Scalar::Bool);
+pub(in super::super) const INT: ArithmeticType = ArithmeticType::Scalar(Scalar::I32);
+pub(in super::super) const FLOAT: ArithmeticType = ArithmeticType::Scalar(Scalar::F32);
+pub(in super::super) const VEC2: ArithmeticType = ArithmeticType::Vector(Scalar::F32, 2);
+pub(in super::super) const VEC3: ArithmeticType = ArithmeticType::Vector(Scalar::F32, 3);
+pub(in super::super) const VEC4: ArithmeticType = ArithmeticType::Vector(Scalar::F32, 4);

@@ -3,22 +3,22 @@
 use spirv::Op as Spv;
 
 use super::testing::{AnyInst, BOOL, FLOAT, INT, VEC2, VEC3, VEC4, apply, builder, evaluate};
-use super::{Exploded, Shape};
+use super::{ArithmeticType, OperandValues};
 use crate::front::spirv::scalar::Scalar;
 use crate::ir::Value;
 
-const INT2: Shape = Shape::Vector(Scalar::I32, 2);
-const BOOL2: Shape = Shape::Vector(Scalar::Bool, 2);
+const INT2: ArithmeticType = ArithmeticType::Vector(Scalar::I32, 2);
+const BOOL2: ArithmeticType = ArithmeticType::Vector(Scalar::Bool, 2);
 const MIN: u32 = 0x8000_0000;
 const MAX: u32 = 0x7fff_ffff;
 const ALL: u32 = u32::MAX;
 
-fn run(op: Spv, result: Shape, shapes: &[Shape], bits: &[u32]) -> Result<Vec<u32>, String> {
+fn run(op: Spv, result: ArithmeticType, shapes: &[ArithmeticType], bits: &[u32]) -> Result<Vec<u32>, String> {
     evaluate(&mut builder(), AnyInst::Core(op), result, shapes, bits)
 }
 
 /// Each row: an instruction, the bits of its scalar operands, the bits of the result.
-fn check(result: Shape, shapes: &[Shape], lines: &[(Spv, &[u32], u32)]) {
+fn check(result: ArithmeticType, shapes: &[ArithmeticType], lines: &[(Spv, &[u32], u32)]) {
     for &(op, bits, wanted) in lines {
         assert_eq!(run(op, result, shapes, bits), Ok(vec![wanted]), "Op{op:?} of {bits:x?}");
     }
@@ -253,8 +253,8 @@ fn booleans_and_choices() {
 #[test]
 fn matrices_go_column_by_column() {
     let floats = |values: &[u8]| values.iter().map(|&value| f32::from(value).to_bits()).collect::<Vec<_>>();
-    let matrix = |columns, rows| Shape::Matrix { element: Scalar::F32, columns, rows };
-    let run = |op, result, shapes: &[Shape], values: &[u8]| run(op, result, shapes, &floats(values));
+    let matrix = |columns, rows| ArithmeticType::Matrix { element: Scalar::F32, columns, rows };
+    let run = |op, result, shapes: &[ArithmeticType], values: &[u8]| run(op, result, shapes, &floats(values));
     let m32 = matrix(3, 2);
     assert_eq!(run(Spv::Transpose, matrix(2, 3), &[m32], &[1, 2, 3, 4, 5, 6]), Ok(floats(&[1, 3, 5, 2, 4, 6])));
     assert_eq!(
@@ -270,22 +270,22 @@ fn matrices_go_column_by_column() {
     }
 }
 
-const SHAPES: &[Shape] = &[
+const SHAPES: &[ArithmeticType] = &[
     BOOL,
     INT,
     FLOAT,
-    Shape::Scalar(Scalar::F64),
+    ArithmeticType::Scalar(Scalar::F64),
     BOOL2,
     INT2,
     VEC2,
     VEC3,
     VEC4,
-    Shape::Vector(Scalar::F32, 0),
-    Shape::Vector(Scalar::Bool, 0),
-    Shape::Matrix { element: Scalar::F32, columns: 2, rows: 2 },
-    Shape::Matrix { element: Scalar::F32, columns: 3, rows: 2 },
-    Shape::Matrix { element: Scalar::F32, columns: 2, rows: 0 },
-    Shape::Matrix { element: Scalar::F32, columns: 5, rows: 5 },
+    ArithmeticType::Vector(Scalar::F32, 0),
+    ArithmeticType::Vector(Scalar::Bool, 0),
+    ArithmeticType::Matrix { element: Scalar::F32, columns: 2, rows: 2 },
+    ArithmeticType::Matrix { element: Scalar::F32, columns: 3, rows: 2 },
+    ArithmeticType::Matrix { element: Scalar::F32, columns: 2, rows: 0 },
+    ArithmeticType::Matrix { element: Scalar::F32, columns: 5, rows: 5 },
 ];
 
 /// Arbitrary shapes for every instruction give an error that names it or a result of the right shape.
@@ -308,14 +308,14 @@ fn no_shape_is_trusted() {
     assert!(accepted > 500, "{accepted}");
 }
 
-fn holds(which: AnyInst, result: Shape, shapes: &[Shape]) -> bool {
+fn holds(which: AnyInst, result: ArithmeticType, shapes: &[ArithmeticType]) -> bool {
     let builder = &mut builder();
     let block = builder.current();
     let values: Vec<Vec<Value>> = shapes
         .iter()
         .map(|shape| (0..shape.len()).map(|_| builder.add_param(block, shape.element().ty())).collect())
         .collect();
-    let operands: Vec<_> = shapes.iter().zip(&values).map(|(&shape, values)| Exploded { values, shape }).collect();
+    let operands: Vec<_> = shapes.iter().zip(&values).map(|(&shape, values)| OperandValues { values, shape }).collect();
     match apply(builder, which, result, &operands) {
         None => false,
         Some(Ok(values)) => {

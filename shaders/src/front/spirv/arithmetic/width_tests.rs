@@ -5,7 +5,7 @@ use half::f16;
 use proptest::prelude::*;
 use spirv::{GlslStd450Op as Glsl, Op as Spv};
 
-use super::Shape;
+use super::ArithmeticType;
 use super::testing::{AnyInst, BOOL, builder, evaluate};
 use crate::front::spirv::scalar::Scalar;
 
@@ -28,9 +28,9 @@ fn bits(ty: Scalar, values: &[u32]) -> u64 {
 }
 
 fn run(which: AnyInst, result: Scalar, operands: &[(Scalar, u64)]) -> u64 {
-    let shapes: Vec<Shape> = operands.iter().map(|operand| Shape::Scalar(operand.0)).collect();
+    let shapes: Vec<ArithmeticType> = operands.iter().map(|operand| ArithmeticType::Scalar(operand.0)).collect();
     let words: Vec<u32> = operands.iter().flat_map(|&(ty, bits)| values(ty, bits)).collect();
-    let shape = if result == Scalar::Bool { BOOL } else { Shape::Scalar(result) };
+    let shape = if result == Scalar::Bool { BOOL } else { ArithmeticType::Scalar(result) };
     let found = evaluate(&mut builder(), which, shape, &shapes, &words);
     let found = found.unwrap_or_else(|problem| panic!("{which:?} of {operands:x?}: {problem}"));
     bits(result, &found)
@@ -124,9 +124,10 @@ macro_rules! integers {
             check(AnyInst::Core(Spv::BitFieldInsert), ty, &insert, inserted.into());
             // Instructions with two results.
             let pair = |op, low: $unsigned, high: $unsigned| {
-                let shapes = [Shape::Scalar(ty); 2];
+                let shapes = [ArithmeticType::Scalar(ty); 2];
                 let words: Vec<u32> = two.iter().flat_map(|&(ty, bits)| values(ty, bits)).collect();
-                let found = evaluate(&mut builder(), AnyInst::Core(op), Shape::Scalar(ty), &shapes, &words).unwrap();
+                let found =
+                    evaluate(&mut builder(), AnyInst::Core(op), ArithmeticType::Scalar(ty), &shapes, &words).unwrap();
                 let (first, second) = found.split_at(found.len() / 2);
                 let found = [self::bits(ty, first), self::bits(ty, second)];
                 assert_eq!(found, [u64::from(low), u64::from(high)], "{op:?} of {two:x?}");
@@ -259,8 +260,8 @@ proptest! {
             let found = evaluate(
                 &mut builder(),
                 AnyInst::Glsl(Glsl::FrexpStruct),
-                Shape::Scalar(Scalar::F64),
-                &[Shape::Scalar(Scalar::F64)],
+                ArithmeticType::Scalar(Scalar::F64),
+                &[ArithmeticType::Scalar(Scalar::F64)],
                 &values(Scalar::F64, a.to_bits()),
             )
             .unwrap();
@@ -329,14 +330,14 @@ proptest! {
             [Scalar::I8, Scalar::I16, Scalar::I32, Scalar::I64].into_iter().filter_map(move |ty| {
                 let count = bits / ty.bits();
                 match count {
-                    1 => Some(Shape::Scalar(ty)),
-                    2..=4 => Some(Shape::Vector(ty, count)),
+                    1 => Some(ArithmeticType::Scalar(ty)),
+                    2..=4 => Some(ArithmeticType::Vector(ty, count)),
                     _ => None,
                 }
             })
         };
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let split = |shape: Shape| -> Vec<u32> {
+        let split = |shape: ArithmeticType| -> Vec<u32> {
             let width = (shape.element().bits() / 8).min(4) as usize;
             let total = shape.scalars() * shape.element().bits() as usize / 8;
             let number = |part: &[u8]| part.iter().rev().fold(0, |number, &byte| number << 8 | u32::from(byte));
@@ -355,7 +356,7 @@ proptest! {
     #[test]
     fn dot_products(a: [i8; 4], b: [i8; 4], before: i32) {
         let packed = |bytes: [i8; 4]| u32::from_le_bytes(bytes.map(i8::cast_unsigned));
-        let vector = Shape::Vector(Scalar::I8, 4);
+        let vector = ArithmeticType::Vector(Scalar::I8, 4);
         let spread = |bytes: [i8; 4]| bytes.map(|byte| u32::from(byte.cast_unsigned())).to_vec();
         let sum = |first: bool, second: bool| -> i64 {
             let number = |sign: bool, byte: i8| if sign { i64::from(byte) } else { i64::from(byte.cast_unsigned()) };
@@ -367,8 +368,8 @@ proptest! {
             (Spv::SUDot, Spv::SUDotAccSat, (true, false)),
         ] {
             let wanted = sum(signs.0, signs.1);
-            let int = Shape::Scalar(Scalar::I32);
-            let run = |op, shapes: &[Shape], words: &[u32]| {
+            let int = ArithmeticType::Scalar(Scalar::I32);
+            let run = |op, shapes: &[ArithmeticType], words: &[u32]| {
                 evaluate(&mut builder(), AnyInst::Core(op), int, shapes, words).unwrap()[0]
             };
             prop_assert_eq!(run(op, &[int, int], &[packed(a), packed(b)]), wanted as u32);

@@ -2,7 +2,7 @@
 
 use spirv::GlslStd450Op as Glsl;
 
-use super::super::arithmetic::{Call, Operand, Outcome, Shape};
+use super::super::arithmetic::{ArithmeticType, Call, Operand, Outcome};
 use crate::ir::Op;
 
 /// Translates an instruction of this chapter.
@@ -88,5 +88,5 @@ fn scale(call: &mut Call<'_>, factor: f64) -> Outcome {
         return Err(format!("takes floats, not {element}"));
     }
     let factor = [call.float(element, factor)];
-    call.each_of(Op::FMul, &[operand, Operand { values: &factor, shape: Shape::Scalar(element) }], 1)
+    call.each_of(Op::FMul, &[operand, Operand { values: &factor, shape: ArithmeticType::Scalar(element) }], 1)
 }

@@ -4,7 +4,7 @@
 
 use spirv::GlslStd450Op as Glsl;
 
-use super::super::arithmetic::{Call, Num, Nums, Operand, Outcome, Shape, describe, expect};
+use super::super::arithmetic::{ArithmeticType, Call, Num, Nums, Operand, Outcome, describe, expect};
 use crate::ir::Op;
 
 /// Translates an instruction of this chapter.
@@ -24,7 +24,7 @@ pub(super) fn translate(call: &mut Call<'_>, instruction: Glsl) -> Option<Outcom
 fn length(call: &mut Call<'_>) -> Outcome {
     let [a] = call.operands()?;
     floats(a.shape)?;
-    call.expect_result(Shape::Scalar(a.shape.element()))?;
+    call.expect_result(ArithmeticType::Scalar(a.shape.element()))?;
     Ok(Nums::from_elem(length_of(call, a.values), 1))
 }
 
@@ -32,7 +32,7 @@ fn distance(call: &mut Call<'_>) -> Outcome {
     let [a, b] = call.operands()?;
     floats(a.shape)?;
     expect(1, b.shape, a.shape)?;
-    call.expect_result(Shape::Scalar(a.shape.element()))?;
+    call.expect_result(ArithmeticType::Scalar(a.shape.element()))?;
     let difference: Nums = a.values.iter().zip(b.values).map(|(&a, &b)| call.pure(Op::FSub, [a, b])).collect();
     Ok(Nums::from_elem(length_of(call, &difference), 1))
 }
@@ -48,7 +48,7 @@ fn length_of(call: &mut Call<'_>, values: &[Num]) -> Num {
 fn cross(call: &mut Call<'_>) -> Outcome {
     let [a, b] = call.operands()?;
     floats(a.shape)?;
-    let shape = Shape::Vector(a.shape.element(), 3);
+    let shape = ArithmeticType::Vector(a.shape.element(), 3);
     expect(0, a.shape, shape)?;
     expect(1, b.shape, shape)?;
     call.expect_result(shape)?;
@@ -103,7 +103,7 @@ fn refract(call: &mut Call<'_>) -> Outcome {
     let [i, n, eta] = call.operands()?;
     floats(i.shape)?;
     expect(1, n.shape, i.shape)?;
-    expect(2, eta.shape, Shape::Scalar(i.shape.element()))?;
+    expect(2, eta.shape, ArithmeticType::Scalar(i.shape.element()))?;
     call.expect_result(i.shape)?;
     let eta = eta.values[0];
     let element = i.shape.element();
@@ -144,9 +144,9 @@ fn same_floats<'a, const N: usize>(call: &Call<'a>) -> Result<[&'a [Num]; N], St
 }
 
 /// Checks that a shape is a scalar or vector of floats.
-fn floats(shape: Shape) -> Result<(), String> {
+fn floats(shape: ArithmeticType) -> Result<(), String> {
     match shape {
-        Shape::Scalar(element) | Shape::Vector(element, 1..) if element.is_float() => Ok(()),
+        ArithmeticType::Scalar(element) | ArithmeticType::Vector(element, 1..) if element.is_float() => Ok(()),
         _ => Err(format!("takes one float or a vector of floats, not {}", describe(shape))),
     }
 }

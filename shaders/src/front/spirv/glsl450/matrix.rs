@@ -8,7 +8,7 @@
 use smallvec::SmallVec;
 use spirv::GlslStd450Op as Glsl;
 
-use super::super::arithmetic::{Call, Num, Nums, Operand, Outcome, Shape, describe, half_towards_zero};
+use super::super::arithmetic::{ArithmeticType, Call, Num, Nums, Operand, Outcome, describe, half_towards_zero};
 use super::super::scalar::Scalar;
 use crate::ir::Op;
 
@@ -24,7 +24,7 @@ pub(super) fn translate(call: &mut Call<'_>, instruction: Glsl) -> Option<Outcom
 fn determinant(call: &mut Call<'_>) -> Outcome {
     let [operand] = call.operands()?;
     let matrix = Square { truncates: operand.shape.element() == Scalar::F16, ..Square::new(operand)? };
-    call.expect_result(Shape::Scalar(operand.shape.element()))?;
+    call.expect_result(ArithmeticType::Scalar(operand.shape.element()))?;
     let determinant = matrix.determinant(call);
     Ok(Nums::from_elem(matrix.rounded(call, determinant), 1))
 }
@@ -59,7 +59,7 @@ struct Square {
 impl Square {
     fn new(operand: Operand<'_>) -> Result<Self, String> {
         match operand.shape {
-            Shape::Matrix { columns: size @ 2..=4, rows, .. } if rows == size => {
+            ArithmeticType::Matrix { columns: size @ 2..=4, rows, .. } if rows == size => {
                 let element = operand.shape.element();
                 // A half is represented by the float of equal value.
                 let values = operand.values.iter().map(|&value| match element {

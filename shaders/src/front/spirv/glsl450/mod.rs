@@ -11,7 +11,7 @@ mod precision;
 
 use spirv::GlslStd450Op as Glsl;
 
-use super::arithmetic::{Call, Exploded, Outcome, Shape, Values, run_chapters};
+use super::arithmetic::{ArithmeticType, Call, OperandValues, Outcome, Values, run_chapters};
 use crate::ir::{Builder, Op};
 
 /// A chapter's translator: `None` for instructions of other chapters.
@@ -28,8 +28,8 @@ const CHAPTERS: &[Chapter] =
 pub(super) fn extended(
     builder: &mut Builder,
     instruction: Glsl,
-    result: &Shape,
-    operands: &[Exploded<'_>],
+    result: &ArithmeticType,
+    operands: &[OperandValues<'_>],
 ) -> Result<Values, String> {
     let run = |call: &mut Call<'_>| CHAPTERS.iter().find_map(|chapter| chapter(call, instruction));
     let outcome = run_chapters(builder, *result, operands, run).unwrap_or_else(|| Err("is not supported".into()));

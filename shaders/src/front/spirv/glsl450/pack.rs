@@ -2,7 +2,7 @@
 
 use spirv::GlslStd450Op as Glsl;
 
-use super::super::arithmetic::{Call, Num, Nums, Outcome, Shape, expect};
+use super::super::arithmetic::{ArithmeticType, Call, Num, Nums, Outcome, expect};
 use super::super::scalar::Scalar;
 use crate::ir::Op;
 
@@ -27,8 +27,8 @@ pub(super) fn translate(call: &mut Call<'_>, instruction: Glsl) -> Option<Outcom
 
 fn pack(call: &mut Call<'_>, op: Op, count: u32) -> Outcome {
     let [operand] = call.operands()?;
-    expect(0, operand.shape, Shape::Vector(Scalar::F32, count))?;
-    call.expect_result(Shape::Scalar(Scalar::I32))?;
+    expect(0, operand.shape, ArithmeticType::Vector(Scalar::F32, count))?;
+    call.expect_result(ArithmeticType::Scalar(Scalar::I32))?;
     let mut word = call.int(0);
     for (&value, number) in operand.values.iter().zip(0u32..) {
         let field = call.pure(op, [value]).low;
@@ -41,8 +41,8 @@ fn pack(call: &mut Call<'_>, op: Op, count: u32) -> Outcome {
 
 fn unpack(call: &mut Call<'_>, op: Op, count: u32) -> Outcome {
     let [operand] = call.operands()?;
-    expect(0, operand.shape, Shape::Scalar(Scalar::I32))?;
-    call.expect_result(Shape::Vector(Scalar::F32, count))?;
+    expect(0, operand.shape, ArithmeticType::Scalar(Scalar::I32))?;
+    call.expect_result(ArithmeticType::Vector(Scalar::F32, count))?;
     let word = operand.values[0].low;
     Ok((0..count)
         .map(|number| {
@@ -56,15 +56,15 @@ fn unpack(call: &mut Call<'_>, op: Op, count: u32) -> Outcome {
 /// Two words are the bits of a double.
 fn pack_double(call: &mut Call<'_>) -> Outcome {
     let [operand] = call.operands()?;
-    expect(0, operand.shape, Shape::Vector(Scalar::I32, 2))?;
-    call.expect_result(Shape::Scalar(Scalar::F64))?;
+    expect(0, operand.shape, ArithmeticType::Vector(Scalar::I32, 2))?;
+    call.expect_result(ArithmeticType::Scalar(Scalar::F64))?;
     let words = [operand.values[0].low, operand.values[1].low];
     Ok(Nums::from_elem(Num::wide(Scalar::F64, words), 1))
 }
 
 fn unpack_double(call: &mut Call<'_>) -> Outcome {
     let [operand] = call.operands()?;
-    expect(0, operand.shape, Shape::Scalar(Scalar::F64))?;
-    call.expect_result(Shape::Vector(Scalar::I32, 2))?;
+    expect(0, operand.shape, ArithmeticType::Scalar(Scalar::F64))?;
+    call.expect_result(ArithmeticType::Vector(Scalar::I32, 2))?;
     Ok(operand.values[0].words().into_iter().map(|word| Num::new(Scalar::I32, word)).collect())
 }

@@ -2,7 +2,7 @@
 
 use spirv::{GroupOperation, Op};
 
-use super::super::arithmetic::Shape;
+use super::super::arithmetic::ArithmeticType;
 use super::super::scalar::Scalar;
 use super::super::translate::Translator;
 use super::super::words::{Checked, Id, operand};
@@ -20,7 +20,7 @@ impl Translator<'_> {
             }
             Op::GroupNonUniformInverseBallot => {
                 let mask = self.mask_operand(at(0)?)?;
-                let own = self.own_number();
+                let own = self.subgroup_local_id();
                 self.bit_of(mask, own)
             }
             Op::GroupNonUniformBallotBitExtract => {
@@ -50,7 +50,7 @@ impl Translator<'_> {
     /// The bits of a ballot that belong to invocations.
     pub(super) fn mask_operand(&mut self, id: Id) -> Checked<Value> {
         let value = self.value(id)?;
-        if self.types.shape(value.ty)? != Some(Shape::Vector(Scalar::I32, 4)) {
+        if self.types.shape(value.ty)? != Some(ArithmeticType::Vector(Scalar::I32, 4)) {
             return Err(format!("{} is not a vector of 4 i32", self.sections.describe(id)));
         }
         let all = self.builder.constant(ALL);
@@ -92,7 +92,7 @@ impl Translator<'_> {
         if cluster > 16 {
             return mask;
         }
-        let own = self.own_number();
+        let own = self.subgroup_local_id();
         let begin = self.builder.constant(!(cluster - 1));
         let first = self.builder.pure(ir::Op::And, &[own, begin]);
         let members = self.builder.constant((1u32 << cluster) - 1);

@@ -10,7 +10,7 @@ mod shuffle;
 use smallvec::SmallVec;
 use spirv::Op;
 
-use super::arithmetic::{Num, Nums, Shape, widths};
+use super::arithmetic::{ArithmeticType, Num, Nums, widths};
 use super::composite::Composite;
 use super::scalar::Scalar;
 use super::translate::Translator;
@@ -102,7 +102,7 @@ impl Translator<'_> {
         match inst.op {
             Op::GroupNonUniformElect => {
                 let first = self.first_active();
-                let own = self.own_number();
+                let own = self.subgroup_local_id();
                 one(self.builder.pure(ir::Op::IEq, &[own, first]))
             }
             Op::GroupNonUniformAll | Op::SubgroupAllKHR => {
@@ -150,7 +150,7 @@ impl Translator<'_> {
     fn group_operand(&mut self, id: Id) -> Checked<(Composite, Nums)> {
         let value = self.value(id)?;
         let shape = match self.types.shape(value.ty)? {
-            Some(shape @ (Shape::Scalar(_) | Shape::Vector(..))) => shape,
+            Some(shape @ (ArithmeticType::Scalar(_) | ArithmeticType::Vector(..))) => shape,
             _ => return Err(format!("{} is not a scalar or vector", self.sections.describe(id))),
         };
         let nums = super::arithmetic::of_values(shape, &value.values);
@@ -169,7 +169,7 @@ impl Translator<'_> {
     }
 
     /// The invocation's index in its subgroup.
-    fn own_number(&mut self) -> Value {
+    fn subgroup_local_id(&mut self) -> Value {
         self.builtin(BuiltIn::SubgroupLocalInvocationId, 0)
     }
 
@@ -271,7 +271,7 @@ impl Translator<'_> {
 
     /// The invocations that are in a relation to this one.
     fn relation_mask(&mut self, relation: Relation) -> Value {
-        let own = self.own_number();
+        let own = self.subgroup_local_id();
         let [one, two, all] = [1u32, 2, ALL].map(|number| self.builder.constant(number));
         let bit = if matches!(relation, Relation::Le | Relation::Gt) { two } else { one };
         let bit = self.builder.pure(ir::Op::Shl, &[bit, own]);

@@ -26,7 +26,7 @@ impl Translator<'_> {
         if matches!(op, Op::GroupNonUniformBroadcast | Op::GroupNonUniformShuffle | Op::SubgroupReadInvocationKHR) {
             return Ok(second);
         }
-        let own = self.own_number();
+        let own = self.subgroup_local_id();
         let op = match op {
             Op::GroupNonUniformShuffleXor => ir::Op::Xor,
             Op::GroupNonUniformShuffleUp => ir::Op::ISub,

@@ -28,7 +28,7 @@ pub(super) fn writes(format: Format) -> bool {
 }
 
 fn whole_words(format: Format) -> bool {
-    format.parts().iter().all(|part| part.bits == 32)
+    format.channels().iter().all(|part| part.bits == 32)
 }
 
 /// Type of the loaded words.
@@ -41,15 +41,15 @@ pub(super) fn decode(b: &mut Builder, format: Format, words: [Value; 4]) -> [Val
     let float = format.class() == Class::Float;
     let (zero, one) = if float { (b.constant(0f32), b.constant(1f32)) } else { (b.constant(0u32), b.constant(1u32)) };
     let mut texel = [zero, zero, zero, one];
-    for &part in format.parts().iter().filter(|part| part.channel < 4) {
+    for &part in format.channels().iter().filter(|part| part.channel < 4) {
         let word = words[usize::from(part.shift / 32)];
         texel[usize::from(part.channel)] =
-            if part.bits == 32 { word } else { decode_part(b, format.numeric(), part, word) };
+            if part.bits == 32 { word } else { decode_channel(b, format.numeric(), part, word) };
     }
     texel
 }
 
-fn decode_part(b: &mut Builder, numeric: Numeric, part: ChannelBits, word: Value) -> Value {
+fn decode_channel(b: &mut Builder, numeric: Numeric, part: ChannelBits, word: Value) -> Value {
     match numeric {
         Numeric::Unorm => {
             let code = unsigned(b, part, word);
@@ -112,9 +112,9 @@ fn signed(b: &mut Builder, part: ChannelBits, word: Value) -> Value {
 /// Encodes a texel.
 pub(super) fn encode(b: &mut Builder, format: Format, texel: [Value; 4]) -> SmallVec<[Value; 4]> {
     let mut words: SmallVec<[Option<Value>; 4]> = smallvec::smallvec![None; format.bytes().div_ceil(4) as usize];
-    for &part in format.parts().iter().filter(|part| part.channel < 4) {
+    for &part in format.channels().iter().filter(|part| part.channel < 4) {
         let value = texel[usize::from(part.channel)];
-        let code = if part.bits == 32 { value } else { encode_part(b, format.numeric(), part, value) };
+        let code = if part.bits == 32 { value } else { encode_channel(b, format.numeric(), part, value) };
         let code = shifted(b, Op::Shl, code, part.shift % 32);
         let word = &mut words[usize::from(part.shift / 32)];
         *word = Some(match *word {
@@ -126,7 +126,7 @@ pub(super) fn encode(b: &mut Builder, format: Format, texel: [Value; 4]) -> Smal
 }
 
 /// A code with zeros above it.
-fn encode_part(b: &mut Builder, numeric: Numeric, part: ChannelBits, value: Value) -> Value {
+fn encode_channel(b: &mut Builder, numeric: Numeric, part: ChannelBits, value: Value) -> Value {
     let mask = b.constant((1u32 << part.bits) - 1);
     match numeric {
         Numeric::Unorm => {

@@ -124,7 +124,7 @@ impl Translator<'_> {
         let Some(handle) = self.load_handle(&image)? else {
             return Err("the pointer does not point to an image".into());
         };
-        let format = ty.format.filter(|format| format.bytes() == 4 && format.parts().len() == 1);
+        let format = ty.format.filter(|format| format.bytes() == 4 && format.channels().len() == 1);
         let Some(format) = format.filter(|_| ty.storage) else {
             return Err("texel pointers need a storage image of format R32f, R32i or R32ui".into());
         };

@@ -18,7 +18,7 @@ impl Select<'_, Avx2> {
         }
         match elements.width {
             Width::Word => self.load_by_lanes128(elements, &results),
-            _ => self.load_part_elements(elements, &results),
+            _ => self.load_subword_elements(elements, &results),
         }
     }
 
@@ -30,7 +30,7 @@ impl Select<'_, Avx2> {
         let bits = if self.is_all(mask) { None } else { Some(self.mask_bits(mask)?) };
         match elements.width {
             Width::Word => self.store_by_lanes128(elements, &stored, bits),
-            _ => self.store_part_elements(elements, &stored, bits),
+            _ => self.store_subword_elements(elements, &stored, bits),
         }
     }
 }

@@ -5,7 +5,7 @@ use regalloc2::Operand;
 
 use super::super::super::encode::{Assembler, Regs};
 use super::super::super::vcode::{Expand, InstKind};
-use super::super::lane_address::LanePlace;
+use super::super::lane_address::LaneAddressRegisters;
 use super::super::subword::LaneStores;
 use super::super::{Result, Select};
 use super::Avx2;
@@ -15,7 +15,7 @@ use crate::simd::{Inst, LaneAddress, Value};
 
 impl Select<'_, Avx2> {
     pub(super) fn gather(&mut self, inst: Inst, lanes: &LaneAddress, mask: Value) -> Result {
-        let place = self.lane_place(lanes)?;
+        let place = self.lane_address(lanes)?;
         let mask = self.pair(mask)?;
         let result = self.gathered(place, mask);
         self.bind(inst, result);
@@ -23,8 +23,8 @@ impl Select<'_, Avx2> {
     }
 
     /// A word for each active lane, 0 for the others.
-    pub(super) fn gathered(&mut self, place: LanePlace<Avx2>, mask: RegisterPair) -> RegisterPair {
-        let LanePlace { base, index, scale, disp } = place;
+    pub(super) fn gathered(&mut self, place: LaneAddressRegisters<Avx2>, mask: RegisterPair) -> RegisterPair {
+        let LaneAddressRegisters { base, index, scale, disp } = place;
         std::array::from_fn(|half| {
             let (result, used) = (self.lanes_reg(), self.lanes_reg());
             // The instruction clears the mask; the allocator copies one that is used later. All its registers must

@@ -6,7 +6,7 @@ use super::super::{Result, Select};
 use super::Avx2;
 use super::operand::{RegisterPair, Source};
 use crate::ir::{Op, Type};
-use crate::lower::math::{works_on_doubles, works_on_parts};
+use crate::lower::math::{works_on_doubles, works_on_subwords};
 use crate::simd::Value;
 
 const AND: Code = Code::VEX_Vpand_ymm_ymm_ymmm256;
@@ -22,7 +22,7 @@ impl Select<'_, Avx2> {
         {
             return Ok(result);
         }
-        if works_on_parts(op)
+        if works_on_subwords(op)
             && let Some(result) = self.packed(op, args)?
         {
             return Ok(result);

@@ -6,7 +6,7 @@ use regalloc2::{Operand, VReg};
 use super::super::super::atomic::Atomic;
 use super::super::super::vcode::{Build, View};
 use super::super::atomic::{LaneOperands, OperandSlots, neutral};
-use super::super::lane_address::LanePlace;
+use super::super::lane_address::LaneAddressRegisters;
 use super::super::{Result, Select};
 use super::Avx2;
 use super::operand::RegisterPair;
@@ -75,7 +75,7 @@ impl Select<'_, Avx2> {
         let index = self.pair(lanes.index)?;
         let mut slots = OperandSlots::default();
         let value = LaneOperands::Same(slots.add(Operand::reg_use(word)));
-        let place = LanePlace { base, index, scale: lanes.scale, disp };
+        let place = LaneAddressRegisters { base, index, scale: lanes.scale, disp };
         let result = atomic.result.then(|| [self.lanes_reg(), self.lanes_reg()]);
         let left = self.general();
         self.push_lane_by_lane(atomic, place, [value, LaneOperands::Nothing], [lowest, left], result, slots);

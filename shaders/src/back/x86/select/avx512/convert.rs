@@ -1,6 +1,7 @@
 //! Conversions in lanes.
 
 use iced_x86::Code;
+use regalloc2::VReg;
 
 use super::super::super::CompileError;
 use super::super::super::vcode::{Build, View};
@@ -72,12 +73,18 @@ impl Select<'_, Avx512> {
         Ok(())
     }
 
-    fn float_to_half(&mut self, inst: Inst, arg: Value) -> Result {
+    /// The floats of a vector at half precision, in the lower half of a register.
+    pub(super) fn to_halves(&mut self, arg: Value) -> Result<VReg> {
         const NEAREST: u8 = 0;
         let arg = self.lanes(arg)?;
         let halves = self.lanes_reg();
         let build = Build::new(Code::EVEX_Vcvtps2ph_ymmm256_k1z_zmm_imm8_sae).def(halves, View::Ymm);
         build.reads(arg, View::Zmm).imm8(NEAREST).push(&mut self.code);
+        Ok(halves)
+    }
+
+    fn float_to_half(&mut self, inst: Inst, arg: Value) -> Result {
+        let halves = self.to_halves(arg)?;
         let result = self.define_lanes(inst);
         let build = Build::new(Code::EVEX_Vpmovzxwd_zmm_k1z_ymmm256).def(result, View::Zmm);
         build.reads(halves, View::Ymm).push(&mut self.code);

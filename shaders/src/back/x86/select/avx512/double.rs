@@ -168,11 +168,7 @@ impl Select<'_, Avx512> {
 
     /// Rounds floats to half precision; the result is floats.
     pub(super) fn round_half(&mut self, inst: Inst, arg: Value) -> Result {
-        const NEAREST: u8 = 0;
-        let arg = self.lanes(arg)?;
-        let halves = self.lanes_reg();
-        let build = Build::new(Code::EVEX_Vcvtps2ph_ymmm256_k1z_zmm_imm8_sae).def(halves, View::Ymm);
-        build.reads(arg, View::Zmm).imm8(NEAREST).push(&mut self.code);
+        let halves = self.to_halves(arg)?;
         let result = self.define_lanes(inst);
         let build = Build::new(Code::EVEX_Vcvtph2ps_zmm_k1z_ymmm256_sae).def(result, View::Zmm);
         build.reads(halves, View::Ymm).push(&mut self.code);

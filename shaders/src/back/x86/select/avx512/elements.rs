@@ -34,7 +34,7 @@ impl Select<'_, Avx512> {
         let count = elements.limits.len();
         let results: SmallVec<[VReg; 4]> = (0..count).map(|number| self.define_lanes_nth(inst, number)).collect();
         if elements.width != Width::Word {
-            return self.load_part_elements(elements, &results);
+            return self.load_subword_elements(elements, &results);
         }
         if elements.segments.is_some() || !elements.are_dense() {
             return self.load_by_lanes128(elements, &results);
@@ -58,7 +58,7 @@ impl Select<'_, Avx512> {
             let bits = if all { None } else { Some(self.mask_bits(mask)?) };
             return match elements.width {
                 Width::Word => self.store_by_lanes128(elements, &stored, bits),
-                _ => self.store_part_elements(elements, &stored, bits),
+                _ => self.store_subword_elements(elements, &stored, bits),
             };
         }
         let mut operands: OperandSlots = stored.into_iter().map(Operand::reg_use).collect();

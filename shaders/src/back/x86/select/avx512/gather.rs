@@ -11,7 +11,7 @@ use crate::simd::{Inst, LaneAddress, Value};
 
 impl Select<'_, Avx512> {
     pub(super) fn gather(&mut self, inst: Inst, lanes: &LaneAddress, mask: Value) -> Result {
-        let place = self.lane_place(lanes)?;
+        let place = self.lane_address(lanes)?;
         // The instruction clears the mask; the allocator copies one that is used later.
         let mask = self.lanes(mask)?;
         let (zeros, used) = (self.lanes_reg(), self.mask_reg());
@@ -33,7 +33,7 @@ impl Select<'_, Avx512> {
 
     pub(super) fn scatter(&mut self, lanes: &LaneAddress, value: Value, mask: Value) -> Result {
         let value = self.lanes(value)?;
-        let place = self.lane_place(lanes)?;
+        let place = self.lane_address(lanes)?;
         // The instruction clears the mask; the allocator copies one that is used later.
         let mask = self.lanes(mask)?;
         let used = self.mask_reg();

@@ -9,7 +9,7 @@ use super::Avx512;
 use super::compare::Comparison;
 use super::operand::Source;
 use crate::ir::{Op, Type};
-use crate::lower::math::works_on_parts;
+use crate::lower::math::works_on_subwords;
 use crate::simd::{Inst, InstData, Value};
 
 impl Select<'_, Avx512> {
@@ -22,7 +22,7 @@ impl Select<'_, Avx512> {
         if self.fused(inst, op, args)? {
             return Ok(());
         }
-        if works_on_parts(op) && self.packed(inst, op, args)? {
+        if works_on_subwords(op) && self.packed(inst, op, args)? {
             return Ok(());
         }
         if let Some((code, commutes)) = binary(op) {

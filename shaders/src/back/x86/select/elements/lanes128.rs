@@ -7,7 +7,7 @@
 use iced_x86::{Code, Instruction, Register};
 use regalloc2::{Operand, RegClass, VReg};
 
-use super::{OperandSlots, Origins, Site, VectorSlots, slot_of};
+use super::{OperandSlots, Origins, Site, StoreOperands, VectorSlots};
 use crate::back::x86::Isa;
 use crate::back::x86::encode::{Assembler, Regs};
 use crate::back::x86::select::{Result, Select, VectorIsa};
@@ -103,9 +103,7 @@ impl<V: VectorIsa> Select<'_, V> {
         values: &[VReg],
         bits: Option<VReg>,
     ) -> Result {
-        let mut operands: OperandSlots = values.iter().map(|&value| Operand::reg_use(value)).collect();
-        let bits = bits.map(|bits| slot_of(Operand::reg_use(bits), &mut operands));
-        let site = self.site(elements, &mut operands)?;
+        let StoreOperands { mut operands, bits, site } = self.store_operands(elements, values, bits)?;
         let vectors = self.vectors::<4>(&mut operands);
         self.code.push(InstKind::Sequence(Box::new(StoreLanes { isa: V::ISA, site, vectors, bits })), &operands);
         Ok(())

@@ -15,7 +15,7 @@ use super::super::Isa;
 use super::super::encode::{Assembler, Label, Regs};
 use super::subword::put;
 use super::{Result, Select, VectorIsa};
-use crate::back::x86::lane_groups::Parts;
+use crate::back::x86::lane_groups::VectorRegisters;
 use crate::ir::Width;
 use crate::simd::{Elements, LANES, Spacing};
 
@@ -28,6 +28,14 @@ pub(super) type OperandSlots = SmallVec<[Operand; 16]>;
 /// those.
 const WORD_BYTES: i32 = 4 * LANES as i32;
 const LEFT_AT: i32 = 4 * WORD_BYTES;
+
+/// Operands of a store of registers: their slots are the first.
+struct StoreOperands {
+    operands: OperandSlots,
+    /// The slot of the bits of the lanes.
+    bits: Option<u8>,
+    site: Site,
+}
 
 /// The address of an interleave group, with slots for the registers.
 #[derive(Debug)]
@@ -65,6 +73,14 @@ fn slot_of(operand: Operand, operands: &mut OperandSlots) -> u8 {
 }
 
 impl<V: VectorIsa> Select<'_, V> {
+    /// Operands of the store of registers, for all lanes or those whose bits are set.
+    fn store_operands(&mut self, elements: &Elements, values: &[VReg], bits: Option<VReg>) -> Result<StoreOperands> {
+        let mut operands: OperandSlots = values.iter().map(|&value| Operand::reg_use(value)).collect();
+        let bits = bits.map(|bits| slot_of(Operand::reg_use(bits), &mut operands));
+        let site = self.site(elements, &mut operands)?;
+        Ok(StoreOperands { operands, bits, site })
+    }
+
     /// Adds the operands of an interleave group after those that there are.
     pub(super) fn site(&mut self, elements: &Elements, operands: &mut OperandSlots) -> Result<Site> {
         let (base, disp) = self.base(elements.base, 0)?;
@@ -122,13 +138,13 @@ impl Site {
     }
 
     /// The segment of a lane, and the offset in bytes of its element from the segment's first.
-    fn place_of(&self, lane: u8) -> (u8, i32) {
+    fn element_offset(&self, lane: u8) -> (u8, i32) {
         let lanes = self.segment_lanes();
         (lane / lanes, i32::from(lane % lanes) * self.stride.cast_signed())
     }
 
     /// The index of a segment's first lane: in that general register, unless it is the first segment.
-    fn number(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, segment: u8, to: u8) -> Register {
+    fn segment_index(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, segment: u8, to: u8) -> Register {
         let index = regs.gpr(self.index);
         let Some((_, step)) = self.segments.filter(|_| segment > 0) else { return index };
         let (wide, narrow) = (self.general(regs, to), regs.gpr32(self.generals + to));
@@ -159,7 +175,7 @@ impl Site {
             Spacing::Words(words) => lane * i64::from(words) + i64::from(self.count() - 1),
         };
         for segment in 0..LANES as u8 / lanes {
-            let number = self.number(regs, asm, segment, 1);
+            let number = self.segment_index(regs, asm, segment, 1);
             let temp = self.general(regs, 0);
             let last = MemoryOperand::with_base_displ_size(number, last, 1);
             asm.put(Instruction::with2(Code::Lea_r64_m, temp, last));
@@ -189,7 +205,7 @@ impl Site {
         if let Some((_, origin)) = kept[usize::from(pair)].filter(|kept| kept.0 == segment) {
             return origin;
         }
-        let number = self.number(regs, asm, segment, 2 * pair + 1);
+        let number = self.segment_index(regs, asm, segment, 2 * pair + 1);
         let (factor, scale) = match self.spacing {
             Spacing::Words(_) => (1, self.width.bytes()),
             Spacing::Bytes(bytes) => {
@@ -226,7 +242,7 @@ impl Site {
         lane: u8,
         bytes: i32,
     ) -> MemoryOperand {
-        let (segment, before) = self.place_of(lane);
+        let (segment, before) = self.element_offset(lane);
         let origin = self.origin(regs, asm, origins, segment);
         self.at(regs, origin, before + bytes)
     }
@@ -254,7 +270,7 @@ impl Site {
         asm.jump_if(ConditionCode::b, done);
         asm.put(Instruction::with2(Code::VEX_Blsr_r32_rm32, narrow(word), left));
         asm.put(Instruction::with2(Code::Mov_rm32_r32, left, narrow(word)));
-        self.lane_number(regs, asm);
+        self.lane_index(regs, asm);
         let base = regs.gpr(self.base);
         if let Spacing::Bytes(bytes) = self.spacing {
             asm.put(Instruction::with3(Code::Imul_r64_rm64_imm32, place, number, bytes.cast_signed()));
@@ -288,7 +304,7 @@ impl Site {
     }
 
     /// Computes the index of the lane in the first general register into the second; clobbers the third.
-    fn lane_number(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
+    fn lane_index(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
         let [lane, number, segment] = [0, 1, 2].map(|number| regs.gpr32(self.generals + number));
         asm.put(Instruction::with2(Code::Mov_r32_rm32, number, lane));
         if let Some((lanes, step)) = self.segments {
@@ -370,7 +386,7 @@ impl VectorSlots {
 
     fn keep(self, regs: Regs<'_>, asm: &mut Assembler<'_>, number: u8) {
         let vector = [self.slot(number, 0), self.slot(number, self.halves() - 1)];
-        Parts { isa: self.isa, vector, temp: 0 }.keep(regs, asm, WORD_BYTES * i32::from(number));
+        VectorRegisters { isa: self.isa, vector, temp: 0 }.keep(regs, asm, WORD_BYTES * i32::from(number));
     }
 
     /// A 128-bit lane of the register in a slot: in place if it is the lowest, else extracted into the temporary.

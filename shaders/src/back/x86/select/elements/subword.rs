@@ -6,7 +6,7 @@ use iced_x86::{Code, Instruction, Register};
 use regalloc2::{Operand, VReg};
 use smallvec::SmallVec;
 
-use super::{OperandSlots, Origins, Site, VectorSlots, slot_of};
+use super::{OperandSlots, Origins, Site, StoreOperands, VectorSlots};
 use crate::back::x86::Isa;
 use crate::back::x86::encode::{Assembler, Regs};
 use crate::back::x86::pool::PooledConstant;
@@ -91,7 +91,11 @@ impl ComponentLayout {
 
 impl<V: VectorIsa> Select<'_, V> {
     /// Loads sub-word elements into the registers of their components.
-    pub(in crate::back::x86::select) fn load_part_elements(&mut self, elements: &Elements, results: &[VReg]) -> Result {
+    pub(in crate::back::x86::select) fn load_subword_elements(
+        &mut self,
+        elements: &Elements,
+        results: &[VReg],
+    ) -> Result {
         let mut operands: OperandSlots = results.iter().map(|&result| Operand::reg_def_at_start(result)).collect();
         let site = self.site(elements, &mut operands)?;
         let vectors = self.vectors::<3>(&mut operands);
@@ -103,15 +107,13 @@ impl<V: VectorIsa> Select<'_, V> {
     }
 
     /// Stores the registers of components as sub-word elements.
-    pub(in crate::back::x86::select) fn store_part_elements(
+    pub(in crate::back::x86::select) fn store_subword_elements(
         &mut self,
         elements: &Elements,
         values: &[VReg],
         bits: Option<VReg>,
     ) -> Result {
-        let mut operands: OperandSlots = values.iter().map(|&value| Operand::reg_use(value)).collect();
-        let bits = bits.map(|bits| slot_of(Operand::reg_use(bits), &mut operands));
-        let site = self.site(elements, &mut operands)?;
+        let StoreOperands { mut operands, bits, site } = self.store_operands(elements, values, bits)?;
         let vectors = self.vectors::<4>(&mut operands);
         let form = ComponentLayout::new(elements).to_store();
         let orders = self.orders(elements, form.windows(), |number, window| form.store_order(number, window));

@@ -17,7 +17,7 @@ pub(super) fn pure(builder: &mut Builder, op: Op, args: &[Num]) -> Option<Num> {
         let exponent = doubles.exponent(args[0].words());
         return Some(Num::new(Scalar::I32, exponent));
     }
-    let pair = doubles.number(op, args)?;
+    let pair = doubles.arithmetic(op, args)?;
     Some(Num::wide(result_type(op, Scalar::F64), pair))
 }
 
@@ -160,7 +160,7 @@ impl Doubles<'_> {
         self.op(Op::LOr, [less, greater])
     }
 
-    fn number(&mut self, op: Op, args: &[Num]) -> Option<WordPair> {
+    fn arithmetic(&mut self, op: Op, args: &[Num]) -> Option<WordPair> {
         let pair = |number: usize| args[number].words();
         Some(match (op, args.len()) {
             (Op::FAdd, 2) => self.add(pair(0), pair(1)),

@@ -13,7 +13,7 @@ pub(super) fn pure(builder: &mut Builder, op: Op, args: &[Num]) -> Option<Num> {
     if let Some(truth) = longs.compare(op, args) {
         return Some(Num::new(Scalar::Bool, truth));
     }
-    let pair = longs.number(op, args)?;
+    let pair = longs.arithmetic(op, args)?;
     Some(Num::wide(result_type(op, Scalar::I64), pair))
 }
 
@@ -75,7 +75,7 @@ impl Longs<'_> {
         self.op(Op::LOr, [high, by_low])
     }
 
-    fn number(&mut self, op: Op, args: &[Num]) -> Option<WordPair> {
+    fn arithmetic(&mut self, op: Op, args: &[Num]) -> Option<WordPair> {
         let pair = |number: usize| args[number].words();
         Some(match (op, args.len()) {
             (Op::And | Op::Or | Op::Xor, 2) => [0, 1].map(|word| self.op(op, [pair(0)[word], pair(1)[word]])),

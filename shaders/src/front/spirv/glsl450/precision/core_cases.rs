@@ -6,15 +6,15 @@ use spirv::Op as Spv;
 use super::error::{CorrectResult, near, sum};
 use super::float_cases::float;
 use super::integer_cases::{half, half_value};
-use super::{AnyInst, Case, InputSet, Shape};
+use super::{AnyInst, ArithmeticType, Case, InputSet};
 use crate::front::spirv::arithmetic::testing::{FLOAT, INT, VEC2, VEC3};
 
-const MAT32: Shape = Shape::Matrix { element: Scalar::F32, columns: 3, rows: 2 };
-const MAT23: Shape = Shape::Matrix { element: Scalar::F32, columns: 2, rows: 3 };
-const MAT33: Shape = Shape::Matrix { element: Scalar::F32, columns: 3, rows: 3 };
-const ONE: &[(Shape, InputSet)] = &[(FLOAT, InputSet::Float)];
-const TWO: &[(Shape, InputSet)] = &[(FLOAT, InputSet::Float), (FLOAT, InputSet::Float)];
-const FROM_INT: &[(Shape, InputSet)] = &[(INT, InputSet::Int)];
+const MAT32: ArithmeticType = ArithmeticType::Matrix { element: Scalar::F32, columns: 3, rows: 2 };
+const MAT23: ArithmeticType = ArithmeticType::Matrix { element: Scalar::F32, columns: 2, rows: 3 };
+const MAT33: ArithmeticType = ArithmeticType::Matrix { element: Scalar::F32, columns: 3, rows: 3 };
+const ONE: &[(ArithmeticType, InputSet)] = &[(FLOAT, InputSet::Float)];
+const TWO: &[(ArithmeticType, InputSet)] = &[(FLOAT, InputSet::Float), (FLOAT, InputSet::Float)];
+const FROM_INT: &[(ArithmeticType, InputSet)] = &[(INT, InputSet::Int)];
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = scalar();
@@ -24,8 +24,8 @@ pub(super) fn cases() -> Vec<Case> {
 
 fn case(
     op: Spv,
-    result: Shape,
-    operands: &'static [(Shape, InputSet)],
+    result: ArithmeticType,
+    operands: &'static [(ArithmeticType, InputSet)],
     bound: f64,
     rule: &'static str,
     reference: fn(&[u32]) -> Vec<CorrectResult>,

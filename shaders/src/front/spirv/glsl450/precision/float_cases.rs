@@ -3,7 +3,7 @@
 use spirv::GlslStd450Op as Glsl;
 
 use super::error::{CorrectResult, near, sum};
-use super::{AnyInst, Case, InputSet, Shape};
+use super::{AnyInst, ArithmeticType, Case, InputSet};
 use crate::front::spirv::arithmetic::testing::{FLOAT, INT};
 
 const EXACT: f64 = 0.0;
@@ -11,12 +11,13 @@ const ROUNDED: f64 = 0.5;
 /// Rounded to double precision first.
 const TWICE: f64 = 0.501;
 
-const ONE: &[(Shape, InputSet)] = &[(FLOAT, InputSet::Float)];
-const TWO: &[(Shape, InputSet)] = &[(FLOAT, InputSet::Float), (FLOAT, InputSet::Float)];
-const THREE: &[(Shape, InputSet)] = &[(FLOAT, InputSet::Float), (FLOAT, InputSet::Float), (FLOAT, InputSet::Float)];
-const MIX: &[(Shape, InputSet)] =
+const ONE: &[(ArithmeticType, InputSet)] = &[(FLOAT, InputSet::Float)];
+const TWO: &[(ArithmeticType, InputSet)] = &[(FLOAT, InputSet::Float), (FLOAT, InputSet::Float)];
+const THREE: &[(ArithmeticType, InputSet)] =
+    &[(FLOAT, InputSet::Float), (FLOAT, InputSet::Float), (FLOAT, InputSet::Float)];
+const MIX: &[(ArithmeticType, InputSet)] =
     &[(FLOAT, InputSet::Moderate), (FLOAT, InputSet::Moderate), (FLOAT, InputSet::Moderate)];
-const BLEND: &[(Shape, InputSet)] = &[
+const BLEND: &[(ArithmeticType, InputSet)] = &[
     (FLOAT, InputSet::Between(-1.0, 0.0)),
     (FLOAT, InputSet::Between(0.5, 2.0)),
     (FLOAT, InputSet::Between(-2.0, 3.0)),
@@ -28,7 +29,7 @@ pub(super) fn float(bits: u32) -> f64 {
 
 fn case(
     instruction: Glsl,
-    operands: &'static [(Shape, InputSet)],
+    operands: &'static [(ArithmeticType, InputSet)],
     bound: f64,
     rule: &'static str,
     reference: fn(&[u32]) -> Vec<CorrectResult>,

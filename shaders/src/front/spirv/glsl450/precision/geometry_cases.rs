@@ -5,17 +5,17 @@ use spirv::GlslStd450Op as Glsl;
 
 use super::error::{CorrectResult, near, sum};
 use super::float_cases::float;
-use super::{AnyInst, Case, InputSet, Shape};
+use super::{AnyInst, ArithmeticType, Case, InputSet};
 use crate::front::spirv::arithmetic::testing::{FLOAT, VEC3};
 
-const MAT2: Shape = Shape::Matrix { element: Scalar::F32, columns: 2, rows: 2 };
-const MAT3: Shape = Shape::Matrix { element: Scalar::F32, columns: 3, rows: 3 };
-const MAT4: Shape = Shape::Matrix { element: Scalar::F32, columns: 4, rows: 4 };
-const ONE: &[(Shape, InputSet)] = &[(VEC3, InputSet::Moderate)];
-const TWO: &[(Shape, InputSet)] = &[(VEC3, InputSet::Moderate), (VEC3, InputSet::Moderate)];
-const THREE: &[(Shape, InputSet)] =
+const MAT2: ArithmeticType = ArithmeticType::Matrix { element: Scalar::F32, columns: 2, rows: 2 };
+const MAT3: ArithmeticType = ArithmeticType::Matrix { element: Scalar::F32, columns: 3, rows: 3 };
+const MAT4: ArithmeticType = ArithmeticType::Matrix { element: Scalar::F32, columns: 4, rows: 4 };
+const ONE: &[(ArithmeticType, InputSet)] = &[(VEC3, InputSet::Moderate)];
+const TWO: &[(ArithmeticType, InputSet)] = &[(VEC3, InputSet::Moderate), (VEC3, InputSet::Moderate)];
+const THREE: &[(ArithmeticType, InputSet)] =
     &[(VEC3, InputSet::Moderate), (VEC3, InputSet::Moderate), (VEC3, InputSet::Moderate)];
-const BEND: &[(Shape, InputSet)] =
+const BEND: &[(ArithmeticType, InputSet)] =
     &[(VEC3, InputSet::Between(-0.5, 0.5)), (VEC3, InputSet::Between(-0.5, 0.5)), (FLOAT, InputSet::Between(0.3, 2.0))];
 
 pub(super) fn cases() -> Vec<Case> {

@@ -1,6 +1,6 @@
 //! Test inputs: special values, random bits, and numbers of the relevant range.
 
-use super::Shape;
+use super::ArithmeticType;
 
 /// Deterministic numbers (splitmix64).
 pub(super) struct Random(u64);
@@ -85,7 +85,7 @@ const FLOATS: &[f32] = &[
 const INTS: &[u32] = &[0, 1, 2, 31, 32, 33, 0x7fff_ffff, 0x8000_0000, 0x8000_0001, 0xffff_fffe, u32::MAX];
 
 /// The scalars of operands, one after the other.
-pub(super) fn operands(operands: &[(Shape, InputSet)], random: &mut Random) -> Vec<u32> {
+pub(super) fn operands(operands: &[(ArithmeticType, InputSet)], random: &mut Random) -> Vec<u32> {
     let scalars = operands.iter().flat_map(|&(shape, input)| (0..shape.len()).map(move |number| (input, number)));
     scalars.map(|(input, number)| scalar(input, number, random)).collect()
 }

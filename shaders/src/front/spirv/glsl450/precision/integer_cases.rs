@@ -4,15 +4,15 @@ use spirv::GlslStd450Op as Glsl;
 
 use super::error::{CorrectResult, near};
 use super::float_cases::float;
-use super::{AnyInst, Case, InputSet, Shape};
+use super::{AnyInst, ArithmeticType, Case, InputSet};
 use crate::front::spirv::arithmetic::testing::{INT, VEC2, VEC4};
 
-const ONE: &[(Shape, InputSet)] = &[(INT, InputSet::Int)];
-const TWO: &[(Shape, InputSet)] = &[(INT, InputSet::Int), (INT, InputSet::Int)];
-const THREE: &[(Shape, InputSet)] = &[(INT, InputSet::Int), (INT, InputSet::Int), (INT, InputSet::Int)];
-const PAIR: &[(Shape, InputSet)] = &[(VEC2, InputSet::Between(-1.5, 1.5))];
-const FOUR: &[(Shape, InputSet)] = &[(VEC4, InputSet::Between(-1.5, 1.5))];
-const HALVES: &[(Shape, InputSet)] = &[(VEC2, InputSet::Float)];
+const ONE: &[(ArithmeticType, InputSet)] = &[(INT, InputSet::Int)];
+const TWO: &[(ArithmeticType, InputSet)] = &[(INT, InputSet::Int), (INT, InputSet::Int)];
+const THREE: &[(ArithmeticType, InputSet)] = &[(INT, InputSet::Int), (INT, InputSet::Int), (INT, InputSet::Int)];
+const PAIR: &[(ArithmeticType, InputSet)] = &[(VEC2, InputSet::Between(-1.5, 1.5))];
+const FOUR: &[(ArithmeticType, InputSet)] = &[(VEC4, InputSet::Between(-1.5, 1.5))];
+const HALVES: &[(ArithmeticType, InputSet)] = &[(VEC2, InputSet::Float)];
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = integers();
@@ -22,8 +22,8 @@ pub(super) fn cases() -> Vec<Case> {
 
 fn case(
     instruction: Glsl,
-    result: Shape,
-    operands: &'static [(Shape, InputSet)],
+    result: ArithmeticType,
+    operands: &'static [(ArithmeticType, InputSet)],
     bound: f64,
     reference: fn(&[u32]) -> Vec<CorrectResult>,
 ) -> Case {

@@ -13,7 +13,7 @@ mod input;
 mod integer_cases;
 mod report;
 
-use super::super::arithmetic::Shape;
+use super::super::arithmetic::ArithmeticType;
 use super::super::arithmetic::testing::{AnyInst, builder, evaluate};
 use error::{CorrectResult, error_of};
 use input::{InputSet, Random};
@@ -24,8 +24,8 @@ const INPUTS: usize = 20_000;
 /// An instruction with its reference.
 struct Case {
     which: AnyInst,
-    result: Shape,
-    operands: &'static [(Shape, InputSet)],
+    result: ArithmeticType,
+    operands: &'static [(ArithmeticType, InputSet)],
     reference: fn(&[u32]) -> Vec<CorrectResult>,
     /// Largest error allowed, in units in the last place.
     bound: f64,
@@ -43,7 +43,7 @@ fn cases() -> Vec<Case> {
 /// The largest error over all inputs; panics on the first that is above the bound.
 fn largest_error(case: &Case) -> f64 {
     let mut random = Random::new(7);
-    let shapes: Vec<Shape> = case.operands.iter().map(|&(shape, _)| shape).collect();
+    let shapes: Vec<ArithmeticType> = case.operands.iter().map(|&(shape, _)| shape).collect();
     let mut largest = 0f64;
     let mut current = builder();
     for number in 0..INPUTS {

@@ -14,7 +14,7 @@ pub(super) fn row(case: &Case, largest: f64) -> String {
         AnyInst::Glsl(instruction) => format!("`{instruction:?}`"),
     };
     let size = match case.operands.first().map(|&(shape, _)| shape) {
-        Some(super::Shape::Matrix { columns, rows, .. }) => format!(" {columns}×{rows}"),
+        Some(super::ArithmeticType::Matrix { columns, rows, .. }) => format!(" {columns}×{rows}"),
         _ => String::new(),
     };
     let found = if largest == 0.0 { "exact".into() } else { format!("{largest:.2}") };

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 /// The origin of a batch's use of a resource; mappings forbid something different for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum By {
+pub(crate) enum UseOrigin {
     /// A command of the program: the resource must not be mapped, except persistently.
     Command,
     /// A host write that goes through a batch: no other mapping may contain these bytes.
@@ -17,7 +17,7 @@ pub(crate) enum By {
 
 /// The mappings of a resource.
 #[derive(Debug, Default)]
-pub(crate) struct Maps {
+pub(crate) struct Mappings {
     list: SmallVec<[Mapping; 1]>,
     next: u64,
 }
@@ -29,7 +29,7 @@ struct Mapping {
     persistent: bool,
 }
 
-impl Maps {
+impl Mappings {
     pub(crate) fn any(&self) -> bool {
         !self.list.is_empty()
     }
@@ -45,11 +45,11 @@ impl Maps {
     }
 
     /// Whether a batch's use of these bytes, of that origin, must not be recorded.
-    pub(crate) fn forbid(&self, by: By, range: &Range<u64>) -> bool {
-        match by {
-            By::Command => self.forbid_commands(),
-            By::Host => self.forbid_writes(range),
-            By::Mapping => false,
+    pub(crate) fn forbid(&self, origin: UseOrigin, range: &Range<u64>) -> bool {
+        match origin {
+            UseOrigin::Command => self.forbid_commands(),
+            UseOrigin::Host => self.forbid_writes(range),
+            UseOrigin::Mapping => false,
         }
     }
 
@@ -59,14 +59,14 @@ impl Maps {
     }
 
     /// Adds a mapping and returns its number.
-    pub(crate) fn note(&mut self, range: Range<u64>, persistent: bool) -> u64 {
+    pub(crate) fn add(&mut self, range: Range<u64>, persistent: bool) -> u64 {
         self.next += 1;
         self.list.push(Mapping { number: self.next, range, persistent });
         self.next
     }
 
     /// Removes the mapping with that number. Returns whether it forbade commands.
-    pub(crate) fn forget(&mut self, number: u64) -> bool {
+    pub(crate) fn remove(&mut self, number: u64) -> bool {
         let at = self.list.iter().position(|record| record.number == number);
         at.is_some_and(|at| !self.list.swap_remove(at).persistent)
     }

@@ -26,7 +26,7 @@ pub(crate) struct Named {
 /// Objects of a call that messages name; later ones are left out.
 const MAX_OBJECTS: usize = 8;
 
-/// Faults of a call that are reported.
+/// Violations of a call that are reported.
 const MAX_VIOLATIONS: usize = 4;
 
 const NO_OBJECT: Named = Named { ty: ObjectType::UNKNOWN, handle: 0, describe: |_, _| () };
@@ -44,20 +44,20 @@ pub(crate) fn new_owner() -> Owner {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Notes broken valid usage for which the call does not fail; it is reported when the call ends.
-pub(crate) fn fault(error: Error) {
+/// Records broken valid usage for which the call does not fail; it is reported when the call ends.
+pub(crate) fn add_violation(error: Error) {
     // The thread may be ending, its locals destroyed.
-    let _ = VIOLATIONS.try_with(|faults| {
-        let mut faults = faults.borrow_mut();
-        if faults.len() < MAX_VIOLATIONS {
-            faults.push(error);
+    let _ = VIOLATIONS.try_with(|violations| {
+        let mut violations = violations.borrow_mut();
+        if violations.len() < MAX_VIOLATIONS {
+            violations.push(error);
         }
     });
 }
 
-/// The noted faults that were not reported yet.
+/// The violations that were not reported yet.
 pub(crate) fn take_violations() -> Vec<Error> {
-    VIOLATIONS.try_with(|faults| std::mem::take(&mut *faults.borrow_mut())).unwrap_or_default()
+    VIOLATIONS.try_with(|violations| std::mem::take(&mut *violations.borrow_mut())).unwrap_or_default()
 }
 
 /// A call in progress. A callback may call Vulkan while its own call runs, so dropping this restores the outer call.
@@ -78,15 +78,15 @@ impl Drop for Call {
     }
 }
 
-/// Notes the instance that the call belongs to.
-pub(crate) fn belong(owner: Owner) {
+/// Sets the instance that the call belongs to.
+pub(crate) fn set_owner(owner: Owner) {
     if owner != 0 {
         OWNER.set(owner);
     }
 }
 
-/// Notes an object, live or not, that the call names.
-pub(crate) fn note(ty: ObjectType, handle: u64, describe: Describe) {
+/// Adds an object, live or not, that the call names.
+pub(crate) fn add_object(ty: ObjectType, handle: u64, describe: Describe) {
     let count = COUNT.get();
     if count < MAX_OBJECTS && handle != 0 {
         OBJECTS.with(|objects| {
@@ -116,17 +116,17 @@ mod tests {
     #[test]
     fn calls_nest() {
         let outer = Call::begin();
-        belong(3);
-        note(ObjectType::BUFFER, 7, |_, _| ());
-        note(ObjectType::BUFFER, 7, |_, _| ());
+        set_owner(3);
+        add_object(ObjectType::BUFFER, 7, |_, _| ());
+        add_object(ObjectType::BUFFER, 7, |_, _| ());
         {
             let _inner = Call::begin();
             assert_eq!((owner(), objects().len()), (0, 0));
-            belong(4);
+            set_owner(4);
         }
-        belong(0);
+        set_owner(0);
         assert_eq!((owner(), objects().len()), (3, 1));
-        (0..20).for_each(|handle| note(ObjectType::IMAGE, handle, |_, _| ()));
+        (0..20).for_each(|handle| add_object(ObjectType::IMAGE, handle, |_, _| ()));
         assert_eq!(objects().len(), MAX_OBJECTS);
         drop(outer);
         assert_eq!(owner(), 0);
