@@ -89,7 +89,7 @@ pub enum Event {
         /// The object that it names now; none if the resource is destroyed, or too small for what is named.
         object: Option<ObjectId>,
     },
-    /// The driver's set behind a descriptor set was not current any more, and a command needed it.
+    /// The driver's set of a descriptor set was not current any more, and a command needed it.
     SetWritten {
         /// The set.
         set: SetId,

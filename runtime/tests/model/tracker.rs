@@ -493,8 +493,13 @@ impl<'a> Tracker<'a> {
             dispatch = match take.kind {
                 Kind::Uniform | Kind::Storage => {
                     let buffer = self.buffers[bound.handle(take.kind)].as_ref()?;
-                    let range = bytes(&bound.words(take.kind, buffer.size() / 4));
-                    dispatch.bind_range(0, take.binding, buffer, range)
+                    let words = buffer.size() / 4;
+                    if bound.is_to_end(take.kind, words) {
+                        // A command buffer follows the size of the buffer.
+                        dispatch.with((0, take.binding), self.bind(*bound, take.kind)?)
+                    } else {
+                        dispatch.bind_range(0, take.binding, buffer, bytes(&bound.words(take.kind, words)))
+                    }
                 }
                 kind => dispatch.with((0, take.binding), self.bind(*bound, kind)?),
             };
