@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ash::vk;
 use spelter_driver::Sampler;
+use spelter_shaders::ir::BindingKind;
 
 use crate::buffer::BufferSlice;
 use crate::ids::SlotKind;
@@ -30,7 +31,7 @@ use crate::view::Part;
 #[must_use = "nothing is bound until `Context::bind`"]
 pub struct Bind {
     pub(crate) kind: SlotKind,
-    /// `None` for a sampler.
+    /// `None` for a sampler or a null descriptor.
     pub(crate) resource: Option<Arc<Resource>>,
     pub(crate) part: Part,
     /// Whether the bytes extend to the end of the buffer, whatever its size.
@@ -161,6 +162,31 @@ impl Bind {
         }
     }
 
+    /// A null descriptor, for a binding of this kind: reads give 0, writes and atomics do nothing, an array has no elements
+    /// (Vulkan's `nullDescriptor`). With it arrays of descriptors need no resource for each element. A sampler cannot be
+    /// null: that is an error when it is bound.
+    ///
+    /// ```
+    /// use spelter::{Bind, BindingKind};
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let program = context.program_wgsl(
+    ///     "@group(0) @binding(0) var<storage, read_write> sum: u32;
+    ///      @group(0) @binding(1) var<storage, read> maybe: array<u32>;
+    ///      @compute @workgroup_size(1) fn main() { sum += arrayLength(&maybe) + maybe[7] + 1u; }",
+    /// )?;
+    /// let sum = context.buffer_from(&[41u32])?;
+    /// context.bind((0, 1), Bind::null(BindingKind::StorageBuffer))?;
+    /// context.dispatch(&program).bind(0, 0, &sum).groups([1, 1, 1])?;
+    /// assert_eq!(context.read::<u32>(&sum)?, [42]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn null(kind: BindingKind) -> Self {
+        Self { kind: SlotKind::of(kind), resource: None, part: Part::Nothing, to_end: false, sampler: None }
+    }
+
     /// The same with a sampler, for a combined image sampler (`sampler2D` in GLSL).
     ///
     /// ```
@@ -181,7 +207,7 @@ impl Bind {
 
     /// The resource to be bound, for messages.
     pub(crate) fn described(&self) -> String {
-        self.resource.as_ref().map_or_else(|| "a sampler".to_owned(), |resource| resource.described())
+        described(self.resource.as_deref(), self.kind)
     }
 
     fn buffer(kind: SlotKind, slice: BufferSlice<'_>, part: impl Fn(Range<u64>) -> Part) -> Self {
@@ -192,5 +218,14 @@ impl Bind {
     fn image(kind: SlotKind, image: &ImagePart<'_>) -> Self {
         let resource = Some(Arc::clone(image.image.resource()));
         Self { kind, resource, part: Part::Image(image.part.clone()), to_end: false, sampler: None }
+    }
+}
+
+/// What is bound, for messages: a resource, or what has none.
+pub(crate) fn described(resource: Option<&Resource>, kind: SlotKind) -> String {
+    match (resource, kind) {
+        (Some(resource), _) => resource.described(),
+        (None, SlotKind::Sampler) => "a sampler".to_owned(),
+        (None, _) => "a null descriptor".to_owned(),
     }
 }

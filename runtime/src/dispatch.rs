@@ -1,6 +1,7 @@
 //! A dispatch: program, push constants, number of workgroups, and the resources that are bound for this dispatch only.
 
-mod binding;
+mod bound;
+mod push;
 mod recorded;
 mod sets;
 mod slots;
@@ -9,26 +10,18 @@ pub(crate) use recorded::{Counts, INDIRECT_BYTES, RecordsDispatches};
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
 
 use bytemuck::NoUninit;
 use smallvec::SmallVec;
 
-use crate::barrier::Use;
-use crate::batch::Refusal;
 use crate::bind::Bind;
 use crate::buffer::Buffer;
 use crate::context::Context;
-use crate::context_state::ContextState;
-use crate::descriptors::{resolve, used};
 use crate::error::{Error, rule};
-use crate::ids::{Access, Slot};
+use crate::ids::Slot;
 use crate::program::Program;
-use crate::set::{DescriptorSet, GroupSets, Looked};
-use crate::slot_state::SlotState;
-use crate::transfer::check_inside;
-use binding::DispatchBinding;
-use sets::{Resolved, SetOfGroup};
+use crate::set::GroupSets;
+use bound::DispatchBinding;
 
 /// Builds a dispatch: see [`Context::dispatch`].
 ///
@@ -296,100 +289,4 @@ impl<'a> Dispatch<'a> {
             }
         }
     }
-
-    /// Checks the size of the push constants and cuts them to the declared size.
-    fn check_push(&mut self) -> Result<(), Error> {
-        let (given, wanted) = (self.push.len(), self.program.push_bytes() as usize);
-        if given != wanted && !paddings(wanted).any(|padded| given == padded) {
-            let entry = self.program.entry();
-            let declared = if wanted == 0 { "none".to_owned() } else { format!("bytes 0..{wanted}") };
-            let (missing, rule) = match given < wanted {
-                true => (format!(", bytes {given}..{wanted} are missing"), rule::PUSH_SET),
-                false => (String::new(), rule::PUSH_DECLARED),
-            };
-            return Err(Error::Push(format!(
-                "{entry:?} declares {declared}, {given} bytes were given{missing} ({rule})"
-            )));
-        }
-        self.push.resize(wanted.next_multiple_of(4), 0);
-        Ok(())
-    }
-
-    /// Records the dispatch with its own bindings, and for the others the groups' sets and the context's slots.
-    fn dispatch_bound(&self, state: &mut ContextState, counts: Counts<'_>, looked: &mut Looked) -> Result<(), Refusal> {
-        let program = self.program;
-        let share = Arc::clone(&state.share);
-        let mut sets = SmallVec::<[SmallVec<[SlotState; 4]>; 4]>::new();
-        let mut accesses = SmallVec::<[Access; 8]>::new();
-        let mut resolved = SmallVec::<[(u32, Resolved); 1]>::new();
-        let mut of_groups = SmallVec::<[Option<DescriptorSet>; 4]>::new();
-        if !self.sets.is_empty() || !state.group_sets.is_empty() {
-            of_groups.extend(self.sets.of_program(&state.group_sets, program).into_iter().map(|set| set.cloned()));
-            looked.restart();
-        }
-        for (group, set) in (0u32..).zip(program.sets()) {
-            let from = of_groups.get(group as usize).and_then(Option::as_ref);
-            let from = from.map(|from| SetOfGroup::look(from, (program, group, set), looked)).transpose()?;
-            let mut found = SmallVec::new();
-            let slots = set.bindings.iter().flat_map(|info| info.slots().map(move |slot| (info, slot)));
-            for (at, (info, slot)) in slots.enumerate() {
-                found.push(self.found(state, *info, slot, from.as_ref().map(|from| (from, at)))?);
-                accesses.push(info.access());
-            }
-            sets.push(found);
-            if let Some(from) = from.filter(|_| !self.bound.keys().any(|slot| slot.group == group)) {
-                let serial = state.timeline.batch()?.serial();
-                resolved.push((group, from.resolve(set, (&state.clock, serial))?));
-            }
-        }
-        let indirect = match counts {
-            Counts::Direct(_) => None,
-            Counts::Indirect(buffer, offset) => {
-                let (resource, range) = (buffer.resource(), offset..offset + INDIRECT_BYTES);
-                let object = resource.object_for_command("dispatch")?;
-                check_inside("dispatch", resource, &object, &range)?;
-                Some((resource, object, offset))
-            }
-        };
-        let counted = indirect.as_ref().map(|(resource, object, offset)| {
-            Use::of(resource, object, *offset..offset + INDIRECT_BYTES, Access::Read)
-        });
-        let uses = || sets.iter().flatten().zip(accesses.iter().copied()).flat_map(used).chain(counted.clone());
-        let batch = state.timeline.batch()?;
-        let entries = batch.enter(&state.clock, uses())?;
-        let (fresh, set_cache) = (entries.fresh, &mut state.sets);
-        let mut record = || -> Result<(), Error> {
-            batch.bind_program(program, &self.push)?;
-            for (group, (layout, found)) in (0u32..).zip(program.sets().iter().zip(&sets)) {
-                match resolved.iter().find(|(at, _)| *at == group) {
-                    _ if found.is_empty() => {}
-                    Some((_, (_, number))) if batch.has_set(group, *number) => {}
-                    Some((_, (set, number))) => batch.bind_set(program, group, set, *number)?,
-                    None => {
-                        let set = resolve(layout, found, set_cache, &share)?;
-                        if !batch.has_set(group, set.number) {
-                            batch.bind_set(program, group, &set.set, set.number)?;
-                        }
-                    }
-                }
-            }
-            batch.order(uses().map(Use::touch), fresh)?;
-            match (counts, &indirect) {
-                (Counts::Direct(groups), _) => batch.dispatch(groups, None),
-                (_, Some((_, object, offset))) => batch.dispatch_indirect(object.buffer()?, *offset),
-                (_, None) => Ok(()),
-            }
-        };
-        Ok(record().inspect_err(|_| entries.take_back())?)
-    }
-}
-
-/// Sizes of structs whose last member ends after `bytes` bytes, for the alignments of scalars, two-component vectors,
-/// three- and four-component vectors, and such vectors of doubles.
-fn paddings(bytes: usize) -> impl Iterator<Item = usize> {
-    let alignments = [(4, 1), (8, 8), (16, 12), (32, 24)];
-    alignments
-        .into_iter()
-        .filter(move |&(_, least)| bytes >= least)
-        .map(move |(alignment, _)| bytes.next_multiple_of(alignment))
 }

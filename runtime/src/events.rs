@@ -3,9 +3,9 @@
 //! It is off until [`Context::record_events`](crate::Context::record_events); then tests and tools drain it. While it is
 //! off, a place that would note an event costs one load.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
-use crate::ids::{BatchId, ContextId, ObjectId, ResourceId, Serial, Slot, SlotKind};
+use crate::ids::{BatchId, ContextId, ObjectId, ResourceId, Serial, SetId, Slot, SlotKind};
 use crate::outcome::Waits;
 use crate::sync::{AtomicBool, Mutex, Ordering};
 
@@ -73,6 +73,29 @@ pub enum Event {
         /// The number of sets.
         sets: u64,
     },
+    /// A descriptor of a set names another object than when this context last used the set. Noted by the command that
+    /// finds it, like the events of slots that another context's rename changes.
+    SetRebound {
+        /// The set.
+        set: SetId,
+        /// The binding.
+        binding: u32,
+        /// The element of an array of descriptors; else 0.
+        element: u32,
+        /// The kind of descriptor.
+        kind: SlotKind,
+        /// The resource that it names.
+        resource: ResourceId,
+        /// The object that it names now; none if the resource is destroyed, or too small for what is named.
+        object: Option<ObjectId>,
+    },
+    /// The driver's set of a descriptor set was not current any more, and a command needed it.
+    SetWritten {
+        /// The set.
+        set: SetId,
+        /// Whether no batch used it, so that it was written again. Else it was dropped, and another one written.
+        in_place: bool,
+    },
     /// A barrier was recorded before a command.
     Barrier {
         /// The batch that holds it.
@@ -117,6 +140,15 @@ pub(crate) struct EventLog {
 struct Kept {
     list: VecDeque<Event>,
     lost: u64,
+    sets: SeenSets,
+}
+
+/// Up to which events of the journal the rebinding of sets was noted: all, when the log was switched on, and each set
+/// since.
+#[derive(Debug, Default)]
+struct SeenSets {
+    all: u64,
+    each: HashMap<SetId, u64>,
 }
 
 impl EventLog {
@@ -129,8 +161,11 @@ impl EventLog {
         BatchId { context: self.context, serial }
     }
 
-    /// Switches the log on or off.
-    pub(crate) fn record(&self, on: bool) {
+    /// Switches the log on or off, after the first `journal` events of the journal.
+    pub(crate) fn record(&self, on: bool, journal: u64) {
+        if !self.is_on() || !on {
+            self.events.lock().sets = SeenSets { all: journal, each: HashMap::new() };
+        }
         // Relaxed: the list has its lock; a thread that sees an old value notes, or leaves out, a concurrent event.
         self.on.store(on, Ordering::Relaxed);
     }
@@ -138,6 +173,17 @@ impl EventLog {
     pub(crate) fn is_on(&self) -> bool {
         // Relaxed: as in `record`.
         self.on.load(Ordering::Relaxed)
+    }
+
+    /// The journal's event up to which the rebinding of a set was noted; from now on that is `until`. `None` if there
+    /// is nothing to note.
+    pub(crate) fn seen_of_set(&self, set: SetId, until: u64) -> Option<u64> {
+        if !self.is_on() {
+            return None;
+        }
+        let sets = &mut self.events.lock().sets;
+        let seen = sets.each.insert(set, until).unwrap_or(sets.all);
+        (seen < until).then_some(seen)
     }
 
     /// Adds an event, if the log is on.
@@ -160,7 +206,10 @@ impl EventLog {
 
     /// Removes and returns the events so far.
     pub(crate) fn drain(&self) -> Vec<Event> {
-        let Kept { list, lost } = std::mem::take(&mut *self.events.lock());
+        let (list, lost) = {
+            let mut events = self.events.lock();
+            (std::mem::take(&mut events.list), std::mem::take(&mut events.lost))
+        };
         let lost = (lost > 0).then_some(Event::Lost { events: lost });
         lost.into_iter().chain(list).collect()
     }
@@ -182,9 +231,19 @@ mod tests {
     }
 
     #[test]
+    fn the_rebinding_of_a_set_is_noted_once() {
+        let (log, set) = (EventLog::new(ContextId(1)), SetId(1));
+        assert_eq!(log.seen_of_set(set, 9), None, "it is off");
+        log.record(true, 5);
+        assert_eq!([5, 7, 7, 8].map(|until| log.seen_of_set(set, until)), [None, Some(5), None, Some(7)]);
+        log.record(true, 9); // it is on already
+        assert_eq!(log.seen_of_set(SetId(2), 6), Some(5));
+    }
+
+    #[test]
     fn the_oldest_events_are_dropped_and_counted() {
         let log = EventLog::new(ContextId(1));
-        log.record(true);
+        log.record(true, 0);
         (0..KEPT as u64 + 3).for_each(|bytes| log.note(|| staged(bytes)));
         let events = log.drain();
         assert_eq!((events.len(), &events[..2]), (KEPT + 1, &[Event::Lost { events: 3 }, staged(3)][..]));

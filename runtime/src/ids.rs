@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use spelter_shaders::ir::BindingKind;
+
 /// A binding point of a context: a group, a binding and, for an array, an element.
 ///
 /// ```
@@ -70,6 +72,19 @@ impl SlotKind {
     pub(crate) const ALL: [Self; Self::COUNT] =
         [Self::UniformBuffer, Self::StorageBuffer, Self::SamplerView, Self::StorageImage, Self::Sampler];
 
+    /// The kind of slot that a binding of this kind needs.
+    pub(crate) fn of(kind: BindingKind) -> Self {
+        match kind {
+            BindingKind::UniformBuffer => Self::UniformBuffer,
+            BindingKind::StorageBuffer => Self::StorageBuffer,
+            BindingKind::StorageImage | BindingKind::StorageTexelBuffer => Self::StorageImage,
+            BindingKind::SampledImage | BindingKind::CombinedImageSampler | BindingKind::UniformTexelBuffer => {
+                Self::SamplerView
+            }
+            BindingKind::Sampler => Self::Sampler,
+        }
+    }
+
     /// Whether a kernel can write through it.
     pub(crate) fn can_write(self) -> bool {
         matches!(self, Self::StorageBuffer | Self::StorageImage)
@@ -126,6 +141,28 @@ pub struct ObjectId(pub(crate) u64);
 impl fmt::Display for ObjectId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "object {}", self.0)
+    }
+}
+
+/// The identity of a descriptor set: all handles of it have the same.
+///
+/// ```
+/// use spelter::{BindingKind, SetBinding};
+///
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// let layout = [SetBinding::new(0, BindingKind::StorageBuffer)];
+/// let set = context.descriptor_set_of(&layout).updatable().build()?;
+/// assert!(set.id() == set.clone().id() && set.id().to_string().starts_with("set "));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SetId(pub(crate) u64);
+
+impl fmt::Display for SetId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "set {}", self.0)
     }
 }
 

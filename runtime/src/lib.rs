@@ -63,7 +63,7 @@ pub use dispatch::Dispatch;
 pub use error::Error;
 pub use events::Event;
 pub use fence::Fence;
-pub use ids::{BatchId, ContextId, ObjectId, ResourceId, Slot, SlotKind};
+pub use ids::{BatchId, ContextId, ObjectId, ResourceId, SetId, Slot, SlotKind};
 pub use image::{Image, ImageBuilder, ImagePart};
 pub use loan::{Lend, LentBuffer, Loan};
 pub use object_info::ObjectInfo;
@@ -73,7 +73,7 @@ pub use program::{
 };
 pub use set::{DescriptorSet, DescriptorSetBuilder, SetBinding, SetObject};
 pub use slot_info::SlotInfo;
-pub use spelter_driver::profile::{DispatchTime, ProfileReport, ProgramTime};
+pub use spelter_driver::profile::{CallTimes, DispatchTime, ProfileReport, ProgramTime};
 pub use spelter_driver::{
     Backend, ClearColor, ImageDeclaration, Printed, Printer, Sampler, SamplerInfo, Schedule, SubmissionId, TexelClass,
     vk,

@@ -32,11 +32,11 @@ pub struct SlotInfo {
     pub slot: Slot,
     /// How it uses the resource.
     pub kind: SlotKind,
-    /// The resource in it; none for a sampler.
+    /// The resource in it; none for a sampler or a null descriptor.
     pub resource: Option<ResourceId>,
     /// The label of the resource.
     pub label: Option<String>,
-    /// The object that dispatches find there. None for a sampler, or if the resource is destroyed or was respecified
+    /// The object that dispatches find there. None without a resource, or if the resource is destroyed or was respecified
     /// with a size that is too small for what is bound: dispatches that use the slot are errors then.
     pub object: Option<ObjectId>,
     /// The bytes of the buffer, or the numbers of the image's subresources, ordered by layer, then by level.

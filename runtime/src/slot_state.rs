@@ -8,7 +8,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use spelter_driver::Sampler;
 
-use crate::bind::Bind;
+use crate::bind::{Bind, described};
 use crate::error::{Error, rule};
 use crate::ids::{Slot, SlotKind};
 use crate::memory::Template;
@@ -21,7 +21,7 @@ use crate::view::{Part, View};
 #[derive(Clone, Debug)]
 pub(crate) struct SlotState {
     pub(crate) kind: SlotKind,
-    /// `None` for a sampler.
+    /// `None` for a sampler or a null descriptor.
     pub(crate) resource: Option<Arc<Resource>>,
     /// The object of the resource when this was bound or rebound; `None` if the resource was destroyed.
     pub(crate) object: Option<Arc<ResourceObject>>,
@@ -55,7 +55,12 @@ impl SlotState {
     pub(crate) fn new(share: &Arc<Share>, slot: Slot, bind: &Bind) -> Result<Self, Error> {
         let Bind { kind, part, to_end, resource, .. } = bind;
         let mut bound = Self::unbacked(bind);
-        let Some(resource) = resource else { return Ok(bound) };
+        let Some(resource) = resource else {
+            if *kind == SlotKind::Sampler && bind.sampler.is_none() {
+                return Err(Error::slot(slot, NO_NULL_SAMPLER));
+            }
+            return Ok(bound);
+        };
         if !resource.is_of(share) {
             let problem = format!("{} is of another context's device", resource.described());
             return Err(Error::slot_rule(slot, problem, rule::DEVICE));
@@ -133,11 +138,19 @@ impl SlotState {
             && number(&self.sampler) == number(&bind.sampler)
     }
 
+    /// Whether it is a null descriptor.
+    pub(crate) fn is_null(&self) -> bool {
+        self.resource.is_none() && self.kind != SlotKind::Sampler
+    }
+
     /// The bound resource, for messages.
     pub(crate) fn described(&self) -> String {
-        self.resource.as_ref().map_or_else(|| "a sampler".to_owned(), |resource| resource.described())
+        described(self.resource.as_deref(), self.kind)
     }
 }
+
+/// The problem of a null descriptor for a sampler.
+const NO_NULL_SAMPLER: &str = "a sampler cannot be null (VUID-VkWriteDescriptorSet-descriptorType-00325)";
 
 fn destroyed(slot: Slot, resource: &Resource) -> Error {
     Error::slot_rule(slot, format!("{} is destroyed", resource.described()), rule::DESTROYED)

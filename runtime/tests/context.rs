@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use spelter::{Bind, Context, Error, Source};
+use spelter::{Bind, BindingKind, Context, Error, Source};
 
 const ADD: &str = "
 @group(0) @binding(0) var<storage, read> source: array<u32>;
@@ -381,4 +381,45 @@ fn sizes_beyond_every_device_are_reported_with_their_numbers() {
     let private = "out of memory: the program \"main\": private memory, 524288 bytes for each of the 1024 invocations of a \
                    workgroup: 536870912 bytes above the limit 268435456";
     assert_eq!(error, private);
+}
+
+/// Null descriptors of an array, in slots, in a dispatch and in a set: reads give 0, writes and atomics do nothing.
+#[test]
+fn null_descriptors() {
+    let context = Context::new().unwrap();
+    let program = context
+        .program_wgsl(
+            "enable wgpu_binding_array;
+             struct Words { w: array<atomic<u32>> }
+             @group(0) @binding(0) var<storage, read_write> parts: binding_array<Words, 3>;
+             @group(0) @binding(1) var<storage, read_write> out: array<u32>;
+             @compute @workgroup_size(3) fn main(@builtin(local_invocation_index) i: u32) {
+                 let old = atomicAdd(&parts[i].w[1], 5u);
+                 out[i] = 100u * arrayLength(&parts[i].w) + 10u * old + atomicLoad(&parts[i].w[1]);
+             }",
+        )
+        .unwrap();
+    let (words, out) = (context.buffer_from(&[1u32, 2]).unwrap(), context.buffer_zeroed(12).unwrap());
+    let null = || Bind::null(BindingKind::StorageBuffer);
+    context.bind((0, 0, 0), null()).unwrap();
+    context.bind((0, 0, 1), Bind::storage(&words)).unwrap();
+    context.bind((0, 0, 2), null()).unwrap();
+    context.bind((0, 1), Bind::storage(&out)).unwrap();
+    assert_eq!(context.slot((0, 0, 2)).map(|slot| (slot.resource, slot.object)), Some((None, None)));
+    context.dispatch(&program).groups([1, 1, 1]).unwrap();
+    assert_eq!(context.read::<u32>(&out).unwrap(), [0, 227, 0]);
+    // The other way round, for one dispatch.
+    let dispatch = context.dispatch(&program).with((0, 0, 0), Bind::storage(&words)).with((0, 0, 1), null());
+    dispatch.groups([1, 1, 1]).unwrap();
+    assert_eq!(context.read::<u32>(&out).unwrap(), [282, 0, 0]);
+    let set = context.descriptor_set(&program, 0).with_array(0, 0, [null(), null(), Bind::storage(&words)]);
+    let set = set.bind(1, &out).updatable().build().unwrap();
+    assert_eq!(set.objects().len(), 2, "null descriptors have no object");
+    context.dispatch(&program).set(0, &set).groups([1, 1, 1]).unwrap();
+    assert_eq!(context.read::<u32>(&out).unwrap(), [0, 0, 337]);
+    set.write(1, null()).unwrap();
+    let commands = context.record(|c| c.dispatch(&program).set(0, &set).groups([1, 1, 1])).unwrap();
+    context.submit(&commands).unwrap();
+    assert_eq!(context.read::<u32>(&out).unwrap(), [0, 0, 337], "nothing was written");
+    assert_eq!(context.read::<u32>(&words).unwrap(), [1, 22]);
 }

@@ -5,7 +5,9 @@
 
 use std::sync::Mutex;
 
-use spelter::{Bind, Buffer, ClearColor, Context, DescriptorSet, Error, Image, MapFlags, Program, vk};
+use spelter::{
+    Bind, Buffer, ClearColor, CommandBuffer, Context, DescriptorSet, Error, Image, MapFlags, Program, Recorder, vk,
+};
 
 const ADD: &str = "
 @group(0) @binding(0) var<storage, read> source: array<u32>;
@@ -17,9 +19,12 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
 
 /// Words of the buffers: three of each size.
 const SIZES: [usize; 2] = [1 << 10, 1 << 14];
+/// Words that a buffer has beyond these after some of its respecifications; no operation depends on them.
+const BEYOND: usize = 64;
 /// Width and height of the images.
 const SIDE: u32 = 32;
 const THREADS: u64 = 4;
+const COMMANDS: usize = 3;
 
 struct Scene {
     add: Program,
@@ -27,6 +32,8 @@ struct Scene {
     images: Vec<Image>,
     /// Shared by all threads; all resources in it have the larger size.
     set: DescriptorSet,
+    /// Shared by all threads, which submit them and record them again.
+    commands: Vec<CommandBuffer>,
 }
 
 /// A stream of random numbers (xorshift).
@@ -54,6 +61,24 @@ fn may_be_refused(result: Result<(), Error>) {
     }
 }
 
+/// A few commands, each of which is an operation.
+fn record(
+    recorder: &mut Recorder,
+    scene: &Scene,
+    (a, b): (&Buffer, &Buffer),
+    (words, value): (usize, u32),
+) -> Result<(), Error> {
+    let bytes = words as u64 * 4;
+    recorder.fill_range(a, 0..bytes, value)?;
+    recorder.copy(a, 0, b, 0, bytes)?;
+    let add = recorder.dispatch(&scene.add).bind_range(0, 0, b, 0..bytes).bind_range(0, 1, a, 0..bytes);
+    add.groups([words as u32 / 64, 1, 1])?;
+    match value % 2 {
+        0 => recorder.dispatch(&scene.add).set(0, &scene.set).groups([SIZES[1] as u32 / 64, 1, 1]),
+        _ => Ok(()),
+    }
+}
+
 /// One random operation.
 fn act(context: &Context, scene: &Scene, random: &mut Random, maps: bool) {
     let class = random.below(SIZES.len());
@@ -63,7 +88,7 @@ fn act(context: &Context, scene: &Scene, random: &mut Random, maps: bool) {
     let [a, b] = &[p, q].map(|buffer| buffer.lock().unwrap().clone());
     let [x, y] = [(); 2].map(|()| &scene.images[random.below(2)]);
     let map = |flags| {
-        let map = match context.map(a, flags) {
+        let map = match context.map(a.slice(..words as u64 * 4), flags) {
             Ok(map) => map,
             Err(error) => return may_be_refused(Err(error)),
         };
@@ -76,7 +101,7 @@ fn act(context: &Context, scene: &Scene, random: &mut Random, maps: bool) {
         }
         may_be_refused(map.unmap());
     };
-    may_be_refused(match random.below(18) {
+    may_be_refused(match random.below(24) {
         0 | 1 => context.write(a, 0, &vec![value; words]).map(drop),
         2 => context.upload(a, &vec![value; words]).map(drop),
         3 => context.fill(a, value),
@@ -95,7 +120,7 @@ fn act(context: &Context, scene: &Scene, random: &mut Random, maps: bool) {
             map(MapFlags::READ);
             Ok(())
         }
-        10 => context.read(a).map(|words| alike(&words)),
+        10 => context.read(a).map(|read| alike(&read[..words])),
         11 if maps => {
             let flags = [
                 MapFlags::WRITE | MapFlags::DISCARD_WHOLE,
@@ -116,6 +141,12 @@ fn act(context: &Context, scene: &Scene, random: &mut Random, maps: bool) {
         }),
         16 if class == 1 => scene.set.write(random.below(2) as u32, Bind::storage(a)),
         16 | 17 => context.dispatch(&scene.add).set(0, &scene.set).groups([SIZES[1] as u32 / 64, 1, 1]),
+        18 => context.resize(a, (words + BEYOND * random.below(2)) as u64 * 4).map(drop),
+        19 if !same => {
+            let record = |recorder: &mut Recorder| record(recorder, scene, (a, b), (words, value));
+            context.rerecord(&scene.commands[random.below(COMMANDS)], record)
+        }
+        20..=22 => context.submit(&scene.commands[random.below(COMMANDS)]).map(drop),
         _ => context.flush().map(drop),
     });
 }
@@ -136,7 +167,8 @@ fn whatever_threads_do_at_once_each_operation_is_whole() {
         let add = context.program_wgsl(ADD).unwrap();
         let set = context.descriptor_set(&add, 0).updatable();
         let set = set.bind(0, &buffers[1][0].lock().unwrap()).bind(1, &buffers[1][1].lock().unwrap()).build().unwrap();
-        let scene = Scene { add, buffers, images: (0..2).map(|_| image()).collect(), set };
+        let commands = (0..COMMANDS).map(|_| context.record(|_| Ok(())).unwrap()).collect();
+        let scene = Scene { add, buffers, images: (0..2).map(|_| image()).collect(), set, commands };
         std::thread::scope(|scope| {
             for thread in 1..=THREADS {
                 // Half of them share a context.
@@ -158,4 +190,5 @@ fn whatever_threads_do_at_once_each_operation_is_whole() {
     }
     let stats = context.stats();
     assert!(stats.renames > 10 && stats.bytes_staged > 0 && stats.context_waits > 0, "{stats}");
+    assert!(stats.resizes > 10 && stats.commands_reused > 0 && stats.commands_rerecorded > 0, "{stats}");
 }

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use spelter::testing::{self, OpenedBy};
-use spelter::{Action, BatchId, Bind, Context, Event, MapFlags, Outcome, Slot, SlotKind, Waits};
+use spelter::{Action, BatchId, Bind, Buffer, Context, Event, MapFlags, Outcome, Slot, SlotKind, Waits};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -272,6 +272,61 @@ fn the_log_has_the_steps_of_a_rename_in_order() {
     ];
     assert_eq!(context.events(), wanted);
     assert_eq!(context.read::<u32>(&a).unwrap(), [8]);
+}
+
+/// Two contexts share a set. Each notes what its next dispatch finds; looking at the set notes nothing.
+#[test]
+fn the_rebinding_of_a_set_is_noted_by_each_context() {
+    let context = context();
+    let other = context.sibling();
+    let program = context
+        .program_wgsl(
+            "@group(0) @binding(0) var<storage, read> a: u32;
+             @group(0) @binding(3) var<storage, read_write> b: u32;
+             @compute @workgroup_size(1) fn main() { b = a; }",
+        )
+        .unwrap();
+    let (a, b) = (context.buffer_from(&[1u32]).unwrap(), context.buffer_zeroed(4).unwrap());
+    let set = context.descriptor_set(&program, 0).bind(0, &a).bind(3, &b).build().unwrap();
+    let dispatch = |context: &Context| context.dispatch(&program).set(0, &set).groups([1, 1, 1]);
+    let events = |context: &Context| {
+        let is_of_set = |event: &Event| matches!(event, Event::SetRebound { .. } | Event::SetWritten { .. });
+        context.events().into_iter().filter(is_of_set).collect::<Vec<_>>()
+    };
+    for context in [&context, &other] {
+        dispatch(context).unwrap();
+        context.record_events(true);
+    }
+    let rebound = |binding: u32, object| {
+        let (set, resource) = (set.id(), if binding == 0 { a.id() } else { b.id() });
+        Event::SetRebound { set, binding, element: 0, kind: SlotKind::StorageBuffer, resource, object }
+    };
+    let written = |in_place| Event::SetWritten { set: set.id(), in_place };
+    assert!(context.upload(&a, &[2u32]).unwrap().action.is_replaced(), "in use");
+    let object = |buffer: &Buffer| Some(buffer.object().unwrap().id);
+    assert_eq!(set.objects()[0].generation, 1, "the set names the new object already");
+    assert_eq!(events(&context), [], "nothing needed the set yet");
+    dispatch(&context).unwrap();
+    // The driver's set is in use.
+    assert_eq!(events(&context), [rebound(0, object(&a)), written(false)]);
+    dispatch(&other).unwrap();
+    assert_eq!(events(&other), [rebound(0, object(&a))], "the other context has written the driver's set");
+    dispatch(&context).unwrap();
+    assert_eq!(events(&context), [], "nothing has changed");
+    context.finish().unwrap();
+    other.finish().unwrap();
+    let copy = context.buffer_zeroed(4).unwrap();
+    context.copy(&b, 0, &copy, 0, 4).unwrap();
+    assert!(context.invalidate(&b).unwrap().action.is_replaced(), "in use");
+    // A dispatch with a binding of its own takes the rest from the set.
+    context.dispatch(&program).set(0, &set).bind(0, 0, &a).groups([1, 1, 1]).unwrap();
+    assert_eq!(events(&context), [rebound(3, object(&b))], "it needs no driver's set of the set");
+    dispatch(&context).unwrap();
+    assert_eq!(events(&context), [written(true)], "no batch used it");
+    assert_eq!(context.read::<u32>(&b).unwrap(), [2]);
+    a.destroy();
+    dispatch(&context).unwrap_err();
+    assert_eq!(events(&context), [rebound(0, None)]);
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub struct Variable {
 
 // Readers: the driver in any program, the commands of `spelter` that create a device, and those that locate the driver.
 const DRIVER: &str = "the Vulkan driver";
-const BOTH: &str = "the Vulkan driver; run, bench, demo, test and info";
+const BOTH: &str = "the Vulkan driver; run, bench, profile, demo, test and info";
 const FINDERS: &str = "exec and icd";
 
 /// Every variable that is read, with its meaning. Set-user-ID programs ignore all of them.

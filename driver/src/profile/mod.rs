@@ -7,6 +7,7 @@
 
 mod json;
 mod spans;
+mod times;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use parking_lot::Mutex;
 
 use crate::exec::{Chunk, Observer, SubmissionId};
 pub(crate) use spans::{CommandSpan, CommandSpans};
+pub use times::CallTimes;
 
 /// The time that one pipeline, or one kind of transfer, took.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub struct ProgramTime {
     pub shortest: Duration,
     /// The longest call.
     pub longest: Duration,
+    /// The times of all calls, for quantiles.
+    pub times: CallTimes,
 }
 
 impl ProgramTime {
@@ -56,6 +60,7 @@ impl ProgramTime {
         self.elapsed += elapsed;
         self.shortest = self.shortest.min(elapsed);
         self.longest = self.longest.max(elapsed);
+        self.times.add(elapsed, 1);
     }
 }
 
@@ -121,6 +126,7 @@ impl ProfileState {
             elapsed: Duration::ZERO,
             shortest: Duration::MAX,
             longest: Duration::ZERO,
+            times: CallTimes::default(),
         });
         let (_, name) = key;
         let span = CommandSpan { name, ..span };
@@ -260,6 +266,8 @@ mod tests {
         done(&profile, 2);
         let scan = &profile.report().programs[0];
         assert_eq!((scan.calls, scan.shortest, scan.longest), (2, micros(10), micros(50)));
+        let [median, longest] = [0.5, 1.0].map(|part| scan.times.quantile(part));
+        assert!(median.abs_diff(micros(10)) < micros(1) && longest.abs_diff(micros(50)) < micros(1), "{scan:?}");
     }
 
     #[test]

@@ -3,12 +3,14 @@
 mod bench;
 mod derive;
 mod litmus;
+mod profile;
 mod run;
 mod trace;
 
 pub(crate) use bench::BenchArgs;
 pub(crate) use derive::DeriveArgs;
 pub(crate) use litmus::{KindName, LitmusArgs, ScopeName};
+pub(crate) use profile::ProfileArgs;
 pub(crate) use run::ImageArgs;
 pub(crate) use trace::{TraceArgs, TraceCommand};
 
@@ -54,6 +56,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Measure a compute shader over a sweep of workgroups, buffer sizes and workers, and compare with earlier runs.
     Bench(BenchArgs),
+    /// Measure each dispatch of a compute shader, or of any Vulkan program, and show the time by program.
+    Profile(ProfileArgs),
     /// Compile a compute shader and show its intermediate forms, machine code and compile times.
     Compile(CompileArgs),
     /// Run a gallery of programs, check each against a reference and measure it.
@@ -82,6 +86,7 @@ VALUE is one of
   TYPE:range:N        0, 1, 2 … N-1
   TYPE:random:N:SEED  N random values, the same for the same seed; floats are from 0 up to 1
   @FILE               the bytes of a file; @- is standard input
+  null                no buffer: reads give 0, writes are dropped
 
 G.B is a descriptor set (WGSL: group) and a binding, or the name of a variable; G.B[I] is element I of an array of
 descriptors.
@@ -91,6 +96,7 @@ SOURCE of an image is one of
   FORMAT@FILE.png     a picture in another format
   FORMAT:SIZE[:WORD]  SIZE is WIDTHxHEIGHT, and xDEPTH or xLAYERS; words are zeros, gradient, checker, @FILE (texels of
                       level 0) and levels=N
+  null                no image
 FORMAT is a name of WGSL or Vulkan, such as rgba8unorm, r32float or R8G8B8A8_UNORM. Words of a sampler are nearest,
 linear, mag=F, min=F, mip=F, clamp, repeat, mirror, mirror-clamp, border, u=MODE, v=MODE, w=MODE, color=COLOR,
 compare=OP, lod=MIN..MAX, bias=NUMBER, texels.
@@ -117,7 +123,7 @@ pub(crate) struct RunArgs {
     /// Fill a uniform buffer.
     #[arg(long, value_name = "G.B=VALUE", allow_hyphen_values = true)]
     pub(crate) uniform: Vec<Bind>,
-    /// Images, samplers and the number of invocations.
+    /// Images, samplers, texel buffers and the number of invocations.
     #[command(flatten)]
     pub(crate) images: ImageArgs,
     /// Push constants; several options are concatenated. Trailing padding of a struct is allowed.

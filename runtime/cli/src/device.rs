@@ -29,6 +29,11 @@ pub(crate) fn with_printer(args: &DeviceArgs, trace: bool, printer: Printer) -> 
     Ok(builder(args).trace(trace).printer(printer).build()?)
 }
 
+/// A context with these options that measures dispatches, with a timeline if `trace`.
+pub(crate) fn profiled(args: &DeviceArgs, trace: bool) -> Result<Context, Failure> {
+    Ok(builder(args).profile(true).trace(trace).printer(output::printer()).build()?)
+}
+
 fn builder(args: &DeviceArgs) -> ContextBuilder {
     let builder = Context::builder()
         .time_limit(args.time_limit())

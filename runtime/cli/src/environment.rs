@@ -25,6 +25,8 @@ pub(crate) fn complete(command: &mut Command) -> Result<(), Failure> {
     match command {
         Command::Run(args) => complete_device(&mut args.device),
         Command::Bench(args) => complete_bench(args),
+        Command::Profile(args) if args.command.is_empty() => complete_device(&mut args.device),
+        Command::Profile(args) => check_exec(&args.exec()),
         Command::Demo(args) => complete_device(&mut args.device),
         Command::Test(args) => complete_device(&mut args.device),
         Command::Info(args) if !args.env => complete_device(&mut args.device),

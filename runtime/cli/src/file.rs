@@ -1,4 +1,5 @@
-//! Reads files that a user names: regular files of limited size, or standard input, whose name is `-`.
+//! Files that a user names. Those that are read are regular files of limited size, or standard input, whose name is
+//! `-`; those that are written are checked before a long run.
 
 use std::fs::File;
 use std::io::Read;
@@ -24,6 +25,15 @@ pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
         return Err(Failure::file(path, format!("more than {most} bytes")));
     }
     Ok(bytes)
+}
+
+/// Checks that the folder of an output file exists, so that an error is reported before a long run.
+pub(crate) fn check_target(path: &Path) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if folder.is_some_and(|folder| !folder.is_dir()) {
+        return Err(Failure::file(path, "its folder does not exist"));
+    }
+    if path.is_dir() { Err(Failure::file(path, "is a folder")) } else { Ok(()) }
 }
 
 /// Whether a name is that of standard input.

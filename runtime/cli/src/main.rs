@@ -93,6 +93,7 @@ fn start(cli: &Cli) -> Result<u8, Failure> {
     let result = match &cli.command {
         Command::Run(args) => run::run(args, &mut output),
         Command::Bench(args) => bench::run(args, &mut output),
+        Command::Profile(args) => bench::profile(args, &mut output),
         Command::Compile(args) => compile::run(args, &mut output),
         Command::Demo(args) => demo::run(args, &mut output),
         Command::Test(args) => test::run(args, &mut output),

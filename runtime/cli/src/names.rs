@@ -1,5 +1,7 @@
 //! Looks up the names of variables in options: `--bind data=…` becomes `--bind 0.0=…`.
 
+use std::collections::BTreeMap;
+
 use crate::failure::Failure;
 use crate::shader::Shader;
 use crate::slot::Slot;
@@ -26,6 +28,16 @@ pub(crate) fn look_up<'a>(
         }
     }
     Ok(())
+}
+
+/// By group and binding, the elements that options name: one more than the highest.
+pub(crate) fn elements(slots: impl Iterator<Item = Slot>) -> BTreeMap<(u32, u32), u32> {
+    let mut counts = BTreeMap::new();
+    for Slot { group, binding, element } in slots {
+        let count: &mut u32 = counts.entry((group, binding)).or_default();
+        *count = (*count).max(element.saturating_add(1));
+    }
+    counts
 }
 
 fn list(known: &[(u32, u32, String)]) -> String {

@@ -9,7 +9,7 @@ use crate::args::ExecArgs;
 use crate::columns;
 use crate::failure::Failure;
 use crate::file;
-use crate::profile::{HEAD, Programs};
+use crate::profile::Programs;
 
 /// The largest profile that is read, in bytes.
 const MAX_BYTES: u64 = 64 << 20;
@@ -45,7 +45,8 @@ impl ProfileFolder {
         } else if programs.is_empty() {
             format!("no dispatches: {processes} processes created a device of Spelter\n")
         } else {
-            columns::lines(&HEAD, &programs.cells()).join("\n") + "\n"
+            let (head, rows) = programs.table();
+            columns::lines(&head, &rows).join("\n") + "\n"
         };
         match target {
             Some(path) => std::fs::write(path, text).map_err(|error| Failure::file(path, error)),

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use spelter::Constant;
+use spelter_shaders::image::Format;
 
 use crate::element::Element;
-use crate::image::{SamplerOptions, Source};
+use crate::image::{self, SamplerOptions, Source};
 use crate::scalar::Scalar;
 use crate::value::{Value, bytes, count};
 
@@ -105,6 +106,31 @@ impl FromStr for Save {
     fn from_str(text: &str) -> Result<Self, String> {
         let (slot, name, path) = at_slot(text)?;
         if path.is_empty() { Err("no file name after =".into()) } else { Ok(Self { slot, name, path: path.into() }) }
+    }
+}
+
+/// `--texels G.B=FORMAT:VALUE`, or `G.B=null`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TexelsOption {
+    pub(crate) slot: Slot,
+    /// As in [`Bind`].
+    pub(crate) name: Option<String>,
+    /// `None` is a null descriptor.
+    pub(crate) contents: Option<(Format, Value)>,
+}
+
+impl FromStr for TexelsOption {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (slot, name, rest) = at_slot(text)?;
+        if rest == "null" {
+            return Ok(Self { slot, name, contents: None });
+        }
+        let wrong = || format!("{rest:?} is not a texel buffer: use FORMAT:VALUE, such as r32uint:u32:1,2, or null");
+        let (format, value) = rest.split_once(':').ok_or_else(wrong)?;
+        let (format, value) = (image::format(format)?, value.parse()?);
+        if value == Value::Null { Err(wrong()) } else { Ok(Self { slot, name, contents: Some((format, value)) }) }
     }
 }
 
@@ -273,6 +299,18 @@ mod tests {
         assert_eq!("3.12[4]".parse(), Ok(slot(3, 12, 4)));
         for text in ["", "0", "0.", ".1", "0.1[", "0.1[x]", "-0.1", "0.+1", "0.1.2"] {
             assert!(text.parse::<Slot>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn texel_buffers() {
+        let parse = |text: &str| text.parse::<TexelsOption>().map(|texels| texels.contents);
+        let words = Value::Bytes(vec![1, 0, 0, 0]);
+        assert_eq!(parse("0.1=r32uint:u32:1"), Ok(Some((Format::R32_UINT, words))));
+        assert_eq!(parse("lut[2]=R8G8B8A8_UNORM:zeros:2K"), Ok(Some((Format::R8G8B8A8_UNORM, Value::Zeros(2048)))));
+        assert_eq!(parse("0.1=null"), Ok(None));
+        for text in ["0.1", "0.1=", "0.1=u32:1", "0.1=r32uint", "0.1=r32uint:", "0.1=r32uint:null", "0.1=r32uint:x"] {
+            assert!(parse(text).is_err(), "{text}");
         }
     }
 

@@ -1,19 +1,33 @@
-//! `spelter trace summary`: adds up a timeline that `run --trace` or `exec --trace` wrote.
+//! Timelines: the file of `--trace`, and `spelter trace summary`, which adds one up.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::{Value as Json, json};
+use spelter::{CallTimes, Context};
 
 use crate::args::{TraceArgs, TraceCommand};
 use crate::columns::{self, percent, seconds};
 use crate::failure::Failure;
 use crate::file;
 use crate::output::Output;
-use crate::profile::{HEAD, ProgramRow, Programs};
+use crate::profile::{ProgramRow, Programs};
 
 /// The largest file that is read, in bytes.
 const MAX_BYTES: u64 = 1 << 30;
+
+/// Writes the timeline of a context's device.
+pub(crate) fn write(context: &Context, path: &Path) -> Result<(), Failure> {
+    let write = || {
+        let mut file = BufWriter::new(File::create(path)?);
+        context.write_trace(&mut file)?;
+        file.flush()
+    };
+    write().map_err(|error: std::io::Error| Failure::file(path, error))
+}
 
 /// Runs the command.
 pub(crate) fn run(args: &TraceArgs, output: &mut Output) -> Result<(), Failure> {
@@ -22,7 +36,8 @@ pub(crate) fn run(args: &TraceArgs, output: &mut Output) -> Result<(), Failure> 
     if *json {
         return output.json(&summary.json(file));
     }
-    columns::print(output, &HEAD, &summary.programs.cells())?;
+    let (head, rows) = summary.programs.table();
+    columns::print(output, &head, &rows)?;
     let (span, workers) = (summary.span(), summary.workers.values().sum::<f64>());
     output.line("")?;
     let mut rows = vec![
@@ -97,6 +112,8 @@ impl Summary {
 
     fn add_command(&mut self, name: &str, micros: f64, args: &Json) -> Result<(), String> {
         let nanos = micros * 1e3;
+        let mut times = CallTimes::default();
+        times.add(Duration::from_nanos(nanos.max(0.0) as u64), 1);
         let busy = args["busy_us"].as_f64().ok_or("`args.busy_us` is not a number")?;
         self.programs.add(&ProgramRow {
             name: name.to_owned(),
@@ -108,6 +125,8 @@ impl Summary {
             busy: busy * 1e3,
             shortest: nanos,
             longest: nanos,
+            times,
+            flops: None,
         });
         Ok(())
     }

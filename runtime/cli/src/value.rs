@@ -12,6 +12,8 @@ const MAX_BYTES: u64 = 1 << 30;
 /// The initial contents of a buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
+    /// `null`: no buffer, but a null descriptor.
+    Null,
     /// `zeros:BYTES`.
     Zeros(u64),
     /// `TYPE:…`, as bytes.
@@ -28,10 +30,11 @@ impl FromStr for Value {
             return if path.is_empty() { Err("no file name after @".into()) } else { Ok(Self::File(path.into())) };
         }
         match text.split_once(':') {
+            None if text == "null" => Ok(Self::Null),
             Some(("zeros", bytes)) => Ok(Self::Zeros(number(bytes, "bytes")?)),
             Some((scalar, list)) => Ok(Self::Bytes(bytes(scalar.parse()?, list)?)),
             None => Err(format!(
-                "{text:?} is not a value: use zeros:BYTES, TYPE:a,b,c, TYPE:range:N, TYPE:random:N:SEED or @FILE"
+                "{text:?} is not a value: use zeros:BYTES, TYPE:a,b,c, TYPE:range:N, TYPE:random:N:SEED, @FILE or null"
             )),
         }
     }

@@ -175,14 +175,27 @@ fn bindings() {
     }
 }
 
-/// Texel buffers are reported first, since no option would help.
 #[test]
 fn texel_buffers() {
     let text = TEXELS.replace('\n', "\n ");
     let folder = Folder::with("bad-texels", "texels.spvasm", &text);
-    let problem = "binding 0.0 is a uniform texel buffer: this command has no option for texel buffers; use the library or a script of `spelter test`";
-    for line in ["run texels.spvasm", "run texels.spvasm --bind 0.0=zeros:4"] {
-        assert_eq!(folder.error(line), problem, "{line}");
+    let none = "binding 0.0, a uniform texel buffer, has no buffer: use --texels 0.0=FORMAT:VALUE (VUID-vkCmdDispatch-None-08114)";
+    for (options, message) in [
+        ("", none),
+        ("--bind 0.0=zeros:4", "--bind 0.0: it is a uniform texel buffer: use --texels"),
+        ("--texels 0.1=r32float:zeros:4", "--texels 0.1: \"main\" does not use it; it uses 0.0 (uniform texel buffer)"),
+        ("--texels 0.0=r32float:zeros:0", "--texels 0.0: a buffer needs at least one byte"),
+    ] {
+        assert_eq!(folder.error(&format!("run texels.spvasm {options}")), message, "{options}");
+    }
+    for (options, part) in [
+        ("--texels 0.0=r32uint:zeros:4", "(VUID-vkCmdDispatch-format-07753)"),
+        ("--texels 0.0=bc7:zeros:4", "\"bc7\" is not a format"),
+        ("--texels 0.0=zeros:4", "\"zeros\" is not a format"),
+        ("--texels 0.0=r32float", "is not a texel buffer: use FORMAT:VALUE"),
+    ] {
+        let ended = folder.spelter(&format!("run texels.spvasm {options}"));
+        assert!(ended.status != 0 && ended.stderr.contains(part), "{options}: {}", ended.stderr);
     }
 }
 

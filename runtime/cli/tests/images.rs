@@ -52,6 +52,33 @@ fn pixels(file: &[u8]) -> (png::OutputInfo, Vec<u8>) {
     (info, bytes)
 }
 
+const ADD_TO_TEXEL: &str = "
+OpCapability Shader
+OpCapability ImageBuffer
+OpMemoryModel Logical GLSL450
+OpEntryPoint GLCompute %main \"main\"
+OpExecutionMode %main LocalSize 1 1 1
+OpDecorate %texels DescriptorSet 0
+OpDecorate %texels Binding 0
+%void = OpTypeVoid
+%signature = OpTypeFunction %void
+%uint = OpTypeInt 32 0
+%vector = OpTypeVector %uint 4
+%one = OpConstant %uint 1
+%ones = OpConstantComposite %vector %one %one %one %one
+%image = OpTypeImage %uint Buffer 0 0 0 2 R32ui
+%pointer = OpTypePointer UniformConstant %image
+%texels = OpVariable %pointer UniformConstant
+%main = OpFunction %void None %signature
+%label = OpLabel
+%loaded = OpLoad %image %texels
+%old = OpImageRead %vector %loaded %one
+%new = OpIAdd %vector %old %ones
+OpImageWrite %loaded %one %new
+OpReturn
+OpFunctionEnd
+";
+
 #[test]
 fn a_picture_is_copied() {
     let folder = Folder::with("image-copy", "copy.wgsl", COPY);
@@ -199,7 +226,7 @@ fn mistakes() {
     assert!(error.contains("(VUID-VkSamplerCreateInfo-unnormalizedCoordinates-01075)"), "{error}");
 }
 
-/// The elements that options give are the size of an array without one; each must have a resource.
+/// The elements that options give are the size of an array without one; those that no option names are null.
 #[test]
 fn arrays_of_bindings() {
     let text = "enable wgpu_binding_array;
@@ -210,9 +237,45 @@ fn arrays_of_bindings() {
     let folder = Folder::with("image-arrays", "arrays.wgsl", text);
     let line = "run arrays.wgsl --bind to=zeros:4 --out to=u32";
     assert_eq!(folder.good(&format!("{line} --bind parts[0]=u32:40 --bind parts[1]=u32:2")), "0.1 u32  42\n");
-    let hole = folder.error(&format!("{line} --bind 0.0[1]=u32:2"));
-    let message = "binding 0.0[0], a storage buffer, has no buffer: use --bind 0.0[0]=VALUE; 1 of 2 elements have one, and each must (VUID-vkCmdDispatch-None-08114)";
-    assert_eq!(hole, message);
+    let ended = folder.spelter(&format!("{line} --bind 0.0[2]=u32:5 --bind 0.0[1]=u32:2"));
+    let note = "note: binding 0.0: 1 of 3 elements have no resource and are null: reads give 0, writes are dropped\n";
+    assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("0.1 u32  2\n", note));
+    // One that is null on purpose needs no note.
+    assert_eq!(folder.good(&format!("{line} --bind 0.0[0]=null --bind 0.0[1]=u32:2")), "0.1 u32  2\n");
     let none = folder.error(line);
     assert!(none.contains("binding 0.0: the shader declares an array without a size"), "{none}");
+    let none = folder.error("run arrays.wgsl --bind 0.0[0]=null --bind 0.0[1]=null --bind 0.1=null --out 0.1=u32");
+    assert!(none.contains("--out 0.1: no buffer is bound to it"), "{none}");
+}
+
+/// Samplers cannot be null; images can.
+#[test]
+fn null_images() {
+    let folder = Folder::with("image-null", "sample.wgsl", SAMPLE);
+    let line = "run sample.wgsl --bind 0.2=zeros:12 --image 0.0=null --out 0.2=f32:0..1";
+    assert_eq!(folder.good(&format!("{line} --sampler 0.1=linear")), "0.2 f32  0\n");
+    let error = folder.error(line);
+    assert!(error.starts_with("binding 0.1, a sampler, has no sampler"), "{error}");
+}
+
+/// `to[i] = table[source[i]]`, with a uniform texel buffer.
+#[test]
+fn texel_buffers() {
+    let folder = Folder::with("texel-buffers", "look.spvasm", include_str!("../../examples/look_up.spvasm"));
+    let line = "run look.spvasm --bind 0.1=u32:2,0,9 --bind 0.2=zeros:12 --groups 3 --out 0.2=f32";
+    let one = folder.good(&format!("{line} --texels 0.0=r8unorm:u8:0,51,255"));
+    assert_eq!(one, "0.2 f32  1 0 0\n", "a texel that does not exist is 0");
+    assert_eq!(folder.good(&format!("{line} --texels 0.0=r32float:f32:1.5,2,2.5")), "0.2 f32  2.5 1.5 0\n");
+    assert_eq!(folder.good(&format!("{line} --texels 0.0=null")), "0.2 f32  0 0 0\n");
+}
+
+/// Adds 1 to a texel of a storage texel buffer, which is shown and saved as bytes.
+#[test]
+fn storage_texel_buffers() {
+    let folder = Folder::with("storage-texel-buffers", "add.spvasm", ADD_TO_TEXEL);
+    let shown = folder.good("run add.spvasm --texels 0.0=r32uint:u32:5,6 --out 0.0=u32 --save 0.0=texels.bin");
+    assert_eq!(shown, "0.0 u32  5 7\n");
+    assert_eq!(folder.read("texels.bin"), [5, 0, 0, 0, 7, 0, 0, 0]);
+    let error = folder.error("run add.spvasm --texels 0.0=r32float:zeros:8");
+    assert!(error.starts_with("--texels 0.0: ") && error.ends_with(')'), "{error}");
 }

@@ -1,4 +1,4 @@
-//! `spelter trace summary` and `spelter exec --profile`: times by program, and bad input.
+//! `spelter profile`, `spelter exec --profile` and `spelter trace summary`: times by program, and bad input.
 
 #![allow(clippy::unwrap_used, reason = "a failing test panics")]
 
@@ -25,7 +25,7 @@ fn a_timeline_is_summed_up_by_program() {
     assert!((0.0..=1.0).contains(&shown["workers"]["busy"].as_f64().unwrap()));
     let text = folder.good("trace summary line.json");
     let row = text.lines().nth(1).unwrap();
-    assert!(row.starts_with("double") && row.contains("100.0 %") && row.ends_with("1280"), "{text}");
+    assert!(row.starts_with("double") && row.contains("100.0 %") && row.contains("  1280  "), "{text}");
     assert!(text.contains("submissions") && text.contains("workers"), "{text}");
 }
 
@@ -61,7 +61,8 @@ fn program(folder: &Folder, name: &str, profile: &str) -> String {
 fn a_foreign_program_is_profiled() {
     let folder = Folder::new("exec-profile");
     let row = r#"{"name":"main","pipeline":"0123456789abcdef","calls":2,"workgroups":8,"bytes":64,
-        "busy_ns":3000,"elapsed_ns":2000,"shortest_ns":900,"longest_ns":1100}"#;
+        "busy_ns":3000,"elapsed_ns":2000,"shortest_ns":900,"longest_ns":1100,
+        "times_ns":[[900,1],[1100,1]]}"#;
     let echo = format!("echo '{{\"programs\":[{row}]}}'");
     let write = format!("{echo} > $SPELTER_PROFILE\n{echo} > ${{SPELTER_PROFILE%.json}}.77.json");
     let command = program(&folder, "two.sh", &write);
@@ -69,12 +70,20 @@ fn a_foreign_program_is_profiled() {
     assert_eq!((ended.status, ended.stdout.as_str()), (3, "own output\n"), "{}", ended.stderr);
     let lines: Vec<_> = ended.stderr.lines().collect();
     assert!(lines[0].starts_with("program") && lines[0].contains("share"), "{}", ended.stderr);
-    let cells: Vec<_> = lines[1].split_whitespace().collect();
-    assert_eq!(cells, ["main", "4", "4.00", "µs", "1.00", "µs", "6.00", "µs", "100.0", "%", "16"], "{}", ended.stderr);
+    let cells: Vec<_> = lines[1].split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    let times = ["4.00 µs", "1.00 µs", "0.90 µs", "1.10 µs", "6.00 µs"];
+    let wanted = [&["main", "4"], &times[..], &["100.0 %", "16", "4.00 M", "0.03"]].concat();
+    assert_eq!(cells, wanted, "{}", ended.stderr);
+    // `spelter profile` is the same command.
+    let profiled = folder.spelter(&format!("profile -- {command}"));
+    assert_eq!((profiled.status, &profiled.stdout, &profiled.stderr), (3, &ended.stdout, &ended.stderr));
+    let saved = folder.spelter(&format!("profile --json --save saved.json -- {command}"));
+    assert_eq!((saved.status, saved.stderr.as_str()), (3, ""));
     let ended = folder.spelter(&format!("exec --profile=times.json --json -- {command}"));
     assert_eq!((ended.status, ended.stderr.as_str()), (3, ""));
     let json: serde_json::Value = serde_json::from_slice(&folder.read("times.json")).unwrap();
     assert_eq!((&json["processes"], &json["programs"][0]["calls"]), (&2.into(), &4.into()));
+    assert_eq!(folder.read("times.json"), folder.read("saved.json"));
 }
 
 #[test]
@@ -90,4 +99,96 @@ fn a_profile_that_cannot_be_had_is_reported() {
     let ended = folder.spelter(&format!("exec --profile -- {command}"));
     assert!(ended.status == 1 && ended.stderr.contains("profile.json: "), "{}", ended.stderr);
     assert!(folder.usage("exec --json -- true").contains("--profile"));
+}
+
+const TWO: &str = "
+var<immediate> factor: f32;
+@group(0) @binding(0) var<storage, read_write> data: array<f32>;
+@group(0) @binding(1) var<storage, read_write> sum: f32;
+@compute @workgroup_size(64) fn scale(@builtin(global_invocation_id) id: vec3u) { data[id.x] *= factor; }
+@compute @workgroup_size(1) fn reduce() { sum = data[0] + data[1]; }";
+
+/// Two programs that share a buffer, at two sizes.
+#[test]
+fn dispatches_of_several_programs_are_profiled() {
+    let folder = Folder::with("profile-two", "two.wgsl", TWO);
+    let line =
+        "profile two.wgsl --entry scale --entry reduce --push f32:1 --repeat 20 --workers 2 --groups 4 --groups 16";
+    let shown = folder.json(&format!("{line} --json --trace line.json"));
+    let programs = shown["programs"].as_array().unwrap();
+    let of = |name: &str| programs.iter().find(|program| program["name"] == name).unwrap();
+    let (scale, reduce) = (of("scale"), of("reduce"));
+    assert_eq!((&scale["calls"], &scale["workgroups"]), (&40.into(), &(20 * (4 + 16)).into()));
+    assert_eq!((&reduce["calls"], &reduce["workgroups"]), (&40.into(), &(20 * (4 + 16)).into()));
+    // A buffer for the largest dispatch: 16 workgroups of 64 floats, and one float more in the other buffer.
+    assert_eq!((&scale["bytes"], &reduce["bytes"]), (&(40 * 4096).into(), &(40 * 4100).into()));
+    let number = |program: &serde_json::Value, name: &str| program[name].as_f64().unwrap();
+    let near = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-9, "{a} {b}");
+    for program in [scale, reduce] {
+        let total = number(program, "total_seconds");
+        near(number(program, "workgroups_per_second"), 400.0 / total);
+        near(number(program, "bytes_per_second"), number(program, "bytes") / total);
+        let times =
+            ["shortest_seconds", "p50_seconds", "p99_seconds", "longest_seconds"].map(|name| number(program, name));
+        assert!(times.is_sorted(), "{times:?}");
+    }
+    // One product for each invocation, and one sum for each workgroup of one invocation.
+    near(number(scale, "flops_per_second"), 400.0 * 64.0 / number(scale, "total_seconds"));
+    near(number(reduce, "flops_per_second"), 400.0 / number(reduce, "total_seconds"));
+    near(programs.iter().map(|program| number(program, "share")).sum(), 1.0);
+    assert_eq!((&shown["workers"]["count"], shown["workers"]["busy"].as_array().unwrap().len()), (&2.into(), 2));
+    let dispatches = shown["dispatches"].as_array().unwrap();
+    let order: Vec<_> =
+        dispatches[..4].iter().map(|one| (one["program"].as_str().unwrap(), &one["groups"][0])).collect();
+    assert_eq!(order, [("scale", &4.into()), ("scale", &16.into()), ("reduce", &4.into()), ("reduce", &16.into())]);
+    assert!(dispatches.len() == 80 && shown["dropped"] == 0);
+    assert!(dispatches.iter().all(|one| number(one, "begin_seconds") <= number(one, "end_seconds")));
+    // The timeline has the rounds before these as well.
+    let timeline = folder.json("trace summary line.json --json");
+    assert_eq!(timeline["programs"].as_array().unwrap().iter().filter(|program| program["calls"] == 46).count(), 2);
+    let text = folder.good(line);
+    let lines: Vec<_> = text.lines().collect();
+    assert!(lines[0].starts_with("program") && lines[0].ends_with("GFLOP/s"), "{text}");
+    assert!(
+        lines.len() == 6 && lines[4].starts_with("rounds   20, ") && lines[5].starts_with("workers  2, busy "),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_cannot_be_profiled_is_an_error() {
+    let folder = Folder::with("profile-errors", "two.wgsl", TWO);
+    folder.write(
+        "other.wgsl",
+        b"
+        @group(0) @binding(0) var<uniform> step: vec4f;
+        @group(0) @binding(1) var<storage, read_write> to: f32;
+        @group(0) @binding(0) var<storage, read_write> all: array<f32>;
+        @compute @workgroup_size(1) fn a() { to = step.x; }
+        @compute @workgroup_size(1) fn b() { all[0] = 1.0; }",
+    );
+    for (line, message) in [
+        (
+            "other.wgsl --entry a --entry b",
+            "binding 0.0: \"a\" and \"b\" declare it as different kinds of descriptors: profile them one at a time",
+        ),
+        ("other.wgsl --entry b --push f32:1", "--push: no program has push constants"),
+        ("other.wgsl --entry a", "binding 0.0, a uniform buffer, has no contents: use --uniform 0.0=VALUE"),
+        ("two.wgsl --entry scale --bind 0.7=zeros:4 --push f32:1", "--bind 0.7: \"scale\" does not use it"),
+        ("two.wgsl --entry reduce --trace no/such/line.json", "no/such/line.json: its folder does not exist"),
+    ] {
+        assert_eq!(folder.error(&format!("profile {line}")), message, "{line}");
+    }
+    let error = folder.error("profile two.wgsl --entry scale");
+    assert!(error.starts_with("--push: \"scale\" declares bytes 0..4, 0 bytes were given"), "{error}");
+    for (line, part) in [
+        ("profile", "<FILE>"),
+        ("profile two.wgsl -- true", "cannot be used with"),
+        ("profile --groups 4 -- true", "cannot be used with"),
+        ("profile two.wgsl --save table.txt", "cannot be used with"),
+        ("profile two.wgsl --repeat 0", "--repeat"),
+        ("profile two.wgsl --graphics", "cannot be used with"),
+    ] {
+        assert!(folder.usage(line).contains(part), "{line}: {}", folder.usage(line));
+    }
 }

@@ -202,6 +202,7 @@ pub(crate) fn write_one(
             let (offset, range) = (range.start, range.end - range.start);
             set.write(number, element, ty, &[BufferInfo { buffer: object.buffer()?, offset, range }])
         }
+        _ if bound.is_null() => set.write_null(number, element, ty, 1),
         (None, Part::Nothing, _) => {
             set.write_images(number, element, ty, &[DescriptorImageInfo { sampler, view: None }])
         }

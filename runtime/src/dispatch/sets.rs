@@ -7,6 +7,7 @@ use crate::batch::{Clock, Refusal};
 use crate::context_state::ContextState;
 use crate::descriptors::{check_mapped, checked};
 use crate::error::{Error, rule};
+use crate::events::EventLog;
 use crate::ids::{Serial, Slot};
 use crate::program::{BindingInfo, Program, SetLayout};
 use crate::set::{DescriptorSet, GroupSets, Looked, Names, Wanted};
@@ -90,9 +91,19 @@ impl<'a> SetOfGroup<'a> {
         found.cloned().map_err(|error| self.set.inner().named(error))
     }
 
+    /// Notes the descriptors that name other objects than before.
+    pub(super) fn note_rebound(&self, log: &EventLog) {
+        self.set.inner().note_rebound(&self.names, log);
+    }
+
     /// The driver set for the group.
-    pub(super) fn resolve(&self, layout: &SetLayout, batch: (&Arc<Clock>, Serial)) -> Result<Resolved, Refusal> {
-        self.set.inner().resolve(&self.names, Wanted { layout, places: &self.places }, batch)
+    pub(super) fn resolve(
+        &self,
+        layout: &SetLayout,
+        batch: (&Arc<Clock>, Serial),
+        log: &EventLog,
+    ) -> Result<Resolved, Refusal> {
+        self.set.inner().resolve(&self.names, Wanted { layout, places: &self.places }, batch, log)
     }
 }
 
@@ -104,7 +115,7 @@ impl ContextState {
         own: &GroupSets,
         looked: &mut Looked,
     ) -> Result<(), Refusal> {
-        let Self { share, clock, timeline, bindings, sets, set_states, group_sets, journal_seen, .. } = self;
+        let Self { share, clock, timeline, bindings, sets, set_states, group_sets, journal_seen, log, .. } = self;
         let batch = timeline.batch()?;
         let serial = batch.serial();
         let of_groups = own.of_program(group_sets, program);
@@ -120,8 +131,8 @@ impl ContextState {
             }
             return Ok(batch.dispatch(groups, Some(number))?);
         }
-        state.update(program, &of_groups, bindings, share, looked)?;
-        let resolved = state.resolve(program, &of_groups, looked, (clock, serial))?;
+        state.update(program, &of_groups, bindings, (share, log), looked)?;
+        let resolved = state.resolve(program, &of_groups, looked, (clock, serial), log)?;
         let (entries, fresh) = state.enter(batch, clock, bindings, looked)?;
         if share.journal().count() != *journal_seen {
             // An object that the batch entered earlier may have been replaced before the last one was entered.

@@ -1,4 +1,5 @@
-//! Dispatches whose bindings are all those of the context: its slots, or the sets of their groups.
+//! Dispatches that bind nothing themselves: their bindings are in the slots of the context, whose state per program is
+//! known from earlier dispatches, or in the sets of the groups.
 
 use crate::barrier::Fresh;
 use crate::batch::Refusal;

@@ -61,7 +61,7 @@ fn a_thread_that_begins_to_wait_wakes_the_test() {
 fn each_event_is_drained_once() {
     loom::model(|| {
         let log = Arc::new(EventLog::new(ContextId(1)));
-        log.record(true);
+        log.record(true, 0);
         let note = |log: &EventLog, bytes| log.note(|| Event::Staged { resource: ResourceId(1), bytes });
         let other = thread::spawn({
             let log = Arc::clone(&log);

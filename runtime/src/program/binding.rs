@@ -65,21 +65,14 @@ impl BindingInfo {
 
     /// The kind of slot that the binding needs.
     pub(crate) fn slot_kind(&self) -> SlotKind {
-        match self.kind {
-            BindingKind::UniformBuffer => SlotKind::UniformBuffer,
-            BindingKind::StorageBuffer => SlotKind::StorageBuffer,
-            BindingKind::StorageImage | BindingKind::StorageTexelBuffer => SlotKind::StorageImage,
-            BindingKind::SampledImage | BindingKind::CombinedImageSampler | BindingKind::UniformTexelBuffer => {
-                SlotKind::SamplerView
-            }
-            BindingKind::Sampler => SlotKind::Sampler,
-        }
+        SlotKind::of(self.kind)
     }
 
     /// Whether the state of a slot of the right kind fits: bytes, texels or an image, with a sampler for a combined
-    /// image sampler.
+    /// image sampler, or null.
     pub(crate) fn takes(&self, bound: &SlotState) -> bool {
         match self.kind {
+            _ if bound.is_null() => true,
             BindingKind::UniformBuffer | BindingKind::StorageBuffer => matches!(bound.part, Part::Bytes(_)),
             BindingKind::UniformTexelBuffer | BindingKind::StorageTexelBuffer => {
                 matches!(bound.part, Part::Texels(..))

@@ -48,25 +48,29 @@ struct LayoutSet {
 }
 
 impl DriverSets {
-    /// The driver set for a group that holds these names, with its number, for a command of the open batch `serial`.
+    /// The driver set for a group that holds these names, with its number, for a command of the open batch `serial`;
+    /// and if an older one was not current any more, whether it was written again in place.
     pub(super) fn take(
         &mut self,
         share: &Share,
         names: &Names,
         wanted: Wanted<'_>,
         batch: (&Arc<Clock>, Serial),
-    ) -> Result<(DescriptorSet, u64), Error> {
+    ) -> Result<((DescriptorSet, u64), Option<bool>), Error> {
+        let mut written = None;
         let known = self.layouts.iter().position(|known| known.layout == wanted.layout.layout);
         let at = known.unwrap_or_else(|| self.add(&wanted.layout.layout));
         let LayoutSet { pool, place, .. } = &mut self.layouts[at];
         let counters = &share.memory().counters;
-        place.take(names.last_change(), batch, |target| {
+        let fill = |target: Target<'_, DescriptorSet>| {
             let (set, since) = match target {
                 Target::This(set, since) => {
+                    written = Some(true);
                     counters.sets_rewritten.one();
                     (set.clone(), Some(since))
                 }
                 Target::Another(old, since) => {
+                    written = Some(false);
                     let set = allocate(share.device(), pool, wanted.layout, SETS_IN_POOL)?;
                     copy(&set, old, names, wanted, since)?;
                     counters.sets_allocated.one();
@@ -84,8 +88,10 @@ impl DriverSets {
                     write_one(&set, info, element, state)?;
                 }
             }
-            Ok(set)
-        })
+            Ok::<_, Error>(set)
+        };
+        let taken = place.take(names.last_change(), batch, fill)?;
+        Ok((taken, written))
     }
 
     /// Adds a layout, and returns its index.

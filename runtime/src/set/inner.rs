@@ -14,15 +14,15 @@ use super::names::{Names, Replaced, Tracked};
 use crate::batch::{Clock, Refusal};
 use crate::bind::Bind;
 use crate::error::{Error, rule};
-use crate::ids::{Serial, Slot};
+use crate::events::{Event, EventLog};
+use crate::ids::{Serial, SetId, Slot};
 use crate::program::{BindingInfo, Program, SetLayout};
 use crate::share::{Holder, Share};
 use crate::slot_state::SlotState;
 
 /// The shared part of a set's handles.
 pub(crate) struct SetInner {
-    /// Unique.
-    id: u64,
+    id: SetId,
     share: Arc<Share>,
     pub(super) label: Option<Box<str>>,
     /// By binding, each with the place of its element 0.
@@ -61,16 +61,17 @@ impl SetInner {
         let tracked = Tracked::new(count as usize, share.journal().count());
         let state = Mutex::new(SetState { tracked, driver: DriverSets::default() });
         // Relaxed: numbers only have to differ.
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let id = SetId(number);
         let inner =
             Arc::new(Self { id, share: Arc::clone(share), label, layout, updatable, now: AtomicU64::new(0), state });
         let holder: Weak<Self> = Arc::downgrade(&inner);
-        share.register_set(id, holder);
+        share.register_set(number, holder);
         inner
     }
 
     /// Its unique number.
-    pub(crate) fn id(&self) -> u64 {
+    pub(crate) fn id(&self) -> SetId {
         self.id
     }
 
@@ -121,13 +122,37 @@ impl SetInner {
         names: &Names,
         wanted: Wanted<'_>,
         batch: (&Arc<Clock>, Serial),
+        log: &EventLog,
     ) -> Result<(spelter_driver::DescriptorSet, u64), Refusal> {
         let mut state = self.state.lock();
         let SetState { tracked, driver } = &mut *state;
         if tracked.names().last_change() != names.last_change() {
             return Err(Refusal::Again);
         }
-        Ok(driver.take(&self.share, names, wanted, batch).map_err(|error| self.named(error))?)
+        let (taken, written) = driver.take(&self.share, names, wanted, batch).map_err(|error| self.named(error))?;
+        if let Some(in_place) = written {
+            log.note(|| Event::SetWritten { set: self.id, in_place });
+        }
+        Ok(taken)
+    }
+
+    /// Notes each descriptor that names another object than when the log's context last looked.
+    pub(crate) fn note_rebound(&self, names: &Names, log: &EventLog) {
+        let Some(since) = log.seen_of_set(self.id, names.last_rebound()) else { return };
+        for (info, first) in &self.layout {
+            for element in (0..info.count).filter(|element| names.rebound_since(first + element, since)) {
+                let Some(state) = names.state(first + element) else { continue };
+                let Some(resource) = &state.resource else { continue };
+                log.note(|| Event::SetRebound {
+                    set: self.id,
+                    binding: info.binding,
+                    element,
+                    kind: state.kind,
+                    resource: resource.id(),
+                    object: state.object.as_ref().map(|object| object.id()),
+                });
+            }
+        }
     }
 
     /// For each descriptor of a program's group, its place in the set. [`Error::Binding`] if the set lacks one.
@@ -242,7 +267,7 @@ impl Holder for SetInner {
 
 impl Drop for SetInner {
     fn drop(&mut self) {
-        self.share.forget_set(self.id);
+        self.share.forget_set(self.id.0);
     }
 }
 

@@ -27,6 +27,7 @@ use std::sync::Arc;
 
 use crate::bind::Bind;
 use crate::error::{Error, rule};
+use crate::ids::SetId;
 use crate::program::BindingInfo;
 use crate::share::Share;
 use inner::{Write, described};
@@ -103,6 +104,23 @@ impl DescriptorSet {
 
     pub(crate) fn inner(&self) -> &SetInner {
         &self.inner
+    }
+
+    /// Its identity: the same for all handles of the set, whatever it names.
+    ///
+    /// ```
+    /// use spelter::{BindingKind, SetBinding};
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let layout = [SetBinding::new(0, BindingKind::StorageBuffer)];
+    /// let set = context.descriptor_set_of(&layout).updatable().build()?;
+    /// assert_eq!(set.id(), set.clone().id());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn id(&self) -> SetId {
+        self.inner.id()
     }
 
     /// The label of the set, for messages.

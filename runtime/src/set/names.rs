@@ -5,6 +5,7 @@
 //! events that it missed when it is looked at. [`Names`] is a value: a dispatch that has looked keeps these names,
 //! whatever another thread writes to the set meanwhile.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -25,6 +26,8 @@ pub(crate) struct Names {
     last_change: u64,
     /// The number of descriptors that have changed so far.
     generation: u64,
+    /// The number of the journal's last event that gave a descriptor another object.
+    last_rebound: u64,
     descriptors: Vec<Descriptor>,
 }
 
@@ -37,6 +40,8 @@ struct Descriptor {
     /// The value of `now` when it last changed, or its resource last forgot contents: a batch that writes there must
     /// note its use again.
     noted: u64,
+    /// The number of the journal's last event that gave it another object.
+    rebound: u64,
 }
 
 impl Names {
@@ -65,6 +70,16 @@ impl Names {
         self.descriptors[place as usize].changed > then
     }
 
+    /// The number of the journal's last event that gave a descriptor another object.
+    pub(super) fn last_rebound(&self) -> u64 {
+        self.last_rebound
+    }
+
+    /// Whether an event of the journal after number `then` gave a descriptor another object.
+    pub(super) fn rebound_since(&self, place: u32, then: u64) -> bool {
+        self.descriptors[place as usize].rebound > then
+    }
+
     /// Whether a batch that noted its use of a descriptor then must note it again.
     pub(crate) fn noted_since(&self, place: u32, then: u64) -> bool {
         self.descriptors[place as usize].noted > then
@@ -88,7 +103,8 @@ pub(crate) type Replaced = SmallVec<[Arc<SlotState>; 1]>;
 impl Tracked {
     /// `count` descriptors that are not written, after the first `seen` events of the journal.
     pub(crate) fn new(count: usize, seen: u64) -> Self {
-        let names = Names { now: 0, last_change: 0, generation: 0, descriptors: vec![Descriptor::default(); count] };
+        let descriptors = vec![Descriptor::default(); count];
+        let names = Names { now: 0, last_change: 0, generation: 0, last_rebound: 0, descriptors };
         Self { names: Arc::new(names), places: HashMap::default(), seen }
     }
 
@@ -105,6 +121,7 @@ impl Tracked {
         names.last_change = names.now;
         let descriptor = &mut names.descriptors[place as usize];
         (descriptor.changed, descriptor.noted) = (names.now, names.now);
+        descriptor.rebound = 0;
         if let Some(old) = descriptor.state.as_ref().and_then(|old| old.resource.as_ref())
             && let Some(places) = self.places.get_mut(&old.id())
         {
@@ -127,29 +144,34 @@ impl Tracked {
         if share.journal().count() == self.seen {
             return replaced;
         }
-        let (seen, news) = share.journal().since(self.seen);
+        let before = self.seen;
+        let (seen, news) = share.journal().since(before);
         self.seen = seen;
-        let places: SmallVec<[u32; 8]> = match news {
+        // Each with the number of its resource's last event.
+        let places: SmallVec<[(u32, u64); 8]> = match news {
             News::Events(events) => {
-                let mut resources: SmallVec<[ResourceId; 8]> = events.iter().map(|event| event.resource).collect();
-                resources.sort_unstable();
-                resources.dedup();
-                resources.iter().filter_map(|id| self.places.get(id)).flatten().copied().collect()
+                let mut resources: SmallVec<[(ResourceId, u64); 8]> =
+                    events.iter().map(|event| event.resource).zip(before + 1..).collect();
+                resources.sort_unstable_by_key(|(id, number)| (*id, Reverse(*number)));
+                resources.dedup_by_key(|(id, _)| *id);
+                let of = |(id, number): &(ResourceId, u64)| Some((self.places.get(id)?, *number));
+                let of = resources.iter().filter_map(of);
+                of.flat_map(|(places, number)| places.iter().map(move |place| (*place, number))).collect()
             }
-            News::TooMany => self.places.values().flatten().copied().collect(),
+            News::TooMany => self.places.values().flatten().map(|place| (*place, seen)).collect(),
         };
         if !places.is_empty() {
             let names = Arc::make_mut(&mut self.names);
             names.now += 1;
-            places.into_iter().for_each(|place| replaced.extend(names.renew(place, share)));
+            places.into_iter().for_each(|(place, event)| replaced.extend(names.renew(place, event, share)));
         }
         replaced
     }
 }
 
 impl Names {
-    /// Notes an event of a descriptor's resource. Returns the old state if it named an object that was lost.
-    fn renew(&mut self, place: u32, share: &Share) -> Option<Arc<SlotState>> {
+    /// Notes the journal's event of a descriptor's resource with this number. Returns the old state if it named an object that was lost.
+    fn renew(&mut self, place: u32, event: u64, share: &Share) -> Option<Arc<SlotState>> {
         let descriptor = &mut self.descriptors[place as usize];
         descriptor.noted = self.now;
         let old = descriptor.state.as_ref()?;
@@ -174,6 +196,7 @@ impl Names {
         }
         share.memory().counters.rebound(old.kind);
         (descriptor.changed, self.last_change, self.generation) = (self.now, self.now, self.generation + 1);
+        (descriptor.rebound, self.last_rebound) = (event, self.last_rebound.max(event));
         descriptor.state.replace(Arc::new(new))
     }
 }

@@ -17,6 +17,7 @@ use crate::batch::{Batch, Clock, NotedUses, Refusal};
 use crate::bindings::Bindings;
 use crate::descriptors::{ProgramState, SetCache, check_mapped, checked, next_number, used};
 use crate::error::Error;
+use crate::events::EventLog;
 use crate::ids::{Serial, Slot};
 use crate::program::{BindingInfo, Program, SetLayout};
 use crate::share::Share;
@@ -43,7 +44,7 @@ impl SetStates {
         bindings: &mut Bindings,
         cache: &mut SetCache,
     ) -> Result<&mut SetState, Error> {
-        let key = (program.id(), sets.iter().map(|set| set.map_or(0, |set| set.inner().id())).collect());
+        let key = (program.id(), sets.iter().map(|set| set.map_or(0, |set| set.inner().id().0)).collect());
         if !self.states.contains_key(&key) {
             if self.states.len() >= MAX_STATES {
                 self.states.clear();
@@ -190,7 +191,7 @@ impl SetState {
         program: &Program,
         sets: &OfProgram<'_>,
         bindings: &Bindings,
-        share: &Share,
+        (share, log): (&Share, &EventLog),
         looked: &mut Looked,
     ) -> Result<(), Error> {
         looked.restart();
@@ -200,6 +201,7 @@ impl SetState {
         for group in &mut self.groups {
             let Some(set) = sets[group.group as usize] else { continue };
             let names = looked.at(set.inner());
+            set.inner().note_rebound(&names, log);
             group.check(program, set.inner(), &names, share)?;
             is_listed &= group.listed == Some(names.last_change());
         }
@@ -225,12 +227,13 @@ impl SetState {
         sets: &OfProgram<'_>,
         looked: &Looked,
         batch: (&Arc<Clock>, Serial),
+        log: &EventLog,
     ) -> Result<SmallVec<[Resolved; 2]>, Refusal> {
         let mut resolved = SmallVec::new();
         for (group, names) in self.groups.iter().zip(&looked.names) {
             let Some(set) = sets[group.group as usize] else { continue };
             let wanted = Wanted { layout: &program.sets()[group.group as usize], places: &group.places };
-            let (driver_set, number) = set.inner().resolve(names, wanted, batch)?;
+            let (driver_set, number) = set.inner().resolve(names, wanted, batch, log)?;
             resolved.push((group.group, driver_set, number));
         }
         Ok(resolved)

@@ -29,7 +29,14 @@ impl Context {
     /// # }
     /// ```
     pub fn read<T: AnyBitPattern>(&self, buffer: &Buffer) -> Result<Vec<T>, Error> {
-        self.read_range(buffer, 0..buffer.size())
+        loop {
+            let bytes = buffer.size();
+            match self.read_range(buffer, 0..bytes) {
+                // Another thread has respecified it meanwhile.
+                Err(Error::Range(_)) if buffer.size() != bytes => {}
+                result => return result,
+            }
+        }
     }
 
     /// Reads the bytes `range` of a buffer back, as values, after all commands that write the buffer. Does not wait if
@@ -145,7 +152,8 @@ impl Context {
     /// # }
     /// ```
     pub fn fill(&self, buffer: &Buffer, word: u32) -> Result<(), Error> {
-        self.fill_range(buffer, 0..buffer.size() & !3, word)
+        self.check_fill(buffer, &(0..0))?;
+        self.fill_words(buffer, None, word)
     }
 
     /// Records a fill of the bytes `range` of a buffer with a repeated word; an empty range does nothing.
@@ -162,9 +170,15 @@ impl Context {
     /// ```
     pub fn fill_range(&self, buffer: &Buffer, range: Range<u64>, word: u32) -> Result<(), Error> {
         self.check_fill(buffer, &range)?;
+        self.fill_words(buffer, Some(range), word)
+    }
+
+    /// Without a range, all whole words that the buffer has when the command is recorded.
+    fn fill_words(&self, buffer: &Buffer, range: Option<Range<u64>>, word: u32) -> Result<(), Error> {
         let resource = buffer.resource();
         self.inner().record(|state| {
             let object = resource.object_for_command("fill")?;
+            let range = range.clone().unwrap_or(0..object.size() & !3);
             check_inside("fill", resource, &object, &range)?;
             if range.is_empty() {
                 return Ok(());

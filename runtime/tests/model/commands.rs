@@ -7,7 +7,7 @@ use std::rc::Rc;
 use crate::kernels;
 use crate::reference::{Reference, Shown, Slot};
 use crate::resource::{Handle, overlap};
-use crate::step::{BUFFERS, Bound, Recorded, level_of};
+use crate::step::{BUFFERS, Recorded, level_of};
 
 /// A recorded command, with the resources that it names.
 #[derive(Debug)]
@@ -40,9 +40,10 @@ impl Reference {
         let any_missing = commands.iter().any(|command| {
             let missing = |which: usize| self.handles[which].is_none();
             match command {
-                Recorded::Dispatch { program, own, .. } => {
+                Recorded::Dispatch { program, set, own, .. } => {
                     let mut own = kernels::TAKES[*program].iter().zip(own);
-                    own.any(|(take, bound)| missing(bound.handle(take.kind)))
+                    set.is_some_and(|set| self.sets[set].is_none())
+                        || own.any(|(take, own)| own.is_some_and(|bound| missing(bound.handle(take.kind))))
                 }
                 Recorded::Copy { from, to, .. } => missing(*from) || missing(*to),
                 Recorded::Fill { resource, .. } => missing(*resource),
@@ -70,12 +71,11 @@ impl Reference {
     /// A command with the resources that it names, all of which have handles.
     fn command(&self, command: &Recorded) -> Result<Command, Shown> {
         Ok(match command {
-            Recorded::Dispatch { program, own, push } => {
-                let takes = kernels::TAKES[*program].iter().zip(own);
-                let slot = |(take, bound): (&kernels::Taken, &Bound)| {
-                    Ok(Slot::new(self.live(bound.handle(take.kind))?, *bound, take.kind))
-                };
-                Command::Dispatch(*program, *push, takes.map(slot).collect::<Result<_, Shown>>()?)
+            Recorded::Dispatch { program, set, own, push } => {
+                let set = set.and_then(|set| self.sets[set].as_ref());
+                let of_set = |binding: usize| set.and_then(|set| set.slots.borrow()[binding].clone());
+                let slots = self.taken(*program, own, of_set)?;
+                Command::Dispatch(*program, *push, slots)
             }
             Recorded::Copy { from, to, part, at } => {
                 let [from, to] = self.both(*from, *to)?;

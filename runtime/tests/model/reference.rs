@@ -75,8 +75,8 @@ impl Slot {
 
 /// A descriptor set.
 #[derive(Debug)]
-struct Set {
-    slots: RefCell<[Option<Slot>; SLOTS]>,
+pub(crate) struct Set {
+    pub(crate) slots: RefCell<[Option<Slot>; SLOTS]>,
     updatable: bool,
 }
 
@@ -92,7 +92,7 @@ struct Persistent {
 pub(crate) struct Reference {
     pub(crate) handles: [Option<Handle>; RESOURCES],
     slots: [[Option<Slot>; SLOTS]; CONTEXTS],
-    sets: [Option<Rc<Set>>; SETS],
+    pub(crate) sets: [Option<Rc<Set>>; SETS],
     /// Those that contexts have bound.
     bound_sets: [Option<Rc<Set>>; CONTEXTS],
     persistent: Option<Persistent>,
@@ -403,35 +403,40 @@ impl Reference {
         set: Option<usize>,
         own: &[Option<Bound>; 3],
     ) -> Result<(), Shown> {
-        let takes = kernels::TAKES[program];
-        let own = || takes.iter().zip(own);
-        if own().any(|(take, own)| own.is_some_and(|bound| self.handles[bound.handle(take.kind)].is_none())) {
+        let mut takes = kernels::TAKES[program].iter().zip(own);
+        if takes.any(|(take, own)| own.is_some_and(|bound| self.handles[bound.handle(take.kind)].is_none())) {
             return Err(Shown::Nothing);
         }
         let set = match set {
             Some(set) => Some(self.sets[set].as_ref().ok_or(Shown::Nothing)?),
             None => self.bound_sets[context].as_ref(),
         };
-        let mut slots = Vec::new();
-        for (take, own) in own() {
-            let found = match own {
-                Some(bound) => self.slot(*bound, take.kind)?,
-                None => {
-                    let slot = take.binding as usize;
-                    let bound = match set {
-                        Some(set) => set.slots.borrow()[slot].clone(),
-                        None => self.slots[context][slot].clone(),
-                    };
-                    bound.ok_or(Shown::Refused)?
-                }
-            };
-            if found.kind != take.kind || found.resource.is_destroyed() {
-                return Err(Shown::Refused);
-            }
-            slots.push(found.now().ok_or(Shown::Refused)?);
-        }
+        let bound = |binding: usize| match set {
+            Some(set) => set.slots.borrow()[binding].clone(),
+            None => self.slots[context][binding].clone(),
+        };
+        let slots = self.taken(program, own, bound)?;
+        let slots: Vec<Slot> = slots.into_iter().filter_map(Slot::now).collect();
         self.run(&slots, (program, push));
         Ok(())
+    }
+
+    /// What a dispatch takes: its own bindings, and for the others what is bound at their number.
+    pub(crate) fn taken(
+        &self,
+        program: usize,
+        own: &[Option<Bound>; 3],
+        bound: impl Fn(usize) -> Option<Slot>,
+    ) -> Result<Vec<Slot>, Shown> {
+        let one = |(take, own): (&kernels::Taken, &Option<Bound>)| {
+            let found = match own {
+                Some(bound) => self.slot(*bound, take.kind)?,
+                None => bound(take.binding as usize).ok_or(Shown::Refused)?,
+            };
+            let fits = found.kind == take.kind && !found.resource.is_destroyed() && found.clone().now().is_some();
+            fits.then_some(found).ok_or(Shown::Refused)
+        };
+        kernels::TAKES[program].iter().zip(own).map(one).collect()
     }
 
     /// Runs a program on these slots.

@@ -328,9 +328,11 @@ pub(crate) enum Step {
 /// A command of a command buffer.
 #[derive(Clone, Debug)]
 pub(crate) enum Recorded {
+    /// What it does not bind itself it takes from the set, as that is when the command is recorded.
     Dispatch {
         program: usize,
-        own: [Bound; 3],
+        set: Option<usize>,
+        own: [Option<Bound>; 3],
         push: u32,
     },
     Copy {
@@ -565,8 +567,10 @@ fn a_step_of_commands() -> impl Strategy<Value = Step> {
 
 fn a_command() -> impl Strategy<Value = Recorded> {
     prop_oneof![
-        8 => (0..PROGRAMS, proptest::array::uniform3(bound()), 0..3u32)
-            .prop_map(|(program, own, push)| Recorded::Dispatch { program, own, push }),
+        6 => (0..PROGRAMS, proptest::array::uniform3(bound()), 0..3u32)
+            .prop_map(|(program, own, push)| Recorded::Dispatch { program, set: None, own: own.map(Some), push }),
+        3 => (0..PROGRAMS, proptest::option::weighted(0.95, 0..SETS), own(), 0..3u32)
+            .prop_map(|(program, set, own, push)| Recorded::Dispatch { program, set, own, push }),
         3 => (0..BUFFERS, 0..BUFFERS, part(), any::<u64>())
             .prop_map(|(from, to, part, at)| Recorded::Copy { from, to, part, at }),
         3 => (0..BUFFERS, part(), any::<u32>())

@@ -493,8 +493,13 @@ impl<'a> Tracker<'a> {
             dispatch = match take.kind {
                 Kind::Uniform | Kind::Storage => {
                     let buffer = self.buffers[bound.handle(take.kind)].as_ref()?;
-                    let range = bytes(&bound.words(take.kind, buffer.size() / 4));
-                    dispatch.bind_range(0, take.binding, buffer, range)
+                    let words = buffer.size() / 4;
+                    if bound.is_to_end(take.kind, words) {
+                        // A command buffer follows the size of the buffer.
+                        dispatch.with((0, take.binding), self.bind(*bound, take.kind)?)
+                    } else {
+                        dispatch.bind_range(0, take.binding, buffer, bytes(&bound.words(take.kind, words)))
+                    }
                 }
                 kind => dispatch.with((0, take.binding), self.bind(*bound, kind)?),
             };
@@ -533,9 +538,10 @@ impl<'a> Tracker<'a> {
     fn lacks(&self, into: usize, command: &Recorded) -> bool {
         let image = |bound: &Bound| self.images[bound.image() - BUFFERS].is_none();
         match command {
-            Recorded::Dispatch { program, own, .. } => {
+            Recorded::Dispatch { program, set, own, .. } => {
                 let mut own = kernels::TAKES[*program].iter().zip(own);
-                own.any(|(take, bound)| self.bind(*bound, take.kind).is_none())
+                set.is_some_and(|set| self.sets[set].is_none())
+                    || own.any(|(take, own)| own.is_some_and(|bound| self.bind(bound, take.kind).is_none()))
             }
             Recorded::Copy { from, to, .. } => self.buffers[*from].is_none() || self.buffers[*to].is_none(),
             Recorded::Fill { resource, .. } => self.buffers[*resource].is_none(),
@@ -549,9 +555,12 @@ impl<'a> Tracker<'a> {
         let buffer = |which: &usize| self.buffers[*which].as_ref();
         let named = |bound: &Bound| Some((self.images[bound.image() - BUFFERS].as_ref()?, bound.subresource()));
         Some(match command {
-            Recorded::Dispatch { program, own, push } => {
-                let dispatch = recorder.dispatch(&self.home.programs[*program]);
-                self.bound(dispatch, (*program, *push), &own.map(Some))?.invocations(self.invocations())
+            Recorded::Dispatch { program, set, own, push } => {
+                let mut dispatch = recorder.dispatch(&self.home.programs[*program]);
+                if let Some(set) = set {
+                    dispatch = dispatch.set(0, self.sets[*set].as_ref()?);
+                }
+                self.bound(dispatch, (*program, *push), own)?.invocations(self.invocations())
             }
             Recorded::Copy { from, to, part, at } => {
                 let (from, to) = (buffer(from)?, buffer(to)?);

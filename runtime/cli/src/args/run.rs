@@ -1,11 +1,11 @@
-//! Further options of `spelter run`: images, samplers and the number of invocations.
+//! Further options of `spelter run`: images, samplers, texel buffers and the number of invocations.
 
 use clap::Args;
 
 use super::RunArgs;
-use crate::slot::{Groups, ImageOption, SamplerOption};
+use crate::slot::{Groups, ImageOption, SamplerOption, TexelsOption};
 
-/// Images, samplers and the number of invocations.
+/// Images, samplers, texel buffers and the number of invocations.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ImageArgs {
     /// Fill a sampled or storage image, or the image of a combined image and sampler.
@@ -14,6 +14,9 @@ pub(crate) struct ImageArgs {
     /// Set a sampler, or that of a combined image and sampler; `nearest,clamp` is the default there.
     #[arg(long, value_name = "G.B=WORD,…", allow_hyphen_values = true)]
     pub(crate) sampler: Vec<SamplerOption>,
+    /// Fill a uniform or storage texel buffer: a format, and VALUE.
+    #[arg(long, value_name = "G.B=FORMAT:VALUE", allow_hyphen_values = true)]
+    pub(crate) texels: Vec<TexelsOption>,
     /// The number of invocations in each direction, instead of --groups: enough workgroups for them.
     #[arg(long, value_name = "X[,Y[,Z]]", allow_hyphen_values = true, conflicts_with = "groups")]
     pub(crate) invocations: Option<Groups>,

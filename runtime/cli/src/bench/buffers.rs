@@ -2,17 +2,47 @@
 
 use std::collections::BTreeMap;
 
-use spelter::{Bind as Binding, BindingInfo, BindingKind, Buffer, Context, Program};
+use spelter::{Bind as Binding, BindingInfo, BindingKind, Buffer, Context};
 
-use crate::args::BenchArgs;
 use crate::failure::Failure;
 use crate::file;
+use crate::names;
 use crate::random::Random;
-use crate::slot::Slot;
+use crate::shader::Shader;
+use crate::slot::{Bind, Slot};
 use crate::value::Value;
 
 /// Bytes of random floats, which are repeated.
 const PATTERN: usize = 1 << 20;
+
+/// The options that fill buffers.
+pub(super) struct Inputs {
+    bind: Vec<Bind>,
+    uniform: Vec<Bind>,
+}
+
+impl Inputs {
+    /// The options with the slots of their names.
+    pub(super) fn new(shader: &Shader, bind: &[Bind], uniform: &[Bind]) -> Result<Self, Failure> {
+        let mut inputs = Self { bind: bind.to_vec(), uniform: uniform.to_vec() };
+        let binds = inputs.bind.iter_mut().map(|bind| ("--bind", &bind.name, &mut bind.slot));
+        let uniforms = inputs.uniform.iter_mut().map(|bind| ("--uniform", &bind.name, &mut bind.slot));
+        names::look_up(shader, binds.chain(uniforms))?;
+        Ok(inputs)
+    }
+
+    /// By group and binding, the elements that they name.
+    pub(super) fn elements(&self) -> BTreeMap<(u32, u32), u32> {
+        names::elements(self.bind.iter().chain(&self.uniform).map(|bind| bind.slot))
+    }
+}
+
+/// Bindings that programs declare, and the names of the programs.
+#[derive(Clone, Copy)]
+pub(super) struct Declared<'a> {
+    pub(super) infos: &'a [BindingInfo],
+    pub(super) by: &'a str,
+}
 
 /// Buffers that are bound to the slots of a context.
 pub(super) struct Bound {
@@ -22,28 +52,32 @@ pub(super) struct Bound {
     pub(super) bytes: u64,
 }
 
-/// Fills and binds a buffer for each descriptor of the program. `bytes` is the size of those without an option, by
+/// Fills and binds a buffer for each descriptor. `bytes` is the size of those without an option, by
 /// default that of one element for each invocation.
 pub(super) fn bind(
     context: &Context,
-    program: &Program,
-    args: &BenchArgs,
+    declared: Declared<'_>,
+    inputs: &Inputs,
     (bytes, invocations): (Option<u64>, u64),
 ) -> Result<Bound, Failure> {
     let mut given: BTreeMap<Slot, (&str, BindingKind, &Value)> = BTreeMap::new();
-    let storage = args.bind.iter().map(|bind| ("--bind", BindingKind::StorageBuffer, bind));
-    let uniform = args.uniform.iter().map(|bind| ("--uniform", BindingKind::UniformBuffer, bind));
+    let storage = inputs.bind.iter().map(|bind| ("--bind", BindingKind::StorageBuffer, bind));
+    let uniform = inputs.uniform.iter().map(|bind| ("--uniform", BindingKind::UniformBuffer, bind));
     for (option, kind, bind) in storage.chain(uniform) {
-        check(program, option, kind, bind.slot)?;
+        check(declared, option, kind, bind.slot)?;
         if given.insert(bind.slot, (option, kind, &bind.value)).is_some() {
             return Err(Failure(format!("binding {} is given twice", bind.slot)));
         }
     }
     let mut bound = Bound { buffers: Vec::new(), bytes: 0 };
-    for info in program.bindings() {
+    for info in declared.infos {
         for element in 0..info.count {
             let slot = Slot { group: info.group, binding: info.binding, element };
             let buffer = match given.get(&slot) {
+                Some((_, _, Value::Null)) => {
+                    context.bind(at(slot), Binding::null(info.kind))?;
+                    continue;
+                }
                 Some((option, _, value)) => {
                     from_value(context, value).map_err(|failure| Failure(format!("{option} {slot}: {failure}")))?
                 }
@@ -53,7 +87,7 @@ pub(super) fn bind(
                 BindingKind::UniformBuffer => Binding::uniform(&buffer),
                 _ => Binding::storage(&buffer),
             };
-            context.bind(spelter::Slot { group: slot.group, binding: slot.binding, element }, what)?;
+            context.bind(at(slot), what)?;
             bound.bytes += buffer.size();
             bound.buffers.push((slot, buffer));
         }
@@ -61,11 +95,15 @@ pub(super) fn bind(
     Ok(bound)
 }
 
-/// Checks that an option fits the binding that the program declares.
-fn check(program: &Program, option: &str, kind: BindingKind, slot: Slot) -> Result<(), Failure> {
-    let declared = |info: &&BindingInfo| (info.group, info.binding) == (slot.group, slot.binding);
-    let problem = match program.bindings().iter().find(declared) {
-        None => format!("{:?} does not use it", program.entry()),
+fn at(Slot { group, binding, element }: Slot) -> spelter::Slot {
+    spelter::Slot { group, binding, element }
+}
+
+/// Checks that an option fits the declared binding.
+fn check(declared: Declared<'_>, option: &str, kind: BindingKind, slot: Slot) -> Result<(), Failure> {
+    let is_it = |info: &&BindingInfo| (info.group, info.binding) == (slot.group, slot.binding);
+    let problem = match declared.infos.iter().find(is_it) {
+        None => format!("{} does not use it", declared.by),
         Some(info) if slot.element >= info.count => format!("the binding has {} elements", info.count),
         Some(info) if info.kind == kind => return Ok(()),
         Some(BindingInfo { kind: BindingKind::StorageBuffer, .. }) => "it is a storage buffer: use --bind".to_owned(),
@@ -80,7 +118,7 @@ fn check(program: &Program, option: &str, kind: BindingKind, slot: Slot) -> Resu
 fn from_value(context: &Context, value: &Value) -> Result<Buffer, Failure> {
     let most: u64 = context.device().limits().max_storage_buffer_range.into();
     match value {
-        Value::Zeros(0) => Err(Failure("a buffer needs at least one byte".to_owned())),
+        Value::Null | Value::Zeros(0) => Err(Failure("a buffer needs at least one byte".to_owned())),
         Value::Zeros(bytes) => Ok(context.buffer_zeroed(*bytes)?),
         Value::Bytes(bytes) => from_bytes(context, bytes),
         Value::File(path) => from_bytes(context, &file::read(path, most)?),
@@ -108,7 +146,8 @@ fn automatic(
             return Err(Failure(problem));
         }
         _ => {
-            let problem = "is not a buffer: this command runs kernels on buffers only; use `cargo bench` for images";
+            let problem =
+                "is not a buffer: this command runs kernels on buffers only; `spelter run --trace` measures others";
             return Err(Failure(format!("binding {slot} {problem}")));
         }
     }

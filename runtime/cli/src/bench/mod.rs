@@ -1,28 +1,30 @@
-//! `spelter bench`: measures a kernel over a sweep of workgroups, sizes of buffers and workers.
+//! `spelter bench`: measures a kernel over a sweep of workgroups, sizes of buffers and workers; and `spelter profile`.
 
 mod baseline;
 mod buffers;
 mod limits;
 mod measure;
 mod plot;
+mod profile;
 mod report;
 mod statistics;
 mod sweep;
 mod work;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use spelter::{Context, ContextBuilder, Program};
 
+pub(crate) use profile::run as profile;
 pub(crate) use sweep::{BaselineName, GroupSweep, PushPart, Sweep};
 
 use crate::args::BenchArgs;
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::shader::{self, Shader};
+use buffers::{Declared, Inputs};
 use limits::Limits;
 use measure::Job;
 use report::{About, Point};
@@ -44,6 +46,7 @@ pub(crate) fn run(args: &BenchArgs, output: &mut Output) -> Result<(), Failure> 
     if let Some(path) = &args.plot {
         check_plot(path)?;
     }
+    let inputs = Inputs::new(&shader, &args.bind, &args.uniform)?;
     let old = args.baseline.as_ref().map(|name| baseline::load(&args.out, name)).transpose()?;
     let default = GroupSweep((0..7).map(|power| [1 << (2 * power), 1, 1]).collect());
     let sweeps = if args.groups.is_empty() { std::slice::from_ref(&default) } else { &args.groups[..] };
@@ -58,10 +61,10 @@ pub(crate) fn run(args: &BenchArgs, output: &mut Output) -> Result<(), Failure> 
     if count > MAX_POINTS {
         return Err(Failure(format!("the sweeps have {count} points: at most {MAX_POINTS}")));
     }
-    let bar = progress(count as u64, args.json);
+    let bar = progress(("bench", "points"), count as u64, args.json);
     let (mut points, mut about) = (Vec::with_capacity(count), None);
     for workers in workers {
-        let mut bench = Bench::new(&shader, args, workers)?;
+        let mut bench = Bench::new(&shader, args, &inputs, workers)?;
         for bytes in &sizes {
             for groups in &groups {
                 points.push(bench.point(*groups, *bytes)?);
@@ -104,12 +107,13 @@ fn check_plot(path: &Path) -> Result<(), Failure> {
 }
 
 /// A progress bar on standard error if that is a terminal, hidden otherwise.
-fn progress(points: u64, quiet: bool) -> ProgressBar {
+fn progress((what, units): (&str, &str), length: u64, quiet: bool) -> ProgressBar {
     if quiet {
         return ProgressBar::hidden();
     }
-    let bar = ProgressBar::new(points);
-    if let Ok(style) = ProgressStyle::with_template("bench {bar:32} {pos}/{len} points {elapsed}, {eta} left") {
+    let bar = ProgressBar::new(length);
+    let template = format!("{what} {{bar:32}} {{pos}}/{{len}} {units} {{elapsed}}, {{eta}} left");
+    if let Ok(style) = ProgressStyle::with_template(&template) {
         bar.set_style(style);
     }
     bar.enable_steady_tick(Duration::from_millis(100));
@@ -135,6 +139,7 @@ fn notes(about: &About, points: &[Point]) -> Vec<String> {
 struct Bench<'a> {
     shader: &'a Shader,
     args: &'a BenchArgs,
+    inputs: &'a Inputs,
     work: Work,
     context: Context,
     program: Program,
@@ -145,10 +150,15 @@ struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    fn new(shader: &'a Shader, args: &'a BenchArgs, workers: Option<usize>) -> Result<Self, Failure> {
+    fn new(
+        shader: &'a Shader,
+        args: &'a BenchArgs,
+        inputs: &'a Inputs,
+        workers: Option<usize>,
+    ) -> Result<Self, Failure> {
         let context = builder(args, workers).build()?;
         let build = |context: &Context| {
-            shader.program_with_arrays(context, args.entry.as_deref(), &args.spec, &BTreeMap::new())
+            shader.program_with_arrays(context, args.entry.as_deref(), &args.spec, &inputs.elements())
         };
         let times: Vec<f64> = (0..PIPELINES)
             .map(|_| {
@@ -162,9 +172,9 @@ impl<'a> Bench<'a> {
         let program = build(&context)?;
         let profiled = builder(args, workers).profile(true).build()?;
         let profiled_program = build(&profiled)?;
-        let work = Work::new(shader, args, context.device().properties().backend)?;
+        let work = Work::new(shader, (args.entry.as_deref(), &args.spec), context.device().properties().backend)?;
         let limits = Limits::default();
-        Ok(Self { shader, args, work, context, program, profiled, profiled_program, pipeline, limits })
+        Ok(Self { shader, args, inputs, work, context, program, profiled, profiled_program, pipeline, limits })
     }
 
     fn about(&self) -> About {
@@ -179,22 +189,21 @@ impl<'a> Bench<'a> {
 
     /// Measures one point.
     fn point(&mut self, groups: [u32; 3], bytes: Option<u64>) -> Result<Point, Failure> {
-        let Self { shader, args, .. } = *self;
+        let Self { shader, args, inputs, .. } = *self;
         let size = self.program.workgroup_size();
-        let in_each: [u64; 3] = std::array::from_fn(|axis| u64::from(groups[axis]) * u64::from(size[axis]));
-        let invocations = in_each.iter().try_fold(1u64, |all, each| all.checked_mul(*each));
-        let invocations = invocations.ok_or_else(|| Failure("--groups: more than 2^64 invocations".to_owned()))?;
+        let (in_each, invocations) = invocations(groups, size)?;
+        let by = format!("{:?}", self.program.entry());
         let push = sweep::push_bytes(&args.push, in_each).map_err(Failure)?;
         let failed = |error| failure(shader, error);
         let (measured, bound) = {
-            let bound = buffers::bind(&self.context, &self.program, args, (bytes, invocations))?;
+            let bound = buffers::bind(&self.context, declared(&self.program, &by), inputs, (bytes, invocations))?;
             let job = Job { context: &self.context, program: &self.program, push: &push, groups };
             let measured = measure::measure(&job, args.warm_up, args.seconds).map_err(failed)?;
             debug_assert_eq!(bound.buffers.iter().map(|(_, buffer)| buffer.size()).sum::<u64>(), bound.bytes);
             (measured.ok_or_else(too_short)?, bound.bytes)
         };
         let busy = {
-            let _bound = buffers::bind(&self.profiled, &self.profiled_program, args, (bytes, invocations))?;
+            let _bound = buffers::bind(&self.profiled, declared(&self.program, &by), inputs, (bytes, invocations))?;
             let job = Job { context: &self.profiled, program: &self.profiled_program, push: &push, groups };
             measure::busy(&job, args.seconds.mul_f64(BUSY_PART)).map_err(failed)?
         };
@@ -210,6 +219,17 @@ impl<'a> Bench<'a> {
         let workers = self.context.device().properties().workers;
         Ok(Point { groups, workers, bytes: bound, invocations, operations, measured, busy, position, changes: None })
     }
+}
+
+fn declared<'a>(program: &'a Program, by: &'a str) -> Declared<'a> {
+    Declared { infos: program.bindings(), by }
+}
+
+/// The number of invocations in each direction, and in all.
+fn invocations(groups: [u32; 3], size: [u32; 3]) -> Result<([u64; 3], u64), Failure> {
+    let in_each: [u64; 3] = std::array::from_fn(|axis| u64::from(groups[axis]) * u64::from(size[axis]));
+    let all = in_each.iter().try_fold(1u64, |all, each| all.checked_mul(*each));
+    Ok((in_each, all.ok_or_else(|| Failure("--groups: more than 2^64 invocations".to_owned()))?))
 }
 
 /// The failure of a dispatch, with the option that caused it.

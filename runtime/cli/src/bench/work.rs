@@ -4,9 +4,9 @@ use spelter_shaders::analysis::{Counts, Operations};
 use spelter_shaders::compile::{Backend, Floats, lower, lower_for};
 
 use super::limits::Limits;
-use crate::args::BenchArgs;
 use crate::failure::Failure;
 use crate::shader::{self, Shader};
+use crate::slot::Spec;
 use spelter::{Context, choose_entry};
 
 /// The lowered kernel, whose operations depend on the push constants of a point.
@@ -16,10 +16,14 @@ pub(super) struct Work {
 
 impl Work {
     /// The kernel that the back end's compiler has after lowering.
-    pub(super) fn new(shader: &Shader, args: &BenchArgs, backend: Backend) -> Result<Self, Failure> {
+    pub(super) fn new(
+        shader: &Shader,
+        (entry, specs): (Option<&str>, &[Spec]),
+        backend: Backend,
+    ) -> Result<Self, Failure> {
         let module = shader.module()?;
-        let entry = choose_entry(module.entry_points(), args.entry.as_deref()).map_err(|e| shader.refused(e))?;
-        let bits = shader::specialization(&module, &args.spec)?;
+        let entry = choose_entry(module.entry_points(), entry).map_err(|e| shader.refused(e))?;
+        let bits = shader::specialization(&module, specs)?;
         let kernel = module.kernel(&entry, &bits).map_err(|error| shader.refused(error))?;
         let lowered = match backend {
             Backend::X86(isa) => lower_for(&kernel, isa, |_, _| {}).ok(),

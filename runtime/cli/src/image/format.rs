@@ -5,7 +5,7 @@ use spelter_shaders::image::{Format, Numeric};
 use super::vulkan;
 
 /// The format with that name.
-pub(super) fn parse(text: &str) -> Result<Format, String> {
+pub(crate) fn parse(text: &str) -> Result<Format, String> {
     let vulkans = text.strip_prefix("VK_FORMAT_").unwrap_or(text);
     let found = Format::all()
         .find(|&format| short(format).is_some_and(|name| name == text) || format!("{:?}", vulkan(format)) == vulkans);

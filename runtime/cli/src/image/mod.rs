@@ -13,7 +13,7 @@ pub(crate) use source::{Contents, Source};
 use spelter::vk;
 use spelter_shaders::image::Format;
 
-pub(crate) use format::name as format_name;
+pub(crate) use format::{name as format_name, parse as format};
 pub(crate) use picture::{Picture, save};
 pub(crate) use texels::{of_pattern, of_picture};
 

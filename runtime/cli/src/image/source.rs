@@ -13,6 +13,8 @@ const MAX_LEVELS: u32 = 15;
 /// An image on the command line.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Source {
+    /// `null`: no image, but a null descriptor.
+    Null,
     /// `FILE.png` or `FORMAT@FILE.png`.
     Picture {
         /// The format of the image; `None` is that of the shader.
@@ -60,9 +62,10 @@ impl FromStr for Source {
             Some((name, path)) if is_picture(path) => {
                 Ok(Self::Picture { format: Some(format::parse(name)?), path: path.into() })
             }
+            _ if text == "null" => Ok(Self::Null),
             _ if is_picture(text) => Ok(Self::Picture { format: None, path: text.into() }),
             _ => Err(format!(
-                "{text:?} is not an image: use FILE.png, FORMAT@FILE.png or FORMAT:WIDTHxHEIGHT[:CONTENTS]"
+                "{text:?} is not an image: use FILE.png, FORMAT@FILE.png, FORMAT:WIDTHxHEIGHT[:CONTENTS] or null"
             )),
         }
     }
@@ -114,6 +117,7 @@ mod tests {
     #[test]
     fn pictures_and_sizes() {
         let picture = |format, path: &str| Ok(Source::Picture { format, path: path.into() });
+        assert_eq!("null".parse(), Ok(Source::Null));
         assert_eq!("photo.png".parse(), picture(None, "photo.png"));
         assert_eq!("a:b/photo.PNG".parse(), picture(None, "a:b/photo.PNG"));
         assert_eq!("r32float@photo.png".parse(), picture(Some(Format::R32_SFLOAT), "photo.png"));

@@ -1,14 +1,16 @@
-//! Resources for the bindings of the program, from `--bind`, `--uniform`, `--image` and `--sampler`.
+//! Resources for the bindings of the program, from `--bind`, `--uniform`, `--texels`, `--image` and `--sampler`; null
+//! descriptors for elements of arrays that no option names.
 
 use std::collections::BTreeSet;
 
-use spelter::{BindingInfo, BindingKind, Buffer, Context, Dispatch, Program};
+use spelter::{Bind as Binding, BindingInfo, BindingKind, Buffer, Context, Dispatch, Program, vk};
 
 use super::images::{self, BoundImage, BoundSampler};
 use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::file;
-use crate::slot::{Bind, Slot};
+use crate::image::{self, Source};
+use crate::slot::Slot;
 use crate::value::Value;
 
 /// All that is bound.
@@ -16,6 +18,9 @@ pub(super) struct Bound {
     pub(super) buffers: Vec<BoundBuffer>,
     pub(super) images: Vec<BoundImage>,
     samplers: Vec<BoundSampler>,
+    nulls: Vec<(Slot, BindingKind)>,
+    /// Notes on arrays that are not full.
+    pub(super) notes: Vec<String>,
 }
 
 /// A buffer and its slot.
@@ -24,17 +29,31 @@ pub(super) struct BoundBuffer {
     /// The slot as text, with its element if the binding is an array.
     pub(super) name: String,
     pub(super) buffer: Buffer,
+    /// The format of a texel buffer.
+    format: Option<vk::Format>,
+    kind: BindingKind,
+}
+
+impl BoundBuffer {
+    fn bind(&self) -> Binding {
+        match (self.kind, self.format) {
+            (BindingKind::StorageTexelBuffer, Some(format)) => Binding::storage_texels(&self.buffer, format),
+            (_, Some(format)) => Binding::texels(&self.buffer, format),
+            (BindingKind::UniformBuffer, None) => Binding::uniform(&self.buffer),
+            (_, None) => Binding::storage(&self.buffer),
+        }
+    }
 }
 
 impl Bound {
     /// The dispatch with all bindings.
-    pub(super) fn to<'a>(&self, mut dispatch: Dispatch<'a>) -> Dispatch<'a> {
-        for BoundBuffer { slot, buffer, .. } in &self.buffers {
-            dispatch = dispatch.bind_element(slot.group, slot.binding, slot.element, buffer, 0..buffer.size());
-        }
+    pub(super) fn to<'a>(&self, dispatch: Dispatch<'a>) -> Dispatch<'a> {
+        let buffers = self.buffers.iter().map(|buffer| (buffer.slot, buffer.bind()));
+        let nulls = self.nulls.iter().map(|(slot, kind)| (*slot, Binding::null(*kind)));
         let images = self.images.iter().map(|image| (image.slot, image.bind()));
         let samplers = self.samplers.iter().map(|sampler| (sampler.slot, sampler.bind()));
-        images.chain(samplers).fold(dispatch, |dispatch, (Slot { group, binding, element }, bind)| {
+        let all = buffers.chain(nulls).chain(images).chain(samplers);
+        all.fold(dispatch, |dispatch, (Slot { group, binding, element }, bind)| {
             dispatch.with((group, binding, element), bind)
         })
     }
@@ -43,7 +62,6 @@ impl Bound {
 /// One resource for each descriptor of the program. An error if one is missing, too many or too small.
 pub(super) fn all(context: &Context, program: &Program, args: &RunArgs) -> Result<Bound, Failure> {
     let infos = program.bindings();
-    only_known(infos)?;
     let mut seen = BTreeSet::new();
     for (option, slot) in given(args) {
         check(option, slot, program)?;
@@ -51,15 +69,44 @@ pub(super) fn all(context: &Context, program: &Program, args: &RunArgs) -> Resul
             return Err(Failure(format!("binding {slot} is given twice")));
         }
     }
-    infos.iter().try_for_each(|info| check_filled(info, &seen))?;
-    let storage = args.bind.iter().map(|bind| ("--bind", bind));
-    let uniform = args.uniform.iter().map(|bind| ("--uniform", bind));
-    let buffers = storage.chain(uniform).map(|(option, bind)| filled(context, program, option, bind));
-    Ok(Bound {
-        buffers: buffers.collect::<Result<_, _>>()?,
-        images: images::images(context, infos, args)?,
-        samplers: images::samplers(context, infos, args)?,
-    })
+    let (mut nulls, mut notes) = (Vec::new(), Vec::new());
+    for info in infos {
+        let empty = empty_elements(info, &seen)?;
+        if let Some(Slot { group, binding, .. }) = empty.first() {
+            let problem = format!("{} of {} elements have no resource and are null", empty.len(), info.count);
+            notes.push(format!("binding {group}.{binding}: {problem}: reads give 0, writes are dropped"));
+        }
+        let given = given_nulls(args).filter(|slot| (slot.group, slot.binding) == (info.group, info.binding));
+        nulls.extend(given.chain(empty).map(|slot| (slot, info.kind)));
+    }
+    let (images, samplers) = (images::images(context, infos, args)?, images::samplers(context, infos, args)?);
+    Ok(Bound { buffers: buffers(context, infos, args)?, images, samplers, nulls, notes })
+}
+
+/// The buffers of `--bind`, `--uniform` and `--texels`.
+fn buffers(context: &Context, infos: &[BindingInfo], args: &RunArgs) -> Result<Vec<BoundBuffer>, Failure> {
+    let storage = args.bind.iter().map(|bind| ("--bind", bind.slot, &bind.value, None));
+    let uniform = args.uniform.iter().map(|bind| ("--uniform", bind.slot, &bind.value, None));
+    let texels = args.images.texels.iter().filter_map(|texels| {
+        let (format, value) = texels.contents.as_ref()?;
+        Some(("--texels", texels.slot, value, Some(image::vulkan(*format))))
+    });
+    let all = storage.chain(uniform).chain(texels).filter(|(_, _, value, _)| **value != Value::Null);
+    let one = |(option, slot, value, format): (&str, Slot, &Value, Option<vk::Format>)| {
+        let wrong = |problem: String| Failure(format!("{option} {slot}: {problem}"));
+        let info = info_of(infos, slot).ok_or_else(|| wrong("the program does not use it".to_owned()))?;
+        let buffer = filled(context, value).map_err(wrong)?;
+        Ok(BoundBuffer { slot, name: shown(slot, Some(info)), buffer, format, kind: info.kind })
+    };
+    all.map(one).collect()
+}
+
+/// The slots of options whose value is `null`.
+fn given_nulls(args: &RunArgs) -> impl Iterator<Item = Slot> {
+    let buffers = args.bind.iter().chain(&args.uniform).filter(|bind| bind.value == Value::Null).map(|bind| bind.slot);
+    let images = args.images.image.iter().filter(|image| image.source == Source::Null).map(|image| image.slot);
+    let texels = args.images.texels.iter().filter(|texels| texels.contents.is_none()).map(|texels| texels.slot);
+    buffers.chain(images).chain(texels)
 }
 
 /// The slots of all options.
@@ -68,23 +115,13 @@ fn given(args: &RunArgs) -> impl Iterator<Item = (&'static str, Slot)> {
     let uniform = args.uniform.iter().map(|bind| ("--uniform", bind.slot));
     let image = args.images.image.iter().map(|image| ("--image", image.slot));
     let sampler = args.images.sampler.iter().map(|sampler| ("--sampler", sampler.slot));
-    storage.chain(uniform).chain(image).chain(sampler)
+    let texels = args.images.texels.iter().map(|texels| ("--texels", texels.slot));
+    storage.chain(uniform).chain(image).chain(sampler).chain(texels)
 }
 
 /// The binding that is declared at a slot.
 pub(super) fn info_of(infos: &[BindingInfo], slot: Slot) -> Option<&BindingInfo> {
     infos.iter().find(|info| (info.group, info.binding) == (slot.group, slot.binding))
-}
-
-/// Checks that all bindings of the program are of kinds that options can fill.
-fn only_known(infos: &[BindingInfo]) -> Result<(), Failure> {
-    match infos.iter().find(|info| options_for(info.kind).is_empty()) {
-        Some(info) => {
-            let (group, binding, kind) = (info.group, info.binding, info.kind.description());
-            Err(Failure(format!("binding {group}.{binding} is a {kind}: {NO_TEXEL_BUFFERS}")))
-        }
-        None => Ok(()),
-    }
 }
 
 fn check(option: &str, slot: Slot, program: &Program) -> Result<(), Failure> {
@@ -102,13 +139,16 @@ fn check(option: &str, slot: Slot, program: &Program) -> Result<(), Failure> {
     Err(Failure(format!("{option} {slot}: it is a {is}: use {right}")))
 }
 
-/// Checks that every element has what it needs (VUID-vkCmdDispatch-None-08114); a combined image and sampler may do
-/// without `--sampler`.
-fn check_filled(info: &BindingInfo, seen: &BTreeSet<(Slot, bool)>) -> Result<(), Failure> {
+/// The elements of an array that no option names: they become null descriptors. It is an error if no element has a
+/// resource, or if one lacks its sampler, which cannot be null (VUID-vkCmdDispatch-None-08114); a combined image and
+/// sampler may do without `--sampler`.
+fn empty_elements(info: &BindingInfo, seen: &BTreeSet<(Slot, bool)>) -> Result<Vec<Slot>, Failure> {
     let slots = (0..info.count).map(|element| Slot { group: info.group, binding: info.binding, element });
     let wants_sampler = info.kind == BindingKind::Sampler;
-    let Some(empty) = slots.clone().find(|&slot| !seen.contains(&(slot, wants_sampler))) else { return Ok(()) };
-    let (kind, slot) = (info.kind.description(), shown(empty, Some(info)));
+    let empty: Vec<Slot> = slots.filter(|&slot| !seen.contains(&(slot, wants_sampler))).collect();
+    let filled = info.count as usize - empty.len();
+    let Some(first) = empty.first().filter(|_| wants_sampler || filled == 0) else { return Ok(empty) };
+    let (kind, slot) = (info.kind.description(), shown(*first, Some(info)));
     let bytes = match info.min_bytes {
         0 => String::new(),
         least => format!(" of at least {least} bytes"),
@@ -116,10 +156,13 @@ fn check_filled(info: &BindingInfo, seen: &BTreeSet<(Slot, bool)>) -> Result<(),
     let (lacks, hint) = match info.kind {
         BindingKind::StorageBuffer => ("buffer", format!("--bind {slot}=VALUE")),
         BindingKind::UniformBuffer => ("buffer", format!("--uniform {slot}=VALUE")),
+        BindingKind::UniformTexelBuffer | BindingKind::StorageTexelBuffer => {
+            ("buffer", format!("--texels {slot}=FORMAT:VALUE"))
+        }
         BindingKind::Sampler => ("sampler", format!("--sampler {slot}=linear,repeat, or other words")),
         _ => ("image", format!("--image {slot}=FILE.png or --image {slot}=FORMAT:WIDTHxHEIGHT")),
     };
-    let of = match slots.filter(|&slot| seen.contains(&(slot, wants_sampler))).count() {
+    let of = match filled {
         0 => String::new(),
         filled => format!("; {filled} of {} elements have one, and each must", info.count),
     };
@@ -127,20 +170,17 @@ fn check_filled(info: &BindingInfo, seen: &BTreeSet<(Slot, bool)>) -> Result<(),
     Err(Failure(format!("{problem} (VUID-vkCmdDispatch-None-08114)")))
 }
 
-fn filled(context: &Context, program: &Program, option: &str, bind: &Bind) -> Result<BoundBuffer, Failure> {
-    let slot = bind.slot;
-    let wrong = |problem: String| Failure(format!("{option} {slot}: {problem}"));
-    let buffer = match &bind.value {
-        Value::Zeros(0) => Err(nothing()),
+/// A buffer with these contents.
+fn filled(context: &Context, value: &Value) -> Result<Buffer, String> {
+    match value {
+        Value::Null | Value::Zeros(0) => Err(nothing()),
         Value::Zeros(bytes) => context.buffer_zeroed(*bytes).map_err(message),
         Value::Bytes(bytes) => from_bytes(context, bytes),
         Value::File(path) => {
             let most = context.device().limits().max_storage_buffer_range;
             file::read(path, most.into()).map_err(|error| error.0).and_then(|bytes| from_bytes(context, &bytes))
         }
-    };
-    let buffer = buffer.map_err(wrong)?;
-    Ok(BoundBuffer { slot, name: shown(slot, info_of(program.bindings(), slot)), buffer })
+    }
 }
 
 /// The slot as text, with its element if the binding is an array.
@@ -176,10 +216,6 @@ fn used(program: &Program) -> String {
     if list.is_empty() { "it uses no bindings".into() } else { format!("it uses {}", list.join(", ")) }
 }
 
-/// The hint for programs with texel buffers.
-const NO_TEXEL_BUFFERS: &str =
-    "this command has no option for texel buffers; use the library or a script of `spelter test`";
-
 /// The options that fill a binding.
 fn options_for(kind: BindingKind) -> &'static [&'static str] {
     match kind {
@@ -188,6 +224,6 @@ fn options_for(kind: BindingKind) -> &'static [&'static str] {
         BindingKind::SampledImage | BindingKind::StorageImage => &["--image"],
         BindingKind::CombinedImageSampler => &["--image", "--sampler"],
         BindingKind::Sampler => &["--sampler"],
-        BindingKind::UniformTexelBuffer | BindingKind::StorageTexelBuffer => &[],
+        BindingKind::UniformTexelBuffer | BindingKind::StorageTexelBuffer => &["--texels"],
     }
 }

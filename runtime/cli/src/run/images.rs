@@ -67,7 +67,8 @@ impl BoundSampler {
 
 /// The images of the options, with the samplers of combined bindings. The slots are known to be images of the program.
 pub(super) fn images(context: &Context, infos: &[BindingInfo], args: &RunArgs) -> Result<Vec<BoundImage>, Failure> {
-    args.images.image.iter().map(|option| one(context, infos, option, args)).collect()
+    let options = args.images.image.iter().filter(|option| option.source != Source::Null);
+    options.map(|option| one(context, infos, option, args)).collect()
 }
 
 /// The separate samplers of the options.
@@ -134,6 +135,7 @@ fn make(context: &Context, info: &BindingInfo, source: &Source) -> Result<Made, 
             return Ok(Made { image: made, format, view: shape.view });
         }
         Source::Texels { format, size, levels, .. } => (*format, shape(declared, size)?, *levels),
+        Source::Null => return Err("it is null".to_owned()),
     };
     let image = create(context, format, &shape, levels)?;
     let Source::Texels { contents, .. } = source else { return Err("it has no size".to_owned()) };

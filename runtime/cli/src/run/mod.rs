@@ -18,6 +18,7 @@ use crate::device;
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::shader::{self, Shader};
+use crate::trace;
 use bind::Bound;
 use messages::Messages;
 
@@ -41,8 +42,9 @@ fn execute(args: &RunArgs, messages: &Messages, output: &mut Output) -> Result<(
     report::check(&bound, args)?;
     let times = dispatch(&context, (&shader, &program), &bound, args)?;
     let saved = report::save(&context, &bound, args)?;
-    report::trace(&context, args)?;
-    let mut notes = notes::of(&program, &bound, args);
+    args.trace.iter().try_for_each(|path| trace::write(&context, path))?;
+    let mut notes = bound.notes.clone();
+    notes.extend(notes::of(&program, &bound, args));
     notes.extend(saved);
     report::print(&context, &program, &bound, (&times, &notes, messages), args, output)?;
     notes.iter().for_each(output::note);

@@ -6,7 +6,6 @@ use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::names;
 use crate::shader::Shader;
-use crate::slot::Slot;
 
 /// The options with the slots of their names.
 pub(super) fn resolved(args: &RunArgs, shader: &Shader) -> Result<RunArgs, Failure> {
@@ -15,9 +14,10 @@ pub(super) fn resolved(args: &RunArgs, shader: &Shader) -> Result<RunArgs, Failu
     let uniforms = args.uniform.iter_mut().map(|bind| ("--uniform", &bind.name, &mut bind.slot));
     let images = args.images.image.iter_mut().map(|image| ("--image", &image.name, &mut image.slot));
     let samplers = args.images.sampler.iter_mut().map(|sampler| ("--sampler", &sampler.name, &mut sampler.slot));
+    let texels = args.images.texels.iter_mut().map(|texels| ("--texels", &texels.name, &mut texels.slot));
     let outs = args.out.iter_mut().map(|print| ("--out", &print.name, &mut print.slot));
     let saves = args.save.iter_mut().map(|save| ("--save", &save.name, &mut save.slot));
-    names::look_up(shader, binds.chain(uniforms).chain(images).chain(samplers).chain(outs).chain(saves))?;
+    names::look_up(shader, binds.chain(uniforms).chain(images).chain(samplers).chain(texels).chain(outs).chain(saves))?;
     Ok(args)
 }
 
@@ -26,10 +26,6 @@ pub(super) fn elements(args: &RunArgs) -> BTreeMap<(u32, u32), u32> {
     let buffers = args.bind.iter().chain(&args.uniform).map(|bind| bind.slot);
     let images = args.images.image.iter().map(|image| image.slot);
     let samplers = args.images.sampler.iter().map(|sampler| sampler.slot);
-    let mut counts = BTreeMap::new();
-    for Slot { group, binding, element } in buffers.chain(images).chain(samplers) {
-        let count: &mut u32 = counts.entry((group, binding)).or_default();
-        *count = (*count).max(element.saturating_add(1));
-    }
-    counts
+    let texels = args.images.texels.iter().map(|texels| texels.slot);
+    names::elements(buffers.chain(images).chain(samplers).chain(texels))
 }

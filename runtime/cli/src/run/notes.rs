@@ -34,7 +34,7 @@ pub(super) fn of(program: &Program, bound: &Bound, args: &RunArgs) -> Vec<String
 }
 
 /// The note on a buffer without room for one element of its array: the array is empty, which is seldom intended.
-fn empty(program: &Program, BoundBuffer { slot, name, buffer }: &BoundBuffer) -> Option<String> {
+fn empty(program: &Program, BoundBuffer { slot, name, buffer, .. }: &BoundBuffer) -> Option<String> {
     let info = info_of(program.bindings(), *slot)?;
     let (size, start, element) = (buffer.size(), u64::from(info.min_bytes), u64::from(info.element_bytes));
     (element > 0 && size < start + element).then(|| {

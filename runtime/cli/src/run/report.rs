@@ -1,9 +1,6 @@
 //! Output of a run: values of buffers, files, times.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::ops::Range;
-use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
@@ -16,6 +13,7 @@ use crate::args::RunArgs;
 use crate::columns;
 use crate::element::Element;
 use crate::failure::Failure;
+use crate::file;
 use crate::image::{self, Clamped};
 use crate::output::Output;
 use crate::slot::{Print, Slot};
@@ -45,20 +43,11 @@ pub(super) fn check(bound: &Bound, args: &RunArgs) -> Result<(), Failure> {
             return Err(Failure(format!("--out {slot}: {scalars} {problem}")));
         }
     }
-    args.trace.iter().try_for_each(|path| check_path(path))?;
+    args.trace.iter().try_for_each(|path| file::check_target(path))?;
     args.save.iter().try_for_each(|save| {
         find(bound, "--save", save.slot)?;
-        check_path(&save.path)
+        file::check_target(&save.path)
     })
-}
-
-/// Checks that the folder of an output file exists, so that an error is reported before a long run.
-fn check_path(path: &Path) -> Result<(), Failure> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    if folder.is_some_and(|folder| !folder.is_dir()) {
-        return Err(Failure::file(path, "its folder does not exist"));
-    }
-    if path.is_dir() { Err(Failure::file(path, "is a folder")) } else { Ok(()) }
 }
 
 /// Writes the files of `--save`: pictures of images, bytes of everything else. Returns notes.
@@ -83,17 +72,6 @@ pub(super) fn save(context: &Context, bound: &Bound, args: &RunArgs) -> Result<V
         }
     }
     Ok(notes)
-}
-
-/// Writes the file of `--trace`.
-pub(super) fn trace(context: &Context, args: &RunArgs) -> Result<(), Failure> {
-    let Some(path) = &args.trace else { return Ok(()) };
-    let write = || {
-        let mut file = BufWriter::new(File::create(path)?);
-        context.write_trace(&mut file)?;
-        file.flush()
-    };
-    write().map_err(|error: std::io::Error| Failure::file(path, error))
 }
 
 /// Prints values and times, as text or as one JSON object.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use spelter::{Bind, vk};
+use spelter::{Bind, BindingKind, vk};
 
 use super::{Case, DEVICE, GONE, SLOT};
 
@@ -66,6 +66,18 @@ pub(super) const CASES: &[Case] = &[
         |s| s.bind((0, 1, u32::MAX), Bind::storage(&s.source)),
         "binding 0.1: buffer `source` of 64 bytes: there are at most ",
         SLOT,
+    ),
+    (
+        "a sampler is not null",
+        |s| s.bind((0, 1), Bind::null(BindingKind::Sampler)),
+        "binding 0.1: a sampler cannot be null",
+        "(VUID-VkWriteDescriptorSet-descriptorType-00325)",
+    ),
+    (
+        "a null descriptor has the kind that the program declares",
+        |s| s.with(1, Bind::null(BindingKind::UniformBuffer)),
+        "binding 0.1: a null descriptor is bound as a uniform buffer, \"main\" takes a storage buffer",
+        ")",
     ),
     ("an empty slot is a slot", |s| s.context.unbind((99, 0)), "binding 99.0: groups are numbered 0 to ", SLOT),
     (

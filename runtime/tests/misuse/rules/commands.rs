@@ -1,6 +1,6 @@
 //! Command buffers and loans.
 
-use spelter::{Bind, ClearColor, Lend, vk};
+use spelter::{Bind, BindingKind, ClearColor, Lend, SetBinding, vk};
 
 use super::{Case, DEVICE, GONE, INSIDE, KIND, MAPPED};
 
@@ -72,6 +72,31 @@ pub(super) const CASES: &[Case] = &[
         MAPPED,
     ),
     (
+        "a recorded dispatch's set is of the device",
+        |s| {
+            let layout = [SetBinding::new(0, BindingKind::UniformBuffer)];
+            let set = s.stranger.descriptor_set_of(&layout).label("theirs").updatable().build()?;
+            s.context.record(|c| c.dispatch(&s.copy).set(0, &set).groups([1, 1, 1])).map(drop)
+        },
+        "dispatch: descriptor set `theirs` is of another context's device",
+        DEVICE,
+    ),
+    (
+        "a recorded dispatch's set is for a group of the program",
+        |s| s.context.record(|c| c.dispatch(&s.copy).set(1, &s.set().build()?).groups([1, 1, 1])).map(drop),
+        "dispatch: descriptor set `frame` for group 1: \"main\" has no bindings there",
+        "(rule: a dispatch binds only what its program declares)",
+    ),
+    (
+        "a recorded dispatch's set has what the program reads",
+        |s| {
+            let set = s.context.descriptor_set(&s.copy, 0).label("frame").bind(0, &s.step).updatable().build()?;
+            s.context.record(|c| c.dispatch(&s.copy).set(0, &set).groups([1, 1, 1])).map(drop)
+        },
+        "binding 0.1: descriptor set `frame`: no buffer is bound to it",
+        "(VUID-vkCmdDispatch-None-08114)",
+    ),
+    (
         "counts lie in their buffer",
         |s| s.context.record(|c| c.dispatch(&s.push).bind(0, 2, &s.to).push(&1u32).indirect(&s.source, 56)).map(drop),
         "dispatch: bytes 56..68 of buffer `source` of 64 bytes",
@@ -130,6 +155,12 @@ pub(super) const CASES: &[Case] = &[
         |s| s.context.record(|c| c.fill_range(&s.to, 2..8, 1)).map(drop),
         "fill: bytes 2..8 of buffer `to` of 64 bytes",
         "begin and end are multiples of 4)",
+    ),
+    (
+        "a recorded fill lies in its buffer",
+        |s| s.context.record(|c| c.group("late", |c| c.fill_range(&s.to, 60..68, 1))).map(drop),
+        "fill: bytes 60..68 of buffer `to` of 64 bytes",
+        INSIDE,
     ),
     (
         "a recorded fill has a target",

@@ -168,6 +168,30 @@ pub(super) const CASES: &[Case] = &[
         DECLARED,
     ),
     (
+        "a write begins in the array",
+        |s| {
+            let set = s.context.descriptor_set_of(&WORDS).label("words").updatable().build()?;
+            set.write_array(7, u32::MAX, [Bind::storage(&s.to), Bind::storage(&s.to)])
+        },
+        "descriptor set `words`, binding 7: buffer `to` of 64 bytes: it has 3 elements, there is no element 4294967295",
+        DECLARED,
+    ),
+    (
+        "a null descriptor of a set has its kind",
+        |s| s.set().updatable().build()?.write(1, Bind::null(BindingKind::UniformBuffer)),
+        "descriptor set `frame`, binding 1: a null descriptor is bound as a uniform buffer, the set takes a storage",
+        SET_KIND,
+    ),
+    (
+        "a sampler of a set is not null",
+        |s| {
+            let layout = [SetBinding::new(0, BindingKind::Sampler)];
+            s.context.descriptor_set_of(&layout).with(0, Bind::null(BindingKind::Sampler)).build().map(drop)
+        },
+        "a descriptor set, binding 0: a sampler cannot be null",
+        "(VUID-VkWriteDescriptorSet-descriptorType-00325)",
+    ),
+    (
         "a write has the kind of its descriptor",
         |s| s.set().updatable().build()?.write(0, Bind::storage(&s.to)),
         "descriptor set `frame`, binding 0: buffer `to` of 64 bytes is bound as a storage buffer, the set takes a \

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use spelter::{Bind, MapFlags, testing};
+use spelter::{Bind, Lend, MapFlags, testing, vk};
 
-use super::{Case, DEVICE, GONE};
+use super::{Case, DEVICE, GONE, INSIDE};
 
 const RESIZED: &str = "(rule: a resource is not respecified while it is mapped)";
 
@@ -56,6 +56,24 @@ pub(super) const CASES: &[Case] = &[
         GONE,
     ),
     (
+        "a foreign image is not resized",
+        |s| {
+            let image = s.stranger.image(vk::Format::R32_UINT, [4, 4, 1]).label("theirs").build()?;
+            s.context.resize_image(&image, [8, 8, 1]).map(drop)
+        },
+        "resize: image `theirs` of 4x4x1 R32_UINT is of another context's device",
+        DEVICE,
+    ),
+    (
+        "a lent buffer is not resized",
+        |s| {
+            let _loan = s.context.lend(&[Lend::read(&s.source)])?;
+            s.context.resize(&s.source, 128).map(drop)
+        },
+        "resize: buffer `source` of 64 bytes is mapped",
+        RESIZED,
+    ),
+    (
         "an image has texels",
         |s| s.context.resize_image(&s.sheet, [0, 4, 1]).map(drop),
         "vkCreateImage: `sheet`: ",
@@ -77,6 +95,28 @@ pub(super) const CASES: &[Case] = &[
         },
         "binding 0.1: bytes 16..64 of buffer `table` of 32 bytes",
         "(VUID-VkDescriptorBufferInfo-range-00342)",
+    ),
+    (
+        "a set's range lies in the buffer after a respecification",
+        |s| {
+            let table = s.context.buffer(64).label("table").zeroed()?;
+            let set = s.set().bind_range(1, &table, 16..64).build()?;
+            s.context.resize(&table, 32)?;
+            s.context.dispatch(&s.copy).set(0, &set).groups([4, 1, 1])
+        },
+        "binding 0.1: descriptor set `frame`: bytes 16..64 of buffer `table` of 32 bytes",
+        "(VUID-VkDescriptorBufferInfo-range-00342)",
+    ),
+    (
+        "a recorded range lies in the buffer after a respecification",
+        |s| {
+            let table = s.context.buffer(64).label("table").zeroed()?;
+            let commands = s.context.record(|c| c.fill_range(&table, 16..64, 1))?;
+            s.context.resize(&table, 32)?;
+            s.context.submit(&commands).map(drop)
+        },
+        "submit: fill: bytes 16..64 of buffer `table` of 32 bytes",
+        INSIDE,
     ),
     (
         "a destroyed buffer has no object",

@@ -5,6 +5,7 @@
 
 mod picture;
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::PathBuf;
 
@@ -42,19 +43,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The tracks with a name, in the order of their numbers; times in milliseconds.
+/// The tracks with a name, in the order of processes and threads; times in milliseconds.
 fn tracks(events: &[Value]) -> Vec<Track> {
+    let place = |event: &Value| Some((event["pid"].as_u64()?, event["tid"].as_u64()?));
     let named = events.iter().filter(|event| event["ph"] == "M" && event["name"] == "thread_name");
-    let mut tracks: Vec<(u64, Track)> = named
+    let mut tracks: BTreeMap<(u64, u64), Track> = named
         .filter_map(|event| {
             let name = event["args"]["name"].as_str()?.to_owned();
-            Some((event["tid"].as_u64()?, Track { name, events: Vec::new() }))
+            Some((place(event)?, Track { name, events: Vec::new() }))
         })
         .collect();
-    tracks.sort_by_key(|(tid, _)| *tid);
     for event in events.iter().filter(|event| event["ph"] == "X" || event["ph"] == "i") {
-        let (Some(tid), Some(name), Some(start)) =
-            (event["tid"].as_u64(), event["name"].as_str(), event["ts"].as_f64())
+        let (Some(place), Some(name), Some(start)) = (place(event), event["name"].as_str(), event["ts"].as_f64())
         else {
             continue;
         };
@@ -65,9 +65,28 @@ fn tracks(events: &[Value]) -> Vec<Track> {
             end: (start + time.unwrap_or(0.0)) / 1000.0,
             instant: time.is_none(),
         };
-        if let Some((_, track)) = tracks.iter_mut().find(|(number, _)| *number == tid) {
+        if let Some(track) = tracks.get_mut(&place) {
             track.events.push(event);
         }
     }
-    tracks.into_iter().map(|(_, track)| track).collect()
+    tracks.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn threads_of_processes_are_tracks_of_their_own() {
+        let name = |pid: u64, name: &str| json!({ "ph": "M", "name": "thread_name", "pid": pid, "tid": 1, "args": { "name": name } });
+        let slice =
+            |pid: u64, name: &str| json!({ "ph": "X", "name": name, "pid": pid, "tid": 1, "ts": 1000, "dur": 500 });
+        let counter = json!({ "ph": "C", "name": "depth", "pid": 1, "ts": 0, "args": { "value": 1 } });
+        let found = tracks(&[name(2, "worker"), name(1, "queue"), slice(2, "scan"), slice(1, "submission"), counter]);
+        let shown: Vec<_> = found.iter().map(|track| (track.name.as_str(), track.events[0].name.as_str())).collect();
+        assert_eq!(shown, [("queue", "submission"), ("worker", "scan")]);
+        assert_eq!((found[0].events[0].start, found[0].events[0].end, found[0].events.len()), (1.0, 1.5, 1));
+    }
 }

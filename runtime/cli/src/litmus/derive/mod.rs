@@ -137,6 +137,7 @@ fn contents(option: &str, binds: &[Bind]) -> Result<BytesBySlot, Failure> {
     for Bind { slot, value, .. } in binds {
         let wrong = |problem: String| Failure(format!("{option} {slot}: {problem}"));
         let bytes = match value {
+            Value::Null => return Err(wrong("a litmus test has no null descriptors".to_owned())),
             Value::Zeros(bytes) if *bytes <= MAX_BYTES => vec![0; *bytes as usize],
             Value::Zeros(bytes) => return Err(wrong(format!("{bytes} bytes are more than {MAX_BYTES}"))),
             Value::Bytes(bytes) => bytes.clone(),

@@ -1,0 +1,34 @@
+//! The push constants of a dispatch: all that the program declares, and at most the padding of a struct.
+
+use super::Dispatch;
+use crate::error::{Error, rule};
+
+impl Dispatch<'_> {
+    /// Checks the size of the push constants and cuts them to the declared size.
+    pub(super) fn check_push(&mut self) -> Result<(), Error> {
+        let (given, wanted) = (self.push.len(), self.program.push_bytes() as usize);
+        if given != wanted && !paddings(wanted).any(|padded| given == padded) {
+            let entry = self.program.entry();
+            let declared = if wanted == 0 { "none".to_owned() } else { format!("bytes 0..{wanted}") };
+            let (missing, rule) = match given < wanted {
+                true => (format!(", bytes {given}..{wanted} are missing"), rule::PUSH_SET),
+                false => (String::new(), rule::PUSH_DECLARED),
+            };
+            return Err(Error::Push(format!(
+                "{entry:?} declares {declared}, {given} bytes were given{missing} ({rule})"
+            )));
+        }
+        self.push.resize(wanted.next_multiple_of(4), 0);
+        Ok(())
+    }
+}
+
+/// Sizes of structs whose last member ends after `bytes` bytes, for the alignments of scalars, two-component vectors,
+/// three- and four-component vectors, and such vectors of doubles.
+fn paddings(bytes: usize) -> impl Iterator<Item = usize> {
+    let alignments = [(4, 1), (8, 8), (16, 12), (32, 24)];
+    alignments
+        .into_iter()
+        .filter(move |&(_, least)| bytes >= least)
+        .map(move |(alignment, _)| bytes.next_multiple_of(alignment))
+}
