@@ -69,7 +69,7 @@ fn codes(bits: u8) -> Vec<u64> {
 fn every_code_decodes_to_its_meaning_and_comes_back() {
     for format in Format::all().filter(|format| format.numeric() != Numeric::SharedExponent) {
         let numeric = format.numeric();
-        for &part in format.parts().iter().filter(|part| part.channel < 4) {
+        for &part in format.channels().iter().filter(|part| part.channel < 4) {
             for code in codes(part.bits) {
                 let raw = with(part, code);
                 let texel = decode(format, raw);
@@ -97,7 +97,7 @@ fn every_code_decodes_to_its_meaning_and_comes_back() {
 fn missing_channels_are_zero_and_one() {
     for format in Format::all() {
         let texel = decode(format, [0; 4]);
-        let has = |channel| format.parts().iter().any(|part| part.channel == channel);
+        let has = |channel| format.channels().iter().any(|part| part.channel == channel);
         let one = if matches!(format.numeric(), Numeric::Uint | Numeric::Sint) { 1 } else { 1f32.to_bits() };
         for channel in 0..4u8 {
             let expected = if channel == 3 && !has(3) { one } else { 0 };
@@ -111,7 +111,7 @@ fn encoding_takes_the_nearest_code() {
     let numerics = [Numeric::Unorm, Numeric::Snorm, Numeric::Uscaled, Numeric::Sscaled, Numeric::Ufloat];
     for format in Format::all().filter(|format| numerics.contains(&format.numeric())) {
         let numeric = format.numeric();
-        for &part in format.parts().iter().filter(|part| part.channel < 4 && part.bits <= 11) {
+        for &part in format.channels().iter().filter(|part| part.channel < 4 && part.bits <= 11) {
             let meanings: Vec<f64> = codes(part.bits)
                 .into_iter()
                 .map(|code| meaning(numeric, part, code))
@@ -137,7 +137,7 @@ fn channels_do_not_touch_each_other() {
     for format in Format::all().filter(|format| format.numeric() == Numeric::Uint && format.vk() != 125) {
         let texel: [u32; 4] = [0x0f1e_2d3c, 0x4b5a_6978, 0x8796_a5b4, 0xc3d2_e1f0];
         let back = decode(format, encode(format, texel));
-        for part in format.parts() {
+        for part in format.channels() {
             let mask = ((1u64 << part.bits) - 1) as u32;
             let channel = usize::from(part.channel);
             assert_eq!(back[channel], texel[channel] & mask, "{format:?} {part:?}");

@@ -13,7 +13,7 @@ const CLOSE: f64 = 1e-3;
 /// How far from the reference a sample may be. Coordinates are rounded to 24 bits before they are taken apart; weights of channels of 8 bits
 /// have 8 bits, as the device says, in up to three dimensions.
 pub(crate) fn tolerance(format: Format) -> f64 {
-    let bytes = format.numeric() == Numeric::Unorm && format.parts().iter().all(|part| part.bits == 8);
+    let bytes = format.numeric() == Numeric::Unorm && format.channels().iter().all(|part| part.bits == 8);
     if bytes { 2e-3 + 3.0 / 512.0 } else { 2e-3 }
 }
 

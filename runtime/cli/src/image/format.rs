@@ -24,7 +24,7 @@ pub(crate) fn name(format: Format) -> String {
 
 /// The name in the manner of WGSL; `None` for formats whose channels have no order of bytes or words.
 fn short(format: Format) -> Option<String> {
-    match (format, format.parts()) {
+    match (format, format.channels()) {
         (Format::D16_UNORM, _) => return Some("depth16unorm".to_owned()),
         (Format::D32_SFLOAT, _) => return Some("depth32float".to_owned()),
         (Format::X8_D24_UNORM_PACK32, _) => return None,
@@ -32,9 +32,9 @@ fn short(format: Format) -> Option<String> {
         (Format::E5B9G9R9_UFLOAT_PACK32, _) => return Some("rgb9e5ufloat".to_owned()),
         _ => {}
     }
-    let parts = format.parts();
-    let letters: String = parts.iter().filter_map(|part| "rgba".chars().nth(part.channel.into())).collect();
-    let bits: Vec<u8> = parts.iter().map(|part| part.bits).collect();
+    let channels = format.channels();
+    let letters: String = channels.iter().filter_map(|channel| "rgba".chars().nth(channel.channel.into())).collect();
+    let bits: Vec<u8> = channels.iter().map(|channel| channel.bits).collect();
     let numeric = match format.numeric() {
         Numeric::Unorm => "unorm",
         Numeric::Snorm => "snorm",
@@ -84,8 +84,8 @@ mod tests {
         for format in Format::all() {
             let read = parse(&name(format)).unwrap();
             assert_eq!(
-                (read.bytes(), read.numeric(), read.parts()),
-                (format.bytes(), format.numeric(), format.parts())
+                (read.bytes(), read.numeric(), read.channels()),
+                (format.bytes(), format.numeric(), format.channels())
             );
         }
     }

@@ -73,9 +73,10 @@ pub(crate) struct Clamped(pub(crate) bool);
 /// If an integer has no code, or the file cannot be written.
 pub(crate) fn save(path: &Path, format: Format, [width, height]: [u32; 2], texels: &[u8]) -> Result<Clamped, Failure> {
     let wrong = |problem: String| Failure::file(path, problem);
-    let widest = format.parts().iter().map(|part| part.bits).max().unwrap_or(8);
+    let widest = format.channels().iter().map(|channel| channel.bits).max().unwrap_or(8);
     let eight = widest <= 8 && format.numeric() != Numeric::Snorm;
-    let channels = format.parts().iter().map(|part| part.channel).filter(|channel| *channel < 4).max().unwrap_or(0);
+    let channels =
+        format.channels().iter().map(|channel| channel.channel).filter(|channel| *channel < 4).max().unwrap_or(0);
     let (color, shown) = match channels {
         0 => (png::ColorType::Grayscale, 1),
         1 | 2 => (png::ColorType::Rgb, 3),
@@ -111,9 +112,9 @@ fn coded(format: Format, raw: [u32; 4]) -> [u32; 4] {
         return decode(format, raw);
     }
     let mut texel = [0, 0, 0, 1f32.to_bits()];
-    for part in format.parts() {
-        let code = raw[0] >> part.shift & 0xff;
-        texel[usize::from(part.channel)] = (code as f32 / 255.0).to_bits();
+    for channel in format.channels() {
+        let code = raw[0] >> channel.shift & 0xff;
+        texel[usize::from(channel.channel)] = (code as f32 / 255.0).to_bits();
     }
     texel
 }

@@ -217,7 +217,7 @@ impl Builder {
     }
 
     /// A value as a vector: a scalar is broadcast.
-    pub(crate) fn to_vector(&mut self, value: Value) -> Value {
+    pub(crate) fn as_vector(&mut self, value: Value) -> Value {
         if self.ty(value).is_vector() { value } else { self.splat(value) }
     }
 

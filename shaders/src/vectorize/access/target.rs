@@ -104,11 +104,11 @@ impl Target {
         match self {
             Self::Word(address) => builder.emit(InstData::Store { address, value, mask }),
             Self::Row(row) => {
-                let value = builder.to_vector(value);
+                let value = builder.as_vector(value);
                 builder.emit(InstData::StoreRow { row, value, mask })
             }
             Self::Lanes(lanes, own) => {
-                let value = builder.to_vector(value);
+                let value = builder.as_vector(value);
                 builder.emit(InstData::Scatter { width: Width::Word, lanes, value, mask: own })
             }
         };

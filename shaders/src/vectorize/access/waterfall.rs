@@ -27,7 +27,7 @@ pub(in crate::vectorize) fn for_each_region(
     for_each_buffer(widen, buffer, ty, |widen, number, _| {
         let region = MemoryRegion::of_descriptor(&mut widen.builder, number);
         let value = access(widen, region)?;
-        Some(widen.builder.to_vector(value))
+        Some(widen.builder.as_vector(value))
     })
 }
 

@@ -217,8 +217,8 @@ impl LaneAtomicSequence {
         let [first, second] = self.vectors.map(|slot| regs.xmm(slot));
         let codes = if self.isa == Isa::Avx512 { EVEX } else { VEX };
         let codes = codes[usize::from(self.wide)];
-        asm.put(Instruction::with2(codes.to_vector, first, value));
-        asm.put(Instruction::with2(codes.to_vector, second, old));
+        asm.put(Instruction::with2(codes.as_vector, first, value));
+        asm.put(Instruction::with2(codes.as_vector, second, old));
         if self.op.is_half() {
             [first, second].into_iter().for_each(|reg| asm.put(Instruction::with2(codes.from_half, reg, reg)));
         }
@@ -254,7 +254,7 @@ impl LaneAtomicSequence {
 /// Scalar floating-point opcodes.
 #[derive(Clone, Copy)]
 struct FloatOpcodes {
-    to_vector: Code,
+    as_vector: Code,
     from_vector: Code,
     add: Code,
     min: Code,
@@ -267,7 +267,7 @@ struct FloatOpcodes {
 /// For 32 bits, then for 64.
 const VEX: [FloatOpcodes; 2] = [
     FloatOpcodes {
-        to_vector: Code::VEX_Vmovd_xmm_rm32,
+        as_vector: Code::VEX_Vmovd_xmm_rm32,
         from_vector: Code::VEX_Vmovd_rm32_xmm,
         add: Code::VEX_Vaddss_xmm_xmm_xmmm32,
         min: Code::VEX_Vminss_xmm_xmm_xmmm32,
@@ -277,7 +277,7 @@ const VEX: [FloatOpcodes; 2] = [
         to_half: Code::VEX_Vcvtps2ph_xmmm64_xmm_imm8,
     },
     FloatOpcodes {
-        to_vector: Code::VEX_Vmovq_xmm_rm64,
+        as_vector: Code::VEX_Vmovq_xmm_rm64,
         from_vector: Code::VEX_Vmovq_rm64_xmm,
         add: Code::VEX_Vaddsd_xmm_xmm_xmmm64,
         min: Code::VEX_Vminsd_xmm_xmm_xmmm64,
@@ -291,7 +291,7 @@ const VEX: [FloatOpcodes; 2] = [
 /// As [`VEX`], with access to registers 16 to 31.
 const EVEX: [FloatOpcodes; 2] = [
     FloatOpcodes {
-        to_vector: Code::EVEX_Vmovd_xmm_rm32,
+        as_vector: Code::EVEX_Vmovd_xmm_rm32,
         from_vector: Code::EVEX_Vmovd_rm32_xmm,
         add: Code::EVEX_Vaddss_xmm_k1z_xmm_xmmm32_er,
         min: Code::EVEX_Vminss_xmm_k1z_xmm_xmmm32_sae,
@@ -301,7 +301,7 @@ const EVEX: [FloatOpcodes; 2] = [
         to_half: Code::EVEX_Vcvtps2ph_xmmm64_k1z_xmm_imm8,
     },
     FloatOpcodes {
-        to_vector: Code::EVEX_Vmovq_xmm_rm64,
+        as_vector: Code::EVEX_Vmovq_xmm_rm64,
         from_vector: Code::EVEX_Vmovq_rm64_xmm,
         add: Code::EVEX_Vaddsd_xmm_k1z_xmm_xmmm64_er,
         min: Code::EVEX_Vminsd_xmm_k1z_xmm_xmmm64_sae,

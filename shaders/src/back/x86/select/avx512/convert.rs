@@ -74,7 +74,7 @@ impl Select<'_, Avx512> {
     }
 
     /// The floats of a vector at half precision, in the lower half of a register.
-    pub(super) fn to_halves(&mut self, arg: Value) -> Result<VReg> {
+    pub(super) fn as_halves(&mut self, arg: Value) -> Result<VReg> {
         const NEAREST: u8 = 0;
         let arg = self.lanes(arg)?;
         let halves = self.lanes_reg();
@@ -84,7 +84,7 @@ impl Select<'_, Avx512> {
     }
 
     fn float_to_half(&mut self, inst: Inst, arg: Value) -> Result {
-        let halves = self.to_halves(arg)?;
+        let halves = self.as_halves(arg)?;
         let result = self.define_lanes(inst);
         let build = Build::new(Code::EVEX_Vpmovzxwd_zmm_k1z_ymmm256).def(result, View::Zmm);
         build.reads(halves, View::Ymm).push(&mut self.code);

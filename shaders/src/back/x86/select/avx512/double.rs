@@ -168,7 +168,7 @@ impl Select<'_, Avx512> {
 
     /// Rounds floats to half precision; the result is floats.
     pub(super) fn round_half(&mut self, inst: Inst, arg: Value) -> Result {
-        let halves = self.to_halves(arg)?;
+        let halves = self.as_halves(arg)?;
         let result = self.define_lanes(inst);
         let build = Build::new(Code::EVEX_Vcvtph2ps_zmm_k1z_ymmm256_sae).def(result, View::Zmm);
         build.reads(halves, View::Ymm).push(&mut self.code);
