@@ -5,3 +5,4 @@
 //! Every back end makes the same calls of [`Observer`](observer::Observer), in an order that the schedule determines.
 
 pub mod observer;
+pub mod profile;
