@@ -104,6 +104,14 @@ impl Module {
         }
     }
 
+    /// The text of a source file that a [`SourceLine`] names, if the module has it.
+    pub fn source_text(&self, file: &str) -> Option<String> {
+        match self {
+            Self::Spirv(module) => module.source_text(file),
+            Self::Wgsl(module) => module.source_text(file).map(str::to_owned),
+        }
+    }
+
     /// Specializes an entry point and translates it to verified scalar IR. `specialization` maps `SpecId` to the
     /// constant's bits; ids that the module lacks are ignored, as Vulkan requires.
     pub fn kernel(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Kernel, Error> {

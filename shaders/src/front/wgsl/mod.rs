@@ -136,6 +136,11 @@ impl Module {
         read.or_else(|_| self.kernel_with_lines(entry, specialization))
     }
 
+    /// The text, if that is the name that its lines have.
+    pub fn source_text(&self, file: &str) -> Option<&str> {
+        (file == FILE).then_some(&*self.source)
+    }
+
     /// The source line of a word of the module that [`Module::kernel_without_lines`] translates.
     pub fn line_of(&self, entry: &str, specialization: &BTreeMap<u32, u64>, word: u32) -> Option<SourceLine> {
         let lined = self.spirv(entry, specialization, true).ok()?;
