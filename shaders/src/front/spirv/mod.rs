@@ -148,6 +148,8 @@ impl Module {
         super::preserve_convergence(&mut kernel).map_err(|message| sections.error(function.word, message))?;
         variables::sort_bindings(&mut kernel);
         kernel.lines = sections.lines.table();
+        kernel.memory_model = sections.memory_model;
+        kernel.generator = sections.words.generator();
         self.verify(&kernel)?;
         Ok(kernel)
     }

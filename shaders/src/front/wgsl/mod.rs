@@ -24,7 +24,7 @@ use caught::caught;
 pub use caught::is_catching;
 
 use super::{ConstantType, Error, SpecializationConstant, spirv};
-use crate::ir::{Kernel, SourceLine};
+use crate::ir::{Kernel, MemoryModel, SourceLine};
 
 /// File name of the text in messages: only the caller knows the real one.
 const FILE: &str = "wgsl";
@@ -150,6 +150,7 @@ impl Module {
 
     fn read(&self, entry: &str, words: &[u32]) -> Result<Kernel, Error> {
         let kernel = spirv::Module::parse(words).and_then(|module| module.kernel(entry, &BTreeMap::new()));
+        let kernel = kernel.map(|kernel| Kernel { memory_model: MemoryModel::Wgsl, ..kernel });
         // Word offsets of a module that the caller does not have are useless.
         kernel.map_err(|error| {
             let at = error.word.and_then(|word| declared::place(&self.module, words, word));
