@@ -1,6 +1,6 @@
 //! Options of checked mode.
 
-pub use spelter_shaders::check::profile::Profile;
+pub use spelter_shaders::check::Profile;
 
 /// Options of checked mode ([`DeviceOptions::check`](crate::DeviceOptions::check)).
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,21 +1,9 @@
-//! Profiles: which programs that the memory model calls racy are errors.
+//! Names of profiles.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How strictly checked mode applies the memory model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Profile {
-    /// Idioms that compilers emit for code that is right in its own language are notes: storage buffers that a workgroup
-    /// shares under a barrier although they are not coherent, `memoryBarrierBuffer(); barrier();`, and modules of the
-    /// Vulkan memory model in which no access is non-private.
-    #[default]
-    Common,
-    /// The memory model as it is written.
-    Spec,
-    /// As `Spec`, with advices on what is legal and mostly a mistake.
-    Strict,
-}
+use super::Profile;
 
 impl Profile {
     /// All profiles, the most lenient first.
