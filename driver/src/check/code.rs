@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use spelter_shaders::abi::{DispatchArgs, Outcome};
 use spelter_shaders::back::{Code, Scratch, Workgroups};
-use spelter_shaders::check::{Candidates, Cause, Detector, Launch, Limits, Note, NoteKind, Relation};
+use spelter_shaders::check::{Candidates, Detector, Launch, Limits, Note, NoteKind, Relation};
 use spelter_shaders::compile::{self, Backend, Checked, Checks, Compiled};
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::host::Host;

@@ -7,7 +7,7 @@ mod layout;
 mod module;
 mod stored;
 
-pub(crate) use cache::PipelineCache;
+pub(crate) use cache::{PipelineCache, ShaderSource};
 pub use cache::{CacheStats, Origin};
 pub(crate) use compute::SlotRange;
 pub use compute::{ComputePipeline, check_workgroup};

@@ -70,6 +70,11 @@ impl Workgroups {
         Some((first, row as u32))
     }
 
+    /// The id of the first workgroup of the dispatch.
+    pub fn base(&self) -> [u32; 3] {
+        self.base
+    }
+
     /// The linear number of a workgroup in the dispatch: x fastest, then y, then z, without the base.
     pub fn number_of(&self, id: [u32; 3]) -> u64 {
         let [x, y, z] = [0, 1, 2].map(|dim| u64::from(id[dim].wrapping_sub(self.base[dim])));

@@ -276,6 +276,11 @@ impl Kernel {
         self.workgroup_size.iter().product()
     }
 
+    /// Source position of a SPIR-V word, if the module has debug lines; 0 has none.
+    pub fn line_of_word(&self, word: u32) -> Option<&SourceLine> {
+        SourceLine::of_word(&self.lines, word)
+    }
+
     /// Source position of an instruction, if the module has debug lines.
     pub fn line_of(&self, inst: Inst) -> Option<&SourceLine> {
         SourceLine::of_word(&self.lines, self.origins[inst])
