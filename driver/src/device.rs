@@ -10,7 +10,7 @@ use spelter_shaders::compile::Backend;
 use spelter_shaders::host::Printer;
 use spelter_shaders::schedule::Schedule;
 
-use crate::check::{CheckOptions, Checker, Finding};
+use crate::check::{CheckOptions, CheckStats, Checker, Finding};
 use crate::error::Error;
 use crate::exec::{Executor, ExecutorOptions, Loss, Observer, QueueState, TimeLimit};
 use crate::limits::Limits;
@@ -190,6 +190,11 @@ impl Device {
     /// findings are one, with a count.
     pub fn take_findings(&self) -> Vec<Finding> {
         self.checker().map(|checker| checker.take()).unwrap_or_default()
+    }
+
+    /// What checked mode did so far; zeros if it is off.
+    pub fn check_stats(&self) -> CheckStats {
+        self.checker().map(|checker| checker.stats()).unwrap_or_default()
     }
 
     /// Whether the device checks kernels ([`DeviceOptions::check`]).

@@ -24,8 +24,28 @@ struct Found {
     list: Vec<Finding>,
     /// Index in the list of a finding, by what makes it the same one.
     same: HashMap<Sameness, usize>,
-    /// Findings beyond [`MAX_FINDINGS`].
-    dropped: u64,
+    counts: CheckStats,
+}
+
+/// What checked mode did, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckStats {
+    /// Dispatches that were checked.
+    pub dispatches: u64,
+    /// Dispatches outside of [`CheckOptions::shard`], which ran unchecked.
+    pub skipped: u64,
+    /// Kinds of suspicions: pairs of an instruction and what is known of an earlier access.
+    pub suspicions: u64,
+    /// Those that the axioms confirmed.
+    pub confirmed: u64,
+    /// Those that the axioms refuted.
+    pub refuted: u64,
+    /// Those that stayed undecided; each is a warning.
+    pub undecided: u64,
+    /// Accesses that were not checked, because the shadow had no memory for them ([`CheckOptions::memory`]).
+    pub accesses_not_checked: u64,
+    /// Findings that were not kept, because there were too many.
+    pub findings_dropped: u64,
 }
 
 /// A finding is reported once for a rule, a kernel and a pair of instructions with the calls that lead to them.
@@ -40,7 +60,19 @@ impl Checker {
     pub(super) fn begin(&self) -> Option<u64> {
         // Relaxed: one thread runs dispatches.
         let dispatch = self.dispatches.fetch_add(1, Ordering::Relaxed);
-        self.options.shard.has(dispatch).then_some(dispatch)
+        let has = self.options.shard.has(dispatch);
+        self.count(|counts| if has { counts.dispatches += 1 } else { counts.skipped += 1 });
+        has.then_some(dispatch)
+    }
+
+    /// Changes the counts.
+    pub(super) fn count(&self, change: impl FnOnce(&mut CheckStats)) {
+        change(&mut self.found.lock().counts);
+    }
+
+    /// The counts so far.
+    pub(crate) fn stats(&self) -> CheckStats {
+        self.found.lock().counts
     }
 
     /// Adds a finding, or counts it if there is one of the same instructions.
@@ -61,7 +93,7 @@ impl Checker {
             found.same.insert(sameness, index);
             found.list.push(finding);
         } else {
-            found.dropped = found.dropped.saturating_add(1);
+            found.counts.findings_dropped += 1;
         }
     }
 

@@ -5,15 +5,16 @@ use std::sync::{Arc, OnceLock};
 
 use spelter_shaders::abi::{DispatchArgs, Outcome};
 use spelter_shaders::back::{Code, Scratch, Workgroups};
-use spelter_shaders::check::{Candidates, Detector, Launch, Limits, Note, NoteKind, Relation};
+use spelter_shaders::check::observer::{Invocation, Memory};
+use spelter_shaders::check::{self, Candidates, Detector, Launch, Limits, Note, NoteKind, Relation};
 use spelter_shaders::compile::{self, Backend, Checked, Checks, Compiled};
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::host::Host;
-use spelter_shaders::ir::{BindingKind, Kernel, MemoryModel};
+use spelter_shaders::ir::{BindingKind, Kernel, MemoryModel, Site};
 
 use super::confirm::{Candidate, Confirmed, Filter, Verdict, confirm};
-use super::finding::{Finding, FoundMemory, Hazard, Rule, Severity};
-use super::log::{Dispatch, Word};
+use super::finding::{Finding, FoundAccess, FoundMemory, Hazard, Rule, Severity};
+use super::log::{Accessed, Dispatch, Word};
 use super::names::{Grid, Names};
 use super::recorder::Recorder;
 use super::snapshot::Snapshot;
@@ -132,6 +133,11 @@ impl DispatchRun<'_> {
         }
         detector.notes().iter().for_each(|note| self.note(note));
         let kinds = detector.candidates();
+        let given_up = detector.given_up();
+        self.code.checker.count(|counts| {
+            counts.suspicions += kinds.len() as u64;
+            counts.accesses_not_checked += given_up.accesses;
+        });
         if kinds.is_empty() {
             return;
         }
@@ -198,20 +204,21 @@ impl DispatchRun<'_> {
             match (confirmed, open) {
                 (Some(confirmed), _) => self.race(kind, &confirmed),
                 (None, Some(why)) => self.suspect(kind, &why.to_string()),
-                (None, None) => {}
+                (None, None) => self.code.checker.count(|counts| counts.refuted += 1),
             }
         }
     }
 
     /// Reports a race that the axioms confirmed.
     fn race(&self, kind: &Candidates, confirmed: &Confirmed) {
+        self.code.checker.count(|counts| counts.confirmed += 1);
         let Confirmed { first, second, slice } = confirmed;
         let kernel = &self.code.all().kernel;
-        let start = |accessed: &super::Accessed| match accessed.memory {
-            spelter_shaders::check::observer::Memory::Device(address) => address,
-            spelter_shaders::check::observer::Memory::Workgroup(offset) => offset.into(),
+        let start = |accessed: &Accessed| match accessed.memory {
+            Memory::Device(address) => address,
+            Memory::Workgroup(offset) => offset.into(),
         };
-        let end = |accessed: &super::Accessed| start(accessed) + u64::from(accessed.bytes);
+        let end = |accessed: &Accessed| start(accessed) + u64::from(accessed.bytes);
         let later = if start(first) > start(second) { first } else { second };
         let common = end(first).min(end(second)) - start(later);
         let memory = self.code.names.memory(kernel, later.memory, common, self.args);
@@ -228,6 +235,7 @@ impl DispatchRun<'_> {
 
     /// Reports a suspicion that was not decided.
     fn suspect(&self, kind: &Candidates, why: &str) {
+        self.code.checker.count(|counts| counts.undecided += 1);
         let Some(example) = kind.examples.first() else { return };
         let hazard = match kind.kind.relation {
             Relation::Raw => Hazard::ReadAfterWrite,
@@ -255,11 +263,7 @@ impl DispatchRun<'_> {
         self.add(Rule::Note, Severity::Note, None, (None, second), vec![text.to_owned()], 1);
     }
 
-    fn access(
-        &self,
-        site: spelter_shaders::ir::Site,
-        by: spelter_shaders::check::observer::Invocation,
-    ) -> super::FoundAccess {
+    fn access(&self, site: Site, by: Invocation) -> FoundAccess {
         let grid = Grid { groups: self.args.num_workgroups, base: self.workgroups.base() };
         self.code.names.access(&self.code.needed.kernel, site, by, grid)
     }
@@ -269,7 +273,7 @@ impl DispatchRun<'_> {
         rule: Rule,
         severity: Severity,
         memory: Option<FoundMemory>,
-        (first, second): (Option<super::FoundAccess>, super::FoundAccess),
+        (first, second): (Option<FoundAccess>, FoundAccess),
         reasons: Vec<String>,
         count: u64,
     ) {
@@ -280,8 +284,7 @@ impl DispatchRun<'_> {
 }
 
 /// The word of a candidate.
-fn word(candidate: &spelter_shaders::check::Candidate) -> Word {
-    use spelter_shaders::check::observer::Memory;
+fn word(candidate: &check::Candidate) -> Word {
     match candidate.memory {
         Memory::Device(address) => Word::Device(address & !3),
         Memory::Workgroup(offset) => {

@@ -21,6 +21,7 @@ mod reduce;
 mod slice;
 mod snapshot;
 
+pub use checker::CheckStats;
 pub(crate) use checker::Checker;
 pub(crate) use code::CheckedCode;
 pub use confirm::{Candidate, Confirmed, Filter, Verdict, confirm, verdict};

@@ -1,6 +1,6 @@
 //! Introspection: counters, cached descriptor sets, the timeline, the profile.
 
-use spelter_driver::check::Finding;
+use spelter_driver::check::{CheckStats, Finding};
 use spelter_driver::profile::ProfileReport;
 
 use super::Context;
@@ -85,6 +85,19 @@ impl Context {
     pub fn findings(&self) -> Result<Vec<Finding>, Error> {
         self.wait()?;
         Ok(self.device().take_findings())
+    }
+
+    /// What checked mode did so far, in numbers; zeros if it is off.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::builder().check(Default::default()).build()?;
+    /// assert_eq!(context.check_stats().dispatches, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn check_stats(&self) -> CheckStats {
+        self.device().check_stats()
     }
 
     /// The number of this context in its device.

@@ -1,7 +1,7 @@
 //! A finding as a JSON object.
 
 use serde_json::{Value as Json, json};
-use spelter::check::{Finding, FoundAccess, FoundMemory, FoundPlace, Severity};
+use spelter::check::{CheckStats, Finding, FoundAccess, FoundMemory, FoundPlace, Severity};
 
 /// The object of a finding.
 pub(crate) fn json(finding: &Finding) -> Json {
@@ -20,6 +20,20 @@ pub(crate) fn json(finding: &Finding) -> Json {
         "count": finding.count,
         "schedule": finding.schedule.to_string(),
         "confirmed": finding.severity == Severity::Error,
+    })
+}
+
+/// The object of the counts.
+pub(crate) fn stats(stats: &CheckStats) -> Json {
+    json!({
+        "dispatches": stats.dispatches,
+        "skipped": stats.skipped,
+        "suspicions": stats.suspicions,
+        "confirmed": stats.confirmed,
+        "refuted": stats.refuted,
+        "undecided": stats.undecided,
+        "accesses_not_checked": stats.accesses_not_checked,
+        "findings_dropped": stats.findings_dropped,
     })
 }
 

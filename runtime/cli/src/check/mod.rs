@@ -4,13 +4,14 @@ mod json;
 mod suppress;
 mod text;
 
+use std::cmp::Reverse;
 use std::path::Path;
 
-use spelter::check::{Finding, Severity};
+use spelter::check::{CheckStats, Finding, Severity};
 
 use crate::args::CheckArgs;
 use crate::failure::Failure;
-pub(crate) use json::json;
+pub(crate) use json::{json, stats};
 pub(crate) use suppress::Suppression;
 use suppress::Suppressions;
 
@@ -24,16 +25,19 @@ pub(crate) struct Report {
     pub(crate) findings: Vec<Finding>,
     /// The number of suppressed findings.
     pub(crate) suppressed: usize,
+    /// What was checked, and what was not.
+    pub(crate) stats: CheckStats,
 }
 
 impl Report {
     /// Sorts findings and leaves out those that the options suppress.
-    pub(crate) fn new(all: Vec<Finding>, args: &CheckArgs) -> Result<Self, Failure> {
+    pub(crate) fn new(all: Vec<Finding>, stats: CheckStats, args: &CheckArgs) -> Result<Self, Failure> {
         let suppressions = Suppressions::new(&args.suppress, &args.suppressions)?;
         let count = all.len();
         let mut findings: Vec<_> = all.into_iter().filter(|finding| !suppressions.has(finding)).collect();
-        findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-        Ok(Self { suppressed: count - findings.len(), findings })
+        // Races first: they may be why a barrier is in divergent control flow.
+        findings.sort_by_key(|finding| (Reverse(finding.severity), finding.rule));
+        Ok(Self { suppressed: count - findings.len(), findings, stats })
     }
 
     /// Number of findings of this severity.

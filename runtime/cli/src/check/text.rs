@@ -38,6 +38,14 @@ pub(super) fn summary(report: &Report) {
     if report.suppressed > 0 {
         parts.push(format!("{} suppressed", report.suppressed));
     }
+    let stats = &report.stats;
+    if stats.accesses_not_checked > 0 {
+        let problem = "accesses were not checked, since the shadow of the memory exceeds --check-memory";
+        output::note(format_args!("{} {problem}", stats.accesses_not_checked));
+    }
+    if stats.findings_dropped > 0 {
+        output::note(format_args!("{} more findings were not kept", stats.findings_dropped));
+    }
     output::note(format_args!("checked: {}", parts.join(", ")));
 }
 
@@ -83,10 +91,13 @@ impl Sources<'_> {
             let row = self.files.line_range(file, (line.line as usize).checked_sub(1)?).ok()?;
             let text = self.files.source(file).ok()?.get(row.clone())?;
             let indent = text.len() - text.trim_start().len();
-            let end = row.start + text.trim_end().len();
             let column = text.char_indices().nth((line.column as usize).saturating_sub(1)).map_or(0, |(at, _)| at);
-            let start = row.start + column.max(indent);
-            (start < end).then_some((file, start..end))
+            let start = column.max(indent);
+            let rest = text.get(start..)?;
+            // Only the start is known: up to the end of the statement, or of the code on the line.
+            let ends = [rest.find(';'), rest.find('{'), rest.find("//")];
+            let len = rest[..ends.into_iter().flatten().min().unwrap_or(rest.len())].trim_end().len();
+            (len > 0).then_some((file, row.start + start..row.start + start + len))
         });
         match range {
             Some((file, range)) => {

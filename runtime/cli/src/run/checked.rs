@@ -30,6 +30,7 @@ impl Checked {
             ("findings".to_owned(), findings.into()),
             ("suppressed".to_owned(), self.report.suppressed.into()),
             ("depends_on_order".to_owned(), json!(self.order)),
+            ("checked".to_owned(), check::stats(&self.report.stats)),
         ]
         .into_iter()
         .collect()
@@ -52,7 +53,7 @@ pub(super) fn report(
         0 => None,
         _ => in_other_orders(shader, (&results(context, bound)?, bound), args, seeds, &mut all)?,
     };
-    Ok(Some(Checked { report: Report::new(all, &args.check)?, order }))
+    Ok(Some(Checked { report: Report::new(all, context.check_stats(), &args.check)?, order }))
 }
 
 /// Runs with random orders. Adds their findings, and returns how their results differ from the first run's, if they do.
