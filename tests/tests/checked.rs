@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use spelter_memory_model::wellformed::operation_defects;
 use spelter_shaders::check::observer::{Invocation, Observer, Target};
 use spelter_shaders::ir::{Scope, Site, SiteAction};
-use spelter_tests::checked::{Execution, Program, Schedule};
+use spelter_tests::checked::{Counts, Execution, Program, Schedule, compare};
 
 /// Enough for each shape and each rule of a language many times.
 const PROGRAMS: u64 = 2000;
@@ -134,4 +134,17 @@ fn without_atomics_the_schedule_changes_no_verdict() {
         compared += 1;
     }
     assert!(compared > 50, "{compared}");
+}
+
+#[test]
+fn slices_decide_as_the_whole_execution() {
+    let programs = std::env::var("SPELTER_CHECKED_PROGRAMS").ok();
+    let programs = programs.map_or(500, |number| number.parse().unwrap());
+    let mut counts = Counts::default();
+    for seed in 0..programs {
+        compare(seed, &mut counts).unwrap();
+    }
+    println!("{counts:?}");
+    assert!(counts.races > programs && counts.ordered > programs && counts.undecided == 0, "{counts:?}");
+    assert!(counts.events < 20 * counts.pairs, "slices have {} events for {} pairs", counts.events, counts.pairs);
 }

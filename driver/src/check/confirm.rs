@@ -6,7 +6,7 @@ use spelter_shaders::check::observer::Invocation;
 use spelter_shaders::ir::Site;
 
 use super::log::{Accessed, Index, Log, Word};
-use super::slice::{Slice, Undecided, slice_of};
+use super::slice::{EFFORT, Purpose, Slice, Undecided, slice_of};
 
 /// The most pairs of accesses that are decided for a candidate.
 const MAX_PAIRS: usize = 4096;
@@ -51,7 +51,7 @@ pub struct Confirmed {
     pub first: Accessed,
     /// The later access.
     pub second: Accessed,
-    /// The events that decide, with the pair in it.
+    /// The events that decide, with the pair in it, and those that a repair may change.
     pub slice: Slice,
 }
 
@@ -74,6 +74,7 @@ pub fn confirm(log: &Log, candidate: &Candidate) -> Verdict {
     let accesses = log.words.get(&candidate.word).map_or(&[][..], Vec::as_slice);
     let described: Vec<_> = accesses.iter().map(|&index| log.accessed(index)).collect();
     let mut open = None;
+    let mut effort = EFFORT;
     let (mut pairs, mut looks) = (0, 0);
     for (at, &second) in accesses.iter().enumerate() {
         if !candidate.second.matches(&described[at]) {
@@ -91,8 +92,11 @@ pub fn confirm(log: &Log, candidate: &Candidate) -> Verdict {
             if pairs > MAX_PAIRS {
                 return Verdict::Undecided(Undecided::TooManyPairs);
             }
-            match slice_of(log, first, second) {
+            match slice_of(log, (first, second), Purpose::Verdict, &mut effort) {
                 Ok(slice) if races(&slice) => {
+                    // More events for the explanation, if there is room for them; they change no verdict.
+                    let more = slice_of(log, (first, second), Purpose::Repair, &mut { EFFORT });
+                    let slice = more.ok().filter(races).unwrap_or(slice);
                     let (first, second) = (described[before], described[at]);
                     return Verdict::Confirmed(Box::new(Confirmed { first, second, slice }));
                 }
@@ -116,7 +120,7 @@ pub fn confirm(log: &Log, candidate: &Candidate) -> Verdict {
 /// The events that may order them are too many.
 pub fn verdict(log: &Log, first: usize, second: usize) -> Result<bool, Undecided> {
     let (first, second) = (Index(first.min(second) as u32), Index(first.max(second) as u32));
-    Ok(conflict(log, first, second) && races(&slice_of(log, first, second)?))
+    Ok(conflict(log, first, second) && races(&slice_of(log, (first, second), Purpose::Verdict, &mut { EFFORT })?))
 }
 
 /// Whether two accesses race unless they are ordered.

@@ -30,4 +30,4 @@ pub use log::{Accessed, Dispatch, Log, Word};
 pub use operation::operation;
 pub use options::{CheckOptions, Profile, Shard};
 pub use recorder::Recorder;
-pub use slice::{MAX_EVENTS, Slice, Undecided, slice};
+pub use slice::{MAX_EVENTS, Purpose, Slice, Undecided, slice};

@@ -10,13 +10,13 @@ use foldhash::{HashMap, HashSet};
 use spelter_shaders::ir::SiteAction;
 
 use super::log::{Index, Log};
-use super::slice::Undecided;
+use super::slice::{Purpose, Undecided};
 
 /// The most events that are visited for a slice.
-const MAX_VISITED: usize = 1 << 17;
+const MAX_VISITED: usize = 1 << 16;
 
 /// The longest list of atomic writes whose modification order is computed pair by pair.
-const MAX_WRITES: usize = 256;
+const MAX_WRITES: usize = 128;
 
 /// A node of the paths: an event, or an instance of a barrier, which all of its members reach and leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,8 +25,14 @@ enum Node {
     Instance(u32),
 }
 
-/// The events on paths from `first` to `second`, both included, in order.
-pub(super) fn between(log: &Log, first: Index, second: Index) -> Result<BTreeSet<Index>, Undecided> {
+/// The events on paths from `first` to `second`, both included, in order. Takes the number of visited nodes off
+/// `effort`.
+pub(super) fn between(
+    log: &Log,
+    (first, second): (Index, Index),
+    purpose: Purpose,
+    effort: &mut usize,
+) -> Result<BTreeSet<Index>, Undecided> {
     let mut after: HashMap<Node, Vec<Node>> = HashMap::default();
     let mut seen: HashSet<Node> = HashSet::default();
     let mut open = vec![Node::Event(second)];
@@ -35,7 +41,8 @@ pub(super) fn between(log: &Log, first: Index, second: Index) -> Result<BTreeSet
         if seen.len() > MAX_VISITED {
             return Err(Undecided::TooLarge);
         }
-        for before in predecessors(log, node, first)? {
+        *effort = effort.checked_sub(1).ok_or(Undecided::TooManyPairs)?;
+        for before in predecessors(log, node, first, purpose)? {
             after.entry(before).or_default().push(node);
             if seen.insert(before) {
                 open.push(before);
@@ -60,7 +67,7 @@ pub(super) fn between(log: &Log, first: Index, second: Index) -> Result<BTreeSet
 }
 
 /// The nodes just before one, not earlier than `first`.
-fn predecessors(log: &Log, node: Node, first: Index) -> Result<Vec<Node>, Undecided> {
+fn predecessors(log: &Log, node: Node, first: Index, purpose: Purpose) -> Result<Vec<Node>, Undecided> {
     let index = match node {
         Node::Instance(which) => {
             return Ok(log.instances[which as usize].members.iter().copied().map(Node::Event).collect());
@@ -75,7 +82,8 @@ fn predecessors(log: &Log, node: Node, first: Index) -> Result<Vec<Node>, Undeci
     let mut nodes: Vec<_> = entry.before.get().filter(late).map(Node::Event).into_iter().collect();
     nodes.extend(log.instance(index).map(|(which, _)| Node::Instance(which)));
     if let SiteAction::Atomic { .. } = log.data(index).action {
-        let source = entry.source.get().filter(late).filter(|&write| log.mutual(write, index));
+        let source =
+            entry.source.get().filter(late).filter(|&write| purpose == Purpose::Repair || log.mutual(write, index));
         nodes.extend(source.map(Node::Event));
         nodes.extend(continues(log, index)?.into_iter().filter(late).map(Node::Event));
     }

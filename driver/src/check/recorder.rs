@@ -91,7 +91,7 @@ impl Recorder {
         }
     }
 
-    /// The next dispatch of the window begins.
+    /// The next dispatch of the window begins. Calls before the first one, and of unknown sites, are not logged.
     pub fn begin(&mut self, dispatch: Dispatch) {
         self.finish_workgroup();
         let outcomes = |site: &SiteData| [true, false].map(|wrote| operation(&site.action, wrote, None));
@@ -181,7 +181,7 @@ impl Recorder {
         let dispatch = self.log.dispatches.len().saturating_sub(1);
         match target.memory {
             Memory::Device(address) => {
-                let numbers = &self.log.dispatches[dispatch].references;
+                let numbers = self.log.dispatches.last().map_or(&[][..], |dispatch| &dispatch.references);
                 // Known references have even numbers; others, and variables, have odd ones.
                 let reference = match numbers.get(target.reference as usize) {
                     Some(known) => known.wrapping_mul(2),
@@ -213,6 +213,7 @@ impl Recorder {
 
     /// Logs an event, unless the budget is used up.
     fn push(&mut self, by: Invocation, site: Site, place: Option<(u32, u64, u32, u32)>, wrote: bool) -> Option<Index> {
+        self.site(site)?;
         if self.log.cut || self.used() > self.budget || self.log.entries.len() >= u32::MAX as usize {
             self.log.cut = true;
             return None;

@@ -14,11 +14,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use foldhash::HashMap;
 use spelter_memory_model::event::{Access, Action, Class, Location, Operation, Scope};
 
 use super::log::{Index, Log};
 use super::reach::{continues, precedes};
-use super::slice::{MAX_EVENTS, Undecided};
+use super::slice::{MAX_EVENTS, Purpose, Undecided};
 
 /// Operations by event.
 type Operations = BTreeMap<Index, Operation>;
@@ -26,12 +27,12 @@ type Operations = BTreeMap<Index, Operation>;
 /// The events of `between` that a slice needs, in order.
 pub(super) fn reduce(
     log: &Log,
-    first: Index,
-    second: Index,
+    (first, second): (Index, Index),
+    purpose: Purpose,
     between: &BTreeSet<Index>,
 ) -> Result<Vec<Index>, Undecided> {
     let operations: Operations = between.iter().map(|&index| (index, log.operation(index))).collect();
-    let pair = Pair { log, first, second, operations: &operations };
+    let pair = Pair { log, first, second, purpose, operations: &operations };
     let synchronizing = pair.synchronizing()?;
     let mut kept: BTreeSet<Index> = [first, second].into();
     for (&index, operation) in &operations {
@@ -56,6 +57,7 @@ struct Pair<'a> {
     log: &'a Log,
     first: Index,
     second: Index,
+    purpose: Purpose,
     operations: &'a Operations,
 }
 
@@ -82,10 +84,12 @@ impl Pair<'_> {
             let Some(access) = operation.access().filter(|access| access.atomic && access.reads) else { continue };
             let thread = self.thread_of(index);
             let served = acquires.get(&(thread, access.class)).is_some_and(|&barrier| barrier > index);
-            let source = self.log.entry(index).source.get().filter(|&write| self.log.mutual(write, index));
+            let repair = self.purpose == Purpose::Repair;
+            let source = self.log.entry(index).source.get();
+            let source = source.filter(|&write| repair || self.log.mutual(write, index));
             let Some(write) = source.filter(|write| self.operations.contains_key(write)) else { continue };
             let mut again = || !access.writes && !reads.insert((thread, write, self.log.entry(index).site));
-            if !(operation.acquire || served) || again() {
+            if !(operation.acquire || served || repair) || again() {
                 continue;
             }
             found.insert(index);
@@ -193,10 +197,13 @@ impl Pair<'_> {
             };
             // Accesses that only cover, between two other events.
             for covering in events.split(apart) {
+                let mut ends: HashMap<&Operation, (Index, Index)> = HashMap::default();
                 for &index in covering {
-                    let same = |other: &&Index| self.operations[other] == self.operations[&index];
-                    let (first, last) = (covering.iter().find(same), covering.iter().rfind(same));
-                    if first != Some(&index) && last != Some(&index) {
+                    ends.entry(&self.operations[&index]).and_modify(|ends| ends.1 = index).or_insert((index, index));
+                }
+                for &index in covering {
+                    let (first, last) = ends[&self.operations[&index]];
+                    if index != first && index != last {
                         kept.remove(&index);
                     }
                 }

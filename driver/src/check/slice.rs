@@ -13,6 +13,9 @@ use super::{reach, reduce};
 /// The most events of a slice: the relations of a trace of this size have rows of 128 bits.
 pub const MAX_EVENTS: usize = 96;
 
+/// The most nodes of paths that are visited to decide about all pairs of a candidate.
+pub(super) const EFFORT: usize = 1 << 23;
+
 /// Why it is not known whether accesses race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Undecided {
@@ -30,6 +33,15 @@ pub enum Undecided {
     Memory,
 }
 
+/// What a slice is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Events that may order the accesses as the kernel is.
+    Verdict,
+    /// Also atomics that would order them if their scopes or semantics were others: for explanations and repairs.
+    Repair,
+}
+
 /// A trace of the events that decide about a pair of accesses.
 #[derive(Clone, Debug)]
 pub struct Slice {
@@ -44,14 +56,19 @@ pub struct Slice {
 }
 
 /// The slice for two accesses of a log, the earlier one first.
-pub(super) fn slice_of(log: &Log, first: Index, second: Index) -> Result<Slice, Undecided> {
+pub(super) fn slice_of(
+    log: &Log,
+    (first, second): (Index, Index),
+    purpose: Purpose,
+    effort: &mut usize,
+) -> Result<Slice, Undecided> {
     let between = if log.entry(first).thread == log.entry(second).thread {
         // Program order is all that orders accesses of one invocation.
         [first, second].into()
     } else {
-        reach::between(log, first, second)?
+        reach::between(log, (first, second), purpose, effort)?
     };
-    let kept = reduce::reduce(log, first, second, &between)?;
+    let kept = reduce::reduce(log, (first, second), purpose, &between)?;
     if kept.len() > MAX_EVENTS {
         return Err(Undecided::TooLarge);
     }
@@ -88,7 +105,7 @@ pub(super) fn slice_of(log: &Log, first: Index, second: Index) -> Result<Slice, 
 /// # Errors
 ///
 /// The events that may order them are too many.
-pub fn slice(log: &Log, first: usize, second: usize) -> Result<Slice, Undecided> {
+pub fn slice(log: &Log, first: usize, second: usize, purpose: Purpose) -> Result<Slice, Undecided> {
     let (first, second) = (first.min(second), first.max(second));
-    slice_of(log, Index(first as u32), Index(second as u32))
+    slice_of(log, (Index(first as u32), Index(second as u32)), purpose, &mut { EFFORT })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cranelift_entity::PrimaryMap;
 use spelter_memory_model::event::Scope;
 use spelter_shaders::check::observer::{Memory, Target};
-use spelter_shaders::ir::{Site, SiteAction, SiteData, StorageClass};
+use spelter_shaders::ir::{AtomicOp, Site, SiteAction, SiteData, StorageClass};
 
 use super::operations::Style;
 use super::{Effect, Program, Shape, Step};
@@ -83,12 +83,20 @@ impl Maker {
 
     /// The steps of all invocations.
     fn steps(&mut self, shape: Shape) -> Vec<Vec<Step>> {
-        let phases = 1 + self.rng.below(4);
+        // The same phase in all workgroups often ends with the same barrier, as in a loop.
+        let looped = self.rng.below(3) == 0;
+        let phases = if looped { 1 + self.rng.below(8) } else { 1 + self.rng.below(4) };
         let share = MAX_EVENTS / (shape.workgroups as usize * shape.invocations as usize);
         let wide: Vec<_> = (0..phases).map(|_| self.barrier(Scope::Workgroup)).collect();
         let narrow: Vec<_> = (0..2).map(|_| self.barrier(Scope::Subgroup)).collect();
-        // The same phase in all workgroups often ends with the same barrier, as in a loop.
-        let looped = self.rng.below(3) == 0;
+        // An update that many execute, as of a ticket or a counter.
+        let updates = |site: &Site| match self.sites[*site].action {
+            SiteAction::Atomic { op, .. } => !matches!(op, AtomicOp::Load | AtomicOp::Store),
+            _ => false,
+        };
+        let counted = self.pool.iter().copied().find(updates);
+        let counter = counted.filter(|_| self.rng.below(3) == 0);
+        let counter = counter.map(|site| Step { equal: true, ..self.step_of(site) });
         let busy = 1 + self.rng.below(4);
         let mut all = Vec::new();
         for _ in 0..shape.workgroups {
@@ -103,6 +111,7 @@ impl Maker {
                             for _ in 0..self.rng.below(busy + 1) {
                                 member.push(self.step());
                             }
+                            member.extend(counter.filter(|_| self.rng.below(2) == 0));
                         }
                     }
                 }
@@ -137,6 +146,10 @@ impl Maker {
     /// An access or a fence.
     fn step(&mut self) -> Step {
         let site = self.rng.pick(&self.pool);
+        self.step_of(site)
+    }
+
+    fn step_of(&mut self, site: Site) -> Step {
         let target = self.sites[site].action.class().map(|class| self.target(class, site));
         Step { site, target, equal: self.rng.below(2) == 0 }
     }

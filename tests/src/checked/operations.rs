@@ -50,7 +50,7 @@ impl Style {
         ];
         Self {
             rules: rng.pick(&[Rules::Vulkan, Rules::Vulkan, Rules::Glsl450, Rules::Wgsl]),
-            strong: rng.pick(&[40, 75, 90, 97]),
+            strong: rng.pick(&[40, 75, 90, 97, 100]),
             classes: sets[rng.below(sets.len())].to_vec(),
         }
     }
