@@ -10,6 +10,7 @@ use spelter_shaders::compile::Backend;
 use spelter_shaders::host::Printer;
 use spelter_shaders::schedule::Schedule;
 
+use crate::check::{CheckOptions, CheckStats, Checker, Finding};
 use crate::error::Error;
 use crate::exec::{Executor, ExecutorOptions, Loss, Observer, QueueState, TimeLimit};
 use crate::limits::Limits;
@@ -54,6 +55,9 @@ pub struct DeviceOptions {
     /// of its capabilities and asks for no sequential consistency. Default: true; the Vulkan driver sets false, and sends
     /// a warning instead.
     pub strict: bool,
+    /// Checked mode: data races in kernels become findings ([`Device::take_findings`]). Kernels are interpreted, by one
+    /// worker, whatever the options above say. Default: off.
+    pub check: Option<CheckOptions>,
 }
 
 impl Default for DeviceOptions {
@@ -69,6 +73,7 @@ impl Default for DeviceOptions {
             schedule: Schedule::Ascending,
             printer: None,
             strict: true,
+            check: None,
         }
     }
 }
@@ -76,7 +81,16 @@ impl Default for DeviceOptions {
 impl DeviceOptions {
     /// The properties that a device with these options will report.
     pub fn properties(&self) -> Properties {
-        properties(self.workers.max(1), self.backend)
+        properties(self.workers(), self.backend())
+    }
+
+    /// The number of workers: checked mode has one, so that a report can be reproduced.
+    fn workers(&self) -> usize {
+        if self.check.is_some() { 1 } else { self.workers.max(1) }
+    }
+
+    fn backend(&self) -> Backend {
+        if self.check.is_some() { Backend::Interpreter } else { self.backend }
     }
 }
 
@@ -114,6 +128,7 @@ struct DeviceInner {
     compilers: Compilers,
     strict: bool,
     schedule: Schedule,
+    checker: Option<Arc<Checker>>,
     properties: Properties,
     memory_types: [vk::MemoryType; 1],
     memory_heaps: [vk::MemoryHeap; 1],
@@ -132,7 +147,7 @@ impl Device {
     }
 
     fn start(options: DeviceOptions, observer: Option<Arc<dyn Observer>>) -> Result<Self, Error> {
-        let workers = options.workers.max(1);
+        let (workers, backend) = (options.workers(), options.backend());
         if workers > MAX_WORKERS {
             return Err(Error::Options(format!("a device of {workers} workers: at most {MAX_WORKERS}")));
         }
@@ -146,7 +161,8 @@ impl Device {
             compilers: Compilers::new(options.compilers, executor.loss()),
             strict: options.strict,
             schedule: options.schedule,
-            properties: properties(workers, options.backend),
+            checker: options.check.map(|check| Arc::new(Checker::new(check))),
+            properties: properties(workers, backend),
             memory_types: [memory_type()],
             memory_heaps: [vk::MemoryHeap { size: heap.size(), flags: vk::MemoryHeapFlags::DEVICE_LOCAL }],
             executor,
@@ -163,6 +179,27 @@ impl Device {
     /// Whether kernels are compiled to take the order of subgroups and lanes when they run.
     pub(crate) fn takes_schedule(&self) -> bool {
         self.inner.schedule != Schedule::Ascending
+    }
+
+    /// The checked mode, if it is on.
+    pub(crate) fn checker(&self) -> Option<&Arc<Checker>> {
+        self.inner.checker.as_ref()
+    }
+
+    /// Takes what checked mode found since the last call, in commands that have ended; nothing if it is off. Equal
+    /// findings are one, with a count.
+    pub fn take_findings(&self) -> Vec<Finding> {
+        self.checker().map(|checker| checker.take()).unwrap_or_default()
+    }
+
+    /// What checked mode did so far; zeros if it is off.
+    pub fn check_stats(&self) -> CheckStats {
+        self.checker().map(|checker| checker.stats()).unwrap_or_default()
+    }
+
+    /// Whether the device checks kernels ([`DeviceOptions::check`]).
+    pub fn is_checked(&self) -> bool {
+        self.checker().is_some()
     }
 
     pub(crate) fn is_strict(&self) -> bool {

@@ -4,6 +4,7 @@
 //! command uses lives until the command is done, so handles may drop in any order. A call that breaks a rule of Vulkan
 //! fails with the VUID of the rule ([`Misuse`]) and changes nothing.
 
+pub mod check;
 pub mod command;
 pub mod descriptor;
 mod device;

@@ -55,6 +55,8 @@ mod view;
 #[cfg(feature = "wgpu-types")]
 pub mod wgpu;
 
+pub use spelter_driver::check;
+
 pub use bind::Bind;
 pub use buffer::{Buffer, BufferSlice};
 pub use commands::{CommandBuffer, Recorder};

@@ -3,6 +3,7 @@
 //!
 //! - [`hold`] holds batches back, so that what they use *is* in use, until the test releases them or the host waits
 //!   for them. `assert!(hold.is_held())` after a call shows that the call did not wait.
+//! - [`deny_findings`] makes a test fail if checked mode finds an error.
 //! - [`fail_allocations`] makes chosen allocations of storage fail.
 //!
 //! The chapter "Testing invalidation" of the book has a test for each rule.
@@ -26,9 +27,12 @@
 //! # }
 //! ```
 
+use std::fmt::Write as _;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 use std::time::Duration;
+
+use spelter_driver::check::Severity;
 
 use crate::context::Context;
 use crate::error::{Error, rule};
@@ -302,5 +306,49 @@ impl FailingAllocations {
 impl Drop for FailingAllocations {
     fn drop(&mut self) {
         self.context.share().memory().faults.remove(&self.fault);
+    }
+}
+
+/// A test fails if checked mode found an error: see [`deny_findings`].
+#[derive(Debug)]
+#[must_use = "findings are looked for when it is dropped"]
+pub struct DeniedFindings {
+    context: Context,
+}
+
+/// Makes the calling test fail at its end if checked mode ([`ContextBuilder::check`](crate::ContextBuilder::check)) found
+/// an error on the device by then: when the result is dropped, it waits for the commands of the context, takes the
+/// findings and panics with the text of the errors, unless the thread is panicking already.
+///
+/// ```should_panic
+/// use spelter::testing;
+///
+/// # fn main() -> Result<(), spelter::Error> {
+/// let context = spelter::Context::builder().check(Default::default()).build()?;
+/// let _denied = testing::deny_findings(&context);
+/// let racy = "@group(0) @binding(0) var<storage, read_write> sum: u32;
+///     @compute @workgroup_size(2) fn main() { sum += 1u; }";
+/// let (program, sum) = (context.program_wgsl(racy)?, context.buffer_zeroed(4)?);
+/// context.dispatch(&program).bind(0, 0, &sum).groups([1, 1, 1])?;
+/// # Ok(())
+/// # } // error[SPELTER-RACE-RAW]: data race (read after write) in `sum` (set 0, binding 0), bytes 0..4 …
+/// ```
+pub fn deny_findings(context: &Context) -> DeniedFindings {
+    DeniedFindings { context: context.clone() }
+}
+
+impl Drop for DeniedFindings {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        // A device that is lost made the test's own calls fail.
+        let findings = self.context.findings().unwrap_or_default();
+        let mut errors = String::new();
+        for finding in findings.iter().filter(|finding| finding.severity == Severity::Error) {
+            // Writing to a string does not fail.
+            let _ = writeln!(errors, "{finding}");
+        }
+        assert!(errors.is_empty(), "checked mode found errors:\n{errors}");
     }
 }

@@ -5,12 +5,12 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::back::x86::{self, Isa};
-use crate::back::{Code, interp};
+use crate::back::{Code, ObservedCode, interp};
 use crate::front::{Error, Remark, SpecializationConstant, spirv, wgsl};
 use crate::ir::{Kernel, SourceLine};
 use crate::lower::math::{self, MathOptions};
 use crate::work::Work;
-use crate::{float_mode, opt, simd, vectorize};
+use crate::{check, float_mode, opt, simd, vectorize};
 
 /// A module that has been read and validated as far as this does not depend on entry point and specialization.
 #[derive(Debug)]
@@ -101,6 +101,14 @@ impl Module {
         match self {
             Self::Spirv(module) => module.line_of(word),
             Self::Wgsl(module) => module.line_of(entry, specialization, word),
+        }
+    }
+
+    /// The text of a source file that a [`SourceLine`] names, if the module has it.
+    pub fn source_text(&self, file: &str) -> Option<String> {
+        match self {
+            Self::Spirv(module) => module.source_text(file),
+            Self::Wgsl(module) => module.source_text(file).map(str::to_owned),
         }
     }
 
@@ -218,6 +226,43 @@ fn interpreted(kernel: &Kernel, fallback: Option<String>) -> Compiled {
     Compiled { code: interpret(kernel), backend: Backend::Interpreter, fallback }
 }
 
+/// A kernel with the checks of checked mode, ready to run.
+#[derive(Debug)]
+pub struct Checked {
+    /// The code to run.
+    pub code: Box<dyn ObservedCode>,
+    /// The kernel that runs; its [`sites`](Kernel::sites) are what observers are told of.
+    pub kernel: Kernel,
+    /// The back end that runs it.
+    pub backend: Backend,
+    /// Why it is not the requested back end.
+    pub fallback: Option<String>,
+}
+
+/// The checks of a checked kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Checks {
+    /// Those that find every race: redundant ones are left out ([`check::subsume`]).
+    Needed,
+    /// One for each access, so that reports name the access: for replays.
+    All,
+}
+
+/// Inserts the checks of checked mode into a kernel as it was read ([`Module::kernel`]) and compiles it. Only the
+/// interpreter runs checked kernels so far.
+pub fn compile_checked(kernel: &Kernel, backend: Backend, checks: Checks) -> Checked {
+    let mut kernel = kernel.clone();
+    check::insert(&mut kernel);
+    if checks == Checks::Needed {
+        check::subsume(&mut kernel);
+    }
+    let fallback = matches!(backend, Backend::X86(_)).then(|| NOT_COMPILED.to_owned());
+    Checked { code: Box::new(interp::Program::new(&kernel)), kernel, backend: Backend::Interpreter, fallback }
+}
+
+/// Why a kernel with checks has no machine code.
+const NOT_COMPILED: &str = "a kernel with checks is interpreted";
+
 /// Prepares a kernel for the interpreter, without optimisation.
 pub fn interpret(kernel: &Kernel) -> Box<dyn Code> {
     Box::new(interp::Program::new(kernel))
@@ -241,6 +286,9 @@ fn machine_code<R>(
     isa: Isa,
     room: impl Fn(u64) -> Result<R, String>,
 ) -> Result<Box<dyn Code>, String> {
+    if !kernel.sites.is_empty() {
+        return Err(NOT_COMPILED.into());
+    }
     let _room = room(kernel.insts.len() as u64 * PER_INSTRUCTION + BESIDES)?;
     let lowered = lower_for(kernel, isa, |_, _| {})?;
     let wide = widen(&lowered, isa).map_err(|error| error.to_string())?;

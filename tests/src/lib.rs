@@ -5,6 +5,7 @@
 
 pub mod case;
 pub mod check;
+pub mod checked;
 pub mod children;
 pub mod corpus;
 pub mod engine;

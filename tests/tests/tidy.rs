@@ -66,11 +66,11 @@ const UNSAFE_FILES: &[&str] = &[
 const EDGES: [(&str, &[&str]); 8] = [
     ("spelter-memory-model", &[]),
     ("spelter-shaders", &[]),
-    ("spelter-driver", &["spelter-shaders"]),
+    ("spelter-driver", &["spelter-memory-model", "spelter-shaders"]),
     ("spelter-icd", &["spelter-driver"]),
     ("spelter", &["spelter-driver", "spelter-shaders"]),
     ("spelter-cli", &["spelter", "spelter-driver", "spelter-icd", "spelter-memory-model", "spelter-shaders"]),
-    ("spelter-tests", &["spelter", "spelter-driver", "spelter-icd", "spelter-shaders"]),
+    ("spelter-tests", &["spelter", "spelter-driver", "spelter-icd", "spelter-memory-model", "spelter-shaders"]),
     ("spelter-benches", &["spelter", "spelter-driver", "spelter-shaders"]),
 ];
 

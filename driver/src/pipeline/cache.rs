@@ -57,6 +57,14 @@ pub(crate) enum SourceText {
 }
 
 impl ShaderSource {
+    /// The module, parsed again.
+    pub(crate) fn module(&self) -> Result<Module, spelter_shaders::front::Error> {
+        match &self.text {
+            SourceText::Spirv(words) => Module::from_spirv(words),
+            SourceText::Wgsl(text) => Module::from_wgsl(text),
+        }
+    }
+
     /// Length of the text in bytes.
     pub(super) fn bytes(&self) -> usize {
         match &self.text {
@@ -131,6 +139,11 @@ impl Key {
             counts: Arc::default(),
             takes_schedule: false,
         }
+    }
+
+    /// The shader.
+    pub(super) fn source(&self) -> &Arc<ShaderSource> {
+        &self.source
     }
 
     /// A hash of the key that identifies the kernel across processes.
@@ -214,10 +227,8 @@ pub(crate) struct CacheEntry {
 impl SourceLocations for CacheEntry {
     /// Parses the shader again, which is slow but happens at most once: for the reason of a loss.
     fn location(&self, word: u32) -> Option<String> {
-        let (module, is_spirv) = match &self.key.source.text {
-            SourceText::Spirv(words) => (Module::from_spirv(words).ok()?, true),
-            SourceText::Wgsl(text) => (Module::from_wgsl(text).ok()?, false),
-        };
+        let module = self.key.source.module().ok()?;
+        let is_spirv = matches!(module, Module::Spirv(_));
         let constants = self.key.constants.iter().copied().collect();
         match module.line_of(&self.key.entry, &constants, word) {
             Some(line) => Some(line.to_string()),

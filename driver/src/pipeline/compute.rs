@@ -10,9 +10,11 @@ use spelter_shaders::compile::Backend;
 use spelter_shaders::explain::{Explained, explain};
 use spelter_shaders::ir::{BindingData, BindingKind, Kernel, SampledPair, VariableSpace};
 
-use super::cache::{CacheStats, CompiledKernel, Key, Origin, SharedKernel};
+use super::cache::{CacheStats, CompiledKernel, Key, Origin, ShaderSource, SharedKernel};
+use super::deferred::KernelCode;
 use super::stored::StoredKernels;
 use super::{PipelineLayout, PushRange, ShaderModule, Specialization, SpecializedShader};
+use crate::check::CheckedCode;
 use crate::descriptor::ImageDeclaration;
 use crate::device::Device;
 use crate::error::{Error, Misuse, TooMuchPrivate, require};
@@ -111,7 +113,7 @@ impl ComputePipeline {
         layout: &PipelineLayout,
     ) -> Result<Self, Error> {
         let key = Self::key_of(device, module, entry, specialization, layout)?;
-        let compile = || compiled(device, Cow::Owned(module.kernel(entry, specialization)?), layout);
+        let compile = || compiled(device, Cow::Owned(module.kernel(entry, specialization)?), module.source(), layout);
         Self::new(device, key, layout, || Ok((compile()?, Origin::Compiled))).map(|(made, _)| made)
     }
 
@@ -133,7 +135,8 @@ impl ComputePipeline {
         let make = || match stored.get(&from, device.properties().backend) {
             Some(kernel) => Ok((kernel, Origin::Stored)),
             None => {
-                Ok((compiled(device, Cow::Owned(module.kernel(entry, specialization)?), layout)?, Origin::Compiled))
+                let kernel = Cow::Owned(module.kernel(entry, specialization)?);
+                Ok((compiled(device, kernel, module.source(), layout)?, Origin::Compiled))
             }
         };
         Self::new(device, key, layout, make).map(Some)
@@ -163,7 +166,8 @@ impl ComputePipeline {
     fn of_shader(device: &Device, shader: &SpecializedShader, layout: &PipelineLayout) -> Result<Self, Error> {
         check_devices(device, shader.device(), layout)?;
         let key = for_layout(shader.key().clone(), shader.may_have_runtime_arrays(), layout);
-        let make = || Ok((compiled(device, Cow::Borrowed(shader.kernel()), layout)?, Origin::Compiled));
+        let source = shader.key().source();
+        let make = || Ok((compiled(device, Cow::Borrowed(shader.kernel()), source, layout)?, Origin::Compiled));
         Self::new(device, key, layout, make).map(|(made, _)| made)
     }
 
@@ -306,14 +310,22 @@ fn check_devices(device: &Device, shader: &Device, layout: &PipelineLayout) -> R
 }
 
 /// Checks the kernel against the device's limits and compiles it.
-fn compiled(device: &Device, kernel: Cow<'_, Kernel>, layout: &PipelineLayout) -> Result<CompiledKernel, Error> {
+fn compiled(
+    device: &Device,
+    kernel: Cow<'_, Kernel>,
+    source: &Arc<ShaderSource>,
+    layout: &PipelineLayout,
+) -> Result<CompiledKernel, Error> {
     check_workgroup(&kernel)?;
     check_private(&kernel)?;
     let kernel = for_device(device, sized(kernel, layout));
     let (name, workgroup_size, push_bytes) = (kernel.name.as_str().into(), kernel.workgroup_size, kernel.push_bytes);
     let (bindings, has_addresses) = (kernel.bindings.values().cloned().collect(), kernel.has_addresses());
     let pairs = kernel.sampled_pairs();
-    let code = device.compilers().code(kernel, device.properties().backend);
+    let code = match device.checker() {
+        Some(checker) => KernelCode::checked(CheckedCode::new(&kernel, checker, source)),
+        None => device.compilers().code(kernel, device.properties().backend),
+    };
     Ok(CompiledKernel { name, code, workgroup_size, bindings, pairs, push_bytes, has_addresses })
 }
 

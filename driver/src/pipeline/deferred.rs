@@ -23,6 +23,7 @@ use spelter_shaders::back::{Code, Scratch, Workgroups};
 use spelter_shaders::compile::{Backend, Compiled, compile_within};
 use spelter_shaders::ir::Kernel;
 
+use crate::check::CheckedCode;
 use crate::exec::Loss;
 use crate::host_memory::Room;
 
@@ -56,6 +57,11 @@ impl KernelCode {
     pub(super) fn ready(compiled: Compiled) -> Arc<Self> {
         let (wanted, compiled) = (compiled.backend, OnceLock::from(CompiledCode::from(compiled)));
         Arc::new(Self { kernel: Mutex::new(empty_kernel()), wanted, compiled, loss: None })
+    }
+
+    /// Code of checked mode.
+    pub(super) fn checked(code: CheckedCode) -> Arc<Self> {
+        Self::ready(Compiled { code: Box::new(code), backend: Backend::Interpreter, fallback: None })
     }
 
     /// The back end that runs the kernel: the interpreter if the wanted one cannot.

@@ -7,8 +7,8 @@ mod layout;
 mod module;
 mod stored;
 
-pub(crate) use cache::PipelineCache;
 pub use cache::{CacheStats, Origin};
+pub(crate) use cache::{PipelineCache, ShaderSource};
 pub(crate) use compute::SlotRange;
 pub use compute::{ComputePipeline, check_workgroup};
 pub(crate) use deferred::Compilers;

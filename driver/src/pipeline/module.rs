@@ -93,7 +93,10 @@ impl ShaderModule {
     pub(super) fn kernel(&self, entry: &str, specialization: &Specialization) -> Result<Kernel, Error> {
         self.check_entry(entry)?;
         let _room = room_to_read(self.source.bytes())?;
-        Ok(self.module.kernel_without_lines(entry, specialization)?)
+        // Findings of checked mode have lines.
+        let lines = self.device.is_checked();
+        let kernel = if lines { Module::kernel } else { Module::kernel_without_lines };
+        Ok(kernel(&self.module, entry, specialization)?)
     }
 
     /// Whether it may have arrays without a size, so that the compiled code depends on the layout.
@@ -108,6 +111,10 @@ impl ShaderModule {
 
     pub(super) fn device(&self) -> &Device {
         &self.device
+    }
+
+    pub(super) fn source(&self) -> &Arc<ShaderSource> {
+        &self.source
     }
 
     fn check_entry(&self, entry: &str) -> Result<(), Misuse> {

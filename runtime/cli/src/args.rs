@@ -1,6 +1,7 @@
 //! The command line. Clap reports wrong usage and exits with status 2.
 
 mod bench;
+mod check;
 mod derive;
 mod litmus;
 mod profile;
@@ -8,6 +9,7 @@ mod run;
 mod trace;
 
 pub(crate) use bench::BenchArgs;
+pub(crate) use check::CheckArgs;
 pub(crate) use derive::DeriveArgs;
 pub(crate) use litmus::{KindName, LitmusArgs, ScopeName};
 pub(crate) use profile::ProfileArgs;
@@ -151,9 +153,12 @@ pub(crate) struct RunArgs {
     /// The device.
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
-    /// Print one JSON object, including messages of the kernel, an error and the tracker's counters.
+    /// Print one JSON object, including messages of the kernel, an error, findings and the tracker's counters.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Checked mode.
+    #[command(flatten)]
+    pub(crate) check: CheckArgs,
 }
 
 /// `spelter compile`.

@@ -1,5 +1,6 @@
 //! Creation of the device that the options describe.
 
+use spelter::check::CheckOptions;
 use spelter::{Context, ContextBuilder, Printer};
 
 use crate::args::DeviceArgs;
@@ -21,12 +22,22 @@ pub(crate) fn for_scripts(args: &DeviceArgs) -> Result<Context, Failure> {
 
 /// A context with these options, and a timeline if `trace`.
 pub(crate) fn traced(args: &DeviceArgs, trace: bool) -> Result<Context, Failure> {
-    with_printer(args, trace, output::printer())
+    with_printer(args, trace, output::printer(), None)
 }
 
-/// As [`traced`], with a printer for messages of kernels.
-pub(crate) fn with_printer(args: &DeviceArgs, trace: bool, printer: Printer) -> Result<Context, Failure> {
-    Ok(builder(args).trace(trace).printer(printer).build()?)
+/// As [`traced`], with a printer for messages of kernels, and in checked mode if that has options.
+pub(crate) fn with_printer(
+    args: &DeviceArgs,
+    trace: bool,
+    printer: Printer,
+    check: Option<CheckOptions>,
+) -> Result<Context, Failure> {
+    let builder = builder(args).trace(trace).printer(printer);
+    Ok(match check {
+        Some(check) => builder.check(check),
+        None => builder,
+    }
+    .build()?)
 }
 
 /// A context with these options that measures dispatches, with a timeline if `trace`.

@@ -4,6 +4,7 @@ mod amber;
 mod args;
 mod bench;
 mod chart;
+mod check;
 mod columns;
 mod compile;
 mod demo;
@@ -43,7 +44,7 @@ use output::Output;
 const USAGE: u8 = 2;
 
 /// Exits with status 0, with 1 and one message after a failure, or with 2 and one message for wrong usage; 3 is that of
-/// `spelter litmus --deny-races`.
+/// `spelter litmus --deny-races`, 66 that of `spelter run --check`.
 fn main() -> ExitCode {
     silence_caught_panics();
     let mut cli = match Cli::try_parse() {
@@ -91,7 +92,7 @@ fn print_clap(error: &clap::Error) -> ExitCode {
 fn start(cli: &Cli) -> Result<u8, Failure> {
     let mut output = Output::new();
     let result = match &cli.command {
-        Command::Run(args) => run::run(args, &mut output),
+        Command::Run(args) => return status_after(run::run(args, &mut output), &mut output),
         Command::Bench(args) => bench::run(args, &mut output),
         Command::Profile(args) => bench::profile(args, &mut output),
         Command::Compile(args) => compile::run(args, &mut output),

@@ -27,6 +27,11 @@ fn is_colored(stream: &impl IsTerminal) -> bool {
     }
 }
 
+/// Whether standard error has colours.
+pub(crate) fn is_stderr_colored() -> bool {
+    is_colored(&io::stderr())
+}
+
 /// Standard output, locked and buffered.
 pub(crate) struct Output {
     to: BufWriter<StdoutLock<'static>>,
@@ -108,6 +113,11 @@ pub(crate) fn printer() -> Printer {
         let text = message.text.trim_end_matches('\n');
         let _ = writeln!(io::stderr().lock(), "invocation ({x}, {y}, {z}): {text}");
     })
+}
+
+/// Drops messages of kernels.
+pub(crate) fn silent() -> Printer {
+    Printer::new(0, |_| ())
 }
 
 /// Ignores a closed pipe: its reader needs no more output.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use spelter_driver::check::CheckOptions;
 use spelter_driver::profile::Profile;
 use spelter_driver::{Backend, Device, DeviceOptions, MAX_WORKERS, Observer, Observers, Printer, Schedule};
 
@@ -220,6 +221,29 @@ impl ContextBuilder {
     /// ```
     pub fn profile(mut self, on: bool) -> Self {
         self.profile = on;
+        self
+    }
+
+    /// Checked mode: data races in kernels are found while they run: see [`Context::findings`]. Kernels are interpreted by
+    /// one worker, whatever the other options say. Off by default.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// use spelter::check::{CheckOptions, Rule};
+    ///
+    /// let context = spelter::Context::builder().check(CheckOptions::default()).build()?;
+    /// let racy = "@group(0) @binding(0) var<storage, read_write> sum: u32;
+    ///     @compute @workgroup_size(2) fn main() { sum += 1u; }";
+    /// let (program, sum) = (context.program_wgsl(racy)?, context.buffer_zeroed(4)?);
+    /// context.dispatch(&program).bind(0, 0, &sum).groups([1, 1, 1])?;
+    /// let findings = context.findings()?;
+    /// assert!(matches!(findings[0].rule, Rule::Race(_)));
+    /// assert_eq!(findings[0].second.line.as_ref().map(|line| line.line), Some(2));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn check(mut self, options: CheckOptions) -> Self {
+        self.options.check = Some(options);
         self
     }
 

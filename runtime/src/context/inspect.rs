@@ -1,8 +1,10 @@
 //! Introspection: counters, cached descriptor sets, the timeline, the profile.
 
+use spelter_driver::check::{CheckStats, Finding};
 use spelter_driver::profile::ProfileReport;
 
 use super::Context;
+use crate::error::Error;
 use crate::events::Event;
 use crate::ids::ContextId;
 use crate::outcome::Outcomes;
@@ -61,6 +63,41 @@ impl Context {
     /// ```
     pub fn outcomes(&self) -> Outcomes {
         self.inner.outcomes.read()
+    }
+
+    /// Takes what checked mode ([`ContextBuilder::check`](crate::ContextBuilder::check)) found on the device since the
+    /// last call, the commands of this context included: submits them and waits for them. Empty if checked mode is off.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::builder().check(Default::default()).build()?;
+    /// # let program = context.program_wgsl(
+    /// #     "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+    /// #      @compute @workgroup_size(4)
+    /// #      fn main(@builtin(global_invocation_id) id: vec3<u32>) { data[id.x] *= 2u; }",
+    /// # )?;
+    /// let data = context.buffer_from(&[1u32, 2, 3, 4])?;
+    /// context.dispatch(&program).bind(0, 0, &data).groups([1, 1, 1])?;
+    /// assert_eq!(context.findings()?, []);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn findings(&self) -> Result<Vec<Finding>, Error> {
+        self.wait()?;
+        Ok(self.device().take_findings())
+    }
+
+    /// What checked mode did so far, in numbers; zeros if it is off.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::builder().check(Default::default()).build()?;
+    /// assert_eq!(context.check_stats().dispatches, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn check_stats(&self) -> CheckStats {
+        self.device().check_stats()
     }
 
     /// The number of this context in its device.

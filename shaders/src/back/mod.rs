@@ -7,6 +7,7 @@ pub mod x86;
 pub use workgroups::Workgroups;
 
 use crate::abi::{DispatchArgs, Outcome, Stop};
+use crate::check::observer::Observer;
 use crate::host::Host;
 
 /// A kernel that is ready to run on this machine.
@@ -40,6 +41,18 @@ pub trait Code: Send + Sync + std::fmt::Debug {
     fn store(&self) -> Option<Vec<u8>> {
         None
     }
+}
+
+/// A kernel with checks that is ready to run on this machine.
+pub trait ObservedCode: Send + Sync + std::fmt::Debug {
+    /// As [`Code::run_all`]; the observer is told what the checks of the kernel see, as it happens.
+    fn run_observed(
+        &self,
+        args: &DispatchArgs<'_>,
+        workgroups: Workgroups,
+        scratch: &mut Scratch,
+        observer: &mut dyn Observer,
+    ) -> Outcome;
 }
 
 /// Memory that a worker reuses across workgroups: shared memory, private memory, registers. It grows to the needs of

@@ -70,6 +70,17 @@ impl Workgroups {
         Some((first, row as u32))
     }
 
+    /// The id of the first workgroup of the dispatch.
+    pub fn base(&self) -> [u32; 3] {
+        self.base
+    }
+
+    /// The linear number of a workgroup in the dispatch: x fastest, then y, then z, without the base.
+    pub fn number_of(&self, id: [u32; 3]) -> u64 {
+        let [x, y, z] = [0, 1, 2].map(|dim| u64::from(id[dim].wrapping_sub(self.base[dim])));
+        (z * u64::from(self.groups[1]) + y) * u64::from(self.groups[0]) + x
+    }
+
     fn id(&self) -> [u32; 3] {
         let mut id = self.base;
         for (number, at) in id.iter_mut().zip(self.at) {

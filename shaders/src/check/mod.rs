@@ -4,4 +4,27 @@
 //! The kernel is instrumented as it was read, before any optimisation, so that sites are instructions of the module.
 //! Every back end makes the same calls of [`Observer`](observer::Observer), in an order that the schedule determines.
 
+mod attributes;
+mod barrier;
+mod candidate;
+mod cells;
+mod detector;
+mod heads;
+mod history;
+mod insert;
+mod judge;
+mod known;
 pub mod observer;
+mod profile;
+mod shadow;
+mod subsume;
+mod words;
+mod workgroup;
+
+pub use candidate::{
+    Agents, Candidate, Candidates, Cause, Distance, First, GivenUp, Kind, NonUniformBarrier, Note, NoteKind, Relation,
+    Second,
+};
+pub use detector::{Detector, Launch, Limits, Profile};
+pub use insert::insert;
+pub use subsume::subsume;

@@ -34,6 +34,19 @@ pub enum Memory {
     Workgroup(u32),
 }
 
+/// A control barrier that invocations of its scope went past, or that they wait at together with another one: the
+/// barrier is not in uniform control flow. Of a subgroup's barrier the invocations that are in the tangle go on, as
+/// maximal reconvergence defines; of a workgroup's all that wait, although SPIR-V leaves that undefined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DivergentBarrier<'a> {
+    /// Execution scope of the barrier.
+    pub execution: Scope,
+    /// The invocations that go on, ascending, each with the site of the barrier at which it waits.
+    pub waiting: &'a [(Invocation, Site)],
+    /// Other invocations of that scope, ascending: they have ended, or wait elsewhere.
+    pub missing: &'a [Invocation],
+}
+
 /// Listens to a dispatch. Calls come from one thread, and workgroups follow each other: a workgroup's calls are not
 /// interleaved with those of another.
 pub trait Observer {
@@ -48,6 +61,11 @@ pub trait Observer {
 
     /// The invocation waits at a control barrier.
     fn arrive(&mut self, by: Invocation, site: Site);
+
+    /// Called before [`Observer::release`] of a barrier in divergent control flow: an error without further evidence.
+    fn divergent_barrier(&mut self, barrier: DivergentBarrier<'_>) {
+        let _ = barrier;
+    }
 
     /// The invocations of this workgroup, or of the subgroup with this number in it, that wait at a control barrier with
     /// that execution scope go on. Invocations that have ended are not waited for.

@@ -25,5 +25,5 @@ pub use descriptor::{Compare, Descriptor, Field, Filter, Level, MAX_LEVELS, Samp
 pub use format::{ChannelBits, Class, Format, Numeric};
 pub use layout::{Extent, Layout, MAX_IMAGE_BYTES, ROW_ALIGNMENT, Rows};
 pub use op::{Dim, ImageOp, Kind, LodOperand, Offsets};
-pub use run::run;
+pub use run::{run, texels};
 pub use texel::{decode, encode, load_raw, store_raw};

@@ -52,6 +52,19 @@ pub fn run(op: &ImageOp, image: &Descriptor, sampler: &Descriptor, operands: &[u
     }
 }
 
+/// The texels that an instruction reads or writes: calls `visit` with the byte offset of each that is in the image, once
+/// for each time that the instruction uses it.
+pub fn texels(op: &ImageOp, image: &Descriptor, _sampler: &Descriptor, operands: &[u32], visit: impl FnMut(u64)) {
+    let mut words = OperandWords(operands);
+    match op.kind {
+        Kind::Read | Kind::Write => {
+            let (level, at, layer) = address(op, &mut words);
+            image.view.texel(level, at, layer).into_iter().for_each(visit);
+        }
+        Kind::Sample | Kind::Gather => {}
+    }
+}
+
 /// Texel coordinates and layer.
 fn texel_coordinates(op: &ImageOp, operands: &mut OperandWords<'_>) -> ([i32; 3], u32) {
     let at = operands.integers(op.dim.coordinates());
@@ -59,13 +72,19 @@ fn texel_coordinates(op: &ImageOp, operands: &mut OperandWords<'_>) -> ([i32; 3]
     (at, layer)
 }
 
-fn read(op: &ImageOp, view: &TexelView, operands: &mut OperandWords<'_>) -> Texel {
+/// Level, coordinates and layer of the texel that a read or write is on.
+fn address(op: &ImageOp, operands: &mut OperandWords<'_>) -> (u32, [u32; 3], u32) {
     let (mut at, layer) = texel_coordinates(op, operands);
     let level = if op.lod == LodOperand::Lod { operands.word() } else { 0 };
     if op.offsets == Offsets::One {
         let offset = operands.integers(op.dim.coordinates());
         at = [0, 1, 2].map(|dim| at[dim].wrapping_add(offset[dim]));
     }
+    (level, at.map(i32::cast_unsigned), layer)
+}
+
+fn read(op: &ImageOp, view: &TexelView, operands: &mut OperandWords<'_>) -> Texel {
+    let (level, at, layer) = address(op, operands);
     let source = SampleSource {
         view,
         sampler: &Sampler::DEFAULT,
@@ -75,13 +94,13 @@ fn read(op: &ImageOp, view: &TexelView, operands: &mut OperandWords<'_>) -> Texe
         reference: None,
         codes: false,
     };
-    source.load(level, at.map(i32::cast_unsigned), layer)
+    source.load(level, at, layer)
 }
 
 fn write(op: &ImageOp, view: &TexelView, operands: &mut OperandWords<'_>) {
-    let (at, layer) = texel_coordinates(op, operands);
+    let (level, at, layer) = address(op, operands);
     let texel = [(); 4].map(|()| operands.word());
-    if let Some(offset) = view.texel(0, at.map(i32::cast_unsigned), layer) {
+    if let Some(offset) = view.texel(level, at, layer) {
         store_raw(view.memory, offset, view.format.bytes(), encode(view.format, texel));
     }
 }

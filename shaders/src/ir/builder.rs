@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 
 use super::order::reverse_postorder;
 use super::{
-    Access, Block, BlockData, BufferSpace, BuiltIn, Inst, InstData, Kernel, Merge, Op, Place, Scalar, SubgroupOp, Type,
-    Value, ValueDef, Width,
+    Access, Block, BlockData, BufferSpace, BuiltIn, CallData, CallPath, Inst, InstData, Kernel, Merge, Op, Place,
+    Scalar, SubgroupOp, Type, Value, ValueDef, Width,
 };
 
 /// Appends instructions to the current block of a kernel.
@@ -22,6 +22,7 @@ pub struct Builder {
     in_prologue: bool,
     constant_values: HashMap<(Type, u64), Value>,
     origin: u32,
+    calls: Option<CallPath>,
     no_contraction: bool,
 }
 
@@ -37,6 +38,7 @@ impl Builder {
             in_prologue: false,
             constant_values: HashMap::new(),
             origin: 0,
+            calls: None,
             no_contraction: false,
         }
     }
@@ -49,6 +51,21 @@ impl Builder {
     /// Sets the SPIR-V word from which the following instructions come.
     pub fn set_origin(&mut self, word: u32) {
         self.origin = word;
+    }
+
+    /// The SPIR-V word from which the following instructions come.
+    pub fn origin(&self) -> u32 {
+        self.origin
+    }
+
+    /// The following instructions are inlined through the call at that word, and through those before.
+    pub fn enter_call(&mut self, word: u32) {
+        self.calls = Some(self.kernel.calls.push(CallData { word, within: self.calls }));
+    }
+
+    /// The following instructions come after the innermost inlined call.
+    pub fn leave_call(&mut self) {
+        self.calls = self.calls.and_then(|path| self.kernel.calls[path].within);
     }
 
     /// Sets whether the following float operations are marked `NoContraction`.
@@ -108,6 +125,9 @@ impl Builder {
         let is_float = matches!(&data, InstData::Pure { op, .. } if op.result() == Type::F32);
         let inst = self.kernel.insts.push(data);
         self.kernel.origins[inst] = self.origin;
+        if self.calls.is_some() {
+            self.kernel.inlined_at[inst] = self.calls;
+        }
         if self.no_contraction && is_float {
             self.kernel.no_contraction.insert(inst);
         }

@@ -13,4 +13,6 @@ crate::ssa::entities! {
     Variable "var"
     /// One instruction of the module that checked mode observes. Printed as `site0`.
     Site "site"
+    /// One chain of inlined calls. Not in the text form.
+    CallPath "path"
 }

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Access, AtomicOp, Binding, Block, Op, Place, Scope, Semantics, SubgroupOp, Type, Value, Width};
+use super::{Access, AtomicOp, Binding, Block, Op, Place, Scope, Semantics, Site, SubgroupOp, Type, Value, Width};
 use crate::image;
 
 /// One instruction. It has at most one result, whose type follows from the data and from the operands' types.
@@ -212,6 +212,43 @@ pub enum InstData {
         /// Semantics.
         semantics: Semantics,
     },
+    /// `check site0 storage v0 + v1`, `check.u16 site0 var0 + v1`: checked mode observes an access to this memory, unless
+    /// it is out of bounds.
+    Check {
+        /// The load or store.
+        site: Site,
+        /// Its memory, which other invocations share.
+        place: Place,
+        /// Access width.
+        width: Width,
+    },
+    /// `check_image.read.2d.float.0 site1 v0, v1, v2`: checked mode observes the accesses of an image instruction with
+    /// these operands to texels that are in the image.
+    CheckImage {
+        /// The image instruction.
+        site: Site,
+        /// The operation.
+        op: image::ImageOp,
+        /// The image.
+        image: Value,
+        /// The sampler, if the instruction has one.
+        sampler: Option<Value>,
+        /// The operands that [`image::ImageOp::params`] lists.
+        args: SmallVec<[Value; 4]>,
+    },
+    /// `sync site2`: checked mode observes the fence or control barrier that follows.
+    /// `sync site3 storage v0 + v1 bytes 4 wrote v2`: it observes the atomic that precedes, unless that is out of bounds
+    /// or unaligned.
+    Sync {
+        /// The atomic, fence or barrier.
+        site: Site,
+        /// The memory of an atomic.
+        place: Option<Place>,
+        /// Bytes of an atomic's memory; 0 for fences and barriers.
+        bytes: u32,
+        /// Of a compare-exchange: a bool, whether it wrote.
+        wrote: Option<Value>,
+    },
     /// `jump block1(v0, v1)`.
     Jump {
         /// Target.
@@ -307,6 +344,17 @@ macro_rules! walk_operands {
                 value.$iter().chain(comparator).for_each(&mut $visit);
                 wide.$iter().flatten().flatten().for_each(&mut $visit);
             }
+            Self::Check { place, .. } => place.$place(&mut $visit),
+            Self::CheckImage { image, sampler, args, .. } => {
+                $visit(image);
+                sampler.$iter().chain(args.$iter()).for_each(&mut $visit);
+            }
+            Self::Sync { place, wrote, .. } => {
+                if let Some(place) = place {
+                    place.$place(&mut $visit);
+                }
+                wrote.$iter().for_each(&mut $visit);
+            }
             Self::Jump { to } => to.args.$iter().for_each(&mut $visit),
             Self::Branch { condition, then, otherwise } => {
                 $visit(condition);
@@ -335,6 +383,9 @@ impl InstData {
             | Self::Atomic { .. }
             | Self::Barrier { .. }
             | Self::Fence { .. }
+            | Self::Check { .. }
+            | Self::CheckImage { .. }
+            | Self::Sync { .. }
             | Self::Print { .. } => true,
             data => data.is_terminator(),
         }
@@ -367,6 +418,9 @@ impl InstData {
             | Self::Print { .. }
             | Self::Barrier { .. }
             | Self::Fence { .. }
+            | Self::Check { .. }
+            | Self::CheckImage { .. }
+            | Self::Sync { .. }
             | Self::Jump { .. }
             | Self::Branch { .. }
             | Self::Switch { .. }

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::names::SEMANTICS;
-use super::parse::{Parser, declared_binding, declared_variable};
+use super::parse::{Parser, declared_binding, declared_site, declared_variable};
 use super::{Access, AtomicOp, BufferSpace, BuiltIn, InstData, Op, Place, Scope, Semantics, SubgroupOp, Type, Width};
 use crate::image::{Field, ImageOp};
 use crate::ssa::{address_pair, atomic_operands, control, float, number_or_bits, operand, value_pair, values, word};
@@ -32,6 +32,8 @@ pub(super) fn instruction(parser: &mut Parser, line: &mut Line<'_>) -> Result<(I
         },
         Some(("store", width)) => store(parser, line, Width::from_name(width).ok_or(unknown)?)?,
         Some(("image", op)) => image(parser, line, ImageOp::from_name(op).ok_or(unknown)?)?,
+        Some(("check", width)) => check(parser, line, Width::from_name(width).ok_or(unknown)?)?,
+        Some(("check_image", op)) => check_image(parser, line, ImageOp::from_name(op).ok_or(unknown)?)?,
         Some(("subgroup", op)) => subgroup(parser, line, SubgroupOp::from_name(op).ok_or(unknown)?)?,
         Some(("atomic", op)) => atomic(parser, line, AtomicOp::from_name(op).ok_or(unknown)?, false)?,
         Some(("atomic64", op)) => atomic(parser, line, AtomicOp::from_name(op).ok_or(unknown)?, true)?,
@@ -122,6 +124,8 @@ fn other(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option<
         }
         "high_word" => InstData::HighWord { of: parser.value(line)? },
         "store" => store(parser, line, Width::Word)?,
+        "check" => check(parser, line, Width::Word)?,
+        "sync" => sync(parser, line)?,
         "barrier" => {
             let (execution, memory) = (scope(line)?, scope(line)?);
             InstData::Barrier { execution, memory, semantics: semantics(line)? }
@@ -132,6 +136,34 @@ fn other(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option<
         }
         _ => return Ok(None),
     }))
+}
+
+/// `site0 storage v0 + v1`
+fn check(parser: &mut Parser, line: &mut Line<'_>, width: Width) -> Result<InstData> {
+    let site = declared_site(parser, line)?;
+    Ok(InstData::Check { site, place: place(parser, line)?, width })
+}
+
+/// `site0 v0, v1, v2`
+fn check_image(parser: &mut Parser, line: &mut Line<'_>, op: ImageOp) -> Result<InstData> {
+    let site = declared_site(parser, line)?;
+    let image = parser.value(line)?;
+    let sampler = if op.has_sampler() { Some(operand(parser, line)?) } else { None };
+    let args = op.params().iter().map(|_| operand(parser, line)).collect::<Result<_>>()?;
+    Ok(InstData::CheckImage { site, op, image, sampler, args })
+}
+
+/// `site0`, `site0 storage v0 + v1 bytes 4 wrote v2`
+fn sync(parser: &mut Parser, line: &mut Line<'_>) -> Result<InstData> {
+    let site = declared_site(parser, line)?;
+    let (mut at, mut bytes) = (None, 0);
+    if line.peek_word().is_some() {
+        at = Some(place(parser, line)?);
+        line.keyword("bytes")?;
+        bytes = line.unsigned()?;
+    }
+    let wrote = if line.eat_word("wrote") { Some(parser.value(line)?) } else { None };
+    Ok(InstData::Sync { site, place: at, bytes, wrote })
 }
 
 /// `v0, v1, v2`: the image, the sampler if there is one, and the other operands.
@@ -179,18 +211,18 @@ fn place(parser: &mut Parser, line: &mut Line<'_>) -> Result<Place> {
     Ok(Place::Variable { variable, offset: parser.value(line)? })
 }
 
-fn access(line: &mut Line<'_>) -> Result<Access> {
+pub(super) fn access(line: &mut Line<'_>) -> Result<Access> {
     let (volatile, non_private) = (line.eat_word("volatile"), line.eat_word("non_private"));
     let available_visible = if line.eat_word("made") { Some(scope(line)?) } else { None };
     Ok(Access { volatile, non_private, available_visible })
 }
 
-fn scope(line: &mut Line<'_>) -> Result<Scope> {
+pub(super) fn scope(line: &mut Line<'_>) -> Result<Scope> {
     line.word("a scope", Scope::from_name)
 }
 
 /// `relaxed`, or names and numbers separated by `|`.
-fn semantics(line: &mut Line<'_>) -> Result<Semantics> {
+pub(super) fn semantics(line: &mut Line<'_>) -> Result<Semantics> {
     if line.eat_word("relaxed") {
         return Ok(Semantics(0));
     }

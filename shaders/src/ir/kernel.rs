@@ -11,7 +11,7 @@ use crate::image::DeclaredImage;
 use crate::ssa;
 use crate::work::Work;
 
-use super::{Binding, Block, BlockCall, Inst, InstData, Type, Value, Variable};
+use super::{Binding, Block, BlockCall, CallPath, Inst, InstData, MemoryModel, Site, SiteData, Type, Value, Variable};
 
 /// One compute entry point, specialized, with all functions inlined.
 #[derive(Clone, Debug)]
@@ -40,6 +40,17 @@ pub struct Kernel {
     pub values: PrimaryMap<Value, ValueDef>,
     /// For each instruction the SPIR-V word that it comes from; 0 if unknown.
     pub origins: SecondaryMap<Inst, u32>,
+    /// For each instruction the calls through which it was inlined; `None` in the entry point. Passes keep it for the
+    /// instructions that they keep. Not in the text form.
+    pub inlined_at: SecondaryMap<Inst, Option<CallPath>>,
+    /// The inlined calls.
+    pub calls: PrimaryMap<CallPath, CallData>,
+    /// The rules by which accesses have the attributes of the memory model.
+    pub memory_model: MemoryModel,
+    /// `Generator's magic number` of the SPIR-V module's header; 0 if unknown. Not in the text form.
+    pub generator: u32,
+    /// What checked mode observes; empty if the kernel has no checks.
+    pub sites: PrimaryMap<Site, SiteData>,
     /// Float operations that must not be contracted (`NoContraction`, GLSL's `precise`).
     pub no_contraction: EntitySet<Inst>,
     /// First word offset → source position, from `OpLine`; empty without debug lines.
@@ -49,6 +60,15 @@ pub struct Kernel {
     pub takes_schedule: bool,
     /// Compile-time work so far.
     pub work: Work,
+}
+
+/// A call that was inlined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CallData {
+    /// SPIR-V word of the call.
+    pub word: u32,
+    /// The call through which its function was inlined.
+    pub within: Option<CallPath>,
 }
 
 /// A source position from a module's debug lines.
@@ -233,6 +253,11 @@ impl Kernel {
             results: SecondaryMap::with_capacity(CAPACITY),
             values: PrimaryMap::with_capacity(CAPACITY),
             origins: SecondaryMap::with_capacity(CAPACITY),
+            inlined_at: SecondaryMap::new(),
+            calls: PrimaryMap::new(),
+            memory_model: MemoryModel::default(),
+            generator: 0,
+            sites: PrimaryMap::new(),
             no_contraction: EntitySet::new(),
             lines: Default::default(),
             takes_schedule: false,
@@ -263,6 +288,20 @@ impl Kernel {
     /// Invocations in a workgroup.
     pub fn invocations(&self) -> u32 {
         self.workgroup_size.iter().product()
+    }
+
+    /// Source position of a SPIR-V word, if the module has debug lines; 0 has none.
+    pub fn line_of_word(&self, word: u32) -> Option<&SourceLine> {
+        SourceLine::of_word(&self.lines, word)
+    }
+
+    /// SPIR-V words of the calls through which an instruction was inlined, the outermost first.
+    pub fn words_of_calls(&self, inst: Inst) -> Vec<u32> {
+        let within = |path: &CallPath| self.calls[*path].within;
+        let paths = std::iter::successors(self.inlined_at[inst], within);
+        let mut words: Vec<u32> = paths.map(|path| self.calls[path].word).collect();
+        words.reverse();
+        words
     }
 
     /// Bytes of workgroup memory, variables packed in order, each at a multiple of 16.

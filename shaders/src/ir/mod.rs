@@ -11,6 +11,7 @@ mod inst;
 mod inst_parse;
 mod kernel;
 mod memory;
+mod memory_model;
 mod names;
 pub mod op;
 mod order;
@@ -18,18 +19,20 @@ mod parse;
 mod print;
 mod samples;
 mod site;
+mod site_text;
 mod subgroup;
 mod types;
 mod verify;
 mod verify_inst;
 
 pub use builder::{Builder, element};
-pub use entities::{Binding, Block, Inst, Site, Value, Variable};
+pub use entities::{Binding, Block, CallPath, Inst, Site, Value, Variable};
 pub use inst::{BlockCall, BuiltIn, InstData};
 pub use kernel::{
-    BindingData, BindingKind, BlockData, Kernel, Merge, SourceLine, ValueDef, VariableData, VariableSpace,
+    BindingData, BindingKind, BlockData, CallData, Kernel, Merge, SourceLine, ValueDef, VariableData, VariableSpace,
 };
 pub use memory::{Access, AtomicOp, BufferSpace, Place, Scope, Semantics};
+pub use memory_model::MemoryModel;
 pub use op::Op;
 pub(crate) use order::reverse_postorder;
 pub use samples::SampledPair;

@@ -1,6 +1,6 @@
 //! Names in the text form, other than those of the op table; shared by printer and parser.
 
-use super::{AtomicOp, BindingKind, BufferSpace, BuiltIn, Scope, VariableSpace};
+use super::{AtomicOp, BindingKind, BufferSpace, BuiltIn, MemoryModel, Scope, StorageClass, VariableSpace};
 
 macro_rules! names {
     ($($ty:ident { $($variant:ident $name:literal)* })*) => {
@@ -80,6 +80,16 @@ names! {
     BufferSpace {
         Storage "storage"
         Uniform "uniform"
+    }
+    MemoryModel {
+        Vulkan "vulkan"
+        Glsl450 "glsl450"
+        Wgsl "wgsl"
+    }
+    StorageClass {
+        Uniform "uniform"
+        Workgroup "workgroup"
+        Image "image"
     }
     VariableSpace {
         Workgroup "workgroup"

@@ -6,9 +6,10 @@ use std::fmt::{self, Formatter};
 
 use super::inst_parse::instruction;
 use super::print::{print_annotation, print_inst};
+use super::site_text::site_data;
 use super::{
-    Binding, BindingData, BindingKind, Block, Inst, InstData, Kernel, Merge, Type, Variable, VariableData,
-    VariableSpace,
+    Binding, BindingData, BindingKind, Block, Inst, InstData, Kernel, MemoryModel, Merge, Site, Type, Variable,
+    VariableData, VariableSpace,
 };
 use crate::host::{Message, Operand};
 use crate::image::DeclaredImage;
@@ -40,6 +41,17 @@ impl Syntax for Kernel {
             kernel.push_bytes = line.unsigned()?;
             return Ok(());
         }
+        if line.eat_word("memory_model") {
+            kernel.memory_model = line.word("a memory model", MemoryModel::from_name)?;
+            return Ok(());
+        }
+        let next_site = kernel.sites.next_key();
+        if line.peek_word().and_then(|word| id("site", word)) == Some(next_site) {
+            line.word("a site", Some)?;
+            line.expect('=')?;
+            kernel.sites.push(site_data(line)?);
+            return Ok(());
+        }
         let next_binding = kernel.bindings.next_key();
         if line.peek_word().and_then(|word| id("binding", word)) == Some(next_binding) {
             return kernel.binding(line);
@@ -58,7 +70,10 @@ impl Syntax for Kernel {
             kernel.messages.push(message);
             return Ok(());
         }
-        Err(line.error(format!("expected `push`, `{next_binding}`, `{next_variable}`, `{next_message}` or a block")))
+        Err(line.error(format!(
+            "expected `push`, `memory_model`, `{next_binding}`, `{next_variable}`, `{next_message}`, `{next_site}` or a \
+             block"
+        )))
     }
 
     fn type_from_name(name: &str) -> Option<Type> {
@@ -143,6 +158,12 @@ impl Kernel {
 pub(super) fn declared_binding(parser: &Parser, line: &mut Line<'_>) -> Result<Binding> {
     let known = |binding: &Binding| parser.kernel.bindings.is_valid(*binding);
     line.word("a binding declared above", |word| id("binding", word).filter(known))
+}
+
+/// A declared site.
+pub(super) fn declared_site(parser: &Parser, line: &mut Line<'_>) -> Result<Site> {
+    let known = |site: &Site| parser.kernel.sites.is_valid(*site);
+    line.word("a site declared above", |word| id("site", word).filter(known))
 }
 
 /// A declared variable.

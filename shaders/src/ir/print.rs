@@ -3,7 +3,10 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::names::SEMANTICS;
-use super::{Access, Binding, BindingData, Inst, InstData, Kernel, Merge, Place, Semantics, Type, VariableData, Width};
+use super::{
+    Access, Binding, BindingData, Inst, InstData, Kernel, MemoryModel, Merge, Place, Semantics, Type, VariableData,
+    Width,
+};
 use crate::host::Message;
 use crate::ssa::{LineOf, print_atomic_operands, print_blocks};
 use crate::text::{list, switch};
@@ -15,6 +18,9 @@ impl Kernel {
         writeln!(f, "kernel \"{}\" {x}, {y}, {z}", self.name.escape_default())?;
         if self.push_bytes != 0 {
             writeln!(f, "push {}", self.push_bytes)?;
+        }
+        if self.memory_model != MemoryModel::default() {
+            writeln!(f, "memory_model {}", self.memory_model.name())?;
         }
         for (binding, data) in &self.bindings {
             print_binding(f, binding, data)?;
@@ -28,6 +34,9 @@ impl Kernel {
             write!(f, "message{number} = \"{}\"", text.escape_default())?;
             operands.iter().try_for_each(|operand| write!(f, " {}", operand.name()))?;
             writeln!(f)?;
+        }
+        for (site, data) in &self.sites {
+            writeln!(f, "{site} = {data}")?;
         }
         print_blocks(f, self, line_of)
     }
@@ -100,6 +109,17 @@ impl Display for InstData {
                 write!(f, "barrier {} {} {semantics}", execution.name(), memory.name())
             }
             Self::Fence { scope, semantics } => write!(f, "fence {} {semantics}", scope.name()),
+            Self::Check { site, place, width: Width::Word } => write!(f, "check {site} {place}"),
+            Self::Check { site, place, width } => write!(f, "check.{} {site} {place}", width.name()),
+            Self::CheckImage { site, op, image, sampler, args } => {
+                write!(f, "check_image.{} {site} ", op.name())?;
+                list(f, "", [image].into_iter().chain(sampler).chain(args), "")
+            }
+            Self::Sync { site, place, bytes, wrote } => {
+                write!(f, "sync {site}")?;
+                place.map_or(Ok(()), |place| write!(f, " {place} bytes {bytes}"))?;
+                wrote.map_or(Ok(()), |wrote| write!(f, " wrote {wrote}"))
+            }
             Self::Jump { to } => write!(f, "jump {to}"),
             Self::Branch { condition, then, otherwise } => write!(f, "branch {condition}, {then}, {otherwise}"),
             Self::Switch { selector, default, cases } => switch(f, selector, default, cases),

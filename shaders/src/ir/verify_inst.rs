@@ -2,7 +2,11 @@
 
 use smallvec::SmallVec;
 
-use super::{AtomicOp, BufferSpace, BuiltIn, InstData, Kernel, Place, Type, ValueDef, VariableSpace, Width};
+use super::{
+    AtomicOp, BufferSpace, BuiltIn, InstData, Kernel, Place, Site, SiteAction, Type, Value, ValueDef, VariableSpace,
+    Width,
+};
+use crate::image::ImageOp;
 use crate::ssa;
 
 type Operands = ssa::Operands<Kernel>;
@@ -42,13 +46,7 @@ pub(super) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands
         InstData::Reaches { buffer, offset } => operands.extend([(buffer, Type::Buffer), (offset, Type::I32)]),
         InstData::ImageField { image, .. } => operands.push((image, Type::Buffer)),
         InstData::Image { ref op, image, sampler, ref args, .. } => {
-            op.check()?;
-            let params = op.params();
-            if args.len() != params.len() || sampler.is_some() != op.has_sampler() {
-                return Err(format!("image.{} has the wrong number of operands", op.name()));
-            }
-            operands.extend([image].into_iter().chain(sampler).map(|value| (value, Type::Buffer)));
-            operands.extend(args.iter().copied().zip(params));
+            image_types(op, image, sampler, args, &mut operands)?;
         }
         InstData::Subgroup { op, ref args } => {
             op.check()?;
@@ -91,6 +89,16 @@ pub(super) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands
             place_types(kernel, place, &mut operands)?;
         }
         InstData::Atomic { .. } => atomic_types(kernel, data, &mut operands)?,
+        InstData::Check { site, ref place, .. } => {
+            check_site(kernel, site, matches!(action(kernel, site), Some(SiteAction::Read(_) | SiteAction::Write(_))))?;
+            shared(kernel, place)?;
+            place_types(kernel, place, &mut operands)?;
+        }
+        InstData::CheckImage { site, ref op, image, sampler, ref args } => {
+            check_site(kernel, site, matches!(action(kernel, site), Some(SiteAction::Read(_) | SiteAction::Write(_))))?;
+            image_types(op, image, sampler, args, &mut operands)?;
+        }
+        InstData::Sync { .. } => sync_types(kernel, data, &mut operands)?,
         InstData::Branch { condition, .. } => operands.push((condition, Type::Bool)),
         InstData::Switch { selector, .. } => operands.push((selector, Type::I32)),
         InstData::Clock { .. }
@@ -101,6 +109,66 @@ pub(super) fn operand_types(kernel: &Kernel, data: &InstData) -> Result<Operands
         | InstData::Unreachable => {}
     }
     Ok(operands)
+}
+
+fn image_types(
+    op: &ImageOp,
+    image: Value,
+    sampler: Option<Value>,
+    args: &[Value],
+    operands: &mut Operands,
+) -> Result<(), String> {
+    op.check()?;
+    let params = op.params();
+    if args.len() != params.len() || sampler.is_some() != op.has_sampler() {
+        return Err(format!("image.{} has the wrong number of operands", op.name()));
+    }
+    operands.extend([image].into_iter().chain(sampler).map(|value| (value, Type::Buffer)));
+    operands.extend(args.iter().copied().zip(params));
+    Ok(())
+}
+
+fn action(kernel: &Kernel, site: Site) -> Option<SiteAction> {
+    kernel.sites.get(site).map(|data| data.action)
+}
+
+fn check_site(kernel: &Kernel, site: Site, fits: bool) -> Result<(), String> {
+    match kernel.sites.get(site) {
+        None => Err(format!("{site} is not in the kernel")),
+        Some(data) if !fits => Err(format!("{site} is `{data}`, which is another kind of instruction")),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Only memory that invocations share is checked.
+fn shared(kernel: &Kernel, place: &Place) -> Result<(), String> {
+    match *place {
+        Place::Buffer { space: BufferSpace::Storage, .. } => Ok(()),
+        Place::Variable { variable, .. } => match kernel.variables.get(variable) {
+            Some(data) if data.space == VariableSpace::Workgroup => Ok(()),
+            _ => Err(format!("{variable} is not in workgroup memory")),
+        },
+        Place::Push { .. } | Place::Buffer { .. } => Err("constant memory is not checked".into()),
+    }
+}
+
+fn sync_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Result<(), String> {
+    let &InstData::Sync { site, ref place, bytes, wrote } = data else { return Ok(()) };
+    let action = action(kernel, site);
+    let Some(place) = place else {
+        let waits = matches!(action, Some(SiteAction::Fence { .. } | SiteAction::Barrier { .. }));
+        return check_site(kernel, site, waits && wrote.is_none());
+    };
+    let exchanges = matches!(action, Some(SiteAction::Atomic { op: AtomicOp::CompareExchange, .. }));
+    let is_atomic = matches!(action, Some(SiteAction::Atomic { .. }));
+    check_site(kernel, site, is_atomic && wrote.is_some() == exchanges)?;
+    if !matches!(bytes, 2 | 4 | 8) {
+        return Err(format!("no atomic is on {bytes} bytes"));
+    }
+    shared(kernel, place)?;
+    place_types(kernel, place, operands)?;
+    operands.extend(wrote.map(|wrote| (wrote, Type::Bool)));
+    Ok(())
 }
 
 fn check_const(ty: Type, bits: u64) -> Result<(), String> {

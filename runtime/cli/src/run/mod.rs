@@ -1,6 +1,7 @@
 //! `spelter run`: runs one shader with resources from the command line and prints results.
 
 mod bind;
+mod checked;
 mod images;
 mod messages;
 mod misuse;
@@ -11,7 +12,7 @@ mod report;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use spelter::{Context, Program};
+use spelter::{Context, Printer, Program};
 
 use crate::args::RunArgs;
 use crate::device;
@@ -22,8 +23,8 @@ use crate::trace;
 use bind::Bound;
 use messages::Messages;
 
-/// Runs the shader as the options say. With `--json`, a failure is printed as a JSON object, too.
-pub(crate) fn run(args: &RunArgs, output: &mut Output) -> Result<(), Failure> {
+/// Runs the shader as the options say. With `--json`, a failure is printed as a JSON object, too. Returns the exit status.
+pub(crate) fn run(args: &RunArgs, output: &mut Output) -> Result<u8, Failure> {
     let messages = Messages::new(args.json);
     let result = execute(args, &messages, output);
     if let (true, Err(failure)) = (args.json, &result) {
@@ -33,22 +34,42 @@ pub(crate) fn run(args: &RunArgs, output: &mut Output) -> Result<(), Failure> {
     result
 }
 
-fn execute(args: &RunArgs, messages: &Messages, output: &mut Output) -> Result<(), Failure> {
+fn execute(args: &RunArgs, messages: &Messages, output: &mut Output) -> Result<u8, Failure> {
     let shader = shader::load(&args.file)?;
     let args = &names::resolved(args, &shader)?;
-    let context = device::with_printer(&args.device, args.trace.is_some(), messages.printer())?;
-    let program = shader.program_with_arrays(&context, args.entry.as_deref(), &args.spec, &names::elements(args))?;
-    let bound = bind::all(&context, &program, args)?;
+    let Launched { context, program, bound } = launch(&shader, args, messages.printer())?;
     report::check(&bound, args)?;
     let times = dispatch(&context, (&shader, &program), &bound, args)?;
+    let checked = checked::report(&context, &shader, &bound, args)?;
     let saved = report::save(&context, &bound, args)?;
     args.trace.iter().try_for_each(|path| trace::write(&context, path))?;
     let mut notes = bound.notes.clone();
     notes.extend(notes::of(&program, &bound, args));
     notes.extend(saved);
-    report::print(&context, &program, &bound, (&times, &notes, messages), args, output)?;
+    notes.extend(checked.iter().filter_map(|checked| checked.order.clone()));
+    report::print(&context, &program, &bound, (&times, &notes, messages, checked.as_ref()), args, output)?;
     notes.iter().for_each(output::note);
-    Ok(())
+    let Some(checked) = checked else { return Ok(0) };
+    if !args.json {
+        // Results go to standard output, findings to standard error: after them.
+        output.flush()?;
+        checked.report.print(&args.file);
+    }
+    Ok(checked.report.status(&args.check))
+}
+
+/// A device with everything that a dispatch needs.
+struct Launched {
+    context: Context,
+    program: Program,
+    bound: Bound,
+}
+
+fn launch(shader: &Shader, args: &RunArgs, printer: Printer) -> Result<Launched, Failure> {
+    let context = device::with_printer(&args.device, args.trace.is_some(), printer, args.check.options())?;
+    let program = shader.program_with_arrays(&context, args.entry.as_deref(), &args.spec, &names::elements(args))?;
+    let bound = bind::all(&context, &program, args)?;
+    Ok(Launched { context, program, bound })
 }
 
 /// The time of each repetition, from recording it to its end.

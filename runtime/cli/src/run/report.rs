@@ -7,6 +7,7 @@ use serde_json::{Map, Value as Json, json};
 use spelter::{Context, Program};
 
 use super::bind::{Bound, BoundBuffer};
+use super::checked::Checked;
 use super::images::BoundImage;
 use super::messages::Messages;
 use crate::args::RunArgs;
@@ -79,7 +80,7 @@ pub(super) fn print(
     context: &Context,
     program: &Program,
     bound: &Bound,
-    (times, notes, messages): (&[Duration], &[String], &Messages),
+    (times, notes, messages, checked): (&[Duration], &[String], &Messages, Option<&Checked>),
     args: &RunArgs,
     output: &mut Output,
 ) -> Result<(), Failure> {
@@ -87,7 +88,7 @@ pub(super) fn print(
     let bytes = bound.buffers.iter().map(|bound| bound.buffer.size()).sum();
     let times = Times::new(times, (program, bytes), args);
     if args.json {
-        return output.json(&json!({
+        let mut shown = json!({
             "file": args.file.display().to_string(),
             "entry": program.entry(),
             "groups": args.groups(program.workgroup_size()),
@@ -99,7 +100,11 @@ pub(super) fn print(
             "notes": notes,
             "messages": messages.json(),
             "stats": context.stats().iter().map(|(name, count)| (name.to_owned(), count.into())).collect::<Map<_, _>>(),
-        }));
+        });
+        if let (Some(checked), Some(object)) = (checked, shown.as_object_mut()) {
+            object.extend(checked.json());
+        }
+        return output.json(&shown);
     }
     values.iter().try_for_each(|shown| shown.print(output))?;
     if args.time { times.print(output) } else { Ok(()) }

@@ -3,13 +3,19 @@
 use cranelift_entity::SecondaryMap;
 
 use super::atomic::{self, fence_order, order_of};
-use super::code::{AtomicStep, BindingRange, CodeBlock, End, ImageStep, Step, StepFn, Tables, VariableRange, Wait};
+use super::code::{
+    AtomicStep, BindingRange, CheckStep, CodeBlock, End, ImageStep, Step, StepFn, Tables, VariableRange, Wait,
+};
 use super::env::builtin_index;
 use super::reconvergence::{LoopNest, SyncPoint, SyncPoints, is_sync_point};
 use super::slots::{RegisterSlots, is_barrier};
-use super::{image, memory, moves, pure, wide};
+use super::{image, memory, moves, pure, watch, wide};
+use crate::image::ImageOp;
 use crate::ir::op::MAX_STEP_ARGS;
-use crate::ir::{Block, BlockCall, Inst, InstData, Kernel, Place, Value, VariableData, VariableSpace};
+use crate::ir::{
+    AtomicOp, Block, BlockCall, Inst, InstData, Kernel, Place, Scope, Site, SiteAction, Value, VariableData,
+    VariableSpace,
+};
 
 /// Returns the code blocks, entry first, the tables that their steps index, and the sync points of subgroups.
 pub(super) fn decode(
@@ -32,8 +38,17 @@ pub(super) fn decode(
     }
     // One code block for each block; code after a barrier and code on an edge come after these.
     let blocks = kernel.layout.iter().map(|_| None).collect();
-    let mut decoder =
-        Decoder { kernel, slots, nest, order, tables, blocks, steps: Vec::new(), sync_points: Vec::new() };
+    let mut decoder = Decoder {
+        kernel,
+        slots,
+        nest,
+        order,
+        tables,
+        blocks,
+        steps: Vec::new(),
+        sync_points: Vec::new(),
+        arriving: None,
+    };
     for &block in &kernel.layout {
         decoder.block(block);
     }
@@ -77,6 +92,8 @@ struct Decoder<'a> {
     /// Steps of the current code block.
     steps: Vec<Step>,
     sync_points: Vec<SyncPoint>,
+    /// The site of the subgroup's barrier that follows.
+    arriving: Option<Site>,
 }
 
 impl Decoder<'_> {
@@ -121,6 +138,8 @@ impl Decoder<'_> {
                 if let InstData::Subgroup { op, args } = data {
                     sync_point.op = Some(*op);
                     sync_point.args = [of(args.first()), of(args.get(1))];
+                } else {
+                    sync_point.site = self.arriving.take();
                 }
                 self.sync_points.push(sync_point);
                 Wait::SyncPoint(self.sync_points.len() as u32 - 1)
@@ -232,9 +251,7 @@ impl Decoder<'_> {
             InstData::Reaches { buffer, offset } => self.push(inst, memory::reaches, &[buffer, offset], 0),
             InstData::ImageField { image, field } => self.push(inst, image::field, &[image], field as u32),
             InstData::Image { op, image, sampler, ref args, .. } => {
-                let of = |value: Value| self.slots.of[value];
-                let args = args.iter().map(|&arg| of(arg)).collect();
-                let step = ImageStep { op, image: of(image), sampler: of(sampler.unwrap_or(image)), args };
+                let step = self.image(op, image, sampler, args);
                 self.tables.images.push(step);
                 self.push(inst, image::run, &[], self.tables.images.len() as u32 - 1);
             }
@@ -248,6 +265,21 @@ impl Decoder<'_> {
                 self.push(inst, memory::store_to(place, width), &operands, variable);
             }
             InstData::Atomic { .. } => self.atomic(inst, data),
+            InstData::Check { site, ref place, width } => {
+                let (bytes, wrote) = (width.bytes(), None);
+                self.check(
+                    inst,
+                    place,
+                    CheckStep { site, bytes, variable: None, align: 1, is_atomic: false, wrote },
+                    None,
+                );
+            }
+            InstData::CheckImage { site, op, image, sampler, ref args } => {
+                let step = self.image(op, image, sampler, args);
+                self.tables.image_checks.push((site, step));
+                self.push(inst, watch::image, &[], self.tables.image_checks.len() as u32 - 1);
+            }
+            InstData::Sync { site, ref place, bytes, wrote } => self.sync(inst, site, place.as_ref(), bytes, wrote),
             InstData::Clock { .. } => self.push(inst, wide::clock, &[], 0),
             InstData::Print { message, ref args } => {
                 let words = args.iter().map(|&arg| self.slots.of[arg]).collect();
@@ -270,6 +302,38 @@ impl Decoder<'_> {
             | InstData::Switch { .. }
             | InstData::Return
             | InstData::Unreachable => {}
+        }
+    }
+
+    fn image(&self, op: ImageOp, image: Value, sampler: Option<Value>, args: &[Value]) -> ImageStep {
+        let of = |value: Value| self.slots.of[value];
+        let args = args.iter().map(|&arg| of(arg)).collect();
+        ImageStep { op, image: of(image), sampler: of(sampler.unwrap_or(image)), args }
+    }
+
+    /// What checked mode observes at a place; `wrote` is an operand.
+    fn check(&mut self, inst: Inst, place: &Place, step: CheckStep, wrote: Option<Value>) {
+        let (mut operands, number) = operands_of(place);
+        operands.push(wrote.unwrap_or(operands[0]));
+        let (run, variable): (StepFn, _) = match place {
+            Place::Variable { .. } => (watch::variable, Some((number, self.tables.variables[number as usize]))),
+            Place::Buffer { .. } | Place::Push { .. } => (watch::buffer, None),
+        };
+        self.tables.checks.push(CheckStep { variable, ..step });
+        self.push(inst, run, &operands, self.tables.checks.len() as u32 - 1);
+    }
+
+    /// What checked mode observes at an atomic, a fence or a barrier.
+    fn sync(&mut self, inst: Inst, site: Site, place: Option<&Place>, bytes: u32, wrote: Option<Value>) {
+        match (self.kernel.sites[site].action, place) {
+            (SiteAction::Atomic { op, .. }, Some(place)) => {
+                let writes = if op == AtomicOp::CompareExchange { None } else { Some(!op.is_load()) };
+                let (variable, align, is_atomic) = (None, bytes.min(4), true);
+                self.check(inst, place, CheckStep { site, bytes, variable, align, is_atomic, wrote: writes }, wrote);
+            }
+            (SiteAction::Barrier { execution: Scope::Subgroup, .. }, _) => self.arriving = Some(site),
+            (SiteAction::Barrier { .. }, _) => self.push(inst, watch::arrive, &[], site.as_u32()),
+            _ => self.push(inst, watch::fence, &[], site.as_u32()),
         }
     }
 

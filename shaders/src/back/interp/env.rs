@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::code::{Tables, VariableRange};
+use super::watch::Watch;
 use crate::abi::{DispatchArgs, MAX_PUSH_BYTES, SUBGROUP_SIZE, Stop};
 use crate::guest::GuestSlice;
 use crate::host::Host;
@@ -23,6 +24,8 @@ pub(super) struct Env<'a> {
     /// Built-ins by [`builtin_index`].
     pub builtins: [u32; BUILTINS * 3],
     stop: &'a AtomicU32,
+    /// What listens to a kernel with checks.
+    pub watch: Option<Watch<'a>>,
 }
 
 const BUILTINS: usize = 8;
@@ -50,6 +53,7 @@ impl<'a> Env<'a> {
             private: 0,
             builtins: [0; BUILTINS * 3],
             stop: args.stop,
+            watch: None,
         };
         env.set_builtin(BuiltIn::NumWorkgroups, args.num_workgroups);
         env.set_builtin(BuiltIn::WorkgroupId, workgroup);
@@ -83,6 +87,11 @@ impl<'a> Env<'a> {
         };
         let invocation = Some(builtin(BuiltIn::GlobalInvocationId));
         Stop { word: (word != 0).then_some(word), workgroup: builtin(BuiltIn::WorkgroupId), invocation }
+    }
+
+    /// `LocalInvocationIndex` of the current invocation.
+    pub(super) fn local_index(&self) -> u32 {
+        self.builtins[builtin_index(BuiltIn::LocalInvocationIndex, 0) as usize]
     }
 
     /// Whether the dispatch has been asked to stop.

@@ -17,13 +17,16 @@ mod pure;
 mod reconvergence;
 mod run;
 mod slots;
+mod watch;
 mod wide;
 
-use super::{Code, Scratch, Workgroups};
+use super::{Code, ObservedCode, Scratch, Workgroups};
 use crate::abi::{DispatchArgs, Outcome};
+use crate::check::observer::Observer;
 use crate::float_mode;
 use crate::ir::{Kernel, verify};
 use code::{CodeBlock, End, Tables};
+use watch::Watch;
 
 /// A kernel in the interpreter's form.
 #[derive(Debug)]
@@ -75,8 +78,31 @@ impl Code for Program {
     fn run_all(&self, args: &DispatchArgs<'_>, workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
         float_mode::with_default(|| {
             let schedule = workgroups.schedule();
-            let mut outcomes = workgroups.map(|workgroup| run::workgroup(self, args, (workgroup, schedule), scratch));
+            let mut outcomes =
+                workgroups.map(|workgroup| run::workgroup(self, args, (workgroup, schedule), scratch, None));
             outcomes.find(|&outcome| outcome != Outcome::Done).unwrap_or(Outcome::Done)
+        })
+    }
+}
+
+impl ObservedCode for Program {
+    fn run_observed(
+        &self,
+        args: &DispatchArgs<'_>,
+        mut workgroups: Workgroups,
+        scratch: &mut Scratch,
+        observer: &mut dyn Observer,
+    ) -> Outcome {
+        float_mode::with_default(|| {
+            let schedule = workgroups.schedule();
+            while let Some(workgroup) = workgroups.next() {
+                let watch = Watch::new(observer, workgroups.number_of(workgroup));
+                let outcome = run::workgroup(self, args, (workgroup, schedule), scratch, Some(watch));
+                if outcome != Outcome::Done {
+                    return outcome;
+                }
+            }
+            Outcome::Done
         })
     }
 }

@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use cranelift_entity::SecondaryMap;
 
 use crate::analysis::{Dominators, Loops};
-use crate::ir::{Block, InstData, Kernel, SubgroupOp, reverse_postorder};
+use crate::ir::{Block, InstData, Kernel, Site, SubgroupOp, reverse_postorder};
 
 /// An instruction at which the invocations of a subgroup wait for each other.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,8 @@ pub(super) struct SyncPoint {
     pub args: [u32; 2],
     /// Register of the result.
     pub dest: u32,
+    /// What checked mode observes, at a barrier of a kernel with checks.
+    pub site: Option<Site>,
     /// Position among the blocks of its loop.
     at: u64,
     /// The innermost enclosing loop.
@@ -85,7 +87,14 @@ impl LoopNest {
     /// A sync point at an instruction's index in a block.
     pub(super) fn sync_point(&self, block: Block, index: usize) -> SyncPoint {
         let at = self.positions[block] << 32 | (index as u64 + 1);
-        SyncPoint { op: None, args: [0; 2], dest: 0, at, within: self.loops.of(block).map(|number| number as u32) }
+        SyncPoint {
+            op: None,
+            args: [0; 2],
+            dest: 0,
+            site: None,
+            at,
+            within: self.loops.of(block).map(|number| number as u32),
+        }
     }
 
     /// The form that running needs.

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use super::Program;
 use super::code::{End, Wait};
 use super::env::Env;
+use super::watch::Watch;
 use crate::abi::{DispatchArgs, Outcome, SUBGROUP_SIZE, Stop};
 use crate::back::{Scratch, grow};
 use crate::schedule::{Order, Schedule};
@@ -30,11 +31,12 @@ const AT_WORKGROUP: u64 = 2 << 32;
 const STATE: u64 = 3 << 32;
 
 /// Runs all invocations of a workgroup.
-pub(super) fn workgroup(
-    program: &Program,
-    args: &DispatchArgs<'_>,
+pub(super) fn workgroup<'a>(
+    program: &'a Program,
+    args: &DispatchArgs<'a>,
     (workgroup, schedule): ([u32; 3], Schedule),
-    Scratch { words, host, stopped, .. }: &mut Scratch,
+    Scratch { words, host, stopped, .. }: &'a mut Scratch,
+    watch: Option<Watch<'a>>,
 ) -> Outcome {
     let invocations = program.invocations();
     let copies = if program.kept.is_some() { invocations as usize } else { 1 };
@@ -49,7 +51,8 @@ pub(super) fn workgroup(
     registers[..program.constants.len()].copy_from_slice(&program.constants);
     let memory = bytemuck::cast_slice_mut(memory);
     memory[..program.shared_words].fill(0);
-    let env = Env::new(args, (&program.tables, host), memory, workgroup, invocations);
+    let mut env = Env::new(args, (&program.tables, host), memory, workgroup, invocations);
+    env.watch = watch;
     let subgroups = schedule.subgroups(workgroup, invocations.div_ceil(SUBGROUP_SIZE));
     let lanes = schedule.lanes(workgroup);
     let mut run = WorkgroupRun { program, registers, frames, frame, env, invocations, subgroups, lanes, stopped: None };
@@ -83,7 +86,11 @@ impl WorkgroupRun<'_> {
         self.subgroups().all(|subgroup| {
             self.invocations_of(subgroup).all(|index| {
                 self.begin(index, private);
-                matches!(self.execute(0), Pause::Ended)
+                let ended = matches!(self.execute(0), Pause::Ended);
+                if ended && let Some(watch) = &mut self.env.watch {
+                    watch.end(index);
+                }
+                ended
             })
         })
     }
@@ -111,6 +118,9 @@ impl WorkgroupRun<'_> {
             }
         }
         loop {
+            if self.env.watch.is_some() {
+                self.release_workgroup();
+            }
             let mut waiting = false;
             for subgroup in self.subgroups() {
                 match self.round(subgroup.clone(), AT_WORKGROUP) {
@@ -169,6 +179,9 @@ impl WorkgroupRun<'_> {
             active |= 1 << lane;
             [operands[0][lane], operands[1][lane]] = [self.frame_of(index)[2], self.frame_of(index)[3]];
         }
+        if let (Some(watch), Some(site)) = (&mut self.env.watch, sync_point.site) {
+            watch.release_subgroup(site, group, first..(first + SUBGROUP_SIZE).min(self.invocations));
+        }
         let results = sync_point.op.map(|op| op.run(active, &operands[0], &operands[1]));
         group.iter().all(|&index| {
             let next = self.frame_of(index)[0] as u32;
@@ -178,6 +191,17 @@ impl WorkgroupRun<'_> {
             }
             self.run_until_pause(index, next)
         })
+    }
+
+    /// Tells what listens that the invocations which wait for the workgroup go on.
+    fn release_workgroup(&mut self) {
+        let frames = &self.frames;
+        let waits = |index: u32| frames[index as usize * self.frame] & STATE == AT_WORKGROUP;
+        if let Some(watch) = &mut self.env.watch
+            && (0..self.invocations).any(waits)
+        {
+            watch.release_workgroup(self.invocations, waits);
+        }
     }
 
     fn frame_of(&self, index: u32) -> &[u64] {
@@ -235,7 +259,12 @@ impl WorkgroupRun<'_> {
         let frame = &mut self.frames[index as usize * self.frame..][..self.frame];
         match pause {
             Pause::Stopped => return false,
-            Pause::Ended => frame[0] = ENDED,
+            Pause::Ended => {
+                frame[0] = ENDED;
+                if let Some(watch) = &mut self.env.watch {
+                    watch.end(index);
+                }
+            }
             Pause::At { wait, next, live } => {
                 let (first, live) = (self.program.constants.len() + 1, live as usize);
                 frame[1] = live as u64;

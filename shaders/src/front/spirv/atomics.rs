@@ -200,7 +200,7 @@ impl Translator<'_> {
     /// that ask for it get it (`remark`).
     fn semantics(&self, id: Id) -> Checked<Semantics> {
         let bits = self.constants.uint(&self.types, id)?;
-        if self.sections.vulkan_memory_model && bits & SEQUENTIALLY_CONSISTENT != 0 {
+        if self.sections.is_vulkan_memory_model() && bits & SEQUENTIALLY_CONSISTENT != 0 {
             let rule = "VUID-StandaloneSpirv-MemorySemantics-10866";
             return Err(format!("SequentiallyConsistent semantics in the Vulkan memory model ({rule})"));
         }

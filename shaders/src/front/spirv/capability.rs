@@ -4,6 +4,7 @@ use spirv::{AddressingModel, Capability, MemoryModel};
 
 use super::mixed_dot;
 use super::words::{Checked, operand};
+use crate::ir;
 
 /// Checks an `OpCapability`.
 pub(super) fn check(operands: &[u32]) -> Checked<Capability> {
@@ -110,8 +111,8 @@ pub(super) fn is_supported(capability: Capability) -> bool {
     )
 }
 
-/// `OpMemoryModel`: whether it is the Vulkan memory model.
-pub(super) fn is_vulkan_memory_model(operands: &[u32]) -> Checked<bool> {
+/// `OpMemoryModel`.
+pub(super) fn memory_model(operands: &[u32]) -> Checked<ir::MemoryModel> {
     let addressing = operand(operands, 0)?;
     let models = [AddressingModel::Logical, AddressingModel::PhysicalStorageBuffer64];
     if !models.iter().any(|&model| model as u32 == addressing) {
@@ -121,8 +122,8 @@ pub(super) fn is_vulkan_memory_model(operands: &[u32]) -> Checked<bool> {
     let memory = operand(operands, 1)?;
     match MemoryModel::from_u32(memory) {
         // Allowed by Vulkan; `Simple` guarantees less than `GLSL450`.
-        Some(MemoryModel::GLSL450 | MemoryModel::Simple) => Ok(false),
-        Some(MemoryModel::Vulkan) => Ok(true),
+        Some(MemoryModel::GLSL450 | MemoryModel::Simple) => Ok(ir::MemoryModel::Glsl450),
+        Some(MemoryModel::Vulkan) => Ok(ir::MemoryModel::Vulkan),
         Some(other) => Err(format!("memory model {other:?} is not supported")),
         None => Err(format!("memory model {memory} is not supported")),
     }

@@ -14,7 +14,8 @@ const MAX_SCALARS_AT_ONCE: u32 = 256;
 /// Source of a copy.
 #[derive(Clone, Debug)]
 enum From {
-    Memory(Pointer, Access),
+    /// With the word of the instruction that loads.
+    Memory(Pointer, Access, u32),
     /// Zeros.
     Null,
 }
@@ -22,7 +23,7 @@ enum From {
 impl From {
     fn map(&self, step: impl FnOnce(&Pointer) -> Checked<Pointer>) -> Checked<Self> {
         Ok(match self {
-            Self::Memory(pointer, access) => Self::Memory(step(pointer)?, *access),
+            Self::Memory(pointer, access, word) => Self::Memory(step(pointer)?, *access, *word),
             Self::Null => Self::Null,
         })
     }
@@ -49,10 +50,11 @@ impl Translator<'_> {
         if source.pointee() != load.ty || target.pointee() != load.ty || !self.are_apart(&target, &source) {
             return Ok(false);
         }
-        let (from, to) = (self.memory_operands(&loads[1..])?.0, self.memory_operands(&stores[2..])?.0);
+        let from = self.memory_operands(&loads[1..])?.0.load;
+        let to = self.memory_operands(&stores[2..])?.0.store;
         self.builder.set_origin(store.word);
         target.check_writable()?;
-        self.copy(&target, to, &From::Memory(source, from))?;
+        self.copy(&target, to, &From::Memory(source, from, load.word))?;
         Ok(true)
     }
 
@@ -63,7 +65,7 @@ impl Translator<'_> {
             return Ok(false);
         }
         target.check_writable()?;
-        self.copy(target, to, &From::Memory(source.clone(), from))?;
+        self.copy(target, to, &From::Memory(source.clone(), from, self.builder.origin()))?;
         Ok(true)
     }
 
@@ -127,7 +129,7 @@ impl Translator<'_> {
         source: &Pointer,
         from: Access,
     ) -> Checked<()> {
-        self.copy(target, to, &From::Memory(source.clone(), from))
+        self.copy(target, to, &From::Memory(source.clone(), from, self.builder.origin()))
     }
 
     fn copy(&mut self, target: &Pointer, to: Access, source: &From) -> Checked<()> {
@@ -146,7 +148,13 @@ impl Translator<'_> {
             Type::Array { count, .. } if self.is_large(ty) => self.copy_elements(target, to, source, *count),
             _ => {
                 let value = match source {
-                    From::Memory(pointer, access) => self.load(pointer, *access)?,
+                    From::Memory(pointer, access, word) => {
+                        let storing = self.builder.origin();
+                        self.builder.set_origin(*word);
+                        let value = self.load(pointer, *access)?;
+                        self.builder.set_origin(storing);
+                        value
+                    }
                     From::Null => self.zero(ty)?,
                 };
                 self.store(target, &value, to)

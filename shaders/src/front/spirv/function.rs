@@ -104,7 +104,9 @@ impl<'m> Translator<'m> {
         (frame.values, frame.mentions, frame.result) = (values, mentions, held.clone());
         let caller = std::mem::replace(&mut self.frame, frame);
         self.calls.push(function.id);
+        self.builder.enter_call(inst.word);
         let result = self.body();
+        self.builder.leave_call();
         self.calls.pop();
         let callee = std::mem::replace(&mut self.frame, caller);
         result?;

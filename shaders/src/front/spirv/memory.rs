@@ -13,6 +13,17 @@ use super::types::Type;
 use super::words::{Checked, Id, Inst, operand};
 use crate::ir::{self, Access, InstData, Value, Width};
 
+/// Memory operands of an instruction that loads, stores, or both.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MemoryOperands {
+    /// Of what it loads: with the scope of `MakePointerVisible`.
+    pub(super) load: Access,
+    /// Of what it stores: with the scope of `MakePointerAvailable`.
+    pub(super) store: Access,
+    /// `Aligned`.
+    pub(super) alignment: Option<u32>,
+}
+
 impl Translator<'_> {
     pub(super) fn function_variable(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let Type::Pointer { class: StorageClass::Function, pointee } = self.types.get(inst.ty)?.ty else {
@@ -35,7 +46,7 @@ impl Translator<'_> {
 
     pub(super) fn load_op(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let pointer = self.pointer(operand(operands, 0)?)?;
-        let (access, alignment, _) = self.memory_operands(&operands[1..])?;
+        let (MemoryOperands { load: access, alignment, .. }, _) = self.memory_operands(&operands[1..])?;
         if self.hold_load(inst, &pointer, access)? {
             return Ok(());
         }
@@ -51,7 +62,7 @@ impl Translator<'_> {
 
     pub(super) fn store_op(&mut self, operands: &[u32]) -> Checked<()> {
         let pointer = self.pointer(operand(operands, 0)?)?;
-        let (access, alignment, _) = self.memory_operands(&operands[2..])?;
+        let (MemoryOperands { store: access, alignment, .. }, _) = self.memory_operands(&operands[2..])?;
         let value = operand(operands, 1)?;
         if self.store_null(&pointer, value, access)? || self.store_held(&pointer, value, access)? {
             return Ok(());
@@ -64,11 +75,12 @@ impl Translator<'_> {
     pub(super) fn copy_memory(&mut self, operands: &[u32]) -> Checked<()> {
         let target = self.pointer(operand(operands, 0)?)?;
         let source = self.pointer(operand(operands, 1)?)?;
-        let (to, to_alignment, rest) = self.memory_operands(&operands[2..])?;
-        let (from, from_alignment, _) =
-            if rest.is_empty() { (to, to_alignment, rest) } else { self.memory_operands(rest)? };
-        let target = self.aligned_to(target, to_alignment)?;
-        let source = self.aligned_to(source, from_alignment)?;
+        // The first operands are of both, or of the target if more follow.
+        let (of_target, rest) = self.memory_operands(&operands[2..])?;
+        let of_source = if rest.is_empty() { of_target } else { self.memory_operands(rest)?.0 };
+        let (to, from) = (of_target.store, of_source.load);
+        let target = self.aligned_to(target, of_target.alignment)?;
+        let source = self.aligned_to(source, of_source.alignment)?;
         if self.copy_large(&target, to, &source, from)? {
             return Ok(());
         }
@@ -134,11 +146,10 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Parses the memory operands at the start of a list. Returns the access, the value of `Aligned`, and the remaining
-    /// operands.
-    pub(super) fn memory_operands<'a>(&self, operands: &'a [u32]) -> Checked<(Access, Option<u32>, &'a [u32])> {
-        let (mut access, mut alignment) = (Access::default(), None);
-        let Some((&word, mut rest)) = operands.split_first() else { return Ok((access, None, operands)) };
+    /// Parses the memory operands at the start of a list, and returns the remaining operands.
+    pub(super) fn memory_operands<'a>(&self, operands: &'a [u32]) -> Checked<(MemoryOperands, &'a [u32])> {
+        let mut parsed = MemoryOperands::default();
+        let Some((&word, mut rest)) = operands.split_first() else { return Ok((parsed, operands)) };
         let mask = MemoryAccess::from_bits(word).ok_or_else(|| format!("unknown memory operands {word:#x}"))?;
         let mut next = || {
             let (&first, after) = rest.split_first().ok_or("a memory operand is missing")?;
@@ -146,16 +157,18 @@ impl Translator<'_> {
             Checked::Ok(first)
         };
         if mask.contains(MemoryAccess::ALIGNED) {
-            alignment = Some(next()?);
+            parsed.alignment = Some(next()?);
         }
-        // Loads make visible, stores make available; a copy may have both, with a scope each.
-        for bit in [MemoryAccess::MAKE_POINTER_AVAILABLE, MemoryAccess::MAKE_POINTER_VISIBLE] {
-            if mask.contains(bit) {
-                access.available_visible = Some(self.scope(next()?)?);
-            }
+        if mask.contains(MemoryAccess::MAKE_POINTER_AVAILABLE) {
+            parsed.store.available_visible = Some(self.scope(next()?)?);
         }
-        access.volatile = mask.contains(MemoryAccess::VOLATILE);
-        access.non_private = mask.contains(MemoryAccess::NON_PRIVATE_POINTER);
+        if mask.contains(MemoryAccess::MAKE_POINTER_VISIBLE) {
+            parsed.load.available_visible = Some(self.scope(next()?)?);
+        }
+        for access in [&mut parsed.load, &mut parsed.store] {
+            access.volatile = mask.contains(MemoryAccess::VOLATILE);
+            access.non_private = mask.contains(MemoryAccess::NON_PRIVATE_POINTER);
+        }
         let known = MemoryAccess::ALIGNED
             | MemoryAccess::MAKE_POINTER_AVAILABLE
             | MemoryAccess::MAKE_POINTER_VISIBLE
@@ -163,7 +176,7 @@ impl Translator<'_> {
             | MemoryAccess::NON_PRIVATE_POINTER
             | MemoryAccess::NONTEMPORAL;
         if known.contains(mask) {
-            Ok((access, alignment, rest))
+            Ok((parsed, rest))
         } else {
             Err(format!("memory operands {mask:?} are not supported"))
         }

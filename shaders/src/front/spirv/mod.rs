@@ -36,6 +36,7 @@ mod pointer;
 mod pointer_value;
 mod remark;
 mod scalar;
+mod sources;
 mod stages;
 mod translate;
 mod types;
@@ -147,6 +148,8 @@ impl Module {
         super::preserve_convergence(&mut kernel).map_err(|message| sections.error(function.word, message))?;
         variables::sort_bindings(&mut kernel);
         kernel.lines = sections.lines.table();
+        kernel.memory_model = sections.memory_model;
+        kernel.generator = sections.words.generator();
         self.verify(&kernel)?;
         Ok(kernel)
     }
@@ -154,6 +157,11 @@ impl Module {
     /// The source line of a word, from debug information.
     pub fn line_of(&self, word: u32) -> Option<SourceLine> {
         self.sections.lines.from(word).cloned()
+    }
+
+    /// The text of a source file, if the module has it.
+    pub fn source_text(&self, file: &str) -> Option<String> {
+        sources::text_of(&self.sections.words, file)
     }
 
     /// Checks the rules that the translator does not check itself, above all that definitions dominate their uses.

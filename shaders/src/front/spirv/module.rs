@@ -10,6 +10,7 @@ use super::decorations::Annotations;
 use super::lines::Lines;
 use super::remark;
 use super::words::{Checked, Id, Inst, Words, op_name, operand, string};
+use crate::ir::MemoryModel;
 
 /// A compute entry point.
 #[derive(Debug)]
@@ -49,8 +50,8 @@ pub(super) struct Sections {
     pub(super) has_workgroup_blocks: bool,
     /// Whether pointers to workgroup memory may be variable pointers.
     pub(super) has_workgroup_pointers: bool,
-    /// Whether the memory model is `Vulkan` rather than `GLSL450`.
-    pub(super) vulkan_memory_model: bool,
+    /// The memory model.
+    pub(super) memory_model: MemoryModel,
     /// A rule that the module breaks, but that does not prevent its translation.
     pub(super) remark: Option<Remark>,
 }
@@ -84,7 +85,7 @@ impl Sections {
             capabilities: HashSet::default(),
             has_workgroup_blocks: false,
             has_workgroup_pointers: false,
-            vulkan_memory_model: false,
+            memory_model: MemoryModel::default(),
             remark: None,
         };
         let body = this.words.insts.iter().position(|inst| inst.op == Op::Function).unwrap_or(this.words.insts.len());
@@ -107,6 +108,11 @@ impl Sections {
             "" => format!("%{id}"),
             name => format!("%{id} ({})", name.escape_debug()),
         }
+    }
+
+    /// Whether the memory model is `Vulkan`.
+    pub(super) fn is_vulkan_memory_model(&self) -> bool {
+        self.memory_model == MemoryModel::Vulkan
     }
 
     /// Whether the module declares a capability.
@@ -182,7 +188,7 @@ impl Sections {
                 self.capabilities.insert(capability);
             }
             Op::MemoryModel => {
-                self.vulkan_memory_model = capability::is_vulkan_memory_model(operands)?;
+                self.memory_model = capability::memory_model(operands)?;
                 *has_memory_model = true;
             }
             Op::ExtInstImport => {

@@ -336,7 +336,7 @@ impl Translator<'_> {
     pub(super) fn access_of(&self, pointer: &Pointer) -> Access {
         Access {
             volatile: pointer.memory.volatile,
-            non_private: pointer.memory.coherent && !self.sections.vulkan_memory_model,
+            non_private: pointer.memory.coherent && !self.sections.is_vulkan_memory_model(),
             available_visible: None,
         }
     }

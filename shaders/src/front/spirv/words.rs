@@ -84,6 +84,11 @@ impl Words {
         (major, minor)
     }
 
+    /// Generator's magic number.
+    pub(super) fn generator(&self) -> u32 {
+        self.words[2]
+    }
+
     /// Operands after result type and result id.
     pub(super) fn operands(&self, inst: &Inst) -> &[u32] {
         &self.words[inst.first as usize..inst.end as usize]

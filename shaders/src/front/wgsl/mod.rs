@@ -24,7 +24,7 @@ use caught::caught;
 pub use caught::is_catching;
 
 use super::{ConstantType, Error, SpecializationConstant, spirv};
-use crate::ir::{Kernel, SourceLine};
+use crate::ir::{Kernel, MemoryModel, SourceLine};
 
 /// File name of the text in messages: only the caller knows the real one.
 const FILE: &str = "wgsl";
@@ -136,6 +136,11 @@ impl Module {
         read.or_else(|_| self.kernel_with_lines(entry, specialization))
     }
 
+    /// The text, if that is the name that its lines have.
+    pub fn source_text(&self, file: &str) -> Option<&str> {
+        (file == FILE).then_some(&*self.source)
+    }
+
     /// The source line of a word of the module that [`Module::kernel_without_lines`] translates.
     pub fn line_of(&self, entry: &str, specialization: &BTreeMap<u32, u64>, word: u32) -> Option<SourceLine> {
         let lined = self.spirv(entry, specialization, true).ok()?;
@@ -145,6 +150,7 @@ impl Module {
 
     fn read(&self, entry: &str, words: &[u32]) -> Result<Kernel, Error> {
         let kernel = spirv::Module::parse(words).and_then(|module| module.kernel(entry, &BTreeMap::new()));
+        let kernel = kernel.map(|kernel| Kernel { memory_model: MemoryModel::Wgsl, ..kernel });
         // Word offsets of a module that the caller does not have are useless.
         kernel.map_err(|error| {
             let at = error.word.and_then(|word| declared::declaration_offset(&self.module, words, word));

@@ -169,7 +169,7 @@ impl Translator<'_> {
         let MemoryDecorations { coherent, volatile, .. } = self.image_memory(image);
         Access {
             volatile: access.volatile || volatile,
-            non_private: access.non_private || coherent && !self.sections.vulkan_memory_model,
+            non_private: access.non_private || coherent && !self.sections.is_vulkan_memory_model(),
             ..access
         }
     }

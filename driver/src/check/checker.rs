@@ -1,0 +1,106 @@
+//! The findings of a device, and what they are collected with.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+use super::{CheckOptions, Finding, Rule};
+
+/// Findings that are kept until the program takes them, at most; later ones are counted only.
+const MAX_FINDINGS: usize = 10_000;
+
+/// The checked mode of a device.
+#[derive(Debug)]
+pub(crate) struct Checker {
+    pub(super) options: CheckOptions,
+    /// Dispatches that were started.
+    dispatches: AtomicU64,
+    found: Mutex<Found>,
+}
+
+#[derive(Debug, Default)]
+struct Found {
+    list: Vec<Finding>,
+    /// Index in the list of a finding, by what makes it the same one.
+    same: HashMap<Sameness, usize>,
+    counts: CheckStats,
+}
+
+/// What checked mode did, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckStats {
+    /// Dispatches that were checked.
+    pub dispatches: u64,
+    /// Dispatches outside of [`CheckOptions::shard`], which ran unchecked.
+    pub skipped: u64,
+    /// Kinds of suspicions: pairs of an instruction and what is known of an earlier access.
+    pub suspicions: u64,
+    /// Those that the axioms confirmed.
+    pub confirmed: u64,
+    /// Those that the axioms refuted.
+    pub refuted: u64,
+    /// Those that stayed undecided; each is a warning.
+    pub undecided: u64,
+    /// Accesses that were not checked, because the shadow had no memory for them ([`CheckOptions::memory`]).
+    pub accesses_not_checked: u64,
+    /// Findings that were not kept, because there were too many.
+    pub findings_dropped: u64,
+}
+
+/// A finding is reported once for a rule, a kernel and a pair of instructions with the calls that lead to them.
+type Sameness = (Rule, Option<(u32, String, String)>, (u32, String, String));
+
+impl Checker {
+    pub(crate) fn new(options: CheckOptions) -> Self {
+        Self { options, dispatches: AtomicU64::new(0), found: Mutex::default() }
+    }
+
+    /// The number of the dispatch that starts now, if it is to be checked.
+    pub(super) fn begin(&self) -> Option<u64> {
+        // Relaxed: one thread runs dispatches.
+        let dispatch = self.dispatches.fetch_add(1, Ordering::Relaxed);
+        let has = self.options.shard.has(dispatch);
+        self.count(|counts| if has { counts.dispatches += 1 } else { counts.skipped += 1 });
+        has.then_some(dispatch)
+    }
+
+    /// Changes the counts.
+    pub(super) fn count(&self, change: impl FnOnce(&mut CheckStats)) {
+        change(&mut self.found.lock().counts);
+    }
+
+    /// The counts so far.
+    pub(crate) fn stats(&self) -> CheckStats {
+        self.found.lock().counts
+    }
+
+    /// Adds a finding, or counts it if there is one of the same instructions.
+    pub(super) fn report(&self, finding: Finding) {
+        let key = |access: &super::FoundAccess| (access.word, access.kernel.to_string(), access.position());
+        let sameness = (finding.rule, finding.first.as_ref().map(key), key(&finding.second));
+        let mut found = self.found.lock();
+        if let Some(&index) = found.same.get(&sameness) {
+            let known = &mut found.list[index];
+            let count = known.count.saturating_add(finding.count);
+            // A confirmed one says more than a suspicion.
+            if finding.severity > known.severity {
+                *known = finding;
+            }
+            known.count = count;
+        } else if found.list.len() < MAX_FINDINGS {
+            let index = found.list.len();
+            found.same.insert(sameness, index);
+            found.list.push(finding);
+        } else {
+            found.counts.findings_dropped += 1;
+        }
+    }
+
+    /// Takes the findings since the last call.
+    pub(crate) fn take(&self) -> Vec<Finding> {
+        let mut found = self.found.lock();
+        found.same.clear();
+        std::mem::take(&mut found.list)
+    }
+}

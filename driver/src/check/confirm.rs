@@ -1,0 +1,140 @@
+//! The verdict on a candidate: the axioms of the memory model on slices of the recording.
+
+use spelter_memory_model::Model;
+use spelter_memory_model::relations::{Frame, conflicts};
+use spelter_shaders::check::observer::Invocation;
+use spelter_shaders::ir::Site;
+
+use super::log::{Accessed, Index, Log, Word};
+use super::slice::{EFFORT, Purpose, Slice, Undecided, slice_of};
+
+/// The most pairs of accesses that are decided for a candidate.
+const MAX_PAIRS: usize = 4096;
+
+/// The most pairs that are looked at, most of which conflict with nothing or are not asked for.
+const MAX_LOOKS: usize = 1 << 24;
+
+/// What the detector suspects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// A word that both accesses touch.
+    pub word: Word,
+    /// What is known of the earlier access.
+    pub first: Filter,
+    /// What is known of the later access.
+    pub second: Filter,
+}
+
+/// What is known of an access: `None` is anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Its dispatch in the window.
+    pub dispatch: Option<u32>,
+    /// Its instruction.
+    pub site: Option<Site>,
+    /// Its invocation.
+    pub by: Option<Invocation>,
+}
+
+impl Filter {
+    fn matches(&self, access: &Accessed) -> bool {
+        self.dispatch.is_none_or(|dispatch| dispatch == access.dispatch)
+            && self.site.is_none_or(|site| site == access.site)
+            && self.by.is_none_or(|by| by == access.by)
+    }
+}
+
+/// A race.
+#[derive(Clone, Debug)]
+pub struct Confirmed {
+    /// The earlier access.
+    pub first: Accessed,
+    /// The later access.
+    pub second: Accessed,
+    /// The events that decide, with the pair in it, and those that a repair may change.
+    pub slice: Slice,
+}
+
+/// Whether a candidate is a race.
+#[derive(Clone, Debug)]
+pub enum Verdict {
+    /// The axioms say that it is, in this execution.
+    Confirmed(Box<Confirmed>),
+    /// Every pair of accesses is ordered.
+    Refuted,
+    /// It is not known.
+    Undecided(Undecided),
+}
+
+/// Decides about a candidate: the first pair of its accesses, in the order of the execution, that races.
+///
+/// Every pair was decided if the answer is [`Verdict::Refuted`]. If a pair cannot be decided and no other one races, the
+/// answer is [`Verdict::Undecided`].
+pub fn confirm(log: &Log, candidate: &Candidate) -> Verdict {
+    let accesses = log.words.get(&candidate.word).map_or(&[][..], Vec::as_slice);
+    let described: Vec<_> = accesses.iter().map(|&index| log.accessed(index)).collect();
+    let mut open = None;
+    let mut effort = EFFORT;
+    let (mut pairs, mut looks) = (0, 0);
+    for (at, &second) in accesses.iter().enumerate() {
+        if !candidate.second.matches(&described[at]) {
+            continue;
+        }
+        for (before, &first) in accesses[..at].iter().enumerate() {
+            looks += 1;
+            if looks > MAX_LOOKS {
+                return Verdict::Undecided(Undecided::TooManyPairs);
+            }
+            if !candidate.first.matches(&described[before]) || !conflict(log, first, second) {
+                continue;
+            }
+            pairs += 1;
+            if pairs > MAX_PAIRS {
+                return Verdict::Undecided(Undecided::TooManyPairs);
+            }
+            match slice_of(log, (first, second), Purpose::Verdict, &mut effort) {
+                Ok(slice) if races(&slice) => {
+                    // More events for the explanation, if there is room for them; they change no verdict.
+                    let more = slice_of(log, (first, second), Purpose::Repair, &mut { EFFORT });
+                    let slice = more.ok().filter(races).unwrap_or(slice);
+                    let (first, second) = (described[before], described[at]);
+                    return Verdict::Confirmed(Box::new(Confirmed { first, second, slice }));
+                }
+                Ok(_) => {}
+                Err(reason) => _ = open.get_or_insert(reason),
+            }
+        }
+    }
+    match open {
+        Some(reason) => Verdict::Undecided(reason),
+        None if log.cut => Verdict::Undecided(Undecided::Memory),
+        None if pairs == 0 => Verdict::Undecided(Undecided::NotReproduced),
+        None => Verdict::Refuted,
+    }
+}
+
+/// Whether two events of a log race.
+///
+/// # Errors
+///
+/// The events that may order them are too many.
+pub fn verdict(log: &Log, first: usize, second: usize) -> Result<bool, Undecided> {
+    let (first, second) = (Index(first.min(second) as u32), Index(first.max(second) as u32));
+    Ok(conflict(log, first, second) && races(&slice_of(log, (first, second), Purpose::Verdict, &mut { EFFORT })?))
+}
+
+/// Whether two accesses race unless they are ordered.
+fn conflict(log: &Log, first: Index, second: Index) -> bool {
+    let (x, y) = (log.operation(first), log.operation(second));
+    let (Some(a), Some(b)) = (x.access(), y.access()) else { return false };
+    let mutual = a.atomic && b.atomic && log.mutual(first, second);
+    first != second && a.location.overlaps(&b.location) && (a.writes || b.writes) && !mutual
+}
+
+/// Whether the pair of a slice races.
+fn races(slice: &Slice) -> bool {
+    let frame = Frame::<u128>::new(&slice.trace, Model::SPEC);
+    let (first, second) = slice.pair;
+    let order = frame.order(&slice.choice);
+    conflicts(&frame).contains(first, second) && !order.location_order.either(first, second)
+}

@@ -1,0 +1,294 @@
+//! Findings of checked mode: what was found where, why it is wrong, and what repairs it.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use spelter_shaders::ir::SourceLine;
+use spelter_shaders::schedule::Schedule;
+
+/// One result of checked mode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The rule that is broken.
+    pub rule: Rule,
+    /// How bad it is.
+    pub severity: Severity,
+    /// The memory in conflict; `None` for rules of control flow.
+    pub memory: Option<FoundMemory>,
+    /// The earlier access in the execution that was observed, if the rule is about two.
+    pub first: Option<FoundAccess>,
+    /// The access, or the barrier, that breaks the rule.
+    pub second: FoundAccess,
+    /// Why the accesses are not ordered: the first condition of the memory model that fails, in a sentence each.
+    pub reasons: Vec<String>,
+    /// Changes that repair it, the smallest first: each was verified on the execution that was observed.
+    pub repairs: Vec<Repair>,
+    /// How often it occurred in the run; it is reported once.
+    pub count: u64,
+    /// The order of workgroups, subgroups and lanes in which it occurred: the same order finds it again.
+    pub schedule: Schedule,
+}
+
+/// The rule that a finding is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rule {
+    /// A data race: Vulkan memory model, "Data Race".
+    Race(Hazard),
+    /// A control barrier that not all invocations of its scope execute: SPIR-V `OpControlBarrier`, Vulkan "Control
+    /// barriers must be in uniform control flow".
+    Barrier,
+    /// Code that the memory model calls a data race and that compilers emit for code that is right in its language.
+    Note,
+}
+
+impl Rule {
+    /// The name in reports and suppressions: `SPELTER-RACE-RAW`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Race(Hazard::ReadAfterWrite) => "SPELTER-RACE-RAW",
+            Self::Race(Hazard::WriteAfterRead) => "SPELTER-RACE-WAR",
+            Self::Race(Hazard::WriteAfterWrite) => "SPELTER-RACE-WAW",
+            Self::Barrier => "SPELTER-BARRIER",
+            Self::Note => "SPELTER-NOTE",
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The kinds of the two accesses of a data race, in the order in which they were observed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Hazard {
+    /// A read after a write.
+    ReadAfterWrite,
+    /// A write after a read.
+    WriteAfterRead,
+    /// A write after a write.
+    WriteAfterWrite,
+}
+
+impl fmt::Display for Hazard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ReadAfterWrite => "read after write",
+            Self::WriteAfterRead => "write after read",
+            Self::WriteAfterWrite => "write after write",
+        })
+    }
+}
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Not an error in the profile that was chosen.
+    Note,
+    /// A suspicion that the axioms of the memory model could not be asked about: the reason says why.
+    Warning,
+    /// The axioms of the memory model say that it is wrong.
+    Error,
+}
+
+impl Severity {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The memory that two accesses have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundMemory {
+    /// Where it is.
+    pub place: FoundPlace,
+    /// The bytes, from the start of the descriptor's range or of the variable.
+    pub bytes: Range<u64>,
+}
+
+/// A resource of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FoundPlace {
+    /// A buffer or image.
+    Descriptor {
+        /// `DescriptorSet`; WGSL's group.
+        set: u32,
+        /// `Binding`.
+        binding: u32,
+        /// Element of an array of descriptors.
+        element: u32,
+        /// Name of the variable, if the module has it.
+        name: Option<Arc<str>>,
+    },
+    /// A workgroup variable.
+    Variable {
+        /// Its name; empty if the module has none.
+        name: Arc<str>,
+    },
+    /// Memory at a device address.
+    Address(u64),
+}
+
+impl fmt::Display for FoundPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Descriptor { set, binding, element, name } => {
+                if let Some(name) = name {
+                    write!(f, "`{name}` ")?;
+                }
+                write!(f, "(set {set}, binding {binding}")?;
+                if *element != 0 { write!(f, ", element {element})") } else { f.write_str(")") }
+            }
+            Self::Variable { name } if name.is_empty() => f.write_str("workgroup memory"),
+            Self::Variable { name } => write!(f, "workgroup variable `{name}`"),
+            Self::Address(address) => write!(f, "device address {address:#x}"),
+        }
+    }
+}
+
+impl fmt::Display for FoundMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, bytes {}..{}", self.place, self.bytes.start, self.bytes.end)
+    }
+}
+
+/// One instruction of an invocation in a finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundAccess {
+    /// What it does: `write`, `read`, `atomic iadd`, `barrier`.
+    pub action: String,
+    /// The kernel.
+    pub kernel: Arc<str>,
+    /// The position in the source, if the module has debug lines.
+    pub line: Option<SourceLine>,
+    /// The positions of the calls through which it was inlined, the outermost first.
+    pub inlined_at: Vec<SourceLine>,
+    /// The SPIR-V word of the instruction; 0 if unknown.
+    pub word: u32,
+    /// `WorkgroupId`.
+    pub workgroup: [u32; 3],
+    /// `LocalInvocationId`.
+    pub local: [u32; 3],
+    /// The text of the source file, if the module has it.
+    pub source: Option<Arc<str>>,
+}
+
+impl FoundAccess {
+    /// The position as text: `scan.comp:41:5`, or the word of the module.
+    pub fn position(&self) -> String {
+        match &self.line {
+            Some(line) => line.to_string(),
+            None => format!("SPIR-V word {}", self.word),
+        }
+    }
+
+    /// The line of source text, if the module has it.
+    pub fn quoted(&self) -> Option<&str> {
+        let line = self.line.as_ref()?.line;
+        self.source.as_ref()?.lines().nth((line as usize).checked_sub(1)?)
+    }
+}
+
+impl fmt::Display for FoundAccess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let triple = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
+        let (workgroup, local) = (triple(self.workgroup), triple(self.local));
+        write!(f, "{} at {} by workgroup {workgroup}, invocation {local}", self.action, self.position())
+    }
+}
+
+/// A change that makes the accesses ordered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repair {
+    /// The change, in a sentence.
+    pub text: String,
+    /// Where to make it.
+    pub line: Option<SourceLine>,
+}
+
+/// One paragraph without quoted source: `error[SPELTER-RACE-RAW]: …`.
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[{}]: {}", self.severity, self.rule, self.title())?;
+        if let Some(first) = &self.first {
+            write!(f, "\n  {first}")?;
+        }
+        write!(f, "\n  {}", self.second)?;
+        for reason in &self.reasons {
+            write!(f, "\n  because {reason}")?;
+        }
+        for repair in &self.repairs {
+            write!(f, "\n  repair: {}", repair.text)?;
+        }
+        Ok(())
+    }
+}
+
+impl Finding {
+    /// What is wrong, in a phrase: `data race, read after write, in workgroup variable `tile`, bytes 4..8`.
+    pub fn title(&self) -> String {
+        let memory = self.memory.as_ref().map(|memory| format!(" in {memory}")).unwrap_or_default();
+        match (self.rule, self.severity) {
+            (Rule::Race(hazard), Severity::Warning) => format!("possible data race ({hazard}){memory}"),
+            (Rule::Race(hazard), _) => format!("data race ({hazard}){memory}"),
+            (Rule::Barrier, _) => "barrier that not all invocations of its scope reach".to_owned(),
+            (Rule::Note, _) => format!("not a data race in this profile{memory}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn access(action: &str, line: u32, local: u32) -> FoundAccess {
+        FoundAccess {
+            action: action.into(),
+            kernel: "main".into(),
+            line: Some(SourceLine { file: "scan.wgsl".into(), line, column: 5 }),
+            inlined_at: Vec::new(),
+            word: 7,
+            workgroup: [1, 0, 0],
+            local: [local, 0, 0],
+            source: Some("one\ntwo\nthree".into()),
+        }
+    }
+
+    #[test]
+    fn a_finding_is_a_paragraph() {
+        let finding = Finding {
+            rule: Rule::Race(Hazard::ReadAfterWrite),
+            severity: Severity::Error,
+            memory: Some(FoundMemory { place: FoundPlace::Variable { name: "tile".into() }, bytes: 4..8 }),
+            first: Some(access("write", 2, 1)),
+            second: access("read", 3, 2),
+            reasons: vec!["nothing orders the write before the read".into()],
+            repairs: vec![Repair { text: "a workgroupBarrier() before scan.wgsl:3".into(), line: None }],
+            count: 3,
+            schedule: Schedule::Ascending,
+        };
+        let expected = "\
+error[SPELTER-RACE-RAW]: data race (read after write) in workgroup variable `tile`, bytes 4..8
+  write at scan.wgsl:2:5 by workgroup (1, 0, 0), invocation (1, 0, 0)
+  read at scan.wgsl:3:5 by workgroup (1, 0, 0), invocation (2, 0, 0)
+  because nothing orders the write before the read
+  repair: a workgroupBarrier() before scan.wgsl:3";
+        assert_eq!(finding.to_string(), expected);
+        assert_eq!(finding.second.quoted(), Some("three"));
+        assert_eq!(FoundAccess { line: None, ..finding.second.clone() }.position(), "SPIR-V word 7");
+        assert_eq!(FoundAccess { source: None, ..finding.second }.quoted(), None);
+    }
+}

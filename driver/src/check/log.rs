@@ -1,0 +1,220 @@
+//! What a [`Recorder`](super::Recorder) logged: accesses of the candidate words, and all that synchronizes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cranelift_entity::PrimaryMap;
+use spelter_memory_model::event::{Agent, Location, Operation, Scope};
+use spelter_shaders::check::observer::{Invocation, Memory};
+use spelter_shaders::ir::{Site, SiteAction, SiteData};
+
+use super::operation::{operation, scope};
+
+/// A word of memory, of four bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Word {
+    /// Device memory: the address, a multiple of 4.
+    Device(u64),
+    /// Memory of one workgroup.
+    Workgroup {
+        /// The number of the dispatch in the window, from 0.
+        dispatch: u32,
+        /// The linear number of the workgroup in it.
+        workgroup: u64,
+        /// The offset, a multiple of 4.
+        offset: u32,
+    },
+}
+
+/// A dispatch that is recorded.
+#[derive(Clone, Debug)]
+pub struct Dispatch {
+    /// The sites of its kernel.
+    pub sites: Arc<PrimaryMap<Site, SiteData>>,
+    /// Invocations of a subgroup: `SubgroupId` is `LocalInvocationIndex` divided by it.
+    pub subgroup_size: u32,
+    /// The number of the reference for each descriptor: those of one number are one reference, also of different
+    /// dispatches. A descriptor beyond its end is a reference of this dispatch alone.
+    pub references: Arc<[u32]>,
+}
+
+/// An event of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Index(pub(super) u32);
+
+/// An index, or none, in four bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MaybeIndex(u32);
+
+impl MaybeIndex {
+    pub(super) const NONE: Self = Self(u32::MAX);
+
+    pub(super) fn get(self) -> Option<Index> {
+        (self != Self::NONE).then_some(Index(self.0))
+    }
+}
+
+impl From<Index> for MaybeIndex {
+    fn from(Index(index): Index) -> Self {
+        Self(index)
+    }
+}
+
+/// A logged event.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) thread: u32,
+    pub(super) site: Site,
+    /// Of an access: its object, first byte and length, and the number of its reference.
+    pub(super) object: u32,
+    pub(super) start: u64,
+    pub(super) bytes: u32,
+    pub(super) reference: u32,
+    /// The event before it in its thread.
+    pub(super) before: MaybeIndex,
+    /// Of an atomic read: the atomic write of its bytes that it reads from. Neither values from before the window nor
+    /// plain writes synchronize.
+    pub(super) source: MaybeIndex,
+    /// Of an atomic write: the atomic write before it of the same bytes through the same reference.
+    pub(super) overwrites: MaybeIndex,
+    /// Of an atomic: index into [`Log::atomics`]. Of a barrier: index into [`Log::instances`], or `u32::MAX`.
+    pub(super) which: u32,
+    /// Whether an atomic wrote.
+    pub(super) wrote: bool,
+}
+
+/// An invocation with logged events.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Thread {
+    pub(super) dispatch: u32,
+    pub(super) by: Invocation,
+    /// The number of its workgroup in the log.
+    pub(super) group: u32,
+    /// The number of its subgroup in the log.
+    pub(super) subgroup: u32,
+    pub(super) last: MaybeIndex,
+}
+
+/// The bytes that atomics of one size access through one reference.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Atomics {
+    /// Whether some atomic's scope leaves out an invocation that can access the bytes. Otherwise all of them are
+    /// mutually ordered.
+    pub(super) narrow: bool,
+}
+
+/// An instance of a control barrier.
+#[derive(Clone, Debug)]
+pub(super) struct Instance {
+    pub(super) members: Vec<Index>,
+    /// The number of events before its release.
+    pub(super) released: u32,
+}
+
+/// An access in a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accessed {
+    /// The number of the dispatch in the window.
+    pub dispatch: u32,
+    /// The invocation.
+    pub by: Invocation,
+    /// Its instruction.
+    pub site: Site,
+    /// Where the bytes begin.
+    pub memory: Memory,
+    /// How many they are.
+    pub bytes: u32,
+}
+
+/// The recording of a window of dispatches that nothing orders.
+#[derive(Clone, Debug, Default)]
+pub struct Log {
+    pub(super) dispatches: Vec<Dispatch>,
+    pub(super) entries: Vec<Entry>,
+    pub(super) threads: Vec<Thread>,
+    pub(super) atomics: Vec<Atomics>,
+    pub(super) instances: Vec<Instance>,
+    /// Accesses of each candidate word, in order.
+    pub(super) words: BTreeMap<Word, Vec<Index>>,
+    /// Whether events are missing at its end, because the budget was exceeded.
+    pub(super) cut: bool,
+}
+
+impl Log {
+    /// Number of events.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are no events.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The accesses of a candidate word, in order, each with the number of its event.
+    pub fn accesses(&self, word: Word) -> impl Iterator<Item = (usize, Accessed)> {
+        let accesses = self.words.get(&word).into_iter().flatten();
+        accesses.map(|&index| (index.0 as usize, self.accessed(index)))
+    }
+
+    pub(super) fn entry(&self, Index(index): Index) -> &Entry {
+        &self.entries[index as usize]
+    }
+
+    pub(super) fn thread(&self, index: Index) -> &Thread {
+        &self.threads[self.entry(index).thread as usize]
+    }
+
+    pub(super) fn data(&self, index: Index) -> &SiteData {
+        &self.dispatches[self.thread(index).dispatch as usize].sites[self.entry(index).site]
+    }
+
+    /// The operation of an event.
+    pub(super) fn operation(&self, index: Index) -> Operation {
+        let entry = self.entry(index);
+        let bytes = entry.start..entry.start + u64::from(entry.bytes);
+        let place = (Location { object: entry.object, bytes }, entry.reference);
+        operation(&self.data(index).action, entry.wrote, Some(place))
+    }
+
+    /// The agent of a thread.
+    pub(super) fn agent(&self, thread: u32) -> Agent {
+        let Thread { group, subgroup, .. } = self.threads[thread as usize];
+        Agent::Device { subgroup, workgroup: group, queue_family: 0, device: 0 }
+    }
+
+    /// The instance of a barrier; `None` if it was not released.
+    pub(super) fn instance(&self, index: Index) -> Option<(u32, &Instance)> {
+        let entry = self.entry(index);
+        let barrier = matches!(self.data(index).action, SiteAction::Barrier { .. });
+        let instance = self.instances.get(entry.which as usize).filter(|_| barrier)?;
+        Some((entry.which, instance))
+    }
+
+    /// When an event happened: for barriers, when the invocations went on.
+    pub(super) fn time(&self, index: Index) -> u32 {
+        self.instance(index).map_or(index.0, |(_, instance)| instance.released)
+    }
+
+    /// Whether two atomics are mutually ordered.
+    pub(super) fn mutual(&self, a: Index, b: Index) -> bool {
+        let (x, y) = (self.entry(a), self.entry(b));
+        let scope = |index: Index| match self.data(index).action {
+            SiteAction::Atomic { scope: within, .. } => Some(scope(within)),
+            _ => None,
+        };
+        let includes = |scope: Option<Scope>| {
+            let shares = |scope| x.thread == y.thread || self.agent(x.thread).shares(self.agent(y.thread), scope);
+            scope.is_some_and(shares)
+        };
+        a != b && x.which == y.which && includes(scope(a)) && includes(scope(b))
+    }
+
+    /// An access, for reports.
+    pub(super) fn accessed(&self, index: Index) -> Accessed {
+        let (entry, thread) = (self.entry(index), self.thread(index));
+        let memory =
+            if entry.object == 0 { Memory::Device(entry.start) } else { Memory::Workgroup(entry.start as u32) };
+        Accessed { dispatch: thread.dispatch, by: thread.by, site: entry.site, memory, bytes: entry.bytes }
+    }
+}

@@ -1,0 +1,33 @@
+//! Checked mode: data races of kernels, found while they run, confirmed by the axioms of the memory model, explained and
+//! repaired.
+//!
+//! A device with [`DeviceOptions::check`](crate::DeviceOptions::check) has one worker and interprets instrumented kernels
+//! ([`code`]). A detector proposes candidates, and may suspect too much. So the dispatch runs again in the same order,
+//! with a [`Recorder`] as its observer, and of the [`Log`] only the events that can order the two accesses become a trace
+//! of the memory model: a slice, of at most [`MAX_EVENTS`] events. The axioms decide ([`confirm`]).
+
+mod checker;
+mod code;
+mod confirm;
+mod explanation;
+mod finding;
+mod log;
+mod names;
+mod operation;
+mod options;
+mod reach;
+mod recorder;
+mod reduce;
+mod slice;
+mod snapshot;
+
+pub use checker::CheckStats;
+pub(crate) use checker::Checker;
+pub(crate) use code::CheckedCode;
+pub use confirm::{Candidate, Confirmed, Filter, Verdict, confirm, verdict};
+pub use finding::{Finding, FoundAccess, FoundMemory, FoundPlace, Hazard, Repair, Rule, Severity};
+pub use log::{Accessed, Dispatch, Log, Word};
+pub use operation::operation;
+pub use options::{CheckOptions, Profile, Shard};
+pub use recorder::Recorder;
+pub use slice::{MAX_EVENTS, Purpose, Slice, Undecided, slice};

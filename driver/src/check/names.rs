@@ -1,0 +1,140 @@
+//! Names for findings: instructions as lines of the source, invocations, and memory as bindings and variables.
+
+use std::sync::{Arc, OnceLock};
+
+use spelter_shaders::abi::DispatchArgs;
+use spelter_shaders::check::observer::{Invocation, Memory};
+use spelter_shaders::compile::Module;
+use spelter_shaders::ir::{AtomicOp, Kernel, Scope, Site, SiteAction, VariableSpace};
+
+use super::finding::{FoundAccess, FoundMemory, FoundPlace};
+use crate::pipeline::ShaderSource;
+
+/// The names of a kernel.
+#[derive(Debug)]
+pub(super) struct Names {
+    name: Arc<str>,
+    source: Arc<ShaderSource>,
+    /// Read again for the first finding.
+    module: OnceLock<Option<Module>>,
+}
+
+impl Names {
+    pub(super) fn new(kernel: &Kernel, source: &Arc<ShaderSource>) -> Self {
+        Self { name: kernel.name.as_str().into(), source: Arc::clone(source), module: OnceLock::new() }
+    }
+
+    fn module(&self) -> Option<&Module> {
+        self.module.get_or_init(|| self.source.module().ok()).as_ref()
+    }
+
+    /// An instruction that an invocation executed. `base` is that of the dispatch.
+    pub(super) fn access(&self, kernel: &Kernel, site: Site, by: Invocation, grid: Grid) -> FoundAccess {
+        let data = &kernel.sites[site];
+        let line = kernel.line_of_word(data.word).cloned();
+        let source = line.as_ref().and_then(|line| self.module()?.source_text(&line.file)).map(Arc::from);
+        let inlined_at = data.inlined_at.iter().filter_map(|&word| kernel.line_of_word(word).cloned()).collect();
+        FoundAccess {
+            action: action(&data.action),
+            kernel: Arc::clone(&self.name),
+            line,
+            inlined_at,
+            word: data.word,
+            workgroup: grid.workgroup(by.workgroup),
+            local: position(by.local.into(), kernel.workgroup_size),
+            source,
+        }
+    }
+
+    /// Bytes that two accesses of an invocation's workgroup have in common.
+    pub(super) fn memory(&self, kernel: &Kernel, memory: Memory, bytes: u64, args: &DispatchArgs<'_>) -> FoundMemory {
+        match memory {
+            Memory::Workgroup(offset) => variable(kernel, offset, bytes),
+            Memory::Device(address) => self.descriptor(kernel, address, bytes, args),
+        }
+    }
+
+    fn descriptor(&self, kernel: &Kernel, address: u64, bytes: u64, args: &DispatchArgs<'_>) -> FoundMemory {
+        let mut first = 0;
+        for data in kernel.bindings.values() {
+            let count = data.count as usize;
+            for element in 0..count {
+                let Some(buffer) = args.buffers.get(first + element) else { continue };
+                let start = buffer.address() as u64;
+                if (start..start.saturating_add(buffer.len())).contains(&address) {
+                    let names = self.module().map(Module::binding_names).unwrap_or_default();
+                    let named = |(set, binding, _): &&(u32, u32, String)| (*set, *binding) == (data.set, data.binding);
+                    let name = names.iter().find(named).map(|(_, _, name)| name.as_str().into());
+                    let element = element as u32;
+                    let place = FoundPlace::Descriptor { set: data.set, binding: data.binding, element, name };
+                    return FoundMemory { place, bytes: address - start..address - start + bytes };
+                }
+            }
+            first += count;
+        }
+        FoundMemory { place: FoundPlace::Address(address), bytes: 0..bytes }
+    }
+}
+
+/// The workgroups of a dispatch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grid {
+    /// Workgroups in each direction.
+    pub(super) groups: [u32; 3],
+    /// The id of the first.
+    pub(super) base: [u32; 3],
+}
+
+impl Grid {
+    /// The id of the workgroup with this linear number.
+    fn workgroup(self, number: u64) -> [u32; 3] {
+        let position = position(number, self.groups);
+        std::array::from_fn(|axis| position[axis].wrapping_add(self.base[axis]))
+    }
+}
+
+/// The position with this linear number: x fastest.
+fn position(number: u64, [x, y, _]: [u32; 3]) -> [u32; 3] {
+    let (x, y) = (u64::from(x.max(1)), u64::from(y.max(1)));
+    [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32]
+}
+
+/// The workgroup variable at an offset in workgroup memory, where variables are packed at multiples of 16 bytes.
+fn variable(kernel: &Kernel, offset: u32, bytes: u64) -> FoundMemory {
+    let mut start = 0;
+    for data in kernel.variables.values().filter(|data| data.space == VariableSpace::Workgroup) {
+        if (start..start + data.bytes).contains(&offset) {
+            let within = u64::from(offset - start);
+            let place = FoundPlace::Variable { name: data.name.as_str().into() };
+            return FoundMemory { place, bytes: within..within + bytes };
+        }
+        start += data.bytes.next_multiple_of(16);
+    }
+    FoundMemory { place: FoundPlace::Variable { name: "".into() }, bytes: offset.into()..u64::from(offset) + bytes }
+}
+
+/// What an instruction does, in a word or two.
+fn action(action: &SiteAction) -> String {
+    match action {
+        SiteAction::Read(_) => "read".to_owned(),
+        SiteAction::Write(_) => "write".to_owned(),
+        SiteAction::Atomic { op: AtomicOp::Load | AtomicOp::HalfLoad, .. } => "atomic read".to_owned(),
+        SiteAction::Atomic { op: AtomicOp::Store | AtomicOp::HalfStore, .. } => "atomic write".to_owned(),
+        SiteAction::Atomic { .. } => "atomic update".to_owned(),
+        SiteAction::Fence { .. } => "memory barrier".to_owned(),
+        SiteAction::Barrier { execution: Scope::Subgroup, .. } => "subgroup barrier".to_owned(),
+        SiteAction::Barrier { .. } => "barrier".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_become_ids() {
+        let grid = Grid { groups: [4, 3, 2], base: [10, 0, 0] };
+        assert_eq!(grid.workgroup(0), [10, 0, 0]);
+        assert_eq!(grid.workgroup(4 * 3 + 4 + 2), [12, 1, 1]);
+    }
+}

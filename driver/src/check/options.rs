@@ -1,0 +1,62 @@
+//! Options of checked mode.
+
+pub use spelter_shaders::check::Profile;
+
+/// Options of checked mode ([`DeviceOptions::check`](crate::DeviceOptions::check)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckOptions {
+    /// Which idioms of compilers are notes rather than errors. Default: [`Profile::Common`].
+    pub profile: Profile,
+    /// Bytes of host memory for the shadow of device and workgroup memory; what exceeds it is not checked, and a
+    /// warning says so. Default: 1 GiB.
+    pub memory: u64,
+    /// Bytes of host memory for what confirmation needs: a copy of the buffers that a dispatch may write, from before it
+    /// ran, and the recorded events. Without enough of it a race is a warning. Default: 1 GiB.
+    pub replay_memory: u64,
+    /// Only dispatches of this part are checked; the others run unchecked. Default: all.
+    pub shard: Shard,
+}
+
+impl Default for CheckOptions {
+    fn default() -> Self {
+        Self { profile: Profile::Common, memory: 1 << 30, replay_memory: 1 << 30, shard: Shard::ALL }
+    }
+}
+
+/// One of `of` equal parts of the dispatches, chosen by a hash of the dispatch's number: to sample a program that runs
+/// long, or to check it on several machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// Number of the part, from 0.
+    pub index: u32,
+    /// Number of parts, at least 1.
+    pub of: u32,
+}
+
+impl Shard {
+    /// All dispatches.
+    pub const ALL: Self = Self { index: 0, of: 1 };
+
+    /// Whether the dispatch with this number, counted in the order of execution, is in the part.
+    pub(super) fn has(self, dispatch: u64) -> bool {
+        // Fibonacci hashing: the parts of a program that repeats a pattern of dispatches have some of each kind.
+        let hash = dispatch.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        hash % u64::from(self.of.max(1)) == u64::from(self.index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_disjoint_and_complete() {
+        for of in [1, 2, 3, 7] {
+            for dispatch in 0..100 {
+                assert_eq!((0..of).filter(|&index| Shard { index, of }.has(dispatch)).count(), 1);
+            }
+        }
+        let taken = (0..3000).filter(|&dispatch| Shard { index: 1, of: 3 }.has(dispatch)).count();
+        assert!((900..1100).contains(&taken), "{taken}");
+    }
+}

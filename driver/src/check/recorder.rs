@@ -1,0 +1,385 @@
+//! Records a replay: the accesses of candidate words, and all events that may order them.
+//!
+//! Workgroups follow each other, so the events of a workgroup are one piece of the log. When a workgroup is done, its
+//! piece is dropped if it has neither an access of a candidate word nor an atomic write that another workgroup might
+//! read: a kernel without atomics leaves a log of only the workgroups concerned.
+
+use std::collections::BTreeMap;
+
+use foldhash::HashMap;
+use spelter_memory_model::event::{Classes, Scope as MemoryScope};
+use spelter_shaders::check::observer::{Invocation, Memory, Observer, Target};
+use spelter_shaders::ir::{Scope, Site, SiteAction, SiteData, StorageClass};
+
+use super::log::{Atomics, Dispatch, Entry, Index, Instance, Log, MaybeIndex, Thread, Word};
+use super::operation::{operation, scope};
+
+/// The last write of a byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Writer {
+    /// None in the window that matters: nothing, or a plain write.
+    Plain,
+    Atomic(Index),
+}
+
+/// The atomics of one kind of memory.
+#[derive(Debug, Default)]
+struct Atomic {
+    /// Indices into [`Log::atomics`], by object, first byte, length and reference.
+    locations: HashMap<(u32, u64, u32, u32), u32>,
+    /// The last writes of the bytes of each word that an atomic wrote, by object and number of the word.
+    writers: HashMap<(u32, u64), [Writer; 4]>,
+}
+
+/// Where the workgroup that runs began in the log.
+#[derive(Clone, Copy, Debug)]
+struct Start {
+    workgroup: u64,
+    entries: usize,
+    threads: usize,
+    instances: usize,
+    /// Whether its events are needed after it is done.
+    kept: bool,
+}
+
+/// An observer that logs.
+#[derive(Debug)]
+pub struct Recorder {
+    log: Log,
+    /// Bytes that the log may have.
+    budget: usize,
+    /// The classes of atomics that may order anything: those in the semantics of a release or acquire, and those of
+    /// atomics that release or acquire.
+    ordered: Classes,
+    running: Option<Start>,
+    /// The threads of the workgroup that runs, by local index.
+    threads: BTreeMap<u32, u32>,
+    /// The barrier at which an invocation waits.
+    waiting: BTreeMap<u32, Index>,
+    /// Number of workgroups so far, and of subgroups.
+    groups: u32,
+    subgroups: u32,
+    /// The numbers of the subgroups of the workgroup that runs, by `SubgroupId`.
+    numbers: BTreeMap<u32, u32>,
+    /// The last atomic write of each of [`Log::atomics`].
+    last_writes: Vec<MaybeIndex>,
+    device: Atomic,
+    /// Those of the memory of the workgroup that runs.
+    shared: Atomic,
+    /// Number of members of all instances.
+    members: usize,
+}
+
+impl Recorder {
+    /// A recorder for these words, whose log may need about `budget` bytes.
+    pub fn new(words: impl IntoIterator<Item = Word>, budget: usize) -> Self {
+        let log = Log { words: words.into_iter().map(|word| (word, Vec::new())).collect(), ..Log::default() };
+        Self {
+            log,
+            budget,
+            ordered: Classes::NONE,
+            running: None,
+            threads: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            groups: 0,
+            subgroups: 0,
+            numbers: BTreeMap::new(),
+            last_writes: Vec::new(),
+            device: Atomic::default(),
+            shared: Atomic::default(),
+            members: 0,
+        }
+    }
+
+    /// The next dispatch of the window begins. Calls before the first one, and of unknown sites, are not logged.
+    pub fn begin(&mut self, dispatch: Dispatch) {
+        self.finish_workgroup();
+        let outcomes = |site: &SiteData| [true, false].map(|wrote| operation(&site.action, wrote, None));
+        // What an earlier dispatch of the window orders stays ordered.
+        for operation in dispatch.sites.values().flat_map(outcomes) {
+            if operation.acquire || operation.release {
+                let own = operation.access().map(|access| access.class);
+                self.ordered = operation.semantics.iter().chain(own).fold(self.ordered, Classes::with);
+            }
+        }
+        self.log.dispatches.push(dispatch);
+    }
+
+    /// The log.
+    pub fn finish(mut self) -> Log {
+        self.finish_workgroup();
+        self.log
+    }
+
+    /// Forgets the workgroup that ran, unless its events are needed.
+    fn finish_workgroup(&mut self) {
+        self.threads.clear();
+        self.waiting.clear();
+        self.numbers.clear();
+        self.shared = Atomic::default();
+        let Some(start) = self.running.take() else { return };
+        self.groups += 1;
+        if !start.kept {
+            self.log.entries.truncate(start.entries);
+            self.log.threads.truncate(start.threads);
+            let gone = self.log.instances.drain(start.instances..);
+            self.members -= gone.map(|instance| instance.members.len()).sum::<usize>();
+        }
+    }
+
+    fn enter(&mut self, workgroup: u64) {
+        if self.running.is_none_or(|start| start.workgroup != workgroup) {
+            self.finish_workgroup();
+            self.running = Some(Start {
+                workgroup,
+                entries: self.log.entries.len(),
+                threads: self.log.threads.len(),
+                instances: self.log.instances.len(),
+                kept: false,
+            });
+        }
+    }
+
+    fn keep(&mut self) {
+        if let Some(start) = &mut self.running {
+            start.kept = true;
+        }
+    }
+
+    /// The bytes that the log needs.
+    fn used(&self) -> usize {
+        let of = |atomic: &Atomic| atomic.locations.len() * 48 + atomic.writers.len() * 64;
+        self.log.entries.len() * size_of::<Entry>()
+            + self.log.threads.len() * size_of::<Thread>()
+            + self.log.instances.len() * size_of::<Instance>()
+            + self.members * 4
+            + self.log.atomics.len() * size_of::<Atomics>()
+            + of(&self.device)
+            + of(&self.shared)
+    }
+
+    /// The thread of an invocation.
+    fn thread(&mut self, by: Invocation) -> u32 {
+        let (dispatch, group) = (self.log.dispatches.len().saturating_sub(1) as u32, self.groups);
+        let size = self.log.dispatches.last().map_or(1, |dispatch| dispatch.subgroup_size).max(1);
+        if let Some(&thread) = self.threads.get(&by.local) {
+            return thread;
+        }
+        let thread = self.log.threads.len() as u32;
+        let next = &mut self.subgroups;
+        let subgroup = *self.numbers.entry(by.local / size).or_insert_with(|| {
+            *next += 1;
+            *next
+        });
+        self.log.threads.push(Thread { dispatch, by, group, subgroup, last: MaybeIndex::NONE });
+        self.threads.insert(by.local, thread);
+        thread
+    }
+
+    /// The object, first byte and length that an access has in the log, and its reference.
+    fn place(&self, target: Target) -> (u32, u64, u32, u32) {
+        let dispatch = self.log.dispatches.len().saturating_sub(1);
+        match target.memory {
+            Memory::Device(address) => {
+                let numbers = self.log.dispatches.last().map_or(&[][..], |dispatch| &dispatch.references);
+                // Known references have even numbers; others, and variables, have odd ones.
+                let reference = match numbers.get(target.reference as usize) {
+                    Some(known) => known.wrapping_mul(2),
+                    None => (dispatch as u32).wrapping_mul(1 << 20).wrapping_add(target.reference).wrapping_mul(2) | 1,
+                };
+                (0, address, target.bytes, reference)
+            }
+            Memory::Workgroup(offset) => {
+                (self.groups + 1, offset.into(), target.bytes, target.reference.wrapping_mul(2) | 1)
+            }
+        }
+    }
+
+    /// The candidate words that an access touches.
+    fn candidates(&self, by: Invocation, target: Target) -> impl Iterator<Item = Word> {
+        let dispatch = self.log.dispatches.len().saturating_sub(1) as u32;
+        let length = u64::from(target.bytes.max(1));
+        let words = |start: u64| (start & !3..start.saturating_add(length)).step_by(4);
+        let (device, group) = match target.memory {
+            Memory::Device(address) => (Some(words(address)), None),
+            Memory::Workgroup(offset) => (None, Some(words(offset.into()))),
+        };
+        let device = device.into_iter().flatten().map(Word::Device);
+        let group = group.into_iter().flatten();
+        let group =
+            group.map(move |offset| Word::Workgroup { dispatch, workgroup: by.workgroup, offset: offset as u32 });
+        device.chain(group).filter(|word| self.log.words.contains_key(word))
+    }
+
+    /// Logs an event, unless the budget is used up.
+    fn push(&mut self, by: Invocation, site: Site, place: Option<(u32, u64, u32, u32)>, wrote: bool) -> Option<Index> {
+        self.site(site)?;
+        if self.log.cut || self.used() > self.budget || self.log.entries.len() >= u32::MAX as usize {
+            self.log.cut = true;
+            return None;
+        }
+        let thread = self.thread(by);
+        let index = Index(self.log.entries.len() as u32);
+        let last = &mut self.log.threads[thread as usize].last;
+        let before = std::mem::replace(last, index.into());
+        let (object, start, bytes, reference) = place.unwrap_or_default();
+        self.log.entries.push(Entry {
+            thread,
+            site,
+            object,
+            start,
+            bytes,
+            reference,
+            before,
+            source: MaybeIndex::NONE,
+            overwrites: MaybeIndex::NONE,
+            which: u32::MAX,
+            wrote,
+        });
+        Some(index)
+    }
+
+    /// Logs an access of the words.
+    fn touch(&mut self, words: &[Word], index: Index) {
+        for word in words {
+            self.log.words.entry(*word).or_default().push(index);
+        }
+        if !words.is_empty() {
+            self.keep();
+        }
+    }
+
+    fn site(&self, site: Site) -> Option<SiteAction> {
+        Some(self.log.dispatches.last()?.sites.get(site)?.action)
+    }
+
+    fn atomic_memory(&mut self, object: u32) -> &mut Atomic {
+        if object == 0 { &mut self.device } else { &mut self.shared }
+    }
+
+    /// Notes the atomic's source and its place among the atomic writes of its bytes.
+    fn order(&mut self, index: Index, action: SiteAction) {
+        let SiteAction::Atomic { class, scope: within, .. } = action else { return };
+        let entry = *self.log.entry(index);
+        let key = (entry.object, entry.start, entry.bytes, entry.reference);
+        let free = self.log.atomics.len() as u32;
+        let memory = self.atomic_memory(entry.object);
+        let which = *memory.locations.entry(key).or_insert(free);
+        let bytes = entry.start..entry.start.saturating_add(entry.bytes.into());
+        let writer = |byte: u64| {
+            memory.writers.get(&(entry.object, byte / 4)).map_or(Writer::Plain, |word| word[(byte % 4) as usize])
+        };
+        let mut sources = bytes.clone().map(writer);
+        let source = match sources.next() {
+            Some(Writer::Atomic(write)) if sources.all(|other| other == Writer::Atomic(write)) => write.into(),
+            _ => MaybeIndex::NONE,
+        };
+        if entry.wrote {
+            for byte in bytes {
+                let word = memory.writers.entry((entry.object, byte / 4)).or_insert([Writer::Plain; 4]);
+                word[(byte % 4) as usize] = Writer::Atomic(index);
+            }
+        }
+        if which == free {
+            self.log.atomics.push(Atomics { narrow: false });
+            self.last_writes.push(MaybeIndex::NONE);
+        }
+        let all = if class == StorageClass::Workgroup { MemoryScope::Workgroup } else { MemoryScope::QueueFamily };
+        self.log.atomics[which as usize].narrow |= scope(within) < all;
+        let slot = &mut self.log.entries[index.0 as usize];
+        slot.which = which;
+        slot.source = source;
+        if entry.wrote {
+            slot.overwrites = std::mem::replace(&mut self.last_writes[which as usize], index.into());
+            // Another workgroup may read it.
+            if entry.object == 0 {
+                self.keep();
+            }
+        }
+    }
+}
+
+impl Observer for Recorder {
+    fn access(&mut self, by: Invocation, site: Site, target: Target) {
+        self.enter(by.workgroup);
+        let place = self.place(target);
+        let memory = self.site(site).map(|action| (action, self.atomic_memory(place.0)));
+        if let Some((SiteAction::Write(_), memory)) = memory
+            && !memory.writers.is_empty()
+        {
+            for byte in place.1..place.1.saturating_add(place.2.into()) {
+                if let Some(word) = memory.writers.get_mut(&(place.0, byte / 4)) {
+                    word[(byte % 4) as usize] = Writer::Plain;
+                }
+            }
+        }
+        let words: Vec<_> = self.candidates(by, target).collect();
+        if !words.is_empty()
+            && let Some(index) = self.push(by, site, Some(place), false)
+        {
+            self.touch(&words, index);
+        }
+    }
+
+    fn atomic(&mut self, by: Invocation, site: Site, target: Target, wrote: bool) {
+        self.enter(by.workgroup);
+        let words: Vec<_> = self.candidates(by, target).collect();
+        let Some(action) = self.site(site) else { return };
+        let class = operation(&action, wrote, None).access().map(|access| access.class);
+        if words.is_empty() && !class.is_some_and(|class| self.ordered.contains(class)) {
+            return;
+        }
+        let place = self.place(target);
+        if let Some(index) = self.push(by, site, Some(place), wrote) {
+            self.touch(&words, index);
+            self.order(index, action);
+        }
+    }
+
+    fn fence(&mut self, by: Invocation, site: Site) {
+        self.enter(by.workgroup);
+        self.push(by, site, None, false);
+    }
+
+    fn arrive(&mut self, by: Invocation, site: Site) {
+        self.enter(by.workgroup);
+        if let Some(index) = self.push(by, site, None, false) {
+            self.waiting.insert(by.local, index);
+        }
+    }
+
+    fn release(&mut self, workgroup: u64, execution: Scope, subgroup: Option<u32>) {
+        self.enter(workgroup);
+        let size = self.log.dispatches.last().map_or(1, |dispatch| dispatch.subgroup_size).max(1);
+        let locals = match subgroup {
+            Some(subgroup) => subgroup.saturating_mul(size)..subgroup.saturating_add(1).saturating_mul(size),
+            None => 0..u32::MAX,
+        };
+        let waits = |index: Index| {
+            let action = self.log.data(index).action;
+            matches!(action, SiteAction::Barrier { execution: e, .. } if e == execution)
+        };
+        let released: Vec<_> = self
+            .waiting
+            .range(locals)
+            .filter(|(_, index)| waits(**index))
+            .map(|(&local, &index)| (local, index))
+            .collect();
+        // Invocations that wait at different sites do not meet: that is an error of its own, which the detector reports.
+        let mut met: BTreeMap<Site, u32> = BTreeMap::new();
+        for (local, index) in released {
+            self.waiting.remove(&local);
+            let time = self.log.entries.len() as u32;
+            let instances = &mut self.log.instances;
+            let which = *met.entry(self.log.entries[index.0 as usize].site).or_insert_with(|| {
+                instances.push(Instance { members: Vec::new(), released: time });
+                instances.len() as u32 - 1
+            });
+            self.log.instances[which as usize].members.push(index);
+            self.log.entries[index.0 as usize].which = which;
+            self.members += 1;
+        }
+    }
+
+    fn end(&mut self, _: Invocation) {}
+}

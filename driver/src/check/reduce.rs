@@ -1,0 +1,299 @@
+//! Drops events that cannot change whether two accesses are ordered.
+//!
+//! Each rule keeps a subset of the execution whose orders are among those of the whole, so that what a slice orders is
+//! ordered; and it drops only what another event that is kept does as well, so that what is ordered stays so:
+//!
+//! 1. Atomics stay if they carry a release that an acquire reads, or cover one of the two accesses by an availability or
+//!    visibility operation. The writes just before a read-modify-write that stays stay, too: they end or continue
+//!    release sequences.
+//! 2. An invocation that only takes part in barriers goes, if another one of its subgroup takes part in all of them; so
+//!    does one of the workgroup, for barriers that do not tell subgroups apart.
+//! 3. Of equal availability and visibility operations of an invocation with no synchronization in between, the first and
+//!    the last stay; likewise of equal instances of barriers between two other events, of equal fences, and of equal
+//!    read-modify-writes in a row by invocations that do nothing else.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use foldhash::HashMap;
+use spelter_memory_model::event::{Access, Action, Class, Location, Operation, Scope};
+
+use super::log::{Index, Log};
+use super::reach::{continues, precedes};
+use super::slice::{MAX_EVENTS, Purpose, Undecided};
+
+/// Operations by event.
+type Operations = BTreeMap<Index, Operation>;
+
+/// The events of `between` that a slice needs, in order.
+pub(super) fn reduce(
+    log: &Log,
+    (first, second): (Index, Index),
+    purpose: Purpose,
+    between: &BTreeSet<Index>,
+) -> Result<Vec<Index>, Undecided> {
+    let operations: Operations = between.iter().map(|&index| (index, log.operation(index))).collect();
+    let pair = Pair { log, first, second, purpose, operations: &operations };
+    let synchronizing = pair.synchronizing()?;
+    let mut kept: BTreeSet<Index> = [first, second].into();
+    for (&index, operation) in &operations {
+        let meets = operation.control_barrier() && log.instance(index).is_some();
+        let fence = matches!(operation.action, Action::Fence) && (operation.acquire || operation.release);
+        if meets || fence || synchronizing.contains(&index) || pair.covers(operation) {
+            kept.insert(index);
+        }
+    }
+    pair.drop_members(&mut kept);
+    pair.drop_repeated(&mut kept, &synchronizing);
+    pair.drop_instances(&mut kept);
+    let updates = pair.drop_updates(&mut kept);
+    if kept.len() > MAX_EVENTS {
+        return Err(Undecided::TooLarge);
+    }
+    pair.add_ends(&mut kept, &updates)?;
+    Ok(kept.into_iter().collect())
+}
+
+struct Pair<'a> {
+    log: &'a Log,
+    first: Index,
+    second: Index,
+    purpose: Purpose,
+    operations: &'a Operations,
+}
+
+impl Pair<'_> {
+    fn thread_of(&self, index: Index) -> u32 {
+        self.log.entry(index).thread
+    }
+
+    /// The atomics through which releases reach acquires.
+    fn synchronizing(&self) -> Result<BTreeSet<Index>, Undecided> {
+        // The last acquire barrier of each thread for each class, which all earlier atomic reads serve.
+        let mut acquires: BTreeMap<(u32, Class), Index> = BTreeMap::new();
+        for (&index, operation) in self.operations {
+            if operation.memory_barrier() && operation.acquire {
+                let thread = self.thread_of(index);
+                acquires.extend(operation.semantics.iter().map(|class| ((thread, class), index)));
+            }
+        }
+        let mut found = BTreeSet::new();
+        let mut walked = BTreeSet::new();
+        // A second read of one value by one instruction of a thread adds nothing to the first.
+        let mut reads = BTreeSet::new();
+        for (&index, operation) in self.operations {
+            let Some(access) = operation.access().filter(|access| access.atomic && access.reads) else { continue };
+            let thread = self.thread_of(index);
+            let served = acquires.get(&(thread, access.class)).is_some_and(|&barrier| barrier > index);
+            let repair = self.purpose == Purpose::Repair;
+            let source = self.log.entry(index).source.get();
+            let source = source.filter(|&write| repair || self.log.mutual(write, index));
+            let Some(write) = source.filter(|write| self.operations.contains_key(write)) else { continue };
+            let mut again = || !access.writes && !reads.insert((thread, write, self.log.entry(index).site));
+            if !(operation.acquire || served || repair) || again() {
+                continue;
+            }
+            found.insert(index);
+            // The source, and the writes whose release sequences it continues.
+            let mut open = vec![write];
+            while let Some(write) = open.pop() {
+                if walked.insert(write) {
+                    found.insert(write);
+                    let before = continues(self.log, write)?;
+                    open.extend(before.into_iter().filter(|before| self.operations.contains_key(before)));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether an operation may make the first access available, or the second one's bytes visible to it.
+    fn covers(&self, operation: &Operation) -> bool {
+        let (first, second) = (&self.operations[&self.first], &self.operations[&self.second]);
+        let (Some(x), Some(y)) = (first.access(), second.access()) else { return false };
+        let bytes = x.location.bytes.start.max(y.location.bytes.start)..x.location.bytes.end.min(y.location.bytes.end);
+        let common = Location { object: x.location.object, bytes };
+        // What the access itself does already, as far or farther, need not be done again.
+        let done = |by: &Operation, of: &Access, flag: bool| {
+            flag && !of.atomic && !operation.atomic() && by.scope >= operation.scope
+        };
+        let through =
+            |access: &Access, to: &Access| access.reference == to.reference && access.location.overlaps(&common);
+        let by_access = |access: &Access| {
+            x.writes && access.available && through(access, x) && !done(first, x, x.available)
+                || y.reads && access.visible && through(access, y) && !done(second, y, y.visible)
+        };
+        operation.access().is_some_and(by_access)
+            || x.writes && operation.make_available && operation.semantics.contains(x.class)
+            || y.reads && operation.make_visible && operation.semantics.contains(y.class)
+    }
+
+    fn by_thread(&self, kept: &BTreeSet<Index>) -> BTreeMap<u32, Vec<Index>> {
+        let mut threads: BTreeMap<u32, Vec<Index>> = BTreeMap::new();
+        kept.iter().for_each(|&index| threads.entry(self.thread_of(index)).or_default().push(index));
+        threads
+    }
+
+    /// The second rule: drops invocations whose barriers others of their subgroup or workgroup execute as well.
+    fn drop_members(&self, kept: &mut BTreeSet<Index>) {
+        let threads = self.by_thread(kept);
+        let instances = |events: &[Index]| -> BTreeSet<u32> {
+            events.iter().filter_map(|&index| self.log.instance(index)).map(|(which, _)| which).collect()
+        };
+        let met: BTreeMap<u32, BTreeSet<u32>> =
+            threads.iter().map(|(&thread, events)| (thread, instances(events))).collect();
+        let ends = [self.first, self.second].map(|index| self.thread_of(index));
+        let passive = |thread: u32| {
+            let barrier = |index: &Index| self.operations[index].control_barrier();
+            !ends.contains(&thread) && threads[&thread].iter().all(barrier)
+        };
+        let wide = |thread: u32| {
+            threads[&thread].iter().all(|index| {
+                let operation = &self.operations[index];
+                let execution = match operation.action {
+                    Action::ControlBarrier { execution } => execution,
+                    _ => Scope::Invocation,
+                };
+                execution >= Scope::Workgroup && operation.scope >= Some(Scope::Workgroup)
+            })
+        };
+        let numbers = |thread: u32| {
+            let thread = &self.log.threads[thread as usize];
+            (thread.group, thread.subgroup)
+        };
+        let mut order: Vec<u32> = threads.keys().copied().collect();
+        order.sort_by_key(|&thread| (passive(thread), std::cmp::Reverse(met[&thread].len()), thread));
+        let mut stay: BTreeMap<(u32, u32), Vec<u32>> = BTreeMap::new();
+        for thread in order {
+            let peers = stay.entry(numbers(thread)).or_default();
+            if !passive(thread) || !peers.iter().any(|peer| met[peer].is_superset(&met[&thread])) {
+                peers.push(thread);
+            }
+        }
+        // Subgroups without an invocation that does more than wait.
+        let idle: Vec<_> = stay
+            .iter()
+            .filter(|(_, peers)| peers.iter().all(|&peer| passive(peer) && wide(peer)))
+            .map(|(&number, _)| number)
+            .collect();
+        for number in idle {
+            let others = stay.iter().filter(|(other, _)| other.0 == number.0 && **other != number);
+            let others: Vec<u32> = others.flat_map(|(_, peers)| peers.iter().copied()).collect();
+            let also = |thread: &u32| others.iter().any(|other| met[other].is_superset(&met[thread]));
+            if stay[&number].iter().all(also) {
+                stay.remove(&number);
+            }
+        }
+        let stay: BTreeSet<u32> = stay.into_values().flatten().collect();
+        kept.retain(|&index| stay.contains(&self.thread_of(index)));
+    }
+
+    /// The third rule within an invocation.
+    fn drop_repeated(&self, kept: &mut BTreeSet<Index>, synchronizing: &BTreeSet<Index>) {
+        for events in self.by_thread(kept).into_values() {
+            let apart = |index: &Index| {
+                let operation = &self.operations[index];
+                let end = *index == self.first || *index == self.second;
+                end || synchronizing.contains(index) || operation.access().is_none()
+            };
+            // Accesses that only cover, between two other events.
+            for covering in events.split(apart) {
+                let mut ends: HashMap<&Operation, (Index, Index)> = HashMap::default();
+                for &index in covering {
+                    ends.entry(&self.operations[&index]).and_modify(|ends| ends.1 = index).or_insert((index, index));
+                }
+                for &index in covering {
+                    let (first, last) = ends[&self.operations[&index]];
+                    if index != first && index != last {
+                        kept.remove(&index);
+                    }
+                }
+            }
+            let equal_fences = |a: Index, b: Index| {
+                let (a, b) = (&self.operations[&a], &self.operations[&b]);
+                matches!(a.action, Action::Fence) && a == b
+            };
+            for three in events.windows(3) {
+                if equal_fences(three[0], three[1]) && equal_fences(three[1], three[2]) {
+                    kept.remove(&three[1]);
+                }
+            }
+        }
+    }
+
+    /// The third rule for instances of barriers: of equal ones that follow each other with nothing in between, the first
+    /// and the last stay.
+    fn drop_instances(&self, kept: &mut BTreeSet<Index>) {
+        let mut members: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        let mut next: BTreeMap<u32, BTreeSet<Option<u32>>> = BTreeMap::new();
+        for (thread, events) in self.by_thread(kept) {
+            for (at, &index) in events.iter().enumerate() {
+                let Some((which, _)) = self.log.instance(index) else { continue };
+                members.entry(which).or_default().insert(thread);
+                let after = events.get(at + 1).filter(|&&after| self.operations[&after] == self.operations[&index]);
+                let after = after.and_then(|&after| self.log.instance(after)).map(|(which, _)| which);
+                next.entry(which).or_default().insert(after);
+            }
+        }
+        let follows = |which: u32| -> Option<u32> {
+            let after = next.get(&which).filter(|after| after.len() == 1)?.first().copied().flatten()?;
+            (members[&which] == members[&after]).then_some(after)
+        };
+        let second: BTreeSet<u32> = members.keys().filter_map(|&which| follows(which)).collect();
+        let middle = |which: u32| second.contains(&which) && follows(which).is_some();
+        kept.retain(|&index| !self.log.instance(index).is_some_and(|(which, _)| middle(which)));
+    }
+
+    /// The third rule for read-modify-writes: drops and returns those between two equal ones, by invocations of other
+    /// workgroups that do nothing else.
+    fn drop_updates(&self, kept: &mut BTreeSet<Index>) -> BTreeSet<Index> {
+        let threads = self.by_thread(kept);
+        let groups = [self.first, self.second].map(|index| self.log.thread(index).group);
+        let mut after: BTreeMap<Index, Index> = BTreeMap::new();
+        for &index in &*kept {
+            let entry = self.log.entry(index);
+            let access = self.operations[&index].access();
+            let wide = access.is_some_and(|access| access.atomic && access.reads && access.writes)
+                && entry.object == 0
+                && !self.log.atomics[entry.which as usize].narrow;
+            let before = entry.overwrites.get().filter(|before| wide && kept.contains(before));
+            if let Some(before) = before.filter(|before| self.operations[before] == self.operations[&index]) {
+                after.insert(before, index);
+            }
+        }
+        let second: BTreeSet<Index> = after.values().copied().collect();
+        let alone = |index: Index| {
+            let outside = !groups.contains(&self.log.thread(index).group);
+            outside && threads[&self.thread_of(index)].len() == 1
+        };
+        let middle = after.keys().copied().filter(|&index| second.contains(&index) && alone(index));
+        let middle: BTreeSet<Index> = middle.collect();
+        kept.retain(|index| !middle.contains(index));
+        middle
+    }
+
+    /// Adds the writes that end a release sequence before a read-modify-write that stays.
+    fn add_ends(&self, kept: &mut BTreeSet<Index>, updates: &BTreeSet<Index>) -> Result<(), Undecided> {
+        let atomic = |index: Index| self.log.operation(index).atomic();
+        let mut open: Vec<_> = kept.iter().copied().filter(|&index| atomic(index)).collect();
+        while let Some(index) = open.pop() {
+            for before in continues(self.log, index)? {
+                if updates.contains(&before) {
+                    // The first of the equal ones stays, so the sequence goes on to it.
+                    open.push(before);
+                    continue;
+                }
+                let mut earlier = false;
+                for &other in kept.range(..before) {
+                    earlier = earlier || atomic(other) && precedes(self.log, other, before)?;
+                }
+                if earlier && kept.insert(before) {
+                    open.push(before);
+                }
+            }
+            if kept.len() > MAX_EVENTS {
+                return Err(Undecided::TooLarge);
+            }
+        }
+        Ok(())
+    }
+}

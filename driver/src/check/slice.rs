@@ -1,0 +1,111 @@
+//! A slice: of the events of a log, those that decide whether two accesses race, as a trace of the memory model.
+
+use std::collections::BTreeMap;
+
+use spelter_memory_model::event::{Event, Trace};
+use spelter_memory_model::relation::Relation;
+use spelter_memory_model::relations::{Choice, Source};
+use thiserror::Error;
+
+use super::log::{Accessed, Index, Log};
+use super::{reach, reduce};
+
+/// The most events of a slice: the relations of a trace of this size have rows of 128 bits.
+pub const MAX_EVENTS: usize = 96;
+
+/// The most nodes of paths that are visited to decide about all pairs of a candidate.
+pub(super) const EFFORT: usize = 1 << 23;
+
+/// Why it is not known whether accesses race.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Undecided {
+    /// The events that may order the accesses are too many.
+    #[error("more than {MAX_EVENTS} events may order the two accesses")]
+    TooLarge,
+    /// The accesses of the word are too many to compare all pairs.
+    #[error("the word is accessed too often to compare all pairs of accesses")]
+    TooManyPairs,
+    /// The replay made fewer than two conflicting accesses of the word.
+    #[error("the accesses did not occur again when the dispatch was repeated")]
+    NotReproduced,
+    /// The log does not go to the end of the window.
+    #[error("the recording needs more memory than its limit")]
+    Memory,
+}
+
+/// What a slice is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Events that may order the accesses as the kernel is.
+    Verdict,
+    /// Also atomics that would order them if their scopes or semantics were others: for explanations and repairs.
+    Repair,
+}
+
+/// A trace of the events that decide about a pair of accesses.
+#[derive(Clone, Debug)]
+pub struct Slice {
+    /// The events.
+    pub trace: Trace,
+    /// Reads-from and modification orders.
+    pub choice: Choice<u128>,
+    /// The two accesses in the trace.
+    pub pair: (usize, usize),
+    /// The instruction and the invocation of each event; the memory only for accesses.
+    pub events: Vec<Accessed>,
+}
+
+/// The slice for two accesses of a log, the earlier one first.
+pub(super) fn slice_of(
+    log: &Log,
+    (first, second): (Index, Index),
+    purpose: Purpose,
+    effort: &mut usize,
+) -> Result<Slice, Undecided> {
+    let between = if log.entry(first).thread == log.entry(second).thread {
+        // Program order is all that orders accesses of one invocation.
+        [first, second].into()
+    } else {
+        reach::between(log, (first, second), purpose, effort)?
+    };
+    let kept = reduce::reduce(log, (first, second), purpose, &between)?;
+    if kept.len() > MAX_EVENTS {
+        return Err(Undecided::TooLarge);
+    }
+    let mut trace = Trace::default();
+    let mut threads: BTreeMap<u32, usize> = BTreeMap::new();
+    for &index in &kept {
+        let number = log.entry(index).thread;
+        let thread = *threads.entry(number).or_insert_with(|| {
+            trace.agents.push(log.agent(number));
+            trace.agents.len() - 1
+        });
+        let instance = log.instance(index).map(|(which, _)| which);
+        trace.events.push(Event { thread, operation: log.operation(index), instance });
+    }
+    let place = |index: Index| kept.binary_search(&index).ok();
+    let mut order = Relation::new(kept.len());
+    for (a, &first) in kept.iter().enumerate() {
+        for (b, &second) in kept.iter().enumerate().skip(a + 1) {
+            let atomic = trace.operation(a).atomic() && trace.operation(b).atomic();
+            if atomic && reach::precedes(log, first, second)? {
+                order.insert(a, b);
+            }
+        }
+    }
+    let source = |&index: &Index| log.entry(index).source.get().and_then(place).map(Source::Write);
+    let choice = Choice { sources: kept.iter().map(source).collect(), modification_order: order };
+    let pair = (place(first).unwrap_or_default(), place(second).unwrap_or_default());
+    let events = kept.iter().map(|&index| log.accessed(index)).collect();
+    Ok(Slice { trace, choice, pair, events })
+}
+
+/// The slice for the `first` and the `second` event of a log.
+///
+/// # Errors
+///
+/// The events that may order them are too many.
+pub fn slice(log: &Log, first: usize, second: usize, purpose: Purpose) -> Result<Slice, Undecided> {
+    let (first, second) = (first.min(second), first.max(second));
+    slice_of(log, (Index(first as u32), Index(second as u32)), purpose, &mut { EFFORT })
+}

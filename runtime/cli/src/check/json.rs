@@ -1,0 +1,65 @@
+//! A finding as a JSON object.
+
+use serde_json::{Value as Json, json};
+use spelter::check::{CheckStats, Finding, FoundAccess, FoundMemory, FoundPlace, Severity};
+
+/// The object of a finding.
+pub(crate) fn json(finding: &Finding) -> Json {
+    json!({
+        "id": finding.rule.name(),
+        "severity": finding.severity.name(),
+        "title": finding.title(),
+        "memory": finding.memory.as_ref().map(memory),
+        "first": finding.first.as_ref().map(access),
+        "second": access(&finding.second),
+        "conditions": finding.reasons,
+        "repair": finding.repairs.iter().map(|repair| json!({
+            "text": repair.text,
+            "line": repair.line.as_ref().map(ToString::to_string),
+        })).collect::<Vec<_>>(),
+        "count": finding.count,
+        "schedule": finding.schedule.to_string(),
+        "confirmed": finding.severity == Severity::Error,
+    })
+}
+
+/// The object of the counts.
+pub(crate) fn stats(stats: &CheckStats) -> Json {
+    json!({
+        "dispatches": stats.dispatches,
+        "skipped": stats.skipped,
+        "suspicions": stats.suspicions,
+        "confirmed": stats.confirmed,
+        "refuted": stats.refuted,
+        "undecided": stats.undecided,
+        "accesses_not_checked": stats.accesses_not_checked,
+        "findings_dropped": stats.findings_dropped,
+    })
+}
+
+fn memory(memory: &FoundMemory) -> Json {
+    let bytes = [memory.bytes.start, memory.bytes.end];
+    match &memory.place {
+        FoundPlace::Descriptor { set, binding, element, name } => {
+            json!({ "set": set, "binding": binding, "element": element, "name": name.as_deref(), "bytes": bytes })
+        }
+        FoundPlace::Variable { name } => json!({ "variable": &**name, "bytes": bytes }),
+        FoundPlace::Address(address) => json!({ "address": address, "bytes": bytes }),
+    }
+}
+
+fn access(access: &FoundAccess) -> Json {
+    let line = access.line.as_ref();
+    json!({
+        "action": access.action,
+        "kernel": &*access.kernel,
+        "file": line.map(|line| &*line.file),
+        "line": line.map(|line| line.line),
+        "column": line.map(|line| line.column),
+        "text": access.quoted().map(str::trim),
+        "path": access.inlined_at.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "word": access.word,
+        "workgroup": access.workgroup,
+        "local": access.local,
+    })
+}

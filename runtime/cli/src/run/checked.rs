@@ -1,0 +1,113 @@
+//! `spelter run --check`: the findings of a run, and runs in other orders (`--many-seeds`).
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Map, Value as Json, json};
+use spelter::check::Finding;
+use spelter::{Context, Schedule};
+
+use super::bind::Bound;
+use super::{Launched, dispatch, launch};
+use crate::args::RunArgs;
+use crate::check::{self, Report};
+use crate::failure::Failure;
+use crate::output;
+use crate::shader::Shader;
+
+/// What checked mode found.
+pub(super) struct Checked {
+    pub(super) report: Report,
+    /// That results depend on the order, in a sentence.
+    pub(super) order: Option<String>,
+}
+
+impl Checked {
+    /// Members of the JSON object of a run.
+    pub(super) fn json(&self) -> Map<String, Json> {
+        let findings: Vec<_> = self.report.findings.iter().map(check::json).collect();
+        [
+            ("findings".to_owned(), findings.into()),
+            ("suppressed".to_owned(), self.report.suppressed.into()),
+            ("depends_on_order".to_owned(), json!(self.order)),
+            ("checked".to_owned(), check::stats(&self.report.stats)),
+        ]
+        .into_iter()
+        .collect()
+    }
+}
+
+/// The findings of the run that has ended, and of the runs with other seeds; `None` if checked mode is off.
+pub(super) fn report(
+    context: &Context,
+    shader: &Shader,
+    bound: &Bound,
+    args: &RunArgs,
+) -> Result<Option<Checked>, Failure> {
+    if args.check.check.is_none() {
+        return Ok(None);
+    }
+    let mut all = context.findings().map_err(|error| shader.failed(error))?;
+    let seeds = args.check.many_seeds.map_or(0, |seeds| seeds - 1);
+    let order = match seeds {
+        0 => None,
+        _ => in_other_orders(shader, (&results(context, bound)?, bound), args, seeds, &mut all)?,
+    };
+    Ok(Some(Checked { report: Report::new(all, context.check_stats(), &args.check)?, order }))
+}
+
+/// Runs with random orders. Adds their findings, and returns how their results differ from the first run's, if they do.
+fn in_other_orders(
+    shader: &Shader,
+    (expected, bound): (&[Vec<u8>], &Bound),
+    args: &RunArgs,
+    seeds: u32,
+    all: &mut Vec<Finding>,
+) -> Result<Option<String>, Failure> {
+    let bar = ProgressBar::new(seeds.into());
+    bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} orders").unwrap_or(ProgressStyle::default_bar()));
+    bar.enable_steady_tick(Duration::from_millis(200));
+    let mut differs = None;
+    for seed in 1..=u64::from(seeds) {
+        let mut args = args.clone();
+        args.device.schedule = Some(Schedule::Random(seed));
+        // Messages of the kernel are those of the first run.
+        let Launched { context, program, bound: other } = launch(shader, &args, output::silent())?;
+        dispatch(&context, (shader, &program), &other, &args)?;
+        for finding in context.findings().map_err(|error| shader.failed(error))? {
+            add(all, finding);
+        }
+        if differs.is_none() {
+            let found = results(&context, &other)?;
+            let names =
+                bound.buffers.iter().map(|buffer| &buffer.name).chain(bound.images.iter().map(|image| &image.name));
+            let different = names.zip(expected.iter().zip(&found)).find(|(_, (expected, found))| expected != found);
+            differs = different.map(|(name, (expected, found))| {
+                let at = expected.iter().zip(found).position(|(expected, found)| expected != found).unwrap_or(0);
+                format!("the result depends on the order: {name} differs at byte {at} with --schedule random:{seed}")
+            });
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok(differs)
+}
+
+/// Adds a finding, or counts it if another run had it.
+fn add(all: &mut Vec<Finding>, finding: Finding) {
+    let key = |finding: &Finding| {
+        let access = |access: &spelter::check::FoundAccess| (access.kernel.clone(), access.word, access.position());
+        (finding.rule, finding.first.as_ref().map(access), access(&finding.second))
+    };
+    match all.iter_mut().find(|known| key(known) == key(&finding)) {
+        Some(known) => known.count = known.count.saturating_add(finding.count),
+        None => all.push(finding),
+    }
+}
+
+/// The final contents of all buffers and images.
+fn results(context: &Context, bound: &Bound) -> Result<Vec<Vec<u8>>, Failure> {
+    let buffers = bound.buffers.iter().map(|buffer| Ok(context.read(&buffer.buffer)?));
+    let images = bound.images.iter().map(|image| image.texels(context));
+    buffers.chain(images).collect()
+}

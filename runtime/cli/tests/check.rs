@@ -1,0 +1,239 @@
+//! `spelter run --check`: races that shipped, re-created in a few lines, each with the lines at which it must be reported,
+//! and with the fix after which nothing is; suppressions, seeds, JSON and the exit status.
+
+#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use common::Folder;
+use serde_json::Value as Json;
+
+/// A shader with a race, and how it is run.
+struct Case {
+    file: &'static str,
+    text: &'static str,
+    options: &'static str,
+    /// Rule and lines of what must be reported, the earlier access first; 0 for a missing one.
+    expected: &'static [(&'static str, u64, u64)],
+    /// A text of the file and the text that repairs it.
+    fix: Option<(&'static str, &'static str)>,
+}
+
+const RAW: &str = "SPELTER-RACE-RAW";
+const WAR: &str = "SPELTER-RACE-WAR";
+const BARRIER: &str = "SPELTER-BARRIER";
+
+/// In WGSL; the numbers are those of the collection that the cases come from.
+const WGSL: [Case; 5] = [
+    Case {
+        // linebender/vello, pull request 255
+        file: "03.wgsl",
+        text: include_str!("races/03-scan-tail.wgsl"),
+        options: "--bind 0.0=u32:range:512 --bind 0.1=zeros:2048 --groups 2",
+        expected: &[(RAW, 12, 15)],
+        fix: Some(("// fixed: workgroupBarrier();", "workgroupBarrier();")),
+    },
+    Case {
+        // linebender/vello, pull request 526
+        file: "05.wgsl",
+        text: include_str!("races/05-loop-war.wgsl"),
+        options: "--bind 0.0=u32:range:192 --bind 0.1=zeros:256",
+        expected: &[(RAW, 10, 17), (WAR, 17, 10)],
+        fix: Some(("// fixed: workgroupBarrier(); ", "workgroupBarrier(); //")),
+    },
+    Case {
+        // bevyengine/bevy, pull request 13283, with a plain array
+        file: "07.wgsl",
+        text: include_str!("races/07-wrong-class.wgsl"),
+        options: "--bind 0.0=u32:range:64 --bind 0.1=zeros:256 --groups 2",
+        expected: &[(RAW, 7, 9)],
+        fix: Some(("storageBarrier();  ", "workgroupBarrier();  ")),
+    },
+    Case {
+        // JolifantoBambla/webgpu-spd, issue 7: no barrier of WGSL orders memory between workgroups
+        file: "13.wgsl",
+        text: include_str!("races/13-last-group.wgsl"),
+        options: "--bind 0.0=u32:range:512 --bind 0.1=zeros:32 --bind 0.2=zeros:4 --bind 0.3=zeros:256 --groups 8",
+        expected: &[(RAW, 14, 20)],
+        fix: None,
+    },
+    Case {
+        // sotrh/learn-wgpu, pull request 634
+        file: "15.wgsl",
+        text: include_str!("races/15-odd-even.wgsl"),
+        options: "--bind 0.0=u32:random:2048:1 --groups 16",
+        expected: &[(RAW, 6, 9), (WAR, 6, 9)],
+        fix: Some(("  a = g.x * 2u;", "  return;")),
+    },
+];
+
+/// In GLSL, which a compiler of the system translates.
+const GLSL: [Case; 4] = [
+    Case {
+        // SaschaWillems/Vulkan, issue 374
+        file: "01.comp",
+        text: include_str!("races/01-nbody-raw.comp"),
+        options: "--bind 0.0=f32:range:1024 --bind 0.1=zeros:4096 --groups 4",
+        expected: &[(RAW, 8, 10), (WAR, 10, 8)],
+        fix: Some(("memoryBarrierShared(); ", "memoryBarrierShared(); barrier(); ")),
+    },
+    Case {
+        // ggml-org/llama.cpp, pull request 17887: the race makes control flow diverge, so barriers are reported, too
+        file: "09.comp",
+        text: include_str!("races/09-skip-path.comp"),
+        options: "--bind 0.0=@mask.bin --bind 0.1=zeros:512",
+        expected: &[(RAW, 20, 14), (WAR, 22, 20), (BARRIER, 17, 21), (BARRIER, 0, 21)],
+        fix: Some(("// fixed: + barrier();", "barrier();")),
+    },
+    Case {
+        // ggml-org/ggml, pull request 951
+        file: "11.comp",
+        text: include_str!("races/11-divergent.comp"),
+        options: "--bind 0.0=u32:range:100 --push u32:100",
+        expected: &[(BARRIER, 0, 10)],
+        fix: Some(("if (c >= columns) return; ", "if (columns > 256) return; ")),
+    },
+    Case {
+        // ggml-org/llama.cpp, pull request 27008: a reviewer suspected a race, and there is none
+        file: "35.comp",
+        text: include_str!("races/35-review-suspected.comp"),
+        options: "--bind 0.0=f32:range:512 --bind 0.1=zeros:4",
+        expected: &[],
+        fix: None,
+    },
+];
+
+/// Rule and lines of each finding.
+fn lines(object: &Json) -> BTreeSet<(String, u64, u64)> {
+    let line = |access: &Json| access["line"].as_u64().unwrap_or(0);
+    let findings = object["findings"].as_array().unwrap();
+    let of = |finding: &Json| {
+        (finding["id"].as_str().unwrap().to_owned(), line(&finding["first"]), line(&finding["second"]))
+    };
+    findings.iter().map(of).collect()
+}
+
+/// Runs a checked shader with an exit status that depends on whether there are errors.
+fn checked(folder: &Folder, line: &str, errors: bool) -> Json {
+    let ended = folder.spelter(&format!("{line} --check --json"));
+    assert_eq!(ended.status, if errors { 66 } else { 0 }, "{line}\n{}{}", ended.stdout, ended.stderr);
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+fn decide(test: &str, cases: &[Case]) {
+    let folder = Folder::new(test);
+    let mask: Vec<u8> = (0..512).flat_map(|at| if at < 384 { 1f32 } else { -1f32 }.to_le_bytes()).collect();
+    folder.write("mask.bin", &mask);
+    for Case { file, text, options, expected, fix } in cases {
+        folder.write(file, text.as_bytes());
+        let found = lines(&checked(&folder, &format!("run {file} {options}"), !expected.is_empty()));
+        let expected = expected.iter().map(|&(rule, first, second)| (rule.to_owned(), first, second)).collect();
+        assert_eq!(found, expected, "{file}");
+        if let Some((from, to)) = fix {
+            assert!(text.contains(from), "{file}");
+            folder.write(&format!("fixed-{file}"), text.replace(from, to).as_bytes());
+            let line = format!("run fixed-{file} {options}");
+            assert_eq!(lines(&checked(&folder, &line, false)), BTreeSet::new(), "{file}, fixed");
+        }
+    }
+}
+
+#[test]
+fn races_that_shipped_are_reported_at_their_lines_and_their_fixes_are_silent() {
+    decide("check-wgsl", &WGSL);
+}
+
+#[test]
+fn races_that_shipped_in_glsl_are_reported_at_their_lines() {
+    let installed = |program| std::process::Command::new(program).arg("--version").output().is_ok();
+    if !installed("glslc") && !installed("glslangValidator") {
+        assert!(std::env::var_os("CI").is_none(), "GLSL needs glslc or glslangValidator");
+        eprintln!("NOT RUN: GLSL needs glslc or glslangValidator, and neither is installed");
+        return;
+    }
+    decide("check-glsl", &GLSL);
+}
+
+#[test]
+fn a_report_quotes_both_lines() {
+    let folder = Folder::with("check-text", "07.wgsl", include_str!("races/07-wrong-class.wgsl"));
+    let ended = folder
+        .spelter("run 07.wgsl --bind 0.0=u32:range:64 --bind 0.1=zeros:256 --groups 2 --out 0.1=u32:0..1 --check");
+    assert_eq!(ended.status, 66);
+    assert!(ended.stdout.starts_with("0.1 u32"), "{}", ended.stdout);
+    for part in [
+        "error[SPELTER-RACE-RAW]: data race (read after write) in workgroup variable `plain`, bytes 4..8",
+        "07.wgsl:9:24",
+        "7 │   if l < 64u { plain[l] = src[l]; }",
+        "- write by workgroup (0, 0, 0), invocation (1, 0, 0)",
+        "^ read by workgroup (0, 0, 0), invocation (0, 0, 0)",
+        "note: checked: 1 error",
+    ] {
+        assert!(ended.stderr.contains(part), "{part}\n{}", ended.stderr);
+    }
+    assert!(!ended.stderr.contains('\x1b'));
+}
+
+#[test]
+fn known_findings_are_suppressed() {
+    let folder = Folder::with("check-suppress", "05.wgsl", include_str!("races/05-loop-war.wgsl"));
+    let line = "run 05.wgsl --bind 0.0=u32:range:192 --bind 0.1=zeros:256";
+    let found = checked(&folder, &format!("{line} --suppress rule:*-WAR"), true);
+    assert_eq!((lines(&found).len(), &found["suppressed"]), (1, &1.into()));
+    for suppress in ["line:wgsl:17", "memory:*`count`", "kernel:main", "rule:SPELTER-RACE-*"] {
+        let found = checked(&folder, &format!("{line} --suppress {suppress}"), false);
+        assert_eq!((lines(&found).len(), &found["suppressed"]), (0, &2.into()), "{suppress}");
+    }
+    folder.write("known.txt", b"# the loop\nline:wgsl:17:*  # both\n");
+    checked(&folder, &format!("{line} --suppressions known.txt"), false);
+    folder.write("known.txt", b"\nnonsense\n");
+    let error = folder.error(&format!("{line} --check --suppressions known.txt"));
+    assert!(error.starts_with("known.txt: line 2: a suppression is rule:"), "{error}");
+    assert!(folder.usage(&format!("{line} --check --suppress nonsense")).contains("a suppression is rule:"));
+}
+
+/// Only atomics conflict, so there is no race; which invocation is first depends on the order.
+const ORDER: &str = "
+@group(0) @binding(0) var<storage, read_write> first: atomic<u32>;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) {
+    atomicCompareExchangeWeak(&first, 0u, l + 1u);
+}";
+
+#[test]
+fn a_result_that_depends_on_the_order_is_told() {
+    let folder = Folder::with("check-order", "order.wgsl", ORDER);
+    let found = checked(&folder, "run order.wgsl --bind 0.0=zeros:4 --many-seeds 8", false);
+    assert_eq!(lines(&found), BTreeSet::new());
+    let told = found["depends_on_order"].as_str().unwrap();
+    assert!(
+        told.starts_with("the result depends on the order: 0.0 differs at byte 0 with --schedule random:"),
+        "{told}"
+    );
+    let found = checked(&folder, "run order.wgsl --bind 0.0=zeros:4", false);
+    assert!(found["depends_on_order"].is_null());
+}
+
+#[test]
+fn the_exit_status_and_the_profile_are_options() {
+    let folder = Folder::with("check-options", "03.wgsl", include_str!("races/03-scan-tail.wgsl"));
+    let line = "run 03.wgsl --bind 0.0=u32:range:512 --bind 0.1=zeros:2048 --groups 2";
+    assert_eq!(folder.spelter(&format!("{line} --check=spec --error-exitcode 7")).status, 7);
+    assert_eq!(folder.spelter(&format!("{line} --check=spec --error-exitcode 0")).status, 0);
+    assert!(folder.usage(&format!("{line} --check=vague")).contains("is not a profile: common, spec or strict"));
+    assert!(folder.usage(&format!("{line} --many-seeds 2")).contains("--check"));
+}
+
+#[test]
+fn what_is_not_checked_is_told() {
+    let folder = Folder::with("check-memory", "15.wgsl", include_str!("races/15-odd-even.wgsl"));
+    let line = "run 15.wgsl --bind 0.0=u32:random:2048:1 --groups 16";
+    let found = checked(&folder, &format!("{line} --check-memory 4K"), false);
+    assert!(found["checked"]["accesses_not_checked"].as_u64().unwrap() > 0, "{found}");
+    let ended = folder.spelter(&format!("{line} --check --check-memory 4K"));
+    assert!(ended.stderr.contains("accesses were not checked, since the shadow"), "{}", ended.stderr);
+    let whole = checked(&folder, line, true);
+    assert_eq!(whole["checked"]["accesses_not_checked"], 0);
+    assert_eq!((&whole["checked"]["dispatches"], &whole["checked"]["undecided"]), (&1.into(), &0.into()));
+}

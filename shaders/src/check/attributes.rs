@@ -1,0 +1,136 @@
+//! Sites as the detector uses them: scopes in levels, semantics as the classes that they order in full.
+
+use crate::ir::{AtomicOp, Scope, Semantics, SiteAction, SiteData, StorageClass};
+
+use super::history::Level;
+
+/// Number of storage classes: index of the arrays by class.
+pub(super) const CLASSES: usize = 3;
+
+const ALL: [StorageClass; CLASSES] = [StorageClass::Uniform, StorageClass::Workgroup, StorageClass::Image];
+
+/// The index of a class.
+pub(super) fn index(class: StorageClass) -> usize {
+    class as usize
+}
+
+const ACQUIRE: u32 = 0x2;
+const RELEASE: u32 = 0x4;
+const ACQUIRE_RELEASE: u32 = 0x8;
+const SEQUENTIALLY_CONSISTENT: u32 = 0x10;
+const MAKE_AVAILABLE: u32 = 0x2000;
+const MAKE_VISIBLE: u32 = 0x4000;
+
+/// A set of storage classes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Classes(u8);
+
+impl Classes {
+    pub(super) fn contains(self, class: usize) -> bool {
+        self.0 >> class & 1 != 0
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub(super) fn iter(self) -> impl Iterator<Item = usize> {
+        (0..CLASSES).filter(move |&class| self.contains(class))
+    }
+}
+
+/// What an instruction orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Order {
+    /// Memory scope.
+    pub(super) scope: Level,
+    /// The classes of its semantics.
+    pub(super) classes: Classes,
+    /// Those of them that it releases and makes available.
+    pub(super) releases: Classes,
+    /// Those of them that it acquires and makes visible.
+    pub(super) acquires: Classes,
+}
+
+impl Order {
+    fn new(scope: Scope, Semantics(bits): Semantics) -> Self {
+        let in_semantics = |class: &usize| bits & ALL[*class].bit() != 0;
+        let classes = Classes((0..CLASSES).filter(in_semantics).fold(0, |set, class| set | 1 << class));
+        let has = |order: u32, made: u32| {
+            let ordered = bits & (order | ACQUIRE_RELEASE | SEQUENTIALLY_CONSISTENT) != 0;
+            if ordered && bits & made != 0 { classes } else { Classes::default() }
+        };
+        Self {
+            scope: level(scope),
+            classes,
+            releases: has(RELEASE, MAKE_AVAILABLE),
+            acquires: has(ACQUIRE, MAKE_VISIBLE),
+        }
+    }
+}
+
+/// The level of a scope. All invocations of a device are of one queue family, and the host is none of them.
+pub(super) fn level(scope: Scope) -> Level {
+    match scope {
+        Scope::Invocation => Level::Invocation,
+        Scope::Subgroup => Level::Subgroup,
+        Scope::Workgroup => Level::Workgroup,
+        Scope::QueueFamily | Scope::Device | Scope::CrossDevice => Level::Device,
+    }
+}
+
+/// What a site does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    /// A plain access.
+    Access { class: usize, private: bool, writes: bool },
+    /// An atomic operation.
+    Atomic { class: usize, reads: bool, order: Order, unequal: Order },
+    /// A memory barrier.
+    Fence(Order),
+    /// A control barrier.
+    Barrier { order: Order },
+}
+
+impl Action {
+    fn of(action: &SiteAction) -> Self {
+        match *action {
+            SiteAction::Read(site) | SiteAction::Write(site) => {
+                // An availability or visibility operation is allowed on non-private accesses only.
+                let private = !site.non_private && site.scope.is_none();
+                let writes = matches!(action, SiteAction::Write(_));
+                Self::Access { class: index(site.class), private, writes }
+            }
+            SiteAction::Atomic { op, class, scope, semantics, unequal } => Self::Atomic {
+                class: index(class),
+                reads: !op.is_store(),
+                order: Order::new(scope, semantics),
+                unequal: Order::new(scope, if op == AtomicOp::CompareExchange { unequal } else { semantics }),
+            },
+            SiteAction::Fence { scope, semantics } => Self::Fence(Order::new(scope, semantics)),
+            SiteAction::Barrier { memory, semantics, .. } => Self::Barrier { order: Order::new(memory, semantics) },
+        }
+    }
+}
+
+/// The sites of a kernel.
+pub(super) fn actions<'a>(sites: impl Iterator<Item = &'a SiteData>) -> Vec<Action> {
+    sites.map(|site| Action::of(&site.action)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn semantics_order_a_class_in_full_only_with_every_bit() {
+        let order = |bits| Order::new(Scope::Workgroup, Semantics(bits));
+        let full = order(0x8 | 0x40 | 0x6000);
+        assert!(full.releases.contains(0) && full.acquires.contains(0) && !full.releases.contains(1));
+        assert!(order(0x8 | 0x40).releases.is_empty(), "nothing is made available");
+        assert!(order(0x8 | 0x40).classes.contains(0));
+        let release = order(0x4 | 0x100 | 0x800 | 0x6000);
+        assert_eq!(release.releases.iter().collect::<Vec<_>>(), [1, 2]);
+        assert!(release.acquires.is_empty());
+    }
+}

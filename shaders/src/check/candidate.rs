@@ -1,0 +1,225 @@
+//! What the detector finds: candidates for races, barriers that are not uniform, notes, and what it gave up.
+
+use std::collections::HashMap;
+
+use super::observer::{Invocation, Memory};
+use crate::ir::Site;
+
+/// An access that the detector saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Second {
+    /// The command, counted from the last [`settle`](super::Detector::settle).
+    pub command: u32,
+    /// The invocation.
+    pub invocation: Invocation,
+    /// The instruction.
+    pub site: Site,
+}
+
+/// What a cell knows of an earlier access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct First {
+    /// The agents.
+    pub agents: Agents,
+    /// Whether it was atomic.
+    pub atomic: bool,
+}
+
+/// One or several invocations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Agents {
+    /// One invocation of a command of the window.
+    Invocation {
+        /// The command, counted from the last settlement.
+        command: u32,
+        /// The invocation.
+        invocation: Invocation,
+    },
+    /// Some invocations of a subgroup.
+    Subgroup {
+        /// The command.
+        command: u32,
+        /// Linear number of the workgroup.
+        workgroup: u64,
+        /// Number of the subgroup in the workgroup.
+        subgroup: u32,
+    },
+    /// Some invocations of a workgroup.
+    Workgroup {
+        /// The command.
+        command: u32,
+        /// Linear number of the workgroup.
+        workgroup: u64,
+    },
+    /// Some invocations of several workgroups, of commands up to this one.
+    Several {
+        /// The command.
+        command: u32,
+    },
+}
+
+/// How a later access depends on an earlier one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Relation {
+    /// Read after write.
+    Raw,
+    /// Write after read.
+    War,
+    /// Write after write.
+    Waw,
+}
+
+/// The first condition that the detector found unfulfilled. The axioms have the last word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cause {
+    /// Nothing orders them.
+    Unordered,
+    /// A control barrier is between them, but its semantics or scope do not cover this memory.
+    Barrier,
+    /// An access is private.
+    Private,
+    /// They use different references.
+    Reference,
+    /// Atomics whose scopes do not include each other's invocation.
+    Scope,
+    /// Atomics of different sizes or places.
+    Overlap,
+    /// They belong to commands without a dependency between them.
+    Command,
+}
+
+/// Two accesses that may race.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The later access.
+    pub second: Second,
+    /// The earlier access.
+    pub first: First,
+    /// A byte that both access.
+    pub memory: Memory,
+    /// Which of them writes.
+    pub relation: Relation,
+    /// A hint at the cause.
+    pub cause: Cause,
+}
+
+/// Where the first access was, seen from the second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Distance {
+    /// The same invocation.
+    Invocation,
+    /// The same workgroup.
+    Workgroup,
+    /// Another workgroup, or several.
+    Dispatch,
+    /// Another command.
+    Command,
+}
+
+/// Candidates of one kind: the instruction, what the first access was, and the cause are alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Kind {
+    /// The later access.
+    pub site: Site,
+    /// The command of the later access.
+    pub command: u32,
+    /// Where the earlier access was.
+    pub distance: Distance,
+    /// Whether the earlier access was atomic.
+    pub atomic: bool,
+    /// Which of them writes.
+    pub relation: Relation,
+    /// A hint at the cause.
+    pub cause: Cause,
+}
+
+/// The candidates of a kind.
+#[derive(Clone, Debug)]
+pub struct Candidates {
+    /// The kind.
+    pub kind: Kind,
+    /// How many there were.
+    pub count: u64,
+    /// The first ones, as many as [`Limits::examples`](super::Limits::examples).
+    pub examples: Vec<Candidate>,
+}
+
+/// A control barrier that not all invocations of its scope reached together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NonUniformBarrier {
+    /// The command, counted from the last settlement.
+    pub command: u32,
+    /// A barrier at which an invocation waited.
+    pub site: Site,
+    /// That invocation.
+    pub waits: Invocation,
+    /// An invocation that waited at another barrier, and that barrier; or one that had ended.
+    pub other: (Invocation, Option<Site>),
+}
+
+/// Something that the memory model does not guarantee, and that compilers nevertheless emit; profile `common` accepts
+/// it inside a workgroup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NoteKind {
+    /// Invocations exchange values through accesses that are private: a storage buffer without `Coherent`, or a module
+    /// of the Vulkan memory model without `NonPrivatePointer`.
+    Private,
+    /// A memory barrier precedes a control barrier that has no acquire semantics of its own:
+    /// `memoryBarrierBuffer(); barrier();`.
+    AcquireBeforeBarrier,
+}
+
+/// A note, with the place where it was found first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// What was found.
+    pub kind: NoteKind,
+    /// Where.
+    pub second: Second,
+}
+
+/// What the detector could not check.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GivenUp {
+    /// Accesses to words for which there was no memory.
+    pub accesses: u64,
+    /// How often the numbers of the cells ran out, so that all accesses before were forgotten.
+    pub eras: u64,
+    /// Candidates that were of a new kind when there were too many kinds.
+    pub candidates: u64,
+    /// Non-uniform barriers that were not listed.
+    pub barriers: u64,
+}
+
+/// The candidates found so far, without duplicates.
+#[derive(Debug, Default)]
+pub(super) struct Collection {
+    kinds: Vec<Candidates>,
+    places: HashMap<Kind, usize, foldhash::fast::FixedState>,
+}
+
+impl Collection {
+    /// Adds a candidate. False if it is of a new kind and there are `max_kinds` already.
+    pub(super) fn add(&mut self, kind: Kind, max_kinds: usize, examples: usize, of: impl Fn() -> Candidate) -> bool {
+        let at = match self.places.get(&kind) {
+            Some(at) => *at,
+            None if self.kinds.len() >= max_kinds => return false,
+            None => {
+                self.places.insert(kind, self.kinds.len());
+                self.kinds.push(Candidates { kind, count: 0, examples: Vec::new() });
+                self.kinds.len() - 1
+            }
+        };
+        let candidates = &mut self.kinds[at];
+        candidates.count += 1;
+        if candidates.examples.len() < examples {
+            candidates.examples.push(of());
+        }
+        true
+    }
+
+    /// The candidates, in the order in which their kinds were found.
+    pub(super) fn kinds(&self) -> &[Candidates] {
+        &self.kinds
+    }
+}

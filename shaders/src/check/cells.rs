@@ -1,0 +1,292 @@
+//! Cells of the shadow: which invocations accessed a word last, in 32 bits that compare in the order of time.
+//!
+//! `cell = number · 2^(b+1) | group · 2 | detailed`, where b is the bits of the workgroup size and one more. A *number*
+//! stands for a part of a workgroup's execution; a new one begins at each barrier and release. Numbers rise through a
+//! window, so a cell below the first number of a workgroup is one of an earlier workgroup, and one test tells whether a
+//! cell is older than a barrier. A *group* is one invocation (below the rounded size), the invocations of one subgroup
+//! (the rounded size plus its number) or those of the workgroup (all ones). Compiled code compares whole cells.
+
+/// Who accessed a word, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Cell(pub u32);
+
+impl Cell {
+    /// No access.
+    pub(super) const EMPTY: Self = Self(0);
+
+    /// The word's accesses are in its [history](super::history). It compares above every number and equals no
+    /// invocation, so that no fast test takes it for settled.
+    pub(super) const DETAILED: Self = Self(u32::MAX);
+}
+
+/// The invocations that a cell stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Group {
+    /// The invocation with this local index.
+    Invocation(u32),
+    /// Invocations of the subgroup with this number.
+    Subgroup(u32),
+    /// Invocations of the workgroup.
+    Workgroup,
+}
+
+/// The sizes of a dispatch, which determine how its cells are encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// Invocations of a workgroup.
+    pub(super) workgroup_size: u32,
+    /// Invocations of a subgroup.
+    pub(super) subgroup_size: u32,
+    /// The workgroup size, rounded up to a power of two.
+    rounded: u32,
+}
+
+impl Layout {
+    pub(super) fn new(workgroup_size: u32, subgroup_size: u32) -> Self {
+        // The groups need three bits more than the limit of 2^16 invocations leaves of a cell at least.
+        let workgroup_size = workgroup_size.clamp(1, 1 << 16);
+        let rounded = workgroup_size.next_power_of_two();
+        Self { workgroup_size, subgroup_size: subgroup_size.max(1), rounded }
+    }
+
+    /// The difference of two numbers that follow each other; the bits below are those of the group.
+    pub(super) fn unit(self) -> u32 {
+        4 * self.rounded
+    }
+
+    /// The cell of a group at a number.
+    pub(super) fn cell(self, number: u32, group: Group) -> Cell {
+        let code = match group {
+            Group::Invocation(local) => local.min(self.rounded - 1),
+            Group::Subgroup(subgroup) => self.rounded + subgroup.min(self.rounded - 1),
+            Group::Workgroup => 2 * self.rounded - 1,
+        };
+        Cell(number | code << 1)
+    }
+
+    /// The group of a cell.
+    pub(super) fn group(self, cell: Cell) -> Group {
+        let code = (cell.0 & (self.unit() - 1)) >> 1;
+        match code.checked_sub(self.rounded) {
+            None => Group::Invocation(code),
+            Some(subgroup) if subgroup + 1 == self.rounded => Group::Workgroup,
+            Some(subgroup) => Group::Subgroup(subgroup),
+        }
+    }
+
+    /// The number of a cell.
+    pub(super) fn number(self, cell: Cell) -> u32 {
+        cell.0 & !(self.unit() - 1)
+    }
+
+    /// The subgroup of an invocation.
+    pub(super) fn subgroup(self, local: u32) -> u32 {
+        local / self.subgroup_size
+    }
+
+    /// The subgroup that contains the whole group, if one does.
+    pub(super) fn subgroup_of(self, group: Group) -> Option<u32> {
+        match group {
+            Group::Invocation(local) => Some(self.subgroup(local)),
+            Group::Subgroup(subgroup) => Some(subgroup),
+            Group::Workgroup => None,
+        }
+    }
+
+    /// The invocations of a group.
+    pub(super) fn members(self, group: Group) -> std::ops::Range<u32> {
+        match group {
+            Group::Invocation(local) => local..local + 1,
+            Group::Subgroup(subgroup) => {
+                let first = subgroup.saturating_mul(self.subgroup_size).min(self.workgroup_size);
+                first..first.saturating_add(self.subgroup_size).min(self.workgroup_size)
+            }
+            Group::Workgroup => 0..self.workgroup_size,
+        }
+    }
+
+    /// The smallest group that contains both.
+    pub(super) fn join(self, a: Group, b: Group) -> Group {
+        match (self.subgroup_of(a), self.subgroup_of(b)) {
+            _ if a == b => a,
+            (Some(a), Some(b)) if a == b => Group::Subgroup(a),
+            _ => Group::Workgroup,
+        }
+    }
+}
+
+/// A workgroup of a dispatch, as cells name it: its place in the order of execution.
+pub(super) type Slot = u32;
+
+/// Which part of a window a cell belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// A workgroup of the command.
+    Workgroup { command: u32, slot: Slot },
+    /// Several workgroups, of that command and perhaps of earlier ones.
+    Command(u32),
+}
+
+/// The numbers of a command.
+#[derive(Debug)]
+struct Command {
+    /// Its own number, which stands for several workgroups.
+    first: u32,
+    layout: Layout,
+    /// The first number of each workgroup that ran, in order, and the workgroup.
+    workgroups: Vec<(u32, u64)>,
+}
+
+/// Gives out numbers, and tells whose they are.
+#[derive(Debug, Default)]
+pub(super) struct Numbers {
+    next: u32,
+    commands: Vec<Command>,
+    /// Commands of this window before the first in `commands`.
+    dropped: u32,
+}
+
+impl Numbers {
+    /// Begins a command. False if the numbers do not suffice.
+    pub(super) fn begin(&mut self, layout: Layout) -> bool {
+        let unit = layout.unit();
+        let Some(first) = self.next.max(1).checked_next_multiple_of(unit) else { return false };
+        self.next = first;
+        let Some(first) = self.take(unit) else { return false };
+        self.commands.push(Command { first, layout, workgroups: Vec::new() });
+        true
+    }
+
+    /// Whether a command has begun.
+    pub(super) fn begun(&self) -> bool {
+        !self.commands.is_empty()
+    }
+
+    /// Begins a workgroup of the last command: its slot and first number.
+    pub(super) fn workgroup(&mut self, workgroup: u64) -> Option<(Slot, u32)> {
+        let unit = self.commands.last()?.layout.unit();
+        let first = self.take(unit)?;
+        let workgroups = &mut self.commands.last_mut()?.workgroups;
+        workgroups.push((first, workgroup));
+        Some((workgroups.len() as u32 - 1, first))
+    }
+
+    /// The next number for the same workgroup.
+    pub(super) fn tick(&mut self) -> Option<u32> {
+        let unit = self.commands.last()?.layout.unit();
+        self.take(unit)
+    }
+
+    fn take(&mut self, unit: u32) -> Option<u32> {
+        // The highest numbers stay free: one is the bound "after everything", and `DETAILED` must be above all.
+        let after = self.next.checked_add(unit).filter(|after| *after < u32::MAX - 2 * unit)?;
+        Some(std::mem::replace(&mut self.next, after))
+    }
+
+    /// A bound above all cells so far.
+    pub(super) fn bound(&self) -> u32 {
+        self.next.max(1)
+    }
+
+    /// The number that stands for several workgroups.
+    pub(super) fn several(&self) -> u32 {
+        self.commands.last().map_or(0, |command| command.first)
+    }
+
+    /// The owner of a cell of this window, and the layout of its group.
+    pub(super) fn owner(&self, cell: Cell) -> Option<(Owner, Layout)> {
+        let at = self.commands.partition_point(|command| command.first <= cell.0).checked_sub(1)?;
+        let command = &self.commands[at];
+        let number = self.dropped + at as u32;
+        let owner = match command.workgroups.partition_point(|(first, _)| *first <= cell.0).checked_sub(1) {
+            None => Owner::Command(number),
+            Some(slot) => Owner::Workgroup { command: number, slot: slot as u32 },
+        };
+        Some((owner, command.layout))
+    }
+
+    /// The number of the present command in its window.
+    pub(super) fn command(&self) -> u32 {
+        (self.dropped + self.commands.len() as u32).saturating_sub(1)
+    }
+
+    /// The workgroup of a slot of a command of this window.
+    pub(super) fn workgroup_of(&self, command: u32, slot: Slot) -> Option<u64> {
+        let command = self.commands.get(command.checked_sub(self.dropped)? as usize)?;
+        command.workgroups.get(slot as usize).map(|(_, workgroup)| *workgroup)
+    }
+
+    /// Forgets the commands so far, whose cells are all settled.
+    pub(super) fn settle(&mut self) {
+        self.commands.clear();
+        self.dropped = 0;
+    }
+
+    /// Begins again with the smallest numbers: no cell is left. Commands of the window keep their places.
+    pub(super) fn restart(&mut self) {
+        self.dropped += self.commands.len() as u32;
+        self.commands.clear();
+        self.next = 0;
+    }
+
+    /// Bytes of the tables.
+    pub(super) fn bytes(&self) -> u64 {
+        self.commands.iter().map(|command| 16 * command.workgroups.capacity() as u64).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_of_all_kinds_are_encoded_in_a_cell() {
+        for size in [1, 2, 16, 17, 64, 100, 1024] {
+            let layout = Layout::new(size, 16);
+            let number = 5 * layout.unit();
+            for local in [0, size / 2, size - 1] {
+                let cell = layout.cell(number, Group::Invocation(local));
+                assert_eq!((layout.number(cell), layout.group(cell)), (number, Group::Invocation(local)));
+                assert_eq!(cell.0 & 1, 0, "plain");
+            }
+            let all = layout.cell(number, Group::Workgroup);
+            assert_eq!(layout.group(all), Group::Workgroup);
+            let last = (size - 1) / 16;
+            let some = layout.group(layout.cell(number, Group::Subgroup(last)));
+            assert!(some == Group::Subgroup(last) || size == 1 && some == Group::Workgroup, "{size} {some:?}");
+        }
+        // 64 invocations leave 24 bits for numbers, as the design counts.
+        assert_eq!(Layout::new(64, 16).unit(), 1 << 8);
+    }
+
+    #[test]
+    fn numbers_tell_their_workgroup_through_commands_of_different_size() {
+        let mut numbers = Numbers::default();
+        let (small, large) = (Layout::new(4, 16), Layout::new(256, 16));
+        assert!(numbers.begin(small));
+        let (slot, first) = numbers.workgroup(7).unwrap();
+        let later = numbers.tick().unwrap();
+        assert!(numbers.begin(large));
+        let (_, other) = numbers.workgroup(3).unwrap();
+        assert!(first < later && later < other && slot == 0);
+        let owner = |numbers: &Numbers, number| numbers.owner(Cell(number)).unwrap();
+        assert_eq!(owner(&numbers, later), (Owner::Workgroup { command: 0, slot: 0 }, small));
+        assert_eq!(owner(&numbers, other + 2), (Owner::Workgroup { command: 1, slot: 0 }, large));
+        assert_eq!(owner(&numbers, numbers.several()), (Owner::Command(1), large));
+        assert_eq!(numbers.workgroup_of(0, 0), Some(7));
+    }
+
+    #[test]
+    fn numbers_run_out_before_they_reach_the_mark_of_detailed_words() {
+        let mut numbers = Numbers { next: u32::MAX - 5000, ..Numbers::default() };
+        assert!(numbers.begin(Layout::new(64, 16)));
+        let mut last = 0;
+        while let Some(number) = numbers.tick() {
+            last = number;
+        }
+        assert!(last > 0 && last | (256 - 1) < Cell::DETAILED.0);
+        numbers.restart();
+        assert!(numbers.begin(Layout::new(64, 16)));
+        assert_eq!(numbers.command(), 1, "the window goes on");
+    }
+}

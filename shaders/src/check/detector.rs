@@ -1,0 +1,584 @@
+//! The detector: proposes every pair of accesses that may race in the execution that it observes.
+//!
+//! It never takes an unordered pair for ordered. The reverse may happen, and each candidate is for the axioms of the
+//! crate `memory-model` to confirm. `docs/checked-mode-internals.md` has the protocol and its proof.
+
+use cranelift_entity::{EntityRef as _, PrimaryMap};
+
+use super::attributes::{self, Action, Order};
+use super::barrier::Member;
+use super::candidate::{
+    Agents, Candidate, Candidates, Cause, Collection, Distance, First, GivenUp, Kind, NonUniformBarrier, Note,
+    NoteKind, Second,
+};
+use super::cells::{Cell, Group, Layout, Numbers, Owner};
+use super::heads::{self, Location, Locations};
+use super::history::{Access, Atomic, Attributes, History, Reference};
+use super::judge::{Now, Verdict};
+use super::observer::{Invocation, Memory, Observer, Target};
+use super::shadow::{AttributeId, PAGE_BYTES, Shadow};
+use super::words::{Judges, WHOLE, relation};
+use super::workgroup::Workgroup;
+use crate::ir::{Scope, Site, SiteData};
+
+/// How strictly the memory model is applied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// What compilers emit without a guarantee by the model is accepted inside a workgroup, with a note.
+    #[default]
+    Common,
+    /// As the specification says.
+    Spec,
+    /// As the specification says; whoever reports also gives advice.
+    Strict,
+}
+
+/// The size of a dispatch, and what its module is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Invocations of a workgroup.
+    pub workgroup_size: u32,
+    /// Invocations of a subgroup.
+    pub subgroup_size: u32,
+    /// Whether the module declares the Vulkan memory model.
+    pub vulkan_model: bool,
+}
+
+/// Bounds of what a detector keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of shadow memory and of what belongs to it, about.
+    pub bytes: u64,
+    /// Kinds of candidates.
+    pub kinds: usize,
+    /// Candidates that are kept of each kind.
+    pub examples: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { bytes: 1 << 30, kinds: 4096, examples: 8 }
+    }
+}
+
+/// Listens to the dispatches of a window: of commands without a dependency between them.
+#[derive(Debug)]
+pub struct Detector {
+    profile: Profile,
+    limits: Limits,
+    /// Whether private accesses of the present command count as non-private inside a workgroup.
+    lenient: bool,
+    actions: Vec<Action>,
+    /// Whether the present command has fences that acquire.
+    acquire_fences: bool,
+    numbers: Numbers,
+    workgroup: Workgroup,
+    /// Whether a workgroup of the present command has begun.
+    running: bool,
+    /// Device memory: cells below are settled.
+    base: u32,
+    device: Shadow,
+    shared: Shadow,
+    locations: Locations,
+    shared_locations: Locations,
+    attributes: Vec<Attributes>,
+    /// For each reference of the command, the numbers of its attributes: non-private, private.
+    references: Vec<[Option<AttributeId>; 2]>,
+    /// References in all commands of the window so far.
+    next_reference: u32,
+    room: u64,
+    findings: Vec<(Access, Verdict)>,
+    candidates: Collection,
+    barriers: Vec<NonUniformBarrier>,
+    notes: Vec<Note>,
+    given_up: GivenUp,
+}
+
+/// Attribute of accesses through several references, non-private.
+const MIXED: AttributeId = 0;
+/// The same, private.
+const MIXED_PRIVATE: AttributeId = 1;
+
+/// Non-uniform barriers and notes that are listed.
+const MAX_LISTED: usize = 256;
+
+impl Detector {
+    /// A detector that is ready for the first dispatch: of a kernel with these sites.
+    pub fn new(sites: &PrimaryMap<Site, SiteData>, launch: Launch, profile: Profile, limits: Limits) -> Self {
+        let mut detector = Self {
+            profile,
+            limits,
+            lenient: false,
+            actions: Vec::new(),
+            acquire_fences: false,
+            numbers: Numbers::default(),
+            workgroup: Workgroup::new(Layout::new(1, 1)),
+            running: false,
+            base: 1,
+            device: Shadow::default(),
+            shared: Shadow::default(),
+            locations: Locations::default(),
+            shared_locations: Locations::default(),
+            attributes: [false, true].map(|private| Attributes { reference: Reference::MIXED, private }).to_vec(),
+            references: Vec::new(),
+            next_reference: 0,
+            room: limits.bytes / 4 / History::BYTES,
+            findings: Vec::new(),
+            candidates: Collection::default(),
+            barriers: Vec::new(),
+            notes: Vec::new(),
+            given_up: GivenUp::default(),
+        };
+        detector.dispatch(sites, launch);
+        detector
+    }
+
+    /// Begins the next dispatch of the window. Its accesses are not ordered with those of earlier dispatches, and its
+    /// references are others.
+    pub fn dispatch(&mut self, sites: &PrimaryMap<Site, SiteData>, launch: Launch) {
+        self.actions = attributes::actions(sites.values());
+        let acquires = |action: &Action| matches!(action, Action::Fence(order) if !order.acquires.is_empty());
+        self.acquire_fences = self.actions.iter().any(acquires);
+        let private = |action: &Action| matches!(action, Action::Access { private: true, .. });
+        let any_non_private =
+            self.actions.iter().any(|action| matches!(action, Action::Access { .. }) && !private(action));
+        self.lenient = self.profile == Profile::Common && (!launch.vulkan_model || !any_non_private);
+        let layout = Layout::new(launch.workgroup_size, launch.subgroup_size);
+        if self.workgroup.layout != layout {
+            self.workgroup = Workgroup::new(layout);
+        }
+        self.running = false;
+        self.references.clear();
+        if !self.numbers.begin(layout) {
+            self.new_era();
+        }
+    }
+
+    /// All accesses so far are ordered before those that follow, and are available and visible to them: by the API.
+    pub fn settle(&mut self) {
+        self.base = self.numbers.bound();
+        self.numbers.settle();
+        self.locations.clear();
+        self.shared_locations.clear();
+        self.device.settle(self.limits.bytes / 2);
+        self.shared.settle(u64::MAX);
+        self.room = self.limits.bytes / 4 / History::BYTES;
+        self.attributes.truncate(2);
+        self.references.clear();
+        self.next_reference = 0;
+        self.running = false;
+    }
+
+    /// The candidates so far, by kind, in the order in which the kinds were found.
+    pub fn candidates(&self) -> &[Candidates] {
+        self.candidates.kinds()
+    }
+
+    /// The control barriers that were not uniform. They are errors, whatever the axioms say.
+    pub fn barriers(&self) -> &[NonUniformBarrier] {
+        &self.barriers
+    }
+
+    /// What profile `common` accepted, once a dispatch for each kind.
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    /// What could not be checked.
+    pub fn given_up(&self) -> GivenUp {
+        self.given_up
+    }
+
+    /// Bytes of shadow memory, without histories of words.
+    pub fn bytes(&self) -> u64 {
+        self.device.bytes() + self.shared.bytes() + self.locations.bytes() + self.numbers.bytes()
+    }
+
+    /// Forgets all accesses, and begins again with the lowest numbers.
+    #[cold]
+    fn new_era(&mut self) {
+        self.given_up.eras += 1;
+        self.numbers.restart();
+        self.base = 1;
+        self.device.clear();
+        self.shared.clear();
+        self.locations.clear();
+        self.shared_locations.clear();
+        self.room = self.limits.bytes / 4 / History::BYTES;
+        self.numbers.begin(self.workgroup.layout);
+        if self.running
+            && let Some((slot, first)) = self.numbers.workgroup(self.workgroup.workgroup)
+        {
+            self.workgroup.forget(slot, first);
+        }
+    }
+
+    /// Begins the invocation's workgroup, if another one ran.
+    #[inline]
+    fn enter(&mut self, workgroup: u64) {
+        if !self.running || self.workgroup.workgroup != workgroup {
+            self.begin(workgroup);
+        }
+    }
+
+    #[cold]
+    fn begin(&mut self, workgroup: u64) {
+        self.running = false;
+        let begun = self.numbers.begun() || self.numbers.begin(self.workgroup.layout);
+        if !begun || self.numbers.bytes() > self.limits.bytes / 8 {
+            self.new_era();
+        }
+        self.shared_locations.clear();
+        let (slot, first) = match self.numbers.workgroup(workgroup) {
+            Some(begun) => begun,
+            None => {
+                self.new_era();
+                self.numbers.workgroup(workgroup).unwrap_or((0, 1))
+            }
+        };
+        self.workgroup.begin(workgroup, slot, first);
+        self.running = true;
+    }
+
+    /// Accesses so far are below the number that this returns, and later ones are not.
+    fn tick(&mut self) -> u32 {
+        if self.workgroup.used {
+            match self.numbers.tick() {
+                Some(number) => {
+                    self.workgroup.number = number;
+                    self.workgroup.used = false;
+                }
+                None => self.new_era(),
+            }
+        }
+        self.workgroup.number
+    }
+
+    /// The number of the attributes of accesses through a reference of the present command.
+    #[inline]
+    fn attribute(&mut self, reference: u32, private: bool) -> AttributeId {
+        match self.references.get(reference as usize) {
+            Some(known) if known[usize::from(private)].is_some() => known[usize::from(private)].unwrap_or(MIXED),
+            _ => self.new_attribute(reference, private),
+        }
+    }
+
+    #[cold]
+    fn new_attribute(&mut self, reference: u32, private: bool) -> AttributeId {
+        let place = reference as usize;
+        if place >= 1 << 16 || self.attributes.len() + 2 > usize::from(AttributeId::MAX) {
+            return if private { MIXED_PRIVATE } else { MIXED };
+        }
+        if place >= self.references.len() {
+            self.references.resize(place + 1, [None; 2]);
+        }
+        let number = Reference(self.next_reference);
+        self.next_reference += 1;
+        let first = self.attributes.len() as AttributeId;
+        self.attributes.extend([false, true].map(|private| Attributes { reference: number, private }));
+        self.references[place] = [Some(first), Some(first + 1)];
+        first + AttributeId::from(private)
+    }
+
+    /// Judges and records an access to the bytes of the target, word by word.
+    fn record(&mut self, by: Invocation, site: Site, target: Target, what: What) {
+        let attribute = self.attribute(target.reference, what.private);
+        let (start, base, shared) = match target.memory {
+            Memory::Device(address) => (address, self.base, false),
+            Memory::Workgroup(offset) => (u64::from(offset), self.workgroup.first, true),
+        };
+        let end = start.saturating_add(u64::from(target.bytes));
+        self.workgroup.used = true;
+        self.workgroup.accessed[by.local as usize] = true;
+        let attributes = self.attributes[usize::from(attribute)];
+        let cell = self.workgroup.cell(by.local);
+        let mut accepted = false;
+        let mut at = start & !3;
+        while at < end {
+            let mask = mask(start, end, at);
+            let atomic = what.scope.map(|scope| Atomic {
+                scope,
+                start: (start as i64 - at as i64) as i8,
+                bytes: target.bytes.min(255) as u8,
+            });
+            let (reads, writes) = (what.reads, what.writes);
+            let access = Access { cell, mask, reads, writes, attributes, atomic };
+            let now = Now { access, local: by.local, class: what.class, base };
+            let shadow = if shared { &mut self.shared } else { &mut self.device };
+            let Some(page) = shadow.page(at / PAGE_BYTES, attribute, self.limits.bytes / 2) else {
+                self.given_up.accesses += 1;
+                at += 4;
+                continue;
+            };
+            let word = (at % PAGE_BYTES / 4) as u16;
+            let detailed = page.cells(word).0 == Cell::DETAILED;
+            let mut judges = Judges {
+                workgroup: &self.workgroup,
+                numbers: &self.numbers,
+                lenient: self.lenient,
+                attributes: &self.attributes,
+                mixed: MIXED,
+                findings: &mut self.findings,
+                accepted: false,
+                room: &mut self.room,
+                lost: false,
+            };
+            judges.word(page, word, &now, attribute);
+            accepted |= judges.accepted;
+            self.given_up.accesses += u64::from(judges.lost);
+            // Heads are kept only while plain writes cannot pass unnoticed.
+            let condensed = page.cells(word).0 != Cell::DETAILED;
+            if detailed && (condensed || writes && what.scope.is_none()) {
+                let locations = if shared { &mut self.shared_locations } else { &mut self.locations };
+                let from = at.max(start);
+                locations.cut(place(shared, from), (end.min(at + 4) - from) as u32);
+            }
+            if !self.findings.is_empty() {
+                self.report(by, site, &now, place(shared, at));
+            }
+            at += 4;
+        }
+        if accepted {
+            self.note(NoteKind::Private, by, site);
+        }
+    }
+
+    /// Turns the findings of an access into candidates.
+    #[cold]
+    fn report(&mut self, by: Invocation, site: Site, now: &Now, word: Memory) {
+        let command = self.numbers.command();
+        let second = Second { command, invocation: by, site };
+        for (earlier, verdict) in std::mem::take(&mut self.findings) {
+            let Verdict::Racy(cause) = verdict else { continue };
+            let agents = self.agents(earlier.cell);
+            let distance = match agents {
+                _ if cause == Cause::Command => Distance::Command,
+                _ if self.workgroup.is_own(earlier.cell, by.local) => Distance::Invocation,
+                _ if self.workgroup.owns(earlier.cell) => Distance::Workgroup,
+                _ => Distance::Dispatch,
+            };
+            let relation = relation(&earlier, &now.access);
+            let atomic = earlier.atomic.is_some();
+            let byte = (earlier.mask & now.access.mask).trailing_zeros().min(3);
+            let memory = match word {
+                Memory::Device(address) => Memory::Device(address + u64::from(byte)),
+                Memory::Workgroup(offset) => Memory::Workgroup(offset + byte),
+            };
+            let candidate = || Candidate { second, first: First { agents, atomic }, memory, relation, cause };
+            let kind = Kind { site, command, distance, atomic, relation, cause };
+            if !self.candidates.add(kind, self.limits.kinds, self.limits.examples, candidate) {
+                self.given_up.candidates += 1;
+            }
+        }
+    }
+
+    /// Who a cell stands for.
+    fn agents(&self, cell: Cell) -> Agents {
+        match self.numbers.owner(cell) {
+            None => Agents::Several { command: 0 },
+            Some((Owner::Command(command), _)) => Agents::Several { command },
+            Some((Owner::Workgroup { command, slot }, layout)) => {
+                let workgroup = self.numbers.workgroup_of(command, slot).unwrap_or(0);
+                match layout.group(cell) {
+                    Group::Invocation(local) => {
+                        Agents::Invocation { command, invocation: Invocation { workgroup, local } }
+                    }
+                    Group::Subgroup(subgroup) => Agents::Subgroup { command, workgroup, subgroup },
+                    Group::Workgroup => Agents::Workgroup { command, workgroup },
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn note(&mut self, kind: NoteKind, invocation: Invocation, site: Site) {
+        let command = self.numbers.command();
+        let told = self.notes.iter().any(|note| note.kind == kind && note.second.command == command);
+        if !told && self.notes.len() < MAX_LISTED {
+            self.notes.push(Note { kind, second: Second { command, invocation, site } });
+        }
+    }
+
+    /// What an atomic read takes from the releases that it sees.
+    fn read_heads(&mut self, by: Invocation, target: Target, class: usize, order: Order) {
+        let attribute = self.attribute(target.reference, false);
+        let reference = self.attributes[usize::from(attribute)].reference;
+        let shared = matches!(target.memory, Memory::Workgroup(_));
+        let locations = if shared { &self.shared_locations } else { &self.locations };
+        let Some(location) = locations.get(target.memory) else { return };
+        if !location.heads.is_empty() && self.mutual(location, reference, target.bytes, order, by.local) {
+            for head in location.heads.clone() {
+                self.workgroup.acquire(by.local, &head, order);
+                if self.acquire_fences {
+                    heads::add(&mut self.workgroup.agent(by.local).read[class], &head);
+                }
+            }
+        }
+    }
+
+    /// Whether an atomic access of the invocation is mutually ordered with the location's last write.
+    fn mutual(&self, location: &Location, reference: Reference, bytes: u32, order: Order, local: u32) -> bool {
+        let own = self.workgroup.is_own(location.cell, local);
+        let included = |scope| own || self.workgroup.includes(scope, location.cell, local);
+        location.reference.is(reference)
+            && u32::from(location.atomic.bytes) == bytes
+            && included(location.atomic.scope)
+            && included(order.scope)
+    }
+
+    /// What an atomic write leaves for those that will read it. `updates`: it also read.
+    fn write_heads(&mut self, by: Invocation, target: Target, class: usize, order: Order, updates: bool) {
+        let attribute = self.attribute(target.reference, false);
+        let reference = self.attributes[usize::from(attribute)].reference;
+        let (start, shared) = match target.memory {
+            Memory::Device(address) => (address, false),
+            Memory::Workgroup(offset) => (offset.into(), true),
+        };
+        // A new era forgets all heads, so the number comes first.
+        let released = if order.releases.is_empty() { None } else { Some(self.tick()) };
+        let before = if shared { &mut self.shared_locations } else { &mut self.locations }.take(target.memory);
+        let continued =
+            before.filter(|location| updates && self.mutual(location, reference, target.bytes, order, by.local));
+        let mut list = continued.map(|location| location.heads).unwrap_or_default();
+        list.retain(|head| head.reach.scope == super::history::Level::Device || head.reach.slot == self.workgroup.slot);
+        for head in self.workgroup.carried(by.local, class) {
+            heads::add(&mut list, &head);
+        }
+        if let Some(head) = released.and_then(|number| self.workgroup.head(by.local, order, number)) {
+            heads::add(&mut list, &head);
+        }
+        let tracked = {
+            let shadow = if shared { &mut self.shared } else { &mut self.device };
+            let word = |at: u64| (at / PAGE_BYTES, (at % PAGE_BYTES / 4) as u16);
+            let last = start.saturating_add(u64::from(target.bytes)).saturating_sub(1);
+            [word(start), word(last)]
+                .into_iter()
+                .all(|(number, word)| shadow.existing(number).is_some_and(|page| page.cells(word).0 == Cell::DETAILED))
+        };
+        let locations = if shared { &mut self.shared_locations } else { &mut self.locations };
+        locations.cut(target.memory, target.bytes);
+        // Without a record of the location a plain write to it would not be noticed.
+        if tracked && !list.is_empty() {
+            let atomic = Atomic { scope: order.scope, start: 0, bytes: target.bytes.min(255) as u8 };
+            let cell = self.workgroup.cell(by.local);
+            locations.set(target.memory, Location { reference, atomic, cell, heads: list });
+        }
+    }
+}
+
+/// What an access does.
+#[derive(Clone, Copy, Debug)]
+struct What {
+    class: usize,
+    private: bool,
+    reads: bool,
+    writes: bool,
+    /// The scope of an atomic.
+    scope: Option<super::history::Level>,
+}
+
+/// The bytes from `start` to `end` in the word at `at`, as bits.
+fn mask(start: u64, end: u64, at: u64) -> u8 {
+    let from = start.saturating_sub(at).min(4);
+    let to = (end - at).min(4);
+    (WHOLE << from) & (WHOLE >> (4 - to))
+}
+
+/// A place in memory.
+fn place(shared: bool, at: u64) -> Memory {
+    if shared { Memory::Workgroup(at as u32) } else { Memory::Device(at) }
+}
+
+impl Observer for Detector {
+    fn access(&mut self, by: Invocation, site: Site, target: Target) {
+        self.enter(by.workgroup);
+        let Some(&Action::Access { class, private, writes }) = self.actions.get(site.index()) else { return };
+        self.record(by, site, target, What { class, private, reads: !writes, writes, scope: None });
+    }
+
+    fn atomic(&mut self, by: Invocation, site: Site, target: Target, wrote: bool) {
+        self.enter(by.workgroup);
+        let Some(&Action::Atomic { class, reads, order, unequal }) = self.actions.get(site.index()) else { return };
+        let order = if wrote { order } else { unequal };
+        if reads {
+            self.read_heads(by, target, class, order);
+        }
+        self.record(by, site, target, What { class, private: false, reads, writes: wrote, scope: Some(order.scope) });
+        if wrote {
+            self.write_heads(by, target, class, order, reads);
+        }
+    }
+
+    fn fence(&mut self, by: Invocation, site: Site) {
+        self.enter(by.workgroup);
+        let Some(&Action::Fence(order)) = self.actions.get(site.index()) else { return };
+        self.workgroup.acquire_fence(by.local, order);
+        if !order.releases.is_empty() {
+            let number = self.tick();
+            self.workgroup.release_fence(by.local, order, number);
+        }
+    }
+
+    fn arrive(&mut self, by: Invocation, site: Site) {
+        self.enter(by.workgroup);
+        self.workgroup.waits[by.local as usize] = Some(site);
+    }
+
+    fn release(&mut self, workgroup: u64, execution: Scope, subgroup: Option<u32>) {
+        self.enter(workgroup);
+        let group = match (execution, subgroup) {
+            (Scope::Invocation, _) => return,
+            (Scope::Subgroup, Some(subgroup)) => Group::Subgroup(subgroup),
+            _ => Group::Workgroup,
+        };
+        let now = self.tick();
+        let range = self.workgroup.layout.members(group);
+        let mut members = Vec::with_capacity(range.len());
+        let (mut first, mut other, mut ended) = (None, None, None);
+        for local in range.clone() {
+            let Some(site) = self.workgroup.waits[local as usize].take() else {
+                ended = ended.or(Some(local));
+                continue;
+            };
+            let Some(&Action::Barrier { order }) = self.actions.get(site.index()) else { continue };
+            match first {
+                None => first = Some((local, site)),
+                Some((_, one)) if one != site => other = other.or(Some((local, site))),
+                Some(_) => {}
+            }
+            members.push(Member { local, order });
+        }
+        let complete = members.len() == range.len();
+        if let Some((waits, site)) = first {
+            if let Some((local, other)) = other {
+                self.non_uniform(waits, site, (local, Some(other)));
+            }
+            if let Some(local) = ended {
+                self.non_uniform(waits, site, (local, None));
+            }
+            if let Some(local) = self.workgroup.meet(&members, group, complete, now, self.lenient) {
+                self.note(NoteKind::AcquireBeforeBarrier, Invocation { workgroup, local }, site);
+            }
+        }
+    }
+
+    fn end(&mut self, by: Invocation) {
+        self.enter(by.workgroup);
+        self.workgroup.ended[by.local as usize] = true;
+    }
+}
+
+impl Detector {
+    /// Lists a control barrier that is not uniform, once for each pair of sites.
+    #[cold]
+    fn non_uniform(&mut self, waits: u32, site: Site, (other, at): (u32, Option<Site>)) {
+        let command = self.numbers.command();
+        let invocation = |local| Invocation { workgroup: self.workgroup.workgroup, local };
+        let found = NonUniformBarrier { command, site, waits: invocation(waits), other: (invocation(other), at) };
+        let same = |old: &NonUniformBarrier| (old.command, old.site, old.other.1) == (command, site, at);
+        if self.barriers.iter().any(same) {
+            return;
+        }
+        if self.barriers.len() < MAX_LISTED { self.barriers.push(found) } else { self.given_up.barriers += 1 }
+    }
+}

@@ -1,0 +1,87 @@
+//! Removes checks that another check of the same block makes redundant: a load's, if the same invocation checks a store
+//! to the same memory before the next synchronization, and the later one of two equal checks.
+//!
+//! Whatever races with the load races with the store, too, as far as the load has no weaker attributes than the store.
+//! Reports then name the store: replays run the kernel with all checks.
+
+use std::collections::HashSet;
+
+use crate::ir::{AccessSite, Inst, InstData, Kernel, Place, Scope, SiteAction, Value, Width};
+
+/// Removes redundant checks. Values that are equal only after value numbering are not recognised before it.
+pub fn subsume(kernel: &mut Kernel) {
+    for number in 0..kernel.layout.len() {
+        let block = kernel.layout[number];
+        let mut insts = std::mem::take(&mut kernel.blocks[block].insts);
+        drop_repeated(kernel, &mut insts);
+        drop_loads(kernel, &mut insts);
+        kernel.blocks[block].insts = insts;
+    }
+}
+
+/// The memory of a check: two checks with one key are of the same bytes.
+type Memory = ([Option<Value>; 2], Option<u32>, u32);
+
+fn memory(place: &Place, width: Width) -> Memory {
+    let values = match *place {
+        Place::Buffer { buffer, offset, .. } => ([Some(buffer), Some(offset)], None),
+        Place::Push { offset } => ([None, Some(offset)], None),
+        Place::Variable { variable, offset } => ([None, Some(offset)], Some(variable.as_u32())),
+    };
+    (values.0, values.1, width.bytes())
+}
+
+/// Removes each check that comes after an equal one, with no synchronization between them.
+fn drop_repeated(kernel: &Kernel, insts: &mut Vec<Inst>) {
+    let mut known = HashSet::new();
+    insts.retain(|&inst| match kernel.insts[inst] {
+        InstData::Check { site, ref place, width } => known.insert((kernel.sites[site].action, memory(place, width))),
+        InstData::Sync { .. } => {
+            known.clear();
+            true
+        }
+        _ => true,
+    });
+}
+
+/// Removes each check of a load that a check of a store follows, with no synchronization between them.
+fn drop_loads(kernel: &Kernel, insts: &mut Vec<Inst>) {
+    let mut stored: Vec<(Memory, AccessSite)> = Vec::new();
+    insts.reverse();
+    insts.retain(|&inst| match kernel.insts[inst] {
+        InstData::Check { site, ref place, width } => {
+            let of = memory(place, width);
+            match kernel.sites[site].action {
+                SiteAction::Write(store) => {
+                    stored.push((of, store));
+                    true
+                }
+                SiteAction::Read(load) => !stored.iter().any(|(at, store)| *at == of && is_as_strong(load, *store)),
+                _ => true,
+            }
+        }
+        InstData::Sync { .. } => {
+            stored.clear();
+            true
+        }
+        _ => true,
+    });
+    insts.reverse();
+}
+
+/// Whether a load is ordered by all that orders a store.
+fn is_as_strong(load: AccessSite, store: AccessSite) -> bool {
+    let size = |scope: Option<Scope>| match scope {
+        None => 0,
+        Some(Scope::Invocation) => 1,
+        Some(Scope::Subgroup) => 2,
+        Some(Scope::Workgroup) => 3,
+        Some(Scope::QueueFamily) => 4,
+        Some(Scope::Device) => 5,
+        Some(Scope::CrossDevice) => 6,
+    };
+    load.class == store.class
+        && (load.non_private || !store.non_private)
+        && load.volatile >= store.volatile
+        && size(load.scope) >= size(store.scope)
+}

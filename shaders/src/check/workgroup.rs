@@ -1,0 +1,280 @@
+//! The workgroup that runs: what its invocations know, and what they have released or may still acquire.
+//!
+//! Workgroups run one after another, so only the invocations of one of them are alive. What the others knew is in the
+//! heads of atomic locations.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::attributes::{CLASSES, Classes, Order};
+use super::cells::{Cell, Group, Layout, Numbers, Owner, Slot};
+use super::heads::{self, Head, Reach};
+use super::history::Level;
+use super::known::{self, Known, Record};
+use crate::ir::Site;
+
+/// A release fence, which later atomic writes of its invocation carry.
+#[derive(Clone, Debug)]
+pub(super) struct Fence {
+    /// What it orders.
+    pub(super) order: Order,
+    /// Accesses of the invocation below this number precede it.
+    pub(super) number: u32,
+    /// What it releases: all that was known, and the invocation's own accesses.
+    pub(super) known: [Record; CLASSES],
+}
+
+/// The state of an invocation that synchronizes by other means than complete barriers.
+#[derive(Debug, Default)]
+pub(super) struct Agent {
+    /// What it knows, by the class of the memory.
+    pub(super) known: [Record; CLASSES],
+    /// Its release fences, the last of each scope and semantics; the very last one is at the end.
+    pub(super) fences: SmallVec<[Box<Fence>; 1]>,
+    /// What its atomics read, for a later acquire fence, by the class of the atomic's memory.
+    pub(super) read: [SmallVec<[Head; 1]>; CLASSES],
+    /// What barriers without acquire semantics brought, for a later acquire fence.
+    pub(super) met: [Record; CLASSES],
+    /// Whether any of the above is set.
+    touched: bool,
+}
+
+/// The state of a workgroup.
+#[derive(Debug)]
+pub(super) struct Workgroup {
+    /// The encoding of its cells.
+    pub(super) layout: Layout,
+    /// Its place in the command.
+    pub(super) slot: Slot,
+    /// Its first number.
+    pub(super) first: u32,
+    /// The present number.
+    pub(super) number: u32,
+    /// Linear number of the workgroup.
+    pub(super) workgroup: u64,
+    /// For each class, the number below which all accesses of the workgroup are known to all of it.
+    pub(super) known: [u32; CLASSES],
+    /// The same for each subgroup.
+    pub(super) known_in_subgroup: Vec<[u32; CLASSES]>,
+    /// Accesses below precede a barrier of the workgroup, whatever its semantics.
+    pub(super) met: u32,
+    /// Invocations.
+    pub(super) agents: Vec<Agent>,
+    /// The invocations whose state is not the initial one.
+    touched: Vec<u32>,
+    /// The control barrier at which each invocation waits.
+    pub(super) waits: Vec<Option<Site>>,
+    /// Whether each invocation has ended.
+    pub(super) ended: Vec<bool>,
+    /// Whether each invocation made an access since its last release fence.
+    pub(super) accessed: Vec<bool>,
+    /// Whether there is an access with the present number.
+    pub(super) used: bool,
+}
+
+impl Workgroup {
+    pub(super) fn new(layout: Layout) -> Self {
+        let size = layout.workgroup_size as usize;
+        let subgroups = size.div_ceil(layout.subgroup_size as usize);
+        Self {
+            layout,
+            slot: 0,
+            first: 0,
+            number: 0,
+            workgroup: 0,
+            known: [0; CLASSES],
+            known_in_subgroup: vec![[0; CLASSES]; subgroups],
+            met: 0,
+            agents: std::iter::repeat_with(Agent::default).take(size).collect(),
+            touched: Vec::new(),
+            waits: vec![None; size],
+            ended: vec![false; size],
+            accessed: vec![false; size],
+            used: false,
+        }
+    }
+
+    /// Begins the next workgroup.
+    pub(super) fn begin(&mut self, workgroup: u64, slot: Slot, first: u32) {
+        self.workgroup = workgroup;
+        self.waits.fill(None);
+        self.ended.fill(false);
+        self.forget(slot, first);
+    }
+
+    /// Forgets all order; barriers go on.
+    pub(super) fn forget(&mut self, slot: Slot, first: u32) {
+        (self.slot, self.first, self.number) = (slot, first, first);
+        self.known = [first; CLASSES];
+        self.known_in_subgroup.fill(self.known);
+        self.met = first;
+        for local in self.touched.drain(..) {
+            self.agents[local as usize] = Agent::default();
+        }
+        self.accessed.fill(true);
+        self.used = false;
+    }
+
+    /// The state of an invocation, to be changed.
+    pub(super) fn agent(&mut self, local: u32) -> &mut Agent {
+        let agent = &mut self.agents[local as usize];
+        if !agent.touched {
+            agent.touched = true;
+            self.touched.push(local);
+        }
+        agent
+    }
+
+    /// Whether no invocation has anything but the initial state.
+    pub(super) fn untouched(&self) -> bool {
+        self.touched.is_empty()
+    }
+
+    /// The cell of an access of an invocation now.
+    #[inline]
+    pub(super) fn cell(&self, local: u32) -> Cell {
+        self.layout.cell(self.number, Group::Invocation(local))
+    }
+
+    /// Whether the cell is one of this workgroup.
+    #[inline]
+    pub(super) fn owns(&self, cell: Cell) -> bool {
+        cell.0 >= self.first
+    }
+
+    /// Whether the cell is of exactly this invocation of this workgroup.
+    #[inline]
+    pub(super) fn is_own(&self, cell: Cell, local: u32) -> bool {
+        self.owns(cell) && self.layout.group(cell) == Group::Invocation(local)
+    }
+
+    /// Whether the non-private accesses that the cell stands for are ordered before the invocation's next access in
+    /// memory of the class.
+    pub(super) fn knows(&self, numbers: &Numbers, cell: Cell, class: usize, local: u32) -> bool {
+        let agent = &self.agents[local as usize].known[class];
+        let of_record = |slot: Slot, layout: Layout| {
+            let Some(known) = agent else { return false };
+            let group = layout.group(cell);
+            layout.number(cell) < known.upto(slot, group, layout.subgroup_of(group))
+        };
+        if self.owns(cell) {
+            let (number, group) = (self.layout.number(cell), self.layout.group(cell));
+            let subgroup = self.layout.subgroup(local);
+            let in_subgroup = || {
+                self.layout.subgroup_of(group) == Some(subgroup)
+                    && number < self.known_in_subgroup[subgroup as usize][class]
+            };
+            return number < self.known[class] || in_subgroup() || of_record(self.slot, self.layout);
+        }
+        if agent.is_none() {
+            return false;
+        }
+        match numbers.owner(cell) {
+            Some((Owner::Workgroup { command, slot }, layout)) if command == numbers.command() => {
+                of_record(slot, layout)
+            }
+            _ => false,
+        }
+    }
+
+    /// One cell that stands for the agents of both.
+    pub(super) fn join(&self, numbers: &Numbers, a: Cell, b: Cell) -> Cell {
+        let near = self.owns(a) && self.owns(b) || self.near(numbers, a, b);
+        if !near {
+            return self.layout.cell(numbers.several(), Group::Workgroup);
+        }
+        let group = self.layout.join(self.layout.group(a), self.layout.group(b));
+        self.layout.cell(self.layout.number(a).max(self.layout.number(b)), group)
+    }
+
+    /// Whether both cells are of the same workgroup of the present command.
+    pub(super) fn near(&self, numbers: &Numbers, a: Cell, b: Cell) -> bool {
+        match (numbers.owner(a), numbers.owner(b)) {
+            (Some((a @ Owner::Workgroup { command, .. }, _)), Some((b, _))) => a == b && command == numbers.command(),
+            _ => false,
+        }
+    }
+
+    /// What a release of the invocation publishes for a class: all that it knows, and its own accesses below `number`.
+    fn published(&self, local: u32, class: usize, number: u32) -> Record {
+        let mut known =
+            self.agents[local as usize].known[class].as_ref().map_or_else(Known::default, |k| (**k).clone());
+        if self.known[class] > self.first {
+            known.add(self.slot, Group::Workgroup, self.known[class]);
+        }
+        let subgroup = self.layout.subgroup(local);
+        let in_subgroup = self.known_in_subgroup[subgroup as usize][class];
+        if in_subgroup > self.first {
+            known.add(self.slot, Group::Subgroup(subgroup), in_subgroup);
+        }
+        known.add(self.slot, Group::Invocation(local), number);
+        Some(Arc::new(known))
+    }
+
+    /// The records that a release of the invocation publishes.
+    fn publish(&self, local: u32, classes: Classes, number: u32) -> [Record; CLASSES] {
+        std::array::from_fn(|class| if classes.contains(class) { self.published(local, class, number) } else { None })
+    }
+
+    /// The head of a release by the invocation.
+    pub(super) fn head(&self, local: u32, order: Order, number: u32) -> Option<Head> {
+        let reach = Reach::new(order.scope, self.slot, self.layout.subgroup(local));
+        let known = || self.publish(local, order.releases, number);
+        (!order.releases.is_empty()).then(|| Head { reach, known: known() })
+    }
+
+    /// The heads that an atomic write in memory of the class carries for earlier fences of the invocation.
+    pub(super) fn carried(&self, local: u32, class: usize) -> SmallVec<[Head; 1]> {
+        let mut list = SmallVec::new();
+        for fence in &self.agents[local as usize].fences {
+            if fence.order.classes.contains(class) {
+                let reach = Reach::new(fence.order.scope, self.slot, self.layout.subgroup(local));
+                heads::add(&mut list, &Head { reach, known: fence.known.clone() });
+            }
+        }
+        list
+    }
+
+    /// The invocation acquires from a head with these semantics.
+    pub(super) fn acquire(&mut self, local: u32, head: &Head, order: Order) {
+        let (slot, subgroup) = (self.slot, self.layout.subgroup(local));
+        if !head.reach.includes(order.scope, slot, subgroup) {
+            return;
+        }
+        for class in order.acquires.iter().filter(|&class| head.known[class].is_some()) {
+            known::join(&mut self.agent(local).known[class], &head.known[class]);
+        }
+    }
+
+    /// An acquire fence: what atomics read and barriers brought before is acquired now.
+    pub(super) fn acquire_fence(&mut self, local: u32, order: Order) {
+        if order.acquires.is_empty() || !self.agents[local as usize].touched {
+            return;
+        }
+        for class in order.classes.iter() {
+            let read = std::mem::take(&mut self.agents[local as usize].read[class]);
+            read.iter().for_each(|head| self.acquire(local, head, order));
+            // A later fence may have other semantics, or a larger scope.
+            self.agents[local as usize].read[class] = read;
+        }
+        if order.scope >= Level::Workgroup {
+            for class in order.acquires.iter() {
+                let met = self.agents[local as usize].met[class].clone();
+                known::join(&mut self.agent(local).known[class], &met);
+            }
+        }
+    }
+
+    /// A release fence: the accesses below `number` precede it.
+    pub(super) fn release_fence(&mut self, local: u32, order: Order, number: u32) {
+        if order.releases.is_empty() {
+            return;
+        }
+        let fence = Box::new(Fence { order, number, known: self.publish(local, order.releases, number) });
+        let agent = self.agent(local);
+        agent.fences.retain(|other| other.order != order);
+        agent.fences.push(fence);
+        self.accessed[local as usize] = false;
+    }
+}

@@ -1,0 +1,202 @@
+//! Slices of long recordings: large workgroups, loops of barriers, tickets, spinning, budgets.
+
+#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
+use std::sync::Arc;
+
+use cranelift_entity::PrimaryMap;
+use spelter_driver::check::{
+    Candidate, Dispatch, Filter, Log, Purpose, Recorder, Undecided, Verdict, Word, confirm, slice,
+};
+use spelter_shaders::check::observer::{Invocation, Memory, Observer, Target};
+use spelter_shaders::ir::{AccessSite, AtomicOp, Scope, Semantics, Site, SiteAction, SiteData, StorageClass};
+
+const UNIFORM: u32 = 0x40;
+const WORKGROUP: u32 = 0x100;
+/// AcquireRelease, MakeAvailable, MakeVisible.
+const FULL: u32 = 0x8 | 0x2000 | 0x4000;
+
+/// The instructions of a kernel.
+#[derive(Default)]
+struct Sites(PrimaryMap<Site, SiteData>);
+
+impl Sites {
+    fn add(&mut self, action: SiteAction) -> Site {
+        self.0.push(SiteData { action, word: 0, inlined_at: Arc::new([]) })
+    }
+
+    /// A non-private load and store of a storage buffer.
+    fn accesses(&mut self) -> (Site, Site) {
+        let class = StorageClass::Uniform;
+        let site = AccessSite { class, non_private: true, volatile: false, scope: None };
+        (self.add(SiteAction::Read(site)), self.add(SiteAction::Write(site)))
+    }
+
+    fn atomic(&mut self, op: AtomicOp, semantics: u32) -> Site {
+        let (class, scope, unequal) = (StorageClass::Uniform, Scope::Device, Semantics(0));
+        self.add(SiteAction::Atomic { op, class, scope, semantics: Semantics(semantics), unequal })
+    }
+
+    fn barrier(&mut self, semantics: u32) -> Site {
+        let (execution, memory) = (Scope::Workgroup, Scope::Workgroup);
+        self.add(SiteAction::Barrier { execution, memory, semantics: Semantics(semantics) })
+    }
+}
+
+fn at(workgroup: u64, local: u32) -> Invocation {
+    Invocation { workgroup, local }
+}
+
+fn word(number: u64) -> Target {
+    Target { memory: Memory::Device(0x1000 + 4 * number), bytes: 4, reference: 0 }
+}
+
+fn candidate(number: u64) -> Candidate {
+    let word = Word::Device(0x1000 + 4 * number);
+    Candidate { word, first: Filter::default(), second: Filter::default() }
+}
+
+/// The log of a dispatch, with `words` as candidates.
+fn record(sites: Sites, words: &[u64], budget: usize, run: impl FnOnce(&mut Recorder)) -> Log {
+    let mut recorder = Recorder::new(words.iter().map(|&number| candidate(number).word), budget);
+    recorder.begin(Dispatch { sites: sites.0.into(), subgroup_size: 16, references: [0].into() });
+    run(&mut recorder);
+    recorder.finish()
+}
+
+/// Number of events in the slice of the first and the last access of a word.
+fn events(log: &Log, number: u64) -> usize {
+    let accesses: Vec<_> = log.accesses(candidate(number).word).collect();
+    slice(log, accesses[0].0, accesses[accesses.len() - 1].0, Purpose::Verdict).unwrap().trace.len()
+}
+
+/// One invocation writes a word, 200 barriers follow, another one reads it.
+fn loop_of_barriers(semantics: u32, budget: usize) -> Log {
+    let mut sites = Sites::default();
+    let (read, write) = sites.accesses();
+    let barrier = sites.barrier(semantics);
+    record(sites, &[0], budget, |observer| {
+        for workgroup in 0..3 {
+            if workgroup == 1 {
+                observer.access(at(1, 3), write, word(0));
+            }
+            for _ in 0..200 {
+                (0..128).for_each(|local| observer.arrive(at(workgroup, local), barrier));
+                observer.release(workgroup, Scope::Workgroup, None);
+            }
+            if workgroup == 1 {
+                observer.access(at(1, 100), read, word(0));
+            }
+        }
+    })
+}
+
+#[test]
+fn of_many_barriers_few_are_needed() {
+    let log = loop_of_barriers(FULL | UNIFORM, 1 << 26);
+    assert!(matches!(confirm(&log, &candidate(0)), Verdict::Refuted));
+    assert!(events(&log, 0) <= 6, "{}", events(&log, 0));
+    assert_eq!(log.len(), 200 * 128 + 2, "the other workgroups are not needed");
+    let Verdict::Confirmed(race) = confirm(&loop_of_barriers(FULL | WORKGROUP, 1 << 26), &candidate(0)) else {
+        panic!("the barriers are for other memory");
+    };
+    assert_eq!((race.first.by, race.second.by), (at(1, 3), at(1, 100)));
+}
+
+#[test]
+fn without_memory_for_the_log_nothing_is_decided() {
+    let log = loop_of_barriers(FULL | UNIFORM, 1 << 16);
+    assert!(matches!(confirm(&log, &candidate(0)), Verdict::Undecided(Undecided::Memory)));
+    let log = loop_of_barriers(FULL | UNIFORM, 1 << 26);
+    assert!(matches!(confirm(&log, &candidate(7)), Verdict::Undecided(Undecided::NotReproduced)));
+}
+
+/// Each workgroup writes its word and takes a ticket; the last one reads the word of the first.
+fn tickets(semantics: u32) -> Log {
+    let mut sites = Sites::default();
+    let (read, write) = sites.accesses();
+    let ticket = sites.atomic(AtomicOp::Add, semantics);
+    record(sites, &[1], 1 << 26, |observer| {
+        for workgroup in 0..1000 {
+            observer.access(at(workgroup, 0), write, word(1 + workgroup));
+            observer.atomic(at(workgroup, 0), ticket, word(0), true);
+        }
+        observer.access(at(999, 0), read, word(1));
+    })
+}
+
+#[test]
+fn of_many_tickets_few_are_needed() {
+    let log = tickets(FULL | UNIFORM);
+    assert!(matches!(confirm(&log, &candidate(1)), Verdict::Refuted));
+    assert!(events(&log, 1) <= 6, "{}", events(&log, 1));
+    assert!(matches!(confirm(&tickets(0), &candidate(1)), Verdict::Confirmed(_)));
+    // Without MakeVisible the value need not be seen.
+    assert!(matches!(confirm(&tickets(0x8 | 0x2000 | UNIFORM), &candidate(1)), Verdict::Confirmed(_)));
+}
+
+/// One workgroup writes a word and sets a flag, another one polls the flag.
+fn polls(semantics: u32) -> Log {
+    let mut sites = Sites::default();
+    let (read, write) = sites.accesses();
+    let set = sites.atomic(AtomicOp::Store, 0x4 | 0x2000 | UNIFORM);
+    let poll = sites.atomic(AtomicOp::Load, semantics);
+    record(sites, &[1], 1 << 26, |observer| {
+        observer.access(at(0, 0), write, word(1));
+        observer.atomic(at(0, 0), set, word(0), true);
+        (0..1000).for_each(|_| observer.atomic(at(1, 0), poll, word(0), false));
+        observer.access(at(1, 0), read, word(1));
+    })
+}
+
+#[test]
+fn of_many_polls_few_are_needed() {
+    let log = polls(0x2 | 0x4000 | UNIFORM);
+    assert!(matches!(confirm(&log, &candidate(1)), Verdict::Refuted));
+    assert!(events(&log, 1) <= 6, "{}", events(&log, 1));
+    assert!(matches!(confirm(&polls(0), &candidate(1)), Verdict::Confirmed(_)));
+}
+
+#[test]
+fn a_plain_write_over_a_flag_passes_nothing_on() {
+    let order = |overwritten: bool| {
+        let mut sites = Sites::default();
+        let (read, write) = sites.accesses();
+        let set = sites.atomic(AtomicOp::Store, 0x4 | 0x2000 | UNIFORM);
+        let poll = sites.atomic(AtomicOp::Load, 0x2 | 0x4000 | UNIFORM);
+        let log = record(sites, &[1], 1 << 20, |observer| {
+            observer.access(at(0, 0), write, word(1));
+            observer.atomic(at(0, 0), set, word(0), true);
+            if overwritten {
+                observer.access(at(1, 0), write, word(0));
+            }
+            observer.atomic(at(2, 0), poll, word(0), false);
+            observer.access(at(2, 0), read, word(1));
+        });
+        matches!(confirm(&log, &candidate(1)), Verdict::Refuted)
+    };
+    assert!(order(false) && !order(true));
+}
+
+#[test]
+fn dispatches_of_a_window_meet_in_atomics_only() {
+    let mut kernel = Sites::default();
+    let (read, write) = kernel.accesses();
+    let ticket = kernel.atomic(AtomicOp::Add, FULL | UNIFORM);
+    let sites: Arc<_> = kernel.0.into();
+    let verdict = |first: u32, second: u32| {
+        let mut recorder = Recorder::new([candidate(1).word], 1 << 20);
+        let dispatch =
+            |number: u32| Dispatch { sites: Arc::clone(&sites), subgroup_size: 16, references: [number].into() };
+        recorder.begin(dispatch(first));
+        recorder.access(at(0, 0), write, word(1));
+        recorder.atomic(at(0, 0), ticket, word(0), true);
+        recorder.begin(dispatch(second));
+        recorder.atomic(at(0, 0), ticket, word(0), true);
+        recorder.access(at(0, 0), read, word(1));
+        confirm(&recorder.finish(), &candidate(1))
+    };
+    assert!(matches!(verdict(4, 4), Verdict::Refuted));
+    let Verdict::Confirmed(race) = verdict(4, 5) else { panic!("two references of the ticket are not in order") };
+    assert_eq!((race.first.dispatch, race.second.dispatch), (0, 1));
+}
