@@ -22,9 +22,14 @@ impl Reference {
     }
 }
 
+/// Several classes.
+pub(super) const MIXED_CLASS: usize = usize::MAX;
+
 /// What plain accesses have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Attributes {
+    /// The class of the memory: an index, or [`MIXED_CLASS`].
+    pub(super) class: usize,
     /// Their reference.
     pub(super) reference: Reference,
     /// Whether they are private.
@@ -87,6 +92,7 @@ impl Access {
     pub(super) fn merged(&self, other: &Self, cell: Cell) -> Self {
         let (a, b) = (self.attributes, other.attributes);
         let reference = if a.reference == b.reference { a.reference } else { Reference::MIXED };
+        let class = if a.class == b.class { a.class } else { MIXED_CLASS };
         let atomic = match (self.atomic, other.atomic) {
             (Some(a), Some(b)) if a == b => Some(a),
             // Of another size than any access: it is mutually ordered with none.
@@ -98,7 +104,7 @@ impl Access {
             mask: self.mask | other.mask,
             reads: self.reads && other.reads,
             writes: self.writes || other.writes,
-            attributes: Attributes { reference, private: a.private || b.private },
+            attributes: Attributes { class, reference, private: a.private || b.private },
             atomic,
         }
     }
@@ -149,7 +155,7 @@ mod tests {
     use super::*;
 
     fn access(cell: u32, reference: u32) -> Access {
-        let attributes = Attributes { reference: Reference(reference), private: false };
+        let attributes = Attributes { class: 0, reference: Reference(reference), private: false };
         Access { cell: Cell(cell), mask: 0b1111, reads: false, writes: true, attributes, atomic: None }
     }
 

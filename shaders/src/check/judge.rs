@@ -55,7 +55,8 @@ impl Workgroup {
             _ => Cause::Unordered,
         };
         let near = self.owns(cell);
-        if self.knows(numbers, cell, now.class, now.local) {
+        // What one class orders says nothing of accesses of another class to the same memory.
+        if a.class == now.class && self.knows(numbers, cell, now.class, now.local) {
             if private && !(lenient && near) {
                 return Verdict::Racy(Cause::Private);
             }
@@ -108,7 +109,8 @@ impl Workgroup {
         };
         let private = (!earlier.attributes.private || x.attributes.private)
             && (!x.attributes.private || same_agent || lenient && self.owns(cell));
-        let mutual = x.atomic.is_none() || x.atomic == earlier.atomic && self.in_subgroup(cell, now.local);
+        let alike = x.atomic == earlier.atomic && same_reference && self.in_subgroup(cell, now.local);
+        let mutual = x.atomic.is_none() || alike;
         covered && referenced && private && mutual
     }
 

@@ -15,6 +15,8 @@ mod judge;
 mod known;
 pub mod observer;
 mod shadow;
+#[cfg(test)]
+mod tests;
 mod words;
 mod workgroup;
 

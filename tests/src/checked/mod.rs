@@ -35,6 +35,7 @@
 //! }
 //! ```
 
+mod detection;
 mod execution;
 mod generate;
 mod operations;
@@ -45,6 +46,7 @@ use spelter_memory_model::event::Operation;
 use spelter_shaders::check::observer::Target;
 use spelter_shaders::ir::{Site, SiteData};
 
+pub use detection::Detection;
 pub use execution::Execution;
 pub use run::Schedule;
 
