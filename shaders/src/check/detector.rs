@@ -385,7 +385,7 @@ impl Detector {
         self.findings = findings;
     }
 
-    /// Who a cell stands for.
+    /// The agents of a cell.
     fn agents(&self, cell: Cell) -> Agents {
         match self.numbers.owner(cell) {
             None => Agents::Several { command: 0 },
@@ -406,8 +406,8 @@ impl Detector {
     #[cold]
     fn note(&mut self, kind: NoteKind, invocation: Invocation, site: Site) {
         let command = self.numbers.command();
-        let told = self.notes.iter().any(|note| note.kind == kind && note.second.command == command);
-        if !told && self.notes.len() < MAX_LISTED {
+        let noted = self.notes.iter().any(|note| note.kind == kind && note.second.command == command);
+        if !noted && self.notes.len() < MAX_LISTED {
             self.notes.push(Note { kind, second: Second { command, invocation, site } });
         }
     }

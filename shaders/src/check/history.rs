@@ -1,4 +1,4 @@
-//! Histories: the accesses of a word that two cells cannot express: atomics, parts of words, several references.
+//! Histories: the accesses of a word that two cells cannot express: atomics, sub-word accesses, several references.
 //!
 //! A history is a short list of accesses with their bytes. An access leaves the list when everything that is ordered
 //! after its successor is ordered after it, too; when the list grows too long, accesses are joined, which only ever
@@ -63,7 +63,7 @@ pub(super) struct Atomic {
 /// An access to a word, or several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access {
-    /// Who, and when.
+    /// Its agents and time.
     pub(super) cell: Cell,
     /// The bytes of the word.
     pub(super) mask: u8,

@@ -40,8 +40,15 @@ impl Workgroup {
         let same_reference = a.reference.is(b.reference);
         let private = a.private || b.private;
         if self.is_own(cell, now.local) {
-            let ordered = same_reference || earlier.reads && !private;
-            return if ordered { Verdict::Ordered { lenient: false } } else { Verdict::Racy(Cause::Reference) };
+            // The earlier access may have superseded those of other agents, which are not ordered before a private one
+            // or one of another class.
+            let ordered =
+                same_reference && (a.private || !b.private) || earlier.reads && !private && a.class == b.class;
+            return if ordered {
+                Verdict::Ordered { lenient: false }
+            } else {
+                Verdict::Racy(if same_reference { Cause::Private } else { Cause::Reference })
+            };
         }
         let unordered = match (earlier.atomic, now.access.atomic) {
             (Some(x), Some(y)) if same_reference && (x.start, x.bytes) == (y.start, y.bytes) => {

@@ -156,7 +156,7 @@ fn a_subgroup_barrier_orders_its_subgroup() {
 }
 
 #[test]
-fn a_barrier_without_some_invocations_is_told_and_orders_the_others() {
+fn a_barrier_without_some_invocations_is_listed_and_orders_the_others() {
     let mut barrier = None;
     let mut test = Test::new(|sites| barrier = Some(sites.barrier(Scope::Workgroup, BOTH | UNIFORM | MADE)));
     test.write(at(0, 0), word(0));
@@ -169,8 +169,8 @@ fn a_barrier_without_some_invocations_is_told_and_orders_the_others() {
     assert_eq!(test.found(), []);
     test.read(at(0, 31), word(4));
     assert_eq!(test.found().len(), 1, "the one that ended did not release");
-    let told = test.detector.barriers();
-    assert_eq!((told.len(), told[0].other), (1, (at(0, 20), None)));
+    let listed = test.detector.barriers();
+    assert_eq!((listed.len(), listed[0].other), (1, (at(0, 20), None)));
 }
 
 #[test]

@@ -103,14 +103,15 @@ impl Sum {
         if as_json {
             let result = json!({
                 "executions": self.executions, "race_free": self.race_free, "false_alarms": self.alarms,
-                "races": self.races, "missed": self.missed, "hidden": self.hidden, "candidates": self.candidates, "refuted": self.refuted,
+                "races": self.races, "missed": self.missed, "hidden": self.hidden,
+                "candidates": self.candidates, "refuted": self.refuted,
                 "first_missed_seed": self.first_missed,
             });
             println!("{result}");
             return;
         }
         println!("{} executions, {} races, {} missed", self.executions, self.races, self.missed);
-        println!("{} races only behind refuted candidates", self.hidden);
+        println!("{} races at events with refuted candidates only", self.hidden);
         println!("{} candidates, {} of them refuted", self.candidates, self.refuted);
         println!("{} race-free executions, {} of them with candidates", self.race_free, self.alarms);
         if let Some(seed) = self.first_missed {
