@@ -6,61 +6,22 @@
 use cranelift_entity::{EntityRef as _, PrimaryMap};
 use smallvec::SmallVec;
 
-use super::attributes::{self, Action, CLASSES, Order};
+use super::attributes::{self, Action, CLASSES};
 use super::barrier::Member;
 use super::candidate::{
     Agents, Candidate, Candidates, Cause, Collection, Distance, First, GivenUp, Kind, NonUniformBarrier, Note,
     NoteKind, Second,
 };
 use super::cells::{Cell, Group, Layout, Numbers, Owner};
-use super::heads::{self, Location, Locations};
+use super::heads::Locations;
 use super::history::{Access, Atomic, Attributes, History, Level, Reference};
 use super::judge::{Now, Verdict};
 use super::observer::{Invocation, Memory, Observer, Target};
+use super::settings::{Launch, Limits, Profile};
 use super::shadow::{AttributeId, PAGE_BYTES, Shadow};
 use super::words::{Judges, WHOLE, relation};
 use super::workgroup::Workgroup;
 use crate::ir::{Scope, Site, SiteData};
-
-/// How strictly the memory model is applied.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Profile {
-    /// What compilers emit without a guarantee by the model is accepted inside a workgroup, with a note.
-    #[default]
-    Common,
-    /// As the specification says.
-    Spec,
-    /// As the specification says; reports also contain advice.
-    Strict,
-}
-
-/// The size of a dispatch, and what its module is like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Launch {
-    /// Invocations of a workgroup.
-    pub workgroup_size: u32,
-    /// Invocations of a subgroup.
-    pub subgroup_size: u32,
-    /// Whether the module declares the Vulkan memory model.
-    pub vulkan_model: bool,
-}
-
-/// Bounds of what a detector keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of shadow memory and of what belongs to it, about.
-    pub bytes: u64,
-    /// Kinds of candidates.
-    pub kinds: usize,
-    /// Candidates that are kept of each kind.
-    pub examples: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { bytes: 1 << 30, kinds: 4096, examples: 8 }
-    }
-}
 
 /// Listens to the dispatches of a window: of commands without a dependency between them.
 #[derive(Debug)]
@@ -71,18 +32,18 @@ pub struct Detector {
     lenient: bool,
     actions: Vec<Action>,
     /// Whether the present command has fences that acquire.
-    acquire_fences: bool,
+    pub(super) acquire_fences: bool,
     numbers: Numbers,
-    workgroup: Workgroup,
+    pub(super) workgroup: Workgroup,
     /// Whether a workgroup of the present command has begun.
     running: bool,
     /// Device memory: cells below are settled.
     base: u32,
-    device: Shadow,
-    shared: Shadow,
-    locations: Locations,
-    shared_locations: Locations,
-    attributes: Vec<Attributes>,
+    pub(super) device: Shadow,
+    pub(super) shared: Shadow,
+    pub(super) locations: Locations,
+    pub(super) shared_locations: Locations,
+    pub(super) attributes: Vec<Attributes>,
     /// For each reference of the command and class, the number of its attribute if non-private; private is the next.
     references: Vec<[Option<AttributeId>; CLASSES]>,
     /// References in all commands of the window so far.
@@ -248,7 +209,7 @@ impl Detector {
     }
 
     /// Accesses so far are below the number that this returns, and later ones are not.
-    fn tick(&mut self) -> u32 {
+    pub(super) fn tick(&mut self) -> u32 {
         if self.workgroup.used {
             match self.numbers.tick() {
                 Some(number) => {
@@ -263,7 +224,7 @@ impl Detector {
 
     /// The number of the attributes of accesses through a reference of the present command.
     #[inline]
-    fn attribute(&mut self, reference: u32, class: usize, private: bool) -> AttributeId {
+    pub(super) fn attribute(&mut self, reference: u32, class: usize, private: bool) -> AttributeId {
         match self.references.get(reference as usize).and_then(|known| known[class]) {
             Some(first) => first + AttributeId::from(private),
             None => self.new_attribute(reference, class, private),
@@ -409,72 +370,6 @@ impl Detector {
         let noted = self.notes.iter().any(|note| note.kind == kind && note.second.command == command);
         if !noted && self.notes.len() < MAX_LISTED {
             self.notes.push(Note { kind, second: Second { command, invocation, site } });
-        }
-    }
-
-    /// What an atomic read takes from the releases that it sees.
-    fn read_heads(&mut self, by: Invocation, target: Target, class: usize, order: Order) {
-        let attribute = self.attribute(target.reference, class, false);
-        let reference = self.attributes[usize::from(attribute)].reference;
-        let shared = matches!(target.memory, Memory::Workgroup(_));
-        let locations = if shared { &self.shared_locations } else { &self.locations };
-        let Some(location) = locations.get(target.memory) else { return };
-        if !location.heads.is_empty() && self.mutual(location, reference, target.bytes, order, by.local) {
-            for head in location.heads.clone() {
-                self.workgroup.acquire(by.local, &head, order);
-                if self.acquire_fences {
-                    heads::add(&mut self.workgroup.agent(by.local).read[class], &head);
-                }
-            }
-        }
-    }
-
-    /// Whether an atomic access of the invocation is mutually ordered with the location's last write.
-    fn mutual(&self, location: &Location, reference: Reference, bytes: u32, order: Order, local: u32) -> bool {
-        let own = self.workgroup.is_own(location.cell, local);
-        let included = |scope| own || self.workgroup.includes(scope, location.cell, local);
-        location.reference.is(reference)
-            && u32::from(location.atomic.bytes) == bytes
-            && included(location.atomic.scope)
-            && included(order.scope)
-    }
-
-    /// What an atomic write leaves for those that will read it. `updates`: it also read.
-    fn write_heads(&mut self, by: Invocation, target: Target, class: usize, order: Order, updates: bool) {
-        let attribute = self.attribute(target.reference, class, false);
-        let reference = self.attributes[usize::from(attribute)].reference;
-        let (start, shared) = match target.memory {
-            Memory::Device(address) => (address, false),
-            Memory::Workgroup(offset) => (offset.into(), true),
-        };
-        // A new era forgets all heads, so the number comes first.
-        let released = if order.releases.is_empty() { None } else { Some(self.tick()) };
-        let before = if shared { &mut self.shared_locations } else { &mut self.locations }.take(target.memory);
-        let continued =
-            before.filter(|location| updates && self.mutual(location, reference, target.bytes, order, by.local));
-        let mut list = continued.map(|location| location.heads).unwrap_or_default();
-        list.retain(|head| head.reach.scope == Level::Device || head.reach.slot == self.workgroup.slot);
-        for head in self.workgroup.carried(by.local, class) {
-            heads::add(&mut list, &head);
-        }
-        if let Some(head) = released.and_then(|number| self.workgroup.head(by.local, order, number)) {
-            heads::add(&mut list, &head);
-        }
-        let tracked = !list.is_empty() && {
-            let shadow = if shared { &mut self.shared } else { &mut self.device };
-            let word = |at: u64| (at / PAGE_BYTES, (at % PAGE_BYTES / 4) as u16);
-            let last = start.saturating_add(u64::from(target.bytes)).saturating_sub(1);
-            [word(start), word(last)]
-                .into_iter()
-                .all(|(number, word)| shadow.existing(number).is_some_and(|page| page.cells(word).0 == Cell::DETAILED))
-        };
-        let locations = if shared { &mut self.shared_locations } else { &mut self.locations };
-        locations.cut(target.memory, target.bytes);
-        // Without a record of the location a plain write to it would not be noticed.
-        if tracked {
-            let atomic = Atomic { scope: order.scope, start: 0, bytes: target.bytes.min(255) as u8 };
-            let cell = self.workgroup.cell(by.local);
-            locations.set(target.memory, Location { reference, atomic, cell, heads: list });
         }
     }
 }

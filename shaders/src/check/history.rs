@@ -116,6 +116,9 @@ pub(super) struct History {
     pub(super) accesses: SmallVec<[Access; 4]>,
 }
 
+/// Whether two accesses are joined.
+type Test<'a> = &'a dyn Fn(&Access, &Access) -> bool;
+
 /// Accesses above which a history is shortened.
 const MAX_ACCESSES: usize = 12;
 
@@ -132,8 +135,7 @@ impl History {
         }
         // Accesses of one workgroup that are alike become one; if there are none, those of several workgroups; if all
         // differ, the first ones, whatever they are.
-        let tests: [&dyn Fn(&Access, &Access) -> bool; 3] =
-            [&|a, b| a.alike(b) && near(a.cell, b.cell), &|a, b| a.alike(b), &|_, _| true];
+        let tests: [Test<'_>; 3] = [&|a, b| a.alike(b) && near(a.cell, b.cell), &|a, b| a.alike(b), &|_, _| true];
         for test in tests {
             let mut kept: SmallVec<[Access; 4]> = SmallVec::new();
             for access in self.accesses.drain(..) {

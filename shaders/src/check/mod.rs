@@ -4,6 +4,7 @@
 //! The kernel is instrumented as it was read, before any optimisation, so that sites are instructions of the module.
 //! Every back end makes the same calls of [`Observer`](observer::Observer), in an order that the schedule determines.
 
+mod atomics;
 mod attributes;
 mod barrier;
 mod candidate;
@@ -14,6 +15,7 @@ mod history;
 mod judge;
 mod known;
 pub mod observer;
+mod settings;
 mod shadow;
 #[cfg(test)]
 mod tests;
@@ -24,4 +26,5 @@ pub use candidate::{
     Agents, Candidate, Candidates, Cause, Distance, First, GivenUp, Kind, NonUniformBarrier, Note, NoteKind, Relation,
     Second,
 };
-pub use detector::{Detector, Launch, Limits, Profile};
+pub use detector::Detector;
+pub use settings::{Launch, Limits, Profile};

@@ -45,10 +45,9 @@ impl Judges<'_> {
     pub(super) fn word(&mut self, page: &mut Page, word: Word, now: &Now, attribute: AttributeId) {
         let (written, read) = page.cells(word);
         let plain = now.access.atomic.is_none() && now.access.mask == WHOLE;
-        if plain && written != Cell::DETAILED {
-            if page.attribute(word) == attribute || self.adapt(page, word, now, attribute) {
-                return self.plain(page, word, now, (written, read));
-            }
+        let cells = plain && written != Cell::DETAILED;
+        if cells && (page.attribute(word) == attribute || self.adapt(page, word, now, attribute)) {
+            return self.plain(page, word, now, (written, read));
         }
         self.detailed(page, word, now, attribute);
     }
