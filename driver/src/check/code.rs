@@ -168,7 +168,7 @@ impl DispatchRun<'_> {
                 it was stopped";
             return kinds.iter().for_each(|kind| self.suspect(kind, why));
         };
-        let words = kinds.iter().flat_map(|kind| &kind.examples).map(|example| word(example));
+        let words = kinds.iter().flat_map(|kind| &kind.examples).map(word);
         let budget = usize::try_from(self.code.checker.options.replay_memory).unwrap_or(usize::MAX);
         let mut recorder = Recorder::new(words, budget);
         let all = self.code.all();

@@ -17,7 +17,7 @@ impl Snapshot {
             let known = |(copied, _): &(GuestSlice, Vec<u8>)| {
                 (copied.address(), copied.len()) == (range.address(), range.len())
             };
-            if range.len() == 0 || copies.iter().any(known) {
+            if range.is_empty() || copies.iter().any(known) {
                 continue;
             }
             left = left.checked_sub(range.len())?;

@@ -89,6 +89,10 @@ pub enum Cause {
 }
 
 /// Two accesses that may race.
+///
+/// The first is the last access that is not ordered before the second as far as the detector knows. Accesses that
+/// precede the first one may race with the second, too, and are not named: if the axioms refute the named pair, the
+/// earlier accesses to the same word are to be tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// The later access.

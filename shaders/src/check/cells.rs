@@ -6,7 +6,7 @@
 //! cell is older than a barrier. A *group* is one invocation (below the rounded size), the invocations of one subgroup
 //! (the rounded size plus its number) or those of the workgroup (all ones). Compiled code compares whole cells.
 
-/// Who accessed a word, and when.
+/// The agents that accessed a word, and the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Cell(pub u32);
 

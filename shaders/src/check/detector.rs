@@ -4,62 +4,24 @@
 //! crate `memory-model` to confirm. `docs/checked-mode-internals.md` has the protocol and its proof.
 
 use cranelift_entity::{EntityRef as _, PrimaryMap};
+use smallvec::SmallVec;
 
-use super::attributes::{self, Action, Order};
+use super::attributes::{self, Action, CLASSES};
 use super::barrier::Member;
 use super::candidate::{
     Agents, Candidate, Candidates, Cause, Collection, Distance, First, GivenUp, Kind, NonUniformBarrier, Note,
     NoteKind, Second,
 };
 use super::cells::{Cell, Group, Layout, Numbers, Owner};
-use super::heads::{self, Location, Locations};
-use super::history::{Access, Atomic, Attributes, History, Reference};
+use super::heads::Locations;
+use super::history::{Access, Atomic, Attributes, History, Level, Reference};
 use super::judge::{Now, Verdict};
 use super::observer::{Invocation, Memory, Observer, Target};
+use super::settings::{Launch, Limits, Profile};
 use super::shadow::{AttributeId, PAGE_BYTES, Shadow};
 use super::words::{Judges, WHOLE, relation};
 use super::workgroup::Workgroup;
 use crate::ir::{Scope, Site, SiteData};
-
-/// How strictly the memory model is applied.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Profile {
-    /// What compilers emit without a guarantee by the model is accepted inside a workgroup, with a note.
-    #[default]
-    Common,
-    /// As the specification says.
-    Spec,
-    /// As the specification says; whoever reports also gives advice.
-    Strict,
-}
-
-/// The size of a dispatch, and what its module is like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Launch {
-    /// Invocations of a workgroup.
-    pub workgroup_size: u32,
-    /// Invocations of a subgroup.
-    pub subgroup_size: u32,
-    /// Whether the module declares the Vulkan memory model.
-    pub vulkan_model: bool,
-}
-
-/// Bounds of what a detector keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of shadow memory and of what belongs to it, about.
-    pub bytes: u64,
-    /// Kinds of candidates.
-    pub kinds: usize,
-    /// Candidates that are kept of each kind.
-    pub examples: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { bytes: 1 << 30, kinds: 4096, examples: 8 }
-    }
-}
 
 /// Listens to the dispatches of a window: of commands without a dependency between them.
 #[derive(Debug)]
@@ -70,20 +32,20 @@ pub struct Detector {
     lenient: bool,
     actions: Vec<Action>,
     /// Whether the present command has fences that acquire.
-    acquire_fences: bool,
+    pub(super) acquire_fences: bool,
     numbers: Numbers,
-    workgroup: Workgroup,
+    pub(super) workgroup: Workgroup,
     /// Whether a workgroup of the present command has begun.
     running: bool,
     /// Device memory: cells below are settled.
     base: u32,
-    device: Shadow,
-    shared: Shadow,
-    locations: Locations,
-    shared_locations: Locations,
-    attributes: Vec<Attributes>,
-    /// For each reference of the command, the numbers of its attributes: non-private, private.
-    references: Vec<[Option<AttributeId>; 2]>,
+    pub(super) device: Shadow,
+    pub(super) shared: Shadow,
+    pub(super) locations: Locations,
+    pub(super) shared_locations: Locations,
+    pub(super) attributes: Vec<Attributes>,
+    /// For each reference of the command and class, the number of its attribute if non-private; private is the next.
+    references: Vec<[Option<AttributeId>; CLASSES]>,
     /// References in all commands of the window so far.
     next_reference: u32,
     room: u64,
@@ -94,10 +56,16 @@ pub struct Detector {
     given_up: GivenUp,
 }
 
-/// Attribute of accesses through several references, non-private.
-const MIXED: AttributeId = 0;
-/// The same, private.
-const MIXED_PRIVATE: AttributeId = 1;
+/// The attributes of accesses through several references, which have the first numbers.
+fn mixed_attributes() -> Vec<Attributes> {
+    let of = |class| [false, true].map(|private| Attributes { class, reference: Reference::MIXED, private });
+    (0..CLASSES).flat_map(of).collect()
+}
+
+/// The number of such an attribute.
+fn mixed(class: usize, private: bool) -> AttributeId {
+    2 * class as AttributeId + AttributeId::from(private)
+}
 
 /// Non-uniform barriers and notes that are listed.
 const MAX_LISTED: usize = 256;
@@ -119,7 +87,7 @@ impl Detector {
             shared: Shadow::default(),
             locations: Locations::default(),
             shared_locations: Locations::default(),
-            attributes: [false, true].map(|private| Attributes { reference: Reference::MIXED, private }).to_vec(),
+            attributes: mixed_attributes(),
             references: Vec::new(),
             next_reference: 0,
             room: limits.bytes / 4 / History::BYTES,
@@ -163,7 +131,7 @@ impl Detector {
         self.device.settle(self.limits.bytes / 2);
         self.shared.settle(u64::MAX);
         self.room = self.limits.bytes / 4 / History::BYTES;
-        self.attributes.truncate(2);
+        self.attributes.truncate(2 * CLASSES);
         self.references.clear();
         self.next_reference = 0;
         self.running = false;
@@ -241,7 +209,7 @@ impl Detector {
     }
 
     /// Accesses so far are below the number that this returns, and later ones are not.
-    fn tick(&mut self) -> u32 {
+    pub(super) fn tick(&mut self) -> u32 {
         if self.workgroup.used {
             match self.numbers.tick() {
                 Some(number) => {
@@ -256,33 +224,33 @@ impl Detector {
 
     /// The number of the attributes of accesses through a reference of the present command.
     #[inline]
-    fn attribute(&mut self, reference: u32, private: bool) -> AttributeId {
-        match self.references.get(reference as usize) {
-            Some(known) if known[usize::from(private)].is_some() => known[usize::from(private)].unwrap_or(MIXED),
-            _ => self.new_attribute(reference, private),
+    pub(super) fn attribute(&mut self, reference: u32, class: usize, private: bool) -> AttributeId {
+        match self.references.get(reference as usize).and_then(|known| known[class]) {
+            Some(first) => first + AttributeId::from(private),
+            None => self.new_attribute(reference, class, private),
         }
     }
 
     #[cold]
-    fn new_attribute(&mut self, reference: u32, private: bool) -> AttributeId {
+    fn new_attribute(&mut self, reference: u32, class: usize, private: bool) -> AttributeId {
         let place = reference as usize;
         if place >= 1 << 16 || self.attributes.len() + 2 > usize::from(AttributeId::MAX) {
-            return if private { MIXED_PRIVATE } else { MIXED };
+            return mixed(class, private);
         }
         if place >= self.references.len() {
-            self.references.resize(place + 1, [None; 2]);
+            self.references.resize(place + 1, [None; CLASSES]);
         }
-        let number = Reference(self.next_reference);
+        let reference = Reference(self.next_reference);
         self.next_reference += 1;
         let first = self.attributes.len() as AttributeId;
-        self.attributes.extend([false, true].map(|private| Attributes { reference: number, private }));
-        self.references[place] = [Some(first), Some(first + 1)];
+        self.attributes.extend([false, true].map(|private| Attributes { class, reference, private }));
+        self.references[place][class] = Some(first);
         first + AttributeId::from(private)
     }
 
     /// Judges and records an access to the bytes of the target, word by word.
     fn record(&mut self, by: Invocation, site: Site, target: Target, what: What) {
-        let attribute = self.attribute(target.reference, what.private);
+        let attribute = self.attribute(target.reference, what.class, what.private);
         let (start, base, shared) = match target.memory {
             Memory::Device(address) => (address, self.base, false),
             Memory::Workgroup(offset) => (u64::from(offset), self.workgroup.first, true),
@@ -317,7 +285,7 @@ impl Detector {
                 numbers: &self.numbers,
                 lenient: self.lenient,
                 attributes: &self.attributes,
-                mixed: MIXED,
+                mixed: mixed(what.class, false),
                 findings: &mut self.findings,
                 accepted: false,
                 room: &mut self.room,
@@ -348,14 +316,18 @@ impl Detector {
     fn report(&mut self, by: Invocation, site: Site, now: &Now, word: Memory) {
         let command = self.numbers.command();
         let second = Second { command, invocation: by, site };
-        for (earlier, verdict) in std::mem::take(&mut self.findings) {
+        let mut findings = std::mem::take(&mut self.findings);
+        for (earlier, verdict) in findings.drain(..) {
             let Verdict::Racy(cause) = verdict else { continue };
             let agents = self.agents(earlier.cell);
-            let distance = match agents {
-                _ if cause == Cause::Command => Distance::Command,
-                _ if self.workgroup.is_own(earlier.cell, by.local) => Distance::Invocation,
-                _ if self.workgroup.owns(earlier.cell) => Distance::Workgroup,
-                _ => Distance::Dispatch,
+            let distance = if cause == Cause::Command {
+                Distance::Command
+            } else if self.workgroup.is_own(earlier.cell, by.local) {
+                Distance::Invocation
+            } else if self.workgroup.owns(earlier.cell) {
+                Distance::Workgroup
+            } else {
+                Distance::Dispatch
             };
             let relation = relation(&earlier, &now.access);
             let atomic = earlier.atomic.is_some();
@@ -370,9 +342,11 @@ impl Detector {
                 self.given_up.candidates += 1;
             }
         }
+        // Its memory serves the next findings.
+        self.findings = findings;
     }
 
-    /// Who a cell stands for.
+    /// The agents of a cell.
     fn agents(&self, cell: Cell) -> Agents {
         match self.numbers.owner(cell) {
             None => Agents::Several { command: 0 },
@@ -393,75 +367,9 @@ impl Detector {
     #[cold]
     fn note(&mut self, kind: NoteKind, invocation: Invocation, site: Site) {
         let command = self.numbers.command();
-        let told = self.notes.iter().any(|note| note.kind == kind && note.second.command == command);
-        if !told && self.notes.len() < MAX_LISTED {
+        let noted = self.notes.iter().any(|note| note.kind == kind && note.second.command == command);
+        if !noted && self.notes.len() < MAX_LISTED {
             self.notes.push(Note { kind, second: Second { command, invocation, site } });
-        }
-    }
-
-    /// What an atomic read takes from the releases that it sees.
-    fn read_heads(&mut self, by: Invocation, target: Target, class: usize, order: Order) {
-        let attribute = self.attribute(target.reference, false);
-        let reference = self.attributes[usize::from(attribute)].reference;
-        let shared = matches!(target.memory, Memory::Workgroup(_));
-        let locations = if shared { &self.shared_locations } else { &self.locations };
-        let Some(location) = locations.get(target.memory) else { return };
-        if !location.heads.is_empty() && self.mutual(location, reference, target.bytes, order, by.local) {
-            for head in location.heads.clone() {
-                self.workgroup.acquire(by.local, &head, order);
-                if self.acquire_fences {
-                    heads::add(&mut self.workgroup.agent(by.local).read[class], &head);
-                }
-            }
-        }
-    }
-
-    /// Whether an atomic access of the invocation is mutually ordered with the location's last write.
-    fn mutual(&self, location: &Location, reference: Reference, bytes: u32, order: Order, local: u32) -> bool {
-        let own = self.workgroup.is_own(location.cell, local);
-        let included = |scope| own || self.workgroup.includes(scope, location.cell, local);
-        location.reference.is(reference)
-            && u32::from(location.atomic.bytes) == bytes
-            && included(location.atomic.scope)
-            && included(order.scope)
-    }
-
-    /// What an atomic write leaves for those that will read it. `updates`: it also read.
-    fn write_heads(&mut self, by: Invocation, target: Target, class: usize, order: Order, updates: bool) {
-        let attribute = self.attribute(target.reference, false);
-        let reference = self.attributes[usize::from(attribute)].reference;
-        let (start, shared) = match target.memory {
-            Memory::Device(address) => (address, false),
-            Memory::Workgroup(offset) => (offset.into(), true),
-        };
-        // A new era forgets all heads, so the number comes first.
-        let released = if order.releases.is_empty() { None } else { Some(self.tick()) };
-        let before = if shared { &mut self.shared_locations } else { &mut self.locations }.take(target.memory);
-        let continued =
-            before.filter(|location| updates && self.mutual(location, reference, target.bytes, order, by.local));
-        let mut list = continued.map(|location| location.heads).unwrap_or_default();
-        list.retain(|head| head.reach.scope == super::history::Level::Device || head.reach.slot == self.workgroup.slot);
-        for head in self.workgroup.carried(by.local, class) {
-            heads::add(&mut list, &head);
-        }
-        if let Some(head) = released.and_then(|number| self.workgroup.head(by.local, order, number)) {
-            heads::add(&mut list, &head);
-        }
-        let tracked = {
-            let shadow = if shared { &mut self.shared } else { &mut self.device };
-            let word = |at: u64| (at / PAGE_BYTES, (at % PAGE_BYTES / 4) as u16);
-            let last = start.saturating_add(u64::from(target.bytes)).saturating_sub(1);
-            [word(start), word(last)]
-                .into_iter()
-                .all(|(number, word)| shadow.existing(number).is_some_and(|page| page.cells(word).0 == Cell::DETAILED))
-        };
-        let locations = if shared { &mut self.shared_locations } else { &mut self.locations };
-        locations.cut(target.memory, target.bytes);
-        // Without a record of the location a plain write to it would not be noticed.
-        if tracked && !list.is_empty() {
-            let atomic = Atomic { scope: order.scope, start: 0, bytes: target.bytes.min(255) as u8 };
-            let cell = self.workgroup.cell(by.local);
-            locations.set(target.memory, Location { reference, atomic, cell, heads: list });
         }
     }
 }
@@ -474,7 +382,7 @@ struct What {
     reads: bool,
     writes: bool,
     /// The scope of an atomic.
-    scope: Option<super::history::Level>,
+    scope: Option<Level>,
 }
 
 /// The bytes from `start` to `end` in the word at `at`, as bits.
@@ -533,31 +441,35 @@ impl Observer for Detector {
         };
         let now = self.tick();
         let range = self.workgroup.layout.members(group);
-        let mut members = Vec::with_capacity(range.len());
-        let (mut first, mut other, mut ended) = (None, None, None);
+        // Invocations at different barriers do not meet, although they go on together.
+        let mut meetings: SmallVec<[(Site, Vec<Member>); 1]> = SmallVec::new();
+        let mut missing = None;
         for local in range.clone() {
             let Some(site) = self.workgroup.waits[local as usize].take() else {
-                ended = ended.or(Some(local));
+                missing = missing.or(Some(local));
                 continue;
             };
             let Some(&Action::Barrier { order }) = self.actions.get(site.index()) else { continue };
-            match first {
-                None => first = Some((local, site)),
-                Some((_, one)) if one != site => other = other.or(Some((local, site))),
-                Some(_) => {}
+            let member = Member { local, order };
+            match meetings.iter_mut().find(|meeting| meeting.0 == site) {
+                Some(meeting) => meeting.1.push(member),
+                None => {
+                    let mut members = Vec::with_capacity(range.len());
+                    members.push(member);
+                    meetings.push((site, members));
+                }
             }
-            members.push(Member { local, order });
         }
-        let complete = members.len() == range.len();
-        if let Some((waits, site)) = first {
-            if let Some((local, other)) = other {
-                self.non_uniform(waits, site, (local, Some(other)));
-            }
-            if let Some(local) = ended {
-                self.non_uniform(waits, site, (local, None));
-            }
-            if let Some(local) = self.workgroup.meet(&members, group, complete, now, self.lenient) {
-                self.note(NoteKind::AcquireBeforeBarrier, Invocation { workgroup, local }, site);
+        if let (Some(waits), Some(local)) = (meetings.first(), missing) {
+            self.non_uniform(waits.1[0].local, waits.0, (local, None));
+        }
+        for pair in meetings.windows(2) {
+            self.non_uniform(pair[0].1[0].local, pair[0].0, (pair[1].1[0].local, Some(pair[1].0)));
+        }
+        for (site, members) in &meetings {
+            let complete = members.len() == range.len();
+            if let Some(local) = self.workgroup.meet(members, group, complete, now, self.lenient) {
+                self.note(NoteKind::AcquireBeforeBarrier, Invocation { workgroup, local }, *site);
             }
         }
     }

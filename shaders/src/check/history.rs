@@ -1,4 +1,4 @@
-//! Histories: the accesses of a word that two cells cannot express: atomics, parts of words, several references.
+//! Histories: the accesses of a word that two cells cannot express: atomics, sub-word accesses, several references.
 //!
 //! A history is a short list of accesses with their bytes. An access leaves the list when everything that is ordered
 //! after its successor is ordered after it, too; when the list grows too long, accesses are joined, which only ever
@@ -22,9 +22,14 @@ impl Reference {
     }
 }
 
+/// Several classes.
+pub(super) const MIXED_CLASS: usize = usize::MAX;
+
 /// What plain accesses have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Attributes {
+    /// The class of the memory: an index, or [`MIXED_CLASS`].
+    pub(super) class: usize,
     /// Their reference.
     pub(super) reference: Reference,
     /// Whether they are private.
@@ -58,7 +63,7 @@ pub(super) struct Atomic {
 /// An access to a word, or several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access {
-    /// Who, and when.
+    /// Its agents and time.
     pub(super) cell: Cell,
     /// The bytes of the word.
     pub(super) mask: u8,
@@ -87,6 +92,7 @@ impl Access {
     pub(super) fn merged(&self, other: &Self, cell: Cell) -> Self {
         let (a, b) = (self.attributes, other.attributes);
         let reference = if a.reference == b.reference { a.reference } else { Reference::MIXED };
+        let class = if a.class == b.class { a.class } else { MIXED_CLASS };
         let atomic = match (self.atomic, other.atomic) {
             (Some(a), Some(b)) if a == b => Some(a),
             // Of another size than any access: it is mutually ordered with none.
@@ -98,7 +104,7 @@ impl Access {
             mask: self.mask | other.mask,
             reads: self.reads && other.reads,
             writes: self.writes || other.writes,
-            attributes: Attributes { reference, private: a.private || b.private },
+            attributes: Attributes { class, reference, private: a.private || b.private },
             atomic,
         }
     }
@@ -109,6 +115,9 @@ impl Access {
 pub(super) struct History {
     pub(super) accesses: SmallVec<[Access; 4]>,
 }
+
+/// Whether two accesses are joined.
+type Test<'a> = &'a dyn Fn(&Access, &Access) -> bool;
 
 /// Accesses above which a history is shortened.
 const MAX_ACCESSES: usize = 12;
@@ -126,8 +135,7 @@ impl History {
         }
         // Accesses of one workgroup that are alike become one; if there are none, those of several workgroups; if all
         // differ, the first ones, whatever they are.
-        let tests: [&dyn Fn(&Access, &Access) -> bool; 3] =
-            [&|a, b| a.alike(b) && near(a.cell, b.cell), &|a, b| a.alike(b), &|_, _| true];
+        let tests: [Test<'_>; 3] = [&|a, b| a.alike(b) && near(a.cell, b.cell), &|a, b| a.alike(b), &|_, _| true];
         for test in tests {
             let mut kept: SmallVec<[Access; 4]> = SmallVec::new();
             for access in self.accesses.drain(..) {
@@ -149,7 +157,7 @@ mod tests {
     use super::*;
 
     fn access(cell: u32, reference: u32) -> Access {
-        let attributes = Attributes { reference: Reference(reference), private: false };
+        let attributes = Attributes { class: 0, reference: Reference(reference), private: false };
         Access { cell: Cell(cell), mask: 0b1111, reads: false, writes: true, attributes, atomic: None }
     }
 

@@ -40,8 +40,15 @@ impl Workgroup {
         let same_reference = a.reference.is(b.reference);
         let private = a.private || b.private;
         if self.is_own(cell, now.local) {
-            let ordered = same_reference || earlier.reads && !private;
-            return if ordered { Verdict::Ordered { lenient: false } } else { Verdict::Racy(Cause::Reference) };
+            // The earlier access may have superseded those of other agents, which are not ordered before a private one
+            // or one of another class.
+            let ordered =
+                same_reference && (a.private || !b.private) || earlier.reads && !private && a.class == b.class;
+            return if ordered {
+                Verdict::Ordered { lenient: false }
+            } else {
+                Verdict::Racy(if same_reference { Cause::Private } else { Cause::Reference })
+            };
         }
         let unordered = match (earlier.atomic, now.access.atomic) {
             (Some(x), Some(y)) if same_reference && (x.start, x.bytes) == (y.start, y.bytes) => {
@@ -55,7 +62,8 @@ impl Workgroup {
             _ => Cause::Unordered,
         };
         let near = self.owns(cell);
-        if self.knows(numbers, cell, now.class, now.local) {
+        // What one class orders says nothing of accesses of another class to the same memory.
+        if a.class == now.class && self.knows(numbers, cell, now.class, now.local) {
             if private && !(lenient && near) {
                 return Verdict::Racy(Cause::Private);
             }
@@ -108,7 +116,8 @@ impl Workgroup {
         };
         let private = (!earlier.attributes.private || x.attributes.private)
             && (!x.attributes.private || same_agent || lenient && self.owns(cell));
-        let mutual = x.atomic.is_none() || x.atomic == earlier.atomic && self.in_subgroup(cell, now.local);
+        let alike = x.atomic == earlier.atomic && same_reference && self.in_subgroup(cell, now.local);
+        let mutual = x.atomic.is_none() || alike;
         covered && referenced && private && mutual
     }
 

@@ -4,6 +4,7 @@
 //! The kernel is instrumented as it was read, before any optimisation, so that sites are instructions of the module.
 //! Every back end makes the same calls of [`Observer`](observer::Observer), in an order that the schedule determines.
 
+mod atomics;
 mod attributes;
 mod barrier;
 mod candidate;
@@ -16,8 +17,11 @@ mod judge;
 mod known;
 pub mod observer;
 mod profile;
+mod settings;
 mod shadow;
 mod subsume;
+#[cfg(test)]
+mod tests;
 mod words;
 mod workgroup;
 
@@ -25,6 +29,7 @@ pub use candidate::{
     Agents, Candidate, Candidates, Cause, Distance, First, GivenUp, Kind, NonUniformBarrier, Note, NoteKind, Relation,
     Second,
 };
-pub use detector::{Detector, Launch, Limits, Profile};
+pub use detector::Detector;
 pub use insert::insert;
+pub use settings::{Launch, Limits, Profile};
 pub use subsume::subsume;

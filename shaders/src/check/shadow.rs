@@ -17,6 +17,9 @@ const WORDS: usize = PAGE_BYTES as usize / 4;
 /// Index of an [attribute](super::history::Attributes) in the detector's table.
 pub(super) type AttributeId = u16;
 
+/// That of a page without accesses.
+const UNUSED: AttributeId = AttributeId::MAX;
+
 /// The shadow of a page.
 #[derive(Debug)]
 pub(super) struct Page {
@@ -90,13 +93,16 @@ impl Page {
     }
 }
 
+/// Pages that are found without the map: accesses alternate between a few arrays.
+const RECENT: usize = 16;
+
 /// The pages of a memory.
 #[derive(Debug, Default)]
 pub(super) struct Shadow {
     pages: Vec<Page>,
     places: HashMap<u64, u32, foldhash::fast::FixedState>,
-    /// Place of the page that was used last.
-    last: usize,
+    /// Places of the pages that were used last, by the low bits of their numbers.
+    recent: [u32; RECENT],
 }
 
 /// Bytes that a page occupies, without histories.
@@ -107,13 +113,24 @@ impl Shadow {
     /// its accesses have `attribute` at first.
     #[inline]
     pub(super) fn page(&mut self, number: u64, attribute: AttributeId, limit: u64) -> Option<&mut Page> {
-        if self.pages.get(self.last).is_none_or(|page| page.number != number) {
-            self.last = match self.places.get(&number) {
-                Some(place) => *place as usize,
-                None => self.add(number, attribute, limit)?,
-            };
+        let recent = self.recent[number as usize % RECENT] as usize;
+        if self.pages.get(recent).is_none_or(|page| page.number != number || page.attribute == UNUSED) {
+            return self.find(number, attribute, limit);
         }
-        self.pages.get_mut(self.last)
+        self.pages.get_mut(recent)
+    }
+
+    fn find(&mut self, number: u64, attribute: AttributeId, limit: u64) -> Option<&mut Page> {
+        let place = match self.places.get(&number) {
+            Some(place) => *place as usize,
+            None => self.add(number, attribute, limit)?,
+        };
+        self.recent[number as usize % RECENT] = place as u32;
+        let page = self.pages.get_mut(place)?;
+        if page.attribute == UNUSED {
+            page.attribute = attribute;
+        }
+        Some(page)
     }
 
     /// The page with this number, if it exists.
@@ -145,7 +162,7 @@ impl Shadow {
         for page in &mut self.pages {
             let detailed: Vec<_> = page.histories.keys().copied().collect();
             detailed.into_iter().for_each(|word| page.condense(word, Cell::EMPTY, Cell::EMPTY));
-            page.attributes = None;
+            (page.attribute, page.attributes) = (UNUSED, None);
         }
     }
 

@@ -15,7 +15,7 @@ pub(super) struct Judges<'a> {
     pub(super) lenient: bool,
     /// The attributes by number.
     pub(super) attributes: &'a [Attributes],
-    /// That of plain non-private accesses through several references.
+    /// That of plain non-private accesses to memory of the class through several references.
     pub(super) mixed: AttributeId,
     /// Earlier accesses that may race, with the cause, to be reported.
     pub(super) findings: &'a mut Vec<(Access, Verdict)>,
@@ -45,10 +45,9 @@ impl Judges<'_> {
     pub(super) fn word(&mut self, page: &mut Page, word: Word, now: &Now, attribute: AttributeId) {
         let (written, read) = page.cells(word);
         let plain = now.access.atomic.is_none() && now.access.mask == WHOLE;
-        if plain && written != Cell::DETAILED {
-            if page.attribute(word) == attribute || self.adapt(page, word, now, attribute) {
-                return self.plain(page, word, now, (written, read));
-            }
+        let cells = plain && written != Cell::DETAILED;
+        if cells && (page.attribute(word) == attribute || self.adapt(page, word, now, attribute)) {
+            return self.plain(page, word, now, (written, read));
         }
         self.detailed(page, word, now, attribute);
     }
@@ -57,10 +56,11 @@ impl Judges<'_> {
     #[cold]
     fn adapt(&self, page: &mut Page, word: Word, now: &Now, attribute: AttributeId) -> bool {
         let (written, read) = page.cells(word);
-        let private = self.attributes[usize::from(page.attribute(word))].private || now.access.attributes.private;
+        let earlier = self.attributes[usize::from(page.attribute(word))];
+        let alike = earlier.class == now.class && !earlier.private && !now.access.attributes.private;
         if written.0 < now.base && read.0 < now.base {
             page.set_attribute(word, attribute);
-        } else if written.0 < now.base && !now.access.writes && !private {
+        } else if written.0 < now.base && !now.access.writes && alike {
             // Non-private reads are ordered through every reference.
             if page.attribute(word) != self.mixed {
                 page.set_attribute(word, self.mixed);

@@ -180,7 +180,11 @@ impl Workgroup {
 
     /// One cell that stands for the agents of both.
     pub(super) fn join(&self, numbers: &Numbers, a: Cell, b: Cell) -> Cell {
-        let near = self.owns(a) && self.owns(b) || self.near(numbers, a, b);
+        let near = match (self.owns(a), self.owns(b)) {
+            (true, true) => true,
+            (false, false) => self.near(numbers, a, b),
+            _ => false,
+        };
         if !near {
             return self.layout.cell(numbers.several(), Group::Workgroup);
         }

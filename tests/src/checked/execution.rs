@@ -25,6 +25,8 @@ pub struct Execution {
     pub targets: Vec<Option<Target>>,
     /// For each read, where all of its bytes come from; `None` if they come from several writes.
     pub sources: Vec<Option<Source>>,
+    /// Invocations of a subgroup.
+    pub(super) subgroup_size: u32,
 }
 
 /// An execution while it happens.
@@ -51,8 +53,14 @@ impl<'p> Recording<'p> {
             })
         });
         let trace = Trace { agents: agents.collect(), ..Trace::default() };
-        let execution =
-            Execution { trace, sites: Vec::new(), by: Vec::new(), targets: Vec::new(), sources: Vec::new() };
+        let execution = Execution {
+            trace,
+            sites: Vec::new(),
+            by: Vec::new(),
+            targets: Vec::new(),
+            sources: Vec::new(),
+            subgroup_size: shape.subgroup_size,
+        };
         Self { program, execution, last: HashMap::new(), waiting: HashMap::new(), instances: 0 }
     }
 

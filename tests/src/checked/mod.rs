@@ -36,6 +36,7 @@
 //! ```
 
 mod compare;
+mod detection;
 mod execution;
 mod generate;
 mod operations;
@@ -47,6 +48,7 @@ use spelter_shaders::check::observer::Target;
 use spelter_shaders::ir::{Site, SiteData};
 
 pub use compare::{Counts, compare};
+pub use detection::Detection;
 pub use execution::Execution;
 pub use run::Schedule;
 

@@ -1,0 +1,41 @@
+//! What a detector is made for: the memory model's profile, the size of a dispatch, bounds of what is kept.
+
+/// How strictly the memory model is applied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// What compilers emit without a guarantee by the model is accepted inside a workgroup, with a note.
+    #[default]
+    Common,
+    /// As the specification says.
+    Spec,
+    /// As the specification says; reports also contain advice.
+    Strict,
+}
+
+/// The size of a dispatch, and what its module is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Invocations of a workgroup.
+    pub workgroup_size: u32,
+    /// Invocations of a subgroup.
+    pub subgroup_size: u32,
+    /// Whether the module declares the Vulkan memory model.
+    pub vulkan_model: bool,
+}
+
+/// Bounds of what a detector keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of shadow memory and of what belongs to it, about.
+    pub bytes: u64,
+    /// Kinds of candidates.
+    pub kinds: usize,
+    /// Candidates that are kept of each kind.
+    pub examples: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { bytes: 1 << 30, kinds: 4096, examples: 8 }
+    }
+}
