@@ -13,7 +13,8 @@ use spelter_shaders::host::Host;
 use spelter_shaders::ir::{BindingKind, Kernel, MemoryModel, Site};
 
 use super::confirm::{Candidate, Confirmed, Filter, Verdict, confirm};
-use super::finding::{Finding, FoundAccess, FoundMemory, Hazard, Rule, Severity};
+use super::explanation::SliceNames;
+use super::finding::{Finding, FoundAccess, FoundMemory, Hazard, Repair, Rule, Severity};
 use super::log::{Accessed, Dispatch, Word};
 use super::names::{Grid, Names};
 use super::recorder::Recorder;
@@ -129,7 +130,7 @@ impl DispatchRun<'_> {
                 None => vec![format!("invocation {} of its scope had ended", other.local)],
             };
             let second = self.access(barrier.site, barrier.waits);
-            self.add(Rule::Barrier, Severity::Error, None, (first, second), reasons, 1);
+            self.add(Rule::Barrier, Severity::Error, None, (first, second), (reasons, Vec::new()), 1);
         }
         detector.notes().iter().for_each(|note| self.note(note));
         let kinds = detector.candidates();
@@ -228,9 +229,20 @@ impl DispatchRun<'_> {
             (true, false) => Hazard::ReadAfterWrite,
             (false, _) => Hazard::WriteAfterRead,
         };
-        let accesses = (Some(self.access(first.site, first.by)), self.access(second.site, second.by));
-        let reasons = vec![explanation::of_cause(kind.kind.cause).to_owned()];
-        self.add(Rule::Race(hazard), Severity::Error, Some(memory), accesses, reasons, kind.count);
+        let accesses: Vec<_> = slice.events.iter().map(|event| self.access(event.site, event.by)).collect();
+        // An instruction that other invocations execute, too: that of its first event.
+        let event_of = |&(_, site): &(u32, Site)| slice.events.iter().position(|event| event.site == site);
+        let sites: Vec<_> = slice.sites.iter().filter_map(event_of).map(|event| accesses[event].clone()).collect();
+        let language = kernel.memory_model;
+        let names = SliceNames { accesses: &accesses, sites: &sites, place: &memory.place, language };
+        let pair = (&accesses[slice.pair.0], &accesses[slice.pair.1]);
+        let reasons = vec![names.reason(slice).unwrap_or_else(|| explanation::of_cause(kind.kind.cause).to_owned())];
+        let repairs = match explanation::between_workgroups(language, pair) {
+            Some(repair) => vec![repair],
+            None => names.repairs(slice),
+        };
+        let accesses = (Some(pair.0.clone()), pair.1.clone());
+        self.add(Rule::Race(hazard), Severity::Error, Some(memory), accesses, (reasons, repairs), kind.count);
     }
 
     /// Reports a suspicion that was not decided.
@@ -245,7 +257,14 @@ impl DispatchRun<'_> {
         let memory = self.code.names.memory(&self.code.needed.kernel, example.memory, 1, self.args);
         let second = self.access(example.second.site, example.second.invocation);
         let reasons = vec![explanation::of_cause(kind.kind.cause).to_owned(), format!("not confirmed: {why}")];
-        self.add(Rule::Race(hazard), Severity::Warning, Some(memory), (None, second), reasons, kind.count);
+        self.add(
+            Rule::Race(hazard),
+            Severity::Warning,
+            Some(memory),
+            (None, second),
+            (reasons, Vec::new()),
+            kind.count,
+        );
     }
 
     fn note(&self, note: &Note) {
@@ -260,7 +279,7 @@ impl DispatchRun<'_> {
             }
         };
         let second = self.access(note.second.site, note.second.invocation);
-        self.add(Rule::Note, Severity::Note, None, (None, second), vec![text.to_owned()], 1);
+        self.add(Rule::Note, Severity::Note, None, (None, second), (vec![text.to_owned()], Vec::new()), 1);
     }
 
     fn access(&self, site: Site, by: Invocation) -> FoundAccess {
@@ -274,11 +293,10 @@ impl DispatchRun<'_> {
         severity: Severity,
         memory: Option<FoundMemory>,
         (first, second): (Option<FoundAccess>, FoundAccess),
-        reasons: Vec<String>,
+        (reasons, repairs): (Vec<String>, Vec<Repair>),
         count: u64,
     ) {
         let schedule = self.workgroups.schedule();
-        let repairs = Vec::new();
         self.code.checker.report(Finding { rule, severity, memory, first, second, reasons, repairs, count, schedule });
     }
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use spelter_memory_model::event::{Event, Trace};
+use spelter_memory_model::event::{self, Event, Trace};
 use spelter_memory_model::relation::Relation;
 use spelter_memory_model::relations::{Choice, Source};
+use spelter_shaders::ir::Site;
 use thiserror::Error;
 
 use super::log::{Accessed, Index, Log};
@@ -53,6 +54,8 @@ pub struct Slice {
     pub pair: (usize, usize),
     /// The instruction and the invocation of each event; the memory only for accesses.
     pub events: Vec<Accessed>,
+    /// The dispatch and the instruction of each [`event::Site`] of the trace.
+    pub sites: Vec<(u32, Site)>,
 }
 
 /// The slice for two accesses of a log, the earlier one first.
@@ -73,6 +76,7 @@ pub(super) fn slice_of(
         return Err(Undecided::TooLarge);
     }
     let mut trace = Trace::default();
+    let mut sites = Vec::new();
     let mut threads: BTreeMap<u32, usize> = BTreeMap::new();
     for &index in &kept {
         let number = log.entry(index).thread;
@@ -81,7 +85,13 @@ pub(super) fn slice_of(
             trace.agents.len() - 1
         });
         let instance = log.instance(index).map(|(which, _)| which);
-        trace.events.push(Event { thread, operation: log.operation(index), instance });
+        let from = (log.thread(index).dispatch, log.entry(index).site);
+        let site = sites.iter().position(|&known| known == from).unwrap_or_else(|| {
+            sites.push(from);
+            sites.len() - 1
+        });
+        let site = Some(event::Site(site as u32));
+        trace.events.push(Event { thread, operation: log.operation(index), instance, site });
     }
     let place = |index: Index| kept.binary_search(&index).ok();
     let mut order = Relation::new(kept.len());
@@ -97,7 +107,7 @@ pub(super) fn slice_of(
     let choice = Choice { sources: kept.iter().map(source).collect(), modification_order: order };
     let pair = (place(first).unwrap_or_default(), place(second).unwrap_or_default());
     let events = kept.iter().map(|&index| log.accessed(index)).collect();
-    Ok(Slice { trace, choice, pair, events })
+    Ok(Slice { trace, choice, pair, events, sites })
 }
 
 /// The slice for the `first` and the `second` event of a log.

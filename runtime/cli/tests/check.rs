@@ -19,6 +19,8 @@ struct Case {
     expected: &'static [(&'static str, u64, u64)],
     /// A text of the file and the text that repairs it.
     fix: Option<(&'static str, &'static str)>,
+    /// A repair that must be told.
+    repair: Option<&'static str>,
 }
 
 const RAW: &str = "SPELTER-RACE-RAW";
@@ -34,6 +36,7 @@ const WGSL: [Case; 5] = [
         options: "--bind 0.0=u32:range:512 --bind 0.1=zeros:2048 --groups 2",
         expected: &[(RAW, 12, 15)],
         fix: Some(("// fixed: workgroupBarrier();", "workgroupBarrier();")),
+        repair: Some("workgroupBarrier() after the write at 03.wgsl:12:5 and before the read at 03.wgsl:15:25"),
     },
     Case {
         // linebender/vello, pull request 526
@@ -42,6 +45,7 @@ const WGSL: [Case; 5] = [
         options: "--bind 0.0=u32:range:192 --bind 0.1=zeros:256",
         expected: &[(RAW, 10, 17), (WAR, 17, 10)],
         fix: Some(("// fixed: workgroupBarrier(); ", "workgroupBarrier(); //")),
+        repair: Some("workgroupBarrier() after the read at 05.wgsl:17:5 and before the write at 05.wgsl:10:7"),
     },
     Case {
         // bevyengine/bevy, pull request 13283, with a plain array
@@ -50,6 +54,7 @@ const WGSL: [Case; 5] = [
         options: "--bind 0.0=u32:range:64 --bind 0.1=zeros:256 --groups 2",
         expected: &[(RAW, 7, 9)],
         fix: Some(("storageBarrier();  ", "workgroupBarrier();  ")),
+        repair: Some("WorkgroupMemory on the barrier at 07.wgsl:8:3"),
     },
     Case {
         // JolifantoBambla/webgpu-spd, issue 7: no barrier of WGSL orders memory between workgroups
@@ -58,6 +63,7 @@ const WGSL: [Case; 5] = [
         options: "--bind 0.0=u32:range:512 --bind 0.1=zeros:32 --bind 0.2=zeros:4 --bind 0.3=zeros:256 --groups 8",
         expected: &[(RAW, 14, 20)],
         fix: None,
+        repair: Some("two dispatches"),
     },
     Case {
         // sotrh/learn-wgpu, pull request 634
@@ -66,6 +72,7 @@ const WGSL: [Case; 5] = [
         options: "--bind 0.0=u32:random:2048:1 --groups 16",
         expected: &[(RAW, 6, 9), (WAR, 6, 9)],
         fix: Some(("  a = g.x * 2u;", "  return;")),
+        repair: Some("two dispatches"),
     },
 ];
 
@@ -78,14 +85,16 @@ const GLSL: [Case; 4] = [
         options: "--bind 0.0=f32:range:1024 --bind 0.1=zeros:4096 --groups 4",
         expected: &[(RAW, 8, 10), (WAR, 10, 8)],
         fix: Some(("memoryBarrierShared(); ", "memoryBarrierShared(); barrier(); ")),
+        repair: Some("barrier() after the write at 01.comp:8 and before the read at 01.comp:10"),
     },
     Case {
         // ggml-org/llama.cpp, pull request 17887: the race makes control flow diverge, so barriers are reported, too
         file: "09.comp",
         text: include_str!("races/09-skip-path.comp"),
         options: "--bind 0.0=@mask.bin --bind 0.1=zeros:512",
-        expected: &[(RAW, 20, 14), (WAR, 22, 20), (BARRIER, 17, 21), (BARRIER, 0, 21)],
+        expected: &[(RAW, 20, 14), (WAR, 14, 20), (WAR, 22, 20), (BARRIER, 17, 21), (BARRIER, 0, 21)],
         fix: Some(("// fixed: + barrier();", "barrier();")),
+        repair: Some("barrier() after the write at 09.comp:20"),
     },
     Case {
         // ggml-org/ggml, pull request 951
@@ -94,6 +103,7 @@ const GLSL: [Case; 4] = [
         options: "--bind 0.0=u32:range:100 --push u32:100",
         expected: &[(BARRIER, 0, 10)],
         fix: Some(("if (c >= columns) return; ", "if (columns > 256) return; ")),
+        repair: None,
     },
     Case {
         // ggml-org/llama.cpp, pull request 27008: a reviewer suspected a race, and there is none
@@ -102,6 +112,7 @@ const GLSL: [Case; 4] = [
         options: "--bind 0.0=f32:range:512 --bind 0.1=zeros:4",
         expected: &[],
         fix: None,
+        repair: None,
     },
 ];
 
@@ -126,9 +137,14 @@ fn decide(test: &str, cases: &[Case]) {
     let folder = Folder::new(test);
     let mask: Vec<u8> = (0..512).flat_map(|at| if at < 384 { 1f32 } else { -1f32 }.to_le_bytes()).collect();
     folder.write("mask.bin", &mask);
-    for Case { file, text, options, expected, fix } in cases {
+    for Case { file, text, options, expected, fix, repair } in cases {
         folder.write(file, text.as_bytes());
-        let found = lines(&checked(&folder, &format!("run {file} {options}"), !expected.is_empty()));
+        let found = checked(&folder, &format!("run {file} {options}"), !expected.is_empty());
+        if let Some(repair) = repair {
+            let told = found["findings"].to_string();
+            assert!(told.contains(repair), "{file}: {repair}\n{told}");
+        }
+        let found = lines(&found);
         let expected = expected.iter().map(|&(rule, first, second)| (rule.to_owned(), first, second)).collect();
         assert_eq!(found, expected, "{file}");
         if let Some((from, to)) = fix {
@@ -169,6 +185,8 @@ fn a_report_quotes_both_lines() {
         "7 │   if l < 64u { plain[l] = src[l]; }",
         "- write by workgroup (0, 0, 0), invocation (1, 0, 0)",
         "^ read by workgroup (0, 0, 0), invocation (0, 0, 0)",
+        "= because the barrier at 07.wgsl:8:3 and the barrier at 07.wgsl:8:3 wait for each other, but the semantics of",
+        "= repair: WorkgroupMemory on the barrier at 07.wgsl:8:3",
         "note: checked: 1 error",
     ] {
         assert!(ended.stderr.contains(part), "{part}\n{}", ended.stderr);
@@ -182,11 +200,11 @@ fn known_findings_are_suppressed() {
     let line = "run 05.wgsl --bind 0.0=u32:range:192 --bind 0.1=zeros:256";
     let found = checked(&folder, &format!("{line} --suppress rule:*-WAR"), true);
     assert_eq!((lines(&found).len(), &found["suppressed"]), (1, &1.into()));
-    for suppress in ["line:wgsl:17", "memory:*`count`", "kernel:main", "rule:SPELTER-RACE-*"] {
+    for suppress in ["line:05.wgsl:17", "memory:*`count`", "kernel:main", "rule:SPELTER-RACE-*"] {
         let found = checked(&folder, &format!("{line} --suppress {suppress}"), false);
         assert_eq!((lines(&found).len(), &found["suppressed"]), (0, &2.into()), "{suppress}");
     }
-    folder.write("known.txt", b"# the loop\nline:wgsl:17:*  # both\n");
+    folder.write("known.txt", b"# the loop\nline:*.wgsl:17:*  # both\n");
     checked(&folder, &format!("{line} --suppressions known.txt"), false);
     folder.write("known.txt", b"\nnonsense\n");
     let error = folder.error(&format!("{line} --check --suppressions known.txt"));

@@ -96,7 +96,7 @@ impl<'p> Recording<'p> {
         if operation.control_barrier() {
             self.waiting.insert(thread, event);
         }
-        self.execution.trace.events.push(Event { thread, operation, instance: None });
+        self.execution.trace.events.push(Event { thread, operation, instance: None, site: None });
         self.execution.sites.push(step.site);
         self.execution.by.push(by);
         self.execution.targets.push(step.target);

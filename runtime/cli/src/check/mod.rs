@@ -5,11 +5,11 @@ mod suppress;
 mod text;
 
 use std::cmp::Reverse;
-use std::path::Path;
 
 use spelter::check::{CheckStats, Finding, Severity};
+use spelter_shaders::ir::SourceLine;
 
-use crate::args::CheckArgs;
+use crate::args::{CheckArgs, RunArgs};
 use crate::failure::Failure;
 pub(crate) use json::{json, stats};
 pub(crate) use suppress::Suppression;
@@ -31,7 +31,9 @@ pub(crate) struct Report {
 
 impl Report {
     /// Sorts findings and leaves out those that the options suppress.
-    pub(crate) fn new(all: Vec<Finding>, stats: CheckStats, args: &CheckArgs) -> Result<Self, Failure> {
+    pub(crate) fn new(mut all: Vec<Finding>, stats: CheckStats, args: &RunArgs) -> Result<Self, Failure> {
+        let (file, args) = (args.file.display().to_string(), &args.check);
+        all.iter_mut().for_each(|finding| name_file(finding, &file));
         let suppressions = Suppressions::new(&args.suppress, &args.suppressions)?;
         let count = all.len();
         let mut findings: Vec<_> = all.into_iter().filter(|finding| !suppressions.has(finding)).collect();
@@ -50,10 +52,26 @@ impl Report {
         if self.count(Severity::Error) > 0 { args.error_exitcode } else { 0 }
     }
 
-    /// Writes the findings to standard error, with quoted source, and a summary. `file` is the shader's path: the reader
-    /// calls a WGSL text `wgsl`.
-    pub(crate) fn print(&self, file: &Path) {
-        self.findings.iter().for_each(|finding| text::print(finding, file));
+    /// Writes the findings to standard error, with quoted source, and a summary.
+    pub(crate) fn print(&self) {
+        self.findings.iter().for_each(text::print);
         text::summary(self);
     }
+}
+
+/// The reader's name of a WGSL text.
+const WGSL: &str = "wgsl";
+
+/// Gives lines of a WGSL text the path of the shader.
+fn name_file(finding: &mut Finding, file: &str) {
+    let named = |line: &mut SourceLine| {
+        if &*line.file == WGSL {
+            line.file = file.into();
+        }
+    };
+    let accesses = finding.first.iter_mut().chain([&mut finding.second]);
+    accesses.flat_map(|access| access.line.iter_mut().chain(&mut access.inlined_at)).for_each(named);
+    finding.repairs.iter_mut().filter_map(|repair| repair.line.as_mut()).for_each(named);
+    let texts = finding.repairs.iter_mut().map(|repair| &mut repair.text).chain(&mut finding.reasons);
+    texts.for_each(|text| *text = text.replace(&format!(" at {WGSL}:"), &format!(" at {file}:")));
 }

@@ -1,6 +1,5 @@
 //! A finding as text: both lines quoted with labels, then reasons, repairs and how to see it again.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use codespan_reporting::diagnostic::{self, Diagnostic, Label};
@@ -14,9 +13,9 @@ use super::Report;
 use crate::output;
 
 /// Prints a finding to standard error. A closed standard error is ignored, as for all messages.
-pub(super) fn print(finding: &Finding, shader: &Path) {
+pub(super) fn print(finding: &Finding) {
     let choice = if output::is_stderr_colored() { ColorChoice::Always } else { ColorChoice::Never };
-    let mut files = Sources { files: SimpleFiles::new(), known: Vec::new(), shader };
+    let mut files = Sources { files: SimpleFiles::new(), known: Vec::new() };
     let diagnostic = files.diagnostic(finding);
     let stream = StandardStream::stderr(choice);
     let mut stream = stream.lock();
@@ -50,13 +49,12 @@ pub(super) fn summary(report: &Report) {
 }
 
 /// The source texts of a finding.
-struct Sources<'a> {
+struct Sources {
     files: SimpleFiles<String, Arc<str>>,
     known: Vec<(String, Option<usize>)>,
-    shader: &'a Path,
 }
 
-impl Sources<'_> {
+impl Sources {
     fn diagnostic(&mut self, finding: &Finding) -> Diagnostic<usize> {
         let severity = match finding.severity {
             Severity::Error => diagnostic::Severity::Error,
@@ -122,8 +120,7 @@ impl Sources<'_> {
             return *known;
         }
         let read = || std::fs::read_to_string(name).ok().map(Arc::from);
-        let shown = if name == "wgsl" { self.shader.display().to_string() } else { name.to_owned() };
-        let file = text.cloned().or_else(read).map(|text| self.files.add(shown, text));
+        let file = text.cloned().or_else(read).map(|text| self.files.add(name.to_owned(), text));
         self.known.push((name.to_owned(), file));
         file
     }

@@ -53,7 +53,7 @@ pub(super) fn report(
         0 => None,
         _ => in_other_orders(shader, (&results(context, bound)?, bound), args, seeds, &mut all)?,
     };
-    Ok(Some(Checked { report: Report::new(all, context.check_stats(), &args.check)?, order }))
+    Ok(Some(Checked { report: Report::new(all, context.check_stats(), args)?, order }))
 }
 
 /// Runs with random orders. Adds their findings, and returns how their results differ from the first run's, if they do.

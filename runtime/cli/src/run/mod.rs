@@ -53,7 +53,7 @@ fn execute(args: &RunArgs, messages: &Messages, output: &mut Output) -> Result<u
     if !args.json {
         // Results go to standard output, findings to standard error: after them.
         output.flush()?;
-        checked.report.print(&args.file);
+        checked.report.print();
     }
     Ok(checked.report.status(&args.check))
 }
