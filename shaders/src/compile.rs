@@ -231,7 +231,7 @@ fn interpreted(kernel: &Kernel, fallback: Option<String>) -> Compiled {
 pub struct Checked {
     /// The code to run.
     pub code: Box<dyn ObservedCode>,
-    /// The kernel that runs; its [`sites`](Kernel::sites) are what observers are told of.
+    /// The kernel that runs; its [`sites`](Kernel::sites) are those that observers get.
     pub kernel: Kernel,
     /// The back end that runs it.
     pub backend: Backend,

@@ -5,7 +5,7 @@ use spelter_shaders::back::{Code, Scratch, Workgroups};
 use spelter_shaders::compile::{self, Floats};
 use spelter_shaders::ir::{InstData, Kernel, Scope, Semantics, verify};
 use spelter_shaders::schedule::Schedule;
-use spelter_shaders::{opt, simd, vectorize};
+use spelter_shaders::{check, opt, simd, vectorize};
 
 use crate::range_checks::held;
 
@@ -77,6 +77,7 @@ fn interpreters() -> Vec<Engine> {
     vec![
         engine("interpreter", compile::interpret),
         engine("interpreter of the IR's text", |kernel| compile::interpret(&through_text(kernel))),
+        engine("interpreter with checks", |kernel| compile::interpret(&through_text(&checked(kernel)))),
         engine("interpreter of the optimised kernel", |kernel| compile::interpret(&optimised(kernel))),
     ]
 }
@@ -139,6 +140,14 @@ fn through_text(kernel: &Kernel) -> Kernel {
     let parsed = Kernel::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     verify(&parsed).unwrap_or_else(|error| panic!("{error}\n{text}"));
     parsed
+}
+
+/// A kernel with the checks of checked mode.
+pub fn checked(kernel: &Kernel) -> Kernel {
+    let mut kernel = kernel.clone();
+    check::insert(&mut kernel);
+    verify(&kernel).unwrap_or_else(|error| panic!("{error}\n{kernel}"));
+    kernel
 }
 
 /// A kernel after all passes, each of which must leave a valid one.

@@ -178,14 +178,6 @@ impl Shader {
         positions.in_terms_of_the_text(of_word).line.map(|line| line.line)
     }
 
-    /// The words of the module; `None` for WGSL.
-    pub(crate) fn spirv(&self) -> Option<&[u32]> {
-        match &self.contents {
-            Contents::Wgsl(_) => None,
-            Contents::Spirv(words, _) => Some(words),
-        }
-    }
-
     /// A failure with the shader's path.
     pub(crate) fn problem(&self, problem: impl fmt::Display) -> Failure {
         refused(&self.path, problem)

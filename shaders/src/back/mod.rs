@@ -45,7 +45,7 @@ pub trait Code: Send + Sync + std::fmt::Debug {
 
 /// A kernel with checks that is ready to run on this machine.
 pub trait ObservedCode: Send + Sync + std::fmt::Debug {
-    /// As [`Code::run_all`]; the observer is told what the checks of the kernel see, as it happens.
+    /// As [`Code::run_all`]; what the checks of the kernel see is reported to the observer, as it happens.
     fn run_observed(
         &self,
         args: &DispatchArgs<'_>,

@@ -58,6 +58,7 @@ impl Inserter<'_> {
                     self.check(inst, SiteAction::Write(model.access(class, access)), place, width);
                 }
             }
+            InstData::Image { .. } if self.is_same_image_access(inst) => {}
             InstData::Image { op, image, sampler, ref args, access } => {
                 let args = args.clone();
                 let access = model.access(StorageClass::Image, access);
@@ -111,6 +112,18 @@ impl Inserter<'_> {
             None => 4,
         };
         self.push(inst, InstData::Sync { site, place: Some(place), bytes, wrote });
+    }
+
+    /// Whether an image instruction gives another component of what the instruction before it reads.
+    fn is_same_image_access(&self, inst: Inst) -> bool {
+        let Some(&before) = self.insts.last() else { return false };
+        let mut other = self.kernel.insts[inst].clone();
+        let (InstData::Image { op: first, .. }, InstData::Image { op, .. }) = (&self.kernel.insts[before], &mut other)
+        else {
+            return false;
+        };
+        op.component = first.component;
+        op.kind != Kind::Write && other == self.kernel.insts[before]
     }
 
     fn check(&mut self, inst: Inst, action: SiteAction, place: Place, width: Width) {

@@ -1,5 +1,5 @@
-//! What checked mode observes while a kernel runs, in the order in which it happens: one interface for every back end on
-//! one side, and for the detector and the recorder of replays on the other.
+//! What checked mode observes while a kernel runs, in the order in which it happens: one interface for every back end
+//! on one side, and for the detector and the recorder of replays on the other.
 
 use crate::ir::{Scope, Site};
 
@@ -67,8 +67,8 @@ pub trait Observer {
         let _ = barrier;
     }
 
-    /// The invocations of this workgroup, or of the subgroup with this number in it, that wait at a control barrier with
-    /// that execution scope go on. Invocations that have ended are not waited for.
+    /// The invocations of this workgroup, or of the subgroup with this number in it, that have arrived at a control
+    /// barrier with that execution scope go on. Invocations that have ended are not waited for.
     fn release(&mut self, workgroup: u64, execution: Scope, subgroup: Option<u32>);
 
     /// The invocation ends.

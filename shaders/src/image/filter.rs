@@ -7,10 +7,40 @@ use super::cube;
 use super::descriptor::{Compare, Filter, Sampler, TexelView};
 use super::format::{Class, Numeric};
 use super::texel::{decode, load_raw};
+use crate::guest::GuestSlice;
+
+/// How the bytes of texels are loaded.
+pub(super) trait Fetch: Copy {
+    /// Loads those at an offset in an image's memory.
+    fn raw(self, memory: GuestSlice, offset: u64, bytes: u32) -> [u32; 4];
+}
+
+/// From memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FromMemory;
+
+impl Fetch for FromMemory {
+    #[inline(always)]
+    fn raw(self, memory: GuestSlice, offset: u64, bytes: u32) -> [u32; 4] {
+        load_raw(memory, offset, bytes)
+    }
+}
+
+/// From memory, telling the offset of each.
+#[derive(Clone, Copy)]
+pub(super) struct Telling<'a>(pub(super) &'a dyn Fn(u64));
+
+impl Fetch for Telling<'_> {
+    fn raw(self, memory: GuestSlice, offset: u64, bytes: u32) -> [u32; 4] {
+        (self.0)(offset);
+        load_raw(memory, offset, bytes)
+    }
+}
 
 /// What a sample reads.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SampleSource<'a> {
+pub(super) struct SampleSource<'a, F> {
+    pub(super) fetch: F,
     pub(super) view: &'a TexelView,
     pub(super) sampler: &'a Sampler,
     /// Number of coordinates: 1 to 3.
@@ -28,7 +58,7 @@ pub(super) struct SampleSource<'a> {
 /// A texel as the shader sees it: the bits of floats or integers.
 pub(super) type Texel = [u32; 4];
 
-impl SampleSource<'_> {
+impl<F: Fetch> SampleSource<'_, F> {
     /// The value 1 in the texels' class.
     fn one(&self) -> u32 {
         if self.view.format.class() == Class::Float { 1f32.to_bits() } else { 1 }
@@ -38,7 +68,7 @@ impl SampleSource<'_> {
     pub(super) fn load(&self, level: u32, at: [u32; 3], layer: u32) -> Texel {
         let (view, bytes) = (self.view, self.view.format.bytes());
         let raw = match view.texel(level, at, layer) {
-            Some(offset) => load_raw(view.memory, offset, bytes),
+            Some(offset) => self.fetch.raw(view.memory, offset, bytes),
             None => [0; 4],
         };
         if self.codes {
@@ -80,7 +110,7 @@ impl SampleSource<'_> {
     }
 
     /// The texel at integer coordinates that may be outside the image.
-    fn fetch(&self, level: u32, at: [i32; 3]) -> Texel {
+    fn wrapped(&self, level: u32, at: [i32; 3]) -> Texel {
         let size = self.view.level_size(level);
         if let Some(face) = self.face {
             return match cube::seamless(face, at[0], at[1], size[0]) {
@@ -129,7 +159,7 @@ impl SampleSource<'_> {
                 // Nearest coordinates on a cube's face stay on it.
                 if self.face.is_some() { texel.clamp(0, size[dim].cast_signed() - 1) } else { texel }
             });
-            return self.fetch(level, near);
+            return self.wrapped(level, near);
         }
         let spans = |middle| [0, 1, 2].map(|dim| linear(coordinates[dim], scale[dim], middle, offset[dim]));
         if self.reference.is_none() && bytes::mixes(self.view.format) {
@@ -157,7 +187,7 @@ impl SampleSource<'_> {
     /// Like [`SampleSource::mix`], for 8-bit codes.
     fn mix_bytes(&self, level: u32, spans: &[Span; 3], dim: usize, mut at: [i32; 3]) -> [i32; 4] {
         let Some(dim) = dim.checked_sub(1) else {
-            return self.fetch(level, at).map(|code| bytes::code(f32::from_bits(code)));
+            return self.wrapped(level, at).map(|code| bytes::code(f32::from_bits(code)));
         };
         let span = spans[dim];
         at[dim] = span.first;
@@ -170,7 +200,7 @@ impl SampleSource<'_> {
 
     /// The mix of the surrounding texels, along x first.
     fn mix(&self, level: u32, spans: &[Span; 3], dim: usize, mut at: [i32; 3]) -> Texel {
-        let Some(dim) = dim.checked_sub(1) else { return self.fetch(level, at) };
+        let Some(dim) = dim.checked_sub(1) else { return self.wrapped(level, at) };
         at[dim] = spans[dim].first;
         let first = self.mix(level, spans, dim, at);
         at[dim] = spans[dim].first.saturating_add(1);
@@ -187,7 +217,7 @@ impl SampleSource<'_> {
         let scale = self.scale(0);
         let [x, y] = [0, 1].map(|dim| linear(coordinates[dim], scale[dim], PLACES / 2.0, offset[dim]).first);
         let (right, below) = (x.saturating_add(1), y.saturating_add(1));
-        [[x, below], [right, below], [right, y], [x, y]].map(|[x, y]| self.fetch(0, [x, y, 0]))
+        [[x, below], [right, below], [right, y], [x, y]].map(|[x, y]| self.wrapped(0, [x, y, 0]))
     }
 }
 

@@ -1,9 +1,11 @@
 //! Runs an image instruction for one invocation.
 
+use std::cell::RefCell;
+
 use super::address::layer;
 use super::cube;
 use super::descriptor::{Descriptor, Sampler, TexelView};
-use super::filter::{SampleSource, Texel, lerp};
+use super::filter::{Fetch, FromMemory, SampleSource, Telling, Texel, lerp};
 use super::format::Class;
 use super::lod;
 use super::op::{Dim, ImageOp, Kind, LodOperand, Offsets};
@@ -39,30 +41,32 @@ impl OperandWords<'_> {
 /// Runs an instruction; `operands` are the bits of [`ImageOp::params`]. The result is the whole texel, for a gather one
 /// component of four texels, for a write 0.
 pub fn run(op: &ImageOp, image: &Descriptor, sampler: &Descriptor, operands: &[u32]) -> Texel {
+    run_with(op, image, sampler, operands, FromMemory)
+}
+
+fn run_with(op: &ImageOp, image: &Descriptor, sampler: &Descriptor, operands: &[u32], fetch: impl Fetch) -> Texel {
     let mut operands = OperandWords(operands);
     match op.kind {
-        Kind::Read => read(op, &image.view, &mut operands),
+        Kind::Read => read(op, &image.view, &mut operands, fetch),
         Kind::Write => {
             write(op, &image.view, &mut operands);
             [0; 4]
         }
         Kind::Sample | Kind::Gather if image.view.layers == 0 => [0; 4],
-        Kind::Sample => sample(op, &image.view, &sampler.sampler, &mut operands),
-        Kind::Gather => gather(op, &image.view, &sampler.sampler, &mut operands),
+        Kind::Sample => sample(op, &image.view, &sampler.sampler, &mut operands, fetch),
+        Kind::Gather => gather(op, &image.view, &sampler.sampler, &mut operands, fetch),
     }
 }
 
 /// The texels that an instruction reads or writes: calls `visit` with the byte offset of each that is in the image, once
 /// for each time that the instruction uses it.
-pub fn texels(op: &ImageOp, image: &Descriptor, _sampler: &Descriptor, operands: &[u32], visit: impl FnMut(u64)) {
-    let mut words = OperandWords(operands);
-    match op.kind {
-        Kind::Read | Kind::Write => {
-            let (level, at, layer) = address(op, &mut words);
-            image.view.texel(level, at, layer).into_iter().for_each(visit);
-        }
-        Kind::Sample | Kind::Gather => {}
+pub fn texels(op: &ImageOp, image: &Descriptor, sampler: &Descriptor, operands: &[u32], visit: impl FnMut(u64)) {
+    if op.kind == Kind::Write {
+        let (level, at, layer) = address(op, &mut OperandWords(operands));
+        return image.view.texel(level, at, layer).into_iter().for_each(visit);
     }
+    let visit = RefCell::new(visit);
+    run_with(op, image, sampler, operands, Telling(&|offset| (visit.borrow_mut())(offset)));
 }
 
 /// Texel coordinates and layer.
@@ -83,9 +87,10 @@ fn address(op: &ImageOp, operands: &mut OperandWords<'_>) -> (u32, [u32; 3], u32
     (level, at.map(i32::cast_unsigned), layer)
 }
 
-fn read(op: &ImageOp, view: &TexelView, operands: &mut OperandWords<'_>) -> Texel {
+fn read(op: &ImageOp, view: &TexelView, operands: &mut OperandWords<'_>, fetch: impl Fetch) -> Texel {
     let (level, at, layer) = address(op, operands);
     let source = SampleSource {
+        fetch,
         view,
         sampler: &Sampler::DEFAULT,
         dims: op.dim.coordinates(),
@@ -106,17 +111,18 @@ fn write(op: &ImageOp, view: &TexelView, operands: &mut OperandWords<'_>) {
 }
 
 /// The source of a sample and the coordinates on it (for a cube, on its face).
-fn source<'a>(
+fn source<'a, F>(
     op: &ImageOp,
     view: &'a TexelView,
     sampler: &'a Sampler,
     operands: &mut OperandWords<'_>,
-) -> (SampleSource<'a>, [f32; 3], [f32; 3]) {
+    fetch: F,
+) -> (SampleSource<'a, F>, [f32; 3], [f32; 3]) {
     let given = operands.floats(op.dim.coordinates());
     let number = if op.arrayed { operands.float() } else { 0.0 };
     let reference = op.dref.then(|| operands.float());
     let dims = if op.dim == Dim::Cube { 2 } else { op.dim.coordinates() };
-    let mut source = SampleSource { view, sampler, dims, layer: 0, face: None, reference, codes: false };
+    let mut source = SampleSource { fetch, view, sampler, dims, layer: 0, face: None, reference, codes: false };
     let mut coordinates = given;
     if op.dim == Dim::Cube {
         let spot = cube::project(given);
@@ -129,8 +135,14 @@ fn source<'a>(
     (source, coordinates, given)
 }
 
-fn sample(op: &ImageOp, view: &TexelView, sampler: &Sampler, operands: &mut OperandWords<'_>) -> Texel {
-    let (source, coordinates, given) = source(op, view, sampler, operands);
+fn sample(
+    op: &ImageOp,
+    view: &TexelView,
+    sampler: &Sampler,
+    operands: &mut OperandWords<'_>,
+    fetch: impl Fetch,
+) -> Texel {
+    let (source, coordinates, given) = source(op, view, sampler, operands, fetch);
     let lod = match op.lod {
         LodOperand::None => 0.0,
         LodOperand::Lod => operands.float(),
@@ -161,8 +173,14 @@ fn sample(op: &ImageOp, view: &TexelView, sampler: &Sampler, operands: &mut Oper
     }
 }
 
-fn gather(op: &ImageOp, view: &TexelView, sampler: &Sampler, operands: &mut OperandWords<'_>) -> Texel {
-    let (source, coordinates, _) = source(op, view, sampler, operands);
+fn gather(
+    op: &ImageOp,
+    view: &TexelView,
+    sampler: &Sampler,
+    operands: &mut OperandWords<'_>,
+    fetch: impl Fetch,
+) -> Texel {
+    let (source, coordinates, _) = source(op, view, sampler, operands, fetch);
     let component = if op.dref { 0 } else { operands.word().min(3) as usize };
     match op.offsets {
         Offsets::None => source.footprint(coordinates, [0; 3]).map(|texel| texel[component]),

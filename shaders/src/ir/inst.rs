@@ -212,8 +212,8 @@ pub enum InstData {
         /// Semantics.
         semantics: Semantics,
     },
-    /// `check site0 storage v0 + v1`, `check.u16 site0 var0 + v1`: checked mode observes an access to this memory, unless
-    /// it is out of bounds.
+    /// `check site0 storage v0 + v1`, `check.u16 site0 var0 + v1`: checked mode observes an access to this memory,
+    /// unless it is out of bounds.
     Check {
         /// The load or store.
         site: Site,
@@ -237,8 +237,8 @@ pub enum InstData {
         args: SmallVec<[Value; 4]>,
     },
     /// `sync site2`: checked mode observes the fence or control barrier that follows.
-    /// `sync site3 storage v0 + v1 bytes 4 wrote v2`: it observes the atomic that precedes, unless that is out of bounds
-    /// or unaligned.
+    /// `sync site3 storage v0 + v1 bytes 4 wrote v2`: it observes the atomic that precedes, unless that is out of
+    /// bounds or unaligned.
     Sync {
         /// The atomic, fence or barrier.
         site: Site,

@@ -47,7 +47,7 @@ pub struct Kernel {
     pub calls: PrimaryMap<CallPath, CallData>,
     /// The rules by which accesses have the attributes of the memory model.
     pub memory_model: MemoryModel,
-    /// `Generator's magic number` of the SPIR-V module's header; 0 if unknown. Not in the text form.
+    /// The word `Generator's magic number` of the SPIR-V module's header: naga's is 28. Not in the text form.
     pub generator: u32,
     /// What checked mode observes; empty if the kernel has no checks.
     pub sites: PrimaryMap<Site, SiteData>,

@@ -1,7 +1,9 @@
-//! Checked mode at its boundary: where checks are inserted, what an observer of the interpreter is told, and that
+//! Checked mode at its boundary: where checks are inserted, what the interpreter reports to an observer, and that
 //! neither checks nor passes change anything else.
 
 mod barriers;
+mod compile;
+mod images;
 mod observed;
 mod random;
 mod subsume;
@@ -17,6 +19,7 @@ use spelter_shaders::back::{Code, ObservedCode, Scratch, Workgroups, interp::Pro
 use spelter_shaders::check::insert;
 use spelter_shaders::check::observer::{DivergentBarrier, Invocation, Memory, Observer, Target};
 use spelter_shaders::guest::GuestSlice;
+use spelter_shaders::image::Descriptor;
 use spelter_shaders::ir::{Kernel, Scope, Site, verify};
 
 /// Parses and verifies.
@@ -129,8 +132,17 @@ fn words(buffer: GuestSlice) -> Vec<u32> {
 }
 
 fn with_args<R>(buffers: &[GuestSlice], groups: [u32; 3], run: impl FnOnce(&DispatchArgs<'_>, &mut Scratch) -> R) -> R {
+    with_images(buffers, &[], groups, run)
+}
+
+fn with_images<R>(
+    buffers: &[GuestSlice],
+    images: &[Descriptor],
+    groups: [u32; 3],
+    run: impl FnOnce(&DispatchArgs<'_>, &mut Scratch) -> R,
+) -> R {
     let (push, stop) = ([0; MAX_PUSH_BYTES], AtomicU32::new(0));
-    let args = DispatchArgs { buffers, push: &push, images: &[], num_workgroups: groups, stop: &stop };
+    let args = DispatchArgs { buffers, push: &push, images, num_workgroups: groups, stop: &stop };
     run(&args, &mut Scratch::default())
 }
 

@@ -1,4 +1,4 @@
-//! What an observer is told of accesses, atomics and fences.
+//! What is reported of accesses, atomics and fences.
 
 use crate::events;
 
@@ -11,7 +11,7 @@ fn of_first(body: &str, expected: &[&str]) {
 }
 
 #[test]
-fn loads_and_stores_are_told_with_their_memory() {
+fn loads_and_stores_are_reported_with_their_memory() {
     let body = "
         block0:
             v0 = const.i32 0
@@ -37,7 +37,7 @@ fn loads_and_stores_are_told_with_their_memory() {
 }
 
 #[test]
-fn accesses_out_of_bounds_are_not_told() {
+fn accesses_out_of_bounds_are_not_reported() {
     let body = "
         block0:
             v0 = const.i32 0
@@ -59,7 +59,7 @@ fn accesses_out_of_bounds_are_not_told() {
 }
 
 #[test]
-fn private_push_and_uniform_memory_is_not_told() {
+fn private_push_and_uniform_memory_is_not_reported() {
     let text = "kernel \"test\" 1, 1, 1
         push 4
         binding0 = uniform 0.0[1] 0
@@ -77,7 +77,7 @@ fn private_push_and_uniform_memory_is_not_told() {
 }
 
 #[test]
-fn atomics_are_told_with_what_they_wrote() {
+fn atomics_are_reported_with_what_they_wrote() {
     let body = "
         block0:
             v0 = const.i32 0
@@ -109,7 +109,7 @@ fn atomics_are_told_with_what_they_wrote() {
 }
 
 #[test]
-fn fences_are_told_and_workgroups_follow_each_other() {
+fn fences_are_reported_and_workgroups_follow_each_other() {
     let body = "
         block0:
             fence device acq_rel|storage

@@ -1,4 +1,4 @@
-//! Random kernels: checks change no result, every access is told once and in its place, and no pass changes what an
+//! Random kernels: checks change no result, every access is reported once and in its place, and no pass changes what an
 //! invocation is seen to do.
 
 use std::collections::BTreeMap;
@@ -75,15 +75,15 @@ impl Counting<'_> {
     /// Counts the access number `number` of `bytes` bytes at an offset into memory of `size` bytes.
     fn count(&mut self, number: u32, offset: Value, bytes: u32, size: u32, align: u32) {
         let last = self.constant(size - bytes);
-        let mut told = self.pure(Op::ULe, [offset, last]);
+        let mut counted = self.pure(Op::ULe, [offset, last]);
         let low = self.constant(align - 1);
         let low = self.pure(Op::And, [offset, low]);
         let zero = self.constant(0);
         let is_aligned = self.pure(Op::IEq, [low, zero]);
-        told = self.pure(Op::LAnd, [told, is_aligned]);
+        counted = self.pure(Op::LAnd, [counted, is_aligned]);
         let one = self.constant(1);
-        let one = self.value(InstData::Select { condition: told, then: one, otherwise: zero }, Type::I32);
-        let offset = self.value(InstData::Select { condition: told, then: offset, otherwise: zero }, Type::I32);
+        let one = self.value(InstData::Select { condition: counted, then: one, otherwise: zero }, Type::I32);
+        let offset = self.value(InstData::Select { condition: counted, then: offset, otherwise: zero }, Type::I32);
         self.add(number * 2, one);
         self.add(number * 2 + 1, offset);
     }
@@ -191,7 +191,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_told_is_what_the_kernel_counts(tape in tape(600), barriers: bool) {
+    fn what_is_reported_is_what_the_kernel_counts(tape in tape(600), barriers: bool) {
         let kernel = kernels::kernel(&tape, barriers);
         let (counting, number) = counting(&kernel);
         let counts = buffer(&vec![0; number as usize * 2]);

@@ -122,10 +122,17 @@ fn mistakes_are_reported_with_line_and_column() {
     let start = "kernel \"k\" 1, 1, 1\n";
     refused(
         &format!("{start}binding1 = storage 0.0[1] 0"),
-        "2:1: expected `push`, `binding0`, `var0`, `message0` or a block",
+        "2:1: expected `push`, `memory_model`, `binding0`, `var0`, `message0`, `site0` or a block",
     );
     refused(&format!("{start}binding0 = storage 0[1] 0"), "2:20: expected set.binding");
-    refused(&format!("{start}v0 = const.i32 1"), "2:1: expected `push`, `binding0`, `var0`, `message0` or a block");
+    refused(
+        &format!("{start}v0 = const.i32 1"),
+        "2:1: expected `push`, `memory_model`, `binding0`, `var0`, `message0`, `site0` or a block",
+    );
+    refused(&format!("{start}memory_model java"), "2:14: expected a memory model");
+    refused(&format!("{start}site0 = read texture"), "2:14: expected a class of memory");
+    refused(&format!("{start}site0 = watch uniform"), "2:9: expected `read`, `write`, `atomic`, `fence` or `barrier`");
+    refused(&format!("{start}site0 = read uniform word 1 via"), "2:32: expected a number below 2^32");
     let start = "kernel \"k\" 1, 1, 1\nblock0:\n";
     refused(&format!("{start} v0 = frobnicate v1"), "3:7: no such instruction");
     refused(&format!("{start} v0 = load.i33 push + v0"), "3:7: no such instruction");
@@ -143,6 +150,7 @@ fn mistakes_are_reported_with_line_and_column() {
     refused(&format!("{start} store var0 + v0, v0"), "3:8: expected a place in memory");
     refused(&format!("{start} v0 = buffer binding0[v0]"), "3:14: expected a binding declared above");
     refused(&format!("{start} fence device loud"), "3:15: expected memory semantics");
+    refused(&format!("{start} sync site0"), "3:7: expected a site declared above");
     refused(&format!("{start} return\nblock0:\n return"), "4:1: the block is there already");
     refused(&format!("{start} selection block1\n selection block1"), "4:2: the block opens two constructs");
     refused(&format!("{start} return %"), "3:9: unexpected '%'");

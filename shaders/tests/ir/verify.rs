@@ -215,3 +215,29 @@ fn memory() {
     );
     refused_inst("v9 = atomic.iadd storage v3 + v1, v2 device relaxed", "v2 is f32, not i32");
 }
+
+#[test]
+fn checks() {
+    let refused = |inst: &str, message: &str| {
+        let head = "kernel \"k\" 1, 1, 1\nbinding0 = storage 0.0[1] 0\nvar0 = private 4 \"x\"
+            site0 = read uniform\nsite1 = fence device acquire|storage
+            site2 = atomic.compare_exchange uniform device relaxed\nsite3 = atomic.iadd uniform device relaxed
+            block0:\n v0 = const.bool true\n v1 = const.i32 1\n v3 = buffer binding0[v1]\n";
+        refused(&format!("{head} {inst}\n return"), &format!("`{inst}`: {message}"));
+    };
+    refused("check site0 var0 + v1", "var0 is not in workgroup memory");
+    refused("check site0 push + v1", "constant memory is not checked");
+    refused("check site0 uniform v3 + v1", "constant memory is not checked");
+    refused("check site0 storage v1 + v1", "v1 is i32, not buffer");
+    let another = "which is another kind of instruction";
+    refused("check site1 storage v3 + v1", &format!("site1 is `fence device acquire|storage`, {another}"));
+    refused("check_image.read.1d.float.0 site0 v3, v0", "v0 is bool, not i32");
+    refused("sync site0", &format!("site0 is `read uniform`, {another}"));
+    refused("sync site1 storage v3 + v1 bytes 4", &format!("site1 is `fence device acquire|storage`, {another}"));
+    refused("sync site3 storage v3 + v1 bytes 3", "no atomic is on 3 bytes");
+    refused(
+        "sync site3 storage v3 + v1 bytes 4 wrote v0",
+        &format!("site3 is `atomic.iadd uniform device relaxed`, {another}"),
+    );
+    refused("sync site2 storage v3 + v1 bytes 4 wrote v1", "v1 is i32, not bool");
+}

@@ -11,7 +11,7 @@ use spelter_shaders::ir::{
 use super::code::Val;
 use super::memory::{Memory, Place, word};
 use super::pure;
-use super::rules::{Rules, scope};
+use super::rules::{self, scope};
 use super::walk::{Flow, State, Walk};
 use super::{Launch, Refusal};
 
@@ -19,7 +19,6 @@ use super::{Launch, Refusal};
 pub(super) struct Shared<'k> {
     pub(super) kernel: &'k Kernel,
     pub(super) launch: &'k Launch,
-    pub(super) rules: Rules,
     pub(super) memory: Memory,
     pub(super) flow: Flow,
     /// The numbers of control barriers: by instruction, and by subgroup for those of a subgroup.
@@ -31,10 +30,10 @@ pub(super) struct Shared<'k> {
 }
 
 impl<'k> Shared<'k> {
-    pub(super) fn new(kernel: &'k Kernel, launch: &'k Launch, rules: Rules, memory: Memory) -> Self {
+    pub(super) fn new(kernel: &'k Kernel, launch: &'k Launch, memory: Memory) -> Self {
         let flow = Flow::new(kernel);
         let barriers = BTreeMap::new();
-        Self { kernel, launch, rules, memory, flow, barriers, branches_on_loads: false, unknown_store: None }
+        Self { kernel, launch, memory, flow, barriers, branches_on_loads: false, unknown_store: None }
     }
 }
 
@@ -145,12 +144,12 @@ impl Walk<'_, '_> {
             }
             InstData::Atomic { .. } => return self.atomic(state, data),
             InstData::Barrier { execution, memory, semantics } => {
-                self.barrier(inst, scope(*execution), scope(*memory), *semantics);
+                self.barrier(inst, scope(*execution), *memory, *semantics);
                 return Ok(None);
             }
             InstData::Fence { scope: of, semantics } => {
                 let mut operation = Operation::new(Action::Fence);
-                self.shared.rules.semantics(&mut operation, *semantics);
+                rules::semantics(self.kernel.memory_model, &mut operation, *semantics);
                 operation.scope = Some(scope(*of));
                 // A fence without order has no effect.
                 if operation.acquire || operation.release {
@@ -253,7 +252,7 @@ impl Walk<'_, '_> {
             }
             Target::Shared(place, class) => {
                 let mut operation = self.access(place, class, (true, false), false);
-                self.shared.rules.access(&mut operation, access);
+                rules::access(self.kernel.memory_model, &mut operation, access);
                 let destination = self.code.result();
                 self.execute(operation, Some(destination.clone()), None, None);
                 Val::Cell(destination)
@@ -286,7 +285,7 @@ impl Walk<'_, '_> {
             }
             Target::Shared(place, class) => {
                 let mut operation = self.access(place, class, (false, true), false);
-                self.shared.rules.access(&mut operation, access);
+                rules::access(self.kernel.memory_model, &mut operation, access);
                 let value = self.written(&value);
                 self.execute(operation, None, value, None);
             }
@@ -322,7 +321,7 @@ impl Walk<'_, '_> {
             _ => return Ok(Some(Val::Number(0))),
         };
         let mut operation = self.access(place, class, (!op.is_store(), !op.is_load()), true);
-        self.shared.rules.semantics(&mut operation, *semantics);
+        rules::semantics(self.kernel.memory_model, &mut operation, *semantics);
         operation.scope = Some(scope(*of));
         let operand = value.map(|value| state.of(value));
         let written = match (op, operand) {
@@ -366,14 +365,12 @@ impl Walk<'_, '_> {
         &mut self,
         inst: Inst,
         execution: MemoryScope,
-        memory: MemoryScope,
+        memory: spelter_shaders::ir::Scope,
         semantics: spelter_shaders::ir::Semantics,
     ) {
         let mut operation = Operation::new(Action::ControlBarrier { execution });
-        self.shared.rules.semantics(&mut operation, semantics);
-        // WGSL's barriers have the scope of the workgroup; translators to SPIR-V may give them a wider one.
-        let wgsl = self.shared.rules == Rules::Wgsl;
-        operation.scope = Some(if wgsl { MemoryScope::Workgroup } else { memory });
+        rules::semantics(self.kernel.memory_model, &mut operation, semantics);
+        operation.scope = Some(scope(self.kernel.memory_model.barrier_scope(memory)));
         let of_subgroup = execution < MemoryScope::Workgroup;
         let key = (inst, of_subgroup.then(|| self.builtins.subgroup()));
         let next = self.shared.barriers.len() as u32;

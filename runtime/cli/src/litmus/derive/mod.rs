@@ -24,7 +24,7 @@ use spelter_memory_model::event::Agent;
 use spelter_memory_model::format::Test;
 use spelter_memory_model::program::{InstructionKind, Program, Thread};
 use spelter_memory_model::{describe, format};
-use spelter_shaders::ir::Kernel;
+use spelter_shaders::ir::{Kernel, MemoryModel};
 use spelter_shaders::opt;
 
 use crate::args::DeriveArgs;
@@ -37,7 +37,6 @@ use crate::value::Value;
 
 use invocation::{BuiltIns, Shared};
 use memory::Memory;
-use rules::Rules;
 use walk::Walk;
 
 /// The largest number of invocations: an execution has at most as many events.
@@ -106,10 +105,9 @@ pub(super) fn derive(path: &Path, args: &DeriveArgs) -> Result<Derived, Failure>
         lines: text_lines(&kernel, &shader),
     };
     unused(&kernel, &launch)?;
-    let rules = Rules::of(shader.spirv());
-    let program = threads(&kernel, &launch, rules, args.subgroup_size).map_err(|refusal| refused(&shader, &refusal))?;
+    let program = threads(&kernel, &launch, args.subgroup_size).map_err(|refusal| refused(&shader, &refusal))?;
     let mut warnings = Vec::new();
-    if rules == Rules::Glsl450 {
+    if kernel.memory_model == MemoryModel::Glsl450 {
         let message =
             "the module has the memory model GLSL450, in which accesses of buffers without Coherent are private";
         let place = spelter_memory_model::program::Place { line: 1, column: 1 };
@@ -166,7 +164,7 @@ fn unused(kernel: &Kernel, launch: &Launch) -> Result<(), Failure> {
 }
 
 /// The program of all invocations.
-fn threads(kernel: &Kernel, launch: &Launch, rules: Rules, subgroup_size: u32) -> Result<Program, Refusal> {
+fn threads(kernel: &Kernel, launch: &Launch, subgroup_size: u32) -> Result<Program, Refusal> {
     let size = kernel.workgroup_size;
     let invocations: u64 = launch.groups.iter().chain(&size).map(|&n| u64::from(n)).fold(1, u64::saturating_mul);
     if invocations == 0 || invocations > MAX_INVOCATIONS {
@@ -174,7 +172,7 @@ fn threads(kernel: &Kernel, launch: &Launch, rules: Rules, subgroup_size: u32) -
         return Err(Refusal { line: 0, why });
     }
     let memory = Memory::new(kernel, launch).map_err(|why| Refusal { line: 0, why })?;
-    let mut shared = Shared::new(kernel, launch, rules, memory);
+    let mut shared = Shared::new(kernel, launch, memory);
     let mut threads = Vec::new();
     for workgroup in points(launch.groups) {
         for local in points(size) {
