@@ -1,8 +1,8 @@
 //! Checked mode: whether what the detector suspects is a data race.
 //!
-//! The detector may suspect too much. So the dispatch runs again in the same order, with a [`Recorder`] as its observer,
-//! and of the [`Log`] only the events that can order the two accesses become a trace of the memory model: a slice, of at
-//! most [`MAX_EVENTS`] events. The axioms decide ([`confirm`]).
+//! The detector may suspect too much. So the dispatch runs again in the same order, with a [`Recorder`] as its
+//! observer, and of the [`Log`] only the events that can order the two accesses become a trace of the memory model: a
+//! slice, of at most [`MAX_EVENTS`] events. The axioms decide ([`confirm()`]).
 
 mod confirm;
 mod log;
