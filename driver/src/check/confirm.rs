@@ -68,8 +68,8 @@ pub enum Verdict {
 
 /// Decides about a candidate: the first pair of its accesses, in the order of the execution, that races.
 ///
-/// Every pair was decided if the answer is [`Verdict::Refuted`]. If a pair cannot be decided and no other one races, the
-/// answer is [`Verdict::Undecided`].
+/// Every pair was decided if the answer is [`Verdict::Refuted`]. If a pair cannot be decided and no other one races,
+/// the answer is [`Verdict::Undecided`].
 pub fn confirm(log: &Log, candidate: &Candidate) -> Verdict {
     let accesses = log.words.get(&candidate.word).map_or(&[][..], Vec::as_slice);
     let described: Vec<_> = accesses.iter().map(|&index| log.accessed(index)).collect();

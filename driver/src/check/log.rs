@@ -93,6 +93,13 @@ pub(super) struct Thread {
     /// The number of its subgroup in the log.
     pub(super) subgroup: u32,
     pub(super) last: MaybeIndex,
+    /// Whether it has an event other than barriers.
+    pub(super) active: bool,
+    /// A hash of the instances of barriers in which it takes part, in order.
+    pub(super) instances: u64,
+    /// Whether it only takes part in barriers, in the same ones as another invocation of its subgroup that is not
+    /// marked so: whatever it may order, that one orders as well.
+    pub(super) redundant: bool,
 }
 
 /// The bytes that atomics of one size access through one reference.

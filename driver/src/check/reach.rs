@@ -70,7 +70,8 @@ pub(super) fn between(
 fn predecessors(log: &Log, node: Node, first: Index, purpose: Purpose) -> Result<Vec<Node>, Undecided> {
     let index = match node {
         Node::Instance(which) => {
-            return Ok(log.instances[which as usize].members.iter().copied().map(Node::Event).collect());
+            let members = log.instances[which as usize].members.iter().copied();
+            return Ok(members.filter(|&member| !log.thread(member).redundant).map(Node::Event).collect());
         }
         Node::Event(index) => index,
     };

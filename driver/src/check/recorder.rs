@@ -4,7 +4,7 @@
 //! piece is dropped if it has neither an access of a candidate word nor an atomic write that another workgroup might
 //! read: a kernel without atomics leaves a log of only the workgroups concerned.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::HashMap;
 use spelter_memory_model::event::{Classes, Scope as MemoryScope};
@@ -124,6 +124,11 @@ impl Recorder {
             self.log.threads.truncate(start.threads);
             let gone = self.log.instances.drain(start.instances..);
             self.members -= gone.map(|instance| instance.members.len()).sum::<usize>();
+            return;
+        }
+        let mut seen = BTreeSet::new();
+        for thread in &mut self.log.threads[start.threads..] {
+            thread.redundant = !thread.active && !seen.insert((thread.subgroup, thread.instances));
         }
     }
 
@@ -171,7 +176,16 @@ impl Recorder {
             *next += 1;
             *next
         });
-        self.log.threads.push(Thread { dispatch, by, group, subgroup, last: MaybeIndex::NONE });
+        self.log.threads.push(Thread {
+            dispatch,
+            by,
+            group,
+            subgroup,
+            last: MaybeIndex::NONE,
+            active: false,
+            instances: 0,
+            redundant: false,
+        });
         self.threads.insert(by.local, thread);
         thread
     }
@@ -181,7 +195,7 @@ impl Recorder {
         let dispatch = self.log.dispatches.len().saturating_sub(1);
         match target.memory {
             Memory::Device(address) => {
-                let numbers = self.log.dispatches.last().map_or(&[][..], |dispatch| &dispatch.references);
+                let numbers = self.log.dispatches.last().map_or(&[] as &[u32], |dispatch| &dispatch.references[..]);
                 // Known references have even numbers; others, and variables, have odd ones.
                 let reference = match numbers.get(target.reference as usize) {
                     Some(known) => known.wrapping_mul(2),
@@ -213,15 +227,16 @@ impl Recorder {
 
     /// Logs an event, unless the budget is used up.
     fn push(&mut self, by: Invocation, site: Site, place: Option<(u32, u64, u32, u32)>, wrote: bool) -> Option<Index> {
-        self.site(site)?;
+        let barrier = matches!(self.site(site)?, SiteAction::Barrier { .. });
         if self.log.cut || self.used() > self.budget || self.log.entries.len() >= u32::MAX as usize {
             self.log.cut = true;
             return None;
         }
         let thread = self.thread(by);
         let index = Index(self.log.entries.len() as u32);
-        let last = &mut self.log.threads[thread as usize].last;
-        let before = std::mem::replace(last, index.into());
+        let state = &mut self.log.threads[thread as usize];
+        state.active |= !barrier;
+        let before = std::mem::replace(&mut state.last, index.into());
         let (object, start, bytes, reference) = place.unwrap_or_default();
         self.log.entries.push(Entry {
             thread,
@@ -255,6 +270,19 @@ impl Recorder {
 
     fn atomic_memory(&mut self, object: u32) -> &mut Atomic {
         if object == 0 { &mut self.device } else { &mut self.shared }
+    }
+
+    /// Notes a write that no acquire can read from.
+    fn overwrite(&mut self, (object, start, bytes, _): (u32, u64, u32, u32)) {
+        let memory = self.atomic_memory(object);
+        if memory.writers.is_empty() {
+            return;
+        }
+        for byte in start..start.saturating_add(bytes.into()) {
+            if let Some(word) = memory.writers.get_mut(&(object, byte / 4)) {
+                word[(byte % 4) as usize] = Writer::Plain;
+            }
+        }
     }
 
     /// Notes the atomic's source and its place among the atomic writes of its bytes.
@@ -303,15 +331,8 @@ impl Observer for Recorder {
     fn access(&mut self, by: Invocation, site: Site, target: Target) {
         self.enter(by.workgroup);
         let place = self.place(target);
-        let memory = self.site(site).map(|action| (action, self.atomic_memory(place.0)));
-        if let Some((SiteAction::Write(_), memory)) = memory
-            && !memory.writers.is_empty()
-        {
-            for byte in place.1..place.1.saturating_add(place.2.into()) {
-                if let Some(word) = memory.writers.get_mut(&(place.0, byte / 4)) {
-                    word[(byte % 4) as usize] = Writer::Plain;
-                }
-            }
+        if matches!(self.site(site), Some(SiteAction::Write(_))) {
+            self.overwrite(place);
         }
         let words: Vec<_> = self.candidates(by, target).collect();
         if !words.is_empty()
@@ -326,10 +347,13 @@ impl Observer for Recorder {
         let words: Vec<_> = self.candidates(by, target).collect();
         let Some(action) = self.site(site) else { return };
         let class = operation(&action, wrote, None).access().map(|access| access.class);
+        let place = self.place(target);
         if words.is_empty() && !class.is_some_and(|class| self.ordered.contains(class)) {
+            if wrote {
+                self.overwrite(place);
+            }
             return;
         }
-        let place = self.place(target);
         if let Some(index) = self.push(by, site, Some(place), wrote) {
             self.touch(&words, index);
             self.order(index, action);
@@ -365,7 +389,7 @@ impl Observer for Recorder {
             .filter(|(_, index)| waits(**index))
             .map(|(&local, &index)| (local, index))
             .collect();
-        // Invocations that wait at different sites do not meet: that is an error of its own, which the detector reports.
+        // Invocations that wait at different sites do not meet: an error of its own, which the detector reports.
         let mut met: BTreeMap<Site, u32> = BTreeMap::new();
         for (local, index) in released {
             self.waiting.remove(&local);
@@ -376,7 +400,12 @@ impl Observer for Recorder {
                 instances.len() as u32 - 1
             });
             self.log.instances[which as usize].members.push(index);
-            self.log.entries[index.0 as usize].which = which;
+            let entry = &mut self.log.entries[index.0 as usize];
+            entry.which = which;
+            let state = &mut self.log.threads[entry.thread as usize];
+            // A round of SplitMix64's mixing for each instance.
+            let mixed = (state.instances ^ u64::from(which)).wrapping_add(0x9e37_79b9_7f4a_7c15);
+            state.instances = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9).rotate_left(27);
             self.members += 1;
         }
     }

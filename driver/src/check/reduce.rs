@@ -3,14 +3,14 @@
 //! Each rule keeps a subset of the execution whose orders are among those of the whole, so that what a slice orders is
 //! ordered; and it drops only what another event that is kept does as well, so that what is ordered stays so:
 //!
-//! 1. Atomics stay if they carry a release that an acquire reads, or cover one of the two accesses by an availability or
-//!    visibility operation. The writes just before a read-modify-write that stays stay, too: they end or continue
+//! 1. Atomics stay if they carry a release that an acquire reads, or cover one of the two accesses by an availability
+//!    or visibility operation. The writes just before a read-modify-write that stays stay, too: they end or continue
 //!    release sequences.
 //! 2. An invocation that only takes part in barriers goes, if another one of its subgroup takes part in all of them; so
 //!    does one of the workgroup, for barriers that do not tell subgroups apart.
-//! 3. Of equal availability and visibility operations of an invocation with no synchronization in between, the first and
-//!    the last stay; likewise of equal instances of barriers between two other events, of equal fences, and of equal
-//!    read-modify-writes in a row by invocations that do nothing else.
+//! 3. Of equal availability and visibility operations of an invocation with no synchronization in between, the first
+//!    and the last stay; likewise of equal instances of barriers between two other events, of equal fences, and of
+//!    equal read-modify-writes in a row by invocations that do nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -220,8 +220,8 @@ impl Pair<'_> {
         }
     }
 
-    /// The third rule for instances of barriers: of equal ones that follow each other with nothing in between, the first
-    /// and the last stay.
+    /// The third rule for instances of barriers: of equal ones that follow each other with nothing in between, the
+    /// first and the last stay.
     fn drop_instances(&self, kept: &mut BTreeSet<Index>) {
         let mut members: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
         let mut next: BTreeMap<u32, BTreeSet<Option<u32>>> = BTreeMap::new();
