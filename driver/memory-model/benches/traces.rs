@@ -16,6 +16,9 @@ use traces::Recorded;
 #[path = "../tests/common/traces.rs"]
 mod traces;
 
+/// Makes a run of a number of events.
+type Shape = fn(usize) -> Recorded;
+
 fn choice(recorded: &Recorded) -> Choice<u128> {
     Choice::recorded(recorded.sources.clone(), &[]).expect("it has at most 128 events")
 }
@@ -27,7 +30,7 @@ fn is_race(recorded: &Recorded, choice: &Choice<u128>) -> bool {
 
 /// Slices whose pair is ordered: by a barrier, by several, by a chain of flags through all threads.
 fn ordered(criterion: &mut Criterion) {
-    let shapes: [(&str, fn(usize) -> Recorded); 3] = [
+    let shapes: [(&str, Shape); 3] = [
         ("neighbours", |events| traces::neighbours(events / 3, 8, Class::Uniform)),
         ("rounds", traces::rounds),
         ("relay", traces::relay),

@@ -81,7 +81,8 @@ fn the_cause_is_the_first_condition_that_fails() {
     let of_workgroup_memory = |operation: &mut Operation| operation.semantics = Classes::NONE.with(Class::Workgroup);
     let unavailable = |operation: &mut Operation| operation.make_available = false;
     let invisible = |operation: &mut Operation| operation.make_visible = false;
-    let cases: [([&dyn Fn(&mut Operation); 4], &str, &str, &str); 8] = [
+    type Change<'a> = &'a dyn Fn(&mut Operation);
+    let cases: [([Change<'_>; 4], &str, &str, &str); 8] = [
         ([&private, &keep, &keep, &keep], "private", "T0:1 is private", "NonPrivatePointer on site 0"),
         ([&keep, &keep, &keep, &other], "different-reference", "r0 and r7 are one location, but two references", ""),
         (

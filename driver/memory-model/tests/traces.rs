@@ -1,7 +1,7 @@
 //! Slices of runs: the verdict and the explanation of a trace are those of the search on the same execution, and its
 //! repairs are repairs of the program from which it comes.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "the helpers of tests are tests too")]
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
