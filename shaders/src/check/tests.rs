@@ -336,6 +336,39 @@ fn private_accesses_are_ordered_in_their_invocation_only() {
 }
 
 #[test]
+fn what_an_access_superseded_is_not_ordered_before_a_private_one() {
+    let (mut barrier, mut private) = (None, None);
+    let mut test = Test::new(|sites| {
+        barrier = Some(sites.barrier(Scope::Workgroup, BOTH | UNIFORM | MADE));
+        private = Some(sites.plain(StorageClass::Uniform, false)[0]);
+    });
+    test.write(at(0, 0), word(0));
+    test.meet(0..32, barrier.unwrap(), Scope::Workgroup);
+    test.write(at(0, 1), word(0));
+    test.read(at(0, 1), word(0));
+    assert_eq!(test.found(), []);
+    test.detector.access(at(0, 1), private.unwrap(), word(0));
+    assert_eq!(test.found(), [(Relation::Raw, Distance::Invocation, Cause::Private, 1)]);
+}
+
+#[test]
+fn an_atomic_supersedes_no_atomic_of_another_reference() {
+    let (mut load, mut exchange, mut barrier) = (None, None, None);
+    let mut test = Test::new(|sites| {
+        load = Some(sites.atomic(AtomicOp::Load, Scope::Device, 0));
+        exchange = Some(sites.atomic(AtomicOp::Exchange, Scope::Device, 0));
+        barrier = Some(sites.barrier(Scope::Subgroup, BOTH | UNIFORM | MADE));
+    });
+    let other = Target { reference: 1, ..word(0) };
+    test.detector.atomic(at(0, 0), load.unwrap(), other, false);
+    test.meet(0..16, barrier.unwrap(), Scope::Subgroup);
+    test.detector.atomic(at(0, 1), load.unwrap(), word(0), false);
+    // Mutually ordered with the second load, and with the first one not at all.
+    test.detector.atomic(at(0, 16), exchange.unwrap(), word(0), true);
+    assert_eq!(test.found(), [(Relation::War, Distance::Workgroup, Cause::Unordered, 1)]);
+}
+
+#[test]
 fn the_idiom_of_a_fence_before_a_barrier_is_a_note_in_the_common_profile() {
     for (profile, found) in [(Profile::Spec, 1), (Profile::Common, 0)] {
         let mut used = Vec::new();
