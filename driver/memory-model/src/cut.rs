@@ -65,7 +65,7 @@ pub(crate) fn complete(program: &Program, options: &Options, wanted: Wanted, spe
 fn may_race(program: &Program, options: &Options) -> bool {
     let agents = program.threads.iter().map(|thread| thread.agent).collect();
     let operations = program.operations().map(|((thread, _), operation)| (thread, operation.clone()));
-    let events = operations.map(|(thread, operation)| Event { thread, operation, instance: None }).collect();
+    let events = operations.map(|(thread, operation)| Event::new(thread, operation)).collect();
     let trace = Trace { agents, events, ..Trace::default() };
     // Programs that are too long for a search are not examined: they count as conflicting.
     trace.len() > u128::LIMIT || conflicts(&Frame::<u128>::new(&trace, options.model)).iter().next().is_some()

@@ -15,6 +15,8 @@
 use std::fmt;
 use std::ops::Range;
 
+pub use crate::site::{Command, Site, Stage};
+
 /// A storage class of memory semantics: the memory that a release or acquire orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
@@ -351,6 +353,16 @@ pub struct Event {
     pub operation: Operation,
     /// For control barriers: events with the same number wait for each other. `None` waits for no event.
     pub instance: Option<u32>,
+    /// The instruction or the call of the API that it comes from. Edits of a repair change all events of a site; an
+    /// event without one cannot be changed.
+    pub site: Option<Site>,
+}
+
+impl Event {
+    /// An event that waits for no other, of no known site.
+    pub fn new(thread: usize, operation: Operation) -> Self {
+        Self { thread, operation, instance: None, site: None }
+    }
 }
 
 /// The part of an execution that a program determines. The rest is reads-from and the modification orders of atomics.
@@ -362,6 +374,9 @@ pub struct Trace {
     pub events: Vec<Event>,
     /// Pairs of events where the first system-synchronizes-with the second.
     pub system: Vec<(usize, usize)>,
+    /// The command of the API that each thread is part of; empty if commands do not matter. Repairs need it, the
+    /// relations do not: they only see the edges in `system`.
+    pub commands: Vec<Command>,
 }
 
 impl Trace {
@@ -388,6 +403,11 @@ impl Trace {
     /// Whether the agent of `b` is in the instance of `scope` that contains the agent of `a`.
     pub fn shares(&self, a: usize, b: usize, scope: Scope) -> bool {
         self.same_agent(a, b) || self.agent(a).shares(self.agent(b), scope)
+    }
+
+    /// The command that executes `event`, if it is known.
+    pub fn command(&self, event: usize) -> Option<Command> {
+        self.commands.get(self.events[event].thread).copied()
     }
 
     /// The operation of `event`.

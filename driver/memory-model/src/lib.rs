@@ -262,6 +262,7 @@ pub mod relations;
 pub mod repair;
 pub mod row;
 pub mod search;
+mod site;
 pub mod wellformed;
 
 pub use model::{Chains, Coherence, Coverage, FromReads, HappensBefore, Inclusion, Model, Overwrite, ScopedOrder};

@@ -108,11 +108,8 @@ mod tests {
     fn only_the_host_names_all_devices() {
         let mut operation = fence(false, true);
         operation.scope = Some(Scope::CrossDevice);
-        let of = |agent| Trace {
-            agents: vec![agent],
-            events: vec![Event { thread: 0, operation: operation.clone(), instance: None }],
-            system: vec![],
-        };
+        let of =
+            |agent| Trace { agents: vec![agent], events: vec![Event::new(0, operation.clone())], ..Trace::default() };
         let device = Agent::Device { subgroup: 0, workgroup: 0, queue_family: 0, device: 0 };
         assert_eq!(defects(&of(Agent::Host)), []);
         let rules: Vec<_> = defects(&of(device)).into_iter().map(|defect| defect.rule).collect();

@@ -63,14 +63,13 @@ fn barrier() -> Operation {
 fn across(before: &[Operation], after: &[Operation]) -> Trace {
     let agents = [0, 1].map(|subgroup| Agent::Device { subgroup, workgroup: 0, queue_family: 0, device: 0 });
     let event = |thread: usize, operation: &Operation| Event {
-        thread,
-        operation: operation.clone(),
         instance: operation.control_barrier().then_some(0),
+        ..Event::new(thread, operation.clone())
     };
     let wait = barrier();
     let first = before.iter().chain([&wait]).map(|operation| event(0, operation));
     let second = [&wait].into_iter().chain(after).map(|operation| event(1, operation));
-    Trace { agents: agents.to_vec(), events: first.chain(second).collect(), system: vec![] }
+    Trace { agents: agents.to_vec(), events: first.chain(second).collect(), ..Trace::default() }
 }
 
 struct Verdict {
@@ -144,8 +143,8 @@ fn racing_accesses_may_be_torn() {
     // No barrier: one invocation writes eight bytes, another reads them in halves.
     let agents = [0, 1].map(|subgroup| Agent::Device { subgroup, workgroup: 0, queue_family: 0, device: 0 });
     let events = [(0, store(0..8)), (1, load(0..4)), (1, load(4..8))];
-    let events = events.map(|(thread, operation)| Event { thread, operation, instance: None });
-    let trace = Trace { agents: agents.to_vec(), events: events.to_vec(), system: vec![] };
+    let events = events.map(|(thread, operation)| Event::new(thread, operation));
+    let trace = Trace { agents: agents.to_vec(), events: events.to_vec(), ..Trace::default() };
     let torn = verdict(&trace, &[(1, Source::Write(0)), (2, Source::Initial)]);
     assert!(torn.consistent);
     assert_eq!(torn.races, [(0, 1), (0, 2)]);
@@ -163,8 +162,8 @@ fn atomics_of_different_sizes_are_not_mutually_ordered() {
     let agents = [0, 1].map(|subgroup| Agent::Device { subgroup, workgroup: 0, queue_family: 0, device: 0 });
     let trace = |second: Range<u64>| {
         let events = [(0, atomic(true, 0..8)), (1, atomic(true, second))];
-        let events = events.map(|(thread, operation)| Event { thread, operation, instance: None });
-        Trace { agents: agents.to_vec(), events: events.to_vec(), system: vec![] }
+        let events = events.map(|(thread, operation)| Event::new(thread, operation));
+        Trace { agents: agents.to_vec(), events: events.to_vec(), ..Trace::default() }
     };
     assert!(verdict(&trace(0..8), &[]).races.is_empty());
     assert_eq!(verdict(&trace(0..4), &[]).races, [(0, 1)], "\"they access the same set of memory locations\"");
@@ -181,7 +180,7 @@ fn a_recording_of_words_and_pairs_needs_two_layers() {
         let mut wait = barrier();
         (wait.make_available, wait.make_visible) = (true, true);
         for (operation, instance) in [(store(at..at + 4), None), (wait, Some(group)), (load(at..at + 8), None)] {
-            trace.events.push(Event { thread, operation, instance });
+            trace.events.push(Event { instance, ..Event::new(thread, operation) });
         }
     }
     let (frame, _, order) = relations(&trace, &[], Model::SPEC);

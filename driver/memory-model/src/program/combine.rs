@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use super::path::{End, Path, paths};
 use super::{Barrier, Constraint, InstructionKind, PinnedSource, Program, Register, TooLarge, Value};
-use crate::event::{Agent, Event, Trace};
+use crate::event::{Agent, Event, Site, Trace};
 use crate::relations::Source;
 
 /// One path through each thread.
@@ -75,13 +75,14 @@ pub(crate) fn combinations(program: &Program, bound: u32, unfinished: bool) -> R
         return Err(TooLarge::new("its threads' paths have too many combinations", MAX_COMBINATIONS));
     };
     let mut instances = Vec::new();
+    let sites = program.sites();
     let mut chosen = vec![0; ways.len()];
     if ways.iter().any(Vec::is_empty) {
         return Ok((instances, combinations));
     }
     loop {
         let picked: Vec<_> = chosen.iter().zip(&ways).map(|(&at, ways)| &ways[at]).collect();
-        combine(program, &picked, &mut instances);
+        combine(program, &picked, &sites, &mut instances);
         if instances.len() > MAX_INSTANCES {
             let what = format!("it has more than {MAX_INSTANCES} combinations of paths and barriers");
             return Err(TooLarge::new(what, MAX_INSTANCES as u64));
@@ -108,7 +109,7 @@ fn workgroup(agent: Agent) -> Option<u32> {
     if let Agent::Device { workgroup, .. } = agent { Some(workgroup) } else { None }
 }
 
-fn combine(program: &Program, picked: &[&Path], instances: &mut Vec<Instance>) {
+fn combine(program: &Program, picked: &[&Path], sites: &[Vec<Site>], instances: &mut Vec<Instance>) {
     let mut trace = Trace { agents: program.threads.iter().map(|thread| thread.agent).collect(), ..Trace::default() };
     let (mut origins, mut values, mut registers, mut constraints) = (vec![], vec![], vec![], vec![]);
     let mut rendezvous_list: BTreeMap<(u32, Option<u32>, u32), Rendezvous> = BTreeMap::new();
@@ -133,7 +134,8 @@ fn combine(program: &Program, picked: &[&Path], instances: &mut Vec<Instance>) {
                 }
                 None => {}
             }
-            trace.events.push(Event { thread, operation: operation.clone(), instance });
+            let site = Some(sites[thread][taken.at]);
+            trace.events.push(Event { thread, operation: operation.clone(), instance, site });
             origins.push((thread, taken.at));
             values.push(taken.value.as_ref().map(|value| value.shifted(first)));
         }

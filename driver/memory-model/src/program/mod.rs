@@ -16,7 +16,7 @@ pub use path::Constraint;
 
 use std::fmt;
 
-use crate::event::{Agent, Operation};
+use crate::event::{Agent, Operation, Site};
 
 /// A place in a text: line and column, from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -106,6 +106,16 @@ pub enum Barrier {
     },
 }
 
+impl Barrier {
+    /// Whether both identify one barrier. The quorum of a static barrier does not matter.
+    pub fn meets(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Static { id, .. }, Self::Static { id: other, .. }) => id == other,
+            _ => self == other,
+        }
+    }
+}
+
 /// A stated source of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pin {
@@ -160,6 +170,23 @@ impl Program {
             InstructionKind::Execute { operation, .. } => Some(operation),
             _ => None,
         }
+    }
+
+    /// The site of each instruction of each thread. The control barriers at which threads meet are one site, since
+    /// they must stay alike.
+    pub fn sites(&self) -> Vec<Vec<Site>> {
+        let mut barriers: Vec<(Barrier, Site)> = Vec::new();
+        let mut next = 0;
+        let mut site = |instruction: &Instruction| {
+            let own = Site(next);
+            next += 1;
+            let InstructionKind::Execute { barrier: Some(barrier), .. } = instruction.kind else { return own };
+            let known = barriers.iter().find(|(other, _)| barrier.meets(*other));
+            let site = known.map_or(own, |known| known.1);
+            barriers.push((barrier, site));
+            site
+        };
+        self.threads.iter().map(|thread| thread.code.iter().map(&mut site).collect()).collect()
     }
 
     /// Whether no thread branches.

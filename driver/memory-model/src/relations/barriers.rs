@@ -15,6 +15,7 @@ use crate::relation::Relation;
 use crate::row::Row;
 
 use super::Sets;
+use super::groups::{Groups, Scopes};
 
 /// Pairs of barriers that synchronize through a control barrier. They do not depend on reads-from, so the trace fixes
 /// them.
@@ -23,17 +24,14 @@ pub(super) fn synchronize<R: Row>(
     sets: &Sets<R>,
     program_order: &Relation<R>,
     in_scope: &Relation<R>,
+    scopes: &Scopes<R>,
 ) -> Relation<R> {
     let execution = |event: usize| match trace.operation(event).action {
         Action::ControlBarrier { execution } => Some(execution),
         _ => None,
     };
-    let meet = Relation::of(trace.len(), |a, b| {
-        let instance = trace.events[a].instance;
-        let together = a != b && instance.is_some() && instance == trace.events[b].instance;
-        let reaches = |a: usize, b: usize| execution(a).is_some_and(|scope| trace.shares(a, b, scope));
-        together && reaches(a, b) && reaches(b, a)
-    });
+    let together = Groups::by(trace.len(), |event| trace.events[event].instance).relation();
+    let meet = scopes.mutual(trace.len(), execution).and(&together).irreflexive();
     let or_same = program_order.clone().reflexive();
     let before = or_same.clone().from(&sets.releases.and(&sets.fences)).to(&sets.control_barriers);
     let after = or_same.from(&sets.control_barriers).to(&sets.acquires.and(&sets.fences));

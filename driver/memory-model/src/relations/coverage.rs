@@ -18,59 +18,94 @@ use crate::model::{Coverage, Inclusion, Model};
 use crate::relation::Relation;
 use crate::row::Row;
 
-/// Pairs of an access and an availability operation that covers it, and pairs of a visibility operation and an access
-/// that it covers, for the bytes that two accesses share by `shares`. Order and domains are not considered here.
-pub(super) fn covers<R: Row>(
-    trace: &Trace,
-    model: Model,
-    shares: &dyn Fn(usize, usize) -> bool,
-) -> (Relation<R>, Relation<R>) {
-    let n = trace.len();
-    let symmetric = model.coverage == Coverage::Symmetric;
-    let through = |a: usize, b: usize| match (trace.operation(a).access(), trace.operation(b).access()) {
-        (Some(x), Some(y)) => x.reference == y.reference && shares(a, b),
-        _ => false,
-    };
-    let in_semantics = |access: usize, of: usize| {
-        let semantics = trace.operation(of).semantics;
-        access != of && trace.operation(access).access().is_some_and(|access| semantics.contains(access.class))
-    };
-    let by_api = |access: usize, domain: Domain| {
-        trace.operation(access).access().is_some() && Domain::of(trace.agent(access)) == domain
-    };
-    let available = |access: usize, by: usize| {
-        let operation = trace.operation(by);
-        let implied = operation.access().is_some_and(|access| access.available) && through(access, by);
-        let made = operation.make_available || symmetric && operation.make_visible;
-        let api = match operation.action {
-            Action::Available(domain) => by_api(access, domain),
-            Action::Visible(domain) => symmetric && by_api(access, domain),
-            _ => false,
+use super::Sets;
+use super::classes::ByClass;
+
+/// What decides which accesses an operation covers, apart from the location.
+pub(super) struct Covering<'a, R: Row> {
+    pub(super) trace: &'a Trace,
+    pub(super) sets: &'a Sets<R>,
+    pub(super) classes: &'a ByClass<R>,
+    pub(super) same_reference: &'a Relation<R>,
+}
+
+impl<R: Row> Covering<'_, R> {
+    /// Pairs of an access and an availability operation that covers it, and pairs of a visibility operation and an
+    /// access that it covers, for the bytes that two accesses share by `same_location`. Order and domains are not
+    /// considered here.
+    pub(super) fn covers(&self, model: Model, same_location: &Relation<R>) -> (Relation<R>, Relation<R>) {
+        let trace = self.trace;
+        let n = trace.len();
+        let through = same_location.clone().and(self.same_reference);
+        let flagged = |is_flagged: fn(bool, bool) -> bool| {
+            R::of(n, |event| {
+                trace.operation(event).access().is_some_and(|access| is_flagged(access.available, access.visible))
+            })
         };
-        implied || made && in_semantics(access, by) || api
-    };
-    let visible = |by: usize, access: usize| {
-        let operation = trace.operation(by);
-        let implied = operation.access().is_some_and(|access| access.visible) && through(access, by);
-        let made = operation.make_visible || symmetric && operation.make_available;
-        let api = match operation.action {
-            Action::Visible(domain) => by_api(access, domain),
-            Action::Available(domain) => symmetric && by_api(access, domain),
-            _ => false,
-        };
-        implied || made && in_semantics(access, by) || api
-    };
-    let availability = Relation::of(n, available);
-    let visibility = Relation::of(n, visible);
-    match model.inclusion {
-        Inclusion::Split => (availability, visibility),
-        Inclusion::Joint => {
-            // Instructions cover in both directions, as in the single relation of the Khronos model.
-            let flagged =
-                |event: usize| trace.operation(event).access().is_some_and(|access| access.available || access.visible);
-            let instructions = Relation::of(n, |a, b| (flagged(a) || flagged(b)) && through(a, b));
-            let joint = availability.or(&visibility).or(&instructions);
-            (joint.clone(), joint)
+        let availability = self.availability(model, &through, &flagged(|available, _| available));
+        let visibility = self.visibility(model, &through, &flagged(|_, visible| visible));
+        match model.inclusion {
+            Inclusion::Split => (availability, visibility),
+            Inclusion::Joint => {
+                // Instructions cover in both directions, as in the single relation of the Khronos model.
+                let either = flagged(|available, visible| available || visible);
+                let instructions = through.clone().from(&either).or(&through.to(&either));
+                let joint = availability.or(&visibility).or(&instructions);
+                (joint.clone(), joint)
+            }
         }
     }
+
+    /// The operations whose semantics have the flag that `made` tests, by availability and visibility.
+    fn makers(&self, made: impl Fn(bool, bool) -> bool) -> R {
+        R::of(self.trace.len(), |event| {
+            let operation = self.trace.operation(event);
+            made(operation.make_available, operation.make_visible)
+        })
+    }
+
+    fn availability(&self, model: Model, through: &Relation<R>, flagged: &R) -> Relation<R> {
+        let symmetric = model.coverage == Coverage::Symmetric;
+        let makers = self.makers(|available, visible| available || symmetric && visible);
+        let mut covers = through.clone().to(flagged);
+        for (domain, accesses) in self.sets.by_domain.iter().enumerate() {
+            for access in accesses.iter() {
+                let Some(found) = self.trace.operation(access).access() else { continue };
+                let mut by = makers.and(self.classes.semantics(found.class));
+                remove(&mut by, access);
+                by.add(&self.sets.api_available[domain]);
+                if symmetric {
+                    by.add(&self.sets.api_visible[domain]);
+                }
+                covers.row_mut(access).add(&by);
+            }
+        }
+        covers
+    }
+
+    fn visibility(&self, model: Model, through: &Relation<R>, flagged: &R) -> Relation<R> {
+        let symmetric = model.coverage == Coverage::Symmetric;
+        let mut covers = through.clone().from(flagged);
+        for by in self.makers(|available, visible| visible || symmetric && available).iter() {
+            let mut accesses = self.classes.accesses_in(self.trace.operation(by).semantics);
+            remove(&mut accesses, by);
+            covers.row_mut(by).add(&accesses);
+        }
+        for by in 0..self.trace.len() {
+            let domain = match self.trace.operation(by).action {
+                Action::Visible(domain) => domain,
+                Action::Available(domain) if symmetric => domain,
+                _ => continue,
+            };
+            covers.row_mut(by).add(&self.sets.by_domain[usize::from(domain == Domain::Host)]);
+        }
+        covers
+    }
+}
+
+/// Removes one event from a set.
+fn remove<R: Row>(set: &mut R, event: usize) {
+    let mut own = R::default();
+    own.insert(event);
+    set.drop(&own);
 }

@@ -15,13 +15,15 @@
 //!    happens before what is sequenced after the acquire, whatever kind of operation it is (a flush, say). Other
 //!    synchronization of host threads (a mutex, the end of a thread) is given by the trace.
 //! 3. A set of classes that no acquire or release of the trace has adds nothing to system-synchronizes-with, and is
-//!    omitted.
+//!    omitted. So is a set whose classes are part of a larger one with the same acquires and releases: that orders what
+//!    the smaller one orders, and more accesses.
 
-use crate::event::{Classes, Trace};
+use crate::event::{Class, Classes};
 use crate::model::HappensBefore;
 use crate::relation::Relation;
 use crate::row::Row;
 
+use super::classes::ByClass;
 use super::{Frame, Sets};
 
 /// One set of storage classes.
@@ -35,27 +37,26 @@ pub struct ClassSet<R: Row> {
     pub fixed: Relation<R>,
 }
 
-/// The sets of classes that are relevant for `trace`, each with its edges.
+/// The sets of classes that are relevant for a trace, each with its edges.
 pub(super) fn class_sets<R: Row>(
-    trace: &Trace,
     sets: &Sets<R>,
+    by_class: &ByClass<R>,
     program_order: &Relation<R>,
     system: &Relation<R>,
 ) -> Vec<ClassSet<R>> {
-    let n = trace.len();
+    let synchronizing = sets.acquires.with(&sets.releases);
     let of = |classes: Classes| {
-        let ordered = R::of(n, |event| {
-            let operation = trace.operation(event);
-            (operation.acquire || operation.release) && operation.semantics.includes(classes)
-        });
-        let in_class =
-            R::of(n, |event| trace.operation(event).access().is_some_and(|access| classes.contains(access.class)));
-        let concerned = in_class.with(&ordered);
+        let ordered = classes.iter().fold(synchronizing.clone(), |set, class| set.and(by_class.semantics(class)));
+        let has_all = |class: &Class| ordered.and(by_class.semantics(*class)) == ordered;
+        if ordered.is_empty() || Class::ALL.into_iter().filter(has_all).collect::<Classes>() != classes {
+            return None;
+        }
+        let concerned = by_class.accesses_in(classes).with(&ordered);
         let to_releases = program_order.clone().from(&concerned).to(&ordered.and(&sets.releases));
         let from_acquires = program_order.clone().from(&ordered.and(&sets.acquires)).to(&concerned);
-        ClassSet { classes, fixed: system.clone().or(&to_releases).or(&from_acquires), ordered }
+        Some(ClassSet { classes, fixed: system.clone().or(&to_releases).or(&from_acquires), ordered })
     };
-    let mut found: Vec<_> = Classes::sets().map(of).filter(|set| !set.ordered.is_empty()).collect();
+    let mut found: Vec<_> = Classes::sets().filter_map(of).collect();
     if found.is_empty() && !system.is_empty() {
         found.push(ClassSet { classes: Classes::ALL, ordered: R::default(), fixed: system.clone() });
     }

@@ -16,7 +16,8 @@ use crate::model::Model;
 use crate::relation::Relation;
 use crate::row::Row;
 
-use super::coverage;
+use super::coverage::Covering;
+use super::groups::Groups;
 
 /// A set of locations where each event accesses one class of bytes at most.
 #[derive(Clone, Debug)]
@@ -30,9 +31,9 @@ pub struct Layer<R: Row> {
 }
 
 impl<R: Row> Layer<R> {
-    fn new(trace: &Trace, model: Model, shares: &dyn Fn(usize, usize) -> bool) -> Self {
-        let (availability_covers, visibility_covers) = coverage::covers(trace, model, shares);
-        Self { same_location: Relation::of(trace.len(), shares), availability_covers, visibility_covers }
+    fn new(covering: &Covering<'_, R>, model: Model, same_location: Relation<R>) -> Self {
+        let (availability_covers, visibility_covers) = covering.covers(model, &same_location);
+        Self { same_location, availability_covers, visibility_covers }
     }
 }
 
@@ -50,14 +51,13 @@ pub fn overlap_in_part(trace: &Trace) -> bool {
 }
 
 /// The layers of a trace, at least one.
-pub(super) fn layers<R: Row>(trace: &Trace, model: Model) -> Vec<Layer<R>> {
+pub(super) fn layers<R: Row>(trace: &Trace, model: Model, covering: &Covering<'_, R>) -> Vec<Layer<R>> {
     if !overlap_in_part(trace) {
-        let access = |event: usize| trace.operation(event).access();
-        let overlap = |a: usize, b: usize| match (access(a), access(b)) {
-            (Some(a), Some(b)) => a.location.overlaps(&b.location),
-            _ => false,
+        let bytes = |event: usize| {
+            let Location { object, bytes } = &trace.operation(event).access()?.location;
+            (!bytes.is_empty()).then_some((*object, bytes.start, bytes.end))
         };
-        return vec![Layer::new(trace, model, &overlap)];
+        return vec![Layer::new(covering, model, Groups::by(trace.len(), bytes).relation())];
     }
     let mut layers: Vec<Vec<Option<usize>>> = Vec::new();
     for (class, events) in classes(trace).into_iter().enumerate() {
@@ -69,8 +69,7 @@ pub(super) fn layers<R: Row>(trace: &Trace, model: Model) -> Vec<Layer<R>> {
         events.iter().for_each(|&event| layers[at][event] = Some(class));
     }
     let layer = |class: Vec<Option<usize>>| {
-        let shares = |a: usize, b: usize| class[a].is_some() && class[a] == class[b];
-        Layer::new(trace, model, &shares)
+        Layer::new(covering, model, Groups::by(trace.len(), |event| class[event]).relation())
     };
     layers.into_iter().map(layer).collect()
 }

@@ -6,12 +6,16 @@
 
 mod barriers;
 mod chains;
+mod classes;
 mod coverage;
 mod from_reads;
+mod groups;
 mod happens_before;
 mod layers;
 mod location_order;
 mod mutual_order;
+#[cfg(test)]
+mod plain;
 mod program_order;
 mod race;
 mod release_sequences;
@@ -33,6 +37,10 @@ use crate::event::{Action, Agent, Domain, Scope, Trace};
 use crate::model::{Model, ScopedOrder};
 use crate::relation::Relation;
 use crate::row::Row;
+
+use classes::ByClass;
+use coverage::Covering;
+use groups::Scopes;
 
 /// The scopes that have a memory domain, narrow to wide; Device is that of the shader domain.
 pub const DOMAINS: [Scope; 4] = [Scope::Subgroup, Scope::Workgroup, Scope::QueueFamily, Scope::Device];
@@ -196,23 +204,26 @@ impl<R: Row> Frame<R> {
     pub fn new(trace: &Trace, model: Model) -> Self {
         let n = trace.len();
         let sets = Sets::new(trace);
-        let program_order = program_order::program_order(trace);
-        let layers = layers::layers::<R>(trace, model);
+        let classes = ByClass::new(trace);
+        let scopes = Scopes::new(trace);
+        let program_order = program_order::program_order(&scopes);
+        let same_reference = mutual_order::same_reference(trace);
+        let covering = Covering { trace, sets: &sets, classes: &classes, same_reference: &same_reference };
+        let layers = layers::layers::<R>(trace, model, &covering);
         let same_location =
             layers[1..].iter().fold(layers[0].same_location.clone(), |all, layer| all.or(&layer.same_location));
-        let same_reference = mutual_order::same_reference(trace);
-        let in_scope = scope::in_scope(trace);
+        let in_scope = scope::in_scope(trace, &scopes);
         let mutual = mutual_order::mutual_order(trace, &in_scope, model);
         let direct = system::system_synchronizes_with(trace);
-        let carried_by = synchronizes_with::carried_by(trace, &sets, &program_order);
-        let serves = synchronizes_with::serves(trace, &sets, &program_order);
-        let barriers = barriers::synchronize(trace, &sets, &program_order, &in_scope);
-        let class_sets = happens_before::class_sets(trace, &sets, &program_order, &direct);
+        let carried_by = synchronizes_with::carried_by(trace, &sets, &classes, &program_order);
+        let serves = synchronizes_with::serves(trace, &sets, &classes, &program_order);
+        let barriers = barriers::synchronize(trace, &sets, &program_order, &in_scope, &scopes);
+        let class_sets = happens_before::class_sets(&sets, &classes, &program_order, &direct);
         Self {
             n,
             model,
-            same_agent: Relation::of(n, |a, b| trace.same_agent(a, b)),
-            shares: DOMAINS.map(|domain| scope::shares(trace, domain)),
+            same_agent: scopes.of(Scope::Invocation).relation(),
+            shares: DOMAINS.map(|domain| scopes.of(domain).relation()),
             system: direct.closed(),
             sets,
             program_order,
@@ -289,6 +300,11 @@ impl<R: Row> Frame<R> {
 
     /// Location order by cases, for explanations: that of the first layer.
     pub fn paths(&self, happens_before: &Relation<R>) -> Paths<R> {
-        location_order::paths(self, &self.layers[0], happens_before)
+        self.paths_in(&self.layers[0], happens_before)
+    }
+
+    /// Location order by cases, for the locations of one of [`Frame::layers`].
+    pub fn paths_in(&self, layer: &Layer<R>, happens_before: &Relation<R>) -> Paths<R> {
+        location_order::paths(self, layer, happens_before)
     }
 }

@@ -12,35 +12,29 @@
 //! 3. In 1.1.90 the order included reads. With [`ScopedOrder::AllAtomics`](crate::ScopedOrder::AllAtomics) a read comes
 //!    after its source and before the writes after it; reads with the same source stay unordered.
 
-use crate::event::{Agent, Trace};
+use crate::event::{Agent, Location, Trace};
 use crate::model::Model;
 use crate::relation::Relation;
 use crate::row::Row;
 
+use super::groups::Groups;
 use super::{Choice, Frame, Source};
 
 /// Pairs of accesses through the same reference; reflexive.
 pub(super) fn same_reference<R: Row>(trace: &Trace) -> Relation<R> {
-    let access = |event: usize| trace.operation(event).access();
-    Relation::of(trace.len(), |a, b| match (access(a), access(b)) {
-        (Some(a), Some(b)) => a.reference == b.reference,
-        _ => false,
-    })
+    let reference = |event: usize| trace.operation(event).access().map(|access| access.reference);
+    Groups::by(trace.len(), reference).relation()
 }
 
 /// Pairs of mutually ordered atomics.
 pub(super) fn mutual_order<R: Row>(trace: &Trace, in_scope: &Relation<R>, model: Model) -> Relation<R> {
-    let on_host = |event: usize| trace.agent(event) == Agent::Host;
-    Relation::of(trace.len(), |a, b| {
-        let (Some(x), Some(y)) = (trace.operation(a).access(), trace.operation(b).access()) else { return false };
-        let potentially = a != b
-            && x.atomic
-            && y.atomic
-            && x.location == y.location
-            && x.reference == y.reference
-            && in_scope.contains(a, b);
-        potentially && (on_host(a) == on_host(b) || model.host_atomics)
-    })
+    let apart = |event: usize| trace.agent(event) == Agent::Host && !model.host_atomics;
+    let key = |event: usize| {
+        let access = trace.operation(event).access().filter(|access| access.atomic)?;
+        let Location { object, bytes } = &access.location;
+        Some((*object, bytes.start, bytes.end, access.reference, apart(event)))
+    };
+    Groups::by(trace.len(), key).relation().and(in_scope).irreflexive()
 }
 
 /// Scoped modification order extended to reads.

@@ -6,11 +6,13 @@
 //! Deviations:
 //! 1. The appendix leaves instances of unrelated basic blocks unordered; a trace is one path, which orders all of them.
 
-use crate::event::Trace;
+use crate::event::Scope;
 use crate::relation::Relation;
 use crate::row::Row;
 
+use super::groups::{Scopes, ascending};
+
 /// Program order, transitive.
-pub(super) fn program_order<R: Row>(trace: &Trace) -> Relation<R> {
-    Relation::of(trace.len(), |a, b| a < b && trace.same_agent(a, b))
+pub(super) fn program_order<R: Row>(scopes: &Scopes<R>) -> Relation<R> {
+    ascending(scopes.of(Scope::Invocation))
 }

@@ -18,10 +18,15 @@ use super::Frame;
 pub fn conflicts<R: Row>(frame: &Frame<R>) -> Relation<R> {
     let sets = &frame.sets;
     let mut pairs = Relation::new(frame.n);
-    for (a, b) in frame.same_location.iter().filter(|(a, b)| a < b) {
-        if (sets.writes.contains(a) || sets.writes.contains(b)) && !frame.mutual.contains(a, b) {
-            pairs.insert(a, b);
+    let mut above = R::default();
+    for event in (0..frame.n).rev() {
+        let mut others = frame.same_location.row(event).and(&above);
+        if !sets.writes.contains(event) {
+            others.keep(&sets.writes);
         }
+        others.drop(frame.mutual.row(event));
+        *pairs.row_mut(event) = others;
+        above.insert(event);
     }
     pairs
 }

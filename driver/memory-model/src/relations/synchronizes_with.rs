@@ -15,28 +15,42 @@ use crate::event::Trace;
 use crate::relation::Relation;
 use crate::row::Row;
 
+use super::classes::ByClass;
 use super::{Frame, Sets, Source};
 
-/// Whether the class of the access `access` is in the semantics of `barrier`.
-fn in_semantics(trace: &Trace, access: usize, barrier: usize) -> bool {
-    let semantics = trace.operation(barrier).semantics;
-    trace.operation(access).access().is_some_and(|access| semantics.contains(access.class))
-}
-
 /// Pairs of a release and an atomic write that carries it.
-pub(super) fn carried_by<R: Row>(trace: &Trace, sets: &Sets<R>, program_order: &Relation<R>) -> Relation<R> {
+pub(super) fn carried_by<R: Row>(
+    trace: &Trace,
+    sets: &Sets<R>,
+    classes: &ByClass<R>,
+    program_order: &Relation<R>,
+) -> Relation<R> {
     let writes = sets.atomics.and(&sets.writes);
-    let later = Relation::of(trace.len(), |a, b| program_order.contains(a, b) && in_semantics(trace, b, a));
-    let by_barriers = later.from(&sets.releases.and(&sets.fences)).to(&writes);
-    by_barriers.or(&Relation::identity(trace.len(), &sets.releases.and(&writes)))
+    let mut carried = Relation::identity(trace.len(), &sets.releases.and(&writes));
+    for release in sets.releases.and(&sets.fences).iter() {
+        let later =
+            program_order.row(release).and(&writes).and(&classes.accesses_in(trace.operation(release).semantics));
+        carried.row_mut(release).add(&later);
+    }
+    carried
 }
 
 /// Pairs of an atomic read and an acquire that it serves.
-pub(super) fn serves<R: Row>(trace: &Trace, sets: &Sets<R>, program_order: &Relation<R>) -> Relation<R> {
+pub(super) fn serves<R: Row>(
+    trace: &Trace,
+    sets: &Sets<R>,
+    classes: &ByClass<R>,
+    program_order: &Relation<R>,
+) -> Relation<R> {
     let reads = sets.atomics.and(&sets.reads);
-    let earlier = Relation::of(trace.len(), |a, b| program_order.contains(a, b) && in_semantics(trace, a, b));
-    let barriers = earlier.from(&reads).to(&sets.acquires.and(&sets.fences));
-    barriers.or(&Relation::identity(trace.len(), &sets.acquires.and(&reads)))
+    let barriers = sets.acquires.and(&sets.fences);
+    let mut serves = Relation::identity(trace.len(), &sets.acquires.and(&reads));
+    for read in reads.iter() {
+        let Some(access) = trace.operation(read).access() else { continue };
+        let later = program_order.row(read).and(&barriers).and(classes.semantics(access.class));
+        serves.row_mut(read).add(&later);
+    }
+    serves
 }
 
 /// The edges of one read: every release whose sequence contains `write`, with every acquire that `read` serves.
