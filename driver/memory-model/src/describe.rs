@@ -59,6 +59,17 @@ pub fn semantics(operation: &Operation) -> String {
 
 /// `st.atom y=1 rel[U,wg]`: what an operation does; `read` and `written` are values, if known.
 pub fn operation(program: &Program, operation: &Operation, read: Option<i64>, written: Option<i64>) -> String {
+    let reference = operation.access().map_or("", |access| &program.references[access.reference as usize]);
+    operation_through(reference, operation, read, written)
+}
+
+/// As [`operation`], with the name of the reference.
+pub(crate) fn operation_through(
+    reference: &str,
+    operation: &Operation,
+    read: Option<i64>,
+    written: Option<i64>,
+) -> String {
     let mut text = String::new();
     match &operation.action {
         Action::Access(access) => {
@@ -71,7 +82,7 @@ pub fn operation(program: &Program, operation: &Operation, read: Option<i64>, wr
             if access.atomic && kind != "rmw" {
                 text.push_str(".atom");
             }
-            let _ = write!(text, " {}", program.references[access.reference as usize]);
+            let _ = write!(text, " {reference}");
             let values: Vec<_> = [read, written].into_iter().flatten().map(|value| value.to_string()).collect();
             if !values.is_empty() {
                 let _ = write!(text, "={}", values.join("→"));

@@ -241,9 +241,10 @@
 //! * [`answer`](mod@answer) decides questions, finds races and lists outcomes, by [`search::search`], which visits
 //!   every consistent execution.
 //! * The text formats have no host operations: tests with host agents are built as [`program::Program`]s.
-//! * To check a recorded run, build an [`event::Trace`], a [`relations::Frame`] over it (with [`row::SparseRow`] there
-//!   may be thousands of events) and a [`relations::Choice`] with the sources of reads, and use
-//!   [`relations::Frame::order`], [`axioms::violation`] and [`relations::races`]. No search is needed.
+//! * To check a recorded run, build an [`event::Trace`] and a [`relations::Choice`] with the sources of reads. No
+//!   search is needed: [`slice::Slice`] decides up to 128 events, [`explain::of_trace`] and [`repair::of_trace`] tell
+//!   why two accesses race and what prevents it. For thousands of events, build a [`relations::Frame`] with
+//!   [`row::SparseRow`], and use [`relations::Frame::order`], [`axioms::violation`] and [`relations::races`].
 //! * [`Model`] selects a reading where the sources disagree.
 
 pub mod answer;
@@ -256,6 +257,7 @@ pub mod explain;
 pub mod format;
 pub mod generate;
 mod model;
+pub mod names;
 pub mod program;
 pub mod relation;
 pub mod relations;
@@ -263,6 +265,7 @@ pub mod repair;
 pub mod row;
 pub mod search;
 mod site;
+pub mod slice;
 pub mod wellformed;
 
 pub use model::{Chains, Coherence, Coverage, FromReads, HappensBefore, Inclusion, Model, Overwrite, ScopedOrder};

@@ -6,30 +6,33 @@ use std::fmt;
 use crate::event::{Action, Class, Classes, Operation, Scope};
 use crate::program::{Barrier, Instruction, InstructionKind, PinnedSource, Program};
 
-/// An edit that adds synchronization. Operations are identified by thread and index into its code.
+/// An edit of code that adds synchronization. Operations are identified by `P`: thread and index into its code in a
+/// program, the [`Site`](crate::event::Site) in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Edit {
+pub enum Edit<P = (usize, usize)> {
     /// `NonPrivatePointer` on an access.
-    NonPrivate((usize, usize)),
+    NonPrivate(P),
     /// `MakePointerAvailable` on a write, to this scope.
-    Available((usize, usize), Scope),
+    Available(P, Scope),
     /// `MakePointerVisible` on a read, from this scope.
-    Visible((usize, usize), Scope),
+    Visible(P, Scope),
     /// `MakeAvailable` in semantics.
-    MakeAvailable((usize, usize)),
+    MakeAvailable(P),
     /// `MakeVisible` in semantics.
-    MakeVisible((usize, usize)),
+    MakeVisible(P),
     /// A storage class in semantics.
-    Semantics((usize, usize), Class),
+    Semantics(P, Class),
     /// Release semantics with a storage class.
-    Release((usize, usize), Class),
+    Release(P, Class),
     /// Acquire semantics with a storage class.
-    Acquire((usize, usize), Class),
+    Acquire(P, Class),
     /// A wider scope.
-    Widen((usize, usize), Scope),
+    Widen(P, Scope),
     /// A control barrier with all semantics for a class: after the operation of one thread and before that of the
     /// other.
-    Barrier((usize, usize), (usize, usize), Class),
+    Barrier(P, P, Class),
+    /// Two accesses become atomic, in this scope. That removes their race, but orders nothing else.
+    Atomic(P, P, Scope),
 }
 
 impl fmt::Display for Edit {
@@ -47,8 +50,11 @@ impl Edit {
             _ => listed(group(program, place).into_iter().map(name).collect()),
         })
     }
+}
 
-    fn text(&self, at: &dyn Fn((usize, usize)) -> String) -> String {
+impl<P: Copy> Edit<P> {
+    /// The edit as text, with names of operations.
+    pub fn text(&self, at: &dyn Fn(P) -> String) -> String {
         match *self {
             Self::NonPrivate(place) => format!("NonPrivatePointer on {}", at(place)),
             Self::Available(place, scope) => format!("MakePointerAvailable ({}) on {}", scope.name(), at(place)),
@@ -62,8 +68,115 @@ impl Edit {
             Self::Barrier(a, b, class) => {
                 format!("a control barrier for {class:?}Memory after {} and before {}", at(a), at(b))
             }
+            Self::Atomic(a, b, scope) => {
+                let names = [at(a), at(b)];
+                let names = if names[0] == names[1] { names[0].clone() } else { names.join(" and ") };
+                format!("atomic accesses ({}) at {names}", scope.name())
+            }
         }
     }
+
+    /// The operations that it changes, or between which it inserts another.
+    pub fn places(&self) -> (P, Option<P>) {
+        match *self {
+            Self::NonPrivate(at)
+            | Self::Available(at, _)
+            | Self::Visible(at, _)
+            | Self::MakeAvailable(at)
+            | Self::MakeVisible(at)
+            | Self::Semantics(at, _)
+            | Self::Release(at, _)
+            | Self::Acquire(at, _)
+            | Self::Widen(at, _) => (at, None),
+            Self::Barrier(a, b, _) | Self::Atomic(a, b, _) => (a, Some(b)),
+        }
+    }
+
+    /// The same edit of other operations.
+    pub fn map<Q>(self, f: impl Fn(P) -> Q) -> Edit<Q> {
+        match self {
+            Self::NonPrivate(at) => Edit::NonPrivate(f(at)),
+            Self::Available(at, scope) => Edit::Available(f(at), scope),
+            Self::Visible(at, scope) => Edit::Visible(f(at), scope),
+            Self::MakeAvailable(at) => Edit::MakeAvailable(f(at)),
+            Self::MakeVisible(at) => Edit::MakeVisible(f(at)),
+            Self::Semantics(at, class) => Edit::Semantics(f(at), class),
+            Self::Release(at, class) => Edit::Release(f(at), class),
+            Self::Acquire(at, class) => Edit::Acquire(f(at), class),
+            Self::Widen(at, scope) => Edit::Widen(f(at), scope),
+            Self::Barrier(a, b, class) => Edit::Barrier(f(a), f(b), class),
+            Self::Atomic(a, b, scope) => Edit::Atomic(f(a), f(b), scope),
+        }
+    }
+
+    /// The edits in the order of their application: those that require release or acquire semantics come after those
+    /// that add them.
+    pub(super) fn in_order<'a>(edits: impl Iterator<Item = &'a Self> + Clone) -> impl Iterator<Item = &'a Self>
+    where
+        P: 'a,
+    {
+        let gives = |edit: &&Self| matches!(edit, Self::Release(..) | Self::Acquire(..));
+        edits.clone().filter(gives).chain(edits.filter(move |edit| !gives(edit)))
+    }
+
+    /// Changes one of the operations that it names. Barriers change none.
+    pub(super) fn change(&self, operation: &mut Operation) {
+        let widen = |operation: &mut Operation, scope: Scope| {
+            operation.scope = Some(operation.scope.map_or(scope, |known| known.max(scope)));
+        };
+        match *self {
+            Self::NonPrivate(_) => {
+                if let Some(access) = operation.access_mut() {
+                    access.non_private = true;
+                }
+            }
+            Self::Available(_, scope) | Self::Visible(_, scope) => {
+                if let Some(access) = operation.access_mut() {
+                    access.available |= matches!(self, Self::Available(..));
+                    access.visible |= matches!(self, Self::Visible(..));
+                }
+                widen(operation, scope);
+            }
+            Self::MakeAvailable(_) => operation.make_available = operation.release,
+            Self::MakeVisible(_) => operation.make_visible = operation.acquire,
+            Self::Semantics(_, class) => {
+                if operation.acquire || operation.release {
+                    operation.semantics = operation.semantics.with(class);
+                }
+            }
+            Self::Release(_, class) | Self::Acquire(_, class) => {
+                operation.release |= matches!(self, Self::Release(..));
+                operation.acquire |= matches!(self, Self::Acquire(..));
+                operation.semantics = operation.semantics.with(class);
+            }
+            Self::Widen(_, scope) => {
+                widen(operation, scope);
+                if let Action::ControlBarrier { execution } = &mut operation.action {
+                    *execution = (*execution).max(scope);
+                }
+            }
+            Self::Atomic(_, _, scope) => {
+                if let Some(access) = operation.access_mut() {
+                    access.atomic = true;
+                    widen(operation, scope);
+                }
+            }
+            Self::Barrier(..) => {}
+        }
+        operation.complete();
+    }
+}
+
+/// The control barrier that an edit inserts.
+pub(super) fn barrier(class: Class) -> Operation {
+    let mut operation = Operation::new(Action::ControlBarrier { execution: Scope::Workgroup });
+    operation.acquire = true;
+    operation.release = true;
+    operation.semantics = Classes::NONE.with(class);
+    operation.scope = Some(Scope::Workgroup);
+    operation.make_available = true;
+    operation.make_visible = true;
+    operation
 }
 
 /// `a, b and c`.
@@ -76,30 +189,19 @@ fn listed(mut names: Vec<String>) -> String {
 pub fn apply(program: &Program, edits: &BTreeSet<Edit>) -> Program {
     let mut edited = program.clone();
     let mut barriers = Vec::new();
-    // Edits that require release or acquire semantics come after those that add them.
-    let gives = |edit: &Edit| matches!(edit, Edit::Release(..) | Edit::Acquire(..));
-    let ordered = edits.iter().filter(|edit| gives(edit)).chain(edits.iter().filter(|edit| !gives(edit)));
-    for (number, edit) in ordered.enumerate() {
-        let (Edit::NonPrivate(at)
-        | Edit::Available(at, _)
-        | Edit::Visible(at, _)
-        | Edit::MakeAvailable(at)
-        | Edit::MakeVisible(at)
-        | Edit::Semantics(at, _)
-        | Edit::Release(at, _)
-        | Edit::Acquire(at, _)
-        | Edit::Widen(at, _)
-        | Edit::Barrier(at, ..)) = *edit;
+    for (number, edit) in Edit::in_order(edits.iter()).enumerate() {
         if let Edit::Barrier(after, before, class) = *edit {
             // Numbers that no text can have.
             let instance = (1 << 30) + number as u32;
             barriers.push(((after.0, after.1 + 1), class, instance));
             barriers.push((before, class, instance));
-        } else {
-            for place in group(program, at) {
-                if let Some(operation) = edited.operation_mut(place) {
-                    change(operation, *edit);
-                }
+            continue;
+        }
+        let (one, other) = edit.places();
+        let places: BTreeSet<_> = [Some(one), other].into_iter().flatten().flat_map(|at| group(program, at)).collect();
+        for place in places {
+            if let Some(operation) = edited.operation_mut(place) {
+                edit.change(operation);
             }
         }
     }
@@ -112,66 +214,13 @@ pub fn apply(program: &Program, edits: &BTreeSet<Edit>) -> Program {
 
 /// The operations that must change together: all of one control barrier, or the single operation.
 pub(super) fn group(program: &Program, at: (usize, usize)) -> Vec<(usize, usize)> {
-    let barrier = |at: (usize, usize)| match &program.threads[at.0].code[at.1].kind {
-        InstructionKind::Execute { barrier, .. } => *barrier,
-        _ => None,
-    };
-    let same = |a: Option<Barrier>, b: Option<Barrier>| match (a, b) {
-        (Some(Barrier::Static { id: a, .. }), Some(Barrier::Static { id: b, .. })) => a == b,
-        (a, b) => a.is_some() && a == b,
-    };
+    let sites = program.sites();
     let places = program.operations().map(|(place, _)| place);
-    places.filter(|&place| place == at || same(barrier(place), barrier(at))).collect()
-}
-
-fn change(operation: &mut Operation, edit: Edit) {
-    let widen = |operation: &mut Operation, scope: Scope| {
-        operation.scope = Some(operation.scope.map_or(scope, |known| known.max(scope)));
-    };
-    match edit {
-        Edit::NonPrivate(_) => {
-            if let Some(access) = operation.access_mut() {
-                access.non_private = true;
-            }
-        }
-        Edit::Available(_, scope) | Edit::Visible(_, scope) => {
-            if let Some(access) = operation.access_mut() {
-                access.available |= matches!(edit, Edit::Available(..));
-                access.visible |= matches!(edit, Edit::Visible(..));
-            }
-            widen(operation, scope);
-        }
-        Edit::MakeAvailable(_) => operation.make_available = operation.release,
-        Edit::MakeVisible(_) => operation.make_visible = operation.acquire,
-        Edit::Semantics(_, class) => {
-            if operation.acquire || operation.release {
-                operation.semantics = operation.semantics.with(class);
-            }
-        }
-        Edit::Release(_, class) | Edit::Acquire(_, class) => {
-            operation.release |= matches!(edit, Edit::Release(..));
-            operation.acquire |= matches!(edit, Edit::Acquire(..));
-            operation.semantics = operation.semantics.with(class);
-        }
-        Edit::Widen(_, scope) => {
-            widen(operation, scope);
-            if let Action::ControlBarrier { execution } = &mut operation.action {
-                *execution = (*execution).max(scope);
-            }
-        }
-        Edit::Barrier(..) => {}
-    }
-    operation.complete();
+    places.filter(|place| sites[place.0][place.1] == sites[at.0][at.1]).collect()
 }
 
 fn insert_barrier(program: &mut Program, at: (usize, usize), class: Class, instance: u32) {
-    let mut operation = Operation::new(Action::ControlBarrier { execution: Scope::Workgroup });
-    operation.acquire = true;
-    operation.release = true;
-    operation.semantics = Classes::NONE.with(class);
-    operation.scope = Some(Scope::Workgroup);
-    operation.make_available = true;
-    operation.make_visible = true;
+    let operation = barrier(class);
     let barrier = Some(Barrier::Dynamic(instance));
     let kind = InstructionKind::Execute { operation, destination: None, value: None, barrier };
     let code = &mut program.threads[at.0].code;

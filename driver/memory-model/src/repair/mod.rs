@@ -14,15 +14,18 @@
 //!    invocations of the workgroup must then execute it, too.
 
 mod edit;
+mod offered;
 mod text;
+mod trace;
 
 pub use edit::{Edit, apply, words};
 pub use text::{Change, NotWritten, Rewritten, rewrite};
+pub use trace::{Dependency, Memory, TraceEdit, TraceEffort, TraceRepairs, of_trace};
 
 use std::collections::{BTreeSet, HashSet};
 
 use crate::answer::{Execution, Options, find_race_within, summarize_within};
-use crate::event::{Action, Agent, Class, Operation, Scope};
+use crate::event::{Agent, Class, Scope};
 use crate::format::Condition;
 use crate::program::{Bound, InstructionKind, Program, TooLarge};
 
@@ -245,21 +248,12 @@ fn candidates(program: &Program, edited: &Program, execution: &Execution) -> Vec
     };
     let (first, second) = (back(a), back(b));
     let agents = [first, second].map(|place| program.threads[place.0].agent);
-    let common = if first.0 == second.0 { Scope::Workgroup } else { narrowest(agents[0], agents[1]) };
+    let common = if first.0 == second.0 { Scope::Workgroup } else { offered::narrowest(agents[0], agents[1]) };
     let trace = &execution.instance.trace;
     let class = trace.operation(a).access().map_or(Class::Uniform, |access| access.class);
     let mut edits = Vec::new();
     for (place, event) in [(first, a), (second, b)] {
-        let Some(access) = trace.operation(event).access() else { continue };
-        if !access.atomic {
-            edits.push(Edit::NonPrivate(place));
-            if access.writes {
-                edits.push(Edit::Available(place, common));
-            }
-            if access.reads {
-                edits.push(Edit::Visible(place, common));
-            }
-        }
+        offered::access(place, trace.operation(event), common, &mut edits);
     }
     // A barrier orders nothing through an atomic whose class it does not have; an edge in between may need a wider
     // scope than the two accesses.
@@ -267,15 +261,15 @@ fn candidates(program: &Program, edited: &Program, execution: &Execution) -> Vec
         program.operations().filter_map(|(_, operation)| Some(operation.access()?.class)).collect();
     let scopes: BTreeSet<_> = (0..program.threads.len())
         .flat_map(|a| (0..a).map(move |b| (a, b)))
-        .map(|(a, b)| narrowest(program.threads[a].agent, program.threads[b].agent))
+        .map(|(a, b)| offered::narrowest(program.threads[a].agent, program.threads[b].agent))
         .collect();
     for (thread, code) in edited.threads.iter().enumerate() {
         let own = code.code.iter().filter(|instruction| !is_inserted(instruction));
         for (at, instruction) in own.enumerate() {
             let InstructionKind::Execute { operation, .. } = &instruction.kind else { continue };
             let place = (thread, at);
-            if (operation.atomic() || is_barrier(operation)) && group(program, place).first() == Some(&place) {
-                synchronize(place, operation, &classes, &scopes, &mut edits);
+            if offered::synchronizes(operation) && group(program, place).first() == Some(&place) {
+                offered::synchronization(place, operation, &classes, &scopes, &mut edits);
             }
         }
     }
@@ -286,38 +280,4 @@ fn candidates(program: &Program, edited: &Program, execution: &Execution) -> Vec
         edits.push(Edit::Barrier(second, first, class));
     }
     edits
-}
-
-fn is_barrier(operation: &Operation) -> bool {
-    operation.control_barrier() || matches!(operation.action, Action::Fence)
-}
-
-/// The narrowest scope whose instance contains both agents.
-fn narrowest(a: Agent, b: Agent) -> Scope {
-    Scope::SHADER.into_iter().find(|scope| a.shares(b, *scope)).unwrap_or(Scope::Device)
-}
-
-/// Edits of a synchronizing operation.
-fn synchronize(
-    place: (usize, usize),
-    operation: &Operation,
-    classes: &BTreeSet<Class>,
-    scopes: &BTreeSet<Scope>,
-    edits: &mut Vec<Edit>,
-) {
-    edits.extend((operation.release && !operation.make_available).then_some(Edit::MakeAvailable(place)));
-    edits.extend((operation.acquire && !operation.make_visible).then_some(Edit::MakeVisible(place)));
-    for &class in classes {
-        if operation.acquire || operation.release {
-            edits.extend((!operation.semantics.contains(class)).then_some(Edit::Semantics(place, class)));
-        }
-        if !operation.release && (is_barrier(operation) || operation.writes()) {
-            edits.push(Edit::Release(place, class));
-        }
-        if !operation.acquire && (is_barrier(operation) || operation.reads()) {
-            edits.push(Edit::Acquire(place, class));
-        }
-    }
-    let wider = scopes.iter().filter(|wider| operation.scope.is_none_or(|scope| scope < **wider));
-    edits.extend(wider.map(|scope| Edit::Widen(place, *scope)));
 }
