@@ -249,6 +249,7 @@
 
 pub mod answer;
 pub mod axioms;
+pub mod compact;
 mod cut;
 pub mod describe;
 pub mod dot;

@@ -4,10 +4,12 @@
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
 use spelter_memory_model::Model;
+use spelter_memory_model::answer::{Options, answer, find_race};
 use spelter_memory_model::event::{
     Action, Agent, Class, Classes, Command, Domain, Event, Operation, Scope, Site, Stage, Trace,
 };
 use spelter_memory_model::explain;
+use spelter_memory_model::format::{Format, write_slice};
 use spelter_memory_model::names::{Names, Numbers};
 use spelter_memory_model::relations::{Choice, Source};
 use spelter_memory_model::repair::{self, TraceEffort};
@@ -427,4 +429,49 @@ fn an_explanation_of_ordered_accesses_has_no_cause() {
     ];
     let (trace, choice) = self::trace(threads, &[(3, 0)]);
     assert!(!Slice::new(&trace, &choice, Model::SPEC).unwrap().is_race(0, 3));
+}
+
+/// A slice as a test, read and decided again.
+fn replayed(trace: &Trace, choice: &Choice<u128>) -> (String, bool) {
+    let slice = Slice::new(trace, choice, Model::SPEC).unwrap();
+    let text = write_slice(&slice, &Numbers(trace)).unwrap();
+    let test = Format::Khronos.read("replay", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert_eq!(test.warnings, []);
+    let answer = answer(&test.program, &test.questions[0], &Options::default()).unwrap();
+    assert_eq!((answer.holds, answer.expected), (true, Some(true)), "{text}");
+    let race = find_race(&test.program, None, &Options::default()).unwrap();
+    assert_eq!(race.is_some(), !slice.races().is_empty(), "{text}");
+    (text, race.is_some())
+}
+
+#[test]
+fn a_slice_is_written_as_a_test() {
+    let (trace, choice) = passing([&keep, &|flag: &mut Operation| flag.make_available = false, &keep, &keep]);
+    let text = "\
+// A slice of a run. Its operations are:
+// thread 0, operation 1: T0:1 st r0
+// thread 0, operation 2: T0:2 st.atom r1 rel[U,dev]
+// thread 1, operation 1: T1:1 ld.atom r1 acq[U,dev,vis]
+// thread 1, operation 2: T1:2 ld r0
+NEWTHREAD 0
+st.nonpriv.sc0 x0 = 1
+st.atom.sc0.rel.semsc0.scopedev x1 = 2
+NEWWG
+NEWSG
+NEWTHREAD 1
+ld.atom.sc0.acq.semvis.semsc0.scopedev x1 = 2
+ld.nonpriv.sc0 x0 = 1
+SATISFIABLE consistent[X] && #dr>0
+";
+    assert_eq!(replayed(&trace, &choice), (text.to_owned(), true));
+    for recorded in [rounds(32), relay(48), neighbours(8, 4, Class::Image), neighbours(8, 8, Class::Uniform)] {
+        let choice = Choice::recorded(recorded.sources, &[]).unwrap();
+        replayed(&recorded.trace, &choice);
+    }
+    let (host, choice) = commands((Stage::ComputeShader, true), (Stage::Host, false), true);
+    let slice = Slice::new(&host, &choice, Model::SPEC).unwrap();
+    let error = write_slice(&slice, &Numbers(&host)).unwrap_err().to_string();
+    assert_eq!(error, "the Khronos format has no agents of the host");
+    let (dispatches, choice) = commands((Stage::ComputeShader, true), (Stage::ComputeShader, false), true);
+    assert!(replayed(&dispatches, &choice).0.contains("\nSSW 0 1\nSLOC x0 x0r1\n"));
 }

@@ -8,10 +8,12 @@ mod dartagnan;
 mod instruction;
 mod khronos;
 mod lex;
+mod replay;
 mod tokens;
 mod write;
 
 pub use condition::{Condition, Quantifier, Term};
+pub use replay::write_slice;
 pub use write::{Unwritable, write_khronos};
 
 use crate::event::Agent;
