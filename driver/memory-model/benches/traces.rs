@@ -16,9 +16,6 @@ use traces::Recorded;
 #[path = "../tests/common/traces.rs"]
 mod traces;
 
-/// Makes a run of a number of events.
-type Shape = fn(usize) -> Recorded;
-
 fn choice(recorded: &Recorded) -> Choice<u128> {
     Choice::recorded(recorded.sources.clone(), &[]).expect("it has at most 128 events")
 }
@@ -28,9 +25,12 @@ fn is_race(recorded: &Recorded, choice: &Choice<u128>) -> bool {
     slice.is_race(recorded.pair.0, recorded.pair.1)
 }
 
+/// A kind of slice, with its name and as a function of the number of events.
+type Shape = (&'static str, fn(usize) -> Recorded);
+
 /// Slices whose pair is ordered: by a barrier, by several, by a chain of flags through all threads.
 fn ordered(criterion: &mut Criterion) {
-    let shapes: [(&str, Shape); 3] = [
+    let shapes: [Shape; 3] = [
         ("neighbours", |events| traces::neighbours(events / 3, 8, Class::Uniform)),
         ("rounds", traces::rounds),
         ("relay", traces::relay),

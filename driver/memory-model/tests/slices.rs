@@ -51,13 +51,16 @@ fn repairs(trace: &Trace, choice: &Choice<u128>, pair: (usize, usize)) -> Vec<St
     found.repairs.iter().map(text).collect()
 }
 
+/// A change of an operation.
+type Change<'a> = &'a dyn Fn(&mut Operation);
+
 fn with(mut operation: Operation, change: impl Fn(&mut Operation)) -> Operation {
     change(&mut operation);
     operation
 }
 
 /// Message passing between two workgroups by a flag, with changes of the four operations.
-fn passing(changes: [&dyn Fn(&mut Operation); 4]) -> (Trace, Choice<u128>) {
+fn passing(changes: [Change<'_>; 4]) -> (Trace, Choice<u128>) {
     let operations = [access(true, 0, word(0)), flag(true, 0), flag(false, 0), access(false, 0, word(0))];
     let mut changed = operations.into_iter().zip(changes).map(|(operation, change)| with(operation, change));
     let mut two = || vec![changed.next().unwrap(), changed.next().unwrap()];
@@ -81,7 +84,6 @@ fn the_cause_is_the_first_condition_that_fails() {
     let of_workgroup_memory = |operation: &mut Operation| operation.semantics = Classes::NONE.with(Class::Workgroup);
     let unavailable = |operation: &mut Operation| operation.make_available = false;
     let invisible = |operation: &mut Operation| operation.make_visible = false;
-    type Change<'a> = &'a dyn Fn(&mut Operation);
     let cases: [([Change<'_>; 4], &str, &str, &str); 8] = [
         ([&private, &keep, &keep, &keep], "private", "T0:1 is private", "NonPrivatePointer on site 0"),
         ([&keep, &keep, &keep, &other], "different-reference", "r0 and r7 are one location, but two references", ""),
@@ -451,9 +453,6 @@ fn a_slice_is_written_as_a_test() {
 // thread 0, operation 2: T0:2 st.atom r1 rel[U,dev]
 // thread 1, operation 1: T1:1 ld.atom r1 acq[U,dev,vis]
 // thread 1, operation 2: T1:2 ld r0
-NEWQF
-NEWWG
-NEWSG
 NEWTHREAD 0
 st.nonpriv.sc0 x0 = 1
 st.atom.sc0.rel.semsc0.scopedev x1 = 2

@@ -85,7 +85,13 @@ fn back(edited: &Program, (thread, at): (usize, usize)) -> Option<(usize, usize)
 
 /// The number of executions of the edited program with the atomics' sources and modification orders of `execution`;
 /// fails if the pair races in one of them. `None` if the program is too large, or branches.
-fn verified(program: &Program, execution: &Execution, pair: (usize, usize), edits: &[TraceEdit]) -> Option<usize> {
+fn verified(
+    program: &Program,
+    execution: &Execution,
+    pair: (usize, usize),
+    edits: &[TraceEdit],
+    racing_reads_change: bool,
+) -> Option<usize> {
     if !program.is_straight() {
         return None;
     }
@@ -103,15 +109,17 @@ fn verified(program: &Program, execution: &Execution, pair: (usize, usize), edit
         .collect();
     // What a plain read has read is an observation, which a repair may change.
     let atomic = |at: (usize, usize)| program.operations().any(|(place, operation)| place == at && operation.atomic());
-    let mut open = program.clone();
-    open.pins.retain(|pin| atomic(pin.read));
-    let edited = apply(&open, &edits);
     let origin = |event: usize| execution.instance.origins[event];
+    let racing = [origin(pair.0), origin(pair.1)];
+    let keeps = |at: &(usize, usize)| atomic(*at) && !(racing_reads_change && racing.contains(at));
+    let mut open = program.clone();
+    open.pins.retain(|pin| keeps(&pin.read));
+    let edited = apply(&open, &edits);
     let facts =
         |sources: &[Option<Source>], orders: &[(usize, usize)], origin: &dyn Fn(usize) -> Option<(usize, usize)>| {
             let mut reads = BTreeSet::new();
             for (read, source) in sources.iter().enumerate() {
-                let Some((read, source)) = origin(read).filter(|at| atomic(*at)).zip(*source) else { continue };
+                let Some((read, source)) = origin(read).filter(keeps).zip(*source) else { continue };
                 reads.insert((
                     read,
                     match source {
@@ -147,13 +155,13 @@ fn verified(program: &Program, execution: &Execution, pair: (usize, usize), edit
     Some(matching)
 }
 
-/// Number of races, of those with a repair, and of repairs that the search on the program verified.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Number of races, of repairs, and of repairs that the search on the program verified; and the races that have none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Count {
     races: usize,
-    repaired: usize,
     repairs: usize,
     verified: usize,
+    without: BTreeSet<String>,
 }
 
 fn check(name: &str, program: &Program, count: &mut Count, max: usize) {
@@ -163,17 +171,23 @@ fn check(name: &str, program: &Program, count: &mut Count, max: usize) {
             compare(name, program, &execution);
             for &pair in &execution.races {
                 let places = [pair.0, pair.1].map(|event| execution.instance.origins[event]);
-                if seen.len() >= 6 || !seen.insert(places) {
+                if seen.len() >= 4 || !seen.insert(places) {
                     continue;
                 }
                 let choice = recorded(&execution);
                 let trace = &execution.instance.trace;
-                let found = repair::of_trace(trace, &choice, pair, Model::SPEC, TraceEffort::default()).unwrap();
+                let effort = TraceEffort { traces: 300, ..TraceEffort::default() };
+                let found = repair::of_trace(trace, &choice, pair, Model::SPEC, effort).unwrap();
                 count.races += 1;
-                count.repaired += usize::from(!found.repairs.is_empty());
+                if found.repairs.is_empty() {
+                    let names = Numbers(trace);
+                    let explanation = explain::of_trace(trace, &choice, pair, Model::SPEC, &names).unwrap();
+                    let code = explanation.cause().unwrap().reason.code();
+                    count.without.insert(format!("{} {code}", program.name));
+                }
                 for edits in &found.repairs {
                     count.repairs += 1;
-                    if let Some(matching) = verified(program, &execution, pair, edits) {
+                    if let Some(matching) = verified(program, &execution, pair, edits, found.racing_reads_change) {
                         assert!(matching > 0, "{name}: {edits:?}");
                         count.verified += 1;
                     }
@@ -193,14 +207,22 @@ fn traces_of_the_corpus_are_decided_explained_and_repaired_as_its_programs() {
     for file in files {
         check(&file.display().to_string(), &common::test(&file).program, &mut count, 40);
     }
-    assert!(
-        count.races > 0 && count.repaired * 10 > count.races * 9 && count.verified * 10 > count.repairs * 9,
-        "{count:?}"
+    assert!(count.races >= 35 && count.repairs > count.races && count.verified == count.repairs, "{count:?}");
+    let without: Vec<&str> = count.without.iter().map(String::as_str).collect();
+    // Shaders cannot order different references, nor can commands that the test does not have be changed.
+    assert_eq!(
+        without,
+        [
+            "aliases different-reference",
+            "aliassamethread different-reference",
+            "aliassamethread2 different-reference",
+            "ssw4 api-not-available"
+        ]
     );
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn traces_of_random_programs_are_decided_explained_and_repaired_as_the_programs(

@@ -1,6 +1,8 @@
 //! Checked mode at its boundary: where checks are inserted, what the interpreter reports to an observer, and that
 //! neither checks nor passes change anything else.
 
+#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
 mod barriers;
 mod compile;
 mod images;

@@ -1,7 +1,8 @@
 //! Writes a recorded run as a Khronos test, so that a report can be examined with `spelter litmus`.
 //!
 //! 1. Every write gets a value of its own, and every read states the value of its source: so the reads-from of the test
-//!    is that of the run. The modification orders of the atomics are not stated.
+//!    is that of the run. A read through another reference than its source's states none, since a name of the format
+//!    has values of its own. The modification orders of the atomics are not stated.
 //! 2. Comments name the events. A name of the test is a location together with a reference; `SLOC` relates those of one
 //!    location.
 //! 3. The format has two storage classes. If the run has two others, they take their places.
@@ -119,6 +120,11 @@ impl<'a> Recorded<'a> {
         self.names.iter().position(is_own).unwrap_or_default()
     }
 
+    fn same_name(&self, a: usize, b: usize) -> bool {
+        let name = |event: usize| self.trace.operation(event).access().map(|access| self.name(access));
+        name(a) == name(b)
+    }
+
     fn operation(&self, event: usize) -> Operation {
         let mut operation = self.trace.operation(event).clone();
         operation.semantics = operation.semantics.iter().map(|class| self.class(class)).collect();
@@ -165,13 +171,12 @@ impl<'a> Recorded<'a> {
             });
             let kind = InstructionKind::Execute { operation, destination: None, value, barrier };
             program.threads[thread].code.push(Instruction { place: Place::default(), kind });
-            if let Some(source) = sources[event] {
-                let source = match source {
-                    Source::Initial => PinnedSource::Initial,
-                    Source::Write(write) => PinnedSource::Write(self.places[write]),
-                };
-                program.pins.push(Pin { read: self.places[event], source });
-            }
+            let source = match sources[event] {
+                Some(Source::Initial) => PinnedSource::Initial,
+                Some(Source::Write(write)) if self.same_name(write, event) => PinnedSource::Write(self.places[write]),
+                _ => continue,
+            };
+            program.pins.push(Pin { read: self.places[event], source });
         }
         Ok(program)
     }

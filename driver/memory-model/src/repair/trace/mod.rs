@@ -2,9 +2,10 @@
 //! execution has the race no more.
 //!
 //! Unlike the repair of a program, which is verified for all executions, this one is verified for one: reads-from of
-//! the atomics is fixed (the flag was seen), that of other reads may change with an edit. An edit of a site changes all
-//! its events. Verified means that, by the axioms on the edited trace, the two accesses do not race, no other race was
-//! added, the execution remains consistent, and the trace well-formed.
+//! the atomics is fixed (the flag was seen), that of other reads may change with an edit; that of racing atomics, too,
+//! if there is no repair otherwise. An edit of a site changes all its events. Verified means that, by the axioms on the
+//! edited trace, the two accesses do not race, no other race was added, the execution remains consistent, and the trace
+//! well-formed.
 //!
 //! 1. "Smallest" assumes that adding an edit to a repair leaves a repair. A wider scope may break that, by adding
 //!    writes to a modification order; then a smaller repair may be missed, but none is wrong.
@@ -50,6 +51,9 @@ pub struct TraceRepairs {
     pub repairs: Vec<Vec<TraceEdit>>,
     /// Whether no smaller set of the edits that were tried is a repair (if there is none: no set within the bounds).
     pub smallest: bool,
+    /// Whether the racing reads, if they are atomic, may read something else after a repair than they did: there is no
+    /// repair otherwise. A read that was stale, say, cannot be after it.
+    pub racing_reads_change: bool,
     /// Number of edited traces that were decided.
     pub tried: u64,
 }
@@ -76,20 +80,16 @@ pub(crate) fn of_slice(slice: &Slice<'_>, pair: (usize, usize), effort: TraceEff
     if !slice.is_race(pair.0, pair.1) {
         return TraceRepairs { smallest: true, ..TraceRepairs::default() };
     }
-    let plain = slice.frame.sets.reads & !slice.frame.sets.atomics;
-    let mut open = slice.choice.clone();
-    plain.iter().for_each(|read| open.sources[read] = None);
-    let recorded = Slice::derived(slice.trace, slice.frame.clone(), open);
-    let mut search = Search {
-        slice,
-        pair,
-        plain,
-        races: slice.races().iter().collect(),
-        consistent: recorded.violation().is_none(),
-        left: effort.traces,
-        tried: 0,
-    };
-    search.repairs(effort)
+    let reads = slice.frame.sets.reads;
+    let plain = reads & !slice.frame.sets.atomics;
+    let racing = reads & (1 << pair.0 | 1 << pair.1);
+    let mut search = Search { slice, pair, open: plain, consistent: true, left: effort.traces, tried: 0 };
+    let mut found = search.repairs(effort);
+    if found.repairs.is_empty() && racing & !plain != 0 {
+        search.open = plain | racing;
+        found = TraceRepairs { racing_reads_change: true, ..search.repairs(effort) };
+    }
+    found
 }
 
 /// What an edited trace is like.
@@ -104,9 +104,8 @@ struct Verdict {
 struct Search<'a> {
     slice: &'a Slice<'a>,
     pair: (usize, usize),
-    /// Reads that are not atomic: their sources may change.
-    plain: u128,
-    races: BTreeSet<(usize, usize)>,
+    /// Reads whose sources may change.
+    open: u128,
     /// Whether the trace itself is consistent, so that an edited one must be.
     consistent: bool,
     left: u64,
@@ -132,13 +131,14 @@ impl Search<'_> {
         if !frame.system.closed_is_acyclic() {
             return None;
         }
-        let choice = edited.choice(&frame, &self.plain)?;
+        let choice = edited.choice(&frame, &self.open)?;
         let after = Slice::derived(&edited.trace, frame, choice);
         let [a, b] = [self.pair.0, self.pair.1].map(|event| edited.events[event]);
         if after.is_race(a, b) {
             return Some(Verdict { removed: false, repaired: false });
         }
-        let old: BTreeSet<_> = self.races.iter().map(|&(a, b)| (edited.events[a], edited.events[b])).collect();
+        let old = self.slice.races();
+        let old: BTreeSet<_> = old.iter().map(|(a, b)| (edited.events[a], edited.events[b])).collect();
         let adds_none = after.races().iter().all(|race| old.contains(&race));
         let repaired =
             adds_none && (!self.consistent || after.violation().is_none()) && defects(&edited.trace).is_empty();
@@ -150,6 +150,10 @@ impl Search<'_> {
     }
 
     fn repairs(&mut self, effort: TraceEffort) -> TraceRepairs {
+        let mut choice = self.slice.choice.clone();
+        self.open.iter().for_each(|read| choice.sources[read] = None);
+        let recorded = Slice::derived(self.slice.trace, self.slice.frame.clone(), choice);
+        self.consistent = recorded.violation().is_none();
         let (additions, insertions) = self.candidates();
         let mut found = TraceRepairs { smallest: true, ..TraceRepairs::default() };
         for edit in insertions
