@@ -232,7 +232,7 @@ impl Device {
     }
 
     /// [`Error::DeviceLost`] with the reason, if the device is lost.
-    pub(crate) fn check_alive(&self) -> Result<(), Error> {
+    pub fn check_alive(&self) -> Result<(), Error> {
         Ok(self.loss().check()?)
     }
 

@@ -281,6 +281,24 @@ const PER_INSTRUCTION: u64 = 4 << 10;
 const PER_OPERAND: u64 = 128;
 const BESIDES: u64 = 4 << 20;
 
+/// Upper bound of host memory for an instruction in the interpreter's form, in bytes.
+const PER_INTERPRETED: u64 = 256;
+
+/// Host memory to prepare a kernel for the interpreter, at most.
+pub fn bytes_to_interpret(kernel: &Kernel) -> u64 {
+    kernel.insts.len() as u64 * PER_INTERPRETED
+}
+
+/// Host memory to optimise and vectorize a kernel, at most.
+pub fn bytes_to_widen(kernel: &Kernel) -> u64 {
+    kernel.insts.len() as u64 * PER_INSTRUCTION + BESIDES
+}
+
+/// Host memory to make machine code of a SIMD form, at most.
+pub fn bytes_to_encode(wide: &simd::Kernel) -> u64 {
+    wide.size() as u64 * PER_OPERAND
+}
+
 fn machine_code<R>(
     kernel: &Kernel,
     isa: Isa,
@@ -289,11 +307,11 @@ fn machine_code<R>(
     if !kernel.sites.is_empty() {
         return Err(NOT_COMPILED.into());
     }
-    let _room = room(kernel.insts.len() as u64 * PER_INSTRUCTION + BESIDES)?;
+    let _room = room(bytes_to_widen(kernel))?;
     let lowered = lower_for(kernel, isa, |_, _| {})?;
     let wide = widen(&lowered, isa).map_err(|error| error.to_string())?;
     check_widened(&wide)?;
-    let _more = room(wide.size() as u64 * PER_OPERAND)?;
+    let _more = room(bytes_to_encode(&wide))?;
     let program = x86::compile(&wide, isa).map_err(|error| error.to_string())?;
     Ok(Box::new(program.with_messages(kernel.messages.clone())))
 }

@@ -1,15 +1,17 @@
-//! Budget for compile work, counted in visited blocks and instructions rather than seconds, so that compilation of a
-//! kernel is given up at the same point on every machine.
+//! Budget for compile work, counted in visited blocks, instructions, block arguments and live values rather than seconds,
+//! so that compilation of a kernel is given up at the same point on every machine.
 //!
 //! Passes with superlinear cost count their work themselves; [`opt::optimize`](crate::opt::optimize) and
-//! [`compile`](crate::compile) count the others by the kernel's size. A pass that finds the budget spent may stop early
+//! [`compile`](crate::compile) count the others by the kernel's size. Register allocation, which is not ours, is counted
+//! before it starts. A pass that finds the budget spent may stop early
 //! if it leaves a valid kernel; the pipeline checks after each step and falls back to the interpreter.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Work for one kernel and one instruction set, at most: some seconds in the worst case, a hundred times what large
-/// kernels of games and models need.
+/// Work for one kernel and one instruction set, at most: a hundred times what large kernels of games and models need. A
+/// step takes 5 to 50 ns, so that the worst case is some seconds; passes that are linear in the kernel add to that at
+/// most what the largest kernel takes ([`compile`](crate::compile) limits its instructions).
 pub const MAX_WORK: u64 = 1 << 27;
 
 /// A work counter, shared by all forms of a kernel in the pipeline.

@@ -1,14 +1,14 @@
 //! Compilation has a bound: work grows with the size of what is compiled, also for shaders that were made to be hard.
 //!
-//! Each shape is compiled in a size and in twice that. Work is counted in blocks and instructions that passes look at, so the
-//! ratio is the same on every machine.
+//! Each shape is compiled in a size and in twice that. Work is counted in blocks, instructions, block arguments and live
+//! values that passes look at, so the ratio is the same on every machine.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use spelter_shaders::back::x86::Isa;
+use spelter_shaders::back::x86::{self, Isa};
 use spelter_shaders::compile::{self, Backend, Module};
 use spelter_shaders::front::spvasm;
 use spelter_shaders::ir::Kernel;
@@ -371,6 +371,84 @@ fn row_of_loops(count: usize) -> Text {
     text
 }
 
+/// The start of a chain of products: as many values, none of which can be computed from the others in one instruction.
+fn products(body: &mut String, count: usize) {
+    for at in 0..count {
+        let before = if at == 0 { "x".to_owned() } else { format!("v{}", at - 1) };
+        put!(body, "%v{at} = OpIMul %u32 %{before} %id");
+    }
+}
+
+/// The end of it: each of the values is used.
+fn uses(body: &mut String, count: usize, of: &str) {
+    for at in 0..count {
+        let before = if at == 0 { "x".to_owned() } else { format!("z{}", at - 1) };
+        put!(body, "%z{at} = OpIMul %u32 %{before} %{of}{at}");
+    }
+    put!(body, "OpStore %p %z{}\nOpReturn", count - 1);
+}
+
+/// Values that are live over as many selections.
+fn live(count: usize) -> Text {
+    let mut text = Text::default();
+    let body = &mut text.body;
+    products(body, count);
+    for at in 0..count {
+        put!(body, "%q{at} = OpUGreaterThan %bool %v{at} %c264\nOpSelectionMerge %m{at} None");
+        put!(body, "OpBranchConditional %q{at} %b{at} %m{at}\n%b{at} = OpLabel\nOpStore %p %v{}", (at * 7 + 1) % count);
+        put!(body, "OpBranch %m{at}\n%m{at} = OpLabel");
+    }
+    uses(body, count, "v");
+    text
+}
+
+/// Values that are live over as many loops.
+fn live_over_loops(count: usize) -> Text {
+    let mut text = Text::default();
+    let body = &mut text.body;
+    products(body, count);
+    put!(body, "OpBranch %h0");
+    for at in 0..count {
+        let before = if at == 0 { "entry".to_owned() } else { format!("m{}", at - 1) };
+        put!(body, "%h{at} = OpLabel\n%i{at} = OpPhi %u32 %c0 %{before} %n{at} %t{at}");
+        put!(body, "OpLoopMerge %m{at} %t{at} None\nOpBranch %g{at}\n%g{at} = OpLabel");
+        put!(body, "%q{at} = OpULessThan %bool %i{at} %v{at}\nOpBranchConditional %q{at} %t{at} %m{at}");
+        put!(body, "%t{at} = OpLabel\n%n{at} = OpIAdd %u32 %i{at} %c1\nOpStore %p %v{}", (at * 7 + 1) % count);
+        put!(body, "OpBranch %h{at}\n%m{at} = OpLabel");
+        if at + 1 < count {
+            put!(body, "OpBranch %h{}", at + 1);
+        }
+    }
+    uses(body, count, "v");
+    text
+}
+
+/// A loop whose values move on by one place in each iteration: what is known of one reaches all others, one by one.
+fn ring(count: usize) -> Text {
+    let mut text = Text::default();
+    let Text { declarations, body, .. } = &mut text;
+    put!(body, "OpBranch %h\n%h = OpLabel\n%i = OpPhi %u32 %c0 %entry %n %t");
+    for at in 0..count {
+        put!(declarations, "%k{at} = OpConstant %u32 {}", at + 5);
+        put!(body, "%r{at} = OpPhi %u32 %k{at} %entry %r{} %t", (at + 1) % count);
+    }
+    put!(body, "OpLoopMerge %m %t None\nOpBranch %k\n%k = OpLabel\n%q = OpULessThan %bool %i %x");
+    put!(body, "OpBranchConditional %q %t %m\n%t = OpLabel\n%n = OpIAdd %u32 %i %c1\nOpStore %p %r0");
+    put!(body, "OpBranch %h\n%m = OpLabel");
+    uses(body, count, "r");
+    text
+}
+
+/// What was counted from the kernel as it was read to machine code, and how much of it after the SIMD form.
+fn work_to_machine_code(text: &Text, isa: Isa) -> [u64; 2] {
+    let lowered = compile::lower_for(&text.kernel(), isa, |_, _| {}).unwrap();
+    let wide = compile::widen(&lowered, isa).unwrap();
+    simd::verify(&wide).unwrap();
+    let before = wide.work.done();
+    x86::compile(&wide, isa).unwrap();
+    [wide.work.done(), wide.work.done() - before]
+}
+
 /// What was counted from the kernel as it was read to the SIMD form that is proven.
 fn work_of(text: &Text) -> u64 {
     work_and_size_of(text)[0]
@@ -432,14 +510,47 @@ fn a_switch_of_ten_thousand_cases_into_one_phi_is_taken() {
     assert!(compile::lower_for(&kernel, Isa::Avx2, |_, _| {}).is_ok());
 }
 
+/// A loop's arguments are looked at one by one, and not all again whenever one of them changes.
+#[test]
+fn a_ring_of_phis_twice_as_long_is_twice_the_work() {
+    for isa in Isa::ALL {
+        let [once, twice] = [256, 512].map(|count| work_to_machine_code(&ring(count), isa)[0]);
+        assert!(10 * twice < 22 * once, "{}: {once}, {twice}", isa.name());
+    }
+    let long = compile::compile(&ring(2000).kernel(), Backend::best());
+    assert_eq!(long.fallback, None);
+}
+
+/// Register allocation looks at each live value in each block: work counts that.
+#[test]
+fn values_that_are_live_over_many_blocks_are_work() {
+    let shapes: [(&str, Shape); 2] = [("selections", live), ("loops", live_over_loops)];
+    for (name, shape) in shapes {
+        for isa in Isa::ALL {
+            let [once, twice] = [128, 256].map(|count| work_to_machine_code(&shape(count), isa));
+            let at = format!("{name}, {}: {once:?}, {twice:?}", isa.name());
+            // At least two blocks for each selection or loop, with all values live.
+            assert!(once[1] > 2 * 128 * 128 && twice[1] > 2 * 256 * 256, "{at}");
+            assert!(twice[0] < 4 * once[0], "{at}");
+        }
+    }
+}
+
 #[test]
 fn what_takes_too_long_is_interpreted_with_a_note() {
+    let compiled = compile::compile(&live(6000).kernel(), Backend::best());
+    assert_eq!(compiled.backend, Backend::Interpreter);
+    let reason = compiled.fallback.unwrap();
+    assert_eq!(reason, format!("compiling it takes more than {} steps", work::MAX_WORK));
+}
+
+#[test]
+fn passes_stop_with_a_spent_budget_and_other_compilations_have_their_own() {
     let kernel = loops(8).kernel();
     let lowered = compile::lower_for(&kernel, Isa::Avx2, |_, _| {}).unwrap();
     lowered.work.visit(work::MAX_WORK as usize);
     let error = compile::widen(&lowered, Isa::Avx2).unwrap_err();
     assert!(error.to_string().contains("takes more than"), "{error}");
-    // Other ways to machine code have budgets of their own.
     assert!(compile::lower_for(&kernel, Isa::Avx2, |_, _| {}).is_ok());
     assert!(compile::compile(&kernel, Backend::best()).fallback.is_none());
 }

@@ -13,7 +13,7 @@ use crate::current_call::Owner;
 use crate::device::{Device, Queue};
 use crate::error::Error;
 use crate::instance::Instance;
-use crate::labels::Labels;
+use crate::labels::{self, Labels};
 use crate::message::{self, Listener};
 use crate::names;
 use crate::table::{self, Object, Ref, object};
@@ -197,9 +197,9 @@ fn set_tag(_: Ref<Device>, _: In<'_, vk::DebugUtilsObjectTagInfoEXT<'_>>) -> Res
     Ok(())
 }
 
-/// The label as a value.
+/// The label as a value, with a name of bounded length.
 fn label(info: In<'_, vk::DebugUtilsLabelEXT<'_>>) -> Label {
-    Label { name: info.name().map_or("", Text::as_str).to_owned(), color: info.color }
+    Label { name: labels::kept(info.name().map_or("", Text::as_str)).to_owned(), color: info.color }
 }
 
 fn queue_label(queue: Ref<Queue>, info: In<'_, vk::DebugUtilsLabelEXT<'_>>) -> Result<(), Error> {

@@ -15,6 +15,15 @@ pub(crate) struct Labels {
 /// Maximum of open labels; labels inside of these are ignored.
 const MAX_OPEN_LABELS: usize = 64;
 
+/// Bytes of a label's name that are kept, at most: the names of all open labels are copied into each message, and for
+/// each dispatch, so the program must not choose how long they are.
+const MAX_NAME_BYTES: usize = 1 << 10;
+
+/// The beginning of a label's name that is kept.
+pub(crate) fn kept(name: &str) -> &str {
+    &name[..name.floor_char_boundary(MAX_NAME_BYTES)]
+}
+
 impl Labels {
     pub(crate) fn begin(&mut self, label: Label) {
         self.inserted = None;
@@ -40,7 +49,8 @@ impl Labels {
 
     /// The names of the open labels, joined by slashes; `None` if there are none.
     pub(crate) fn path(&self) -> Option<String> {
-        let names: Vec<_> = self.open().into_iter().map(|label| label.name).collect();
+        let open = self.open.iter().map(|(label, _)| label).chain(&self.inserted);
+        let names: Vec<&str> = open.map(|label| label.name.as_str()).collect();
         (!names.is_empty()).then(|| names.join("/"))
     }
 }
@@ -48,6 +58,14 @@ impl Labels {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_kept_up_to_a_length() {
+        let (longest, longer) = ("x".repeat(MAX_NAME_BYTES), "x".repeat(MAX_NAME_BYTES + 1));
+        assert_eq!((kept(&longest), kept(&longer), kept("")), (&*longest, &*longest, ""));
+        let ends_in_a_character = format!("{}é", "x".repeat(MAX_NAME_BYTES - 1));
+        assert_eq!(kept(&ends_in_a_character), "x".repeat(MAX_NAME_BYTES - 1));
+    }
 
     #[test]
     fn labels_nest_and_an_inserted_one_lasts_until_the_next() {

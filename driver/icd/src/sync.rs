@@ -222,9 +222,7 @@ fn destroy_event(_: Ref<Device>, event: vk::Event, _: *const vk::AllocationCallb
 }
 
 fn event_status(device: Ref<Device>, event: Ref<Event>) -> Result<vk::Result, Error> {
-    if device.driver.is_lost() {
-        return Err(Error::Code(vk::Result::ERROR_DEVICE_LOST, "the device is lost".into()));
-    }
+    device.driver.check_alive()?;
     Ok(if event.driver.is_set() { vk::Result::EVENT_SET } else { vk::Result::EVENT_RESET })
 }
 

@@ -6,9 +6,10 @@
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use ash::vk::{Handle, ObjectType};
-use parking_lot::RwLock;
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use slab::Slab;
 use spelter_driver::host_memory::{self, OutOfHostMemory};
 
@@ -84,7 +85,7 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
     fn get(handle: Self::Handle, at: &str) -> Result<Ref<Self>, Error> {
         Self::find(handle).ok_or_else(|| {
             let kind = Self::Handle::TYPE;
-            Error::misuse(at, no_live(handle.as_raw(), kind), rule(at))
+            misuse(at, &no_live(handle.as_raw(), kind))
         })
     }
 
@@ -105,7 +106,7 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
         removed.map(Some).ok_or_else(|| {
             let kind = Self::Handle::TYPE;
             let problem = format!("{:#x} is no live {kind:?}: destroyed twice, or never created", handle.as_raw());
-            Error::misuse(at, problem, rule(at))
+            misuse(at, &problem)
         })
     }
 }
@@ -135,6 +136,13 @@ fn no_live(handle: u64, kind: ObjectType) -> String {
         0 => format!("VK_NULL_HANDLE where a {kind:?} is needed: did its creation fail?"),
         _ => format!("{handle:#x} is no live {kind:?}: it was destroyed, or never created"),
     }
+}
+
+/// The error about a handle, at a call or structure and its parameter: `vkDestroyFence-fence`.
+fn misuse(at: &str, problem: &str) -> Error {
+    let mut parts = at.split('-');
+    let (call, parameter) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    Error::misuse(call, format!("{parameter} is wrong: {problem}"), rule(at))
 }
 
 /// The valid-usage ID that a handle is valid: implicit by its place, unless the place has a number
@@ -287,7 +295,9 @@ impl<T> Table<T> {
     }
 
     fn insert(&self, tag: u32, object: Arc<T>) -> Result<u64, OutOfHostMemory> {
-        let mut entries = self.entries.write();
+        FIRST_PROCESS.get_or_init(std::process::id);
+        // A table whose lock is lost has no room.
+        let mut entries = self.write().ok_or(OutOfHostMemory { bytes: 0 })?;
         entries.grow()?;
         entries.generation = (entries.generation + 1) % GENERATIONS;
         // The upper bits are the tag, so that the key differs from those of other types.
@@ -298,13 +308,13 @@ impl<T> Table<T> {
     }
 
     fn get(&self, key: u64) -> Option<Arc<T>> {
-        let entries = self.entries.read();
+        let entries = self.read()?;
         let (upper, object) = entries.all.get(place(key))?;
         (u64::from(*upper) == key >> 32).then(|| Arc::clone(object))
     }
 
     fn remove(&self, key: u64) -> Option<Arc<T>> {
-        let mut entries = self.entries.write();
+        let mut entries = self.write()?;
         let (upper, _) = entries.all.get(place(key))?;
         if u64::from(*upper) != key >> 32 {
             return None;
@@ -314,9 +324,48 @@ impl<T> Table<T> {
 
     /// Calls `visit` with all objects. It must not create or destroy objects of this table.
     pub(crate) fn each(&self, mut visit: impl FnMut(&T)) {
-        let entries = self.entries.read();
+        let Some(entries) = self.read() else { return };
         entries.all.iter().for_each(|(_, (_, object))| visit(object));
     }
+
+    fn read(&self) -> Option<RwLockReadGuard<'_, Entries<T>>> {
+        self.entries.try_read().or_else(|| contended(is_forked(), || self.entries.try_read(), || self.entries.read()))
+    }
+
+    fn write(&self) -> Option<RwLockWriteGuard<'_, Entries<T>>> {
+        self.entries
+            .try_write()
+            .or_else(|| contended(is_forked(), || self.entries.try_write(), || self.entries.write()))
+    }
+}
+
+/// Takes a table's lock that another thread has: in a forked process perhaps a thread of the parent, which was in a
+/// call at the fork and never gives it back. So there the wait has an end, and then the table has no objects.
+#[cold]
+fn contended<G>(forked: bool, attempt: impl Fn() -> Option<G>, lock: impl FnOnce() -> G) -> Option<G> {
+    if !forked {
+        return Some(lock());
+    }
+    // Without the queues of `parking_lot`, whose own locks may be held for ever, too.
+    let until = Instant::now() + LONGEST_HOLD;
+    loop {
+        let taken = attempt();
+        if taken.is_some() || Instant::now() > until {
+            return taken;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// How long a thread of a forked process waits for a table's lock: far longer than calls of its other threads have it.
+const LONGEST_HOLD: Duration = Duration::from_millis(500);
+
+/// The process that made the first object.
+static FIRST_PROCESS: OnceLock<u32> = OnceLock::new();
+
+/// Whether this process was forked from the one that made the first object.
+fn is_forked() -> bool {
+    FIRST_PROCESS.get().is_some_and(|&first| first != std::process::id())
 }
 
 /// The place of a key's object: the lower half, less 1.
@@ -379,6 +428,19 @@ mod tests {
         assert_eq!(table.get(second ^ (1 << 56)), None, "a handle of another type");
         assert_eq!(table.get(0), None);
         assert_eq!(table.get(u64::MAX), None);
+    }
+
+    #[test]
+    fn in_a_forked_process_a_lock_that_is_never_given_back_ends_the_wait() {
+        let table = Table::new();
+        let key = table.insert(5, Arc::new("a")).unwrap();
+        assert!(!is_forked());
+        let never = || -> RwLockReadGuard<'_, Entries<&str>> { unreachable!("it would wait for ever") };
+        let held = table.entries.write();
+        assert!(contended(true, || table.entries.try_read(), never).is_none());
+        drop(held);
+        assert!(contended(true, || table.entries.try_read(), never).is_some());
+        assert_eq!(table.get(key).as_deref(), Some(&"a"));
     }
 
     #[test]

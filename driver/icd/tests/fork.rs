@@ -10,7 +10,8 @@
 
 mod common;
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_uint};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ash::{khr, vk};
 use common::{Gpu, Layout, long_kernel, marked, spirv};
@@ -18,6 +19,7 @@ use common::{Gpu, Layout, long_kernel, marked, spirv};
 unsafe extern "C" {
     fn fork() -> c_int;
     fn waitpid(process: c_int, status: *mut c_int, options: c_int) -> c_int;
+    fn alarm(seconds: c_uint) -> c_uint;
     fn _exit(status: c_int) -> !;
 }
 
@@ -72,6 +74,7 @@ fn a_forked_process_loses_the_device_and_can_create_another() {
             assert_eq!(status, 0, "the child failed");
         }
     }
+    forks_during_calls(&gpu);
     // The parent's device still works, and completes its compilations.
     let grew = cache.data(&gpu).len() > cache.before;
     // Without machine code the data are only the header.
@@ -85,6 +88,45 @@ fn a_forked_process_loses_the_device_and_can_create_another() {
         gpu.device.destroy_semaphore(timeline, None);
     }
     gpu.destroy_buffer(buffer);
+}
+
+/// Forks while another thread creates and destroys fences. The lock of their table may be lost in the child: its calls
+/// end all the same.
+fn forks_during_calls(gpu: &Gpu) {
+    const FORKS: u32 = 100;
+    /// Seconds after which the system ends a child that hangs.
+    const HANGS: c_uint = 60;
+    let (stop, device) = (AtomicBool::new(false), &gpu.device);
+    let kept = unsafe { device.create_fence(&vk::FenceCreateInfo::default(), None).unwrap() };
+    let ended = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // Relaxed: nothing else is read with it.
+            while !stop.load(Ordering::Relaxed) {
+                unsafe {
+                    let fence = device.create_fence(&vk::FenceCreateInfo::default(), None).unwrap();
+                    device.destroy_fence(fence, None);
+                }
+            }
+        });
+        let fork_once = || match unsafe { fork() } {
+            0 => unsafe {
+                alarm(HANGS);
+                let _ = device.device_wait_idle();
+                device.destroy_fence(kept, None);
+                _exit(0)
+            },
+            child => {
+                let mut status = -1;
+                assert_eq!(unsafe { waitpid(child, &raw mut status, 0) }, child);
+                status
+            }
+        };
+        let ended: Vec<c_int> = (0..FORKS).map(|_| fork_once()).collect();
+        stop.store(true, Ordering::Relaxed);
+        ended
+    });
+    assert!(ended.iter().all(|&status| status == 0), "{ended:?}");
+    unsafe { device.destroy_fence(kept, None) };
 }
 
 fn in_the_child(gpu: &Gpu, commands: vk::CommandBuffer, [done, open]: [vk::Fence; 2], timeline: vk::Semaphore) {

@@ -38,7 +38,9 @@ struct Made {
 
 fn make() -> Result<Made, String> {
     unsafe {
-        let instance = checked("vkCreateInstance", entry().create_instance(&vk::InstanceCreateInfo::default(), None))?;
+        let names = [c"VK_EXT_debug_utils".as_ptr()];
+        let info = vk::InstanceCreateInfo::default().enabled_extension_names(&names);
+        let instance = checked("vkCreateInstance", entry().create_instance(&info, None))?;
         let physical = checked("vkEnumeratePhysicalDevices", instance.enumerate_physical_devices())?[0];
         let queues = [vk::DeviceQueueCreateInfo::default().queue_priorities(&[1.0])];
         let info = vk::DeviceCreateInfo::default().queue_create_infos(&queues);
@@ -68,6 +70,19 @@ fn descriptors(made: &Made) -> End {
     }
 }
 
+/// A buffer with memory.
+unsafe fn bound_buffer(device: &ash::Device) -> Result<vk::Buffer, String> {
+    unsafe {
+        let info = vk::BufferCreateInfo::default().size(1 << 16).usage(vk::BufferUsageFlags::TRANSFER_DST);
+        let buffer = checked("vkCreateBuffer", device.create_buffer(&info, None))?;
+        let needs = device.get_buffer_memory_requirements(buffer);
+        let info = vk::MemoryAllocateInfo::default().allocation_size(needs.size);
+        let memory = checked("vkAllocateMemory", device.allocate_memory(&info, None))?;
+        checked("vkBindBufferMemory", device.bind_buffer_memory(buffer, memory, 0))?;
+        Ok(buffer)
+    }
+}
+
 /// A command buffer that grows until there is no memory for it.
 fn recording(made: &Made) -> End {
     let device = &made.device;
@@ -75,12 +90,7 @@ fn recording(made: &Made) -> End {
         let pool = checked("vkCreateCommandPool", device.create_command_pool(&Default::default(), None))?;
         let info = vk::CommandBufferAllocateInfo::default().command_pool(pool).command_buffer_count(1);
         let commands = checked("vkAllocateCommandBuffers", device.allocate_command_buffers(&info))?[0];
-        let info = vk::BufferCreateInfo::default().size(1 << 16).usage(vk::BufferUsageFlags::TRANSFER_DST);
-        let buffer = checked("vkCreateBuffer", device.create_buffer(&info, None))?;
-        let needs = device.get_buffer_memory_requirements(buffer);
-        let info = vk::MemoryAllocateInfo::default().allocation_size(needs.size);
-        let memory = checked("vkAllocateMemory", device.allocate_memory(&info, None))?;
-        checked("vkBindBufferMemory", device.bind_buffer_memory(buffer, memory, 0))?;
+        let buffer = bound_buffer(device)?;
         let bytes = [7; 1 << 15];
         for round in 1.. {
             checked("vkBeginCommandBuffer", device.begin_command_buffer(commands, &Default::default()))?;
@@ -195,10 +205,49 @@ fn submissions(made: &Made) -> End {
     }
 }
 
+/// Barriers with a million buffers each.
+fn barriers(made: &Made) -> End {
+    let device = &made.device;
+    unsafe {
+        let buffer = bound_buffer(device)?;
+        let barrier = vk::BufferMemoryBarrier::default().buffer(buffer).size(vk::WHOLE_SIZE);
+        let mut barriers = Vec::new();
+        // The program's own list does not fit the smallest limits.
+        if barriers.try_reserve_exact(1_000_000).is_err() {
+            return Ok(());
+        }
+        barriers.resize(1_000_000, barrier);
+        let pool = checked("vkCreateCommandPool", device.create_command_pool(&Default::default(), None))?;
+        let info = vk::CommandBufferAllocateInfo::default().command_pool(pool).command_buffer_count(1);
+        let commands = checked("vkAllocateCommandBuffers", device.allocate_command_buffers(&info))?[0];
+        checked("vkBeginCommandBuffer", device.begin_command_buffer(commands, &Default::default()))?;
+        let stage = vk::PipelineStageFlags::COMPUTE_SHADER;
+        device.cmd_pipeline_barrier(commands, stage, stage, vk::DependencyFlags::empty(), &[], &barriers, &[]);
+        checked("vkEndCommandBuffer", device.end_command_buffer(commands))
+    }
+}
+
+/// Labels in labels, each with a name of a mebibyte.
+fn labels(made: &Made) -> End {
+    let device = &made.device;
+    let instance = ash::ext::debug_utils::Device::new(&made.instance, device);
+    let name = std::ffi::CString::new(vec![b'x'; 1 << 20]).unwrap();
+    unsafe {
+        let pool = checked("vkCreateCommandPool", device.create_command_pool(&Default::default(), None))?;
+        let info = vk::CommandBufferAllocateInfo::default().command_pool(pool).command_buffer_count(1);
+        let commands = checked("vkAllocateCommandBuffers", device.allocate_command_buffers(&info))?[0];
+        checked("vkBeginCommandBuffer", device.begin_command_buffer(commands, &Default::default()))?;
+        for _ in 0..500 {
+            instance.cmd_begin_debug_utils_label(commands, &vk::DebugUtilsLabelEXT::default().label_name(&name));
+        }
+        checked("vkEndCommandBuffer", device.end_command_buffer(commands))
+    }
+}
+
 /// A task of a child with its device.
 type Task = fn(&Made) -> End;
 
-const TASKS: [(&str, Task); 9] = [
+const TASKS: [(&str, Task); 11] = [
     ("descriptors", descriptors),
     ("recording", recording),
     ("objects", objects),
@@ -208,6 +257,8 @@ const TASKS: [(&str, Task); 9] = [
     ("private data", private_data),
     ("pipelines", pipelines),
     ("submissions", submissions),
+    ("barriers", barriers),
+    ("labels", labels),
 ];
 
 /// In the child: runs its task and reports its end. After an error, the device can still be waited for and destroyed.

@@ -464,6 +464,60 @@ fn wrong_types_and_null_arrays_are_reported() {
         assert!(heard[1].text.contains("pCommandBuffers is null, and should be 3 elements"), "{heard:?}");
         gpu.device.device_wait_idle().unwrap();
 
+        // A wrong `sType` of a structure that the call fills: it is filled all the same.
+        let s_type = vk::StructureType::EVENT_CREATE_INFO;
+        let mut features = vk::PhysicalDeviceFeatures2 { s_type, ..Default::default() };
+        gpu.instance.get_physical_device_features2(gpu.physical, &mut features);
+        assert_eq!((features.s_type, features.features.robust_buffer_access), (s_type, vk::TRUE));
+        let mut memory = vk::PhysicalDeviceMemoryProperties2 { s_type, ..Default::default() };
+        gpu.instance.get_physical_device_memory_properties2(gpu.physical, &mut memory);
+        let mut format = vk::FormatProperties2 { s_type, ..Default::default() };
+        gpu.instance.get_physical_device_format_properties2(gpu.physical, vk::Format::R32_UINT, &mut format);
+        let mut support = vk::DescriptorSetLayoutSupport { s_type, ..Default::default() };
+        gpu.device.get_descriptor_set_layout_support(&Default::default(), &mut support);
+        let buffer = gpu.buffer(4);
+        let info = vk::BufferMemoryRequirementsInfo2::default().buffer(buffer.raw);
+        let mut needs = vk::MemoryRequirements2 { s_type, ..Default::default() };
+        gpu.device.get_buffer_memory_requirements2(&info, &mut needs);
+        assert!(needs.memory_requirements.size >= 16);
+        gpu.destroy_buffer(buffer);
+        let heard = listener.take();
+        let ids: Vec<&str> = heard.iter().map(|heard| heard.id.as_str()).collect();
+        let named = [
+            "PhysicalDeviceFeatures2",
+            "PhysicalDeviceMemoryProperties2",
+            "FormatProperties2",
+            "DescriptorSetLayoutSupport",
+            "MemoryRequirements2",
+        ];
+        assert_eq!(ids, named.map(|name| format!("VUID-Vk{name}-sType-sType")));
+
+        // A null array of what is to be created is an error, not a success without objects.
+        let create = gpu.device.fp_v1_0().create_compute_pipelines;
+        let mut made = [vk::Pipeline::from_raw(1); 3];
+        let cache = vk::PipelineCache::null();
+        let created = create(gpu.device.handle(), cache, 3, std::ptr::null(), std::ptr::null(), made.as_mut_ptr());
+        assert_eq!((created, made), (vk::Result::ERROR_VALIDATION_FAILED_EXT, [vk::Pipeline::null(); 3]));
+        assert_eq!(listener.take().len(), 1);
+
+        // Each mistake has one message: a null array, a handle of nothing, a pool that no device has.
+        let info = vk::DescriptorPoolCreateInfo { max_sets: 1, pool_size_count: 3, ..Default::default() };
+        let _ =
+            gpu.device.create_descriptor_pool(&info, None).map(|pool| gpu.device.destroy_descriptor_pool(pool, None));
+        let heard = listener.take();
+        let null = heard.iter().filter(|heard| heard.id == "VUID-VkDescriptorPoolCreateInfo-pPoolSizes-parameter");
+        assert_eq!(null.count(), 1, "{heard:?}");
+        gpu.device.destroy_fence(vk::Fence::from_raw(77), None);
+        let heard = listener.take();
+        assert_eq!(heard.len(), 1, "{heard:?}");
+        assert!(heard[0].text.starts_with("vkDestroyFence: fence is wrong: 0x4d is no live FENCE"), "{heard:?}");
+        let sizes = [vk::DescriptorPoolSize { ty: vk::DescriptorType::STORAGE_BUFFER, descriptor_count: u32::MAX }];
+        let info = vk::DescriptorPoolCreateInfo::default().max_sets(u32::MAX).pool_sizes(&sizes);
+        let created = gpu.device.create_descriptor_pool(&info, None);
+        assert_eq!(created, Err(vk::Result::ERROR_OUT_OF_DEVICE_MEMORY));
+        let heard = listener.take();
+        assert!(heard[0].text.contains("a pool of 4294967295 sets and 4294967295 descriptors"), "{heard:?}");
+
         // An array that is a parameter.
         let reset = gpu.device.fp_v1_0().reset_fences;
         assert_eq!(reset(gpu.device.handle(), 2, std::ptr::null()), vk::Result::SUCCESS);

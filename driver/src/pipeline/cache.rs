@@ -65,14 +65,6 @@ impl ShaderSource {
         }
     }
 
-    /// Length of the text in bytes.
-    pub(super) fn bytes(&self) -> usize {
-        match &self.text {
-            SourceText::Spirv(words) => size_of_val(&**words),
-            SourceText::Wgsl(text) => text.len(),
-        }
-    }
-
     pub(crate) fn new(text: SourceText, ids: impl Iterator<Item = u32>) -> Self {
         let mut hasher = std::hash::DefaultHasher::new();
         text.hash(&mut hasher);

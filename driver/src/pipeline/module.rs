@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use spelter_shaders::compile::Module;
-use spelter_shaders::front::SpecializationConstant;
+use spelter_shaders::compile::{self, Module};
+use spelter_shaders::front::{SpecializationConstant, room};
 use spelter_shaders::ir::{Kernel, SourceLine};
 
 use super::cache::{Key, ShaderSource, SourceText};
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
-use crate::host_memory::{self, OutOfHostMemory, Room};
+use crate::host_memory::{self, Room};
 
 /// `SpecId` → value of the constant, in the low bits (`VkSpecializationInfo`). Ids that a module does not have are
 /// ignored.
@@ -22,6 +22,8 @@ pub struct ShaderModule {
     device: Device,
     module: Arc<Module>,
     source: Arc<ShaderSource>,
+    /// Host memory for a kernel of it, at most.
+    bytes_to_read: u64,
     remark: Option<Arc<Misuse>>,
 }
 
@@ -41,25 +43,29 @@ impl ShaderModule {
     fn from_spirv(device: &Device, words: &[u32]) -> Result<Self, Error> {
         let at = "vkCreateShaderModule";
         require(!words.is_empty(), at, "VUID-VkShaderModuleCreateInfo-codeSize-01085", || "codeSize is 0".into())?;
-        let _room = room_to_read(size_of_val(words))?;
+        let bytes = room::of_spirv(words);
+        let _room = Room::of(bytes)?;
         let kept = host_memory::copied(words)?.into_boxed_slice();
         let module = Module::from_spirv(words)?;
         let remark = module.remark().map(|remark| Misuse::new(at, remark.error.to_string(), remark.vuid));
         match remark {
             Some(misuse) if device.is_strict() => Err(misuse.into()),
-            remark => Ok(Self { remark: remark.map(Arc::new), ..Self::new(device, module, SourceText::Spirv(kept)) }),
+            remark => {
+                Ok(Self { remark: remark.map(Arc::new), ..Self::new(device, module, SourceText::Spirv(kept), bytes) })
+            }
         }
     }
 
     fn from_wgsl(device: &Device, source: &str) -> Result<Self, Error> {
-        let _room = room_to_read(source.len())?;
-        Ok(Self::new(device, Module::from_wgsl(source)?, SourceText::Wgsl(source.into())))
+        let bytes = room::of_wgsl(source)?;
+        let _room = Room::of(bytes)?;
+        Ok(Self::new(device, Module::from_wgsl(source)?, SourceText::Wgsl(source.into()), bytes))
     }
 
-    fn new(device: &Device, module: Module, text: SourceText) -> Self {
+    fn new(device: &Device, module: Module, text: SourceText, bytes_to_read: u64) -> Self {
         let ids = module.specialization_constants().into_iter().filter_map(|constant| constant.id);
         let source = Arc::new(ShaderSource::new(text, ids));
-        Self { device: device.clone(), module: Arc::new(module), source, remark: None }
+        Self { device: device.clone(), module: Arc::new(module), source, bytes_to_read, remark: None }
     }
 
     /// A rule that the module breaks although other drivers accept it: an `OpExtension` is missing, or semantics are
@@ -92,11 +98,14 @@ impl ShaderModule {
 
     pub(super) fn kernel(&self, entry: &str, specialization: &Specialization) -> Result<Kernel, Error> {
         self.check_entry(entry)?;
-        let _room = room_to_read(self.source.bytes())?;
+        let _room = Room::of(self.bytes_to_read)?;
         // Findings of checked mode have lines.
         let lines = self.device.is_checked();
-        let kernel = if lines { Module::kernel } else { Module::kernel_without_lines };
-        Ok(kernel(&self.module, entry, specialization)?)
+        let read = if lines { Module::kernel } else { Module::kernel_without_lines };
+        let kernel = read(&self.module, entry, specialization)?;
+        // Calls are inlined, so that a short module may have a long kernel, which the interpreter needs at least.
+        let _more = Room::of(compile::bytes_to_interpret(&kernel))?;
+        Ok(kernel)
     }
 
     /// Whether it may have arrays without a size, so that the compiled code depends on the layout.
@@ -125,14 +134,6 @@ impl ShaderModule {
             format!("no compute entry point `{entry}`; the module has {there}")
         })
     }
-}
-
-/// Parsing needs less host memory than this many times the bytes of a module, in many small allocations.
-const TIMES_TO_READ: u64 = 256;
-
-/// Reserves host memory to parse a module of `bytes` bytes.
-fn room_to_read(bytes: usize) -> Result<Room, OutOfHostMemory> {
-    Room::of((bytes as u64).saturating_mul(TIMES_TO_READ).max(1 << 20))
 }
 
 /// A specialized entry point of a shader module (`VkPipelineShaderStageCreateInfo`). A handle.

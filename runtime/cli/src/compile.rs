@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use spelter_driver::host_memory::Room;
 use spelter_shaders::back::x86::{self, Isa, Registers};
 use spelter_shaders::compile::{self, Floats};
 use spelter_shaders::ir::Kernel;
@@ -28,7 +29,9 @@ pub(crate) fn run(args: &CompileArgs, output: &mut Output) -> Result<(), Failure
     clock.lap("read");
     let entry = spelter::choose_entry(module.entry_points(), args.entry.as_deref()).map_err(|e| shader.refused(e))?;
     let specialization = shader::specialization(&module, &args.spec)?;
+    let room = shader.room_to_read()?;
     let kernel = module.kernel(&entry, &specialization).map_err(|error| shader.refused(error))?;
+    drop(room);
     clock.lap("specialize");
     if let Err(misuse) = spelter_driver::check_workgroup(&kernel) {
         let (problem, rule) = (misuse.problem, misuse.vuid);
@@ -57,6 +60,8 @@ fn emit(mut kernel: Kernel, args: &CompileArgs, isa: Isa, clock: &mut Clock) -> 
     if args.emit == Emit::Ir && args.no_opt {
         return Ok(kernel.with_source_lines().to_string());
     }
+    let room = |bytes| Room::of(bytes).map_err(|refused| refused.to_string());
+    let _room = room(compile::bytes_to_widen(&kernel))?;
     if args.no_opt {
         let Floats { fast_inverse_sqrt, exponents, .. } = Floats::FAST.on(isa);
         math::run(&mut kernel, MathOptions { fast_inverse_sqrt, exponents });
@@ -76,6 +81,7 @@ fn emit(mut kernel: Kernel, args: &CompileArgs, isa: Isa, clock: &mut Clock) -> 
     if args.emit == Emit::Simd {
         return Ok(wide.with_source_lines().to_string());
     }
+    let _more = room(compile::bytes_to_encode(&wide))?;
     let program = x86::compile_staged(&wide, isa, Registers::BySize, |stage| clock.lap(stage.name()))
         .map_err(|error| error.to_string())?;
     Ok(program.assembly_with_source_lines())

@@ -52,6 +52,9 @@ impl Scalar {
     pub(crate) const U32: Self = of(Kind::Uint, 32);
     pub(crate) const I32: Self = of(Kind::Int, 32);
     pub(crate) const F32: Self = of(Kind::Float, 32);
+    pub(crate) const U64: Self = of(Kind::Uint, 64);
+    pub(crate) const I64: Self = of(Kind::Int, 64);
+    pub(crate) const F64: Self = of(Kind::Float, 64);
 
     const ALL: [Self; 11] = [
         of(Kind::Uint, 8),
@@ -62,9 +65,9 @@ impl Scalar {
         Self::U32,
         Self::I32,
         Self::F32,
-        of(Kind::Uint, 64),
-        of(Kind::Int, 64),
-        of(Kind::Float, 64),
+        Self::U64,
+        Self::I64,
+        Self::F64,
     ];
 
     /// Bytes of an element.

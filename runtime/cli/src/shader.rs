@@ -6,9 +6,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use spelter::{Context, Program, Source, SpecializationConstant};
+use spelter_driver::host_memory::Room;
 use spelter_shaders::compile::Module;
-use spelter_shaders::front;
 use spelter_shaders::front::spvasm::{self, Positions};
+use spelter_shaders::front::{self, room};
 
 use crate::failure::Failure;
 use crate::file;
@@ -98,6 +99,7 @@ fn contents(path: &Path, language: &Language, bytes: Vec<u8>) -> Result<Contents
         }
         Language::Assembly => {
             let text = text(path, bytes)?;
+            let _room = Room::of(room::of_assembly(text.as_bytes())).map_err(|error| refused(path, error))?;
             let (words, positions) = spvasm::assemble_with_positions(&text).map_err(|error| refused(path, error))?;
             Contents::Spirv(words, Some(positions))
         }
@@ -150,11 +152,21 @@ impl Shader {
 
     /// The shader as the reader's module.
     pub(crate) fn module(&self) -> Result<Module, Failure> {
+        let _room = self.room_to_read()?;
         let module = match &self.contents {
             Contents::Wgsl(text) => Module::from_wgsl(text),
             Contents::Spirv(words, _) => Module::from_spirv(words),
         };
         module.map_err(|error| self.refused(error))
+    }
+
+    /// Promises the host memory to read the module, or to translate a kernel of it.
+    pub(crate) fn room_to_read(&self) -> Result<Room, Failure> {
+        let bytes = match &self.contents {
+            Contents::Wgsl(text) => room::of_wgsl(text).map_err(|error| self.refused(error))?,
+            Contents::Spirv(words, _) => room::of_spirv(words),
+        };
+        Room::of(bytes).map_err(|refused| self.problem(refused))
     }
 
     /// A listing with the file's path in its comments on source lines: the reader calls a WGSL text `wgsl`.

@@ -254,14 +254,17 @@ fn constant(text: &str) -> Result<Constant, String> {
     }
     let looks_integral = text.trim_start_matches('-').bytes().all(|b| b.is_ascii_digit());
     let unsigned = Scalar::U32.parse(text).map(|bits| Constant::U32(bits as u32));
-    let signed = Scalar::I32.parse(text).map(|bits| Constant::I32((bits as u32).cast_signed()));
-    match unsigned.or(signed) {
+    let signed = || Scalar::I32.parse(text).map(|bits| Constant::I32((bits as u32).cast_signed()));
+    let wide = || Scalar::U64.parse(text).map(Constant::U64);
+    let wide_signed = || Scalar::I64.parse(text).map(|bits| Constant::I64(bits.cast_signed()));
+    match unsigned.or_else(|_| signed()).or_else(|_| wide()).or_else(|_| wide_signed()) {
         Err(_) if looks_integral && !text.is_empty() => {
-            Err(format!("{text:?} is out of range: integers are from {} to {}", i32::MIN, u32::MAX))
+            Err(format!("{text:?} is out of range: integers are from {} to {}", i64::MIN, u64::MAX))
         }
-        Err(_) => match Scalar::F32.parse(text) {
-            Ok(bits) => Ok(Constant::F32(f32::from_bits(bits as u32))),
-            Err(_) => Err(format!("{text:?} is not a constant: use 3, -1, 1.5 or true")),
+        Err(_) => match (Scalar::F64.parse(text), text.trim().parse::<f64>()) {
+            (Ok(bits), _) => Ok(Constant::F64(f64::from_bits(bits))),
+            (_, Ok(_)) => Err(format!("{text:?} is out of range: floats are from {:?} to {:?}", f64::MIN, f64::MAX)),
+            _ => Err(format!("{text:?} is not a constant: use 3, -1, 1.5 or true")),
         },
         integer => integer,
     }
@@ -348,10 +351,12 @@ mod tests {
         let value = |text: &str| text.parse::<Spec>().map(|s| s.value);
         assert_eq!(value("0=3"), Ok(Constant::U32(3)));
         assert_eq!(value("0=-1"), Ok(Constant::I32(-1)));
-        assert_eq!(value("0=1.5"), Ok(Constant::F32(1.5)));
-        assert_eq!(value("0=-1e3"), Ok(Constant::F32(-1000.0)));
+        assert_eq!(value("0=5000000000"), Ok(Constant::U64(5_000_000_000)));
+        assert_eq!(value("0=-3000000000"), Ok(Constant::I64(-3_000_000_000)));
+        assert_eq!(value("0=1.5"), Ok(Constant::F64(1.5)));
+        assert_eq!(value("0=-1e3"), Ok(Constant::F64(-1000.0)));
         assert_eq!(value("0=true"), Ok(Constant::Bool(true)));
-        for text in ["3", "x=1", "0=", "0=y", "0=5000000000", "0=-3000000000", "-1=1"] {
+        for text in ["3", "x=1", "0=", "0=y", "0=18446744073709551616", "0=-9223372036854775809", "0=1e400", "-1=1"] {
             assert!(value(text).is_err(), "{text}");
         }
     }

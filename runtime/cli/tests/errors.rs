@@ -288,7 +288,7 @@ fn wrong_usage() {
         "run add.wgsl --save 0.1=",
         "run add.wgsl --push 1,2",
         "run add.wgsl --spec 1",
-        "run add.wgsl --spec 1=5000000000",
+        "run add.wgsl --spec 1=18446744073709551616",
         "run add.wgsl --repeat 0",
         "run add.wgsl --workers 0",
         "run add.wgsl --time-limit -1",
@@ -341,8 +341,10 @@ fn constants_out_of_range() {
     let constants = "
         @id(1) override u: u32 = 1u;
         @id(2) override i: i32 = 1;
+        @id(3) override f: f32 = 1;
+        @id(4) override b: bool = true;
         @group(0) @binding(0) var<storage, read_write> to: array<i32>;
-        @compute @workgroup_size(1) fn main() { to[0] = i32(u) + i; }";
+        @compute @workgroup_size(1) fn main() { to[0] = select(i32(u) + i, i32(f), b); }";
     let folder = Folder::with("constants-range", "constants.wgsl", constants);
     for (given, message) in [
         ("1=-1", "specialization constant 1 (u: u32) cannot be -1: it is from 0 to 4294967295"),
@@ -350,13 +352,22 @@ fn constants_out_of_range() {
             "2=4000000000",
             "specialization constant 2 (i: i32) cannot be 4000000000: it is from -2147483648 to 2147483647",
         ),
+        ("1=5000000000", "specialization constant 1 (u: u32) cannot be 5000000000: it is from 0 to 4294967295"),
+        ("3=1e39", "specialization constant 3 (f: f32) cannot be 1e39: it is from -3.4028235e38 to 3.4028235e38"),
+        ("3=true", "specialization constant 3 (f: f32) cannot be true: write a number of type f32"),
+        ("4=2", "specialization constant 4 (b: bool) cannot be 2: write true or false"),
     ] {
         let reported = folder.error(&format!("run constants.wgsl --bind 0.0=zeros:4 --spec {given}"));
         assert_eq!(reported, format!("constants.wgsl: {message}"));
     }
-    let reported = folder.usage("run constants.wgsl --spec 1=5000000000");
-    assert!(
-        reported.contains("\"5000000000\" is out of range: integers are from -2147483648 to 4294967295"),
-        "{reported}"
-    );
+    let reported = folder.error("run constants.wgsl --bind 0.0=zeros:4 --spec 3=nan");
+    let expected = "WGSL has no infinity and no NaN: the override `f`, specialization constant 3, cannot be NaN";
+    assert!(reported.contains(&format!("{expected} at constants.wgsl:4:")), "{reported}");
+    for (given, message) in [
+        ("1=18446744073709551616", "integers are from -9223372036854775808 to 18446744073709551615"),
+        ("1=1e400", "floats are from -1.7976931348623157e308 to 1.7976931348623157e308"),
+    ] {
+        let reported = folder.usage(&format!("run constants.wgsl --spec {given}"));
+        assert!(reported.contains(&format!("is out of range: {message}")), "{reported}");
+    }
 }

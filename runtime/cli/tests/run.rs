@@ -250,7 +250,10 @@ fn specialization_constants() {
     let float = folder.error(&format!("{line} --spec 2=2"));
     assert_eq!(float, "constants.wgsl: specialization constant 2 (c: f32) cannot be 2: write 2.0");
     let unsigned = folder.error(&format!("{line} --spec 0=1.5"));
-    assert_eq!(unsigned, "constants.wgsl: specialization constant 0 (a: u32) cannot be 1.5");
+    assert_eq!(
+        unsigned,
+        "constants.wgsl: specialization constant 0 (a: u32) cannot be 1.5: write an integer, such as 3"
+    );
     assert_eq!(folder.error(&format!("{line} --spec 0=1 --spec 1=2 --spec 0=3")), "--spec 0 is given twice");
 }
 

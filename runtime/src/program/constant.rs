@@ -25,9 +25,11 @@ pub enum Constant {
     I32(i32),
     /// Unsigned with 64 bits; also for a signed constant whose type has the value.
     U64(u64),
-    /// Float; also for a constant with 64 bits.
+    /// Signed with 64 bits; also for an unsigned constant whose type has the value.
+    I64(i64),
+    /// Float; also for a constant with 64 bits, and rounded for one with 16 bits.
     F32(f32),
-    /// Float with 64 bits.
+    /// Float with 64 bits; also for a constant with fewer bits, rounded, if the result is finite or the value is not.
     F64(f64),
     /// Boolean.
     Bool(bool),
@@ -63,24 +65,39 @@ impl Constant {
             (ConstantType::Int(width), Self::U64(value)) => {
                 i64::try_from(value).ok().and_then(|value| signed(value, width))
             }
+            (ConstantType::Int(width), Self::I64(value)) => signed(value, width),
+            (ConstantType::Uint(width), Self::I64(value)) => {
+                u64::try_from(value).ok().and_then(|value| within(value, width))
+            }
             (ConstantType::Float(32), Self::F32(value)) => Some(value.to_bits().into()),
-            (ConstantType::Float(64), Self::F32(value)) => Some(f64::from(value).to_bits()),
-            (ConstantType::Float(64), Self::F64(value)) => Some(value.to_bits()),
+            (ConstantType::Float(_), Self::F32(value)) => constant.ty.float(value.into()),
+            (ConstantType::Float(_), Self::F64(value)) => constant.ty.float(value),
             (ConstantType::Bool, Self::Bool(value)) => Some(value.into()),
             _ => None,
         };
         let hint = || match (constant.ty, self) {
-            (ConstantType::Float(_), Self::U32(_) | Self::I32(_) | Self::U64(_)) => format!(": write {self}.0"),
-            (ConstantType::Uint(width), Self::U32(_) | Self::I32(_) | Self::U64(_)) => {
-                format!(": it is from 0 to {}", u64::MAX >> 64u32.saturating_sub(width).min(63))
+            (ConstantType::Float(_), Self::U32(_) | Self::I32(_) | Self::U64(_) | Self::I64(_)) => {
+                format!("write {self}.0")
             }
-            (ConstantType::Int(width), Self::U32(_) | Self::I32(_) | Self::U64(_)) => {
+            (ConstantType::Uint(width), Self::U32(_) | Self::I32(_) | Self::U64(_) | Self::I64(_)) => {
+                format!("it is from 0 to {}", u64::MAX >> 64u32.saturating_sub(width).min(63))
+            }
+            (ConstantType::Int(width), Self::U32(_) | Self::I32(_) | Self::U64(_) | Self::I64(_)) => {
                 let unused = 64u32.saturating_sub(width).min(63);
-                format!(": it is from {} to {}", i64::MIN >> unused, i64::MAX >> unused)
+                format!("it is from {} to {}", i64::MIN >> unused, i64::MAX >> unused)
             }
-            _ => String::new(),
+            (ConstantType::Float(width), Self::F32(_) | Self::F64(_)) => match width {
+                16 => "it is from -65504.0 to 65504.0".to_owned(),
+                32 => format!("it is from {:?} to {:?}", f32::MIN, f32::MAX),
+                _ => format!("floats of {width} bits are not supported"),
+            },
+            (ConstantType::Uint(_) | ConstantType::Int(_), Self::F32(_) | Self::F64(_)) => {
+                "write an integer, such as 3".to_owned()
+            }
+            (ConstantType::Bool, _) => "write true or false".to_owned(),
+            (_, Self::Bool(_)) => format!("write a number of type {}", constant.ty),
         };
-        bits.ok_or_else(|| Error::Constant(format!("{constant} cannot be {self}{}", hint())))
+        bits.ok_or_else(|| Error::Constant(format!("{constant} cannot be {self}: {}", hint())))
     }
 }
 
@@ -102,6 +119,7 @@ impl fmt::Display for Constant {
             Self::U32(value) => write!(f, "{value}"),
             Self::I32(value) => write!(f, "{value}"),
             Self::U64(value) => write!(f, "{value}"),
+            Self::I64(value) => write!(f, "{value}"),
             Self::F32(value) => write!(f, "{value:?}"),
             Self::F64(value) => write!(f, "{value:?}"),
             Self::Bool(value) => write!(f, "{value}"),
@@ -118,4 +136,4 @@ macro_rules! constant_from {
         })*
     };
 }
-constant_from!(u32 U32, i32 I32, u64 U64, f32 F32, bool Bool);
+constant_from!(u32 U32, i32 I32, u64 U64, i64 I64, f32 F32, bool Bool);

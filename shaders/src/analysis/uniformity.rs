@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::lane_affine::{LaneOffsetTable, OperandShape, Shape, trailing_zeros};
 use super::reconvergence::Linearization;
-use super::{Dominators, Loops, Predecessors, predecessors};
+use super::{Dominators, Loops, predecessors};
 use crate::image::{Field, ROW_ALIGNMENT};
 use crate::ir::{Block, BuiltIn, Inst, InstData, Kernel, Place, SubgroupOp, Type, Value, VariableSpace};
 
@@ -39,6 +39,7 @@ pub struct Uniformity {
 
 impl Uniformity {
     /// Analyses a kernel whose loops have one entry edge and one back edge and whose layout has reachable blocks only.
+    /// If the work budget is spent afterwards, the result is incomplete and must not be used.
     pub fn new(kernel: &Kernel) -> Self {
         Self::of_scope(kernel, UniformityScope::Subgroup)
     }
@@ -145,6 +146,15 @@ fn is_temporally_divergent(
     around.take_while(|&number| !loops.contains(number, block)).any(|number| linearization.is_divergent(number))
 }
 
+/// What a value flows into.
+#[derive(Clone, Copy, Debug)]
+enum Use {
+    /// The result of an instruction.
+    Operand(Inst),
+    /// The parameter at an index of a target of a terminator: one of many, of which the others need no visit.
+    Argument { terminator: Inst, target: u32, index: u32 },
+}
+
 struct Solver<'a> {
     kernel: &'a Kernel,
     scope: UniformityScope,
@@ -156,8 +166,9 @@ struct Solver<'a> {
     zeros: SecondaryMap<Value, u8>,
     defining_blocks: SecondaryMap<Value, Option<Block>>,
     block_of: SecondaryMap<Inst, Option<Block>>,
-    users: SecondaryMap<Value, Vec<Inst>>,
-    predecessors: Predecessors,
+    users: SecondaryMap<Value, Vec<Use>>,
+    /// Blocks with several incoming edges. Two edges of one switch or branch to the same block count, too.
+    joins: EntitySet<Block>,
 }
 
 impl<'a> Solver<'a> {
@@ -172,8 +183,9 @@ impl<'a> Solver<'a> {
             defining_blocks: SecondaryMap::new(),
             block_of: SecondaryMap::new(),
             users: SecondaryMap::new(),
-            predecessors: predecessors(kernel),
+            joins: EntitySet::new(),
         };
+        let mut entered: EntitySet<Block> = EntitySet::new();
         for &block in &kernel.layout {
             for &param in &kernel.blocks[block].params {
                 solver.defining_blocks[param] = Some(block);
@@ -183,37 +195,63 @@ impl<'a> Solver<'a> {
                 if let Some(result) = kernel.results[inst] {
                     solver.defining_blocks[result] = Some(block);
                 }
-                kernel.insts[inst].for_each_use(|value| solver.users[value].push(inst));
+                let data = &kernel.insts[inst];
+                if !data.is_terminator() {
+                    data.for_each_use(|value| solver.users[value].push(Use::Operand(inst)));
+                    continue;
+                }
+                for (target, call) in (0..).zip(data.targets()) {
+                    if !entered.insert(call.block) {
+                        solver.joins.insert(call.block);
+                    }
+                    for (index, &arg) in (0..).zip(&call.args) {
+                        solver.users[arg].push(Use::Argument { terminator: inst, target, index });
+                    }
+                }
             }
         }
         solver
     }
 
-    /// Sparse fixed-point iteration: shapes only rise in the lattice uniform/affine < varying.
+    /// Sparse fixed-point iteration: shapes only rise in the lattice uniform/affine < varying. Ends early if the work
+    /// budget is spent.
     fn solve(&mut self, linearization: &Linearization) {
-        let mut work: Vec<Inst> = self
-            .kernel
-            .layout
-            .iter()
-            .rev()
-            .flat_map(|&block| self.kernel.blocks[block].insts.iter().rev())
-            .copied()
-            .collect();
-        while let Some(inst) = work.pop() {
-            self.kernel.work.visit(1);
-            let Some(block) = self.block_of[inst] else { continue };
-            let data = &self.kernel.insts[inst];
-            if let Some(result) = self.kernel.results[inst] {
-                if let Some(shape) = self.evaluate(linearization, block, data) {
-                    self.raise(result, shape, self.zeros_of(data), &mut work);
+        let mut work: Vec<Use> = Vec::new();
+        for &block in self.kernel.layout.iter().rev() {
+            for &inst in self.kernel.blocks[block].insts.iter().rev() {
+                let data = &self.kernel.insts[inst];
+                if !data.is_terminator() {
+                    work.push(Use::Operand(inst));
+                    continue;
                 }
-            } else if data.is_terminator() {
-                self.propagate_arguments(linearization, block, data, &mut work);
+                for (target, call) in (0..).zip(data.targets()) {
+                    let argument = |index| Use::Argument { terminator: inst, target, index };
+                    work.extend((0..call.args.len() as u32).rev().map(argument));
+                }
+            }
+        }
+        while let Some(next) = work.pop()
+            && !self.kernel.work.is_spent()
+        {
+            self.kernel.work.visit(1);
+            match next {
+                Use::Operand(inst) => {
+                    let (Some(block), Some(result)) = (self.block_of[inst], self.kernel.results[inst]) else {
+                        continue;
+                    };
+                    let data = &self.kernel.insts[inst];
+                    if let Some(shape) = self.evaluate(linearization, block, data) {
+                        self.raise(result, shape, self.zeros_of(data), &mut work);
+                    }
+                }
+                Use::Argument { terminator, target, index } => {
+                    self.propagate_argument(linearization, terminator, target as usize, index as usize, &mut work);
+                }
             }
         }
     }
 
-    fn raise(&mut self, value: Value, shape: Shape, zeros: u8, work: &mut Vec<Inst>) {
+    fn raise(&mut self, value: Value, shape: Shape, zeros: u8, work: &mut Vec<Use>) {
         let joined = self.shapes[value].map_or(shape, |before| before.join(shape));
         // Only 32-bit integers have affine shapes.
         let joined = match joined {
@@ -235,27 +273,25 @@ impl<'a> Solver<'a> {
         Some(if left { Shape::Varying } else { shape })
     }
 
-    /// Raises the parameters of a terminator's targets (phi operands).
-    fn propagate_arguments(
+    /// Raises a parameter of a terminator's target (a phi) by one argument (its operand for an edge).
+    fn propagate_argument(
         &mut self,
         linearization: &Linearization,
-        block: Block,
-        data: &InstData,
-        work: &mut Vec<Inst>,
+        terminator: Inst,
+        target: usize,
+        index: usize,
+        work: &mut Vec<Use>,
     ) {
-        for call in data.targets() {
-            let mixed = linearization.has_block_in_mask(call.block)
-                && self.loops.headed_by(call.block).is_none()
-                && (self.predecessors[call.block].len() > 1
-                    || data.targets().iter().filter(|other| other.block == call.block).count() > 1);
-            for (index, &arg) in call.args.iter().enumerate() {
-                let param = self.kernel.blocks[call.block].params[index];
-                let Some(shape) = self.used(linearization, arg, block) else { continue };
-                // Sync dependence. Two edges of one switch or branch to the same block are a join, too.
-                let shape = if mixed { Shape::Varying } else { shape };
-                self.raise(param, shape, self.zeros[arg], work);
-            }
-        }
+        let Some(block) = self.block_of[terminator] else { return };
+        let call = &self.kernel.insts[terminator].targets()[target];
+        let arg = call.args[index];
+        let Some(shape) = self.used(linearization, arg, block) else { return };
+        // Sync dependence.
+        let mixed = linearization.has_block_in_mask(call.block)
+            && self.loops.headed_by(call.block).is_none()
+            && self.joins.contains(call.block);
+        let shape = if mixed { Shape::Varying } else { shape };
+        self.raise(self.kernel.blocks[call.block].params[index], shape, self.zeros[arg], work);
     }
 
     fn evaluate(&mut self, linearization: &Linearization, block: Block, data: &InstData) -> Option<Shape> {

@@ -2,6 +2,7 @@
 
 mod convergence;
 mod error;
+pub mod room;
 mod specialization;
 pub mod spirv;
 pub mod spvasm;

@@ -26,6 +26,23 @@ pub enum ConstantType {
     Float(u32),
 }
 
+impl ConstantType {
+    /// The bits of the float of this type that is nearest to a value; `None` if that is infinity and the value is
+    /// finite, and for a type that is no float of 16, 32 or 64 bits.
+    pub fn float(self, value: f64) -> Option<u64> {
+        let (nearest, bits) = match self {
+            Self::Float(16) => {
+                let nearest = half::f16::from_f64(value);
+                (nearest.to_f64(), u64::from(nearest.to_bits()))
+            }
+            Self::Float(32) => (f64::from(value as f32), u64::from((value as f32).to_bits())),
+            Self::Float(64) => (value, value.to_bits()),
+            _ => return None,
+        };
+        (nearest.is_finite() || !value.is_finite()).then_some(bits)
+    }
+}
+
 impl fmt::Display for ConstantType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use ash::vk::{BaseInStructure, BaseOutStructure, TaggedStructure};
 
 use super::entry::{FromC, Place};
-use super::pointer::{In, OutMany};
+use super::pointer::{In, OutMany, check_tag};
 use crate::error::Error;
 
 /// More structures than any chain has.
@@ -38,9 +38,33 @@ impl<'a, T: TaggedStructure> In<'a, T> {
 pub(crate) struct OutChain<'a, T>(*mut T, PhantomData<&'a mut T>);
 
 impl<'a, T: TaggedStructure> OutChain<'a, T> {
-    /// Fills the structure itself. `sType` and `pNext` are preserved.
+    /// A structure at an address that is not null. A wrong `sType` is reported.
+    ///
+    /// # Safety
+    ///
+    /// `raw` keeps the contract of [`crate::c`] for `'a`.
+    unsafe fn new(raw: *mut T) -> Self {
+        // SAFETY: by this function's contract; structures begin so.
+        if let Some(head) = unsafe { raw.cast::<BaseOutStructure<'_>>().as_ref() } {
+            check_tag::<T>(head.s_type);
+        }
+        Self(raw, PhantomData)
+    }
+
+    /// Fills the structure itself, as the type of the prototype. `sType` and `pNext` are preserved.
     pub(crate) fn head(&mut self, fill: impl FnOnce(&mut T)) {
-        self.fill(fill);
+        let raw: *mut BaseOutStructure<'_> = self.0.cast();
+        // SAFETY: by the contract of `crate::c`: structures of a chain begin so, and are the call's alone.
+        let Some(head) = (unsafe { raw.as_mut() }) else { return };
+        let (tag, next) = (head.s_type, head.p_next);
+        // SAFETY: the prototype says that it is a `T`; `head` is used no more.
+        if let Some(found) = unsafe { self.0.as_mut() } {
+            fill(found);
+        }
+        // SAFETY: as above; `found` is used no more.
+        if let Some(head) = unsafe { raw.as_mut() } {
+            (head.s_type, head.p_next) = (tag, next);
+        }
     }
 
     /// Fills the structure of type `N`, if the chain has one. `sType` and `pNext` are preserved.
@@ -66,18 +90,24 @@ impl<'a, T: TaggedStructure> OutChain<'a, T> {
     }
 }
 
-impl<'a, T> FromC<*mut T> for OutChain<'a, T> {
+impl<'a, T: TaggedStructure> FromC<*mut T> for OutChain<'a, T> {
     unsafe fn from_c(raw: *mut T, place: Place) -> Result<Self, Error> {
-        if raw.is_null() { Err(place.invalid("is null")) } else { Ok(Self(raw, PhantomData)) }
+        if raw.is_null() {
+            return Err(place.invalid("is null"));
+        }
+        // SAFETY: by the trait's contract.
+        Ok(unsafe { Self::new(raw) })
     }
 }
 
-impl<'a, T> OutMany<'a, T> {
+impl<'a, T: TaggedStructure> OutMany<'a, T> {
     /// The first `len` structures, with their chains; `len` is at most the length that the registry names.
     pub(crate) fn chains(self, len: usize) -> impl Iterator<Item = OutChain<'a, T>> {
         let first = self.0;
         let len = if first.is_null() { 0 } else { len };
         // SAFETY: by the contract of `crate::c`, of which the length is the chapter's part.
-        (0..len).map(move |index| OutChain(unsafe { first.add(index) }, PhantomData))
+        let at = move |index| unsafe { first.add(index) };
+        // SAFETY: as above.
+        (0..len).map(move |index| unsafe { OutChain::new(at(index)) })
     }
 }

@@ -10,7 +10,7 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-use ash::vk::{BaseInStructure, TaggedStructure};
+use ash::vk::{BaseInStructure, StructureType, TaggedStructure};
 
 use super::entry::{FromC, Place, camel};
 use crate::current_call;
@@ -75,12 +75,19 @@ impl<T: TaggedStructure> In<'_, T> {
     fn checked(self) -> Self {
         // SAFETY: `TaggedStructure` is the promise that the type begins so.
         let head = unsafe { In::new(std::ptr::from_ref(self.0).cast::<BaseInStructure<'_>>()) };
-        if let Some(head) = head.filter(|head| head.s_type != T::STRUCTURE_TYPE) {
-            let name = structure_name::<T>();
-            let problem = format!("sType is {:?}, and not {:?}", head.s_type, T::STRUCTURE_TYPE);
-            current_call::add_violation(Error::misuse(name.as_str(), problem, format!("VUID-{name}-sType-sType")));
+        if let Some(head) = head {
+            check_tag::<T>(head.s_type);
         }
         self
+    }
+}
+
+/// Reports an `sType` that is not that of the structure's type.
+pub(super) fn check_tag<T: TaggedStructure>(tag: StructureType) {
+    if tag != T::STRUCTURE_TYPE {
+        let name = structure_name::<T>();
+        let problem = format!("sType is {tag:?}, and not {:?}", T::STRUCTURE_TYPE);
+        context::fault(Error::misuse(name.as_str(), problem, format!("VUID-{name}-sType-sType")));
     }
 }
 

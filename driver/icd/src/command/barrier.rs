@@ -142,7 +142,7 @@ fn record(
         image: &image.driver,
         range: range.range,
     });
-    let (buffers, images): (Vec<_>, Vec<_>) = (buffers.collect(), images.collect());
+    let (buffers, images) = (host_memory::collect(buffers)?, host_memory::collect(images)?);
     let all = PipelineStageFlags::ALL_COMMANDS;
     Ok(into.pipeline_barrier_with_images(all, all, &[], &buffers, &images)?)
 }

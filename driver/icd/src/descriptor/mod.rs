@@ -214,7 +214,8 @@ fn create_pool(
 ) -> Result<(), Error> {
     // Compute shaders have no input attachments; inline uniform blocks are counted below.
     let other = [vk::DescriptorType::INLINE_UNIFORM_BLOCK, vk::DescriptorType::INPUT_ATTACHMENT];
-    let sizes = info.sizes().get().iter().filter(|size| !other.contains(&size.ty));
+    let all = info.sizes().get();
+    let sizes = all.iter().filter(|size| !other.contains(&size.ty));
     let mut sizes = host_memory::collect(sizes.map(|size| (size.ty, size.descriptor_count)))?;
     let blocks = info.next::<vk::DescriptorPoolInlineUniformBlockCreateInfo<'_>>();
     let blocks = blocks.map_or(0, |blocks| blocks.max_inline_uniform_block_bindings);
@@ -222,10 +223,17 @@ fn create_pool(
         sizes.push((vk::DescriptorType::UNIFORM_BUFFER, blocks));
     }
     // The pool counts the bytes of inline uniform blocks.
-    let bytes = info.sizes().get().iter().filter(|size| size.ty == vk::DescriptorType::INLINE_UNIFORM_BLOCK);
+    let bytes = all.iter().filter(|size| size.ty == vk::DescriptorType::INLINE_UNIFORM_BLOCK);
     let bytes: u64 = bytes.map(|size| u64::from(size.descriptor_count)).sum();
     let inline = Arc::new(Mutex::new(InlineMemory::new(bytes, blocks.into())));
-    let driver = device.driver.create_descriptor_pool(info.max_sets, &sizes)?;
+    let driver = device.driver.create_descriptor_pool(info.max_sets, &sizes).map_err(|error| match error {
+        driver::Error::OutOfMemory => {
+            let descriptors: u64 = sizes.iter().map(|(_, count)| u64::from(*count)).sum();
+            let problem = format!("a pool of {} sets and {descriptors} descriptors is too large", info.max_sets);
+            Error::Code(vk::Result::ERROR_OUT_OF_DEVICE_MEMORY, problem)
+        }
+        error => error.into(),
+    })?;
     out.put(DescriptorPool { driver, sets: Mutex::default(), inline }.insert()?);
     Ok(())
 }

@@ -145,7 +145,12 @@ fn create_compute(
 ) -> Result<vk::Result, Error> {
     let mut made = host_memory::filled(vk::Pipeline::null(), count as usize)?;
     let mut result = Ok(vk::Result::SUCCESS);
-    for (place, info) in made.iter_mut().zip(infos.of(count as usize).each()) {
+    let infos = infos.of(count as usize);
+    if infos.len() < made.len() {
+        // The null array has been reported.
+        result = Err(Error::Quiet(vk::Result::ERROR_VALIDATION_FAILED_EXT));
+    }
+    for (place, info) in made.iter_mut().zip(infos.each()) {
         let inserted = compute(&device, info, cache.0.as_deref())
             .and_then(|pipeline| Ok(pipeline.map(Pipeline::insert).transpose()?));
         match inserted {

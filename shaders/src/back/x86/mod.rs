@@ -31,6 +31,7 @@ use crate::host::Message;
 use crate::ir::{Op, SourceLine};
 use crate::simd::Kernel;
 use crate::simd::Routine;
+use crate::work::Spent;
 
 /// A vector instruction set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -102,6 +103,9 @@ pub enum CompileError {
     /// More instructions or values than the allocator can number, or too large a frame.
     #[error("the kernel is too large for machine code")]
     TooLarge,
+    /// Registers take too long to assign: many values are live over many blocks.
+    #[error("{0}")]
+    TooMuchWork(Spent),
     /// The register allocator failed.
     #[error("registers: {0}")]
     Registers(String),
@@ -193,6 +197,8 @@ pub fn compile_staged(
 ) -> Result<Program, CompileError> {
     let code = select::select(kernel, isa)?;
     done(Stage::Select);
+    kernel.work.visit(regalloc::steps(&code));
+    kernel.work.check().map_err(CompileError::TooMuchWork)?;
     let mut tables = regalloc::AllocationTables::default();
     let allocation = regalloc::allocate(&mut tables, &code, isa, registers)?;
     done(Stage::Regalloc);

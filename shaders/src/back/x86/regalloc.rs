@@ -3,7 +3,10 @@
 use std::cell::Cell;
 use std::sync::OnceLock;
 
-use regalloc2::{Algorithm, Ctx, Function as _, Inst, MachineEnv, Output, PReg, PRegSet, RegClass, RegallocOptions};
+use regalloc2::{
+    Algorithm, Ctx, Function as _, Inst, MachineEnv, OperandKind, Output, PReg, PRegSet, RegClass, RegallocOptions,
+    VReg,
+};
 
 use super::vcode::VCode;
 use super::{CompileError, Isa, Registers};
@@ -101,6 +104,29 @@ fn alive(code: &VCode) -> u64 {
         }
     }
     sum / code.len().max(1) as u64
+}
+
+/// Upper bound of the single pass's steps: it walks the blocks backwards, and where one begins it looks at each value
+/// that is live, also for each predecessor. That is quadratic, and no other stage of code generation is.
+pub(super) fn steps(code: &VCode) -> usize {
+    let mut live = vec![false; code.num_vregs()];
+    let mut count = 0usize;
+    let mut steps = code.len();
+    for block in code.blocks.iter().rev() {
+        let mut set = |reg: VReg, now: bool| {
+            let before = std::mem::replace(&mut live[reg.vreg()], now);
+            count = count + usize::from(now) - usize::from(before);
+        };
+        block.args.iter().for_each(|&arg| set(arg, true));
+        for at in (block.first..block.end).rev() {
+            let operands = code.inst_operands(Inst::new(at as usize));
+            operands.iter().for_each(|operand| set(operand.vreg(), operand.kind() == OperandKind::Use));
+            steps += operands.len();
+        }
+        block.params.iter().for_each(|&param| set(param, false));
+        steps += block.args.len() + (count + block.params.len()) * (1 + block.preds.len());
+    }
+    steps
 }
 
 /// Block count up to which debug builds verify the result, which takes time quadratic in the blocks, too.

@@ -5,10 +5,12 @@ mod adapt;
 mod caught;
 mod conversions;
 mod declared;
+mod fault;
 mod guard;
 mod initializers;
 mod lines;
 mod measure;
+mod overrides;
 mod size;
 mod window;
 
@@ -17,8 +19,10 @@ use std::collections::BTreeMap;
 use naga::back::pipeline_constants::{self, PipelineConstantError};
 use naga::back::{PipelineConstants, spv};
 use naga::proc::{BoundsCheckPolicies, BoundsCheckPolicy};
-use naga::valid::{Capabilities, EntryPointError, ModuleInfo, ValidationError, ValidationFlags, Validator};
-use naga::{ScalarKind, ShaderStage, TypeInner, WithSpan};
+use naga::valid::{
+    Capabilities, EntryPointError, ModuleInfo, OverrideError, ValidationError, ValidationFlags, Validator,
+};
+use naga::{Scalar, ScalarKind, ShaderStage, TypeInner, WithSpan};
 
 use caught::caught;
 pub use caught::is_catching;
@@ -44,9 +48,7 @@ pub struct Module {
 impl Module {
     /// Parses and validates.
     pub fn parse(source: &str) -> Result<Self, Error> {
-        guard::check(source)
-            .and_then(|()| measure::check(source))
-            .map_err(|(problem, at)| refused_at(&problem, at, source))?;
+        measured(source)?;
         caught("reading the text", || {
             let mut module = naga::front::wgsl::parse_str(&adapt::adapted(source))
                 .map_err(|error| refused(&error.emit_to_string_with_path(source, FILE)))?;
@@ -173,12 +175,16 @@ impl Module {
 
     fn written(&self, entry: &str, specialization: &BTreeMap<u32, u64>, lines: bool) -> Result<Vec<u32>, Error> {
         let constants = self.constants(specialization);
+        self.check_finite(&constants)?;
         let only = Some((ShaderStage::Compute, entry));
         let (module, info) = pipeline_constants::process_overrides(&self.module, &self.info, only, &constants)
             .map_err(|error| match error {
                 PipelineConstantError::NegativeWorkgroupSize => size::overridden(entry, &self.source),
                 PipelineConstantError::ValidationError(error) => invalid(&error, &self.module, &self.source),
                 PipelineConstantError::MissingValue(key) => self.has_no_value(&key),
+                PipelineConstantError::ConstantEvaluatorError(error) => {
+                    self.fails(entry, &constants, &error.to_string())
+                }
                 error => refused(&error.to_string()),
             })?;
         size::check(&module, entry, &self.source)?;
@@ -202,23 +208,6 @@ impl Module {
         spv::write_vec(&module, &info, &options, Some(&pipeline)).map_err(|error| refused(&error.to_string()))
     }
 
-    /// The error for an override, by number or name, with neither a default nor a value.
-    fn has_no_value(&self, key: &str) -> Error {
-        let found = self.module.overrides.iter().find(|(_, data)| match data.id {
-            Some(id) => id.to_string() == key,
-            None => data.name.as_deref() == Some(key),
-        });
-        let (place, data) = found.unzip();
-        let name = data.and_then(|data| data.name.as_deref()).unwrap_or(key);
-        let help = match data.and_then(|data| data.id) {
-            Some(id) => format!("set specialization constant {id}, or give it a default"),
-            None => "give it a default; with an `@id` it can be set as a specialization constant".to_owned(),
-        };
-        let at =
-            place.and_then(|place| self.module.overrides.get_span(place).to_range()).map_or(0, |range| range.start);
-        refused_at(&format!("the override `{name}` has no value: {help}"), at, &self.source)
-    }
-
     /// Values for the overrides that the module has and the caller sets, as numbers of the override's type.
     fn constants(&self, specialization: &BTreeMap<u32, u64>) -> PipelineConstants {
         let value = |constant: &naga::Override| {
@@ -240,6 +229,13 @@ impl Module {
         };
         self.module.overrides.iter().filter_map(|(_, constant)| value(constant)).collect()
     }
+}
+
+/// The number of parts of constants that naga writes out where they are used; an error if the text is too deep, or
+/// takes naga too long or too much memory.
+pub(super) fn measured(source: &str) -> Result<u64, Error> {
+    let checked = guard::check(source).and_then(|()| measure::check(source));
+    checked.map_err(|(problem, at)| refused_at(&problem, at, source))
 }
 
 /// Capabilities of naga that are supported beyond the base language.
@@ -310,6 +306,16 @@ fn invalid(error: &WithSpan<ValidationError>, module: &naga::Module, source: &st
     match error.as_inner() {
         ValidationError::EntryPoint { name, source: EntryPointError::OutOfRangeWorkgroupSize, .. } => {
             size::check(module, name, source).err().unwrap_or_else(|| size::overridden(name, source))
+        }
+        ValidationError::Override { handle, name, source: OverrideError::TypeNotScalar } => {
+            let at = module.overrides.get_span(*handle).to_range().map_or(0, |range| range.start);
+            let ty = match module.types[module.overrides[*handle].ty].inner {
+                TypeInner::Scalar(Scalar::I64) => "i64",
+                TypeInner::Scalar(Scalar::U64) => "u64",
+                _ => "not a scalar",
+            };
+            let why = "overrides are of type bool, i16, u16, i32, u32, f16, f32 or f64";
+            refused_at(&format!("the type of the override `{name}` is {ty}: {why}"), at, source)
         }
         _ => refused(&error.emit_to_string_with_path(source, FILE)),
     }

@@ -52,20 +52,25 @@ pub(super) fn prepare(kernel: &Kernel) -> Result<Prepared, Unsupported> {
         return Err(Unsupported(IRREDUCIBLE.into()));
     }
     let check_budget = |kernel: &Kernel| kernel.work.check().map_err(|spent| Unsupported(spent.to_string()));
-    let mut uniformity = Uniformity::new(&kernel);
+    // With a spent budget the analysis has ended early: nothing may use it.
+    let analyse = |kernel: &Kernel| {
+        let uniformity = Uniformity::new(kernel);
+        check_budget(kernel).map(|()| uniformity)
+    };
+    let mut uniformity = analyse(&kernel)?;
     let fillers = unify_exits::unify(&mut kernel, &uniformity);
     if fillers.is_some() {
         kernel = canonicalize_loops::canonicalize(&kernel);
-        uniformity = Uniformity::new(&kernel);
+        uniformity = analyse(&kernel)?;
     }
     check_budget(&kernel)?;
     let merged_workgroups = merge_workgroups::merge(&mut kernel, &uniformity);
     if merged_workgroups > 1 {
-        uniformity = Uniformity::new(&kernel);
+        uniformity = analyse(&kernel)?;
     }
     let widened = widen_loop_loads::widen_loads(&mut kernel, &uniformity);
     if widened {
-        uniformity = Uniformity::new(&kernel);
+        uniformity = analyse(&kernel)?;
     }
     check_budget(&kernel)?;
     #[cfg(debug_assertions)]

@@ -54,6 +54,10 @@ impl Common {
     /// that, yet subgroups that return early occur in practice.
     fn new(kernel: &ir::Kernel) -> Option<Self> {
         let uniformity = Uniformity::of_workgroup(kernel);
+        // The analysis ended early: the kernel is given up at the next block.
+        if kernel.work.is_spent() {
+            return None;
+        }
         let convergent = uniformity.convergent_blocks(kernel);
         let is_uniform = |&block: &ir::Block| {
             convergent.contains(block) || !kernel.blocks[block].insts.iter().any(|&inst| waits(&kernel.insts[inst]))

@@ -22,8 +22,8 @@ const MAX_PARTS: u64 = 1 << 21;
 /// Sum over all typed expressions of the number of expressions that naga visits for it, at most.
 const MAX_WORK: u64 = 1 << 31;
 
-/// The error for a rejected text, and the byte offset where it was detected.
-pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
+/// The number of copied parts of constants; or the error for a rejected text, and the byte offset where it was found.
+pub(super) fn check(source: &str) -> Result<u64, (String, usize)> {
     let mut measure = Measure::new(source);
     let declarations = measure.declarations();
     measure.module(&declarations);
@@ -33,7 +33,7 @@ pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
         measure.body(function);
         measure.settle(module, function.start);
     }
-    measure.refused.map_or(Ok(()), Err)
+    measure.refused.map_or(Ok(measure.parts), Err)
 }
 
 struct Measure<'a> {
@@ -47,9 +47,11 @@ struct Measure<'a> {
     /// Copied parts: of the whole text, and of the current function or module scope.
     parts: u64,
     copied: u64,
-    /// Upper bound of the expressions in the current function or module scope, and of those that are typed.
+    /// Upper bound of the expressions in the current function or module scope, and of those that are typed; and the sum
+    /// over the typed ones of the expressions up to there.
     expressions: u64,
     typed: u64,
+    visits: u64,
     work: u64,
     refused: Option<(String, usize)>,
 }
@@ -67,6 +69,7 @@ impl<'a> Measure<'a> {
             copied: 0,
             expressions: 0,
             typed: 0,
+            visits: 0,
             work: 0,
             refused: None,
         }
@@ -88,25 +91,26 @@ impl<'a> Measure<'a> {
 
     /// Counts tokens as expressions, and as typed expressions.
     fn count(&mut self, from: usize, to: usize) {
-        let is_typed = |at: usize| match self.tokens.text(at) {
-            ";" | ")" | "]" | "}" | "," => false,
-            _ => !self.tokens.is_word(at) && !self.tokens.is_number(at),
-        };
-        self.typed += (from..to).filter(|&at| is_typed(at)).count() as u64;
-        self.expressions += (to - from) as u64;
+        for at in from..to {
+            let (expressions, typed) = self.tokens.expressions(at);
+            self.expressions += expressions;
+            self.typed += typed;
+            self.visits = self.visits.saturating_add(typed * self.expressions);
+        }
     }
 
     /// Ends the measure of a function or of the module scope that started at a token. Returns its work.
     fn settle(&mut self, module: u64, start: usize) -> u64 {
         let expressions = self.expressions.saturating_add(self.copied);
-        self.work = self.work.saturating_add(self.typed.saturating_mul(expressions.saturating_add(module)));
+        let elsewhere = self.typed.saturating_mul(self.copied.saturating_add(module));
+        self.work = self.work.saturating_add(self.visits).saturating_add(elsewhere);
         if self.work > MAX_WORK && self.refused.is_none() {
             self.at = start;
             let (typed, words) = (self.typed, expressions);
             let why = "naga takes time for each operator of a function times the words in it";
             self.refuse(format!("{typed} operators among {words} words and parts of constants are too much: {why}"));
         }
-        (self.copied, self.expressions, self.typed) = (0, 0, 0);
+        (self.copied, self.expressions, self.typed, self.visits) = (0, 0, 0, 0);
         expressions
     }
 }

@@ -64,6 +64,53 @@ impl<'a> Tokens<'a> {
         })
     }
 
+    /// Number of expressions that naga makes of a token, and how many of them it types, visiting all expressions before
+    /// them. Literals are not typed: a sign before one is part of it.
+    pub(super) fn expressions(&self, at: usize) -> (u64, u64) {
+        let before = |at: usize| at.checked_sub(1);
+        let goes_on = |at: usize| before(at).is_some_and(|before| self.is_number(before) && self.touches(before));
+        match self.text(at) {
+            "fn" | "let" | "const" | "var" | "if" | "else" | "while" | "loop" | "for" | "continuing" | "switch"
+            | "case" | "default" | "return" | "break" | "continue" | "discard" => (0, 0),
+            _ if self.is_word(at) => (1, 0),
+            // The digits after a point.
+            _ if self.is_number(at) && before(at).is_some_and(|point| self.text(point) == "." && goes_on(point)) => {
+                (0, 0)
+            }
+            // A literal without a suffix is made once more, with the type that it needs.
+            text if self.is_number(at) => (if text.ends_with(['u', 'i', 'f', 'h']) { 1 } else { 2 }, 0),
+            "-" | "+" if before(at).is_some_and(|before| self.has_exponent(before)) => (0, 0),
+            "." if goes_on(at) || self.is_number(at + 1) => (0, 0),
+            "-" if self.is_number(at + 1) && !before(at).is_some_and(|before| self.ends_operand(before)) => (1, 0),
+            ";" | ")" | "]" | "}" | "{" | "," | ":" | "@" => (0, 0),
+            // The second character of `+=`, `==`, `&&` and the like. An assignment with an operation has two steps.
+            "=" | "&" | "|" | "<" | ">" if before(at).is_some_and(|before| self.is_two(before)) => {
+                let steps = u64::from(before(at).is_some_and(|before| "+-*/%&|^".contains(self.text(before))));
+                (steps, steps)
+            }
+            _ => (1, 1),
+        }
+    }
+
+    /// Whether the token is the first half of a decimal literal whose exponent has a sign.
+    fn has_exponent(&self, at: usize) -> bool {
+        let text = self.text(at);
+        let is_decimal = self.is_number(at) && !text.starts_with("0x") && !text.starts_with("0X");
+        is_decimal && text.ends_with(['e', 'E']) && self.touches(at) && self.touches(at + 1) && self.is_number(at + 2)
+    }
+
+    /// Whether an operand may end here, so that a sign after it is binary.
+    fn ends_operand(&self, at: usize) -> bool {
+        self.is_word(at) && self.text(at) != "return" || self.is_number(at) || matches!(self.text(at), ")" | "]" | ".")
+    }
+
+    /// Whether the token and the next one are one operator.
+    fn is_two(&self, at: usize) -> bool {
+        const TWO: [&str; 16] =
+            ["==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^="];
+        !self.is_list(at) && TWO.iter().any(|two| self.is(at, two))
+    }
+
     /// Template list discovery (WGSL specification, 3.9).
     fn find_lists(&mut self) {
         let (mut pending, mut depth): (Vec<(usize, usize)>, usize) = (Vec::new(), 0);

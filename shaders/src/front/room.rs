@@ -1,0 +1,100 @@
+//! Upper bounds of the host memory that reading a module takes. A driver asks for it before: the reader makes many
+//! small allocations, none of which can fail by itself.
+
+use super::{Error, wgsl};
+
+/// Bytes for each byte of code and constants in SPIR-V, at most (measured: 30 for code, 75 for a large constant).
+const PER_BYTE: u64 = 128;
+
+/// Bytes for each byte of names and other debug instructions in SPIR-V, at most.
+const PER_DEBUG_BYTE: u64 = 16;
+
+/// Bytes for each byte of WGSL text, at most.
+const PER_TEXT_BYTE: u64 = 256;
+
+/// Bytes for each part of a constant that naga writes out where it is used, at most (measured: 80, to the kernel).
+const PER_PART: u64 = 192;
+
+/// Bytes for the smallest module.
+const LEAST: u64 = 1 << 20;
+
+/// Bytes to read a SPIR-V module and to translate a kernel of it.
+pub fn of_spirv(words: &[u32]) -> u64 {
+    const HEADER: usize = 5;
+    let (mut debug, mut at) = (0, HEADER);
+    while let Some(&first) = words.get(at) {
+        // No instruction is empty: the reader refuses the module there.
+        let count = (first >> 16).max(1) as usize;
+        if is_debug(first & 0xffff) {
+            debug += count.min(words.len() - at);
+        }
+        at += count;
+    }
+    let bytes = |words: usize| 4 * words as u64;
+    (bytes(debug) * PER_DEBUG_BYTE + bytes(words.len() - debug) * PER_BYTE).max(LEAST)
+}
+
+/// Whether an instruction is of the debug instructions that the reader keeps a name or a line of, or nothing.
+fn is_debug(opcode: u32) -> bool {
+    use spirv::Op;
+    matches!(
+        Op::from_u32(opcode),
+        Some(
+            Op::Nop
+                | Op::Source
+                | Op::SourceContinued
+                | Op::SourceExtension
+                | Op::Name
+                | Op::MemberName
+                | Op::String
+                | Op::Line
+                | Op::NoLine
+                | Op::ModuleProcessed
+        )
+    )
+}
+
+/// Bytes to assemble SPIR-V text, and to keep the places of its words (measured: 10 for each byte).
+pub fn of_assembly(text: &[u8]) -> u64 {
+    (text.len() as u64 * 16).max(LEAST)
+}
+
+/// Bytes to read WGSL text and to translate a kernel of it.
+///
+/// # Errors
+///
+/// The text is refused before it is read.
+pub fn of_wgsl(text: &str) -> Result<u64, Error> {
+    let parts = wgsl::measured(text)?;
+    Ok((text.len() as u64 * PER_TEXT_BYTE + parts * PER_PART).max(LEAST))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_take_less_than_code() {
+        let header = [0x0723_0203, 0x1_0000, 0, 4, 0];
+        let with = |inst: [u32; 4]| {
+            let many = std::iter::repeat_n(inst, 1 << 20).flatten();
+            of_spirv(&header.into_iter().chain(many).collect::<Vec<_>>())
+        };
+        // 16 MiB of names, and of sums; the header counts as code.
+        assert_eq!(with([4 << 16 | 5, 1, 0x6161_6161, 0]), (16 << 24) + 20 * PER_BYTE);
+        assert_eq!(with([4 << 16 | 128, 1, 2, 3]), (128 << 24) + 20 * PER_BYTE);
+        // Lengths that end past the module, and empty instructions.
+        assert_eq!(of_spirv(&[0x0723_0203, 0, 0, 0, 0, 0xffff_0005, 0, 0]), LEAST);
+    }
+
+    #[test]
+    fn a_short_text_with_many_parts_takes_much() {
+        let doubled: String = (1..13).map(|i| format!("const a{i} = array(a{}, a{});\n", i - 1, i - 1)).collect();
+        let uses: String = (0..85).map(|i| format!("let x{i} = a12; ")).collect();
+        let text = format!("const a0 = array<u32, 2>(1u, 2u);\n{doubled}fn f() {{ {uses} }}");
+        let bytes = of_wgsl(&text).unwrap();
+        assert!(bytes > 85 * 8192 * PER_PART, "{bytes}");
+        assert_eq!(of_wgsl("fn f() {}").unwrap(), LEAST);
+        assert!(of_wgsl(&"(".repeat(10_000)).is_err());
+    }
+}
