@@ -209,7 +209,7 @@ impl Batch {
     pub(crate) fn order(&mut self, uses: impl Iterator<Item = Touch> + Clone, fresh: Fresh) -> Result<bool, Error> {
         // If the command is refused, a repetition of the dispatch before it must not skip the hazard test.
         self.last = None;
-        let barrier = self.hazards.next(uses, fresh);
+        let barrier = self.hazards.next(uses, fresh).is_some();
         if barrier {
             self.barrier()?;
         }

@@ -22,6 +22,7 @@ use crate::context_state::ContextState;
 use crate::dispatch::{Counts, Dispatch, INDIRECT_BYTES, RecordsDispatches};
 use crate::error::Error;
 use crate::ids::{Access, ObjectId, ResourceId};
+use crate::object::ResourceObject;
 use crate::resource::Resource;
 use crate::valid::Ranges;
 
@@ -41,8 +42,6 @@ pub(super) struct Recording {
     /// The driver's command buffer for the segment that is being recorded, and its first command.
     open: Option<(Open, usize)>,
     hazards: Hazards,
-    /// Whether the next command needs a barrier before it.
-    barrier: bool,
     /// Whether the open segment names an object that was replaced since.
     stale: bool,
     numbers: HashMap<ResourceId, usize, FixedState>,
@@ -66,7 +65,7 @@ impl RecordsDispatches for Recording {
             uses.push((buffer.resource(), offset..offset + INDIRECT_BYTES, Access::Read));
         }
         let push = SmallVec::from_slice(dispatch.pushed());
-        self.add(context, "dispatch", &uses, true, |number| {
+        self.add(context, "dispatch", &uses, !counts.run_nothing(), |number| {
             let numbered = |(bind, _): &(Bind, Access)| (bind.clone(), bind.resource.as_deref().map(number));
             let sets = sets.iter().map(|set| set.iter().map(numbered).collect()).collect();
             let workgroups = match counts {
@@ -93,20 +92,35 @@ impl Recording {
         has_effect: bool,
         make: impl Fn(&dyn Fn(&Resource) -> usize) -> Command,
     ) -> Result<(), Error> {
-        context.inner().record(|state| {
-            uses.iter().try_for_each(|(resource, ..)| self.number(what, resource))?;
-            if has_effect {
-                let numbers = &self.numbers;
-                let command = make(&|resource| numbers.get(&resource.id()).copied().unwrap_or_default());
-                self.record(state, uses, command)?;
-            }
-            Ok(())
-        })
+        if !has_effect {
+            return uses.iter().try_for_each(|(resource, ..)| resource.object_for_command(what).map(drop));
+        }
+        let object = |(resource, ..): &PartUse<'_>| resource.object_for_recording(what);
+        let objects = uses.iter().map(object).collect::<Result<SmallVec<[_; 8]>, _>>()?;
+        let known = self.parts.resources.len();
+        uses.iter().zip(objects).for_each(|((resource, ..), object)| self.number(resource, object));
+        let recorded = context.inner().record(|state| {
+            // The uses have all resources of the command, so each has a number.
+            let command = make(&|resource| self.numbers[&resource.id()]);
+            Ok(self.record(state, uses, command)?)
+        });
+        if recorded.is_err() {
+            self.take_back(known);
+        }
+        recorded
     }
 
-    /// Gives a resource a number, and looks up its current object.
-    fn number(&mut self, what: &str, resource: &Arc<Resource>) -> Result<(), Error> {
-        let object = resource.object_for_recording(what)?;
+    /// A command was refused: the resources that it was the first to name, from the number `known` on, are not named.
+    /// The caller holds no lock.
+    fn take_back(&mut self, known: usize) {
+        self.parts.objects.truncate(known);
+        for Named { resource, .. } in self.parts.resources.drain(known..) {
+            self.numbers.remove(&resource.id());
+        }
+    }
+
+    /// Gives a resource a number, and notes its current object.
+    fn number(&mut self, resource: &Arc<Resource>, object: Arc<ResourceObject>) {
         let next = self.parts.resources.len();
         let number = *self.numbers.entry(resource.id()).or_insert(next);
         if number == next {
@@ -126,29 +140,32 @@ impl Recording {
                 self.stale = true;
             }
         }
-        Ok(())
     }
 
-    /// Records a command for the driver, after a barrier if it needs one.
+    /// Records a command for the driver, after a barrier if it needs one. After an error it has no part in the hazards.
     fn record(&mut self, state: &mut ContextState, uses: &[PartUse<'_>], command: Command) -> Result<(), Error> {
         // Hazards are keyed by object: a resource has exactly one object in a submission.
         let touches = uses.iter().map(|(resource, range, access)| (ObjectId(resource.id().0), range.clone(), *access));
-        self.barrier |= self.hazards.next(touches.clone(), Fresh::default());
+        let conflict = self.hazards.conflict(touches.clone(), Fresh::default());
+        let mut barrier = conflict.is_some();
         let length = self.open.as_ref().map_or(0, |(_, first)| self.parts.commands.len() - first);
-        if length >= MAX_SEGMENT_COMMANDS || (length >= MIN_SPLIT_COMMANDS && self.barrier) {
+        if length >= MAX_SEGMENT_COMMANDS || (length >= MIN_SPLIT_COMMANDS && barrier) {
             self.close();
-            let _ = self.hazards.next(touches, Fresh::default());
+            barrier = false;
         }
         if self.open.is_none() {
             self.open = Some((Open::new(state)?, self.parts.commands.len()));
-            (self.barrier, self.stale) = (false, false);
+            self.stale = false;
         }
-        let recorded = Recorded { command, barrier: self.barrier, label: self.label.clone() };
+        let recorded = Recorded { command, barrier, label: self.label.clone() };
         // Always `Some`: opened above if it was not.
         let Some((open, _)) = &mut self.open else { return Ok(()) };
         let on = On { during: None, resources: &self.parts.resources, objects: &self.parts.objects };
         open.record(state, &recorded, on)?;
-        self.barrier = false;
+        if barrier {
+            self.hazards.clear();
+        }
+        self.hazards.add(touches);
         self.parts.commands.push(recorded);
         let segment = self.parts.segments.len();
         for (resource, range, access) in uses {
@@ -166,7 +183,6 @@ impl Recording {
     /// Ends the segment that is being recorded. What follows comes after it, as if separated by a barrier.
     fn close(&mut self) {
         self.hazards.clear();
-        self.barrier = false;
         let Some((open, first)) = self.open.take() else { return };
         let commands = first..self.parts.commands.len();
         if commands.is_empty() {

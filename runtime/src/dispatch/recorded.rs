@@ -25,6 +25,13 @@ pub(crate) enum Counts<'a> {
     Indirect(&'a Buffer, u64),
 }
 
+impl Counts<'_> {
+    /// Whether it is known that no workgroup runs.
+    pub(crate) fn run_nothing(self) -> bool {
+        matches!(self, Self::Direct(groups) if groups.contains(&0))
+    }
+}
+
 /// What records dispatches in place of a context: a command buffer.
 pub(crate) trait RecordsDispatches: fmt::Debug + Send + Sync {
     /// Records a dispatch with its own bindings, whose push constants are checked.

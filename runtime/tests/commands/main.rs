@@ -7,6 +7,7 @@
 mod kinds;
 mod lend;
 mod nesting;
+mod refused;
 mod resize;
 mod retention;
 
