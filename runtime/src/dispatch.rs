@@ -20,7 +20,7 @@ use crate::context::Context;
 use crate::context_state::ContextState;
 use crate::descriptors::{check_mapped, checked, resolve, used, wrong_kind};
 use crate::error::{Error, rule};
-use crate::ids::{Access, Slot, SlotKind};
+use crate::ids::{Access, CommandKind, Slot, SlotKind};
 use crate::program::{BindingInfo, Program};
 use crate::set::{DescriptorSet, GroupSets, Looked};
 use crate::share::Share;
@@ -379,7 +379,7 @@ impl<'a> Dispatch<'a> {
                     }
                 }
             }
-            batch.order(uses().map(Use::touch), fresh)?;
+            batch.order(CommandKind::Dispatch, uses().map(Use::touch), fresh)?;
             match (counts, &indirect) {
                 (Counts::Direct(groups), _) => batch.dispatch(groups, None),
                 (_, Some((_, object, offset))) => batch.dispatch_indirect(object.buffer()?, *offset),
@@ -510,7 +510,7 @@ impl ContextState {
         {
             // The same dispatch again: no object, set or hazard has to be looked at.
             if state.writes {
-                batch.barrier()?;
+                batch.barrier(CommandKind::Dispatch, || state.touches().find(|touch| touch.2.writes()))?;
             }
             return Ok(batch.dispatch(groups, Some(state.number))?);
         }
@@ -531,7 +531,7 @@ impl ContextState {
                 batch.bind_set(program, group as u32, &set.set, set.number)?;
             }
         }
-        let barrier = batch.order(state.touches(), Fresh::default())?;
+        let barrier = batch.order(CommandKind::Dispatch, state.touches(), Fresh::default())?;
         let alone = barrier || !state.writes;
         Ok(batch.dispatch(groups, alone.then_some(state.number))?)
     }

@@ -129,6 +129,28 @@ impl fmt::Display for ObjectId {
     }
 }
 
+/// The identity of a descriptor set: all handles of it have the same.
+///
+/// ```
+/// use spelter::{BindingKind, SetBinding};
+///
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// let layout = [SetBinding::new(0, BindingKind::StorageBuffer)];
+/// let set = context.descriptor_set_of(&layout).updatable().build()?;
+/// assert!(set.id() == set.clone().id() && set.id().to_string().starts_with("set "));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SetId(pub(crate) u64);
+
+impl fmt::Display for SetId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "set {}", self.0)
+    }
+}
+
 /// The number of a context in its device, counted from 1 on.
 ///
 /// ```
@@ -170,6 +192,64 @@ pub struct BatchId {
 impl fmt::Display for BatchId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "batch {} of {}", self.serial, self.context)
+    }
+}
+
+/// The identity of a command buffer: all handles of it have the same, also after it was recorded again.
+///
+/// ```
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// let [a, b] = [context.record(|_| Ok(()))?, context.record(|_| Ok(()))?];
+/// assert!(a.id() == a.clone().id() && a.id() != b.id());
+/// assert!(a.id().to_string().starts_with("command buffer "));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CommandBufferId(pub(crate) u64);
+
+impl fmt::Display for CommandBufferId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "command buffer {}", self.0)
+    }
+}
+
+/// A kind of command, for events and messages.
+///
+/// ```
+/// assert_eq!(spelter::CommandKind::Dispatch.to_string(), "dispatch");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum CommandKind {
+    /// A direct or indirect dispatch.
+    Dispatch,
+    /// A copy from resource to resource, or of levels that an invalidation keeps.
+    Copy,
+    /// A fill of bytes.
+    Fill,
+    /// A clear of an image.
+    Clear,
+    /// A copy of bytes that the host wrote to a staging buffer.
+    Write,
+}
+
+impl CommandKind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Dispatch => "dispatch",
+            Self::Copy => "copy",
+            Self::Fill => "fill",
+            Self::Clear => "clear",
+            Self::Write => "write",
+        }
+    }
+}
+
+impl fmt::Display for CommandKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

@@ -8,13 +8,14 @@
 
 mod command;
 mod contents;
+mod follow;
 mod recorder;
 mod recording;
 mod submit;
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
@@ -23,10 +24,14 @@ pub use recorder::Recorder;
 use crate::batch::{Refusal, TimelinePoint};
 use crate::context::Context;
 use crate::error::{Error, rule};
+use crate::events::Event;
 use crate::fence::Fence;
+use crate::ids::{CommandBufferId, ResourceId};
+use crate::named_by::NamedBy;
+use crate::recordings::NamesResources;
 use crate::share::{Member, Share};
 use crate::timestamps::Timestamps;
-use contents::{Contents, Parts, Step};
+use contents::{Contents, Parts, Step, described};
 use submit::Plan;
 
 /// The largest number of nested levels below a command buffer.
@@ -39,7 +44,9 @@ const MAX_DEPTH: u32 = 32;
 /// It keeps its resources alive, but not their storage: each submission uses the storage that the resources have then.
 /// What was recorded for the driver is used again as long as the storage is the same; if a resource was renamed, the
 /// commands that name it, and some near them, are recorded again ([`Stats::commands_rerecorded`](crate::Stats),
-/// [`Stats::commands_reused`](crate::Stats)). A destroyed resource is an error of the submission.
+/// [`Stats::commands_reused`](crate::Stats)). A destroyed resource is an error of the submission. After a write to a
+/// descriptor set that a dispatch uses ([`DescriptorSet::write`](crate::DescriptorSet::write)), the next submission
+/// records all commands of the command buffer again.
 ///
 /// So is a resource that has become too small ([`Context::resize`]) for a part that a command names. A buffer that is
 /// bound, or filled, without an end is used as far as it extends then.
@@ -71,6 +78,7 @@ pub struct CommandBuffer {
 
 /// The shared part of a command buffer's handles.
 pub(crate) struct CommandBufferState {
+    id: CommandBufferId,
     share: Arc<Share>,
     /// A leaf lock.
     contents: Mutex<Arc<Contents>>,
@@ -97,11 +105,17 @@ impl Context {
     /// # }
     /// ```
     pub fn record(&self, record: impl FnOnce(&mut Recorder) -> Result<(), Error>) -> Result<CommandBuffer, Error> {
-        let mut recorder = Recorder::new(self, None);
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        // Relaxed: numbers only have to differ.
+        let id = CommandBufferId(NEXT.fetch_add(1, Ordering::Relaxed));
+        let mut recorder = Recorder::new(self, id, None);
         record(&mut recorder)?;
-        let contents = self.contents(recorder.finish());
-        let (share, contents) = (Arc::clone(self.share()), Mutex::new(contents));
-        Ok(CommandBuffer { inner: Arc::new(CommandBufferState { share, contents, recording: AtomicBool::new(false) }) })
+        let contents = Mutex::new(self.contents(id, recorder.finish()));
+        let (share, recording) = (Arc::clone(self.share()), AtomicBool::new(false));
+        let inner = Arc::new(CommandBufferState { id, share, contents, recording });
+        let listed: Weak<CommandBufferState> = Arc::downgrade(&inner);
+        self.share().recordings().register(id, listed);
+        Ok(CommandBuffer { inner })
     }
 
     /// Records a command buffer again: it gets the commands of the closure instead of those that it has. Submissions
@@ -129,9 +143,9 @@ impl Context {
     ) -> Result<(), Error> {
         commands.check_device("record", self.share())?;
         let _exclusive = Exclusive::new(commands)?;
-        let mut recorder = Recorder::new(self, Some(&commands.inner));
+        let mut recorder = Recorder::new(self, commands.inner.id, Some(&commands.inner));
         record(&mut recorder)?;
-        let contents = self.contents(recorder.finish());
+        let contents = self.contents(commands.inner.id, recorder.finish());
         // Of two threads that make two command buffers execute each other, the second one finds the cycle.
         let nesting = self.share().recordings().nesting.lock();
         for step in &contents.steps {
@@ -145,9 +159,9 @@ impl Context {
         Ok(())
     }
 
-    fn contents(&self, parts: Parts) -> Arc<Contents> {
+    fn contents(&self, id: CommandBufferId, parts: Parts) -> Arc<Contents> {
         self.share().memory().counters.command_buffers_recorded.one();
-        Contents::new(self.share(), parts)
+        Contents::new(self.share(), id, parts)
     }
 
     /// Submits all commands recorded in this context, then a command buffer, and returns at once. The fence is
@@ -172,7 +186,7 @@ impl Context {
     /// ```
     pub fn submit(&self, commands: &CommandBuffer) -> Result<Fence, Error> {
         commands.check_device("submit", self.share())?;
-        let plan = Plan::new(commands)?;
+        let plan = Plan::new(self, commands)?;
         let (timestamps, writes) = match plan.labels() {
             [] => (None, Vec::new()),
             labels => {
@@ -189,7 +203,7 @@ impl Context {
         let serial = submitted.inspect_err(|_| plan.drop_lost())?;
         self.inner().retire();
         let point = TimelinePoint { clock: Arc::clone(&self.inner().clock), serial };
-        Ok(Fence::new(self.share(), point).with_timestamps(timestamps))
+        Ok(Fence::new(self.share(), point, &self.inner().log).with_timestamps(timestamps))
     }
 }
 
@@ -208,13 +222,74 @@ impl CommandBuffer {
         self.contents().len()
     }
 
+    /// Its identity.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_zeroed(4)?;
+    /// let commands = context.record(|commands| commands.fill(&buffer, 1))?;
+    /// let id = commands.id();
+    /// context.rerecord(&commands, |commands| commands.fill(&buffer, 2))?;
+    /// assert_eq!(commands.id(), id);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn id(&self) -> CommandBufferId {
+        self.inner.id
+    }
+
+    /// Its label ([`Recorder::label`]), for messages. It is recorded with the commands, so another recording may change
+    /// it.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let commands = context.record(|_| Ok(()))?;
+    /// assert_eq!(commands.label(), None);
+    /// context.rerecord(&commands, |commands| {
+    ///     commands.label("frame");
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(commands.label().as_deref(), Some("frame"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn label(&self) -> Option<String> {
+        self.contents().label.as_deref().map(str::to_owned)
+    }
+
     fn contents(&self) -> Arc<Contents> {
         Arc::clone(&self.inner.contents.lock())
     }
 
+    /// What it holds, recorded again if a descriptor set of its commands was written since. The caller holds no lock.
+    fn current(&self, context: &Context) -> Result<Arc<Contents>, Error> {
+        loop {
+            let contents = self.contents();
+            if !contents.is_outdated() {
+                return Ok(contents);
+            }
+            let new = Contents::new(&self.inner.share, self.inner.id, contents.again(context)?);
+            let mut current = self.inner.contents.lock();
+            // Otherwise another call has recorded it meanwhile.
+            if Arc::ptr_eq(&current, &contents) {
+                *current = Arc::clone(&new); // the old ones live until the end of this call
+                drop(current);
+                let (commands, count) = (self.inner.id, new.len());
+                context.share().memory().counters.commands_rerecorded.add(count as u64);
+                context.inner().log.note(|| Event::RecordedForSets { commands, count });
+                return Ok(new);
+            }
+        }
+    }
+
     /// What it holds, if this is its last handle.
     fn into_contents(self) -> Option<Arc<Contents>> {
-        Arc::into_inner(self.inner).map(|state| state.contents.into_inner())
+        let state = Arc::into_inner(self.inner)?;
+        let contents = Arc::clone(&state.contents.lock());
+        drop(state);
+        Some(contents)
     }
 
     fn check_device(&self, what: &str, share: &Arc<Share>) -> Result<(), Error> {
@@ -245,10 +320,24 @@ impl CommandBuffer {
 
 impl fmt::Debug for CommandBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.command_count() {
-            1 => f.write_str("a command buffer of 1 command"),
-            count => write!(f, "a command buffer of {count} commands"),
-        }
+        let contents = self.contents();
+        let (what, count) = (described(contents.label.as_deref()), contents.len());
+        write!(f, "{what} of {count} command{}", if count == 1 { "" } else { "s" })
+    }
+}
+
+impl NamesResources for CommandBufferState {
+    fn named_by(&self, resource: ResourceId) -> Option<NamedBy> {
+        let contents = Arc::clone(&self.contents.lock());
+        let count = contents.count_of(resource);
+        let label = contents.label.as_deref().map(str::to_owned);
+        (count > 0).then_some(NamedBy::Commands { commands: self.id, label, count })
+    }
+}
+
+impl Drop for CommandBufferState {
+    fn drop(&mut self) {
+        self.share.recordings().unregister(self.id);
     }
 }
 

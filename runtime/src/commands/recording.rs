@@ -15,13 +15,15 @@ use smallvec::SmallVec;
 use super::CommandBufferState;
 use super::command::{Command, DispatchCommand, On, Open, Recorded, Workgroups};
 use super::contents::{Named, Parts, Step, TO_END};
+use super::follow::{Given, follow};
 use crate::barrier::{Fresh, Hazards};
 use crate::bind::Bind;
 use crate::context::Context;
 use crate::context_state::ContextState;
 use crate::dispatch::{Counts, Dispatch, INDIRECT_BYTES, RecordsDispatches};
 use crate::error::Error;
-use crate::ids::{Access, ObjectId, ResourceId};
+use crate::events::Event;
+use crate::ids::{Access, CommandBufferId, CommandKind, ObjectId, ResourceId};
 use crate::object::ResourceObject;
 use crate::resource::Resource;
 use crate::valid::Ranges;
@@ -32,8 +34,8 @@ const MIN_SPLIT_COMMANDS: usize = 64;
 const MAX_SEGMENT_COMMANDS: usize = 512;
 
 /// The commands so far.
-#[derive(Default)]
 pub(super) struct Recording {
+    id: CommandBufferId,
     pub(super) parts: Parts,
     /// The command buffer that gets the commands, if it exists already.
     pub(super) target: Option<Arc<CommandBufferState>>,
@@ -52,8 +54,23 @@ pub(super) type PartUse<'a> = (&'a Arc<Resource>, Range<u64>, Access);
 
 impl RecordsDispatches for Recording {
     fn dispatch(&mut self, dispatch: &Dispatch<'_>, counts: Counts<'_>) -> Result<(), Error> {
+        let known = self.parts.follows.len();
+        let follows = follow(&mut self.parts.follows, dispatch.group_sets());
+        // A dispatch that is refused or runs nothing follows no set.
+        let before = self.parts.commands.len();
+        let result = self.dispatch_with(dispatch, counts, follows);
+        if self.parts.commands.len() == before {
+            self.parts.follows.truncate(known);
+        }
+        result
+    }
+}
+
+impl Recording {
+    fn dispatch_with(&mut self, dispatch: &Dispatch<'_>, counts: Counts<'_>, follows: bool) -> Result<(), Error> {
         let (context, program) = (dispatch.context(), dispatch.program());
         let sets = dispatch.own_bindings()?;
+        let own = if follows { Some(dispatch.own_binds()?) } else { None };
         let mut uses: SmallVec<[PartUse<'_>; 8]> = SmallVec::new();
         for (bind, access) in sets.iter().flatten() {
             if let Some(resource) = &bind.resource {
@@ -65,21 +82,30 @@ impl RecordsDispatches for Recording {
             uses.push((buffer.resource(), offset..offset + INDIRECT_BYTES, Access::Read));
         }
         let push = SmallVec::from_slice(dispatch.pushed());
-        self.add(context, "dispatch", &uses, !counts.run_nothing(), |number| {
+        self.add(context, CommandKind::Dispatch, &uses, !counts.run_nothing(), |number| {
             let numbered = |(bind, _): &(Bind, Access)| (bind.clone(), bind.resource.as_deref().map(number));
             let sets = sets.iter().map(|set| set.iter().map(numbered).collect()).collect();
             let workgroups = match counts {
                 Counts::Direct(groups) => Workgroups::Direct(groups),
                 Counts::Indirect(buffer, offset) => Workgroups::Indirect(number(buffer.resource()), offset),
             };
-            Command::Dispatch(DispatchCommand { program: program.clone(), push: push.clone(), sets, workgroups })
+            let given = own.as_ref().map(|own| Given { own: own.clone(), sets: dispatch.group_sets().clone() });
+            let (program, push, given) = (program.clone(), push.clone(), given.map(Box::new));
+            Command::Dispatch(DispatchCommand { program, push, sets, workgroups, given })
         })
     }
-}
 
-impl Recording {
-    pub(super) fn new(target: Option<&Arc<CommandBufferState>>) -> Self {
-        Self { target: target.cloned(), ..Self::default() }
+    pub(super) fn new(id: CommandBufferId, target: Option<&Arc<CommandBufferState>>) -> Self {
+        Self {
+            id,
+            parts: Parts::default(),
+            target: target.cloned(),
+            label: None,
+            open: None,
+            hazards: Hazards::default(),
+            stale: false,
+            numbers: HashMap::default(),
+        }
     }
 
     /// Adds a command that uses these parts of resources; `make` makes it from their numbers. A command that does
@@ -87,11 +113,12 @@ impl Recording {
     pub(super) fn add(
         &mut self,
         context: &Context,
-        what: &str,
+        kind: CommandKind,
         uses: &[PartUse<'_>],
         has_effect: bool,
         make: impl Fn(&dyn Fn(&Resource) -> usize) -> Command,
     ) -> Result<(), Error> {
+        let what = kind.name();
         if !has_effect {
             return uses.iter().try_for_each(|(resource, ..)| resource.object_for_command(what).map(drop));
         }
@@ -102,7 +129,7 @@ impl Recording {
         let recorded = context.inner().record(|state| {
             // The uses have all resources of the command, so each has a number.
             let command = make(&|resource| self.numbers[&resource.id()]);
-            Ok(self.record(state, uses, command)?)
+            Ok(self.record(state, kind, uses, command)?)
         });
         if recorded.is_err() {
             self.take_back(known);
@@ -143,10 +170,16 @@ impl Recording {
     }
 
     /// Records a command for the driver, after a barrier if it needs one. After an error it has no part in the hazards.
-    fn record(&mut self, state: &mut ContextState, uses: &[PartUse<'_>], command: Command) -> Result<(), Error> {
+    fn record(
+        &mut self,
+        state: &mut ContextState,
+        kind: CommandKind,
+        uses: &[PartUse<'_>],
+        command: Command,
+    ) -> Result<(), Error> {
         // Hazards are keyed by object: a resource has exactly one object in a submission.
         let touches = uses.iter().map(|(resource, range, access)| (ObjectId(resource.id().0), range.clone(), *access));
-        let conflict = self.hazards.conflict(touches.clone(), Fresh::default());
+        let conflict = self.hazards.conflict(touches.clone(), Fresh::default()).and_then(|number| uses.get(number));
         let mut barrier = conflict.is_some();
         let length = self.open.as_ref().map_or(0, |(_, first)| self.parts.commands.len() - first);
         if length >= MAX_SEGMENT_COMMANDS || (length >= MIN_SPLIT_COMMANDS && barrier) {
@@ -157,15 +190,20 @@ impl Recording {
             self.open = Some((Open::new(state)?, self.parts.commands.len()));
             self.stale = false;
         }
-        let recorded = Recorded { command, barrier, label: self.label.clone() };
+        let recorded = Recorded { command, kind, barrier, label: self.label.clone() };
         // Always `Some`: opened above if it was not.
         let Some((open, _)) = &mut self.open else { return Ok(()) };
-        let on = On { during: None, resources: &self.parts.resources, objects: &self.parts.objects };
+        let on = On { place: None, resources: &self.parts.resources, objects: &self.parts.objects };
         open.record(state, &recorded, on)?;
         if barrier {
             self.hazards.clear();
         }
         self.hazards.add(touches);
+        if let Some((resource, range, _)) = conflict {
+            let (commands, number) = (self.id, self.parts.commands.len());
+            let (resource, range) = (resource.id(), range.clone());
+            state.log.note(|| Event::BarrierRecorded { commands, number, command: kind, resource, range });
+        }
         self.parts.commands.push(recorded);
         let segment = self.parts.segments.len();
         for (resource, range, access) in uses {

@@ -43,7 +43,7 @@ impl SetStates {
         bindings: &mut Bindings,
         cache: &mut SetCache,
     ) -> Result<&mut SetState, Error> {
-        let key = (program.id(), sets.iter().map(|set| set.map_or(0, |set| set.inner().id())).collect());
+        let key = (program.id(), sets.iter().map(|set| set.map_or(0, |set| set.inner().id().0)).collect());
         if !self.states.contains_key(&key) {
             if self.states.len() >= MAX_STATES {
                 self.states.clear();

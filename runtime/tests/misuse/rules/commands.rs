@@ -220,7 +220,7 @@ pub(super) const CASES: &[Case] = &[
             late.destroy();
             s.context.submit(&outer).map(drop)
         },
-        "submit: buffer `late` of 16 bytes is destroyed",
+        "submit: a command buffer: command 0, copy: buffer `late` of 16 bytes is destroyed",
         GONE,
     ),
     (
@@ -261,7 +261,7 @@ pub(super) const CASES: &[Case] = &[
             let _map = s.context.map(&buffer, spelter::MapFlags::READ)?;
             loan.submit(&[]).map(drop)
         },
-        "submit: buffer `late` of 16 bytes is mapped",
+        "submit: a command buffer: command 0, copy: buffer `late` of 16 bytes is mapped",
         MAPPED,
     ),
     (
