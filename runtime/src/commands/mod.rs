@@ -8,16 +8,17 @@
 
 mod command;
 mod contents;
+mod current;
 mod follow;
+#[cfg(all(test, loom))]
+mod loom_tests;
 mod recorder;
 mod recording;
 mod submit;
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
-
-use parking_lot::Mutex;
 
 pub use recorder::Recorder;
 
@@ -32,6 +33,7 @@ use crate::recordings::NamesResources;
 use crate::share::{Member, Share};
 use crate::timestamps::Timestamps;
 use contents::{Contents, Parts, Step, described};
+use current::{Current, reaches};
 use submit::Plan;
 
 /// The largest number of nested levels below a command buffer.
@@ -80,10 +82,7 @@ pub struct CommandBuffer {
 pub(crate) struct CommandBufferState {
     id: CommandBufferId,
     share: Arc<Share>,
-    /// A leaf lock.
-    contents: Mutex<Arc<Contents>>,
-    /// Whether a call records it again.
-    recording: AtomicBool,
+    contents: Current<Contents>,
 }
 
 impl Context {
@@ -110,9 +109,8 @@ impl Context {
         let id = CommandBufferId(NEXT.fetch_add(1, Ordering::Relaxed));
         let mut recorder = Recorder::new(self, id, None);
         record(&mut recorder)?;
-        let contents = Mutex::new(self.contents(id, recorder.finish()));
-        let (share, recording) = (Arc::clone(self.share()), AtomicBool::new(false));
-        let inner = Arc::new(CommandBufferState { id, share, contents, recording });
+        let contents = Current::new(self.contents(id, recorder.finish()));
+        let inner = Arc::new(CommandBufferState { id, share: Arc::clone(self.share()), contents });
         let listed: Weak<CommandBufferState> = Arc::downgrade(&inner);
         self.share().recordings().register(id, listed);
         Ok(CommandBuffer { inner })
@@ -142,7 +140,8 @@ impl Context {
         record: impl FnOnce(&mut Recorder) -> Result<(), Error>,
     ) -> Result<(), Error> {
         commands.check_device("record", self.share())?;
-        let _exclusive = Exclusive::new(commands)?;
+        let problem = || Error::resource(format!("record: {commands:?} is being recorded"), rule::RECORDING);
+        let _exclusive = commands.inner.contents.exclusive().ok_or_else(problem)?;
         let mut recorder = Recorder::new(self, commands.inner.id, Some(&commands.inner));
         record(&mut recorder)?;
         let contents = self.contents(commands.inner.id, recorder.finish());
@@ -153,7 +152,7 @@ impl Context {
                 nested.check_no_cycle(&commands.inner)?;
             }
         }
-        let old = std::mem::replace(&mut *commands.inner.contents.lock(), contents);
+        let old = commands.inner.contents.replace(contents);
         drop(nesting);
         drop(old); // when no lock is held
         Ok(())
@@ -260,7 +259,7 @@ impl CommandBuffer {
     }
 
     fn contents(&self) -> Arc<Contents> {
-        Arc::clone(&self.inner.contents.lock())
+        self.inner.contents.get()
     }
 
     /// What it holds, recorded again if a descriptor set of its commands was written since. The caller holds no lock.
@@ -271,11 +270,8 @@ impl CommandBuffer {
                 return Ok(contents);
             }
             let new = Contents::new(&self.inner.share, self.inner.id, contents.again(context)?);
-            let mut current = self.inner.contents.lock();
             // Otherwise another call has recorded it meanwhile.
-            if Arc::ptr_eq(&current, &contents) {
-                *current = Arc::clone(&new); // the old ones live until the end of this call
-                drop(current);
+            if self.inner.contents.renew(&contents, &new) {
                 let (commands, count) = (self.inner.id, new.len());
                 context.share().memory().counters.commands_rerecorded.add(count as u64);
                 context.inner().log.note(|| Event::RecordedForSets { commands, count });
@@ -287,7 +283,7 @@ impl CommandBuffer {
     /// What it holds, if this is its last handle.
     fn into_contents(self) -> Option<Arc<Contents>> {
         let state = Arc::into_inner(self.inner)?;
-        let contents = Arc::clone(&state.contents.lock());
+        let contents = state.contents.get();
         drop(state);
         Some(contents)
     }
@@ -301,18 +297,11 @@ impl CommandBuffer {
 
     /// Checks that it does not execute `target`, directly or through others, and is not `target`.
     fn check_no_cycle(&self, target: &Arc<CommandBufferState>) -> Result<(), Error> {
-        let (mut waiting, mut seen) = (vec![self.clone()], std::collections::HashSet::new());
-        while let Some(commands) = waiting.pop() {
-            if Arc::ptr_eq(&commands.inner, target) {
-                return Err(Error::resource(
-                    format!("execute: {self:?} executes the one that is recorded"),
-                    rule::CYCLE,
-                ));
-            }
-            if seen.insert(Arc::as_ptr(&commands.inner)) {
-                let nested = |step: &Step| if let Step::Execute(nested) = step { Some(nested.clone()) } else { None };
-                waiting.extend(commands.contents().steps.iter().filter_map(nested));
-            }
+        let is_target = |commands: &Self| Arc::ptr_eq(&commands.inner, target);
+        let executed = |step: &Step| if let Step::Execute(nested) = step { Some(nested.clone()) } else { None };
+        let nested = |commands: &Self| commands.contents().steps.iter().filter_map(executed).collect();
+        if reaches(self.clone(), is_target, |commands| Arc::as_ptr(&commands.inner), nested) {
+            return Err(Error::resource(format!("execute: {self:?} executes the one that is recorded"), rule::CYCLE));
         }
         Ok(())
     }
@@ -328,7 +317,7 @@ impl fmt::Debug for CommandBuffer {
 
 impl NamesResources for CommandBufferState {
     fn named_by(&self, resource: ResourceId) -> Option<NamedBy> {
-        let contents = Arc::clone(&self.contents.lock());
+        let contents = self.contents.get();
         let count = contents.count_of(resource);
         let label = contents.label.as_deref().map(str::to_owned);
         (count > 0).then_some(NamedBy::Commands { commands: self.id, label, count })
@@ -338,25 +327,5 @@ impl NamesResources for CommandBufferState {
 impl Drop for CommandBufferState {
     fn drop(&mut self) {
         self.share.recordings().unregister(self.id);
-    }
-}
-
-/// The right to record a command buffer again, until this is dropped.
-struct Exclusive<'a>(&'a CommandBufferState);
-
-impl<'a> Exclusive<'a> {
-    fn new(commands: &'a CommandBuffer) -> Result<Self, Error> {
-        // Acquire: pairs with the Release in `drop`; what the call before recorded is visible.
-        if commands.inner.recording.swap(true, Ordering::Acquire) {
-            return Err(Error::resource(format!("record: {commands:?} is being recorded"), rule::RECORDING));
-        }
-        Ok(Self(&commands.inner))
-    }
-}
-
-impl Drop for Exclusive<'_> {
-    fn drop(&mut self) {
-        // Release: pairs with the Acquire in `new`.
-        self.0.recording.store(false, Ordering::Release);
     }
 }

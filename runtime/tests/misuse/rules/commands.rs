@@ -261,7 +261,7 @@ pub(super) const CASES: &[Case] = &[
             let _map = s.context.map(&buffer, spelter::MapFlags::READ)?;
             loan.submit(&[]).map(drop)
         },
-        "submit: a command buffer: command 0, copy: buffer `late` of 16 bytes is mapped",
+        "submit: buffer `late` of 16 bytes is mapped",
         MAPPED,
     ),
     (
