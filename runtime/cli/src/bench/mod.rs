@@ -2,6 +2,7 @@
 
 mod baseline;
 mod buffers;
+mod check;
 mod limits;
 mod measure;
 mod plot;
@@ -60,19 +61,30 @@ pub(crate) fn run(args: &BenchArgs, output: &mut Output) -> Result<(), Failure> 
     }
     let bar = progress(count as u64, args.json);
     let (mut points, mut about) = (Vec::with_capacity(count), None);
-    for workers in workers {
-        let mut bench = Bench::new(&shader, args, workers)?;
-        for bytes in &sizes {
-            for groups in &groups {
-                points.push(bench.point(*groups, *bytes)?);
-                bar.inc(1);
+    let measure = || -> Result<(), Failure> {
+        for workers in workers {
+            let mut bench = Bench::new(&shader, args, workers)?;
+            if about.is_none() {
+                check::all(&bench, &groups, &sizes)?;
+                about = Some(bench.about());
+            }
+            for bytes in &sizes {
+                for groups in &groups {
+                    points.push(bench.point(*groups, *bytes)?);
+                    bar.inc(1);
+                }
             }
         }
-        about.get_or_insert_with(|| bench.about());
-    }
+        Ok(())
+    };
+    let ended = measure();
     bar.finish_and_clear();
-    let Some(about) = about else { return Ok(()) };
+    // What was measured before a failure is kept.
+    let Some(about) = about.filter(|_| !points.is_empty()) else { return ended };
     let mut notes = notes(&about, &points);
+    if ended.is_err() {
+        notes.push(format!("the sweep ended early: {} of {count} points were measured", points.len()));
+    }
     if let Some(old) = &old {
         if (&old.entry, &old.backend) != (&about.entry, &about.backend) {
             notes.push(format!("the baseline is of {:?} on {}: not the same kernel", old.entry, old.backend));
@@ -87,7 +99,7 @@ pub(crate) fn run(args: &BenchArgs, output: &mut Output) -> Result<(), Failure> 
     }
     report::print(&about, &points, &notes, args, output)?;
     notes.iter().for_each(output::note);
-    Ok(())
+    ended
 }
 
 /// Checks the name of a picture before a long run.
@@ -126,6 +138,14 @@ fn notes(about: &About, points: &[Point]) -> Vec<String> {
         let of = points.len();
         notes.push(format!(
             "{noisy} of {of} points have a spread above 10 %: other programs use the processors, or --seconds is short"
+        ));
+    }
+    let above = points.iter().filter(|point| point.position.is_some_and(|position| position.share > 1.0)).count();
+    if above > 0 {
+        let of = points.len();
+        notes.push(format!(
+            "{above} of {of} points are above 100 % of their limit: a limit is measured, and a kernel counts with all \
+             bytes and operations that it may have, also those that it skips or finds in caches"
         ));
     }
     notes
@@ -181,9 +201,7 @@ impl<'a> Bench<'a> {
     fn point(&mut self, groups: [u32; 3], bytes: Option<u64>) -> Result<Point, Failure> {
         let Self { shader, args, .. } = *self;
         let size = self.program.workgroup_size();
-        let in_each: [u64; 3] = std::array::from_fn(|axis| u64::from(groups[axis]) * u64::from(size[axis]));
-        let invocations = in_each.iter().try_fold(1u64, |all, each| all.checked_mul(*each));
-        let invocations = invocations.ok_or_else(|| Failure("--groups: more than 2^64 invocations".to_owned()))?;
+        let (in_each, invocations) = invocations(groups, size)?;
         let push = sweep::push_bytes(&args.push, in_each).map_err(Failure)?;
         let failed = |error| failure(shader, error);
         let (measured, bound) = {
@@ -212,13 +230,22 @@ impl<'a> Bench<'a> {
     }
 }
 
+/// The number of invocations in each direction, and in all.
+fn invocations(groups: [u32; 3], size: [u32; 3]) -> Result<([u64; 3], u64), Failure> {
+    let in_each: [u64; 3] = std::array::from_fn(|axis| u64::from(groups[axis]) * u64::from(size[axis]));
+    let all = in_each.iter().try_fold(1u64, |all, each| all.checked_mul(*each));
+    Ok((in_each, all.ok_or_else(|| Failure("--groups: more than 2^64 invocations".to_owned()))?))
+}
+
 /// The failure of a dispatch, with the option that caused it.
 fn failure(shader: &Shader, error: spelter::Error) -> Failure {
     match error {
         spelter::Error::Misuse(misuse) if misuse.vuid.starts_with("VUID-vkCmdDispatch-groupCount") => {
             Failure(format!("--groups: {} ({})", misuse.problem, misuse.vuid))
         }
-        spelter::Error::Push(problem) => Failure(format!("--push: {problem}")),
+        spelter::Error::Push(problem) => Failure(format!(
+            "--push: {problem}; `--push u32:invocations` is the number of invocations of a point, `u32:width` that in X"
+        )),
         error => shader.failed(error),
     }
 }
