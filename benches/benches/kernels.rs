@@ -44,7 +44,7 @@ impl Bench {
                 bencher.iter_custom(|runs| {
                     watch.time(runs, || {
                         work.record().unwrap();
-                        engine.context.wait().unwrap();
+                        engine.context.finish().unwrap();
                     })
                 });
             });

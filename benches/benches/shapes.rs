@@ -230,7 +230,7 @@ impl<'a> Work<'a> {
         let dispatch = self.context.dispatch(&self.program).bind(0, 0, source).bind(0, 1, result);
         let dispatch = if self.program_has_push() { dispatch.push(&[SIDE, WORDS]) } else { dispatch };
         dispatch.groups(self.groups).unwrap();
-        self.context.wait().unwrap();
+        self.context.finish().unwrap();
     }
 
     fn program_has_push(&self) -> bool {

@@ -35,7 +35,7 @@ impl Bench {
     /// A thousand workgroups.
     fn run(&self) {
         let dispatch = self.context.dispatch(&self.program).bind(0, 0, &self.out);
-        dispatch.groups([1000, 1, 1]).and_then(|()| self.context.wait()).expect("the kernel runs");
+        dispatch.groups([1000, 1, 1]).and_then(|()| self.context.finish()).expect("the kernel runs");
     }
 }
 

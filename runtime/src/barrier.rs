@@ -102,13 +102,25 @@ impl Touched {
 }
 
 impl Hazards {
-    /// Adds the accesses of the next command. Returns true if a barrier must come before it.
+    /// Adds the accesses of the next command. If a barrier must come before it, returns the number of the first access
+    /// that needs it.
     #[must_use = "the command needs a barrier before it"]
-    pub(crate) fn next(&mut self, uses: impl Iterator<Item = Touch> + Clone, fresh: Fresh) -> bool {
-        let barrier = uses.clone().enumerate().any(|(number, touch)| !fresh.has(number) && self.conflicts(&touch));
-        if barrier {
+    pub(crate) fn next(&mut self, uses: impl Iterator<Item = Touch> + Clone, fresh: Fresh) -> Option<usize> {
+        let conflict = self.conflict(uses.clone(), fresh);
+        if conflict.is_some() {
             self.clear();
         }
+        self.add(uses);
+        conflict
+    }
+
+    /// The number of the first access of the next command that needs a barrier before it.
+    pub(crate) fn conflict(&self, uses: impl Iterator<Item = Touch>, fresh: Fresh) -> Option<usize> {
+        uses.enumerate().position(|(number, touch)| !fresh.has(number) && self.conflicts(&touch))
+    }
+
+    /// Adds the accesses of the next command.
+    pub(crate) fn add(&mut self, uses: impl Iterator<Item = Touch>) {
         for touch in uses {
             if self.recent.len() == RECENT {
                 for (id, range, access) in self.recent.drain(..) {
@@ -117,7 +129,6 @@ impl Hazards {
             }
             self.recent.push(touch);
         }
-        barrier
     }
 
     fn conflicts(&self, (id, range, access): &Touch) -> bool {
@@ -154,7 +165,7 @@ mod tests {
                 .map(|(id, range, access): &(u64, Range<u64>, Access)| (ObjectId(*id), range.clone(), *access))
                 .collect()
         };
-        commands.iter().map(|command| hazards.next(uses(command).into_iter(), Fresh::default())).collect()
+        commands.iter().map(|command| hazards.next(uses(command).into_iter(), Fresh::default()).is_some()).collect()
     }
 
     #[test]
@@ -187,12 +198,12 @@ mod tests {
         fresh.note(1);
         fresh.note(64);
         let one = |range, access| [(ObjectId(1), range, access)].into_iter();
-        assert!(!hazards.next(one(0..64, Read), Fresh::default()));
+        assert_eq!(hazards.next(one(0..64, Read), Fresh::default()), None);
         let two = [(ObjectId(2), 0..8, Read), (ObjectId(1), 16..32, Write)].into_iter();
-        assert!(!hazards.next(two, fresh), "the first command reads what is not defined");
-        assert!(!hazards.next(one(32..64, Read), Fresh::default()), "other bytes");
-        assert!(hazards.next(one(0..64, Read), Fresh::default()), "it is defined now");
-        assert!(hazards.next(one(0..8, Write), fresh), "the first use is not the one");
+        assert_eq!(hazards.next(two, fresh), None, "the first command reads what is not defined");
+        assert_eq!(hazards.next(one(32..64, Read), Fresh::default()), None, "other bytes");
+        assert_eq!(hazards.next(one(0..64, Read), Fresh::default()), Some(0), "it is defined now");
+        assert_eq!(hazards.next(one(0..8, Write), fresh), Some(0), "the first use is not the one");
     }
 
     fn commands() -> impl Strategy<Value = Vec<Command>> {

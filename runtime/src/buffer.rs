@@ -32,6 +32,11 @@ pub struct Buffer {
 }
 
 impl Buffer {
+    /// A handle of a resource that is a buffer.
+    pub(crate) fn of(resource: &Arc<Resource>) -> Self {
+        Self { resource: Arc::clone(resource) }
+    }
+
     pub(crate) fn new(
         share: &Arc<Share>,
         size: u64,

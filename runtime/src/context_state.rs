@@ -9,6 +9,7 @@ use crate::batch::{Clock, Refusal, Timeline};
 use crate::bindings::Bindings;
 use crate::descriptors::{ProgramStates, SetCache};
 use crate::events::EventLog;
+use crate::ids::CommandKind;
 use crate::set::{GroupSets, SetStates};
 use crate::share::Share;
 
@@ -54,12 +55,13 @@ impl ContextState {
     /// Records a transfer: notes its uses, adds a barrier if one is needed, then calls `command`.
     pub(crate) fn transfer(
         &mut self,
+        what: CommandKind,
         uses: &[Use<'_>],
         command: impl FnOnce(&CommandBuffer) -> Result<(), spelter_driver::Error>,
     ) -> Result<(), Refusal> {
         let batch = self.timeline.batch()?;
         let entries = batch.enter(&self.clock, uses.iter().cloned())?;
-        let ordered = batch.order(uses.iter().cloned().map(Use::touch), entries.fresh);
+        let ordered = batch.order(what, uses.iter().cloned().map(Use::touch), entries.fresh);
         let recorded = ordered.and_then(|_| batch.transfer(command));
         Ok(recorded.inspect_err(|_| entries.take_back())?)
     }

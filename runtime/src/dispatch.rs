@@ -232,7 +232,8 @@ impl<'a> Dispatch<'a> {
         self.groups(std::array::from_fn(|i| invocations[i].div_ceil(size[i].max(1))))
     }
 
-    /// Records the dispatch of this number of workgroups in each direction; if one is 0, nothing runs.
+    /// Records the dispatch of this number of workgroups in each direction. If one is 0, nothing runs: the dispatch is
+    /// only checked, and uses no resource.
     ///
     /// - [`Error::Binding`] if a buffer or image is missing, from another device, destroyed, mapped, of another kind
     ///   than the program declares, smaller than the fixed part of its block
@@ -275,12 +276,15 @@ impl<'a> Dispatch<'a> {
         }
         self.sets.iter().try_for_each(|(group, set)| self.check_set(*group, set))?;
         self.bound.iter().try_for_each(|(slot, own)| self.check_known(*slot, own))?;
+        if let Counts::Direct(groups) = counts {
+            spelter_driver::CommandBuffer::check_groups(groups)?;
+        }
         if let Some(recording) = self.recording.take() {
             return recording.dispatch(&self, counts);
         }
         let mut looked = None; // dropped when no lock is held
         match counts {
-            Counts::Direct(groups) if self.bound.is_empty() => {
+            Counts::Direct(groups) if self.bound.is_empty() && !counts.run_nothing() => {
                 let (program, push, sets) = (self.program, &self.push, &self.sets);
                 self.context.inner().record(|state| state.dispatch(program, push, groups, sets, &mut looked))
             }

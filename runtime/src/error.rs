@@ -127,6 +127,9 @@ pub(crate) mod rule {
     pub(crate) const COLOR: &str = "a clear colour has the numeric type of the format, as for VkClearColorValue";
     /// The sizes of image copies.
     pub(crate) const COPY_SIZES: &str = "source and target of a copy have the same size";
+    /// The size of an image that a recorded copy fills or reads.
+    pub(crate) const COPY_RECORDED: &str =
+        "a recorded copy between a buffer and an image is submitted while the image has the size that it had then";
     /// Copies within one resource.
     pub(crate) const COPY_OVERLAP: &str = "source and target of a copy do not overlap";
     /// The length of a lent part.
@@ -169,6 +172,28 @@ impl Error {
         match self {
             Self::OutOfMemory(known) if known.is_empty() => Self::OutOfMemory(what()),
             error => error,
+        }
+    }
+
+    /// The same error, with the place of the command in its problem. Other errors have it in their text.
+    pub(crate) fn in_slot_at(self, place: impl FnOnce() -> String) -> Self {
+        match self {
+            Self::Binding { group, binding, problem } => {
+                Self::Binding { group, binding, problem: format!("{}: {problem}", place()) }
+            }
+            Self::Misuse(misuse) => {
+                Self::Misuse(Misuse { problem: format!("{}: {}", place(), misuse.problem), ..misuse })
+            }
+            error => error,
+        }
+    }
+
+    /// The same error, with the place of the command in its text.
+    pub(crate) fn within(self, place: impl FnOnce() -> String) -> Self {
+        match self {
+            Self::Range(text) => Self::Range(format!("{}: {text}", place())),
+            Self::Resource(text) => Self::Resource(format!("{}: {text}", place())),
+            error => error.in_slot_at(place),
         }
     }
 

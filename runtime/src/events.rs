@@ -4,8 +4,11 @@
 //! off, a place that would note an event costs one load.
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 
-use crate::ids::{BatchId, ContextId, ObjectId, ResourceId, Serial, SetId, Slot, SlotKind};
+use crate::ids::{
+    BatchId, CommandBufferId, CommandKind, ContextId, ObjectId, ResourceId, Serial, SetId, Slot, SlotKind,
+};
 use crate::outcome::Waits;
 use crate::sync::{AtomicBool, Mutex, Ordering};
 
@@ -96,10 +99,60 @@ pub enum Event {
         /// Whether no batch used it, so that it was written again. Else it was dropped, and another one written.
         in_place: bool,
     },
-    /// A barrier was recorded before a command.
+    /// A barrier was recorded before a command of a batch, since the command and one before it access the same bytes
+    /// and one of them writes.
     Barrier {
         /// The batch that holds it.
         batch: BatchId,
+        /// The command.
+        command: CommandKind,
+        /// The resource of the first access that needs the barrier; none for a staging buffer.
+        resource: Option<ResourceId>,
+        /// What the command accesses: bytes of a buffer, or numbers of an image's subresources, ordered by layer, then
+        /// by level.
+        range: Range<u64>,
+    },
+    /// A barrier was recorded before a command of a command buffer; each submission runs it.
+    BarrierRecorded {
+        /// The command buffer.
+        commands: CommandBufferId,
+        /// The number of the command, counted from 0 on.
+        number: usize,
+        /// The command.
+        command: CommandKind,
+        /// The resource of the first access that needs the barrier.
+        resource: ResourceId,
+        /// What the command accesses, as in [`Event::Barrier`]. An end of `u64::MAX` is the end of the buffer, whatever
+        /// its size.
+        range: Range<u64>,
+    },
+    /// A submission recorded commands of a command buffer again, since a resource has another object than they name.
+    Rerecorded {
+        /// The command buffer.
+        commands: CommandBufferId,
+        /// The resource.
+        resource: ResourceId,
+        /// The object that they name now.
+        object: ObjectId,
+        /// The number of commands: those that name the resource, and some near them.
+        count: usize,
+    },
+    /// A submission recorded all commands of a command buffer again, since a descriptor set that dispatches of it use
+    /// was written.
+    RecordedForSets {
+        /// The command buffer.
+        commands: CommandBufferId,
+        /// The number of commands.
+        count: usize,
+    },
+    /// A command buffer was submitted; a nested one has its own event, before that of the one that executes it.
+    CommandsSubmitted {
+        /// The command buffer.
+        commands: CommandBufferId,
+        /// The batch that runs it.
+        batch: BatchId,
+        /// The number of its commands that this submission recorded again.
+        rerecorded: u64,
     },
     /// Bytes of a host write were put into staging buffers.
     Staged {
@@ -112,6 +165,8 @@ pub enum Event {
     WaitBegan {
         /// The reason.
         why: Waits,
+        /// The resource whose use it waits for, if it waits for one.
+        resource: Option<ResourceId>,
         /// The batches that it waits for, as far as they are known.
         batches: Vec<BatchId>,
     },
@@ -119,6 +174,8 @@ pub enum Event {
     Waited {
         /// The reason.
         why: Waits,
+        /// The resource, as in [`Event::WaitBegan`].
+        resource: Option<ResourceId>,
     },
     /// A batch was submitted.
     Submitted {

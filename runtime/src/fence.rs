@@ -2,12 +2,15 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::batch::TimelinePoint;
 use crate::error::Error;
+use crate::events::{Event, EventLog};
+use crate::outcome::Waits;
 use crate::share::Share;
 use crate::timestamps::{Timestamp, Timestamps};
+use crate::trace::About;
 
 /// Completion of all commands that were recorded in a context before a [`Context::flush`](crate::Context::flush). It
 /// may be dropped at any time.
@@ -27,13 +30,15 @@ use crate::timestamps::{Timestamp, Timestamps};
 pub struct Fence {
     share: Arc<Share>,
     point: TimelinePoint,
+    /// The log of the context.
+    log: Arc<EventLog>,
     /// Those of the submitted command buffer, if it has any.
     timestamps: Option<Arc<Timestamps>>,
 }
 
 impl Fence {
-    pub(crate) fn new(share: &Arc<Share>, point: TimelinePoint) -> Self {
-        Self { share: Arc::clone(share), point, timestamps: None }
+    pub(crate) fn new(share: &Arc<Share>, point: TimelinePoint, log: &Arc<EventLog>) -> Self {
+        Self { share: Arc::clone(share), point, log: Arc::clone(log), timestamps: None }
     }
 
     /// The same with the timestamps of the submission.
@@ -94,7 +99,23 @@ impl Fence {
     /// # }
     /// ```
     pub fn wait(&self) -> Result<(), Error> {
-        self.share.wait(&self.point)
+        self.noting(|| self.share.wait(&self.point))
+    }
+
+    /// Notes a wait in the log and in the timeline, unless the commands are done.
+    fn noting<T>(&self, wait: impl FnOnce() -> T) -> T {
+        if self.is_done() {
+            return wait();
+        }
+        let (why, resource, start) = (Waits::FENCE, None, Instant::now());
+        self.log.note(|| Event::WaitBegan { why, resource, batches: vec![self.point.id()] });
+        let result = wait();
+        self.log.note(|| Event::Waited { why, resource });
+        if let Some(trace) = self.share.trace() {
+            let about = About { batch: Some(self.point.id()), ..About::default() };
+            trace.call("wait: fence", self.point.clock.id(), about, start);
+        }
+        result
     }
 
     /// Waits for at most `limit` and returns whether the commands are done. [`Error::DeviceLost`] if they never will
@@ -112,7 +133,7 @@ impl Fence {
     pub fn wait_for(&self, limit: Duration) -> Result<bool, Error> {
         let done = match self.point.clock.submission(self.point.serial) {
             Some(submission) => {
-                let done = submission.wait_for(limit)?;
+                let done = self.noting(|| submission.wait_for(limit))?;
                 self.share.retire(self.point.clock.id());
                 done
             }

@@ -210,6 +210,64 @@ impl fmt::Display for BatchId {
     }
 }
 
+/// The identity of a command buffer: all handles of it have the same, also after it was recorded again.
+///
+/// ```
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// let [a, b] = [context.record(|_| Ok(()))?, context.record(|_| Ok(()))?];
+/// assert!(a.id() == a.clone().id() && a.id() != b.id());
+/// assert!(a.id().to_string().starts_with("command buffer "));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CommandBufferId(pub(crate) u64);
+
+impl fmt::Display for CommandBufferId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "command buffer {}", self.0)
+    }
+}
+
+/// A kind of command, for events and messages.
+///
+/// ```
+/// assert_eq!(spelter::CommandKind::Dispatch.to_string(), "dispatch");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum CommandKind {
+    /// A direct or indirect dispatch.
+    Dispatch,
+    /// A copy from resource to resource, or of levels that an invalidation keeps.
+    Copy,
+    /// A fill of bytes.
+    Fill,
+    /// A clear of an image.
+    Clear,
+    /// A copy of bytes that the host wrote to a staging buffer.
+    Write,
+}
+
+impl CommandKind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Dispatch => "dispatch",
+            Self::Copy => "copy",
+            Self::Fill => "fill",
+            Self::Clear => "clear",
+            Self::Write => "write",
+        }
+    }
+}
+
+impl fmt::Display for CommandKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 /// The number of a batch in its context, counted from 1 on; 0 is before the first.
 pub(crate) type Serial = u64;
 

@@ -35,6 +35,11 @@ pub struct Image {
 }
 
 impl Image {
+    /// A handle of a resource that is an image.
+    pub(crate) fn of(resource: &Arc<Resource>) -> Self {
+        Self { resource: Arc::clone(resource) }
+    }
+
     /// Format, size, levels and layers.
     ///
     /// ```

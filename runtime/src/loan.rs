@@ -249,6 +249,6 @@ impl Loan {
         })?;
         inner.retire();
         let point = TimelinePoint { clock: Arc::clone(&inner.clock), serial };
-        Ok(Fence::new(self.context.share(), point))
+        Ok(Fence::new(self.context.share(), point, &inner.log))
     }
 }

@@ -11,7 +11,7 @@ use spelter_driver::{Buffer, Device, Image};
 
 use crate::batch::Submission;
 use crate::error::Error;
-use crate::ids::{ObjectId, SlotKind};
+use crate::ids::{ObjectId, ResourceId, SlotKind};
 use crate::memory::{Memory, Spares, Storage, Template};
 use crate::serial::{Object, Usage};
 use crate::view::{Part, View, Views};
@@ -29,6 +29,8 @@ pub(crate) enum Contents {
 #[derive(Debug)]
 pub(crate) struct ResourceObject {
     id: ObjectId,
+    /// The resource that it was made for; none for a staging buffer.
+    owner: Option<ResourceId>,
     storage: Storage,
     /// Whether the storage was that of an earlier object.
     recycled: bool,
@@ -56,9 +58,10 @@ impl Object for ResourceObject {
 }
 
 impl ResourceObject {
-    /// Storage as the template describes, taken from the spares if there are any.
+    /// Storage as the template describes, taken from the spares if there are any, for a resource or for staging.
     pub(crate) fn new(
         memory: &Arc<Memory>,
+        owner: Option<ResourceId>,
         template: &Template,
         contents: Contents,
         spares: &Spares,
@@ -80,6 +83,7 @@ impl ResourceObject {
         // Relaxed: numbers only have to differ.
         Ok(Self {
             id: ObjectId(NEXT.fetch_add(1, Ordering::Relaxed)),
+            owner,
             storage,
             recycled,
             usage: Usage::default(),
@@ -93,6 +97,11 @@ impl ResourceObject {
     /// Its number.
     pub(crate) fn id(&self) -> ObjectId {
         self.id
+    }
+
+    /// The resource that it was made for.
+    pub(crate) fn owner(&self) -> Option<ResourceId> {
+        self.owner
     }
 
     /// Size in bytes.

@@ -39,6 +39,9 @@ bitflags::bitflags! {
         const BATCHES = 32;
         /// For the batches that write what is read back.
         const READ_BACK = 64;
+        /// For a fence, or for all that a context has recorded: the call is a wait
+        /// ([`Fence::wait`](crate::Fence::wait), [`Context::finish`](crate::Context::finish)).
+        const FENCE = 128;
     }
 }
 

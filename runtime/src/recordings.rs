@@ -7,13 +7,14 @@
 //! or the check finds the loss.
 
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Weak;
 
 use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
-use crate::ids::ObjectId;
+use crate::ids::{CommandBufferId, ObjectId, ResourceId};
+use crate::named_by::NamedBy;
 use crate::sync::Mutex;
 
 /// What was recorded with a lost object, to be dropped when no lock is held.
@@ -25,6 +26,12 @@ pub(crate) trait NamesObjects: Send + Sync {
     fn forget(&self, object: ObjectId) -> Option<LostRecording>;
 }
 
+/// A command buffer, as the list of all of them has it.
+pub(crate) trait NamesResources: Send + Sync {
+    /// How its commands name a resource, if they do.
+    fn named_by(&self, resource: ResourceId) -> Option<NamedBy>;
+}
+
 /// The command buffers that name an object.
 type Naming = SmallVec<[Weak<dyn NamesObjects>; 1]>;
 
@@ -33,11 +40,27 @@ type Naming = SmallVec<[Weak<dyn NamesObjects>; 1]>;
 pub(crate) struct Recordings {
     /// A leaf lock.
     by_object: Mutex<HashMap<ObjectId, Naming, FixedState>>,
+    /// All command buffers. A leaf lock.
+    all: Mutex<BTreeMap<CommandBufferId, Weak<dyn NamesResources>>>,
     /// Held while a command buffer gets commands that execute others, so that two threads cannot close a cycle.
     pub(crate) nesting: Mutex<()>,
 }
 
 impl Recordings {
+    pub(crate) fn register(&self, id: CommandBufferId, commands: Weak<dyn NamesResources>) {
+        self.all.lock().insert(id, commands);
+    }
+
+    pub(crate) fn unregister(&self, id: CommandBufferId) {
+        self.all.lock().remove(&id);
+    }
+
+    /// How command buffers name a resource. The caller holds no lock.
+    pub(crate) fn named_by(&self, resource: ResourceId) -> Vec<NamedBy> {
+        let all: Vec<_> = self.all.lock().values().filter_map(Weak::upgrade).collect();
+        all.iter().filter_map(|commands| commands.named_by(resource)).collect()
+    }
+
     /// Adds objects that a command buffer names from now on.
     pub(crate) fn add(&self, recording: &Weak<dyn NamesObjects>, objects: impl Iterator<Item = ObjectId>) {
         let mut by_object = self.by_object.lock();

@@ -47,12 +47,12 @@ impl Resource {
         contents: Contents,
     ) -> Result<Self, Error> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let spares = Spares::new(&share.memory().spare);
-        let make = || ResourceObject::new(share.memory(), &template, contents, &spares);
-        let object = share.with_pressure_relieved(make).map_err(|error| named(error, &template, label.as_deref()))?;
-        let (bytes, state) = (object.size(), ResourceState::new(Arc::new(object)));
         // Relaxed: numbers only have to differ.
         let id = ResourceId(NEXT.fetch_add(1, Ordering::Relaxed));
+        let spares = Spares::new(&share.memory().spare);
+        let make = || ResourceObject::new(share.memory(), Some(id), &template, contents, &spares);
+        let object = share.with_pressure_relieved(make).map_err(|error| named(error, &template, label.as_deref()))?;
+        let (bytes, state) = (object.size(), ResourceState::new(Arc::new(object)));
         let mut resource = Self {
             id,
             share: Arc::clone(share),
@@ -113,7 +113,7 @@ impl Resource {
     /// An object for another description, and the place of its spare storage.
     pub(crate) fn object_like(&self, template: &Template) -> Result<(ResourceObject, Spares), Error> {
         let spares = Spares::new(&self.share.memory().spare);
-        let object = ResourceObject::new(self.share.memory(), template, Contents::Undefined, &spares);
+        let object = ResourceObject::new(self.share.memory(), Some(self.id), template, Contents::Undefined, &spares);
         object.map(|object| (object, spares)).map_err(|error| named(error, template, self.label()))
     }
 

@@ -12,7 +12,7 @@ use std::sync::{Arc, Weak};
 
 use smallvec::SmallVec;
 
-use crate::ids::{Access, ObjectId, Serial};
+use crate::ids::{Access, BatchId, ContextId, ObjectId, Serial};
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
 /// A batch that was submitted to a queue.
@@ -151,6 +151,13 @@ impl<S: SubmittedBatch> fmt::Debug for Clock<S> {
 pub(crate) struct TimelinePoint<S: SubmittedBatch> {
     pub(crate) clock: Arc<Clock<S>>,
     pub(crate) serial: Serial,
+}
+
+impl<S: SubmittedBatch> TimelinePoint<S> {
+    /// The batch.
+    pub(crate) fn id(&self) -> BatchId {
+        BatchId { context: ContextId(self.clock.id()), serial: self.serial }
+    }
 }
 
 impl<S: SubmittedBatch> Clone for TimelinePoint<S> {

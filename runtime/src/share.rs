@@ -12,9 +12,10 @@ use crate::batch::{Clock, ContextQueue, TimelinePoint};
 use crate::error::Error;
 use crate::gate::Gate;
 use crate::holds::Holds;
-use crate::ids::Serial;
+use crate::ids::{ResourceId, Serial};
 use crate::journal::Journal;
 use crate::memory::Memory;
+use crate::named_by::NamedBy;
 use crate::recordings::Recordings;
 use crate::stats::{Counters, Stats};
 use crate::trace::Trace;
@@ -39,6 +40,9 @@ pub(crate) trait Member: Send + Sync {
 pub(crate) trait Holder: Send + Sync {
     /// Drops what it keeps of objects that their resources have lost, unless it is locked: the next use does so.
     fn drop_lost(&self);
+
+    /// The descriptors that name a resource. The caller holds no lock.
+    fn named_by(&self, resource: ResourceId) -> Vec<NamedBy>;
 }
 
 /// A device and the shared state of its contexts.
@@ -167,6 +171,15 @@ impl Share {
     fn drop_lost(&self) {
         let sets: Vec<_> = self.sets.lock().values().filter_map(Weak::upgrade).collect();
         sets.iter().for_each(|set| set.drop_lost());
+    }
+
+    /// The descriptor sets and command buffers that name a resource, each kind in the order in which they were made.
+    /// The caller holds no lock.
+    pub(crate) fn named_by(&self, resource: ResourceId) -> Vec<NamedBy> {
+        let mut sets: Vec<_> = self.sets.lock().iter().filter_map(|(id, set)| Some((*id, set.upgrade()?))).collect();
+        sets.sort_unstable_by_key(|(id, _)| *id);
+        let named = sets.iter().flat_map(|(_, set)| set.named_by(resource));
+        named.chain(self.recordings.named_by(resource)).collect()
     }
 
     fn context(&self, clock: u64) -> Option<Arc<dyn Member>> {

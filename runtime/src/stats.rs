@@ -139,6 +139,12 @@ counters! {
     transfers,
     /// Barriers inserted.
     barriers,
+    /// Dispatches submitted: those of batches once, those of a command buffer as often as a submission executes it.
+    dispatches_submitted,
+    /// Copies, fills and clears submitted, counted in the same way.
+    transfers_submitted,
+    /// Barriers submitted, counted in the same way.
+    barriers_submitted,
     /// Bytes that the host wrote in place.
     bytes_written,
     /// Bytes that the host wrote to a staging buffer, to be copied in order.

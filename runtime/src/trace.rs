@@ -9,7 +9,7 @@ use serde_json::json;
 use spelter_driver::timeline::{Args, DeviceTimeline, HostTrack, Timeline};
 use spelter_driver::{Observer, SubmissionId};
 
-use crate::resource::Resource;
+use crate::ids::BatchId;
 use crate::stats::Stats;
 
 /// A timeline that is being recorded.
@@ -17,6 +17,16 @@ use crate::stats::Stats;
 pub(crate) struct Trace {
     /// A leaf lock.
     device: Arc<DeviceTimeline>,
+}
+
+/// What a call of the host is about, as far as it has these.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct About<'a> {
+    /// The description of the resource.
+    pub(crate) resource: Option<&'a str>,
+    pub(crate) bytes: Option<u64>,
+    /// The batch that it waits for.
+    pub(crate) batch: Option<BatchId>,
 }
 
 impl Trace {
@@ -27,6 +37,11 @@ impl Trace {
 
     pub(crate) fn observer(&self) -> Arc<dyn Observer> {
         Arc::clone(&self.device) as Arc<dyn Observer>
+    }
+
+    /// Names the tracks of all workers.
+    pub(crate) fn name_workers(&self, count: usize) {
+        self.device.name_workers(count);
     }
 
     pub(crate) fn now(&self) -> Instant {
@@ -50,15 +65,17 @@ impl Trace {
         self.device.instant(context, name);
     }
 
-    /// A call of this thread from `start` until now, for a context and, if it is about one, a resource: a wait or a
-    /// write of so many bytes.
-    pub(crate) fn call(&self, name: &str, context: u64, of: Option<&Resource>, bytes: Option<u64>, start: Instant) {
+    /// A call of this thread from `start` until now, for a context: a wait, or a write.
+    pub(crate) fn call(&self, name: &str, context: u64, about: About<'_>, start: Instant) {
         let mut args = Args::new().number("context", context);
-        if let Some(resource) = of {
-            args = args.text("resource", &resource.described());
+        if let Some(resource) = about.resource {
+            args = args.text("resource", resource);
         }
-        if let Some(bytes) = bytes {
+        if let Some(bytes) = about.bytes {
             args = args.number("bytes", bytes);
+        }
+        if let Some(batch) = about.batch {
+            args = args.text("batch", &batch.to_string());
         }
         self.device.slice(HostTrack::Thread, name, start, args);
     }

@@ -248,7 +248,7 @@ fn a_lost_context_says_so_and_others_go_on() {
     let to = lost.buffer_zeroed(8).unwrap();
     lost.dispatch(&program).bind(0, 0, &to).groups([1, 1, 1]).unwrap();
     let limit = "kernel `main` ran longer than the time limit of 100ms, which `ContextBuilder::time_limit` sets";
-    let Err(Error::DeviceLost(why)) = lost.wait() else { panic!("not lost") };
+    let Err(Error::DeviceLost(why)) = lost.finish() else { panic!("not lost") };
     assert!(why.starts_with(&format!("{limit}: a loop at wgsl:2:")), "{why}");
     assert!(why.ends_with(" did not end in invocation (0, 0, 0)"), "{why}");
     assert!(matches!(lost.read::<u32>(&to), Err(Error::DeviceLost(_))));

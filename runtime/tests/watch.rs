@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use spelter::testing::{self, OpenedBy};
-use spelter::{Action, BatchId, Bind, Buffer, Context, Event, MapFlags, Outcome, Slot, SlotKind, Waits};
+use spelter::{Action, BatchId, Bind, Buffer, CommandKind, Context, Event, MapFlags, Outcome, Slot, SlotKind, Waits};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -87,7 +87,8 @@ fn a_rename_beyond_the_budget_waits_for_the_oldest() {
     let is_wait = |event: &Event| matches!(event, Event::WaitBegan { .. } | Event::Waited { .. });
     let waits: Vec<_> = context.events().into_iter().filter(is_wait).collect();
     let (why, batches) = (Waits::BUDGET, vec![BatchId { context: context.id(), serial: 1 }]);
-    assert_eq!(waits, [Event::WaitBegan { why, batches }, Event::Waited { why }]);
+    let resource = Some(large.id());
+    assert_eq!(waits, [Event::WaitBegan { why, resource, batches }, Event::Waited { why, resource }]);
 }
 
 #[test]
@@ -105,9 +106,9 @@ fn mappings_and_reads_tell_what_they_waited_for() {
     context.read::<u32>(&a).unwrap();
     assert_eq!(hold.opened_by(), Some(OpenedBy::Wait));
     let batches = vec![BatchId { context: context.id(), serial: 2 }];
-    let why = Waits::READ_BACK;
-    let wanted = [Event::WaitBegan { why, batches: batches.clone() }, Event::Submitted { batch: batches[0] }];
-    assert_eq!(context.events(), [wanted.as_slice(), &[Event::Waited { why }]].concat());
+    let (why, resource) = (Waits::READ_BACK, Some(a.id()));
+    let wanted = [Event::WaitBegan { why, resource, batches: batches.clone() }, Event::Submitted { batch: batches[0] }];
+    assert_eq!(context.events(), [wanted.as_slice(), &[Event::Waited { why, resource }]].concat());
 }
 
 #[test]
@@ -261,7 +262,8 @@ fn the_log_has_the_steps_of_a_rename_in_order() {
     context.record_events(false);
     context.dispatch(&program).groups([1, 1, 1]).unwrap();
     let (resource, new, slot) = (a.id(), a.object().unwrap().id, Slot::from((0, 0)));
-    let barrier = || Event::Barrier { batch: BatchId { context: context.id(), serial: 1 } };
+    let (command, batch) = (CommandKind::Dispatch, BatchId { context: context.id(), serial: 1 });
+    let barrier = || Event::Barrier { batch, command, resource: Some(resource), range: 0..4 };
     let kind = SlotKind::StorageBuffer;
     let wanted = [
         barrier(),

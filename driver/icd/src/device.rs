@@ -117,6 +117,7 @@ fn create(
         [only] => driver::Device::with_observer(options, Arc::clone(only))?,
         _ => driver::Device::with_observer(options, Arc::new(driver::Observers(observers)))?,
     };
+    trace.iter().for_each(|trace| trace.name_workers(driver.properties().workers));
     let queue = |(number, driver)| {
         let trace = trace.as_ref().map(|trace| (Arc::clone(trace), number));
         Queue { driver, labels: Mutex::default(), trace, owner }

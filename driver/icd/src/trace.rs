@@ -154,6 +154,11 @@ impl Trace {
         self.device.queue_label(queue, name, Instant::now());
     }
 
+    /// Names the rows of all workers.
+    pub(crate) fn name_workers(&self, count: usize) {
+        self.device.name_workers(count);
+    }
+
     /// Names the rows of a queue.
     pub(crate) fn name_queue(&self, queue: usize, name: &str) {
         self.device.name_queue(queue, name);

@@ -9,8 +9,7 @@
 //! 2. An invocation that only takes part in barriers goes, if another one of its subgroup takes part in all of them; so
 //!    does one of the workgroup, for barriers that do not tell subgroups apart.
 //! 3. Of equal availability and visibility operations of an invocation with no synchronization in between, the first
-//!    and the last stay; likewise of equal instances of barriers between two other events, of equal fences, and of
-//!    equal read-modify-writes in a row by invocations that do nothing else.
+//!    and the last stay; likewise of equal instances of barriers between two other events, and of equal fences.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,11 +44,10 @@ pub(super) fn reduce(
     pair.drop_members(&mut kept);
     pair.drop_repeated(&mut kept, &synchronizing);
     pair.drop_instances(&mut kept);
-    let updates = pair.drop_updates(&mut kept);
     if kept.len() > MAX_EVENTS {
         return Err(Undecided::TooLarge);
     }
-    pair.add_ends(&mut kept, &updates)?;
+    pair.add_ends(&mut kept)?;
     Ok(kept.into_iter().collect())
 }
 
@@ -243,45 +241,12 @@ impl Pair<'_> {
         kept.retain(|&index| !self.log.instance(index).is_some_and(|(which, _)| middle(which)));
     }
 
-    /// The third rule for read-modify-writes: drops and returns those between two equal ones, by invocations of other
-    /// workgroups that do nothing else.
-    fn drop_updates(&self, kept: &mut BTreeSet<Index>) -> BTreeSet<Index> {
-        let threads = self.by_thread(kept);
-        let groups = [self.first, self.second].map(|index| self.log.thread(index).group);
-        let mut after: BTreeMap<Index, Index> = BTreeMap::new();
-        for &index in &*kept {
-            let entry = self.log.entry(index);
-            let access = self.operations[&index].access();
-            let wide = access.is_some_and(|access| access.atomic && access.reads && access.writes)
-                && entry.object == 0
-                && !self.log.atomics[entry.which as usize].narrow;
-            let before = entry.overwrites.get().filter(|before| wide && kept.contains(before));
-            if let Some(before) = before.filter(|before| self.operations[before] == self.operations[&index]) {
-                after.insert(before, index);
-            }
-        }
-        let second: BTreeSet<Index> = after.values().copied().collect();
-        let alone = |index: Index| {
-            let outside = !groups.contains(&self.log.thread(index).group);
-            outside && threads[&self.thread_of(index)].len() == 1
-        };
-        let middle = after.keys().copied().filter(|&index| second.contains(&index) && alone(index));
-        let middle: BTreeSet<Index> = middle.collect();
-        kept.retain(|index| !middle.contains(index));
-        middle
-    }
-
     /// Adds the writes that end a release sequence before a read-modify-write that stays.
-    fn add_ends(&self, kept: &mut BTreeSet<Index>, updates: &BTreeSet<Index>) -> Result<(), Undecided> {
+    fn add_ends(&self, kept: &mut BTreeSet<Index>) -> Result<(), Undecided> {
         let atomic = |index: Index| self.log.operation(index).atomic();
         let mut open: Vec<_> = kept.iter().copied().filter(|&index| atomic(index)).collect();
         while let Some(index) = open.pop() {
             for before in continues(self.log, index)? {
-                if updates.contains(&before) {
-                    // The first of the equal ones stays, so the sequence goes on to it.
-                    open.push(before);
-                    continue;
-                }
                 let mut earlier = false;
                 for &other in kept.range(..before) {
                     earlier = earlier || atomic(other) && precedes(self.log, other, before)?;

@@ -171,6 +171,12 @@ impl CommandBuffer {
     /// `vkCmdDispatch`: runs this many workgroups in each dimension.
     pub fn dispatch(&self, x: u32, y: u32, z: u32) -> Result<(), Error> {
         let mut recorder = self.recorder(DISPATCH.at, DISPATCH.recording)?;
+        Self::check_groups([x, y, z])?;
+        Ok(recorder.dispatch(&DISPATCH, [0; 3], Groups::Direct([x, y, z]))?)
+    }
+
+    /// Checks numbers of workgroups as [`CommandBuffer::dispatch`] does, and records nothing.
+    pub fn check_groups([x, y, z]: [u32; 3]) -> Result<(), Misuse> {
         let max = Limits::DEVICE.max_compute_work_group_count;
         for (count, max, vuid) in [
             (x, max[0], "VUID-vkCmdDispatch-groupCountX-00386"),
@@ -179,7 +185,7 @@ impl CommandBuffer {
         ] {
             require(count <= max, DISPATCH.at, vuid, || format!("{count} workgroups above the limit {max}"))?;
         }
-        Ok(recorder.dispatch(&DISPATCH, [0; 3], Groups::Direct([x, y, z]))?)
+        Ok(())
     }
 
     /// `vkCmdDispatchBase`: as [`CommandBuffer::dispatch`], with `WorkgroupId` counted from `base`.

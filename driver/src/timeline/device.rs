@@ -112,6 +112,14 @@ impl DeviceTimeline {
         }
     }
 
+    /// Names the tracks of all workers, also of those that will run nothing.
+    pub fn name_workers(&self, count: usize) {
+        let mut events = self.timeline.events.lock();
+        for worker in 0..count {
+            events.row(self.pid(WORKERS), Track::Worker(worker));
+        }
+    }
+
     fn pid(&self, process: u64) -> u64 {
         self.number as u64 * PROCESSES + process
     }

@@ -43,7 +43,8 @@ impl ProfileFolder {
         let text = if args.json {
             format!("{}\n", json!({ "processes": processes, "programs": programs.json() }))
         } else if programs.is_empty() {
-            format!("no dispatches: {processes} processes created a device of Spelter\n")
+            let plural = if processes == 1 { "" } else { "es" };
+            format!("no dispatches: {processes} process{plural} created a device of Spelter\n")
         } else {
             let (head, rows) = programs.table();
             columns::lines(&head, &rows).join("\n") + "\n"

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &TraceArgs, output: &mut Output) -> Result<(), Failure> 
     }
     let (head, rows) = summary.programs.table();
     columns::print(output, &head, &rows)?;
-    let (span, workers) = (summary.span(), summary.workers.values().sum::<f64>());
+    let (span, workers) = (summary.span(), summary.busy());
     output.line("")?;
     let mut rows = vec![
         ("timeline", seconds(span / 1e6)),
@@ -86,6 +86,11 @@ fn read(path: &Path) -> Result<Summary, Failure> {
 
 impl Summary {
     fn add(&mut self, event: &Json) -> Result<(), String> {
+        if event["ph"] == "M" && event["args"]["name"].as_str().is_some_and(|name| name.starts_with("worker ")) {
+            // All workers are named, also those that ran nothing.
+            let integer = |name: &str| event[name].as_u64().ok_or_else(|| format!("`{name}` is not an integer"));
+            self.workers.entry((integer("pid")?, integer("tid")?)).or_default();
+        }
         if event["ph"] != "X" {
             return if event.is_object() { Ok(()) } else { Err("not an object".to_owned()) };
         }
@@ -135,7 +140,12 @@ impl Summary {
         self.from.map_or(0.0, |from| self.to - from)
     }
 
-    /// The part of the time of all workers that appear.
+    /// The busy time of all workers. Not a sum, which is -0.0 for none.
+    fn busy(&self) -> f64 {
+        self.workers.values().fold(0.0, |all, busy| all + busy)
+    }
+
+    /// The part of the time of all workers.
     fn busy_share(&self, busy: f64) -> f64 {
         busy / (self.span() * self.workers.len() as f64).max(1e-3)
     }
@@ -146,7 +156,7 @@ impl Summary {
             .iter()
             .map(|(name, (count, micros))| (name.clone(), json!({ "count": count, "seconds": micros / 1e6 })))
             .collect();
-        let busy = self.workers.values().sum::<f64>();
+        let busy = self.busy();
         json!({
             "file": file.display().to_string(),
             "seconds": self.span() / 1e6,

@@ -179,3 +179,67 @@ fn bad_input_is_an_error_that_names_it() {
         assert!(folder.usage(&line).contains("error: "), "{options}");
     }
 }
+
+const DOUBLE: &str = "
+@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+@compute @workgroup_size(64) fn double(@builtin(global_invocation_id) id: vec3u) { data[id.x] *= 2u; }";
+
+#[test]
+fn the_examples_of_the_help_run() {
+    let folder = Folder::with("bench-help", "double.wgsl", DOUBLE);
+    let help = folder.good("bench --help");
+    let examples: Vec<_> = help.lines().filter_map(|line| line.trim().strip_prefix("spelter bench ")).collect();
+    assert!(!examples.is_empty(), "{help}");
+    for example in examples {
+        let ended = folder.spelter(&format!("bench {example} {QUICK} --no-limits"));
+        assert_eq!(ended.status, 0, "{example}: {}", ended.stderr);
+    }
+    assert!(folder.read("double.png").starts_with(b"\x89PNG") && !folder.read("bench-out/before.json").is_empty());
+}
+
+#[test]
+fn the_whole_sweep_is_checked_before_the_first_point() {
+    let folder = folder("bench-check");
+    let error = |options: &str| folder.error(&format!("bench saxpy.wgsl --no-limits --seconds 100 {options}"));
+    let groups = error(&format!("{PUSH} --groups 1..65536"));
+    assert!(groups.starts_with("--groups: 65536 workgroups above the limit 65535"), "{groups}");
+    let bytes = error(&format!("{PUSH} --groups 1 --bytes 4K,64G"));
+    assert!(bytes.contains("binding 0.0: a storage buffer of 68719476736 bytes: at most"), "{bytes}");
+    let push = error("--groups 1 --push f32:0.5");
+    assert!(push.contains("bytes 4..8 are missing") && push.contains("--push u32:invocations"), "{push}");
+}
+
+#[test]
+fn what_was_measured_before_a_failure_is_kept() {
+    let text = "
+        @group(0) @binding(0) var<storage, read_write> a: array<u32>;
+        @compute @workgroup_size(1) fn main(@builtin(num_workgroups) groups: vec3u) {
+            for (var i = 0u; i < 2u || groups.x > 4u; i++) { a[0] = i; }
+        }";
+    let folder = Folder::with("bench-kept", "loop.wgsl", text);
+    let line = "bench loop.wgsl --groups 1 --groups 2 --groups 8 --time-limit 0.2 --save-baseline some";
+    let ended = folder.spelter(&format!("{line} {QUICK} --no-limits --plot some.png --json"));
+    assert_eq!(ended.status, 1, "{}", ended.stdout);
+    assert!(ended.stderr.contains("note: the sweep ended early: 2 of 3 points were measured"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("error: ") && ended.stderr.contains("device lost"), "{}", ended.stderr);
+    let shown: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(shown["points"].as_array().unwrap().len(), 2);
+    assert!(!folder.read("some.png").is_empty() && !folder.read("bench-out/some.json").is_empty());
+}
+
+#[test]
+fn a_share_above_the_limit_has_a_note() {
+    // Most invocations skip the accesses that the compiler counts.
+    let text = "
+        @group(0) @binding(0) var<storage, read_write> a: array<vec4<f32>>;
+        @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+            if id.x == 0u { a[0] += vec4(1.0); }
+        }";
+    let folder = Folder::with("bench-share", "skip.wgsl", text);
+    let ended = folder.spelter(&format!("bench skip.wgsl {QUICK} --groups 16384 --json"));
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    let shown: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let share = shown["points"][0]["limit"]["share"].as_f64().unwrap();
+    let noted = ended.stderr.contains("1 of 1 points are above 100 % of their limit");
+    assert_eq!(share > 1.0, noted, "{share}: {}", ended.stderr);
+}

@@ -49,6 +49,30 @@ fn other_files_are_no_timelines() {
     // A timeline without work is one.
     folder.write("line.json", b"[\n]\n");
     assert_eq!(folder.json("trace summary line.json --json")["programs"], serde_json::json!([]));
+    let text = folder.good("trace summary line.json");
+    assert!(text.contains("0, busy 0.0 %"), "{text}");
+}
+
+#[test]
+fn waits_and_workers_that_ran_nothing_are_in_the_summary() {
+    let text = "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+        @compute @workgroup_size(64) fn long(@builtin(global_invocation_id) id: vec3u) {
+            for (var i = 0u; i < 300000u; i++) { data[id.x] = data[id.x] * 3u + i; }
+        }";
+    let folder = Folder::with("trace-waits", "double.wgsl", text);
+    // One workgroup: one of the workers runs it.
+    let run = "run double.wgsl --bind 0.0=u32:range:64 --groups 1 --repeat 3 --trace line.json";
+    let ended = std::process::Command::new(env!("CARGO_BIN_EXE_spelter"))
+        .current_dir(folder.path())
+        .args(run.split_whitespace())
+        .env("SPELTER_WORKERS", "4")
+        .output()
+        .unwrap();
+    assert!(ended.status.success(), "{ended:?}");
+    let shown = folder.json("trace summary line.json --json");
+    // A run may be over before the wait for it.
+    assert!((1..=3).contains(&shown["waits"]["wait: fence"]["count"].as_u64().unwrap()), "{shown}");
+    assert!(shown["workers"]["count"].as_u64().unwrap() >= 4, "{shown}");
 }
 
 /// A program that writes what the driver writes.

@@ -22,7 +22,7 @@ use crate::barrier::{Fresh, Hazards, Touch, Use};
 use crate::error::Error;
 use crate::events::{Event, EventLog};
 use crate::holds::HeldBatches;
-use crate::ids::Serial;
+use crate::ids::{CommandKind, Serial};
 use crate::object::ResourceObject;
 use crate::program::Program;
 use crate::replace::{Added, CommandUse, WriterId};
@@ -55,7 +55,9 @@ pub(crate) struct Batch {
     /// Owners of what they use.
     owners: Vec<Arc<dyn Any + Send + Sync>>,
     /// Not yet added to the counters: atomics would slow down every dispatch.
-    counts: Counts,
+    counts: CommandCounts,
+    /// Commands so far, with those of appended command buffers.
+    submits: CommandCounts,
     /// Attempts to record a command.
     attempts: u32,
     began: Option<Instant>,
@@ -89,12 +91,20 @@ pub(crate) fn full_barrier(commands: &CommandBuffer) -> Result<(), Error> {
     Ok(commands.pipeline_barrier(stages, stages, &[memory], &[])?)
 }
 
-/// Numbers of recorded commands.
+/// Numbers of commands.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    dispatches: u64,
-    transfers: u64,
-    barriers: u64,
+pub(crate) struct CommandCounts {
+    pub(crate) dispatches: u64,
+    pub(crate) transfers: u64,
+    pub(crate) barriers: u64,
+}
+
+impl std::ops::AddAssign for CommandCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.dispatches += other.dispatches;
+        self.transfers += other.transfers;
+        self.barriers += other.barriers;
+    }
 }
 
 impl Batch {
@@ -113,7 +123,8 @@ impl Batch {
             last: None,
             appended: Vec::new(),
             owners: Vec::new(),
-            counts: Counts::default(),
+            counts: CommandCounts::default(),
+            submits: CommandCounts::default(),
             attempts: 0,
             began: None,
         }
@@ -135,6 +146,7 @@ impl Batch {
         self.retained_bytes = 0;
         self.bound.clear();
         self.last = None;
+        self.submits = CommandCounts::default();
         self.appended.clear();
         self.owners.clear();
         self.began = None;
@@ -183,7 +195,7 @@ impl Batch {
                     let mut state = resource.state();
                     let gate = resource.share().gate();
                     let entry = CommandUse { clock, serial, range: &range, access, origin, writer, gate };
-                    let entered = state.enter(object, entry)?;
+                    let entered = state.enter(object, entry).map_err(|refusal| refusal.about(resource.id()))?;
                     drop(state);
                     entries.added.extend(entered.added.map(|added| (resource, added)));
                     if entered.fresh {
@@ -206,20 +218,37 @@ impl Batch {
 
     /// Puts a barrier before the next command if its accesses require one, and returns whether they did. `fresh`
     /// belongs to the same uses.
-    pub(crate) fn order(&mut self, uses: impl Iterator<Item = Touch> + Clone, fresh: Fresh) -> Result<bool, Error> {
+    pub(crate) fn order(
+        &mut self,
+        command: CommandKind,
+        mut uses: impl Iterator<Item = Touch> + Clone,
+        fresh: Fresh,
+    ) -> Result<bool, Error> {
         // If the command is refused, a repetition of the dispatch before it must not skip the hazard test.
         self.last = None;
-        let barrier = self.hazards.next(uses, fresh);
-        if barrier {
-            self.barrier()?;
+        let conflict = self.hazards.next(uses.clone(), fresh);
+        if let Some(number) = conflict {
+            self.barrier(command, || uses.nth(number))?;
         }
-        Ok(barrier)
+        Ok(conflict.is_some())
     }
 
-    /// Records a full barrier: all commands before it are complete and their writes visible to all commands after it.
-    pub(crate) fn barrier(&mut self) -> Result<(), Error> {
+    /// Records a full barrier before a command: all commands before it are complete and their writes visible to all
+    /// commands after it. `reason` gives the access that needs it, for the log.
+    pub(crate) fn barrier(
+        &mut self,
+        command: CommandKind,
+        reason: impl FnOnce() -> Option<Touch>,
+    ) -> Result<(), Error> {
         self.counts.barriers += 1;
-        self.log.note(|| Event::Barrier { batch: self.log.batch(self.serial) });
+        self.log.note(|| {
+            let (resource, range) = reason().map_or((None, 0..0), |(id, range, _)| {
+                // Entered, so the batch owns it.
+                let owned = self.objects.iter().rev().find(|object| object.id() == id);
+                (owned.and_then(|object| object.owner()), range)
+            });
+            Event::Barrier { batch: self.log.batch(self.serial), command, resource, range }
+        });
         full_barrier(&self.commands)
     }
 
@@ -254,10 +283,20 @@ impl Batch {
 
     /// Adds the commands that were recorded since the last call to the counters.
     pub(crate) fn count(&mut self, counters: &Counters) {
-        let Counts { dispatches, transfers, barriers } = std::mem::take(&mut self.counts);
+        let counts = std::mem::take(&mut self.counts);
+        self.submits += counts;
+        let CommandCounts { dispatches, transfers, barriers } = counts;
         counters.dispatches.add(dispatches);
         counters.transfers.add(transfers);
         counters.barriers.add(barriers);
+    }
+
+    /// Adds the commands of the batch to the counters of what was submitted. They are all counted by now.
+    fn count_submitted(&mut self, counters: &Counters) {
+        let CommandCounts { dispatches, transfers, barriers } = std::mem::take(&mut self.submits);
+        counters.dispatches_submitted.add(dispatches);
+        counters.transfers_submitted.add(transfers);
+        counters.barriers_submitted.add(barriers);
     }
 
     /// Whether the last command was the dispatch of this state.
@@ -298,7 +337,9 @@ impl Batch {
         &mut self,
         commands: impl Iterator<Item = CommandBuffer>,
         owners: impl Iterator<Item = Arc<dyn Any + Send + Sync>>,
+        counts: CommandCounts,
     ) {
+        self.submits += counts;
         self.appended.extend(commands);
         self.owners.extend(owners);
     }

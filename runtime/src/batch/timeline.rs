@@ -108,6 +108,9 @@ impl Timeline {
                 }
             };
             self.clock.submit(batch.serial, submission);
+            if result.is_ok() {
+                batch.count_submitted(&self.share.memory().counters);
+            }
             self.share.memory().counters.batches_submitted.one();
             self.log.note(|| Event::Submitted { batch: self.log.batch(batch.serial) });
             if let (Some(trace), Some(began), Ok(submission)) = (self.share.trace(), batch.began, &result) {

@@ -8,18 +8,19 @@ use smallvec::SmallVec;
 use spelter_driver::{ClearColor, CommandBuffer, vk};
 
 use super::contents::Named;
+use super::follow::Given;
 use crate::batch::{BindState, full_barrier};
 use crate::bind::Bind;
 use crate::context_state::ContextState;
 use crate::descriptors::{checked, resolve};
 use crate::dispatch::INDIRECT_BYTES;
-use crate::error::Error;
-use crate::ids::Slot;
+use crate::error::{Error, rule};
+use crate::ids::{CommandKind, Slot};
 use crate::object::ResourceObject;
 use crate::program::{BindingInfo, Program};
 use crate::resource::Resource;
 use crate::slot_state::SlotState;
-use crate::transfer::{check_inside, copy_region};
+use crate::transfer::{Direction, check_inside, copy_region, extent, level_bytes, packed};
 
 /// A command. Resources are numbers in the list of its command buffer.
 #[derive(Debug)]
@@ -40,11 +41,34 @@ pub(super) enum Command {
         from: LevelNumber,
         to: LevelNumber,
     },
+    /// Packed texels between a buffer, from an offset on, and a level of this size.
+    CopyTexels {
+        direction: Direction,
+        buffer: (usize, u64),
+        image: LevelNumber,
+        size: vk::Extent3D,
+    },
     ClearImage {
         to: usize,
         color: ClearColor,
         range: vk::ImageSubresourceRange,
     },
+}
+
+impl Command {
+    /// Whether it names the resource with that number.
+    pub(super) fn names(&self, resource: usize) -> bool {
+        match self {
+            Self::Dispatch(dispatch) => {
+                let in_set = dispatch.sets.iter().flatten().any(|(_, number)| *number == Some(resource));
+                in_set || matches!(dispatch.workgroups, Workgroups::Indirect(counts, _) if counts == resource)
+            }
+            Self::Copy { from, to, .. } => [*from, *to].contains(&resource),
+            Self::CopyImage { from, to } => [from.0, to.0].contains(&resource),
+            Self::CopyTexels { buffer, image, .. } => [buffer.0, image.0].contains(&resource),
+            Self::Fill { to, .. } | Self::ClearImage { to, .. } => *to == resource,
+        }
+    }
 }
 
 /// A level of a layer of an image: the number of its resource, level, layer.
@@ -59,6 +83,8 @@ pub(super) struct DispatchCommand {
     /// none.
     pub(super) sets: Vec<Vec<(Bind, Option<usize>)>>,
     pub(super) workgroups: Workgroups,
+    /// What it was given, if it takes descriptors from updatable sets.
+    pub(super) given: Option<Box<Given>>,
 }
 
 /// The number of workgroups of a dispatch.
@@ -73,6 +99,7 @@ pub(super) enum Workgroups {
 #[derive(Debug)]
 pub(super) struct Recorded {
     pub(super) command: Command,
+    pub(super) kind: CommandKind,
     /// Whether a barrier comes before it.
     pub(super) barrier: bool,
     /// The names of the groups that it is in.
@@ -141,6 +168,22 @@ impl Open {
                 let region = copy_region(&on.called("copy"), levels, images.map(spelter_driver::Image::info))?;
                 commands.copy_image(images[0], images[1], &[region])?;
             }
+            Command::CopyTexels { direction, buffer: (buffer, offset), image: (image, level, layer), size } => {
+                let object = &on.objects[*image];
+                let info = object.image()?.info();
+                let found = extent(info, *level);
+                if found != *size {
+                    let [was, is] =
+                        [*size, found].map(|vk::Extent3D { width, height, depth }| format!("{width}x{height}x{depth}"));
+                    let (what, of) = (on.called("copy"), on.resource(*image).described());
+                    let problem = format!("{what}: level {level} of {of} has {is} texels, and had {was}");
+                    return Err(Error::range(problem, rule::COPY_RECORDED));
+                }
+                let bytes = level_bytes(object, (*level, *layer))?;
+                on.check_inside("copy", *buffer, *offset..*offset + bytes)?;
+                let region = packed(info, *offset, (*level, *layer));
+                direction.record(commands, (on.objects[*buffer].buffer()?, object.image()?), region)?;
+            }
             Command::ClearImage { to, color, range } => {
                 commands.clear_color_image(on.objects[*to].image()?, *color, &[*range])?;
             }
@@ -151,7 +194,7 @@ impl Open {
 
     fn dispatch(&mut self, state: &mut ContextState, dispatch: &DispatchCommand, on: On<'_>) -> Result<(), Error> {
         let share = Arc::clone(&state.share);
-        let DispatchCommand { program, push, sets, workgroups } = dispatch;
+        let DispatchCommand { program, push, sets, workgroups, .. } = dispatch;
         self.bound.bind_program(&self.commands, program, push)?;
         for (group, (layout, binds)) in (0u32..).zip(program.sets().iter().zip(sets)) {
             if binds.is_empty() {
@@ -183,8 +226,8 @@ impl Open {
 /// What a command is recorded on: by number, resources and their objects.
 #[derive(Clone, Copy)]
 pub(super) struct On<'a> {
-    /// The call that records, if it is not the command's own.
-    pub(super) during: Option<&'a str>,
+    /// Gives the place of the command, for messages, if the call that records is not the command's own.
+    pub(super) place: Option<&'a dyn Fn() -> String>,
     pub(super) resources: &'a [Named],
     pub(super) objects: &'a [Arc<ResourceObject>],
 }
@@ -196,7 +239,7 @@ impl<'a> On<'a> {
 
     /// The command, for messages.
     fn called(self, what: &str) -> String {
-        self.during.map_or_else(|| what.to_owned(), |during| format!("{during}: {what}"))
+        self.place.map_or_else(|| what.to_owned(), |place| place())
     }
 
     /// Checks that bytes lie in the object of a buffer.

@@ -14,10 +14,13 @@ use spelter_driver::CommandBuffer as DriverCommands;
 
 use super::CommandBuffer;
 use super::command::{On, Open, Recorded};
+use super::follow::Follows;
 use crate::barrier::Use;
+use crate::batch::CommandCounts;
 use crate::context_state::ContextState;
 use crate::error::Error;
-use crate::ids::{Access, ObjectId};
+use crate::events::Event;
+use crate::ids::{Access, CommandBufferId, CommandKind, ObjectId, ResourceId};
 use crate::object::ResourceObject;
 use crate::recordings::{LostRecording, NamesObjects};
 use crate::resource::Resource;
@@ -45,7 +48,7 @@ pub(super) struct Named {
 }
 
 /// A part of a command buffer, in order.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Step {
     /// The segment with that number.
     Segment(usize),
@@ -60,11 +63,16 @@ pub(super) struct Contents {
     pub(super) share: Arc<Share>,
     /// This, for the table of objects.
     this: Weak<Self>,
-    commands: Vec<Recorded>,
-    resources: Vec<Named>,
+    pub(super) id: CommandBufferId,
+    pub(super) label: Option<Arc<str>>,
+    pub(super) commands: Vec<Recorded>,
+    pub(super) resources: Vec<Named>,
     /// The commands of each segment.
-    segments: Vec<Range<usize>>,
+    pub(super) segments: Vec<Range<usize>>,
+    pub(super) follows: Follows,
     pub(super) steps: Vec<Step>,
+    /// By number of the segment, its commands.
+    counts: Vec<CommandCounts>,
     /// The number of nested levels below this one, when it was recorded.
     pub(super) depth: u32,
     /// A leaf lock, except that the table of objects is locked under it.
@@ -84,10 +92,12 @@ pub(super) struct Kept {
 /// The parts of [`Contents`], while they are collected.
 #[derive(Default)]
 pub(super) struct Parts {
+    pub(super) label: Option<Arc<str>>,
     pub(super) commands: Vec<Recorded>,
     pub(super) resources: Vec<Named>,
     pub(super) segments: Vec<Range<usize>>,
     pub(super) steps: Vec<Step>,
+    pub(super) follows: Follows,
     pub(super) depth: u32,
     /// By number of the resource.
     pub(super) objects: Vec<Arc<ResourceObject>>,
@@ -96,16 +106,21 @@ pub(super) struct Parts {
 }
 
 impl Contents {
-    pub(super) fn new(share: &Arc<Share>, parts: Parts) -> Arc<Self> {
-        let Parts { commands, resources, segments, steps, depth, objects, recorded } = parts;
+    pub(super) fn new(share: &Arc<Share>, id: CommandBufferId, parts: Parts) -> Arc<Self> {
+        let Parts { label, commands, resources, segments, steps, follows, depth, objects, recorded } = parts;
         let none = Kept { objects: vec![None; resources.len()], segments: Vec::new(), is_complete: false };
+        let counts = segments.iter().map(|segment| counted(&commands[segment.clone()])).collect();
         let contents = Arc::new_cyclic(|this| Self {
             share: Arc::clone(share),
             this: Weak::clone(this),
+            id,
+            label,
             commands,
             resources,
             segments,
+            follows,
             steps,
+            counts,
             depth,
             kept: Mutex::new(Arc::new(none)),
         });
@@ -125,6 +140,17 @@ impl Contents {
                 drop(self.forget(object.id()));
             }
         }
+    }
+
+    /// The number of commands that name a resource.
+    pub(super) fn count_of(&self, resource: ResourceId) -> usize {
+        let number = self.resources.iter().position(|named| named.resource.id() == resource);
+        number.map_or(0, |number| self.commands.iter().filter(|recorded| recorded.command.names(number)).count())
+    }
+
+    /// The numbers of commands in a segment.
+    pub(super) fn counts(&self, segment: usize) -> CommandCounts {
+        self.counts[segment]
     }
 
     /// The number of commands.
@@ -161,26 +187,50 @@ impl Contents {
         let mut segments = old.segments.clone();
         segments.resize(self.segments.len(), None);
         let mut objects = Vec::with_capacity(self.resources.len());
-        for (named, known) in self.resources.iter().zip(&old.objects) {
-            let object = named.resource.object_for_recording("submit")?;
+        for (number, (named, known)) in self.resources.iter().zip(&old.objects).enumerate() {
+            let resource = &named.resource;
+            // The place is looked up after an error only.
+            let object = resource.object_for_recording("submit");
+            let object = object.or_else(|_| resource.object_for_recording(&self.place_of(number)))?;
             if known.as_ref().is_none_or(|known| !Arc::ptr_eq(known, &object)) {
                 named.segments.iter().for_each(|segment| segments[*segment] = None);
+                state.log.note(|| Event::Rerecorded {
+                    commands: self.id,
+                    resource: resource.id(),
+                    object: object.id(),
+                    count: named.segments.iter().map(|segment| self.segments[*segment].len()).sum(),
+                });
             }
             objects.push(object);
         }
         let mut count = 0;
         for (segment, range) in segments.iter_mut().zip(&self.segments).filter(|(segment, _)| segment.is_none()) {
             let mut open = Open::new(state)?;
-            let commands = &self.commands[range.clone()];
-            let on = On { during: Some("submit"), resources: &self.resources, objects: &objects };
-            commands.iter().try_for_each(|command| open.record(state, command, on))?;
+            for (number, command) in range.clone().zip(&self.commands[range.clone()]) {
+                let place = || self.place(number);
+                let on = On { place: Some(&place), resources: &self.resources, objects: &objects };
+                open.record(state, command, on).map_err(|error| error.in_slot_at(place))?;
+            }
             *segment = Some(open.finish()?);
-            count += commands.len() as u64;
+            count += range.len() as u64;
         }
         let objects = objects.into_iter().map(Some).collect();
         let new = Arc::new(Kept { objects, segments, is_complete: true });
         self.keep(&new);
         Ok((new, count))
+    }
+
+    /// The place of a command in a submission, for messages.
+    pub(super) fn place(&self, number: usize) -> String {
+        let Recorded { kind, label, .. } = &self.commands[number];
+        let group = label.as_ref().map(|label| format!(" in group `{label}`")).unwrap_or_default();
+        format!("submit: {}: command {number}, {kind}{group}", described(self.label.as_deref()))
+    }
+
+    /// The place of the first command that names a resource.
+    fn place_of(&self, resource: usize) -> String {
+        let first = self.commands.iter().position(|recorded| recorded.command.names(resource));
+        first.map_or_else(|| "submit".to_owned(), |number| self.place(number))
     }
 
     /// What a submission of this recording does with the objects.
@@ -239,6 +289,22 @@ impl Drop for Contents {
             }
         }
     }
+}
+
+/// The numbers of commands that a submission runs. A fill of a buffer that has become empty counts too.
+fn counted(commands: &[Recorded]) -> CommandCounts {
+    let count = |is: &dyn Fn(&Recorded) -> bool| commands.iter().filter(|recorded| is(recorded)).count() as u64;
+    let dispatches = count(&|recorded| recorded.kind == CommandKind::Dispatch);
+    CommandCounts {
+        dispatches,
+        transfers: commands.len() as u64 - dispatches,
+        barriers: count(&|recorded| recorded.barrier),
+    }
+}
+
+/// "command buffer `label`", or "a command buffer".
+pub(super) fn described(label: Option<&str>) -> String {
+    label.map_or_else(|| "a command buffer".to_owned(), |label| format!("command buffer `{label}`"))
 }
 
 impl std::fmt::Debug for Contents {

@@ -8,25 +8,32 @@
 
 mod command;
 mod contents;
+mod current;
+mod follow;
+#[cfg(all(test, loom))]
+mod loom_tests;
 mod recorder;
 mod recording;
 mod submit;
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use parking_lot::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 pub use recorder::Recorder;
 
 use crate::batch::{Refusal, TimelinePoint};
 use crate::context::Context;
 use crate::error::{Error, rule};
+use crate::events::Event;
 use crate::fence::Fence;
+use crate::ids::{CommandBufferId, ResourceId};
+use crate::named_by::NamedBy;
+use crate::recordings::NamesResources;
 use crate::share::{Member, Share};
 use crate::timestamps::Timestamps;
-use contents::{Contents, Parts, Step};
+use contents::{Contents, Parts, Step, described};
+use current::{Current, reaches};
 use submit::Plan;
 
 /// The largest number of nested levels below a command buffer.
@@ -39,7 +46,9 @@ const MAX_DEPTH: u32 = 32;
 /// It keeps its resources alive, but not their storage: each submission uses the storage that the resources have then.
 /// What was recorded for the driver is used again as long as the storage is the same; if a resource was renamed, the
 /// commands that name it, and some near them, are recorded again ([`Stats::commands_rerecorded`](crate::Stats),
-/// [`Stats::commands_reused`](crate::Stats)). A destroyed resource is an error of the submission.
+/// [`Stats::commands_reused`](crate::Stats)). A destroyed resource is an error of the submission. After a write to a
+/// descriptor set that a dispatch uses ([`DescriptorSet::write`](crate::DescriptorSet::write)), the next submission
+/// records all commands of the command buffer again.
 ///
 /// So is a resource that has become too small ([`Context::resize`]) for a part that a command names. A buffer that is
 /// bound, or filled, without an end is used as far as it extends then.
@@ -71,11 +80,9 @@ pub struct CommandBuffer {
 
 /// The shared part of a command buffer's handles.
 pub(crate) struct CommandBufferState {
+    id: CommandBufferId,
     share: Arc<Share>,
-    /// A leaf lock.
-    contents: Mutex<Arc<Contents>>,
-    /// Whether a call records it again.
-    recording: AtomicBool,
+    contents: Current<Contents>,
 }
 
 impl Context {
@@ -97,11 +104,16 @@ impl Context {
     /// # }
     /// ```
     pub fn record(&self, record: impl FnOnce(&mut Recorder) -> Result<(), Error>) -> Result<CommandBuffer, Error> {
-        let mut recorder = Recorder::new(self, None);
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        // Relaxed: numbers only have to differ.
+        let id = CommandBufferId(NEXT.fetch_add(1, Ordering::Relaxed));
+        let mut recorder = Recorder::new(self, id, None);
         record(&mut recorder)?;
-        let contents = self.contents(recorder.finish());
-        let (share, contents) = (Arc::clone(self.share()), Mutex::new(contents));
-        Ok(CommandBuffer { inner: Arc::new(CommandBufferState { share, contents, recording: AtomicBool::new(false) }) })
+        let contents = Current::new(self.contents(id, recorder.finish()));
+        let inner = Arc::new(CommandBufferState { id, share: Arc::clone(self.share()), contents });
+        let listed: Weak<CommandBufferState> = Arc::downgrade(&inner);
+        self.share().recordings().register(id, listed);
+        Ok(CommandBuffer { inner })
     }
 
     /// Records a command buffer again: it gets the commands of the closure instead of those that it has. Submissions
@@ -128,10 +140,11 @@ impl Context {
         record: impl FnOnce(&mut Recorder) -> Result<(), Error>,
     ) -> Result<(), Error> {
         commands.check_device("record", self.share())?;
-        let _exclusive = Exclusive::new(commands)?;
-        let mut recorder = Recorder::new(self, Some(&commands.inner));
+        let problem = || Error::resource(format!("record: {commands:?} is being recorded"), rule::RECORDING);
+        let _exclusive = commands.inner.contents.exclusive().ok_or_else(problem)?;
+        let mut recorder = Recorder::new(self, commands.inner.id, Some(&commands.inner));
         record(&mut recorder)?;
-        let contents = self.contents(recorder.finish());
+        let contents = self.contents(commands.inner.id, recorder.finish());
         // Of two threads that make two command buffers execute each other, the second one finds the cycle.
         let nesting = self.share().recordings().nesting.lock();
         for step in &contents.steps {
@@ -139,15 +152,15 @@ impl Context {
                 nested.check_no_cycle(&commands.inner)?;
             }
         }
-        let old = std::mem::replace(&mut *commands.inner.contents.lock(), contents);
+        let old = commands.inner.contents.replace(contents);
         drop(nesting);
         drop(old); // when no lock is held
         Ok(())
     }
 
-    fn contents(&self, parts: Parts) -> Arc<Contents> {
+    fn contents(&self, id: CommandBufferId, parts: Parts) -> Arc<Contents> {
         self.share().memory().counters.command_buffers_recorded.one();
-        Contents::new(self.share(), parts)
+        Contents::new(self.share(), id, parts)
     }
 
     /// Submits all commands recorded in this context, then a command buffer, and returns at once. The fence is
@@ -172,7 +185,7 @@ impl Context {
     /// ```
     pub fn submit(&self, commands: &CommandBuffer) -> Result<Fence, Error> {
         commands.check_device("submit", self.share())?;
-        let plan = Plan::new(commands)?;
+        let plan = Plan::new(self, commands)?;
         let (timestamps, writes) = match plan.labels() {
             [] => (None, Vec::new()),
             labels => {
@@ -189,7 +202,7 @@ impl Context {
         let serial = submitted.inspect_err(|_| plan.drop_lost())?;
         self.inner().retire();
         let point = TimelinePoint { clock: Arc::clone(&self.inner().clock), serial };
-        Ok(Fence::new(self.share(), point).with_timestamps(timestamps))
+        Ok(Fence::new(self.share(), point, &self.inner().log).with_timestamps(timestamps))
     }
 }
 
@@ -208,13 +221,71 @@ impl CommandBuffer {
         self.contents().len()
     }
 
+    /// Its identity.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_zeroed(4)?;
+    /// let commands = context.record(|commands| commands.fill(&buffer, 1))?;
+    /// let id = commands.id();
+    /// context.rerecord(&commands, |commands| commands.fill(&buffer, 2))?;
+    /// assert_eq!(commands.id(), id);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn id(&self) -> CommandBufferId {
+        self.inner.id
+    }
+
+    /// Its label ([`Recorder::label`]), for messages. It is recorded with the commands, so another recording may change
+    /// it.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let commands = context.record(|_| Ok(()))?;
+    /// assert_eq!(commands.label(), None);
+    /// context.rerecord(&commands, |commands| {
+    ///     commands.label("frame");
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(commands.label().as_deref(), Some("frame"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn label(&self) -> Option<String> {
+        self.contents().label.as_deref().map(str::to_owned)
+    }
+
     fn contents(&self) -> Arc<Contents> {
-        Arc::clone(&self.inner.contents.lock())
+        self.inner.contents.get()
+    }
+
+    /// What it holds, recorded again if a descriptor set of its commands was written since. The caller holds no lock.
+    fn current(&self, context: &Context) -> Result<Arc<Contents>, Error> {
+        loop {
+            let contents = self.contents();
+            if !contents.is_outdated() {
+                return Ok(contents);
+            }
+            let new = Contents::new(&self.inner.share, self.inner.id, contents.again(context)?);
+            // Otherwise another call has recorded it meanwhile.
+            if self.inner.contents.renew(&contents, &new) {
+                let (commands, count) = (self.inner.id, new.len());
+                context.share().memory().counters.commands_rerecorded.add(count as u64);
+                context.inner().log.note(|| Event::RecordedForSets { commands, count });
+                return Ok(new);
+            }
+        }
     }
 
     /// What it holds, if this is its last handle.
     fn into_contents(self) -> Option<Arc<Contents>> {
-        Arc::into_inner(self.inner).map(|state| state.contents.into_inner())
+        let state = Arc::into_inner(self.inner)?;
+        let contents = state.contents.get();
+        drop(state);
+        Some(contents)
     }
 
     fn check_device(&self, what: &str, share: &Arc<Share>) -> Result<(), Error> {
@@ -226,18 +297,11 @@ impl CommandBuffer {
 
     /// Checks that it does not execute `target`, directly or through others, and is not `target`.
     fn check_no_cycle(&self, target: &Arc<CommandBufferState>) -> Result<(), Error> {
-        let (mut waiting, mut seen) = (vec![self.clone()], std::collections::HashSet::new());
-        while let Some(commands) = waiting.pop() {
-            if Arc::ptr_eq(&commands.inner, target) {
-                return Err(Error::resource(
-                    format!("execute: {self:?} executes the one that is recorded"),
-                    rule::CYCLE,
-                ));
-            }
-            if seen.insert(Arc::as_ptr(&commands.inner)) {
-                let nested = |step: &Step| if let Step::Execute(nested) = step { Some(nested.clone()) } else { None };
-                waiting.extend(commands.contents().steps.iter().filter_map(nested));
-            }
+        let is_target = |commands: &Self| Arc::ptr_eq(&commands.inner, target);
+        let executed = |step: &Step| if let Step::Execute(nested) = step { Some(nested.clone()) } else { None };
+        let nested = |commands: &Self| commands.contents().steps.iter().filter_map(executed).collect();
+        if reaches(self.clone(), is_target, |commands| Arc::as_ptr(&commands.inner), nested) {
+            return Err(Error::resource(format!("execute: {self:?} executes the one that is recorded"), rule::CYCLE));
         }
         Ok(())
     }
@@ -245,29 +309,23 @@ impl CommandBuffer {
 
 impl fmt::Debug for CommandBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.command_count() {
-            1 => f.write_str("a command buffer of 1 command"),
-            count => write!(f, "a command buffer of {count} commands"),
-        }
+        let contents = self.contents();
+        let (what, count) = (described(contents.label.as_deref()), contents.len());
+        write!(f, "{what} of {count} command{}", if count == 1 { "" } else { "s" })
     }
 }
 
-/// The right to record a command buffer again, until this is dropped.
-struct Exclusive<'a>(&'a CommandBufferState);
-
-impl<'a> Exclusive<'a> {
-    fn new(commands: &'a CommandBuffer) -> Result<Self, Error> {
-        // Acquire: pairs with the Release in `drop`; what the call before recorded is visible.
-        if commands.inner.recording.swap(true, Ordering::Acquire) {
-            return Err(Error::resource(format!("record: {commands:?} is being recorded"), rule::RECORDING));
-        }
-        Ok(Self(&commands.inner))
+impl NamesResources for CommandBufferState {
+    fn named_by(&self, resource: ResourceId) -> Option<NamedBy> {
+        let contents = self.contents.get();
+        let count = contents.count_of(resource);
+        let label = contents.label.as_deref().map(str::to_owned);
+        (count > 0).then_some(NamedBy::Commands { commands: self.id, label, count })
     }
 }
 
-impl Drop for Exclusive<'_> {
+impl Drop for CommandBufferState {
     fn drop(&mut self) {
-        // Release: pairs with the Acquire in `new`.
-        self.0.recording.store(false, Ordering::Release);
+        self.share.recordings().unregister(self.id);
     }
 }

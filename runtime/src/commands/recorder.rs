@@ -16,10 +16,10 @@ use crate::buffer::Buffer;
 use crate::context::Context;
 use crate::dispatch::Dispatch;
 use crate::error::{Error, rule};
-use crate::ids::Access;
+use crate::ids::{Access, CommandBufferId, CommandKind};
 use crate::image::{Image, ImagePart};
 use crate::program::Program;
-use crate::transfer::check_color;
+use crate::transfer::{Direction, check_color, extent};
 
 /// Records commands in a command buffer: see [`Context::record`]. Each call checks the command at once; a call that
 /// fails records nothing.
@@ -40,18 +40,40 @@ use crate::transfer::check_color;
 #[derive(Debug)]
 pub struct Recorder {
     context: Context,
-    recording: Recording,
+    pub(super) recording: Recording,
 }
 
 impl Recorder {
-    pub(super) fn new(context: &Context, target: Option<&Arc<CommandBufferState>>) -> Self {
-        Self { context: context.clone(), recording: Recording::new(target) }
+    pub(super) fn new(context: &Context, id: CommandBufferId, target: Option<&Arc<CommandBufferState>>) -> Self {
+        Self { context: context.clone(), recording: Recording::new(id, target) }
+    }
+
+    /// Names the command buffer in messages. [`CommandBuffer::label`] returns the last name that a recording gave.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let buffer = context.buffer(8).label("tmp").zeroed()?;
+    /// let commands = context.record(|commands| {
+    ///     commands.label("frame");
+    ///     commands.group("clear", |commands| commands.fill(&buffer, 9))
+    /// })?;
+    /// assert_eq!(commands.label().as_deref(), Some("frame"));
+    /// buffer.destroy();
+    /// let error = context.submit(&commands).unwrap_err().to_string();
+    /// let at = "submit: command buffer `frame`: command 0, fill in group `clear`";
+    /// assert!(error.starts_with(&format!("{at}: buffer `tmp` of 8 bytes is destroyed")), "{error}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn label(&mut self, label: impl Into<String>) {
+        self.recording.parts.label = Some(label.into().into());
     }
 
     /// A builder for a dispatch of a program; [`Dispatch::groups`], [`Dispatch::invocations`] or [`Dispatch::indirect`]
     /// records it. The dispatch has all its bindings of its own, or takes those of a group from a set
-    /// ([`Dispatch::set`]), as it is now; the slots and sets of contexts do not matter to a command buffer. Errors are
-    /// those of [`Context::dispatch`].
+    /// ([`Dispatch::set`]); the slots and sets of contexts do not matter to a command buffer. If the set is written
+    /// later, submissions from then on use what it names then. Errors are those of [`Context::dispatch`].
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -92,7 +114,7 @@ impl Recorder {
         let (from, to) = (from.resource(), to.resource());
         let uses = [(from, start..start + bytes, Access::Read), (to, offset..offset + bytes, Access::Write)];
         let region = vk::BufferCopy { src_offset: start, dst_offset: offset, size: bytes };
-        self.recording.add(&self.context, "copy", &uses, bytes > 0, |number| Command::Copy {
+        self.recording.add(&self.context, CommandKind::Copy, &uses, bytes > 0, |number| Command::Copy {
             from: number(from),
             to: number(to),
             region,
@@ -115,10 +137,8 @@ impl Recorder {
     pub fn fill(&mut self, buffer: &Buffer, word: u32) -> Result<(), Error> {
         self.context.check_fill(buffer, &(0..0))?;
         let to = buffer.resource();
-        self.recording.add(&self.context, "fill", &[(to, 0..TO_END, Access::Write)], true, |number| Command::Fill {
-            to: number(to),
-            range: None,
-            word,
+        self.recording.add(&self.context, CommandKind::Fill, &[(to, 0..TO_END, Access::Write)], true, |number| {
+            Command::Fill { to: number(to), range: None, word }
         })
     }
 
@@ -138,7 +158,7 @@ impl Recorder {
         self.context.check_fill(buffer, &range)?;
         let to = buffer.resource();
         let uses = [(to, range.clone(), Access::Write)];
-        self.recording.add(&self.context, "fill", &uses, !range.is_empty(), |number| Command::Fill {
+        self.recording.add(&self.context, CommandKind::Fill, &uses, !range.is_empty(), |number| Command::Fill {
             to: number(to),
             range: Some(range.clone()),
             word,
@@ -168,9 +188,73 @@ impl Recorder {
         let write = target.ranges(levels[1]).into_iter().map(|range| (to.0.resource(), range, Access::Write));
         // A level of a layer is one range.
         let uses: SmallVec<[PartUse<'_>; 2]> = read.chain(write).collect();
-        self.recording.add(&self.context, "copy", &uses, true, |number| Command::CopyImage {
+        self.recording.add(&self.context, CommandKind::Copy, &uses, true, |number| Command::CopyImage {
             from: (number(from.0.resource()), from.1, from.2),
             to: (number(to.0.resource()), to.1, to.2),
+        })
+    }
+
+    /// Records a copy from a buffer, from byte `start` on, to one level of one layer of an image: see
+    /// [`Context::copy_buffer_to_image`]. It is an error of the submission if the image has another size then.
+    ///
+    /// ```
+    /// use spelter::vk;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let image = context.image(vk::Format::R32_UINT, [2, 1, 1]).build()?;
+    /// let texels = context.buffer_from(&[7u32, 8])?;
+    /// let commands = context.record(|commands| commands.copy_buffer_to_image(&texels, 0, (&image, 0, 0)))?;
+    /// context.submit(&commands)?;
+    /// assert_eq!(context.read_image::<u32>(&image, 0, 0)?, [7, 8]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn copy_buffer_to_image(&mut self, from: &Buffer, start: u64, to: (&Image, u32, u32)) -> Result<(), Error> {
+        self.copy_texels(Direction::ToImage, (from, start), to, None)
+    }
+
+    /// Records a copy of one level of one layer of an image to a buffer, from byte `offset` on: see
+    /// [`Context::copy_image_to_buffer`]. It is an error of the submission if the image has another size then.
+    ///
+    /// ```
+    /// use spelter::vk;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let (image, texels) = (context.image(vk::Format::R32_UINT, [2, 1, 1]).build()?, context.buffer_zeroed(8)?);
+    /// let commands = context.record(|commands| commands.copy_image_to_buffer((&image, 0, 0), &texels, 0))?;
+    /// context.write_image(&image, 0, 0, &[7u32, 8])?;
+    /// context.submit(&commands)?;
+    /// assert_eq!(context.read::<u32>(&texels)?, [7, 8]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn copy_image_to_buffer(&mut self, from: (&Image, u32, u32), to: &Buffer, offset: u64) -> Result<(), Error> {
+        self.copy_texels(Direction::ToBuffer, (to, offset), from, None)
+    }
+
+    /// `size`: that of the level, if the command was recorded before.
+    pub(super) fn copy_texels(
+        &mut self,
+        direction: Direction,
+        (buffer, offset): (&Buffer, u64),
+        (image, level, layer): (&Image, u32, u32),
+        size: Option<vk::Extent3D>,
+    ) -> Result<(), Error> {
+        let (part, bytes) = self.context.check_copy_texels((buffer, offset), (image, level, layer))?;
+        let info = image.info();
+        let size = size.unwrap_or_else(|| extent(&info, level));
+        let [on_buffer, on_image] = direction.accesses();
+        // A level of a layer is one range.
+        let numbers = part.ranges(info.levels).into_iter().map(|range| (image.resource(), range, on_image));
+        let uses: SmallVec<[PartUse<'_>; 2]> =
+            std::iter::once((buffer.resource(), offset..offset + bytes, on_buffer)).chain(numbers).collect();
+        self.recording.add(&self.context, CommandKind::Copy, &uses, true, |number| Command::CopyTexels {
+            direction,
+            buffer: (number(buffer.resource()), offset),
+            image: (number(image.resource()), level, layer),
+            size,
         })
     }
 
@@ -194,7 +278,7 @@ impl Recorder {
         check_color(image, image.resource().object_for_command("clear")?.image()?, color)?;
         let ranges = part.ranges(image.info().levels).into_iter();
         let uses: SmallVec<[_; 2]> = ranges.map(|range| (image.resource(), range, Access::Write)).collect();
-        self.recording.add(&self.context, "clear", &uses, true, |number| Command::ClearImage {
+        self.recording.add(&self.context, CommandKind::Clear, &uses, true, |number| Command::ClearImage {
             to: number(image.resource()),
             color,
             range: part.range(),

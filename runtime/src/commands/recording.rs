@@ -15,13 +15,16 @@ use smallvec::SmallVec;
 use super::CommandBufferState;
 use super::command::{Command, DispatchCommand, On, Open, Recorded, Workgroups};
 use super::contents::{Named, Parts, Step, TO_END};
+use super::follow::{Given, follow};
 use crate::barrier::{Fresh, Hazards};
 use crate::bind::Bind;
 use crate::context::Context;
 use crate::context_state::ContextState;
 use crate::dispatch::{Counts, Dispatch, INDIRECT_BYTES, RecordsDispatches};
 use crate::error::Error;
-use crate::ids::{Access, ObjectId, ResourceId};
+use crate::events::Event;
+use crate::ids::{Access, CommandBufferId, CommandKind, ObjectId, ResourceId};
+use crate::object::ResourceObject;
 use crate::resource::Resource;
 use crate::valid::Ranges;
 
@@ -31,8 +34,8 @@ const MIN_SPLIT_COMMANDS: usize = 64;
 const MAX_SEGMENT_COMMANDS: usize = 512;
 
 /// The commands so far.
-#[derive(Default)]
 pub(super) struct Recording {
+    id: CommandBufferId,
     pub(super) parts: Parts,
     /// The command buffer that gets the commands, if it exists already.
     pub(super) target: Option<Arc<CommandBufferState>>,
@@ -41,8 +44,6 @@ pub(super) struct Recording {
     /// The driver's command buffer for the segment that is being recorded, and its first command.
     open: Option<(Open, usize)>,
     hazards: Hazards,
-    /// Whether the next command needs a barrier before it.
-    barrier: bool,
     /// Whether the open segment names an object that was replaced since.
     stale: bool,
     numbers: HashMap<ResourceId, usize, FixedState>,
@@ -53,8 +54,23 @@ pub(super) type PartUse<'a> = (&'a Arc<Resource>, Range<u64>, Access);
 
 impl RecordsDispatches for Recording {
     fn dispatch(&mut self, dispatch: &Dispatch<'_>, counts: Counts<'_>) -> Result<(), Error> {
+        let known = self.parts.follows.len();
+        let follows = follow(&mut self.parts.follows, dispatch.group_sets());
+        // A dispatch that is refused or runs nothing follows no set.
+        let before = self.parts.commands.len();
+        let result = self.dispatch_with(dispatch, counts, follows);
+        if self.parts.commands.len() == before {
+            self.parts.follows.truncate(known);
+        }
+        result
+    }
+}
+
+impl Recording {
+    fn dispatch_with(&mut self, dispatch: &Dispatch<'_>, counts: Counts<'_>, follows: bool) -> Result<(), Error> {
         let (context, program) = (dispatch.context(), dispatch.program());
         let sets = dispatch.own_bindings()?;
+        let own = if follows { Some(dispatch.own_binds()?) } else { None };
         let mut uses: SmallVec<[PartUse<'_>; 8]> = SmallVec::new();
         for (bind, access) in sets.iter().flatten() {
             if let Some(resource) = &bind.resource {
@@ -66,21 +82,30 @@ impl RecordsDispatches for Recording {
             uses.push((buffer.resource(), offset..offset + INDIRECT_BYTES, Access::Read));
         }
         let push = SmallVec::from_slice(dispatch.pushed());
-        self.add(context, "dispatch", &uses, true, |number| {
+        self.add(context, CommandKind::Dispatch, &uses, !counts.run_nothing(), |number| {
             let numbered = |(bind, _): &(Bind, Access)| (bind.clone(), bind.resource.as_deref().map(number));
             let sets = sets.iter().map(|set| set.iter().map(numbered).collect()).collect();
             let workgroups = match counts {
                 Counts::Direct(groups) => Workgroups::Direct(groups),
                 Counts::Indirect(buffer, offset) => Workgroups::Indirect(number(buffer.resource()), offset),
             };
-            Command::Dispatch(DispatchCommand { program: program.clone(), push: push.clone(), sets, workgroups })
+            let given = own.as_ref().map(|own| Given { own: own.clone(), sets: dispatch.group_sets().clone() });
+            let (program, push, given) = (program.clone(), push.clone(), given.map(Box::new));
+            Command::Dispatch(DispatchCommand { program, push, sets, workgroups, given })
         })
     }
-}
 
-impl Recording {
-    pub(super) fn new(target: Option<&Arc<CommandBufferState>>) -> Self {
-        Self { target: target.cloned(), ..Self::default() }
+    pub(super) fn new(id: CommandBufferId, target: Option<&Arc<CommandBufferState>>) -> Self {
+        Self {
+            id,
+            parts: Parts::default(),
+            target: target.cloned(),
+            label: None,
+            open: None,
+            hazards: Hazards::default(),
+            stale: false,
+            numbers: HashMap::default(),
+        }
     }
 
     /// Adds a command that uses these parts of resources; `make` makes it from their numbers. A command that does
@@ -88,25 +113,41 @@ impl Recording {
     pub(super) fn add(
         &mut self,
         context: &Context,
-        what: &str,
+        kind: CommandKind,
         uses: &[PartUse<'_>],
         has_effect: bool,
         make: impl Fn(&dyn Fn(&Resource) -> usize) -> Command,
     ) -> Result<(), Error> {
-        context.inner().record(|state| {
-            uses.iter().try_for_each(|(resource, ..)| self.number(what, resource))?;
-            if has_effect {
-                let numbers = &self.numbers;
-                let command = make(&|resource| numbers.get(&resource.id()).copied().unwrap_or_default());
-                self.record(state, uses, command)?;
-            }
-            Ok(())
-        })
+        let what = kind.name();
+        if !has_effect {
+            return uses.iter().try_for_each(|(resource, ..)| resource.object_for_command(what).map(drop));
+        }
+        let object = |(resource, ..): &PartUse<'_>| resource.object_for_recording(what);
+        let objects = uses.iter().map(object).collect::<Result<SmallVec<[_; 8]>, _>>()?;
+        let known = self.parts.resources.len();
+        uses.iter().zip(objects).for_each(|((resource, ..), object)| self.number(resource, object));
+        let recorded = context.inner().record(|state| {
+            // The uses have all resources of the command, so each has a number.
+            let command = make(&|resource| self.numbers[&resource.id()]);
+            Ok(self.record(state, kind, uses, command)?)
+        });
+        if recorded.is_err() {
+            self.take_back(known);
+        }
+        recorded
     }
 
-    /// Gives a resource a number, and looks up its current object.
-    fn number(&mut self, what: &str, resource: &Arc<Resource>) -> Result<(), Error> {
-        let object = resource.object_for_recording(what)?;
+    /// A command was refused: the resources that it was the first to name, from the number `known` on, are not named.
+    /// The caller holds no lock.
+    fn take_back(&mut self, known: usize) {
+        self.parts.objects.truncate(known);
+        for Named { resource, .. } in self.parts.resources.drain(known..) {
+            self.numbers.remove(&resource.id());
+        }
+    }
+
+    /// Gives a resource a number, and notes its current object.
+    fn number(&mut self, resource: &Arc<Resource>, object: Arc<ResourceObject>) {
         let next = self.parts.resources.len();
         let number = *self.numbers.entry(resource.id()).or_insert(next);
         if number == next {
@@ -126,29 +167,43 @@ impl Recording {
                 self.stale = true;
             }
         }
-        Ok(())
     }
 
-    /// Records a command for the driver, after a barrier if it needs one.
-    fn record(&mut self, state: &mut ContextState, uses: &[PartUse<'_>], command: Command) -> Result<(), Error> {
+    /// Records a command for the driver, after a barrier if it needs one. After an error it has no part in the hazards.
+    fn record(
+        &mut self,
+        state: &mut ContextState,
+        kind: CommandKind,
+        uses: &[PartUse<'_>],
+        command: Command,
+    ) -> Result<(), Error> {
         // Hazards are keyed by object: a resource has exactly one object in a submission.
         let touches = uses.iter().map(|(resource, range, access)| (ObjectId(resource.id().0), range.clone(), *access));
-        self.barrier |= self.hazards.next(touches.clone(), Fresh::default());
+        let conflict = self.hazards.conflict(touches.clone(), Fresh::default()).and_then(|number| uses.get(number));
+        let mut barrier = conflict.is_some();
         let length = self.open.as_ref().map_or(0, |(_, first)| self.parts.commands.len() - first);
-        if length >= MAX_SEGMENT_COMMANDS || (length >= MIN_SPLIT_COMMANDS && self.barrier) {
+        if length >= MAX_SEGMENT_COMMANDS || (length >= MIN_SPLIT_COMMANDS && barrier) {
             self.close();
-            let _ = self.hazards.next(touches, Fresh::default());
+            barrier = false;
         }
         if self.open.is_none() {
             self.open = Some((Open::new(state)?, self.parts.commands.len()));
-            (self.barrier, self.stale) = (false, false);
+            self.stale = false;
         }
-        let recorded = Recorded { command, barrier: self.barrier, label: self.label.clone() };
+        let recorded = Recorded { command, kind, barrier, label: self.label.clone() };
         // Always `Some`: opened above if it was not.
         let Some((open, _)) = &mut self.open else { return Ok(()) };
-        let on = On { during: None, resources: &self.parts.resources, objects: &self.parts.objects };
+        let on = On { place: None, resources: &self.parts.resources, objects: &self.parts.objects };
         open.record(state, &recorded, on)?;
-        self.barrier = false;
+        if barrier {
+            self.hazards.clear();
+        }
+        self.hazards.add(touches);
+        if let Some((resource, range, _)) = conflict {
+            let (commands, number) = (self.id, self.parts.commands.len());
+            let (resource, range) = (resource.id(), range.clone());
+            state.log.note(|| Event::BarrierRecorded { commands, number, command: kind, resource, range });
+        }
         self.parts.commands.push(recorded);
         let segment = self.parts.segments.len();
         for (resource, range, access) in uses {
@@ -166,7 +221,6 @@ impl Recording {
     /// Ends the segment that is being recorded. What follows comes after it, as if separated by a barrier.
     fn close(&mut self) {
         self.hazards.clear();
-        self.barrier = false;
         let Some((open, first)) = self.open.take() else { return };
         let commands = first..self.parts.commands.len();
         if commands.is_empty() {

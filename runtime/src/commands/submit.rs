@@ -6,13 +6,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
+use smallvec::SmallVec;
 use spelter_driver::CommandBuffer as DriverCommands;
 
 use super::contents::{Contents, Kept, Step};
 use super::{CommandBuffer, MAX_DEPTH};
-use crate::batch::Refusal;
+use crate::batch::{CommandCounts, Refusal};
+use crate::context::Context;
 use crate::context_state::ContextState;
 use crate::error::{Error, rule};
+use crate::events::Event;
 use crate::ids::Serial;
 
 /// The largest number of parts of a submission. Nesting makes exponentially many in a few lines.
@@ -37,14 +40,15 @@ enum PlanPart {
 }
 
 impl Plan {
-    pub(super) fn new(commands: &CommandBuffer) -> Result<Self, Error> {
+    pub(super) fn new(context: &Context, commands: &CommandBuffer) -> Result<Self, Error> {
         let mut plan = Self { contents: Vec::new(), parts: Vec::new(), labels: Vec::new(), steps: 0 };
-        plan.add(commands, &mut HashMap::default(), 0)?;
+        plan.add(context, commands, &mut HashMap::default(), 0)?;
         Ok(plan)
     }
 
     fn add(
         &mut self,
+        context: &Context,
         commands: &CommandBuffer,
         known: &mut HashMap<*const Contents, usize, FixedState>,
         depth: u32,
@@ -53,7 +57,7 @@ impl Plan {
             // A nested one was recorded again since.
             return Err(Error::resource(format!("submit: {commands:?} is nested {depth} deep"), rule::NESTED));
         }
-        let contents = commands.contents();
+        let contents = commands.current(context)?;
         let number = *known.entry(Arc::as_ptr(&contents)).or_insert(self.contents.len());
         if number == self.contents.len() {
             self.contents.push(Arc::clone(&contents));
@@ -69,7 +73,7 @@ impl Plan {
                     self.parts.push(PlanPart::Timestamp(self.labels.len()));
                     self.labels.push(Arc::clone(label));
                 }
-                Step::Execute(nested) => self.add(nested, known, depth + 1)?,
+                Step::Execute(nested) => self.add(context, nested, known, depth + 1)?,
             }
         }
         Ok(())
@@ -94,17 +98,16 @@ impl Plan {
         timestamps: &[DriverCommands],
         checked: bool,
     ) -> Result<Serial, Refusal> {
-        let mut rerecorded = 0;
+        let mut counts: SmallVec<[u64; 4]> = SmallVec::new();
         let mut kept: Vec<Arc<Kept>> = Vec::with_capacity(self.contents.len());
         for contents in &self.contents {
-            let mut now = contents.kept();
-            if checked || !now.is_complete() {
-                let count;
-                (now, count) = contents.renew(state)?;
-                rerecorded += count;
-            }
+            let now = contents.kept();
+            let renews = checked || !now.is_complete();
+            let (now, count) = if renews { contents.renew(state)? } else { (now, 0) };
+            counts.push(count);
             kept.push(now);
         }
+        let rerecorded: u64 = counts.iter().sum();
         if rerecorded > 0 {
             state.trace_instant(|| format!("record {rerecorded} commands again"));
         }
@@ -117,12 +120,23 @@ impl Plan {
             PlanPart::Timestamp(number) => timestamps.get(*number).cloned(),
         };
         let commands: Vec<_> = self.parts.iter().filter_map(part).collect();
-        batch.append(commands.into_iter(), kept.into_iter().map(|kept| kept as Arc<dyn Any + Send + Sync>));
+        let mut runs = CommandCounts::default();
+        for part in &self.parts {
+            if let PlanPart::Segment(contents, segment) = part {
+                runs += self.contents[*contents].counts(*segment);
+            }
+        }
+        let owners = kept.into_iter().map(|kept| kept as Arc<dyn Any + Send + Sync>);
+        batch.append(commands.into_iter(), owners, runs);
         let counters = &state.share.memory().counters;
         let all: usize = self.contents.iter().map(|contents| contents.len()).sum();
         counters.command_buffers_submitted.one();
         counters.commands_rerecorded.add(rerecorded);
         counters.commands_reused.add((all as u64).saturating_sub(rerecorded));
+        for (contents, rerecorded) in self.contents.iter().zip(counts).rev() {
+            let (commands, batch) = (contents.id, state.log.batch(batch.serial()));
+            state.log.note(|| Event::CommandsSubmitted { commands, batch, rerecorded });
+        }
         Ok(state.timeline.flush()?)
     }
 }

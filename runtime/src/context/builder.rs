@@ -295,6 +295,7 @@ impl ContextBuilder {
             _ => Device::with_observer(self.options, Arc::new(Observers(observers))),
         };
         let device = device.map_err(|error| Error::from(error).for_memory_of(|| format!("a heap of {heap} bytes")))?;
+        trace.iter().for_each(|trace| trace.name_workers(device.properties().workers));
         Ok(Context::on(&Share::new(device, self.poison, (trace, profile))))
     }
 }

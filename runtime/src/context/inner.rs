@@ -10,13 +10,14 @@ use crate::batch::{Clock, First, Refusal, Submission, TimelinePoint};
 use crate::context_state::ContextState;
 use crate::error::Error;
 use crate::events::{Event, EventLog};
-use crate::ids::{Access, BatchId, ContextId, Serial};
+use crate::ids::{Access, ContextId, ResourceId, Serial};
 use crate::object::ResourceObject;
 use crate::outcome::{Action, Outcome, OutcomeCounts, Waits};
 use crate::replace;
 use crate::resource::Resource;
 use crate::share::{Member, Share};
 use crate::stats::Counters;
+use crate::trace::About;
 
 /// The shared part of a context's handles.
 pub(crate) struct ContextInner {
@@ -86,7 +87,7 @@ impl ContextInner {
                 Err(Refusal::Error(error)) => return Err(error),
                 Err(Refusal::First(First::Done(point))) => self.come_after(&point)?,
                 Err(Refusal::First(First::Submitted(point))) => self.share.submit(&point)?,
-                Err(Refusal::Copying(seen)) => *waits |= self.wait_for_copy(seen),
+                Err(Refusal::Copying(seen, of)) => *waits |= self.wait_for_copy(seen, (of, String::new)),
                 Err(Refusal::Again) => {}
             }
         }
@@ -107,29 +108,41 @@ impl ContextInner {
     #[cold]
     fn throttle(&self, serial: Serial) -> Result<(), Error> {
         let start = Instant::now();
-        self.wait_points(Waits::BATCHES, &[TimelinePoint { clock: Arc::clone(&self.clock), serial }])?;
+        let point = TimelinePoint { clock: Arc::clone(&self.clock), serial };
+        self.wait_points((Waits::BATCHES, None), std::slice::from_ref(&point))?;
         self.share.memory().counters.batches_throttled.one();
         if let Some(trace) = self.share.trace() {
-            trace.call("wait: batches in flight", self.clock.id(), None, None, start);
+            let about = About { batch: Some(point.id()), ..About::default() };
+            trace.call("wait: batches in flight", self.clock.id(), about, start);
         }
         Ok(())
     }
 
-    /// Waits until more than `seen` host copies have ended. The caller locks nothing.
-    pub(crate) fn wait_for_copy(&self, seen: u64) -> Waits {
-        let why = Waits::HOST_COPY;
-        self.log.note(|| Event::WaitBegan { why, batches: Vec::new() });
+    /// Waits until more than `seen` host copies have ended. The caller needs one of a resource to end, and locks
+    /// nothing. The resource's description is for the timeline; an empty one is that of its number.
+    pub(crate) fn wait_for_copy(
+        &self,
+        seen: u64,
+        (resource, described): (Option<ResourceId>, impl FnOnce() -> String),
+    ) -> Waits {
+        let (why, start) = (Waits::HOST_COPY, Instant::now());
+        self.log.note(|| Event::WaitBegan { why, resource, batches: Vec::new() });
         self.share.gate().wait(seen);
-        self.log.note(|| Event::Waited { why });
+        self.log.note(|| Event::Waited { why, resource });
+        if let Some(trace) = self.share.trace() {
+            let described = Some(described()).filter(|text| !text.is_empty());
+            let described = described.or_else(|| Some(resource?.to_string()));
+            let about = About { resource: described.as_deref(), ..About::default() };
+            trace.call("wait: host copy", self.clock.id(), about, start);
+        }
         why
     }
 
-    /// Waits for batches. The caller locks no context.
-    fn wait_points(&self, why: Waits, points: &[TimelinePoint]) -> Result<(), Error> {
-        let batch = |point: &TimelinePoint| BatchId { context: ContextId(point.clock.id()), serial: point.serial };
-        self.log.note(|| Event::WaitBegan { why, batches: points.iter().map(batch).collect() });
+    /// Waits for batches, for a use of a resource if it is about one. The caller locks no context.
+    fn wait_points(&self, (why, resource): (Waits, Option<ResourceId>), points: &[TimelinePoint]) -> Result<(), Error> {
+        self.log.note(|| Event::WaitBegan { why, resource, batches: points.iter().map(TimelinePoint::id).collect() });
         let waited = points.iter().try_for_each(|point| self.share.wait(point));
-        self.log.note(|| Event::Waited { why });
+        self.log.note(|| Event::Waited { why, resource });
         waited
     }
 
@@ -153,9 +166,11 @@ impl ContextInner {
             return Ok(false);
         }
         let start = Instant::now();
-        self.wait_points(reason, &points)?;
+        self.wait_points((reason, Some(resource.id())), &points)?;
         if let Some(trace) = self.share.trace() {
-            trace.call(&format!("wait: {why}"), self.clock.id(), Some(resource), None, start);
+            let of = resource.described();
+            let about = About { resource: Some(&of), batch: points.last().map(TimelinePoint::id), bytes: None };
+            trace.call(&format!("wait: {why}"), self.clock.id(), about, start);
         }
         Ok(true)
     }
@@ -177,9 +192,10 @@ impl ContextInner {
         Ok(waited)
     }
 
-    /// Waits until `bytes` more bytes may be pending, or until no pending object has unfinished batches. Oldest objects
-    /// first, whichever contexts use them. Returns whether it waited. The caller locks no context.
-    pub(crate) fn room_for(&self, bytes: u64) -> Result<bool, Error> {
+    /// Waits until `bytes` more bytes may be pending, which a resource needs, or until no pending object has unfinished
+    /// batches. Oldest objects first, whichever contexts use them. Returns whether it waited. The caller locks no
+    /// context.
+    pub(crate) fn room_for(&self, resource: &Resource, bytes: u64) -> Result<bool, Error> {
         let memory = self.share.memory();
         if memory.has_room(bytes) {
             return Ok(false);
@@ -197,14 +213,16 @@ impl ContextInner {
             drop(object); // so that the batch's retirement frees it
             for point in &points {
                 waited = true;
-                self.wait_points(Waits::BUDGET, std::slice::from_ref(point))?;
+                self.wait_points((Waits::BUDGET, Some(resource.id())), std::slice::from_ref(point))?;
             }
             self.share.retire_all();
         }
         if waited {
             memory.counters.renames_throttled.one();
             if let Some(trace) = self.share.trace() {
-                trace.call("wait: memory of replaced objects", self.clock.id(), None, Some(bytes), start);
+                let of = resource.described();
+                let about = About { resource: Some(&of), bytes: Some(bytes), batch: None };
+                trace.call("wait: memory of replaced objects", self.clock.id(), about, start);
             }
         }
         Ok(waited)
@@ -228,9 +246,11 @@ impl Member for ContextInner {
         if waits {
             counters.pressure_waits.one();
             let start = Instant::now();
-            self.wait_points(Waits::PRESSURE, &[TimelinePoint { clock: Arc::clone(&self.clock), serial }])?;
+            let point = TimelinePoint { clock: Arc::clone(&self.clock), serial };
+            self.wait_points((Waits::PRESSURE, None), std::slice::from_ref(&point))?;
             if let Some(trace) = self.share.trace() {
-                trace.call("wait: out of memory", self.clock.id(), None, None, start);
+                let about = About { batch: Some(point.id()), ..About::default() };
+                trace.call("wait: out of memory", self.clock.id(), about, start);
             }
         }
         let mut state = self.state.lock();

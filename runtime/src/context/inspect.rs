@@ -83,7 +83,7 @@ impl Context {
     /// # }
     /// ```
     pub fn findings(&self) -> Result<Vec<Finding>, Error> {
-        self.wait()?;
+        self.finish()?;
         Ok(self.device().take_findings())
     }
 

@@ -49,7 +49,7 @@ impl Context {
         let action = loop {
             match run(room, &mut waits)? {
                 Invalidated::Kept(KeptReason::Room) => {
-                    waits.note(Waits::BUDGET, self.inner.room_for(resource.size())?);
+                    waits.note(Waits::BUDGET, self.inner.room_for(resource, resource.size())?);
                     room = Room::Made;
                 }
                 Invalidated::Kept(KeptReason::Memory(object)) => {
@@ -101,7 +101,7 @@ impl Context {
         }
         let junk = if share.memory().poison {
             let (_, bytes) = self.check_level("invalidate", image, part.levels.start, part.layers.start)?;
-            self.inner.staging(bytes, &mut Waits::empty()).ok()
+            self.inner.staging(resource, bytes, &mut Waits::empty()).ok()
         } else {
             None
         };

@@ -93,7 +93,8 @@ impl Context {
     pub fn flush(&self) -> Result<Fence, Error> {
         let serial = self.inner.flush()?;
         self.inner.retire();
-        Ok(Fence::new(&self.inner.share, TimelinePoint { clock: Arc::clone(&self.inner.clock), serial }))
+        let point = TimelinePoint { clock: Arc::clone(&self.inner.clock), serial };
+        Ok(Fence::new(&self.inner.share, point, &self.inner.log))
     }
 
     /// Returns when all commands recorded in this context are done; executes them on this thread meanwhile.
@@ -113,22 +114,6 @@ impl Context {
         self.flush()?.wait()?;
         self.inner.drop_retired(self.inner.lock());
         Ok(())
-    }
-
-    /// The same as [`Context::finish`].
-    ///
-    /// ```
-    /// # fn main() -> Result<(), spelter::Error> {
-    /// # let context = spelter::Context::new()?;
-    /// let buffer = context.buffer_zeroed(64)?;
-    /// context.fill(&buffer, 5)?;
-    /// context.wait()?;
-    /// assert!(context.flush()?.is_done());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn wait(&self) -> Result<(), Error> {
-        self.finish()
     }
 
     /// The driver's device: properties, limits, memory.

@@ -79,7 +79,7 @@ impl Context {
         let mut waits = Waits::empty();
         if busy {
             // The old object becomes pending memory.
-            waits.note(Waits::BUDGET, self.inner.room_for(resource.size())?);
+            waits.note(Waits::BUDGET, self.inner.room_for(resource, resource.size())?);
         }
         let mut pressed = false;
         let made = share.noting_pressure(&mut pressed, || resource.object_like(&template));

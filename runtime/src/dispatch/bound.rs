@@ -15,7 +15,7 @@ use crate::buffer::Buffer;
 use crate::context_state::ContextState;
 use crate::descriptors::{check_mapped, checked, resolve, used, wrong_kind};
 use crate::error::{Error, rule};
-use crate::ids::{Access, Slot, SlotKind};
+use crate::ids::{Access, CommandKind, Slot, SlotKind};
 use crate::program::{BindingInfo, Program};
 use crate::set::{DescriptorSet, Looked};
 use crate::share::Share;
@@ -97,10 +97,14 @@ impl Dispatch<'_> {
                 accesses.push(info.access());
             }
             sets.push(found);
-            if let Some(from) = from.filter(|_| !self.bound.keys().any(|slot| slot.group == group)) {
+            let is_whole = || !self.bound.keys().any(|slot| slot.group == group);
+            if let Some(from) = from.filter(|_| !counts.run_nothing() && is_whole()) {
                 let serial = state.timeline.batch()?.serial();
                 resolved.push((group, from.resolve(set, (&state.clock, serial), &state.log)?));
             }
+        }
+        if counts.run_nothing() {
+            return Ok(()); // checked; a dispatch that runs nothing uses nothing
         }
         let indirect = match counts {
             Counts::Direct(_) => None,
@@ -133,7 +137,7 @@ impl Dispatch<'_> {
                     }
                 }
             }
-            batch.order(uses().map(Use::touch), fresh)?;
+            batch.order(CommandKind::Dispatch, uses().map(Use::touch), fresh)?;
             match (counts, &indirect) {
                 (Counts::Direct(groups), _) => batch.dispatch(groups, None),
                 (_, Some((_, object, offset))) => batch.dispatch_indirect(object.buffer()?, *offset),

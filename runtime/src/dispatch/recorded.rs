@@ -11,7 +11,7 @@ use crate::descriptors::{check_mapped, checked};
 use crate::error::Error;
 use crate::ids::{Access, Slot};
 use crate::program::{BindingInfo, Program, SetLayout};
-use crate::set::Looked;
+use crate::set::{GroupSets, Looked};
 use crate::slot_state::SlotState;
 
 /// Bytes of the counts of an indirect dispatch (`VkDispatchIndirectCommand`).
@@ -23,6 +23,13 @@ pub(crate) enum Counts<'a> {
     Direct([u32; 3]),
     /// Three words of a buffer, at this offset.
     Indirect(&'a Buffer, u64),
+}
+
+impl Counts<'_> {
+    /// Whether it is known that no workgroup runs.
+    pub(crate) fn run_nothing(self) -> bool {
+        matches!(self, Self::Direct(groups) if groups.contains(&0))
+    }
 }
 
 /// What records dispatches in place of a context: a command buffer.
@@ -79,6 +86,21 @@ impl<'a> Dispatch<'a> {
     /// The push constants, as the program declares them.
     pub(crate) fn pushed(&self) -> &[u8] {
         &self.push
+    }
+
+    /// The sets of its groups.
+    pub(crate) fn group_sets(&self) -> &GroupSets {
+        &self.sets
+    }
+
+    /// Its own bindings, each as the kind that the program declares.
+    pub(crate) fn own_binds(&self) -> Result<Vec<(Slot, Bind)>, Error> {
+        let info = |slot: &Slot| {
+            let is_it = |info: &&BindingInfo| (info.group, info.binding) == (slot.group, slot.binding);
+            self.program.bindings().iter().find(is_it).copied()
+        };
+        let known = self.bound.iter().filter_map(|(slot, own)| Some((*slot, own, info(slot)?)));
+        known.map(|(slot, own, info)| Ok((slot, own.bind(slot, (self.program, info))?))).collect()
     }
 
     /// All bindings of the program, by group, in the layout's order, for a dispatch that uses no slots of a context: its

@@ -8,7 +8,7 @@ use crate::context_state::ContextState;
 use crate::descriptors::{check_mapped, checked};
 use crate::error::{Error, rule};
 use crate::events::EventLog;
-use crate::ids::{Serial, Slot};
+use crate::ids::{CommandKind, Serial, Slot};
 use crate::program::{BindingInfo, Program, SetLayout};
 use crate::set::{DescriptorSet, GroupSets, Looked, Names, Wanted};
 use crate::slot_state::SlotState;
@@ -127,7 +127,7 @@ impl ContextState {
         {
             // The same dispatch again: no object, set or hazard has to be looked at.
             if state.writes {
-                batch.barrier()?;
+                batch.barrier(CommandKind::Dispatch, || state.touches().find(|touch| touch.2.writes()))?;
             }
             return Ok(batch.dispatch(groups, Some(number))?);
         }
@@ -154,7 +154,7 @@ impl ContextState {
                     batch.bind_set(program, group as u32, &set.set, set.number)?;
                 }
             }
-            let barrier = batch.order(state.touches(), fresh)?;
+            let barrier = batch.order(CommandKind::Dispatch, state.touches(), fresh)?;
             let alone = barrier || !state.writes;
             batch.dispatch(groups, alone.then_some(state.number()))
         };

@@ -4,6 +4,7 @@
 use crate::barrier::Fresh;
 use crate::batch::Refusal;
 use crate::context_state::ContextState;
+use crate::ids::CommandKind;
 use crate::program::Program;
 use crate::set::{GroupSets, Looked};
 
@@ -37,7 +38,7 @@ impl ContextState {
         {
             // The same dispatch again: no object, set or hazard has to be looked at.
             if state.writes {
-                batch.barrier()?;
+                batch.barrier(CommandKind::Dispatch, || state.touches().find(|touch| touch.2.writes()))?;
             }
             return Ok(batch.dispatch(groups, Some(state.number))?);
         }
@@ -58,7 +59,7 @@ impl ContextState {
                 batch.bind_set(program, group as u32, &set.set, set.number)?;
             }
         }
-        let barrier = batch.order(state.touches(), Fresh::default())?;
+        let barrier = batch.order(CommandKind::Dispatch, state.touches(), Fresh::default())?;
         let alone = barrier || !state.writes;
         Ok(batch.dispatch(groups, alone.then_some(state.number))?)
     }

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use crate::error::Error;
 use crate::gate::Gate;
-use crate::ids::{Access, Serial};
+use crate::ids::{Access, ResourceId, Serial};
 use crate::mappings::{Mappings, UseOrigin};
 use crate::serial::{Clock, First, Object, SubmittedBatch};
 use crate::valid::Valid;
@@ -98,12 +98,22 @@ pub(crate) enum Refusal<S: SubmittedBatch> {
     Error(Error),
     /// A batch of another context must be done or submitted first. Nothing was recorded.
     First(First<S>),
-    /// The host is copying bytes that the command uses: retry when more than this number of copies have ended
-    /// ([`Gate::wait`]). Nothing was recorded.
-    Copying(u64),
+    /// The host is copying bytes of the resource that the command uses: retry when more than this number of copies have
+    /// ended ([`Gate::wait`]). Nothing was recorded.
+    Copying(u64, Option<ResourceId>),
     /// A resource was mapped or got another object meanwhile: the objects must be looked up again. Nothing was
     /// recorded.
     Again,
+}
+
+impl<S: SubmittedBatch> Refusal<S> {
+    /// The same, about a resource.
+    pub(crate) fn about(self, resource: ResourceId) -> Self {
+        match self {
+            Self::Copying(seen, _) => Self::Copying(seen, Some(resource)),
+            refusal => refusal,
+        }
+    }
 }
 
 impl<S: SubmittedBatch> From<Error> for Refusal<S> {
@@ -268,7 +278,7 @@ impl<O: Object> Backing<O> {
         }
         if self.is_copied(range, access) {
             // Read under the resource's lock, so that the end of this copy is not missed.
-            return Err(Refusal::Copying(gate.count()));
+            return Err(Refusal::Copying(gate.count(), None));
         }
         let news = access.writes() && !self.valid.contains(range);
         let fresh = news && !self.write_must_wait(range);

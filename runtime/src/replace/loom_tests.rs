@@ -64,7 +64,7 @@ fn record(
         match enter(&mut state, &object, context, (&range, access), gate) {
             Ok(_) => return Some(object),
             Err(Refusal::Again) => {}
-            Err(Refusal::Copying(seen)) => {
+            Err(Refusal::Copying(seen, _)) => {
                 drop(state);
                 gate.wait(seen);
             }

@@ -140,7 +140,7 @@ fn another(
         return Ok(Err(KeptReason::Room));
     }
     let (template, spares) = (resource.template(), resource.spares());
-    let make = || ResourceObject::new(memory, &template, Contents::Undefined, &spares);
+    let make = || ResourceObject::new(memory, Some(resource.id()), &template, Contents::Undefined, &spares);
     let made = match make() {
         Err(Error::OutOfMemory(_)) => {
             // Free the spare storage of all resources, and try again.

@@ -19,7 +19,7 @@ use crate::barrier::Use;
 use crate::batch::Refusal;
 use crate::context_state::ContextState;
 use crate::events::Event;
-use crate::ids::Access;
+use crate::ids::{Access, CommandKind};
 use crate::object::ResourceObject;
 use crate::outcome::Action;
 use crate::resource::Resource;
@@ -68,7 +68,7 @@ pub(crate) fn invalidate_part(
     }
     if kept.iter().any(|range| inner.is_copied(&range, Access::Read)) {
         // Wait for the host's copies before these levels are copied over.
-        return Err(Refusal::Copying(share.gate().count()));
+        return Err(Refusal::Copying(share.gate().count(), Some(resource.id())));
     }
     let new = match another(share, (resource, &old), room)? {
         Ok(new) => new,
@@ -79,7 +79,7 @@ pub(crate) fn invalidate_part(
     let uses: SmallVec<[_; 4]> = uses(&old, Access::Read).chain(uses(&new, Access::Write)).collect();
     let regions: Vec<_> = kept.iter().flatten().map(|number| whole(info, number)).collect();
     let (from, to) = (old.image()?, new.image()?);
-    state.transfer(&uses, |commands| commands.copy_image(from, to, &regions))?;
+    state.transfer(CommandKind::Copy, &uses, |commands| commands.copy_image(from, to, &regions))?;
     drop(uses);
     counters.renames.one();
     let (action, garbage) = swap(share, state, (resource, &mut inner), (new, kept));
@@ -108,7 +108,7 @@ fn overwrite(
         })
         .collect();
     let (from, to) = (junk.buffer()?, object.image()?);
-    state.transfer(&uses, |commands| commands.copy_buffer_to_image(from, to, &regions))
+    state.transfer(CommandKind::Copy, &uses, |commands| commands.copy_buffer_to_image(from, to, &regions))
 }
 
 fn texels_of(size: vk::Extent3D) -> u64 {

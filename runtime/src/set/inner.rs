@@ -15,13 +15,15 @@ use crate::batch::{Clock, Refusal};
 use crate::bind::Bind;
 use crate::error::{Error, rule};
 use crate::events::{Event, EventLog};
-use crate::ids::{Serial, SetId, Slot};
+use crate::ids::{ResourceId, Serial, SetId, Slot};
+use crate::named_by::NamedBy;
 use crate::program::{BindingInfo, Program, SetLayout};
 use crate::share::{Holder, Share};
 use crate::slot_state::SlotState;
 
 /// The shared part of a set's handles.
 pub(crate) struct SetInner {
+    /// Unique.
     id: SetId,
     share: Arc<Share>,
     pub(super) label: Option<Box<str>>,
@@ -104,6 +106,11 @@ impl SetInner {
             }
             error => error,
         }
+    }
+
+    /// The number of descriptors that were written so far.
+    pub(crate) fn writes(&self) -> u64 {
+        self.state.lock().tracked.names().writes()
     }
 
     /// What the set names now, and states that it does not name any more, to be dropped when no lock is held.
@@ -225,6 +232,12 @@ impl SetInner {
         Ok(Some((place, state)))
     }
 
+    /// The descriptors that were written, by binding and element.
+    pub(crate) fn descriptors<'a>(&'a self, names: &'a Names) -> impl Iterator<Item = (u32, u32, &'a SlotState)> {
+        let places = self.layout.iter().flat_map(|(info, first)| (0..info.count).map(move |at| (info, at, first + at)));
+        places.filter_map(|(info, element, place)| Some((info.binding, element, names.state(place)?)))
+    }
+
     /// The first descriptor that was never written, as binding and element.
     pub(super) fn first_missing(&self) -> Option<(&BindingInfo, u32)> {
         let state = self.state.lock();
@@ -262,6 +275,19 @@ impl Holder for SetInner {
         self.publish(tracked.names());
         drop(state);
         drop(replaced); // when no lock is held
+    }
+
+    fn named_by(&self, resource: ResourceId) -> Vec<NamedBy> {
+        let (names, _replaced) = self.look();
+        let is_it = |state: &SlotState| state.resource.as_ref().is_some_and(|own| own.id() == resource);
+        let all = self.descriptors(&names).filter(|(.., state)| is_it(state));
+        let named = all.map(|(binding, element, _)| NamedBy::Set {
+            set: self.id,
+            label: self.label.as_deref().map(str::to_owned),
+            binding,
+            element,
+        });
+        named.collect()
     }
 }
 

@@ -27,9 +27,10 @@ use std::sync::Arc;
 
 use crate::bind::Bind;
 use crate::error::{Error, rule};
-use crate::ids::SetId;
+use crate::ids::{ObjectId, ResourceId, SetId};
 use crate::program::BindingInfo;
 use crate::share::Share;
+use crate::slot_state::SlotState;
 use inner::{Write, described};
 
 /// The descriptors of a group, bound to a dispatch in one call. A handle: clones refer to the same set, and contexts of
@@ -78,7 +79,8 @@ pub struct DescriptorSet {
 /// let set = context.descriptor_set(&program, 0).bind(0, &data).build()?;
 /// data.destroy();
 /// let named = &set.objects()[0];
-/// assert_eq!((named.binding, named.label.as_deref(), named.id), (0, Some("data"), None));
+/// assert_eq!((named.binding, named.resource, named.id), (0, data.id(), None));
+/// assert_eq!(named.label.as_deref(), Some("data"));
 /// # Ok(())
 /// # }
 /// ```
@@ -88,11 +90,13 @@ pub struct SetObject {
     pub binding: u32,
     /// The element, for an array of descriptors; else 0.
     pub element: u32,
-    /// The label of the resource.
+    /// The resource.
+    pub resource: ResourceId,
+    /// Its label.
     pub label: Option<String>,
-    /// The number of the resource's object, its storage; unique on the device. `None` if the resource was destroyed, or
-    /// has become too small for what the set names ([`Context::resize`](crate::Context::resize)).
-    pub id: Option<u64>,
+    /// The resource's object, its storage, as [`ObjectInfo::id`](crate::ObjectInfo). `None` if the resource was
+    /// destroyed, or has become too small for what the set names ([`Context::resize`](crate::Context::resize)).
+    pub id: Option<ObjectId>,
     /// How often the resource got another object.
     pub generation: u64,
 }
@@ -160,8 +164,9 @@ impl DescriptorSet {
         self.inner.updatable
     }
 
-    /// Makes a descriptor of an updatable set name something else. Dispatches that were recorded before use what it
-    /// named then.
+    /// Makes a descriptor of an updatable set name something else. Dispatches that a context recorded before use what
+    /// it named then. Those of a command buffer use what it names when the command buffer is submitted: the next
+    /// submission records the commands again ([`CommandBuffer`](crate::CommandBuffer)).
     ///
     /// [`Error::Set`] if the set is not updatable, has no such binding, or takes another kind there; if the range is
     /// outside the buffer or not aligned; or if the resource is destroyed or of another device. The set is then as it
@@ -252,6 +257,7 @@ impl DescriptorSet {
     /// let data = context.buffer_from(&[1u32; 4])?;
     /// let set = context.descriptor_set(&program, 0).bind(0, &data).build()?;
     /// let before = set.objects();
+    /// assert_eq!(before[0].id, Some(data.object()?.id));
     /// context.dispatch(&program).set(0, &set).groups([1, 1, 1])?;
     /// context.invalidate(&data)?; // in use: it gets another object
     /// assert_ne!(set.objects()[0].id, before[0].id);
@@ -261,18 +267,13 @@ impl DescriptorSet {
     /// ```
     pub fn objects(&self) -> Vec<SetObject> {
         let (names, _) = self.inner.look();
-        let places = self
-            .inner
-            .layout
-            .iter()
-            .flat_map(|(info, first)| (0..info.count).map(move |element| (info.binding, element, first + element)));
-        let named = |(binding, element, place): (u32, u32, u32)| {
-            let state = names.state(place)?;
+        let named = |(binding, element, state): (u32, u32, &SlotState)| {
             let resource = state.resource.as_ref()?;
-            let (label, id) = (resource.label().map(str::to_owned), state.object.as_ref().map(|object| object.id().0));
-            Some(SetObject { binding, element, label, id, generation: resource.state().generation() })
+            let (label, id) = (resource.label().map(str::to_owned), state.object.as_ref().map(|object| object.id()));
+            let generation = resource.state().generation();
+            Some(SetObject { binding, element, resource: resource.id(), label, id, generation })
         };
-        places.filter_map(named).collect()
+        self.inner.descriptors(&names).filter_map(named).collect()
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) struct Names {
     generation: u64,
     /// The number of the journal's last event that gave a descriptor another object.
     last_rebound: u64,
+    /// The number of descriptors that were written so far.
+    writes: u64,
     descriptors: Vec<Descriptor>,
 }
 
@@ -58,6 +60,11 @@ impl Names {
     /// The number of changes of descriptors: equal numbers, same descriptors.
     pub(crate) fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// The number of descriptors that were written: unlike the generation, renames do not count.
+    pub(crate) fn writes(&self) -> u64 {
+        self.writes
     }
 
     /// The state of a descriptor; `None` if it was never written.
@@ -104,7 +111,7 @@ impl Tracked {
     /// `count` descriptors that are not written, after the first `seen` events of the journal.
     pub(crate) fn new(count: usize, seen: u64) -> Self {
         let descriptors = vec![Descriptor::default(); count];
-        let names = Names { now: 0, last_change: 0, generation: 0, last_rebound: 0, descriptors };
+        let names = Names { now: 0, last_change: 0, generation: 0, last_rebound: 0, writes: 0, descriptors };
         Self { names: Arc::new(names), places: HashMap::default(), seen }
     }
 
@@ -118,7 +125,7 @@ impl Tracked {
     pub(crate) fn put(&mut self, place: u32, state: SlotState) -> Option<Arc<SlotState>> {
         let names = Arc::make_mut(&mut self.names);
         (names.now, names.generation) = (names.now + 1, names.generation + 1);
-        names.last_change = names.now;
+        (names.last_change, names.writes) = (names.now, names.writes + 1);
         let descriptor = &mut names.descriptors[place as usize];
         (descriptor.changed, descriptor.noted) = (names.now, names.now);
         descriptor.rebound = 0;

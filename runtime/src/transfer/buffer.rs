@@ -12,7 +12,7 @@ use crate::barrier::Use;
 use crate::buffer::Buffer;
 use crate::context::Context;
 use crate::error::{Error, rule};
-use crate::ids::Access;
+use crate::ids::{Access, CommandKind};
 use crate::outcome::Outcome;
 
 impl Context {
@@ -135,7 +135,7 @@ impl Context {
             let read = Use::of(from, &source, start..start + bytes, Access::Read);
             let write = Use::of(to, &target, offset..offset + bytes, Access::Write);
             let (a, b) = (source.buffer()?, target.buffer()?);
-            state.transfer(&[read, write], |commands| commands.copy_buffer(a, b, &[region]))
+            state.transfer(CommandKind::Copy, &[read, write], |commands| commands.copy_buffer(a, b, &[region]))
         })
     }
 
@@ -185,7 +185,7 @@ impl Context {
             }
             let write = Use::of(resource, &object, range.clone(), Access::Write);
             let (to, bytes) = (object.buffer()?, range.end - range.start);
-            state.transfer(&[write], |commands| commands.fill_buffer(to, range.start, bytes, word))
+            state.transfer(CommandKind::Fill, &[write], |commands| commands.fill_buffer(to, range.start, bytes, word))
         })
     }
 

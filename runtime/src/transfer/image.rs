@@ -12,7 +12,7 @@ use super::target::{Target, extent, layers, read_level};
 use crate::barrier::Use;
 use crate::context::Context;
 use crate::error::{Error, rule};
-use crate::ids::Access;
+use crate::ids::{Access, CommandKind};
 use crate::image::{Image, ImagePart};
 use crate::object::ResourceObject;
 use crate::outcome::Outcome;
@@ -115,7 +115,7 @@ impl Context {
             let region = copy_region("copy", [from, to].map(level_of), [a.info(), b.info()])?;
             let uses = used(&read, &source, from.0, Access::Read).chain(used(&write, &target, to.0, Access::Write));
             let uses = uses.collect::<SmallVec<[_; 2]>>();
-            state.transfer(&uses, |commands| commands.copy_image(a, b, &[region]))
+            state.transfer(CommandKind::Copy, &uses, |commands| commands.copy_image(a, b, &[region]))
         })
     }
 
@@ -143,7 +143,9 @@ impl Context {
             let target = object.image()?;
             check_color(image, target, color)?;
             let uses = used(&object, &part, image, Access::Write).collect::<SmallVec<[_; 2]>>();
-            state.transfer(&uses, |commands| commands.clear_color_image(target, color, &[part.range()]))
+            state.transfer(CommandKind::Clear, &uses, |commands| {
+                commands.clear_color_image(target, color, &[part.range()])
+            })
         })
     }
 

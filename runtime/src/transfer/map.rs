@@ -142,7 +142,7 @@ impl Mapped {
             if inner.is_copied(&range, access) && !unsynchronized {
                 let ended = context.share.gate().count();
                 drop((inner, state));
-                waits |= context.wait_for_copy(ended);
+                waits |= context.wait_for_copy(ended, (Some(resource.id()), || resource.described()));
                 continue;
             }
             let whole = flags.contains(MapFlags::DISCARD_WHOLE)
@@ -165,7 +165,7 @@ impl Mapped {
                     }
                     Invalidated::Kept(KeptReason::Room) => {
                         drop((inner, state));
-                        waits.note(Waits::BUDGET, context.room_for(resource.size())?);
+                        waits.note(Waits::BUDGET, context.room_for(resource, resource.size())?);
                         room = Room::Made;
                     }
                     Invalidated::Kept(KeptReason::Memory(object)) => {
@@ -196,7 +196,7 @@ impl Mapped {
         let (mut target, mut start, mut staged) = (object, range.start, None);
         if step == MapStrategy::Stage {
             busy = true;
-            match context.staging(bytes, &mut waits) {
+            match context.staging(resource, bytes, &mut waits) {
                 Ok(staging) => {
                     (target, start, staged) = (staging, 0, Some(Mutex::new(Ranges::new())));
                 }

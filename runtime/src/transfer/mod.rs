@@ -7,9 +7,11 @@ mod map;
 mod mapped_range;
 mod read;
 mod target;
+mod texels;
 mod upload;
 
 pub use flags::MapFlags;
 pub(crate) use image::{check_color, copy_region};
 pub use map::Mapped;
-pub(crate) use target::check_inside;
+pub(crate) use target::{check_inside, extent, level_bytes};
+pub(crate) use texels::{Direction, packed};

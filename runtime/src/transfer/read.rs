@@ -40,7 +40,7 @@ impl ContextInner {
                 // Read under the resource's lock, so that the end of this copy is not missed.
                 let ended = self.share.gate().count();
                 drop(state);
-                self.wait_for_copy(ended);
+                self.wait_for_copy(ended, (Some(resource.id()), || resource.described()));
                 continue;
             }
             let busy = state.valid().intersects(range) && object.usage.is_busy(Access::Read);

@@ -68,7 +68,7 @@ pub(super) fn layers(level: u32, layer: u32) -> vk::ImageSubresourceLayers {
 }
 
 /// The size of a level in texels.
-pub(super) fn extent(info: &ImageInfo, level: u32) -> vk::Extent3D {
+pub(crate) fn extent(info: &ImageInfo, level: u32) -> vk::Extent3D {
     let half = |size: u32| size.checked_shr(level).unwrap_or(0).max(1);
     let vk::Extent3D { width, height, depth } = info.extent;
     vk::Extent3D { width: half(width), height: half(height), depth: half(depth) }
@@ -94,6 +94,11 @@ pub(crate) fn check_inside(
 }
 
 /// Writes all texels of a level of a layer in place. `texels` has the size of the level.
+/// Bytes of the packed texels of a level of a layer.
+pub(crate) fn level_bytes(object: &ResourceObject, at: (u32, u32)) -> Result<u64, Error> {
+    Ok(Rows::of(object, at)?.total())
+}
+
 fn write_level(object: &ResourceObject, at: (u32, u32), texels: &[u8]) -> Result<(), Error> {
     let rows = Rows::of(object, at)?;
     let mut texels = texels.chunks_exact(rows.bytes);

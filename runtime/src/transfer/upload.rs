@@ -11,7 +11,7 @@ use crate::barrier::Use;
 use crate::context::ContextInner;
 use crate::error::{Error, rule};
 use crate::events::Event;
-use crate::ids::Access;
+use crate::ids::{Access, CommandKind};
 use crate::image::Image;
 use crate::mappings::UseOrigin;
 use crate::memory::{Memory, Template};
@@ -19,6 +19,7 @@ use crate::object::{Contents, ResourceObject};
 use crate::outcome::{Action, Outcome, Waits};
 use crate::replace::{self, Invalidated, KeptReason, Room};
 use crate::resource::{HostCopyGuard, Resource, ResourceState};
+use crate::trace::About;
 
 /// A buffer of at most this size is renamed even if little of it is written: new storage for it costs almost nothing.
 const SMALL: u64 = 64 << 10;
@@ -85,7 +86,7 @@ impl ContextInner {
             if inner.is_copied(&range, Access::Write) {
                 let ended = self.share.gate().count();
                 drop((inner, state));
-                waits |= self.wait_for_copy(ended);
+                waits |= self.wait_for_copy(ended, (Some(resource.id()), || resource.described()));
                 continue;
             }
             let idle = !inner.is_busy();
@@ -125,7 +126,7 @@ impl ContextInner {
                         }
                         Invalidated::Kept(KeptReason::Room) => {
                             drop((inner, state));
-                            waits.note(Waits::BUDGET, self.room_for(resource.size())?);
+                            waits.note(Waits::BUDGET, self.room_for(resource, resource.size())?);
                             room = Room::Made;
                         }
                         Invalidated::Kept(KeptReason::Memory(object)) => {
@@ -194,18 +195,25 @@ impl ContextInner {
         target.write(object, bytes)?;
         self.share.memory().counters.bytes_written.add(bytes.len() as u64);
         if let (Some(trace), Some(start)) = (self.share.trace(), start) {
-            trace.call("write", self.clock.id(), Some(resource), Some(bytes.len() as u64), start);
+            let of = resource.described();
+            let about = About { resource: Some(&of), bytes: Some(bytes.len() as u64), batch: None };
+            trace.call("write", self.clock.id(), about, start);
         }
         Ok(())
     }
 
     /// A staging buffer of at least `bytes` bytes. Waits for the oldest batches if too much memory is pending, and for
     /// all batches if there is no memory; adds the reasons to `waits`.
-    pub(crate) fn staging(&self, bytes: u64, waits: &mut Waits) -> Result<Arc<ResourceObject>, Error> {
-        waits.note(Waits::BUDGET, self.room_for(bytes)?);
+    pub(crate) fn staging(
+        &self,
+        resource: &Resource,
+        bytes: u64,
+        waits: &mut Waits,
+    ) -> Result<Arc<ResourceObject>, Error> {
+        waits.note(Waits::BUDGET, self.room_for(resource, bytes)?);
         let memory = self.share.memory();
         let (size, spares) = memory.staging(bytes);
-        let make = || ResourceObject::new(memory, &Template::Buffer(size), Contents::Undefined, spares);
+        let make = || ResourceObject::new(memory, None, &Template::Buffer(size), Contents::Undefined, spares);
         let mut waited = false;
         let made = self.share.noting_pressure(&mut waited, make);
         waits.note(Waits::PRESSURE, waited);
@@ -228,7 +236,7 @@ impl ContextInner {
         };
         let mut pieces = Vec::new();
         for piece in bytes.chunks(most) {
-            let (size, staging) = (piece.len() as u64, self.staging(piece.len() as u64, waits)?);
+            let (size, staging) = (piece.len() as u64, self.staging(resource, piece.len() as u64, waits)?);
             staging.storage().write(0, piece)?;
             pieces.push((staging, vec![vk::BufferCopy { src_offset: 0, dst_offset: to, size }]));
             to += size;
@@ -265,7 +273,7 @@ impl ContextInner {
             let uses = regions().flat_map(|(staging, region)| [read(staging, region), write(region)]);
             let (uses, to) = (uses.collect::<SmallVec<[_; 4]>>(), object.buffer()?);
             let froms = pieces.iter().map(|(staging, _)| staging.buffer()).collect::<Result<SmallVec<[_; 4]>, _>>()?;
-            state.transfer(&uses, |commands| {
+            state.transfer(CommandKind::Write, &uses, |commands| {
                 let mut copies = froms.iter().zip(pieces);
                 copies.try_for_each(|(from, (_, regions))| commands.copy_buffer(from, to, regions))
             })?;
@@ -296,7 +304,9 @@ impl ContextInner {
             let read = Use::own(staging, 0..bytes, Access::Read);
             let write = Use::of(resource, &object, range.clone(), Access::Write);
             let regions = [region(to.info(), level, layer)];
-            state.transfer(&[read, write], |commands| commands.copy_buffer_to_image(from, to, &regions))?;
+            state.transfer(CommandKind::Write, &[read, write], |commands| {
+                commands.copy_buffer_to_image(from, to, &regions)
+            })?;
             if let Some(batch) = state.timeline.open() {
                 batch.retain_bytes(bytes);
             }

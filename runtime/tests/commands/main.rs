@@ -4,11 +4,14 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 #![expect(clippy::single_range_in_vec_init, reason = "lists of one range are meant")]
 
+mod follow;
 mod kinds;
 mod lend;
 mod nesting;
+mod refused;
 mod resize;
 mod retention;
+mod texels;
 
 use spelter::{Buffer, CommandBuffer, Context, Program, Stats};
 
@@ -65,7 +68,6 @@ fn a_recorded_dispatch_takes_its_bindings_from_a_set() {
             commands.dispatch(&program).bind(0, 0, &two).set(0, &set).groups([1, 1, 1])
         })
         .unwrap();
-    set.write(0, spelter::Bind::storage(&two)).unwrap(); // the command buffer has what the set named before
     context.submit(&commands).unwrap();
     context.upload(&one, &[5u32]).unwrap(); // in use: new storage, which the next submission finds
     context.submit(&commands).unwrap();

@@ -100,7 +100,7 @@ const CASES: &[Case] = &[
         "a bound range",
         |s, c| c.dispatch(&s.add).bind(0, 0, &s.step).bind_range(0, 1, &s.to, 64..128).groups([1, 1, 1]),
         shrink,
-        "binding 0.1: bytes 64..128 of buffer `to` of 64 bytes",
+        "binding 0.1: submit: a command buffer: command 1, dispatch: bytes 64..128 of buffer `to` of 64 bytes",
         "(VUID-VkDescriptorBufferInfo-range-00342)",
     ),
     (
@@ -110,50 +110,51 @@ const CASES: &[Case] = &[
             c.dispatch(&s.add).bind(0, 0, &s.step).with((0, 1), rest).groups([1, 1, 1])
         },
         shrink,
-        "binding 0.1: bytes 64..64 of buffer `to` of 64 bytes",
+        "binding 0.1: submit: a command buffer: command 1, dispatch: bytes 64..64 of buffer `to` of 64 bytes",
         "(VUID-VkDescriptorBufferInfo-range-00341)",
     ),
     (
         "a buffer smaller than its block",
         |s, c| c.dispatch(&s.add).bind(0, 0, &s.step).bind(0, 1, &s.to).groups([1, 1, 1]),
         |s| s.context.resize(&s.step, 2).map(drop),
-        "binding 0.0: 2 bytes of buffer `step` of 2 bytes, the block needs at least 4",
+        "binding 0.0: submit: a command buffer: command 1, dispatch: 2 bytes of buffer `step` of 2 bytes, the \
+         block needs at least 4",
         "(rule: a buffer has room for the fixed part of the block that it is bound for)",
     ),
     (
         "the source of a copy",
         |s, c| c.copy(&s.to, 0, &s.other, 0, 128),
         shrink,
-        "submit: copy: bytes 0..128 of buffer `to` of 64 bytes",
+        "submit: a command buffer: command 1, copy: bytes 0..128 of buffer `to` of 64 bytes",
         INSIDE,
     ),
     (
         "the target of a copy",
         |s, c| c.copy(&s.other, 0, &s.to, 60, 8),
         shrink,
-        "submit: copy: bytes 60..68 of buffer `to` of 64 bytes",
+        "submit: a command buffer: command 1, copy: bytes 60..68 of buffer `to` of 64 bytes",
         INSIDE,
     ),
     (
         "a fill",
         |s, c| c.fill_range(&s.to, 0..128, 1),
         shrink,
-        "submit: fill: bytes 0..128 of buffer `to` of 64 bytes",
+        "submit: a command buffer: command 1, fill: bytes 0..128 of buffer `to` of 64 bytes",
         INSIDE,
     ),
     (
         "the counts of an indirect dispatch",
         |s, c| c.dispatch(&s.add).bind(0, 0, &s.step).bind(0, 1, &s.other).indirect(&s.to, 56),
         shrink,
-        "submit: dispatch: bytes 56..68 of buffer `to` of 64 bytes",
+        "submit: a command buffer: command 1, dispatch: bytes 56..68 of buffer `to` of 64 bytes",
         INSIDE,
     ),
     (
         "a copy of images",
         |s, c| c.copy_image((&s.image, 0, 0), (&s.image, 0, 1)).and_then(|()| copy_of_another(s, c)),
         |s| s.context.resize_image(&s.image, [2, 4, 1]).map(drop),
-        "submit: copy: from level 0 of layer 0, 2x4x1 texels, of image `image` of 2x4x1 R32_UINT to level 0 of layer 0, \
-         4x4x1 texels, of an image of 4x4x1 R32_UINT",
+        "submit: a command buffer: command 2, copy: from level 0 of layer 0, 2x4x1 texels, of image `image` of 2x4x1 \
+         R32_UINT to level 0 of layer 0, 4x4x1 texels, of an image of 4x4x1 R32_UINT",
         "(rule: source and target of a copy have the same size)",
     ),
 ];
@@ -215,7 +216,9 @@ fn a_view_that_is_not_possible_any_more_is_an_error() {
             Ok(_) => assert_eq!(context.read_range::<u32>(other, 0..8).unwrap(), size[..2]),
             Err(error) => {
                 let error = error.to_string();
-                assert!(!fits && error.starts_with("binding 0.0: image `image` of 4x2x1 R32_UINT: "), "{error}");
+                let at =
+                    "binding 0.0: submit: a command buffer: command 0, dispatch: image `image` of 4x2x1 R32_UINT: ";
+                assert!(!fits && error.starts_with(at), "{error}");
             }
         }
         assert!(fits || context.submit(&commands).is_err());
@@ -243,7 +246,8 @@ fn threads_submit_while_another_one_resizes() {
                 for _ in 0..150 {
                     sibling.submit(&whole).unwrap();
                     if let Err(error) = sibling.submit(&part) {
-                        assert!(error.to_string().starts_with("submit: fill: bytes 128..256 of a buffer"), "{error}");
+                        let at = "submit: a command buffer: command 0, fill: bytes 128..256 of a buffer";
+                        assert!(error.to_string().starts_with(at), "{error}");
                     }
                 }
             });

@@ -30,7 +30,8 @@ fn a_destroyed_resource_is_freed_at_once_and_the_submission_names_it() {
     step.destroy();
     assert_eq!(context.stats().objects_alive(), 1, "the command buffer keeps no storage of a destroyed buffer");
     let error = context.submit(&commands).unwrap_err().to_string();
-    assert_eq!(error, "submit: buffer `step` of 4 bytes is destroyed (rule: a destroyed resource is not used)");
+    let at = "submit: a command buffer: command 0, dispatch";
+    assert_eq!(error, format!("{at}: buffer `step` of 4 bytes is destroyed (rule: a destroyed resource is not used)"));
     assert_eq!(context.read::<u32>(&to).unwrap(), [0; 64]);
 }
 
@@ -109,7 +110,10 @@ fn a_mapping_forbids_the_submission_until_it_ends() {
     let commands = adds(&context, &program, [&step, &to], 1);
     let map = context.map(&step, spelter::MapFlags::READ).unwrap();
     let error = context.submit(&commands).unwrap_err().to_string();
-    assert!(error.starts_with("submit: buffer `step` of 4 bytes is mapped (rule: "), "{error}");
+    assert!(
+        error.starts_with("submit: a command buffer: command 0, dispatch: buffer `step` of 4 bytes is mapped (rule: "),
+        "{error}"
+    );
     map.unmap().unwrap();
     context.submit(&commands).unwrap();
     assert_eq!(context.read::<u32>(&to).unwrap(), [4; 64]);

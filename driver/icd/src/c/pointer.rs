@@ -87,7 +87,7 @@ pub(super) fn check_tag<T: TaggedStructure>(tag: StructureType) {
     if tag != T::STRUCTURE_TYPE {
         let name = structure_name::<T>();
         let problem = format!("sType is {tag:?}, and not {:?}", T::STRUCTURE_TYPE);
-        context::fault(Error::misuse(name.as_str(), problem, format!("VUID-{name}-sType-sType")));
+        current_call::add_violation(Error::misuse(name.as_str(), problem, format!("VUID-{name}-sType-sType")));
     }
 }
 

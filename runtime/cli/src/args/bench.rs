@@ -14,7 +14,9 @@ use crate::slot::{Bind, Spec};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A sweep is a list, 1,2,8, or FIRST..LAST[*FACTOR]: FIRST, FIRST × FACTOR and so on, and LAST. Sizes may end in K, M or
-G (KiB, MiB, GiB). Every combination of workgroups, bytes and workers is one point.
+G (KiB, MiB, GiB). Every combination of workgroups, bytes and workers is one point. --groups 1,2,8 is one point of
+1 × 2 × 8 workgroups, as for `spelter run`: a list of them is --groups 1 --groups 2 --groups 8. All points are checked
+before the first one is measured; what was measured before a failure is printed and saved.
 
 Storage buffers without --bind hold random floats from 0 up to 1. They have one element for each invocation, or the
 size of --bytes.
@@ -23,9 +25,9 @@ The limit of a point is what a kernel reaches that only moves the same bytes, on
 atomics, with the same workers: `memory 80 %` is a kernel that takes 1.25 times as long as that takes.
 
 Example:
-  spelter bench double.wgsl --groups 1..65536 --workers 1,2 --plot double.png --save-baseline before")]
+  spelter bench double.wgsl --groups 1..16384 --workers 1,2 --plot double.png --save-baseline before")]
 pub(crate) struct BenchArgs {
-    /// The shader: .wgsl, .spv (SPIR-V words) or .spvasm (SPIR-V text).
+    /// The shader: .wgsl, .spv (SPIR-V words), .spvasm (SPIR-V text), .comp or .glsl (by `glslc`).
     pub(crate) file: PathBuf,
     /// The entry point; not needed if the shader has only one.
     #[arg(long, value_name = "NAME")]

@@ -115,6 +115,46 @@ fn check(declared: Declared<'_>, option: &str, kind: BindingKind, slot: Slot) ->
     Err(Failure(format!("{option} {slot}: {problem}")))
 }
 
+/// Checks the sizes of the buffers that [`bind`] would fill by itself.
+pub(super) fn check_sizes(
+    context: &Context,
+    infos: &[BindingInfo],
+    inputs: &Inputs,
+    point: (Option<u64>, u64),
+) -> Result<(), Failure> {
+    let is_given = |slot: &Slot| inputs.bind.iter().any(|bind| bind.slot == *slot);
+    for info in infos.iter().filter(|info| info.kind == BindingKind::StorageBuffer) {
+        let slots = (0..info.count).map(|element| Slot { group: info.group, binding: info.binding, element });
+        for slot in slots.filter(|slot| !is_given(slot)) {
+            automatic_size(context, info, slot, point)?;
+        }
+    }
+    Ok(())
+}
+
+/// The size of a storage buffer without an option.
+fn automatic_size(
+    context: &Context,
+    info: &BindingInfo,
+    slot: Slot,
+    (bytes, invocations): (Option<u64>, u64),
+) -> Result<u64, Failure> {
+    let (fixed, element) = (u64::from(info.min_bytes), u64::from(info.element_bytes));
+    let size = bytes.unwrap_or_else(|| fixed.saturating_add(element.saturating_mul(invocations))).max(4);
+    let most: u64 = context.device().limits().max_storage_buffer_range.into();
+    let problem = format!("binding {slot}: a storage buffer of {size} bytes");
+    match size {
+        _ if size < fixed => {
+            let rule = "VUID-vkCmdDispatch-None-08114";
+            Err(Failure(format!("{problem}, and the program's block has {fixed} ({rule})")))
+        }
+        _ if size > most => {
+            Err(Failure(format!("{problem}: at most {most} (maxStorageBufferRange); use --bytes or --bind")))
+        }
+        size => Ok(size),
+    }
+}
+
 fn from_value(context: &Context, value: &Value) -> Result<Buffer, Failure> {
     let most: u64 = context.device().limits().max_storage_buffer_range.into();
     match value {
@@ -151,16 +191,7 @@ fn automatic(
             return Err(Failure(format!("binding {slot} {problem}")));
         }
     }
-    let (fixed, element) = (u64::from(info.min_bytes), u64::from(info.element_bytes));
-    let size = bytes.unwrap_or_else(|| fixed.saturating_add(element.saturating_mul(invocations))).max(4);
-    let most: u64 = context.device().limits().max_storage_buffer_range.into();
-    if size < fixed || size > most {
-        let problem = format!("binding {slot}: a storage buffer of {size} bytes");
-        return Err(Failure(match size < fixed {
-            true => format!("{problem}, and the program's block has {fixed} (VUID-vkCmdDispatch-None-08114)"),
-            false => format!("{problem}: at most {most} (maxStorageBufferRange); use --bytes or --bind"),
-        }));
-    }
+    let size = automatic_size(context, info, slot, (bytes, invocations))?;
     let mut random = Random::new(u64::from(slot.group) << 32 | u64::from(slot.binding));
     let length = usize::try_from(size).unwrap_or(usize::MAX).min(PATTERN);
     let pattern: Vec<u8> = (0..length.div_ceil(4)).flat_map(|_| random.fraction().to_le_bytes()).collect();

@@ -2,6 +2,7 @@
 
 mod baseline;
 mod buffers;
+mod check;
 mod limits;
 mod measure;
 mod plot;
@@ -63,19 +64,30 @@ pub(crate) fn run(args: &BenchArgs, output: &mut Output) -> Result<(), Failure> 
     }
     let bar = progress(("bench", "points"), count as u64, args.json);
     let (mut points, mut about) = (Vec::with_capacity(count), None);
-    for workers in workers {
-        let mut bench = Bench::new(&shader, args, &inputs, workers)?;
-        for bytes in &sizes {
-            for groups in &groups {
-                points.push(bench.point(*groups, *bytes)?);
-                bar.inc(1);
+    let measure = || -> Result<(), Failure> {
+        for workers in workers {
+            let mut bench = Bench::new(&shader, args, &inputs, workers)?;
+            if about.is_none() {
+                check::all(&bench, &groups, &sizes)?;
+                about = Some(bench.about());
+            }
+            for bytes in &sizes {
+                for groups in &groups {
+                    points.push(bench.point(*groups, *bytes)?);
+                    bar.inc(1);
+                }
             }
         }
-        about.get_or_insert_with(|| bench.about());
-    }
+        Ok(())
+    };
+    let ended = measure();
     bar.finish_and_clear();
-    let Some(about) = about else { return Ok(()) };
+    // What was measured before a failure is kept.
+    let Some(about) = about.filter(|_| !points.is_empty()) else { return ended };
     let mut notes = notes(&about, &points);
+    if ended.is_err() {
+        notes.push(format!("the sweep ended early: {} of {count} points were measured", points.len()));
+    }
     if let Some(old) = &old {
         if (&old.entry, &old.backend) != (&about.entry, &about.backend) {
             notes.push(format!("the baseline is of {:?} on {}: not the same kernel", old.entry, old.backend));
@@ -90,7 +102,7 @@ pub(crate) fn run(args: &BenchArgs, output: &mut Output) -> Result<(), Failure> 
     }
     report::print(&about, &points, &notes, args, output)?;
     notes.iter().for_each(output::note);
-    Ok(())
+    ended
 }
 
 /// Checks the name of a picture before a long run.
@@ -130,6 +142,14 @@ fn notes(about: &About, points: &[Point]) -> Vec<String> {
         let of = points.len();
         notes.push(format!(
             "{noisy} of {of} points have a spread above 10 %: other programs use the processors, or --seconds is short"
+        ));
+    }
+    let above = points.iter().filter(|point| point.position.is_some_and(|position| position.share > 1.0)).count();
+    if above > 0 {
+        let of = points.len();
+        notes.push(format!(
+            "{above} of {of} points are above 100 % of their limit: a limit is measured, and a kernel counts with all \
+             bytes and operations that it may have, also those that it skips or finds in caches"
         ));
     }
     notes
@@ -238,7 +258,9 @@ fn failure(shader: &Shader, error: spelter::Error) -> Failure {
         spelter::Error::Misuse(misuse) if misuse.vuid.starts_with("VUID-vkCmdDispatch-groupCount") => {
             Failure(format!("--groups: {} ({})", misuse.problem, misuse.vuid))
         }
-        spelter::Error::Push(problem) => Failure(format!("--push: {problem}")),
+        spelter::Error::Push(problem) => Failure(format!(
+            "--push: {problem}; `--push u32:invocations` is the number of invocations of a point, `u32:width` that in X"
+        )),
         error => shader.failed(error),
     }
 }

@@ -84,7 +84,11 @@ pub(super) fn draw(title: &str, points: &[Point]) -> Picture {
         }
         all
     };
-    let panel = |title: &str, logarithmic, lines| Panel { title: title.to_owned(), logarithmic, lines };
+    let panel = |title: &str, logarithmic, lines| {
+        let is_zero = |point: &Point| point.flops() == Some(0.0);
+        let empty = if points.iter().all(is_zero) { "no float operations" } else { "unknown" };
+        Panel { title: title.to_owned(), logarithmic, lines, empty }
+    };
     let micros = |q: f64| move |point: &Point| Some(point.measured.latency.quantile(q) * 1e6);
     let busy = |point: &Point| Some(point.busy.iter().sum::<f64>() / point.busy.len().max(1) as f64 * 100.0);
     let panels = [

@@ -43,6 +43,8 @@ pub(crate) struct Panel {
     /// Whether y is logarithmic, too; else it starts at 0.
     pub(crate) logarithmic: bool,
     pub(crate) lines: Vec<Line>,
+    /// The text in place of lines without points.
+    pub(crate) empty: &'static str,
 }
 
 /// Draws the panels in rows of `columns`. `show` prints a value of x; `legend` has the names of the colors.
@@ -93,7 +95,7 @@ fn draw_panel(canvas: &mut Canvas, panel: &Panel, (left, top): (f64, f64), (x_na
     canvas.text((from.0, top + 12.0), &panel.title, Align::Left, 1, INK);
     let points = || panel.lines.iter().flat_map(|line| &line.points);
     if points().next().is_none() {
-        canvas.text(((from.0 + to.0) / 2.0, (from.1 + to.1) / 2.0), "unknown", Align::Center, 2, GREY);
+        canvas.text(((from.0 + to.0) / 2.0, (from.1 + to.1) / 2.0), panel.empty, Align::Center, 2, GREY);
         return;
     }
     let bounds = |values: &mut dyn Iterator<Item = f64>| {
@@ -174,10 +176,19 @@ mod tests {
     }
 
     #[test]
+    fn a_panel_without_points_says_why() {
+        let drawn = |empty| {
+            let panels = [Panel { title: "a".to_owned(), logarithmic: true, lines: Vec::new(), empty }];
+            draw("title", ("groups", |x| x.to_string()), &[], &panels, 1).bytes
+        };
+        assert_ne!(drawn("unknown"), drawn("no float operations"));
+    }
+
+    #[test]
     fn a_chart_has_its_lines_and_nothing_is_outside() {
         let points = vec![(1.0, 0.0), (4.0, 10.0), (16.0, 5.0)];
         let line = Line { color: 1, dashed: false, points };
-        let panels = [Panel { title: "a".to_owned(), logarithmic: false, lines: vec![line] }];
+        let panels = [Panel { title: "a".to_owned(), logarithmic: false, lines: vec![line], empty: "none" }];
         let picture = draw("title", ("groups", |x| x.to_string()), &["one".to_owned()], &panels, 1);
         assert_eq!(picture.bytes.len() as u32, picture.width * picture.height * 3);
         let colored = picture.bytes.chunks(3).filter(|pixel| *pixel == COLORS[1]).count();

@@ -25,7 +25,7 @@ impl<'a> Stage<'a> {
     pub(super) fn timed(&mut self, record: impl FnOnce(&Context) -> Result<(), spelter::Error>) -> Result<(), Failure> {
         let start = Instant::now();
         record(self.context)?;
-        self.context.wait()?;
+        self.context.finish()?;
         self.spent += start.elapsed();
         Ok(())
     }

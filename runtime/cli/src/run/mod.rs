@@ -2,7 +2,7 @@
 
 mod bind;
 mod checked;
-mod images;
+pub(crate) mod images;
 mod messages;
 mod misuse;
 mod names;
@@ -86,7 +86,7 @@ fn dispatch(
             dispatch = args.push.iter().flat_map(|push| &push.0).fold(dispatch, |dispatch, byte| dispatch.push(byte));
             let groups = args.groups(program.workgroup_size());
             dispatch.groups(groups).map_err(|error| misuse::failure(error, program))?;
-            context.wait().map_err(|error| shader.failed(error))?;
+            context.finish().map_err(|error| shader.failed(error))?;
             Ok(start.elapsed())
         })
         .collect()

@@ -25,14 +25,14 @@ impl Folder {
         folder
     }
 
+    pub(crate) fn path(&self) -> &std::path::Path {
+        &self.0
+    }
+
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) {
         let path = self.0.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, bytes).unwrap();
-    }
-
-    pub(crate) fn path(&self) -> &std::path::Path {
-        &self.0
     }
 
     pub(crate) fn read(&self, name: &str) -> Vec<u8> {

@@ -251,7 +251,7 @@ pub(super) const CASES: &[Case] = &[
             late.destroy();
             s.context.submit(&outer).map(drop)
         },
-        "submit: buffer `late` of 16 bytes is destroyed",
+        "submit: a command buffer: command 0, copy: buffer `late` of 16 bytes is destroyed",
         GONE,
     ),
     (

@@ -2,7 +2,7 @@
 
 use spelter::{ClearColor, vk};
 
-use super::{Case, GONE, INSIDE};
+use super::{Case, GONE, INSIDE, MAPPED};
 
 pub(super) const CASES: &[Case] = &[
     (
@@ -16,6 +16,48 @@ pub(super) const CASES: &[Case] = &[
         |s| s.context.read_image::<u32>(&s.sheet, 2, 0).map(drop),
         "read: levels 2..3 of 2 of image `sheet` of 4x4x1 R32_UINT",
         INSIDE,
+    ),
+    (
+        "copied texels lie in their buffer",
+        |s| s.context.copy_buffer_to_image(&s.source, 4, (&s.sheet, 0, 0)),
+        "copy: bytes 4..68 of buffer `source` of 64 bytes",
+        INSIDE,
+    ),
+    (
+        "recorded texels lie in their buffer",
+        |s| s.context.record(|c| c.copy_image_to_buffer((&s.sheet, 0, 0), &s.to, u64::MAX)).map(drop),
+        "copy: bytes 18446744073709551615..18446744073709551615 of buffer `to` of 64 bytes",
+        INSIDE,
+    ),
+    (
+        "texels are copied from where a texel begins",
+        |s| s.context.copy_buffer_to_image(&s.source, 2, (&s.sheet, 1, 0)),
+        "",
+        "07975)",
+    ),
+    (
+        "texels are recorded where a texel begins",
+        |s| s.context.record(|c| c.copy_image_to_buffer((&s.sheet, 1, 0), &s.to, 6)).map(drop),
+        "",
+        "07975)",
+    ),
+    (
+        "there is such a level to be copied",
+        |s| s.context.copy_image_to_buffer((&s.sheet, 2, 0), &s.to, 0),
+        "copy: levels 2..3 of 2 of image `sheet` of 4x4x1 R32_UINT",
+        INSIDE,
+    ),
+    (
+        "a destroyed image is not copied to a buffer",
+        |s| s.context.record(|c| c.copy_image_to_buffer((&s.lost, 1, 0), &s.to, 0)).map(drop),
+        "copy: image `lost` of 4x4x1 R32_UINT is destroyed",
+        GONE,
+    ),
+    (
+        "a mapped buffer is not copied to an image",
+        |s| s.context.copy_buffer_to_image(&s.mapped, 0, (&s.sheet, 0, 0)),
+        "copy: buffer `mapped` of 64 bytes is mapped",
+        MAPPED,
     ),
     (
         "there is such a layer",

@@ -1,0 +1,26 @@
+//! Checks of a whole sweep before its first point is measured, since a sweep may take hours.
+
+use spelter_driver::CommandBuffer;
+
+use super::{Bench, buffers, failure, invocations, sweep};
+use crate::failure::Failure;
+
+/// Checks all points: numbers of workgroups, push constants, and the sizes of buffers.
+pub(super) fn all(bench: &Bench<'_>, groups: &[[u32; 3]], sizes: &[Option<u64>]) -> Result<(), Failure> {
+    let Bench { shader, args, inputs, context, program, .. } = bench;
+    let failed = |error| failure(shader, error);
+    for &point in groups {
+        CommandBuffer::check_groups(point).map_err(|misuse| failed(spelter::Error::Misuse(misuse)))?;
+        let (in_each, invocations) = invocations(point, program.workgroup_size())?;
+        let push = sweep::push_bytes(&args.push, in_each).map_err(Failure)?;
+        // A dispatch that runs nothing is checked all the same. Nothing is bound yet, which is a later error.
+        let dispatch = push.iter().fold(context.dispatch(program), |dispatch, byte| dispatch.push(byte));
+        if let Err(error @ spelter::Error::Push(_)) = dispatch.groups([0; 3]) {
+            return Err(failed(error));
+        }
+        sizes
+            .iter()
+            .try_for_each(|bytes| buffers::check_sizes(context, program.bindings(), inputs, (*bytes, invocations)))?;
+    }
+    Ok(())
+}
