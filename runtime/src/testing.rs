@@ -316,9 +316,9 @@ pub struct DeniedFindings {
     context: Context,
 }
 
-/// Makes the calling test fail at its end if checked mode ([`ContextBuilder::check`](crate::ContextBuilder::check)) found
-/// an error on the device by then: when the result is dropped, it waits for the commands of the context, takes the
-/// findings and panics with the text of the errors, unless the thread is panicking already.
+/// Makes the calling test fail at its end if checked mode ([`ContextBuilder::check`](crate::ContextBuilder::check))
+/// found an error on the device by then: when the result is dropped, it waits for the commands of the context, takes
+/// the findings and panics with the text of the errors, unless the thread is panicking already.
 ///
 /// ```should_panic
 /// use spelter::testing;

@@ -1,7 +1,7 @@
 //! Compilation has a bound: work grows with the size of what is compiled, also for shaders that were made to be hard.
 //!
-//! Each shape is compiled in a size and in twice that. Work is counted in blocks and instructions that passes look at, so the
-//! ratio is the same on every machine.
+//! Each shape is compiled in a size and in twice that. Work is counted in blocks and instructions that passes look at,
+//! so the ratio is the same on every machine.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
@@ -417,7 +417,8 @@ fn twice_the_size_is_about_twice_the_work() {
     assert!(!grows, "{report}");
 }
 
-/// The lists of blocks that loops have grow with the square of the nest: no faster, and a nest as deep as SPIR-V allows is compiled.
+/// The lists of blocks that loops have grow with the square of the nest: no faster, and a nest as deep as SPIR-V allows
+/// is compiled.
 #[test]
 fn a_nest_twice_as_deep_is_at_most_four_times_the_work() {
     let [once, twice] = [64, 128].map(|size| work_of(&loops(size)));
@@ -469,7 +470,8 @@ fn the_host_is_asked_for_memory_before_it_is_needed() {
     }
 }
 
-/// What lanes bring back from an inner loop with a barrier is not what the outer one had before it: no short way leads past the loop.
+/// What lanes bring back from an inner loop with a barrier is not what the outer one had before it: no short way leads
+/// past the loop.
 #[test]
 fn a_barrier_in_an_inner_loop_is_on_the_way_up() {
     let source = "

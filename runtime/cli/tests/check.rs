@@ -1,5 +1,5 @@
-//! `spelter run --check`: races that shipped, re-created in a few lines, each with the lines at which it must be reported,
-//! and with the fix after which nothing is; suppressions, seeds, JSON and the exit status.
+//! `spelter run --check`: races that shipped, re-created in a few lines, each with the lines at which it must be
+//! reported, and with the fix after which nothing is; suppressions, seeds, JSON and the exit status.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 

@@ -1,5 +1,5 @@
-//! Optimisation passes at their boundary: a small text in, a small text out; and random kernels, which must leave the same
-//! in memory before and after.
+//! Optimisation passes at their boundary: a small text in, a small text out; and random kernels, which must leave the
+//! same in memory before and after.
 
 mod cfg;
 mod constant_arrays;
