@@ -310,6 +310,14 @@ impl Drop for FailingAllocations {
 }
 
 /// A test fails if checked mode found an error: see [`deny_findings`].
+///
+/// ```
+/// # fn main() -> Result<(), spelter::Error> {
+/// let context = spelter::Context::builder().check(Default::default()).build()?;
+/// let _denied: spelter::testing::DeniedFindings = spelter::testing::deny_findings(&context);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "findings are looked for when it is dropped"]
 pub struct DeniedFindings {
