@@ -2,7 +2,6 @@
 //! same in memory before and after.
 
 mod cfg;
-mod constant_arrays;
 mod contract;
 mod expression;
 mod forward;
