@@ -87,7 +87,7 @@ pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VCode> {
 }
 
 fn select_for<V: VectorIsa>(kernel: &Kernel) -> Result<VCode> {
-    let mut code = VCode::new(V::ISA.vector_words(), kernel.insts.len());
+    let mut code = VCode::new(V::ISA, kernel.insts.len());
     let context = code.vreg(RegClass::Int);
     let mut select = Select {
         kernel,
