@@ -52,8 +52,8 @@ pub struct DeviceOptions {
     /// Whether to check rules that programs break and that other drivers do not enforce: a view matches the shader's
     /// declaration of its binding ([`ImageDeclaration`](crate::ImageDeclaration)), a sampler fits the image and the
     /// instruction that use it, a layout has room for the shader's push constants, and a module declares the extensions
-    /// of its capabilities and asks for no sequential consistency. Default: true; the Vulkan driver sets false, and sends
-    /// a warning instead.
+    /// of its capabilities and asks for no sequential consistency. Default: true; the Vulkan driver sets false, and
+    /// sends a warning instead.
     pub strict: bool,
     /// Checked mode: data races in kernels become findings ([`Device::take_findings`]). Kernels are interpreted, by one
     /// worker, whatever the options above say. Default: off.

@@ -162,9 +162,9 @@ impl Bind {
         }
     }
 
-    /// A null descriptor, for a binding of this kind: reads give 0, writes and atomics do nothing, an array has no elements
-    /// (Vulkan's `nullDescriptor`). With it arrays of descriptors need no resource for each element. A sampler cannot be
-    /// null: that is an error when it is bound.
+    /// A null descriptor, for a binding of this kind: reads give 0, writes and atomics do nothing, an array has no
+    /// elements (Vulkan's `nullDescriptor`). With it arrays of descriptors need no resource for each element. A sampler
+    /// cannot be null: that is an error when it is bound.
     ///
     /// ```
     /// use spelter::{Bind, BindingKind};

@@ -1,7 +1,7 @@
 //! The log of what the tracker does for a context: renames, rebinds, barriers, staged copies and waits, in order.
 //!
-//! It is off until [`Context::record_events`](crate::Context::record_events); then tests and tools drain it. While it is
-//! off, a place that would note an event costs one load.
+//! It is off until [`Context::record_events`](crate::Context::record_events); then tests and tools drain it. While it
+//! is off, a place that would note an event costs one load.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;

@@ -40,8 +40,8 @@ pub struct SlotInfo {
     pub resource: Option<ResourceId>,
     /// The label of the resource.
     pub label: Option<String>,
-    /// The object that dispatches find there. None without a resource, or if the resource is destroyed or was respecified
-    /// with a size that is too small for what is bound: dispatches that use the slot are errors then.
+    /// The object that dispatches find there. None without a resource, or if the resource is destroyed or was
+    /// respecified with a size that is too small for what is bound: dispatches that use the slot are errors then.
     pub object: Option<ObjectId>,
     /// The bytes of the buffer, or the numbers of the image's subresources, ordered by layer, then by level.
     pub ranges: Vec<Range<u64>>,

@@ -310,15 +310,23 @@ impl Drop for FailingAllocations {
 }
 
 /// A test fails if checked mode found an error: see [`deny_findings`].
+///
+/// ```
+/// # fn main() -> Result<(), spelter::Error> {
+/// let context = spelter::Context::builder().check(Default::default()).build()?;
+/// let _denied: spelter::testing::DeniedFindings = spelter::testing::deny_findings(&context);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "findings are looked for when it is dropped"]
 pub struct DeniedFindings {
     context: Context,
 }
 
-/// Makes the calling test fail at its end if checked mode ([`ContextBuilder::check`](crate::ContextBuilder::check)) found
-/// an error on the device by then: when the result is dropped, it waits for the commands of the context, takes the
-/// findings and panics with the text of the errors, unless the thread is panicking already.
+/// Makes the calling test fail at its end if checked mode ([`ContextBuilder::check`](crate::ContextBuilder::check))
+/// found an error on the device by then: when the result is dropped, it waits for the commands of the context, takes
+/// the findings and panics with the text of the errors, unless the thread is panicking already.
 ///
 /// ```should_panic
 /// use spelter::testing;

@@ -1,8 +1,8 @@
 //! Conversions between the types of `wgpu-types` and Vulkan's, for programs that describe their resources in wgpu's
 //! terms. Only with the feature `wgpu-types`; the rest of this crate uses Vulkan's types (ADR 9).
 //!
-//! Each type of wgpu has a wrapper of the Vulkan type here, since neither is this crate's: `From` leads to Vulkan, which
-//! can express all of wgpu, and `TryFrom` back.
+//! Each type of wgpu has a wrapper of the Vulkan type here, since neither is this crate's: `From` leads to Vulkan,
+//! which can express all of wgpu, and `TryFrom` back.
 //!
 //! ```
 //! use spelter::wgpu::Format;

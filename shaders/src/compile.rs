@@ -190,7 +190,11 @@ impl Floats {
 
     /// Adds the operations that an instruction set has.
     pub fn on(self, isa: Isa) -> Self {
-        Self { exponents: isa == Isa::Avx512, ..self }
+        let exponents = match isa {
+            Isa::Avx512 => true,
+            Isa::Avx2 => false,
+        };
+        Self { exponents, ..self }
     }
 }
 
@@ -329,7 +333,7 @@ pub struct SimdPass {
 
 /// AVX2 splits a vector into two halves: already two independent dependency chains, and too few registers for more.
 const UNSPLIT: &[Isa] = &[Isa::Avx512];
-const ALL: &[Isa] = &[Isa::Avx512, Isa::Avx2];
+const ALL: &[Isa] = &Isa::ALL;
 
 /// All passes on the SIMD form, in order.
 pub const SIMD_PASSES: &[SimdPass] = &[

@@ -495,7 +495,8 @@ fn twice_the_size_is_about_twice_the_work() {
     assert!(!grows, "{report}");
 }
 
-/// The lists of blocks that loops have grow with the square of the nest: no faster, and a nest as deep as SPIR-V allows is compiled.
+/// The lists of blocks that loops have grow with the square of the nest: no faster, and a nest as deep as SPIR-V allows
+/// is compiled.
 #[test]
 fn a_nest_twice_as_deep_is_at_most_four_times_the_work() {
     let [once, twice] = [64, 128].map(|size| work_of(&loops(size)));
@@ -580,7 +581,8 @@ fn the_host_is_asked_for_memory_before_it_is_needed() {
     }
 }
 
-/// What lanes bring back from an inner loop with a barrier is not what the outer one had before it: no short way leads past the loop.
+/// What lanes bring back from an inner loop with a barrier is not what the outer one had before it: no short way leads
+/// past the loop.
 #[test]
 fn a_barrier_in_an_inner_loop_is_on_the_way_up() {
     let source = "

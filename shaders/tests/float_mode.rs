@@ -3,7 +3,8 @@
 //!
 //! # Safety
 //!
-//! The two instructions read and write the control word of floats. Rust computes no float while the word is another one.
+//! The two instructions read and write the control word of floats. Rust computes no float while the word is another
+//! one.
 #![cfg(target_arch = "x86_64")]
 
 use std::arch::asm;

@@ -11,7 +11,8 @@ use spelter_shaders::compile::{Floats, Module, lower, lower_for, widen};
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::Kernel;
 
-/// A workgroup of 256 invocations that mixes 16 values, fourteen times, each time after a barrier across which they live.
+/// A workgroup of 256 invocations that mixes 16 values, fourteen times, each time after a barrier across which they
+/// live.
 fn large_kernel() -> String {
     let mut text = String::from(
         "@group(0) @binding(0) var<storage, read_write> words: array<u32>;

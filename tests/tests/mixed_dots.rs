@@ -1,5 +1,5 @@
-//! Dot products of halves with a sum (`SPV_VALVE_mixed_float_dot_product`) on every engine: products are exact, and each
-//! sum is rounded once.
+//! Dot products of halves with a sum (`SPV_VALVE_mixed_float_dot_product`) on every engine: products are exact, and
+//! each sum is rounded once.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU32;

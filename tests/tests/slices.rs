@@ -126,13 +126,11 @@ fn tickets(semantics: u32) -> Log {
 }
 
 #[test]
-fn of_many_tickets_few_are_needed() {
-    let log = tickets(FULL | UNIFORM);
-    assert!(matches!(confirm(&log, &candidate(1)), Verdict::Refuted));
-    assert!(events(&log, 1) <= 6, "{}", events(&log, 1));
+fn a_release_sequence_of_many_tickets_is_not_decided() {
+    let is_open = |log| matches!(confirm(&log, &candidate(1)), Verdict::Undecided(Undecided::TooLarge));
+    assert!(is_open(tickets(FULL | UNIFORM)));
+    // Tickets that release nothing are no part of a sequence.
     assert!(matches!(confirm(&tickets(0), &candidate(1)), Verdict::Confirmed(_)));
-    // Without MakeVisible the value need not be seen.
-    assert!(matches!(confirm(&tickets(0x8 | 0x2000 | UNIFORM), &candidate(1)), Verdict::Confirmed(_)));
 }
 
 /// One workgroup writes a word and sets a flag, another one polls the flag.

@@ -138,6 +138,32 @@ fn files_open_with_their_reason() {
     assert!(bare.is_empty(), "files that do not open with `//!`: {bare:#?}");
 }
 
+/// Rustfmt holds code to its `max_width`; it leaves comments as they are.
+const MAX_COLUMNS: usize = 120;
+
+/// Whether a line is a comment with too many characters.
+fn is_long_comment(line: &str) -> bool {
+    line.trim_start().starts_with("//") && line.chars().count() > MAX_COLUMNS
+}
+
+#[test]
+fn comment_lines_are_short() {
+    let mut long = Vec::new();
+    for (path, text) in sources() {
+        let lines = text.lines().enumerate().filter(|(_, line)| is_long_comment(line));
+        long.extend(lines.map(|(at, line)| format!("{path}:{}: {}", at + 1, line.chars().count())));
+    }
+    assert!(long.is_empty(), "comment lines with more than {MAX_COLUMNS} columns: {long:#?}");
+}
+
+#[test]
+fn the_rule_of_columns_counts_characters_of_comments() {
+    assert!(!is_long_comment(&format!("    /// {}", "é".repeat(112))));
+    assert!(is_long_comment(&format!("    /// {}", "é".repeat(113))));
+    assert!(is_long_comment(&format!("//! {}", "x".repeat(117))) && is_long_comment(&"/".repeat(121)));
+    assert!(!is_long_comment(&format!("let x = 1; // {}", "x".repeat(120))));
+}
+
 #[test]
 fn unsafe_stays_in_its_files() {
     let guilty: Vec<_> = sources()

@@ -68,10 +68,10 @@ impl Work for Sgemm {
 
     fn plain(&mut self) {
         let size = self.size;
-        let mut strips = vec![0.0; self.b.len()];
-        strips.par_chunks_mut(size * COLUMNS).enumerate().for_each(|(strip, to)| pack(to, &self.b, size, strip));
+        let mut panels = vec![0.0; self.b.len()];
+        panels.par_chunks_mut(size * COLUMNS).enumerate().for_each(|(panel, to)| pack(to, &self.b, size, panel));
         let bands = self.c.par_chunks_mut(ROWS * size).zip(self.a.par_chunks(ROWS * size));
-        bands.for_each(|(c, a)| multiply(c, a, &strips, size));
+        bands.for_each(|(c, a)| multiply(c, a, &panels, size));
     }
 
     fn compare(&self) -> Result<(), Error> {
@@ -83,17 +83,17 @@ impl Work for Sgemm {
 const ROWS: usize = 4;
 const COLUMNS: usize = 64;
 
-/// Packs the columns of one strip row by row, so that the inner loop reads contiguously.
-fn pack(to: &mut [f32], b: &[f32], size: usize, strip: usize) {
+/// Packs the columns of one panel row by row, so that the inner loop reads contiguously.
+fn pack(to: &mut [f32], b: &[f32], size: usize, panel: usize) {
     for (to, row) in to.chunks_exact_mut(COLUMNS).zip(b.chunks_exact(size)) {
-        to.copy_from_slice(&row[strip * COLUMNS..][..COLUMNS]);
+        to.copy_from_slice(&row[panel * COLUMNS..][..COLUMNS]);
     }
 }
 
 native! {
     /// Computes some rows of the product.
-    fn multiply(c: &mut [f32], a: &[f32], strips: &[f32], size: usize) {
-        for (strip, rows) in strips.chunks_exact(size * COLUMNS).enumerate() {
+    fn multiply(c: &mut [f32], a: &[f32], panels: &[f32], size: usize) {
+        for (panel, rows) in panels.chunks_exact(size * COLUMNS).enumerate() {
             let mut sums = [[0.0f32; COLUMNS]; ROWS];
             for (k, row) in rows.as_chunks::<COLUMNS>().0.iter().enumerate() {
                 for (y, sums) in sums.iter_mut().enumerate() {
@@ -104,7 +104,7 @@ native! {
                 }
             }
             for (row, sums) in c.chunks_exact_mut(size).zip(&sums) {
-                row[strip * COLUMNS..][..COLUMNS].copy_from_slice(sums);
+                row[panel * COLUMNS..][..COLUMNS].copy_from_slice(sums);
             }
         }
     }

@@ -9,7 +9,8 @@
 //! | `descriptor/`, `pipeline/` | resource descriptors, shaders and pipelines |
 //! | `command/` | command buffers and the commands that they record |
 //! | `sync.rs`, `query.rs` | fences, semaphores, events, submission, queries |
-//! | `debug.rs`, `labels.rs`, `names.rs`, `message.rs`, `current_call.rs`, `private_data.rs` | debugging, private data |
+//! | `debug.rs`, `labels.rs`, `names.rs`, `message.rs`, `current_call.rs` | messages, labels and names of objects |
+//! | `private_data.rs` | private data |
 //! | `graphics.rs` | graphics commands, which fail on a compute device |
 //! | `options.rs`, `environment.rs` | environment variables, and when they are trusted |
 //! | `c/` | the C interface: pointers, chains, arrays, strings, handles, entry points, the allocator with its reserve |

@@ -10,8 +10,8 @@ pub struct CheckOptions {
     /// Bytes of host memory for the shadow of device and workgroup memory; what exceeds it is not checked, and a
     /// warning says so. Default: 1 GiB.
     pub memory: u64,
-    /// Bytes of host memory for what confirmation needs: a copy of the buffers that a dispatch may write, from before it
-    /// ran, and the recorded events. Without enough of it a race is a warning. Default: 1 GiB.
+    /// Bytes of host memory for what confirmation needs: a copy of the buffers that a dispatch may write, from before
+    /// it ran, and the recorded events. Without enough of it a race is a warning. Default: 1 GiB.
     pub replay_memory: u64,
     /// Only dispatches of this part are checked; the others run unchecked. Default: all.
     pub shard: Shard,

@@ -78,11 +78,12 @@ impl Worked {
         self.threads.clear();
     }
 
-    /// Adds what `threads` worked since the latest sample, which was `slice` ago. Returns the largest sum of one thread.
+    /// Adds what `threads` worked since the latest sample, which was `slice` ago. Returns the largest sum of one
+    /// thread.
     ///
-    /// One sample adds at most `max_slice` per thread: where the system does not report CPU time, the time between samples
-    /// is counted instead, and that is long if the process was stopped; a clock also jumps when a whole machine was
-    /// suspended.
+    /// One sample adds at most `max_slice` per thread: where the system does not report CPU time, the time between
+    /// samples is counted instead, and that is long if the process was stopped; a clock also jumps when a whole machine
+    /// was suspended.
     pub(super) fn sample(&mut self, threads: &[Thread], slice: Duration, max_slice: Duration) -> Duration {
         self.sample_by(threads, slice, max_slice, clock)
     }

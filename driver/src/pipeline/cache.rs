@@ -1,9 +1,9 @@
 //! The pipeline cache of a device: equal kernels are compiled once.
 //!
 //! The key of a kernel is the shader's text, the entry point, the values of the shader's specialization constants, and
-//! whether the code takes a schedule. A device has one back end and one float mode, and a layout changes the code only where it sizes arrays that the shader
-//! gives no size: pipelines with different layouts share code. (The model is `VkPipelineCache`, but this cache belongs
-//! to the device.)
+//! whether the code takes a schedule. A device has one back end and one float mode, and a layout changes the code only
+//! where it sizes arrays that the shader gives no size: pipelines with different layouts share code. (The model is
+//! `VkPipelineCache`, but this cache belongs to the device.)
 //!
 //! The cache keeps nothing alive: an entry is removed with the last pipeline that uses its kernel, and the code is
 //! freed then or with the last recording that uses it. A thread that creates a pipeline while another thread compiles

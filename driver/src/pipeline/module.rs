@@ -69,8 +69,8 @@ impl ShaderModule {
     }
 
     /// A rule that the module breaks although other drivers accept it: an `OpExtension` is missing, or semantics are
-    /// sequentially consistent. A strict device ([`DeviceOptions::strict`](crate::DeviceOptions::strict)) rejects such a
-    /// module.
+    /// sequentially consistent. A strict device ([`DeviceOptions::strict`](crate::DeviceOptions::strict)) rejects such
+    /// a module.
     pub fn remark(&self) -> Option<&Misuse> {
         self.remark.as_deref()
     }

@@ -1,5 +1,5 @@
-//! `spelter run --check`: races that shipped, re-created in a few lines, each with the lines at which it must be reported,
-//! and with the fix after which nothing is; suppressions, seeds, JSON and the exit status.
+//! `spelter run --check`: races that shipped, re-created in a few lines, each with the lines at which it must be
+//! reported, and with the fix after which nothing is; suppressions, seeds, JSON and the exit status.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
@@ -19,7 +19,7 @@ struct Case {
     expected: &'static [(&'static str, u64, u64)],
     /// A text of the file and the text that repairs it.
     fix: Option<(&'static str, &'static str)>,
-    /// A repair that must be told.
+    /// A repair that must be reported.
     repair: Option<&'static str>,
 }
 
@@ -141,8 +141,8 @@ fn decide(test: &str, cases: &[Case]) {
         folder.write(file, text.as_bytes());
         let found = checked(&folder, &format!("run {file} {options}"), !expected.is_empty());
         if let Some(repair) = repair {
-            let told = found["findings"].to_string();
-            assert!(told.contains(repair), "{file}: {repair}\n{told}");
+            let text = found["findings"].to_string();
+            assert!(text.contains(repair), "{file}: {repair}\n{text}");
         }
         let found = lines(&found);
         let expected = expected.iter().map(|&(rule, first, second)| (rule.to_owned(), first, second)).collect();
@@ -220,14 +220,14 @@ const ORDER: &str = "
 }";
 
 #[test]
-fn a_result_that_depends_on_the_order_is_told() {
+fn a_result_that_depends_on_the_order_is_reported() {
     let folder = Folder::with("check-order", "order.wgsl", ORDER);
     let found = checked(&folder, "run order.wgsl --bind 0.0=zeros:4 --many-seeds 8", false);
     assert_eq!(lines(&found), BTreeSet::new());
-    let told = found["depends_on_order"].as_str().unwrap();
+    let text = found["depends_on_order"].as_str().unwrap();
     assert!(
-        told.starts_with("the result depends on the order: 0.0 differs at byte 0 with --schedule random:"),
-        "{told}"
+        text.starts_with("the result depends on the order: 0.0 differs at byte 0 with --schedule random:"),
+        "{text}"
     );
     let found = checked(&folder, "run order.wgsl --bind 0.0=zeros:4", false);
     assert!(found["depends_on_order"].is_null());
@@ -244,7 +244,7 @@ fn the_exit_status_and_the_profile_are_options() {
 }
 
 #[test]
-fn what_is_not_checked_is_told() {
+fn what_is_not_checked_is_reported() {
     let folder = Folder::with("check-memory", "15.wgsl", include_str!("races/15-odd-even.wgsl"));
     let line = "run 15.wgsl --bind 0.0=u32:random:2048:1 --groups 16";
     let found = checked(&folder, &format!("{line} --check-memory 4K"), false);

@@ -129,8 +129,8 @@ impl Context {
     }
 
     /// Removes and returns what the tracker did for this context since the last call, in order: renames, slots and
-    /// sets that were rebound, barriers, staged copies, waits. Empty unless [`Context::record_events`] switched the log on. It
-    /// keeps the latest 65,536 events; [`Event::Lost`] tells how many were dropped.
+    /// sets that were rebound, barriers, staged copies, waits. Empty unless [`Context::record_events`] switched the log
+    /// on. It keeps the latest 65,536 events; [`Event::Lost`] tells how many were dropped.
     ///
     /// A rename by another context is noted there; here its slots are noted when they are rebound, at the next command,
     /// and the descriptors of a set at the next dispatch with it.

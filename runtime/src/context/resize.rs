@@ -21,9 +21,9 @@ impl Context {
     /// as it is; if it does not lie in the buffer any more, dispatches that use the slot are errors. The same holds for
     /// the descriptors of sets, and for the commands of command buffers, whose submission is the error.
     ///
-    /// [`Error::Resource`] if the buffer is destroyed, mapped, lent or of another device, [`Error::Misuse`] if the size is 0
-    /// or more than the device allows, [`Error::OutOfMemory`] if there is no memory for the new object beside the old
-    /// one. After an error nothing has changed.
+    /// [`Error::Resource`] if the buffer is destroyed, mapped, lent or of another device, [`Error::Misuse`] if the size
+    /// is 0 or more than the device allows, [`Error::OutOfMemory`] if there is no memory for the new object beside the
+    /// old one. After an error nothing has changed.
     ///
     /// ```
     /// use spelter::Bind;

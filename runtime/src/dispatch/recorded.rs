@@ -103,8 +103,8 @@ impl<'a> Dispatch<'a> {
         known.map(|(slot, own, info)| Ok((slot, own.bind(slot, (self.program, info))?))).collect()
     }
 
-    /// All bindings of the program, by group, in the layout's order, for a dispatch that uses no slots of a context: its
-    /// own ones, and for the others what the groups' sets name now.
+    /// All bindings of the program, by group, in the layout's order, for a dispatch that uses no slots of a context:
+    /// its own ones, and for the others what the groups' sets name now.
     pub(crate) fn own_bindings(&self) -> Result<Vec<Vec<(Bind, Access)>>, Error> {
         (0u32..).zip(self.program.sets()).map(|(group, layout)| self.own_bindings_of(group, layout)).collect()
     }

@@ -37,9 +37,9 @@ use inner::{Write, described};
 /// one device may use it from several threads.
 ///
 /// A set names resources, not their storage: when a buffer or image of it is invalidated, or gets new contents or
-/// another size, the next dispatch uses the new storage. [`Context::descriptor_set`](crate::Context::descriptor_set) makes one for a
-/// group of a program; [`Dispatch::set`](crate::Dispatch::set) and [`Context::bind_set`](crate::Context::bind_set) use
-/// it. It keeps its resources alive.
+/// another size, the next dispatch uses the new storage. [`Context::descriptor_set`](crate::Context::descriptor_set)
+/// makes one for a group of a program; [`Dispatch::set`](crate::Dispatch::set) and
+/// [`Context::bind_set`](crate::Context::bind_set) use it. It keeps its resources alive.
 ///
 /// ```
 /// use spelter::Bind;

@@ -177,7 +177,8 @@ impl Tracked {
 }
 
 impl Names {
-    /// Notes the journal's event of a descriptor's resource with this number. Returns the old state if it named an object that was lost.
+    /// Notes the journal's event of a descriptor's resource with this number. Returns the old state if it named an
+    /// object that was lost.
     fn renew(&mut self, place: u32, event: u64, share: &Share) -> Option<Arc<SlotState>> {
         let descriptor = &mut self.descriptors[place as usize];
         descriptor.noted = self.now;

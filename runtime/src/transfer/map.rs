@@ -64,8 +64,8 @@ pub struct Mapped {
 }
 
 impl Context {
-    /// Mappings a buffer, or a range of one. While it is mapped, commands must not use the buffer, unless the mapping is
-    /// [`PERSISTENT`](MapFlags::PERSISTENT).
+    /// Mappings a buffer, or a range of one. While it is mapped, commands must not use the buffer, unless the mapping
+    /// is [`PERSISTENT`](MapFlags::PERSISTENT).
     ///
     /// A mapping for reading waits for the commands that write the range. A mapping for writing waits only if it is too
     /// large to be staged.

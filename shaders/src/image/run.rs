@@ -58,8 +58,8 @@ fn run_with(op: &ImageOp, image: &Descriptor, sampler: &Descriptor, operands: &[
     }
 }
 
-/// The texels that an instruction reads or writes: calls `visit` with the byte offset of each that is in the image, once
-/// for each time that the instruction uses it.
+/// The texels that an instruction reads or writes: calls `visit` with the byte offset of each that is in the image,
+/// once for each time that the instruction uses it.
 pub fn texels(op: &ImageOp, image: &Descriptor, sampler: &Descriptor, operands: &[u32], visit: impl FnMut(u64)) {
     if op.kind == Kind::Write {
         let (level, at, layer) = address(op, &mut OperandWords(operands));

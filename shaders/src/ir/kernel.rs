@@ -55,8 +55,9 @@ pub struct Kernel {
     pub no_contraction: EntitySet<Inst>,
     /// First word offset → source position, from `OpLine`; empty without debug lines.
     pub lines: std::sync::Arc<BTreeMap<u32, SourceLine>>,
-    /// Whether machine code takes the order of subgroups and lanes when it runs ([`Schedule`](crate::schedule::Schedule)):
-    /// otherwise that is ascending, and subgroups may overlap. Not in the text form.
+    /// Whether machine code takes the order of subgroups and lanes when it runs
+    /// ([`Schedule`](crate::schedule::Schedule)): otherwise that is ascending, and subgroups may overlap. Not in the
+    /// text form.
     pub takes_schedule: bool,
     /// Compile-time work so far.
     pub work: Work,

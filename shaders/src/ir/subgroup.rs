@@ -1,8 +1,8 @@
 //! Subgroup operations: three kinds, of which the front end makes all of SPIR-V's.
 //!
-//! The invocations that execute one dynamic instance of the instruction take part: they are in the same iteration of each
-//! loop around it. Loops are the natural ones of the control flow graph, so a block from which no path leads back to the
-//! loop's header is not in the loop, and invocations converge there after the last iteration.
+//! The invocations that execute one dynamic instance of the instruction take part: they are in the same iteration of
+//! each loop around it. Loops are the natural ones of the control flow graph, so a block from which no path leads back
+//! to the loop's header is not in the loop, and invocations converge there after the last iteration.
 
 use super::{Op, Type};
 
@@ -16,8 +16,8 @@ pub enum SubgroupOp {
     Ballot,
     /// `subgroup.shuffle.f32 v0, v1`: the value of invocation `v1` (modulo 16); 0 if that is inactive.
     Shuffle(Type),
-    /// `subgroup.reduce.iadd.16 v0`: all values of the invocation's cluster (of that many invocations, aligned) put together;
-    /// in a tree whose leaves are the invocations in order.
+    /// `subgroup.reduce.iadd.16 v0`: all values of the invocation's cluster (of that many invocations, aligned) put
+    /// together; in a tree whose leaves are the invocations in order.
     Reduce(Op, u8),
     /// `subgroup.inclusive.iadd v0`: inclusive scan, in the order of Hillis and Steele.
     Inclusive(Op),

@@ -96,7 +96,8 @@ pub struct SubgroupLoop {
     pub header: Block,
     /// The block with the only back edge.
     pub latch: Block,
-    /// The number of the subgroup, or its position in the order ([`Kernel::subgroup_order`]): a parameter of the header.
+    /// The number of the subgroup, or its position in the order ([`Kernel::subgroup_order`]): a parameter of the
+    /// header.
     pub index: Value,
     /// Subgroups per iteration: 2 after unroll-and-jam.
     pub step: u32,

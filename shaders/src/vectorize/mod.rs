@@ -49,8 +49,8 @@ pub fn widen(kernel: &ir::Kernel) -> Result<Kernel, Unsupported> {
     Widen::new(&prepared, &plans).subgroups()
 }
 
-/// What the vectorizer does to a kernel, for tools: how often each pass of `prepare` changes it, and each access pattern
-/// is chosen.
+/// What the vectorizer does to a kernel, for tools: how often each pass of `prepare` changes it, and each access
+/// pattern is chosen.
 ///
 /// # Errors
 ///

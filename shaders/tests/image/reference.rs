@@ -1,7 +1,7 @@
 //! Sampling as Vulkan's chapter "Image Operations" writes it down, in 64-bit floats, slowly.
 //!
-//! Where a result jumps (nearest texels and levels, the change of filter at level 0), a place too close to the jump to call
-//! has no answer.
+//! Where a result jumps (nearest texels and levels, the change of filter at level 0), a place too close to the jump to
+//! call has no answer.
 
 use spelter_shaders::image::{Class, Compare, Dim, Filter, Format, Numeric, Sampler, Swizzle, Wrap, decode, load_raw};
 
@@ -10,8 +10,8 @@ use super::picture::Picture;
 /// Closer than this to a jump, either side is right.
 const CLOSE: f64 = 1e-3;
 
-/// How far from the reference a sample may be. Coordinates are rounded to 24 bits before they are taken apart; weights of channels of 8 bits
-/// have 8 bits, as the device says, in up to three dimensions.
+/// How far from the reference a sample may be. Coordinates are rounded to 24 bits before they are taken apart; weights
+/// of channels of 8 bits have 8 bits, as the device says, in up to three dimensions.
 pub(crate) fn tolerance(format: Format) -> f64 {
     let bytes = format.numeric() == Numeric::Unorm && format.channels().iter().all(|part| part.bits == 8);
     if bytes { 2e-3 + 3.0 / 512.0 } else { 2e-3 }
@@ -118,8 +118,8 @@ impl Question<'_> {
         }
     }
 
-    /// The border's colour, of the components that `VkFormat`'s names have: Vulkan's table "Border Texel Components After
-    /// Replacement". What a format lacks is 0, alpha 1.
+    /// The border's colour, of the components that `VkFormat`'s names have: Vulkan's table "Border Texel Components
+    /// After Replacement". What a format lacks is 0, alpha 1.
     fn border(&self) -> Color {
         let components = match self.picture.view.format.vk() {
             9..=15 | 70..=76 | 98..=100 | 124..=129 => 1,

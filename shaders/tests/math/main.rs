@@ -1,7 +1,8 @@
-//! Kernels after `lower::math`: every operation becomes basic ones, and computes what it did, exactly or within its bound.
+//! Kernels after `lower::math`: every operation becomes basic ones, and computes what it did, exactly or within its
+//! bound.
 //!
-//! Lowered kernels run in the interpreter; references are the operations' own functions or the platform's mathematics in
-//! double precision.
+//! Lowered kernels run in the interpreter; references are the operations' own functions or the platform's mathematics
+//! in double precision.
 
 mod control;
 mod errors;

@@ -5,7 +5,8 @@ use spelter_shaders::opt::CFG;
 
 use crate::parse;
 
-/// The selection's merge block is in a loop that the selection is not in: control comes to it through the loop's header only.
+/// The selection's merge block is in a loop that the selection is not in: control comes to it through the loop's header
+/// only.
 #[test]
 fn blocks_come_after_their_dominators_whatever_annotations_say() {
     let text = "

@@ -1,7 +1,7 @@
 //! Expressions as text, `iadd(a, umin(b, 7))`: a kernel that stores one, and the expression that a kernel stores.
 //!
-//! `a` to `d` are integers that nothing is known about, `x` to `z` floats, `p` to `r` bools, `id` the local invocation's
-//! index.
+//! `a` to `d` are integers that nothing is known about, `x` to `z` floats, `p` to `r` bools, `id` the local
+//! invocation's index.
 
 use spelter_shaders::ir::{
     Access, BindingData, BindingKind, BufferSpace, Builder, BuiltIn, InstData, Kernel, Op, Place, Type, Value, ValueDef,

@@ -1,8 +1,7 @@
-//! Optimisation passes at their boundary: a small text in, a small text out; and random kernels, which must leave the same
-//! in memory before and after.
+//! Optimisation passes at their boundary: a small text in, a small text out; and random kernels, which must leave the
+//! same in memory before and after.
 
 mod cfg;
-mod constant_arrays;
 mod contract;
 mod expression;
 mod forward;

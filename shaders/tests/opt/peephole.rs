@@ -1,4 +1,5 @@
-//! Algebra on instructions: rules by example, and all of them on random expressions against what the operations compute.
+//! Algebra on instructions: rules by example, and all of them on random expressions against what the operations
+//! compute.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,5 @@
-//! How long passes take: printed by `cargo test --release -p spelter-shaders --test opt -- --ignored --nocapture speed`.
+//! How long passes take: printed by `cargo test --release -p spelter-shaders --test opt -- --ignored --nocapture
+//! speed`.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};

@@ -4,7 +4,8 @@ use spelter_shaders::simd::{Kernel, verify};
 
 use crate::text::parse;
 
-/// A kernel whose entry has an address (`v0`), 8 lanes of a subgroup (`v1`), words (`v2`) and two conditions (`v3`, `v4`).
+/// A kernel whose entry has an address (`v0`), 8 lanes of a subgroup (`v1`), words (`v2`) and two conditions (`v3`,
+/// `v4`).
 fn kernel(blocks: &str) -> Kernel {
     parse(&format!(
         "simd kernel \"k\"\ncalls 256\nblock0:\n v0 = context shared\n v1 = const.mask 0xff\n v2 = lanes [{}]\n \

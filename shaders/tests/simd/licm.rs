@@ -4,8 +4,8 @@ use spelter_shaders::simd::{licm, verify};
 
 use super::widened_text;
 
-/// Whether the load of a row of the tile stands in front of the loop over subgroups, where each of four stores `stored` first and goes on
-/// with these instructions after a barrier.
+/// Whether the load of a row of the tile stands in front of the loop over subgroups, where each of four stores `stored`
+/// first and goes on with these instructions after a barrier.
 fn is_hoisted(part: &str) -> bool {
     let source = format!(
         "kernel \"tile\" 64, 1, 1

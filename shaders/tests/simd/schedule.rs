@@ -1,4 +1,5 @@
-//! The order of instructions in long blocks: chains side by side as far as registers last, and nothing before what it needs.
+//! The order of instructions in long blocks: chains side by side as far as registers last, and nothing before what it
+//! needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

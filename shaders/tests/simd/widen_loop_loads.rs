@@ -2,7 +2,8 @@
 
 use super::widened_text;
 
-/// Loads of four words in a loop of each invocation's own length, whose body has `more`. `index` is made of the counter `v7`.
+/// Loads of four words in a loop of each invocation's own length, whose body has `more`. `index` is made of the counter
+/// `v7`.
 fn loads(index: &str, more: &str) -> usize {
     let source = format!(
         "kernel \"walk\" 16, 1, 1

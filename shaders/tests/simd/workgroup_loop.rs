@@ -6,7 +6,8 @@ use spelter_shaders::compile::{self, Floats, Module};
 use spelter_shaders::simd::{Kernel, merge_blocks, verify, workgroup_loop};
 use spelter_shaders::vectorize::widen;
 
-/// The SIMD form of a kernel with a buffer, by the size of its workgroups, what stands before its entry point, and its body.
+/// The SIMD form of a kernel with a buffer, by the size of its workgroups, what stands before its entry point, and its
+/// body.
 fn widened(size: [u32; 3], before: &str, body: &str) -> Kernel {
     let [x, y, z] = size;
     let text = format!(

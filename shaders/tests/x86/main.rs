@@ -1,7 +1,7 @@
 //! The x86-64 back end at its boundary: SIMD text in, contents of buffers out.
 //!
-//! Each test runs on every instruction set that the machine has. A machine without AVX-512 fails the first test here, so
-//! that untested code does not pass unnoticed; `SPELTER_WITHOUT_AVX512=1` says that this is known.
+//! Each test runs on every instruction set that the machine has. A machine without AVX-512 fails the first test here,
+//! so that untested code does not pass unnoticed; `SPELTER_WITHOUT_AVX512=1` says that this is known.
 
 mod atomics;
 mod control;

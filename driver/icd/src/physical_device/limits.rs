@@ -6,7 +6,8 @@ use spelter_driver as driver;
 /// Alignment, in bytes, of memory that is mapped, flushed or imported.
 pub(super) const MAP_ALIGNMENT: u64 = 4096;
 
-/// `nonCoherentAtomSize`: a cache line. All memory is coherent, but programs for other devices are written by this limit.
+/// `nonCoherentAtomSize`: a cache line. All memory is coherent, but programs for other devices are written by this
+/// limit.
 pub(crate) const NON_COHERENT_ATOM_SIZE: u64 = 64;
 
 /// `maxPushDescriptors`.

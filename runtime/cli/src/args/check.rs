@@ -13,7 +13,8 @@ use crate::value::count;
 #[command(next_help_heading = "Checked mode")]
 pub(crate) struct CheckArgs {
     /// Find data races: the kernel is interpreted, and each race is reported with both source lines, the reason and a
-    /// repair. PROFILE is common (idioms of compilers are notes), spec or strict. The exit status is 66 if there are any.
+    /// repair. PROFILE is common (idioms of compilers are notes), spec or strict. The exit status is 66 if there are
+    /// any.
     #[arg(long, value_name = "PROFILE", num_args = 0..=1, require_equals = true, default_missing_value = "common")]
     pub(crate) check: Option<Profile>,
     /// The largest number of bytes for the shadow of the memory, and again for replays; 2K is 2048, and M and G are 2²⁰

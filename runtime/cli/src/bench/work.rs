@@ -49,8 +49,8 @@ pub(super) struct Position {
     pub(super) peak: Option<f64>,
 }
 
-/// The position of a dispatch that takes `seconds` and has `bound` bytes bound. Of these, no more than the accesses move
-/// count; bytes that are accessed again may come from caches.
+/// The position of a dispatch that takes `seconds` and has `bound` bytes bound. Of these, no more than the accesses
+/// move count; bytes that are accessed again may come from caches.
 pub(super) fn position(
     context: &Context,
     limits: &mut Limits,

@@ -23,7 +23,8 @@ use crate::trace;
 use bind::Bound;
 use messages::Messages;
 
-/// Runs the shader as the options say. With `--json`, a failure is printed as a JSON object, too. Returns the exit status.
+/// Runs the shader as the options say. With `--json`, a failure is printed as a JSON object, too. Returns the exit
+/// status.
 pub(crate) fn run(args: &RunArgs, output: &mut Output) -> Result<u8, Failure> {
     let messages = Messages::new(args.json);
     let result = execute(args, &messages, output);

@@ -181,7 +181,10 @@ pub(super) fn run(
         lane_order,
         stack,
         images: images.as_ptr(),
-        call: if needs.isa == Isa::Avx512 { call_avx512 } else { call_avx2 },
+        call: match needs.isa {
+            Isa::Avx512 => call_avx512,
+            Isa::Avx2 => call_avx2,
+        },
         image_count: images.len(),
         buffer_count: buffers.len(),
         descriptors: needs.descriptors,
@@ -326,10 +329,10 @@ fn buffers_at(buffers: &[GuestSlice], descriptors: usize, rows: &mut [[u32; 16]]
         let address = u64::from(low[lane]) | u64::from(high[lane]) << 32;
         let number = match last {
             Some((known, number)) if known == address => number,
-            _ => abi::piece_at(buffers, descriptors, address).unwrap_or(u32::MAX),
+            _ => abi::address_range_at(buffers, descriptors, address).unwrap_or(u32::MAX),
         };
         last = Some((address, number));
-        let start = buffers.get(number as usize).map_or(0, |piece| piece.address());
+        let start = buffers.get(number as usize).map_or(0, |range| range.address());
         (numbers[lane], offsets[lane]) = (number, low[lane].wrapping_sub(start as u32));
     }
 }

@@ -92,6 +92,30 @@ impl Isa {
             Self::Avx2 => 4,
         }
     }
+
+    /// Registers that hold a vector of 16 lanes.
+    fn registers_per_vector(self) -> u8 {
+        match self {
+            Self::Avx512 => 1,
+            Self::Avx2 => 2,
+        }
+    }
+
+    /// How many vector registers it has.
+    fn vector_registers(self) -> usize {
+        match self {
+            Self::Avx512 => 32,
+            Self::Avx2 => 16,
+        }
+    }
+
+    /// The mask registers that hold masks: 0 encodes "no mask".
+    fn mask_registers(self) -> std::ops::Range<usize> {
+        match self {
+            Self::Avx512 => 1..8,
+            Self::Avx2 => 0..0,
+        }
+    }
 }
 
 /// Why a kernel has no machine code. The interpreter can still run it.

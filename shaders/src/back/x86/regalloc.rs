@@ -21,31 +21,25 @@ fn set(class: RegClass, numbers: impl IntoIterator<Item = usize>) -> PRegSet {
     set
 }
 
-/// The registers that a call clobbers; `vector_words` is the size of a vector in 8-byte words.
-pub(super) fn not_saved(vector_words: usize) -> PRegSet {
-    let avx512 = vector_words == 8;
+/// The registers that a call clobbers.
+pub(super) fn not_saved(isa: Isa) -> PRegSet {
     let mut all = set(RegClass::Int, FREE);
-    all.union_from(set(RegClass::Float, 0..if avx512 { 32 } else { 16 }));
-    all.union_from(set(RegClass::Vector, if avx512 { 1..8 } else { 0..0 }));
+    all.union_from(set(RegClass::Float, 0..isa.vector_registers()));
+    all.union_from(set(RegClass::Vector, isa.mask_registers()));
     all
 }
 
 fn machine(isa: Isa) -> &'static MachineEnv {
-    static ENVS: [OnceLock<MachineEnv>; 2] = [OnceLock::new(), OnceLock::new()];
-    ENVS[isa as usize].get_or_init(|| {
-        let vectors = if isa == Isa::Avx512 { 32 } else { 16 };
-        // Mask register 0 encodes "no mask".
-        let masks = if isa == Isa::Avx512 { 1..8 } else { 0..0 };
-        MachineEnv {
-            preferred_regs_by_class: [
-                set(RegClass::Int, FREE),
-                set(RegClass::Float, 0..vectors),
-                set(RegClass::Vector, masks),
-            ],
-            non_preferred_regs_by_class: [set(RegClass::Int, SAVED), PRegSet::empty(), PRegSet::empty()],
-            scratch_by_class: [None; 3],
-            fixed_stack_slots: Vec::new(),
-        }
+    static ENVS: [OnceLock<MachineEnv>; Isa::ALL.len()] = [const { OnceLock::new() }; Isa::ALL.len()];
+    ENVS[isa as usize].get_or_init(|| MachineEnv {
+        preferred_regs_by_class: [
+            set(RegClass::Int, FREE),
+            set(RegClass::Float, 0..isa.vector_registers()),
+            set(RegClass::Vector, isa.mask_registers()),
+        ],
+        non_preferred_regs_by_class: [set(RegClass::Int, SAVED), PRegSet::empty(), PRegSet::empty()],
+        scratch_by_class: [None; 3],
+        fixed_stack_slots: Vec::new(),
     })
 }
 

@@ -11,6 +11,7 @@ use iced_x86::{Code, ConditionCode, OpKind};
 use regalloc2::{self as ra, Operand, PReg, PRegSet, RegClass, VReg};
 use smallvec::SmallVec;
 
+use super::Isa;
 use super::encode::{Assembler, Regs};
 use super::pool::{Pool, PooledConstant};
 use super::regalloc::not_saved;
@@ -179,6 +180,8 @@ pub(super) struct VCode {
     pub forms: BTreeSet<&'static str>,
     /// Size of a spilled vector in 8-byte words: 8 or 4.
     pub vector_words: usize,
+    /// The registers that a call clobbers.
+    clobbered: PRegSet,
     pub pool: Pool,
     /// A word of zeros in the pool; set if an instruction is [`InstKind::Checked`].
     pub zero_word: PooledConstant,
@@ -186,9 +189,10 @@ pub(super) struct VCode {
 
 impl VCode {
     /// An empty function with capacity for `room` instructions.
-    pub(super) fn new(vector_words: usize, room: usize) -> Self {
+    pub(super) fn new(isa: Isa, room: usize) -> Self {
         let (insts, operands) = (Vec::with_capacity(room), Vec::with_capacity(3 * room));
-        Self { vector_words, insts, operands, ..Self::default() }
+        let (vector_words, clobbered) = (isa.vector_words(), not_saved(isa));
+        Self { vector_words, clobbered, insts, operands, ..Self::default() }
     }
 
     pub(super) fn vreg(&mut self, class: RegClass) -> VReg {
@@ -280,7 +284,7 @@ impl ra::Function for VCode {
 
     fn inst_clobbers(&self, inst: ra::Inst) -> PRegSet {
         match self.insts[inst.index()].kind {
-            InstKind::Call { preserves_all: false, .. } => not_saved(self.vector_words),
+            InstKind::Call { preserves_all: false, .. } => self.clobbered,
             _ => PRegSet::empty(),
         }
     }

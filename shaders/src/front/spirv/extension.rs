@@ -27,7 +27,8 @@ const MIXED_DOT: Enabled = Enabled(&["SPV_VALVE_mixed_float_dot_product"], None)
 const LAYOUT: Enabled = Enabled(&["SPV_KHR_workgroup_memory_explicit_layout"], None);
 const ADDRESSES: Enabled = Enabled(&["SPV_KHR_physical_storage_buffer", "SPV_EXT_physical_storage_buffer"], Some(5));
 
-/// Storage class `StorageBuffer`. `SPV_KHR_variable_pointers` depends on the first extension, so declaring it implies the first.
+/// Storage class `StorageBuffer`. `SPV_KHR_variable_pointers` depends on the first extension, so declaring it implies
+/// the first.
 const STORAGE_BUFFER: Enabled =
     Enabled(&["SPV_KHR_storage_buffer_storage_class", "SPV_KHR_variable_pointers"], Some(3));
 

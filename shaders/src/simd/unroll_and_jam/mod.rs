@@ -55,8 +55,8 @@ struct CandidateLoop {
 
 impl CandidateLoop {
     /// The kernel's only loop over an even number of subgroups, if its iterations are independent: no memory of a
-    /// subgroup's own, no loop-carried value but the index, no other exit than the latch, no live-out value. In the order
-    /// of a schedule, each subgroup runs alone.
+    /// subgroup's own, no loop-carried value but the index, no other exit than the latch, no live-out value. In the
+    /// order of a schedule, each subgroup runs alone.
     fn find(kernel: &Kernel) -> Option<Self> {
         let &[subgroup_loop] = &kernel.subgroup_loops[..] else { return None };
         let SubgroupLoop { preheader, header, latch, index, count, .. } = subgroup_loop;

@@ -80,7 +80,8 @@ impl AccessPlans {
         &self.groups[index]
     }
 
-    /// How many accesses have each pattern. Those of an interleave group count as one, with the pattern of its elements.
+    /// How many accesses have each pattern. Those of an interleave group count as one, with the pattern of its
+    /// elements.
     pub(in crate::vectorize) fn statistics(&self) -> Vec<(&'static str, u64)> {
         let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
         for plan in self.plans.values().flatten() {

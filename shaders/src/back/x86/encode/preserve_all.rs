@@ -51,7 +51,8 @@ pub(super) fn write(asm: &mut Assembler<'_>, keeper: Label, isa: Isa, frame: &Fr
         Isa::Avx512 => (Code::EVEX_Vmovups_zmmm512_k1z_zmm, Code::EVEX_Vmovups_zmm_k1z_zmmm512),
         Isa::Avx2 => (Code::VEX_Vmovups_ymmm256_ymm, Code::VEX_Vmovups_ymm_ymmm256),
     };
-    let masks = if isa == Isa::Avx512 { 1..8 } else { 0..0 };
+    let mask = |number: usize| (Register::K0 + number as u32, at(MASKS_AT + 8 * number as i32));
+    let masks = || isa.mask_registers().map(mask);
     let end = asm.label();
     asm.bind(keeper);
     for reg in GENERAL {
@@ -64,8 +65,8 @@ pub(super) fn write(asm: &mut Assembler<'_>, keeper: Label, isa: Isa, frame: &Fr
     for number in 0..vectors {
         asm.put(Instruction::with2(to_memory, at(number * bytes), first + number as u32));
     }
-    for number in masks.clone() {
-        asm.put(Instruction::with2(Code::VEX_Kmovq_m64_kr, at(MASKS_AT + 8 * number), Register::K0 + number as u32));
+    for (mask, at) in masks() {
+        asm.put(Instruction::with2(Code::VEX_Kmovq_m64_kr, at, mask));
     }
     // Above the general registers are the return address and the routine's number.
     let number = MemoryOperand::with_base_displ(old, i64::from(KEPT_BYTES - 8));
@@ -77,8 +78,8 @@ pub(super) fn write(asm: &mut Assembler<'_>, keeper: Label, isa: Isa, frame: &Fr
     for number in 0..vectors {
         asm.put(Instruction::with2(to_register, first + number as u32, at(number * bytes)));
     }
-    for number in masks {
-        asm.put(Instruction::with2(Code::VEX_Kmovq_kr_km64, Register::K0 + number as u32, at(MASKS_AT + 8 * number)));
+    for (mask, at) in masks() {
+        asm.put(Instruction::with2(Code::VEX_Kmovq_kr_km64, mask, at));
     }
     asm.put(Instruction::with2(Code::Mov_r64_rm64, sp, at(OLD_AT)));
     for reg in GENERAL.into_iter().rev() {

@@ -103,7 +103,10 @@ const VEX: MaskOpcodes = MaskOpcodes {
 
 impl LaneWords {
     fn codes(&self) -> &'static MaskOpcodes {
-        if self.isa == Isa::Avx512 { &EVEX } else { &VEX }
+        match self.isa {
+            Isa::Avx512 => &EVEX,
+            Isa::Avx2 => &VEX,
+        }
     }
 
     /// 128-bit lanes of a register.

@@ -215,7 +215,10 @@ impl LaneAtomicSequence {
 
     fn combine_floats(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, [old, value, new]: [Register; 3]) {
         let [first, second] = self.vectors.map(|slot| regs.xmm(slot));
-        let codes = if self.isa == Isa::Avx512 { EVEX } else { VEX };
+        let codes = match self.isa {
+            Isa::Avx512 => &EVEX,
+            Isa::Avx2 => &VEX,
+        };
         let codes = codes[usize::from(self.wide)];
         asm.put(Instruction::with2(codes.as_vector, first, value));
         asm.put(Instruction::with2(codes.as_vector, second, old));

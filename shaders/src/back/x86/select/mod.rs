@@ -87,7 +87,7 @@ pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VCode> {
 }
 
 fn select_for<V: VectorIsa>(kernel: &Kernel) -> Result<VCode> {
-    let mut code = VCode::new(V::ISA.vector_words(), kernel.insts.len());
+    let mut code = VCode::new(V::ISA, kernel.insts.len());
     let context = code.vreg(RegClass::Int);
     let mut select = Select {
         kernel,
@@ -197,8 +197,8 @@ impl<'k, V: VectorIsa> Select<'k, V> {
         }
     }
 
-    /// Emits an instruction at the current position. Its code has the instruction's origin, but for the code of operands
-    /// that were deferred.
+    /// Emits an instruction at the current position. Its code has the instruction's origin, but for the code of
+    /// operands that were deferred.
     fn write(&mut self, inst: Inst) -> Result {
         let outer = self.code.origin;
         self.set_origin(inst);
@@ -207,8 +207,8 @@ impl<'k, V: VectorIsa> Select<'k, V> {
         written
     }
 
-    /// Sets the origin of the code that follows. Instructions without one, such as those that end a loop over subgroups,
-    /// belong to the code before them.
+    /// Sets the origin of the code that follows. Instructions without one, such as those that end a loop over
+    /// subgroups, belong to the code before them.
     fn set_origin(&mut self, inst: Inst) {
         let origin = self.kernel.origins[inst];
         if origin != 0 {

@@ -4,7 +4,6 @@ use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, Register};
 use regalloc2::{Operand, VReg};
 use smallvec::SmallVec;
 
-use super::super::Isa;
 use super::super::encode::{Assembler, Label, Regs};
 use super::super::pool::PooledConstant;
 use super::super::vcode::{AddressRegisters, InstKind};
@@ -81,7 +80,8 @@ impl<V: VectorIsa> Select<'_, V> {
             RowTarget::InBounds(place) => self.load_vector(results, &place),
             RowTarget::Checked { base, disp } => {
                 // Of two results, the first is written before the operands are read for the last time.
-                let def = if V::ISA == Isa::Avx512 { Operand::reg_def } else { Operand::reg_def_at_start };
+                let is_one = results.as_ref().len() == 1;
+                let def = if is_one { Operand::reg_def } else { Operand::reg_def_at_start };
                 let mut operands: RowOperands = results.as_ref().iter().map(|&reg| def(reg)).collect();
                 let place = self.row_slots(row, (base, disp), &mut operands)?;
                 let fetch = self.strides.distance(self.kernel, self.block, row);

@@ -169,10 +169,6 @@ fn kept(at: i32, lane: Register) -> MemoryOperand {
 }
 
 impl RowAddress {
-    fn is_wide(&self) -> bool {
-        self.isa == Isa::Avx512
-    }
-
     fn memory(&self, regs: Regs<'_>, index: Register, more: i32) -> MemoryOperand {
         let disp = i64::from(self.disp + more);
         MemoryOperand::with_base_index_scale_displ_size(regs.gpr(self.base), index, self.width.bytes(), disp, 1)
@@ -229,13 +225,17 @@ struct LoadSubwordRow {
 impl LoadSubwordRow {
     /// Converts halves in memory to floats; those of the second operand are at an offset of 16 bytes.
     fn convert(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, memory: impl Fn(i32) -> MemoryOperand) {
-        if self.place.is_wide() {
-            let code = Code::EVEX_Vcvtph2ps_zmm_k1z_ymmm256_sae;
-            return asm.put(Instruction::with2(code, regs.zmm(0), memory(0)));
-        }
-        for half in 0..2u8 {
-            let from = memory(16 * i32::from(half));
-            asm.put(Instruction::with2(Code::VEX_Vcvtph2ps_ymm_xmmm128, regs.ymm(half), from));
+        match self.place.isa {
+            Isa::Avx512 => {
+                let code = Code::EVEX_Vcvtph2ps_zmm_k1z_ymmm256_sae;
+                asm.put(Instruction::with2(code, regs.zmm(0), memory(0)));
+            }
+            Isa::Avx2 => {
+                for half in 0..2u8 {
+                    let from = memory(16 * i32::from(half));
+                    asm.put(Instruction::with2(Code::VEX_Vcvtph2ps_ymm_xmmm128, regs.ymm(half), from));
+                }
+            }
         }
     }
 }
@@ -249,21 +249,24 @@ impl Expand for LoadSubwordRow {
         if self.floats {
             return self.convert(regs, asm, |more| place.memory(regs, index, more));
         }
-        if place.is_wide() {
-            let code = match place.width {
-                Width::Byte => Code::EVEX_Vpmovzxbd_zmm_k1z_xmmm128,
-                _ => Code::EVEX_Vpmovzxwd_zmm_k1z_ymmm256,
-            };
-            asm.put(Instruction::with2(code, regs.zmm(0), place.memory(regs, index, 0)));
-            return;
-        }
-        let code = match place.width {
-            Width::Byte => Code::VEX_Vpmovzxbd_ymm_xmmm64,
-            _ => Code::VEX_Vpmovzxwd_ymm_xmmm128,
-        };
-        for half in 0..2u8 {
-            let memory = place.memory(regs, index, i32::from(half) * 8 * place.width.bytes().cast_signed());
-            asm.put(Instruction::with2(code, regs.ymm(half), memory));
+        match place.isa {
+            Isa::Avx512 => {
+                let code = match place.width {
+                    Width::Byte => Code::EVEX_Vpmovzxbd_zmm_k1z_xmmm128,
+                    _ => Code::EVEX_Vpmovzxwd_zmm_k1z_ymmm256,
+                };
+                asm.put(Instruction::with2(code, regs.zmm(0), place.memory(regs, index, 0)));
+            }
+            Isa::Avx2 => {
+                let code = match place.width {
+                    Width::Byte => Code::VEX_Vpmovzxbd_ymm_xmmm64,
+                    _ => Code::VEX_Vpmovzxwd_ymm_xmmm128,
+                };
+                for half in 0..2u8 {
+                    let memory = place.memory(regs, index, i32::from(half) * 8 * place.width.bytes().cast_signed());
+                    asm.put(Instruction::with2(code, regs.ymm(half), memory));
+                }
+            }
         }
     }
 
@@ -291,14 +294,17 @@ impl Expand for LoadSubwordRow {
             asm.put(Instruction::with2(code, regs.gpr32(part), memory));
             asm.put(Instruction::with2(Code::Mov_rm32_r32, kept(VALUE_AT, regs.gpr(lane)), regs.gpr32(part)));
         });
-        if place.is_wide() {
-            let from = asm.scratch(VALUE_AT, false);
-            asm.put(Instruction::with2(Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512, regs.zmm(0), from));
-            return;
-        }
-        for half in 0..2u8 {
-            let from = asm.scratch(VALUE_AT + 32 * i32::from(half), false);
-            asm.put(Instruction::with2(Code::VEX_Vmovups_ymm_ymmm256, regs.ymm(half), from));
+        match place.isa {
+            Isa::Avx512 => {
+                let from = asm.scratch(VALUE_AT, false);
+                asm.put(Instruction::with2(Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512, regs.zmm(0), from));
+            }
+            Isa::Avx2 => {
+                for half in 0..2u8 {
+                    let from = asm.scratch(VALUE_AT + 32 * i32::from(half), false);
+                    asm.put(Instruction::with2(Code::VEX_Vmovups_ymm_ymmm256, regs.ymm(half), from));
+                }
+            }
         }
     }
 }
@@ -319,13 +325,17 @@ struct StoreSubwordRow {
 impl StoreSubwordRow {
     /// Stores floats as halves; those of the second operand are at an offset of 16 bytes.
     fn convert(&self, regs: Regs<'_>, asm: &mut Assembler<'_>, memory: impl Fn(i32) -> MemoryOperand) {
-        if self.place.is_wide() {
-            let code = Code::EVEX_Vcvtps2ph_ymmm256_k1z_zmm_imm8_sae;
-            return asm.put(Instruction::with3(code, memory(0), regs.zmm(0), NEAREST));
-        }
-        for half in 0..2u8 {
-            let to = memory(16 * i32::from(half));
-            asm.put(Instruction::with3(Code::VEX_Vcvtps2ph_xmmm128_ymm_imm8, to, regs.ymm(half), NEAREST));
+        match self.place.isa {
+            Isa::Avx512 => {
+                let code = Code::EVEX_Vcvtps2ph_ymmm256_k1z_zmm_imm8_sae;
+                asm.put(Instruction::with3(code, memory(0), regs.zmm(0), NEAREST));
+            }
+            Isa::Avx2 => {
+                for half in 0..2u8 {
+                    let to = memory(16 * i32::from(half));
+                    asm.put(Instruction::with3(Code::VEX_Vcvtps2ph_xmmm128_ymm_imm8, to, regs.ymm(half), NEAREST));
+                }
+            }
         }
     }
 
@@ -362,14 +372,12 @@ impl Expand for StoreSubwordRow {
         if self.floats {
             return self.convert(regs, asm, |more| place.memory(regs, regs.gpr(place.index), more));
         }
-        if !place.is_wide() {
-            return self.pack_halves(regs, asm);
-        }
-        let memory = place.memory(regs, regs.gpr(place.index), 0);
-        let code = match place.width {
-            Width::Byte => Code::EVEX_Vpmovdb_xmmm128_k1z_zmm,
-            _ => Code::EVEX_Vpmovdw_ymmm256_k1z_zmm,
+        let code = match (place.isa, place.width) {
+            (Isa::Avx512, Width::Byte) => Code::EVEX_Vpmovdb_xmmm128_k1z_zmm,
+            (Isa::Avx512, _) => Code::EVEX_Vpmovdw_ymmm256_k1z_zmm,
+            (Isa::Avx2, _) => return self.pack_halves(regs, asm),
         };
+        let memory = place.memory(regs, regs.gpr(place.index), 0);
         asm.put(Instruction::with2(code, memory, regs.zmm(0)));
     }
 
@@ -381,7 +389,7 @@ impl Expand for StoreSubwordRow {
                 MemoryOperand::with_base_displ_size(Register::RSP, i64::from(VALUE_AT + more), 1)
             });
         } else {
-            let vector = if place.is_wide() { [0, 0] } else { [0, 1] };
+            let vector = [0, place.isa.registers_per_vector() - 1];
             VectorRegisters { isa: place.isa, vector, temp: 0 }.keep(regs, asm, VALUE_AT);
         }
         place.each_lane(regs, asm, |asm, next| {

@@ -82,7 +82,10 @@ const WIDE: WidthOpcodes = WidthOpcodes {
 
 impl Isa {
     pub(super) fn codes(self) -> &'static WidthOpcodes {
-        if self == Self::Avx512 { &WIDE } else { &NARROW }
+        match self {
+            Self::Avx512 => &WIDE,
+            Self::Avx2 => &NARROW,
+        }
     }
 }
 

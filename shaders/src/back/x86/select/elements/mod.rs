@@ -361,13 +361,9 @@ pub(super) struct VectorSlots {
 }
 
 impl VectorSlots {
-    fn is_wide(self) -> bool {
-        self.isa == Isa::Avx512
-    }
-
     /// Registers per vector.
     fn halves(self) -> u8 {
-        if self.is_wide() { 1 } else { 2 }
+        self.isa.registers_per_vector()
     }
 
     /// 128-bit lanes per register.
@@ -400,7 +396,10 @@ impl VectorSlots {
     }
 
     fn fetch(self, regs: Regs<'_>, asm: &mut Assembler<'_>, number: u8) {
-        let load = if self.is_wide() { Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512 } else { Code::VEX_Vmovdqu_ymm_ymmm256 };
+        let load = match self.isa {
+            Isa::Avx512 => Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512,
+            Isa::Avx2 => Code::VEX_Vmovdqu_ymm_ymmm256,
+        };
         for half in 0..self.halves() {
             let kept = asm.scratch(WORD_BYTES * i32::from(number) + 32 * i32::from(half), false);
             asm.put(Instruction::with2(load, self.reg(regs, number, half), kept));

@@ -136,11 +136,17 @@ impl<V: VectorIsa> Select<'_, V> {
 }
 
 fn shuffle(isa: Isa) -> Code {
-    if isa == Isa::Avx512 { Code::EVEX_Vpshufb_zmm_k1z_zmm_zmmm512 } else { Code::VEX_Vpshufb_ymm_ymm_ymmm256 }
+    match isa {
+        Isa::Avx512 => Code::EVEX_Vpshufb_zmm_k1z_zmm_zmmm512,
+        Isa::Avx2 => Code::VEX_Vpshufb_ymm_ymm_ymmm256,
+    }
 }
 
 fn or(isa: Isa) -> Code {
-    if isa == Isa::Avx512 { Code::EVEX_Vpord_zmm_k1z_zmm_zmmm512b32 } else { Code::VEX_Vpor_ymm_ymm_ymmm256 }
+    match isa {
+        Isa::Avx512 => Code::EVEX_Vpord_zmm_k1z_zmm_zmmm512b32,
+        Isa::Avx2 => Code::VEX_Vpor_ymm_ymm_ymmm256,
+    }
 }
 
 /// Defines the first operands, one vector per component.
@@ -258,10 +264,9 @@ impl StoreComponents {
         lane: u32,
         place: u32,
     ) {
-        let [by_twos, by_ones] = if self.isa == Isa::Avx512 {
-            [Code::EVEX_Vpextrw_r32m16_xmm_imm8, Code::EVEX_Vpextrb_r32m8_xmm_imm8]
-        } else {
-            [Code::VEX_Vpextrw_r32m16_xmm_imm8, Code::VEX_Vpextrb_r32m8_xmm_imm8]
+        let [by_twos, by_ones] = match self.isa {
+            Isa::Avx512 => [Code::EVEX_Vpextrw_r32m16_xmm_imm8, Code::EVEX_Vpextrb_r32m8_xmm_imm8],
+            Isa::Avx2 => [Code::VEX_Vpextrw_r32m16_xmm_imm8, Code::VEX_Vpextrb_r32m8_xmm_imm8],
         };
         let mut at = 0;
         while at < self.form.bytes {
