@@ -79,7 +79,7 @@ impl Stream {
     }
 }
 
-fn streams(_: &mut Criterion) {
+fn upload_streams(_: &mut Criterion) {
     println!("throughput of dispatches that read a buffer which is uploaded before each, relative to no uploads:");
     println!("{:>10}  {:>7} {:>7} {:>7}   storage", "bytes", "rename", "staged", "wait");
     for bytes in [64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20] {
@@ -152,8 +152,8 @@ fn dispatches(_: &mut Criterion) {
     context.bind((0, 1), Bind::storage(&buffers[1])).expect("bound");
     context.bind((0, 2), Bind::storage(&buffers[2])).expect("bound");
     let same = timed(&context, &|_| context.dispatch(&program).groups([1, 1, 1]));
-    let changed = timed(&context, &|turn| {
-        context.bind((0, 1), Bind::storage(&buffers[if turn % 2 == 0 { 1 } else { 3 }]))?;
+    let changed = timed(&context, &|iteration| {
+        context.bind((0, 1), Bind::storage(&buffers[if iteration % 2 == 0 { 1 } else { 3 }]))?;
         context.dispatch(&program).groups([1, 1, 1])
     });
     let own = timed(&context, &|_| {
@@ -211,9 +211,9 @@ impl Arrays {
         if set { dispatch.set(0, &self.set) } else { dispatch }.groups([1, 1, 1])
     }
 
-    /// The buffer that is the first in this turn.
-    fn first(&self, turn: u32) -> Bind {
-        Bind::storage(&self.buffers[self.buffers.len() - 1 - turn as usize % 2])
+    /// The buffer that is the first in this iteration.
+    fn first(&self, iteration: u32) -> Bind {
+        Bind::storage(&self.buffers[self.buffers.len() - 1 - iteration as usize % 2])
     }
 
     fn same(&self, set: bool) -> f64 {
@@ -222,8 +222,12 @@ impl Arrays {
 
     /// Another buffer is bound before each dispatch. Batches use the driver sets, so each is a new or cached one.
     fn changed(&self, set: bool) -> f64 {
-        timed(&self.context, &|turn| {
-            if set { self.set.write(0, self.first(turn)) } else { self.context.bind((0, 0, 0), self.first(turn)) }?;
+        timed(&self.context, &|iteration| {
+            if set {
+                self.set.write(0, self.first(iteration))
+            } else {
+                self.context.bind((0, 0, 0), self.first(iteration))
+            }?;
             self.dispatch(set)
         })
     }
@@ -240,8 +244,8 @@ impl Arrays {
     fn rewritten(&self) -> f64 {
         nanoseconds(|| {
             let mut time = Duration::ZERO;
-            for turn in 0..20 {
-                let first = self.first(turn);
+            for iteration in 0..20 {
+                let first = self.first(iteration);
                 let start = Instant::now();
                 self.set.write(0, first)?;
                 self.dispatch(true)?;
@@ -286,9 +290,9 @@ fn driver_alone(context: &Context, changing: bool) -> f64 {
         commands.bind_descriptor_sets(&layout, 0, &[&sets[0]], &[])?;
         commands.dispatch(1, 1, 1)?;
         let start = Instant::now();
-        for turn in 1..BATCH as usize {
+        for iteration in 1..BATCH as usize {
             if changing {
-                commands.bind_descriptor_sets(&layout, 0, &[&sets[turn % 2]], &[])?;
+                commands.bind_descriptor_sets(&layout, 0, &[&sets[iteration % 2]], &[])?;
             }
             commands.pipeline_barrier(stages, stages, &[barrier], &[])?;
             commands.dispatch(1, 1, 1)?;
@@ -350,5 +354,5 @@ fn rebinds(_: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, dispatches, sets, rebinds, streams);
+criterion_group!(benches, dispatches, sets, rebinds, upload_streams);
 criterion_main!(benches);

@@ -136,10 +136,10 @@ fn threads_that_create_and_drop_at_random_leave_no_entries() {
             let (device, module, layout) = (&device, &module, &layout);
             scope.spawn(move || {
                 let mut kept = Vec::new();
-                for turn in 0..60u32 {
-                    let step = (turn * 7 + thread).wrapping_mul(0x9e37_79b9) >> 30;
+                for iteration in 0..60u32 {
+                    let step = (iteration * 7 + thread).wrapping_mul(0x9e37_79b9) >> 30;
                     kept.push(create(device, module, layout, step));
-                    if turn % 3 == thread % 3 {
+                    if iteration % 3 == thread % 3 {
                         kept.clear();
                     }
                 }

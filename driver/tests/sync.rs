@@ -217,8 +217,8 @@ fn threads_pass_a_token_through_many_queues() {
             let (timeline, count) = (&timeline, &count);
             scope.spawn(move || {
                 for round in 0..rounds {
-                    let turn = round * queues as u64 + number;
-                    let (waits, signals) = ([at(timeline, turn)], [at(timeline, turn + 1)]);
+                    let step = round * queues as u64 + number;
+                    let (waits, signals) = ([at(timeline, step)], [at(timeline, step + 1)]);
                     let submit = SubmitInfo { waits: &waits, commands: &[count], signals: &signals };
                     queue.submit_all(&[submit], None).unwrap();
                 }

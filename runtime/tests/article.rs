@@ -237,13 +237,13 @@ fn a_buffer_in_all_kinds_at_once() {
         stage.context.bind((3, binding), Bind::storage_texels(slice, vk::Format::R32_SFLOAT)).unwrap();
     }
     let copy = stage.context.buffer(1024).build().unwrap();
-    for turn in 1..=3 {
+    for iteration in 1..=3 {
         stage.context.fill(&a, 7).unwrap();
         stage.context.copy(&a, 0, &copy, 0, 1024).unwrap();
         stage.context.invalidate(&a).unwrap();
         let stats = stage.context.stats();
         let kinds = [stats.rebinds_uniform, stats.rebinds_storage, stats.rebinds_sampler_view, stats.rebinds_image];
-        assert_eq!((kinds, a.generation()), ([3 * turn; 4], turn));
+        assert_eq!((kinds, a.generation()), ([3 * iteration; 4], iteration));
         assert_eq!(a.valid_ranges(), [0..128, 256..384, 512..640]);
     }
     assert_eq!(stage.words(&copy), [7; 256]);

@@ -27,8 +27,8 @@ fn it_exposes_buffers_images_descriptor_sets_and_command_buffers() -> Result<(),
     let (picture, sums) = (context.image(vk::Format::R32_UINT, [4, 1, 1]).build()?, context.buffer_zeroed(16)?);
     let set = context.descriptor_set(&program, 0).with(0, Bind::sampled(&picture)).bind(1, &sums).build()?;
     let commands = context.record(|commands| commands.dispatch(&program).set(0, &set).groups([4, 1, 1]))?;
-    for turn in [1u32, 10] {
-        context.write_image(&picture, 0, 0, &[turn, 2 * turn, 3 * turn, 4 * turn])?;
+    for iteration in [1u32, 10] {
+        context.write_image(&picture, 0, 0, &[iteration, 2 * iteration, 3 * iteration, 4 * iteration])?;
         context.submit(&commands)?;
     }
     assert_eq!(context.read::<u32>(&sums)?, [11, 22, 33, 44]);

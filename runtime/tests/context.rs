@@ -280,9 +280,9 @@ fn one_context_on_several_threads() {
             let (context, add) = (context.clone(), add.clone());
             scope.spawn(move || {
                 let (from, to) = (context.buffer_from(&[thread; 16]).unwrap(), context.buffer_zeroed(64).unwrap());
-                for turn in 1..=20 {
+                for iteration in 1..=20 {
                     context.dispatch(&add).bind(0, 0, &from).bind(0, 1, &to).groups([4, 1, 1]).unwrap();
-                    assert_eq!(context.read::<u32>(&to).unwrap(), [thread * turn; 16]);
+                    assert_eq!(context.read::<u32>(&to).unwrap(), [thread * iteration; 16]);
                 }
             });
         }

@@ -27,16 +27,16 @@ fn kernels_see_the_texels_of_the_current_object_of_an_image() {
     let make = |label| context.image(vk::Format::R32_UINT, [4, 4, 1]).label(label).build().unwrap();
     let (from, to) = (make("from"), [make("first"), make("second"), make("third")]);
     context.bind((0, 0), Bind::sampled(&from)).unwrap();
-    for (turn, to) in (0u32..).zip(&to) {
+    for (iteration, to) in (0u32..).zip(&to) {
         // From the second iteration on the image is in use.
         context.invalidate_image(&from).unwrap();
-        context.write_image(&from, 0, 0, &[10 * turn; 16]).unwrap();
+        context.write_image(&from, 0, 0, &[10 * iteration; 16]).unwrap();
         context.bind((0, 1), Bind::storage_image(to)).unwrap();
         context.dispatch(&program).invocations([4, 4, 1]).unwrap();
     }
     assert_eq!((from.generation(), context.stats().rebinds_sampler_view), (2, 2));
-    for (turn, to) in (0u32..).zip(&to) {
-        assert_eq!(context.read_image::<u32>(to, 0, 0).unwrap(), [10 * turn + 1; 16]);
+    for (iteration, to) in (0u32..).zip(&to) {
+        assert_eq!(context.read_image::<u32>(to, 0, 0).unwrap(), [10 * iteration + 1; 16]);
     }
     // The image is replaced while it is bound: later commands use the new object.
     context.invalidate_image(&to[2]).unwrap();
@@ -114,8 +114,8 @@ fn views_are_kept_by_their_object_and_go_with_it() {
     let make = |label| context.image(vk::Format::R32_UINT, [4, 4, 1]).layers(2).label(label).build().unwrap();
     let (a, b) = (make("a"), make("b"));
     context.clear_image(&a, ClearColor::Uint([1; 4])).unwrap();
-    for turn in 0..40u32 {
-        let (from, to) = (a.all().layers(turn % 2..=turn % 2), b.all().layers(..1));
+    for iteration in 0..40u32 {
+        let (from, to) = (a.all().layers(iteration % 2..=iteration % 2), b.all().layers(..1));
         let (from, to) = (from.as_type(vk::ImageViewType::TYPE_2D), to.as_type(vk::ImageViewType::TYPE_2D));
         let dispatch = context.dispatch(&program).with((0, 0), Bind::sampled(from));
         dispatch.with((0, 1), Bind::storage_image(to)).invocations([4, 4, 1]).unwrap();
@@ -127,8 +127,8 @@ fn views_are_kept_by_their_object_and_go_with_it() {
     assert_eq!((a.generation(), context.stats().views_created), (1, 4));
     // More parts than cached views: the views are created again, correctly.
     let table = context.buffer_from(&[5u32; 4096]).unwrap();
-    for turn in 0..200u64 {
-        let start = turn % 50 * 64;
+    for iteration in 0..200u64 {
+        let start = iteration % 50 * 64;
         context.bind((1, 0), Bind::texels(table.slice(start..start + 64), vk::Format::R32_UINT)).unwrap();
     }
     assert!(context.stats().views_created > 4 + 50);
@@ -151,12 +151,12 @@ fn what_a_dispatch_does_is_known_of_each_layer() {
     context.bind((0, 0), Bind::sampler(&context.sampler(&SamplerInfo::default()).unwrap())).unwrap();
     // Two layers of one level: the image descriptor has two ranges, the sampler has none.
     context.bind((0, 2), Bind::sampled(image.level(1))).unwrap();
-    for (turn, to) in (0u32..).zip(&targets) {
+    for (iteration, to) in (0u32..).zip(&targets) {
         context.bind((0, 1), Bind::storage(to)).unwrap();
         context.dispatch(&program).groups([2, 1, 1]).unwrap();
         let before = context.stats().barriers;
-        context.clear_image(image.level(1).layers(1 - turn..=1 - turn), ClearColor::Float([2.0; 4])).unwrap();
-        assert_eq!(context.stats().barriers, before + 1, "the previous dispatch reads layer {}", 1 - turn);
+        context.clear_image(image.level(1).layers(1 - iteration..=1 - iteration), ClearColor::Float([2.0; 4])).unwrap();
+        assert_eq!(context.stats().barriers, before + 1, "the previous dispatch reads layer {}", 1 - iteration);
     }
     assert_eq!(context.read::<f32>(&targets[0]).unwrap(), [1.0, 1.0]);
     assert_eq!(context.read::<f32>(&targets[1]).unwrap(), [1.0, 2.0]);

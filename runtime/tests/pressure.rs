@@ -49,14 +49,14 @@ impl Stage {
     /// Renames the buffer many times with `renew`, with a use in a context each time. Returns the statistics.
     fn stream(&self, uses: &Context, flush: bool, renew: impl Fn()) -> Stats {
         let before = self.context.stats();
-        for turn in 0..40 {
+        for iteration in 0..40 {
             renew();
             uses.dispatch(&self.program).bind(0, 0, &self.buffer).bind(0, 1, &self.to).groups([16, 1, 1]).unwrap();
             if flush {
                 uses.flush().unwrap();
             }
             let alive = self.context.stats().objects_alive();
-            assert!(alive <= MAX_OBJECTS, "turn {turn}: {alive} objects");
+            assert!(alive <= MAX_OBJECTS, "iteration {iteration}: {alive} objects");
         }
         let stats = self.context.stats().since(&before);
         // The number of renames, and which of them waited, depends on timing. Exactly those that waited are stalls.

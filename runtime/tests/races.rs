@@ -271,7 +271,7 @@ fn bytes_that_a_kernel_is_writing_are_old_or_new() {
     const FLIP: &str = "
         @group(0) @binding(0) var<storage, read_write> to: array<u32>;
         @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
-            for (var turn = 0u; turn < 2000u; turn++) { to[id.x] = ~to[id.x]; }
+            for (var iteration = 0u; iteration < 2000u; iteration++) { to[id.x] = ~to[id.x]; }
         }";
     let context = Context::builder().workers(1).build().unwrap();
     let program = context.program_wgsl(FLIP).unwrap();

@@ -219,13 +219,13 @@ fn sizes_change_while_other_threads_use_the_buffer() {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            for turn in 0..200 {
-                match context.resize(&buffer, if turn % 2 == 0 { 32 } else { 256 }) {
+            for iteration in 0..200 {
+                match context.resize(&buffer, if iteration % 2 == 0 { 32 } else { 256 }) {
                     Ok(_) => {}
                     // Another thread has it mapped.
                     Err(error) => assert!(error.to_string().ends_with("it is mapped)"), "{error}"),
                 }
-                context.resize_image(&image, if turn % 2 == 0 { [2, 3, 1] } else { [8, 8, 1] }).unwrap();
+                context.resize_image(&image, if iteration % 2 == 0 { [2, 3, 1] } else { [8, 8, 1] }).unwrap();
             }
             done.store(true, Ordering::Relaxed);
         });

@@ -166,11 +166,12 @@ fn a_range_without_an_end_follows_the_size_of_its_buffer() {
         context.read::<u32>(&to).unwrap()
     };
     assert_eq!(lengths(&context), [16, 12]);
-    for (turn, (bytes, words)) in (1..).zip([(256, [64, 60]), (48, [12, 8]), (1 << 20, [1 << 18, (1 << 18) - 4])]) {
+    for (iteration, (bytes, words)) in (1..).zip([(256, [64, 60]), (48, [12, 8]), (1 << 20, [1 << 18, (1 << 18) - 4])])
+    {
         let generation = set.generation();
         context.resize(&source, bytes).unwrap();
         // Both descriptors name the new object.
-        assert_eq!((set.generation(), set.objects()[0].generation), (generation + 2, turn));
+        assert_eq!((set.generation(), set.objects()[0].generation), (generation + 2, iteration));
         assert_eq!((lengths(&context), lengths(&other)), (words.to_vec(), words.to_vec()));
     }
 }
@@ -459,10 +460,10 @@ fn threads_share_and_rewrite_a_set() {
         for _ in 0..2 {
             let (context, set, program) = (context.sibling(), set.clone(), &program);
             scope.spawn(move || {
-                for turn in 0..400 {
+                for iteration in 0..400 {
                     let to = context.buffer(256).build().unwrap();
                     context.dispatch(program).set(0, &set).bind(1, 0, &to).groups([1, 1, 1]).unwrap();
-                    if turn % 7 == 0 {
+                    if iteration % 7 == 0 {
                         let words = context.read::<u32>(&to).unwrap();
                         let is_one_version = |word: u32| word == words[0] && word.is_multiple_of(1000);
                         assert!(words.iter().all(|word| is_one_version(*word)), "{words:?}");
@@ -470,9 +471,9 @@ fn threads_share_and_rewrite_a_set() {
                 }
             });
         }
-        for turn in 0..400usize {
-            set.write_array(0, 0, parts(turn % 8)).unwrap();
-            context.upload(&both, &[turn as u32 % 3 * 1000; 64]).unwrap();
+        for iteration in 0..400usize {
+            set.write_array(0, 0, parts(iteration % 8)).unwrap();
+            context.upload(&both, &[iteration as u32 % 3 * 1000; 64]).unwrap();
         }
     });
     assert!(context.stats().sets_allocated + context.stats().sets_rewritten > 2);

@@ -32,10 +32,10 @@ fn threads_add_to_one_buffer() {
                 let own = context.buffer(64).build().unwrap();
                 context.bind((0, 0), Bind::storage(&own)).unwrap();
                 context.bind((0, 1), Bind::storage(&sum)).unwrap();
-                for turn in 0..200u32 {
+                for iteration in 0..200u32 {
                     context.upload(&own, &[thread; 16]).unwrap();
                     context.dispatch(&add).groups([1, 1, 1]).unwrap();
-                    if turn % 17 == thread {
+                    if iteration % 17 == thread {
                         context.flush().unwrap();
                     }
                 }
@@ -60,9 +60,9 @@ fn a_buffer_is_handed_from_thread_to_thread() {
             let (context, add, ball, one, barriers) = (context.sibling(), &add, &ball, &one, &barriers);
             scope.spawn(move || {
                 for round in 0..25u32 {
-                    for turn in 0..THREADS {
-                        if turn == thread {
-                            let before = round * THREADS + turn;
+                    for writer in 0..THREADS {
+                        if writer == thread {
+                            let before = round * THREADS + writer;
                             match round % 3 {
                                 0 => context.dispatch(add).bind(0, 0, one).bind(0, 1, ball).groups([1, 1, 1]).unwrap(),
                                 // The upload replaces the object that slots and batches of another context name.
@@ -73,7 +73,7 @@ fn a_buffer_is_handed_from_thread_to_thread() {
                                 }
                             }
                         }
-                        barriers[turn as usize].wait();
+                        barriers[writer as usize].wait();
                     }
                 }
             });
@@ -90,10 +90,10 @@ fn handles_come_and_go_on_all_threads() {
         for thread in 0..THREADS {
             let (home, add) = (context.clone(), add.clone());
             scope.spawn(move || {
-                for turn in 0..40u32 {
-                    let context = if turn % 2 == 0 { home.sibling() } else { home.clone() };
+                for iteration in 0..40u32 {
+                    let context = if iteration % 2 == 0 { home.sibling() } else { home.clone() };
                     let (a, b) = (context.buffer(64).build().unwrap(), context.buffer(64).zeroed().unwrap());
-                    let value = thread * 1000 + turn;
+                    let value = thread * 1000 + iteration;
                     context.write(&a, 0, &[value; 16]).unwrap();
                     context.dispatch(&add).bind(0, 0, &a).bind(0, 1, &b).groups([1, 1, 1]).unwrap();
                     context.invalidate(&a).unwrap();
@@ -196,8 +196,8 @@ fn a_wait_for_a_buffer_ends_however_busy_other_threads_keep_it() {
                 }
             });
         }
-        for turn in 0..10u32 {
-            let result = match turn % 3 {
+        for iteration in 0..10u32 {
+            let result = match iteration % 3 {
                 0 => context.write(&buffer, 0, &half),
                 1 => context.upload(&buffer, &half),
                 _ => context.invalidate(&buffer),

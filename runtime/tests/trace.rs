@@ -22,8 +22,8 @@ fn work() -> Context {
     let program = context.program_wgsl(ADD).unwrap();
     let [a, b] = [(); 2].map(|()| context.buffer(64 << 10).zeroed().unwrap());
     let sibling = context.sibling();
-    for turn in 0..10u32 {
-        context.upload(&a, &[turn; 16 << 10]).unwrap();
+    for iteration in 0..10u32 {
+        context.upload(&a, &[iteration; 16 << 10]).unwrap();
         context.dispatch(&program).bind(0, 0, &a).bind(0, 1, &b).groups([256, 1, 1]).unwrap();
         sibling.dispatch(&program).bind(0, 0, &b).bind(0, 1, &a).groups([256, 1, 1]).unwrap();
         context.read::<u32>(&b).unwrap();
@@ -145,10 +145,10 @@ fn what_two_threads_do_in_one_context_nests_too() {
         for _ in 0..3 {
             scope.spawn(|| {
                 let buffer = context.buffer(1 << 20).build().unwrap();
-                for turn in 0..20u32 {
-                    context.write(&buffer, 0, &vec![turn; 1 << 18]).unwrap();
-                    context.fill(&buffer, turn).unwrap();
-                    assert_eq!(context.read_range::<u32>(&buffer, 0..4).unwrap(), [turn]);
+                for iteration in 0..20u32 {
+                    context.write(&buffer, 0, &vec![iteration; 1 << 18]).unwrap();
+                    context.fill(&buffer, iteration).unwrap();
+                    assert_eq!(context.read_range::<u32>(&buffer, 0..4).unwrap(), [iteration]);
                 }
             });
         }

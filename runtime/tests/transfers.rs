@@ -80,13 +80,13 @@ fn streams_run_in_bounded_memory() {
 fn mappings_that_discard_do_not_wait() {
     let context = context();
     let buffer = context.buffer_from(&[1u32; 64]).unwrap();
-    for (turn, flags) in [MapFlags::DISCARD_WHOLE, MapFlags::DISCARD_RANGE].into_iter().enumerate() {
+    for (iteration, flags) in [MapFlags::DISCARD_WHOLE, MapFlags::DISCARD_RANGE].into_iter().enumerate() {
         let copy = busy(&context, &buffer);
         let map = context.map(&buffer, MapFlags::WRITE | flags).unwrap();
-        map.write(0, &[turn as u32 + 2; 64]).unwrap();
+        map.write(0, &[iteration as u32 + 2; 64]).unwrap();
         map.unmap().unwrap();
-        assert_eq!(context.stats().renames, turn as u64 + 1);
-        assert_eq!(context.read::<u32>(&copy).unwrap(), [turn as u32 + 1; 4]);
+        assert_eq!(context.stats().renames, iteration as u64 + 1);
+        assert_eq!(context.read::<u32>(&copy).unwrap(), [iteration as u32 + 1; 4]);
     }
     let stats = context.stats();
     assert_eq!((stats.stalls_taken, context.read::<u32>(&buffer).unwrap()), (0, vec![3; 64]));

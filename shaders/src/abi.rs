@@ -21,7 +21,7 @@ pub const MAX_WORKGROUPS: u32 = 65_535;
 pub struct DispatchArgs<'a> {
     /// One slice for each descriptor, flattened: `Kernel::bindings` in order, each with its array elements. Kernels
     /// that access memory by address get after those the address ranges that may be accessed, in the form that
-    /// [`piece_at`] expects.
+    /// [`address_range_at`] expects.
     pub buffers: &'a [GuestSlice],
     /// Images and samplers, with the same indices as `buffers`; missing ones are [`Descriptor::NULL`]. The buffer of
     /// the same index is the image's memory.
@@ -36,29 +36,29 @@ pub struct DispatchArgs<'a> {
 }
 
 /// Bytes from the start of an address range to the start of the next one of the same allocation. Ranges are twice as
-/// long and overlap: at least `PIECE - 64` bytes follow every address in the range that [`piece_at`] finds, and offsets
-/// fit 32 bits.
-pub const PIECE: u64 = 1 << 31;
+/// long and overlap: at least `ADDRESS_RANGE_STEP - 64` bytes follow every address in the range that
+/// [`address_range_at`] finds, and offsets fit 32 bits.
+pub const ADDRESS_RANGE_STEP: u64 = 1 << 31;
 
 /// Bytes of an address range, at most: an offset of 2³² - 1, aligned to words, is outside.
-const MAX_ADDRESS_RANGE_BYTES: u64 = 2 * PIECE - 64;
+const MAX_ADDRESS_RANGE_BYTES: u64 = 2 * ADDRESS_RANGE_STEP - 64;
 
 /// Splits disjoint allocations, in ascending order, into address ranges: kernels that access memory by address get them
 /// after their descriptors.
-pub fn pieces(ranges: impl IntoIterator<Item = GuestSlice>) -> impl Iterator<Item = GuestSlice> {
-    ranges.into_iter().flat_map(|range| {
-        let starts = (0..range.len().div_ceil(PIECE)).map(|number| number * PIECE);
-        starts.map(move |start| range.slice(start, MAX_ADDRESS_RANGE_BYTES))
+pub fn address_ranges(allocations: impl IntoIterator<Item = GuestSlice>) -> impl Iterator<Item = GuestSlice> {
+    allocations.into_iter().flat_map(|allocation| {
+        let starts = (0..allocation.len().div_ceil(ADDRESS_RANGE_STEP)).map(|number| number * ADDRESS_RANGE_STEP);
+        starts.map(move |start| allocation.slice(start, MAX_ADDRESS_RANGE_BYTES))
     })
 }
 
 /// Index of the address range that holds an address: the last one that starts at or before it. The first `descriptors`
 /// entries of `buffers` are no address ranges.
-pub fn piece_at(buffers: &[GuestSlice], descriptors: usize, address: u64) -> Option<u32> {
-    let pieces = buffers.get(descriptors..)?;
-    let after = pieces.partition_point(|piece| piece.address() as u64 <= address);
-    let piece = pieces.get(after.checked_sub(1)?)?;
-    (address - (piece.address() as u64) < piece.len()).then(|| (descriptors + after - 1) as u32)
+pub fn address_range_at(buffers: &[GuestSlice], descriptors: usize, address: u64) -> Option<u32> {
+    let ranges = buffers.get(descriptors..)?;
+    let after = ranges.partition_point(|range| range.address() as u64 <= address);
+    let range = ranges.get(after.checked_sub(1)?)?;
+    (address - (range.address() as u64) < range.len()).then(|| (descriptors + after - 1) as u32)
 }
 
 /// Where a kernel was when it saw the stop flag.

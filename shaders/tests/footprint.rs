@@ -24,8 +24,8 @@ fn large_kernel() -> String {
     }
     for round in 0..14 {
         for value in 0..16 {
-            let (other, turn) = ((value + round + 1) % 16, (value * 7 + round) % 31 + 1);
-            let _ = writeln!(text, "v{value} = (v{value} ^ v{other}) * {turn}u + (v{other} >> {turn}u);");
+            let (other, amount) = ((value + round + 1) % 16, (value * 7 + round) % 31 + 1);
+            let _ = writeln!(text, "v{value} = (v{value} ^ v{other}) * {amount}u + (v{other} >> {amount}u);");
         }
         let _ = writeln!(text, "shared_words[at] = v{round}; workgroupBarrier();");
         let _ = writeln!(text, "v{round} += shared_words[at ^ {}u]; workgroupBarrier();", round + 1);

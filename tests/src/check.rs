@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU32;
 
-use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome, pieces};
+use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome, address_ranges};
 use spelter_shaders::back::{Code, Scratch};
 use spelter_shaders::compile::Module;
 use spelter_shaders::front::{Error, spvasm};
@@ -130,7 +130,7 @@ fn run_code(case: &Case, kernel: &Kernel, code: &dyn Code, schedule: Schedule) -
     if kernel.has_addresses() {
         let mut all: Vec<GuestSlice> = slots.values().copied().filter(|slice| !slice.is_empty()).collect();
         all.sort_by_key(|slice| slice.address());
-        buffers.extend(pieces(all));
+        buffers.extend(address_ranges(all));
     }
     let images: Vec<Descriptor> =
         wanted(kernel).map(|slot| images.get(&slot).copied().unwrap_or(Descriptor::NULL)).collect();

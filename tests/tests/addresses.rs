@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU32;
 
 use proptest::prelude::*;
-use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome, pieces};
+use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome, address_ranges};
 use spelter_shaders::back::{Code, Scratch, Workgroups};
 use spelter_shaders::compile::{Backend, Module, compile};
 use spelter_shaders::front::spvasm::assemble;
@@ -34,19 +34,19 @@ struct Model {
     base: u64,
     bytes: Vec<u8>,
     /// Starts and ends in the arena.
-    pieces: Vec<(u64, u64)>,
+    ranges: Vec<(u64, u64)>,
 }
 
 impl Model {
     /// The address range that contains an address.
-    fn piece(&self, address: u64) -> Option<(u64, u64)> {
+    fn range(&self, address: u64) -> Option<(u64, u64)> {
         let at = address.checked_sub(self.base)?;
-        self.pieces.iter().copied().find(|&(start, end)| (start..end).contains(&at))
+        self.ranges.iter().copied().find(|&(start, end)| (start..end).contains(&at))
     }
 
     /// The place in the arena of some bytes at offset `delta` from an access's address, whose range applies.
     fn place(&self, address: u64, delta: u64, bytes: u64) -> Option<usize> {
-        let (_, end) = self.piece(address)?;
+        let (_, end) = self.range(address)?;
         // Words are aligned.
         let at = (address - self.base) / bytes * bytes + delta;
         (at + bytes <= end).then_some(at as usize)
@@ -115,23 +115,23 @@ fn layout() -> impl Strategy<Value = Vec<(u64, u64)>> {
     let length = prop_oneof![1..40u64, 1..400u64, Just(192), Just(1024)];
     proptest::collection::vec((0..4u64, length), 1..80).prop_map(|parts| {
         let mut at = 0;
-        let mut pieces = Vec::new();
+        let mut ranges = Vec::new();
         for (gap, length) in parts {
             let start: u64 = at + 64 * gap;
             let end = (start + length).min(4 * PART);
             if start >= end {
                 break;
             }
-            pieces.push((start, end));
+            ranges.push((start, end));
             at = (end + 1).next_multiple_of(64);
         }
-        pieces
+        ranges
     })
 }
 
 /// A place in a part of the arena or around it: near the start or end of a buffer, anywhere, or outside.
-fn address(base: u64, pieces: &[(u64, u64)], (kind, which, by): (u8, usize, i64), part: (u64, u64)) -> u64 {
-    let inside: Vec<_> = pieces.iter().filter(|(start, end)| *end > part.0 && *start < part.1).collect();
+fn address(base: u64, ranges: &[(u64, u64)], (kind, which, by): (u8, usize, i64), part: (u64, u64)) -> u64 {
+    let inside: Vec<_> = ranges.iter().filter(|(start, end)| *end > part.0 && *start < part.1).collect();
     let at = match (kind, inside.get(which % inside.len().max(1))) {
         (0..4, Some((start, _))) => *start as i64 + 4 * by.abs() % 64,
         (4..6, Some((start, _))) => *start as i64 + 4 * by % 64,
@@ -160,7 +160,7 @@ fn choices() -> impl Strategy<Value = (u32, [Choice; 3], Vec<Choice>, Vec<i32>, 
 
 fn check(
     codes: &[(Backend, Box<dyn Code>)],
-    pieces_at: &[(u64, u64)],
+    ranges_at: &[(u64, u64)],
     made: (u32, [Choice; 3], Vec<Choice>, Vec<i32>, bool),
 ) {
     let (count, shared, own, index, together) = made;
@@ -169,7 +169,7 @@ fn check(
     let bytes: Vec<u8> = (0..4 * PART).map(|at| (at * 37 / 5 + 1) as u8).collect();
     let part = |number: u64| (number * PART, (number + 1) * PART);
     let [from, to, elements] = std::array::from_fn(|number| {
-        address(base, pieces_at, shared[number], if number == 0 { FROM } else { part(number as u64) }) & !3
+        address(base, ranges_at, shared[number], if number == 0 { FROM } else { part(number as u64) }) & !3
     });
     // Writes go to memory that is not read: an address elsewhere is replaced by an invalid one.
     let held = |address: u64, number: u64, bytes: u64| {
@@ -178,8 +178,8 @@ fn check(
         if at < start || at.saturating_add(bytes) > end { 0 } else { address }
     };
     let each = own.iter().enumerate().map(|(lane, &choice)| match together {
-        true => address(base, pieces_at, (0, shared[0].1, 0), FROM).wrapping_add(4 * (lane as u64 * 5 % 32)),
-        false => address(base, pieces_at, choice, FROM),
+        true => address(base, ranges_at, (0, shared[0].1, 0), FROM).wrapping_add(4 * (lane as u64 * 5 % 32)),
+        false => address(base, ranges_at, choice, FROM),
     });
     let put = (0..COUNT as u64).map(|lane| {
         let at = base + 3 * PART + lane * 31 % COUNT as u64 * 40;
@@ -194,7 +194,7 @@ fn check(
         put: put.collect(),
         index,
     };
-    let mut model = Model { base, bytes: bytes.clone(), pieces: pieces_at.to_vec() };
+    let mut model = Model { base, bytes: bytes.clone(), ranges: ranges_at.to_vec() };
     let wanted = expected(&mut model, &input);
     for (backend, code) in codes {
         arena.write(0, &bytes);
@@ -207,7 +207,7 @@ fn check(
         let table_slice = GuestSlice::leak(table.len());
         table_slice.write(0, &table);
         let mut buffers = vec![table_slice, results];
-        buffers.extend(pieces(pieces_at.iter().map(|&(start, end)| arena.slice(start, end - start))));
+        buffers.extend(address_ranges(ranges_at.iter().map(|&(start, end)| arena.slice(start, end - start))));
         let (push, stop) = ([0; MAX_PUSH_BYTES], AtomicU32::new(0));
         let args = DispatchArgs { buffers: &buffers, images: &[], push: &push, num_workgroups: [1; 3], stop: &stop };
         let outcome = code.run_all(&args, Workgroups::one([0; 3]), &mut Scratch::default());
@@ -215,13 +215,13 @@ fn check(
         for (at, &word) in wanted.iter().enumerate() {
             let (result, invocation) = (at / COUNT, at % COUNT);
             let got = results.load_u32(4 * at as u64);
-            assert_eq!(got, word, "{backend}: result {result} of {invocation}: {input:x?}, {pieces_at:x?} at {base:x}");
+            assert_eq!(got, word, "{backend}: result {result} of {invocation}: {input:x?}, {ranges_at:x?} at {base:x}");
         }
         for (at, &byte) in model.bytes.iter().enumerate() {
             assert_eq!(
                 arena.load_u8(at as u64),
                 byte,
-                "{backend}: byte {at:x}: {input:x?}, {pieces_at:x?} at {base:x}"
+                "{backend}: byte {at:x}: {input:x?}, {ranges_at:x?} at {base:x}"
             );
         }
     }
@@ -240,5 +240,5 @@ fn accesses_go_where_their_addresses_say() {
         .collect();
     let config =
         ProptestConfig { cases: 400, max_shrink_iters: 0, failure_persistence: None, ..ProptestConfig::default() };
-    proptest!(config, |(pieces in layout(), made in choices())| check(&codes, &pieces, made));
+    proptest!(config, |(ranges in layout(), made in choices())| check(&codes, &ranges, made));
 }

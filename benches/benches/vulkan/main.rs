@@ -45,7 +45,7 @@ fn main() -> Result<(), Error> {
     let mut drivers = [String::new(), String::new()];
     for _ in 0..ROUNDS {
         for ((manifest, best), driver) in manifests.iter().zip(&mut best).zip(&mut drivers) {
-            *driver = turn(manifest, &names, best)?;
+            *driver = measure_round(manifest, &names, best)?;
         }
     }
     let rows: Vec<Value> = KERNELS
@@ -108,7 +108,7 @@ fn child<'a>(kernels: impl Iterator<Item = &'a Kernel>) -> Result<(), Error> {
 }
 
 /// Runs a child on one driver, keeps its best times, and returns the driver's name.
-fn turn(manifest: &Path, names: &[String], best: &mut BTreeMap<String, f64>) -> Result<String, Error> {
+fn measure_round(manifest: &Path, names: &[String], best: &mut BTreeMap<String, f64>) -> Result<String, Error> {
     let output = Command::new(std::env::current_exe()?)
         .arg(CHILD)
         .args(names)

@@ -169,7 +169,8 @@ fn run_workgroups(
 ) -> Result<(), Halt> {
     let state = &*work.state;
     // Read now: buffers may be created and destroyed while commands are in flight.
-    let with_ranges = state.addresses.as_ref().map(|heap| [&*state.buffers, &*heap.addresses().pieces()].concat());
+    let with_ranges =
+        state.addresses.as_ref().map(|heap| [&*state.buffers, &*heap.addresses().address_ranges()].concat());
     let args = DispatchArgs {
         buffers: with_ranges.as_deref().unwrap_or(&state.buffers),
         images: &state.images,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use spelter_shaders::abi::pieces;
+use spelter_shaders::abi::address_ranges;
 use spelter_shaders::guest::GuestSlice;
 
 /// The addressable bytes of a device.
@@ -27,7 +27,7 @@ struct Edges {
     /// Imported memory that has buffers, by start and length, with the number of buffers.
     imported: BTreeMap<(u64, u64), (GuestSlice, u64)>,
     /// The resulting ranges, cached until a buffer is added or removed.
-    pieces: Option<Arc<[GuestSlice]>>,
+    address_ranges: Option<Arc<[GuestSlice]>>,
 }
 
 fn start(of: GuestSlice) -> u64 {
@@ -45,7 +45,7 @@ impl Edges {
         if *sum == 0 {
             self.at.remove(&at);
         }
-        self.pieces = None;
+        self.address_ranges = None;
     }
 
     /// Adds or removes one buffer in imported memory.
@@ -124,14 +124,14 @@ impl Addresses {
         edges.add(end(buffer), -count);
     }
 
-    /// The current address ranges, in which kernels look addresses up (`spelter_shaders::abi::piece_at`).
-    pub(crate) fn pieces(&self) -> Arc<[GuestSlice]> {
+    /// The current address ranges, in which kernels look addresses up (`spelter_shaders::abi::address_range_at`).
+    pub(crate) fn address_ranges(&self) -> Arc<[GuestSlice]> {
         let mut edges = self.edges.lock();
-        if let Some(pieces) = &edges.pieces {
-            return Arc::clone(pieces);
+        if let Some(ranges) = &edges.address_ranges {
+            return Arc::clone(ranges);
         }
-        let all: Arc<[GuestSlice]> = pieces(edges.slices(self.heap)).collect();
-        edges.pieces = Some(Arc::clone(&all));
+        let all: Arc<[GuestSlice]> = address_ranges(edges.slices(self.heap)).collect();
+        edges.address_ranges = Some(Arc::clone(&all));
         all
     }
 }
@@ -163,12 +163,12 @@ mod tests {
                     addresses.remove(buffer, memories[memory]);
                 }
                 let inside = |of: GuestSlice, byte: u64| (start(of)..end(of)).contains(&byte);
-                let pieces = addresses.pieces();
+                let ranges = addresses.address_ranges();
                 for byte in (start(heap)..end(heap)).chain(start(all)..end(all)) {
                     let wanted = live.iter().any(|(_, buffer)| inside(*buffer, byte));
-                    prop_assert_eq!(pieces.iter().any(|piece| inside(*piece, byte)), wanted, "{:#x}", byte);
+                    prop_assert_eq!(ranges.iter().any(|range| inside(*range, byte)), wanted, "{:#x}", byte);
                 }
-                prop_assert!(pieces.windows(2).all(|pair| end(pair[0]) <= start(pair[1])));
+                prop_assert!(ranges.windows(2).all(|pair| end(pair[0]) <= start(pair[1])));
             }
             live.into_iter().for_each(|(memory, buffer)| addresses.remove(buffer, memories[memory]));
             let edges = addresses.edges.lock();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use spelter_driver::{DescriptorPool, DescriptorSet, DescriptorSetLayout};
 
 use super::names::Names;
-use super::place::{Place, Target};
+use super::place::{FillTarget, Place};
 use crate::batch::{Clock, Submission};
 use crate::descriptors::{allocate, write_one};
 use crate::error::Error;
@@ -62,14 +62,14 @@ impl DriverSets {
         let at = known.unwrap_or_else(|| self.add(&wanted.layout.layout));
         let LayoutSet { pool, place, .. } = &mut self.layouts[at];
         let counters = &share.memory().counters;
-        let fill = |target: Target<'_, DescriptorSet>| {
+        let fill = |target: FillTarget<'_, DescriptorSet>| {
             let (set, since) = match target {
-                Target::This(set, since) => {
+                FillTarget::This(set, since) => {
                     written = Some(true);
                     counters.sets_rewritten.one();
                     (set.clone(), Some(since))
                 }
-                Target::Another(old, since) => {
+                FillTarget::Another(old, since) => {
                     written = Some(false);
                     let set = allocate(share.device(), pool, wanted.layout, SETS_IN_POOL)?;
                     copy(&set, old, names, wanted, since)?;
@@ -77,7 +77,7 @@ impl DriverSets {
                     counters.sets_dropped.one();
                     (set, Some(since))
                 }
-                Target::First => {
+                FillTarget::First => {
                     counters.sets_allocated.one();
                     (allocate(share.device(), pool, wanted.layout, SETS_IN_POOL)?, None)
                 }

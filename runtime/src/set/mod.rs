@@ -19,7 +19,7 @@ pub(crate) use groups::GroupSets;
 pub(crate) use inner::SetInner;
 pub(crate) use names::Names;
 #[cfg(all(test, loom))]
-pub(crate) use place::{Place, Target};
+pub(crate) use place::{FillTarget, Place};
 pub(crate) use program_state::{Looked, SetStates};
 
 use std::fmt;

@@ -29,7 +29,7 @@ struct Filled<D, S: SubmittedBatch> {
 
 /// The driver set to be filled.
 #[derive(Debug)]
-pub(crate) enum Target<'a, D> {
+pub(crate) enum FillTarget<'a, D> {
     /// This one, which no batch uses and which holds the names up to a change.
     This(&'a D, u64),
     /// A new one. Batches use the current one, which holds the names up to a change.
@@ -51,12 +51,12 @@ impl<D: Clone, S: SubmittedBatch> Place<D, S> {
         &mut self,
         now: u64,
         (clock, serial): (&Arc<Clock<S>>, Serial),
-        fill: impl FnOnce(Target<'_, D>) -> Result<D, E>,
+        fill: impl FnOnce(FillTarget<'_, D>) -> Result<D, E>,
     ) -> Result<(D, u64), E> {
         let filled = match self.current.take() {
             Some(current) if current.until == now => current,
             Some(mut current) if !current.usage.is_busy(Access::Write) => {
-                let result = fill(Target::This(&current.set, current.until));
+                let result = fill(FillTarget::This(&current.set, current.until));
                 if result.is_ok() {
                     (current.until, current.number) = (now, next_number());
                 }
@@ -66,13 +66,13 @@ impl<D: Clone, S: SubmittedBatch> Place<D, S> {
                 return Ok(current.enter(clock, serial));
             }
             Some(current) => {
-                let set = fill(Target::Another(&current.set, current.until));
+                let set = fill(FillTarget::Another(&current.set, current.until));
                 if set.is_err() {
                     self.current = Some(current);
                 }
                 Filled::new(set?, now)
             }
-            None => Filled::new(fill(Target::First)?, now),
+            None => Filled::new(fill(FillTarget::First)?, now),
         };
         Ok(self.current.insert(filled).enter(clock, serial))
     }

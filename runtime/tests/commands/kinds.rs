@@ -89,11 +89,11 @@ fn images_are_cleared_copied_and_dispatched_on() -> Result<(), Error> {
         commands.copy_image((&b, 0, 1), (&a, 0, 1))?;
         commands.dispatch(&program).with((0, 0), sampled.clone()).with((0, 1), flat(&b)).groups([1, 1, 1])
     })?;
-    for turn in 0..4u32 {
-        context.write_image(&b, 0, 1, &[turn, 1, 2, 3])?;
+    for iteration in 0..4u32 {
+        context.write_image(&b, 0, 1, &[iteration, 1, 2, 3])?;
         context.submit(&commands)?;
         assert_eq!(context.read_image::<u32>(&a, 0, 0)?, [6; 4]);
-        assert_eq!(context.read_image::<u32>(&b, 0, 0)?, [turn + 1, 2, 3, 4]);
+        assert_eq!(context.read_image::<u32>(&b, 0, 0)?, [iteration + 1, 2, 3, 4]);
         let hold = testing::hold(&context)?;
         context.submit(&commands)?;
         assert!(context.invalidate_image(&a)?.action.is_replaced(), "in use");

@@ -28,13 +28,13 @@ fn commands_of_the_driver_are_in_order_with_others() {
     let b = context.buffer(1 << 14).build().unwrap();
     let add = adds(&context, &program, [&step, &a], 1);
     let sibling = context.sibling();
-    for turn in 1..50u32 {
+    for iteration in 1..50u32 {
         context.submit(&add).unwrap();
         copy(&context, &a, &b).unwrap();
         copy(&sibling, &b, &a).unwrap();
         sibling.dispatch(&program).bind(0, 0, &step).bind(0, 1, &a).groups([64, 1, 1]).unwrap();
-        assert_eq!(context.read::<u32>(&b).unwrap(), [2 * turn - 1; 1 << 12]);
-        assert_eq!(context.read::<u32>(&a).unwrap(), [2 * turn; 1 << 12]);
+        assert_eq!(context.read::<u32>(&b).unwrap(), [2 * iteration - 1; 1 << 12]);
+        assert_eq!(context.read::<u32>(&a).unwrap(), [2 * iteration; 1 << 12]);
     }
 }
 

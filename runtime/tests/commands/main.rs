@@ -132,13 +132,13 @@ fn commands_of_the_context_come_before_and_after_in_order() {
     let (step, to) = (context.buffer_from(&[5u32]).unwrap(), context.buffer_zeroed(1 << 14).unwrap());
     let copy = context.buffer(1 << 14).build().unwrap();
     let commands = adds(&context, &program, [&step, &to], 1);
-    for turn in 0..50u32 {
-        context.fill(&to, turn).unwrap();
+    for iteration in 0..50u32 {
+        context.fill(&to, iteration).unwrap();
         context.submit(&commands).unwrap();
         context.copy(&to, 0, &copy, 0, 1 << 14).unwrap();
         context.submit(&commands).unwrap();
-        assert_eq!(context.read::<u32>(&copy).unwrap(), [turn + 5; 1 << 12]);
-        assert_eq!(context.read::<u32>(&to).unwrap(), [turn + 10; 1 << 12]);
+        assert_eq!(context.read::<u32>(&copy).unwrap(), [iteration + 5; 1 << 12]);
+        assert_eq!(context.read::<u32>(&to).unwrap(), [iteration + 10; 1 << 12]);
     }
 }
 

@@ -252,8 +252,8 @@ fn threads_submit_while_another_one_resizes() {
                 }
             });
         }
-        for turn in 0..300 {
-            context.resize(&to, if turn % 2 == 0 { 32 } else { 256 }).unwrap();
+        for iteration in 0..300 {
+            context.resize(&to, if iteration % 2 == 0 { 32 } else { 256 }).unwrap();
         }
     });
     for neighbour in &neighbours {

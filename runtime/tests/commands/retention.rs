@@ -42,11 +42,11 @@ fn command_buffers_that_wait_keep_no_replaced_storage() {
     let (step, to) = (context.buffer_from(&[1u32]).unwrap(), context.buffer_zeroed(256).unwrap());
     // Each is submitted once, then waits.
     let all: Vec<_> = (0..20)
-        .map(|turn: u32| {
+        .map(|iteration: u32| {
             let commands = adds(&context, &program, [&step, &to], 2);
             context.submit(&commands).unwrap();
             context.copy(&step, 0, &to, 0, 4).unwrap(); // in use
-            context.upload(&step, &[turn]).unwrap();
+            context.upload(&step, &[iteration]).unwrap();
             commands
         })
         .collect();

@@ -15,8 +15,8 @@ pub(crate) const STEPS: u16 = 248;
 /// From a texel's edge to its centre, in [`PLACES`], less half a step along a row: places are rounded down to steps.
 pub(crate) const MIDDLE: f32 = PLACES / 2.0 - 132.0;
 
-/// Negated mean of the code 0.
-pub(crate) const LEAST: i16 = 128 * STEPS as i16;
+/// What is added to a mean: the negated mean of code 0.
+pub(crate) const BIAS: i16 = 128 * STEPS as i16;
 
 /// Factor from a mean, relative to the mean of code 0, to a number.
 pub(crate) const NUMBER: f32 = (1.0 / (255.0 * STEPS as f64)) as f32;
@@ -54,7 +54,7 @@ pub(super) fn between(a: i32, b: i32, share: i32) -> i32 {
 /// The number of a mean.
 #[inline(always)]
 pub(super) fn decode(mean: i32) -> f32 {
-    (mean + i32::from(LEAST)) as f32 * NUMBER
+    (mean + i32::from(BIAS)) as f32 * NUMBER
 }
 
 /// The code of a number that need not be exact: a border colour, or the mean at a cube's corner.

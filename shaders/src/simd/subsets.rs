@@ -60,7 +60,7 @@ pub(crate) struct Subsets<'a> {
     kernel: &'a Kernel,
     dominators: &'a Dominators<Block>,
     /// The block of each value.
-    homes: SecondaryMap<Value, Option<Block>>,
+    defining_blocks: SecondaryMap<Value, Option<Block>>,
     /// The edges to each block from reachable blocks: the terminator and the index of the target.
     calls: SecondaryMap<Block, SmallVec<[(Inst, u32); 2]>>,
     /// Masks that are stored in frames, by slot offset.
@@ -78,16 +78,16 @@ impl<'a> Subsets<'a> {
     /// A solver without answers. The kernel's values and blocks must match its tables. `lasting` are masks that are the
     /// same each time they are computed for one subgroup.
     pub(crate) fn new(kernel: &'a Kernel, dominators: &'a Dominators<Block>, lasting: EntitySet<Value>) -> Self {
-        let mut homes = SecondaryMap::with_capacity(kernel.values.len());
+        let mut defining_blocks = SecondaryMap::with_capacity(kernel.values.len());
         let mut calls: SecondaryMap<Block, SmallVec<[(Inst, u32); 2]>> = SecondaryMap::new();
         let mut kept: HashMap<_, SmallVec<[Value; 2]>, _> = HashMap::with_hasher(RandomState::default());
         let mut size = 0;
         for &block in &kernel.layout {
             let data = &kernel.blocks[block];
             size += data.params.len() + data.insts.len();
-            data.params.iter().for_each(|&param| homes[param] = Some(block));
+            data.params.iter().for_each(|&param| defining_blocks[param] = Some(block));
             for &inst in &data.insts {
-                kernel.results[inst].iter().for_each(|&value| homes[value] = Some(block));
+                kernel.results[inst].iter().for_each(|&value| defining_blocks[value] = Some(block));
                 if let InstData::FrameStore { at, value, .. } = kernel.insts[inst]
                     && kernel.ty(value) == Type::Mask
                 {
@@ -102,7 +102,7 @@ impl<'a> Subsets<'a> {
         }
         let answers = HashMap::with_hasher(RandomState::default());
         let steps = 1000 + 64 * size;
-        Self { kernel, dominators, homes, calls, kept, lasting, answers, proven: Vec::new(), steps }
+        Self { kernel, dominators, defining_blocks, calls, kept, lasting, answers, proven: Vec::new(), steps }
     }
 
     /// Whether the search was cut off: a negative answer may be wrong.
@@ -300,7 +300,8 @@ impl<'a> Subsets<'a> {
     /// strict dominator of the block.
     fn is_before(&self, value: Value, block: Block) -> bool {
         self.kernel.constant(value).is_some()
-            || self.homes[value].is_some_and(|home| home != block && self.dominators.dominates(home, block))
+            || self.defining_blocks[value]
+                .is_some_and(|definition| definition != block && self.dominators.dominates(definition, block))
     }
 
     fn arguments(&self, block: Block, query: impl Fn(&[Value]) -> Query) -> All {

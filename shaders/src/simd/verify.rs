@@ -50,14 +50,14 @@ pub fn verify(kernel: &Kernel) -> Result {
 /// Checks that the execution mask is a mask of the block itself or of a dominator.
 fn check_exec(verifier: &Verifier<'_, Kernel>, kernel: &Kernel, block: Block) -> Result {
     let Some(exec) = kernel.blocks[block].exec else { return Ok(()) };
-    let Some(home) = verifier.defining_block(exec).filter(|_| kernel.values.is_valid(exec)) else {
+    let Some(definition) = verifier.defining_block(exec).filter(|_| kernel.values.is_valid(exec)) else {
         return general(format!("{exec}, the execution mask of {block}, is not defined in the layout"));
     };
     let ty = kernel.ty(exec);
     if ty != Type::Mask {
         return general(format!("{exec}, the execution mask of {block}, is {ty}"));
     }
-    if verifier.dominators.is_reachable(block) && !verifier.dominators.dominates(home, block) {
+    if verifier.dominators.is_reachable(block) && !verifier.dominators.dominates(definition, block) {
         return general(format!("{exec}, the execution mask of {block}, does not dominate it"));
     }
     Ok(())

@@ -60,7 +60,7 @@ struct ScalarProof<'a, 'b> {
     kernel: &'a Kernel,
     subsets: &'b mut Subsets<'a>,
     /// The reachable block of each instruction that uses vectors.
-    homes: SecondaryMap<Inst, Option<Block>>,
+    defining_blocks: SecondaryMap<Inst, Option<Block>>,
     users: SecondaryMap<Value, SmallVec<[Inst; 2]>>,
     /// The block parameters that each vector is passed to.
     passed: SecondaryMap<Value, SmallVec<[Value; 2]>>,
@@ -76,7 +76,7 @@ impl<'a, 'b> ScalarProof<'a, 'b> {
         let mut search = Self {
             kernel,
             subsets,
-            homes: SecondaryMap::new(),
+            defining_blocks: SecondaryMap::new(),
             users: SecondaryMap::new(),
             passed: SecondaryMap::new(),
             places: HashMap::with_hasher(RandomState::default()),
@@ -85,7 +85,7 @@ impl<'a, 'b> ScalarProof<'a, 'b> {
         };
         for &block in kernel.layout.iter().filter(|&&block| dominators.is_reachable(block)) {
             for &inst in &kernel.blocks[block].insts {
-                search.homes[inst] = Some(block);
+                search.defining_blocks[inst] = Some(block);
                 let data = &kernel.insts[inst];
                 search.record_uses(inst);
                 search.record_load(inst);
@@ -158,7 +158,7 @@ impl<'a, 'b> ScalarProof<'a, 'b> {
     }
 
     fn visit(&mut self, inst: Inst) {
-        let Some(block) = self.homes[inst] else { return };
+        let Some(block) = self.defining_blocks[inst] else { return };
         let kernel = self.kernel;
         match &kernel.insts[inst] {
             &InstData::FrameStore { frame, at, value } if !is_calls(kernel, frame) => {

@@ -5,7 +5,7 @@
 
 use super::access::bounds::MemoryRegion;
 use super::access::plan::AccessPlan;
-use super::access::target::Target;
+use super::access::target::AccessTarget;
 use super::access::waterfall::{for_each_buffer, for_each_region, prepare_terms};
 use super::access::{is_private, subword};
 use super::{Type, Value, Widen};
@@ -84,13 +84,13 @@ impl Widen<'_> {
             Place::Push { .. } => self.read_only(&place, plan, op),
             Place::Variable { variable, .. } if is_private(self.kernel, variable) => {
                 MemoryRegion::of_place(self, &place);
-                let target = Target::private(self, variable, &plan.offset);
+                let target = AccessTarget::private(self, variable, &plan.offset);
                 self.private_atomic(target, atomic, plan.offset.is_aligned())
             }
             _ => {
                 let ty = (op != AtomicOp::Store).then_some(Type::V32);
                 for_each_region(self, &place, plan, ty, |widen, region| {
-                    let target = Target::new(widen, region, plan);
+                    let target = AccessTarget::new(widen, region, plan);
                     widen.atomic_at(target, atomic, plan.offset.is_aligned())
                 })
             }
@@ -151,7 +151,7 @@ impl Widen<'_> {
     fn wide_atomic_at(&mut self, region: MemoryRegion, plan: &AccessPlan, atomic: VectorAtomic) -> Option<[Value; 2]> {
         let four = self.builder.s64(4);
         let len = self.builder.wide(crate::simd::WideOp::SubSat, &[region.len, four]);
-        let target = Target::new(self, MemoryRegion { len, ..region }, plan);
+        let target = AccessTarget::new(self, MemoryRegion { len, ..region }, plan);
         let (lanes, mask) = self.lanes_of_target(target);
         let mask = if plan.offset.is_aligned() { mask } else { self.aligned_lanes(lanes, mask, 4) };
         let VectorAtomic { op, value, comparator, wide, lock, sequential } = atomic;
@@ -172,15 +172,15 @@ impl Widen<'_> {
     /// An atomic on push constants, which are read-only: can only be a load.
     fn read_only(&mut self, place: &Place, plan: &AccessPlan, op: AtomicOp) -> Option<Value> {
         let region = MemoryRegion::of_place(self, place);
-        let target = Target::new(self, region, plan);
+        let target = AccessTarget::new(self, region, plan);
         (op != AtomicOp::Store).then(|| target.load(&mut self.builder, ir::Type::F32))
     }
 
     /// An atomic on memory that other invocations access.
-    fn atomic_at(&mut self, target: Target, atomic: VectorAtomic, aligned: bool) -> Option<Value> {
+    fn atomic_at(&mut self, target: AccessTarget, atomic: VectorAtomic, aligned: bool) -> Option<Value> {
         match (atomic.op, &target) {
             // Aligned 32-bit accesses are atomic on x86 and ordered, except for sequentially consistent stores.
-            (AtomicOp::Load, Target::Row(_) | Target::Lanes(..)) if aligned => {
+            (AtomicOp::Load, AccessTarget::Row(_) | AccessTarget::Lanes(..)) if aligned => {
                 return Some(target.load(&mut self.builder, ir::Type::F32));
             }
             (AtomicOp::Store, _) if aligned && !atomic.sequential => {
@@ -203,10 +203,10 @@ impl Widen<'_> {
     }
 
     /// A target as one address per lane, and the mask of the lanes that are active and in bounds.
-    pub(super) fn lanes_of_target(&mut self, target: Target) -> (LaneAddress, Value) {
+    pub(super) fn lanes_of_target(&mut self, target: AccessTarget) -> (LaneAddress, Value) {
         match target {
-            Target::Lanes(lanes, mask) => (lanes, mask),
-            Target::Row(row) => {
+            AccessTarget::Lanes(lanes, mask) => (lanes, mask),
+            AccessTarget::Row(row) => {
                 let first = self.builder.splat(row.index);
                 let ids = self.builder.lane_ids();
                 let index = self.builder.pure(Op::IAdd, &[first, ids]);
@@ -215,7 +215,7 @@ impl Widen<'_> {
                 let mask = self.builder.and(self.exec, inside);
                 (LaneAddress { base: row.base, index, scale: 4, disp: 0 }, mask)
             }
-            Target::Word(Address { base, index, scale, disp }) => {
+            AccessTarget::Word(Address { base, index, scale, disp }) => {
                 let Some((index, limit)) = index else {
                     let index = self.builder.constant(Type::V32, 0);
                     return (LaneAddress { base, index, scale, disp }, self.exec);
@@ -255,7 +255,7 @@ impl Widen<'_> {
     }
 
     /// An atomic on private memory: a load, an operation and a store.
-    fn private_atomic(&mut self, target: Target, atomic: VectorAtomic, aligned: bool) -> Option<Value> {
+    fn private_atomic(&mut self, target: AccessTarget, atomic: VectorAtomic, aligned: bool) -> Option<Value> {
         if !aligned {
             // `check` rejects kernels with unaligned accesses to private memory, since its words are interleaved by
             // lane.

@@ -67,13 +67,13 @@ fn a_kernel_that_publishes_what_it_writes_writes_through_the_caches() {
     let with = |fence: &str| {
         ir::Kernel::parse(&kernel.to_string().replace("\n    return\n", &format!("\n    {fence}\n    return\n")))
     };
-    let streams = |kernel: &ir::Kernel| {
+    let is_nontemporal = |kernel: &ir::Kernel| {
         let program = x86::compile(&widen(kernel, Isa::Avx512).unwrap(), Isa::Avx512).unwrap();
         program.assembly().contains("vmovntps")
     };
     // What is compiled for a processor need not run on it.
-    assert!(streams(&kernel));
-    assert!(streams(&with("fence workgroup release|storage").unwrap()), "it publishes to its workgroup only");
-    assert!(!streams(&with("fence device release|storage").unwrap()));
-    assert!(!streams(&with("barrier workgroup queue_family acq_rel|storage").unwrap()));
+    assert!(is_nontemporal(&kernel));
+    assert!(is_nontemporal(&with("fence workgroup release|storage").unwrap()), "it publishes to its workgroup only");
+    assert!(!is_nontemporal(&with("fence device release|storage").unwrap()));
+    assert!(!is_nontemporal(&with("barrier workgroup queue_family acq_rel|storage").unwrap()));
 }

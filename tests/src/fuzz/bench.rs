@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome, pieces};
+use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome, address_ranges};
 use spelter_shaders::back::x86::{self, Isa};
 use spelter_shaders::back::{Code, Scratch, Workgroups};
 use spelter_shaders::compile::{self, Floats};
@@ -246,7 +246,7 @@ impl Image {
         let mut buffers: Vec<GuestSlice> = places.collect();
         if self.has_addresses {
             let all = buffers.clone();
-            buffers.extend(pieces(all.into_iter().filter(|buffer| !buffer.is_empty())));
+            buffers.extend(address_ranges(all.into_iter().filter(|buffer| !buffer.is_empty())));
         }
         buffers
     }

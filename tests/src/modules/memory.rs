@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use spelter_shaders::abi::{MAX_PUSH_BYTES, pieces};
+use spelter_shaders::abi::{MAX_PUSH_BYTES, address_ranges};
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::image::{Class, Descriptor, Extent, Filter, Layout, Numeric, Rows, Sampler, TexelView, Wrap};
 use spelter_shaders::ir::{BindingData, BindingKind, InstData, Kernel, Op, Place, Type, Value, ValueDef, Width};
@@ -233,7 +233,7 @@ impl Memory {
         let mut all: Vec<GuestSlice> = self.buffers.iter().copied().filter(|slice| !slice.is_empty()).collect();
         all.push(heap);
         all.sort_by_key(|slice| slice.address());
-        self.buffers.extend(pieces(all));
+        self.buffers.extend(address_ranges(all));
         Some(())
     }
 }

@@ -13,8 +13,8 @@ const RATE_PART: f64 = 0.7;
 const SAMPLES: u32 = 50;
 
 /// Samples that are taken however long they take, and at most.
-const LEAST: usize = 5;
-const MOST: usize = 10_000;
+const MIN_SAMPLES: usize = 5;
+const MAX_SAMPLES: usize = 10_000;
 
 /// Attempts to find the size of a batch, on a machine whose speed keeps changing.
 const MAX_TRIES: u32 = 50;
@@ -102,7 +102,7 @@ fn samples(
     mut sample: impl FnMut() -> Result<f64, spelter::Error>,
 ) -> Result<Vec<f64>, spelter::Error> {
     let (start, mut all) = (Instant::now(), Vec::new());
-    while all.len() < LEAST || start.elapsed() < time && all.len() < MOST {
+    while all.len() < MIN_SAMPLES || start.elapsed() < time && all.len() < MAX_SAMPLES {
         all.push(sample()?);
     }
     Ok(all)

@@ -257,13 +257,13 @@ fn read(path: &Path, args: &LitmusArgs) -> Result<Read, Failure> {
 
 /// The objects whose final values outcomes show: those that questions ask for; in a shader, those that it writes.
 fn shown_objects(test: &Test, listing: &[String]) -> Vec<u32> {
-    const MOST: usize = 16;
+    const MAX_OBJECTS: usize = 16;
     if listing.is_empty() {
         return asked_locations(&test.questions);
     }
     let written = test.program.operations().filter_map(|(_, operation)| operation.access().filter(|of| of.writes));
     let written: std::collections::BTreeSet<u32> = written.map(|access| access.location.object).collect();
-    written.into_iter().take(MOST).collect()
+    written.into_iter().take(MAX_OBJECTS).collect()
 }
 
 fn decide(path: &Path, args: &LitmusArgs, options: &Options, expected: &Expected) -> Result<Decided, Failure> {

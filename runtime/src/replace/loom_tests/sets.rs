@@ -15,7 +15,7 @@ use crate::ids::ResourceId;
 use crate::journal::Journal;
 use crate::loom_tests::{Stored, TestContext, TestSubmission};
 use crate::replace::Refusal;
-use crate::set::{Place, Target};
+use crate::set::{FillTarget, Place};
 use crate::sync::Mutex;
 use crate::valid::Valid;
 
@@ -90,12 +90,12 @@ impl Shared {
             if set.last_change != last_change {
                 continue;
             }
-            let fill = |target: Target<'_, Arc<DriverSet>>| match target {
-                Target::This(this, _) => {
+            let fill = |target: FillTarget<'_, Arc<DriverSet>>| match target {
+                FillTarget::This(this, _) => {
                     this.write(&named);
                     Ok::<_, ()>(Arc::clone(this))
                 }
-                Target::Another(..) | Target::First => Ok(DriverSet::new(&named)),
+                FillTarget::Another(..) | FillTarget::First => Ok(DriverSet::new(&named)),
             };
             let (driver_set, _) = set.place.take(last_change, (&context.clock, 1), fill).expect("it is filled");
             drop(set);

@@ -77,7 +77,7 @@ impl Operations {
             }
         }
         unknown.reverse();
-        let Region { ends, .. } = counter.region(None);
+        let RegionPaths { ends, .. } = counter.region(None);
         let Paths { least, most } = ends;
         Self { least: least.unwrap_or_default(), most: most.unwrap_or(Some(Counts::default())), unknown }
     }
@@ -129,7 +129,7 @@ impl Paths {
 
 /// The paths through a loop's body, or through the kernel.
 #[derive(Clone, Copy, Debug)]
-struct Region {
+struct RegionPaths {
     /// From the header to a back edge.
     iterations: Paths,
     /// From the header out of the loop.
@@ -138,7 +138,7 @@ struct Region {
     ends: Paths,
 }
 
-impl Region {
+impl RegionPaths {
     /// Whether an iteration has operations that are counted.
     fn counts_something(&self) -> bool {
         self.iterations.most.is_some_and(|most| most != Some(Counts::default()))
@@ -169,9 +169,9 @@ struct Counter<'k> {
 
 impl Counter<'_> {
     /// The paths through a loop, whose inner loops have been counted, or through the kernel.
-    fn region(&self, own: Option<usize>) -> Region {
+    fn region(&self, own: Option<usize>) -> RegionPaths {
         let Self { kernel, loops, totals } = self;
-        let mut region = Region { iterations: Paths::NONE, exits: Paths::NONE, ends: Paths::NONE };
+        let mut region = RegionPaths { iterations: Paths::NONE, exits: Paths::NONE, ends: Paths::NONE };
         let (blocks, start) = match own {
             Some(number) => (&loops.all[number].blocks, loops.all[number].header),
             None => (&kernel.layout, kernel.layout[0]),

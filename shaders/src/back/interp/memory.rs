@@ -60,7 +60,7 @@ pub(super) fn buffer_of(step: &Step, regs: &mut [u64], _: &mut Env<'_>) {
 /// The address range of device memory that contains the address (operands 0 and 1, low and high word).
 pub(super) fn buffer_at(step: &Step, regs: &mut [u64], env: &mut Env<'_>) {
     let address = u64::from(step.word(regs, 0)) | u64::from(step.word(regs, 1)) << 32;
-    step.set(regs, abi::piece_at(env.buffers, env.tables.descriptors, address).map_or(NO_BUFFER, u64::from));
+    step.set(regs, abi::address_range_at(env.buffers, env.tables.descriptors, address).map_or(NO_BUFFER, u64::from));
 }
 
 /// Byte offset of the address (operands 1 and 2) in the buffer operand 0.

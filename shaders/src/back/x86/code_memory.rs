@@ -1,8 +1,8 @@
-//! Executable memory: a few large regions shared by many kernels. A page is first writable, then executable, never
+//! Executable memory: a few large mappings shared by many kernels. A page is first writable, then executable, never
 //! both.
 //!
 //! A kernel has whole pages, so that making them executable does not affect other kernels. Pages of dropped kernels are
-//! reused; an empty region is unmapped, except for one spare. One mapping per kernel would cost more than the whole
+//! reused; an empty mapping is unmapped, except for one spare. One mapping per kernel would cost more than the whole
 //! compilation of some kernels, and the system limits a process to tens of thousands of mappings.
 //!
 //! # Safety
@@ -12,9 +12,9 @@
 //! because
 //!
 //! - the arena hands out a page to one [`CodeMemory`] at a time, under its lock, and gets it back when that is dropped;
-//! - [`Region::fill`] writes only pages that were handed out and whose [`CodeMemory`] is not constructed yet, and the
+//! - [`Mapping::fill`] writes only pages that were handed out and whose [`CodeMemory`] is not constructed yet, and the
 //!   arena makes only free pages writable;
-//! - a region is unmapped with its last `Arc`, and every [`CodeMemory`] holds one.
+//! - a mapping is unmapped with its last `Arc`, and every [`CodeMemory`] holds one.
 //!
 //! Stale instructions: a processor may have fetched old code from reused pages. They lose the execute permission before
 //! they are written, and the system sends a TLB shootdown to every processor that runs a thread of the process, so none
@@ -32,7 +32,7 @@ use crate::free_ranges::FreeRanges;
 /// Granularity of page protection. On other architectures machine code is only disassembled, and pages may be larger.
 pub(super) const PAGE: usize = if cfg!(target_arch = "x86_64") { 4 << 10 } else { 64 << 10 };
 
-/// Pages of a region, unless one kernel needs more.
+/// Pages of a mapping, unless one kernel needs more.
 const REGION_PAGES: usize = (1 << 20) / PAGE;
 
 /// Memory of the process for machine code.
@@ -42,7 +42,7 @@ pub struct CodeUsage {
     pub kernels: usize,
     /// Bytes of their pages.
     pub used: usize,
-    /// Bytes of all regions, used or free.
+    /// Bytes of all mappings, used or free.
     pub mapped: usize,
 }
 
@@ -55,7 +55,7 @@ pub fn code_usage() -> CodeUsage {
 #[derive(Debug)]
 pub(super) struct CodeMemory {
     arena: &'static Arena,
-    region: Arc<Region>,
+    mapping: Arc<Mapping>,
     pages: Range<usize>,
     len: usize,
 }
@@ -67,16 +67,16 @@ impl CodeMemory {
     }
 
     fn new_in(arena: &'static Arena, bytes: &[u8]) -> io::Result<Self> {
-        let (region, pages) = arena.take(bytes.len().div_ceil(PAGE).max(1))?;
-        let filled = region.fill(&pages, bytes);
+        let (mapping, pages) = arena.take(bytes.len().div_ceil(PAGE).max(1))?;
+        let filled = mapping.fill(&pages, bytes);
         // Constructed before the error check: dropping it returns the pages.
-        let memory = Self { arena, region, pages, len: bytes.len() };
+        let memory = Self { arena, mapping, pages, len: bytes.len() };
         filled.map(|()| memory)
     }
 
     /// The executable bytes.
     pub(super) fn bytes(&self) -> &[u8] {
-        let start = self.region.at(self.pages.start).cast_const();
+        let start = self.mapping.at(self.pages.start).cast_const();
         // SAFETY: these bytes were filled, and are not written while `self` lives.
         unsafe { std::slice::from_raw_parts(start, self.len) }
     }
@@ -84,7 +84,7 @@ impl CodeMemory {
 
 impl Drop for CodeMemory {
     fn drop(&mut self) {
-        let emptied = self.arena.put_back(&self.region, self.pages.clone());
+        let emptied = self.arena.put_back(&self.mapping, self.pages.clone());
         // Unmapped after the arena's lock is released.
         drop(emptied);
     }
@@ -92,11 +92,11 @@ impl Drop for CodeMemory {
 
 /// A mapping of contiguous pages.
 #[derive(Debug)]
-struct Region {
+struct Mapping {
     map: MmapRaw,
 }
 
-impl Region {
+impl Mapping {
     fn new(pages: usize) -> io::Result<Self> {
         let map = MmapOptions::new().len(pages * PAGE).map_anon()?;
         Ok(Self { map: map.into() })
@@ -119,7 +119,7 @@ impl Region {
     }
 }
 
-/// All regions of the process.
+/// All mappings of the process.
 #[derive(Debug)]
 struct Arena {
     rooms: Mutex<Vec<Room>>,
@@ -127,10 +127,10 @@ struct Arena {
 
 static ARENA: Arena = Arena { rooms: Mutex::new(Vec::new()) };
 
-/// A region with its free lists.
+/// A mapping with its free lists.
 #[derive(Debug)]
 struct Room {
-    region: Arc<Region>,
+    mapping: Arc<Mapping>,
     pages: usize,
     /// Free pages that are writable.
     open: Range<usize>,
@@ -144,7 +144,7 @@ impl Arena {
         self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self, count: usize) -> io::Result<(Arc<Region>, Range<usize>)> {
+    fn take(&self, count: usize) -> io::Result<(Arc<Mapping>, Range<usize>)> {
         let mut rooms = self.lock();
         let has_open = |room: &Room| room.open.len() >= count;
         let has_free = |room: &Room| room.free.first(count).is_some();
@@ -160,10 +160,10 @@ impl Arena {
         Ok(rooms[place].take(count))
     }
 
-    /// Returns pages. An empty region is removed and returned for unmapping, unless it is the only empty one.
-    fn put_back(&self, region: &Arc<Region>, pages: Range<usize>) -> Option<Room> {
+    /// Returns pages. An empty mapping is removed and returned for unmapping, unless it is the only empty one.
+    fn put_back(&self, mapping: &Arc<Mapping>, pages: Range<usize>) -> Option<Room> {
         let mut rooms = self.lock();
-        let place = rooms.iter().position(|room| Arc::ptr_eq(&room.region, region))?;
+        let place = rooms.iter().position(|room| Arc::ptr_eq(&room.mapping, mapping))?;
         rooms[place].put_back(pages);
         let spare = rooms[place].pages == REGION_PAGES && rooms.iter().filter(|room| room.kernels == 0).count() == 1;
         (rooms[place].kernels == 0 && !spare).then(|| rooms.remove(place))
@@ -181,14 +181,14 @@ impl Arena {
 
 impl Room {
     fn new(pages: usize) -> io::Result<Self> {
-        let region = Arc::new(Region::new(pages)?);
-        Ok(Self { region, pages, open: 0..pages, free: FreeRanges::new(), kernels: 0 })
+        let mapping = Arc::new(Mapping::new(pages)?);
+        Ok(Self { mapping, pages, open: 0..pages, free: FreeRanges::new(), kernels: 0 })
     }
 
     /// Makes one sufficient run of free pages writable: the whole run, to save later system calls.
     fn open(&mut self, count: usize) -> io::Result<()> {
         let Some(run) = self.free.take_whole(count) else { return Ok(()) };
-        if let Err(error) = self.region.protect(&run, MprotectFlags::READ | MprotectFlags::WRITE) {
+        if let Err(error) = self.mapping.protect(&run, MprotectFlags::READ | MprotectFlags::WRITE) {
             self.free.give(run);
             return Err(error);
         }
@@ -198,11 +198,11 @@ impl Room {
     }
 
     /// Allocates pages from the writable run.
-    fn take(&mut self, count: usize) -> (Arc<Region>, Range<usize>) {
+    fn take(&mut self, count: usize) -> (Arc<Mapping>, Range<usize>) {
         let pages = self.open.start..self.open.start + count;
         self.open.start = pages.end;
         self.kernels += 1;
-        (Arc::clone(&self.region), pages)
+        (Arc::clone(&self.mapping), pages)
     }
 
     fn put_back(&mut self, pages: Range<usize>) {

@@ -30,9 +30,9 @@ pub(super) struct MatrixLayout {
     pub(super) memory: MemoryDecorations,
 }
 
-/// A type in memory: its layout, and the decorations of enclosing members.
+/// A type in memory, to which pointers point: its layout, and the decorations of enclosing members.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct Pointee {
     /// The type.
     pub(super) ty: Id,
     /// The rules.
@@ -45,9 +45,9 @@ pub(super) struct Place {
 
 /// Elements of an array, matrix or vector: their type and stride.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PlaceElements {
-    /// Place of the first element.
-    pub(super) place: Place,
+pub(super) struct PointeeElements {
+    /// The first element.
+    pub(super) place: Pointee,
     /// Stride in bytes.
     pub(super) stride: u32,
     /// Number of elements, if the type has it.
@@ -57,7 +57,7 @@ pub(super) struct PlaceElements {
 /// A scalar in memory, with its byte offset; a two-word scalar has two.
 pub(super) type Spot = (u32, Scalar);
 
-impl Place {
+impl Pointee {
     /// The place of a whole variable.
     pub(super) fn new(ty: Id, layout: Layout) -> Self {
         Self { ty, layout, matrix: MatrixLayout::default(), component_stride: None }
@@ -69,7 +69,7 @@ impl Place {
     }
 
     /// The elements of an array, matrix or vector.
-    pub(super) fn elements(self, types: &Types) -> Checked<PlaceElements> {
+    pub(super) fn elements(self, types: &Types) -> Checked<PointeeElements> {
         let info = types.get(self.ty)?;
         let explicit = self.layout == Layout::Explicit;
         match &info.ty {
@@ -80,7 +80,7 @@ impl Place {
                     (false, _) => natural_bytes(types, *element)?,
                 };
                 let count = if let Type::Array { count, .. } = info.ty { Some(count) } else { None };
-                Ok(PlaceElements { place: Self { ty: *element, ..self }, stride, count })
+                Ok(PointeeElements { place: Self { ty: *element, ..self }, stride, count })
             }
             Type::Matrix { column, scalar, rows, columns, .. } => {
                 let component = self.bytes_of(*scalar);
@@ -92,12 +92,12 @@ impl Place {
                 let row_major = explicit && self.matrix.row_major;
                 let (stride, component_stride) = if row_major { (component, Some(stride)) } else { (stride, None) };
                 let place = Self { ty: *column, component_stride, ..self };
-                Ok(PlaceElements { place, stride, count: Some(*columns) })
+                Ok(PointeeElements { place, stride, count: Some(*columns) })
             }
             Type::Vector { element, scalar, count, .. } => {
                 let stride = self.component_stride.unwrap_or(self.bytes_of(*scalar));
                 let place = Self { ty: *element, component_stride: None, ..self };
-                Ok(PlaceElements { place, stride, count: Some(*count) })
+                Ok(PointeeElements { place, stride, count: Some(*count) })
             }
             _ => Err(format!("%{} has no elements", self.ty)),
         }

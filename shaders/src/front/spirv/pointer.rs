@@ -6,7 +6,7 @@ use spirv::StorageClass;
 
 use super::decorations::MemoryDecorations;
 use super::group::Relation;
-use super::layout::{Layout, Place};
+use super::layout::{Layout, Pointee};
 use super::translate::{Bound, Translator};
 use super::types::{Member, Type, Types};
 use super::words::{Checked, Id, Inst, operand};
@@ -46,7 +46,7 @@ pub(super) struct Pointer {
     /// Storage class.
     pub(super) class: StorageClass,
     /// The target's type and layout.
-    pub(super) place: Place,
+    pub(super) place: Pointee,
     /// The memory.
     pub(super) root: Root,
     /// The run-time part of the byte offset.
@@ -75,7 +75,7 @@ pub(super) struct Pointer {
 
 impl Pointer {
     /// A pointer to a whole variable.
-    pub(super) fn new(class: StorageClass, place: Place, root: Root, memory: MemoryDecorations) -> Self {
+    pub(super) fn new(class: StorageClass, place: Pointee, root: Root, memory: MemoryDecorations) -> Self {
         Self {
             class,
             place,
@@ -129,7 +129,13 @@ impl Pointer {
     }
 
     /// A pointer at a run-time byte offset in some memory.
-    pub(super) fn at(class: StorageClass, place: Place, root: Root, offset: Value, memory: MemoryDecorations) -> Self {
+    pub(super) fn at(
+        class: StorageClass,
+        place: Pointee,
+        root: Root,
+        offset: Value,
+        memory: MemoryDecorations,
+    ) -> Self {
         Self { dynamic: Some(offset), ..Self::new(class, place, root, memory) }
     }
 

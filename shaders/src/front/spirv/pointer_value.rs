@@ -6,7 +6,7 @@
 use spirv::{Capability, StorageClass};
 
 use super::composite::Composite;
-use super::layout::{Layout, Place, natural_bytes};
+use super::layout::{Layout, Pointee, natural_bytes};
 use super::pointer::{Pointer, Root};
 use super::scalar::Scalar;
 use super::translate::{Bound, Translator, shared};
@@ -130,7 +130,7 @@ impl Translator<'_> {
         };
         self.check_variable_pointer(class, pointee)?;
         let layout = self.layout_of(class);
-        let place = Place::new(pointee, layout);
+        let place = Pointee::new(pointee, layout);
         let memory = self.sections.annotations.any_memory();
         let (root, units) = match (class, &*value.values) {
             (StorageClass::StorageBuffer, &[buffer, units]) => {

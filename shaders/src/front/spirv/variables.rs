@@ -8,7 +8,7 @@ use spirv::StorageClass;
 
 use super::decorations::MemoryDecorations;
 use super::image::{binding_kind, declared};
-use super::layout::{Layout, Place};
+use super::layout::{Layout, Pointee};
 use super::pointer::{Pointer, Root};
 use super::translate::Translator;
 use super::types::{Type, Types};
@@ -141,8 +141,8 @@ impl Translator<'_> {
         let (Some(set), Some(number)) = (decorations.set, decorations.binding) else {
             return Err("a resource without DescriptorSet and Binding".into());
         };
-        let place = Place::new(ty, Layout::Explicit);
-        let whole = Place { ty: block, ..place };
+        let place = Pointee::new(ty, Layout::Explicit);
+        let whole = Pointee { ty: block, ..place };
         let (min_bytes, element_bytes) = (whole.bytes(&self.types)?, whole.element_bytes(&self.types)?);
         let read_only =
             space == BufferSpace::Uniform || decorations.memory.non_writable || self.all_members_non_writable(block)?;
@@ -182,7 +182,7 @@ impl Translator<'_> {
         let data = BindingData { set, binding: number, kind, count, min_bytes: 0, element_bytes: 0, read_only, image };
         let binding = self.merge_binding(data)?;
         let root = self.descriptor_root(ty, binding, space)?;
-        Ok(Pointer::new(class, Place::new(ty, Layout::Natural), root, decorations.memory))
+        Ok(Pointer::new(class, Pointee::new(ty, Layout::Natural), root, decorations.memory))
     }
 
     fn all_members_non_writable(&self, block: Id) -> Checked<bool> {
@@ -244,7 +244,7 @@ impl Translator<'_> {
     }
 
     fn declare_push(&mut self, class: StorageClass, ty: Id) -> Checked<Pointer> {
-        let place = Place::new(ty, Layout::Explicit);
+        let place = Pointee::new(ty, Layout::Explicit);
         let bytes = place.bytes(&self.types)?;
         if bytes as usize > MAX_PUSH_BYTES || self.types.get(ty)?.unsized_tail {
             return Err(format!("push constants of {bytes} bytes, more than {MAX_PUSH_BYTES}"));
@@ -299,13 +299,13 @@ impl Translator<'_> {
             None => self.allocate(id, class, ty)?,
         };
         let memory = self.sections.annotations.of(id).map(|decorations| decorations.memory).unwrap_or_default();
-        Ok(Pointer::new(class, Place::new(ty, Layout::Natural), Root::Variable { variable }, memory))
+        Ok(Pointer::new(class, Pointee::new(ty, Layout::Natural), Root::Variable { variable }, memory))
     }
 
     /// Workgroup memory with an explicit layout (`SPV_KHR_workgroup_memory_explicit_layout`): all blocks start at
     /// offset 0.
     fn shared_block(&mut self, id: Id, ty: Id) -> Checked<Pointer> {
-        let place = Place::new(ty, Layout::Explicit);
+        let place = Pointee::new(ty, Layout::Explicit);
         if self.types.get(ty)?.unsized_tail {
             return Err("a variable of a type without size".into());
         }
@@ -328,7 +328,7 @@ impl Translator<'_> {
         let start = *self.variables.shared_places.entry(id).or_insert(before);
         let variable = self.shared_memory(id, end)?;
         let memory = self.sections.annotations.of(id).map(|decorations| decorations.memory).unwrap_or_default();
-        let place = Place::new(ty, Layout::Natural);
+        let place = Pointee::new(ty, Layout::Natural);
         let pointer = Pointer::new(StorageClass::Workgroup, place, Root::Variable { variable }, memory).after(start);
         Ok(Pointer { is_last: false, ..pointer })
     }
@@ -375,7 +375,7 @@ impl Translator<'_> {
         if self.types.shape(ty)? != Some(shape) {
             return Err(format!("built-in {builtin:?} has the wrong type"));
         }
-        let place = Place::new(ty, Layout::Natural);
+        let place = Pointee::new(ty, Layout::Natural);
         Ok(Pointer::new(StorageClass::Input, place, Root::Input { source }, MemoryDecorations::default()))
     }
 }

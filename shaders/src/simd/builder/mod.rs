@@ -35,7 +35,7 @@ pub(crate) struct Builder {
     outer: HashMap<InstData, Value>,
     locals: HashMap<InstData, Value>,
     /// The blocks of instructions whose results are not usable everywhere.
-    homes: SecondaryMap<Inst, Block>,
+    defining_blocks: SecondaryMap<Inst, Block>,
     /// Loads at the heads of resume blocks.
     heads: HashMap<Block, Vec<Inst>>,
 }
@@ -56,7 +56,7 @@ impl Builder {
             level: SecondaryMap::new(),
             outer: HashMap::with_capacity(VALUES),
             locals: HashMap::with_capacity(VALUES),
-            homes: SecondaryMap::with_default(entry),
+            defining_blocks: SecondaryMap::with_default(entry),
             heads: HashMap::default(),
         }
     }
@@ -193,7 +193,7 @@ impl Builder {
     pub(crate) fn emit(&mut self, data: InstData) -> Inst {
         let inst = self.add(data);
         let block = self.current;
-        self.homes[inst] = block;
+        self.defining_blocks[inst] = block;
         self.kernel.blocks[block].insts.push(inst);
         inst
     }
@@ -250,7 +250,7 @@ impl Builder {
     /// Inserts an instruction at the head of a resume block.
     pub(crate) fn emit_at_head(&mut self, block: Block, data: InstData) -> Value {
         let inst = self.add(data);
-        self.homes[inst] = block;
+        self.defining_blocks[inst] = block;
         self.heads.entry(block).or_default().push(inst);
         self.kernel.results[inst][0]
     }
@@ -261,7 +261,7 @@ impl Builder {
         let (block, at) = match self.kernel.values[value] {
             ValueDef::Param { block, .. } => (block, 0),
             ValueDef::Result { inst: definition, .. } => {
-                let block = self.homes[definition];
+                let block = self.defining_blocks[definition];
                 let insts = &self.kernel.blocks[block].insts;
                 (block, insts.iter().position(|&other| other == definition).map_or(0, |at| at + 1))
             }

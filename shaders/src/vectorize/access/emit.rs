@@ -9,7 +9,7 @@ use super::offset::Offset;
 use super::pattern::AccessPattern;
 use super::plan::AccessPlan;
 use super::segments::{SegmentForm, SegmentedAccess};
-use super::target::Target;
+use super::target::AccessTarget;
 use crate::analysis::{LaneAffine, LaneConstants, UniformTerm};
 use crate::ir::{self, Op, Width};
 use crate::simd::builder::Builder;
@@ -27,7 +27,7 @@ pub(super) fn load_from(widen: &mut Widen<'_>, region: MemoryRegion, plan: &Acce
     match &plan.pattern {
         AccessPattern::Segments(segments) => load_segments(widen, region, &plan.offset, segments),
         _ => {
-            let target = Target::new(widen, region, plan);
+            let target = AccessTarget::new(widen, region, plan);
             target.load(&mut widen.builder, ty)
         }
     }
@@ -38,7 +38,7 @@ pub(super) fn store_to(widen: &mut Widen<'_>, region: MemoryRegion, plan: &Acces
     match &plan.pattern {
         AccessPattern::Segments(segments) => store_segments(widen, region, &plan.offset, segments, value),
         _ => {
-            let target = Target::new(widen, region, plan);
+            let target = AccessTarget::new(widen, region, plan);
             target.store_value(widen, value);
         }
     }

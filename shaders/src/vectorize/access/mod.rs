@@ -28,7 +28,7 @@ pub(super) mod waterfall;
 use self::bounds::MemoryRegion;
 pub(super) use self::offset::is_private;
 use self::plan::AccessPlan;
-use self::target::{Target, uniform_address};
+use self::target::{AccessTarget, uniform_address};
 use super::{Type, Widen};
 use crate::ir::{self, Place};
 use crate::simd::InstData;
@@ -40,7 +40,7 @@ pub(super) fn load(widen: &mut Widen<'_>, result: ir::Value, ty: ir::Type, place
     let ty = if waterfall::divergent_buffer(widen, place).is_some() { ir::Type::F32 } else { ty };
     let value = waterfall::for_each_region(widen, place, plan, Some(Type::V32), |widen, region| match *place {
         Place::Variable { variable, .. } if is_private(widen.kernel, variable) => {
-            let target = Target::private(widen, variable, &plan.offset);
+            let target = AccessTarget::private(widen, variable, &plan.offset);
             Some(target.load(&mut widen.builder, ty))
         }
         // Push constants are constant during a dispatch: loaded once, before the loops over subgroups and
@@ -62,7 +62,7 @@ pub(super) fn store(widen: &mut Widen<'_>, place: &Place, value: ir::Value, plan
         waterfall::prepare_terms(widen, &plan.offset);
         let stored = widen.vector(value);
         waterfall::for_each_region(widen, place, plan, None, |widen, region| {
-            let target = Target::new(widen, region, plan);
+            let target = AccessTarget::new(widen, region, plan);
             target.store(&mut widen.builder, stored, widen.exec);
             None
         });
@@ -72,7 +72,7 @@ pub(super) fn store(widen: &mut Widen<'_>, place: &Place, value: ir::Value, plan
     match *place {
         Place::Push { .. } => {}
         Place::Variable { variable, .. } if is_private(widen.kernel, variable) => {
-            let target = Target::private(widen, variable, &plan.offset);
+            let target = AccessTarget::private(widen, variable, &plan.offset);
             target.store_value(widen, value);
         }
         _ => emit::store_to(widen, region, plan, value),

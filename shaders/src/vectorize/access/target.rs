@@ -13,7 +13,7 @@ use crate::vectorize::{Type, Value, Widen};
 
 /// Where an access goes, once its lanes are known to agree about the buffer.
 #[derive(Clone, Debug)]
-pub(in crate::vectorize) enum Target {
+pub(in crate::vectorize) enum AccessTarget {
     /// One word for all lanes.
     Word(Address),
     /// Contiguous words.
@@ -22,7 +22,7 @@ pub(in crate::vectorize) enum Target {
     Lanes(LaneAddress, Value),
 }
 
-impl Target {
+impl AccessTarget {
     /// How lanes access a region: as one word, a row, or a word for each.
     pub(in crate::vectorize) fn new(widen: &mut Widen<'_>, region: MemoryRegion, plan: &AccessPlan) -> Self {
         let offset = &plan.offset;

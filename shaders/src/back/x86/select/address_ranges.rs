@@ -15,7 +15,7 @@ const SLICE: i32 = SLICE_BYTES as i32;
 const SHIFT: u32 = SLICE_BYTES.trailing_zeros();
 
 impl<V: VectorIsa> Select<'_, V> {
-    /// `buffer_at`, with the semantics of `abi::piece_at`.
+    /// `buffer_at`, with the semantics of `abi::address_range_at`.
     pub(super) fn buffer_at(&mut self, inst: Inst, low: Value, high: Value) -> Result {
         let [low, high] = [self.reg(low)?, self.reg(high)?];
         let temps: [_; 4] = std::array::from_fn(|_| self.general());

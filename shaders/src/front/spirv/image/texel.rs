@@ -6,7 +6,7 @@
 use spirv::StorageClass;
 
 use super::super::decorations::MemoryDecorations;
-use super::super::layout::{Layout, Place as PlaceInType};
+use super::super::layout::{Layout, Pointee};
 use super::super::pointer::{Pointer, Root};
 use super::super::scalar::Scalar;
 use super::super::translate::Translator;
@@ -139,7 +139,7 @@ impl Translator<'_> {
         let offset = self.builder.push_value(choice, ir::Type::I32);
         let root = Root::Buffer { space: BufferSpace::Storage, buffer };
         let memory = image.memory;
-        let place = PlaceInType::new(pointee, Layout::Natural);
+        let place = Pointee::new(pointee, Layout::Natural);
         self.bind_pointer(inst.id, Pointer::at(StorageClass::Image, place, root, offset, memory));
         Ok(())
     }
