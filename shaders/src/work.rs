@@ -1,9 +1,9 @@
-//! Budget for compile work, counted in visited blocks, instructions, block arguments and live values rather than seconds,
-//! so that compilation of a kernel is given up at the same point on every machine.
+//! Budget for compile work, counted in visited blocks, instructions, block arguments and live values rather than
+//! seconds, so that compilation of a kernel is given up at the same point on every machine.
 //!
 //! Passes with superlinear cost count their work themselves; [`opt::optimize`](crate::opt::optimize) and
-//! [`compile`](crate::compile) count the others by the kernel's size. Register allocation, which is not ours, is counted
-//! before it starts. A pass that finds the budget spent may stop early
+//! [`compile`](crate::compile) count the others by the kernel's size. Register allocation, which is not ours, is
+//! counted before it starts. A pass that finds the budget spent may stop early
 //! if it leaves a valid kernel; the pipeline checks after each step and falls back to the interpreter.
 
 use std::sync::Arc;

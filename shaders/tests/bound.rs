@@ -1,7 +1,7 @@
 //! Compilation has a bound: work grows with the size of what is compiled, also for shaders that were made to be hard.
 //!
-//! Each shape is compiled in a size and in twice that. Work is counted in blocks, instructions, block arguments and live
-//! values that passes look at, so the ratio is the same on every machine.
+//! Each shape is compiled in a size and in twice that. Work is counted in blocks, instructions, block arguments and
+//! live values that passes look at, so the ratio is the same on every machine.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 

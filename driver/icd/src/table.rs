@@ -347,7 +347,7 @@ fn contended<G>(forked: bool, attempt: impl Fn() -> Option<G>, lock: impl FnOnce
         return Some(lock());
     }
     // Without the queues of `parking_lot`, whose own locks may be held for ever, too.
-    let until = Instant::now() + LONGEST_HOLD;
+    let until = Instant::now() + MAX_HOLD;
     loop {
         let taken = attempt();
         if taken.is_some() || Instant::now() > until {
@@ -358,7 +358,7 @@ fn contended<G>(forked: bool, attempt: impl Fn() -> Option<G>, lock: impl FnOnce
 }
 
 /// How long a thread of a forked process waits for a table's lock: far longer than calls of its other threads have it.
-const LONGEST_HOLD: Duration = Duration::from_millis(500);
+const MAX_HOLD: Duration = Duration::from_millis(500);
 
 /// The process that made the first object.
 static FIRST_PROCESS: OnceLock<u32> = OnceLock::new();

@@ -124,7 +124,7 @@ fn threads_write_a_set_while_others_submit() {
             let (sibling, commands) = (context.sibling(), &commands);
             scope.spawn(move || (0..100).for_each(|_| drop(sibling.submit(commands).unwrap())));
         }
-        scope.spawn(|| (0..200).for_each(|turn| set.write(0, Bind::storage(&steps[turn % 4])).unwrap()));
+        scope.spawn(|| (0..200).for_each(|iteration| set.write(0, Bind::storage(&steps[iteration % 4])).unwrap()));
     });
     assert_eq!(context.read::<u32>(&to).unwrap(), [200; 64]);
 }

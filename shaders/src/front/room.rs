@@ -16,7 +16,7 @@ const PER_TEXT_BYTE: u64 = 256;
 const PER_PART: u64 = 192;
 
 /// Bytes for the smallest module.
-const LEAST: u64 = 1 << 20;
+const MIN_BYTES: u64 = 1 << 20;
 
 /// Bytes to read a SPIR-V module and to translate a kernel of it.
 pub fn of_spirv(words: &[u32]) -> u64 {
@@ -31,7 +31,7 @@ pub fn of_spirv(words: &[u32]) -> u64 {
         at += count;
     }
     let bytes = |words: usize| 4 * words as u64;
-    (bytes(debug) * PER_DEBUG_BYTE + bytes(words.len() - debug) * PER_BYTE).max(LEAST)
+    (bytes(debug) * PER_DEBUG_BYTE + bytes(words.len() - debug) * PER_BYTE).max(MIN_BYTES)
 }
 
 /// Whether an instruction is of the debug instructions that the reader keeps a name or a line of, or nothing.
@@ -56,7 +56,7 @@ fn is_debug(opcode: u32) -> bool {
 
 /// Bytes to assemble SPIR-V text, and to keep the places of its words (measured: 10 for each byte).
 pub fn of_assembly(text: &[u8]) -> u64 {
-    (text.len() as u64 * 16).max(LEAST)
+    (text.len() as u64 * 16).max(MIN_BYTES)
 }
 
 /// Bytes to read WGSL text and to translate a kernel of it.
@@ -66,7 +66,7 @@ pub fn of_assembly(text: &[u8]) -> u64 {
 /// The text is refused before it is read.
 pub fn of_wgsl(text: &str) -> Result<u64, Error> {
     let parts = wgsl::measured(text)?;
-    Ok((text.len() as u64 * PER_TEXT_BYTE + parts * PER_PART).max(LEAST))
+    Ok((text.len() as u64 * PER_TEXT_BYTE + parts * PER_PART).max(MIN_BYTES))
 }
 
 #[cfg(test)]
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(with([4 << 16 | 5, 1, 0x6161_6161, 0]), (16 << 24) + 20 * PER_BYTE);
         assert_eq!(with([4 << 16 | 128, 1, 2, 3]), (128 << 24) + 20 * PER_BYTE);
         // Lengths that end past the module, and empty instructions.
-        assert_eq!(of_spirv(&[0x0723_0203, 0, 0, 0, 0, 0xffff_0005, 0, 0]), LEAST);
+        assert_eq!(of_spirv(&[0x0723_0203, 0, 0, 0, 0, 0xffff_0005, 0, 0]), MIN_BYTES);
     }
 
     #[test]
@@ -94,7 +94,7 @@ mod tests {
         let text = format!("const a0 = array<u32, 2>(1u, 2u);\n{doubled}fn f() {{ {uses} }}");
         let bytes = of_wgsl(&text).unwrap();
         assert!(bytes > 85 * 8192 * PER_PART, "{bytes}");
-        assert_eq!(of_wgsl("fn f() {}").unwrap(), LEAST);
+        assert_eq!(of_wgsl("fn f() {}").unwrap(), MIN_BYTES);
         assert!(of_wgsl(&"(".repeat(10_000)).is_err());
     }
 }

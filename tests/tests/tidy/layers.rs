@@ -29,6 +29,7 @@ const LAYERS: [(&str, &[&str]); 21] = [
             "free_ranges",
             "guest",
             "host",
+            "work",
             "image",
             "abi",
             "schedule",
