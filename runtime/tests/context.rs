@@ -116,9 +116,9 @@ fn specialization_and_entry_points() {
     assert_eq!(context.read::<u32>(&to).unwrap(), [300]);
     assert_eq!(program.specialization_constants()[0].to_string(), "7 (n: u32)");
     let set = |value: spelter::Constant| message(context.program(text).entry("small").specialize(7, value).build());
-    assert_eq!(set(1.5.into()), "specialization constant 7 (n: u32) cannot be 1.5");
+    assert_eq!(set(1.5.into()), "specialization constant 7 (n: u32) cannot be 1.5: write an integer, such as 3");
     assert_eq!(set((-1).into()), "specialization constant 7 (n: u32) cannot be -1: it is from 0 to 4294967295");
-    assert_eq!(set(true.into()), "specialization constant 7 (n: u32) cannot be true");
+    assert_eq!(set(true.into()), "specialization constant 7 (n: u32) cannot be true: write a number of type u32");
     assert_eq!(message(context.program_wgsl(text)), "several entry points: name one of small, large");
 }
 

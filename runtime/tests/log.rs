@@ -186,9 +186,9 @@ fn what_is_submitted_is_counted_as_often_as_it_runs() {
 #[test]
 fn a_buffer_is_found_where_it_is_bound() {
     let context = context();
-    let text = "@group(0) @binding(0) var<storage, read> from: u32;
-        @group(0) @binding(1) var<storage, read_write> to: u32;
-        @compute @workgroup_size(1) fn main() { to += from; }";
+    let text = "@group(0) @binding(0) var<storage, read> source: u32;
+        @group(0) @binding(1) var<storage, read_write> sum: u32;
+        @compute @workgroup_size(1) fn main() { sum += source; }";
     let program = context.program_wgsl(text).unwrap();
     let (a, b) = (context.buffer_zeroed(4).unwrap(), context.buffer_zeroed(4).unwrap());
     let set = context.descriptor_set(&program, 0).bind(0, &a).bind(1, &b).label("both").build().unwrap();

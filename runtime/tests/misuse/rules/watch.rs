@@ -115,7 +115,7 @@ pub(super) const CASES: &[Case] = &[
             s.context.resize(&table, 32)?;
             s.context.submit(&commands).map(drop)
         },
-        "submit: fill: bytes 16..64 of buffer `table` of 32 bytes",
+        "submit: a command buffer: command 0, fill: bytes 16..64 of buffer `table` of 32 bytes",
         INSIDE,
     ),
     (
