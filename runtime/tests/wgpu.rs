@@ -44,7 +44,7 @@ fn texels_have_the_size_and_the_components_that_wgpu_says() {
         assert_eq!(wgpu.block_copy_size(None), Some(format.bytes()), "{wgpu:?}");
         // The exponent that three components share is a part of the texel, and no component.
         let shared = usize::from(wgpu == TextureFormat::Rgb9e5Ufloat);
-        assert_eq!(usize::from(wgpu.components()), format.parts().len() - shared, "{wgpu:?}");
+        assert_eq!(usize::from(wgpu.components()), format.channels().len() - shared, "{wgpu:?}");
         compared += 1;
     }
     assert!(compared > 35, "{compared}");
