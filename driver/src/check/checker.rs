@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use super::{CheckOptions, Finding, Rule};
+use super::{CheckOptions, Finding, FindingIdentity};
 
 /// Findings that are kept until the program takes them, at most; later ones are counted only.
 const MAX_FINDINGS: usize = 10_000;
@@ -22,8 +22,8 @@ pub(crate) struct Checker {
 #[derive(Debug, Default)]
 struct Found {
     list: Vec<Finding>,
-    /// Index in the list of a finding, by what makes it the same one.
-    same: HashMap<Sameness, usize>,
+    /// Index in the list of each finding.
+    same: HashMap<FindingIdentity, usize>,
     counts: CheckStats,
 }
 
@@ -47,9 +47,6 @@ pub struct CheckStats {
     /// Findings that were not kept, because there were too many.
     pub findings_dropped: u64,
 }
-
-/// A finding is reported once for a rule, a kernel and a pair of instructions with the calls that lead to them.
-type Sameness = (Rule, Option<(u32, String, String)>, (u32, String, String));
 
 impl Checker {
     pub(crate) fn new(options: CheckOptions) -> Self {
@@ -77,10 +74,9 @@ impl Checker {
 
     /// Adds a finding, or counts it if there is one of the same instructions.
     pub(super) fn report(&self, finding: Finding) {
-        let key = |access: &super::FoundAccess| (access.word, access.kernel.to_string(), access.position());
-        let sameness = (finding.rule, finding.first.as_ref().map(key), key(&finding.second));
+        let identity = finding.identity();
         let mut found = self.found.lock();
-        if let Some(&index) = found.same.get(&sameness) {
+        if let Some(&index) = found.same.get(&identity) {
             let known = &mut found.list[index];
             let count = known.count.saturating_add(finding.count);
             // A confirmed one says more than a suspicion.
@@ -90,7 +86,7 @@ impl Checker {
             known.count = count;
         } else if found.list.len() < MAX_FINDINGS {
             let index = found.list.len();
-            found.same.insert(sameness, index);
+            found.same.insert(identity, index);
             found.list.push(finding);
         } else {
             found.counts.findings_dropped += 1;

@@ -237,7 +237,21 @@ impl fmt::Display for Finding {
     }
 }
 
+/// What makes two findings the same one: the rule, and the instructions with their kernels.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FindingIdentity {
+    rule: Rule,
+    first: Option<(u32, Arc<str>, String)>,
+    second: (u32, Arc<str>, String),
+}
+
 impl Finding {
+    /// Equal for findings that are reported once, with a count.
+    pub fn identity(&self) -> FindingIdentity {
+        let of = |access: &FoundAccess| (access.word, Arc::clone(&access.kernel), access.position());
+        FindingIdentity { rule: self.rule, first: self.first.as_ref().map(of), second: of(&self.second) }
+    }
+
     /// What is wrong, in a phrase: `data race, read after write, in workgroup variable `tile`, bytes 4..8`.
     pub fn title(&self) -> String {
         let memory = self.memory.as_ref().map(|memory| format!(" in {memory}")).unwrap_or_default();

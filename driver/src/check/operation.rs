@@ -50,19 +50,19 @@ pub fn operation(action: &SiteAction, wrote: bool, place: Option<(Location, u32)
             let mut operation = Operation::new(Action::Access(access));
             operation.scope = Some(scope(within));
             let failed = op == AtomicOp::CompareExchange && !wrote;
-            order(&mut operation, if failed { unequal } else { semantics });
+            set_semantics(&mut operation, if failed { unequal } else { semantics });
             operation
         }
         SiteAction::Fence { scope: within, semantics } => {
             let mut operation = Operation::new(Action::Fence);
             operation.scope = Some(scope(within));
-            order(&mut operation, semantics);
+            set_semantics(&mut operation, semantics);
             operation
         }
         SiteAction::Barrier { execution, memory, semantics } => {
             let mut operation = Operation::new(Action::ControlBarrier { execution: scope(execution) });
             operation.scope = Some(scope(memory));
-            order(&mut operation, semantics);
+            set_semantics(&mut operation, semantics);
             operation
         }
     };
@@ -70,12 +70,9 @@ pub fn operation(action: &SiteAction, wrote: bool, place: Option<(Location, u32)
     operation
 }
 
-/// Sets order, classes and flags from the bits of SPIR-V's `Memory Semantics`.
-fn order(operation: &mut Operation, Semantics(bits): Semantics) {
-    const ACQUIRE: u32 = 0x2 | 0x8 | 0x10;
-    const RELEASE: u32 = 0x4 | 0x8 | 0x10;
-    const MAKE_AVAILABLE: u32 = 0x2000;
-    const MAKE_VISIBLE: u32 = 0x4000;
+/// Sets order, classes and flags of an atomic or a barrier from SPIR-V's `Memory Semantics`. Semantics without a class
+/// order nothing.
+pub fn set_semantics(operation: &mut Operation, semantics: Semantics) {
     const OUTPUT: u32 = 0x1000;
     let bit = |class: Class| match class {
         Class::Uniform => StorageClass::Uniform.bit(),
@@ -83,16 +80,16 @@ fn order(operation: &mut Operation, Semantics(bits): Semantics) {
         Class::Image => StorageClass::Image.bit(),
         Class::Output => OUTPUT,
     };
-    let classes: Classes = Class::ALL.into_iter().filter(|&class| bits & bit(class) != 0).collect();
+    let classes: Classes = Class::ALL.into_iter().filter(|&class| semantics.0 & bit(class) != 0).collect();
     let access = operation.access();
     let (reads, writes) = access.map_or((true, true), |access| (access.reads, access.writes));
-    operation.acquire = bits & ACQUIRE != 0 && reads && !classes.is_empty();
-    operation.release = bits & RELEASE != 0 && writes && !classes.is_empty();
+    operation.acquire = semantics.acquires() && reads && !classes.is_empty();
+    operation.release = semantics.releases() && writes && !classes.is_empty();
     if operation.acquire || operation.release {
         operation.semantics = classes;
     }
-    operation.make_available = operation.release && bits & MAKE_AVAILABLE != 0;
-    operation.make_visible = operation.acquire && bits & MAKE_VISIBLE != 0;
+    operation.make_available = operation.release && semantics.0 & Semantics::MAKE_AVAILABLE != 0;
+    operation.make_visible = operation.acquire && semantics.0 & Semantics::MAKE_VISIBLE != 0;
 }
 
 fn class(class: StorageClass) -> Class {
@@ -104,7 +101,7 @@ fn class(class: StorageClass) -> Class {
 }
 
 /// The scope in the memory model.
-pub(super) fn scope(scope: ir::Scope) -> Scope {
+pub fn scope(scope: ir::Scope) -> Scope {
     match scope {
         ir::Scope::Invocation => Scope::Invocation,
         ir::Scope::Subgroup => Scope::Subgroup,

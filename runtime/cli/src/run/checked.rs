@@ -95,11 +95,8 @@ fn in_other_orders(
 
 /// Adds a finding, or counts it if another run had it.
 fn add(all: &mut Vec<Finding>, finding: Finding) {
-    let key = |finding: &Finding| {
-        let access = |access: &spelter::check::FoundAccess| (access.kernel.clone(), access.word, access.position());
-        (finding.rule, finding.first.as_ref().map(access), access(&finding.second))
-    };
-    match all.iter_mut().find(|known| key(known) == key(&finding)) {
+    let identity = finding.identity();
+    match all.iter_mut().find(|known| known.identity() == identity) {
         Some(known) => known.count = known.count.saturating_add(finding.count),
         None => all.push(finding),
     }
