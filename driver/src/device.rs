@@ -12,7 +12,7 @@ use spelter_shaders::schedule::Schedule;
 
 use crate::check::{CheckOptions, CheckStats, Checker, Finding};
 use crate::error::Error;
-use crate::exec::{Executor, ExecutorOptions, Loss, Observer, QueueState, TimeLimit};
+use crate::exec::{CommandLog, Executor, ExecutorOptions, Loss, Observer, QueueState, TimeLimit};
 use crate::limits::Limits;
 use crate::memory::{Heap, default_bytes};
 use crate::pipeline::{Compilers, PipelineCache};
@@ -154,14 +154,16 @@ impl Device {
         let heap = Heap::new(options.heap_size)?;
         let time_limit = TimeLimit { limit: options.time_limit, set_by: options.time_limit_is_set_by };
         let limits = ExecutorOptions { workers, time_limit, schedule: options.schedule };
-        let executor = Executor::observed(limits, observer, options.printer);
+        let checker = options.check.map(|check| Arc::new(Checker::new(check, options.schedule)));
+        let log = checker.clone().map(|checker| checker as Arc<dyn CommandLog>);
+        let executor = Executor::observed(limits, observer, log, options.printer);
         let inner = DeviceInner {
             queues: (0..options.queues.max(1)).map(|_| executor.queue()).collect(),
             pipelines: PipelineCache::new(executor.loss()),
             compilers: Compilers::new(options.compilers, executor.loss()),
             strict: options.strict,
             schedule: options.schedule,
-            checker: options.check.map(|check| Arc::new(Checker::new(check))),
+            checker,
             properties: properties(workers, backend),
             memory_types: [memory_type()],
             memory_heaps: [vk::MemoryHeap { size: heap.size(), flags: vk::MemoryHeapFlags::DEVICE_LOCAL }],

@@ -189,6 +189,11 @@ fn set_name(_: Ref<Device>, info: In<'_, vk::DebugUtilsObjectNameInfoEXT<'_>>) -
     {
         trace.name_queue(*number, name.as_str());
     }
+    if info.object_type == vk::ObjectType::COMMAND_BUFFER
+        && let Some(commands) = CommandBuffer::find(vk::CommandBuffer::from_raw(info.object_handle))
+    {
+        commands.driver.set_debug_name(info.name().map(Text::as_str));
+    }
     Ok(names::set(info.object_type, info.object_handle, info.name().map(Text::as_str))?)
 }
 

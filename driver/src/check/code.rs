@@ -12,11 +12,12 @@ use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::host::Host;
 use spelter_shaders::ir::{BindingKind, Kernel, MemoryModel, Site};
 
+use super::commands::{Both, Touched};
 use super::confirm::{Candidate, Confirmed, Filter, Verdict, confirm};
 use super::explanation::SliceNames;
 use super::finding::{Finding, FoundAccess, FoundMemory, Hazard, Repair, Rule, Severity};
 use super::log::{Accessed, Dispatch, Word};
-use super::names::{Grid, Names};
+use super::names::{Grid, KernelNames, Names};
 use super::recorder::Recorder;
 use super::snapshot::Snapshot;
 use super::{Checker, explanation};
@@ -38,7 +39,7 @@ const EXAMPLES: usize = 8;
 /// A kernel in checked mode.
 pub(crate) struct CheckedCode {
     checker: Arc<Checker>,
-    names: Names,
+    names: Arc<KernelNames>,
     /// The kernel as it was read.
     kernel: Kernel,
     /// For the detector.
@@ -51,11 +52,13 @@ pub(crate) struct CheckedCode {
 
 impl CheckedCode {
     pub(crate) fn new(kernel: &Kernel, checker: &Arc<Checker>, source: &Arc<ShaderSource>) -> Self {
+        let needed = compile::compile_checked(kernel, Backend::Interpreter, Checks::Needed);
+        let names = KernelNames { names: Names::new(kernel, source), kernel: needed.kernel.clone() };
         Self {
             checker: Arc::clone(checker),
-            names: Names::new(kernel, source),
+            names: Arc::new(names),
             kernel: kernel.clone(),
-            needed: compile::compile_checked(kernel, Backend::Interpreter, Checks::Needed),
+            needed,
             all: OnceLock::new(),
             unchecked: OnceLock::new(),
         }
@@ -97,7 +100,10 @@ impl Code for CheckedCode {
         let limits = Limits { bytes: options.memory, kinds: MAX_KINDS, examples: EXAMPLES };
         let sites = &self.needed.kernel.sites;
         let mut detector = Detector::new(sites, self.launch(), options.profile, limits);
-        let outcome = self.needed.code.run_observed(args, workgroups.clone(), scratch, &mut detector);
+        let mut touched = Touched::new(sites.values().map(|site| &site.action), options.memory / 4);
+        let mut both = Both { observer: &mut detector, touched: &mut touched };
+        let outcome = self.needed.code.run_observed(args, workgroups.clone(), scratch, &mut both);
+        self.checker.commands().touched(&self.checker, &self.names, args.buffers, &touched);
         let run = DispatchRun { code: self, args, workgroups, snapshot: snapshot.filter(|_| outcome == Outcome::Done) };
         run.report(&detector);
         outcome
@@ -222,7 +228,7 @@ impl DispatchRun<'_> {
         let end = |accessed: &Accessed| start(accessed) + u64::from(accessed.bytes);
         let later = if start(first) > start(second) { first } else { second };
         let common = end(first).min(end(second)) - start(later);
-        let memory = self.code.names.memory(kernel, later.memory, common, self.args);
+        let memory = self.code.names.names.memory(kernel, later.memory, common, self.args.buffers);
         let writes = |accessed: usize| slice.trace.operation(accessed).writes();
         let hazard = match (writes(slice.pair.0), writes(slice.pair.1)) {
             (true, true) => Hazard::WriteAfterWrite,
@@ -254,7 +260,7 @@ impl DispatchRun<'_> {
             Relation::War => Hazard::WriteAfterRead,
             Relation::Waw => Hazard::WriteAfterWrite,
         };
-        let memory = self.code.names.memory(&self.code.needed.kernel, example.memory, 1, self.args);
+        let memory = self.code.names.names.memory(&self.code.needed.kernel, example.memory, 1, self.args.buffers);
         let second = self.access(example.second.site, example.second.invocation);
         let reasons = vec![explanation::of_cause(kind.kind.cause).to_owned(), format!("not confirmed: {why}")];
         self.add(
@@ -284,7 +290,7 @@ impl DispatchRun<'_> {
 
     fn access(&self, site: Site, by: Invocation) -> FoundAccess {
         let grid = Grid { groups: self.args.num_workgroups, base: self.workgroups.base() };
-        self.code.names.access(&self.code.needed.kernel, site, by, grid)
+        self.code.names.names.access_by(&self.code.needed.kernel, site, by, grid)
     }
 
     fn add(

@@ -26,10 +26,16 @@ pub(super) struct SliceNames<'a> {
     pub(super) language: MemoryModel,
 }
 
+/// An access in a sentence.
+fn named(access: &FoundAccess) -> String {
+    let position = access.position().map(|position| format!(" at {position}")).unwrap_or_default();
+    format!("the {}{position}", access.action)
+}
+
 impl Names for SliceNames<'_> {
     fn place(&self, event: usize) -> String {
         let access = &self.accesses[event];
-        format!("the {} at {}", access.action, access.position())
+        named(access)
     }
 
     fn event(&self, event: usize) -> String {
@@ -42,7 +48,7 @@ impl Names for SliceNames<'_> {
 
     fn site(&self, site: event::Site) -> String {
         let access = self.sites.get(site.0 as usize);
-        access.map_or_else(|| site.to_string(), |access| format!("the {} at {}", access.action, access.position()))
+        access.map_or_else(|| site.to_string(), |access| named(access))
     }
 }
 
@@ -111,12 +117,16 @@ pub(super) fn of_cause(cause: Cause) -> &'static str {
     }
 }
 
+fn workgroup(of: &FoundAccess) -> Option<[u32; 3]> {
+    of.invocation.map(|invocation| invocation.workgroup)
+}
+
 /// What WGSL cannot express: an order between workgroups.
 pub(super) fn between_workgroups(
     language: MemoryModel,
     (first, second): (&FoundAccess, &FoundAccess),
 ) -> Option<Repair> {
-    (language == MemoryModel::Wgsl && first.workgroup != second.workgroup).then(|| Repair {
+    (language == MemoryModel::Wgsl && workgroup(first) != workgroup(second)).then(|| Repair {
         text: "two dispatches: nothing in WGSL orders plain accesses of different workgroups".to_owned(),
         line: None,
     })

@@ -8,6 +8,7 @@
 
 mod checker;
 mod code;
+mod commands;
 mod confirm;
 mod explanation;
 mod finding;
@@ -25,7 +26,10 @@ pub use checker::CheckStats;
 pub(crate) use checker::Checker;
 pub(crate) use code::CheckedCode;
 pub use confirm::{Candidate, Confirmed, Filter, Verdict, confirm, verdict};
-pub use finding::{Finding, FindingIdentity, FoundAccess, FoundMemory, FoundPlace, Hazard, Repair, Rule, Severity};
+pub use finding::{
+    Finding, FindingIdentity, FoundAccess, FoundCommand, FoundInvocation, FoundMemory, FoundPlace, Hazard, Repair,
+    Rule, Severity,
+};
 pub use log::{Accessed, Dispatch, Log, Word};
 pub use operation::{operation, scope, set_semantics};
 pub use options::{CheckOptions, Profile, Shard};

@@ -132,13 +132,13 @@ impl Timeline {
         let fence = self.share.device().create_fence(false);
         let mut waits: SmallVec<[SemaphoreSubmit<'_>; 1]> = SmallVec::new();
         for TimelinePoint { clock, serial } in &batch.after {
-            waits.push(SemaphoreSubmit { semaphore: &clock.queue.done, value: *serial });
+            waits.push(SemaphoreSubmit::new(&clock.queue.done, *serial));
         }
         if let Some(hold) = &batch.hold {
-            waits.push(SemaphoreSubmit { semaphore: hold.semaphore(), value: 1 });
+            waits.push(SemaphoreSubmit::new(hold.semaphore(), 1));
         }
         let holds = if self.share.holds().any() { self.holds(batch) } else { Vec::new() };
-        let signals = [SemaphoreSubmit { semaphore: &self.clock.queue.done, value: batch.serial }];
+        let signals = [SemaphoreSubmit::new(&self.clock.queue.done, batch.serial)];
         let mut commands: SmallVec<[&CommandBuffer; 1]> = SmallVec::new();
         if !batch.is_empty() {
             commands.push(&batch.commands);

@@ -1,7 +1,7 @@
 //! A finding as a JSON object.
 
 use serde_json::{Value as Json, json};
-use spelter::check::{CheckStats, Finding, FoundAccess, FoundMemory, FoundPlace, Severity};
+use spelter::check::{CheckStats, Finding, FoundAccess, FoundCommand, FoundMemory, FoundPlace, Severity};
 
 /// The object of a finding.
 pub(crate) fn json(finding: &Finding) -> Json {
@@ -33,6 +33,7 @@ pub(crate) fn stats(stats: &CheckStats) -> Json {
         "refuted": stats.refuted,
         "undecided": stats.undecided,
         "accesses_not_checked": stats.accesses_not_checked,
+        "commands_forgotten": stats.commands_forgotten,
         "findings_dropped": stats.findings_dropped,
     })
 }
@@ -48,6 +49,17 @@ fn memory(memory: &FoundMemory) -> Json {
     }
 }
 
+fn command(command: &FoundCommand) -> Json {
+    json!({
+        "name": &*command.name,
+        "number": command.number,
+        "command_buffer": command.command_buffer.as_deref(),
+        "index": command.index,
+        "submission": command.submission,
+        "queue": command.queue,
+    })
+}
+
 fn access(access: &FoundAccess) -> Json {
     let line = access.line.as_ref();
     json!({
@@ -59,7 +71,8 @@ fn access(access: &FoundAccess) -> Json {
         "text": access.quoted().map(str::trim),
         "path": access.inlined_at.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "word": access.word,
-        "workgroup": access.workgroup,
-        "local": access.local,
+        "workgroup": access.invocation.map(|invocation| invocation.workgroup),
+        "local": access.invocation.map(|invocation| invocation.local),
+        "command": access.command.as_deref().map(command),
     })
 }

@@ -42,6 +42,13 @@ pub(super) fn summary(report: &Report) {
         let problem = "accesses were not checked, since the shadow of the memory exceeds --check-memory";
         output::note(format_args!("{} {problem}", stats.accesses_not_checked));
     }
+    if stats.commands_forgotten > 0 {
+        output::note(format_args!(
+            "{} accesses of commands were forgotten before the host waited for them, and later commands were not \
+             compared with them",
+            stats.commands_forgotten
+        ));
+    }
     if stats.findings_dropped > 0 {
         output::note(format_args!("{} more findings were not kept", stats.findings_dropped));
     }
@@ -81,9 +88,10 @@ impl Sources {
         access: &FoundAccess,
         primary: bool,
     ) -> Diagnostic<usize> {
-        let triple = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
-        let (workgroup, local) = (triple(access.workgroup), triple(access.local));
-        let label = format!("{} by workgroup {workgroup}, invocation {local}", access.action);
+        let label = match access.agent() {
+            Some(agent) => format!("{} by {agent}", access.action),
+            None => access.action.clone(),
+        };
         let range = access.line.as_ref().and_then(|line| {
             let file = self.file(&line.file, access.source.as_ref())?;
             let row = self.files.line_range(file, (line.line as usize).checked_sub(1)?).ok()?;
@@ -106,10 +114,14 @@ impl Sources {
                 };
                 diagnostic.labels.push(label);
             }
-            None => diagnostic.notes.push(format!("{label}: {}", access.position())),
+            None => diagnostic.notes.push(match access.position() {
+                Some(position) => format!("{label}: {position}"),
+                None => label,
+            }),
         }
         for call in access.inlined_at.iter().rev() {
-            diagnostic.notes.push(format!("{} was inlined from a call at {call}", access.position()));
+            let position = access.position().unwrap_or_default();
+            diagnostic.notes.push(format!("{position} was inlined from a call at {call}"));
         }
         diagnostic
     }
