@@ -140,9 +140,13 @@ impl Queue {
         Ok(())
     }
 
-    /// The serial up to which all submissions of this queue are done.
+    /// The serial up to which all submissions of this queue are done. As a fence does, it makes what they wrote
+    /// available.
     pub fn retired(&self) -> u64 {
-        self.state.retired()
+        let serial = self.state.retired();
+        let checker = self.device.checker().filter(|_| serial > 0);
+        checker.inspect(|checker| checker.commands().waited_for_submission(self.state.number(), serial));
+        serial
     }
 
     /// The device that the queue belongs to.

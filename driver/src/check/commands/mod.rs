@@ -13,7 +13,7 @@ mod scope;
 mod signals;
 mod touched;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -70,6 +70,8 @@ struct Ordered {
 struct State {
     events: Events,
     signals: Signals,
+    /// The signals that the host has waited for.
+    awaited: HashSet<u64, FixedState>,
     /// The event that submitted each batch that is not done.
     submitted: HashMap<SubmissionId, u64, FixedState>,
     cells: Pages<Cell>,
@@ -118,6 +120,13 @@ impl Commands {
     pub(crate) fn waited_for_queue(&self, queue: usize) {
         let mut state = self.state.lock();
         let signals = state.signals.of_queue(queue as u32);
+        state.host_waits(signals);
+    }
+
+    /// The host finds that a queue has done its submissions up to a serial.
+    pub(crate) fn waited_for_submission(&self, queue: usize, serial: u64) {
+        let mut state = self.state.lock();
+        let signals = state.signals.of_submission(queue as u32, serial);
         state.host_waits(signals);
     }
 
@@ -197,7 +206,7 @@ impl Commands {
         let Some(submitted) = state.submitted.remove(&id) else { return };
         let queue = id.queue as u32;
         let all = state.events.push(Event::Signal { queue: Some(queue), submitted, stages: Stages::COMMANDS });
-        state.signals.batch_ended(queue, all, batch.fence.as_ref());
+        state.signals.batch_ended(id, all, batch.fence.as_ref());
         for ((counter, value), stages) in batch.signals.iter().zip(&batch.signal_stages) {
             let scope = exec::Scope { stages: *stages, access: Default::default() };
             let stages = Side::source(scope).stages;
@@ -239,7 +248,8 @@ fn barriers(of: &[exec::Barrier]) -> Arc<[Barrier]> {
 }
 
 impl State {
-    fn host_waits(&mut self, signals: SmallVec<[u64; 2]>) {
+    fn host_waits(&mut self, mut signals: SmallVec<[u64; 2]>) {
+        signals.retain(|signal| self.awaited.insert(*signal));
         if !signals.is_empty() {
             self.events.push(Event::Wait { queue: None, stages: Stages::NONE, signals });
         }
@@ -462,6 +472,7 @@ impl State {
         let first = orders.iter().map(|ordered| ordered.order.next()).min().unwrap_or(events.next());
         events.drop_before(first);
         self.signals.clean(events.first());
+        self.awaited.retain(|signal| *signal >= first);
     }
 }
 

@@ -180,7 +180,7 @@ impl Race<'_> {
         match self.lack {
             Lack::Order if second.queue.is_none() => "the host has not waited for the command".to_owned(),
             Lack::Order if first.queue.is_none() => {
-                "the host writes after the command was submitted, and nothing orders them".to_owned()
+                "the command was submitted before the host accessed the memory, and nothing orders them".to_owned()
             }
             Lack::Order if first.queue != second.queue => {
                 "they are on different queues, and no semaphore or fence orders them".to_owned()
@@ -233,7 +233,10 @@ impl Race<'_> {
                 first.access.name()
             ),
             (_, _, None) => "wait for a fence of that submission before the host accesses the memory".to_owned(),
-            (_, None, _) => "write before vkQueueSubmit, or after the command is known to be done".to_owned(),
+            (_, None, _) => {
+                "let the host access it before vkQueueSubmit, or after waiting for a fence of that submission"
+                    .to_owned()
+            }
             (_, Some(one), Some(other)) if one != other => format!(
                 "a semaphore that the submission of {} signals, and that the submission of {} waits for in stage {}",
                 self.name(self.pair.0),

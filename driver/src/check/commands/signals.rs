@@ -1,11 +1,12 @@
 //! What semaphores, fences and events have been signalled by, so that those who wait for them can be told.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
+use crate::exec::SubmissionId;
 use crate::sync::{Counter, FenceState};
 
 /// A signal: the value, the queue, the event in the log.
@@ -19,8 +20,8 @@ const MAX_SIGNALS: usize = 256;
 pub(super) struct Signals {
     counters: HashMap<usize, (Arc<Counter>, Vec<Signal>), FixedState>,
     fences: HashMap<usize, (Arc<FenceState>, u64), FixedState>,
-    /// Of the last batch of each queue.
-    queues: HashMap<u32, u64, FixedState>,
+    /// The ends of the last batches of each queue, by serial.
+    queues: HashMap<u32, VecDeque<(u64, u64)>, FixedState>,
 }
 
 impl Signals {
@@ -35,8 +36,12 @@ impl Signals {
     }
 
     /// A batch is done, and its fence signalled.
-    pub(super) fn batch_ended(&mut self, queue: u32, event: u64, fence: Option<&Arc<FenceState>>) {
-        self.queues.insert(queue, event);
+    pub(super) fn batch_ended(&mut self, id: SubmissionId, event: u64, fence: Option<&Arc<FenceState>>) {
+        let batches = self.queues.entry(id.queue as u32).or_default();
+        if batches.len() >= MAX_SIGNALS {
+            batches.pop_front();
+        }
+        batches.push_back((id.serial, event));
         if let Some(fence) = fence {
             self.fences.insert(Arc::as_ptr(fence).addr(), (Arc::clone(fence), event));
         }
@@ -68,7 +73,13 @@ impl Signals {
 
     /// The end of the last batch of a queue.
     pub(super) fn of_queue(&self, queue: u32) -> SmallVec<[u64; 2]> {
-        self.queues.get(&queue).copied().into_iter().collect()
+        self.of_submission(queue, u64::MAX)
+    }
+
+    /// The end of the last batch of a queue up to a serial.
+    pub(super) fn of_submission(&self, queue: u32, serial: u64) -> SmallVec<[u64; 2]> {
+        let batches = self.queues.get(&queue).into_iter().flatten().rev();
+        batches.filter(|(of, _)| *of <= serial).map(|(_, event)| *event).take(1).collect()
     }
 
     /// Forgets objects that nobody else has, and signals before this event, which no access follows any more.
