@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
+use super::progress::Progress;
 use super::{CheckOptions, Finding, FindingIdentity};
 
 /// Findings that are kept until the program takes them, at most; later ones are counted only.
@@ -17,6 +18,7 @@ pub(crate) struct Checker {
     /// Dispatches that were started.
     dispatches: AtomicU64,
     found: Mutex<Found>,
+    pub(super) progress: Progress,
 }
 
 #[derive(Debug, Default)]
@@ -50,7 +52,7 @@ pub struct CheckStats {
 
 impl Checker {
     pub(crate) fn new(options: CheckOptions) -> Self {
-        Self { options, dispatches: AtomicU64::new(0), found: Mutex::default() }
+        Self { options, dispatches: AtomicU64::new(0), found: Mutex::default(), progress: Progress::default() }
     }
 
     /// The number of the dispatch that starts now, if it is to be checked.
