@@ -1,5 +1,6 @@
-//! A handle of a device's findings, for observers of the device, which it owns.
+//! A handle of a device's findings, for observers of the device, which it owns; and sums of the counts of devices.
 
+use std::ops::AddAssign;
 use std::sync::Arc;
 
 use super::{CheckProgress, CheckStats, Checker, Finding};
@@ -26,5 +27,30 @@ impl CheckResults {
     /// How far the dispatch is that runs now, or that ran last.
     pub fn progress(&self) -> CheckProgress {
         self.0.progress.get()
+    }
+}
+
+/// The counts of several devices.
+impl AddAssign for CheckStats {
+    fn add_assign(&mut self, other: Self) {
+        // All fields by name, so that a new one is not forgotten here.
+        let Self {
+            dispatches,
+            skipped,
+            suspicions,
+            confirmed,
+            refuted,
+            undecided,
+            accesses_not_checked,
+            findings_dropped,
+        } = other;
+        self.dispatches += dispatches;
+        self.skipped += skipped;
+        self.suspicions += suspicions;
+        self.confirmed += confirmed;
+        self.refuted += refuted;
+        self.undecided += undecided;
+        self.accesses_not_checked += accesses_not_checked;
+        self.findings_dropped += findings_dropped;
     }
 }

@@ -246,10 +246,10 @@ fn the_exit_status_and_the_profile_are_options() {
 #[test]
 fn a_race_is_written_as_a_litmus_test_that_has_it() {
     let folder = Folder::with("check-litmus", "05.wgsl", include_str!("races/05-loop-war.wgsl"));
-    let line = "run 05.wgsl --bind 0.0=u32:range:192 --bind 0.1=zeros:256 --check --litmus race.litmus --sarif a.sarif";
+    let line = "run 05.wgsl --bind 0.0=u32:range:192 --bind 0.1=zeros:256 --check --litmus race.test --sarif a.sarif";
     let ended = folder.spelter(line);
     assert_eq!(ended.status, 66, "{}", ended.stderr);
-    for name in ["race.litmus", "race-2.litmus"] {
+    for name in ["race.test", "race-2.test"] {
         let decided = folder.spelter(&format!("litmus {name}"));
         assert!(decided.status == 0 && decided.stdout.contains("RACY"), "{}{}", decided.stdout, decided.stderr);
         assert!(ended.stderr.contains(&format!("note: {name}: data race (")), "{}", ended.stderr);
@@ -258,7 +258,10 @@ fn a_race_is_written_as_a_litmus_test_that_has_it() {
     let results = sarif["runs"][0]["results"].as_array().unwrap();
     let region = &results[0]["locations"][0]["physicalLocation"]["region"];
     assert_eq!((results.len(), &region["startLine"]), (2, &17.into()), "{sarif}");
+    let text = String::from_utf8(folder.read("race.test")).unwrap();
+    assert!(text.contains("// thread 0, operation 1: the write at 05.wgsl:10:7\n"), "{text}");
     assert!(folder.usage("run 05.wgsl --sarif a.sarif").contains("--check"));
+    assert!(folder.usage("run 05.wgsl --check --litmus a.litmus").contains("must end in .test"));
 }
 
 #[test]

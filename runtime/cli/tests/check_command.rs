@@ -46,7 +46,7 @@ fn lines(folder: &Folder, name: &str) -> Vec<Json> {
 }
 
 #[test]
-fn the_program_is_told_what_to_check() {
+fn the_program_gets_what_to_check_in_variables() {
     let folder = Folder::new("check-variables");
     folder.write("known.txt", b"kernel:k  # known\n");
     let line = "check --profile spec --shard 2/3 --check-memory 2K --only RACE-*,BARRIER --suppress line:a.comp:7 \
@@ -78,11 +78,11 @@ fn findings_are_added_up_and_written() {
     let folder = Folder::new("check-merge");
     let found = [finding("aa", "warning", "ascending"), finding("aa", "error", "ascending")];
     script(&folder, &found, "exit 0");
-    let line = "check --json out.jsonl --sarif out.sarif --litmus race.litmus -- sh program";
+    let line = "check --json out.jsonl --sarif out.sarif --litmus race.test -- sh program";
     let ended = folder.spelter(line);
     assert_eq!(ended.status, 66, "{}", ended.stderr);
     for part in [
-        "note: race.litmus: data race (read after write)\n",
+        "note: race.test: data race (read after write)\n",
         "note: 9 accesses were not checked",
         "note: 1 suspicions were given up: each is a warning\n",
         "note: checked: 1 error, 1 suppressed; 5 dispatches, 1 not checked (--shard), 1 process\n",
@@ -98,7 +98,7 @@ fn findings_are_added_up_and_written() {
     assert_eq!((&result["level"], &result["occurrenceCount"]), (&"error".into(), &7.into()));
     let place = &result["locations"][0]["physicalLocation"];
     assert_eq!((&place["artifactLocation"]["uri"], &place["region"]["startLine"]), (&"scan.comp".into(), &4.into()));
-    assert_eq!(folder.read("race.litmus"), b"// data race (read after write)\nTHE TEST");
+    assert_eq!(folder.read("race.test"), b"// data race (read after write)\nTHE TEST");
     assert_eq!(folder.spelter("check --error-exitcode 7 -- sh program").status, 7);
     assert_eq!(folder.spelter("check --error-exitcode 0 -- sh program").status, 0);
 }

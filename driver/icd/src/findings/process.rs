@@ -47,7 +47,7 @@ struct State {
     printed: HashMap<String, bool>,
     found: HashMap<FindingIdentity, Found>,
     /// Findings that the messengers of an instance have.
-    told: HashSet<(Owner, FindingIdentity, Severity)>,
+    delivered: HashSet<(Owner, FindingIdentity, Severity)>,
     devices: Vec<Arc<DeviceFindings>>,
     /// The counts of destroyed devices.
     ended: CheckStats,
@@ -112,7 +112,7 @@ impl Process {
         let mut state = self.state.lock();
         state.report(self.settings, device, None, findings);
         state.devices.retain(|other| !Arc::ptr_eq(other, device));
-        add(&mut state.ended, device.stats());
+        state.ended += device.stats();
         state.summarize(self);
     }
 
@@ -202,7 +202,7 @@ impl State {
             if self.is_news(&finding) {
                 self.show(settings, place, &finding, &text);
             }
-            if self.told.insert((device.owner, finding.identity(), finding.severity)) {
+            if self.delivered.insert((device.owner, finding.identity(), finding.severity)) {
                 self.messages.push((Arc::clone(device), place.cloned(), message_of(&finding, &text)));
             }
         }
@@ -249,7 +249,7 @@ impl State {
     /// Writes the counts so far, if they are not the last that were written: the last ones of a process count.
     fn summarize(&mut self, process: &Process) {
         let mut stats = self.ended;
-        self.devices.iter().for_each(|device| add(&mut stats, device.stats()));
+        self.devices.iter().for_each(|device| stats += device.stats());
         let counts: HashMap<&String, u64> =
             self.found.values().map(|found| (&found.fingerprint, found.count)).collect();
         let summary = json!({ "summary": {
@@ -308,16 +308,4 @@ fn message_of(finding: &Finding, text: &str) -> Message {
     let name = finding.rule.name();
     let types = vk::DebugUtilsMessageTypeFlagsEXT::VALIDATION;
     Message { number: report::message_number(name), ..Message::new(severity, types, name, text.trim_end()) }
-}
-
-/// Adds counts to others.
-fn add(to: &mut CheckStats, other: CheckStats) {
-    to.dispatches += other.dispatches;
-    to.skipped += other.skipped;
-    to.suspicions += other.suspicions;
-    to.confirmed += other.confirmed;
-    to.refuted += other.refuted;
-    to.undecided += other.undecided;
-    to.accesses_not_checked += other.accesses_not_checked;
-    to.findings_dropped += other.findings_dropped;
 }

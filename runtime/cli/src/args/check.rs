@@ -43,7 +43,7 @@ pub(crate) struct CheckArgs {
     pub(crate) sarif: Option<PathBuf>,
     /// Write the part of the execution that makes the first race one as a test for `spelter litmus`; further races go
     /// to files with -2, -3 and so on in their names.
-    #[arg(long, value_name = "FILE.litmus", requires = "check")]
+    #[arg(long, value_name = "FILE.test", requires = "check", value_parser = test_name)]
     pub(crate) litmus: Option<PathBuf>,
     /// The exit status if there are errors.
     #[arg(long, value_name = "STATUS", default_value_t = EXIT_STATUS)]
@@ -58,8 +58,17 @@ pub(crate) struct ReportFiles {
     pub(crate) sarif: Option<PathBuf>,
     /// Write the part of the execution that makes the first race one as a test for `spelter litmus`; further races go
     /// to files with -2, -3 and so on in their names.
-    #[arg(long, value_name = "FILE.litmus")]
+    #[arg(long, value_name = "FILE.test", value_parser = test_name)]
     pub(crate) litmus: Option<PathBuf>,
+}
+
+/// The name of a litmus test, by whose end its format is recognised.
+fn test_name(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    match path.extension() {
+        Some(extension) if extension == "test" => Ok(path),
+        _ => Err("the name must end in .test, by which `spelter litmus` recognises the format".to_owned()),
+    }
 }
 
 /// A number of bytes.

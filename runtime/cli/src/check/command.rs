@@ -57,7 +57,7 @@ pub(crate) fn run(args: &CheckCommandArgs) -> Result<u8, Failure> {
     Ok(if failed { args.error_exitcode } else { status })
 }
 
-/// The variables by which the driver is told what to do.
+/// The variables that tell the driver what to do.
 fn variables(args: &CheckCommandArgs, folder: &Folder) -> Result<Vec<(&'static str, OsString)>, Failure> {
     let findings = folder.findings().into_os_string();
     let mut set = vec![

@@ -41,7 +41,7 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text).map_err(|error| Failure::file(path, error))
 }
 
-/// `a.litmus`, `a-2.litmus`, `a-3.litmus`.
+/// `a.test`, `a-2.test`, `a-3.test`.
 fn numbered(path: &Path, number: usize) -> PathBuf {
     if number == 1 {
         return path.to_owned();
@@ -61,8 +61,8 @@ mod tests {
     #[test]
     fn further_files_have_numbers() {
         let name = |path: &str, number| numbered(Path::new(path), number).display().to_string();
-        assert_eq!(name("out/a.litmus", 1), "out/a.litmus");
-        assert_eq!(name("out/a.b.litmus", 2), "out/a.b-2.litmus");
+        assert_eq!(name("out/a.test", 1), "out/a.test");
+        assert_eq!(name("out/a.b.test", 2), "out/a.b-2.test");
         assert_eq!(name("a", 3), "a-3");
     }
 }

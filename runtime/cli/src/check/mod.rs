@@ -106,5 +106,7 @@ fn name_file(finding: &mut Finding, file: &str) {
     accesses.flat_map(|access| access.line.iter_mut().chain(&mut access.inlined_at)).for_each(named);
     finding.repairs.iter_mut().filter_map(|repair| repair.line.as_mut()).for_each(named);
     let texts = finding.repairs.iter_mut().map(|repair| &mut repair.text).chain(&mut finding.reasons);
-    texts.for_each(|text| *text = text.replace(&format!(" at {WGSL}:"), &format!(" at {file}:")));
+    let renamed = |text: &str| text.replace(&format!(" at {WGSL}:"), &format!(" at {file}:"));
+    texts.for_each(|text| *text = renamed(text));
+    finding.replay = finding.replay.as_deref().map(|text| renamed(text).into());
 }
