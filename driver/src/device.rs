@@ -10,7 +10,7 @@ use spelter_shaders::compile::Backend;
 use spelter_shaders::host::Printer;
 use spelter_shaders::schedule::Schedule;
 
-use crate::check::{CheckOptions, CheckStats, Checker, Finding};
+use crate::check::{CheckOptions, CheckResults, CheckStats, Checker, Finding};
 use crate::error::Error;
 use crate::exec::{CommandLog, Executor, ExecutorOptions, Loss, Observer, QueueState, TimeLimit};
 use crate::limits::Limits;
@@ -197,6 +197,11 @@ impl Device {
     /// What checked mode did so far; zeros if it is off.
     pub fn check_stats(&self) -> CheckStats {
         self.checker().map(|checker| checker.stats()).unwrap_or_default()
+    }
+
+    /// What checked mode finds, as a handle that does not keep the device; `None` if it is off.
+    pub fn check_results(&self) -> Option<CheckResults> {
+        self.checker().map(CheckResults::new)
     }
 
     /// Whether the device checks kernels ([`DeviceOptions::check`]).

@@ -10,6 +10,7 @@
 //! | `command/` | command buffers and the commands that they record |
 //! | `sync.rs`, `query.rs` | fences, semaphores, events, submission, queries |
 //! | `debug.rs`, `labels.rs`, `names.rs`, `message.rs`, `current_call.rs` | messages, labels and names of objects |
+//! | `findings/` | what checked mode finds, as text, JSON and messages |
 //! | `private_data.rs` | private data |
 //! | `graphics.rs` | graphics commands, which fail on a compute device |
 //! | `options.rs`, `environment.rs` | environment variables, and when they are trusted |
@@ -27,6 +28,7 @@ mod descriptor;
 mod device;
 mod environment;
 mod error;
+mod findings;
 mod graphics;
 mod host_copy;
 mod image;

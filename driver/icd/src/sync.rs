@@ -10,6 +10,7 @@ use crate::c::{In, Many, Out};
 use crate::command::CommandBuffer;
 use crate::device::{Device, Queue};
 use crate::error::{Error, require};
+use crate::findings::{self, Submitting};
 use crate::table::{Maybe, Object, Ref, object};
 
 entry_points! {
@@ -240,6 +241,8 @@ fn reset_event(_: Ref<Device>, event: Ref<Event>) -> Result<(), Error> {
 struct Found {
     waits: Vec<FoundSemaphore>,
     commands: Vec<Ref<CommandBuffer>>,
+    /// In checked mode, the handles of the command buffers.
+    handles: Vec<vk::CommandBuffer>,
     signals: Vec<FoundSemaphore>,
 }
 
@@ -284,9 +287,12 @@ impl Found {
         signals: impl Iterator<Item = (vk::Semaphore, u64, vk::PipelineStageFlags2)>,
     ) -> Result<Self, Error> {
         let at = "VkSubmitInfo-pCommandBuffers";
+        let (mut handles, checked) = (Vec::new(), findings::is_on());
+        let commands = commands.inspect(|&handle| handles.extend(checked.then_some(handle)));
         Ok(Self {
             waits: find_semaphores(waits, "VkSubmitInfo-pWaitSemaphores")?,
             commands: host_memory::try_collect(commands.map(|handle| CommandBuffer::get(handle, at)))?,
+            handles,
             signals: find_semaphores(signals, "VkSubmitInfo-pSignalSemaphores")?,
         })
     }
@@ -313,6 +319,7 @@ fn submit_found(queue: &Queue, found: &[Found], fence: Option<&Ref<Fence>>) -> R
     if infos.is_empty() && fence.is_none() {
         return Ok(());
     }
+    let _handles = findings::is_on().then(|| Submitting::of(found.iter().map(|found| found.handles.clone())));
     queue.driver.submit_all(&infos, fence.map(|fence| &fence.driver))?;
     Ok(())
 }

@@ -8,6 +8,7 @@ use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::schedule::Schedule;
 
 use super::commands::Commands;
+use super::progress::Progress;
 use super::{CheckOptions, Finding, FindingIdentity};
 
 /// Findings that are kept until the program takes them, at most; later ones are counted only.
@@ -22,6 +23,7 @@ pub(crate) struct Checker {
     schedule: Schedule,
     commands: Commands,
     found: Mutex<Found>,
+    pub(super) progress: Progress,
 }
 
 #[derive(Debug, Default)]
@@ -64,6 +66,7 @@ impl Checker {
             schedule,
             commands: Commands::default(),
             found: Mutex::default(),
+            progress: Progress::default(),
         }
     }
 

@@ -18,6 +18,7 @@ use super::explanation::SliceNames;
 use super::finding::{Finding, FoundAccess, FoundMemory, Hazard, Repair, Rule, Severity};
 use super::log::{Accessed, Dispatch, Word};
 use super::names::{Grid, KernelNames, Names};
+use super::progress::Counted;
 use super::recorder::Recorder;
 use super::snapshot::Snapshot;
 use super::{Checker, explanation};
@@ -100,8 +101,10 @@ impl Code for CheckedCode {
         let limits = Limits { bytes: options.memory, kinds: MAX_KINDS, examples: EXAMPLES };
         let sites = &self.needed.kernel.sites;
         let mut detector = Detector::new(sites, self.launch(), options.profile, limits);
+        self.checker.progress.begin(args.num_workgroups.iter().map(|&count| u64::from(count)).product());
+        let mut counted = Counted::new(&mut detector, &self.checker.progress);
         let mut touched = Touched::new(sites.values().map(|site| &site.action), options.memory / 4);
-        let mut both = Both { observer: &mut detector, touched: &mut touched };
+        let mut both = Both { observer: &mut counted, touched: &mut touched };
         let outcome = self.needed.code.run_observed(args, workgroups.clone(), scratch, &mut both);
         self.checker.commands().touched(&self.checker, &self.names, args.buffers, &touched);
         let run = DispatchRun { code: self, args, workgroups, snapshot: snapshot.filter(|_| outcome == Outcome::Done) };
@@ -148,6 +151,7 @@ impl DispatchRun<'_> {
         if kinds.is_empty() {
             return;
         }
+        self.code.checker.progress.confirm(kinds.len());
         let mut left = kinds;
         for _ in 0..MAX_REPLAYS {
             // As many kinds as have examples for one replay.
@@ -247,8 +251,12 @@ impl DispatchRun<'_> {
             Some(repair) => vec![repair],
             None => names.repairs(slice),
         };
-        let accesses = (Some(pair.0.clone()), pair.1.clone());
-        self.add(Rule::Race(hazard), Severity::Error, Some(memory), accesses, (reasons, repairs), kind.count);
+        let replay = names.replay(slice);
+        let (first, second) = (Some(pair.0.clone()), pair.1.clone());
+        let (rule, severity, memory, count) = (Rule::Race(hazard), Severity::Error, Some(memory), kind.count);
+        let schedule = self.workgroups.schedule();
+        let race = Finding { rule, severity, memory, first, second, reasons, repairs, count, schedule, replay };
+        self.code.checker.report(race);
     }
 
     /// Reports a suspicion that was not decided.
@@ -302,8 +310,9 @@ impl DispatchRun<'_> {
         (reasons, repairs): (Vec<String>, Vec<Repair>),
         count: u64,
     ) {
-        let schedule = self.workgroups.schedule();
-        self.code.checker.report(Finding { rule, severity, memory, first, second, reasons, repairs, count, schedule });
+        let (schedule, replay) = (self.workgroups.schedule(), None);
+        let found = Finding { rule, severity, memory, first, second, reasons, repairs, count, schedule, replay };
+        self.code.checker.report(found);
     }
 }
 

@@ -1,10 +1,14 @@
 //! Why two accesses race, and what would order them: the memory model's answers in the words of the kernel.
 
+use std::sync::Arc;
+
 use spelter_memory_model::Model;
 use spelter_memory_model::event::{self, Class};
 use spelter_memory_model::explain;
+use spelter_memory_model::format::write_slice;
 use spelter_memory_model::names::Names;
 use spelter_memory_model::repair::{self, Edit, TraceEdit, TraceEffort};
+use spelter_memory_model::slice;
 use spelter_shaders::check::Cause;
 use spelter_shaders::ir::MemoryModel;
 
@@ -64,6 +68,12 @@ impl SliceNames<'_> {
             }
             _ => cause.because.clone(),
         })
+    }
+
+    /// The slice as a litmus test, if the format can express it.
+    pub(super) fn replay(&self, slice: &Slice) -> Option<Arc<str>> {
+        let slice = slice::Slice::new(&slice.trace, &slice.choice, Model::SPEC).ok()?;
+        write_slice(&slice, self).ok().map(Arc::from)
     }
 
     /// Changes after which the same execution has no race, the smallest first.

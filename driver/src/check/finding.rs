@@ -28,6 +28,9 @@ pub struct Finding {
     pub count: u64,
     /// The order of workgroups, subgroups and lanes in which it occurred: the same order finds it again.
     pub schedule: Schedule,
+    /// The part of the execution that decides, as a litmus test that asks for the race; `None` if there is none, or the
+    /// format cannot express it.
+    pub replay: Option<Arc<str>>,
 }
 
 /// The rule that a finding is about.
@@ -46,6 +49,15 @@ pub enum Rule {
 }
 
 impl Rule {
+    /// Every rule.
+    pub const ALL: [Self; 5] = [
+        Self::Race(Hazard::ReadAfterWrite),
+        Self::Race(Hazard::WriteAfterRead),
+        Self::Race(Hazard::WriteAfterWrite),
+        Self::Barrier,
+        Self::Note,
+    ];
+
     /// The name in reports and suppressions: `SPELTER-RACE-RAW`.
     pub fn name(self) -> &'static str {
         match self {
@@ -369,6 +381,7 @@ mod tests {
             repairs: vec![Repair { text: "a workgroupBarrier() before scan.wgsl:3".into(), line: None }],
             count: 3,
             schedule: Schedule::Ascending,
+            replay: None,
         };
         let expected = "\
 error[SPELTER-RACE-RAW]: data race (read after write) in workgroup variable `tile`, bytes 4..8

@@ -16,9 +16,12 @@ mod log;
 mod names;
 mod operation;
 mod options;
+mod progress;
 mod reach;
 mod recorder;
 mod reduce;
+pub mod report;
+mod results;
 mod slice;
 mod snapshot;
 
@@ -33,5 +36,7 @@ pub use finding::{
 pub use log::{Accessed, Dispatch, Log, Word};
 pub use operation::{operation, scope, set_semantics};
 pub use options::{CheckOptions, Profile, Shard};
+pub use progress::CheckProgress;
 pub use recorder::Recorder;
+pub use results::CheckResults;
 pub use slice::{MAX_EVENTS, Purpose, Slice, Undecided, slice};

@@ -2,6 +2,7 @@
 
 mod bench;
 mod check;
+mod check_command;
 mod derive;
 mod litmus;
 mod profile;
@@ -9,7 +10,8 @@ mod run;
 mod trace;
 
 pub(crate) use bench::BenchArgs;
-pub(crate) use check::CheckArgs;
+pub(crate) use check::{CheckArgs, ReportFiles};
+pub(crate) use check_command::CheckCommandArgs;
 pub(crate) use derive::DeriveArgs;
 pub(crate) use litmus::{KindName, LitmusArgs, ScopeName};
 pub(crate) use profile::ProfileArgs;
@@ -72,6 +74,8 @@ pub(crate) enum Command {
     Litmus(LitmusArgs),
     /// Run any Vulkan program on Spelter, through the Vulkan loader.
     Exec(ExecArgs),
+    /// Run any Vulkan program on Spelter and find its data races and missing barriers.
+    Check(CheckCommandArgs),
     /// Add up timelines that run and exec wrote.
     Trace(TraceArgs),
     /// Install Spelter for the Vulkan loader.

@@ -109,6 +109,7 @@ pub(super) fn report(checker: &Checker, race: &Race<'_>) {
         repairs: race.repairs(),
         count: 1,
         schedule: checker.schedule(),
+        replay: None,
     });
 }
 

@@ -1,10 +1,12 @@
 //! A finding as a JSON object.
 
 use serde_json::{Value as Json, json};
-use spelter::check::{CheckStats, Finding, FoundAccess, FoundCommand, FoundMemory, FoundPlace, Severity};
+
+use super::super::{CheckStats, Finding, FoundAccess, FoundCommand, FoundMemory, FoundPlace, Severity};
+use super::number::fingerprint;
 
 /// The object of a finding.
-pub(crate) fn json(finding: &Finding) -> Json {
+pub fn finding(finding: &Finding) -> Json {
     json!({
         "id": finding.rule.name(),
         "severity": finding.severity.name(),
@@ -20,11 +22,13 @@ pub(crate) fn json(finding: &Finding) -> Json {
         "count": finding.count,
         "schedule": finding.schedule.to_string(),
         "confirmed": finding.severity == Severity::Error,
+        "fingerprint": fingerprint(finding),
+        "replay": finding.replay.as_deref(),
     })
 }
 
 /// The object of the counts.
-pub(crate) fn stats(stats: &CheckStats) -> Json {
+pub fn stats(stats: &CheckStats) -> Json {
     json!({
         "dispatches": stats.dispatches,
         "skipped": stats.skipped,
