@@ -9,6 +9,7 @@ use spelter_driver::profile::Profile;
 use spelter_driver::{Device, Queue};
 
 use crate::batch::{Clock, ContextQueue, TimelinePoint};
+use crate::environment;
 use crate::error::Error;
 use crate::gate::Gate;
 use crate::holds::Holds;
@@ -65,6 +66,16 @@ pub(crate) struct Share {
     next_queue: AtomicUsize,
     /// Mappings that forbid commands on their resource.
     mappings: AtomicUsize,
+    /// Whether findings of checked mode are errors of the process.
+    denied: bool,
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        if self.denied {
+            environment::report(&self.device);
+        }
+    }
 }
 
 impl Share {
@@ -72,6 +83,7 @@ impl Share {
         device: Device,
         poison: bool,
         (trace, profile): (Option<Arc<Trace>>, Option<Arc<Profile>>),
+        denied: bool,
     ) -> Arc<Self> {
         Arc::new(Self {
             queues: device.queues(),
@@ -87,6 +99,7 @@ impl Share {
             next: AtomicU64::new(1),
             next_queue: AtomicUsize::new(0),
             mappings: AtomicUsize::new(0),
+            denied,
             device,
         })
     }

@@ -8,6 +8,7 @@ use spelter_driver::profile::Profile;
 use spelter_driver::{Backend, Device, DeviceOptions, MAX_WORKERS, Observer, Observers, Printer, Schedule};
 
 use super::Context;
+use crate::environment;
 use crate::error::Error;
 use crate::share::Share;
 use crate::trace::Trace;
@@ -242,6 +243,10 @@ impl ContextBuilder {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// The environment variable `SPELTER_CHECK` (`1`, or a profile: `common`, `spec`, `strict`) does the same for all
+    /// contexts of a process whose builders do not: `SPELTER_CHECK=1 cargo test`. What is found is printed when the
+    /// last handle of the device is dropped, which panics if there is an error.
     pub fn check(mut self, options: CheckOptions) -> Self {
         self.options.check = Some(options);
         self
@@ -274,7 +279,8 @@ impl ContextBuilder {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn build(self) -> Result<Context, Error> {
+    pub fn build(mut self) -> Result<Context, Error> {
+        let denied = environment::check(&mut self.options)?;
         let (trace, heap) = (self.trace.then(Trace::new), self.options.heap_size);
         if heap == 0 {
             return Err(Error::Options("a device without memory: `memory` is 0 bytes".to_owned()));
@@ -296,7 +302,7 @@ impl ContextBuilder {
         };
         let device = device.map_err(|error| Error::from(error).for_memory_of(|| format!("a heap of {heap} bytes")))?;
         trace.iter().for_each(|trace| trace.name_workers(device.properties().workers));
-        Ok(Context::on(&Share::new(device, self.poison, (trace, profile))))
+        Ok(Context::on(&Share::new(device, self.poison, (trace, profile), denied)))
     }
 }
 
