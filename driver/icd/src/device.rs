@@ -192,10 +192,11 @@ fn check_priority(asked: vk::QueueGlobalPriorityKHR) -> Result<(), Error> {
 
 fn destroy(device: vk::Device, _: *const vk::AllocationCallbacks<'_>) -> Result<(), Error> {
     let Some(device) = Device::remove(device, "vkDestroyDevice-device")? else { return Ok(()) };
+    // Before its queues, which messages name.
+    device.findings.iter().for_each(DeviceFindings::finish);
     for &queue in &device.queues {
         Queue::remove(queue, "vkDestroyDevice-device")?;
     }
-    device.findings.iter().for_each(|findings| findings.finish());
     if Options::get().stats {
         report_statistics(&device);
     }

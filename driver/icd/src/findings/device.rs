@@ -94,10 +94,11 @@ impl DeviceFindings {
         }
     }
 
-    /// The device is destroyed.
+    /// The device is being destroyed: reports what is left.
     pub(crate) fn finish(self: &Arc<Self>) {
         if self.process.is_current() {
             self.process.remove(self);
+            self.process.tell(self.owner);
         }
     }
 

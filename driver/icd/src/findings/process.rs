@@ -70,8 +70,8 @@ struct Found {
 
 impl Process {
     fn new(settings: &'static CheckSettings) -> Self {
-        let mut state = State::default();
-        state.printed = settings.known.as_deref().map(lines::known).unwrap_or_default();
+        let printed = settings.known.as_deref().map(lines::known).unwrap_or_default();
+        let mut state = State { printed, ..State::default() };
         if let Some(path) = &settings.json {
             match Lines::open(path) {
                 Ok(lines) => state.lines = Some(lines),

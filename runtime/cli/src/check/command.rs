@@ -118,9 +118,10 @@ struct Folder(PathBuf);
 impl Folder {
     fn create() -> Result<Self, Failure> {
         let path = std::env::temp_dir().join(format!("spelter-check-{}", std::process::id()));
-        // What an earlier process of this number left there is not of this run.
+        // An earlier process of this number that was killed may have left it. A folder of another user stays, which is
+        // an error.
         let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).map_err(|error| Failure::file(&path, error))?;
+        std::fs::create_dir(&path).map_err(|error| Failure::file(&path, error))?;
         Ok(Self(path))
     }
 
