@@ -1,9 +1,9 @@
 //! What an agent knows of others: which of their accesses are ordered before its next one.
 //!
 //! A record's copies share what they have in common: all invocations that leave a barrier have the same one, and an
-//! atomic adds a few entries to that of the one before. Its entry `(slot, group) → number` says that the accesses of the
-//! group's invocations whose cells are below the number are known. Forgetting an entry is always allowed, since a record
-//! only ever claims order.
+//! atomic adds a few entries to that of the one before. Its entry `(slot, group) → number` says that the accesses of
+//! the group's invocations whose cells are below the number are known. Forgetting an entry is always allowed, since a
+//! record only ever claims order.
 
 use super::cells::{Group, Slot};
 use super::map::Map;

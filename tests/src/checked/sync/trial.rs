@@ -128,8 +128,8 @@ impl Bench<'_> {
         Ok(report)
     }
 
-    /// What becomes of a mutant of a subject: whether it is reported within the first seeds, and, if not, what the axioms
-    /// say to some of them.
+    /// What becomes of a mutant of a subject: whether it is reported within the first seeds, and, if not, what the
+    /// axioms say to some of them.
     ///
     /// # Errors
     ///
@@ -173,7 +173,7 @@ impl Bench<'_> {
         for seed in 0..seeds {
             let memory = self.memory(subject, kernel, seed, &mut known)?;
             (self.begin)();
-            let answer = oracle.answer(&memory, schedule(seed), &memory.args(self.stop));
+            let answer = oracle.answer(memory, schedule(seed), &memory.args(self.stop));
             if answer > worst.0 {
                 worst = (answer, seed);
             }
