@@ -97,13 +97,17 @@ pub fn front(case: &Case) -> Result<Kernel, Error> {
         None => module.entry_points().next().unwrap_or("main").to_owned(),
     };
     let mut kernel = module.kernel(&entry, &case.specialization)?;
-    // As a pipeline layout would: as many elements as the case binds.
+    size_runtime_arrays(case, &mut kernel);
+    Ok(kernel)
+}
+
+/// As a pipeline layout would: as many elements as the case binds.
+pub fn size_runtime_arrays(case: &Case, kernel: &mut Kernel) {
     kernel.size_runtime_arrays(|data| {
         let slots = case.binds.keys().chain(case.images.keys()).chain(case.samplers.keys());
         let own = slots.filter(|slot| (slot.set, slot.binding) == (data.set, data.binding));
         own.map(|slot| slot.element + 1).max().unwrap_or(0)
     });
-    Ok(kernel)
 }
 
 /// Runs the dispatch of a case on fresh buffers and reads them back.
@@ -114,42 +118,18 @@ pub fn run(case: &Case, kernel: &Kernel, engine: Engine) -> Result<Memory, Strin
 
 /// Runs the code of a kernel on the fresh buffers of a case, in the order of a schedule.
 fn run_code(case: &Case, kernel: &Kernel, code: &dyn Code, schedule: Schedule) -> Result<Memory, String> {
-    let mut slots = BTreeMap::new();
-    for (slot, words) in case.binds.iter().filter(|(slot, _)| !case.images.contains_key(slot)) {
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.bits.to_le_bytes()).collect();
-        let slice = GuestSlice::leak(bytes.len());
-        slice.write(0, &bytes);
-        slots.insert(*slot, slice);
-    }
-    let images = images(case, &mut slots)?;
-    for [(slot, at), (of, offset)] in &case.addresses {
-        let (Some(slice), Some(of)) = (slots.get(slot), slots.get(of)) else { return Err("no such slot".into()) };
-        slice.write(*at as u64, &((of.address() + offset) as u64).to_le_bytes());
-    }
-    let mut buffers = descriptors(kernel, &slots);
-    if kernel.has_addresses() {
-        let mut all: Vec<GuestSlice> = slots.values().copied().filter(|slice| !slice.is_empty()).collect();
-        all.sort_by_key(|slice| slice.address());
-        buffers.extend(address_ranges(all));
-    }
-    let images: Vec<Descriptor> =
-        wanted(kernel).map(|slot| images.get(&slot).copied().unwrap_or(Descriptor::NULL)).collect();
-    let mut push = [0; MAX_PUSH_BYTES];
-    let pushed: Vec<u8> = case.push.iter().flat_map(|word| word.bits.to_le_bytes()).collect();
-    push.get_mut(..pushed.len()).ok_or("too many push constants")?.copy_from_slice(&pushed);
+    let inputs = Inputs::new(case, kernel)?;
     let stop = AtomicU32::new(0);
-    let args =
-        DispatchArgs { buffers: &buffers, push: &push, images: &images, num_workgroups: case.groups, stop: &stop };
-    match engine::dispatch_scheduled(code, &args, schedule, &mut Scratch::default()) {
+    match engine::dispatch_scheduled(code, &inputs.args(case, &stop), schedule, &mut Scratch::default()) {
         Outcome::Done => {}
         Outcome::Stopped => return Err("stopped without a request".into()),
         Outcome::OutOfMemory => return Err("has no memory to run".into()),
     }
     // Addresses differ from run to run.
     for [(slot, at), _] in &case.addresses {
-        slots.get(slot).into_iter().for_each(|slice| slice.write(*at as u64, &[0; 8]));
+        inputs.slots.get(slot).into_iter().for_each(|slice| slice.write(*at as u64, &[0; 8]));
     }
-    let contents = slots.into_iter().map(|(slot, slice)| match case.images.get(&slot) {
+    let contents = inputs.slots.into_iter().map(|(slot, slice)| match case.images.get(&slot) {
         None => Ok((slot, words(slice))),
         Some(image) => {
             let bytes = image.read(slice)?;
@@ -159,6 +139,56 @@ fn run_code(case: &Case, kernel: &Kernel, code: &dyn Code, schedule: Schedule) -
         }
     });
     contents.collect()
+}
+
+/// The memory of a case before its dispatch, and what the kernel is given.
+#[derive(Clone, Debug)]
+pub struct Inputs {
+    /// All memory.
+    pub slots: BTreeMap<Slot, GuestSlice>,
+    buffers: Vec<GuestSlice>,
+    images: Vec<Descriptor>,
+    push: [u8; MAX_PUSH_BYTES],
+}
+
+impl Inputs {
+    /// Fresh memory.
+    ///
+    /// # Errors
+    ///
+    /// The case is not consistent.
+    pub fn new(case: &Case, kernel: &Kernel) -> Result<Self, String> {
+        let mut slots = BTreeMap::new();
+        for (slot, words) in case.binds.iter().filter(|(slot, _)| !case.images.contains_key(slot)) {
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.bits.to_le_bytes()).collect();
+            let slice = GuestSlice::leak(bytes.len());
+            slice.write(0, &bytes);
+            slots.insert(*slot, slice);
+        }
+        let images = images(case, &mut slots)?;
+        for [(slot, at), (of, offset)] in &case.addresses {
+            let (Some(slice), Some(of)) = (slots.get(slot), slots.get(of)) else { return Err("no such slot".into()) };
+            slice.write(*at as u64, &((of.address() + offset) as u64).to_le_bytes());
+        }
+        let mut buffers = descriptors(kernel, &slots);
+        if kernel.has_addresses() {
+            let mut all: Vec<GuestSlice> = slots.values().copied().filter(|slice| !slice.is_empty()).collect();
+            all.sort_by_key(|slice| slice.address());
+            buffers.extend(address_ranges(all));
+        }
+        let images: Vec<Descriptor> =
+            wanted(kernel).map(|slot| images.get(&slot).copied().unwrap_or(Descriptor::NULL)).collect();
+        let mut push = [0; MAX_PUSH_BYTES];
+        let pushed: Vec<u8> = case.push.iter().flat_map(|word| word.bits.to_le_bytes()).collect();
+        push.get_mut(..pushed.len()).ok_or("too many push constants")?.copy_from_slice(&pushed);
+        Ok(Self { slots, buffers, images, push })
+    }
+
+    /// The arguments of the dispatch.
+    pub fn args<'a>(&'a self, case: &Case, stop: &'a AtomicU32) -> DispatchArgs<'a> {
+        let Self { buffers, images, push, .. } = self;
+        DispatchArgs { buffers, push, images, num_workgroups: case.groups, stop }
+    }
 }
 
 /// The images, samplers and texel buffers of a case; the memory of images is added to the slots.

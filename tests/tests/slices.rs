@@ -126,11 +126,66 @@ fn tickets(semantics: u32) -> Log {
 }
 
 #[test]
-fn a_release_sequence_of_many_tickets_is_not_decided() {
-    let is_open = |log| matches!(confirm(&log, &candidate(1)), Verdict::Undecided(Undecided::TooLarge));
-    assert!(is_open(tickets(FULL | UNIFORM)));
+fn a_part_of_a_release_sequence_of_many_tickets_refutes_a_race_and_does_not_confirm_one() {
+    let all = tickets(FULL | UNIFORM);
+    assert!(matches!(confirm(&all, &candidate(1)), Verdict::Refuted));
+    let accesses: Vec<_> = all.accesses(candidate(1).word).map(|access| access.0).collect();
+    assert_eq!(slice(&all, accesses[0], accesses[1], Purpose::Verdict).unwrap_err(), Undecided::TooLarge);
     // Tickets that release nothing are no part of a sequence.
     assert!(matches!(confirm(&tickets(0), &candidate(1)), Verdict::Confirmed(_)));
+    // These order other memory: that no part of them orders this word proves nothing.
+    let other = confirm(&tickets(FULL | WORKGROUP), &candidate(1));
+    assert!(matches!(other, Verdict::Undecided(Undecided::TooLarge)));
+}
+
+#[test]
+fn a_store_among_many_tickets_ends_their_release_sequence() {
+    let verdict = |store: Option<u64>| {
+        let mut sites = Sites::default();
+        let (read, write) = sites.accesses();
+        let release = sites.atomic(AtomicOp::Add, 0x4 | 0x2000 | UNIFORM);
+        let relaxed = sites.atomic(AtomicOp::Add, 0);
+        let overwrite = sites.atomic(AtomicOp::Store, 0);
+        let acquire = sites.atomic(AtomicOp::Add, 0x2 | 0x4000 | UNIFORM);
+        let log = record(sites, &[1], 1 << 26, |observer| {
+            observer.access(at(0, 0), write, word(1));
+            observer.atomic(at(0, 0), release, word(0), true);
+            for workgroup in 1..1000 {
+                let site = if store == Some(workgroup) { overwrite } else { relaxed };
+                observer.atomic(at(workgroup, 0), site, word(0), true);
+            }
+            observer.atomic(at(1000, 0), acquire, word(0), true);
+            observer.access(at(1000, 0), read, word(1));
+        });
+        confirm(&log, &candidate(1))
+    };
+    assert!(matches!(verdict(None), Verdict::Refuted));
+    for store in [1, 2, 500, 998, 999] {
+        assert!(!matches!(verdict(Some(store)), Verdict::Refuted), "{store}");
+    }
+}
+
+#[test]
+fn a_narrow_scope_of_a_counter_is_a_race_however_many_count() {
+    let counter = |scope: Scope, groups: u64| {
+        let mut sites = Sites::default();
+        let (class, semantics, unequal) = (StorageClass::Uniform, Semantics(0), Semantics(0));
+        let count = sites.add(SiteAction::Atomic { op: AtomicOp::Add, class, scope, semantics, unequal });
+        let log = record(sites, &[0], 1 << 26, |observer| {
+            for workgroup in 0..groups {
+                (0..300).for_each(|local| observer.atomic(at(workgroup, local), count, word(0), true));
+            }
+        });
+        confirm(&log, &candidate(0))
+    };
+    let Verdict::Confirmed(race) = counter(Scope::Workgroup, 2) else { panic!("two workgroups") };
+    assert_eq!((race.first.by, race.second.by), (at(0, 0), at(1, 0)));
+    let Verdict::Confirmed(race) = counter(Scope::Subgroup, 1) else { panic!("two subgroups") };
+    assert_eq!((race.first.by, race.second.by), (at(0, 0), at(0, 16)));
+    // No two of them conflict.
+    for (scope, groups) in [(Scope::Workgroup, 1), (Scope::Device, 2)] {
+        assert!(matches!(counter(scope, groups), Verdict::Undecided(Undecided::NotReproduced)));
+    }
 }
 
 /// One workgroup writes a word and sets a flag, another one polls the flag.

@@ -147,6 +147,7 @@ impl DispatchRun<'_> {
         self.code.checker.count(|counts| {
             counts.suspicions += kinds.len() as u64;
             counts.accesses_not_checked += given_up.accesses;
+            counts.findings_dropped += given_up.candidates + given_up.barriers;
         });
         if kinds.is_empty() {
             return;

@@ -6,7 +6,7 @@ use spelter_shaders::check::observer::Invocation;
 use spelter_shaders::ir::Site;
 
 use super::log::{Accessed, Index, Log, Word};
-use super::slice::{EFFORT, Purpose, Slice, Undecided, slice_of};
+use super::slice::{EFFORT, Purpose, Slice, Undecided, ordered_by_a_path, slice_of};
 
 /// The most pairs of accesses that are decided for a candidate.
 const MAX_PAIRS: usize = 4096;
@@ -101,6 +101,7 @@ pub fn confirm(log: &Log, candidate: &Candidate) -> Verdict {
                     return Verdict::Confirmed(Box::new(Confirmed { first, second, slice }));
                 }
                 Ok(_) => {}
+                Err(Undecided::TooLarge) if ordered_by_a_path(log, (first, second), &mut effort, races) => {}
                 Err(reason) => _ = open.get_or_insert(reason),
             }
         }
@@ -120,7 +121,15 @@ pub fn confirm(log: &Log, candidate: &Candidate) -> Verdict {
 /// The events that may order them are too many.
 pub fn verdict(log: &Log, first: usize, second: usize) -> Result<bool, Undecided> {
     let (first, second) = (Index(first.min(second) as u32), Index(first.max(second) as u32));
-    Ok(conflict(log, first, second) && races(&slice_of(log, (first, second), Purpose::Verdict, &mut { EFFORT })?))
+    if !conflict(log, first, second) {
+        return Ok(false);
+    }
+    let effort = &mut { EFFORT };
+    match slice_of(log, (first, second), Purpose::Verdict, effort) {
+        Ok(slice) => Ok(races(&slice)),
+        Err(Undecided::TooLarge) if ordered_by_a_path(log, (first, second), effort, races) => Ok(false),
+        Err(reason) => Err(reason),
+    }
 }
 
 /// Whether two accesses race unless they are ordered.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cranelift_entity::PrimaryMap;
-use spelter_memory_model::event::{Agent, Location, Operation, Scope};
+use spelter_memory_model::event::{Agent, Location, Operation, Scope as MemoryScope};
 use spelter_shaders::check::observer::{Invocation, Memory};
 use spelter_shaders::ir::{Site, SiteAction, SiteData};
 
@@ -77,6 +77,8 @@ pub(super) struct Entry {
     pub(super) source: MaybeIndex,
     /// Of an atomic write: the atomic write before it of the same bytes through the same reference.
     pub(super) overwrites: MaybeIndex,
+    /// The last one before it that has the same scope and is in the same instance of it.
+    pub(super) follows: MaybeIndex,
     /// Of an atomic: index into [`Log::atomics`]. Of a barrier: index into [`Log::instances`], or `u32::MAX`.
     pub(super) which: u32,
     /// Whether an atomic wrote.
@@ -105,9 +107,11 @@ pub(super) struct Thread {
 /// The bytes that atomics of one size access through one reference.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Atomics {
-    /// Whether some atomic's scope leaves out an invocation that can access the bytes. Otherwise all of them are
-    /// mutually ordered.
-    pub(super) narrow: bool,
+    /// The scope of the atomic writes so far. Scopes that include all invocations that can access the bytes are one.
+    pub(super) scope: MemoryScope,
+    /// Whether they have several scopes. Otherwise those of an instance of the scope are mutually ordered, and no
+    /// others are.
+    pub(super) mixed: bool,
 }
 
 /// An instance of a control barrier.
@@ -210,11 +214,26 @@ impl Log {
             SiteAction::Atomic { scope: within, .. } => Some(scope(within)),
             _ => None,
         };
-        let includes = |scope: Option<Scope>| {
+        let includes = |scope: Option<MemoryScope>| {
             let shares = |scope| x.thread == y.thread || self.agent(x.thread).shares(self.agent(y.thread), scope);
             scope.is_some_and(shares)
         };
         a != b && x.which == y.which && includes(scope(a)) && includes(scope(b))
+    }
+
+    /// Whether an atomic is a read-modify-write that wrote.
+    pub(super) fn updates(&self, index: Index) -> bool {
+        let reads = matches!(self.data(index).action, SiteAction::Atomic { op, .. } if !op.is_store());
+        reads && self.entry(index).wrote
+    }
+
+    /// Whether `index` is a read-modify-write that directly follows the atomic write `before` in its modification
+    /// order: it continues each release sequence that has `before`. Not known if scopes are mixed.
+    pub(super) fn is_run(&self, before: Index, index: Index) -> bool {
+        let entry = self.entry(index);
+        self.updates(index)
+            && entry.follows.get() == Some(before)
+            && self.atomics.get(entry.which as usize).is_some_and(|atomics| !atomics.mixed)
     }
 
     /// An access, for reports.

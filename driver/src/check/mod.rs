@@ -12,6 +12,7 @@ mod commands;
 mod confirm;
 mod explanation;
 mod finding;
+mod kernel;
 mod log;
 mod names;
 mod operation;
@@ -33,6 +34,7 @@ pub use finding::{
     Finding, FindingIdentity, FoundAccess, FoundCommand, FoundInvocation, FoundMemory, FoundPlace, Hazard, Repair,
     Rule, Severity,
 };
+pub use kernel::CheckedKernel;
 pub use log::{Accessed, Dispatch, Log, Word};
 pub use operation::{operation, scope, set_semantics};
 pub use options::{CheckOptions, Profile, Shard};

@@ -4,7 +4,7 @@
 //! the one to the other, along program order, instances of barriers, reads-from of mutually ordered atomics, and, for
 //! release sequences, from an atomic write to the read-modify-write that follows it in modification order.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use foldhash::{HashMap, HashSet};
 use spelter_shaders::ir::SiteAction;
@@ -66,6 +66,49 @@ pub(super) fn between(
     Ok(found)
 }
 
+/// The events on one of the shortest paths from `first` to `second`, in order, without the read-modify-writes that only
+/// continue a release sequence in between; `None` if there is no path.
+pub(super) fn shortest(
+    log: &Log,
+    (first, second): (Index, Index),
+    effort: &mut usize,
+) -> Result<Option<Vec<Index>>, Undecided> {
+    let mut after: HashMap<Node, Node> = HashMap::default();
+    let mut open = VecDeque::from([Node::Event(second)]);
+    let start = Node::Event(first);
+    while !after.contains_key(&start) {
+        let Some(node) = open.pop_front() else { return Ok(None) };
+        *effort = effort.checked_sub(1).ok_or(Undecided::TooManyPairs)?;
+        for before in predecessors(log, node, first, Purpose::Verdict)? {
+            if before != Node::Event(second) && !after.contains_key(&before) {
+                after.insert(before, node);
+                open.push_back(before);
+            }
+        }
+    }
+    let mut path = vec![first];
+    let mut node = start;
+    while let Some(&next) = after.get(&node) {
+        if let Node::Event(index) = next {
+            path.push(index);
+        }
+        node = next;
+    }
+    // The writes before and after stay, and the one from which the last read-modify-write reads.
+    let mut events: Vec<Index> = Vec::new();
+    for (at, &index) in path.iter().enumerate() {
+        let continued = |before: Index, index: Index| log.is_run(before, index);
+        let inner = at > 0
+            && continued(path[at - 1], index)
+            && path.get(at + 1).is_some_and(|&next| continued(index, next))
+            && path.get(at + 2).is_some_and(|&last| continued(path[at + 1], last));
+        if !inner {
+            events.push(index);
+        }
+    }
+    Ok(Some(events))
+}
+
 /// The nodes just before one, not earlier than `first`.
 fn predecessors(log: &Log, node: Node, first: Index, purpose: Purpose) -> Result<Vec<Node>, Undecided> {
     let index = match node {
@@ -98,8 +141,8 @@ pub(super) fn continues(log: &Log, index: Index) -> Result<Vec<Index>, Undecided
     if !(entry.wrote && log.operation(index).reads()) {
         return Ok(Vec::new());
     }
-    if !log.atomics[entry.which as usize].narrow {
-        return Ok(entry.overwrites.get().into_iter().collect());
+    if !log.atomics[entry.which as usize].mixed {
+        return Ok(entry.follows.get().into_iter().collect());
     }
     let writes = writes_up_to(log, index)?;
     let mut reached: Vec<Index> = Vec::new();
@@ -137,8 +180,8 @@ pub(super) fn precedes(log: &Log, a: Index, b: Index) -> Result<bool, Undecided>
     if a >= b || x.which != y.which || !x.wrote || !y.wrote {
         return Ok(false);
     }
-    if !log.atomics[x.which as usize].narrow {
-        return Ok(true);
+    if !log.atomics[x.which as usize].mixed {
+        return Ok(log.mutual(a, b));
     }
     let writes = writes_up_to(log, b)?;
     let mut reached = vec![a];

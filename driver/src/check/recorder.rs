@@ -29,6 +29,9 @@ struct Atomic {
     locations: HashMap<(u32, u64, u32, u32), u32>,
     /// The last writes of the bytes of each word that an atomic wrote, by object and number of the word.
     writers: HashMap<(u32, u64), [Writer; 4]>,
+    /// The last write with a scope in each instance of the scope: by number in [`Log::atomics`], scope, and number of
+    /// the instance.
+    last_in: HashMap<(u32, MemoryScope, u32), Index>,
 }
 
 /// Where the workgroup that runs began in the log.
@@ -153,7 +156,7 @@ impl Recorder {
 
     /// The bytes that the log needs.
     fn used(&self) -> usize {
-        let of = |atomic: &Atomic| atomic.locations.len() * 48 + atomic.writers.len() * 64;
+        let of = |atomic: &Atomic| atomic.locations.len() * 48 + atomic.writers.len() * 64 + atomic.last_in.len() * 24;
         self.log.entries.len() * size_of::<Entry>()
             + self.log.threads.len() * size_of::<Thread>()
             + self.log.instances.len() * size_of::<Instance>()
@@ -248,6 +251,7 @@ impl Recorder {
             before,
             source: MaybeIndex::NONE,
             overwrites: MaybeIndex::NONE,
+            follows: MaybeIndex::NONE,
             which: u32::MAX,
             wrote,
         });
@@ -308,17 +312,33 @@ impl Recorder {
                 word[(byte % 4) as usize] = Writer::Atomic(index);
             }
         }
+        let all = if class == StorageClass::Workgroup { MemoryScope::Workgroup } else { MemoryScope::QueueFamily };
+        let scope = scope(within).min(all);
         if which == free {
-            self.log.atomics.push(Atomics { narrow: false });
+            self.log.atomics.push(Atomics { scope, mixed: false });
             self.last_writes.push(MaybeIndex::NONE);
         }
-        let all = if class == StorageClass::Workgroup { MemoryScope::Workgroup } else { MemoryScope::QueueFamily };
-        self.log.atomics[which as usize].narrow |= scope(within) < all;
         let slot = &mut self.log.entries[index.0 as usize];
         slot.which = which;
         slot.source = source;
         if entry.wrote {
             slot.overwrites = std::mem::replace(&mut self.last_writes[which as usize], index.into());
+            let first = slot.overwrites == MaybeIndex::NONE;
+            let atomics = &mut self.log.atomics[which as usize];
+            // Reads are in no modification order: their scopes do not matter to it.
+            atomics.mixed |= !first && atomics.scope != scope;
+            atomics.scope = scope;
+            let thread = &self.log.threads[entry.thread as usize];
+            let instance = match scope {
+                MemoryScope::Invocation => entry.thread,
+                MemoryScope::Subgroup => thread.subgroup,
+                MemoryScope::Workgroup => thread.group,
+                _ => 0,
+            };
+            let memory = if entry.object == 0 { &mut self.device } else { &mut self.shared };
+            if let Some(before) = memory.last_in.insert((which, scope, instance), index) {
+                slot.follows = before.into();
+            }
             // Another workgroup may read it.
             if entry.object == 0 {
                 self.keep();

@@ -4,8 +4,8 @@
 //! ordered; and it drops only what another event that is kept does as well, so that what is ordered stays so:
 //!
 //! 1. Atomics stay if they carry a release that an acquire reads, or cover one of the two accesses by an availability
-//!    or visibility operation. The writes just before a read-modify-write that stays stay, too: they end or continue
-//!    release sequences.
+//!    or visibility operation. The last write before a read-modify-write that stays, and that is none itself, stays,
+//!    too, if earlier ones stay: it ends their release sequences.
 //! 2. An invocation that only takes part in barriers goes, if another one of its subgroup takes part in all of them; so
 //!    does one of the workgroup, for barriers that do not tell subgroups apart.
 //! 3. Of equal availability and visibility operations of an invocation with no synchronization in between, the first
@@ -19,6 +19,9 @@ use spelter_memory_model::event::{Access, Action, Class, Location, Operation, Sc
 use super::log::{Index, Log};
 use super::reach::{continues, precedes};
 use super::slice::{MAX_EVENTS, Purpose, Undecided};
+
+/// Read-modify-writes that are visited to find where a release sequence begins, at most.
+const MAX_RUN: usize = 1 << 14;
 
 /// Operations by event.
 type Operations = BTreeMap<Index, Operation>;
@@ -241,12 +244,30 @@ impl Pair<'_> {
         kept.retain(|&index| !self.log.instance(index).is_some_and(|(which, _)| middle(which)));
     }
 
+    /// The first write of the read-modify-writes up to `before` that follow each other and do not stay; `None` if the
+    /// write that they continue stays.
+    fn start_of_run(&self, before: Index, kept: &BTreeSet<Index>) -> Option<Index> {
+        let mut start = before;
+        for _ in 0..MAX_RUN {
+            if kept.contains(&start) {
+                return None;
+            }
+            match self.log.entry(start).follows.get() {
+                Some(earlier) if self.log.is_run(earlier, start) => start = earlier,
+                _ => return Some(start),
+            }
+        }
+        // Too long: it is looked for from this one on, which then stays.
+        Some(before)
+    }
+
     /// Adds the writes that end a release sequence before a read-modify-write that stays.
     fn add_ends(&self, kept: &mut BTreeSet<Index>) -> Result<(), Undecided> {
         let atomic = |index: Index| self.log.operation(index).atomic();
         let mut open: Vec<_> = kept.iter().copied().filter(|&index| atomic(index)).collect();
         while let Some(index) = open.pop() {
             for before in continues(self.log, index)? {
+                let Some(before) = self.start_of_run(before, kept) else { continue };
                 let mut earlier = false;
                 for &other in kept.range(..before) {
                     earlier = earlier || atomic(other) && precedes(self.log, other, before)?;

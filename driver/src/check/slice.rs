@@ -1,6 +1,6 @@
 //! A slice: of the events of a log, those that decide whether two accesses race, as a trace of the memory model.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use spelter_memory_model::event::{self, Event, Trace};
 use spelter_memory_model::relation::Relation;
@@ -71,7 +71,33 @@ pub(super) fn slice_of(
     } else {
         reach::between(log, (first, second), purpose, effort)?
     };
-    let kept = reduce::reduce(log, (first, second), purpose, &between)?;
+    of_events(log, (first, second), purpose, &between)
+}
+
+/// Whether a part of the execution orders two accesses whose slice is too large: one path between them.
+///
+/// What a part orders is ordered in the whole, as far as no release sequence is longer in the part: `reduce` keeps the
+/// writes that end them.
+pub(super) fn ordered_by_a_path(
+    log: &Log,
+    (first, second): (Index, Index),
+    effort: &mut usize,
+    races: impl FnOnce(&Slice) -> bool,
+) -> bool {
+    let path = reach::shortest(log, (first, second), effort).ok().flatten();
+    let events = path.map(|path| path.into_iter().collect());
+    let slice = events.and_then(|events| of_events(log, (first, second), Purpose::Verdict, &events).ok());
+    slice.is_some_and(|slice| !races(&slice))
+}
+
+/// The slice of these events.
+fn of_events(
+    log: &Log,
+    (first, second): (Index, Index),
+    purpose: Purpose,
+    between: &BTreeSet<Index>,
+) -> Result<Slice, Undecided> {
+    let kept = reduce::reduce(log, (first, second), purpose, between)?;
     if kept.len() > MAX_EVENTS {
         return Err(Undecided::TooLarge);
     }

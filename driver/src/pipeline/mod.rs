@@ -8,7 +8,7 @@ mod module;
 mod stored;
 
 pub use cache::{CacheStats, Origin};
-pub(crate) use cache::{PipelineCache, ShaderSource};
+pub(crate) use cache::{PipelineCache, ShaderSource, SourceText};
 pub(crate) use compute::SlotRange;
 pub use compute::{ComputePipeline, check_workgroup};
 pub(crate) use deferred::Compilers;

@@ -4,8 +4,6 @@
 //! them. In all other cases each member's release (the barrier itself, or a release fence before it) is gathered, and
 //! each member acquires (by the barrier itself, or by a fence after it).
 
-use std::sync::Arc;
-
 use super::attributes::{CLASSES, Order};
 use super::cells::Group;
 use super::history::Level;
@@ -88,7 +86,7 @@ impl Workgroup {
             }
             part.iter().for_each(|&(local, number)| known.add(self.slot, Group::Invocation(local), number));
         }
-        known::join(&mut records, &Some(Arc::new(known)));
+        known::join(&mut records, &Some(known));
         Some((false, records))
     }
 
@@ -140,7 +138,7 @@ impl Workgroup {
         } else if everyone {
             let mut known = Known::default();
             known.add(self.slot, group, now);
-            known::join(&mut record, &Some(Arc::new(known)));
+            known::join(&mut record, &Some(known));
         }
         if at_once && group == Group::Workgroup && self.untouched() || record.is_none() && at_once {
             return;

@@ -1,82 +1,68 @@
 //! What an agent knows of others: which of their accesses are ordered before its next one.
 //!
-//! A record is immutable and shared: all invocations that leave a barrier have the same one. Its entry
-//! `(slot, group) → number` says that the accesses of the group's invocations whose cells are below the number are
-//! known. Forgetting an entry is always allowed, since a record only ever claims order.
-
-use std::sync::Arc;
+//! A record's copies share what they have in common: all invocations that leave a barrier have the same one, and an
+//! atomic adds a few entries to that of the one before. Its entry `(slot, group) → number` says that the accesses of
+//! the group's invocations whose cells are below the number are known. Forgetting an entry is always allowed, since a
+//! record only ever claims order.
 
 use super::cells::{Group, Slot};
+use super::map::Map;
 
 /// Entries of a record; what is above is forgotten.
-pub(super) const MAX_ENTRIES: usize = 4096;
+pub(super) const MAX_ENTRIES: usize = 1 << 16;
 
-/// A sorted list of entries.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The entries.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Known {
-    entries: Vec<((Slot, Group), u32)>,
+    entries: Map,
 }
 
 /// A record, or nothing known.
-pub(super) type Record = Option<Arc<Known>>;
+pub(super) type Record = Option<Known>;
+
+/// The key of a group of a workgroup. Those of a workgroup are consecutive.
+fn key(slot: Slot, group: Group) -> u64 {
+    let code = match group {
+        Group::Invocation(local) => local,
+        Group::Subgroup(subgroup) => 1 << 31 | subgroup,
+        Group::Workgroup => u32::MAX,
+    };
+    u64::from(slot) << 32 | u64::from(code)
+}
 
 impl Known {
     /// The accesses of `group` below `number`.
     pub(super) fn add(&mut self, slot: Slot, group: Group, number: u32) {
-        match self.entries.binary_search_by_key(&(slot, group), |entry| entry.0) {
-            Ok(at) => self.entries[at].1 = self.entries[at].1.max(number),
-            Err(at) if self.entries.len() < MAX_ENTRIES => self.entries.insert(at, ((slot, group), number)),
-            Err(_) => {}
+        if self.entries.len() < MAX_ENTRIES || self.exactly(slot, group) > 0 {
+            self.entries.raise(key(slot, group), number);
         }
     }
 
     /// The number below which accesses of exactly this group are known.
     fn exactly(&self, slot: Slot, group: Group) -> u32 {
-        let found = self.entries.binary_search_by_key(&(slot, group), |entry| entry.0);
-        found.map_or(0, |at| self.entries[at].1)
+        self.entries.get(key(slot, group)).unwrap_or(0)
     }
 
     /// The number below which accesses of the group, which is in `subgroup` if that is given, are known.
     pub(super) fn upto(&self, slot: Slot, group: Group, subgroup: Option<u32>) -> u32 {
-        if self.entries.is_empty() {
-            return 0;
-        }
         let own = self.exactly(slot, group);
         let in_subgroup = subgroup.map_or(0, |subgroup| self.exactly(slot, Group::Subgroup(subgroup)));
         own.max(in_subgroup).max(self.exactly(slot, Group::Workgroup))
     }
 
-    /// Both records in one.
+    /// Both records in one; the larger one if that has too many entries.
     fn union(&self, other: &Self) -> Self {
-        let mut entries = Vec::with_capacity(self.entries.len() + other.entries.len());
-        let (mut a, mut b) = (&self.entries[..], &other.entries[..]);
-        while let ([x, xs @ ..], [y, ys @ ..]) = (a, b) {
-            if x.0 == y.0 {
-                entries.push((x.0, x.1.max(y.1)));
-                (a, b) = (xs, ys);
-            } else if x.0 < y.0 {
-                entries.push(*x);
-                a = xs;
-            } else {
-                entries.push(*y);
-                b = ys;
-            }
+        let entries = self.entries.union(&other.entries);
+        if entries.len() <= MAX_ENTRIES {
+            return Self { entries };
         }
-        entries.extend(a.iter().chain(b));
-        entries.truncate(MAX_ENTRIES);
-        Self { entries }
+        if self.entries.len() >= other.entries.len() { self.clone() } else { other.clone() }
     }
 
     /// Without what is known of the workgroup `slot` below `number`, which is known anyway.
     pub(super) fn without(record: Record, slot: Slot, number: u32) -> Record {
-        let known = record?;
-        let stays = |entry: &&((Slot, Group), u32)| entry.0.0 != slot || entry.1 > number;
-        let kept = known.entries.iter().filter(stays).count();
-        if kept == known.entries.len() {
-            return Some(known);
-        }
-        let entries: Vec<_> = known.entries.iter().filter(stays).copied().collect();
-        (!entries.is_empty()).then(|| Arc::new(Self { entries }))
+        let entries = record?.entries.without(key(slot, Group::Invocation(0)), key(slot, Group::Workgroup), number);
+        (entries.len() > 0).then_some(Self { entries })
     }
 
     /// Number of entries.
@@ -89,11 +75,10 @@ impl Known {
 /// Joins `other` to `record`.
 pub(super) fn join(record: &mut Record, other: &Record) {
     let Some(theirs) = other else { return };
-    match record {
-        None => *record = Some(theirs.clone()),
-        Some(mine) if Arc::ptr_eq(mine, theirs) => {}
-        Some(mine) => *mine = Arc::new(mine.union(theirs)),
-    }
+    *record = Some(match record {
+        None => theirs.clone(),
+        Some(mine) => mine.union(theirs),
+    });
 }
 
 #[cfg(test)]
@@ -103,7 +88,7 @@ mod tests {
     fn known(entries: &[(Slot, Group, u32)]) -> Record {
         let mut known = Known::default();
         entries.iter().for_each(|&(slot, group, number)| known.add(slot, group, number));
-        Some(Arc::new(known))
+        Some(known)
     }
 
     #[test]
@@ -121,8 +106,10 @@ mod tests {
     fn a_union_has_the_higher_number_of_each_group() {
         let mut record = known(&[(1, Group::Workgroup, 10), (3, Group::Workgroup, 5)]);
         join(&mut record, &known(&[(1, Group::Workgroup, 4), (2, Group::Workgroup, 7), (3, Group::Workgroup, 6)]));
-        assert_eq!(record, known(&[(1, Group::Workgroup, 10), (2, Group::Workgroup, 7), (3, Group::Workgroup, 6)]));
-        assert_eq!(Known::without(record, 3, 6), known(&[(1, Group::Workgroup, 10), (2, Group::Workgroup, 7)]));
+        let numbers = |record: &Record| [1, 2, 3].map(|slot| record.as_ref().unwrap().exactly(slot, Group::Workgroup));
+        assert_eq!(numbers(&record), [10, 7, 6]);
+        assert_eq!(numbers(&Known::without(record.clone(), 3, 6)), [10, 7, 0]);
+        assert_eq!(numbers(&Known::without(record, 3, 5)), [10, 7, 6]);
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod history;
 mod insert;
 mod judge;
 mod known;
+mod map;
 pub mod observer;
 mod profile;
 mod settings;

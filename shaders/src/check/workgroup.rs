@@ -3,15 +3,13 @@
 //! Workgroups run one after another, so only the invocations of one of them are alive. What the others knew is in the
 //! heads of atomic locations.
 
-use std::sync::Arc;
-
 use smallvec::SmallVec;
 
 use super::attributes::{CLASSES, Classes, Order};
 use super::cells::{Cell, Group, Layout, Numbers, Owner, Slot};
 use super::heads::{self, Head, Reach};
 use super::history::Level;
-use super::known::{self, Known, Record};
+use super::known::{self, Record};
 use crate::ir::Site;
 
 /// A release fence, which later atomic writes of its invocation carry.
@@ -202,8 +200,7 @@ impl Workgroup {
 
     /// What a release of the invocation publishes for a class: all that it knows, and its own accesses below `number`.
     fn published(&self, local: u32, class: usize, number: u32) -> Record {
-        let mut known =
-            self.agents[local as usize].known[class].as_ref().map_or_else(Known::default, |k| (**k).clone());
+        let mut known = self.agents[local as usize].known[class].clone().unwrap_or_default();
         if self.known[class] > self.first {
             known.add(self.slot, Group::Workgroup, self.known[class]);
         }
@@ -213,7 +210,7 @@ impl Workgroup {
             known.add(self.slot, Group::Subgroup(subgroup), in_subgroup);
         }
         known.add(self.slot, Group::Invocation(local), number);
-        Some(Arc::new(known))
+        Some(known)
     }
 
     /// The records that a release of the invocation publishes.

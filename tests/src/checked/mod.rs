@@ -41,6 +41,7 @@ mod execution;
 mod generate;
 mod operations;
 mod run;
+pub mod sync;
 
 use cranelift_entity::PrimaryMap;
 use spelter_memory_model::event::Operation;

@@ -72,7 +72,7 @@ pub fn entry_points(path: &Path) -> Result<Vec<EntryPoint>, String> {
 }
 
 /// Elements of arrays of descriptors without a size.
-const RUNTIME_ARRAY: u32 = 4;
+pub(crate) const RUNTIME_ARRAY: u32 = 4;
 
 /// A kernel with its module's image declarations.
 #[derive(Debug)]

@@ -38,12 +38,29 @@ impl Checked {
     }
 }
 
-/// The findings of the run that has ended, and of the runs with other seeds; `None` if checked mode is off.
+/// What was found before a failure, added to what other orders have found; `None` if checked mode is off.
+pub(super) fn before_a_failure(
+    context: &Context,
+    args: &RunArgs,
+    mut all: Vec<Finding>,
+) -> Result<Option<Checked>, Failure> {
+    if args.check.check.is_none() {
+        return Ok(None);
+    }
+    for finding in context.device().take_findings() {
+        add(&mut all, finding);
+    }
+    Ok(Some(Checked { report: Report::new(all, context.check_stats(), args)?, order: None }))
+}
+
+/// The findings of the run that has ended, and of the runs with other seeds; `None` if checked mode is off. If it
+/// fails, `found` is what was found before.
 pub(super) fn report(
     context: &Context,
     shader: &Shader,
     bound: &Bound,
     args: &RunArgs,
+    found: &mut Option<Checked>,
 ) -> Result<Option<Checked>, Failure> {
     if args.check.check.is_none() {
         return Ok(None);
@@ -52,7 +69,13 @@ pub(super) fn report(
     let seeds = args.check.many_seeds.map_or(0, |seeds| seeds - 1);
     let order = match seeds {
         0 => None,
-        _ => in_other_orders(shader, (&results(context, bound)?, bound), args, seeds, &mut all)?,
+        _ => match in_other_orders(shader, (&results(context, bound)?, bound), args, seeds, &mut all) {
+            Ok(differs) => differs,
+            Err(failure) => {
+                *found = before_a_failure(context, args, all)?;
+                return Err(failure);
+            }
+        },
     };
     Ok(Some(Checked { report: Report::new(all, context.check_stats(), args)?, order }))
 }
@@ -74,9 +97,13 @@ fn in_other_orders(
         args.device.schedule = Some(Schedule::Random(seed));
         // Messages of the kernel are those of the first run.
         let Launched { context, program, bound: other } = launch(shader, &args, output::silent())?;
-        dispatch(&context, (shader, &program), &other, &args)?;
-        for finding in context.findings().map_err(|error| shader.failed(error))? {
+        let ended = dispatch(&context, (shader, &program), &other, &args);
+        for finding in context.device().take_findings() {
             add(all, finding);
+        }
+        if let Err(failure) = ended {
+            bar.finish_and_clear();
+            return Err(Failure(format!("{failure}; with --schedule random:{seed}")));
         }
         if differs.is_none() {
             let found = results(&context, &other)?;

@@ -23,28 +23,49 @@ use crate::output::{self, Output};
 use crate::shader::{self, Shader};
 use crate::trace;
 use bind::Bound;
+use checked::Checked;
 use messages::Messages;
 
 /// Runs the shader as the options say. With `--json`, a failure is printed as a JSON object, too. Returns the exit
 /// status.
 pub(crate) fn run(args: &RunArgs, output: &mut Output) -> Result<u8, Failure> {
     let messages = Messages::new(args.json);
-    let result = execute(args, &messages, output);
+    let mut found = None;
+    let result = execute(args, &messages, output, &mut found);
     if let (true, Err(failure)) = (args.json, &result) {
         let file = args.file.display().to_string();
-        output.json(&json!({ "file": file, "error": failure.to_string(), "messages": messages.json() }))?;
+        let mut object = json!({ "file": file, "error": failure.to_string(), "messages": messages.json() });
+        if let (Some(object), Some(found)) = (object.as_object_mut(), &found) {
+            object.extend(found.json());
+        }
+        output.json(&object)?;
+    } else if let Some(found) = &found {
+        found.report.print();
     }
     result
 }
 
-fn execute(args: &RunArgs, messages: &Messages, output: &mut Output) -> Result<u8, Failure> {
+/// If it fails in checked mode, `found` is what was found before.
+fn execute(
+    args: &RunArgs,
+    messages: &Messages,
+    output: &mut Output,
+    found: &mut Option<Checked>,
+) -> Result<u8, Failure> {
     let shader = shader::load(&args.file)?;
     let args = &names::resolved(args, &shader)?;
     let Launched { context, program, bound } = launch(&shader, args, messages.printer())?;
     report::check(&bound, args)?;
     check::check_targets(&args.check.files())?;
-    let times = progress::shown(&context, || dispatch(&context, (&shader, &program), &bound, args))?;
-    let checked = checked::report(&context, &shader, &bound, args)?;
+    let times = match progress::shown(&context, || dispatch(&context, (&shader, &program), &bound, args)) {
+        Ok(times) => times,
+        Err(failure) => {
+            // A race is often why a kernel does not end.
+            *found = checked::before_a_failure(&context, args, Vec::new())?;
+            return Err(failure);
+        }
+    };
+    let checked = checked::report(&context, &shader, &bound, args, found)?;
     let saved = report::save(&context, &bound, args)?;
     args.trace.iter().try_for_each(|path| trace::write(&context, path))?;
     let mut notes = bound.notes.clone();

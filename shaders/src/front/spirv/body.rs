@@ -6,7 +6,7 @@ use foldhash::{HashMap, HashSet};
 use spirv::Op;
 
 use super::lines::is_terminator;
-use super::module::is_debug;
+use super::module::{is_debug, is_non_semantic};
 use super::universal;
 use super::words::{Id, Inst, Words, op_name};
 
@@ -257,6 +257,11 @@ fn read_blocks(words: &Words, insts: &[Inst]) -> Located<Vec<BasicBlock>> {
     let mut blocks = Vec::new();
     let mut rest = insts;
     while let Some((label, after)) = rest.split_first() {
+        // Debug information may follow a terminator.
+        if label.op == Op::ExtInst && is_non_semantic(words, label) {
+            rest = after;
+            continue;
+        }
         if label.op != Op::Label {
             return Err((label.word, format!("{} is outside of a block", op_name(label.op))));
         }
@@ -317,5 +322,40 @@ fn targets(words: &Words, terminator: &Inst) -> Vec<Id> {
             operands.iter().skip(1).step_by(words + 1).copied().collect()
         }
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::front::spirv::Module;
+    use crate::front::spvasm::assemble;
+
+    fn kernel(after_return: &str) -> Result<(), String> {
+        let text = format!(
+            "OpCapability Shader
+             %debug = OpExtInstImport \"NonSemantic.Shader.DebugInfo.100\"
+             %glsl = OpExtInstImport \"GLSL.std.450\"
+             OpMemoryModel Logical GLSL450
+             OpEntryPoint GLCompute %main \"main\"
+             OpExecutionMode %main LocalSize 1 1 1
+             %void = OpTypeVoid
+             %float = OpTypeFloat 32
+             %one = OpConstant %float 1
+             %type = OpTypeFunction %void
+             %main = OpFunction %void None %type
+             %entry = OpLabel
+             OpReturn
+             {after_return}
+             OpFunctionEnd"
+        );
+        let module = Module::parse(&assemble(&text).expect("it is valid")).map_err(|error| error.to_string())?;
+        module.kernel("main", &Default::default()).map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn debug_information_may_follow_a_terminator() {
+        assert_eq!(kernel("%scope = OpExtInst %void %debug DebugNoScope"), Ok(()));
+        let error = kernel("%sine = OpExtInst %float %glsl Sin %one").unwrap_err();
+        assert!(error.starts_with("OpExtInst is outside of a block"), "{error}");
     }
 }

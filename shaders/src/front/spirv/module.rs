@@ -243,6 +243,14 @@ impl Sections {
     }
 }
 
+/// Whether an `OpExtInst` has no effect.
+pub(super) fn is_non_semantic(words: &Words, inst: &Inst) -> bool {
+    let imports = words.insts.iter().take_while(|inst| inst.op != Op::MemoryModel);
+    let mut imports = imports.filter(|inst| inst.op == Op::ExtInstImport);
+    let set = words.operands(inst).first().and_then(|set| imports.find(|import| import.id == *set));
+    set.is_some_and(|set| extended_set(words.operands(set)) == Ok(ExtendedSet::NonSemantic))
+}
+
 fn extended_set(operands: &[u32]) -> Checked<ExtendedSet> {
     let (name, _) = string(operands)?;
     match name.as_str() {

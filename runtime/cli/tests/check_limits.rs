@@ -1,0 +1,217 @@
+//! `spelter run --check` at its limits: endless kernels, no memory, a race in every word, very many instructions, a
+//! replay that goes another way. Each ends with a message, and loses nothing that was found.
+
+#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
+mod common;
+
+use std::fmt::Write as _;
+
+use common::Folder;
+use serde_json::Value as Json;
+
+/// The object of a run that ends with this status.
+fn json(folder: &Folder, line: &str, status: i32) -> Json {
+    let ended = folder.spelter(&format!("{line} --json"));
+    assert_eq!(ended.status, status, "{line}\n{}{}", ended.stdout, ended.stderr);
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+/// Every invocation writes one word; half of them wait for another workgroup, which never runs.
+const ENDLESS: &str = "
+@group(0) @binding(0) var<storage, read_write> flag: atomic<u32>;
+@group(0) @binding(1) var<storage, read_write> data: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) {
+    data[0] = l;
+    while l > 32u && atomicLoad(&flag) == 0u { data[l] += 1u; }
+}";
+
+#[test]
+fn an_endless_kernel_ends_with_what_was_found() {
+    let folder = Folder::with("check-endless", "endless.wgsl", ENDLESS);
+    let line = "run endless.wgsl --bind 0.0=zeros:4 --bind 0.1=zeros:256 --check --time-limit 1";
+    let ended = folder.spelter(line);
+    assert_eq!((ended.status, ended.stdout.as_str()), (1, ""), "{}", ended.stderr);
+    // The dispatch cannot run again to its end, so that nothing is confirmed.
+    for part in [
+        "warning[SPELTER-RACE-WAW]: possible data race (write after write) in `data` (set 0, binding 1), bytes 0..1",
+        "not confirmed: the dispatch could not run again",
+        "note: checked: 1 warning",
+        "error: device lost: kernel `main` ran longer than the time limit of 1s",
+    ] {
+        assert!(ended.stderr.contains(part), "{part}\n{}", ended.stderr);
+    }
+    let object = json(&folder, line, 1);
+    assert!(object["error"].as_str().unwrap().contains("ran longer than the time limit"), "{object}");
+    assert_eq!(object["findings"][0]["id"], "SPELTER-RACE-WAW");
+}
+
+/// In order, the first workgroup sets the flag for which the second one waits.
+const WAITS: &str = "
+@group(0) @binding(0) var<storage, read_write> flag: atomic<u32>;
+@group(0) @binding(1) var<storage, read_write> data: array<u32>;
+@compute @workgroup_size(1) fn main(@builtin(workgroup_id) group: vec3<u32>) {
+    data[0] = group.x;
+    if group.x == 0u { atomicStore(&flag, 1u); }
+    while atomicLoad(&flag) == 0u {}
+}";
+
+#[test]
+fn a_kernel_that_ends_in_some_orders_only_ends_with_what_the_others_found() {
+    let folder = Folder::with("check-waits", "waits.wgsl", WAITS);
+    let line = "run waits.wgsl --bind 0.0=zeros:4 --bind 0.1=zeros:4 --groups 2 --many-seeds 9 --check --time-limit 1";
+    let object = json(&folder, line, 1);
+    let error = object["error"].as_str().unwrap();
+    assert!(error.contains("ran longer than the time limit"), "{error}");
+    assert!(error.contains("; with --schedule random:"), "{error}");
+    assert_eq!(object["findings"][0]["severity"], "error", "the first order is confirmed: {object}");
+}
+
+const EVERY_WORD: &str = "
+@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) g: vec3<u32>) {
+    data[g.x / 2u] = g.x;
+}";
+
+#[test]
+fn races_in_every_word_are_one_finding() {
+    let folder = Folder::with("check-every", "every.wgsl", EVERY_WORD);
+    let line = "run every.wgsl --bind 0.0=zeros:128K --groups 1024 --check";
+    let found = json(&folder, line, 66);
+    assert_eq!(found["findings"].as_array().unwrap().len(), 1);
+    assert_eq!((&found["findings"][0]["count"], &found["checked"]["undecided"]), (&32768.into(), &0.into()));
+}
+
+#[test]
+fn without_memory_for_the_shadow_every_access_counts_as_not_checked() {
+    let folder = Folder::with("check-no-shadow", "every.wgsl", EVERY_WORD);
+    for bytes in ["0", "1", "20K"] {
+        let line = format!("run every.wgsl --bind 0.0=zeros:4K --groups 32 --check --check-memory {bytes}");
+        let found = json(&folder, &line, 0);
+        assert_eq!(found["checked"]["accesses_not_checked"], 2048, "{bytes}");
+        assert_eq!(found["findings"], Json::Array(Vec::new()));
+    }
+}
+
+#[test]
+fn without_memory_for_a_replay_a_race_is_a_warning() {
+    let folder = Folder::with("check-no-replay", "every.wgsl", EVERY_WORD);
+    let line = "run every.wgsl --bind 0.0=zeros:1M --groups 2 --check --check-memory 700K";
+    let found = json(&folder, line, 0);
+    let finding = &found["findings"][0];
+    assert_eq!((&finding["severity"], &finding["count"]), (&"warning".into(), &64.into()));
+    let why = finding["conditions"][1].as_str().unwrap();
+    assert!(why.starts_with("not confirmed: the dispatch could not run again: the copy of the memory"), "{why}");
+}
+
+/// All invocations write the word that the clock chose.
+const CLOCK: &str = "
+OpCapability Shader
+OpCapability Int64
+OpCapability ShaderClockKHR
+OpExtension \"SPV_KHR_shader_clock\"
+OpMemoryModel Logical GLSL450
+OpEntryPoint GLCompute %main \"main\" %local
+OpExecutionMode %main LocalSize 4 1 1
+OpDecorate %local BuiltIn LocalInvocationIndex
+OpDecorate %words ArrayStride 4
+OpDecorate %Block Block
+OpMemberDecorate %Block 0 Offset 0
+OpDecorate %out DescriptorSet 0
+OpDecorate %out Binding 0
+%void = OpTypeVoid
+%fn = OpTypeFunction %void
+%u32 = OpTypeInt 32 0
+%bool = OpTypeBool
+%v2u = OpTypeVector %u32 2
+%words = OpTypeRuntimeArray %u32
+%Block = OpTypeStruct %words
+%ptr_in = OpTypePointer Input %u32
+%ptr_shared = OpTypePointer Workgroup %u32
+%ptr_Block = OpTypePointer StorageBuffer %Block
+%ptr_word = OpTypePointer StorageBuffer %u32
+%local = OpVariable %ptr_in Input
+%place = OpVariable %ptr_shared Workgroup
+%out = OpVariable %ptr_Block StorageBuffer
+%c0 = OpConstant %u32 0
+%device = OpConstant %u32 1
+%workgroup = OpConstant %u32 2
+%full = OpConstant %u32 0x108
+%count = OpConstant %u32 1000003
+%main = OpFunction %void None %fn
+%entry = OpLabel
+%l = OpLoad %u32 %local
+%first = OpIEqual %bool %l %c0
+OpSelectionMerge %after None
+OpBranchConditional %first %choose %after
+%choose = OpLabel
+%time = OpReadClockKHR %v2u %device
+%low = OpCompositeExtract %u32 %time 0
+%chosen = OpUMod %u32 %low %count
+OpStore %place %chosen
+OpBranch %after
+%after = OpLabel
+OpControlBarrier %workgroup %workgroup %full
+%at = OpLoad %u32 %place
+%word = OpAccessChain %ptr_word %out %c0 %at
+OpStore %word %l
+OpReturn
+OpFunctionEnd
+";
+
+#[test]
+fn a_replay_that_goes_another_way_is_a_warning() {
+    let folder = Folder::with("check-clock", "clock.spvasm", CLOCK);
+    let found = json(&folder, "run clock.spvasm --bind 0.0=zeros:4M --check", 0);
+    let finding = &found["findings"][0];
+    assert_eq!((&finding["severity"], &finding["count"]), (&"warning".into(), &3.into()));
+    let why = finding["conditions"][1].as_str().unwrap();
+    assert_eq!(why, "not confirmed: the accesses did not occur again when the dispatch was repeated");
+}
+
+/// A kernel with this many stores, two of each word of which race.
+fn many_sites(stores: usize) -> String {
+    let mut text = "
+        OpCapability Shader
+        OpMemoryModel Logical GLSL450
+        OpEntryPoint GLCompute %main \"main\" %local
+        OpExecutionMode %main LocalSize 2 1 1
+        OpDecorate %local BuiltIn LocalInvocationIndex
+        OpDecorate %words ArrayStride 4
+        OpDecorate %Block Block
+        OpMemberDecorate %Block 0 Offset 0
+        OpDecorate %out DescriptorSet 0
+        OpDecorate %out Binding 0
+        %void = OpTypeVoid
+        %fn = OpTypeFunction %void
+        %u32 = OpTypeInt 32 0
+        %words = OpTypeRuntimeArray %u32
+        %Block = OpTypeStruct %words
+        %ptr_in = OpTypePointer Input %u32
+        %ptr_Block = OpTypePointer StorageBuffer %Block
+        %ptr_word = OpTypePointer StorageBuffer %u32
+        %local = OpVariable %ptr_in Input
+        %out = OpVariable %ptr_Block StorageBuffer
+        %c0 = OpConstant %u32 0\n"
+        .to_owned();
+    (1..stores).for_each(|at| writeln!(text, "%c{at} = OpConstant %u32 {at}").unwrap());
+    text.push_str("%main = OpFunction %void None %fn\n%entry = OpLabel\n%l = OpLoad %u32 %local\n");
+    for at in 0..stores {
+        writeln!(text, "%p{at} = OpAccessChain %ptr_word %out %c0 %c{at}\nOpStore %p{at} %l").unwrap();
+    }
+    text + "OpReturn\nOpFunctionEnd\n"
+}
+
+#[test]
+fn of_very_many_instructions_with_races_all_are_counted() {
+    let folder = Folder::with("check-sites", "sites.spvasm", &many_sites(20_000));
+    let found = json(&folder, "run sites.spvasm --bind 0.0=zeros:80000 --check", 66);
+    let (checked, findings) = (&found["checked"], found["findings"].as_array().unwrap());
+    let kept = findings.len() as u64;
+    assert!(kept >= 1000, "{checked}");
+    assert_eq!(kept + checked["findings_dropped"].as_u64().unwrap(), 20_000, "{checked}");
+    let decided = ["confirmed", "refuted", "undecided"].map(|name| checked[name].as_u64().unwrap());
+    assert_eq!(decided.iter().sum::<u64>(), checked["suspicions"].as_u64().unwrap(), "{checked}");
+    let ended = folder.spelter("run sites.spvasm --bind 0.0=zeros:80000 --check");
+    assert!(ended.stderr.contains(" more findings were not kept"));
+}

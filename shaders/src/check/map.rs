@@ -1,0 +1,268 @@
+//! A map from integers to numbers, copies of which share what they have in common: to add an entry, or to join two maps
+//! that differ in little, costs little, however large they are.
+//!
+//! It is a big-endian Patricia trie (Okasaki and Gill, *Fast Mergeable Integer Maps*, 1998): a branch has the keys that
+//! agree in all bits above one, and divides them by that bit. The keys determine the shape, so maps with equal entries
+//! have equal shapes, and a join visits only the nodes that the two maps do not share.
+
+use std::sync::Arc;
+
+/// A persistent map.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Map(Option<Arc<Node>>);
+
+#[derive(Debug)]
+enum Node {
+    Leaf {
+        key: u64,
+        value: u32,
+    },
+    Branch {
+        /// The bits above `bit` of all keys.
+        prefix: u64,
+        /// One bit.
+        bit: u64,
+        /// The keys without that bit, and those with it.
+        sides: [Arc<Node>; 2],
+        /// Number of entries.
+        len: usize,
+    },
+}
+
+impl Map {
+    /// Number of entries.
+    pub(super) fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |root| root.len())
+    }
+
+    /// The value of a key.
+    pub(super) fn get(&self, wanted: u64) -> Option<u32> {
+        let mut node = self.0.as_deref()?;
+        loop {
+            match node {
+                Node::Leaf { key, value } => return (*key == wanted).then_some(*value),
+                Node::Branch { bit, sides, .. } => node = &sides[usize::from(wanted & bit != 0)],
+            }
+        }
+    }
+
+    /// Adds an entry, or raises the value of one.
+    pub(super) fn raise(&mut self, key: u64, value: u32) {
+        let leaf = Arc::new(Node::Leaf { key, value });
+        self.0 = Some(match &self.0 {
+            None => leaf,
+            Some(root) => join(root, &leaf),
+        });
+    }
+
+    /// The entries of both, with the higher value of each key.
+    pub(super) fn union(&self, other: &Self) -> Self {
+        match (&self.0, &other.0) {
+            (Some(a), Some(b)) => Self(Some(join(a, b))),
+            (None, one) | (one, None) => Self(one.clone()),
+        }
+    }
+
+    /// Without the entries of keys from `first` to `last` that have a value of at most `value`.
+    pub(super) fn without(&self, first: u64, last: u64, value: u32) -> Self {
+        Self(self.0.as_ref().and_then(|root| without(root, first, last, value)))
+    }
+
+    /// Whether both are the same map: a cheap test, which equal maps may fail.
+    #[cfg(test)]
+    pub(super) fn is(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+}
+
+impl Node {
+    fn len(&self) -> usize {
+        match self {
+            Self::Leaf { .. } => 1,
+            Self::Branch { len, .. } => *len,
+        }
+    }
+
+    /// A key, or the common bits of all.
+    fn prefix(&self) -> u64 {
+        match self {
+            Self::Leaf { key, .. } => *key,
+            Self::Branch { prefix, .. } => *prefix,
+        }
+    }
+}
+
+/// The bits of a key above one bit.
+fn above(key: u64, bit: u64) -> u64 {
+    key & !(bit | (bit - 1))
+}
+
+fn branch(prefix: u64, bit: u64, sides: [Arc<Node>; 2]) -> Arc<Node> {
+    let len = sides[0].len() + sides[1].len();
+    Arc::new(Node::Branch { prefix, bit, sides, len })
+}
+
+/// Two tries with different prefixes in one.
+fn fork(a: &Arc<Node>, b: &Arc<Node>) -> Arc<Node> {
+    let (key, other) = (a.prefix(), b.prefix());
+    // The highest bit in which they differ.
+    let bit = 1 << (63 - (key ^ other).leading_zeros());
+    let sides = if key & bit == 0 { [a, b] } else { [b, a] };
+    branch(above(key, bit), bit, sides.map(Arc::clone))
+}
+
+/// `node` with one of its sides joined with `other`, whose keys all belong there.
+fn join_side(node: &Arc<Node>, other: &Arc<Node>) -> Arc<Node> {
+    let Node::Branch { prefix, bit, sides, .. } = &**node else { return fork(node, other) };
+    let at = usize::from(other.prefix() & bit != 0);
+    let joined = join(&sides[at], other);
+    if Arc::ptr_eq(&joined, &sides[at]) {
+        return Arc::clone(node);
+    }
+    let mut sides = sides.clone();
+    sides[at] = joined;
+    branch(*prefix, *bit, sides)
+}
+
+/// The entries of both. It is one of the two itself if that has all entries of the other.
+fn join(a: &Arc<Node>, b: &Arc<Node>) -> Arc<Node> {
+    if Arc::ptr_eq(a, b) {
+        return Arc::clone(a);
+    }
+    match (&**a, &**b) {
+        (Node::Leaf { key, value }, Node::Leaf { key: other, value: theirs }) if key == other => {
+            Arc::clone(if value >= theirs { a } else { b })
+        }
+        (
+            Node::Branch { prefix, bit, sides, .. },
+            Node::Branch { prefix: other_prefix, bit: other_bit, sides: theirs, .. },
+        ) if prefix == other_prefix && bit == other_bit => {
+            let joined = [0, 1].map(|side| join(&sides[side], &theirs[side]));
+            let is = |sides: &[Arc<Node>; 2]| joined.iter().zip(sides).all(|(joined, side)| Arc::ptr_eq(joined, side));
+            if is(sides) {
+                Arc::clone(a)
+            } else if is(theirs) {
+                Arc::clone(b)
+            } else {
+                branch(*prefix, *bit, joined)
+            }
+        }
+        _ if contains(a, b) => join_side(a, b),
+        _ if contains(b, a) => join_side(b, a),
+        _ => fork(a, b),
+    }
+}
+
+/// Whether all keys of `inner` belong to one side of the branch `outer`.
+fn contains(outer: &Node, inner: &Node) -> bool {
+    let Node::Branch { prefix, bit, .. } = outer else { return false };
+    let below = match inner {
+        Node::Leaf { .. } => true,
+        Node::Branch { bit: other, .. } => other < bit,
+    };
+    below && above(inner.prefix(), *bit) == *prefix
+}
+
+fn without(node: &Arc<Node>, first: u64, last: u64, most: u32) -> Option<Arc<Node>> {
+    match &**node {
+        Node::Leaf { key, value } => {
+            let goes = (first..=last).contains(key) && *value <= most;
+            (!goes).then(|| Arc::clone(node))
+        }
+        Node::Branch { prefix, bit, sides, .. } => {
+            if *prefix > last || (prefix | bit | (bit - 1)) < first {
+                return Some(Arc::clone(node));
+            }
+            match [0, 1].map(|side| without(&sides[side], first, last, most)) {
+                [Some(zeros), Some(ones)] if Arc::ptr_eq(&zeros, &sides[0]) && Arc::ptr_eq(&ones, &sides[1]) => {
+                    Some(Arc::clone(node))
+                }
+                [Some(zeros), Some(ones)] => Some(branch(*prefix, *bit, [zeros, ones])),
+                [one, other] => one.or(other),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// The entries, in order, and whether each branch divides its keys as it says.
+    fn entries(map: &Map) -> Vec<(u64, u32)> {
+        fn collect(node: &Node, list: &mut Vec<(u64, u32)>) {
+            match node {
+                Node::Leaf { key, value } => list.push((*key, *value)),
+                Node::Branch { prefix, bit, sides, len } => {
+                    let before = list.len();
+                    for (side, node) in sides.iter().enumerate() {
+                        let from = list.len();
+                        collect(node, list);
+                        for (key, _) in &list[from..] {
+                            assert_eq!((above(*key, *bit), usize::from(key & bit != 0)), (*prefix, side));
+                        }
+                    }
+                    assert_eq!(list.len() - before, *len);
+                }
+            }
+        }
+        let mut list = Vec::new();
+        map.0.iter().for_each(|root| collect(root, &mut list));
+        list
+    }
+
+    /// Numbers that are the same everywhere.
+    fn numbers(seed: u64) -> impl FnMut(u64) -> u64 {
+        let mut state = seed;
+        move |below| {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            (state >> 33) % below
+        }
+    }
+
+    #[test]
+    fn it_is_a_map() {
+        for seed in 0..200 {
+            let mut next = numbers(seed);
+            let (mut map, mut model) = (Map::default(), BTreeMap::new());
+            let (mut other, mut theirs) = (Map::default(), BTreeMap::new());
+            for _ in 0..next(60) {
+                let (key, value) = (next(8) << 32 | next(4) | next(2) << 63, next(9) as u32);
+                let (map, model) = if next(2) == 0 { (&mut map, &mut model) } else { (&mut other, &mut theirs) };
+                map.raise(key, value);
+                let known: &mut u32 = model.entry(key).or_insert(value);
+                *known = value.max(*known);
+                assert_eq!(map.get(key), Some(*known));
+                assert_eq!(map.get(key ^ 8), None);
+            }
+            for (key, value) in &theirs {
+                let known = model.entry(*key).or_insert(*value);
+                *known = (*value).max(*known);
+            }
+            let both = map.union(&other);
+            assert_eq!(entries(&both), Vec::from_iter(model.clone()), "seed {seed}");
+            assert_eq!((both.len(), entries(&other.union(&map))), (model.len(), entries(&both)));
+            let (first, last) = (next(8) << 32, next(8) << 32 | 3);
+            model.retain(|key, value| !(first..=last).contains(key) || *value > 4);
+            assert_eq!(entries(&both.without(first, last, 4)), Vec::from_iter(model), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn a_join_with_a_part_of_itself_is_the_map_itself() {
+        let mut map = Map::default();
+        (0..100).for_each(|key| map.raise(key * 7, key as u32));
+        let part = map.clone();
+        map.raise(5, 5);
+        assert!(map.union(&part).is(&map) && part.union(&map).is(&map) && !map.is(&part));
+        assert!(map.without(1000, 2000, 9).is(&map));
+        map.raise(7, 0);
+        assert_eq!(map.get(7), Some(1), "a value never falls");
+    }
+}
