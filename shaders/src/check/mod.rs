@@ -17,6 +17,7 @@ mod judge;
 mod known;
 pub mod observer;
 mod profile;
+mod rows;
 mod settings;
 mod shadow;
 mod subsume;
@@ -24,6 +25,7 @@ mod subsume;
 mod tests;
 mod words;
 mod workgroup;
+mod written;
 
 pub use candidate::{
     Agents, Candidate, Candidates, Cause, Distance, First, GivenUp, Kind, NonUniformBarrier, Note, NoteKind, Relation,
@@ -33,3 +35,4 @@ pub use detector::Detector;
 pub use insert::insert;
 pub use settings::{Launch, Limits, Profile};
 pub use subsume::subsume;
+pub use written::{drop_unwritten, written_bindings};

@@ -34,6 +34,32 @@ pub enum Memory {
     Workgroup(u32),
 }
 
+/// The invocations of a subgroup that execute an instruction together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lanes {
+    /// Linear number of the workgroup.
+    pub workgroup: u64,
+    /// Local index of lane 0.
+    pub first: u32,
+    /// A bit for each lane.
+    pub active: u16,
+}
+
+impl Lanes {
+    /// Calls `access` with each invocation, ascending, and its memory: that of lane `l` is `step · l` bytes after
+    /// `target`.
+    pub fn each(self, target: Target, step: u32, mut access: impl FnMut(Invocation, Target)) {
+        for lane in (0..16).filter(|lane| self.active >> lane & 1 != 0) {
+            let memory = match target.memory {
+                Memory::Device(address) => Memory::Device(address.wrapping_add(u64::from(step * lane))),
+                Memory::Workgroup(offset) => Memory::Workgroup(offset.wrapping_add(step * lane)),
+            };
+            let by = Invocation { workgroup: self.workgroup, local: self.first + lane };
+            access(by, Target { memory, ..target });
+        }
+    }
+}
+
 /// A control barrier that invocations of its scope went past, or that they wait at together with another one: the
 /// barrier is not in uniform control flow. Of a subgroup's barrier the invocations that are in the tangle go on, as
 /// maximal reconvergence defines; of a workgroup's all that wait, although SPIR-V leaves that undefined.
@@ -52,6 +78,12 @@ pub struct DivergentBarrier<'a> {
 pub trait Observer {
     /// A plain read or write.
     fn access(&mut self, by: Invocation, site: Site, target: Target);
+
+    /// Plain accesses of several invocations by one instruction: lane `l` accesses the memory `step · l` bytes after
+    /// `target`, where lane 0 need not be active. By default it is as many calls of [`Observer::access`].
+    fn accesses(&mut self, by: Lanes, site: Site, target: Target, step: u32) {
+        by.each(target, step, |by, target| self.access(by, site, target));
+    }
 
     /// An atomic operation that was carried out; `wrote` is false for loads and for a compare-exchange that failed.
     fn atomic(&mut self, by: Invocation, site: Site, target: Target, wrote: bool);

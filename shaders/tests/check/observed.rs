@@ -1,11 +1,11 @@
 //! What is reported of accesses, atomics and fences.
 
-use crate::events;
+use crate::{events, events_of};
 
-/// Holds events without those of other workgroups and invocations against the expected ones.
+/// Holds events of the only invocation against the expected ones.
 #[track_caller]
 fn of_first(body: &str, expected: &[&str]) {
-    let text = events(body, [1, 1, 1]);
+    let text = events_of(1, body, [1, 1, 1]);
     let of: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("0.0: ")).collect();
     assert_eq!(of, expected, "{text}");
 }
