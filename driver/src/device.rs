@@ -55,8 +55,8 @@ pub struct DeviceOptions {
     /// of its capabilities and asks for no sequential consistency. Default: true; the Vulkan driver sets false, and
     /// sends a warning instead.
     pub strict: bool,
-    /// Checked mode: data races in kernels become findings ([`Device::take_findings`]). One worker runs kernels, whatever
-    /// the options above say. Default: off.
+    /// Checked mode: data races in kernels become findings ([`Device::take_findings`]). One worker runs kernels,
+    /// whatever the options above say. Default: off.
     pub check: Option<CheckOptions>,
 }
 

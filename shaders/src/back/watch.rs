@@ -126,9 +126,9 @@ impl<'a> Watch<'a> {
         self.observer.atomic(by, what.site, target, wrote);
     }
 
-    /// Tells of plain accesses of the active lanes: lane `l` accesses the memory `step · l` bytes after `target`.
-    pub(super) fn accesses(&mut self, (first, active): (u32, u16), site: Site, target: Target, step: u32) {
-        self.observer.accesses(Lanes { workgroup: self.workgroup, first, active }, site, target, step);
+    /// Tells of plain accesses of the active lanes, which are `offsets` bytes after `target`.
+    pub(super) fn accesses(&mut self, (first, active): (u32, u16), site: Site, target: Target, offsets: &[u32; 16]) {
+        self.observer.accesses(Lanes { workgroup: self.workgroup, first, active }, site, target, offsets);
     }
 
     /// Tells of the texels of an image, with its sampler, that an instruction accesses. `reference` is the image's

@@ -404,11 +404,9 @@ impl Observer for Detector {
         self.record(by, site, target, What { class, private, reads: !writes, writes, scope: None });
     }
 
-    fn accesses(&mut self, by: Lanes, site: Site, target: Target, step: u32) {
+    fn accesses(&mut self, by: Lanes, site: Site, target: Target, offsets: &[u32; 16]) {
         self.enter(by.workgroup);
-        if !self.record_row(by, site, target, step) {
-            by.each(target, step, |by, target| self.access(by, site, target));
-        }
+        self.record_lanes(by, site, target, offsets);
     }
 
     fn atomic(&mut self, by: Invocation, site: Site, target: Target, wrote: bool) {

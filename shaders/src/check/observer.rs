@@ -20,7 +20,8 @@ pub struct Target {
     /// Bytes.
     pub bytes: u32,
     /// The reference of the memory model: index of the descriptor in
-    /// [`DispatchArgs::buffers`](crate::abi::DispatchArgs::buffers), or the number of the workgroup variable.
+    /// [`DispatchArgs::buffers`](crate::abi::DispatchArgs::buffers), or the number of the workgroup variable among
+    /// those.
     pub reference: u32,
 }
 
@@ -46,13 +47,14 @@ pub struct Lanes {
 }
 
 impl Lanes {
-    /// Calls `access` with each invocation, ascending, and its memory: that of lane `l` is `step · l` bytes after
+    /// Calls `access` with each invocation, ascending, and its memory: that of lane `l` is `offsets[l]` bytes after
     /// `target`.
-    pub fn each(self, target: Target, step: u32, mut access: impl FnMut(Invocation, Target)) {
+    pub fn each(self, target: Target, offsets: &[u32; 16], mut access: impl FnMut(Invocation, Target)) {
         for lane in (0..16).filter(|lane| self.active >> lane & 1 != 0) {
+            let offset = offsets[lane as usize];
             let memory = match target.memory {
-                Memory::Device(address) => Memory::Device(address.wrapping_add(u64::from(step * lane))),
-                Memory::Workgroup(offset) => Memory::Workgroup(offset.wrapping_add(step * lane)),
+                Memory::Device(address) => Memory::Device(address.wrapping_add(offset.into())),
+                Memory::Workgroup(first) => Memory::Workgroup(first.wrapping_add(offset)),
             };
             let by = Invocation { workgroup: self.workgroup, local: self.first + lane };
             access(by, Target { memory, ..target });
@@ -79,10 +81,10 @@ pub trait Observer {
     /// A plain read or write.
     fn access(&mut self, by: Invocation, site: Site, target: Target);
 
-    /// Plain accesses of several invocations by one instruction: lane `l` accesses the memory `step · l` bytes after
-    /// `target`, where lane 0 need not be active. By default it is as many calls of [`Observer::access`].
-    fn accesses(&mut self, by: Lanes, site: Site, target: Target, step: u32) {
-        by.each(target, step, |by, target| self.access(by, site, target));
+    /// Plain accesses of several invocations by one instruction: lane `l` accesses the memory `offsets[l]` bytes after
+    /// `target`. By default it is as many calls of [`Observer::access`].
+    fn accesses(&mut self, by: Lanes, site: Site, target: Target, offsets: &[u32; 16]) {
+        by.each(target, offsets, |by, target| self.access(by, site, target));
     }
 
     /// An atomic operation that was carried out; `wrote` is false for loads and for a compare-exchange that failed.

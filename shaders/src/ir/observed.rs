@@ -1,6 +1,6 @@
 //! What checked mode observes of an access, whatever engine runs it: all that its check says, apart from the address.
 
-use super::{AtomicOp, Site, Width};
+use super::{AtomicOp, Kernel, Site, Variable, VariableData, VariableSpace, Width};
 
 /// What is observed of an access or atomic, whatever its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,12 +29,21 @@ pub enum ObservedKind {
 /// A workgroup variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ObservedVariable {
-    /// Its number.
+    /// Its number among the workgroup variables, which passes do not change.
     pub number: u32,
     /// Where it begins in workgroup memory, in bytes.
     pub first: u32,
     /// Its size.
     pub bytes: u32,
+}
+
+impl ObservedVariable {
+    /// A workgroup variable of a kernel that begins at a byte of workgroup memory.
+    pub fn new(kernel: &Kernel, variable: Variable, first: u32) -> Self {
+        let of_workgroup = |data: &&VariableData| data.space == VariableSpace::Workgroup;
+        let before = kernel.variables.values().take(variable.as_u32() as usize).filter(of_workgroup);
+        Self { number: before.count() as u32, first, bytes: kernel.variables[variable].bytes }
+    }
 }
 
 impl Observed {

@@ -1,7 +1,7 @@
 //! Calls by which a kernel with checks tells an observer what its active lanes do.
 //!
-//! The first row has scalars of 8 bytes each: a bit for each active lane, the number of the subgroup, and a bit for each
-//! lane whose compare-exchange wrote. The other rows are operands, a word for each lane.
+//! The first row has scalars of 8 bytes each: a bit for each active lane, the number of the subgroup, and a bit for
+//! each lane with a compare-exchange that wrote. The other rows are operands, a word for each lane.
 
 use crate::image::ImageOp;
 use crate::ir::{Observed, ObservedKind, ObservedVariable, Site};

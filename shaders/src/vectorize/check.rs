@@ -82,8 +82,7 @@ impl Widen<'_> {
             }
             Place::Variable { variable, offset } => {
                 let first = self.plans.layout.variable_offsets[variable];
-                let bytes = self.kernel.variables[variable].bytes;
-                let variable = ObservedVariable { number: variable.as_u32(), first, bytes };
+                let variable = ObservedVariable::new(self.kernel, variable, first);
                 (CheckRoutine::Variable(what, variable), smallvec![self.vector(offset)])
             }
             // Push constants are not shared.

@@ -1,5 +1,5 @@
-//! Checked mode at its boundary: where checks are inserted, what the interpreter and machine code report to an observer,
-//! and that neither checks nor passes change anything else.
+//! Checked mode at its boundary: where checks are inserted, what the interpreter and machine code report to an
+//! observer, and that neither checks nor passes change anything else.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 

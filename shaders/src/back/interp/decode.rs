@@ -307,11 +307,10 @@ impl Decoder<'_> {
     fn check(&mut self, inst: Inst, place: &Place, what: Observed, wrote: Option<Value>) {
         let (mut operands, number) = operands_of(place);
         operands.push(wrote.unwrap_or(operands[0]));
-        let (run, variable): (StepFn, _) = match place {
-            Place::Variable { .. } => {
-                let range = self.tables.variables[number as usize];
-                let first = range.first_word as u32 * 4;
-                (watch::variable, Some(ObservedVariable { number, first, bytes: range.bytes }))
+        let (run, variable): (StepFn, _) = match *place {
+            Place::Variable { variable, .. } => {
+                let first = self.tables.variables[number as usize].first_word as u32 * 4;
+                (watch::variable, Some(ObservedVariable::new(self.kernel, variable, first)))
             }
             Place::Buffer { .. } | Place::Push { .. } => (watch::buffer, None),
         };

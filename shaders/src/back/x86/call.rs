@@ -140,9 +140,8 @@ pub(super) fn run<'a>(
     needs: Needs,
     (routines, messages): (&[Routine], &[Message]),
     args: &DispatchArgs<'_>,
-    mut workgroups: Workgroups,
+    (mut workgroups, observer): (Workgroups, Option<&'a mut dyn Observer>),
     Scratch { words, stack, host, stopped }: &mut Scratch,
-    observer: Option<&'a mut dyn Observer>,
 ) -> Outcome {
     let invocations = needs.workgroup_size.iter().product::<u32>();
     let is_observed = observer.is_some();

@@ -301,7 +301,7 @@ impl Program {
 impl Code for Program {
     fn run_all(&self, args: &DispatchArgs<'_>, workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
         let known = (&self.routines[..], &self.messages[..]);
-        call::run(&self.memory, self.entry, self.needs, known, args, workgroups, scratch, None)
+        call::run(&self.memory, self.entry, self.needs, known, args, (workgroups, None), scratch)
     }
 
     fn max_steps(&self) -> Option<u64> {
@@ -328,7 +328,8 @@ impl ObservedCode for Program {
         observer: &mut dyn Observer,
     ) -> Outcome {
         let known = (&self.routines[..], &self.messages[..]);
-        let outcome = call::run(&self.memory, self.entry, self.needs, known, args, workgroups, scratch, Some(observer));
+        let observed = (workgroups, Some(observer));
+        let outcome = call::run(&self.memory, self.entry, self.needs, known, args, observed, scratch);
         self.settle();
         outcome
     }

@@ -1,13 +1,13 @@
 //! Checked mode of machine code: turns the calls of a subgroup into the calls of an observer, lane by lane.
 //!
-//! All control barriers of such code are in uniform control flow as far as the compiler can tell, so a workgroup goes on
-//! when its last subgroup has arrived. Only a data race can make subgroups reach different barriers: then the code ends
-//! the workgroup, and those that wait are missing the others.
+//! All control barriers of such code are in uniform control flow as far as the compiler can tell, so a workgroup goes
+//! on when its last subgroup has arrived. Only a data race can make subgroups reach different barriers: then the code
+//! ends the workgroup, and those that wait are missing the others.
 
 use super::call::LaneOrder;
 use crate::abi::{SUBGROUP_SIZE, address_range_at};
 use crate::back::watch::Watch;
-use crate::check::observer::{Memory, Observer, Target};
+use crate::check::observer::Observer;
 use crate::guest::GuestSlice;
 use crate::image::Descriptor;
 use crate::ir::{Observed, ObservedKind};
@@ -20,19 +20,6 @@ pub(super) struct Resources<'a> {
     /// How many of the buffers are descriptors; after them come address ranges.
     pub(super) descriptors: usize,
     pub(super) images: &'a [Descriptor],
-}
-
-/// The offsets of a plain access of the active lanes: consecutive words, or one.
-#[derive(Clone, Copy, Debug)]
-struct Run {
-    active: u16,
-    /// The offsets of the first and the last active lane.
-    lowest: u32,
-    highest: u32,
-    /// The difference between lanes.
-    step: u32,
-    /// Bytes from where lane 0 is, or would be, to the first active lane.
-    before: u32,
 }
 
 /// The observer of the workgroup that runs.
@@ -127,26 +114,7 @@ impl<'a> Monitor<'a> {
         }
     }
 
-    /// The memory of a plain access, if it is one word, or consecutive ones in the order of lanes.
-    #[inline]
-    fn run_of(&self, what: Observed, active: u32, offsets: &[u32; 16]) -> Option<Run> {
-        if what.kind != ObservedKind::Plain || what.bytes != 4 || active == 0 || !self.is_ascending {
-            return None;
-        }
-        let (low, high) = (active.trailing_zeros(), 31 - active.leading_zeros());
-        let lowest = offsets[low as usize & 15];
-        let highest = offsets[high as usize & 15];
-        let step = if highest == lowest { 0 } else { 4 };
-        let on: [u32; 16] = std::array::from_fn(|lane| 0u32.wrapping_sub(active >> lane & 1));
-        let zero = lowest.wrapping_sub(step * low);
-        let differ = (0..16).fold(0, |differ, lane| {
-            differ | (offsets[lane].wrapping_sub(zero.wrapping_add(step * lane as u32)) & on[lane])
-        });
-        let run = Run { active: active as u16, lowest, highest, step, before: step * low };
-        (differ == 0 && highest >= lowest).then_some(run)
-    }
-
-    /// Tells of plain accesses in one call, if they are to consecutive words in bounds or to one. Whether it did.
+    /// Tells of plain accesses in one call, if all are to one buffer or variable and in bounds. Whether it did.
     #[inline]
     fn together(
         &mut self,
@@ -160,18 +128,28 @@ impl<'a> Monitor<'a> {
         else {
             return false;
         };
-        let Some(run) = self.run_of(what, active, offsets) else { return false };
-        let ends = [run.lowest, run.highest].map(|offset| match (routine, operands) {
-            (CheckRoutine::Variable(_, variable), _) => what.in_variable(*variable, offset),
-            (_, [numbers, _]) => in_one_buffer(what, resources, (run.active, numbers), offset),
-            _ => None,
-        });
-        let [Some(lowest), Some(_)] = ends else { return false };
-        let memory = match lowest.memory {
-            Memory::Device(address) => Memory::Device(address.wrapping_sub(run.before.into())),
-            Memory::Workgroup(offset) => Memory::Workgroup(offset.wrapping_sub(run.before)),
+        if what.kind != ObservedKind::Plain || active == 0 || !self.is_ascending {
+            return false;
+        }
+        let on: [u32; 16] = std::array::from_fn(|lane| 0u32.wrapping_sub(active >> lane & 1));
+        let highest = (0..16).fold(0, |highest, lane| highest.max(offsets[lane] & on[lane]));
+        let (start, last) = match (routine, operands) {
+            (&CheckRoutine::Variable(_, variable), _) => {
+                (what.in_variable(variable, 0), what.in_variable(variable, highest))
+            }
+            (_, [numbers, _]) => {
+                let number = numbers[active.trailing_zeros() as usize & 15];
+                let differ = (0..16).fold(0, |differ, lane| differ | ((numbers[lane] ^ number) & on[lane]));
+                if differ != 0 || number as usize >= resources.descriptors {
+                    return false;
+                }
+                let Some(&buffer) = resources.buffers.get(number as usize) else { return false };
+                (what.in_buffer(buffer, number, 0), what.in_buffer(buffer, number, highest))
+            }
+            _ => return false,
         };
-        self.watch.accesses((first, run.active), what.site, Target { memory, ..lowest }, run.step);
+        let (Some(start), Some(_)) = (start, last) else { return false };
+        self.watch.accesses((first, active as u16), what.site, start, offsets);
         true
     }
 
@@ -193,22 +171,6 @@ impl<'a> Monitor<'a> {
         }
         self.watch.access(local, what, target, exchanged);
     }
-}
-
-/// The memory at an offset of the buffer that all active lanes access, if they access one, and it is a descriptor's.
-fn in_one_buffer(
-    what: Observed,
-    resources: Resources<'_>,
-    (active, numbers): (u16, &[u32; 16]),
-    offset: u32,
-) -> Option<Target> {
-    let number = numbers[active.trailing_zeros() as usize & 15];
-    let differ = |lane: usize| u32::from(active >> lane & 1).wrapping_neg() & (numbers[lane] ^ number);
-    let differ = (0..16).fold(0, |all, lane| all | differ(lane)) != 0;
-    if differ || number as usize >= resources.descriptors {
-        return None;
-    }
-    what.in_buffer(*resources.buffers.get(number as usize)?, number, offset)
 }
 
 impl std::fmt::Debug for Monitor<'_> {
