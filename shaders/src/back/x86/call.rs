@@ -134,13 +134,13 @@ pub(super) struct Needs {
 
 /// Runs the function at `entry` once per row of workgroups, or once per workgroup if there is an observer. Resumes the
 /// panic of a routine.
-pub(super) fn run<'a>(
+pub(super) fn run(
     code: &CodeMemory,
     entry: usize,
     needs: Needs,
     (routines, messages): (&[Routine], &[Message]),
     args: &DispatchArgs<'_>,
-    (mut workgroups, observer): (Workgroups, Option<&'a mut dyn Observer>),
+    (mut workgroups, observer): (Workgroups, Option<&mut dyn Observer>),
     Scratch { words, stack, host, stopped }: &mut Scratch,
 ) -> Outcome {
     let invocations = needs.workgroup_size.iter().product::<u32>();
