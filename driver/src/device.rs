@@ -55,8 +55,8 @@ pub struct DeviceOptions {
     /// of its capabilities and asks for no sequential consistency. Default: true; the Vulkan driver sets false, and
     /// sends a warning instead.
     pub strict: bool,
-    /// Checked mode: data races in kernels become findings ([`Device::take_findings`]). Kernels are interpreted, by one
-    /// worker, whatever the options above say. Default: off.
+    /// Checked mode: data races in kernels become findings ([`Device::take_findings`]). One worker runs kernels,
+    /// whatever the options above say. Default: off.
     pub check: Option<CheckOptions>,
 }
 
@@ -81,16 +81,12 @@ impl Default for DeviceOptions {
 impl DeviceOptions {
     /// The properties that a device with these options will report.
     pub fn properties(&self) -> Properties {
-        properties(self.workers(), self.backend())
+        properties(self.workers(), self.backend)
     }
 
     /// The number of workers: checked mode has one, so that a report can be reproduced.
     fn workers(&self) -> usize {
         if self.check.is_some() { 1 } else { self.workers.max(1) }
-    }
-
-    fn backend(&self) -> Backend {
-        if self.check.is_some() { Backend::Interpreter } else { self.backend }
     }
 }
 
@@ -147,7 +143,7 @@ impl Device {
     }
 
     fn start(options: DeviceOptions, observer: Option<Arc<dyn Observer>>) -> Result<Self, Error> {
-        let (workers, backend) = (options.workers(), options.backend());
+        let (workers, backend) = (options.workers(), options.backend);
         if workers > MAX_WORKERS {
             return Err(Error::Options(format!("a device of {workers} workers: at most {MAX_WORKERS}")));
         }

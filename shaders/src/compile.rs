@@ -220,8 +220,8 @@ pub fn compile_within<R>(kernel: &Kernel, backend: Backend, room: impl Fn(u64) -
     let Backend::X86(isa) = backend else {
         return interpreted(kernel, None);
     };
-    match float_mode::with_default(|| machine_code(kernel, isa, room)) {
-        Ok(code) => Compiled { code, backend, fallback: None },
+    match float_mode::with_default(|| program(kernel, isa, room)) {
+        Ok(program) => Compiled { code: Box::new(program), backend, fallback: None },
         Err(reason) => interpreted(kernel, Some(reason)),
     }
 }
@@ -248,24 +248,34 @@ pub struct Checked {
 pub enum Checks {
     /// Those that find every race: redundant ones are left out ([`check::subsume`]).
     Needed,
+    /// Those of `Needed` that find every race of a dispatch in which the memory of the bindings that the kernel writes
+    /// ([`check::written_bindings`]) is not that of others, and which reads no device addresses.
+    NeededApart,
     /// One for each access, so that reports name the access: for replays.
     All,
 }
 
-/// Inserts the checks of checked mode into a kernel as it was read ([`Module::kernel`]) and compiles it. Only the
-/// interpreter runs checked kernels so far.
+/// Inserts the checks of checked mode into a kernel as it was read ([`Module::kernel`]) and compiles it. Kernels with
+/// control barriers that may be in divergent control flow are interpreted, besides those that always are.
 pub fn compile_checked(kernel: &Kernel, backend: Backend, checks: Checks) -> Checked {
     let mut kernel = kernel.clone();
     check::insert(&mut kernel);
-    if checks == Checks::Needed {
+    if checks != Checks::All {
         check::subsume(&mut kernel);
     }
-    let fallback = matches!(backend, Backend::X86(_)).then(|| NOT_COMPILED.to_owned());
-    Checked { code: Box::new(interp::Program::new(&kernel)), kernel, backend: Backend::Interpreter, fallback }
+    if checks == Checks::NeededApart {
+        check::drop_unwritten(&mut kernel);
+    }
+    let interpreted = |kernel: Kernel, fallback: Option<String>| {
+        let code = Box::new(interp::Program::new(&kernel));
+        Checked { code, kernel, backend: Backend::Interpreter, fallback }
+    };
+    let Backend::X86(isa) = backend else { return interpreted(kernel, None) };
+    match float_mode::with_default(|| program(&kernel, isa, |_| Ok(()))) {
+        Ok(program) => Checked { code: Box::new(program), kernel, backend, fallback: None },
+        Err(reason) => interpreted(kernel, Some(reason)),
+    }
 }
-
-/// Why a kernel with checks has no machine code.
-const NOT_COMPILED: &str = "a kernel with checks is interpreted";
 
 /// Prepares a kernel for the interpreter, without optimisation.
 pub fn interpret(kernel: &Kernel) -> Box<dyn Code> {
@@ -303,21 +313,14 @@ pub fn bytes_to_encode(wide: &simd::Kernel) -> u64 {
     wide.size() as u64 * PER_OPERAND
 }
 
-fn machine_code<R>(
-    kernel: &Kernel,
-    isa: Isa,
-    room: impl Fn(u64) -> Result<R, String>,
-) -> Result<Box<dyn Code>, String> {
-    if !kernel.sites.is_empty() {
-        return Err(NOT_COMPILED.into());
-    }
+fn program<R>(kernel: &Kernel, isa: Isa, room: impl Fn(u64) -> Result<R, String>) -> Result<x86::Program, String> {
     let _room = room(bytes_to_widen(kernel))?;
     let lowered = lower_for(kernel, isa, |_, _| {})?;
     let wide = widen(&lowered, isa).map_err(|error| error.to_string())?;
     check_widened(&wide)?;
     let _more = room(bytes_to_encode(&wide))?;
     let program = x86::compile(&wide, isa).map_err(|error| error.to_string())?;
-    Ok(Box::new(program.with_messages(kernel.messages.clone())))
+    Ok(program.with_messages(kernel.messages.clone()))
 }
 
 /// One pass on the SIMD form.

@@ -1,11 +1,14 @@
-//! Checked mode on random programs: what each invocation is seen to do does not depend on the optimiser.
+//! Checked mode on random programs: what each invocation is seen to do depends neither on the optimiser nor on the
+//! engine.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use spelter_shaders::abi::{DispatchArgs, Outcome};
+use spelter_shaders::back::x86::{self, Isa};
 use spelter_shaders::back::{Code, ObservedCode, Scratch, Workgroups, interp::Program};
 use spelter_shaders::check::observer::{Invocation, Observer, Target};
+use spelter_shaders::compile::{Floats, lower, widen};
 use spelter_shaders::ir::{Kernel, Scope, Site};
 use spelter_shaders::opt;
 use spelter_tests::engine::{Engine, Prepare, checked};
@@ -60,11 +63,13 @@ impl Observer for Log {
 thread_local! {
     /// Logs of this thread's runs, in order.
     static LOGS: RefCell<Vec<Log>> = const { RefCell::new(Vec::new()) };
+    /// Kernels without machine code.
+    static INTERPRETED: Cell<u64> = const { Cell::new(0) };
 }
 
 /// A kernel with checks whose runs are logged.
 #[derive(Debug)]
-struct Logged(Program);
+struct Logged(Box<dyn ObservedCode>);
 
 impl Code for Logged {
     fn run_all(&self, args: &DispatchArgs<'_>, workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
@@ -76,19 +81,49 @@ impl Code for Logged {
 }
 
 fn logged(kernel: &Kernel) -> Box<dyn Code> {
-    Box::new(Logged(Program::new(&checked(kernel))))
+    Box::new(Logged(Box::new(Program::new(&checked(kernel)))))
 }
 
 fn logged_after_passes(kernel: &Kernel) -> Box<dyn Code> {
     let mut kernel = checked(kernel);
     opt::optimize(&mut kernel, |_, _| {});
-    Box::new(Logged(Program::new(&kernel)))
+    Box::new(Logged(Box::new(Program::new(&kernel))))
+}
+
+/// The machine code of a kernel that is lowered before checks are inserted: its floats stay as they are. Kernels with
+/// barriers that may be in divergent control flow are interpreted.
+fn machine_code(kernel: &Kernel, isa: Isa) -> Box<dyn Code> {
+    let kernel = lower(&checked(kernel), Floats::EXACT, |_, _| {});
+    let code: Box<dyn ObservedCode> = match widen(&kernel, isa) {
+        Ok(wide) => Box::new(x86::compile(&wide, isa).unwrap_or_else(|error| panic!("{error}\n{kernel}\n{wide}"))),
+        Err(error) => {
+            let error = error.to_string();
+            let known = ["control barrier that may be in divergent control flow", "not multiples of 4"];
+            assert!(known.iter().any(|known| error.contains(known)), "{error}\n{kernel}");
+            INTERPRETED.set(INTERPRETED.get() + 1);
+            Box::new(Program::new(&kernel))
+        }
+    };
+    Box::new(Logged(code))
+}
+
+fn compiled() -> Vec<Engine> {
+    // The reference runs the kernel as it was read, and also the lowered one that these run.
+    let engine = |name, of_lowered: Prepare| Engine { name, prepare: logged, of_lowered: Some(of_lowered) };
+    let of = |isa| match isa {
+        Isa::Avx512 => engine("avx512", |kernel| machine_code(kernel, Isa::Avx512)),
+        Isa::Avx2 => engine("avx2", |kernel| machine_code(kernel, Isa::Avx2)),
+    };
+    Isa::available().map(of).collect()
 }
 
 #[test]
-fn passes_keep_what_random_programs_are_seen_to_do() {
+fn every_engine_sees_random_programs_do_the_same() {
     let engine = |name, prepare: Prepare| Engine { name, prepare, of_lowered: None };
-    let mut bench = Bench::new(vec![engine("as read", logged), engine("after passes", logged_after_passes)]);
+    let compiled = compiled();
+    let count = compiled.len();
+    let interpreters = [engine("as read", logged), engine("after passes", logged_after_passes)];
+    let mut bench = Bench::new(interpreters.into_iter().chain(compiled).collect());
     let mut events = 0;
     for seed in 0..PROGRAMS {
         let program = generate(Tape::random(seed), Options::ALL).0.program;
@@ -97,9 +132,14 @@ fn passes_keep_what_random_programs_are_seen_to_do() {
             panic!("seed {seed}: {}: {}", finding.what, finding.detail);
         }
         let logs = LOGS.take();
-        assert!(logs.len() >= 2, "seed {seed}");
+        assert!(logs.len() >= 3 + count, "seed {seed}");
         assert_eq!(logs[0], logs[1], "seed {seed}");
+        // Last come the lowered kernel in the interpreter, and its machine code.
+        let (reference, machine) = logs[logs.len() - count - 1..].split_first().expect("it has run");
+        machine.iter().for_each(|log| assert_eq!(log, reference, "seed {seed}"));
         events += logs[0].0.values().map(Vec::len).sum::<usize>();
     }
     assert!(events > 100_000, "{events} events are few");
+    let interpreted = INTERPRETED.get();
+    assert!(interpreted < PROGRAMS * count as u64 / 2, "{interpreted} kernels have no machine code");
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use cranelift_entity::EntitySet;
 use spelter_shaders::abi::{DispatchArgs, Outcome};
 use spelter_shaders::back::{Code, Scratch, Workgroups};
 use spelter_shaders::check::observer::{Invocation, Memory};
@@ -10,7 +11,7 @@ use spelter_shaders::check::{self, Candidates, Detector, Launch, Limits, Note, N
 use spelter_shaders::compile::{self, Backend, Checked, Checks, Compiled};
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::host::Host;
-use spelter_shaders::ir::{BindingKind, Kernel, MemoryModel, Site};
+use spelter_shaders::ir::{Binding, Kernel, MemoryModel, Site};
 
 use super::commands::{Both, Touched};
 use super::confirm::{Candidate, Confirmed, Filter, Verdict, confirm};
@@ -43,8 +44,12 @@ pub(crate) struct CheckedCode {
     names: Arc<KernelNames>,
     /// The kernel as it was read.
     kernel: Kernel,
-    /// For the detector.
+    /// The bindings through which it writes.
+    written: EntitySet<Binding>,
+    /// For the detector, where others may have the memory of those.
     needed: Checked,
+    /// For the detector, where no other has.
+    apart: OnceLock<Checked>,
     /// For replays.
     all: OnceLock<Checked>,
     /// For dispatches that are not checked.
@@ -52,21 +57,34 @@ pub(crate) struct CheckedCode {
 }
 
 impl CheckedCode {
-    pub(crate) fn new(kernel: &Kernel, checker: &Arc<Checker>, source: &Arc<ShaderSource>) -> Self {
-        let needed = compile::compile_checked(kernel, Backend::Interpreter, Checks::Needed);
+    pub(crate) fn new(kernel: &Kernel, backend: Backend, checker: &Arc<Checker>, source: &Arc<ShaderSource>) -> Self {
+        let needed = compile::compile_checked(kernel, backend, Checks::Needed);
         let names = KernelNames { names: Names::new(kernel, source), kernel: needed.kernel.clone() };
         Self {
             checker: Arc::clone(checker),
             names: Arc::new(names),
             kernel: kernel.clone(),
+            written: check::written_bindings(kernel),
             needed,
+            apart: OnceLock::new(),
             all: OnceLock::new(),
             unchecked: OnceLock::new(),
         }
     }
 
+    /// The back end that runs the kernel.
+    pub(crate) fn backend(&self) -> Backend {
+        self.needed.backend
+    }
+
+    /// Why that is not the device's back end, if it is not.
+    pub(crate) fn fallback(&self) -> Option<&str> {
+        self.needed.fallback.as_deref()
+    }
+
+    /// By the engine that found the candidates: another one interleaves invocations in another way.
     fn all(&self) -> &Checked {
-        self.all.get_or_init(|| compile::compile_checked(&self.kernel, Backend::Interpreter, Checks::All))
+        self.all.get_or_init(|| compile::compile_checked(&self.kernel, self.backend(), Checks::All))
     }
 
     fn launch(&self) -> Launch {
@@ -77,35 +95,71 @@ impl CheckedCode {
         }
     }
 
-    /// The ranges that the kernel may write.
-    fn written<'a>(&'a self, args: &'a DispatchArgs<'_>) -> impl Iterator<Item = GuestSlice> + 'a {
-        let of_bindings = self.kernel.bindings.values().flat_map(|data| {
-            let kinds = [BindingKind::StorageBuffer, BindingKind::StorageImage, BindingKind::StorageTexelBuffer];
-            let written = kinds.contains(&data.kind) && !data.read_only;
+    /// Each range of memory that the kernel may access, and whether it may write it.
+    fn ranges<'a>(&'a self, args: &'a DispatchArgs<'_>) -> impl Iterator<Item = (GuestSlice, bool)> + 'a {
+        let of_bindings = self.kernel.bindings.iter().flat_map(|(binding, data)| {
+            let written = self.written.contains(binding);
             (0..data.count).map(move |_| written)
         });
         // After the descriptors come the ranges of device addresses.
         let all = of_bindings.chain(std::iter::repeat(true));
-        args.buffers.iter().zip(all).filter(|(_, written)| *written).map(|(buffer, _)| *buffer)
+        args.buffers.iter().copied().zip(all)
     }
+
+    /// The ranges that the kernel may write.
+    fn written<'a>(&'a self, args: &'a DispatchArgs<'_>) -> impl Iterator<Item = GuestSlice> + 'a {
+        self.ranges(args).filter(|(_, written)| *written).map(|(range, _)| range)
+    }
+
+    /// The code for the detector. What a command of a device reads is of interest to later commands, too.
+    fn detected(&self, args: &DispatchArgs<'_>) -> &Checked {
+        if !self.checker.commands().are_running() && are_apart(self.ranges(args)) {
+            let compile = || compile::compile_checked(&self.kernel, self.backend(), Checks::NeededApart);
+            let apart = self.apart.get_or_init(compile);
+            // The engine of the replays.
+            if apart.backend == self.backend() {
+                return apart;
+            }
+        }
+        &self.needed
+    }
+}
+
+/// Whether no range that is written shares memory with one that is not.
+fn are_apart(ranges: impl Iterator<Item = (GuestSlice, bool)>) -> bool {
+    let bounds = |range: GuestSlice| (range.address() as u64, range.address() as u64 + range.len());
+    let (written, read): (Vec<_>, Vec<_>) = ranges.filter(|(range, _)| !range.is_empty()).partition(|range| range.1);
+    let mut written: Vec<(u64, u64)> = written.into_iter().map(|(range, _)| bounds(range)).collect();
+    written.sort_unstable();
+    // The end of all that begin no later.
+    let mut last = 0;
+    written.iter_mut().for_each(|range| {
+        last = last.max(range.1);
+        range.1 = last;
+    });
+    read.into_iter().map(|(range, _)| bounds(range)).all(|(start, end)| {
+        let before = written.partition_point(|range| range.0 < end);
+        before.checked_sub(1).is_none_or(|at| written[at].1 <= start)
+    })
 }
 
 impl Code for CheckedCode {
     fn run_all(&self, args: &DispatchArgs<'_>, workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
         if self.checker.begin().is_none() {
-            let compile = || compile::compile(&self.kernel, Backend::Interpreter);
+            let compile = || compile::compile(&self.kernel, self.backend());
             return self.unchecked.get_or_init(compile).code.run_all(args, workgroups, scratch);
         }
         let options = &self.checker.options;
         let snapshot = Snapshot::of(self.written(args), options.replay_memory);
         let limits = Limits { bytes: options.memory, kinds: MAX_KINDS, examples: EXAMPLES };
-        let sites = &self.needed.kernel.sites;
+        let detected = self.detected(args);
+        let sites = &detected.kernel.sites;
         let mut detector = Detector::new(sites, self.launch(), options.profile, limits);
         self.checker.progress.begin(args.num_workgroups.iter().map(|&count| u64::from(count)).product());
         let mut counted = Counted::new(&mut detector, &self.checker.progress);
         let mut touched = Touched::new(sites.values().map(|site| &site.action), options.memory / 4);
         let mut both = Both { observer: &mut counted, touched: &mut touched };
-        let outcome = self.needed.code.run_observed(args, workgroups.clone(), scratch, &mut both);
+        let outcome = detected.code.run_observed(args, workgroups.clone(), scratch, &mut both);
         self.checker.commands().touched(&self.checker, &self.names, args.buffers, &touched);
         let run = DispatchRun { code: self, args, workgroups, snapshot: snapshot.filter(|_| outcome == Outcome::Done) };
         run.report(&detector);
@@ -324,5 +378,23 @@ fn word(candidate: &check::Candidate) -> Word {
         Memory::Workgroup(offset) => {
             Word::Workgroup { dispatch: 0, workgroup: candidate.second.invocation.workgroup, offset: offset & !3 }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_are_apart_unless_an_output_overlaps_them() {
+        let memory = GuestSlice::leak(256);
+        let range = |start: u64, len: u64| memory.slice(start, len);
+        let apart = |ranges: &[(GuestSlice, bool)]| are_apart(ranges.iter().copied());
+        assert!(apart(&[(range(0, 64), true), (range(64, 64), false), (range(128, 64), true)]));
+        assert!(apart(&[(range(0, 64), true), (range(32, 64), true), (range(96, 8), false)]));
+        assert!(apart(&[(range(0, 64), false), (range(32, 64), false), (GuestSlice::EMPTY, true)]));
+        assert!(!apart(&[(range(0, 64), true), (range(60, 64), false)]));
+        assert!(!apart(&[(range(0, 200), true), (range(8, 8), true), (range(100, 8), false)]));
+        assert!(!apart(&[(range(100, 8), true), (range(0, 200), false)]));
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use spelter_shaders::abi::{DispatchArgs, Outcome};
 use spelter_shaders::back::{Code as _, Scratch, Workgroups};
+use spelter_shaders::compile::Backend;
 use spelter_shaders::ir::Kernel;
 use spelter_shaders::schedule::Schedule;
 
@@ -22,7 +23,7 @@ impl CheckedKernel {
     pub fn new(kernel: &Kernel, words: &[u32], options: CheckOptions) -> Self {
         let checker = Arc::new(Checker::new(options, Schedule::Ascending));
         let source = Arc::new(ShaderSource::new(SourceText::Spirv(words.into()), std::iter::empty()));
-        let code = CheckedCode::new(kernel, &checker, &source);
+        let code = CheckedCode::new(kernel, Backend::Interpreter, &checker, &source);
         Self { checker, code }
     }
 

@@ -1,8 +1,8 @@
 //! Checked mode: data races of kernels, found while they run, confirmed by the axioms of the memory model, explained
 //! and repaired.
 //!
-//! A device with [`DeviceOptions::check`](crate::DeviceOptions::check) has one worker and interprets instrumented
-//! kernels (`code.rs`). A detector proposes candidates, and may suspect too much. So the dispatch runs again in the
+//! A device with [`DeviceOptions::check`](crate::DeviceOptions::check) has one worker and runs instrumented kernels
+//! (`code.rs`). A detector proposes candidates, and may suspect too much. So the dispatch runs again in the
 //! same order, with a [`Recorder`] as its observer, and of the [`Log`] only the events that can order the two accesses
 //! become a trace of the memory model: a slice, of at most [`MAX_EVENTS`] events. The axioms decide ([`confirm()`]).
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use spelter_shaders::check::observer::{DivergentBarrier, Invocation, Observer, Target};
+use spelter_shaders::check::observer::{DivergentBarrier, Invocation, Lanes, Observer, Target};
 use spelter_shaders::ir::{Scope, Site};
 
 /// How far a dispatch is.
@@ -69,6 +69,10 @@ impl<'a> Counted<'a> {
 impl Observer for Counted<'_> {
     fn access(&mut self, by: Invocation, site: Site, target: Target) {
         self.observer.access(by, site, target);
+    }
+
+    fn accesses(&mut self, by: Lanes, site: Site, target: Target, offsets: &[u32; 16]) {
+        self.observer.accesses(by, site, target, offsets);
     }
 
     fn atomic(&mut self, by: Invocation, site: Site, target: Target, wrote: bool) {

@@ -323,7 +323,10 @@ fn compiled(
     let (bindings, has_addresses) = (kernel.bindings.values().cloned().collect(), kernel.has_addresses());
     let pairs = kernel.sampled_pairs();
     let code = match device.checker() {
-        Some(checker) => KernelCode::checked(CheckedCode::new(&kernel, checker, source)),
+        Some(checker) => {
+            let backend = device.properties().backend;
+            KernelCode::checked(CheckedCode::new(&kernel, backend, checker, source))
+        }
         None => device.compilers().code(kernel, device.properties().backend),
     };
     Ok(CompiledKernel { name, code, workgroup_size, bindings, pairs, push_bytes, has_addresses })

@@ -61,7 +61,8 @@ impl KernelCode {
 
     /// Code of checked mode.
     pub(super) fn checked(code: CheckedCode) -> Arc<Self> {
-        Self::ready(Compiled { code: Box::new(code), backend: Backend::Interpreter, fallback: None })
+        let (backend, fallback) = (code.backend(), code.fallback().map(str::to_owned));
+        Self::ready(Compiled { code: Box::new(code), backend, fallback })
     }
 
     /// The back end that runs the kernel: the interpreter if the wanted one cannot.

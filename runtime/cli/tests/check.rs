@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 use common::Folder;
 use serde_json::Value as Json;
+use spelter::Backend;
 
 /// A shader with a race, and how it is run.
 struct Case {
@@ -137,7 +138,10 @@ fn decide(test: &str, cases: &[Case]) {
     let folder = Folder::new(test);
     let mask: Vec<u8> = (0..512).flat_map(|at| if at < 384 { 1f32 } else { -1f32 }.to_le_bytes()).collect();
     folder.write("mask.bin", &mask);
-    for Case { file, text, options, expected, fix, repair } in cases {
+    for (backend, Case { file, text, options, expected, fix, repair }) in
+        Backend::available().flat_map(|backend| cases.iter().map(move |case| (backend, case)))
+    {
+        let options = format!("{options} --backend {backend}");
         folder.write(file, text.as_bytes());
         let found = checked(&folder, &format!("run {file} {options}"), !expected.is_empty());
         if let Some(repair) = repair {
@@ -146,12 +150,12 @@ fn decide(test: &str, cases: &[Case]) {
         }
         let found = lines(&found);
         let expected = expected.iter().map(|&(rule, first, second)| (rule.to_owned(), first, second)).collect();
-        assert_eq!(found, expected, "{file}");
+        assert_eq!(found, expected, "{file}, {backend}");
         if let Some((from, to)) = fix {
             assert!(text.contains(from), "{file}");
             folder.write(&format!("fixed-{file}"), text.replace(from, to).as_bytes());
             let line = format!("run fixed-{file} {options}");
-            assert_eq!(lines(&checked(&folder, &line, false)), BTreeSet::new(), "{file}, fixed");
+            assert_eq!(lines(&checked(&folder, &line, false)), BTreeSet::new(), "{file}, fixed, {backend}");
         }
     }
 }

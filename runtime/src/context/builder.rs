@@ -225,8 +225,8 @@ impl ContextBuilder {
         self
     }
 
-    /// Checked mode: data races in kernels are found while they run: see [`Context::findings`]. Kernels are interpreted
-    /// by one worker, whatever the other options say. Off by default.
+    /// Checked mode: data races in kernels are found while they run: see [`Context::findings`]. One worker runs
+    /// kernels, whatever the other options say. Off by default.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {

@@ -11,13 +11,20 @@ use super::lane_affine::{LaneOffsetTable, OperandShape, Shape, trailing_zeros};
 use super::reconvergence::Linearization;
 use super::{Dominators, Loops, predecessors};
 use crate::image::{Field, ROW_ALIGNMENT};
-use crate::ir::{Block, BuiltIn, Inst, InstData, Kernel, Place, SubgroupOp, Type, Value, VariableSpace};
+use crate::ir::{Block, BufferSpace, BuiltIn, Inst, InstData, Kernel, Place, SubgroupOp, Type, Value, VariableSpace};
 
 /// The invocations that a uniform value is equal in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UniformityScope {
     Subgroup,
     Workgroup,
+}
+
+/// Whether invocations may load different values from the same memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Races {
+    None,
+    Possible,
 }
 
 /// Shapes of a kernel's values and divergence of its branches.
@@ -41,21 +48,28 @@ impl Uniformity {
     /// Analyses a kernel whose loops have one entry edge and one back edge and whose layout has reachable blocks only.
     /// If the work budget is spent afterwards, the result is incomplete and must not be used.
     pub fn new(kernel: &Kernel) -> Self {
-        Self::of_scope(kernel, UniformityScope::Subgroup)
+        Self::of_scope(kernel, UniformityScope::Subgroup, Races::None)
     }
 
     /// As [`Uniformity::new`] with workgroup scope: "uniform" means equal in all invocations of the workgroup; affine
     /// shapes of built-ins and subgroup operations are varying. Assumes that memory is free of data races.
     pub fn of_workgroup(kernel: &Kernel) -> Self {
-        Self::of_scope(kernel, UniformityScope::Workgroup)
+        Self::of_scope(kernel, UniformityScope::Workgroup, Races::None)
     }
 
-    fn of_scope(kernel: &Kernel, scope: UniformityScope) -> Self {
+    /// As [`Uniformity::new`] and [`Uniformity::of_workgroup`], without the assumption: what is loaded from memory that
+    /// invocations may write is varying.
+    pub fn with_races(kernel: &Kernel) -> [Self; 2] {
+        [UniformityScope::Subgroup, UniformityScope::Workgroup]
+            .map(|scope| Self::of_scope(kernel, scope, Races::Possible))
+    }
+
+    fn of_scope(kernel: &Kernel, scope: UniformityScope, races: Races) -> Self {
         let dominators = Dominators::new(kernel);
         let loops = Loops::new(kernel, &dominators);
         let mut divergent = EntitySet::new();
         let mut linearization = Linearization::new(kernel, &dominators, &loops, &divergent);
-        let mut solver = Solver::new(kernel, loops, scope);
+        let mut solver = Solver::new(kernel, loops, scope, races);
         loop {
             solver.solve(&linearization);
             let mut changed = false;
@@ -158,6 +172,7 @@ enum Use {
 struct Solver<'a> {
     kernel: &'a Kernel,
     scope: UniformityScope,
+    races: Races,
     loops: Loops,
     patterns: LaneOffsetTable,
     shapes: SecondaryMap<Value, Option<Shape>>,
@@ -172,10 +187,11 @@ struct Solver<'a> {
 }
 
 impl<'a> Solver<'a> {
-    fn new(kernel: &'a Kernel, loops: Loops, scope: UniformityScope) -> Self {
+    fn new(kernel: &'a Kernel, loops: Loops, scope: UniformityScope, races: Races) -> Self {
         let mut solver = Self {
             kernel,
             scope,
+            races,
             loops,
             patterns: LaneOffsetTable::default(),
             shapes: SecondaryMap::new(),
@@ -336,6 +352,8 @@ impl<'a> Solver<'a> {
                 }
             }
             InstData::Subgroup { .. } => Shape::Varying,
+            InstData::Load { place, .. } if self.races == Races::Possible && self.may_change(place) => Shape::Varying,
+            InstData::Image { .. } if self.races == Races::Possible => Shape::Varying,
             InstData::Load { place: Place::Variable { variable, .. }, .. }
                 if self.kernel.variables[*variable].space == VariableSpace::Private =>
             {
@@ -353,6 +371,18 @@ impl<'a> Solver<'a> {
                 return all;
             }
         })
+    }
+
+    /// Whether invocations may write the memory of a load.
+    fn may_change(&self, place: &Place) -> bool {
+        match *place {
+            Place::Push { .. } | Place::Buffer { space: BufferSpace::Uniform, .. } => false,
+            Place::Variable { variable, .. } => self.kernel.variables[variable].space != VariableSpace::Constant,
+            Place::Buffer { space: BufferSpace::Storage, buffer, .. } => match self.kernel.definition(buffer) {
+                Some(&InstData::Buffer { binding, .. }) => !self.kernel.bindings[binding].read_only,
+                _ => true,
+            },
+        }
     }
 
     /// Known trailing zeros of an instruction's result.

@@ -1,6 +1,7 @@
 //! Back ends: one trait for compiled kernels, one implementation per back end.
 
 pub mod interp;
+pub(crate) mod watch;
 mod workgroups;
 pub mod x86;
 

@@ -16,7 +16,7 @@ use super::cells::{Cell, Group, Layout, Numbers, Owner};
 use super::heads::Locations;
 use super::history::{Access, Atomic, Attributes, History, Level, Reference};
 use super::judge::{Now, Verdict};
-use super::observer::{Invocation, Memory, Observer, Target};
+use super::observer::{Invocation, Lanes, Memory, Observer, Target};
 use super::settings::{Launch, Limits, Profile};
 use super::shadow::{AttributeId, PAGE_BYTES, Shadow};
 use super::words::{Judges, WHOLE, relation};
@@ -27,10 +27,10 @@ use crate::ir::{Scope, Site, SiteData};
 #[derive(Debug)]
 pub struct Detector {
     profile: Profile,
-    limits: Limits,
+    pub(super) limits: Limits,
     /// Whether private accesses of the present command count as non-private inside a workgroup.
     lenient: bool,
-    actions: Vec<Action>,
+    pub(super) actions: Vec<Action>,
     /// Whether the present command has fences that acquire.
     pub(super) acquire_fences: bool,
     numbers: Numbers,
@@ -38,7 +38,7 @@ pub struct Detector {
     /// Whether a workgroup of the present command has begun.
     running: bool,
     /// Device memory: cells below are settled.
-    base: u32,
+    pub(super) base: u32,
     pub(super) device: Shadow,
     pub(super) shared: Shadow,
     pub(super) locations: Locations,
@@ -183,7 +183,7 @@ impl Detector {
 
     /// Begins the invocation's workgroup, if another one ran.
     #[inline]
-    fn enter(&mut self, workgroup: u64) {
+    pub(super) fn enter(&mut self, workgroup: u64) {
         if !self.running || self.workgroup.workgroup != workgroup {
             self.begin(workgroup);
         }
@@ -402,6 +402,11 @@ impl Observer for Detector {
         self.enter(by.workgroup);
         let Some(&Action::Access { class, private, writes }) = self.actions.get(site.index()) else { return };
         self.record(by, site, target, What { class, private, reads: !writes, writes, scope: None });
+    }
+
+    fn accesses(&mut self, by: Lanes, site: Site, target: Target, offsets: &[u32; 16]) {
+        self.enter(by.workgroup);
+        self.record_lanes(by, site, target, offsets);
     }
 
     fn atomic(&mut self, by: Invocation, site: Site, target: Target, wrote: bool) {

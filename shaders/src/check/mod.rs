@@ -18,6 +18,7 @@ mod known;
 mod map;
 pub mod observer;
 mod profile;
+mod rows;
 mod settings;
 mod shadow;
 mod subsume;
@@ -25,6 +26,7 @@ mod subsume;
 mod tests;
 mod words;
 mod workgroup;
+mod written;
 
 pub use candidate::{
     Agents, Candidate, Candidates, Cause, Distance, First, GivenUp, Kind, NonUniformBarrier, Note, NoteKind, Relation,
@@ -34,3 +36,4 @@ pub use detector::Detector;
 pub use insert::insert;
 pub use settings::{Launch, Limits, Profile};
 pub use subsume::subsume;
+pub use written::{drop_unwritten, written_bindings};

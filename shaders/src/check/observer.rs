@@ -20,7 +20,8 @@ pub struct Target {
     /// Bytes.
     pub bytes: u32,
     /// The reference of the memory model: index of the descriptor in
-    /// [`DispatchArgs::buffers`](crate::abi::DispatchArgs::buffers), or the number of the workgroup variable.
+    /// [`DispatchArgs::buffers`](crate::abi::DispatchArgs::buffers), or the number of the workgroup variable among
+    /// those.
     pub reference: u32,
 }
 
@@ -32,6 +33,33 @@ pub enum Memory {
     /// Workgroup memory of the invocation's workgroup: offset in bytes, variables packed as
     /// [`Kernel::shared_bytes`](crate::ir::Kernel::shared_bytes) has them.
     Workgroup(u32),
+}
+
+/// The invocations of a subgroup that execute an instruction together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lanes {
+    /// Linear number of the workgroup.
+    pub workgroup: u64,
+    /// Local index of lane 0.
+    pub first: u32,
+    /// A bit for each lane.
+    pub active: u16,
+}
+
+impl Lanes {
+    /// Calls `access` with each invocation, ascending, and its memory: that of lane `l` is `offsets[l]` bytes after
+    /// `target`.
+    pub fn each(self, target: Target, offsets: &[u32; 16], mut access: impl FnMut(Invocation, Target)) {
+        for lane in (0..16).filter(|lane| self.active >> lane & 1 != 0) {
+            let offset = offsets[lane as usize];
+            let memory = match target.memory {
+                Memory::Device(address) => Memory::Device(address.wrapping_add(offset.into())),
+                Memory::Workgroup(first) => Memory::Workgroup(first.wrapping_add(offset)),
+            };
+            let by = Invocation { workgroup: self.workgroup, local: self.first + lane };
+            access(by, Target { memory, ..target });
+        }
+    }
 }
 
 /// A control barrier that invocations of its scope went past, or that they wait at together with another one: the
@@ -52,6 +80,12 @@ pub struct DivergentBarrier<'a> {
 pub trait Observer {
     /// A plain read or write.
     fn access(&mut self, by: Invocation, site: Site, target: Target);
+
+    /// Plain accesses of several invocations by one instruction: lane `l` accesses the memory `offsets[l]` bytes after
+    /// `target`. By default it is as many calls of [`Observer::access`].
+    fn accesses(&mut self, by: Lanes, site: Site, target: Target, offsets: &[u32; 16]) {
+        by.each(target, offsets, |by, target| self.access(by, site, target));
+    }
 
     /// An atomic operation that was carried out; `wrote` is false for loads and for a compare-exchange that failed.
     fn atomic(&mut self, by: Invocation, site: Site, target: Target, wrote: bool);

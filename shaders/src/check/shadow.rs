@@ -49,6 +49,13 @@ impl Page {
         (Cell(self.written[usize::from(word)]), Cell(self.read[usize::from(word)]))
     }
 
+    /// The cells of all words, of writes and of reads, if all accesses have that attribute.
+    #[inline]
+    pub(super) fn planes(&mut self, attribute: AttributeId) -> Option<(&mut [u32], &mut [u32])> {
+        let alike = self.attributes.is_none() && self.attribute == attribute;
+        alike.then_some((&mut *self.written, &mut *self.read))
+    }
+
     /// Sets the cell of a word's writes.
     #[inline]
     pub(super) fn set_written(&mut self, word: Word, cell: Cell) {

@@ -13,6 +13,7 @@ mod kernel;
 mod memory;
 mod memory_model;
 mod names;
+mod observed;
 pub mod op;
 mod order;
 mod parse;
@@ -33,6 +34,7 @@ pub use kernel::{
 };
 pub use memory::{Access, AtomicOp, BufferSpace, Place, Scope, Semantics};
 pub use memory_model::MemoryModel;
+pub use observed::{Observed, ObservedKind, ObservedVariable};
 pub use op::Op;
 pub(crate) use order::reverse_postorder;
 pub use samples::SampledPair;

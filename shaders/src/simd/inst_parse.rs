@@ -47,7 +47,7 @@ fn detailed(parser: &mut Parser, line: &mut Line<'_>, word: &str, detail: &str) 
             let Some(op) = WideOp::from_name(detail) else { return Ok(None) };
             InstData::Wide { op, args: values(parser, line, op.params().len())? }
         }
-        ("image" | "call", None) => {
+        ("image" | "call" | "check", None) => {
             let Some(routine) = Routine::from_name(word, detail) else { return Ok(None) };
             let area = parser.value(line)?;
             InstData::Call { routine, area, mask: mask(parser, line)? }

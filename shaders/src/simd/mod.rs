@@ -4,6 +4,7 @@
 //! `inst.rs` defines the instructions, `docs/simd.md` the text form and the rules that the verifier checks.
 
 pub(crate) mod builder;
+mod check_routine;
 mod cost;
 pub(crate) mod dominance;
 mod entities;
@@ -30,6 +31,7 @@ mod verify_scalars;
 mod wide;
 mod workgroup_loop;
 
+pub use check_routine::CheckRoutine;
 pub use entities::{Block, Inst, Value};
 pub use inst::{Address, BlockCall, Elements, InstData, LANES, LaneAddress, Row, Segments, Spacing, pure_result};
 pub use kernel::{BlockData, Kernel, SubgroupLoop, ValueDef};

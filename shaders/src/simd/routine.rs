@@ -1,6 +1,6 @@
 //! Library functions that kernels call for all lanes at once, with operands and results in rows of memory.
 
-use super::LANES;
+use super::{CheckRoutine, LANES};
 use crate::image::{ImageOp, lanes};
 
 /// Words of a message's operands, at most.
@@ -25,6 +25,8 @@ pub enum Routine {
         /// Words of its operands.
         words: u32,
     },
+    /// Tells an observer of checked mode what the active lanes do.
+    Check(CheckRoutine),
 }
 
 impl Routine {
@@ -35,6 +37,7 @@ impl Routine {
             Self::BufferAt => 4,
             Self::Clock => 2,
             Self::Print { words, .. } => words.saturating_add(4),
+            Self::Check(check) => check.rows(),
         }
     }
 
@@ -50,6 +53,7 @@ impl Routine {
             Self::BufferAt => "call.buffer_at".into(),
             Self::Clock => "call.clock".into(),
             Self::Print { message, words } => format!("call.print.{message}.{words}"),
+            Self::Check(check) => format!("check.{}", check.name()),
         }
     }
 
@@ -57,6 +61,7 @@ impl Routine {
     pub fn from_name(chapter: &str, detail: &str) -> Option<Self> {
         match (chapter, detail) {
             ("image", _) => ImageOp::from_name(detail).map(Self::Image),
+            ("check", _) => CheckRoutine::from_name(detail).map(Self::Check),
             ("call", "buffer_at") => Some(Self::BufferAt),
             ("call", "clock") => Some(Self::Clock),
             ("call", _) => {
@@ -71,6 +76,7 @@ impl Routine {
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         match self {
             Self::Image(op) => op.check(),
+            Self::Check(check) => check.check(),
             Self::Print { words, .. } if *words > MAX_WORDS => Err("a message has too many words"),
             Self::BufferAt | Self::Clock | Self::Print { .. } => Ok(()),
         }

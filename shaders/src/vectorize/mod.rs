@@ -4,14 +4,15 @@
 //! be decided before code is emitted, the patterns of memory accesses above all. `masks` turns control flow into masks
 //! and jumps, following [`Linearization`](crate::analysis::Linearization). `subgroup_loop` splits the code at barriers
 //! and loops over the subgroups. `values` keeps the SIMD form of each scalar value. `arithmetic`, `access`, `atomic`,
-//! `buffer_address`, `subgroup_ops`, `image` and `sample` translate instructions. `bounded_loops` finds the loops that
-//! need no stop-flag poll.
+//! `buffer_address`, `subgroup_ops`, `image`, `sample` and `check` translate instructions. `bounded_loops` finds the
+//! loops that need no stop-flag poll.
 
 mod access;
 mod arithmetic;
 mod atomic;
 mod bounded_loops;
 mod buffer_address;
+mod check;
 mod image;
 mod masks;
 mod plans;

@@ -66,6 +66,7 @@ impl Plans {
         let all_active = if full { convergent.clone() } else { EntitySet::new() };
         let accesses = AccessPlans::new(kernel, uniformity, &all_active);
         check(kernel, uniformity, &accesses)?;
+        super::check::check_barriers(kernel)?;
         let (cross_block, live_outs) = cross_block(kernel, uniformity, &accesses);
         let insts: usize = kernel.layout.iter().map(|&block| kernel.blocks[block].insts.len()).sum();
         Ok(Self {

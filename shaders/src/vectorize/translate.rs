@@ -66,6 +66,11 @@ impl Widen<'_> {
                     self.barrier(data);
                 }
                 (Scalar::Fence { scope, semantics }, _) => self.fence(*scope, *semantics),
+                (Scalar::Check { site, place, width }, _) => self.check(*site, place, *width),
+                (Scalar::CheckImage { site, op, image, sampler, args }, _) => {
+                    self.check_image(*site, op, (*image, *sampler), args);
+                }
+                (Scalar::Sync { site, place, bytes, wrote }, _) => self.sync(*site, place.as_ref(), *bytes, *wrote),
                 _ => self.leave(data),
             }
         }

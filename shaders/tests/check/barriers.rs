@@ -1,6 +1,6 @@
 //! Arrivals at barriers and releases, and barriers at which invocations are missing.
 
-use crate::{checked, events, observe, parse};
+use crate::{checked, events, observe_in_all, parse};
 
 #[test]
 fn a_workgroup_arrives_and_is_released_once() {
@@ -72,7 +72,7 @@ fn a_subgroups_barrier_is_passed_by_those_that_reach_it_together() {
         block2:
             barrier subgroup subgroup acq_rel|workgroup
             return";
-    let text = observe(&checked(&parse(text)), &[], [1, 1, 1]).text();
+    let text = observe_in_all(&checked(&parse(text)), &[], [1, 1, 1]).text();
     let second: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("0.18")).collect();
     let expected = [
         "0.18: site0 arrives",
@@ -90,4 +90,33 @@ fn a_subgroups_barrier_is_passed_by_those_that_reach_it_together() {
         "0.19: ends",
     ];
     assert_eq!(second, expected, "{text}");
+}
+
+/// Several subgroups, of which the last is not full: all arrive before the workgroup is released.
+#[test]
+fn a_workgroup_of_several_subgroups_is_released_when_the_last_has_arrived() {
+    let text = "kernel \"test\" 40, 1, 1
+        binding0 = storage 0.0[1] 0
+        var0 = workgroup 160 \"a\"
+        block0:
+            v0 = const.i32 0
+            v1 = const.i32 39
+            v2 = builtin local_invocation_index.0
+            v3 = buffer binding0[v0]
+            v4 = element v0, v2 * 4
+            v5 = isub v1, v2
+            v6 = element v0, v5 * 4
+            store var0 + v4, v2
+            barrier workgroup workgroup acq_rel|workgroup
+            v7 = load.i32 var0 + v6
+            store storage v3 + v4, v7
+            barrier subgroup subgroup acq_rel|workgroup
+            barrier workgroup workgroup acq_rel|workgroup
+            v8 = atomic.iadd storage v3 + v0, v2 workgroup acq_rel|storage
+            return";
+    let buffer = crate::buffer(&[0; 40]);
+    let text = observe_in_all(&checked(&parse(text)), &[buffer], [2, 1, 1]).text();
+    let releases = text.lines().filter(|line| line.ends_with("released: workgroup"));
+    assert_eq!(releases.count(), 4, "{text}");
+    assert!(text.contains("workgroup 1 released: subgroup 2\n"), "{text}");
 }

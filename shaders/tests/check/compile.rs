@@ -1,10 +1,11 @@
 //! Compilation of kernels with checks.
 
-use spelter_shaders::compile::{self, Backend, Checks, compile_checked};
+use spelter_shaders::abi::Outcome;
+use spelter_shaders::back::Code;
+use spelter_shaders::compile::{Backend, Checks, compile_checked};
 use spelter_shaders::ir::{InstData, Kernel};
-use spelter_shaders::vectorize;
 
-use crate::{checked, parse};
+use crate::{DIVERGENT, buffer, checked, machine_code, parse, with_args, words};
 
 fn kernel() -> Kernel {
     parse(
@@ -25,15 +26,41 @@ fn redundant_checks_are_left_out_unless_all_are_wanted() {
     }
 }
 
-/// Machine code would leave the checks out without a word.
 #[test]
-fn kernels_with_checks_have_no_machine_code() {
-    let reason = "a kernel with checks is interpreted";
-    assert_eq!(vectorize::widen(&checked(&kernel())).map(|_| ()), Err(vectorize::Unsupported(reason.into())));
-    for backend in Backend::available().filter(|&backend| backend != Backend::Interpreter) {
+fn kernels_with_checks_have_machine_code() {
+    for backend in Backend::available() {
         let compiled = compile_checked(&kernel(), backend, Checks::All);
-        assert_eq!((compiled.backend, compiled.fallback.as_deref()), (Backend::Interpreter, Some(reason)));
-        let compiled = compile::compile(&checked(&kernel()), backend);
-        assert_eq!((compiled.backend, compiled.fallback.as_deref()), (Backend::Interpreter, Some(reason)));
+        assert_eq!((compiled.backend, compiled.fallback), (backend, None));
+    }
+}
+
+/// In a run without an observer, checks do nothing.
+#[test]
+fn checks_need_no_observer() {
+    for (_, program) in machine_code(&checked(&kernel())) {
+        let buffer = buffer(&[7]);
+        let program = program.expect("it has machine code");
+        let outcome = with_args(&[buffer], [1; 3], |args, scratch| program.run(args, [0; 3], scratch));
+        assert_eq!((outcome, words(buffer)), (Outcome::Done, vec![7]));
+    }
+}
+
+#[test]
+fn kernels_with_barriers_in_divergent_control_flow_are_interpreted() {
+    let text = "kernel \"test\" 32, 1, 1
+        block0:
+            v0 = const.i32 17
+            v1 = builtin local_invocation_index.0
+            v2 = ult v1, v0
+            selection block2
+            branch v2, block1, block2
+        block1:
+            barrier workgroup workgroup acq_rel|workgroup
+            jump block2
+        block2:
+            return";
+    for backend in Backend::available().filter(|&backend| backend != Backend::Interpreter) {
+        let compiled = compile_checked(&parse(text), backend, Checks::All);
+        assert_eq!((compiled.backend, compiled.fallback.as_deref()), (Backend::Interpreter, Some(DIVERGENT)));
     }
 }

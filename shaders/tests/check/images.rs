@@ -5,7 +5,7 @@ use spelter_shaders::back::{ObservedCode, Workgroups, interp::Program};
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::image::{Descriptor, Extent, Filter, Format, Layout, Rows, Sampler, TexelView};
 
-use crate::{Recorder, checked, parse, with_images};
+use crate::{Recorder, checked, machine_code, parse, with_images};
 
 /// The offsets of the texels of an image of 4 × 4 floats that one invocation accesses; rows are 64 bytes apart.
 #[track_caller]
@@ -21,14 +21,21 @@ fn texels(body: &str, filter: Filter) -> Vec<String> {
     let view = TexelView::of_image(memory, Format::R32_SFLOAT, &extent, &layout, [0, 1], [0, 1], false);
     let sampler = Sampler { mag: filter, min: filter, ..Sampler::DEFAULT };
     let kernel = checked(&parse(&text));
-    let mut recorder = Recorder { buffers: vec![memory], events: Vec::new() };
     let (buffers, images) = ([memory], [Descriptor { view, sampler }]);
-    let outcome = with_images(&buffers, &images, [1; 3], |args, scratch| {
-        Program::new(&kernel).run_observed(args, Workgroups::one([0; 3]), scratch, &mut recorder)
-    });
-    assert_eq!(outcome, Outcome::Done);
-    assert_eq!(recorder.events.pop().map(|(_, event)| event).as_deref(), Some("ends"));
-    recorder.events.into_iter().map(|(_, event)| event).collect()
+    let observe = |code: &dyn ObservedCode| -> Vec<String> {
+        let mut recorder = Recorder { buffers: vec![memory], events: Vec::new() };
+        let outcome = with_images(&buffers, &images, [1; 3], |args, scratch| {
+            code.run_observed(args, Workgroups::one([0; 3]), scratch, &mut recorder)
+        });
+        assert_eq!(outcome, Outcome::Done);
+        assert_eq!(recorder.events.pop().map(|(_, event)| event).as_deref(), Some("ends"));
+        recorder.events.into_iter().map(|(_, event)| event).collect()
+    };
+    let found = observe(&Program::new(&kernel));
+    for (isa, program) in machine_code(&kernel) {
+        assert_eq!(observe(&program.expect("it has machine code")), found, "{isa:?}");
+    }
+    found
 }
 
 #[test]

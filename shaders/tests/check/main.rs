@@ -1,5 +1,5 @@
-//! Checked mode at its boundary: where checks are inserted, what the interpreter reports to an observer, and that
-//! neither checks nor passes change anything else.
+//! Checked mode at its boundary: where checks are inserted, what the interpreter and machine code report to an
+//! observer, and that neither checks nor passes change anything else.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
@@ -13,13 +13,16 @@ mod subsume;
 #[path = "../ir/random.rs"]
 mod kernels;
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::atomic::AtomicU32;
 
 use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome};
+use spelter_shaders::back::x86::{self, Isa};
 use spelter_shaders::back::{Code, ObservedCode, Scratch, Workgroups, interp::Program};
 use spelter_shaders::check::insert;
 use spelter_shaders::check::observer::{DivergentBarrier, Invocation, Memory, Observer, Target};
+use spelter_shaders::compile::{check_widened, lower_for, widen};
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::image::Descriptor;
 use spelter_shaders::ir::{Kernel, Scope, Site, verify};
@@ -39,6 +42,23 @@ fn checked(kernel: &Kernel) -> Kernel {
     assert_eq!(parse(&kernel.to_string()).to_string(), kernel.to_string());
     kernel
 }
+
+/// The machine code of a kernel with checks, for each instruction set of the machine; its SIMD form must be that of the
+/// text that it prints. Or why there is none.
+fn machine_code(kernel: &Kernel) -> Vec<(Isa, Result<x86::Program, String>)> {
+    let program = |isa: Isa| {
+        let lowered = lower_for(kernel, isa, |_, _| {})?;
+        let wide = widen(&lowered, isa).map_err(|error| error.to_string())?;
+        let text = wide.to_string();
+        assert_eq!(spelter_shaders::simd::Kernel::parse(&text).map(|wide| wide.to_string()).as_ref(), Ok(&text));
+        check_widened(&wide)?;
+        x86::compile(&wide, isa).map_err(|error| error.to_string())
+    };
+    Isa::available().map(|isa| (isa, program(isa))).collect()
+}
+
+/// Why a kernel with checks is interpreted that might have machine code.
+const DIVERGENT: &str = "a kernel with checks has a control barrier that may be in divergent control flow";
 
 /// Writes down all events: one line each, with addresses relative to the buffers.
 #[derive(Default)]
@@ -64,6 +84,13 @@ impl Recorder {
     fn of(&self, local: u32) -> Vec<&str> {
         let is = |by: &Option<Invocation>| by.is_some_and(|by| by.local == local);
         self.events.iter().filter(|(by, _)| is(by)).map(|(_, event)| &**event).collect()
+    }
+
+    /// What machine code must report in the same order: all of each invocation, and all that is of none.
+    fn by_invocation(&self) -> BTreeMap<Option<Invocation>, Vec<&str>> {
+        let mut all: BTreeMap<_, Vec<&str>> = BTreeMap::new();
+        self.events.iter().for_each(|(by, event)| all.entry(*by).or_default().push(event));
+        all
     }
 
     /// All events, each with its invocation.
@@ -157,22 +184,55 @@ fn run(kernel: &Kernel, buffers: &[GuestSlice], groups: [u32; 3]) {
 
 /// Runs a dispatch of a kernel with checks, and records what happens.
 fn observe(kernel: &Kernel, buffers: &[GuestSlice], groups: [u32; 3]) -> Recorder {
+    observe_in(&Program::new(kernel), buffers, groups)
+}
+
+fn observe_in(code: &dyn ObservedCode, buffers: &[GuestSlice], groups: [u32; 3]) -> Recorder {
     let all = Workgroups::new(0..groups.iter().map(|&count| u64::from(count)).product(), groups, [0; 3]);
     let mut recorder = Recorder { buffers: buffers.to_vec(), events: Vec::new() };
-    let outcome = with_args(buffers, groups, |args, scratch| {
-        Program::new(kernel).run_observed(args, all, scratch, &mut recorder)
-    });
+    let outcome = with_args(buffers, groups, |args, scratch| code.run_observed(args, all, scratch, &mut recorder));
     assert_eq!(outcome, Outcome::Done);
     recorder
+}
+
+/// As [`observe`]; machine code must report the same of each invocation, unless barriers may be in divergent control
+/// flow. What the buffers hold must not depend on the order of invocations.
+#[track_caller]
+fn observe_in_all(kernel: &Kernel, buffers: &[GuestSlice], groups: [u32; 3]) -> Recorder {
+    let before: Vec<Vec<u32>> = buffers.iter().map(|&buffer| words(buffer)).collect();
+    let reference = observe(kernel, buffers, groups);
+    for (isa, program) in machine_code(kernel) {
+        for (buffer, words) in buffers.iter().zip(&before) {
+            (0..).step_by(4).zip(words).for_each(|(at, &word)| buffer.store_u32(at, word));
+        }
+        match program {
+            Ok(program) => {
+                let found = observe_in(&program, buffers, groups);
+                assert_eq!(found.by_invocation(), reference.by_invocation(), "{isa:?}");
+            }
+            Err(reason) => {
+                assert_eq!(reason, DIVERGENT);
+                let is_divergent = |(_, event): &(_, String)| event.starts_with("divergent");
+                assert!(reference.events.iter().any(is_divergent), "{}", reference.text());
+            }
+        }
+    }
+    reference
 }
 
 /// The events of a kernel whose text lacks the head: three invocations in a workgroup, two buffers of 4 words of 0.
 #[track_caller]
 fn events(body: &str, groups: [u32; 3]) -> String {
+    events_of(3, body, groups)
+}
+
+/// As [`events`], of a number of invocations in a workgroup.
+#[track_caller]
+fn events_of(invocations: u32, body: &str, groups: [u32; 3]) -> String {
     let text = format!(
-        "kernel \"test\" 3, 1, 1\nbinding0 = storage 0.0[1] 0\nbinding1 = storage 0.1[1] 0\n\
+        "kernel \"test\" {invocations}, 1, 1\nbinding0 = storage 0.0[1] 0\nbinding1 = storage 0.1[1] 0\n\
          var0 = workgroup 8 \"a\"\nvar1 = workgroup 16 \"b\"\n{body}"
     );
     let buffers = [buffer(&[0; 4]), buffer(&[0; 4])];
-    observe(&checked(&parse(&text)), &buffers, groups).text()
+    observe_in_all(&checked(&parse(&text)), &buffers, groups).text()
 }

@@ -1,11 +1,11 @@
 //! What is reported of accesses, atomics and fences.
 
-use crate::events;
+use crate::{checked, events, events_of, observe_in_all, parse};
 
-/// Holds events without those of other workgroups and invocations against the expected ones.
+/// Holds events of the only invocation against the expected ones.
 #[track_caller]
 fn of_first(body: &str, expected: &[&str]) {
-    let text = events(body, [1, 1, 1]);
+    let text = events_of(1, body, [1, 1, 1]);
     let of: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("0.0: ")).collect();
     assert_eq!(of, expected, "{text}");
 }
@@ -121,4 +121,24 @@ fn fences_are_reported_and_workgroups_follow_each_other() {
         })
         .collect();
     assert_eq!(text.lines().collect::<Vec<_>>(), all);
+}
+
+/// Machine code has no private variable that nothing accesses; the workgroup variable after it keeps its number.
+#[test]
+fn passes_that_remove_variables_leave_checks_at_theirs() {
+    let text = "kernel \"test\" 3, 1, 1
+        var0 = private 4 \"own\"
+        var1 = workgroup 16 \"a\"
+        var2 = workgroup 16 \"b\"
+        block0:
+            v0 = const.i32 0
+            v1 = builtin local_invocation_index.0
+            v2 = element v0, v1 * 4
+            store var0 + v0, v1
+            v3 = load.i32 var0 + v0
+            store var2 + v2, v3
+            v4 = atomic.iadd var1 + v0, v1 workgroup relaxed
+            return";
+    let found = observe_in_all(&checked(&parse(text)), &[], [1, 1, 1]);
+    assert_eq!(found.of(2), ["site0 shared 24+4 of var1", "site1 atomic shared 0+4 of var0 true", "ends"]);
 }

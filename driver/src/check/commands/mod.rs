@@ -143,6 +143,11 @@ impl Commands {
         self.state.lock().host_accesses(checker, range, writes);
     }
 
+    /// Whether the dispatch that runs is a command of a queue.
+    pub(in crate::check) fn are_running(&self) -> bool {
+        self.state.lock().current.is_some()
+    }
+
     /// The dispatch that runs has touched this memory.
     pub(in crate::check) fn touched(
         &self,

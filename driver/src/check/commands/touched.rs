@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use foldhash::fast::FixedState;
-use spelter_shaders::check::observer::{DivergentBarrier, Invocation, Memory, Observer, Target};
+use spelter_shaders::check::observer::{DivergentBarrier, Invocation, Lanes, Memory, Observer, Target};
 use spelter_shaders::ir::{AtomicOp, Scope, Site, SiteAction};
 
 use super::memory::{PAGE, Pages};
@@ -180,6 +180,12 @@ impl<O: Observer> Observer for Both<'_, O> {
         let wrote = self.touched.actions.get(site.as_u32() as usize).is_some_and(|(writes, _)| *writes);
         self.touched.touch(site, target, wrote);
         self.observer.access(by, site, target);
+    }
+
+    fn accesses(&mut self, by: Lanes, site: Site, target: Target, offsets: &[u32; 16]) {
+        let wrote = self.touched.actions.get(site.as_u32() as usize).is_some_and(|(writes, _)| *writes);
+        by.each(target, offsets, |_, target| self.touched.touch(site, target, wrote));
+        self.observer.accesses(by, site, target, offsets);
     }
 
     fn atomic(&mut self, by: Invocation, site: Site, target: Target, wrote: bool) {

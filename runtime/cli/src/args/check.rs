@@ -13,7 +13,7 @@ use crate::value::count;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Checked mode")]
 pub(crate) struct CheckArgs {
-    /// Find data races: the kernel is interpreted, and each race is reported with both source lines, the reason and a
+    /// Find data races: one thread runs the kernel, and each race is reported with both source lines, the reason and a
     /// repair. PROFILE is common (idioms of compilers are notes), spec or strict. The exit status is 66 if there are
     /// any.
     #[arg(long, value_name = "PROFILE", num_args = 0..=1, require_equals = true, default_missing_value = "common")]

@@ -3,7 +3,7 @@
 use crate::host::Message;
 use crate::image::ImageOp;
 use crate::ir::op::MAX_STEP_ARGS;
-use crate::ir::{AtomicOp, Site, VariableSpace};
+use crate::ir::{AtomicOp, Observed, ObservedVariable, Site, VariableSpace};
 use std::sync::atomic::Ordering;
 
 use super::env::Env;
@@ -96,7 +96,8 @@ pub(super) struct Tables {
     pub atomics: Vec<AtomicStep>,
     pub fences: Vec<Ordering>,
     pub images: Vec<ImageStep>,
-    pub checks: Vec<CheckStep>,
+    /// What checked mode observes, with the variable unless it is in a buffer.
+    pub checks: Vec<(Observed, Option<ObservedVariable>)>,
     pub image_checks: Vec<(Site, ImageStep)>,
     /// Messages; a print step passes a message and the registers of its words.
     pub messages: Vec<Message>,
@@ -111,22 +112,6 @@ pub(super) struct ImageStep {
     /// The sampler's register; the image's register if there is no sampler.
     pub sampler: u32,
     pub args: Box<[u32]>,
-}
-
-/// What checked mode observes at a step.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct CheckStep {
-    pub site: Site,
-    /// Bytes that are accessed.
-    pub bytes: u32,
-    /// The workgroup variable that is accessed, with its number.
-    pub variable: Option<(u32, VariableRange)>,
-    /// Alignment without which nothing is accessed: that of an atomic, 1 for loads and stores.
-    pub align: u32,
-    /// Whether it is an atomic operation.
-    pub is_atomic: bool,
-    /// Whether an atomic writes; `None` for a compare-exchange, where an operand says it.
-    pub wrote: Option<bool>,
 }
 
 /// The descriptors of a binding in the flattened list.

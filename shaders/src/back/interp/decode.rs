@@ -3,9 +3,7 @@
 use cranelift_entity::SecondaryMap;
 
 use super::atomic::{self, fence_order, order_of};
-use super::code::{
-    AtomicStep, BindingRange, CheckStep, CodeBlock, End, ImageStep, Step, StepFn, Tables, VariableRange, Wait,
-};
+use super::code::{AtomicStep, BindingRange, CodeBlock, End, ImageStep, Step, StepFn, Tables, VariableRange, Wait};
 use super::env::builtin_index;
 use super::reconvergence::{LoopNest, SyncPoint, SyncPoints, is_sync_point};
 use super::slots::{RegisterSlots, is_barrier};
@@ -13,8 +11,8 @@ use super::{image, memory, moves, pure, watch, wide};
 use crate::image::ImageOp;
 use crate::ir::op::MAX_STEP_ARGS;
 use crate::ir::{
-    AtomicOp, Block, BlockCall, Inst, InstData, Kernel, Place, Scope, Site, SiteAction, Value, VariableData,
-    VariableSpace,
+    Block, BlockCall, Inst, InstData, Kernel, Observed, ObservedVariable, Place, Scope, Site, SiteAction, Value,
+    VariableData, VariableSpace,
 };
 
 /// Returns the code blocks, entry first, the tables that their steps index, and the sync points of subgroups.
@@ -266,13 +264,7 @@ impl Decoder<'_> {
             }
             InstData::Atomic { .. } => self.atomic(inst, data),
             InstData::Check { site, ref place, width } => {
-                let (bytes, wrote) = (width.bytes(), None);
-                self.check(
-                    inst,
-                    place,
-                    CheckStep { site, bytes, variable: None, align: 1, is_atomic: false, wrote },
-                    None,
-                );
+                self.check(inst, place, Observed::access(site, width), None);
             }
             InstData::CheckImage { site, op, image, sampler, ref args } => {
                 let step = self.image(op, image, sampler, args);
@@ -312,14 +304,17 @@ impl Decoder<'_> {
     }
 
     /// What checked mode observes at a place; `wrote` is an operand.
-    fn check(&mut self, inst: Inst, place: &Place, step: CheckStep, wrote: Option<Value>) {
+    fn check(&mut self, inst: Inst, place: &Place, what: Observed, wrote: Option<Value>) {
         let (mut operands, number) = operands_of(place);
         operands.push(wrote.unwrap_or(operands[0]));
-        let (run, variable): (StepFn, _) = match place {
-            Place::Variable { .. } => (watch::variable, Some((number, self.tables.variables[number as usize]))),
+        let (run, variable): (StepFn, _) = match *place {
+            Place::Variable { variable, .. } => {
+                let first = self.tables.variables[number as usize].first_word as u32 * 4;
+                (watch::variable, Some(ObservedVariable::new(self.kernel, variable, first)))
+            }
             Place::Buffer { .. } | Place::Push { .. } => (watch::buffer, None),
         };
-        self.tables.checks.push(CheckStep { variable, ..step });
+        self.tables.checks.push((what, variable));
         self.push(inst, run, &operands, self.tables.checks.len() as u32 - 1);
     }
 
@@ -327,9 +322,7 @@ impl Decoder<'_> {
     fn sync(&mut self, inst: Inst, site: Site, place: Option<&Place>, bytes: u32, wrote: Option<Value>) {
         match (self.kernel.sites[site].action, place) {
             (SiteAction::Atomic { op, .. }, Some(place)) => {
-                let writes = if op == AtomicOp::CompareExchange { None } else { Some(!op.is_load()) };
-                let (variable, align, is_atomic) = (None, bytes.min(4), true);
-                self.check(inst, place, CheckStep { site, bytes, variable, align, is_atomic, wrote: writes }, wrote);
+                self.check(inst, place, Observed::atomic(site, op, bytes), wrote);
             }
             (SiteAction::Barrier { execution: Scope::Subgroup, .. }, _) => self.arriving = Some(site),
             (SiteAction::Barrier { .. }, _) => self.push(inst, watch::arrive, &[], site.as_u32()),

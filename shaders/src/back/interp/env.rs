@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::code::{Tables, VariableRange};
-use super::watch::Watch;
 use crate::abi::{DispatchArgs, MAX_PUSH_BYTES, SUBGROUP_SIZE, Stop};
+use crate::back::watch::Watch;
 use crate::guest::GuestSlice;
 use crate::host::Host;
 use crate::image::Descriptor;

@@ -20,13 +20,13 @@ mod slots;
 mod watch;
 mod wide;
 
+use super::watch::Watch;
 use super::{Code, ObservedCode, Scratch, Workgroups};
 use crate::abi::{DispatchArgs, Outcome};
 use crate::check::observer::Observer;
 use crate::float_mode;
 use crate::ir::{Kernel, verify};
 use code::{CodeBlock, End, Tables};
-use watch::Watch;
 
 /// A kernel in the interpreter's form.
 #[derive(Debug)]

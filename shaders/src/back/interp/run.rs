@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 use super::Program;
 use super::code::{End, Wait};
 use super::env::Env;
-use super::watch::Watch;
 use crate::abi::{DispatchArgs, Outcome, SUBGROUP_SIZE, Stop};
+use crate::back::watch::Watch;
 use crate::back::{Scratch, grow};
 use crate::schedule::{Order, Schedule};
 

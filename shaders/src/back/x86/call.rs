@@ -36,17 +36,20 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Isa;
 use super::code_memory::CodeMemory;
+use super::observe::{Monitor, Resources};
 use crate::abi::{self, DispatchArgs, MAX_PUSH_BYTES, Outcome};
 use crate::back::{Scratch, Workgroups, grow};
+use crate::check::observer::Observer;
 use crate::guest::GuestSlice;
 use crate::host::{Host, Message};
 use crate::image::{Descriptor, lanes};
+use crate::schedule::Schedule;
 use crate::simd::Routine;
 
 /// The argument of the generated function, read by field offset.
 #[repr(C)]
 #[derive(Debug)]
-pub(super) struct Context {
+pub(super) struct Context<'a> {
     pub buffers: *const GuestSlice,
     pub push: *const [u8; MAX_PUSH_BYTES],
     pub stop: *const AtomicU32,
@@ -60,7 +63,7 @@ pub(super) struct Context {
     /// The upper end of the worker's stack, for code with a large frame.
     pub stack: *mut u8,
     pub images: *const Descriptor,
-    pub call: unsafe extern "sysv64" fn(&Context, *mut [u32; 16], u32) -> u32,
+    pub call: unsafe extern "sysv64" fn(&Context<'_>, *mut [u32; 16], u32) -> u32,
     pub image_count: usize,
     pub buffer_count: usize,
     pub descriptors: usize,
@@ -76,7 +79,12 @@ pub(super) struct Context {
     pub row_end: u32,
     /// The payload of a routine's panic.
     panic: RefCell<Option<Box<dyn Any + Send>>>,
+    /// The observer of a kernel with checks; without one its calls do nothing.
+    monitor: RefCell<Option<Monitor<'a>>>,
 }
+
+/// The lanes in the order in which they act.
+pub(super) type LaneOrder = [u32; abi::SUBGROUP_SIZE as usize];
 
 /// Byte offsets of [`Context`]'s fields.
 pub(super) mod offset {
@@ -124,16 +132,19 @@ pub(super) struct Needs {
     pub isa: Isa,
 }
 
-/// Runs the function at `entry` once per row of workgroups. Resumes the panic of a routine.
+/// Runs the function at `entry` once per row of workgroups, or once per workgroup if there is an observer. Resumes the
+/// panic of a routine.
 pub(super) fn run(
     code: &CodeMemory,
     entry: usize,
     needs: Needs,
     (routines, messages): (&[Routine], &[Message]),
     args: &DispatchArgs<'_>,
-    mut workgroups: Workgroups,
+    (mut workgroups, observer): (Workgroups, Option<&mut dyn Observer>),
     Scratch { words, stack, host, stopped }: &mut Scratch,
 ) -> Outcome {
+    let invocations = needs.workgroup_size.iter().product::<u32>();
+    let is_observed = observer.is_some();
     // The code reads the slices of all descriptors that it names; the caller may have passed fewer.
     let mut padded = Vec::new();
     let mut buffers = args.buffers;
@@ -197,10 +208,11 @@ pub(super) fn run(
         workgroup: [const { Cell::new(0) }; 3],
         row_end: 0,
         panic: RefCell::new(None),
+        monitor: RefCell::new(observer.map(|observer| Monitor::new(observer, invocations))),
     };
     let schedule = workgroups.schedule();
     // Each workgroup has orders of its own.
-    let most = if needs.workgroup_loop && !takes_schedule { u32::MAX } else { 1 };
+    let most = if needs.workgroup_loop && !takes_schedule && !is_observed { u32::MAX } else { 1 };
     while let Some((first, count)) = workgroups.next_row(most) {
         if takes_schedule {
             let order = schedule.subgroups(first, needs.subgroup_order as u32);
@@ -209,7 +221,19 @@ pub(super) fn run(
         }
         context.workgroup = first.map(Cell::new);
         context.row_end = first[0].wrapping_add(count);
+        if let Some(monitor) = context.monitor.get_mut() {
+            let lanes = if takes_schedule { schedule.lanes(first) } else { Schedule::Ascending.lanes(first) };
+            monitor.begin(workgroups.number_of(first), lanes);
+        }
         let result = call(code, entry, &context);
+        if let Some(monitor) = context.monitor.get_mut()
+            && result == DONE
+        {
+            let order = if takes_schedule { schedule } else { Schedule::Ascending };
+            let count = invocations.div_ceil(abi::SUBGROUP_SIZE);
+            let order = order.subgroups(first, count);
+            monitor.end((0..count).map(|position| order.at(position.into()) as u32));
+        }
         if result != DONE {
             *stopped = stop(result, &needs, context.workgroup.each_ref().map(Cell::get));
             let panic = context.panic.take();
@@ -268,7 +292,7 @@ macro_rules! routines {
         /// Called by generated code only: `context` is the code's own argument, `rows` has as many rows as the routine
         /// and is not aliased, and the machine supports the instructions.
         #[target_feature(enable = $features)]
-        unsafe extern "sysv64" fn $name(context: &Context, rows: *mut [u32; 16], routine: u32) -> u32 {
+        unsafe extern "sysv64" fn $name(context: &Context<'_>, rows: *mut [u32; 16], routine: u32) -> u32 {
             // Unwind safety: state after a panic is the responsibility of the code that finally catches it.
             let result = catch_unwind(AssertUnwindSafe(|| {
                 // SAFETY: `run` made all three from slices that live as long as the call of the code does.
@@ -291,6 +315,12 @@ macro_rules! routines {
                         let messages = unsafe { std::slice::from_raw_parts(context.messages, context.message_count) };
                         // SAFETY: as above.
                         print(unsafe { &*context.host }, messages, *message, rows);
+                    }
+                    Routine::Check(check) => {
+                        if let Some(monitor) = &mut *context.monitor.borrow_mut() {
+                            let resources = Resources { buffers, descriptors: context.descriptors, images };
+                            monitor.run(check, resources, rows);
+                        }
                     }
                 }
             }));
@@ -357,8 +387,8 @@ fn stop(result: u64, needs: &Needs, workgroup: [u32; 3]) -> Option<abi::Stop> {
     Some(abi::Stop { word: (at != 0).then_some(at), workgroup, invocation })
 }
 
-fn call(code: &CodeMemory, entry: usize, context: &Context) -> u64 {
-    type Entry = unsafe extern "sysv64" fn(&Context) -> u64;
+fn call(code: &CodeMemory, entry: usize, context: &Context<'_>) -> u64 {
+    type Entry = unsafe extern "sysv64" fn(&Context<'_>) -> u64;
     let address = code.bytes()[entry..].as_ptr();
     // SAFETY: the code generator put a function of this type there, and the pages are executable and mapped while
     // `code` is borrowed.

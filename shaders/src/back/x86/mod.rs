@@ -9,6 +9,7 @@ mod code_memory;
 mod encode;
 mod lane_groups;
 mod listing;
+mod observe;
 mod pool;
 mod regalloc;
 mod select;
@@ -25,8 +26,9 @@ use self::call::Needs;
 use self::code_memory::CodeMemory;
 pub use self::code_memory::{CodeUsage, code_usage};
 pub use self::stack::Stack;
-use super::{Code, Scratch, Workgroups};
+use super::{Code, ObservedCode, Scratch, Workgroups};
 use crate::abi::{DispatchArgs, Outcome};
+use crate::check::observer::Observer;
 use crate::host::Message;
 use crate::ir::{Op, SourceLine};
 use crate::simd::Kernel;
@@ -299,7 +301,7 @@ impl Program {
 impl Code for Program {
     fn run_all(&self, args: &DispatchArgs<'_>, workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
         let known = (&self.routines[..], &self.messages[..]);
-        call::run(&self.memory, self.entry, self.needs, known, args, workgroups, scratch)
+        call::run(&self.memory, self.entry, self.needs, known, args, (workgroups, None), scratch)
     }
 
     fn max_steps(&self) -> Option<u64> {
@@ -314,5 +316,21 @@ impl Code for Program {
 
     fn store(&self) -> Option<Vec<u8>> {
         Some(self.to_bytes())
+    }
+}
+
+impl ObservedCode for Program {
+    fn run_observed(
+        &self,
+        args: &DispatchArgs<'_>,
+        workgroups: Workgroups,
+        scratch: &mut Scratch,
+        observer: &mut dyn Observer,
+    ) -> Outcome {
+        let known = (&self.routines[..], &self.messages[..]);
+        let observed = (workgroups, Some(observer));
+        let outcome = call::run(&self.memory, self.entry, self.needs, known, args, observed, scratch);
+        self.settle();
+        outcome
     }
 }

@@ -58,8 +58,11 @@ fn drop_unused(kernel: &mut Kernel) {
     }
     kernel.variables = left;
     for &inst in kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts) {
-        if let InstData::Load { place, .. } | InstData::Store { place, .. } | InstData::Atomic { place, .. } =
-            &mut kernel.insts[inst]
+        if let InstData::Load { place, .. }
+        | InstData::Store { place, .. }
+        | InstData::Atomic { place, .. }
+        | InstData::Check { place, .. }
+        | InstData::Sync { place: Some(place), .. } = &mut kernel.insts[inst]
             && let Place::Variable { variable, .. } = place
         {
             *variable = renumbered[*variable];

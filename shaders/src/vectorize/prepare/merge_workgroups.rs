@@ -5,8 +5,8 @@
 //! lanes.
 //!
 //! Merging cannot be observed if invocations are independent: no barriers and fences, no workgroup memory, no subgroup
-//! operations, no ids within a workgroup or subgroup. Nor may a workgroup wait for an earlier one, which without
-//! merging ends before it begins: kernels with atomics, volatile or coherent accesses, which could wait, are not
+//! operations, no checks, no ids within a workgroup or subgroup. Nor may a workgroup wait for an earlier one, which
+//! without merging ends before it begins: kernels with atomics, volatile or coherent accesses, which could wait, are not
 //! merged. `WorkgroupId.x` differs between merged workgroups, so kernels that read it other than through
 //! `GlobalInvocationId.x` are not merged: it would no longer be uniform.
 //!
@@ -83,7 +83,10 @@ fn is_independent(kernel: &Kernel) -> bool {
         | InstData::Fence { .. }
         | InstData::Subgroup { .. }
         | InstData::Clock { .. }
-        | InstData::Print { .. } => false,
+        | InstData::Print { .. }
+        | InstData::Check { .. }
+        | InstData::CheckImage { .. }
+        | InstData::Sync { .. } => false,
         _ => true,
     }) && !kernel.variables.values().any(|variable| is_shared(variable.space))
 }

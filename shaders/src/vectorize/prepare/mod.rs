@@ -41,9 +41,6 @@ pub(super) struct Prepared {
 ///
 /// The SIMD form cannot express the kernel, or not in reasonable size.
 pub(super) fn prepare(kernel: &Kernel) -> Result<Prepared, Unsupported> {
-    if !kernel.sites.is_empty() {
-        return Err(Unsupported("a kernel with checks is interpreted".into()));
-    }
     let mut kernel = canonicalize_loops::canonicalize(kernel);
     if kernel.layout.len() > MAX_BLOCKS {
         return Err(Unsupported(format!("{} blocks are more than {MAX_BLOCKS}", kernel.layout.len())));

@@ -8,7 +8,7 @@ use super::super::encode::conditional;
 use super::super::vcode::{AddressRegisters, Build, InstKind, View};
 use super::{Result, Select, VectorIsa};
 use crate::image::{Descriptor, Field, direct};
-use crate::simd::{Inst, Routine, Value};
+use crate::simd::{CheckRoutine, Inst, Routine, Value};
 
 /// Size of an image descriptor in bytes.
 const STRIDE: u32 = size_of::<Descriptor>() as u32;
@@ -60,7 +60,7 @@ impl<V: VectorIsa> Select<'_, V> {
             self.code.routines.push(*routine);
         }
         self.code.calls = true;
-        self.code.images |= matches!(routine, Routine::Image(_));
+        self.code.images |= matches!(routine, Routine::Image(_) | Routine::Check(CheckRoutine::Image(..)));
         // The callee expects the same rounding mode as machine code.
         self.code.floats = true;
         let operands = [Operand::reg_fixed_use(self.context, FIRST), Operand::reg_fixed_use(area, SECOND)];

@@ -1,0 +1,111 @@
+//! The cost of checked mode: each kernel of the main table with checks and without, by one worker of each back end, as
+//! a ratio in one run.
+//!
+//! `cargo bench -p spelter-benches --bench checked -- saxpy` runs the kernels whose names contain the word. With
+//! `SPELTER_BENCH_JSON=1` the table is also printed as JSON lines; `SPELTER_BENCH_SIZE=small` uses the sizes of the
+//! tests.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a bench that cannot run should say so, and prints its table"
+)]
+
+use std::time::{Duration, Instant};
+
+use spelter::check::{CheckOptions, CheckStats, Severity};
+use spelter::{Backend, Context};
+use spelter_benches::kernels;
+use spelter_benches::measure::Stopwatch;
+use spelter_benches::work::{Kernel, Prepared, Size};
+
+/// Time for the runs of one kernel in one mode, after the first one.
+const PERIOD: Duration = Duration::from_millis(600);
+
+/// What was measured of a kernel.
+struct Row {
+    kernel: &'static str,
+    backend: Backend,
+    /// Seconds without checks and with them.
+    seconds: [f64; 2],
+    stats: CheckStats,
+}
+
+impl Row {
+    fn ratio(&self) -> f64 {
+        self.seconds[1] / self.seconds[0]
+    }
+}
+
+/// A kernel that is ready to run in a context.
+struct Ready {
+    context: Context,
+    work: Prepared,
+    watch: Stopwatch,
+}
+
+impl Ready {
+    fn new(kernel: &Kernel, context: Context, size: Size) -> Self {
+        let work = (kernel.prepare)(&context, size).unwrap();
+        Self { context, work, watch: Stopwatch::default() }
+    }
+
+    fn run(&mut self) {
+        let Self { context, work, watch } = self;
+        watch.time(1, || {
+            work.record().unwrap();
+            context.finish().unwrap();
+        });
+    }
+}
+
+fn measure(kernel: &Kernel, backend: Backend, size: Size) -> Row {
+    let builder = || Context::builder().backend(backend).workers(1).time_limit(Duration::from_secs(600));
+    let contexts = [builder().build().unwrap(), builder().check(CheckOptions::default()).build().unwrap()];
+    let mut both = contexts.map(|context| Ready::new(kernel, context, size));
+    // Alternately, since other load on the machine changes. The first run of a kernel touches its memory.
+    both.iter_mut().for_each(Ready::run);
+    both.iter_mut().for_each(|ready| ready.watch = Stopwatch::default());
+    let start = Instant::now();
+    loop {
+        both.iter_mut().for_each(Ready::run);
+        if start.elapsed() > 2 * PERIOD || size == Size::Small {
+            break;
+        }
+    }
+    let findings = both[1].context.findings().unwrap();
+    assert!(findings.iter().all(|finding| finding.severity != Severity::Error), "{}: {findings:?}", kernel.name);
+    let seconds = both.each_ref().map(|ready| ready.watch.seconds().unwrap());
+    Row { kernel: kernel.name, backend, seconds, stats: both[1].context.check_stats() }
+}
+
+fn main() {
+    // Without `--bench` this is `cargo test`, which checks only that benches run.
+    let small = std::env::var("SPELTER_BENCH_SIZE").is_ok_and(|size| size == "small");
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let small = small || !arguments.iter().any(|argument| argument == "--bench");
+    let size = if small { Size::Small } else { Size::Full };
+    let words: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
+    let wanted = |kernel: &&Kernel| words.is_empty() || words.iter().any(|word| kernel.name.contains(word.as_str()));
+    for backend in Backend::available().filter(|&backend| backend != Backend::Interpreter) {
+        println!("{:<24} {:>12} {:>12} {:>8}  {backend}", "kernel", "plain, ms", "checked, ms", "ratio");
+        let mut ratios = Vec::new();
+        for kernel in kernels::ALL.iter().filter(wanted) {
+            let row = measure(kernel, backend, size);
+            let [plain, checked] = row.seconds.map(|seconds| seconds * 1e3);
+            println!("{:<24} {plain:>12.3} {checked:>12.3} {:>8.2}", row.kernel, row.ratio());
+            if std::env::var_os("SPELTER_BENCH_JSON").is_some() {
+                let Row { kernel, backend, stats, .. } = &row;
+                println!(
+                    "{{\"kernel\":\"{kernel}\",\"backend\":\"{backend}\",\"plain_ms\":{plain},\"checked_ms\":{checked},\
+                     \"suspicions\":{}}}",
+                    stats.suspicions
+                );
+            }
+            ratios.push(row.ratio());
+        }
+        let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
+        let most = ratios.iter().copied().fold(0.0, f64::max);
+        println!("geometric mean {mean:.2}, greatest {most:.2}\n");
+    }
+}

@@ -1,0 +1,114 @@
+//! Checked mode: checks and syncs as calls, which tell an observer what the active lanes do.
+
+use smallvec::{SmallVec, smallvec};
+
+use super::image::ROW;
+use super::{Unsupported, Value, Widen};
+use crate::analysis::Uniformity;
+use crate::image::ImageOp;
+use crate::ir::{self, Block, Kernel, Observed, ObservedVariable, Place, Scope, Site, SiteAction, Width};
+use crate::simd::{CheckRoutine, Field, InstData, Routine};
+
+/// Rejects kernels with checks in which invocations may reach a control barrier without others of its scope, if only
+/// because of a race. Machine code runs the branches of a subgroup one after the other, so it would let those in the
+/// first branch go on before the others have arrived: other meetings than those of the interpreter.
+pub(super) fn check_barriers(kernel: &Kernel) -> Result<(), Unsupported> {
+    let barriers: Vec<(Block, bool)> = kernel.layout.iter().flat_map(|&block| barriers_of(kernel, block)).collect();
+    if barriers.is_empty() {
+        return Ok(());
+    }
+    let [subgroup, workgroup] = Uniformity::with_races(kernel).map(|uniformity| uniformity.convergent_blocks(kernel));
+    kernel.work.check().map_err(|spent| Unsupported(spent.to_string()))?;
+    let is_uniform = |&(block, of_subgroup): &(Block, bool)| {
+        let convergent = if of_subgroup { &subgroup } else { &workgroup };
+        convergent.contains(block)
+    };
+    if barriers.iter().all(is_uniform) {
+        return Ok(());
+    }
+    Err(Unsupported("a kernel with checks has a control barrier that may be in divergent control flow".into()))
+}
+
+/// For each control barrier that a block checks, whether it is of the subgroup.
+fn barriers_of(kernel: &Kernel, block: Block) -> impl Iterator<Item = (Block, bool)> {
+    kernel.blocks[block].insts.iter().filter_map(move |&inst| match kernel.insts[inst] {
+        ir::InstData::Sync { site, .. } => match kernel.sites[site].action {
+            SiteAction::Barrier { execution, .. } => Some((block, execution == Scope::Subgroup)),
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+impl Widen<'_> {
+    /// `check`: an access to memory that invocations share.
+    pub(super) fn check(&mut self, site: Site, place: &Place, width: Width) {
+        self.observe_place(Observed::access(site, width), place, None);
+    }
+
+    /// `check_image`: the texels of an image instruction.
+    pub(super) fn check_image(
+        &mut self,
+        site: Site,
+        op: &ImageOp,
+        (image, sampler): (ir::Value, Option<ir::Value>),
+        args: &[ir::Value],
+    ) {
+        let operands = [image, sampler.unwrap_or(image)].into_iter().chain(args.iter().copied());
+        let rows: SmallVec<[Value; 8]> = operands.map(|value| self.vector(value)).collect();
+        self.observe(CheckRoutine::Image(site, *op), &rows, None);
+    }
+
+    /// `sync`: an atomic, a fence or a barrier.
+    pub(super) fn sync(&mut self, site: Site, place: Option<&Place>, bytes: u32, wrote: Option<ir::Value>) {
+        let kernel = self.kernel;
+        match (kernel.sites[site].action, place) {
+            (SiteAction::Atomic { op, .. }, Some(place)) => {
+                self.observe_place(Observed::atomic(site, op, bytes), place, wrote);
+            }
+            (SiteAction::Barrier { execution: Scope::Subgroup, .. }, _) => {
+                self.observe(CheckRoutine::SubgroupBarrier(site), &[], None);
+            }
+            (SiteAction::Barrier { .. }, _) => self.observe(CheckRoutine::Barrier(site), &[], None),
+            _ => self.observe(CheckRoutine::Fence(site), &[], None),
+        }
+    }
+
+    /// The byte offsets are numbers here, not terms of an address: the callee has bounds checks of its own.
+    fn observe_place(&mut self, what: Observed, place: &Place, wrote: Option<ir::Value>) {
+        let (routine, rows): (_, SmallVec<[Value; 2]>) = match *place {
+            Place::Buffer { buffer, offset, .. } => {
+                (CheckRoutine::Buffer(what), smallvec![self.vector(buffer), self.vector(offset)])
+            }
+            Place::Variable { variable, offset } => {
+                let first = self.plans.layout.variable_offsets[variable];
+                let variable = ObservedVariable::new(self.kernel, variable, first);
+                (CheckRoutine::Variable(what, variable), smallvec![self.vector(offset)])
+            }
+            // Push constants are not shared.
+            Place::Push { .. } => return,
+        };
+        self.observe(routine, &rows, wrote);
+    }
+
+    fn observe(&mut self, routine: CheckRoutine, rows: &[Value], wrote: Option<ir::Value>) {
+        let area = self.builder.emit_one(InstData::Context { field: Field::Calls });
+        let active = self.builder.mask_bits(self.exec);
+        let mut head: SmallVec<[(u32, Value); 3]> =
+            smallvec![(CheckRoutine::ACTIVE, active), (CheckRoutine::SUBGROUP, self.subgroup.number)];
+        if let Some(wrote) = wrote {
+            let wrote = self.vector(wrote);
+            let mask = self.builder.and(self.exec, wrote);
+            head.push((CheckRoutine::WROTE, self.builder.mask_bits(mask)));
+        }
+        for (at, value) in head {
+            self.builder.emit(InstData::FrameStore { frame: area, at, value });
+        }
+        for (row, &value) in (1..).zip(rows) {
+            self.builder.emit(InstData::FrameStore { frame: area, at: row * ROW, value });
+        }
+        let routine = Routine::Check(routine);
+        self.builder.kernel.call_bytes = self.builder.kernel.call_bytes.max(routine.bytes());
+        self.builder.emit(InstData::Call { routine, area, mask: self.exec });
+    }
+}
