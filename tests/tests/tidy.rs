@@ -18,6 +18,8 @@ use serde_json::Value;
 const UNSAFE_FILES: &[&str] = &[
     "driver/icd/src/c/host.rs",
     "driver/icd/src/c/version_1_4.rs",
+    "driver/icd/src/exports.rs",
+    "runtime/cli/src/library/carried.rs",
     "driver/icd/tests/newer.rs",
     "benches/benches/vulkan/gpu.rs",
     "shaders/src/guest.rs",
@@ -34,6 +36,7 @@ const UNSAFE_FILES: &[&str] = &[
     "driver/icd/src/c/callback.rs",
     "driver/icd/src/c/chain.rs",
     "driver/icd/src/c/emergency.rs",
+    "driver/icd/tests/exports.rs",
     "driver/icd/tests/fork.rs",
     "driver/icd/tests/host_atomics.rs",
     "driver/icd/tests/host_memory.rs",

@@ -283,12 +283,19 @@ pub(crate) struct InfoArgs {
 #[command(after_help = "\
 The exit status is that of the program. Other settings are environment variables: see `spelter info --env`.
 
-Example:
-  spelter exec -- vulkaninfo --summary")]
+Examples:
+  spelter exec -- vulkaninfo --summary
+  spelter exec --graphics -- python program.py
+A cargo runner, in .cargo/config.toml, for `cargo run`, `cargo test` and `cargo bench`:
+  target.'cfg(target_os = \"linux\")'.runner = \"spelter exec --graphics --\"")]
 pub(crate) struct ExecArgs {
-    /// Advertise a graphics queue, for compute programs that require one (wgpu, Dawn, taichi).
+    /// Advertise a graphics queue and a conformance version, for compute programs that require them (wgpu, Dawn,
+    /// taichi).
     #[arg(long)]
     pub(crate) graphics: bool,
+    /// Put the driver in the place of the Vulkan loader, libvulkan.so.1; the default on machines without a loader.
+    #[arg(long)]
+    pub(crate) no_loader: bool,
     /// Print statistics of the device when it is destroyed.
     #[arg(long)]
     pub(crate) stats: bool,
@@ -344,6 +351,12 @@ pub(crate) enum IcdCommand {
     Uninstall(InstallScope),
     /// Print the manifest.
     Manifest,
+    /// Write the driver, its copy named libvulkan.so.1 for programs without a loader, and its manifest to a folder.
+    Unpack {
+        /// The folder.
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
 }
 
 /// The users for whom the manifest is installed.

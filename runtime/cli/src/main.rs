@@ -17,6 +17,7 @@ mod glsl;
 mod icd;
 mod image;
 mod info;
+mod library;
 mod litmus;
 mod names;
 mod output;
