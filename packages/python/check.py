@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent
 PROGRAMS = HERE.parent.parent / "driver/icd/tests/programs"
 
 #: The largest wheel, in bytes.
-MOST = 6_000_000
+MAX_BYTES = 6_000_000
 
 
 def run(*command, status=0, **variables):
@@ -31,7 +31,7 @@ def run(*command, status=0, **variables):
 
 def check(wheel):
     """Installs the wheel, and computes with it in all its ways."""
-    assert wheel.stat().st_size <= MOST, f"{wheel.stat().st_size} bytes are more than {MOST}"
+    assert wheel.stat().st_size <= MAX_BYTES, f"{wheel.stat().st_size} bytes are more than {MAX_BYTES}"
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
         scripts = Path(folder) / "bin"

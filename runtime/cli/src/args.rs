@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod derive;
 mod litmus;
+mod manual;
 mod profile;
 mod run;
 mod trace;
@@ -12,6 +13,7 @@ pub(crate) use bench::BenchArgs;
 pub(crate) use check::CheckArgs;
 pub(crate) use derive::DeriveArgs;
 pub(crate) use litmus::{KindName, LitmusArgs, ScopeName};
+pub(crate) use manual::{CompletionsArgs, ManArgs};
 pub(crate) use profile::ProfileArgs;
 pub(crate) use run::ImageArgs;
 pub(crate) use trace::{TraceArgs, TraceCommand};
@@ -31,6 +33,17 @@ use crate::slot::{Bind, Groups, Print, Push, Save, Spec};
 /// Runs Vulkan compute programs on CPU workers.
 #[derive(Debug, Parser)]
 #[command(name = "spelter", version, max_term_width = 100)]
+#[command(after_help = "\
+Exit status:
+  0   success
+  1   a failure without a status of its own, such as a file that cannot be read
+  2   wrong usage of the command line, or an invalid environment variable
+  3   litmus: a test races, and --deny-races is given
+  4   the shader is rejected
+  5   a rule of Vulkan is broken, or an option does not fit the shader
+  6   the device is lost: a kernel exceeds its time limit
+  66  run --check: a data race or another finding
+exec ends with the status of its program.")]
 pub(crate) struct Cli {
     /// The subcommand.
     #[command(subcommand)]
@@ -76,6 +89,10 @@ pub(crate) enum Command {
     Trace(TraceArgs),
     /// Install Spelter for the Vulkan loader.
     Icd(IcdArgs),
+    /// Print a completion script for a shell.
+    Completions(CompletionsArgs),
+    /// Write the manual pages to a folder.
+    Man(ManArgs),
 }
 
 /// `spelter run`.

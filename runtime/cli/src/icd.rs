@@ -87,7 +87,7 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<(), Failure> {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => std::process::exit(code(status)),
         Err(error) => {
-            output::report(&Failure(format!("{program}: {error}")));
+            output::report(&Failure::new(format!("{program}: {error}")));
             // The statuses of shells, env and sudo: 127 if not found, 126 if found but not executable.
             std::process::exit(if error.kind() == ErrorKind::NotFound { 127 } else { 126 })
         }

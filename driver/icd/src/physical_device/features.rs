@@ -356,8 +356,8 @@ features! {
 const DAWN: &str = "Dawn";
 
 impl Supported {
-    /// The features that a program with this engine (`VkApplicationInfo::pEngineName`) is told. No format is compressed,
-    /// so only a program that would refuse the device otherwise is told that such formats exist.
+    /// The features that are reported to a program with this engine (`VkApplicationInfo::pEngineName`). No format is
+    /// compressed, so such formats are claimed only to an engine that refuses the device otherwise.
     pub(crate) fn of(options: &Options, engine: &str) -> Self {
         let mut supported = Self::new(options);
         if options.graphics && engine == DAWN {

@@ -6,11 +6,13 @@ mod carried;
 mod loader;
 mod soname;
 
+use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use crate::environment::variable;
 use crate::failure::Failure;
+use crate::scratch::Scratch;
 
 /// The variable with the path of the driver's library, if it is not in a default location.
 const VARIABLE: &str = "SPELTER_ICD_LIBRARY";
@@ -52,7 +54,7 @@ pub(crate) fn unpack(folder: &Path) -> Result<[PathBuf; 2], Failure> {
         Found::File(path) => std::fs::read(&path).map_err(|error| Failure::file(&path, error))?,
     };
     let renamed =
-        soname::rename(&bytes, loader::NAMES[0]).map_err(|problem| Failure(format!("{}: {problem}", name())))?;
+        soname::rename(&bytes, loader::NAMES[0]).map_err(|problem| Failure::new(format!("{}: {problem}", name())))?;
     let paths = [folder.join(name()), folder.join(loader::NAMES[0])];
     write(&paths[0], &bytes)?;
     write(&paths[1], &renamed)?;
@@ -60,9 +62,7 @@ pub(crate) fn unpack(folder: &Path) -> Result<[PathBuf; 2], Failure> {
 }
 
 /// A folder for `LD_LIBRARY_PATH` in which the driver has the loader's name, for one program.
-pub(crate) struct InPlaceOfLoader {
-    folder: PathBuf,
-}
+pub(crate) struct InPlaceOfLoader(Scratch);
 
 impl InPlaceOfLoader {
     /// `None` if the machine has a loader and `forced` is false.
@@ -70,32 +70,19 @@ impl InPlaceOfLoader {
         if !forced && loader::is_there() {
             return Ok(None);
         }
-        let folder = std::env::temp_dir().join(format!("spelter-{}-no-loader", std::process::id()));
-        // A folder that is there may be another user's.
-        std::fs::create_dir(&folder).map_err(|error| Failure::file(&folder, error))?;
-        let made = Self { folder };
-        let mut links = loader::NAMES.iter().map(|name| made.folder.join(name));
+        let folder = Scratch::new()?;
+        let mut links = loader::NAMES.iter().map(|name| folder.path().join(name));
         let linked = links.try_for_each(|link| std::os::unix::fs::symlink(library, link));
-        linked.map_err(|error| Failure::file(&made.folder, error))?;
-        Ok(Some(made))
+        linked.map_err(|error| Failure::file(folder.path(), error))?;
+        Ok(Some(Self(folder)))
     }
 
     /// The value of `LD_LIBRARY_PATH`: the folder, before those that are searched now.
-    pub(crate) fn search_path(&self) -> Result<std::ffi::OsString, Failure> {
+    pub(crate) fn search_path(&self) -> Result<OsString, Failure> {
         let now = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
         let now = std::env::split_paths(&now).filter(|folder| !folder.as_os_str().is_empty());
-        let all = std::iter::once(self.folder.clone()).chain(now);
-        std::env::join_paths(all).map_err(|error| Failure::file(&self.folder, error))
-    }
-}
-
-impl Drop for InPlaceOfLoader {
-    /// A folder that cannot be removed does no harm.
-    fn drop(&mut self) {
-        for name in loader::NAMES {
-            let _ = std::fs::remove_file(self.folder.join(name));
-        }
-        let _ = std::fs::remove_dir(&self.folder);
+        let all = std::iter::once(self.0.path().to_owned()).chain(now);
+        std::env::join_paths(all).map_err(|error| Failure::file(self.0.path(), error))
     }
 }
 
@@ -112,7 +99,7 @@ fn find() -> Result<Found, Failure> {
         return if path.is_file() {
             Ok(Found::File(path))
         } else {
-            Err(Failure(format!("{VARIABLE}={}: no such file", path.display())))
+            Err(Failure::new(format!("{VARIABLE}={}: no such file", path.display())))
         };
     }
     let name = name();
@@ -125,7 +112,7 @@ fn find() -> Result<Found, Failure> {
     let found = file.map(Found::File).or_else(|| carried::library().map(Found::Carried));
     found.ok_or_else(|| {
         let looked: Vec<_> = places.iter().map(|folder| folder.display().to_string()).collect();
-        Failure(format!("{name} is in none of {}: build spelter-icd, or set {VARIABLE}", looked.join(", ")))
+        Failure::new(format!("{name} is in none of {}: build spelter-icd, or set {VARIABLE}", looked.join(", ")))
     })
 }
 
@@ -133,7 +120,7 @@ fn find() -> Result<Found, Failure> {
 pub(crate) fn user_folder(name: &str, in_home: &str) -> Result<PathBuf, Failure> {
     let folder = variable(name).map(PathBuf::from);
     let folder = folder.or_else(|| Some(PathBuf::from(variable("HOME")?).join(in_home)));
-    folder.ok_or_else(|| Failure(format!("neither {name} nor HOME is set")))
+    folder.ok_or_else(|| Failure::new(format!("neither {name} nor HOME is set")))
 }
 
 /// Makes a file have these bytes. Processes that have the old file mapped keep that.
