@@ -68,7 +68,7 @@ pub const VARIABLES: [Variable; 14] = {
         of(
             "SPELTER_ICD_LIBRARY",
             FINDERS,
-            "the driver's library, where it is not beside the program spelter or in its lib folder",
+            "the driver's library, where it is not beside the program spelter, in its lib folder or inside of it",
         ),
         of("XDG_CACHE_HOME", DRIVER, "the folder for the key of stored pipelines, spelter/pipeline.key in it"),
         of("HOME", DRIVER, "the folder for that where XDG_CACHE_HOME is not set, in .cache in it"),

@@ -393,7 +393,7 @@ fn statuses_say_the_cause() {
         ("compile bad.wgsl", 4),
         ("run bad.spv", 4),
         ("run bad.spvasm", 4),
-        ("litmus bad.wgsl", 1),
+        ("litmus bad.wgsl", 4),
         ("run add.wgsl", 5),
         ("run add.wgsl --bind 0.0=zeros:4", 5),
         ("run add.wgsl --bind 0.1=zeros:16", 5),
