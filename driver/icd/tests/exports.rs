@@ -1,4 +1,4 @@
-//! Programs without a loader: they open `libvulkan.so.1`, which is the driver, and find Vulkan's commands as its symbols.
+//! Programs without a loader: they open `libvulkan.so.1`, which is the driver, and find commands as its symbols.
 
 #![allow(
     clippy::unwrap_used,

@@ -68,13 +68,12 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<(), Failure> {
     }
     let library = library::path()?;
     let in_place_of_loader = InPlaceOfLoader::new(args.no_loader, &library)?;
+    let search_path = in_place_of_loader.as_ref().map(InPlaceOfLoader::search_path).transpose()?;
     let path = std::env::temp_dir().join(format!("spelter-{}-{NAME}", std::process::id()));
     std::fs::write(&path, manifest(&library)).map_err(|error| Failure::file(&path, error))?;
     let profiles = args.profile.as_ref().map(|_| ProfileFolder::create()).transpose()?;
     let mut command = command(args, &path, profiles.as_ref());
-    if let Some(folder) = &in_place_of_loader {
-        command.env("LD_LIBRARY_PATH", folder.search_path()?);
-    }
+    command.envs(search_path.map(|path| ("LD_LIBRARY_PATH", path)));
     let ended = command.status();
     // A manifest that cannot be removed does no harm.
     let _ = std::fs::remove_file(&path);

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     fn message<T>(result: Result<T, Failure>) -> String {
-        result.err().map(|f| f.0).unwrap_or_default()
+        result.err().map(|failure| failure.to_string()).unwrap_or_default()
     }
 
     #[test]
