@@ -10,9 +10,9 @@ use spelter_shaders::compile::Backend;
 use spelter_shaders::host::Printer;
 use spelter_shaders::schedule::Schedule;
 
-use crate::check::{CheckOptions, CheckStats, Checker, Finding};
+use crate::check::{CheckOptions, CheckResults, CheckStats, Checker, Finding};
 use crate::error::Error;
-use crate::exec::{Executor, ExecutorOptions, Loss, Observer, QueueState, TimeLimit};
+use crate::exec::{CommandLog, Executor, ExecutorOptions, Loss, Observer, QueueState, TimeLimit};
 use crate::limits::Limits;
 use crate::memory::{Heap, default_bytes};
 use crate::pipeline::{Compilers, PipelineCache};
@@ -154,14 +154,16 @@ impl Device {
         let heap = Heap::new(options.heap_size)?;
         let time_limit = TimeLimit { limit: options.time_limit, set_by: options.time_limit_is_set_by };
         let limits = ExecutorOptions { workers, time_limit, schedule: options.schedule };
-        let executor = Executor::observed(limits, observer, options.printer);
+        let checker = options.check.map(|check| Arc::new(Checker::new(check, options.schedule)));
+        let log = checker.clone().map(|checker| checker as Arc<dyn CommandLog>);
+        let executor = Executor::observed(limits, observer, log, options.printer);
         let inner = DeviceInner {
             queues: (0..options.queues.max(1)).map(|_| executor.queue()).collect(),
             pipelines: PipelineCache::new(executor.loss()),
             compilers: Compilers::new(options.compilers, executor.loss()),
             strict: options.strict,
             schedule: options.schedule,
-            checker: options.check.map(|check| Arc::new(Checker::new(check))),
+            checker,
             properties: properties(workers, backend),
             memory_types: [memory_type()],
             memory_heaps: [vk::MemoryHeap { size: heap.size(), flags: vk::MemoryHeapFlags::DEVICE_LOCAL }],
@@ -195,6 +197,11 @@ impl Device {
     /// What checked mode did so far; zeros if it is off.
     pub fn check_stats(&self) -> CheckStats {
         self.checker().map(|checker| checker.stats()).unwrap_or_default()
+    }
+
+    /// What checked mode finds, as a handle that does not keep the device; `None` if it is off.
+    pub fn check_results(&self) -> Option<CheckResults> {
+        self.checker().map(CheckResults::new)
     }
 
     /// Whether the device checks kernels ([`DeviceOptions::check`]).

@@ -23,8 +23,8 @@ pub mod timeline;
 
 pub use ash::vk;
 pub use command::{
-    BufferMemoryBarrier, ClearColor, CommandBuffer, CommandPool, HostRegion, HostRows, ImageMemoryBarrier,
-    MemoryBarrier,
+    Barrier2, BarrierMemory, BufferMemoryBarrier, ClearColor, CommandBuffer, CommandPool, HostRegion, HostRows,
+    ImageMemoryBarrier, MemoryBarrier,
 };
 pub use descriptor::{
     Binding, BufferInfo, DescriptorImageInfo, DescriptorPool, DescriptorSet, DescriptorSetLayout,

@@ -23,7 +23,7 @@ fn copies(device: &Device, words: &Words, from: u64, to: u64) -> CommandBuffer {
 }
 
 fn at(semaphore: &Semaphore, value: u64) -> SemaphoreSubmit<'_> {
-    SemaphoreSubmit { semaphore, value }
+    SemaphoreSubmit::new(semaphore, value)
 }
 
 #[test]

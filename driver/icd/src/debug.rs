@@ -12,6 +12,7 @@ use crate::command::CommandBuffer;
 use crate::current_call::Owner;
 use crate::device::{Device, Queue};
 use crate::error::Error;
+use crate::findings;
 use crate::instance::Instance;
 use crate::labels::{self, Labels};
 use crate::message::{self, Listener};
@@ -100,10 +101,11 @@ fn create(
 }
 
 fn destroy(
-    _: Ref<Instance>,
+    instance: Ref<Instance>,
     messenger: vk::DebugUtilsMessengerEXT,
     _: *const vk::AllocationCallbacks<'_>,
 ) -> Result<(), Error> {
+    findings::deliver(instance.owner);
     Messenger::remove(messenger, "vkDestroyDebugUtilsMessengerEXT-messenger").map(|_| ())
 }
 
@@ -120,10 +122,11 @@ fn create_report(
 }
 
 fn destroy_report(
-    _: Ref<Instance>,
+    instance: Ref<Instance>,
     callback: vk::DebugReportCallbackEXT,
     _: *const vk::AllocationCallbacks<'_>,
 ) -> Result<(), Error> {
+    findings::deliver(instance.owner);
     let messenger = vk::DebugUtilsMessengerEXT::from_raw(callback.as_raw());
     Messenger::remove(messenger, "vkDestroyDebugReportCallbackEXT-callback").map(|_| ())
 }
@@ -188,6 +191,11 @@ fn set_name(_: Ref<Device>, info: In<'_, vk::DebugUtilsObjectNameInfoEXT<'_>>) -
         && let (Some((trace, number)), Some(name)) = (&queue.trace, info.name())
     {
         trace.name_queue(*number, name.as_str());
+    }
+    if info.object_type == vk::ObjectType::COMMAND_BUFFER
+        && let Some(commands) = CommandBuffer::find(vk::CommandBuffer::from_raw(info.object_handle))
+    {
+        commands.driver.set_debug_name(info.name().map(Text::as_str));
     }
     Ok(names::set(info.object_type, info.object_handle, info.name().map(Text::as_str))?)
 }

@@ -13,6 +13,7 @@ use crate::c::version_1_4::PhysicalDeviceVulkan14Features;
 use crate::c::{In, Out, Text};
 use crate::current_call::Owner;
 use crate::error::{Error, require};
+use crate::findings::DeviceFindings;
 use crate::labels::Labels;
 use crate::message;
 use crate::options::Options;
@@ -55,6 +56,7 @@ pub(crate) struct Device {
     newest: Option<u32>,
     profile: Option<Arc<DeviceProfile>>,
     trace: Option<Arc<Trace>>,
+    findings: Option<Arc<DeviceFindings>>,
     owner: Owner,
 }
 
@@ -111,7 +113,9 @@ fn create(
     let profile = DeviceProfile::of_device(owner).map(Arc::new);
     let profiles = profile.iter().map(|profile| Arc::clone(profile) as Arc<dyn driver::Observer>);
     let traces = trace.iter().map(|trace| Arc::clone(trace) as Arc<dyn driver::Observer>);
-    let observers: Vec<_> = traces.chain(profiles).collect();
+    let findings = DeviceFindings::of_device(owner);
+    let found = findings.iter().map(|findings| Arc::clone(findings) as Arc<dyn driver::Observer>);
+    let observers: Vec<_> = traces.chain(profiles).chain(found).collect();
     let driver = match &observers[..] {
         [] => driver::Device::new(options)?,
         [only] => driver::Device::with_observer(options, Arc::clone(only))?,
@@ -126,7 +130,8 @@ fn create(
     let instance_extensions = Arc::clone(&physical.instance_extensions);
     let newest = has_maintenance5(info).then_some(physical.minor);
     let handles = queues.clone();
-    let device = Device { driver, queues, extensions, instance_extensions, newest, profile, trace, owner };
+    findings.iter().for_each(|findings| findings.started(&driver, &handles));
+    let device = Device { driver, queues, extensions, instance_extensions, newest, profile, trace, findings, owner };
     out.put(device.insert().inspect_err(|_| Queue::take_back(&handles))?);
     Ok(())
 }
@@ -190,6 +195,7 @@ fn destroy(device: vk::Device, _: *const vk::AllocationCallbacks<'_>) -> Result<
     for &queue in &device.queues {
         Queue::remove(queue, "vkDestroyDevice-device")?;
     }
+    device.findings.iter().for_each(|findings| findings.finish());
     if Options::get().stats {
         report_statistics(&device);
     }

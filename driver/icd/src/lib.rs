@@ -11,6 +11,7 @@
 //! | `command/` | command buffers and the commands that they record |
 //! | `sync.rs`, `query.rs` | fences, semaphores, events, submission, queries |
 //! | `debug.rs`, `labels.rs`, `names.rs`, `message.rs`, `current_call.rs` | messages, labels and names of objects |
+//! | `findings/` | what checked mode finds, as text, JSON and messages |
 //! | `private_data.rs` | private data |
 //! | `graphics.rs` | graphics commands, which fail on a compute device |
 //! | `options.rs`, `environment.rs` | environment variables, and when they are trusted |
@@ -30,6 +31,7 @@ mod environment;
 mod error;
 #[cfg(target_arch = "x86_64")]
 mod exports;
+mod findings;
 mod graphics;
 mod host_copy;
 mod image;

@@ -87,6 +87,11 @@ pub(crate) fn send(owner: Owner, message: &Message) {
     }
 }
 
+/// Sends a message to the messengers of the instance that want it; never prints it.
+pub(crate) fn tell(owner: Owner, message: &Message) {
+    notify(owner, message);
+}
+
 /// Sends or prints a warning that is independent of what a call does.
 pub(crate) fn warn(owner: Owner, id: &str, text: String) {
     let message = Message::new(Severity::WARNING, Types::GENERAL, id, text);

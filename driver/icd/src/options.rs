@@ -1,11 +1,15 @@
 //! Options that users set through environment variables.
 
+mod check;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use spelter_driver::{Backend, DeviceOptions, Schedule};
+
+pub use check::{CheckSettings, EXIT_STATUS};
 
 use crate::environment::variable;
 use crate::message::print_line;
@@ -27,7 +31,7 @@ const BOTH: &str = "the Vulkan driver; run, bench, profile, demo, test and info"
 const FINDERS: &str = "exec and icd";
 
 /// Every variable that is read, with its meaning. Set-user-ID programs ignore all of them.
-pub const VARIABLES: [Variable; 14] = {
+pub const VARIABLES: [Variable; 22] = {
     const fn of(name: &'static str, read_by: &'static str, meaning: &'static str) -> Variable {
         Variable { name, read_by, meaning }
     }
@@ -38,7 +42,11 @@ pub const VARIABLES: [Variable; 14] = {
             BOTH,
             "back end that runs kernels: avx512, avx2 or interpreter; by default the fastest of the machine",
         ),
-        of(TIME_LIMIT, BOTH, "seconds that one command may run before its device is lost; 60 by default"),
+        of(
+            TIME_LIMIT,
+            BOTH,
+            "seconds that one command may run before its device is lost; 60 by default, 3600 in checked mode",
+        ),
         of(
             SCHEDULE,
             BOTH,
@@ -65,6 +73,14 @@ pub const VARIABLES: [Variable; 14] = {
              was not submitted: for programs that hide devices without one (wgpu)",
         ),
         of(QUIET, DRIVER, "1: print no messages; debug messengers still get them"),
+        check::VARIABLES[0],
+        check::VARIABLES[1],
+        check::VARIABLES[2],
+        check::VARIABLES[3],
+        check::VARIABLES[4],
+        check::VARIABLES[5],
+        check::VARIABLES[6],
+        check::VARIABLES[7],
         of(
             "SPELTER_ICD_LIBRARY",
             FINDERS,
@@ -78,6 +94,8 @@ pub const VARIABLES: [Variable; 14] = {
 const WORKERS: &str = "SPELTER_WORKERS";
 const BACKEND: &str = "SPELTER_BACKEND";
 const TIME_LIMIT: &str = "SPELTER_TIME_LIMIT";
+/// The default time limit in checked mode.
+const CHECKED_TIME_LIMIT: Duration = Duration::from_secs(3600);
 /// The variable, with the option of `spelter exec` that sets it.
 const SETS_TIME_LIMIT: &str = "SPELTER_TIME_LIMIT (`spelter exec --time-limit`)";
 const SCHEDULE: &str = "SPELTER_SCHEDULE";
@@ -99,6 +117,7 @@ pub(crate) struct Options {
     pub(crate) graphics: bool,
     pub(crate) conformance: Conformance,
     pub(crate) quiet: bool,
+    pub(crate) check: CheckSettings,
 }
 
 impl Options {
@@ -121,12 +140,15 @@ impl Options {
         let mut device = DeviceOptions::default();
         device.workers = settings.workers.unwrap_or(device.workers);
         device.backend = settings.backend.unwrap_or(device.backend);
-        device.time_limit = settings.time_limit.unwrap_or(device.time_limit);
+        // A checked kernel is interpreted, and again for each replay.
+        let limit = if settings.check.profile.is_some() { CHECKED_TIME_LIMIT } else { device.time_limit };
+        device.time_limit = settings.time_limit.unwrap_or(limit);
         device.time_limit_is_set_by = SETS_TIME_LIMIT;
         device.schedule = settings.schedule.unwrap_or(device.schedule);
         device.heap_size = settings.heap_size.unwrap_or(device.heap_size);
         device.compilers = device.workers;
         device.strict = false;
+        device.check = settings.check.options();
         Self {
             device,
             profile: settings.profile,
@@ -135,6 +157,7 @@ impl Options {
             graphics: settings.graphics,
             conformance: settings.conformance.unwrap_or_default(),
             quiet: settings.quiet,
+            check: settings.check,
         }
     }
 }
@@ -165,6 +188,8 @@ pub struct Settings {
     pub conformance: Option<Conformance>,
     /// Whether to print no messages.
     pub quiet: bool,
+    /// Checked mode.
+    pub check: CheckSettings,
 }
 
 /// `VkConformanceVersion`: major, minor, subminor, patch; zeros claim nothing.
@@ -186,6 +211,7 @@ pub fn read(variable: impl Fn(&str) -> Option<OsString>) -> (Settings, Vec<Strin
         graphics: understood(&variable, GRAPHICS, flag, &mut complaints).unwrap_or(false),
         conformance: understood(&variable, CONFORMANCE, conformance, &mut complaints),
         quiet: understood(&variable, QUIET, flag, &mut complaints).unwrap_or(false),
+        check: CheckSettings::read(&variable, &mut complaints),
     };
     (settings, complaints)
 }

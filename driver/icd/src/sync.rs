@@ -10,6 +10,7 @@ use crate::c::{In, Many, Out};
 use crate::command::CommandBuffer;
 use crate::device::{Device, Queue};
 use crate::error::{Error, require};
+use crate::findings::{self, Submitting};
 use crate::table::{Maybe, Object, Ref, object};
 
 entry_points! {
@@ -238,16 +239,21 @@ fn reset_event(_: Ref<Device>, event: Ref<Event>) -> Result<(), Error> {
 
 /// One submission, with its handles resolved to objects.
 struct Found {
-    waits: Vec<(Ref<Semaphore>, u64)>,
+    waits: Vec<FoundSemaphore>,
     commands: Vec<Ref<CommandBuffer>>,
-    signals: Vec<(Ref<Semaphore>, u64)>,
+    /// In checked mode, the handles of the command buffers.
+    handles: Vec<vk::CommandBuffer>,
+    signals: Vec<FoundSemaphore>,
 }
 
+/// A semaphore of a submission, its value, and its stages.
+type FoundSemaphore = (Ref<Semaphore>, u64, vk::PipelineStageFlags2);
+
 fn find_semaphores(
-    handles: impl Iterator<Item = (vk::Semaphore, u64)>,
+    handles: impl Iterator<Item = (vk::Semaphore, u64, vk::PipelineStageFlags2)>,
     at: &str,
-) -> Result<Vec<(Ref<Semaphore>, u64)>, Error> {
-    host_memory::try_collect(handles.map(|(handle, value)| Ok((Semaphore::get(handle, at)?, value))))
+) -> Result<Vec<FoundSemaphore>, Error> {
+    host_memory::try_collect(handles.map(|(handle, value, stages)| Ok((Semaphore::get(handle, at)?, value, stages))))
 }
 
 impl Found {
@@ -257,50 +263,63 @@ impl Found {
         let (wait_values, signal_values) =
             (timeline.map(|t| t.wait_values().get()), timeline.map(|t| t.signal_values().get()));
         let (waits, signals) = (info.waits().get().iter().enumerate(), info.signals().get().iter().enumerate());
-        let waits = waits.map(|(index, &handle)| (handle, value(wait_values, index)));
-        let signals = signals.map(|(index, &handle)| (handle, value(signal_values, index)));
+        let masks = info.wait_stages().get();
+        // VkSubmitInfo signals after all stages.
+        let all = vk::PipelineStageFlags2::ALL_COMMANDS;
+        let stages =
+            |index: usize| masks.get(index).map_or(all, |mask| vk::PipelineStageFlags2::from_raw(mask.as_raw().into()));
+        let waits = waits.map(|(index, &handle)| (handle, value(wait_values, index), stages(index)));
+        let signals = signals.map(|(index, &handle)| (handle, value(signal_values, index), all));
         let commands = info.commands().get().iter().copied();
         Self::find(waits, commands, signals)
     }
 
     fn of2(info: In<'_, vk::SubmitInfo2<'_>>) -> Result<Self, Error> {
-        let pair = |semaphore: &vk::SemaphoreSubmitInfo<'_>| (semaphore.semaphore, semaphore.value);
+        let one =
+            |semaphore: &vk::SemaphoreSubmitInfo<'_>| (semaphore.semaphore, semaphore.value, semaphore.stage_mask);
         let commands = info.commands().get().iter().map(|command| command.command_buffer);
-        Self::find(info.waits().get().iter().map(pair), commands, info.signals().get().iter().map(pair))
+        Self::find(info.waits().get().iter().map(one), commands, info.signals().get().iter().map(one))
     }
 
     fn find(
-        waits: impl Iterator<Item = (vk::Semaphore, u64)>,
+        waits: impl Iterator<Item = (vk::Semaphore, u64, vk::PipelineStageFlags2)>,
         commands: impl Iterator<Item = vk::CommandBuffer>,
-        signals: impl Iterator<Item = (vk::Semaphore, u64)>,
+        signals: impl Iterator<Item = (vk::Semaphore, u64, vk::PipelineStageFlags2)>,
     ) -> Result<Self, Error> {
         let at = "VkSubmitInfo-pCommandBuffers";
+        let (mut handles, checked) = (Vec::new(), findings::is_on());
+        let commands = commands.inspect(|&handle| handles.extend(checked.then_some(handle)));
         Ok(Self {
             waits: find_semaphores(waits, "VkSubmitInfo-pWaitSemaphores")?,
             commands: host_memory::try_collect(commands.map(|handle| CommandBuffer::get(handle, at)))?,
+            handles,
             signals: find_semaphores(signals, "VkSubmitInfo-pSignalSemaphores")?,
         })
     }
 }
 
-fn pairs(found: &[(Ref<Semaphore>, u64)]) -> Result<Vec<driver::SemaphoreSubmit<'_>>, Error> {
-    let mut pairs = host_memory::list(found.len())?;
-    pairs
-        .extend(found.iter().map(|(found, value)| driver::SemaphoreSubmit { semaphore: &found.driver, value: *value }));
-    Ok(pairs)
+fn operations(found: &[FoundSemaphore]) -> Result<Vec<driver::SemaphoreSubmit<'_>>, Error> {
+    let mut list = host_memory::list(found.len())?;
+    list.extend(found.iter().map(|(found, value, stages)| driver::SemaphoreSubmit {
+        semaphore: &found.driver,
+        value: *value,
+        stages: *stages,
+    }));
+    Ok(list)
 }
 
 fn submit_found(queue: &Queue, found: &[Found], fence: Option<&Ref<Fence>>) -> Result<(), Error> {
     // The driver takes slices of references, so the objects are kept here for the call.
     let parts = host_memory::try_collect(found.iter().map(|found| {
         let commands = host_memory::collect(found.commands.iter().map(|command| &command.driver))?;
-        Ok::<_, Error>((pairs(&found.waits)?, commands, pairs(&found.signals)?))
+        Ok::<_, Error>((operations(&found.waits)?, commands, operations(&found.signals)?))
     }))?;
     let infos = parts.iter().map(|(waits, commands, signals)| driver::SubmitInfo { waits, commands, signals });
     let infos = host_memory::collect(infos)?;
     if infos.is_empty() && fence.is_none() {
         return Ok(());
     }
+    let _handles = findings::is_on().then(|| Submitting::of(found.iter().map(|found| found.handles.clone())));
     queue.driver.submit_all(&infos, fence.map(|fence| &fence.driver))?;
     Ok(())
 }

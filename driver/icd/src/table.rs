@@ -328,6 +328,13 @@ impl<T> Table<T> {
         entries.all.iter().for_each(|(_, (_, object))| visit(object));
     }
 
+    /// The key of the first object that `wanted` finds.
+    pub(crate) fn key_of(&self, wanted: impl Fn(&T) -> bool) -> Option<u64> {
+        let entries = self.read()?;
+        let mut keys = entries.all.iter().filter(|(_, (_, object))| wanted(object));
+        keys.next().map(|(place, (upper, _))| u64::from(*upper) << 32 | (place as u64 + 1))
+    }
+
     fn read(&self) -> Option<RwLockReadGuard<'_, Entries<T>>> {
         self.entries.try_read().or_else(|| contended(is_forked(), || self.entries.try_read(), || self.entries.read()))
     }

@@ -4,7 +4,11 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
+use spelter_shaders::guest::GuestSlice;
+use spelter_shaders::schedule::Schedule;
 
+use super::commands::Commands;
+use super::progress::Progress;
 use super::{CheckOptions, Finding, FindingIdentity};
 
 /// Findings that are kept until the program takes them, at most; later ones are counted only.
@@ -16,7 +20,10 @@ pub(crate) struct Checker {
     pub(super) options: CheckOptions,
     /// Dispatches that were started.
     dispatches: AtomicU64,
+    schedule: Schedule,
+    commands: Commands,
     found: Mutex<Found>,
+    pub(super) progress: Progress,
 }
 
 #[derive(Debug, Default)]
@@ -44,13 +51,39 @@ pub struct CheckStats {
     pub undecided: u64,
     /// Accesses that were not checked, because the shadow had no memory for them ([`CheckOptions::memory`]).
     pub accesses_not_checked: u64,
+    /// Accesses of commands that were forgotten although later commands may race with them, because there were too many
+    /// or their memory exceeded [`CheckOptions::memory`].
+    pub commands_forgotten: u64,
     /// Findings that were not kept, because there were too many.
     pub findings_dropped: u64,
 }
 
 impl Checker {
-    pub(crate) fn new(options: CheckOptions) -> Self {
-        Self { options, dispatches: AtomicU64::new(0), found: Mutex::default() }
+    pub(crate) fn new(options: CheckOptions, schedule: Schedule) -> Self {
+        Self {
+            options,
+            dispatches: AtomicU64::new(0),
+            schedule,
+            commands: Commands::default(),
+            found: Mutex::default(),
+            progress: Progress::default(),
+        }
+    }
+
+    /// What is known of the commands of the device.
+    pub(crate) fn commands(&self) -> &Commands {
+        &self.commands
+    }
+
+    /// The order of workgroups, subgroups and lanes.
+    pub(super) fn schedule(&self) -> Schedule {
+        self.schedule
+    }
+
+    /// The host reads or writes memory of the device.
+    pub(crate) fn host_accesses(&self, memory: GuestSlice, offset: u64, bytes: u64, writes: bool) {
+        let start = (memory.address() as u64).saturating_add(offset);
+        self.commands.host_accesses(self, start..start.saturating_add(bytes), writes);
     }
 
     /// The number of the dispatch that starts now, if it is to be checked.

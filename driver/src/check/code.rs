@@ -12,11 +12,13 @@ use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::host::Host;
 use spelter_shaders::ir::{BindingKind, Kernel, MemoryModel, Site};
 
+use super::commands::{Both, Touched};
 use super::confirm::{Candidate, Confirmed, Filter, Verdict, confirm};
 use super::explanation::SliceNames;
 use super::finding::{Finding, FoundAccess, FoundMemory, Hazard, Repair, Rule, Severity};
 use super::log::{Accessed, Dispatch, Word};
-use super::names::{Grid, Names};
+use super::names::{Grid, KernelNames, Names};
+use super::progress::Counted;
 use super::recorder::Recorder;
 use super::snapshot::Snapshot;
 use super::{Checker, explanation};
@@ -38,7 +40,7 @@ const EXAMPLES: usize = 8;
 /// A kernel in checked mode.
 pub(crate) struct CheckedCode {
     checker: Arc<Checker>,
-    names: Names,
+    names: Arc<KernelNames>,
     /// The kernel as it was read.
     kernel: Kernel,
     /// For the detector.
@@ -51,11 +53,13 @@ pub(crate) struct CheckedCode {
 
 impl CheckedCode {
     pub(crate) fn new(kernel: &Kernel, checker: &Arc<Checker>, source: &Arc<ShaderSource>) -> Self {
+        let needed = compile::compile_checked(kernel, Backend::Interpreter, Checks::Needed);
+        let names = KernelNames { names: Names::new(kernel, source), kernel: needed.kernel.clone() };
         Self {
             checker: Arc::clone(checker),
-            names: Names::new(kernel, source),
+            names: Arc::new(names),
             kernel: kernel.clone(),
-            needed: compile::compile_checked(kernel, Backend::Interpreter, Checks::Needed),
+            needed,
             all: OnceLock::new(),
             unchecked: OnceLock::new(),
         }
@@ -97,7 +101,12 @@ impl Code for CheckedCode {
         let limits = Limits { bytes: options.memory, kinds: MAX_KINDS, examples: EXAMPLES };
         let sites = &self.needed.kernel.sites;
         let mut detector = Detector::new(sites, self.launch(), options.profile, limits);
-        let outcome = self.needed.code.run_observed(args, workgroups.clone(), scratch, &mut detector);
+        self.checker.progress.begin(args.num_workgroups.iter().map(|&count| u64::from(count)).product());
+        let mut counted = Counted::new(&mut detector, &self.checker.progress);
+        let mut touched = Touched::new(sites.values().map(|site| &site.action), options.memory / 4);
+        let mut both = Both { observer: &mut counted, touched: &mut touched };
+        let outcome = self.needed.code.run_observed(args, workgroups.clone(), scratch, &mut both);
+        self.checker.commands().touched(&self.checker, &self.names, args.buffers, &touched);
         let run = DispatchRun { code: self, args, workgroups, snapshot: snapshot.filter(|_| outcome == Outcome::Done) };
         run.report(&detector);
         outcome
@@ -142,6 +151,7 @@ impl DispatchRun<'_> {
         if kinds.is_empty() {
             return;
         }
+        self.code.checker.progress.confirm(kinds.len());
         let mut left = kinds;
         for _ in 0..MAX_REPLAYS {
             // As many kinds as have examples for one replay.
@@ -222,7 +232,7 @@ impl DispatchRun<'_> {
         let end = |accessed: &Accessed| start(accessed) + u64::from(accessed.bytes);
         let later = if start(first) > start(second) { first } else { second };
         let common = end(first).min(end(second)) - start(later);
-        let memory = self.code.names.memory(kernel, later.memory, common, self.args);
+        let memory = self.code.names.names.memory(kernel, later.memory, common, self.args.buffers);
         let writes = |accessed: usize| slice.trace.operation(accessed).writes();
         let hazard = match (writes(slice.pair.0), writes(slice.pair.1)) {
             (true, true) => Hazard::WriteAfterWrite,
@@ -241,8 +251,12 @@ impl DispatchRun<'_> {
             Some(repair) => vec![repair],
             None => names.repairs(slice),
         };
-        let accesses = (Some(pair.0.clone()), pair.1.clone());
-        self.add(Rule::Race(hazard), Severity::Error, Some(memory), accesses, (reasons, repairs), kind.count);
+        let replay = names.replay(slice);
+        let (first, second) = (Some(pair.0.clone()), pair.1.clone());
+        let (rule, severity, memory, count) = (Rule::Race(hazard), Severity::Error, Some(memory), kind.count);
+        let schedule = self.workgroups.schedule();
+        let race = Finding { rule, severity, memory, first, second, reasons, repairs, count, schedule, replay };
+        self.code.checker.report(race);
     }
 
     /// Reports a suspicion that was not decided.
@@ -254,7 +268,7 @@ impl DispatchRun<'_> {
             Relation::War => Hazard::WriteAfterRead,
             Relation::Waw => Hazard::WriteAfterWrite,
         };
-        let memory = self.code.names.memory(&self.code.needed.kernel, example.memory, 1, self.args);
+        let memory = self.code.names.names.memory(&self.code.needed.kernel, example.memory, 1, self.args.buffers);
         let second = self.access(example.second.site, example.second.invocation);
         let reasons = vec![explanation::of_cause(kind.kind.cause).to_owned(), format!("not confirmed: {why}")];
         self.add(
@@ -284,7 +298,7 @@ impl DispatchRun<'_> {
 
     fn access(&self, site: Site, by: Invocation) -> FoundAccess {
         let grid = Grid { groups: self.args.num_workgroups, base: self.workgroups.base() };
-        self.code.names.access(&self.code.needed.kernel, site, by, grid)
+        self.code.names.names.access_by(&self.code.needed.kernel, site, by, grid)
     }
 
     fn add(
@@ -296,8 +310,9 @@ impl DispatchRun<'_> {
         (reasons, repairs): (Vec<String>, Vec<Repair>),
         count: u64,
     ) {
-        let schedule = self.workgroups.schedule();
-        self.code.checker.report(Finding { rule, severity, memory, first, second, reasons, repairs, count, schedule });
+        let (schedule, replay) = (self.workgroups.schedule(), None);
+        let found = Finding { rule, severity, memory, first, second, reasons, repairs, count, schedule, replay };
+        self.code.checker.report(found);
     }
 }
 

@@ -1,10 +1,14 @@
 //! Why two accesses race, and what would order them: the memory model's answers in the words of the kernel.
 
+use std::sync::Arc;
+
 use spelter_memory_model::Model;
 use spelter_memory_model::event::{self, Class};
 use spelter_memory_model::explain;
+use spelter_memory_model::format::write_slice;
 use spelter_memory_model::names::Names;
 use spelter_memory_model::repair::{self, Edit, TraceEdit, TraceEffort};
+use spelter_memory_model::slice;
 use spelter_shaders::check::Cause;
 use spelter_shaders::ir::MemoryModel;
 
@@ -26,10 +30,16 @@ pub(super) struct SliceNames<'a> {
     pub(super) language: MemoryModel,
 }
 
+/// An access in a sentence.
+fn named(access: &FoundAccess) -> String {
+    let position = access.position().map(|position| format!(" at {position}")).unwrap_or_default();
+    format!("the {}{position}", access.action)
+}
+
 impl Names for SliceNames<'_> {
     fn place(&self, event: usize) -> String {
         let access = &self.accesses[event];
-        format!("the {} at {}", access.action, access.position())
+        named(access)
     }
 
     fn event(&self, event: usize) -> String {
@@ -42,7 +52,7 @@ impl Names for SliceNames<'_> {
 
     fn site(&self, site: event::Site) -> String {
         let access = self.sites.get(site.0 as usize);
-        access.map_or_else(|| site.to_string(), |access| format!("the {} at {}", access.action, access.position()))
+        access.map_or_else(|| site.to_string(), |access| named(access))
     }
 }
 
@@ -58,6 +68,12 @@ impl SliceNames<'_> {
             }
             _ => cause.because.clone(),
         })
+    }
+
+    /// The slice as a litmus test, if the format can express it.
+    pub(super) fn replay(&self, slice: &Slice) -> Option<Arc<str>> {
+        let slice = slice::Slice::new(&slice.trace, &slice.choice, Model::SPEC).ok()?;
+        write_slice(&slice, self).ok().map(Arc::from)
     }
 
     /// Changes after which the same execution has no race, the smallest first.
@@ -111,12 +127,16 @@ pub(super) fn of_cause(cause: Cause) -> &'static str {
     }
 }
 
+fn workgroup(of: &FoundAccess) -> Option<[u32; 3]> {
+    of.invocation.map(|invocation| invocation.workgroup)
+}
+
 /// What WGSL cannot express: an order between workgroups.
 pub(super) fn between_workgroups(
     language: MemoryModel,
     (first, second): (&FoundAccess, &FoundAccess),
 ) -> Option<Repair> {
-    (language == MemoryModel::Wgsl && first.workgroup != second.workgroup).then(|| Repair {
+    (language == MemoryModel::Wgsl && workgroup(first) != workgroup(second)).then(|| Repair {
         text: "two dispatches: nothing in WGSL orders plain accesses of different workgroups".to_owned(),
         line: None,
     })

@@ -28,6 +28,9 @@ pub struct Finding {
     pub count: u64,
     /// The order of workgroups, subgroups and lanes in which it occurred: the same order finds it again.
     pub schedule: Schedule,
+    /// The part of the execution that decides, as a litmus test that asks for the race; `None` if there is none, or the
+    /// format cannot express it.
+    pub replay: Option<Arc<str>>,
 }
 
 /// The rule that a finding is about.
@@ -38,11 +41,23 @@ pub enum Rule {
     /// A control barrier that not all invocations of its scope execute: SPIR-V `OpControlBarrier`, Vulkan "Control
     /// barriers must be in uniform control flow".
     Barrier,
+    /// A value of the device that the host reads, or is about to read, without a dependency that makes it visible to
+    /// the host: Vulkan, "Host Access to Device Memory Objects", `VK_ACCESS_2_HOST_READ_BIT`.
+    Host,
     /// Code that the memory model calls a data race and that compilers emit for code that is right in its language.
     Note,
 }
 
 impl Rule {
+    /// Every rule.
+    pub const ALL: [Self; 5] = [
+        Self::Race(Hazard::ReadAfterWrite),
+        Self::Race(Hazard::WriteAfterRead),
+        Self::Race(Hazard::WriteAfterWrite),
+        Self::Barrier,
+        Self::Note,
+    ];
+
     /// The name in reports and suppressions: `SPELTER-RACE-RAW`.
     pub fn name(self) -> &'static str {
         match self {
@@ -50,6 +65,7 @@ impl Rule {
             Self::Race(Hazard::WriteAfterRead) => "SPELTER-RACE-WAR",
             Self::Race(Hazard::WriteAfterWrite) => "SPELTER-RACE-WAW",
             Self::Barrier => "SPELTER-BARRIER",
+            Self::Host => "SPELTER-HOST",
             Self::Note => "SPELTER-NOTE",
         }
     }
@@ -165,12 +181,14 @@ impl fmt::Display for FoundMemory {
     }
 }
 
-/// One instruction of an invocation in a finding.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One access in a finding: of an instruction of a kernel, of a transfer, of the host.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FoundAccess {
-    /// What it does: `write`, `read`, `atomic iadd`, `barrier`.
+    /// What it does: `write`, `read`, `atomic update`, `barrier`.
     pub action: String,
-    /// The kernel.
+    /// The command, in findings about several.
+    pub command: Option<Arc<FoundCommand>>,
+    /// The kernel; empty if it is no dispatch.
     pub kernel: Arc<str>,
     /// The position in the source, if the module has debug lines.
     pub line: Option<SourceLine>,
@@ -178,20 +196,77 @@ pub struct FoundAccess {
     pub inlined_at: Vec<SourceLine>,
     /// The SPIR-V word of the instruction; 0 if unknown.
     pub word: u32,
-    /// `WorkgroupId`.
-    pub workgroup: [u32; 3],
-    /// `LocalInvocationId`.
-    pub local: [u32; 3],
+    /// The invocation, in findings about two of one dispatch.
+    pub invocation: Option<FoundInvocation>,
     /// The text of the source file, if the module has it.
     pub source: Option<Arc<str>>,
 }
 
+/// An invocation in a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FoundInvocation {
+    /// `WorkgroupId`.
+    pub workgroup: [u32; 3],
+    /// `LocalInvocationId`.
+    pub local: [u32; 3],
+}
+
+impl fmt::Display for FoundInvocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let triple = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
+        write!(f, "workgroup {}, invocation {}", triple(self.workgroup), triple(self.local))
+    }
+}
+
+/// A command in a finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundCommand {
+    /// The kernel or the kind of transfer, after the label of the command buffer if there is one.
+    pub name: Arc<str>,
+    /// Its number in the command buffer: dispatches, transfers, queries and events count, from 0.
+    pub number: u32,
+    /// The name that the program gave the command buffer.
+    pub command_buffer: Option<Arc<str>>,
+    /// Index of the command buffer in the submission.
+    pub index: u32,
+    /// Number of the submission in its queue, from 1.
+    pub submission: u64,
+    /// Index of the queue.
+    pub queue: u32,
+}
+
+impl fmt::Display for FoundCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, number, command_buffer, index, submission, queue } = self;
+        let of = match command_buffer {
+            Some(command_buffer) => format!("command buffer `{command_buffer}`"),
+            None => format!("command buffer {index}"),
+        };
+        write!(f, "`{name}` (command {number} of {of} in submission {submission} of queue {queue})")
+    }
+}
+
 impl FoundAccess {
-    /// The position as text: `scan.comp:41:5`, or the word of the module.
-    pub fn position(&self) -> String {
+    /// An access that no instruction makes.
+    pub(super) fn of_command(action: &str) -> Self {
+        Self { action: action.to_owned(), ..Self::default() }
+    }
+
+    /// The position as text: `scan.comp:41:5`, or the word of the module; nothing if no instruction makes the access.
+    pub fn position(&self) -> Option<String> {
         match &self.line {
-            Some(line) => line.to_string(),
-            None => format!("SPIR-V word {}", self.word),
+            Some(line) => Some(line.to_string()),
+            None => (!self.kernel.is_empty()).then(|| format!("SPIR-V word {}", self.word)),
+        }
+    }
+
+    /// What makes the access: the command and the invocation, as far as they are known.
+    pub fn agent(&self) -> Option<String> {
+        match (&self.command, self.invocation) {
+            (Some(command), None) => Some(command.to_string()),
+            (None, Some(invocation)) => Some(invocation.to_string()),
+            (Some(command), Some(invocation)) => Some(format!("{invocation} of {command}")),
+            (None, None) => None,
         }
     }
 
@@ -204,9 +279,14 @@ impl FoundAccess {
 
 impl fmt::Display for FoundAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let triple = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
-        let (workgroup, local) = (triple(self.workgroup), triple(self.local));
-        write!(f, "{} at {} by workgroup {workgroup}, invocation {local}", self.action, self.position())
+        f.write_str(&self.action)?;
+        if let Some(position) = self.position() {
+            write!(f, " at {position}")?;
+        }
+        match self.agent() {
+            Some(agent) => write!(f, " by {agent}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -241,14 +321,21 @@ impl fmt::Display for Finding {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FindingIdentity {
     rule: Rule,
-    first: Option<(u32, Arc<str>, String)>,
-    second: (u32, Arc<str>, String),
+    first: Option<AccessIdentity>,
+    second: AccessIdentity,
 }
+
+/// The word, the kernel, the position; of what is no instruction, the command's name.
+type AccessIdentity = (u32, Arc<str>, Option<String>);
 
 impl Finding {
     /// Equal for findings that are reported once, with a count.
     pub fn identity(&self) -> FindingIdentity {
-        let of = |access: &FoundAccess| (access.word, Arc::clone(&access.kernel), access.position());
+        let of = |access: &FoundAccess| {
+            let position = access.position();
+            let name = || access.command.as_ref().map(|command| format!("{} `{}`", access.action, command.name));
+            (access.word, Arc::clone(&access.kernel), position.or_else(name))
+        };
         FindingIdentity { rule: self.rule, first: self.first.as_ref().map(of), second: of(&self.second) }
     }
 
@@ -258,6 +345,7 @@ impl Finding {
         match (self.rule, self.severity) {
             (Rule::Race(hazard), Severity::Warning) => format!("possible data race ({hazard}){memory}"),
             (Rule::Race(hazard), _) => format!("data race ({hazard}){memory}"),
+            (Rule::Host, _) => format!("value of the device that is not visible to the host{memory}"),
             (Rule::Barrier, _) => "barrier that not all invocations of its scope reach".to_owned(),
             (Rule::Note, _) => format!("not a data race in this profile{memory}"),
         }
@@ -275,8 +363,8 @@ mod tests {
             line: Some(SourceLine { file: "scan.wgsl".into(), line, column: 5 }),
             inlined_at: Vec::new(),
             word: 7,
-            workgroup: [1, 0, 0],
-            local: [local, 0, 0],
+            command: None,
+            invocation: Some(FoundInvocation { workgroup: [1, 0, 0], local: [local, 0, 0] }),
             source: Some("one\ntwo\nthree".into()),
         }
     }
@@ -293,6 +381,7 @@ mod tests {
             repairs: vec![Repair { text: "a workgroupBarrier() before scan.wgsl:3".into(), line: None }],
             count: 3,
             schedule: Schedule::Ascending,
+            replay: None,
         };
         let expected = "\
 error[SPELTER-RACE-RAW]: data race (read after write) in workgroup variable `tile`, bytes 4..8
@@ -302,7 +391,7 @@ error[SPELTER-RACE-RAW]: data race (read after write) in workgroup variable `til
   repair: a workgroupBarrier() before scan.wgsl:3";
         assert_eq!(finding.to_string(), expected);
         assert_eq!(finding.second.quoted(), Some("three"));
-        assert_eq!(FoundAccess { line: None, ..finding.second.clone() }.position(), "SPIR-V word 7");
+        assert_eq!(FoundAccess { line: None, ..finding.second.clone() }.position().unwrap(), "SPIR-V word 7");
         assert_eq!(FoundAccess { source: None, ..finding.second }.quoted(), None);
     }
 }

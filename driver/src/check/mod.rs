@@ -8,6 +8,7 @@
 
 mod checker;
 mod code;
+mod commands;
 mod confirm;
 mod explanation;
 mod finding;
@@ -15,9 +16,12 @@ mod log;
 mod names;
 mod operation;
 mod options;
+mod progress;
 mod reach;
 mod recorder;
 mod reduce;
+pub mod report;
+mod results;
 mod slice;
 mod snapshot;
 
@@ -25,9 +29,14 @@ pub use checker::CheckStats;
 pub(crate) use checker::Checker;
 pub(crate) use code::CheckedCode;
 pub use confirm::{Candidate, Confirmed, Filter, Verdict, confirm, verdict};
-pub use finding::{Finding, FindingIdentity, FoundAccess, FoundMemory, FoundPlace, Hazard, Repair, Rule, Severity};
+pub use finding::{
+    Finding, FindingIdentity, FoundAccess, FoundCommand, FoundInvocation, FoundMemory, FoundPlace, Hazard, Repair,
+    Rule, Severity,
+};
 pub use log::{Accessed, Dispatch, Log, Word};
 pub use operation::{operation, scope, set_semantics};
 pub use options::{CheckOptions, Profile, Shard};
+pub use progress::CheckProgress;
 pub use recorder::Recorder;
+pub use results::CheckResults;
 pub use slice::{MAX_EVENTS, Purpose, Slice, Undecided, slice};

@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use spelter_shaders::abi::DispatchArgs;
 use spelter_shaders::check::observer::{Invocation, Memory};
 use spelter_shaders::compile::Module;
-use spelter_shaders::ir::{AtomicOp, Kernel, Scope, Site, SiteAction, VariableSpace};
+use spelter_shaders::guest::GuestSlice;
+use spelter_shaders::ir::{AtomicOp, BindingKind, Kernel, Scope, Site, SiteAction, VariableSpace};
 
-use super::finding::{FoundAccess, FoundMemory, FoundPlace};
+use super::finding::{FoundAccess, FoundInvocation, FoundMemory, FoundPlace};
 use crate::pipeline::ShaderSource;
 
 /// The names of a kernel.
@@ -28,8 +28,15 @@ impl Names {
         self.module.get_or_init(|| self.source.module().ok()).as_ref()
     }
 
-    /// An instruction that an invocation executed. `base` is that of the dispatch.
-    pub(super) fn access(&self, kernel: &Kernel, site: Site, by: Invocation, grid: Grid) -> FoundAccess {
+    /// An instruction that an invocation executed.
+    pub(super) fn access_by(&self, kernel: &Kernel, site: Site, by: Invocation, grid: Grid) -> FoundAccess {
+        let local = position(by.local.into(), kernel.workgroup_size);
+        let invocation = FoundInvocation { workgroup: grid.workgroup(by.workgroup), local };
+        FoundAccess { invocation: Some(invocation), ..self.access(kernel, site) }
+    }
+
+    /// An instruction.
+    fn access(&self, kernel: &Kernel, site: Site) -> FoundAccess {
         let data = &kernel.sites[site];
         let line = kernel.line_of_word(data.word).cloned();
         let source = line.as_ref().and_then(|line| self.module()?.source_text(&line.file)).map(Arc::from);
@@ -40,26 +47,28 @@ impl Names {
             line,
             inlined_at,
             word: data.word,
-            workgroup: grid.workgroup(by.workgroup),
-            local: position(by.local.into(), kernel.workgroup_size),
             source,
+            ..FoundAccess::default()
         }
     }
 
     /// Bytes that two accesses of an invocation's workgroup have in common.
-    pub(super) fn memory(&self, kernel: &Kernel, memory: Memory, bytes: u64, args: &DispatchArgs<'_>) -> FoundMemory {
+    pub(super) fn memory(&self, kernel: &Kernel, memory: Memory, bytes: u64, buffers: &[GuestSlice]) -> FoundMemory {
         match memory {
             Memory::Workgroup(offset) => variable(kernel, offset, bytes),
-            Memory::Device(address) => self.descriptor(kernel, address, bytes, args),
+            Memory::Device(address) => self
+                .descriptor(kernel, address, bytes, buffers)
+                .unwrap_or(FoundMemory { place: FoundPlace::Address(address), bytes: 0..bytes }),
         }
     }
 
-    fn descriptor(&self, kernel: &Kernel, address: u64, bytes: u64, args: &DispatchArgs<'_>) -> FoundMemory {
+    /// The first descriptor that contains an address.
+    fn descriptor(&self, kernel: &Kernel, address: u64, bytes: u64, buffers: &[GuestSlice]) -> Option<FoundMemory> {
         let mut first = 0;
         for data in kernel.bindings.values() {
             let count = data.count as usize;
             for element in 0..count {
-                let Some(buffer) = args.buffers.get(first + element) else { continue };
+                let Some(buffer) = buffers.get(first + element) else { continue };
                 let start = buffer.address() as u64;
                 if (start..start.saturating_add(buffer.len())).contains(&address) {
                     let names = self.module().map(Module::binding_names).unwrap_or_default();
@@ -67,12 +76,47 @@ impl Names {
                     let name = names.iter().find(named).map(|(_, _, name)| name.as_str().into());
                     let element = element as u32;
                     let place = FoundPlace::Descriptor { set: data.set, binding: data.binding, element, name };
-                    return FoundMemory { place, bytes: address - start..address - start + bytes };
+                    return Some(FoundMemory { place, bytes: address - start..address - start + bytes });
                 }
             }
             first += count;
         }
-        FoundMemory { place: FoundPlace::Address(address), bytes: 0..bytes }
+        None
+    }
+}
+
+/// A kernel with its names, for findings about its dispatches.
+#[derive(Debug)]
+pub(super) struct KernelNames {
+    pub(super) names: Names,
+    pub(super) kernel: Kernel,
+}
+
+impl KernelNames {
+    /// An instruction.
+    pub(super) fn access(&self, site: Site) -> FoundAccess {
+        self.names.access(&self.kernel, site)
+    }
+
+    /// The first descriptor of a dispatch that contains an address.
+    pub(super) fn descriptor(&self, address: u64, bytes: u64, buffers: &[GuestSlice]) -> Option<FoundMemory> {
+        self.names.descriptor(&self.kernel, address, bytes, buffers)
+    }
+
+    /// The kind of a descriptor, by its index in a dispatch; `None` for memory at a device address.
+    pub(super) fn binding_kind(&self, reference: u32) -> Option<BindingKind> {
+        let mut first = 0;
+        self.kernel.bindings.values().find_map(|data| {
+            let has = (first..first + data.count).contains(&reference);
+            first += data.count;
+            has.then_some(data.kind)
+        })
+    }
+
+    /// Whether an instruction is an atomic whose scope includes other commands.
+    pub(super) fn is_atomic(&self, site: Site) -> bool {
+        let action = &self.kernel.sites[site].action;
+        matches!(action, SiteAction::Atomic { scope: Scope::QueueFamily | Scope::Device | Scope::CrossDevice, .. })
     }
 }
 

@@ -1,5 +1,8 @@
 //! Options of checked mode.
 
+use std::fmt;
+use std::str::FromStr;
+
 pub use spelter_shaders::check::Profile;
 
 /// Options of checked mode ([`DeviceOptions::check`](crate::DeviceOptions::check)).
@@ -45,9 +48,39 @@ impl Shard {
     }
 }
 
+/// `I/N`, with I from 1.
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (index, of) = text.split_once('/').ok_or("a shard is I/N")?;
+        let number = |text: &str| text.parse::<u32>().map_err(|_| "a shard is two numbers, I/N".to_owned());
+        match (number(index)?, number(of)?) {
+            (index, of) if (1..=of).contains(&index) => Ok(Self { index: index - 1, of }),
+            (index, of) => Err(format!("there is no part {index} of {of}")),
+        }
+    }
+}
+
+/// `I/N`, with I from 1.
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", u64::from(self.index) + 1, self.of)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shard_is_written_as_it_is_read() {
+        assert_eq!("2/3".parse(), Ok(Shard { index: 1, of: 3 }));
+        assert_eq!(Shard { index: 1, of: 3 }.to_string(), "2/3");
+        for text in ["", "1", "0/3", "4/3", "1/0", "a/b", "-1/2", "1/99999999999"] {
+            assert!(text.parse::<Shard>().is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn parts_are_disjoint_and_complete() {

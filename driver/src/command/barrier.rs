@@ -3,10 +3,12 @@
 //! All commands before a barrier end before any after it begins, whatever stages and accesses the barrier names. Stages
 //! and accesses are validated all the same, since a program that is wrong here is wrong on other drivers.
 
-use ash::vk::{AccessFlags, ImageLayout, ImageSubresourceRange, PipelineStageFlags, WHOLE_SIZE};
+use ash::vk::{AccessFlags, AccessFlags2, ImageLayout, ImageSubresourceRange, PipelineStageFlags};
+use ash::vk::{PipelineStageFlags2, WHOLE_SIZE};
 use ash::vk::{REMAINING_ARRAY_LAYERS, REMAINING_MIP_LEVELS};
 
 use super::CommandBuffer;
+use super::dependency::{Barrier2, BarrierMemory};
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
 use crate::resource::{Buffer, Image};
@@ -114,8 +116,32 @@ impl CommandBuffer {
             check_image(index, &recorder.device, barrier)?;
         }
         recorder.end_phase();
+        let (src, dst) = (wide(src_stages), wide(dst_stages));
+        let of = |access: [AccessFlags; 2], memory| Barrier2 {
+            src_stages: src,
+            src_access: AccessFlags2::from_raw(access[0].as_raw().into()),
+            dst_stages: dst,
+            dst_access: AccessFlags2::from_raw(access[1].as_raw().into()),
+            memory,
+        };
+        // Without a memory barrier it orders execution.
+        let execution = std::iter::once(of([AccessFlags::empty(); 2], BarrierMemory::All));
+        let memory = memory.iter().map(|b| of([b.src_access, b.dst_access], BarrierMemory::All));
+        let buffers = buffers.iter().map(|b| {
+            let memory = BarrierMemory::Buffer { buffer: b.buffer, offset: b.offset, size: b.size };
+            of([b.src_access, b.dst_access], memory)
+        });
+        let images = images.iter().map(|b| {
+            let memory = BarrierMemory::Image { image: b.image, layouts: [b.old_layout, b.new_layout], range: b.range };
+            of([b.src_access, b.dst_access], memory)
+        });
+        recorder.depend(execution.chain(memory).chain(buffers).chain(images), false);
         Ok(())
     }
+}
+
+fn wide(stages: PipelineStageFlags) -> PipelineStageFlags2 {
+    PipelineStageFlags2::from_raw(stages.as_raw().into())
 }
 
 /// The VUIDs of the source or destination rules.
@@ -171,7 +197,7 @@ fn check_access(stages: PipelineStageFlags, access: AccessFlags, vuid: &'static 
     })
 }
 
-fn check_buffer(index: usize, device: &Device, barrier: &BufferMemoryBarrier<'_>) -> Result<(), Misuse> {
+pub(super) fn check_buffer(index: usize, device: &Device, barrier: &BufferMemoryBarrier<'_>) -> Result<(), Misuse> {
     let at = format!("pBufferMemoryBarriers[{index}]");
     let (buffer, offset, size) = (barrier.buffer, barrier.offset, barrier.size);
     require(buffer.device().is(device), &at, "VUID-VkBufferMemoryBarrier-buffer-parameter", || {
@@ -193,7 +219,7 @@ fn check_buffer(index: usize, device: &Device, barrier: &BufferMemoryBarrier<'_>
     })
 }
 
-fn check_image(index: usize, device: &Device, barrier: &ImageMemoryBarrier<'_>) -> Result<(), Misuse> {
+pub(super) fn check_image(index: usize, device: &Device, barrier: &ImageMemoryBarrier<'_>) -> Result<(), Misuse> {
     let at = format!("pImageMemoryBarriers[{index}]");
     let (image, range) = (barrier.image, barrier.range);
     require(image.device().is(device), &at, "VUID-VkImageMemoryBarrier-image-parameter", || {

@@ -42,7 +42,14 @@ impl CommandPool {
 
     fn allocate_at(&self, secondary: bool) -> CommandBuffer {
         let lifecycle = Mutex::new(Lifecycle { state: LifecycleState::Initial, entering: 0, submitted: Vec::new() });
-        CommandBuffer { inner: Arc::new(CommandBufferState { device: self.device.clone(), secondary, lifecycle }) }
+        CommandBuffer {
+            inner: Arc::new(CommandBufferState {
+                device: self.device.clone(),
+                secondary,
+                debug_name: Mutex::default(),
+                lifecycle,
+            }),
+        }
     }
 }
 
@@ -56,6 +63,7 @@ pub struct CommandBuffer {
 struct CommandBufferState {
     device: Device,
     secondary: bool,
+    debug_name: Mutex<Option<Arc<str>>>,
     lifecycle: Mutex<Lifecycle>,
 }
 
@@ -117,7 +125,7 @@ impl CommandBuffer {
         let mut lifecycle = self.lifecycle();
         match std::mem::replace(&mut lifecycle.state, LifecycleState::Initial) {
             LifecycleState::Recording(recorder) => {
-                lifecycle.state = LifecycleState::Executable(recorder.finish());
+                lifecycle.state = LifecycleState::Executable(recorder.finish(self.inner.debug_name.lock().clone()));
                 Ok(())
             }
             other => {
@@ -137,6 +145,12 @@ impl CommandBuffer {
         })?;
         lifecycle.state = LifecycleState::Initial;
         Ok(())
+    }
+
+    /// Names the command buffer in findings of checked mode, from the next recording that ends
+    /// (`vkSetDebugUtilsObjectNameEXT`).
+    pub fn set_debug_name(&self, name: Option<&str>) {
+        *self.inner.debug_name.lock() = name.map(Into::into);
     }
 
     /// Whether it is a secondary command buffer, which runs only as a part of primary ones.

@@ -57,5 +57,12 @@ pub(super) fn resolve_late(recording: &Arc<Recording>) -> Result<Arc<Recording>,
         Work::Dispatch(dispatch) => Work::Dispatch(resolve(dispatch)),
         other => other.clone(),
     })?;
-    Ok(Arc::new(Recording { phases, keep_alive, late: false, labels: recording.labels.clone() }))
+    Ok(Arc::new(Recording {
+        phases,
+        keep_alive,
+        late: false,
+        labels: recording.labels.clone(),
+        dependencies: recording.dependencies.clone(),
+        debug_name: recording.debug_name.clone(),
+    }))
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::CommandBuffer;
+use super::dependency::Barrier2;
 use super::recorder::Recorder;
 use crate::error::{Error, require};
 use crate::exec::Work;
@@ -11,42 +12,64 @@ use crate::host_memory;
 use crate::queue::Event;
 
 impl CommandBuffer {
-    /// `vkCmdSetEvent`, `vkCmdSetEvent2`: sets the event when all earlier commands are done.
+    /// `vkCmdSetEvent`, after all stages: sets the event when all earlier commands are done.
     pub fn set_event(&self, event: &Event) -> Result<(), Error> {
-        self.change_event("vkCmdSetEvent", "VUID-vkCmdSetEvent-commandBuffer-recording", event, true)
+        self.set_event2(event, &[Barrier2::FULL])
+    }
+
+    /// `vkCmdSetEvent2`: as [`CommandBuffer::set_event`], with the first scopes of `barriers`.
+    pub fn set_event2(&self, event: &Event, barriers: &[Barrier2<'_>]) -> Result<(), Error> {
+        self.change_event("vkCmdSetEvent", "VUID-vkCmdSetEvent-commandBuffer-recording", event, barriers, true)
     }
 
     /// `vkCmdResetEvent`, `vkCmdResetEvent2`: resets the event when all earlier commands are done.
     pub fn reset_event(&self, event: &Event) -> Result<(), Error> {
-        self.change_event("vkCmdResetEvent", "VUID-vkCmdResetEvent-commandBuffer-recording", event, false)
+        self.change_event("vkCmdResetEvent", "VUID-vkCmdResetEvent-commandBuffer-recording", event, &[], false)
     }
 
-    /// `vkCmdWaitEvents`, `vkCmdWaitEvents2`: later commands start when all of the events are set, and see the writes
-    /// of earlier commands. Meanwhile the workers serve other queues.
+    /// `vkCmdWaitEvents` with all stages and accesses: later commands start when all of the events are set, and see the
+    /// writes of earlier commands. Meanwhile the workers serve other queues.
     pub fn wait_events(&self, events: &[&Event]) -> Result<(), Error> {
+        self.wait_events2(events, &[Barrier2::FULL])
+    }
+
+    /// `vkCmdWaitEvents2`: as [`CommandBuffer::wait_events`], with the scopes of `barriers`.
+    pub fn wait_events2(&self, events: &[&Event], barriers: &[Barrier2<'_>]) -> Result<(), Error> {
         let at = "vkCmdWaitEvents";
         let mut recorder = self.recorder(at, "VUID-vkCmdWaitEvents-commandBuffer-recording")?;
         require(!events.is_empty(), at, "VUID-vkCmdWaitEvents-eventCount-arraylength", || "eventCount is 0".into())?;
         let same = events.iter().all(|event| event.device().is(&recorder.device));
         require(same, at, "VUID-vkCmdWaitEvents-commonparent", || "an event of another device".into())?;
+        recorder.check_memory(barriers)?;
         let counters = host_memory::collect(events.iter().map(|event| Arc::clone(event.counter())))?;
-        recorder.add_alone(Work::WaitEvents(counters.into()));
+        recorder.add_alone(Work::WaitEvents(counters.into()), barriers);
         Ok(())
     }
 
-    fn change_event(&self, at: &'static str, recording: &'static str, event: &Event, set: bool) -> Result<(), Error> {
+    fn change_event(
+        &self,
+        at: &'static str,
+        recording: &'static str,
+        event: &Event,
+        barriers: &[Barrier2<'_>],
+        set: bool,
+    ) -> Result<(), Error> {
         let mut recorder = self.recorder(at, recording)?;
         let same = event.device().is(&recorder.device);
         require(same, at, "VUID-vkCmdSetEvent-commonparent", || "an event of another device".into())?;
-        recorder.add_alone(Work::Event { event: Arc::clone(event.counter()), set });
+        recorder.check_memory(barriers)?;
+        recorder.add_alone(Work::Event { event: Arc::clone(event.counter()), set }, barriers);
         Ok(())
     }
 }
 
 impl Recorder {
-    /// Adds a command in its own phase.
-    pub(super) fn add_alone(&mut self, work: Work) {
+    /// Adds a command in its own phase, with the scopes of the dependency that it is.
+    pub(super) fn add_alone(&mut self, work: Work, barriers: &[Barrier2<'_>]) {
         self.end_phase();
+        if !barriers.is_empty() {
+            self.depend(barriers.iter().copied(), true);
+        }
         self.add(work);
         self.end_phase();
     }

@@ -97,6 +97,7 @@ const DOWNLOAD_TO: [&str; 2] =
 
 /// A valid region: its rows in the image and in host memory.
 pub struct HostRows {
+    device: Device,
     image: Grid,
     host: Grid,
     row_bytes: u64,
@@ -125,7 +126,7 @@ impl HostRows {
         let rows = u64::from(if image_height == 0 { extent.height } else { image_height });
         let slice_pitch = rows.saturating_mul(row_pitch);
         let host = Grid { first: 0, row_pitch, slice_pitch, ..texels.grid };
-        Ok(Self { image: texels.grid, host, row_bytes: texels.row_bytes })
+        Ok(Self { device: device.clone(), image: texels.grid, host, row_bytes: texels.row_bytes })
     }
 
     /// Size of the region in host memory, from the first byte to the last.
@@ -138,6 +139,7 @@ impl HostRows {
         for row in 0..self.image.rows {
             let (first, len) = (self.host.at(row) as usize, self.row_bytes as usize);
             if let Some(bytes) = from.get(first..first + len) {
+                host_accesses(&self.device, &self.image, row, self.row_bytes, true);
                 self.image.slice.write(self.image.at(row), bytes);
             }
         }
@@ -147,10 +149,17 @@ impl HostRows {
     pub fn read(&self, mut put: impl FnMut(usize, &[u8])) {
         let mut bytes = vec![0; self.row_bytes as usize];
         for row in 0..self.image.rows {
+            host_accesses(&self.device, &self.image, row, self.row_bytes, false);
             self.image.slice.read(self.image.at(row), &mut bytes);
             put(self.host.at(row) as usize, &bytes);
         }
     }
+}
+
+/// Tells checked mode that the host accesses a row.
+fn host_accesses(device: &Device, of: &Grid, row: u64, bytes: u64, writes: bool) {
+    let checker = device.checker();
+    checker.inspect(|checker| checker.host_accesses(of.slice, of.at(row), bytes, writes));
 }
 
 impl Image {
@@ -186,6 +195,8 @@ impl Image {
         for (read, write) in all {
             for row in 0..write.grid.rows {
                 let (from, place) = (read.grid.at(row), write.grid.at(row));
+                host_accesses(device, &read.grid, row, write.row_bytes, false);
+                host_accesses(device, &write.grid, row, write.row_bytes, true);
                 write.grid.slice.copy_from(place, read.grid.slice, from, write.row_bytes);
             }
         }

@@ -7,6 +7,7 @@ mod barrier;
 mod buffer;
 mod compute;
 mod conditional;
+mod dependency;
 mod dispatch_state;
 mod event;
 mod host;
@@ -20,6 +21,7 @@ mod transfer;
 
 pub use barrier::{BufferMemoryBarrier, ImageMemoryBarrier, MemoryBarrier};
 pub use buffer::{CommandBuffer, CommandPool};
+pub use dependency::{Barrier2, BarrierMemory};
 pub use host::{HostRegion, HostRows};
 pub use image_clear::ClearColor;
 

@@ -71,7 +71,7 @@ impl CommandBuffer {
         let same = pool.device().is(&recorder.device);
         require(same, at, "VUID-vkCmdResetQueryPool-commonparent", || "a query pool of another device".into())?;
         pool.check(at, vuids, first, count)?;
-        recorder.add_alone(Work::Query(QueryWork { queries: Arc::clone(pool.queries()), first, what }));
+        recorder.add_alone(Work::Query(QueryWork { queries: Arc::clone(pool.queries()), first, what }), &[]);
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ use super::CommandBuffer;
 use super::dispatch_state::BoundSet;
 use crate::descriptor::{Contents, WeakSet};
 use crate::device::Device;
-use crate::exec::{Condition, DispatchState, Phases, Recording, Work};
+use crate::exec::{Condition, Dependency, DispatchState, Phases, Recording, Work};
 use crate::host_memory::{self, OutOfHostMemory};
 use crate::memory::Allocation;
 use crate::pipeline::{ComputePipeline, PipelineLayout};
@@ -24,6 +24,8 @@ pub(super) struct Recorder {
     phases: Phases,
     /// Labels of transfers, by phase and index in it.
     labels: BTreeMap<(usize, usize), Arc<str>>,
+    /// What barriers and events depend on, if the device checks.
+    pub(super) dependencies: Vec<Dependency>,
     kept: KeptAlive,
     used: Vec<(WeakSet, Arc<Contents>)>,
     secondaries: Vec<ExecutedSecondary>,
@@ -105,6 +107,7 @@ impl Recorder {
             flags,
             phases: Phases::default(),
             labels: BTreeMap::new(),
+            dependencies: Vec::new(),
             kept: KeptAlive::default(),
             used: Vec::new(),
             secondaries: Vec::new(),
@@ -142,6 +145,11 @@ impl Recorder {
         self.phases.end();
     }
 
+    /// Number of the phase that the next command after a barrier belongs to.
+    pub(super) fn next_phase(&self) -> usize {
+        self.phases.len()
+    }
+
     /// Keeps memory alive as long as the recording.
     pub(super) fn keep(&mut self, allocation: &Arc<Allocation>) {
         self.kept.keep(allocation);
@@ -168,6 +176,8 @@ impl Recorder {
         let moved =
             recording.labels.iter().map(|((phase, place), label)| ((before + phase, *place), Arc::clone(label)));
         self.labels.extend(moved);
+        let moved = recording.dependencies.iter().cloned();
+        self.dependencies.extend(moved.map(|of| Dependency { phase: before + of.phase, ..of }));
         self.phases.append(&recording.phases);
         self.kept.keep(recording);
         self.late |= recording.late;
@@ -181,10 +191,11 @@ impl Recorder {
         self.bound_sets.clear();
     }
 
-    pub(super) fn finish(mut self) -> Executable {
+    pub(super) fn finish(mut self, debug_name: Option<Arc<str>>) -> Executable {
         self.end_phase();
-        let Self { phases, labels, late, kept, flags, used, secondaries, .. } = self;
-        let recording = Recording { phases, labels, keep_alive: kept.list, late };
+        let Self { phases, labels, dependencies, late, kept, flags, used, secondaries, .. } = self;
+        let debug_name = debug_name.filter(|_| self.device.is_checked());
+        let recording = Recording { phases, labels, dependencies, debug_name, keep_alive: kept.list, late };
         Executable { recording: Arc::new(recording), flags, used, secondaries }
     }
 }

@@ -4,6 +4,7 @@ mod board;
 mod cost;
 mod cpu_time;
 mod crew;
+mod dependency;
 mod line;
 #[cfg(test)]
 mod loom_tests;
@@ -27,6 +28,7 @@ mod work;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(crate) use dependency::{Barrier, CommandLog, Dependency, Scope};
 pub(crate) use loss::Loss;
 pub use observe::{Chunk, CommandId, DispatchInfo, Observer, Observers, SubmissionId, SubmissionSize};
 pub(crate) use phases::Phases;
@@ -71,16 +73,18 @@ impl Executor {
     /// An executor without work and without threads.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn new(options: ExecutorOptions) -> Arc<Self> {
-        Self::observed(options, None, None)
+        Self::observed(options, None, None, None)
     }
 
-    /// An executor with an observer of its work and a printer for the output of kernels.
+    /// An executor with an observer of its work, a log of commands for checked mode, which requires one worker, and a
+    /// printer for the output of kernels.
     pub(crate) fn observed(
         options: ExecutorOptions,
         observer: Option<Arc<dyn Observer>>,
+        log: Option<Arc<dyn CommandLog>>,
         printer: Option<Printer>,
     ) -> Arc<Self> {
-        Arc::new(Self { shared: Arc::new(Shared::new(&options, observer, printer)) })
+        Arc::new(Self { shared: Arc::new(Shared::new(&options, observer, log, printer)) })
     }
 
     /// A new queue. It should not outlive the executor: its batches then fail.

@@ -60,6 +60,16 @@ impl Phases {
         self.ends.extend(others.ends.iter().map(|end| before + end));
     }
 
+    /// The commands of a phase, if there is one.
+    pub(crate) fn get(&self, phase: usize) -> Option<&[Work]> {
+        (phase < self.len()).then(|| &self[phase])
+    }
+
+    /// The number of a command in the whole list, by its place in a phase.
+    pub(crate) fn number(&self, phase: usize, command: usize) -> usize {
+        self.start(phase.min(self.len())) + command
+    }
+
     fn start(&self, phase: usize) -> usize {
         phase.checked_sub(1).map_or(0, |before| self.ends[before])
     }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::cpu_time::Thread;
 use super::line::{Conductor, Line};
-use super::observe::{SubmissionId, SubmissionSize};
+use super::observe::{CommandId, SubmissionId, SubmissionSize};
 use super::phase::{self, PartialPhase, PhaseRun};
 use super::progress::{Mark, Progress};
 use super::recording::{Batch, Recording};
@@ -84,7 +84,10 @@ impl QueueState {
         let visit = Visit::new(&self.shared.costs, commands());
         let observer = self.shared.observer.as_ref();
         let reported = observer.map(|observer| (observer, size(commands()), Instant::now()));
-        let pushed = self.line.push(|serial| Arc::new(Submitted { serial, batch, position: Mutex::default() }));
+        let pushed = self.line.push(|serial| {
+            self.shared.log.as_ref().inspect(|log| log.submitted(self.id(serial), &batch));
+            Arc::new(Submitted { serial, batch, position: Mutex::default() })
+        });
         // Outside of the line's lock, so that a leaf stays one.
         if let Some((observer, size, start)) = reported {
             observer.submitted(self.id(pushed.serial), size, start);
@@ -93,6 +96,11 @@ impl QueueState {
             self.serve_inline(None);
         }
         Ok(pushed.serial)
+    }
+
+    /// Its index among the queues of the device.
+    pub(crate) fn number(&self) -> usize {
+        self.number
     }
 
     fn id(&self, serial: u64) -> SubmissionId {
@@ -208,6 +216,8 @@ impl QueueState {
         if let Some(target) = submitted.batch.waits.iter().find(|(counter, value)| !counter.reached(*value)) {
             return ConductorStop::Until(target.clone());
         }
+        let (id, log) = (self.id(submitted.serial), self.shared.log.as_deref());
+        log.inspect(|log| log.started(id, &submitted.batch));
         // Uncontended: one conductor follows the other.
         let BatchPosition { recording: first, mut phase, mut left } = std::mem::take(&mut *submitted.position.lock());
         for (r, recording) in submitted.batch.recordings.iter().enumerate().skip(first) {
@@ -227,13 +237,16 @@ impl QueueState {
                         visit.started();
                     }
                 }
+                if let (Some(log), None) = (log, &left) {
+                    log.phase(CommandId { submission: id, recording: r, phase: p, command: 0 }, recording);
+                }
                 make_ready(&recording.phases[p]);
                 self.progress.begin(r, p);
                 let run = PhaseRun {
                     shared: &self.shared,
                     recording,
                     phase: p,
-                    of: BatchPart { submission: self.id(submitted.serial), recording: r },
+                    of: BatchPart { submission: id, recording: r },
                     progress: &self.progress,
                     slot: &mut *slot,
                     visit: visit.as_deref_mut(),
@@ -245,7 +258,12 @@ impl QueueState {
                 }
             }
             phase = 0;
+            let phases = recording.phases.len();
+            log.inspect(|log| {
+                log.phase(CommandId { submission: id, recording: r, phase: phases, command: 0 }, recording)
+            });
         }
+        log.inspect(|log| log.ended(id, &submitted.batch));
         ConductorStop::Done(self.shared.loss.check())
     }
 

@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use ash::vk::PipelineStageFlags2;
+
+use super::dependency::Dependency;
 use super::phases::Phases;
 use crate::sync::{FenceState, Target};
 
@@ -20,6 +23,10 @@ pub(crate) struct Recording {
     /// The program's labels of transfers, by phase and index in it; for timelines. Names of dispatches include their
     /// label.
     pub(crate) labels: BTreeMap<(usize, usize), Arc<str>>,
+    /// What the program's barriers and events depend on, in the order of recording; empty unless the device checks.
+    pub(crate) dependencies: Vec<Dependency>,
+    /// The program's name of the command buffer; `None` unless the device checks.
+    pub(crate) debug_name: Option<Arc<str>>,
     /// Owners of the memory that slices in `phases` point into.
     pub(crate) keep_alive: Vec<Arc<dyn Any + Send + Sync>>,
     /// Whether a dispatch has descriptors that a submission has to read again.
@@ -35,6 +42,21 @@ impl Recording {
             None => name.into(),
         }
     }
+
+    /// The name of a command, or of the end.
+    pub(crate) fn name_of(&self, phase: usize, command: usize) -> Cow<'_, str> {
+        match self.phases.get(phase) {
+            Some(commands) if command < commands.len() => self.name(phase, command),
+            _ => "end".into(),
+        }
+    }
+
+    /// The barriers before a phase, or those of the event command that the phase is.
+    pub(crate) fn dependencies_at(&self, phase: usize, of_event: bool) -> impl Iterator<Item = &Dependency> {
+        let first = self.dependencies.partition_point(|dependency| dependency.phase < phase);
+        let here = self.dependencies[first..].iter().take_while(move |dependency| dependency.phase == phase);
+        here.filter(move |dependency| dependency.of_event == of_event)
+    }
 }
 
 impl fmt::Debug for Recording {
@@ -48,10 +70,14 @@ impl fmt::Debug for Recording {
 pub(crate) struct Batch {
     /// Semaphore values that must be reached before it starts.
     pub(crate) waits: Vec<Target>,
+    /// The stages that wait for each; empty unless the device checks.
+    pub(crate) wait_stages: Vec<PipelineStageFlags2>,
     /// Run one after the other, as if separated by a barrier.
     pub(crate) recordings: Vec<Arc<Recording>>,
     /// Semaphore values to raise at the end, unless the device is lost.
     pub(crate) signals: Vec<Target>,
+    /// The stages after which each is signalled; empty unless the device checks.
+    pub(crate) signal_stages: Vec<PipelineStageFlags2>,
     /// Signalled at the end, or settled with the error of a lost device.
     pub(crate) fence: Option<Arc<FenceState>>,
 }

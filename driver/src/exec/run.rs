@@ -91,6 +91,13 @@ impl Run<'_> {
         if range.units.start == 0 && !range.units.is_empty() {
             // Only one thread gets the first unit, so each command is counted once.
             self.progress.enter_command(self.slot);
+            if let Some(log) = &self.shared.log {
+                let BatchPart { submission, recording } = self.of;
+                log.command(
+                    CommandId { submission, recording, phase: self.phase, command: range.command },
+                    self.recording,
+                );
+            }
         }
         let (at, len) = (range.units.start * UNIT_BYTES, (range.units.end - range.units.start) * UNIT_BYTES);
         match &self.recording.phases[self.phase][range.command] {

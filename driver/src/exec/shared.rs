@@ -11,6 +11,7 @@ use spelter_shaders::schedule::Schedule;
 
 use super::board::{Board, Job, Spawn};
 use super::cost::Costs;
+use super::dependency::CommandLog;
 use super::loss::Loss;
 use super::observe::Observer;
 use super::phase::{SharedPhase, member_of};
@@ -57,6 +58,8 @@ pub(super) struct Shared {
     pub(super) costs: Costs,
     pub(super) loss: Arc<Loss>,
     pub(super) observer: Option<Arc<dyn Observer>>,
+    /// For checked mode.
+    pub(super) log: Option<Arc<dyn CommandLog>>,
     nap: Nap,
     workers: usize,
     time_limit: TimeLimit,
@@ -69,6 +72,7 @@ impl Shared {
     pub(super) fn new(
         options: &ExecutorOptions,
         observer: Option<Arc<dyn Observer>>,
+        log: Option<Arc<dyn CommandLog>>,
         printer: Option<Printer>,
     ) -> Self {
         let (workers, time_limit) = (options.workers.max(1), options.time_limit);
@@ -80,6 +84,7 @@ impl Shared {
             costs: Costs::new(),
             loss: Arc::default(),
             observer,
+            log,
             nap: Nap::new(),
             workers,
             time_limit,

@@ -213,7 +213,7 @@ impl ComputePipeline {
     }
 
     /// Identifies the kernel across processes: by the shader's text, the entry point and the specialization constants.
-    pub(crate) fn identity(&self) -> u64 {
+    pub fn identity(&self) -> u64 {
         *self.inner.identity.get_or_init(|| {
             let [a, b, c, d, e, f, g, h, ..] = self.inner.kernel.key().digest();
             u64::from_le_bytes([a, b, c, d, e, f, g, h])

@@ -1,5 +1,6 @@
 //! Commands on queries, run when their phase is reached.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use ash::vk::QueryResultFlags as Flags;
@@ -46,6 +47,15 @@ impl QueryWork {
             QueryCommand::Reset(_) => "reset queries",
             QueryCommand::Copy { .. } => "copy queries",
         }
+    }
+
+    /// The addresses that a copy of results may write, and that it writes if all are available.
+    pub(crate) fn written(&self) -> Vec<Range<u64>> {
+        let QueryCommand::Copy { count, to, stride, flags } = self.what else { return Vec::new() };
+        let word = if flags.contains(Flags::TYPE_64) { 8 } else { 4 };
+        let bytes = if flags.contains(Flags::WITH_AVAILABILITY) { 2 * word } else { word };
+        let start = to.address() as u64;
+        (0..u64::from(count)).map(|at| start + at * stride..start + at * stride + bytes).collect()
     }
 
     /// Runs the command. All commands before it must be done.

@@ -39,13 +39,21 @@ impl Fence {
 
     /// `vkGetFenceStatus`.
     pub fn is_signaled(&self) -> bool {
-        self.inner.state.is_signaled()
+        self.seen(self.inner.state.is_signaled())
+    }
+
+    /// Notes for checked mode whether the host knows that the fence is signalled.
+    fn seen(&self, signaled: bool) -> bool {
+        if signaled && let Some(checker) = self.inner.device.checker() {
+            checker.commands().waited_for_fence(&self.inner.state);
+        }
+        signaled
     }
 
     /// `vkWaitForFences`: whether the fence was signalled before the timeout; `None` is no timeout.
     /// [`Error::DeviceLost`] if the device is lost and the fence will not be signalled.
     pub fn wait(&self, timeout: Option<Duration>) -> Result<bool, Error> {
-        Ok(self.inner.state.wait(timeout)?)
+        Ok(self.seen(self.inner.state.wait(timeout)?))
     }
 
     /// `vkWaitForFences` without `waitAll`: whether one of the fences was signalled before the timeout.

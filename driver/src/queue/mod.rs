@@ -11,6 +11,8 @@ pub use semaphore::{Semaphore, SemaphoreSubmit};
 use std::fmt;
 use std::sync::Arc;
 
+use ash::vk::PipelineStageFlags2;
+
 use crate::command::{CommandBuffer, Submission};
 use crate::device::Device;
 use crate::error::{Error, require};
@@ -40,9 +42,11 @@ pub struct SubmitInfo<'a> {
 /// A submission that has passed all checks.
 struct CheckedSubmit {
     waits: Vec<Target>,
+    wait_stages: Vec<PipelineStageFlags2>,
     commands: Submission,
     recordings: Vec<Arc<Recording>>,
     signals: Vec<Target>,
+    signal_stages: Vec<PipelineStageFlags2>,
 }
 
 impl Device {
@@ -91,8 +95,9 @@ impl Queue {
         let (mut serial, last) = (0, ready.len() - 1);
         for (index, ready) in ready.into_iter().enumerate() {
             let fence = guard.as_ref().filter(|_| index == last).map(|guard| guard.state());
-            let CheckedSubmit { waits, commands, recordings, signals } = ready;
-            let submitted = self.state.submit(Batch { waits, recordings, signals, fence });
+            let CheckedSubmit { waits, wait_stages, commands, recordings, signals, signal_stages } = ready;
+            let batch = Batch { waits, wait_stages, recordings, signals, signal_stages, fence };
+            let submitted = self.state.submit(batch);
             if let (Err(lost), Some(guard)) = (&submitted, &guard) {
                 guard.state().settle(Err(lost.clone()));
             }
@@ -113,18 +118,35 @@ impl Queue {
         let commands = Submission::begin(submit.commands)?;
         let recordings = commands.recordings()?;
         let waits = operations.waits(submit.waits)?;
-        Ok(CheckedSubmit { waits, commands, recordings, signals: operations.signals(submit.signals)? })
+        let stages = |of: &[SemaphoreSubmit<'_>]| match self.device.is_checked() {
+            true => of.iter().map(|submit| submit.stages).collect(),
+            false => Vec::new(),
+        };
+        Ok(CheckedSubmit {
+            waits,
+            wait_stages: stages(submit.waits),
+            commands,
+            recordings,
+            signals: operations.signals(submit.signals)?,
+            signal_stages: stages(submit.signals),
+        })
     }
 
     /// `vkQueueWaitIdle`: returns when all submissions to this queue so far are done.
     pub fn wait_idle(&self) -> Result<(), Error> {
         self.device.check_alive()?;
-        Ok(self.state.wait_idle()?)
+        self.state.wait_idle()?;
+        self.device.checker().inspect(|checker| checker.commands().waited_for_queue(self.state.number()));
+        Ok(())
     }
 
-    /// The serial up to which all submissions of this queue are done.
+    /// The serial up to which all submissions of this queue are done. As a fence does, it makes what they wrote
+    /// available.
     pub fn retired(&self) -> u64 {
-        self.state.retired()
+        let serial = self.state.retired();
+        let checker = self.device.checker().filter(|_| serial > 0);
+        checker.inspect(|checker| checker.commands().waited_for_submission(self.state.number(), serial));
+        serial
     }
 
     /// The device that the queue belongs to.

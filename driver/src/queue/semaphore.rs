@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ash::vk::PipelineStageFlags2;
 use parking_lot::Mutex;
 
 use crate::device::Device;
@@ -37,13 +38,23 @@ struct BinaryOperations {
     waits: u64,
 }
 
-/// A wait or signal operation of a submission (`VkSemaphoreSubmitInfo`); its stages are always all commands.
+/// A wait or signal operation of a submission (`VkSemaphoreSubmitInfo`).
 #[derive(Clone, Copy, Debug)]
 pub struct SemaphoreSubmit<'a> {
     /// The semaphore.
     pub semaphore: &'a Semaphore,
     /// The value to wait for, or to signal; ignored for a binary semaphore.
     pub value: u64,
+    /// The stages that wait, or that the signal waits for. All commands do in any case; checked mode tells when a
+    /// program relies on others.
+    pub stages: PipelineStageFlags2,
+}
+
+impl<'a> SemaphoreSubmit<'a> {
+    /// An operation of all commands.
+    pub fn new(semaphore: &'a Semaphore, value: u64) -> Self {
+        Self { semaphore, value, stages: PipelineStageFlags2::ALL_COMMANDS }
+    }
 }
 
 impl Device {
@@ -80,7 +91,15 @@ impl Semaphore {
     pub fn value(&self) -> Result<u64, Error> {
         self.check_timeline("vkGetSemaphoreCounterValue", "VUID-vkGetSemaphoreCounterValue-semaphore-03255")?;
         self.inner.device.check_alive()?;
-        Ok(self.inner.counter.value())
+        let value = self.inner.counter.value();
+        self.host_knows(value);
+        Ok(value)
+    }
+
+    /// The host has seen that the semaphore has at least a value.
+    fn host_knows(&self, value: u64) {
+        let checker = self.inner.device.checker();
+        checker.inspect(|checker| checker.commands().waited_for_counter(&self.inner.counter, value));
     }
 
     /// `vkSignalSemaphore`: the host sets a larger value.
@@ -91,6 +110,8 @@ impl Semaphore {
         require(value > now, at, "VUID-VkSemaphoreSignalInfo-value-03258", || {
             format!("value {value} is not above the semaphore's value {now}")
         })?;
+        let checker = self.inner.device.checker();
+        checker.inspect(|checker| checker.commands().host_signals(&self.inner.counter, value));
         self.inner.counter.raise(value);
         Ok(())
     }
@@ -185,7 +206,12 @@ fn wait_for(semaphores: &[(&Semaphore, u64)], until: Until, timeout: Option<Dura
     let target = |(semaphore, value): &(&Semaphore, u64)| (Arc::clone(&semaphore.inner.counter), *value);
     let targets: Vec<Target> = host_memory::collect(semaphores.iter().map(target))?;
     device.check_alive()?;
-    Ok(wait(&targets, until, timeout, device.loss())?)
+    let waited = wait(&targets, until, timeout, device.loss())?;
+    if waited && device.is_checked() {
+        let reached = semaphores.iter().filter(|(semaphore, value)| semaphore.inner.counter.reached(*value));
+        reached.for_each(|(semaphore, value)| semaphore.host_knows(*value));
+    }
+    Ok(waited)
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -52,6 +52,7 @@ impl DeviceMemory {
     /// their new values.
     pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {
         self.check(offset, into.len())?;
+        self.host_accesses(offset, into.len(), false);
         self.slice().read(offset, into);
         Ok(())
     }
@@ -59,6 +60,7 @@ impl DeviceMemory {
     /// Copies bytes in, beginning at byte `offset`.
     pub fn write(&self, offset: u64, from: &[u8]) -> Result<(), Error> {
         self.check(offset, from.len())?;
+        self.host_accesses(offset, from.len(), true);
         self.slice().write(offset, from);
         Ok(())
     }
@@ -67,6 +69,11 @@ impl DeviceMemory {
     /// time, so no Rust reference may point to them.
     pub fn host_address(&self) -> *mut u8 {
         self.slice().pointer()
+    }
+
+    fn host_accesses(&self, offset: u64, len: usize, writes: bool) {
+        let checker = self.device.checker();
+        checker.inspect(|checker| checker.host_accesses(self.slice(), offset, len as u64, writes));
     }
 
     /// Checks a range by the rules of `vkMapMemory`, except that an empty range at the end is allowed.

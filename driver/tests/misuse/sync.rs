@@ -48,7 +48,7 @@ fn with_pending(
         super::common::recorded(&world.device, Flags::empty(), |command| command.execute_commands(&[&part]).unwrap())
     };
     let (first, second) = (primary(), primary());
-    let waits = [SemaphoreSubmit { semaphore: &hold, value: 1 }];
+    let waits = [SemaphoreSubmit::new(&hold, 1)];
     let held = SubmitInfo { waits: &waits, commands: &[&first], signals: &[] };
     world.device.queue().submit_all(&[held], None).unwrap();
     let result = then(&part, &second);
@@ -72,18 +72,16 @@ pub(crate) const RULES: &[Rule] = &[
         let set = w.ready().set;
         set.copy([0, 0], &set, [9, 0], 1)
     }),
-    ("VUID-VkSubmitInfo-commonparent", |w| {
-        submit(w, &[], &[SemaphoreSubmit { semaphore: &w.other.create_semaphore(), value: 0 }])
-    }),
+    ("VUID-VkSubmitInfo-commonparent", |w| submit(w, &[], &[SemaphoreSubmit::new(&w.other.create_semaphore(), 0)])),
     ("VUID-vkQueueSubmit2-semaphore-03873", |w| {
-        submit(w, &[SemaphoreSubmit { semaphore: &w.device.create_semaphore(), value: 0 }], &[])
+        submit(w, &[SemaphoreSubmit::new(&w.device.create_semaphore(), 0)], &[])
     }),
     ("VUID-vkQueueSubmit2-semaphore-03868", |w| {
         let semaphore = &w.device.create_semaphore();
-        submit(w, &[], &[SemaphoreSubmit { semaphore, value: 0 }, SemaphoreSubmit { semaphore, value: 0 }])
+        submit(w, &[], &[SemaphoreSubmit::new(semaphore, 0), SemaphoreSubmit::new(semaphore, 0)])
     }),
     ("VUID-VkSubmitInfo2-semaphore-03882", |w| {
-        submit(w, &[], &[SemaphoreSubmit { semaphore: &w.device.create_timeline_semaphore(3), value: 3 }])
+        submit(w, &[], &[SemaphoreSubmit::new(&w.device.create_timeline_semaphore(3), 3)])
     }),
     ("VUID-vkGetSemaphoreCounterValue-semaphore-03255", |w| w.device.create_semaphore().value().map(drop)),
     ("VUID-VkSemaphoreSignalInfo-semaphore-03257", |w| w.device.create_semaphore().signal(1)),

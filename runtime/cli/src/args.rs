@@ -2,6 +2,7 @@
 
 mod bench;
 mod check;
+mod check_command;
 mod derive;
 mod litmus;
 mod manual;
@@ -10,7 +11,8 @@ mod run;
 mod trace;
 
 pub(crate) use bench::BenchArgs;
-pub(crate) use check::CheckArgs;
+pub(crate) use check::{CheckArgs, ReportFiles};
+pub(crate) use check_command::CheckCommandArgs;
 pub(crate) use derive::DeriveArgs;
 pub(crate) use litmus::{KindName, LitmusArgs, ScopeName};
 pub(crate) use manual::{CompletionsArgs, ManArgs};
@@ -42,7 +44,7 @@ Exit status:
   4   the shader is rejected
   5   a rule of Vulkan is broken, or an option does not fit the shader
   6   the device is lost: a kernel exceeds its time limit
-  66  run --check: a data race or another finding
+  66  run --check, check: a data race or another finding
 exec ends with the status of its program.")]
 pub(crate) struct Cli {
     /// The subcommand.
@@ -85,6 +87,8 @@ pub(crate) enum Command {
     Litmus(LitmusArgs),
     /// Run any Vulkan program on Spelter, through the Vulkan loader.
     Exec(ExecArgs),
+    /// Run any Vulkan program on Spelter and find its data races and missing barriers.
+    Check(CheckCommandArgs),
     /// Add up timelines that run and exec wrote.
     Trace(TraceArgs),
     /// Install Spelter for the Vulkan loader.

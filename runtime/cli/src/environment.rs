@@ -31,6 +31,7 @@ pub(crate) fn complete(command: &mut Command) -> Result<(), Failure> {
         Command::Test(args) => complete_device(&mut args.device),
         Command::Info(args) if !args.env => complete_device(&mut args.device),
         Command::Exec(args) => check_exec(args),
+        Command::Check(args) => check_exec(&args.exec()),
         _ => Ok(()),
     }
 }

@@ -1,8 +1,9 @@
-//! `spelter icd` and `spelter exec`: let Vulkan programs find this driver.
+//! `spelter icd`, `spelter exec` and the program of `spelter check`: let Vulkan programs find this driver.
 //!
 //! The Vulkan loader reads manifests: small JSON files with the path of a driver. `icd` installs one where the loader
 //! searches; `exec` writes one for a single program and sets environment variables so that the loader uses only that.
 
+use std::ffi::OsString;
 use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -66,31 +67,52 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<(), Failure> {
     if let Some(path) = &args.trace {
         prepare(path).map_err(|error| Failure::file(path, error))?;
     }
+    let profiles = args.profile.as_ref().map(|_| ProfileFolder::create()).transpose()?;
+    let ended = launch(args, profiles.as_ref(), &[])?;
+    if let Some(profiles) = profiles.filter(|_| ended.is_ok()) {
+        profiles.print(args)?;
+    }
+    match ended {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => std::process::exit(code(status)),
+        Err(error) => std::process::exit(not_started(args, &error)),
+    }
+}
+
+/// Runs the program with more variables, for `spelter check`. Returns its exit status.
+pub(crate) fn status(args: &ExecArgs, set: &[(&'static str, OsString)]) -> Result<u8, Failure> {
+    let ended = launch(args, None, set)?;
+    let status = ended.map_or_else(|error| not_started(args, &error), code);
+    // The system has statuses of eight bits.
+    Ok(status as u8)
+}
+
+/// Runs the program with a manifest of its own, and with the driver in the place of the loader where that is wanted.
+fn launch(
+    args: &ExecArgs,
+    profiles: Option<&ProfileFolder>,
+    set: &[(&'static str, OsString)],
+) -> Result<std::io::Result<ExitStatus>, Failure> {
     let library = library::path()?;
     let in_place_of_loader = InPlaceOfLoader::new(args.no_loader, &library)?;
     let search_path = in_place_of_loader.as_ref().map(InPlaceOfLoader::search_path).transpose()?;
     let path = std::env::temp_dir().join(format!("spelter-{}-{NAME}", std::process::id()));
     std::fs::write(&path, manifest(&library)).map_err(|error| Failure::file(&path, error))?;
-    let profiles = args.profile.as_ref().map(|_| ProfileFolder::create()).transpose()?;
-    let mut command = command(args, &path, profiles.as_ref());
+    let mut command = command(args, &path, profiles);
+    command.envs(set.iter().map(|(name, value)| (name, value)));
     command.envs(search_path.map(|path| ("LD_LIBRARY_PATH", path)));
     let ended = command.status();
     // A manifest that cannot be removed does no harm.
     let _ = std::fs::remove_file(&path);
-    drop(in_place_of_loader);
-    if let Some(profiles) = profiles.filter(|_| ended.is_ok()) {
-        profiles.print(args)?;
-    }
+    Ok(ended)
+}
+
+/// Reports that the program cannot be started. Returns the status of shells, env and sudo: 127 if it is not found, 126
+/// if it is found but not executable.
+fn not_started(args: &ExecArgs, error: &std::io::Error) -> i32 {
     let (program, _) = split(args);
-    match ended {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => std::process::exit(code(status)),
-        Err(error) => {
-            output::report(&Failure::new(format!("{program}: {error}")));
-            // The statuses of shells, env and sudo: 127 if not found, 126 if found but not executable.
-            std::process::exit(if error.kind() == ErrorKind::NotFound { 127 } else { 126 })
-        }
-    }
+    output::report(&Failure::new(format!("{program}: {error}")));
+    if error.kind() == ErrorKind::NotFound { 127 } else { 126 }
 }
 
 /// Creates the file of a timeline, empty until there is work, so that an error is reported before the program runs.

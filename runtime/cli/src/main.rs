@@ -47,7 +47,7 @@ use output::Output;
 const USAGE: u8 = 2;
 
 /// Exits with status 0, with that of the cause and one message after a failure, or with 2 and one message for wrong
-/// usage; 3 is that of `spelter litmus --deny-races`, 66 that of `spelter run --check`.
+/// usage; 3 is that of `spelter litmus --deny-races`, 66 that of `spelter run --check` and `spelter check`.
 fn main() -> ExitCode {
     silence_caught_panics();
     let mut cli = match Cli::try_parse() {
@@ -104,6 +104,7 @@ fn start(cli: &Cli) -> Result<u8, Failure> {
         Command::Info(args) => info::run(args, &mut output),
         Command::Litmus(args) => return status_after(litmus::run(args, &mut output), &mut output),
         Command::Exec(args) => icd::exec(args),
+        Command::Check(args) => return status_after(check::command::run(args), &mut output),
         Command::Trace(args) => trace::run(args, &mut output),
         Command::Icd(args) => icd::run(args, &mut output),
         Command::Completions(args) => manual::completions(args, &mut output),

@@ -244,6 +244,45 @@ fn the_exit_status_and_the_profile_are_options() {
 }
 
 #[test]
+fn a_race_is_written_as_a_litmus_test_that_has_it() {
+    let folder = Folder::with("check-litmus", "05.wgsl", include_str!("races/05-loop-war.wgsl"));
+    let line = "run 05.wgsl --bind 0.0=u32:range:192 --bind 0.1=zeros:256 --check --litmus race.test --sarif a.sarif";
+    let ended = folder.spelter(line);
+    assert_eq!(ended.status, 66, "{}", ended.stderr);
+    for name in ["race.test", "race-2.test"] {
+        let decided = folder.spelter(&format!("litmus {name}"));
+        assert!(decided.status == 0 && decided.stdout.contains("RACY"), "{}{}", decided.stdout, decided.stderr);
+        assert!(ended.stderr.contains(&format!("note: {name}: data race (")), "{}", ended.stderr);
+    }
+    let sarif: Json = serde_json::from_slice(&folder.read("a.sarif")).unwrap();
+    let results = sarif["runs"][0]["results"].as_array().unwrap();
+    let region = &results[0]["locations"][0]["physicalLocation"]["region"];
+    assert_eq!((results.len(), &region["startLine"]), (2, &17.into()), "{sarif}");
+    let text = String::from_utf8(folder.read("race.test")).unwrap();
+    assert!(text.contains("// thread 0, operation 1: the write at 05.wgsl:10:7\n"), "{text}");
+    assert!(folder.usage("run 05.wgsl --sarif a.sarif").contains("--check"));
+    assert!(folder.usage("run 05.wgsl --check --litmus a.litmus").contains("must end in .test"));
+}
+
+#[test]
+fn rules_and_dispatches_are_chosen() {
+    let folder = Folder::with("check-only", "05.wgsl", include_str!("races/05-loop-war.wgsl"));
+    let line = "run 05.wgsl --bind 0.0=u32:range:192 --bind 0.1=zeros:256";
+    let found = checked(&folder, &format!("{line} --only RACE-WAR"), true);
+    assert_eq!((lines(&found), &found["suppressed"]), (BTreeSet::from([(WAR.to_owned(), 17, 10)]), &0.into()));
+    checked(&folder, &format!("{line} --only BARRIER,NOTE"), false);
+    assert!(folder.usage(&format!("{line} --check --only nonsense")).contains("is none of the rules"));
+    // Some of eight dispatches are in one half, the others in the other.
+    let halves = ["1/2", "2/2"].map(|shard| {
+        let found = checked(&folder, &format!("{line} --repeat 8 --shard {shard}"), true);
+        let count = |name: &str| found["checked"][name].as_u64().unwrap();
+        assert_eq!(count("dispatches") + count("skipped"), 8);
+        count("dispatches")
+    });
+    assert_eq!(halves[0] + halves[1], 8);
+}
+
+#[test]
 fn what_is_not_checked_is_reported() {
     let folder = Folder::with("check-memory", "15.wgsl", include_str!("races/15-odd-even.wgsl"));
     let line = "run 15.wgsl --bind 0.0=u32:random:2048:1 --groups 16";

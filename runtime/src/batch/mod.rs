@@ -91,6 +91,18 @@ pub(crate) fn full_barrier(commands: &CommandBuffer) -> Result<(), Error> {
     Ok(commands.pipeline_barrier(stages, stages, &[memory], &[])?)
 }
 
+/// Ends a recording: what it wrote is visible to the host, and to all that the queue runs later. The executor does so
+/// in any case; Vulkan, and checked mode, ask for the dependency.
+pub(crate) fn end_with_barrier(commands: &CommandBuffer) -> Result<(), Error> {
+    let (src, dst) = (vk::PipelineStageFlags::ALL_COMMANDS, vk::PipelineStageFlags::HOST);
+    let memory = MemoryBarrier {
+        src_access: vk::AccessFlags::MEMORY_WRITE,
+        dst_access: vk::AccessFlags::MEMORY_READ | vk::AccessFlags::MEMORY_WRITE | vk::AccessFlags::HOST_READ,
+    };
+    commands.pipeline_barrier(src, src | dst, &[memory], &[])?;
+    Ok(commands.end()?)
+}
+
 /// Numbers of commands.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CommandCounts {

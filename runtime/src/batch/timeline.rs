@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use spelter_driver::{CommandBuffer, Queue, SemaphoreSubmit, SubmitInfo};
+use spelter_driver::{CommandBuffer, Queue, SemaphoreSubmit, SubmitInfo, vk};
 
-use super::{Batch, Clock, Submission, TimelinePoint};
+use super::{Batch, Clock, Submission, TimelinePoint, end_with_barrier};
 use crate::error::Error;
 use crate::events::{Event, EventLog};
 use crate::holds::HeldBatches;
@@ -91,7 +91,7 @@ impl Timeline {
         let mut refused = None;
         if let Some(mut batch) = self.recording.take() {
             batch.count(&self.share.memory().counters);
-            let result = batch.commands.end().map_err(Error::from).and_then(|()| match self.submit(&batch, own) {
+            let result = end_with_barrier(&batch.commands).and_then(|()| match self.submit(&batch, own) {
                 Err(Error::Misuse(misuse)) if !own.is_empty() => {
                     refused = Some(Error::Misuse(misuse));
                     self.submit(&batch, &[])
@@ -132,21 +132,32 @@ impl Timeline {
         let fence = self.share.device().create_fence(false);
         let mut waits: SmallVec<[SemaphoreSubmit<'_>; 1]> = SmallVec::new();
         for TimelinePoint { clock, serial } in &batch.after {
-            waits.push(SemaphoreSubmit { semaphore: &clock.queue.done, value: *serial });
+            waits.push(SemaphoreSubmit::new(&clock.queue.done, *serial));
         }
         if let Some(hold) = &batch.hold {
-            waits.push(SemaphoreSubmit { semaphore: hold.semaphore(), value: 1 });
+            waits.push(SemaphoreSubmit::new(hold.semaphore(), 1));
         }
         let holds = if self.share.holds().any() { self.holds(batch) } else { Vec::new() };
-        let signals = [SemaphoreSubmit { semaphore: &self.clock.queue.done, value: batch.serial }];
+        let signals = [SemaphoreSubmit::new(&self.clock.queue.done, batch.serial)];
+        // The program's own command buffers may have no barrier at their end.
+        let closing = if own.is_empty() { None } else { Some(self.closing()?) };
         let mut commands: SmallVec<[&CommandBuffer; 1]> = SmallVec::new();
         if !batch.is_empty() {
             commands.push(&batch.commands);
         }
         commands.extend(batch.appended.iter().chain(own.iter().copied()));
+        commands.extend(&closing);
         let submit = SubmitInfo { waits: &waits, commands: &commands, signals: &signals };
         let serial = self.queue.submit_all(&[submit], Some(&fence))?;
         Ok(Submission::new(&self.queue, self.clock.queue.index, serial, Some(fence)).held_by(holds))
+    }
+
+    /// A command buffer with nothing but the barrier that ends a batch.
+    fn closing(&self) -> Result<CommandBuffer, Error> {
+        let commands = self.share.device().create_command_pool().allocate();
+        commands.begin(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT)?;
+        end_with_barrier(&commands)?;
+        Ok(commands)
     }
 
     /// The holds that keep back a batch that is about to be submitted: its own, those of earlier batches of its

@@ -9,7 +9,7 @@ use spelter_driver::{ClearColor, CommandBuffer, vk};
 
 use super::contents::Named;
 use super::follow::Given;
-use crate::batch::{BindState, full_barrier};
+use crate::batch::{BindState, end_with_barrier, full_barrier};
 use crate::bind::Bind;
 use crate::context_state::ContextState;
 use crate::descriptors::{checked, resolve};
@@ -123,7 +123,7 @@ impl Open {
 
     /// Ends the recording.
     pub(super) fn finish(self) -> Result<CommandBuffer, Error> {
-        self.commands.end()?;
+        end_with_barrier(&self.commands)?;
         Ok(self.commands)
     }
 

@@ -1,9 +1,10 @@
 //! Inserts the checks of checked mode into a kernel as it was read.
 //!
 //! Before each load, store and image instruction on memory that invocations share comes a check of that memory, before
-//! each fence and control barrier and after each atomic a sync. Private memory, push constants, uniform buffers and
-//! constant tables cannot change while other invocations access them. All have effects, so passes keep each where it
-//! is, whatever they make of the access itself.
+//! each fence and control barrier and after each atomic a sync. Uniform buffers are checked for what other commands
+//! write to them, and for what they have in common with storage buffers. Private memory, push constants and constant
+//! tables cannot change while other invocations access them. All have effects, so passes keep each where it is,
+//! whatever they make of the access itself.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -170,7 +171,8 @@ impl Inserter<'_> {
 /// The class of a place that other invocations may access; `None` for memory that only this one writes, or none.
 fn class_of(kernel: &Kernel, place: &Place) -> Option<StorageClass> {
     match *place {
-        Place::Push { .. } | Place::Buffer { space: BufferSpace::Uniform, .. } => None,
+        Place::Push { .. } => None,
+        Place::Buffer { space: BufferSpace::Uniform, .. } => Some(StorageClass::Uniform),
         Place::Variable { variable, .. } => {
             (kernel.variables[variable].space == VariableSpace::Workgroup).then_some(StorageClass::Workgroup)
         }

@@ -140,15 +140,15 @@ fn check_site(kernel: &Kernel, site: Site, fits: bool) -> Result<(), String> {
     }
 }
 
-/// Only memory that invocations share is checked.
+/// Only memory that others may access is checked.
 fn shared(kernel: &Kernel, place: &Place) -> Result<(), String> {
     match *place {
-        Place::Buffer { space: BufferSpace::Storage, .. } => Ok(()),
+        Place::Buffer { .. } => Ok(()),
         Place::Variable { variable, .. } => match kernel.variables.get(variable) {
             Some(data) if data.space == VariableSpace::Workgroup => Ok(()),
             _ => Err(format!("{variable} is not in workgroup memory")),
         },
-        Place::Push { .. } | Place::Buffer { .. } => Err("constant memory is not checked".into()),
+        Place::Push { .. } => Err("push constants are not checked".into()),
     }
 }
 

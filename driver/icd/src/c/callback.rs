@@ -31,6 +31,8 @@ pub(crate) struct Message {
     pub(crate) types: vk::DebugUtilsMessageTypeFlagsEXT,
     /// The valid-usage ID that was broken, or the source of the message.
     pub(crate) id: String,
+    /// `messageIdNumber`; 0 if the id has no number.
+    pub(crate) number: i32,
     pub(crate) text: String,
     pub(crate) objects: Vec<About>,
     /// Open labels, the outermost first: of the queue, and of the command buffer.
@@ -47,7 +49,7 @@ impl Message {
         text: impl Into<String>,
     ) -> Self {
         let (objects, queue_labels, command_labels) = Default::default();
-        Self { severity, types, id: id.into(), text: text.into(), objects, queue_labels, command_labels }
+        Self { severity, types, id: id.into(), number: 0, text: text.into(), objects, queue_labels, command_labels }
     }
 }
 
@@ -95,6 +97,7 @@ impl Callback {
                 let data = vk::DebugUtilsMessengerCallbackDataEXT::default()
                     .message(&text)
                     .message_id_name(&id)
+                    .message_id_number(message.number)
                     .objects(&objects)
                     .queue_labels(&queue_labels)
                     .cmd_buf_labels(&command_labels);
@@ -107,7 +110,9 @@ impl Callback {
                 let (kind, handle) = about.map_or((0, 0), |about| (about.ty.as_raw(), about.handle));
                 let (flags, kind) = (report_flags(message.severity), vk::DebugReportObjectTypeEXT::from_raw(kind));
                 // SAFETY: by this module's contract.
-                unsafe { function(flags, kind, handle, 0, 0, c"spelter".as_ptr(), text.as_ptr(), user_data) };
+                unsafe {
+                    function(flags, kind, handle, 0, message.number, c"spelter".as_ptr(), text.as_ptr(), user_data)
+                };
             }
             _ => {}
         }

@@ -7,6 +7,7 @@ use ash::vk;
 use super::emergency;
 use crate::current_call;
 use crate::error::Error;
+use crate::findings;
 use crate::message;
 
 /// A function of any signature; the loader casts it back.
@@ -144,6 +145,7 @@ pub(crate) fn guard<R: Failed, T: IntoCResult<R>>(call: &'static str, body: impl
         if emergency::is_set_aside() || !creates(call) || emergency::replenish() { body() } else { Err(exhausted()) }
     };
     let result = catch_unwind(AssertUnwindSafe(body));
+    findings::after(call);
     current_call::take_violations().iter().for_each(|fault| message::error(call, fault));
     match result {
         Ok(Ok(value)) => value.into_c(),

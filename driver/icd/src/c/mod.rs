@@ -20,6 +20,7 @@ pub(crate) mod emergency;
 pub(crate) mod host;
 #[macro_use]
 pub(crate) mod entry;
+pub(crate) mod exit;
 pub(crate) mod import;
 pub(crate) mod listing;
 pub(crate) mod pointer;

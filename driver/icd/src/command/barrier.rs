@@ -1,7 +1,7 @@
 //! Pipeline barriers. A barrier orders all earlier commands before all later ones, whatever stages and accesses it
-//! names, so these need no translation. `scopes.rs` reports the invalid ones.
+//! names. Checked mode gets them as the program gave them; `scopes.rs` reports the invalid ones.
 
-use ash::vk::{self, AccessFlags, PipelineStageFlags};
+use ash::vk::{self, AccessFlags, AccessFlags2, PipelineStageFlags, PipelineStageFlags2};
 use spelter_driver::{self as driver, host_memory};
 
 use super::CommandBuffer;
@@ -25,11 +25,6 @@ entry_points! {
         command_buffer: vk::CommandBuffer, p_dependency_info: *const vk::DependencyInfo<'_>,
     ) => barrier2;
 }
-
-/// The accesses with which every barrier is recorded.
-const BEFORE: AccessFlags = AccessFlags::MEMORY_WRITE;
-const AFTER: AccessFlags =
-    AccessFlags::from_raw(AccessFlags::MEMORY_READ.as_raw() | AccessFlags::MEMORY_WRITE.as_raw());
 
 /// Valid usage of the two scopes of each kind of barrier: of the old command, then of the `2` structures.
 macro_rules! rules {
@@ -92,59 +87,84 @@ dependency_rules!(WAIT_EVENTS2: "vkCmdWaitEvents2",
 /// Checks both scopes of a barrier.
 fn check_old(rules: [Rules; 2], stages: [PipelineStageFlags; 2], access: [AccessFlags; 2]) {
     for ((of, stages), access) in rules.into_iter().zip(stages).zip(access) {
-        let stages = vk::PipelineStageFlags2::from_raw(stages.as_raw().into());
-        check(Scope { stages, access: vk::AccessFlags2::from_raw(access.as_raw().into()), of });
+        let stages = PipelineStageFlags2::from_raw(stages.as_raw().into());
+        check(Scope { stages, access: AccessFlags2::from_raw(access.as_raw().into()), of });
     }
 }
 
-fn check_new(rules: [Rules; 2], sides: [(vk::PipelineStageFlags2, vk::AccessFlags2); 2]) {
+fn check_new(rules: [Rules; 2], sides: [(PipelineStageFlags2, AccessFlags2); 2]) {
     for (of, (stages, access)) in rules.into_iter().zip(sides) {
         check(Scope { stages, access, of });
     }
 }
 
-/// A range of a buffer.
-pub(super) struct BufferRange {
-    pub(super) buffer: vk::Buffer,
-    pub(super) offset: u64,
-    pub(super) size: u64,
+/// The two scopes of a barrier.
+#[derive(Clone, Copy)]
+struct Scopes {
+    src: (PipelineStageFlags2, AccessFlags2),
+    dst: (PipelineStageFlags2, AccessFlags2),
 }
 
-/// Levels and layers of an image.
-pub(super) struct ImageRange {
-    pub(super) image: vk::Image,
-    pub(super) layouts: [vk::ImageLayout; 2],
-    pub(super) range: vk::ImageSubresourceRange,
+impl Scopes {
+    fn old(stages: [PipelineStageFlags; 2], access: [AccessFlags; 2]) -> Self {
+        let side = |at: usize| {
+            let stages = PipelineStageFlags2::from_raw(stages[at].as_raw().into());
+            (stages, AccessFlags2::from_raw(access[at].as_raw().into()))
+        };
+        Self { src: side(0), dst: side(1) }
+    }
 }
 
-/// Records a barrier; an error if it names an invalid handle.
-fn record(
-    into: &driver::CommandBuffer,
-    buffers: impl Iterator<Item = BufferRange>,
-    images: impl Iterator<Item = ImageRange>,
+/// The memory of a barrier, by handle.
+enum Memory {
+    All,
+    Buffer { buffer: vk::Buffer, offset: u64, size: u64 },
+    Image { image: vk::Image, layouts: [vk::ImageLayout; 2], range: vk::ImageSubresourceRange },
+}
+
+/// The object of a barrier.
+enum Found {
+    All,
+    Buffer { buffer: Ref<Buffer>, offset: u64, size: u64 },
+    Image { image: Ref<Image>, layouts: [vk::ImageLayout; 2], range: vk::ImageSubresourceRange },
+}
+
+impl Found {
+    fn of(memory: Memory) -> Result<Self, Error> {
+        Ok(match memory {
+            Memory::All => Self::All,
+            Memory::Buffer { buffer, offset, size } => {
+                Self::Buffer { buffer: Buffer::get(buffer, "VkBufferMemoryBarrier-buffer")?, offset, size }
+            }
+            Memory::Image { image, layouts, range } => {
+                Self::Image { image: Image::get(image, "VkImageMemoryBarrier-image")?, layouts, range }
+            }
+        })
+    }
+
+    fn barrier(&self, scopes: Scopes) -> driver::Barrier2<'_> {
+        let memory = match self {
+            Self::All => driver::BarrierMemory::All,
+            Self::Buffer { buffer, offset, size } => {
+                driver::BarrierMemory::Buffer { buffer: &buffer.driver, offset: *offset, size: *size }
+            }
+            Self::Image { image, layouts, range } => {
+                driver::BarrierMemory::Image { image: &image.driver, layouts: *layouts, range: *range }
+            }
+        };
+        let Scopes { src: (src_stages, src_access), dst: (dst_stages, dst_access) } = scopes;
+        driver::Barrier2 { src_stages, src_access, dst_stages, dst_access, memory }
+    }
+}
+
+/// Passes barriers to `record`; an error if one names an invalid handle.
+fn with_barriers(
+    barriers: impl Iterator<Item = (Scopes, Memory)>,
+    record: impl FnOnce(&[driver::Barrier2<'_>]) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let find = |range: BufferRange| Ok::<_, Error>((Buffer::get(range.buffer, "VkBufferMemoryBarrier-buffer")?, range));
-    let buffers = host_memory::try_collect(buffers.map(find))?;
-    let buffers = buffers.iter().map(|(buffer, range)| driver::BufferMemoryBarrier {
-        src_access: BEFORE,
-        dst_access: AFTER,
-        buffer: &buffer.driver,
-        offset: range.offset,
-        size: range.size,
-    });
-    let find = |range: ImageRange| Ok::<_, Error>((Image::get(range.image, "VkImageMemoryBarrier-image")?, range));
-    let images = host_memory::try_collect(images.map(find))?;
-    let images = images.iter().map(|(image, range)| driver::ImageMemoryBarrier {
-        src_access: BEFORE,
-        dst_access: AFTER,
-        old_layout: range.layouts[0],
-        new_layout: range.layouts[1],
-        image: &image.driver,
-        range: range.range,
-    });
-    let (buffers, images) = (host_memory::collect(buffers)?, host_memory::collect(images)?);
-    let all = PipelineStageFlags::ALL_COMMANDS;
-    Ok(into.pipeline_barrier_with_images(all, all, &[], &buffers, &images)?)
+    let found = barriers.map(|(scopes, memory)| Ok::<_, Error>((scopes, Found::of(memory)?)));
+    let found = host_memory::try_collect(found)?;
+    record(&host_memory::collect(found.iter().map(|(scopes, found)| found.barrier(*scopes)))?)
 }
 
 /// The barrier arrays of `vkCmdPipelineBarrier` or `vkCmdWaitEvents`.
@@ -185,15 +205,24 @@ impl<'a> Old<'a> {
         }
     }
 
-    pub(super) fn record(&self, into: &driver::CommandBuffer) -> Result<(), Error> {
-        let buffers = self.buffers.iter();
-        let buffers = buffers.map(|b| BufferRange { buffer: b.buffer, offset: b.offset, size: b.size });
-        let images = self.images.iter().map(|i| ImageRange {
-            image: i.image,
-            layouts: [i.old_layout, i.new_layout],
-            range: i.subresource_range,
+    /// Passes the barriers to `record`. Without any there is an execution dependency.
+    pub(super) fn with_barriers(
+        &self,
+        record: impl FnOnce(&[driver::Barrier2<'_>]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let of = |src, dst| Scopes::old(self.stages, [src, dst]);
+        let execution = std::iter::once((of(AccessFlags::empty(), AccessFlags::empty()), Memory::All));
+        let memory = self.memory.iter().map(|b| (of(b.src_access_mask, b.dst_access_mask), Memory::All));
+        let buffers = self.buffers.iter().map(|b| {
+            let memory = Memory::Buffer { buffer: b.buffer, offset: b.offset, size: b.size };
+            (of(b.src_access_mask, b.dst_access_mask), memory)
         });
-        record(into, buffers, images)
+        let images = self.images.iter().map(|i| {
+            let layouts = [i.old_layout, i.new_layout];
+            let memory = Memory::Image { image: i.image, layouts, range: i.subresource_range };
+            (of(i.src_access_mask, i.dst_access_mask), memory)
+        });
+        with_barriers(execution.chain(memory).chain(buffers).chain(images), record)
     }
 }
 
@@ -210,18 +239,30 @@ pub(super) fn check_dependency(info: In<'_, vk::DependencyInfo<'_>>, [memory, bu
     }
 }
 
-pub(super) fn record_dependency(
-    into: &driver::CommandBuffer,
-    info: In<'_, vk::DependencyInfo<'_>>,
+/// Passes the barriers of several `VkDependencyInfo` to `record`.
+pub(super) fn with_dependencies<'a>(
+    infos: impl Iterator<Item = In<'a, vk::DependencyInfo<'a>>>,
+    record: impl FnOnce(&[driver::Barrier2<'_>]) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let buffers = info.buffers().get().iter();
-    let buffers = buffers.map(|b| BufferRange { buffer: b.buffer, offset: b.offset, size: b.size });
-    let images = info.images().get().iter().map(|i| ImageRange {
-        image: i.image,
-        layouts: [i.old_layout, i.new_layout],
-        range: i.subresource_range,
+    macro_rules! scopes {
+        ($of:expr) => {
+            Scopes { src: ($of.src_stage_mask, $of.src_access_mask), dst: ($of.dst_stage_mask, $of.dst_access_mask) }
+        };
+    }
+    let barriers = infos.flat_map(|info| {
+        let memory = info.memory().get().iter().map(|b| (scopes!(b), Memory::All));
+        let buffers = info
+            .buffers()
+            .get()
+            .iter()
+            .map(|b| (scopes!(b), Memory::Buffer { buffer: b.buffer, offset: b.offset, size: b.size }));
+        let images = info.images().get().iter().map(|i| {
+            let layouts = [i.old_layout, i.new_layout];
+            (scopes!(i), Memory::Image { image: i.image, layouts, range: i.subresource_range })
+        });
+        memory.chain(buffers).chain(images)
     });
-    record(into, buffers, images)
+    with_barriers(barriers, record)
 }
 
 #[expect(clippy::too_many_arguments, reason = "the prototype is Vulkan's")]
@@ -239,10 +280,10 @@ fn barrier(
 ) -> Result<(), Error> {
     let old = Old::of([src, dst], (memory_count, memory), (buffer_count, buffers), (image_count, images));
     old.check([OLD_MEMORY, OLD_BUFFER, OLD_IMAGE]);
-    commands.add(|into| old.record(into))
+    commands.add(|into| old.with_barriers(|barriers| Ok(into.pipeline_barrier2(barriers)?)))
 }
 
 fn barrier2(commands: Ref<CommandBuffer>, info: In<'_, vk::DependencyInfo<'_>>) -> Result<(), Error> {
     check_dependency(info, BARRIER2);
-    commands.add(|into| record_dependency(into, info))
+    commands.add(|into| with_dependencies(std::iter::once(info), |barriers| Ok(into.pipeline_barrier2(barriers)?)))
 }

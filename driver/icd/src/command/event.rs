@@ -1,10 +1,10 @@
 //! Events in command buffers. They order all commands, as barriers do; stages and accesses are only checked.
 
 use ash::vk::{self, PipelineStageFlags as S, PipelineStageFlags2 as S2};
-use spelter_driver::host_memory;
+use spelter_driver::{self as driver, host_memory};
 
 use super::CommandBuffer;
-use super::barrier::{Old, SET_EVENT2, WAIT_EVENTS, WAIT_EVENTS2, check_dependency, record_dependency};
+use super::barrier::{Old, SET_EVENT2, WAIT_EVENTS, WAIT_EVENTS2, check_dependency, with_dependencies};
 use super::scopes::{Rules, Scope, check, check_no_host};
 use crate::c::entry::entry_points;
 use crate::c::{In, Many};
@@ -45,7 +45,14 @@ fn wide(stages: S) -> S2 {
 fn set(commands: Ref<CommandBuffer>, event: vk::Event, stages: S) -> Result<(), Error> {
     let host = "VUID-vkCmdSetEvent-stageMask-01149";
     check_stages(wide(stages), "vkCmdSetEvent", "VUID-vkCmdSetEvent-stageMask-06457", host);
-    commands.add(|into| Ok(into.set_event(&Event::get(event, "vkCmdSetEvent-event")?.driver)?))
+    let scope = driver::Barrier2 {
+        src_stages: wide(stages),
+        src_access: vk::AccessFlags2::NONE,
+        dst_stages: S2::NONE,
+        dst_access: vk::AccessFlags2::NONE,
+        memory: driver::BarrierMemory::All,
+    };
+    commands.add(|into| Ok(into.set_event2(&Event::get(event, "vkCmdSetEvent-event")?.driver, &[scope])?))
 }
 
 fn set2(commands: Ref<CommandBuffer>, event: vk::Event, info: In<'_, vk::DependencyInfo<'_>>) -> Result<(), Error> {
@@ -57,7 +64,10 @@ fn set2(commands: Ref<CommandBuffer>, event: vk::Event, info: In<'_, vk::Depende
         check_no_host(src, "vkCmdSetEvent2", "srcStageMask", "VUID-vkCmdSetEvent2-srcStageMask-09391");
         check_no_host(dst, "vkCmdSetEvent2", "dstStageMask", "VUID-vkCmdSetEvent2-dstStageMask-09392");
     }
-    commands.add(|into| Ok(into.set_event(&Event::get(event, "vkCmdSetEvent2-event")?.driver)?))
+    commands.add(|into| {
+        let event = Event::get(event, "vkCmdSetEvent2-event")?;
+        with_dependencies(std::iter::once(info), |barriers| Ok(into.set_event2(&event.driver, barriers)?))
+    })
 }
 
 fn reset(commands: Ref<CommandBuffer>, event: vk::Event, stages: S) -> Result<(), Error> {
@@ -72,18 +82,11 @@ fn reset2(commands: Ref<CommandBuffer>, event: vk::Event, stages: S2) -> Result<
     commands.add(|into| Ok(into.reset_event(&Event::get(event, "vkCmdResetEvent2-event")?.driver)?))
 }
 
-/// Records the wait and its barriers.
-fn record(
-    commands: &CommandBuffer,
-    events: &[vk::Event],
-    barriers: impl FnOnce(&spelter_driver::CommandBuffer) -> Result<(), Error>,
-) -> Result<(), Error> {
-    commands.add(|into| {
-        let find = |&event: &vk::Event| Event::get(event, "vkCmdWaitEvents-pEvents");
-        let events = host_memory::try_collect(events.iter().map(find))?;
-        into.wait_events(&events.iter().map(|event| &event.driver).collect::<Vec<_>>())?;
-        barriers(into)
-    })
+/// Records the wait.
+fn record(into: &driver::CommandBuffer, events: &[vk::Event], barriers: &[driver::Barrier2<'_>]) -> Result<(), Error> {
+    let find = |&event: &vk::Event| Event::get(event, "vkCmdWaitEvents-pEvents");
+    let events = host_memory::try_collect(events.iter().map(find))?;
+    Ok(into.wait_events2(&events.iter().map(|event| &event.driver).collect::<Vec<_>>(), barriers)?)
 }
 
 #[expect(clippy::too_many_arguments, reason = "the prototype is Vulkan's")]
@@ -102,7 +105,8 @@ fn wait(
 ) -> Result<(), Error> {
     let old = Old::of([src, dst], (memory_count, memory), (buffer_count, buffers), (image_count, images));
     old.check(WAIT_EVENTS);
-    record(&commands, &events.of(count as usize), |into| old.record(into))
+    let events = events.of(count as usize);
+    commands.add(|into| old.with_barriers(|barriers| record(into, &events, barriers)))
 }
 
 fn wait2(
@@ -113,7 +117,6 @@ fn wait2(
 ) -> Result<(), Error> {
     let infos = infos.of(count as usize);
     infos.each().for_each(|info| check_dependency(info, WAIT_EVENTS2));
-    record(&commands, &events.of(count as usize), |into| {
-        infos.each().try_for_each(|info| record_dependency(into, info))
-    })
+    let events = events.of(count as usize);
+    commands.add(|into| with_dependencies(infos.each(), |barriers| record(into, &events, barriers)))
 }

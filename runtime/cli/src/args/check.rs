@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use spelter::check::{CheckOptions, Profile};
+use spelter::check::report::{Filter, RulePattern, Suppression};
+use spelter::check::{CheckOptions, Profile, Shard};
+use vulkan_spelter::options::EXIT_STATUS;
 
-use crate::check::{EXIT_STATUS, Suppression};
 use crate::value::count;
 
 /// Checked mode.
@@ -25,19 +26,53 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "N", requires = "check", conflicts_with = "schedule")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) many_seeds: Option<u32>,
+    /// Check only part I of N equal parts of the dispatches (--repeat); the others run unchecked.
+    #[arg(long, value_name = "I/N", requires = "check", allow_hyphen_values = true)]
+    pub(crate) shard: Option<Shard>,
+    /// Report findings of these rules only, as in RACE-*,BARRIER.
+    #[arg(long, value_name = "ID,…", requires = "check", value_delimiter = ',')]
+    pub(crate) only: Vec<RulePattern>,
     /// Do not report what matches: rule:, line:, kernel: or memory: and a pattern with *, as in line:scan.comp:41.
     #[arg(long, value_name = "KIND:PATTERN", requires = "check")]
     pub(crate) suppress: Vec<Suppression>,
     /// Do not report what a line of this file matches.
     #[arg(long, value_name = "FILE", requires = "check")]
     pub(crate) suppressions: Vec<PathBuf>,
+    /// Write the findings as SARIF 2.1.0, which sites that host code show beside the lines.
+    #[arg(long, value_name = "FILE", requires = "check")]
+    pub(crate) sarif: Option<PathBuf>,
+    /// Write the part of the execution that makes the first race one as a test for `spelter litmus`; further races go
+    /// to files with -2, -3 and so on in their names.
+    #[arg(long, value_name = "FILE.test", requires = "check", value_parser = test_name)]
+    pub(crate) litmus: Option<PathBuf>,
     /// The exit status if there are errors.
     #[arg(long, value_name = "STATUS", default_value_t = EXIT_STATUS)]
     pub(crate) error_exitcode: u8,
 }
 
+/// Files of findings: those of the options above, for a command that always checks.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct ReportFiles {
+    /// Write the findings as SARIF 2.1.0, which sites that host code show beside the lines.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sarif: Option<PathBuf>,
+    /// Write the part of the execution that makes the first race one as a test for `spelter litmus`; further races go
+    /// to files with -2, -3 and so on in their names.
+    #[arg(long, value_name = "FILE.test", value_parser = test_name)]
+    pub(crate) litmus: Option<PathBuf>,
+}
+
+/// The name of a litmus test, by whose end its format is recognised.
+fn test_name(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    match path.extension() {
+        Some(extension) if extension == "test" => Ok(path),
+        _ => Err("the name must end in .test, by which `spelter litmus` recognises the format".to_owned()),
+    }
+}
+
 /// A number of bytes.
-fn bytes(text: &str) -> Result<u64, String> {
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
     count(text).ok_or_else(|| format!("`{text}` is not a number of bytes; 2K is 2048, and M and G are 2²⁰ and 2³⁰"))
 }
 
@@ -47,6 +82,17 @@ impl CheckArgs {
         let default = CheckOptions::default();
         let [memory, replay_memory] =
             [default.memory, default.replay_memory].map(|bytes| self.check_memory.unwrap_or(bytes));
-        self.check.map(|profile| CheckOptions { profile, memory, replay_memory, ..default })
+        let shard = self.shard.unwrap_or(default.shard);
+        self.check.map(|profile| CheckOptions { profile, memory, replay_memory, shard })
+    }
+
+    /// The files of findings.
+    pub(crate) fn files(&self) -> ReportFiles {
+        ReportFiles { sarif: self.sarif.clone(), litmus: self.litmus.clone() }
+    }
+
+    /// What is reported, without the files of suppressions.
+    pub(crate) fn filter(&self) -> Filter {
+        Filter { only: self.only.clone(), suppressions: self.suppress.clone() }
     }
 }

@@ -1,22 +1,23 @@
-//! Reports of checked mode: quoted source as rustc quotes it, or JSON lines; suppressions and the exit status.
+//! Checked mode on the command line: reports of `spelter run --check`, files of findings, and `spelter check`.
 
-mod json;
-mod suppress;
-mod text;
+pub(crate) mod command;
+mod files;
+mod merge;
+mod sarif;
 
 use std::cmp::Reverse;
+use std::io::{self, Write};
+use std::path::PathBuf;
 
+use serde_json::Value as Json;
+use spelter::check::report::{self, Filter};
 use spelter::check::{CheckStats, Finding, Severity};
 use spelter_shaders::ir::SourceLine;
 
 use crate::args::{CheckArgs, RunArgs};
 use crate::failure::Failure;
-pub(crate) use json::{json, stats};
-pub(crate) use suppress::Suppression;
-use suppress::Suppressions;
-
-/// The exit status if there are errors, by default.
-pub(crate) const EXIT_STATUS: u8 = 66;
+use crate::output;
+pub(crate) use files::{check_targets, write_files};
 
 /// The findings of a run, without those that are suppressed.
 #[derive(Debug)]
@@ -30,13 +31,14 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Sorts findings and leaves out those that the options suppress.
+    /// Sorts findings and leaves out those that the options do not ask for or suppress.
     pub(crate) fn new(mut all: Vec<Finding>, stats: CheckStats, args: &RunArgs) -> Result<Self, Failure> {
         let (file, args) = (args.file.display().to_string(), &args.check);
         all.iter_mut().for_each(|finding| name_file(finding, &file));
-        let suppressions = Suppressions::new(&args.suppress, &args.suppressions)?;
+        let filter = with_files(args.filter(), &args.suppressions)?;
+        all.retain(|finding| filter.wants(finding));
         let count = all.len();
-        let mut findings: Vec<_> = all.into_iter().filter(|finding| !suppressions.has(finding)).collect();
+        let mut findings: Vec<_> = all.into_iter().filter(|finding| !filter.suppresses(finding)).collect();
         // Races first: they may be why a barrier is in divergent control flow.
         findings.sort_by_key(|finding| (Reverse(finding.severity), finding.rule));
         Ok(Self { suppressed: count - findings.len(), findings, stats })
@@ -52,10 +54,46 @@ impl Report {
         if self.count(Severity::Error) > 0 { args.error_exitcode } else { 0 }
     }
 
+    /// The objects of the findings.
+    pub(crate) fn json(&self) -> Vec<Json> {
+        self.findings.iter().map(report::json).collect()
+    }
+
     /// Writes the findings to standard error, with quoted source, and a summary.
     pub(crate) fn print(&self) {
-        self.findings.iter().for_each(text::print);
-        text::summary(self);
+        for finding in &self.findings {
+            let text = report::text(finding, &[], output::is_stderr_colored());
+            // A closed standard error is ignored, as for all messages.
+            let _ = io::stderr().lock().write_all(text.as_bytes());
+        }
+        let CheckStats { accesses_not_checked, commands_forgotten, findings_dropped, .. } = self.stats;
+        note_gaps(accesses_not_checked, commands_forgotten, findings_dropped);
+        let summary = report::summary(|severity| self.count(severity), self.suppressed);
+        output::note(format_args!("checked: {summary}"));
+    }
+}
+
+/// A filter with the suppressions of files.
+fn with_files(mut filter: Filter, files: &[PathBuf]) -> Result<Filter, Failure> {
+    for path in files {
+        filter.add_file(path).map_err(|problem| Failure::file(path, problem))?;
+    }
+    Ok(filter)
+}
+
+/// Notes what was not checked or not kept.
+fn note_gaps(accesses_not_checked: u64, commands_forgotten: u64, findings_dropped: u64) {
+    if accesses_not_checked > 0 {
+        let problem = "accesses were not checked, since the shadow of the memory exceeds --check-memory";
+        output::note(format_args!("{accesses_not_checked} {problem}"));
+    }
+    if commands_forgotten > 0 {
+        let problem = "accesses were forgotten before the host waited for them, so that no later command was compared \
+            with them";
+        output::note(format_args!("{commands_forgotten} {problem}"));
+    }
+    if findings_dropped > 0 {
+        output::note(format_args!("{findings_dropped} more findings were not kept"));
     }
 }
 
@@ -73,5 +111,7 @@ fn name_file(finding: &mut Finding, file: &str) {
     accesses.flat_map(|access| access.line.iter_mut().chain(&mut access.inlined_at)).for_each(named);
     finding.repairs.iter_mut().filter_map(|repair| repair.line.as_mut()).for_each(named);
     let texts = finding.repairs.iter_mut().map(|repair| &mut repair.text).chain(&mut finding.reasons);
-    texts.for_each(|text| *text = text.replace(&format!(" at {WGSL}:"), &format!(" at {file}:")));
+    let renamed = |text: &str| text.replace(&format!(" at {WGSL}:"), &format!(" at {file}:"));
+    texts.for_each(|text| *text = renamed(text));
+    finding.replay = finding.replay.as_deref().map(|text| renamed(text).into());
 }

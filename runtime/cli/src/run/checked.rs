@@ -5,12 +5,13 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value as Json, json};
 use spelter::check::Finding;
+use spelter::check::report::stats_json;
 use spelter::{Context, Schedule};
 
 use super::bind::Bound;
 use super::{Launched, dispatch, launch};
 use crate::args::RunArgs;
-use crate::check::{self, Report};
+use crate::check::Report;
 use crate::failure::Failure;
 use crate::output;
 use crate::shader::Shader;
@@ -25,12 +26,12 @@ pub(super) struct Checked {
 impl Checked {
     /// Members of the JSON object of a run.
     pub(super) fn json(&self) -> Map<String, Json> {
-        let findings: Vec<_> = self.report.findings.iter().map(check::json).collect();
+        let findings = self.report.json();
         [
             ("findings".to_owned(), findings.into()),
             ("suppressed".to_owned(), self.report.suppressed.into()),
             ("depends_on_order".to_owned(), json!(self.order)),
-            ("checked".to_owned(), check::stats(&self.report.stats)),
+            ("checked".to_owned(), stats_json(&self.report.stats)),
         ]
         .into_iter()
         .collect()

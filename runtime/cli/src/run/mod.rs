@@ -7,6 +7,7 @@ mod messages;
 mod misuse;
 mod names;
 mod notes;
+mod progress;
 mod report;
 
 use std::time::{Duration, Instant};
@@ -15,6 +16,7 @@ use serde_json::json;
 use spelter::{Context, Printer, Program};
 
 use crate::args::RunArgs;
+use crate::check;
 use crate::device;
 use crate::failure::Failure;
 use crate::output::{self, Output};
@@ -40,7 +42,8 @@ fn execute(args: &RunArgs, messages: &Messages, output: &mut Output) -> Result<u
     let args = &names::resolved(args, &shader)?;
     let Launched { context, program, bound } = launch(&shader, args, messages.printer())?;
     report::check(&bound, args)?;
-    let times = dispatch(&context, (&shader, &program), &bound, args)?;
+    check::check_targets(&args.check.files())?;
+    let times = progress::shown(&context, || dispatch(&context, (&shader, &program), &bound, args))?;
     let checked = checked::report(&context, &shader, &bound, args)?;
     let saved = report::save(&context, &bound, args)?;
     args.trace.iter().try_for_each(|path| trace::write(&context, path))?;
@@ -56,6 +59,7 @@ fn execute(args: &RunArgs, messages: &Messages, output: &mut Output) -> Result<u
         output.flush()?;
         checked.report.print();
     }
+    check::write_files(&args.check.files(), &checked.report.json())?;
     Ok(checked.report.status(&args.check))
 }
 

@@ -4,27 +4,29 @@ use std::sync::Arc;
 
 use codespan_reporting::diagnostic::{self, Diagnostic, Label};
 use codespan_reporting::files::{Files, SimpleFiles};
-use codespan_reporting::term::termcolor::{ColorChoice, StandardStream};
+use codespan_reporting::term::termcolor::Buffer;
 use codespan_reporting::term::{self, Config};
-use spelter::Schedule;
-use spelter::check::{Finding, FoundAccess, Severity};
+use spelter_shaders::schedule::Schedule;
 
-use super::Report;
-use crate::output;
+use super::super::{Finding, FoundAccess, Severity};
 
-/// Prints a finding to standard error. A closed standard error is ignored, as for all messages.
-pub(super) fn print(finding: &Finding) {
-    let choice = if output::is_stderr_colored() { ColorChoice::Always } else { ColorChoice::Never };
+/// The report of a finding, with more `notes` at its end, and with escape sequences of terminals if it is `colored`. It
+/// ends with an empty line.
+pub fn text(finding: &Finding, notes: &[String], colored: bool) -> String {
     let mut files = Sources { files: SimpleFiles::new(), known: Vec::new() };
-    let diagnostic = files.diagnostic(finding);
-    let stream = StandardStream::stderr(choice);
-    let mut stream = stream.lock();
-    let _ = term::emit_to_write_style(&mut stream, &Config::default(), &files.files, &diagnostic);
+    let mut diagnostic = files.diagnostic(finding);
+    diagnostic.notes.extend_from_slice(notes);
+    let mut to = if colored { Buffer::ansi() } else { Buffer::no_color() };
+    match term::emit_to_write_style(&mut to, &Config::default(), &files.files, &diagnostic) {
+        Ok(()) => String::from_utf8_lossy(to.as_slice()).into_owned(),
+        // The quoted lines are not as expected.
+        Err(_) => format!("{finding}\n"),
+    }
 }
 
-/// Prints how many findings there are.
-pub(super) fn summary(report: &Report) {
-    let counted = |severity, one: &str| match report.count(severity) {
+/// How many findings of each severity there are, and how many were suppressed: `2 errors, 1 note, 3 suppressed`.
+pub fn summary(count: impl Fn(Severity) -> usize, suppressed: usize) -> String {
+    let counted = |severity, one: &str| match count(severity) {
         0 => None,
         1 => Some(format!("1 {one}")),
         count => Some(format!("{count} {one}s")),
@@ -34,18 +36,10 @@ pub(super) fn summary(report: &Report) {
     if parts.is_empty() {
         parts.push("no data race was observed".to_owned());
     }
-    if report.suppressed > 0 {
-        parts.push(format!("{} suppressed", report.suppressed));
+    if suppressed > 0 {
+        parts.push(format!("{suppressed} suppressed"));
     }
-    let stats = &report.stats;
-    if stats.accesses_not_checked > 0 {
-        let problem = "accesses were not checked, since the shadow of the memory exceeds --check-memory";
-        output::note(format_args!("{} {problem}", stats.accesses_not_checked));
-    }
-    if stats.findings_dropped > 0 {
-        output::note(format_args!("{} more findings were not kept", stats.findings_dropped));
-    }
-    output::note(format_args!("checked: {}", parts.join(", ")));
+    parts.join(", ")
 }
 
 /// The source texts of a finding.
@@ -81,9 +75,10 @@ impl Sources {
         access: &FoundAccess,
         primary: bool,
     ) -> Diagnostic<usize> {
-        let triple = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
-        let (workgroup, local) = (triple(access.workgroup), triple(access.local));
-        let label = format!("{} by workgroup {workgroup}, invocation {local}", access.action);
+        let label = match access.agent() {
+            Some(agent) => format!("{} by {agent}", access.action),
+            None => access.action.clone(),
+        };
         let range = access.line.as_ref().and_then(|line| {
             let file = self.file(&line.file, access.source.as_ref())?;
             let row = self.files.line_range(file, (line.line as usize).checked_sub(1)?).ok()?;
@@ -106,10 +101,14 @@ impl Sources {
                 };
                 diagnostic.labels.push(label);
             }
-            None => diagnostic.notes.push(format!("{label}: {}", access.position())),
+            None => diagnostic.notes.push(match access.position() {
+                Some(position) => format!("{label}: {position}"),
+                None => label,
+            }),
         }
         for call in access.inlined_at.iter().rev() {
-            diagnostic.notes.push(format!("{} was inlined from a call at {call}", access.position()));
+            let position = access.position().unwrap_or_default();
+            diagnostic.notes.push(format!("{position} was inlined from a call at {call}"));
         }
         diagnostic
     }

@@ -1,10 +1,12 @@
 //! A finding as a JSON object.
 
 use serde_json::{Value as Json, json};
-use spelter::check::{CheckStats, Finding, FoundAccess, FoundMemory, FoundPlace, Severity};
+
+use super::super::{CheckStats, Finding, FoundAccess, FoundCommand, FoundMemory, FoundPlace, Severity};
+use super::number::fingerprint;
 
 /// The object of a finding.
-pub(crate) fn json(finding: &Finding) -> Json {
+pub fn finding(finding: &Finding) -> Json {
     json!({
         "id": finding.rule.name(),
         "severity": finding.severity.name(),
@@ -20,11 +22,13 @@ pub(crate) fn json(finding: &Finding) -> Json {
         "count": finding.count,
         "schedule": finding.schedule.to_string(),
         "confirmed": finding.severity == Severity::Error,
+        "fingerprint": fingerprint(finding),
+        "replay": finding.replay.as_deref(),
     })
 }
 
 /// The object of the counts.
-pub(crate) fn stats(stats: &CheckStats) -> Json {
+pub fn stats(stats: &CheckStats) -> Json {
     json!({
         "dispatches": stats.dispatches,
         "skipped": stats.skipped,
@@ -33,6 +37,7 @@ pub(crate) fn stats(stats: &CheckStats) -> Json {
         "refuted": stats.refuted,
         "undecided": stats.undecided,
         "accesses_not_checked": stats.accesses_not_checked,
+        "commands_forgotten": stats.commands_forgotten,
         "findings_dropped": stats.findings_dropped,
     })
 }
@@ -48,6 +53,17 @@ fn memory(memory: &FoundMemory) -> Json {
     }
 }
 
+fn command(command: &FoundCommand) -> Json {
+    json!({
+        "name": &*command.name,
+        "number": command.number,
+        "command_buffer": command.command_buffer.as_deref(),
+        "index": command.index,
+        "submission": command.submission,
+        "queue": command.queue,
+    })
+}
+
 fn access(access: &FoundAccess) -> Json {
     let line = access.line.as_ref();
     json!({
@@ -59,7 +75,8 @@ fn access(access: &FoundAccess) -> Json {
         "text": access.quoted().map(str::trim),
         "path": access.inlined_at.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "word": access.word,
-        "workgroup": access.workgroup,
-        "local": access.local,
+        "workgroup": access.invocation.map(|invocation| invocation.workgroup),
+        "local": access.invocation.map(|invocation| invocation.local),
+        "command": access.command.as_deref().map(command),
     })
 }

@@ -1,0 +1,290 @@
+//! The last accesses of commands to device memory: for each byte the last write, and the reads since.
+//!
+//! Memory is divided into pages of 4 KiB. Most have the same last accesses everywhere, since transfers and whole buffers
+//! are large; others have a cell for each word, and those in which a command accessed part of a word, for each byte.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use foldhash::fast::FixedState;
+
+/// Bytes of a page.
+pub(super) const PAGE: u64 = 4096;
+
+/// An access of a command, by its index in a table; 0 is none.
+pub(super) type AccessId = u32;
+
+/// The last accesses to a byte.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Cell {
+    pub(super) write: AccessId,
+    /// Index in [`ReadSets`].
+    pub(super) reads: u32,
+}
+
+/// The cells of a page.
+#[derive(Clone, Debug)]
+enum Page<T> {
+    /// The same for all bytes.
+    Even(T),
+    /// For each word.
+    Words(Box<[T]>),
+    /// For each byte.
+    Bytes(Box<[T]>),
+}
+
+impl<T: Copy + PartialEq> Page<T> {
+    /// Bytes of a cell.
+    fn grain(&self) -> u64 {
+        match self {
+            Self::Even(_) => PAGE,
+            Self::Words(_) => 4,
+            Self::Bytes(_) => 1,
+        }
+    }
+
+    fn at(&self, byte: u64) -> T {
+        match self {
+            Self::Even(cell) => *cell,
+            Self::Words(cells) => cells[byte as usize / 4],
+            Self::Bytes(cells) => cells[byte as usize],
+        }
+    }
+
+    /// Divides the cells until each is at most `grain` bytes.
+    fn refine(&mut self, grain: u64) {
+        if grain >= self.grain() {
+            return;
+        }
+        let bytes = if grain >= 4 { 4 } else { 1 };
+        let cells = (0..PAGE / bytes).map(|cell| self.at(cell * bytes)).collect();
+        *self = if bytes == 4 { Self::Words(cells) } else { Self::Bytes(cells) };
+    }
+
+    /// One past the last byte, up to `end`, that has the same cell as `byte`.
+    fn run(&self, byte: u64, end: u64) -> u64 {
+        let (first, grain) = (self.at(byte), self.grain());
+        let mut at = (byte / grain + 1) * grain;
+        while at < end && self.at(at) == first {
+            at += grain;
+        }
+        at.min(end)
+    }
+
+    fn set(&mut self, range: Range<u64>, cell: T) {
+        if range == (0..PAGE) {
+            *self = Self::Even(cell);
+            return;
+        }
+        if !matches!(self, Self::Even(same) if *same == cell) {
+            let aligned = range.start.is_multiple_of(4) && range.end.is_multiple_of(4);
+            self.refine(if aligned { 4 } else { 1 });
+            let grain = self.grain();
+            let (Self::Words(cells) | Self::Bytes(cells)) = self else { return };
+            cells[(range.start / grain) as usize..(range.end / grain) as usize].fill(cell);
+        }
+    }
+}
+
+/// A map from addresses to values, in pages.
+#[derive(Clone, Debug)]
+pub(super) struct Pages<T> {
+    pages: BTreeMap<u64, Page<T>>,
+}
+
+impl<T> Default for Pages<T> {
+    fn default() -> Self {
+        Self { pages: BTreeMap::new() }
+    }
+}
+
+impl<T: Copy + PartialEq + Default> Pages<T> {
+    /// Sets all bytes of a range.
+    pub(super) fn set(&mut self, range: Range<u64>, value: T) {
+        for (number, part) in parts(range) {
+            self.pages.entry(number).or_insert_with(|| Page::Even(T::default())).set(part, value);
+        }
+    }
+
+    /// The value of a byte.
+    pub(super) fn at(&self, address: u64) -> T {
+        self.pages.get(&(address / PAGE)).map_or_else(T::default, |page| page.at(address % PAGE))
+    }
+
+    /// Passes the runs of equal values of a range, in ascending order; memory that was never set has the default.
+    pub(super) fn runs(&self, range: Range<u64>, mut each: impl FnMut(Range<u64>, T)) {
+        for (number, part) in parts(range) {
+            let base = number * PAGE;
+            let Some(page) = self.pages.get(&number) else {
+                each(base + part.start..base + part.end, T::default());
+                continue;
+            };
+            let mut at = part.start;
+            while at < part.end {
+                let end = page.run(at, part.end);
+                each(base + at..base + end, page.at(at));
+                at = end;
+            }
+        }
+    }
+
+    /// Passes the runs of all values that are not the default.
+    pub(super) fn all(&self, mut each: impl FnMut(Range<u64>, T)) {
+        for &number in self.pages.keys() {
+            self.runs(number * PAGE..(number + 1) * PAGE, |range, value| {
+                if value != T::default() {
+                    each(range, value);
+                }
+            });
+        }
+    }
+
+    /// Changes all values; pages with the default everywhere are dropped.
+    pub(super) fn change(&mut self, mut change: impl FnMut(T) -> T) {
+        self.pages.retain(|_, page| {
+            match page {
+                Page::Even(cell) => *cell = change(*cell),
+                Page::Words(cells) | Page::Bytes(cells) => {
+                    let mut last = None;
+                    for cell in cells.iter_mut() {
+                        let new = match last {
+                            Some((old, new)) if old == *cell => new,
+                            _ => change(*cell),
+                        };
+                        last = Some((*cell, new));
+                        *cell = new;
+                    }
+                    if cells.iter().all(|cell| *cell == cells[0]) {
+                        *page = Page::Even(cells[0]);
+                    }
+                }
+            }
+            !matches!(page, Page::Even(cell) if *cell == T::default())
+        });
+    }
+
+    /// Number of pages.
+    pub(super) fn len(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Bytes of host memory that the pages occupy, about.
+    pub(super) fn bytes(&self) -> u64 {
+        let of =
+            |page: &Page<T>| 64 + if page.grain() == PAGE { 0 } else { PAGE / page.grain() * size_of::<T>() as u64 };
+        self.pages.values().map(of).sum()
+    }
+}
+
+/// The parts of a range in pages: the number of the page, and offsets in it.
+fn parts(range: Range<u64>) -> impl Iterator<Item = (u64, Range<u64>)> {
+    let (first, last) = (range.start / PAGE, range.end.max(range.start).div_ceil(PAGE));
+    (first..last).map(move |number| {
+        let base = number * PAGE;
+        (number, range.start.max(base) - base..range.end.min(base + PAGE) - base)
+    })
+}
+
+/// Sets of reads, each stored once.
+#[derive(Debug)]
+pub(super) struct ReadSets {
+    /// The empty set is the first.
+    sets: Vec<Box<[AccessId]>>,
+    numbers: HashMap<Box<[AccessId]>, u32, FixedState>,
+}
+
+impl Default for ReadSets {
+    fn default() -> Self {
+        let mut sets = Self { sets: Vec::new(), numbers: HashMap::default() };
+        sets.number([].into());
+        sets
+    }
+}
+
+impl ReadSets {
+    /// The reads of a set.
+    pub(super) fn get(&self, set: u32) -> &[AccessId] {
+        self.sets.get(set as usize).map_or(&[], |set| set)
+    }
+
+    /// The number of a set.
+    pub(super) fn number(&mut self, set: Box<[AccessId]>) -> u32 {
+        if let Some(&number) = self.numbers.get(&set) {
+            return number;
+        }
+        let number = self.sets.len() as u32;
+        self.numbers.insert(set.clone(), number);
+        self.sets.push(set);
+        number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(pages: &Pages<u32>) -> Vec<(Range<u64>, u32)> {
+        let mut list: Vec<(Range<u64>, u32)> = Vec::new();
+        pages.all(|range, value| match list.last_mut() {
+            Some((last, same)) if last.end == range.start && *same == value => last.end = range.end,
+            _ => list.push((range, value)),
+        });
+        list
+    }
+
+    #[test]
+    fn ranges_overwrite_each_other_at_any_grain() {
+        let mut pages = Pages::default();
+        pages.set(100..9000, 1);
+        pages.set(4096..8192, 2);
+        pages.set(5000..5004, 3);
+        pages.set(5001..5002, 4);
+        let expected =
+            [(100..4096, 1), (4096..5000, 2), (5000..5001, 3), (5001..5002, 4), (5002..5004, 3), (5004..8192, 2)];
+        assert_eq!(all(&pages)[..6], expected);
+        assert_eq!(all(&pages)[6..], [(8192..9000, 1)]);
+        assert_eq!([pages.at(99), pages.at(5001), pages.at(8191)], [0, 4, 2]);
+    }
+
+    #[test]
+    fn memory_that_is_alike_again_is_one_page() {
+        let mut pages = Pages::default();
+        pages.set(10..20, 1u32);
+        pages.change(|value| if value == 1 { 0 } else { value });
+        assert_eq!(pages.bytes(), 0);
+        pages.set(0..PAGE, 2);
+        pages.set(4..8, 2);
+        assert_eq!(pages.bytes(), 64);
+    }
+
+    #[test]
+    fn random_ranges_agree_with_a_list_of_bytes() {
+        let (mut pages, mut bytes) = (Pages::default(), vec![0u32; 3 * PAGE as usize]);
+        let mut state = 1u64;
+        let mut next = |below: u64| {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (state >> 33) % below
+        };
+        for value in 1..500 {
+            let start = next(3 * PAGE - 1);
+            let mut range = start..start + 1 + next((3 * PAGE - start).min(5000));
+            if next(3) > 0 {
+                range = range.start & !3..(range.end + 3) & !3;
+            }
+            let value = value % 7;
+            pages.set(range.clone(), value);
+            bytes[range.start as usize..range.end as usize].fill(value);
+        }
+        pages.runs(0..3 * PAGE, |range, value| {
+            assert!(bytes[range.start as usize..range.end as usize].iter().all(|byte| *byte == value), "{range:?}");
+        });
+    }
+
+    #[test]
+    fn equal_sets_are_one() {
+        let mut sets = ReadSets::default();
+        let one = sets.number([1, 2].into());
+        assert_eq!((sets.number([1, 2].into()), sets.number([].into())), (one, 0));
+        assert_eq!(sets.get(one), [1, 2]);
+    }
+}

@@ -1,0 +1,280 @@
+//! Findings about commands: which two, which memory, what is missing, what mends it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use spelter_shaders::guest::GuestSlice;
+use spelter_shaders::ir::BindingKind;
+
+use super::AccessInfo;
+use super::order::{Barrier, Event, Events, Lack, Order, Point};
+use super::scope::{Accesses, Side, Stage, Stages};
+use crate::check::checker::Checker;
+use crate::check::finding::{
+    Finding, FoundAccess, FoundCommand, FoundMemory, FoundPlace, Hazard, Repair, Rule, Severity,
+};
+use crate::check::names::KernelNames;
+use crate::exec::{CommandId, Recording};
+
+/// A command, or the host, for findings.
+#[derive(Debug)]
+pub(super) struct CommandInfo {
+    /// `None` is the host.
+    id: Option<CommandId>,
+    found: Option<Arc<FoundCommand>>,
+    /// Of a dispatch.
+    kernel: Option<(Arc<KernelNames>, Box<[GuestSlice]>)>,
+    transition: bool,
+}
+
+impl CommandInfo {
+    pub(super) fn new(id: CommandId, recording: &Recording) -> Self {
+        let found = FoundCommand {
+            name: recording.name_of(id.phase, id.command).into(),
+            number: recording.phases.number(id.phase, id.command) as u32,
+            command_buffer: recording.debug_name.clone(),
+            index: id.recording as u32,
+            submission: id.submission.serial,
+            queue: id.submission.queue as u32,
+        };
+        Self { id: Some(id), found: Some(Arc::new(found)), kernel: None, transition: false }
+    }
+
+    pub(super) fn host() -> Arc<Self> {
+        Arc::new(Self { id: None, found: None, kernel: None, transition: false })
+    }
+
+    /// The layout transition of a barrier before a command.
+    pub(super) fn transition(next: &Self) -> Self {
+        let found = next.found.as_ref().map(|found| {
+            Arc::new(FoundCommand {
+                name: format!("layout transition before {}", found.name).into(),
+                ..(**found).clone()
+            })
+        });
+        Self { id: next.id, found, kernel: None, transition: true }
+    }
+
+    /// The dispatch, with the names of its kernel.
+    pub(super) fn of_kernel(&self, names: &Arc<KernelNames>, buffers: &[GuestSlice]) -> Self {
+        Self {
+            id: self.id,
+            found: self.found.clone(),
+            kernel: Some((Arc::clone(names), buffers.into())),
+            transition: false,
+        }
+    }
+
+    /// Whether both are one command.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self.id == other.id && self.transition == other.transition
+    }
+}
+
+/// The access type of an instruction, by the descriptor that it uses.
+pub(super) fn access_type(names: &KernelNames, reference: u32, writes: bool) -> Accesses {
+    use BindingKind::{CombinedImageSampler, SampledImage, UniformBuffer, UniformTexelBuffer};
+    match names.binding_kind(reference) {
+        _ if writes => Accesses::STORAGE_WRITE,
+        Some(UniformBuffer) => Accesses::UNIFORM_READ,
+        Some(SampledImage | CombinedImageSampler | UniformTexelBuffer) => Accesses::SAMPLED_READ,
+        _ => Accesses::STORAGE_READ,
+    }
+}
+
+/// Two accesses without a dependency.
+pub(super) struct Race<'a> {
+    pub(super) hazard: Hazard,
+    pub(super) lack: Lack,
+    /// The bytes for which it is missing.
+    pub(super) bytes: Range<u64>,
+    pub(super) pair: (&'a AccessInfo, &'a AccessInfo),
+    pub(super) points: (Point, Point),
+    /// The event before which the first access came, and the events.
+    pub(super) born: u64,
+    pub(super) events: &'a Events,
+}
+
+/// Reports the race.
+pub(super) fn report(checker: &Checker, race: &Race<'_>) {
+    let (first, second) = race.pair;
+    let rule = if race.lack == Lack::HostDomain { Rule::Host } else { Rule::Race(race.hazard) };
+    checker.report(Finding {
+        rule,
+        severity: Severity::Error,
+        memory: Some(race.memory()),
+        first: Some(access(first, race.points.0)),
+        second: access(second, race.points.1),
+        reasons: vec![race.reason()],
+        repairs: race.repairs(),
+        count: 1,
+        schedule: checker.schedule(),
+        replay: None,
+    });
+}
+
+fn access(info: &AccessInfo, point: Point) -> FoundAccess {
+    let command = info.command.found.clone();
+    let instruction = info.command.kernel.as_ref().zip(info.site);
+    let mut access = match instruction {
+        Some(((names, _), site)) => names.access(site),
+        None => FoundAccess::of_command(match point.access {
+            Accesses::HOST_READ => "read by the host",
+            Accesses::HOST_WRITE => "write by the host",
+            Accesses::INDIRECT_READ => "read of the workgroup counts",
+            _ if info.command.transition => "layout transition",
+            access if access.writes() => "write",
+            _ => "read",
+        }),
+    };
+    access.command = command;
+    access
+}
+
+/// A stage mask, as the program writes it.
+fn stages(of: Stages) -> String {
+    let names: Vec<_> = of.iter().map(Stage::name).collect();
+    match names.len() {
+        0 => "NONE".to_owned(),
+        _ if of == Stages::COMMANDS => "ALL_COMMANDS".to_owned(),
+        _ => names.join(" | "),
+    }
+}
+
+impl Race<'_> {
+    /// The memory, as a descriptor of the later command or of the earlier one.
+    fn memory(&self) -> FoundMemory {
+        let bytes = self.bytes.end - self.bytes.start;
+        for info in [self.pair.1, self.pair.0] {
+            if let Some((names, buffers)) = &info.command.kernel
+                && let Some(memory) = names.descriptor(self.bytes.start, bytes, buffers)
+            {
+                return memory;
+            }
+        }
+        FoundMemory { place: FoundPlace::Address(self.bytes.start), bytes: 0..bytes }
+    }
+
+    /// The barriers of the later command's queue that come after the first access, the last one first.
+    fn barriers(&self) -> impl Iterator<Item = &Barrier> {
+        let mut list: Vec<&Barrier> = Vec::new();
+        for (_, event) in self.events.from(self.born) {
+            match event {
+                Event::Barrier { queue, barriers, .. } if Some(*queue) == self.points.1.queue => {
+                    list.extend(&**barriers)
+                }
+                _ => {}
+            }
+        }
+        list.into_iter().rev()
+    }
+
+    fn reason(&self) -> String {
+        let (first, second) = self.points;
+        let (was, is) = (first.access.name(), second.access.name());
+        let last = |wanted: fn(&Barrier, &Point, &Point) -> bool| {
+            self.barriers().find(|barrier| wanted(barrier, &first, &second))
+        };
+        let orders = |barrier: &Barrier, first: &Point, second: &Point| {
+            barrier.src.stages.has(first.stage) && barrier.dst.stages.has(second.stage)
+        };
+        match self.lack {
+            Lack::Order if second.queue.is_none() => "the host has not waited for the command".to_owned(),
+            Lack::Order if first.queue.is_none() => {
+                "the command was submitted before the host accessed the memory, and nothing orders them".to_owned()
+            }
+            Lack::Order if first.queue != second.queue => {
+                "they are on different queues, and no semaphore or fence orders them".to_owned()
+            }
+            Lack::Order => match last(|_, _, _| true) {
+                None => "no barrier is between them".to_owned(),
+                Some(barrier) => format!(
+                    "the last barrier between them orders {} before {}, not {} before {}",
+                    stages(barrier.src.named),
+                    stages(barrier.dst.named),
+                    first.stage.name(),
+                    second.stage.name()
+                ),
+            },
+            Lack::Availability => match last(orders) {
+                Some(barrier) if !barrier.src.accesses.has(first.access) => format!(
+                    "the barrier between them does not make the write available: srcAccessMask lacks {was} (it has {})",
+                    barrier.src.accesses.name()
+                ),
+                Some(barrier) if !barrier.covers(&self.bytes) => {
+                    "the barrier between them is for other memory".to_owned()
+                }
+                _ => "they are ordered, but no dependency makes the write available".to_owned(),
+            },
+            Lack::Visibility => match last(orders) {
+                Some(barrier) if !barrier.dst.accesses.has(second.access) => format!(
+                    "the barrier between them does not make the write visible: dstAccessMask lacks {is} (it has {})",
+                    barrier.dst.accesses.name()
+                ),
+                _ => "the write is available, but no dependency makes it visible to the later access".to_owned(),
+            },
+            Lack::HostDomain => {
+                "the host waited for the command, but no dependency makes the write visible to the host".to_owned()
+            }
+        }
+    }
+
+    /// The smallest dependency that orders the two, as the call to write: if it is one on their queue, it was verified
+    /// on the observed execution.
+    fn repairs(&self) -> Vec<Repair> {
+        let (first, second) = self.points;
+        let carries = first.access.writes();
+        let accesses = |of: Accesses| if carries { of } else { Accesses::NONE };
+        let text = match (self.lack, first.queue, second.queue) {
+            (Lack::HostDomain, ..) => format!(
+                "vkCmdPipelineBarrier2 after {}, with srcStageMask {}, srcAccessMask {}, dstStageMask HOST, \
+                 dstAccessMask HOST_READ",
+                self.name(self.pair.0),
+                first.stage.name(),
+                first.access.name()
+            ),
+            (_, _, None) => "wait for a fence of that submission before the host accesses the memory".to_owned(),
+            (_, None, _) => {
+                "let the host access it before vkQueueSubmit, or after waiting for a fence of that submission"
+                    .to_owned()
+            }
+            (_, Some(one), Some(other)) if one != other => format!(
+                "a semaphore that the submission of {} signals, and that the submission of {} waits for in stage {}",
+                self.name(self.pair.0),
+                self.name(self.pair.1),
+                second.stage.name()
+            ),
+            (_, Some(queue), _) => {
+                let side = |stage, accesses| Side { stages: Stages::of(stage), named: Stages::of(stage), accesses };
+                let src = side(first.stage, accesses(first.access));
+                let dst = side(second.stage, accesses(second.access));
+                if !self.is_mended_by(queue, Barrier { src, dst, memory: None }) {
+                    return Vec::new();
+                }
+                format!(
+                    "vkCmdPipelineBarrier2 before {}, with srcStageMask {}, srcAccessMask {}, dstStageMask {}, \
+                     dstAccessMask {}",
+                    self.name(self.pair.1),
+                    first.stage.name(),
+                    src.accesses.name(),
+                    second.stage.name(),
+                    dst.accesses.name()
+                )
+            }
+        };
+        vec![Repair { text, line: None }]
+    }
+
+    /// Whether the barrier orders the two, put just before the second.
+    fn is_mended_by(&self, queue: u32, barrier: Barrier) -> bool {
+        let mut events = Events::default();
+        events.push(Event::Barrier { queue, submitted: self.points.1.submitted, barriers: [barrier].into() });
+        let mut order = Order::new(self.points.0, 0);
+        order.follow(&events, &self.bytes);
+        order.precedes(&self.points.1, &self.bytes).is_ok()
+    }
+
+    fn name(&self, of: &AccessInfo) -> String {
+        of.command.found.as_ref().map_or_else(|| "the access of the host".to_owned(), |found| found.to_string())
+    }
+}

@@ -1,0 +1,14 @@
+//! Reports of findings, for every program that shows them: text with quoted source, JSON objects, and the rules about
+//! what is left out.
+
+mod filter;
+mod json;
+mod number;
+mod rules;
+mod text;
+
+pub use filter::{Filter, RulePattern, Suppression};
+pub use json::{finding as json, stats as stats_json};
+pub use number::{fingerprint, message_number};
+pub use rules::description;
+pub use text::{summary, text};

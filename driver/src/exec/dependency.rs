@@ -1,0 +1,59 @@
+//! Dependencies as the program gives them: stages, accesses, ranges. The executor needs none of that, since each barrier
+//! ends a phase; checked mode tells from it what the program may rely on.
+
+use std::fmt::Debug;
+use std::ops::Range;
+use std::sync::Arc;
+
+use ash::vk::{AccessFlags2, PipelineStageFlags2};
+
+use super::observe::{CommandId, SubmissionId};
+use super::recording::{Batch, Recording};
+
+/// A synchronization scope and an access scope (Vulkan, "Execution and Memory Dependencies").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Scope {
+    pub(crate) stages: PipelineStageFlags2,
+    pub(crate) access: AccessFlags2,
+}
+
+/// A memory dependency, or an execution dependency if its access scopes are empty.
+#[derive(Clone, Debug)]
+pub(crate) struct Barrier {
+    pub(crate) src: Scope,
+    pub(crate) dst: Scope,
+    /// Addresses that the access scopes are limited to; `None` is all memory.
+    pub(crate) memory: Option<Arc<[Range<u64>]>>,
+    /// Whether an image layout transition accesses that memory between the two scopes.
+    pub(crate) transition: bool,
+}
+
+/// The barriers of one command, by its place in a recording.
+#[derive(Clone, Debug)]
+pub(crate) struct Dependency {
+    /// A pipeline barrier comes before this phase; the scopes of an event command belong to this phase, which is that
+    /// command.
+    pub(crate) phase: usize,
+    /// Whether they are the scopes of an event command.
+    pub(crate) of_event: bool,
+    pub(crate) barriers: Arc<[Barrier]>,
+}
+
+/// Receives what the executor does with batches, in the order in which it happens: for checked mode, which has one
+/// worker. Calls must not reach the executor again.
+pub(crate) trait CommandLog: Debug + Send + Sync {
+    /// The host submits a batch: called before it can start.
+    fn submitted(&self, id: SubmissionId, batch: &Batch);
+
+    /// The semaphores that a batch waits for have their values. May be called again for a batch that was left.
+    fn started(&self, id: SubmissionId, batch: &Batch);
+
+    /// A phase comes next, or the end of the recording if there is no such phase.
+    fn phase(&self, id: CommandId, recording: &Recording);
+
+    /// A command of the phase runs now, with as many workgroups if it is a dispatch.
+    fn command(&self, id: CommandId, recording: &Recording);
+
+    /// The batch is done: its semaphores and its fence are about to be signalled.
+    fn ended(&self, id: SubmissionId, batch: &Batch);
+}

@@ -1,0 +1,462 @@
+//! Checked mode between commands: which dependency is missing, and which programs are right.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{COUNT, Kernel, STORAGE, Words, options, recorded};
+use spelter_driver::check::{CheckOptions, Finding, Hazard, Rule};
+use spelter_driver::vk::{self, AccessFlags as A, PipelineStageFlags as S};
+use spelter_driver::{
+    BufferMemoryBarrier, CommandBuffer, Device, DeviceOptions, MemoryBarrier, SemaphoreSubmit, SubmitInfo,
+};
+
+fn device() -> Device {
+    Device::new(DeviceOptions { check: Some(CheckOptions::default()), ..options() }).unwrap()
+}
+
+/// The findings of one command buffer.
+fn findings(device: &Device, record: impl FnOnce(&CommandBuffer)) -> Vec<Finding> {
+    common::run(device, record);
+    device.take_findings()
+}
+
+fn rules(of: &[Finding]) -> Vec<Rule> {
+    of.iter().map(|finding| finding.rule).collect()
+}
+
+const RAW: Rule = Rule::Race(Hazard::ReadAfterWrite);
+const WAR: Rule = Rule::Race(Hazard::WriteAfterRead);
+const WAW: Rule = Rule::Race(Hazard::WriteAfterWrite);
+
+/// `output[i] = input[i] + 1` for the first 16 words.
+const STEP: &str = "
+    @group(0) @binding(0) var<storage, read> input: array<u32>;
+    @group(0) @binding(1) var<storage, read_write> output: array<u32>;
+    @compute @workgroup_size(16) fn step(@builtin(global_invocation_id) id: vec3<u32>) { output[id.x] = input[id.x] + 1u; }";
+
+/// A dispatch of `STEP` on pairs of buffers.
+struct Steps {
+    kernel: Kernel,
+    sets: Vec<spelter_driver::DescriptorSet>,
+}
+
+impl Steps {
+    fn new(device: &Device, pairs: &[[&Words; 2]]) -> Self {
+        let kernel = Kernel::named(device, STEP, "step", &[(STORAGE, 1), (STORAGE, 1)], 0);
+        let sets = pairs.iter().map(|pair| kernel.set(device, STORAGE, pair)).collect();
+        Self { kernel, sets }
+    }
+
+    fn record(&self, command: &CommandBuffer, pair: usize) {
+        command.bind_pipeline(&self.kernel.pipeline).unwrap();
+        command.bind_descriptor_sets(&self.kernel.layout, 0, &[&self.sets[pair]], &[]).unwrap();
+        command.dispatch(1, 1, 1).unwrap();
+    }
+}
+
+fn barrier(command: &CommandBuffer, src: (S, A), dst: (S, A)) {
+    let memory = [MemoryBarrier { src_access: src.1, dst_access: dst.1 }];
+    command.pipeline_barrier(src.0, dst.0, &memory, &[]).unwrap();
+}
+
+const WRITE: (S, A) = (S::COMPUTE_SHADER, A::SHADER_WRITE);
+const READ: (S, A) = (S::COMPUTE_SHADER, A::SHADER_READ);
+
+#[test]
+fn a_missing_barrier_between_two_dispatches_is_named_with_both_lines() {
+    let device = device();
+    let words = [0; 3].map(|_| Words::zeros(&device, 16));
+    let steps = Steps::new(&device, &[[&words[0], &words[1]], [&words[1], &words[2]]]);
+    let found = findings(&device, |command| {
+        command.set_label(Some("frame")).unwrap();
+        steps.record(command, 0);
+        steps.record(command, 1);
+    });
+    assert_eq!(rules(&found), [RAW], "{found:#?}");
+    let text = found[0].to_string();
+    let expected = "\
+error[SPELTER-RACE-RAW]: data race (read after write) in `input` (set 0, binding 0), bytes 0..64
+  write at wgsl:4:90 by `frame: step` (command 0 of command buffer 0 in submission 1 of queue 0)
+  read at wgsl:4:105 by `frame: step` (command 1 of command buffer 0 in submission 1 of queue 0)
+  because no barrier is between them
+  repair: vkCmdPipelineBarrier2 before `frame: step` (command 1 of command buffer 0 in submission 1 of queue 0), with \
+srcStageMask COMPUTE_SHADER, srcAccessMask SHADER_STORAGE_WRITE, dstStageMask COMPUTE_SHADER, dstAccessMask \
+SHADER_STORAGE_READ";
+    assert_eq!(text, expected);
+    let silent = findings(&device, |command| {
+        steps.record(command, 0);
+        barrier(command, WRITE, READ);
+        steps.record(command, 1);
+    });
+    assert_eq!(silent, []);
+}
+
+#[test]
+fn a_barrier_with_wrong_stages_or_accesses_is_said_to_be_why() {
+    let device = device();
+    let words = [0; 3].map(|_| Words::zeros(&device, 16));
+    let steps = Steps::new(&device, &[[&words[0], &words[1]], [&words[1], &words[2]]]);
+    let cases: [((S, A), (S, A), &str); 4] = [
+        (
+            (S::TRANSFER, A::TRANSFER_WRITE),
+            READ,
+            "orders COPY | CLEAR before COMPUTE_SHADER, not COMPUTE_SHADER before",
+        ),
+        ((S::COMPUTE_SHADER, A::SHADER_READ), READ, "srcAccessMask lacks SHADER_STORAGE_WRITE (it has SHADER_SAMPLED"),
+        (WRITE, (S::COMPUTE_SHADER, A::UNIFORM_READ), "dstAccessMask lacks SHADER_STORAGE_READ (it has UNIFORM_READ)"),
+        (WRITE, (S::TOP_OF_PIPE, A::empty()), "dstAccessMask lacks SHADER_STORAGE_READ (it has NONE)"),
+    ];
+    for (src, dst, why) in cases {
+        let found = findings(&device, |command| {
+            steps.record(command, 0);
+            barrier(command, src, dst);
+            steps.record(command, 1);
+        });
+        assert_eq!(rules(&found), [RAW], "{src:?} {dst:?}: {found:#?}");
+        assert!(found[0].reasons[0].contains(why), "{}", found[0]);
+    }
+}
+
+#[test]
+fn a_buffer_barrier_is_for_its_range() {
+    let device = device();
+    let words = [0; 3].map(|_| Words::zeros(&device, 16));
+    let steps = Steps::new(&device, &[[&words[0], &words[1]], [&words[1], &words[2]]]);
+    let run = |buffer: &Words, offset, size| {
+        findings(&device, |command| {
+            steps.record(command, 0);
+            let (src_access, dst_access) = (A::SHADER_WRITE, A::SHADER_READ);
+            let range = BufferMemoryBarrier { src_access, dst_access, buffer: &buffer.buffer, offset, size };
+            command.pipeline_barrier(WRITE.0, READ.0, &[], &[range]).unwrap();
+            steps.record(command, 1);
+        })
+    };
+    assert_eq!(run(&words[1], 0, vk::WHOLE_SIZE), []);
+    let part = run(&words[1], 0, 32);
+    assert_eq!(rules(&part), [RAW]);
+    assert_eq!(part[0].memory.as_ref().unwrap().bytes, 32..64);
+    let other = run(&words[0], 0, vk::WHOLE_SIZE);
+    assert_eq!(other[0].reasons, ["the barrier between them is for other memory"]);
+}
+
+#[test]
+fn a_write_after_a_read_needs_an_execution_dependency_only() {
+    let device = device();
+    let words = [0; 3].map(|_| Words::zeros(&device, 16));
+    let steps = Steps::new(&device, &[[&words[0], &words[1]], [&words[2], &words[0]]]);
+    let run = |stages: Option<(S, S)>| {
+        findings(&device, |command| {
+            steps.record(command, 0);
+            if let Some((src, dst)) = stages {
+                command.pipeline_barrier(src, dst, &[], &[]).unwrap();
+            }
+            steps.record(command, 1);
+        })
+    };
+    assert_eq!(rules(&run(None)), [WAR]);
+    assert_eq!(run(Some((S::COMPUTE_SHADER, S::COMPUTE_SHADER))), []);
+    assert_eq!(rules(&run(Some((S::COMPUTE_SHADER, S::TRANSFER)))), [WAR]);
+}
+
+#[test]
+fn only_bytes_that_were_touched_count() {
+    let device = device();
+    let words = Words::zeros(&device, 64);
+    let halves = "
+        @group(0) @binding(0) var<storage, read_write> words: array<u32>;
+        @compute @workgroup_size(16) fn low(@builtin(local_invocation_index) i: u32) { words[i] = 1u; }
+        @compute @workgroup_size(16) fn high(@builtin(local_invocation_index) i: u32) { words[16u + i] = 2u; }";
+    let kernels = ["low", "high"].map(|entry| Kernel::named(&device, halves, entry, &[(STORAGE, 1)], 0));
+    let sets = [0, 1].map(|at: usize| kernels[at].set(&device, STORAGE, &[&words]));
+    let record = |command: &CommandBuffer, at: usize| {
+        command.bind_pipeline(&kernels[at].pipeline).unwrap();
+        command.bind_descriptor_sets(&kernels[at].layout, 0, &[&sets[at]], &[]).unwrap();
+        command.dispatch(1, 1, 1).unwrap();
+    };
+    let apart = findings(&device, |command| {
+        record(command, 0);
+        record(command, 1);
+        command.fill_buffer(&words.buffer, 128, 128, 7).unwrap();
+    });
+    assert_eq!(apart, []);
+    let same = findings(&device, |command| {
+        record(command, 1);
+        command.fill_buffer(&words.buffer, 124, 8, 7).unwrap();
+    });
+    assert_eq!(rules(&same), [WAW]);
+    let memory = same[0].memory.as_ref().unwrap();
+    assert_eq!((memory.bytes.clone(), same[0].second.action.as_str()), (124..128, "write"));
+}
+
+#[test]
+fn transfers_and_dispatches_wait_for_each_other() {
+    let device = device();
+    let words = [0; 3].map(|_| Words::zeros(&device, 16));
+    let steps = Steps::new(&device, &[[&words[0], &words[1]]]);
+    let copy = |command: &CommandBuffer, from: &Words, to: &Words| {
+        let whole = vk::BufferCopy { src_offset: 0, dst_offset: 0, size: 64 };
+        command.copy_buffer(&from.buffer, &to.buffer, &[whole]).unwrap();
+    };
+    let upload = |dependency: Option<((S, A), (S, A))>| {
+        findings(&device, |command| {
+            copy(command, &words[2], &words[0]);
+            if let Some((src, dst)) = dependency {
+                barrier(command, src, dst);
+            }
+            steps.record(command, 0);
+        })
+    };
+    assert_eq!(rules(&upload(None)), [RAW]);
+    assert_eq!(upload(Some(((S::TRANSFER, A::TRANSFER_WRITE), READ))), []);
+    assert_eq!(rules(&upload(Some(((S::COMPUTE_SHADER, A::SHADER_WRITE), READ)))), [RAW]);
+    let download = findings(&device, |command| {
+        steps.record(command, 0);
+        copy(command, &words[1], &words[2]);
+    });
+    assert_eq!(rules(&download), [RAW]);
+    assert_eq!(download[0].second.action, "read");
+}
+
+#[test]
+fn the_counts_of_an_indirect_dispatch_are_read_in_their_own_stage() {
+    let device = device();
+    let (counts, words) = (Words::zeros(&device, 3), Words::zeros(&device, 64));
+    let count = Kernel::new(&device, COUNT, &[(STORAGE, 1)], 0);
+    let set = count.set(&device, STORAGE, &[&words]);
+    let run = |dst: (S, A)| {
+        findings(&device, |command| {
+            command.update_buffer(&counts.buffer, 0, &[4, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0]).unwrap();
+            barrier(command, (S::TRANSFER, A::TRANSFER_WRITE), dst);
+            command.bind_pipeline(&count.pipeline).unwrap();
+            command.bind_descriptor_sets(&count.layout, 0, &[&set], &[]).unwrap();
+            command.dispatch_indirect(&counts.buffer, 0).unwrap();
+        })
+    };
+    assert_eq!(run((S::DRAW_INDIRECT, A::INDIRECT_COMMAND_READ)), []);
+    let found = run(READ);
+    assert_eq!(rules(&found), [RAW]);
+    assert_eq!(found[0].second.action, "read of the workgroup counts");
+}
+
+#[test]
+fn uniform_buffers_need_their_own_access() {
+    let device = device();
+    let source = "
+        @group(0) @binding(0) var<uniform> factor: vec4<u32>;
+        @group(0) @binding(1) var<storage, read_write> words: array<u32>;
+        @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) { words[i] = factor[i & 3u]; }";
+    let uniform = vk::DescriptorType::UNIFORM_BUFFER;
+    let kernel = Kernel::new(&device, source, &[(uniform, 1), (STORAGE, 1)], 0);
+    let (factor, words) = (Words::zeros(&device, 4), Words::zeros(&device, 4));
+    let pool = device.create_descriptor_pool(1, &[(uniform, 1), (STORAGE, 1)]).unwrap();
+    let set = pool.allocate(&kernel.set_layout).unwrap();
+    set.write(0, 0, uniform, &[factor.whole()]).unwrap();
+    set.write(1, 0, STORAGE, &[words.whole()]).unwrap();
+    let run = |access| {
+        findings(&device, |command| {
+            command.fill_buffer(&factor.buffer, 0, vk::WHOLE_SIZE, 3).unwrap();
+            barrier(command, (S::TRANSFER, A::TRANSFER_WRITE), (S::COMPUTE_SHADER, access));
+            command.bind_pipeline(&kernel.pipeline).unwrap();
+            command.bind_descriptor_sets(&kernel.layout, 0, &[&set], &[]).unwrap();
+            command.dispatch(1, 1, 1).unwrap();
+        })
+    };
+    assert_eq!(run(A::UNIFORM_READ), []);
+    assert_eq!(rules(&run(A::SHADER_READ)), [RAW]);
+}
+
+#[test]
+fn atomics_of_two_dispatches_do_not_race() {
+    let device = device();
+    let source = "
+        @group(0) @binding(0) var<storage, read_write> sum: atomic<u32>;
+        @compute @workgroup_size(64) fn main() { atomicAdd(&sum, 1u); }";
+    let kernel = Kernel::new(&device, source, &[(STORAGE, 1)], 0);
+    let sum = Words::zeros(&device, 1);
+    let set = kernel.set(&device, STORAGE, &[&sum]);
+    let found = findings(&device, |command| {
+        command.bind_pipeline(&kernel.pipeline).unwrap();
+        command.bind_descriptor_sets(&kernel.layout, 0, &[&set], &[]).unwrap();
+        command.dispatch(2, 1, 1).unwrap();
+        command.dispatch(2, 1, 1).unwrap();
+    });
+    assert_eq!(found, []);
+}
+
+/// A program on two queues: a write on the first, a read on the second.
+fn across(signal: Option<vk::PipelineStageFlags2>, wait: vk::PipelineStageFlags2) -> Vec<Finding> {
+    let device = device();
+    let queues = device.queues();
+    let words = [0; 3].map(|_| Words::zeros(&device, 16));
+    let steps = Steps::new(&device, &[[&words[0], &words[1]], [&words[1], &words[2]]]);
+    let flags = vk::CommandBufferUsageFlags::empty();
+    let [first, second] = [0, 1].map(|at| recorded(&device, flags, |command| steps.record(command, at)));
+    let done = device.create_timeline_semaphore(0);
+    let signals = signal.map(|stages| SemaphoreSubmit { stages, ..SemaphoreSubmit::new(&done, 1) });
+    let signals: Vec<_> = signals.into_iter().collect();
+    queues[0].submit_all(&[SubmitInfo { waits: &[], commands: &[&first], signals: &signals }], None).unwrap();
+    let waits = [SemaphoreSubmit { stages: wait, ..SemaphoreSubmit::new(&done, 1) }];
+    let waits = if signal.is_some() { &waits[..] } else { &[] };
+    // Without the semaphore the first may run later; but one worker runs the queues in order of submission.
+    queues[1].submit_all(&[SubmitInfo { waits, commands: &[&second], signals: &[] }], None).unwrap();
+    queues.iter().for_each(|queue| queue.wait_idle().unwrap());
+    device.take_findings()
+}
+
+#[test]
+fn a_semaphore_orders_queues_for_the_stages_that_it_names() {
+    use vk::PipelineStageFlags2 as S2;
+    assert_eq!(across(Some(S2::ALL_COMMANDS), S2::ALL_COMMANDS), []);
+    assert_eq!(across(Some(S2::COMPUTE_SHADER), S2::COMPUTE_SHADER), []);
+    assert_eq!(rules(&across(Some(S2::COMPUTE_SHADER), S2::ALL_TRANSFER)), [RAW]);
+    assert_eq!(rules(&across(Some(S2::ALL_TRANSFER), S2::ALL_COMMANDS)), [RAW]);
+    let none = across(None, S2::ALL_COMMANDS);
+    assert_eq!(none.len(), 1, "{none:#?}");
+    assert!(none[0].reasons[0].contains("different queues"), "{}", none[0]);
+}
+
+#[test]
+fn submissions_of_one_queue_do_not_order_memory_but_a_wait_of_the_host_does() {
+    let device = device();
+    let words = [0; 3].map(|_| Words::zeros(&device, 16));
+    let steps = Steps::new(&device, &[[&words[0], &words[1]], [&words[1], &words[2]]]);
+    let flags = vk::CommandBufferUsageFlags::empty();
+    let commands = [0, 1].map(|at| recorded(&device, flags, |command| steps.record(command, at)));
+    let queue = device.queue();
+    let run = |wait: bool| {
+        let fence = device.create_fence(false);
+        queue.submit(&[&commands[0]], Some(&fence)).unwrap();
+        if wait {
+            assert!(fence.wait(None).unwrap());
+        }
+        queue.submit(&[&commands[1]], None).unwrap();
+        queue.wait_idle().unwrap();
+        device.take_findings()
+    };
+    assert_eq!(rules(&run(false)), [RAW]);
+    assert_eq!(run(true), []);
+}
+
+#[test]
+fn the_host_reads_what_was_made_visible_to_it() {
+    let device = device();
+    let words = [0; 2].map(|_| Words::zeros(&device, 16));
+    let steps = Steps::new(&device, &[[&words[0], &words[1]]]);
+    let run = |host: bool| {
+        let flags = vk::CommandBufferUsageFlags::empty();
+        let command = recorded(&device, flags, |command| {
+            steps.record(command, 0);
+            if host {
+                barrier(command, WRITE, (S::HOST, A::HOST_READ));
+            }
+        });
+        let fence = device.create_fence(false);
+        device.queue().submit(&[&command], Some(&fence)).unwrap();
+        assert!(fence.wait(None).unwrap());
+        let _ = words[1].read();
+        let found = device.take_findings();
+        device.queue().wait_idle().unwrap();
+        found
+    };
+    assert_eq!(run(true), []);
+    let invisible = run(false);
+    assert_eq!(rules(&invisible), [Rule::Host]);
+    assert!(invisible[0].repairs[0].text.contains("dstStageMask HOST"), "{}", invisible[0]);
+}
+
+#[test]
+fn the_host_waits_before_it_reads() {
+    let device = device();
+    let words = [0; 2].map(|_| Words::zeros(&device, 16));
+    let steps = Steps::new(&device, &[[&words[0], &words[1]]]);
+    let flags = vk::CommandBufferUsageFlags::empty();
+    let command = recorded(&device, flags, |command| steps.record(command, 0));
+    device.queue().submit(&[&command], None).unwrap();
+    let _ = words[1].read();
+    device.queue().wait_idle().unwrap();
+    // The dispatch has run when the host reads, or not.
+    let found = device.take_findings();
+    assert!(matches!(rules(&found)[..], [RAW | WAR]), "{found:#?}");
+    assert!(found[0].reasons[0].contains("the host"), "{}", found[0]);
+}
+
+#[test]
+fn a_layout_transition_accesses_the_image_between_its_scopes() {
+    let device = device();
+    let info = spelter_driver::ImageInfo {
+        flags: vk::ImageCreateFlags::empty(),
+        ty: vk::ImageType::TYPE_2D,
+        format: vk::Format::R32_UINT,
+        extent: vk::Extent3D { width: 4, height: 4, depth: 1 },
+        levels: 1,
+        layers: 1,
+        tiling: vk::ImageTiling::OPTIMAL,
+        usage: vk::ImageUsageFlags::TRANSFER_DST | vk::ImageUsageFlags::TRANSFER_SRC,
+    };
+    let image = device.create_image(&info).unwrap();
+    let memory = device.allocate_memory(image.requirements().size, 0).unwrap();
+    image.bind_memory(&memory, 0).unwrap();
+    let range = vk::ImageSubresourceRange {
+        aspect_mask: vk::ImageAspectFlags::COLOR,
+        base_mip_level: 0,
+        level_count: 1,
+        base_array_layer: 0,
+        layer_count: 1,
+    };
+    let clear = |command: &CommandBuffer| {
+        command.clear_color_image(&image, spelter_driver::ClearColor::Uint([1; 4]), &[range]).unwrap();
+    };
+    let transition = |command: &CommandBuffer, src: (S, A), dst: (S, A)| {
+        let barrier = spelter_driver::ImageMemoryBarrier {
+            src_access: src.1,
+            dst_access: dst.1,
+            old_layout: vk::ImageLayout::UNDEFINED,
+            new_layout: vk::ImageLayout::GENERAL,
+            image: &image,
+            range,
+        };
+        command.pipeline_barrier_with_images(src.0, dst.0, &[], &[], &[barrier]).unwrap();
+    };
+    let transfer = (S::TRANSFER, A::TRANSFER_WRITE);
+    let right = findings(&device, |command| {
+        transition(command, (S::TOP_OF_PIPE, A::empty()), transfer);
+        clear(command);
+        transition(command, transfer, transfer);
+        clear(command);
+    });
+    assert_eq!(right, []);
+    let late = findings(&device, |command| {
+        transition(command, (S::TOP_OF_PIPE, A::empty()), READ);
+        clear(command);
+    });
+    assert_eq!(rules(&late), [WAW], "the clear does not wait for the transition");
+    let early = findings(&device, |command| {
+        clear(command);
+        transition(command, (S::TOP_OF_PIPE, A::empty()), transfer);
+    });
+    assert_eq!(rules(&early), [WAW], "the transition does not wait for the clear");
+}
+
+#[test]
+fn an_event_orders_what_precedes_it_and_nothing_else() {
+    let device = device();
+    let words = [0; 3].map(|_| Words::zeros(&device, 16));
+    let steps = Steps::new(&device, &[[&words[0], &words[1]], [&words[1], &words[2]]]);
+    let event = device.create_event();
+    let run = |early: bool| {
+        findings(&device, |command| {
+            command.reset_event(&event).unwrap();
+            if early {
+                command.set_event(&event).unwrap();
+            }
+            steps.record(command, 0);
+            if !early {
+                command.set_event(&event).unwrap();
+            }
+            command.wait_events(&[&event]).unwrap();
+            steps.record(command, 1);
+        })
+    };
+    assert_eq!(run(false), []);
+    assert_eq!(rules(&run(true)), [RAW]);
+}

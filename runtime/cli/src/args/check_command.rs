@@ -1,0 +1,91 @@
+//! The options of `spelter check`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use spelter::Schedule;
+use spelter::check::report::{Filter, RulePattern, Suppression};
+use spelter::check::{Profile, Shard};
+use vulkan_spelter::options::{EXIT_STATUS, seconds};
+
+use super::check::{ReportFiles, bytes};
+use super::{ExecArgs, ExecDeviceArgs};
+
+/// `spelter check`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The program runs on Spelter as with `spelter exec`, and its kernels under a checker: see docs/checking.md. Findings go to
+standard error while it runs, and to its debug messengers. The exit status is that of the program, or 66 if there is an
+error. Each option has an environment variable, for programs that are started otherwise: see `spelter info --env`.
+
+Example:
+  spelter check --sarif races.sarif -- ctest")]
+pub(crate) struct CheckCommandArgs {
+    /// The rules: common (idioms of compilers are notes), spec or strict.
+    #[arg(long, value_name = "PROFILE", default_value = "common")]
+    pub(crate) profile: Profile,
+    /// Write each finding as a line of JSON, and the counts as the last line.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// More files of the findings.
+    #[command(flatten)]
+    pub(crate) files: ReportFiles,
+    /// Report findings of these rules only, as in RACE-*,BARRIER.
+    #[arg(long, value_name = "ID,…", value_delimiter = ',')]
+    pub(crate) only: Vec<RulePattern>,
+    /// Do not report what matches: rule:, line:, kernel: or memory: and a pattern with *, as in line:scan.comp:41.
+    #[arg(long, value_name = "KIND:PATTERN")]
+    pub(crate) suppress: Vec<Suppression>,
+    /// Do not report what a line of this file matches.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) suppressions: Vec<PathBuf>,
+    /// Run the program N times, each time in another order of workgroups, subgroups and lanes.
+    #[arg(long, value_name = "N", default_value = "1", conflicts_with = "schedule")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) many_seeds: u32,
+    /// Check only part I of N equal parts of the dispatches; the others run unchecked.
+    #[arg(long, value_name = "I/N", allow_hyphen_values = true)]
+    pub(crate) shard: Option<Shard>,
+    /// The largest number of bytes for the shadow of the memory, and again for replays; 2K is 2048, and M and G are 2²⁰
+    /// and 2³⁰.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub(crate) check_memory: Option<u64>,
+    /// The exit status if there are errors; 0 keeps the program's.
+    #[arg(long, value_name = "STATUS", default_value_t = EXIT_STATUS)]
+    pub(crate) error_exitcode: u8,
+    /// Advertise a graphics queue, for compute programs that require one (wgpu, Dawn, taichi).
+    #[arg(long)]
+    pub(crate) graphics: bool,
+    /// The time that one dispatch or transfer may run before the device is lost; an hour by default.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_hyphen_values = true)]
+    pub(crate) time_limit: Option<Duration>,
+    /// The order of workgroups, subgroups and lanes: ascending, reverse or random:SEED.
+    #[arg(long, value_name = "ORDER")]
+    pub(crate) schedule: Option<Schedule>,
+    /// The program and its arguments.
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+impl CheckCommandArgs {
+    /// The options of `spelter exec` that run the program.
+    pub(crate) fn exec(&self) -> ExecArgs {
+        let (time_limit, schedule) = (self.time_limit, self.schedule);
+        ExecArgs {
+            graphics: self.graphics,
+            no_loader: false,
+            stats: false,
+            trace: None,
+            profile: None,
+            json: false,
+            device: ExecDeviceArgs { workers: None, backend: None, time_limit, schedule },
+            command: self.command.clone(),
+        }
+    }
+
+    /// What is reported, without the files of suppressions.
+    pub(crate) fn filter(&self) -> Filter {
+        Filter { only: self.only.clone(), suppressions: self.suppress.clone() }
+    }
+}

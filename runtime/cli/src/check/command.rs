@@ -1,0 +1,148 @@
+//! `spelter check`: runs any Vulkan program in checked mode, and adds up what its processes found.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use spelter::check::Severity;
+use spelter::check::report;
+
+use super::merge::Merged;
+use super::{check_targets, note_gaps, with_files, write_files};
+use crate::args::CheckCommandArgs;
+use crate::failure::Failure;
+use crate::file;
+use crate::icd;
+use crate::output;
+
+/// The largest file of findings that is read, in bytes.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// Runs the program as often as the options say. Returns the exit status: that of the program, of its first run that
+/// failed if there are several, or that of the options if there are errors.
+pub(crate) fn run(args: &CheckCommandArgs) -> Result<u8, Failure> {
+    // Errors in files are reported before the program runs.
+    with_files(args.filter(), &args.suppressions)?;
+    check_targets(&args.files)?;
+    if let Some(path) = &args.json {
+        file::check_target(path)?;
+    }
+    let folder = Folder::create()?;
+    let variables = variables(args, &folder)?;
+    let mut exec = args.exec();
+    let mut status = 0;
+    for seed in 0..args.many_seeds {
+        if seed > 0 {
+            let schedule = spelter::Schedule::Random(seed.into());
+            exec.device.schedule = Some(schedule);
+            output::note(format_args!("run {} of {}, --schedule {schedule}", seed + 1, args.many_seeds));
+        }
+        let ended = icd::status(&exec, &variables)?;
+        if status == 0 {
+            status = ended;
+        }
+    }
+    let lines = folder.findings();
+    let lines = if lines.exists() { file::read(&lines, MAX_BYTES)? } else { Vec::new() };
+    let merged = Merged::new(&String::from_utf8_lossy(&lines));
+    if let Some(path) = &args.json {
+        let mut text = String::new();
+        merged.findings.iter().for_each(|finding| _ = writeln!(text, "{finding}"));
+        _ = writeln!(text, "{}", merged.summary(args.many_seeds));
+        std::fs::write(path, text).map_err(|error| Failure::file(path, error))?;
+    }
+    write_files(&args.files, &merged.findings)?;
+    print(&merged);
+    let failed = merged.count(Severity::Error) > 0 && args.error_exitcode != 0;
+    Ok(if failed { args.error_exitcode } else { status })
+}
+
+/// The variables that tell the driver what to do.
+fn variables(args: &CheckCommandArgs, folder: &Folder) -> Result<Vec<(&'static str, OsString)>, Failure> {
+    let findings = folder.findings().into_os_string();
+    let mut set = vec![
+        ("SPELTER_CHECK", args.profile.name().into()),
+        ("SPELTER_CHECK_JSON", findings.clone()),
+        // A finding that another process or run has printed is not printed again.
+        ("SPELTER_CHECK_KNOWN", findings),
+        // The status of this program counts.
+        ("SPELTER_CHECK_EXITCODE", "0".into()),
+    ];
+    if let Some(shard) = args.shard {
+        set.push(("SPELTER_CHECK_SHARD", shard.to_string().into()));
+    }
+    if let Some(bytes) = args.check_memory {
+        set.push(("SPELTER_CHECK_MEMORY", bytes.to_string().into()));
+    }
+    if !args.only.is_empty() {
+        let names: Vec<_> = args.only.iter().map(ToString::to_string).collect();
+        set.push(("SPELTER_CHECK_ONLY", names.join(",").into()));
+    }
+    if !args.suppress.is_empty() || !args.suppressions.is_empty() {
+        set.push(("SPELTER_CHECK_SUPPRESSIONS", folder.suppressions(args)?.into_os_string()));
+    }
+    Ok(set)
+}
+
+/// Prints the summary. The findings were printed while the program ran.
+fn print(merged: &Merged) {
+    let [accesses, commands, dropped] =
+        ["accesses_not_checked", "commands_forgotten", "findings_dropped"].map(|count| merged.checked(count));
+    note_gaps(accesses, commands, dropped);
+    let undecided = merged.checked("undecided");
+    if undecided > 0 {
+        output::note(format_args!("{undecided} suspicions were given up: each is a warning"));
+    }
+    if merged.without_counts > 0 {
+        let problem = "processes ended without their counts, which are missing below";
+        output::note(format_args!("{} of {} {problem}", merged.without_counts, merged.processes));
+    }
+    if merged.processes == 0 {
+        output::note("nothing was checked: no process created a device of Spelter");
+        return;
+    }
+    let summary = report::summary(|severity| merged.count(severity), merged.suppressed);
+    let plural = |count: u64, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+    let dispatches = plural(merged.checked("dispatches"), "dispatch", "dispatches");
+    let processes = plural(merged.processes as u64, "process", "processes");
+    let skipped = match merged.checked("skipped") {
+        0 => String::new(),
+        skipped => format!(", {skipped} not checked (--shard)"),
+    };
+    output::note(format_args!("checked: {summary}; {dispatches}{skipped}, {processes}"));
+}
+
+/// A folder for what the processes write, removed on drop.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn create() -> Result<Self, Failure> {
+        let path = std::env::temp_dir().join(format!("spelter-check-{}", std::process::id()));
+        // What an earlier process of this number left there is not of this run.
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).map_err(|error| Failure::file(&path, error))?;
+        Ok(Self(path))
+    }
+
+    /// The file of lines.
+    fn findings(&self) -> PathBuf {
+        self.0.join("findings.jsonl")
+    }
+
+    /// A file with all suppressions.
+    fn suppressions(&self, args: &CheckCommandArgs) -> Result<PathBuf, Failure> {
+        let path = self.0.join("suppressions");
+        let filter = with_files(args.filter(), &args.suppressions)?;
+        let lines: String = filter.suppressions.iter().map(|suppression| format!("{suppression}\n")).collect();
+        let written = std::fs::write(&path, lines);
+        written.map_err(|error| Failure::file(Path::new(&path), error))?;
+        Ok(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // A folder that cannot be removed does no harm.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,148 @@
+//! The findings of all processes of a program, and of all its runs, from the lines that the driver wrote.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value as Json, json};
+use spelter::check::Severity;
+
+/// What the processes found, each finding once.
+#[derive(Debug, Default)]
+pub(super) struct Merged {
+    /// In the order in which they were found.
+    pub(super) findings: Vec<Json>,
+    /// Processes that created a device.
+    pub(super) processes: usize,
+    /// Those of them that did not write their counts: they were killed, or ended by `_exit`.
+    pub(super) without_counts: usize,
+    /// Findings that were suppressed.
+    pub(super) suppressed: usize,
+    /// Sums of the counts.
+    checked: Map<String, Json>,
+}
+
+/// The summary of one process.
+#[derive(Debug, Default)]
+struct Process {
+    summary: Option<Json>,
+}
+
+impl Merged {
+    /// Merges lines. Torn ones, of a process that was killed, are left out.
+    pub(super) fn new(lines: &str) -> Self {
+        let mut merged = Self::default();
+        let mut processes: Vec<Process> = Vec::new();
+        // A number is used again by a later process: the latest counts.
+        let mut latest: HashMap<u64, usize> = HashMap::new();
+        let mut by_print: HashMap<String, usize> = HashMap::new();
+        let mut counts: HashMap<(usize, String), u64> = HashMap::new();
+        for object in lines.lines().filter_map(|line| serde_json::from_str::<Json>(line).ok()) {
+            if let Some(number) = object["started"]["process"].as_u64() {
+                latest.insert(number, processes.len());
+                processes.push(Process::default());
+            } else if let Some(process) = object["summary"]["process"].as_u64().and_then(|n| latest.get(&n)) {
+                processes[*process].summary = Some(object["summary"].clone());
+            } else if let Some(print) = object["fingerprint"].as_str() {
+                let process = object["process"].as_u64().and_then(|number| latest.get(&number)).copied();
+                let count = object["count"].as_u64().unwrap_or(1);
+                *counts.entry((process.unwrap_or(usize::MAX), print.to_owned())).or_default() += count;
+                merged.add(&mut by_print, print, object.clone());
+            }
+        }
+        for (index, process) in processes.iter().enumerate() {
+            let Some(summary) = &process.summary else {
+                merged.without_counts += 1;
+                continue;
+            };
+            // The counts at the end are those of the lines, and of what was found again.
+            for (print, count) in summary["counts"].as_object().into_iter().flatten() {
+                counts.insert((index, print.clone()), count.as_u64().unwrap_or(0));
+            }
+            merged.suppressed += summary["suppressed"].as_u64().unwrap_or(0) as usize;
+            for (name, count) in summary["checked"].as_object().into_iter().flatten() {
+                let sum = merged.checked(name) + count.as_u64().unwrap_or(0);
+                merged.checked.insert(name.clone(), sum.into());
+            }
+        }
+        for finding in &mut merged.findings {
+            let print = finding["fingerprint"].as_str().unwrap_or_default().to_owned();
+            let of_finding = counts.iter().filter(|((_, other), _)| *other == print);
+            finding["count"] = of_finding.map(|(_, count)| count).sum::<u64>().into();
+        }
+        merged.processes = processes.len();
+        merged
+    }
+
+    /// Adds a finding, unless it is there. A confirmed one says more than a suspicion.
+    fn add(&mut self, by_print: &mut HashMap<String, usize>, print: &str, mut finding: Json) {
+        if let Some(members) = finding.as_object_mut() {
+            // Those are of one process.
+            members.remove("process");
+            members.remove("submission");
+        }
+        match by_print.get(print) {
+            Some(&known) if rank(&finding) > rank(&self.findings[known]) => self.findings[known] = finding,
+            Some(_) => {}
+            None => {
+                by_print.insert(print.to_owned(), self.findings.len());
+                self.findings.push(finding);
+            }
+        }
+    }
+
+    /// A count of what was checked, by its name.
+    pub(super) fn checked(&self, name: &str) -> u64 {
+        self.checked.get(name).and_then(Json::as_u64).unwrap_or(0)
+    }
+
+    /// Number of findings of this severity.
+    pub(super) fn count(&self, severity: Severity) -> usize {
+        self.findings.iter().filter(|finding| finding["severity"] == severity.name()).count()
+    }
+
+    /// The object of the counts.
+    pub(super) fn summary(&self, runs: u32) -> Json {
+        json!({ "summary": {
+            "runs": runs,
+            "processes": self.processes,
+            "processes_without_counts": self.without_counts,
+            "errors": self.count(Severity::Error),
+            "warnings": self.count(Severity::Warning),
+            "notes": self.count(Severity::Note),
+            "suppressed": self.suppressed,
+            "checked": self.checked,
+        } })
+    }
+}
+
+fn rank(finding: &Json) -> Option<Severity> {
+    let all = [Severity::Note, Severity::Warning, Severity::Error];
+    all.into_iter().find(|severity| finding["severity"] == severity.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_of_processes_are_merged_with_their_counts() {
+        let lines = r#"
+            {"started":{"process":7,"program":"a"}}
+            {"id":"X","severity":"warning","fingerprint":"aa","count":2,"process":7}
+            {"started":{"process":8,"program":"b"}}
+            {"id":"X","severity":"error","fingerprint":"aa","count":1,"process":8}
+            {"id":"Y","severity":"note","fingerprint":"bb","count":1,"process":8}
+            {"summary":{"process":7,"suppressed":1,"counts":{"aa":5},"checked":{"dispatches":3}}}
+            {"summary":{"process":7,"suppressed":2,"counts":{"aa":6},"checked":{"dispatches":4}}}
+            {"started":{"process":7,"program":"c"}}
+            {"summary":{"process":7,"suppressed":0,"counts":{},"checked":{"dispatches":10}}}
+            {"torn"#;
+        let merged = Merged::new(lines);
+        assert_eq!((merged.processes, merged.without_counts, merged.suppressed), (3, 1, 2));
+        assert_eq!(merged.checked("dispatches"), 14);
+        let found: Vec<_> = merged.findings.iter().map(|f| (&f["id"], &f["severity"], &f["count"])).collect();
+        assert_eq!(found, [(&"X".into(), &"error".into(), &7.into()), (&"Y".into(), &"note".into(), &1.into())]);
+        assert!(merged.findings[0]["process"].is_null());
+        assert_eq!((merged.count(Severity::Error), merged.count(Severity::Warning)), (1, 0));
+        assert_eq!(Merged::new("").summary(1)["summary"]["processes"], 0);
+    }
+}
