@@ -89,7 +89,8 @@ mod tests {
         assert_eq!(name(&library), Some("libvulkan_spelter.so"));
         let renamed = rename(&library, "libvulkan.so.1").unwrap();
         assert_eq!(name(&renamed), Some("libvulkan.so.1"));
-        assert_eq!(library.iter().zip(&renamed).filter(|(a, b)| a != b).count(), "_spelter.so".len());
+        let differ: Vec<usize> = (0..library.len()).filter(|&at| library[at] != renamed[at]).collect();
+        assert!(differ[differ.len() - 1] - differ[0] < "libvulkan_spelter.so".len(), "{differ:?}");
         assert!(rename(&library, "libvulkan_spelter.so.1").unwrap_err().contains("20 characters"));
     }
 
