@@ -97,14 +97,15 @@ mod tests {
     #[test]
     fn what_is_no_library_has_no_name() {
         let library = library();
-        for length in (0..4096).chain([library.len() / 2]) {
+        for length in 0..4096 {
             assert_eq!(name(&library[..length]), None, "{length}");
         }
         // Damaged headers: no panic.
+        let mut damaged = library;
         for at in 0..1024 {
-            let mut damaged = library[..65_536].to_vec();
             damaged[at] ^= 0xff;
             let _ = find(&damaged);
+            damaged[at] ^= 0xff;
         }
     }
 }
