@@ -29,7 +29,8 @@ fn write(command: &Command, name: &str, folder: &Path, output: &mut Output) -> R
     let path = folder.join(format!("{name}.1"));
     let mut page = Vec::new();
     // A page's name has hyphens, while its text shows the command with spaces.
-    let rendered = Man::new(command.clone()).title(name.to_owned()).render(&mut page);
+    let man = Man::new(command.clone()).title(name).source(concat!("spelter ", env!("CARGO_PKG_VERSION")));
+    let rendered = man.render(&mut page);
     rendered.and_then(|()| std::fs::write(&path, page)).map_err(|error| Failure::file(&path, error))?;
     output.line(path.display().to_string())?;
     // Clap's own `help` has a page for each of these again.

@@ -61,7 +61,8 @@ fn the_driver_is_unpacked_under_both_names() {
     // The files differ in their names for the dynamic linker only.
     let (driver, renamed) = (folder.read("driver/new/libvulkan_spelter.so"), folder.read("driver/new/libvulkan.so.1"));
     assert_eq!(driver.len(), renamed.len());
-    assert_eq!(driver.iter().zip(&renamed).filter(|(a, b)| a != b).count(), "_spelter.so".len());
+    let differ: Vec<usize> = (0..driver.len()).filter(|&at| driver[at] != renamed[at]).collect();
+    assert!(differ[differ.len() - 1] - differ[0] < "libvulkan_spelter.so".len(), "{differ:?}");
     let _ = std::fs::remove_dir_all(folder.path().join("driver"));
     folder.write("file", b"");
     assert!(folder.error("icd unpack file").starts_with("file/libvulkan_spelter.so: "));

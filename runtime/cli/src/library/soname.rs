@@ -89,21 +89,23 @@ mod tests {
         assert_eq!(name(&library), Some("libvulkan_spelter.so"));
         let renamed = rename(&library, "libvulkan.so.1").unwrap();
         assert_eq!(name(&renamed), Some("libvulkan.so.1"));
-        assert_eq!(library.iter().zip(&renamed).filter(|(a, b)| a != b).count(), "_spelter.so".len());
+        let differ: Vec<usize> = (0..library.len()).filter(|&at| library[at] != renamed[at]).collect();
+        assert!(differ[differ.len() - 1] - differ[0] < "libvulkan_spelter.so".len(), "{differ:?}");
         assert!(rename(&library, "libvulkan_spelter.so.1").unwrap_err().contains("20 characters"));
     }
 
     #[test]
     fn what_is_no_library_has_no_name() {
         let library = library();
-        for length in (0..4096).chain([library.len() / 2]) {
+        for length in 0..4096 {
             assert_eq!(name(&library[..length]), None, "{length}");
         }
         // Damaged headers: no panic.
+        let mut damaged = library;
         for at in 0..1024 {
-            let mut damaged = library[..65_536].to_vec();
             damaged[at] ^= 0xff;
             let _ = find(&damaged);
+            damaged[at] ^= 0xff;
         }
     }
 }
