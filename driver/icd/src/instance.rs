@@ -111,8 +111,10 @@ fn new(info: In<'_, vk::InstanceCreateInfo<'_>>, owner: Owner) -> Result<Instanc
     }
     let extensions = Arc::new(enabled);
     // Without `VkApplicationInfo` the version is 1.0.
-    let minor = info.application().map_or(0, |application| vk::api_version_minor(application.api_version));
-    let physical = PhysicalDevice::new(owner, Arc::clone(&extensions), minor).insert()?;
+    let application = info.application();
+    let minor = application.map_or(0, |application| vk::api_version_minor(application.api_version));
+    let engine = application.and_then(|application| application.engine()).map_or("", Text::as_str);
+    let physical = PhysicalDevice::new(owner, Arc::clone(&extensions), minor, engine).insert()?;
     Ok(Instance { physical, owner, extensions })
 }
 

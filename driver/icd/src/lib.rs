@@ -2,7 +2,8 @@
 //!
 //! | file | chapter of the specification |
 //! |---|---|
-//! | `loader.rs` | the three exported functions, commands by name |
+//! | `loader.rs` | the three functions that the loader calls, commands by name |
+//! | `exports.rs` | the core commands, exported as by a loader |
 //! | `instance.rs`, `physical_device/`, `device.rs` | initialization, devices and queues, features, limits, formats |
 //! | `memory.rs`, `buffer.rs`, `image.rs`, `sampler.rs` | memory allocation, resources, samplers |
 //! | `host_copy.rs` | copies between images and host memory on the host |
@@ -28,6 +29,8 @@ mod descriptor;
 mod device;
 mod environment;
 mod error;
+#[cfg(target_arch = "x86_64")]
+mod exports;
 mod findings;
 mod graphics;
 mod host_copy;

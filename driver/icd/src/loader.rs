@@ -50,32 +50,38 @@ fn level(entry: &EntryPoint) -> Level {
     }
 }
 
+/// The tables of all commands.
+pub(crate) const TABLES: [&[&[EntryPoint]]; 4] = [
+    &[
+        ENTRY_POINTS,
+        instance::ENTRY_POINTS,
+        physical_device::ENTRY_POINTS,
+        device::ENTRY_POINTS,
+        memory::ENTRY_POINTS,
+        buffer::ENTRY_POINTS,
+        image::ENTRY_POINTS,
+        host_copy::ENTRY_POINTS,
+        sampler::ENTRY_POINTS,
+        descriptor::ENTRY_POINTS,
+        pipeline::ENTRY_POINTS,
+        command::ENTRY_POINTS,
+        sync::ENTRY_POINTS,
+        query::ENTRY_POINTS,
+        debug::ENTRY_POINTS,
+        private_data::ENTRY_POINTS,
+        graphics::ENTRY_POINTS,
+    ],
+    &command::CHAPTERS,
+    &descriptor::CHAPTERS,
+    &pipeline::CHAPTERS,
+];
+
 /// Every command by its name.
 fn commands() -> &'static HashMap<&'static str, (Level, Function)> {
     static COMMANDS: OnceLock<HashMap<&'static str, (Level, Function)>> = OnceLock::new();
     COMMANDS.get_or_init(|| {
-        let chapters = [
-            ENTRY_POINTS,
-            instance::ENTRY_POINTS,
-            physical_device::ENTRY_POINTS,
-            device::ENTRY_POINTS,
-            memory::ENTRY_POINTS,
-            buffer::ENTRY_POINTS,
-            image::ENTRY_POINTS,
-            host_copy::ENTRY_POINTS,
-            sampler::ENTRY_POINTS,
-            descriptor::ENTRY_POINTS,
-            pipeline::ENTRY_POINTS,
-            command::ENTRY_POINTS,
-            sync::ENTRY_POINTS,
-            query::ENTRY_POINTS,
-            debug::ENTRY_POINTS,
-            private_data::ENTRY_POINTS,
-            graphics::ENTRY_POINTS,
-        ];
-        let chapters =
-            chapters.into_iter().chain(command::CHAPTERS).chain(descriptor::CHAPTERS).chain(pipeline::CHAPTERS);
-        chapters.flatten().map(|entry| (entry.name(), (level(entry), entry.function))).collect()
+        let entries = TABLES.into_iter().flatten().copied().flatten();
+        entries.map(|entry| (entry.name(), (level(entry), entry.function))).collect()
     })
 }
 

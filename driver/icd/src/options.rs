@@ -31,7 +31,7 @@ const BOTH: &str = "the Vulkan driver; run, bench, profile, demo, test and info"
 const FINDERS: &str = "exec and icd";
 
 /// Every variable that is read, with its meaning. Set-user-ID programs ignore all of them.
-pub const VARIABLES: [Variable; 21] = {
+pub const VARIABLES: [Variable; 22] = {
     const fn of(name: &'static str, read_by: &'static str, meaning: &'static str) -> Variable {
         Variable { name, read_by, meaning }
     }
@@ -66,6 +66,12 @@ pub const VARIABLES: [Variable; 21] = {
         ),
         of(STATS, DRIVER, "1: print how many pipelines, submissions and bytes there were when a device is destroyed"),
         of(GRAPHICS, DRIVER, "1: claim a graphics queue, for programs that require one and only compute"),
+        of(
+            CONFORMANCE,
+            DRIVER,
+            "version of the conformance tests that the device claims to pass, such as 1.3.0.0; none by default, since it \
+             was not submitted: for programs that hide devices without one (wgpu)",
+        ),
         of(QUIET, DRIVER, "1: print no messages; debug messengers still get them"),
         check::VARIABLES[0],
         check::VARIABLES[1],
@@ -78,7 +84,7 @@ pub const VARIABLES: [Variable; 21] = {
         of(
             "SPELTER_ICD_LIBRARY",
             FINDERS,
-            "the driver's library, where it is not beside the program spelter or in its lib folder",
+            "the driver's library, where it is not beside the program spelter, in its lib folder or inside of it",
         ),
         of("XDG_CACHE_HOME", DRIVER, "the folder for the key of stored pipelines, spelter/pipeline.key in it"),
         of("HOME", DRIVER, "the folder for that where XDG_CACHE_HOME is not set, in .cache in it"),
@@ -98,6 +104,7 @@ const PROFILE: &str = "SPELTER_PROFILE";
 const TRACE: &str = "SPELTER_TRACE";
 const STATS: &str = "SPELTER_STATS";
 const GRAPHICS: &str = "SPELTER_ADVERTISE_GRAPHICS";
+const CONFORMANCE: &str = "SPELTER_CONFORMANCE";
 const QUIET: &str = "SPELTER_QUIET";
 
 /// The values of the variables.
@@ -108,6 +115,7 @@ pub(crate) struct Options {
     pub(crate) trace: Option<PathBuf>,
     pub(crate) stats: bool,
     pub(crate) graphics: bool,
+    pub(crate) conformance: Conformance,
     pub(crate) quiet: bool,
     pub(crate) check: CheckSettings,
 }
@@ -147,6 +155,7 @@ impl Options {
             trace: settings.trace,
             stats: settings.stats,
             graphics: settings.graphics,
+            conformance: settings.conformance.unwrap_or_default(),
             quiet: settings.quiet,
             check: settings.check,
         }
@@ -175,11 +184,16 @@ pub struct Settings {
     pub stats: bool,
     /// Whether to claim a graphics queue.
     pub graphics: bool,
+    /// The version of the conformance tests that is claimed.
+    pub conformance: Option<Conformance>,
     /// Whether to print no messages.
     pub quiet: bool,
     /// Checked mode.
     pub check: CheckSettings,
 }
+
+/// `VkConformanceVersion`: major, minor, subminor, patch; zeros claim nothing.
+pub type Conformance = [u8; 4];
 
 /// Reads the variables through a function that returns those that are set and not empty. Also returns a sentence for
 /// each invalid value.
@@ -195,6 +209,7 @@ pub fn read(variable: impl Fn(&str) -> Option<OsString>) -> (Settings, Vec<Strin
         trace: variable(TRACE).map(PathBuf::from),
         stats: understood(&variable, STATS, flag, &mut complaints).unwrap_or(false),
         graphics: understood(&variable, GRAPHICS, flag, &mut complaints).unwrap_or(false),
+        conformance: understood(&variable, CONFORMANCE, conformance, &mut complaints),
         quiet: understood(&variable, QUIET, flag, &mut complaints).unwrap_or(false),
         check: CheckSettings::read(&variable, &mut complaints),
     };
@@ -240,6 +255,20 @@ fn mebibytes(text: &str) -> Result<u64, String> {
     number.and_then(|number| number.checked_mul(1 << 20)).ok_or_else(|| "not a number of MiB".to_owned())
 }
 
+/// `1.3` or `1.3.0.0`; `0` claims nothing.
+fn conformance(text: &str) -> Result<Conformance, String> {
+    let mut version = Conformance::default();
+    let mut places = version.iter_mut();
+    for part in text.split('.') {
+        let (place, number) = (places.next(), part.parse().ok());
+        let (Some(place), Some(number)) = (place, number) else {
+            return Err("not a version of the conformance tests, MAJOR.MINOR.SUBMINOR.PATCH".to_owned());
+        };
+        *place = number;
+    }
+    Ok(version)
+}
+
 fn flag(text: &str) -> Result<bool, String> {
     match text {
         "1" | "true" | "yes" | "on" => Ok(true),
@@ -266,6 +295,7 @@ mod tests {
             ("SPELTER_HEAP_SIZE", "64"),
             ("SPELTER_STATS", "1"),
             ("SPELTER_ADVERTISE_GRAPHICS", "0"),
+            ("SPELTER_CONFORMANCE", "1.3.7"),
         ]);
         assert_eq!(complaints, [""; 0]);
         let options = Options::new(settings);
@@ -275,6 +305,8 @@ mod tests {
         assert_eq!(options.device.schedule, Schedule::Random(7));
         assert_eq!(options.device.heap_size, 64 << 20);
         assert!(options.stats && !options.graphics);
+        assert_eq!(options.conformance, [1, 3, 7, 0]);
+        assert_eq!(conformance("0"), Ok([0; 4]));
     }
 
     #[test]
@@ -287,6 +319,7 @@ mod tests {
             (HEAP_SIZE, &["0", "-1", "1g", "99999999999999999999", "17592186044416"]),
             (STATS, &["2", "ja"]),
             (GRAPHICS, &["y"]),
+            (CONFORMANCE, &["1.3.", "x", "1.3.0.0.1", "256", "-1"]),
             (QUIET, &["-"]),
         ] {
             for value in values {

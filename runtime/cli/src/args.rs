@@ -5,6 +5,7 @@ mod check;
 mod check_command;
 mod derive;
 mod litmus;
+mod manual;
 mod profile;
 mod run;
 mod trace;
@@ -14,6 +15,7 @@ pub(crate) use check::{CheckArgs, ReportFiles};
 pub(crate) use check_command::CheckCommandArgs;
 pub(crate) use derive::DeriveArgs;
 pub(crate) use litmus::{KindName, LitmusArgs, ScopeName};
+pub(crate) use manual::{CompletionsArgs, ManArgs};
 pub(crate) use profile::ProfileArgs;
 pub(crate) use run::ImageArgs;
 pub(crate) use trace::{TraceArgs, TraceCommand};
@@ -33,6 +35,17 @@ use crate::slot::{Bind, Groups, Print, Push, Save, Spec};
 /// Runs Vulkan compute programs on CPU workers.
 #[derive(Debug, Parser)]
 #[command(name = "spelter", version, max_term_width = 100)]
+#[command(after_help = "\
+Exit status:
+  0   success
+  1   a failure without a status of its own, such as a file that cannot be read
+  2   wrong usage of the command line, or an invalid environment variable
+  3   litmus: a test races, and --deny-races is given
+  4   the shader is rejected
+  5   a rule of Vulkan is broken, or an option does not fit the shader
+  6   the device is lost: a kernel exceeds its time limit
+  66  run --check, check: a data race or another finding
+exec ends with the status of its program.")]
 pub(crate) struct Cli {
     /// The subcommand.
     #[command(subcommand)]
@@ -80,6 +93,10 @@ pub(crate) enum Command {
     Trace(TraceArgs),
     /// Install Spelter for the Vulkan loader.
     Icd(IcdArgs),
+    /// Print a completion script for a shell.
+    Completions(CompletionsArgs),
+    /// Write the manual pages to a folder.
+    Man(ManArgs),
 }
 
 /// `spelter run`.
@@ -287,12 +304,19 @@ pub(crate) struct InfoArgs {
 #[command(after_help = "\
 The exit status is that of the program. Other settings are environment variables: see `spelter info --env`.
 
-Example:
-  spelter exec -- vulkaninfo --summary")]
+Examples:
+  spelter exec -- vulkaninfo --summary
+  spelter exec --graphics -- python program.py
+A cargo runner, in .cargo/config.toml, for `cargo run`, `cargo test` and `cargo bench`:
+  target.'cfg(target_os = \"linux\")'.runner = \"spelter exec --graphics --\"")]
 pub(crate) struct ExecArgs {
-    /// Advertise a graphics queue, for compute programs that require one (wgpu, Dawn, taichi).
+    /// Advertise a graphics queue and a conformance version, for compute programs that require them (wgpu, Dawn,
+    /// taichi).
     #[arg(long)]
     pub(crate) graphics: bool,
+    /// Put the driver in the place of the Vulkan loader, libvulkan.so.1; the default on machines without a loader.
+    #[arg(long)]
+    pub(crate) no_loader: bool,
     /// Print statistics of the device when it is destroyed.
     #[arg(long)]
     pub(crate) stats: bool,
@@ -348,6 +372,12 @@ pub(crate) enum IcdCommand {
     Uninstall(InstallScope),
     /// Print the manifest.
     Manifest,
+    /// Write the driver, its copy named libvulkan.so.1 for programs without a loader, and its manifest to a folder.
+    Unpack {
+        /// The folder.
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
 }
 
 /// The users for whom the manifest is installed.

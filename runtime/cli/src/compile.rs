@@ -18,7 +18,7 @@ use crate::shader;
 pub(crate) fn run(args: &CompileArgs, output: &mut Output) -> Result<(), Failure> {
     let reads_only = args.emit == Emit::Ir && args.no_opt;
     if args.isa.is_some() && reads_only {
-        return Err(Failure(
+        return Err(Failure::new(
             "--isa has no effect on --emit ir --no-opt, which shows the kernel before lowering".to_owned(),
         ));
     }

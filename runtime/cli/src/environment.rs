@@ -17,7 +17,7 @@ pub(crate) fn variable(name: &str) -> Option<OsString> {
 /// The settings of the variables for which `is_asked` is true; an error for an invalid one.
 fn settings(is_asked: impl Fn(&str) -> bool) -> Result<Settings, Failure> {
     let (settings, complaints) = options::read(|name| variable(name).filter(|_| is_asked(name)));
-    complaints.into_iter().next().map_or(Ok(settings), |complaint| Err(Failure(complaint)))
+    complaints.into_iter().next().map_or(Ok(settings), |complaint| Err(Failure::new(complaint)))
 }
 
 /// Completes a command from the environment. Options on the command line take precedence; their variables are not read.

@@ -46,13 +46,13 @@ fn stdin(most: u64) -> Result<Vec<u8>, Failure> {
     static TAKEN: AtomicBool = AtomicBool::new(false);
     // Relaxed: the flag guards nothing else.
     if TAKEN.swap(true, Ordering::Relaxed) {
-        return Err(Failure("standard input: only one option or file can be `-`".to_owned()));
+        return Err(Failure::new("standard input: only one option or file can be `-`".to_owned()));
     }
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().take(most.saturating_add(1)).read_to_end(&mut bytes);
-    read.map_err(|error| Failure(format!("standard input: {error}")))?;
+    read.map_err(|error| Failure::new(format!("standard input: {error}")))?;
     if bytes.len() as u64 > most {
-        return Err(Failure(format!("standard input: more than {most} bytes")));
+        return Err(Failure::new(format!("standard input: more than {most} bytes")));
     }
     Ok(bytes)
 }

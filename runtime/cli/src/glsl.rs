@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::failure::Failure;
+use crate::scratch::Scratch;
 
 /// The Vulkan version for which GLSL is compiled: that of the device.
 const TARGET: &str = "vulkan1.3";
@@ -18,7 +19,7 @@ pub(crate) fn compile(path: &Path) -> Result<Vec<u8>, Failure> {
 /// As [`compile`], for a text from elsewhere.
 pub(crate) fn compile_text(text: &[u8]) -> Result<Vec<u8>, Failure> {
     let scratch = Scratch::new()?;
-    let path = scratch.0.join("stdin.comp");
+    let path = scratch.path().join("stdin.comp");
     std::fs::write(&path, text).map_err(|error| Failure::file(&path, error))?;
     compile_in(&scratch, &path)
 }
@@ -37,9 +38,14 @@ fn compile_in(scratch: &Scratch, path: &Path) -> Result<Vec<u8>, Failure> {
     Err(Failure::file(path, format!("GLSL needs glslc or glslangValidator, and neither is installed: {hint}")))
 }
 
+/// The compiler's output.
+fn module(scratch: &Scratch) -> PathBuf {
+    scratch.path().join("module.spv")
+}
+
 /// The result of a compiler; `None` if it is not installed.
 fn run(program: &str, options: &[&str], scratch: &Scratch, path: &Path) -> Result<Option<Output>, Failure> {
-    match Command::new(program).args(options).arg(scratch.module()).arg(path).output() {
+    match Command::new(program).args(options).arg(module(scratch)).arg(path).output() {
         Ok(output) => Ok(Some(output)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Failure::file(path, format!("{program}: {error}"))),
@@ -48,39 +54,9 @@ fn run(program: &str, options: &[&str], scratch: &Scratch, path: &Path) -> Resul
 
 fn finish(path: &Path, scratch: &Scratch, output: &Output) -> Result<Vec<u8>, Failure> {
     if output.status.success() {
-        return std::fs::read(scratch.module()).map_err(|error| Failure::file(path, error));
+        return std::fs::read(module(scratch)).map_err(|error| Failure::file(path, error));
     }
     let messages = [&output.stdout[..], &output.stderr[..]].concat();
     let messages = String::from_utf8_lossy(&messages);
-    Err(Failure::file(path, format!("the compiler rejects it:\n{}", messages.trim())))
-}
-
-/// A folder for the compiler's output, removed at the end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Result<Self, Failure> {
-        let parent = std::env::temp_dir();
-        // Another process may have left a folder, so a name that exists is not used.
-        for number in 0..1000 {
-            let path = parent.join(format!("spelter-{}-{number}", std::process::id()));
-            match std::fs::create_dir(&path) {
-                Ok(()) => return Ok(Self(path)),
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(Failure::file(&path, error)),
-            }
-        }
-        Err(Failure::file(&parent, "no name for a temporary folder is free"))
-    }
-
-    fn module(&self) -> PathBuf {
-        self.0.join("module.spv")
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // A folder that cannot be removed is left to the system.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+    Err(Failure::shader(path, format!("the compiler rejects it:\n{}", messages.trim())))
 }

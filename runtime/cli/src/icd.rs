@@ -14,22 +14,31 @@ use serde_json::json;
 use crate::args::{ExecArgs, IcdArgs, IcdCommand, InstallScope};
 use crate::environment::variable;
 use crate::failure::Failure;
+use crate::library::{self, InPlaceOfLoader};
 use crate::output::{self, Output};
 use crate::profile_folder::ProfileFolder;
 
 /// The manifest's name among those of other drivers.
 const NAME: &str = "spelter_icd.json";
 
-/// The variable with the path of the driver's library, if it is not in a default location.
-const LIBRARY: &str = "SPELTER_ICD_LIBRARY";
+/// The version of the conformance tests that `exec --graphics` claims, so that wgpu does not hide the device.
+const CLAIMED: &str = "1.3.0.0";
 
 /// `spelter icd`.
 pub(crate) fn run(args: &IcdArgs, output: &mut Output) -> Result<(), Failure> {
     match &args.command {
-        IcdCommand::Manifest => output.line(manifest()?),
+        IcdCommand::Manifest => output.line(manifest(&library::path()?)),
+        IcdCommand::Unpack { folder } => {
+            let [driver, in_place_of_loader] = library::unpack(folder)?;
+            let path = folder.join(NAME);
+            // Relative to the manifest, so that the folder may be moved.
+            let manifest = manifest(&Path::new(".").join(library::name()));
+            std::fs::write(&path, manifest + "\n").map_err(|error| Failure::file(&path, error))?;
+            [driver, in_place_of_loader, path].iter().try_for_each(|path| output.line(path.display().to_string()))
+        }
         IcdCommand::Install(scope) => {
             let path = folder(scope)?.join(NAME);
-            let manifest = manifest()?;
+            let manifest = manifest(&library::lasting_path(&kept_library(scope)?)?);
             let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
             made.and_then(|()| std::fs::write(&path, manifest + "\n")).map_err(|error| Failure::file(&path, error))?;
             output.line(format!("installed: {}", path.display()))
@@ -42,6 +51,8 @@ pub(crate) fn run(args: &IcdArgs, output: &mut Output) -> Result<(), Failure> {
                 }
                 removed => removed.map_err(|error| Failure::file(&path, error)),
             }?;
+            // Installed only if this program carries it.
+            let _ = std::fs::remove_file(kept_library(scope)?);
             output.line(format!("removed: {}", path.display()))
         }
     }
@@ -56,12 +67,8 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<(), Failure> {
     if let Some(path) = &args.trace {
         prepare(path).map_err(|error| Failure::file(path, error))?;
     }
-    let path = std::env::temp_dir().join(format!("spelter-{}-{NAME}", std::process::id()));
-    std::fs::write(&path, manifest()?).map_err(|error| Failure::file(&path, error))?;
     let profiles = args.profile.as_ref().map(|_| ProfileFolder::create()).transpose()?;
-    let ended = command(args, &path, profiles.as_ref()).status();
-    // A manifest that cannot be removed does no harm.
-    let _ = std::fs::remove_file(&path);
+    let ended = launch(args, profiles.as_ref(), &[])?;
     if let Some(profiles) = profiles.filter(|_| ended.is_ok()) {
         profiles.print(args)?;
     }
@@ -74,21 +81,37 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<(), Failure> {
 
 /// Runs the program with more variables, for `spelter check`. Returns its exit status.
 pub(crate) fn status(args: &ExecArgs, set: &[(&'static str, OsString)]) -> Result<u8, Failure> {
-    let path = std::env::temp_dir().join(format!("spelter-{}-{NAME}", std::process::id()));
-    std::fs::write(&path, manifest()?).map_err(|error| Failure::file(&path, error))?;
-    let ended = command(args, &path, None).envs(set.iter().map(|(name, value)| (name, value))).status();
-    // A manifest that cannot be removed does no harm.
-    let _ = std::fs::remove_file(&path);
+    let ended = launch(args, None, set)?;
     let status = ended.map_or_else(|error| not_started(args, &error), code);
     // The system has statuses of eight bits.
     Ok(status as u8)
+}
+
+/// Runs the program with a manifest of its own, and with the driver in the place of the loader where that is wanted.
+fn launch(
+    args: &ExecArgs,
+    profiles: Option<&ProfileFolder>,
+    set: &[(&'static str, OsString)],
+) -> Result<std::io::Result<ExitStatus>, Failure> {
+    let library = library::path()?;
+    let in_place_of_loader = InPlaceOfLoader::new(args.no_loader, &library)?;
+    let search_path = in_place_of_loader.as_ref().map(InPlaceOfLoader::search_path).transpose()?;
+    let path = std::env::temp_dir().join(format!("spelter-{}-{NAME}", std::process::id()));
+    std::fs::write(&path, manifest(&library)).map_err(|error| Failure::file(&path, error))?;
+    let mut command = command(args, &path, profiles);
+    command.envs(set.iter().map(|(name, value)| (name, value)));
+    command.envs(search_path.map(|path| ("LD_LIBRARY_PATH", path)));
+    let ended = command.status();
+    // A manifest that cannot be removed does no harm.
+    let _ = std::fs::remove_file(&path);
+    Ok(ended)
 }
 
 /// Reports that the program cannot be started. Returns the status of shells, env and sudo: 127 if it is not found, 126
 /// if it is found but not executable.
 fn not_started(args: &ExecArgs, error: &std::io::Error) -> i32 {
     let (program, _) = split(args);
-    output::report(&Failure(format!("{program}: {error}")));
+    output::report(&Failure::new(format!("{program}: {error}")));
     if error.kind() == ErrorKind::NotFound { 127 } else { 126 }
 }
 
@@ -124,6 +147,10 @@ fn command(args: &ExecArgs, manifest: &Path, profiles: Option<&ProfileFolder>) -
         ("SPELTER_SCHEDULE", args.device.schedule.map(|schedule| schedule.to_string())),
     ];
     command.envs(set.into_iter().filter_map(|(name, value)| Some((name, value?))));
+    // wgpu hides devices without a conformance version, unless its instance has a flag: programs that read wgpu's
+    // variables set it, and others need the claim.
+    let for_wgpu = [("WGPU_ALLOW_UNDERLYING_NONCOMPLIANT_ADAPTER", "1"), ("SPELTER_CONFORMANCE", CLAIMED)];
+    command.envs(for_wgpu.into_iter().filter(|(name, _)| args.graphics && variable(name).is_none()));
     command.envs(profiles.map(|folder| ("SPELTER_PROFILE", folder.first())));
     // An absolute path, since the program may change its working directory before it creates a device.
     command.envs(args.trace.as_ref().map(|path| ("SPELTER_TRACE", std::path::absolute(path).unwrap_or(path.clone()))));
@@ -139,36 +166,14 @@ fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + signal.unwrap_or(0))
 }
 
-/// The manifest's text.
-fn manifest() -> Result<String, Failure> {
-    let library = library()?;
+/// The manifest's text, for a path of the library.
+fn manifest(library: &Path) -> String {
     let version = "1.3.281";
     let manifest = json!({
         "file_format_version": "1.0.1",
         "ICD": { "library_path": library, "api_version": version },
     });
-    Ok(manifest.to_string())
-}
-
-/// The driver's library: in this program's folder, where cargo puts it, or in a `lib` folder next to that.
-fn library() -> Result<PathBuf, Failure> {
-    let name = format!("{}vulkan_spelter{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    if let Some(path) = variable(LIBRARY) {
-        let path = std::path::absolute(path).map_err(Failure::from)?;
-        return if path.is_file() {
-            Ok(path)
-        } else {
-            Err(Failure(format!("{LIBRARY}={}: no such file", path.display())))
-        };
-    }
-    let program = std::env::current_exe()?;
-    let beside = program.parent().unwrap_or(Path::new("."));
-    let places = [beside.to_owned(), beside.join("deps"), beside.join("../lib"), beside.join("../lib/spelter")];
-    let found = places.iter().map(|folder| folder.join(&name)).find(|path| path.is_file());
-    found.ok_or_else(|| {
-        let looked: Vec<_> = places.iter().map(|folder| folder.display().to_string()).collect();
-        Failure(format!("{name} is in none of {}: build spelter-icd, or set {LIBRARY}", looked.join(", ")))
-    })
+    manifest.to_string()
 }
 
 /// The folder in which the loader searches for manifests.
@@ -176,8 +181,15 @@ fn folder(scope: &InstallScope) -> Result<PathBuf, Failure> {
     if scope.system {
         return Ok(PathBuf::from("/etc/vulkan/icd.d"));
     }
-    let data = std::env::var_os("XDG_DATA_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
-    let data = data.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/share")));
-    let data = data.ok_or_else(|| Failure("neither XDG_DATA_HOME nor HOME is set".to_owned()))?;
-    Ok(data.join("vulkan/icd.d"))
+    Ok(library::user_folder("XDG_DATA_HOME", ".local/share")?.join("vulkan/icd.d"))
+}
+
+/// Where `icd install` keeps a library that this program carries.
+fn kept_library(scope: &InstallScope) -> Result<PathBuf, Failure> {
+    let folder = if scope.system {
+        PathBuf::from("/usr/local/lib")
+    } else {
+        library::user_folder("XDG_DATA_HOME", ".local/share")?
+    };
+    Ok(folder.join("spelter").join(library::name()))
 }

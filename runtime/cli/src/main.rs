@@ -17,7 +17,9 @@ mod glsl;
 mod icd;
 mod image;
 mod info;
+mod library;
 mod litmus;
+mod manual;
 mod names;
 mod output;
 mod profile;
@@ -25,6 +27,7 @@ mod profile_folder;
 mod random;
 mod run;
 mod scalar;
+mod scratch;
 mod shader;
 mod slot;
 mod test;
@@ -43,8 +46,8 @@ use output::Output;
 /// The exit status for wrong usage of the command line or the environment.
 const USAGE: u8 = 2;
 
-/// Exits with status 0, with 1 and one message after a failure, or with 2 and one message for wrong usage; 3 is that of
-/// `spelter litmus --deny-races`, 66 that of `spelter run --check` and `spelter check`.
+/// Exits with status 0, with that of the cause and one message after a failure, or with 2 and one message for wrong
+/// usage; 3 is that of `spelter litmus --deny-races`, 66 that of `spelter run --check` and `spelter check`.
 fn main() -> ExitCode {
     silence_caught_panics();
     let mut cli = match Cli::try_parse() {
@@ -60,7 +63,7 @@ fn main() -> ExitCode {
         Ok(status) => status.into(),
         Err(failure) => {
             output::report(&failure);
-            ExitCode::FAILURE
+            failure.status().into()
         }
     }
 }
@@ -104,6 +107,8 @@ fn start(cli: &Cli) -> Result<u8, Failure> {
         Command::Check(args) => return status_after(check::command::run(args), &mut output),
         Command::Trace(args) => trace::run(args, &mut output),
         Command::Icd(args) => icd::run(args, &mut output),
+        Command::Completions(args) => manual::completions(args, &mut output),
+        Command::Man(args) => manual::man(args, &mut output),
     };
     status_after(result.map(|()| 0), &mut output)
 }

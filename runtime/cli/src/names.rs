@@ -20,10 +20,12 @@ pub(crate) fn look_up<'a>(
         let mut found = known.iter().filter(|(.., known)| known == name);
         match (found.next(), found.next()) {
             (Some(&(group, binding, _)), None) => (slot.group, slot.binding) = (group, binding),
-            (None, _) => return Err(Failure(format!("{option} {name}: no variable has that name; {}", list(&known)))),
+            (None, _) => {
+                return Err(Failure::misuse(format!("{option} {name}: no variable has that name; {}", list(&known))));
+            }
             (Some((a, b, _)), Some((c, d, _))) => {
                 let problem = format!("several variables have that name, at {a}.{b} and {c}.{d}: use the numbers");
-                return Err(Failure(format!("{option} {name}: {problem}")));
+                return Err(Failure::misuse(format!("{option} {name}: {problem}")));
             }
         }
     }

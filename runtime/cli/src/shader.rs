@@ -94,12 +94,12 @@ fn contents(path: &Path, language: &Language, bytes: Vec<u8>) -> Result<Contents
     Ok(match language {
         Language::Wgsl => Contents::Wgsl(text(path, bytes)?),
         Language::Spirv | Language::Glsl => {
-            let words = words(&bytes).map_err(|problem| Failure::file(path, problem))?;
+            let words = words(&bytes).map_err(|problem| Failure::shader(path, problem))?;
             Contents::Spirv(words, None)
         }
         Language::Assembly => {
             let text = text(path, bytes)?;
-            let _room = Room::of(room::of_assembly(text.as_bytes())).map_err(|error| refused(path, error))?;
+            let _room = Room::of(room::of_assembly(text.as_bytes())).map_err(|error| Failure::file(path, error))?;
             let (words, positions) = spvasm::assemble_with_positions(&text).map_err(|error| refused(path, error))?;
             Contents::Spirv(words, Some(positions))
         }
@@ -166,7 +166,7 @@ impl Shader {
             Contents::Wgsl(text) => room::of_wgsl(text).map_err(|error| self.refused(error))?,
             Contents::Spirv(words, _) => room::of_spirv(words),
         };
-        Room::of(bytes).map_err(|refused| self.problem(refused))
+        Room::of(bytes).map_err(|refused| Failure::file(&self.path, refused))
     }
 
     /// A listing with the file's path in its comments on source lines: the reader calls a WGSL text `wgsl`.
@@ -202,7 +202,9 @@ impl Shader {
             (spelter::Error::Shader(error), Contents::Spirv(_, Some(positions))) => {
                 self.problem(positions.in_terms_of_the_text(error))
             }
-            (error, _) => self.problem(Failure::from(error)),
+            (error @ spelter::Error::Shader(_), _) => self.problem(error),
+            // An option does not fit the shader, or memory is exhausted.
+            (error, _) => Failure::from(error).in_file(&self.path),
         }
     }
 
@@ -239,13 +241,13 @@ fn refused(path: &Path, error: impl fmt::Display) -> Failure {
             message = message.replace(&format!("{before}{text}:"), &format!("{before}{}:", path.display()));
         }
     }
-    Failure::file(path, message)
+    Failure::shader(path, message)
 }
 
 fn check_once(specs: &[Spec]) -> Result<(), Failure> {
     let mut seen = BTreeSet::new();
     match specs.iter().find(|spec| !seen.insert(spec.id)) {
-        Some(twice) => Err(Failure(format!("--spec {} is given twice", twice.id))),
+        Some(twice) => Err(Failure::misuse(format!("--spec {} is given twice", twice.id))),
         None => Ok(()),
     }
 }
@@ -257,17 +259,17 @@ fn find(id: u32, constants: &[SpecializationConstant]) -> Result<&Specialization
     }
     let list: Vec<_> = constants.iter().map(ToString::to_string).collect();
     let has = if list.is_empty() { "none".into() } else { list.join(", ") };
-    Err(Failure(format!("--spec {id}: the shader has no such specialization constant; it has {has}")))
+    Err(Failure::misuse(format!("--spec {id}: the shader has no such specialization constant; it has {has}")))
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     let bytes = file::read(path, MAX_BYTES)?;
-    if bytes.is_empty() { Err(Failure::file(path, "the file is empty")) } else { Ok(bytes) }
+    if bytes.is_empty() { Err(Failure::shader(path, "the file is empty")) } else { Ok(bytes) }
 }
 
 /// The text of a file, without the byte order mark that some editors put before it.
 fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Failure> {
-    let text = String::from_utf8(bytes).map_err(|error| Failure::file(path, format!("not a text: {error}")))?;
+    let text = String::from_utf8(bytes).map_err(|error| Failure::shader(path, format!("not a text: {error}")))?;
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 

@@ -219,7 +219,7 @@ fn what_was_measured_before_a_failure_is_kept() {
     let folder = Folder::with("bench-kept", "loop.wgsl", text);
     let line = "bench loop.wgsl --groups 1 --groups 2 --groups 8 --time-limit 0.2 --save-baseline some";
     let ended = folder.spelter(&format!("{line} {QUICK} --no-limits --plot some.png --json"));
-    assert_eq!(ended.status, 1, "{}", ended.stdout);
+    assert_eq!(ended.status, 6, "{}", ended.stdout);
     assert!(ended.stderr.contains("note: the sweep ended early: 2 of 3 points were measured"), "{}", ended.stderr);
     assert!(ended.stderr.contains("error: ") && ended.stderr.contains("device lost"), "{}", ended.stderr);
     let shown: Value = serde_json::from_str(&ended.stdout).unwrap();

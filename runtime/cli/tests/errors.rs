@@ -371,3 +371,42 @@ fn constants_out_of_range() {
         assert!(reported.contains(&format!("is out of range: {message}")), "{reported}");
     }
 }
+
+/// Scripts tell causes apart by the status (docs/running.md).
+#[test]
+fn statuses_say_the_cause() {
+    let folder = Folder::with(
+        "statuses",
+        "add.wgsl",
+        "
+        @group(0) @binding(0) var<storage, read_write> a: array<u32, 4>;
+        @compute @workgroup_size(1) fn main() { while a[0] == 7u { a[1] = a[2] + 1u; } }",
+    );
+    folder.write("bad.wgsl", b"fn main( {");
+    folder.write("bad.spv", &[7; 6]);
+    folder.write("bad.spvasm", b"OpNothing");
+    for (line, status) in [
+        ("run missing.wgsl", 1),
+        ("run add.wgsl --bind 0.0=@missing", 1),
+        ("run add.wgsl --groups x", 2),
+        ("run bad.wgsl", 4),
+        ("compile bad.wgsl", 4),
+        ("run bad.spv", 4),
+        ("run bad.spvasm", 4),
+        ("litmus bad.wgsl", 4),
+        ("run add.wgsl", 5),
+        ("run add.wgsl --bind 0.0=zeros:4", 5),
+        ("run add.wgsl --bind 0.1=zeros:16", 5),
+        ("run add.wgsl --bind b=zeros:16", 5),
+        ("run add.wgsl --bind 0.0=zeros:16 --groups 70000", 5),
+        ("run add.wgsl --bind 0.0=zeros:16 --push u32:1", 5),
+        ("run add.wgsl --bind 0.0=zeros:16 --spec 3=1", 5),
+        ("run add.wgsl --bind 0.0=zeros:16 --entry other", 5),
+        ("run add.wgsl --bind 0.0=zeros:16 --out 0.0=u32:2..9", 5),
+        ("run add.wgsl --bind 0.0=u32:7,0,0,0 --time-limit 0.1", 6),
+        ("run add.wgsl --bind 0.0=zeros:16", 0),
+    ] {
+        let ended = folder.spelter(line);
+        assert_eq!(ended.status, status, "{line}: {}", ended.stderr);
+    }
+}

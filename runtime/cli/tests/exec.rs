@@ -18,6 +18,73 @@ fn a_program_finds_the_driver_in_its_environment() {
     assert!(value("VK_DRIVER_FILES").ends_with("spelter_icd.json"), "{shown}");
     assert_eq!((value("SPELTER_ADVERTISE_GRAPHICS"), value("SPELTER_WORKERS")), ("1", "3"));
     assert!(!Path::new(value("VK_DRIVER_FILES")).exists(), "the manifest still exists");
+    // What wgpu needs to show the device, unless the user has said something else.
+    let for_wgpu = |shown: &str| {
+        let lines = shown.lines().filter(|line| line.contains("NONCOMPLIANT") || line.contains("CONFORMANCE"));
+        let mut lines: Vec<_> = lines.map(str::to_owned).collect();
+        lines.sort_unstable();
+        lines
+    };
+    let wanted = ["SPELTER_CONFORMANCE=1.3.0.0", "WGPU_ALLOW_UNDERLYING_NONCOMPLIANT_ADAPTER=1"];
+    assert_eq!(for_wgpu(&shown), wanted);
+    assert_eq!(for_wgpu(&folder.good("exec -- env")), [""; 0]);
+    let (_, shown, _) = with(&[("SPELTER_CONFORMANCE", "0")], "exec --graphics -- env");
+    assert_eq!(for_wgpu(&shown)[0], "SPELTER_CONFORMANCE=0");
+}
+
+#[test]
+fn without_a_loader_the_driver_is_in_its_place() {
+    let folder = Folder::new("no-loader");
+    let script = "echo $LD_LIBRARY_PATH; readlink ${LD_LIBRARY_PATH%%:*}/libvulkan.so.1";
+    folder.write("show.sh", script.as_bytes());
+    let shown = folder.good("exec --no-loader -- sh show.sh");
+    let (search, library) = shown.trim_end().split_once('\n').unwrap();
+    let place = search.split(':').next().unwrap();
+    assert!(library.ends_with("libvulkan_spelter.so") && Path::new(library).is_file(), "{shown}");
+    assert!(!Path::new(place).exists(), "{place} still exists");
+    // Folders that are searched already are searched after it.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_spelter"));
+    let output =
+        command.args(["exec", "--no-loader", "--", "env"]).env("LD_LIBRARY_PATH", "/one::/two").output().unwrap();
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(shown.lines().any(|line| line.starts_with("LD_LIBRARY_PATH=/") && line.ends_with(":/one:/two")), "{shown}");
+}
+
+#[test]
+fn the_driver_is_unpacked_under_both_names() {
+    let folder = Folder::new("unpack");
+    let shown = folder.good("icd unpack driver/new");
+    let names: Vec<_> = shown.lines().map(|line| line.strip_prefix("driver/new/").unwrap()).collect();
+    assert_eq!(names, ["libvulkan_spelter.so", "libvulkan.so.1", "spelter_icd.json"]);
+    let manifest: serde_json::Value = serde_json::from_slice(&folder.read("driver/new/spelter_icd.json")).unwrap();
+    assert_eq!(manifest["ICD"]["library_path"], "./libvulkan_spelter.so", "relative to the manifest");
+    // The files differ in their names for the dynamic linker only.
+    let (driver, renamed) = (folder.read("driver/new/libvulkan_spelter.so"), folder.read("driver/new/libvulkan.so.1"));
+    assert_eq!(driver.len(), renamed.len());
+    let differ: Vec<usize> = (0..driver.len()).filter(|&at| driver[at] != renamed[at]).collect();
+    assert!(differ[differ.len() - 1] - differ[0] < "libvulkan_spelter.so".len(), "{differ:?}");
+    let _ = std::fs::remove_dir_all(folder.path().join("driver"));
+    folder.write("file", b"");
+    assert!(folder.error("icd unpack file").starts_with("file/libvulkan_spelter.so: "));
+}
+
+#[test]
+fn cargo_runs_programs_on_the_driver() {
+    let folder = Folder::new("runner");
+    folder.write("Cargo.toml", b"[package]\nname = \"shows\"\nedition = \"2024\"\n\n[workspace]\n");
+    folder.write("src/main.rs", b"fn main() { println!(\"{:?}\", std::env::var(\"SPELTER_ADVERTISE_GRAPHICS\")); }");
+    // The line of docs/vulkan.md, with the path of this build.
+    let runner = format!("runner = \"{} exec --graphics --\"", env!("CARGO_BIN_EXE_spelter"));
+    let config = format!("[target.'cfg(target_os = \"linux\")']\n{runner}\n");
+    folder.write(".cargo/config.toml", config.as_bytes());
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+    cargo.args(["run", "--quiet", "--offline"]).current_dir(folder.path());
+    // This build's own settings are not those of the user's.
+    for name in ["CARGO_TARGET_DIR", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET"] {
+        cargo.env_remove(name);
+    }
+    let output = cargo.output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "Ok(\"1\")\n", "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

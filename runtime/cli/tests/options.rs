@@ -137,7 +137,7 @@ fn messages_and_errors_in_json() {
     let ended = folder.spelter("run prints.spvasm --json --bind 0.0=zeros:4");
     let error: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     let message = "--bind 0.0: \"main\" does not use it; it uses no bindings";
-    assert_eq!((ended.status, error["error"].as_str()), (1, Some(message)));
+    assert_eq!((ended.status, error["error"].as_str()), (5, Some(message)));
     assert_eq!(ended.stderr, format!("error: {message}\n"));
     assert_eq!(error["messages"], serde_json::json!([]));
 }

@@ -173,6 +173,7 @@ macro_rules! strings {
 
 strings! {
     vk::InstanceCreateInfo<'a> { extensions = pp_enabled_extension_names[enabled_extension_count]; }
+    vk::ApplicationInfo<'a> { engine = p_engine_name; }
     vk::DeviceCreateInfo<'a> { extensions = pp_enabled_extension_names[enabled_extension_count]; }
     vk::PipelineShaderStageCreateInfo<'a> { entry = p_name; }
     vk::DebugUtilsObjectNameInfoEXT<'a> { name = p_object_name; }

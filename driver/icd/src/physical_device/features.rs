@@ -37,7 +37,7 @@ features! {
         sampler_anisotropy: false,
         texture_compression_etc2: false,
         texture_compression_astc_ldr: false,
-        texture_compression_bc: options.graphics,
+        texture_compression_bc: false,
         occlusion_query_precise: false,
         pipeline_statistics_query: false,
         vertex_pipeline_stores_and_atomics: false,
@@ -352,7 +352,20 @@ features! {
     }
 }
 
+/// The engine that requires `textureCompressionBC` (or its two alternatives) of every device before it computes.
+const DAWN: &str = "Dawn";
+
 impl Supported {
+    /// The features that are reported to a program with this engine (`VkApplicationInfo::pEngineName`). No format is
+    /// compressed, so such formats are claimed only to an engine that refuses the device otherwise.
+    pub(crate) fn of(options: &Options, engine: &str) -> Self {
+        let mut supported = Self::new(options);
+        if options.graphics && engine == DAWN {
+            supported.core.texture_compression_bc = vk::TRUE;
+        }
+        supported
+    }
+
     /// Fills the chain of `vkGetPhysicalDeviceFeatures2`.
     pub(super) fn fill(&self, chain: &mut OutChain<'_, vk::PhysicalDeviceFeatures2<'_>>) {
         chain.head(|all| all.features = self.core);
@@ -414,5 +427,13 @@ mod tests {
         } else {
             assert_eq!(tail, tables(), "BLESS=1 rewrites docs/vulkan.md");
         }
+    }
+
+    #[test]
+    fn compressed_formats_are_claimed_to_dawn_only() {
+        let options = Options { graphics: true, ..Options::get().clone() };
+        let claimed = |options: &Options, engine| Supported::of(options, engine).core.texture_compression_bc;
+        assert_eq!([DAWN, "wgpu-hal", ""].map(|engine| claimed(&options, engine)), [1, 0, 0]);
+        assert_eq!(claimed(Options::get(), DAWN), 0, "this process does not claim graphics");
     }
 }

@@ -120,10 +120,10 @@ pub(crate) struct PhysicalDevice {
 object!(dispatchable PhysicalDevice: vk::PhysicalDevice, |physical| physical.owner);
 
 impl PhysicalDevice {
-    /// The physical device with the options of the environment.
-    pub(crate) fn new(owner: Owner, instance_extensions: Arc<HashSet<String>>, minor: u32) -> Self {
+    /// The physical device with the options of the environment, for a program with this engine.
+    pub(crate) fn new(owner: Owner, instance_extensions: Arc<HashSet<String>>, minor: u32, engine: &str) -> Self {
         let options = Options::get();
-        let (properties, supported) = (DeviceProperties::of(options), Supported::new(options));
+        let (properties, supported) = (DeviceProperties::of(options), Supported::of(options, engine));
         Self { options, properties, supported, owner, instance_extensions, minor }
     }
 

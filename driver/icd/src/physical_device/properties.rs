@@ -8,7 +8,7 @@ use super::structures::properties;
 use crate::c::host::{put_copy_layouts, put_copy_layouts_1_4};
 use crate::c::version_1_4::PhysicalDeviceVulkan14Properties;
 use crate::c::{OutChain, fixed};
-use crate::options::Options;
+use crate::options::{Conformance, Options};
 
 /// The maximum size of an inline uniform block in bytes.
 pub(crate) const MAX_INLINE_BYTES: u32 = 4096;
@@ -70,8 +70,8 @@ properties! {
             driver_id: vk::DriverId::from_raw(0),
             driver_name: fixed("spelter"),
             driver_info: driver_info(device),
-            // No conformance is claimed: the least value of the field.
-            conformance_version: vk::ConformanceVersion::default(),
+            // Zeros, unless the user claims a version for programs that require one (`SPELTER_CONFORMANCE`).
+            conformance_version: conformance(options.conformance),
         }
         vk::PhysicalDeviceFloatControlsProperties<'_> {
             denorm_behavior_independence: vk::ShaderFloatControlsIndependence::ALL,
@@ -270,6 +270,11 @@ pub(crate) fn uuid(device: &driver::Properties) -> [u8; vk::UUID_SIZE] {
         *to = from;
     }
     uuid
+}
+
+/// The version of the conformance tests that the user claims.
+fn conformance([major, minor, subminor, patch]: Conformance) -> vk::ConformanceVersion {
+    vk::ConformanceVersion { major, minor, subminor, patch }
 }
 
 /// A value for devices that claim graphics; the default for others.

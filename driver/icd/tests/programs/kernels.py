@@ -2,10 +2,7 @@
 
 import numpy as np
 import wgpu
-from wgpu.backends.wgpu_native.extras import set_instance_extras
 
-# Without this wgpu hides drivers that claim no conformance, and falls back to others.
-set_instance_extras(backends=["Vulkan"], flags=["AllowUnderlyingNoncompliantAdapter"])
 adapters = wgpu.gpu.enumerate_adapters_sync()
 names = [f"{a.info['device']} ({a.info['backend_type']})" for a in adapters]
 ours = [a for a in adapters if a.info["device"].startswith("Spelter")]

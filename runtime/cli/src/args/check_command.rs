@@ -74,6 +74,7 @@ impl CheckCommandArgs {
         let (time_limit, schedule) = (self.time_limit, self.schedule);
         ExecArgs {
             graphics: self.graphics,
+            no_loader: false,
             stats: false,
             trace: None,
             profile: None,

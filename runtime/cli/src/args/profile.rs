@@ -76,6 +76,7 @@ impl ProfileArgs {
         let DeviceArgs { workers, backend, time_limit, schedule } = self.device;
         ExecArgs {
             graphics: self.graphics,
+            no_loader: false,
             stats: false,
             trace: self.trace.clone(),
             profile: Some(self.save.clone()),

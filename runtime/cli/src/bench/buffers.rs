@@ -66,7 +66,7 @@ pub(super) fn bind(
     for (option, kind, bind) in storage.chain(uniform) {
         check(declared, option, kind, bind.slot)?;
         if given.insert(bind.slot, (option, kind, &bind.value)).is_some() {
-            return Err(Failure(format!("binding {} is given twice", bind.slot)));
+            return Err(Failure::new(format!("binding {} is given twice", bind.slot)));
         }
     }
     let mut bound = Bound { buffers: Vec::new(), bytes: 0 };
@@ -79,7 +79,7 @@ pub(super) fn bind(
                     continue;
                 }
                 Some((option, _, value)) => {
-                    from_value(context, value).map_err(|failure| Failure(format!("{option} {slot}: {failure}")))?
+                    from_value(context, value).map_err(|failure| Failure::new(format!("{option} {slot}: {failure}")))?
                 }
                 None => automatic(context, info, slot, (bytes, invocations))?,
             };
@@ -112,7 +112,7 @@ fn check(declared: Declared<'_>, option: &str, kind: BindingKind, slot: Slot) ->
         }
         Some(_) => "it is not a buffer".to_owned(),
     };
-    Err(Failure(format!("{option} {slot}: {problem}")))
+    Err(Failure::new(format!("{option} {slot}: {problem}")))
 }
 
 /// Checks the sizes of the buffers that [`bind`] would fill by itself.
@@ -146,10 +146,10 @@ fn automatic_size(
     match size {
         _ if size < fixed => {
             let rule = "VUID-vkCmdDispatch-None-08114";
-            Err(Failure(format!("{problem}, and the program's block has {fixed} ({rule})")))
+            Err(Failure::new(format!("{problem}, and the program's block has {fixed} ({rule})")))
         }
         _ if size > most => {
-            Err(Failure(format!("{problem}: at most {most} (maxStorageBufferRange); use --bytes or --bind")))
+            Err(Failure::new(format!("{problem}: at most {most} (maxStorageBufferRange); use --bytes or --bind")))
         }
         size => Ok(size),
     }
@@ -158,7 +158,7 @@ fn automatic_size(
 fn from_value(context: &Context, value: &Value) -> Result<Buffer, Failure> {
     let most: u64 = context.device().limits().max_storage_buffer_range.into();
     match value {
-        Value::Null | Value::Zeros(0) => Err(Failure("a buffer needs at least one byte".to_owned())),
+        Value::Null | Value::Zeros(0) => Err(Failure::new("a buffer needs at least one byte".to_owned())),
         Value::Zeros(bytes) => Ok(context.buffer_zeroed(*bytes)?),
         Value::Bytes(bytes) => from_bytes(context, bytes),
         Value::File(path) => from_bytes(context, &file::read(path, most)?),
@@ -167,7 +167,7 @@ fn from_value(context: &Context, value: &Value) -> Result<Buffer, Failure> {
 
 fn from_bytes(context: &Context, bytes: &[u8]) -> Result<Buffer, Failure> {
     match bytes {
-        [] => Err(Failure("a buffer needs at least one byte".to_owned())),
+        [] => Err(Failure::new("a buffer needs at least one byte".to_owned())),
         bytes => Ok(context.buffer_from(bytes)?),
     }
 }
@@ -183,12 +183,12 @@ fn automatic(
         BindingKind::StorageBuffer => {}
         BindingKind::UniformBuffer => {
             let problem = format!("binding {slot}, a uniform buffer, has no contents: use --uniform {slot}=VALUE");
-            return Err(Failure(problem));
+            return Err(Failure::new(problem));
         }
         _ => {
             let problem =
                 "is not a buffer: this command runs kernels on buffers only; `spelter run --trace` measures others";
-            return Err(Failure(format!("binding {slot} {problem}")));
+            return Err(Failure::new(format!("binding {slot} {problem}")));
         }
     }
     let size = automatic_size(context, info, slot, (bytes, invocations))?;

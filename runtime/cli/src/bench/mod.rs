@@ -60,7 +60,7 @@ pub(crate) fn run(args: &BenchArgs, output: &mut Output) -> Result<(), Failure> 
         .map_or(vec![None], |sweep| sweep.0.iter().map(|&workers| Some(workers as usize)).collect());
     let count = groups.len().saturating_mul(sizes.len()).saturating_mul(workers.len());
     if count > MAX_POINTS {
-        return Err(Failure(format!("the sweeps have {count} points: at most {MAX_POINTS}")));
+        return Err(Failure::new(format!("the sweeps have {count} points: at most {MAX_POINTS}")));
     }
     let bar = progress(("bench", "points"), count as u64, args.json);
     let (mut points, mut about) = (Vec::with_capacity(count), None);
@@ -213,7 +213,7 @@ impl<'a> Bench<'a> {
         let size = self.program.workgroup_size();
         let (in_each, invocations) = invocations(groups, size)?;
         let by = format!("{:?}", self.program.entry());
-        let push = sweep::push_bytes(&args.push, in_each).map_err(Failure)?;
+        let push = sweep::push_bytes(&args.push, in_each).map_err(Failure::new)?;
         let failed = |error| failure(shader, error);
         let (measured, bound) = {
             let bound = buffers::bind(&self.context, declared(&self.program, &by), inputs, (bytes, invocations))?;
@@ -249,16 +249,16 @@ fn declared<'a>(program: &'a Program, by: &'a str) -> Declared<'a> {
 fn invocations(groups: [u32; 3], size: [u32; 3]) -> Result<([u64; 3], u64), Failure> {
     let in_each: [u64; 3] = std::array::from_fn(|axis| u64::from(groups[axis]) * u64::from(size[axis]));
     let all = in_each.iter().try_fold(1u64, |all, each| all.checked_mul(*each));
-    Ok((in_each, all.ok_or_else(|| Failure("--groups: more than 2^64 invocations".to_owned()))?))
+    Ok((in_each, all.ok_or_else(|| Failure::new("--groups: more than 2^64 invocations".to_owned()))?))
 }
 
 /// The failure of a dispatch, with the option that caused it.
 fn failure(shader: &Shader, error: spelter::Error) -> Failure {
     match error {
         spelter::Error::Misuse(misuse) if misuse.vuid.starts_with("VUID-vkCmdDispatch-groupCount") => {
-            Failure(format!("--groups: {} ({})", misuse.problem, misuse.vuid))
+            Failure::misuse(format!("--groups: {} ({})", misuse.problem, misuse.vuid))
         }
-        spelter::Error::Push(problem) => Failure(format!(
+        spelter::Error::Push(problem) => Failure::misuse(format!(
             "--push: {problem}; `--push u32:invocations` is the number of invocations of a point, `u32:width` that in X"
         )),
         error => shader.failed(error),
@@ -266,7 +266,7 @@ fn failure(shader: &Shader, error: spelter::Error) -> Failure {
 }
 
 fn too_short() -> Failure {
-    Failure("a sample took no time: the clock is too coarse".to_owned())
+    Failure::new("a sample took no time: the clock is too coarse".to_owned())
 }
 
 fn builder(args: &BenchArgs, workers: Option<usize>) -> ContextBuilder {

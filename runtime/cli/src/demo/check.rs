@@ -8,7 +8,7 @@ use crate::failure::Failure;
 pub(super) fn equal<T: PartialEq + Display>(got: &[T], want: &[T]) -> Result<(), Failure> {
     same_length(got.len(), want.len())?;
     match got.iter().zip(want).position(|(got, want)| got != want) {
-        Some(i) => Err(Failure(format!("element {i} is {}, should be {}", got[i], want[i]))),
+        Some(i) => Err(Failure::new(format!("element {i} is {}, should be {}", got[i], want[i]))),
         None => Ok(()),
     }
 }
@@ -19,7 +19,7 @@ pub(super) fn close(got: &[f32], want: &[f64], tolerance: f64) -> Result<(), Fai
     // Written so that NaN is a mismatch.
     let is_close = |got: f32, want: f64| (f64::from(got) - want).abs() <= tolerance;
     match got.iter().zip(want).position(|(&got, &want)| !is_close(got, want)) {
-        Some(i) => Err(Failure(format!("element {i} is {}, should be {} within {tolerance:e}", got[i], want[i]))),
+        Some(i) => Err(Failure::new(format!("element {i} is {}, should be {} within {tolerance:e}", got[i], want[i]))),
         None => Ok(()),
     }
 }
@@ -33,13 +33,13 @@ pub(super) fn pictures(got: &[u8], want: &[u8], step: u8, most: usize) -> Result
     let Some((first, (is, should))) = wrong.next() else { return Ok(0) };
     let count = 1 + wrong.count();
     if count > most {
-        return Err(Failure(format!("pixel {first} is {is:?}, should be {should:?}; {count} pixels differ")));
+        return Err(Failure::new(format!("pixel {first} is {is:?}, should be {should:?}; {count} pixels differ")));
     }
     Ok(count)
 }
 
 fn same_length(got: usize, want: usize) -> Result<(), Failure> {
-    if got == want { Ok(()) } else { Err(Failure(format!("{got} elements, should be {want}"))) }
+    if got == want { Ok(()) } else { Err(Failure::new(format!("{got} elements, should be {want}"))) }
 }
 
 #[cfg(test)]
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     fn message<T>(result: Result<T, Failure>) -> String {
-        result.err().map(|f| f.0).unwrap_or_default()
+        result.err().map(|failure| failure.to_string()).unwrap_or_default()
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub(crate) fn run(args: &DemoArgs, output: &mut Output) -> Result<(), Failure> {
         let bar = progress(demo.name, args.json);
         let done = (demo.run)(Stage::new(&context, &bar));
         bar.finish_and_clear();
-        let done = done.map_err(|failure| Failure(format!("demo {}: {failure}", demo.name)))?;
+        let done = done.map_err(|failure| Failure::new(format!("demo {}: {failure}", demo.name)))?;
         let saved = save(demo.name, &done, &args.out)?;
         report(demo.name, &done, saved.as_deref(), args.json, &context, output)?;
         output.flush()?;

@@ -73,7 +73,7 @@ fn read(path: &Path) -> Result<List, Failure> {
         });
         let Some((file, expected)) = row else {
             let place = format!("{}:{}:1", path.display(), number + 1);
-            return Err(Failure(format!("{place}: a row is a path, a comma, and 0 or 1")));
+            return Err(Failure::new(format!("{place}: a row is a path, a comma, and 0 or 1")));
         };
         match folder.join(file.trim()).canonicalize() {
             Ok(file) => drop(list.rows.insert(file, expected)),

@@ -47,10 +47,10 @@ pub(crate) fn run(args: &LitmusArgs, options: &Options, output: &mut Output) -> 
     if let Some(folder) = &args.out {
         std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;
     }
-    let numbered = programs(bounds).map_err(|bound| Failure(bound.to_string()))?.enumerate();
+    let numbered = programs(bounds).map_err(|bound| Failure::new(bound.to_string()))?.enumerate();
     for (number, program) in args.shard.pick(numbered).take(args.count.unwrap_or(usize::MAX)) {
-        let racy = find_race(&program, None, options).map_err(|bound| Failure(undecided(&bound)))?.is_some();
-        let program_text = write_khronos(&program).map_err(|error| Failure(error.to_string()))?;
+        let racy = find_race(&program, None, options).map_err(|bound| Failure::new(undecided(&bound)))?.is_some();
+        let program_text = write_khronos(&program).map_err(|error| Failure::new(error.to_string()))?;
         let (free, races) =
             if racy { ("", "SATISFIABLE") } else { ("SATISFIABLE consistent[X] && #dr=0\n", "NOSOLUTION") };
         let text = format!("// generated {number}\n{program_text}{free}{races} consistent[X] && #dr>0\n");

@@ -105,7 +105,7 @@ pub(crate) fn run(args: &LitmusArgs, output: &mut Output) -> Result<u8, Failure>
     }
     let files = files::find(&args.paths)?;
     if args.write_repair.is_some() && files.len() != 1 {
-        return Err(Failure(format!("--write-repair takes one test, not {}", files.len())));
+        return Err(Failure::new(format!("--write-repair takes one test, not {}", files.len())));
     }
     let expected = Expected::read(args, &files)?;
     let names = picture::names(&files);
@@ -160,13 +160,13 @@ pub(crate) fn run(args: &LitmusArgs, output: &mut Output) -> Result<u8, Failure>
     }
     output.flush()?;
     let tests = if total.racy == 1 { "1 test races".to_owned() } else { format!("{} tests race", total.racy) };
-    output::report(&Failure(format!("{tests} (--deny-races)")));
+    output::report(&Failure::new(format!("{tests} (--deny-races)")));
     Ok(RACY)
 }
 
 /// Writes the text with the repair; a test that does not race stays as it is.
 fn write_repair(path: &Path, decided: &Decided) -> Result<(), Failure> {
-    let not_written = |problem: &str| Err(Failure(format!("--write-repair: {problem}")));
+    let not_written = |problem: &str| Err(Failure::new(format!("--write-repair: {problem}")));
     match (&decided.rewritten, &decided.repair) {
         (Some(Ok(rewritten)), _) => std::fs::write(path, &rewritten.text).map_err(|error| Failure::file(path, error)),
         (Some(Err(problem)), _) => not_written(problem),
@@ -200,7 +200,7 @@ impl Total {
             counted(self.unreadable, "file cannot be read", "files cannot be read"),
         ];
         let parts: Vec<_> = parts.into_iter().flatten().collect();
-        if parts.is_empty() { Ok(()) } else { Err(Failure(parts.join(", "))) }
+        if parts.is_empty() { Ok(()) } else { Err(Failure::new(parts.join(", "))) }
     }
 }
 
@@ -210,9 +210,9 @@ fn options(args: &LitmusArgs) -> Result<Options, Failure> {
         let Some((name, value)) = switch.split_once('=') else {
             // The model's error for an empty value lists the values of the switch, or all switches.
             let hint = model.set(switch, "").err().unwrap_or_default();
-            return Err(Failure(format!("--switch takes NAME=VALUE: {}", hint.trim_end_matches(", not ``"))));
+            return Err(Failure::new(format!("--switch takes NAME=VALUE: {}", hint.trim_end_matches(", not ``"))));
         };
-        model.set(name, value).map_err(Failure)?;
+        model.set(name, value).map_err(Failure::new)?;
     }
     Ok(Options { model, unroll: args.unroll, limits: Limits { steps: args.steps, ..Limits::default() } })
 }
@@ -251,7 +251,7 @@ fn read(path: &Path, args: &LitmusArgs) -> Result<Read, Failure> {
     })?;
     let text = String::from_utf8(file::read(path, 1 << 20)?).map_err(|_| Failure::file(path, "not a text"))?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    let test = format.read(&name, &text).map_err(|error| Failure(format!("{}:{error}", path.display())))?;
+    let test = format.read(&name, &text).map_err(|error| Failure::new(format!("{}:{error}", path.display())))?;
     Ok(Read { test, listing: Vec::new(), source: Some((format, text)) })
 }
 

@@ -66,7 +66,7 @@ pub(super) fn all(context: &Context, program: &Program, args: &RunArgs) -> Resul
     for (option, slot) in given(args) {
         check(option, slot, program)?;
         if !seen.insert((slot, option == "--sampler")) {
-            return Err(Failure(format!("binding {slot} is given twice")));
+            return Err(Failure::misuse(format!("binding {slot} is given twice")));
         }
     }
     let (mut nulls, mut notes) = (Vec::new(), Vec::new());
@@ -93,7 +93,7 @@ fn buffers(context: &Context, infos: &[BindingInfo], args: &RunArgs) -> Result<V
     });
     let all = storage.chain(uniform).chain(texels).filter(|(_, _, value, _)| **value != Value::Null);
     let one = |(option, slot, value, format): (&str, Slot, &Value, Option<vk::Format>)| {
-        let wrong = |problem: String| Failure(format!("{option} {slot}: {problem}"));
+        let wrong = |problem: String| Failure::new(format!("{option} {slot}: {problem}"));
         let info = info_of(infos, slot).ok_or_else(|| wrong("the program does not use it".to_owned()))?;
         let buffer = filled(context, value).map_err(wrong)?;
         Ok(BoundBuffer { slot, name: shown(slot, Some(info)), buffer, format, kind: info.kind })
@@ -126,17 +126,21 @@ pub(super) fn info_of(infos: &[BindingInfo], slot: Slot) -> Option<&BindingInfo>
 
 fn check(option: &str, slot: Slot, program: &Program) -> Result<(), Failure> {
     let Some(info) = info_of(program.bindings(), slot) else {
-        return Err(Failure(format!("{option} {slot}: {:?} does not use it; {}", program.entry(), used(program))));
+        return Err(Failure::misuse(format!(
+            "{option} {slot}: {:?} does not use it; {}",
+            program.entry(),
+            used(program)
+        )));
     };
     if slot.element >= info.count {
-        return Err(Failure(format!("{option} {slot}: the binding has {} elements", info.count)));
+        return Err(Failure::misuse(format!("{option} {slot}: the binding has {} elements", info.count)));
     }
     let options = options_for(info.kind);
     if options.contains(&option) {
         return Ok(());
     }
     let (is, right) = (info.kind.description(), options.join(" and "));
-    Err(Failure(format!("{option} {slot}: it is a {is}: use {right}")))
+    Err(Failure::misuse(format!("{option} {slot}: it is a {is}: use {right}")))
 }
 
 /// The elements of an array that no option names: they become null descriptors. It is an error if no element has a
@@ -167,7 +171,7 @@ fn empty_elements(info: &BindingInfo, seen: &BTreeSet<(Slot, bool)>) -> Result<V
         filled => format!("; {filled} of {} elements have one, and each must", info.count),
     };
     let problem = format!("binding {slot}, a {kind}{bytes}, has no {lacks}: use {hint}{of}");
-    Err(Failure(format!("{problem} (VUID-vkCmdDispatch-None-08114)")))
+    Err(Failure::misuse(format!("{problem} (VUID-vkCmdDispatch-None-08114)")))
 }
 
 /// A buffer with these contents.
@@ -178,7 +182,9 @@ fn filled(context: &Context, value: &Value) -> Result<Buffer, String> {
         Value::Bytes(bytes) => from_bytes(context, bytes),
         Value::File(path) => {
             let most = context.device().limits().max_storage_buffer_range;
-            file::read(path, most.into()).map_err(|error| error.0).and_then(|bytes| from_bytes(context, &bytes))
+            file::read(path, most.into())
+                .map_err(|error| error.to_string())
+                .and_then(|bytes| from_bytes(context, &bytes))
         }
     }
 }
@@ -193,7 +199,7 @@ fn from_bytes(context: &Context, bytes: &[u8]) -> Result<Buffer, String> {
 }
 
 fn message(error: spelter::Error) -> String {
-    Failure::from(error).0
+    Failure::from(error).to_string()
 }
 
 fn nothing() -> String {

@@ -103,7 +103,7 @@ fn in_other_orders(
         }
         if let Err(failure) = ended {
             bar.finish_and_clear();
-            return Err(Failure(format!("{failure}; with --schedule random:{seed}")));
+            return Err(failure.with_order(format_args!("--schedule random:{seed}")));
         }
         if differs.is_none() {
             let found = results(&context, &other)?;

@@ -83,12 +83,12 @@ pub(super) fn samplers(context: &Context, infos: &[BindingInfo], args: &RunArgs)
 fn sampler(context: &Context, slot: Slot, args: &RunArgs) -> Result<Sampler, Failure> {
     let option = args.images.sampler.iter().find(|option| option.slot == slot);
     let info = option.map(|option| option.options.0).unwrap_or_default();
-    context.sampler(&info).map_err(|error| Failure(format!("--sampler {slot}: {}", Failure::from(error))))
+    context.sampler(&info).map_err(|error| Failure::new(format!("--sampler {slot}: {}", Failure::from(error))))
 }
 
 fn one(context: &Context, infos: &[BindingInfo], option: &ImageOption, args: &RunArgs) -> Result<BoundImage, Failure> {
     let slot = option.slot;
-    let wrong = |problem: String| Failure(format!("--image {slot}: {problem}"));
+    let wrong = |problem: String| Failure::new(format!("--image {slot}: {problem}"));
     let info = info_of(infos, slot).ok_or_else(|| wrong("the program does not use it".to_owned()))?;
     let made = make(context, info, &option.source).map_err(wrong)?;
     let sampler = match info.kind {
@@ -124,7 +124,7 @@ fn make(context: &Context, info: &BindingInfo, source: &Source) -> Result<Made, 
     let declared = info.image.and_then(|image| image.view);
     let (format, shape, levels) = match source {
         Source::Picture { format, path } => {
-            let picture = Picture::read(path).map_err(|failure| failure.0)?;
+            let picture = Picture::read(path).map_err(|failure| failure.to_string())?;
             let format = format.map_or_else(|| default_format(info), Ok)?;
             let texels =
                 image::of_picture(format, &picture).map_err(|problem| format!("{}: {problem}", path.display()))?;
@@ -212,13 +212,13 @@ fn create(context: &Context, format: Format, shape: &Shape, levels: u32) -> Resu
     }
     let builder = context.image(image::vulkan(format), shape.size).dimensions(shape.ty);
     let built = builder.levels(levels).layers(shape.layers).build();
-    built.map_err(|error| Failure::from(error).0)
+    built.map_err(|error| Failure::from(error).to_string())
 }
 
 /// The texels of a file, which must be those of level 0.
 fn of_file(path: &std::path::Path, format: Format, size: [u32; 3]) -> Result<Vec<u8>, String> {
     let wanted = size.iter().map(|&n| u64::from(n)).product::<u64>() * u64::from(format.bytes());
-    let bytes = file::read(path, MAX_BYTES).map_err(|failure| failure.0)?;
+    let bytes = file::read(path, MAX_BYTES).map_err(|failure| failure.to_string())?;
     if bytes.len() as u64 != wanted {
         let (path, given, format) = (path.display(), bytes.len(), image::format_name(format));
         return Err(format!("{path}: {given} bytes, but the texels in {format} have {wanted}"));
@@ -230,7 +230,7 @@ fn of_file(path: &std::path::Path, format: Format, size: [u32; 3]) -> Result<Vec
 fn write(context: &Context, image: &Image, (level, shape): (u32, &Shape), texels: &[u8]) -> Result<(), String> {
     let each = texels.len() / shape.layers.max(1) as usize;
     for (layer, texels) in (0..shape.layers).zip(texels.chunks_exact(each.max(1))) {
-        context.write_image(image, level, layer, texels).map_err(|error| Failure::from(error).0)?;
+        context.write_image(image, level, layer, texels).map_err(|error| Failure::from(error).to_string())?;
     }
     Ok(())
 }

@@ -9,14 +9,14 @@ use crate::failure::Failure;
 pub(super) fn failure(error: Error, program: &Program) -> Failure {
     match &error {
         Error::Binding { group, binding, problem } => match bind::option_of(program, *group, *binding) {
-            Some(option) => Failure(format!("{option} {group}.{binding}: {problem}")),
+            Some(option) => Failure::misuse(format!("{option} {group}.{binding}: {problem}")),
             None => error.into(),
         },
         Error::Misuse(misuse) => match misuse.vuid.strip_prefix("VUID-vkCmdDispatch-groupCount") {
-            Some(rule) => Failure(format!("--groups, {}: {} ({})", axis(rule), misuse.problem, misuse.vuid)),
+            Some(rule) => Failure::misuse(format!("--groups, {}: {} ({})", axis(rule), misuse.problem, misuse.vuid)),
             None => error.into(),
         },
-        Error::Push(problem) => Failure(format!("--push: {problem}")),
+        Error::Push(problem) => Failure::misuse(format!("--push: {problem}")),
         _ => error.into(),
     }
 }

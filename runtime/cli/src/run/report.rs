@@ -35,13 +35,13 @@ pub(super) fn check(bound: &Bound, args: &RunArgs) -> Result<(), Failure> {
             && last > elements
         {
             let of = format!("{} of {elements} elements", found.kind());
-            return Err(Failure(format!("--out {slot}: elements {first}..{last} of {of}")));
+            return Err(Failure::misuse(format!("--out {slot}: elements {first}..{last} of {of}")));
         }
         let (first, last) = print.range.unwrap_or((0, elements));
         let scalars = (last - first).saturating_mul(print.element.scalars());
         if scalars > MAX_SHOWN {
             let problem = "values are too many to print: use FIRST..LAST or --save";
-            return Err(Failure(format!("--out {slot}: {scalars} {problem}")));
+            return Err(Failure::misuse(format!("--out {slot}: {scalars} {problem}")));
         }
     }
     args.trace.iter().try_for_each(|path| file::check_target(path))?;
@@ -158,7 +158,7 @@ pub(super) fn find<'a>(bound: &'a Bound, option: &str, slot: Slot) -> Result<Fou
     let Some((_, found)) = buffers().chain(images()).find(|(at, _)| *at == slot) else {
         let list: Vec<_> = buffers().chain(images()).map(|(_, found)| found.name()).collect();
         let has = if list.is_empty() { "nothing is bound".into() } else { format!("bound are {}", list.join(", ")) };
-        return Err(Failure(format!("{option} {slot}: no buffer is bound to it; {has}")));
+        return Err(Failure::misuse(format!("{option} {slot}: no buffer is bound to it; {has}")));
     };
     Ok(found)
 }

@@ -72,5 +72,5 @@ pub(super) fn summary(reports: &[Report], json: bool, output: &mut Output) -> Re
     } else {
         output.line(format!("{passed} passed, {failed} failed, {skipped} skipped"))?;
     }
-    if failed == 0 { Ok(()) } else { Err(Failure(format!("{failed} of {} scripts failed", reports.len()))) }
+    if failed == 0 { Ok(()) } else { Err(Failure::new(format!("{failed} of {} scripts failed", reports.len()))) }
 }

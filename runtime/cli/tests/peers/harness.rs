@@ -73,7 +73,7 @@ impl Kernel {
     /// Runs a command that must fail, and returns the message.
     pub(super) fn refused(&self) -> String {
         let output = self.command().output().unwrap();
-        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(output.status.code(), Some(5), "a rule is broken");
         String::from_utf8(output.stderr).unwrap()
     }
 }

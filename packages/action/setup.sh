@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Puts the driver of a release into a job of GitHub Actions: the step of action.yml.
+# Needs bash, curl, tar and sha256sum. Reads SPELTER_RELEASE (the address of a release's files), SPELTER_VERSION and
+# SPELTER_GRAPHICS, besides the runner's RUNNER_TEMP and GITHUB_ENV.
+set -euo pipefail
+
+folder="$RUNNER_TEMP/spelter-$SPELTER_VERSION"
+archive="spelter-driver-$SPELTER_VERSION-x86_64-linux.tar.xz"
+
+if [ "$(uname -sm)" != "Linux x86_64" ]; then
+    echo "error: Spelter's releases are for Linux on x86-64, and this runner is $(uname -sm)" >&2
+    exit 1
+fi
+
+mkdir -p "$folder"
+cd "$folder"
+curl --fail --silent --show-error --location --retry 5 --remote-name-all "$SPELTER_RELEASE"/{"$archive",SHA256SUMS}
+# The line of this archive only; none is an error.
+grep " $archive\$" SHA256SUMS | sha256sum --check --strict --quiet
+tar --extract --file "$archive" --strip-components=1
+
+set_variable() { printf '%s=%s\n' "$1" "$2" >>"$GITHUB_ENV"; }
+
+set_variable VK_DRIVER_FILES "$folder/spelter_icd.json"
+set_variable VK_ICD_FILENAMES "$folder/spelter_icd.json"
+# A loader that is there stays in use, so that layers work.
+case "$(/sbin/ldconfig -p 2>/dev/null)" in
+*"libvulkan.so.1 "*) ;;
+*) set_variable LD_LIBRARY_PATH "$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" ;;
+esac
+if [ "$SPELTER_GRAPHICS" = true ]; then
+    set_variable SPELTER_ADVERTISE_GRAPHICS 1
+    set_variable SPELTER_CONFORMANCE 1.3.0.0
+    set_variable WGPU_ALLOW_UNDERLYING_NONCOMPLIANT_ADAPTER 1
+fi

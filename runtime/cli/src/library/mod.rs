@@ -1,0 +1,157 @@
+//! The driver's library: where it is, and how programs find it without a Vulkan loader.
+//!
+//! A build beside which there is no library carries it (`carried.rs`) and unpacks it to the user's cache.
+
+mod carried;
+mod loader;
+mod soname;
+
+use std::ffi::OsString;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+use crate::environment::variable;
+use crate::failure::Failure;
+use crate::scratch::Scratch;
+
+/// The variable with the path of the driver's library, if it is not in a default location.
+const VARIABLE: &str = "SPELTER_ICD_LIBRARY";
+
+/// The library's file name.
+pub(crate) fn name() -> String {
+    format!("{}vulkan_spelter{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX)
+}
+
+/// The driver's library as a file that outlives this process.
+pub(crate) fn path() -> Result<PathBuf, Failure> {
+    match find()? {
+        Found::File(path) => Ok(path),
+        Found::Carried(bytes) => {
+            let mut hasher = DefaultHasher::new();
+            bytes.hash(&mut hasher);
+            let version = format!("{}-{:016x}", env!("CARGO_PKG_VERSION"), hasher.finish());
+            let cache = user_folder("XDG_CACHE_HOME", ".cache")?.join("spelter").join(version);
+            let path = cache.join(name());
+            write(&path, bytes)?;
+            Ok(path)
+        }
+    }
+}
+
+/// The library's path for a manifest that stays: `kept` gets a copy of a library that this program carries, since a
+/// cache may be emptied.
+pub(crate) fn lasting_path(kept: &Path) -> Result<PathBuf, Failure> {
+    match find()? {
+        Found::File(path) => Ok(path),
+        Found::Carried(bytes) => write(kept, bytes).map(|()| kept.to_owned()),
+    }
+}
+
+/// Writes the library to a folder, under its own name and under the loader's.
+pub(crate) fn unpack(folder: &Path) -> Result<[PathBuf; 2], Failure> {
+    let bytes = match find()? {
+        Found::Carried(bytes) => bytes.to_owned(),
+        Found::File(path) => std::fs::read(&path).map_err(|error| Failure::file(&path, error))?,
+    };
+    let renamed =
+        soname::rename(&bytes, loader::NAMES[0]).map_err(|problem| Failure::new(format!("{}: {problem}", name())))?;
+    let paths = [folder.join(name()), folder.join(loader::NAMES[0])];
+    write(&paths[0], &bytes)?;
+    write(&paths[1], &renamed)?;
+    Ok(paths)
+}
+
+/// A folder for `LD_LIBRARY_PATH` in which the driver has the loader's name, for one program.
+pub(crate) struct InPlaceOfLoader(Scratch);
+
+impl InPlaceOfLoader {
+    /// `None` if the machine has a loader and `forced` is false.
+    pub(crate) fn new(forced: bool, library: &Path) -> Result<Option<Self>, Failure> {
+        if !forced && loader::is_there() {
+            return Ok(None);
+        }
+        let folder = Scratch::new()?;
+        let mut links = loader::NAMES.iter().map(|name| folder.path().join(name));
+        let linked = links.try_for_each(|link| std::os::unix::fs::symlink(library, link));
+        linked.map_err(|error| Failure::file(folder.path(), error))?;
+        Ok(Some(Self(folder)))
+    }
+
+    /// The value of `LD_LIBRARY_PATH`: the folder, before those that are searched now.
+    pub(crate) fn search_path(&self) -> Result<OsString, Failure> {
+        let now = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+        let now = std::env::split_paths(&now).filter(|folder| !folder.as_os_str().is_empty());
+        let all = std::iter::once(self.0.path().to_owned()).chain(now);
+        std::env::join_paths(all).map_err(|error| Failure::file(self.0.path(), error))
+    }
+}
+
+/// Where the library is.
+enum Found {
+    File(PathBuf),
+    Carried(&'static [u8]),
+}
+
+/// The library: at the variable's path; with this program, where cargo or a package puts it; or inside.
+fn find() -> Result<Found, Failure> {
+    if let Some(path) = variable(VARIABLE) {
+        let path = std::path::absolute(path).map_err(Failure::from)?;
+        return if path.is_file() {
+            Ok(Found::File(path))
+        } else {
+            Err(Failure::new(format!("{VARIABLE}={}: no such file", path.display())))
+        };
+    }
+    let name = name();
+    let program = std::env::current_exe()?;
+    let beside = program.parent().unwrap_or(Path::new("."));
+    let multiarch = format!("../lib/{}-linux-gnu", std::env::consts::ARCH);
+    // `deps` first: cargo builds the library there with this program, and copies it only where it was asked to.
+    let places = ["deps", ".", "../lib", "../lib/spelter", &multiarch].map(|folder| beside.join(folder));
+    let file = places.iter().map(|folder| folder.join(&name)).find(|path| path.is_file());
+    let found = file.map(Found::File).or_else(|| carried::library().map(Found::Carried));
+    found.ok_or_else(|| {
+        let looked: Vec<_> = places.iter().map(|folder| folder.display().to_string()).collect();
+        Failure::new(format!("{name} is in none of {}: build spelter-icd, or set {VARIABLE}", looked.join(", ")))
+    })
+}
+
+/// A folder of the user: the variable's, or one in the home folder.
+pub(crate) fn user_folder(name: &str, in_home: &str) -> Result<PathBuf, Failure> {
+    let folder = variable(name).map(PathBuf::from);
+    let folder = folder.or_else(|| Some(PathBuf::from(variable("HOME")?).join(in_home)));
+    folder.ok_or_else(|| Failure::new(format!("neither {name} nor HOME is set")))
+}
+
+/// Makes a file have these bytes. Processes that have the old file mapped keep that.
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    if std::fs::read(path).is_ok_and(|old| old == bytes) {
+        return Ok(());
+    }
+    let new = path.with_extension(format!("{}.new", std::process::id()));
+    let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+    let written = made.and_then(|()| std::fs::write(&new, bytes)).and_then(|()| std::fs::rename(&new, path));
+    written.map_err(|error| Failure::file(path, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_only_if_it_differs() {
+        use std::os::unix::fs::MetadataExt;
+        let path = std::env::temp_dir().join(format!("spelter-write-{}/a/b.so", std::process::id()));
+        let inode = || std::fs::metadata(&path).unwrap().ino();
+        write(&path, b"one").unwrap();
+        let first = inode();
+        write(&path, b"one").unwrap();
+        assert_eq!(first, inode());
+        let kept = std::fs::File::open(&path).unwrap();
+        write(&path, b"two").unwrap();
+        assert_ne!(first, inode(), "a new file");
+        assert_eq!(std::fs::read(&path).unwrap(), b"two");
+        drop(kept);
+        std::fs::remove_dir_all(path.ancestors().nth(2).unwrap()).unwrap();
+    }
+}
