@@ -72,7 +72,9 @@ fn descriptor_type(ty: &BindingType) -> Result<DescriptorType, DeviceError> {
         BindingType::Sampler(_) => DescriptorType::SAMPLER,
         BindingType::Texture { .. } => DescriptorType::SAMPLED_IMAGE,
         BindingType::StorageTexture { .. } => DescriptorType::STORAGE_IMAGE,
-        BindingType::AccelerationStructure { .. } => return Err(computes_only("a binding of an acceleration structure")),
+        BindingType::AccelerationStructure { .. } => {
+            return Err(computes_only("a binding of an acceleration structure"));
+        }
         BindingType::ExternalTexture => return Err(computes_only("a binding of an external texture")),
     })
 }

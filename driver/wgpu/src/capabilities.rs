@@ -62,7 +62,10 @@ fn downlevel_flags() -> DownlevelFlags {
         | DownlevelFlags::MSL2_1
         | DownlevelFlags::UNRESTRICTED_EXTERNAL_TEXTURE_COPIES;
     // Without these, wgpu refuses layouts of bind groups whose visibility is `ShaderStages::all()`.
-    compute | DownlevelFlags::VERTEX_STORAGE | DownlevelFlags::FRAGMENT_STORAGE | DownlevelFlags::FRAGMENT_WRITABLE_STORAGE
+    compute
+        | DownlevelFlags::VERTEX_STORAGE
+        | DownlevelFlags::FRAGMENT_STORAGE
+        | DownlevelFlags::FRAGMENT_WRITABLE_STORAGE
 }
 
 /// The limits: those of compute are the device's, those of drawing are WebGPU's defaults, since devices that ask for

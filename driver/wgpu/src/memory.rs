@@ -50,12 +50,11 @@ impl MemoryPool {
         if bytes <= MAX_PLACE {
             return self.take_place(device, class(bytes));
         }
-        // Near the end of `u64`, the device refuses the size itself.
         let size = bytes.checked_next_multiple_of(GRANULE).unwrap_or(bytes);
         let kept = self.free.lock().take_kept(size);
         let memory = match kept {
             Some(memory) => memory,
-            None => device.allocate_memory(size, 0)?,
+            None => allocate(device, size)?,
         };
         Ok(Place { memory, offset: 0 })
     }
@@ -80,7 +79,7 @@ impl MemoryPool {
         // Small classes take less than a block at once, so that a device with few buffers stays small.
         let size = MIN_PLACE << class;
         let block = BLOCK.min(size * 64).max(GRANULE);
-        let memory = device.allocate_memory(block, 0)?;
+        let memory = allocate(device, block)?;
         let places = (0..block / size).rev().map(|at| Place { memory: memory.clone(), offset: at * size });
         free.places[class].extend(places);
         free.places[class].pop().ok_or(Error::OutOfMemory)
@@ -106,6 +105,12 @@ impl Free {
         }
         dropped
     }
+}
+
+/// A memory object. More than the device has is no broken rule here, as it is in Vulkan.
+pub(crate) fn allocate(device: &Device, bytes: u64) -> Result<DeviceMemory, Error> {
+    let all: u64 = device.memory_heaps().iter().map(|heap| heap.size).sum();
+    if bytes > all { Err(Error::OutOfMemory) } else { device.allocate_memory(bytes, 0) }
 }
 
 /// The class of places that hold `bytes`, which is at most [`MAX_PLACE`].

@@ -92,9 +92,7 @@ mod tests {
 
     #[test]
     fn the_environment_asks_for_spelter() {
-        let asks = |set: (&'static str, &'static str)| {
-            is_asked_for(|name| (name == set.0).then(|| set.1.to_owned()))
-        };
+        let asks = |set: (&'static str, &'static str)| is_asked_for(|name| (name == set.0).then(|| set.1.to_owned()));
         assert!(asks(("WGPU_ADAPTER_NAME", "Spelter")) && asks(("SPELTER_WGPU", "1")));
         assert!(!asks(("WGPU_ADAPTER_NAME", "llvmpipe")) && !asks(("SPELTER_WGPU", "0")) && !asks(("", "")));
     }

@@ -159,12 +159,7 @@ impl Options {
 }
 
 /// Sets an option if its variable is set and understood.
-fn set<T>(
-    variable: &impl Fn(&str) -> Option<String>,
-    name: &str,
-    option: &mut T,
-    parse: impl Fn(&str) -> Option<T>,
-) {
+fn set<T>(variable: &impl Fn(&str) -> Option<String>, name: &str, option: &mut T, parse: impl Fn(&str) -> Option<T>) {
     let Some(text) = variable(name) else { return };
     match parse(&text) {
         Some(value) => *option = value,

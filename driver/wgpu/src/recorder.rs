@@ -100,8 +100,11 @@ impl CommandEncoder {
     }
 
     pub(crate) fn copy_buffers(&mut self, from: &Buffer, to: &Buffer, copies: impl Iterator<Item = BufferCopy>) {
-        let region =
-            |copy: BufferCopy| vk::BufferCopy { src_offset: copy.src_offset, dst_offset: copy.dst_offset, size: copy.size.get() };
+        let region = |copy: BufferCopy| vk::BufferCopy {
+            src_offset: copy.src_offset,
+            dst_offset: copy.dst_offset,
+            size: copy.size.get(),
+        };
         let regions: Vec<_> = copies.map(region).collect();
         self.record(|commands| commands.copy_buffer(&from.raw, &to.raw, &regions));
     }
@@ -191,9 +194,7 @@ impl CommandEncoder {
         let bytes = u64::from(count.saturating_sub(1)) * stride + wgpu_hal::QUERY_SIZE;
         // The copy runs alone, after the fill.
         self.clear_buffer(to, offset, bytes);
-        self.record(|commands| {
-            commands.copy_query_pool_results(&set.0, first, count, &to.raw, offset, stride, flags)
-        });
+        self.record(|commands| commands.copy_query_pool_results(&set.0, first, count, &to.raw, offset, stride, flags));
     }
 
     /// Opens a group of commands; groups and passes nest.

@@ -48,7 +48,11 @@ pub(crate) struct Stage {
 }
 
 impl ShaderModule {
-    pub(crate) fn new(device: &Device, checks: ShaderRuntimeChecks, input: ShaderInput<'_>) -> Result<Self, ShaderError> {
+    pub(crate) fn new(
+        device: &Device,
+        checks: ShaderRuntimeChecks,
+        input: ShaderInput<'_>,
+    ) -> Result<Self, ShaderError> {
         let contents = match input {
             ShaderInput::Naga(shader) => Contents::Naga { shader: Box::new(shader), checks },
             ShaderInput::SpirV(words) => Contents::Words(device.create_shader_module(words).map_err(shader_error)?),
@@ -100,8 +104,7 @@ fn write(
     let (module, info) = pipeline_constants::process_overrides(&shader.module, &shader.info, only, constants)
         .map_err(|error| PipelineError::PipelineConstants(ShaderStages::COMPUTE, error.to_string()))?;
     let source = shader.debug_source.as_ref().filter(|source| source.source_code.len() <= MAX_WITH_LINES);
-    let pipeline =
-        spv::PipelineOptions { shader_stage: naga::ShaderStage::Compute, entry_point: entry.to_owned() };
+    let pipeline = spv::PipelineOptions { shader_stage: naga::ShaderStage::Compute, entry_point: entry.to_owned() };
     let words = spv::write_vec(&module, &info, &options(checks, source), Some(&pipeline))
         .map_err(|error| linkage(error.to_string()))?;
     Ok(mended_conversions(words))

@@ -6,6 +6,7 @@ use wgpu_hal::{TextureCopy, TextureViewDescriptor};
 use wgpu_types::TextureFormat;
 
 use crate::format;
+use crate::memory::allocate;
 
 /// A texture. A handle.
 #[derive(Clone, Debug)]
@@ -44,7 +45,7 @@ impl Texture {
             tiling: vk::ImageTiling::OPTIMAL,
             usage: format::image_usage(descriptor.usage, raw_format),
         })?;
-        let memory = device.allocate_memory(image.requirements().size, 0)?;
+        let memory = allocate(device, image.requirements().size)?;
         image.bind_memory(&memory, 0)?;
         Ok(Self { image, format: descriptor.format, _memory: memory })
     }

@@ -131,7 +131,7 @@ fn immediates_change_between_dispatches() {
     let to = gpu.words(&[0; 8]);
     let entry = wgpu::BindGroupLayoutEntry {
         binding: 0,
-        visibility: wgpu::ShaderStages::all(),
+        visibility: wgpu::ShaderStages::COMPUTE,
         ty: wgpu::BindingType::Buffer {
             ty: wgpu::BufferBindingType::Storage { read_only: false },
             has_dynamic_offset: false,
@@ -156,7 +156,8 @@ fn immediates_change_between_dispatches() {
     });
     let group = gpu.group(&pipeline, &[to.as_entire_binding()]);
     let mut encoder = gpu.encoder();
-    let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("all"), ..Default::default() });
+    let mut pass =
+        encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("all"), ..Default::default() });
     pass.set_pipeline(&pipeline);
     pass.set_bind_group(0, &group, &[]);
     pass.push_debug_group("one by one");
@@ -216,20 +217,16 @@ fn a_kernel_decides_the_next_dispatch() {
 #[test]
 fn dynamic_offsets_and_parts_of_buffers() {
     let gpu = Gpu::shared();
-    let source = "@group(0) @binding(0) var<storage, read> from: array<u32>;
+    let source = "@group(0) @binding(0) var<storage, read> src: array<u32>;
         @group(0) @binding(1) var<storage, read_write> to: array<u32>;
-        @compute @workgroup_size(1) fn main() { to[arrayLength(&from)] = from[0]; }";
+        @compute @workgroup_size(1) fn main() { to[arrayLength(&src)] = src[0]; }";
     let buffer = |read_only, has_dynamic_offset| wgpu::BindingType::Buffer {
         ty: wgpu::BufferBindingType::Storage { read_only },
         has_dynamic_offset,
         min_binding_size: None,
     };
-    let entry = |binding, ty| wgpu::BindGroupLayoutEntry {
-        binding,
-        visibility: wgpu::ShaderStages::COMPUTE,
-        ty,
-        count: None,
-    };
+    let entry =
+        |binding, ty| wgpu::BindGroupLayoutEntry { binding, visibility: wgpu::ShaderStages::COMPUTE, ty, count: None };
     let layout = gpu.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
         label: None,
         entries: &[entry(0, buffer(true, true)), entry(1, buffer(false, false))],
@@ -296,8 +293,12 @@ fn buffers_are_cleared_and_start_as_zeros() {
     let gpu = Gpu::shared();
     for _ in 0..3 {
         let usage = wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
-        let data =
-            gpu.device.create_buffer(&wgpu::BufferDescriptor { label: None, size: 1 << 20, usage, mapped_at_creation: false });
+        let data = gpu.device.create_buffer(&wgpu::BufferDescriptor {
+            label: None,
+            size: 1 << 20,
+            usage,
+            mapped_at_creation: false,
+        });
         assert!(gpu.read(&data).iter().all(|byte| *byte == 0));
         gpu.queue.write_buffer(&data, 0, &vec![9; 1 << 20]);
         let mut encoder = gpu.encoder();
@@ -359,7 +360,8 @@ fn arrays_of_buffers() {
     let bindings = buffers.each_ref().map(|buffer| buffer.as_entire_buffer_binding());
     let to = gpu.words(&[0; 3]);
     let resources = [wgpu::BindingResource::BufferArray(&bindings), to.as_entire_binding()];
-    let (pipeline, group) = with_layout(&gpu, source, &[entry(0, storage(true), 4), entry(1, storage(false), 1)], &resources);
+    let (pipeline, group) =
+        with_layout(&gpu, source, &[entry(0, storage(true), 4), entry(1, storage(false), 1)], &resources);
     gpu.dispatch(&pipeline, &group, [1, 1, 1]);
     assert_eq!(gpu.read_words(&to), [30, 20, 10]);
 }
@@ -369,10 +371,10 @@ fn arrays_of_buffers() {
 fn arrays_of_textures() {
     let gpu = Gpu::shared();
     let source = "enable wgpu_binding_array;
-        @group(0) @binding(0) var from: binding_array<texture_2d<u32>, 2>;
+        @group(0) @binding(0) var src: binding_array<texture_2d<u32>, 2>;
         @group(0) @binding(1) var to: binding_array<texture_storage_2d<r32uint, write>, 2>;
         @compute @workgroup_size(2) fn main(@builtin(local_invocation_index) i: u32) {
-            textureStore(to[1u - i], vec2(0), textureLoad(from[i], vec2(0), 0) * 3u);
+            textureStore(to[1u - i], vec2(0), textureLoad(src[i], vec2(0), 0) * 3u);
         }";
     let image = |value: Option<u32>| {
         let image = gpu.device.create_texture(&wgpu::TextureDescriptor {
@@ -426,7 +428,7 @@ fn arrays_of_textures() {
 
 #[test]
 fn a_subgroup_meets() {
-    let source = "enable subgroups;
+    let source = "
         @group(0) @binding(0) var<storage, read_write> to: array<u32>;
         var<workgroup> s: array<u32, 64>;
         @compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) {
@@ -480,6 +482,11 @@ fn words_are_passed_through() {
         let module = unsafe {
             gpu.device.create_shader_module_passthrough(wgpu::ShaderModuleDescriptorPassthrough {
                 label: None,
+                entry_points: vec![wgpu::PassthroughShaderEntryPoint {
+                    name: "main".into(),
+                    workgroup_size: (1, 1, 1),
+                }]
+                .into(),
                 spirv: Some(module.as_slice().into()),
                 ..Default::default()
             })

@@ -134,8 +134,7 @@ fn a_kernel_fills_a_texture() {
         size,
     );
     gpu.queue.submit([encoder.finish()]);
-    let expected: Vec<u8> =
-        (0..32u8).flat_map(|y| (0..64u8).flat_map(move |x| [x, y, 255, x ^ y])).collect();
+    let expected: Vec<u8> = (0..32u8).flat_map(|y| (0..64u8).flat_map(move |x| [x, y, 255, x ^ y])).collect();
     assert_eq!(gpu.read(&buffer), expected);
 }
 

@@ -52,10 +52,10 @@ pub(crate) fn each(
     expected: impl Fn(u32, u32) -> u32,
 ) -> Program {
     let source = format!(
-        "@group(0) @binding(0) var<storage, read> from: array<{from}>;
+        "@group(0) @binding(0) var<storage, read> src: array<{from}>;
         @group(0) @binding(1) var<storage, read_write> to: array<{to}>;
         @compute @workgroup_size({N})
-        fn main(@builtin(local_invocation_index) i: u32) {{ let x = from[i]; to[i] = {expression}; }}"
+        fn main(@builtin(local_invocation_index) i: u32) {{ let x = src[i]; to[i] = {expression}; }}"
     );
     let inputs: Vec<_> = (0..N).map(input).collect();
     let expected = (0..).zip(&inputs).map(|(i, x)| expected(i, *x)).collect();

@@ -39,7 +39,8 @@ fn write(gpu: &Gpu, texture: &wgpu::Texture, level: u32, bytes: &[u8]) {
     } else {
         size.depth_or_array_layers
     };
-    let (width, height) = (shrink(size.width), if texture.dimension() == TextureDimension::D1 { 1 } else { shrink(size.height) });
+    let (width, height) =
+        (shrink(size.width), if texture.dimension() == TextureDimension::D1 { 1 } else { shrink(size.height) });
     let texel = texture.format().block_copy_size(None).unwrap();
     gpu.queue.write_texture(
         wgpu::TexelCopyTextureInfo { mip_level: level, ..texture.as_image_copy() },
@@ -56,8 +57,7 @@ fn sampled(
     (sampler_ty, sampler): (&str, &wgpu::Sampler),
     results: &[&str],
 ) -> Vec<f32> {
-    let stores: String =
-        results.iter().enumerate().map(|(at, result)| format!("to[{at}] = {result};\n")).collect();
+    let stores: String = results.iter().enumerate().map(|(at, result)| format!("to[{at}] = {result};\n")).collect();
     let source = format!(
         "@group(0) @binding(0) var t: {ty};
         @group(0) @binding(1) var s: {sampler_ty};
@@ -65,10 +65,9 @@ fn sampled(
         @compute @workgroup_size(1) fn main() {{ {stores} }}"
     );
     let to = gpu.words(&vec![0; results.len()]);
-    let layout = gpu.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
-        label: None,
-        entries: &layout(view, sampler_ty),
-    });
+    let layout = gpu
+        .device
+        .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: None, entries: &layout(view, sampler_ty) });
     let pipeline_layout = gpu.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
         label: None,
         bind_group_layouts: &[Some(&layout)],
@@ -82,11 +81,10 @@ fn sampled(
         compilation_options: Default::default(),
         cache: None,
     });
-    let group = gpu.group(&pipeline, &[
-        wgpu::BindingResource::TextureView(view),
-        wgpu::BindingResource::Sampler(sampler),
-        to.as_entire_binding(),
-    ]);
+    let group = gpu.group(
+        &pipeline,
+        &[wgpu::BindingResource::TextureView(view), wgpu::BindingResource::Sampler(sampler), to.as_entire_binding()],
+    );
     gpu.dispatch(&pipeline, &group, [1, 1, 1]);
     gpu.read_words(&to).into_iter().map(f32::from_bits).collect()
 }
@@ -137,19 +135,24 @@ fn a_linear_sampler_filters_texels_and_levels() {
     write(&gpu, &image, 0, &le_floats(&[0.0, 4.0, 8.0, 12.0]));
     write(&gpu, &image, 1, &le_floats(&[100.0]));
     let view = image.create_view(&Default::default());
-    let results = sampled(&gpu, ("texture_2d<f32>", &view), ("sampler", &linear(&gpu)), &[
-        "textureSampleLevel(t, s, vec2(0.25, 0.25), 0.0).x",
-        "textureSampleLevel(t, s, vec2(0.5, 0.5), 0.0).x",
-        "textureSampleLevel(t, s, vec2(0.5, 0.25), 0.0).x",
-        "textureSampleLevel(t, s, vec2(0.5, 0.5), 0.5).x",
-        "textureLoad(t, vec2(1, 1), 0).x",
-        "textureLoad(t, vec2(0, 0), 1).x",
-        "f32(textureNumLevels(t))",
-        "f32(textureDimensions(t, 0).x)",
-        // The texels around the middle, from the lower left one against the clock.
-        "textureGather(0, t, s, vec2(0.5, 0.5)).x",
-        "textureGather(0, t, s, vec2(0.5, 0.5)).z",
-    ]);
+    let results = sampled(
+        &gpu,
+        ("texture_2d<f32>", &view),
+        ("sampler", &linear(&gpu)),
+        &[
+            "textureSampleLevel(t, s, vec2(0.25, 0.25), 0.0).x",
+            "textureSampleLevel(t, s, vec2(0.5, 0.5), 0.0).x",
+            "textureSampleLevel(t, s, vec2(0.5, 0.25), 0.0).x",
+            "textureSampleLevel(t, s, vec2(0.5, 0.5), 0.5).x",
+            "textureLoad(t, vec2(1, 1), 0).x",
+            "textureLoad(t, vec2(0, 0), 1).x",
+            "f32(textureNumLevels(t))",
+            "f32(textureDimensions(t, 0).x)",
+            // The texels around the middle, from the lower left one against the clock.
+            "textureGather(0, t, s, vec2(0.5, 0.5)).x",
+            "textureGather(0, t, s, vec2(0.5, 0.5)).z",
+        ],
+    );
     assert_eq!(results, [0.0, 6.0, 2.0, 53.0, 12.0, 100.0, 2.0, 2.0, 8.0, 4.0]);
 }
 
@@ -186,20 +189,27 @@ fn arrays_volumes_cubes_and_lines() {
     let array = texture(&gpu, (TextureDimension::D2, TextureFormat::R32Float), [1, 1, 3], 1, USES);
     write(&gpu, &array, 0, &le_floats(&[1.0, 2.0, 3.0]));
     let view = array.create_view(&Default::default());
-    let results = sampled(&gpu, ("texture_2d_array<f32>", &view), ("sampler", &sampler), &[
-        "textureSampleLevel(t, s, vec2(0.5), 2, 0.0).x",
-        "textureLoad(t, vec2(0), 1, 0).x",
-        "f32(textureNumLayers(t))",
-    ]);
+    let results = sampled(
+        &gpu,
+        ("texture_2d_array<f32>", &view),
+        ("sampler", &sampler),
+        &[
+            "textureSampleLevel(t, s, vec2(0.5), 2, 0.0).x",
+            "textureLoad(t, vec2(0), 1, 0).x",
+            "f32(textureNumLayers(t))",
+        ],
+    );
     assert_eq!(results, [3.0, 2.0, 3.0]);
 
     let volume = texture(&gpu, (TextureDimension::D3, TextureFormat::R32Float), [1, 1, 4], 1, USES);
     write(&gpu, &volume, 0, &le_floats(&[0.0, 10.0, 20.0, 30.0]));
     let view = volume.create_view(&Default::default());
-    let results = sampled(&gpu, ("texture_3d<f32>", &view), ("sampler", &sampler), &[
-        "textureSampleLevel(t, s, vec3(0.5, 0.5, 0.5), 0.0).x",
-        "textureLoad(t, vec3(0, 0, 3), 0).x",
-    ]);
+    let results = sampled(
+        &gpu,
+        ("texture_3d<f32>", &view),
+        ("sampler", &sampler),
+        &["textureSampleLevel(t, s, vec3(0.5, 0.5, 0.5), 0.0).x", "textureLoad(t, vec3(0, 0, 3), 0).x"],
+    );
     assert_eq!(results, [15.0, 30.0]);
 
     let cube = texture(&gpu, (TextureDimension::D2, TextureFormat::R32Float), [1, 1, 6], 1, USES);
@@ -209,28 +219,36 @@ fn arrays_volumes_cubes_and_lines() {
         ..Default::default()
     });
     let nearest = gpu.device.create_sampler(&Default::default());
-    let results = sampled(&gpu, ("texture_cube<f32>", &view), ("sampler", &nearest), &[
-        "textureSampleLevel(t, s, vec3(1.0, 0.0, 0.0), 0.0).x",
-        "textureSampleLevel(t, s, vec3(0.0, -1.0, 0.0), 0.0).x",
-        "textureSampleLevel(t, s, vec3(0.0, 0.0, -1.0), 0.0).x",
-    ]);
+    let results = sampled(
+        &gpu,
+        ("texture_cube<f32>", &view),
+        ("sampler", &nearest),
+        &[
+            "textureSampleLevel(t, s, vec3(1.0, 0.0, 0.0), 0.0).x",
+            "textureSampleLevel(t, s, vec3(0.0, -1.0, 0.0), 0.0).x",
+            "textureSampleLevel(t, s, vec3(0.0, 0.0, -1.0), 0.0).x",
+        ],
+    );
     assert_eq!(results, [1.0, 4.0, 6.0]);
 
     let line = texture(&gpu, (TextureDimension::D1, TextureFormat::R32Float), [4, 1, 1], 1, USES);
     write(&gpu, &line, 0, &le_floats(&[1.0, 2.0, 4.0, 8.0]));
     let view = line.create_view(&Default::default());
-    let results = sampled(&gpu, ("texture_1d<f32>", &view), ("sampler", &sampler), &[
-        "textureSampleLevel(t, s, 0.5, 0.0).x",
-        "textureLoad(t, 3, 0).x",
-    ]);
+    let results = sampled(
+        &gpu,
+        ("texture_1d<f32>", &view),
+        ("sampler", &sampler),
+        &["textureSampleLevel(t, s, 0.5, 0.0).x", "textureLoad(t, 3, 0).x"],
+    );
     assert_eq!(results, [3.0, 8.0]);
 }
 
 #[test]
 fn depth_is_compared() {
     let gpu = Gpu::shared();
-    let image = texture(&gpu, (TextureDimension::D2, TextureFormat::Depth32Float), [2, 1, 1], 1, USES);
-    let from = gpu.buffer(&[le_floats(&[0.25, 0.75]), vec![0; 248]].concat());
+    let image = texture(&gpu, (TextureDimension::D2, TextureFormat::Depth16Unorm), [2, 1, 1], 1, USES);
+    // A third and two thirds of 65535.
+    let from = gpu.words(&[0xaaaa_5555, 0, 0, 0]);
     let mut encoder = gpu.encoder();
     encoder.copy_buffer_to_texture(
         wgpu::TexelCopyBufferInfo {
@@ -241,17 +259,21 @@ fn depth_is_compared() {
         image.size(),
     );
     gpu.queue.submit([encoder.finish()]);
-    let sampler = gpu.device.create_sampler(&wgpu::SamplerDescriptor {
-        compare: Some(wgpu::CompareFunction::Less),
-        ..Default::default()
-    });
+    let sampler = gpu
+        .device
+        .create_sampler(&wgpu::SamplerDescriptor { compare: Some(wgpu::CompareFunction::Less), ..Default::default() });
     let view = image.create_view(&Default::default());
-    let results = sampled(&gpu, ("texture_depth_2d", &view), ("sampler_comparison", &sampler), &[
-        "textureSampleCompareLevel(t, s, vec2(0.25, 0.5), 0.5)",
-        "textureSampleCompareLevel(t, s, vec2(0.75, 0.5), 0.5)",
-        "textureLoad(t, vec2(1, 0), 0)",
-    ]);
-    assert_eq!(results, [0.0, 1.0, 0.75]);
+    let results = sampled(
+        &gpu,
+        ("texture_depth_2d", &view),
+        ("sampler_comparison", &sampler),
+        &[
+            "textureSampleCompareLevel(t, s, vec2(0.25, 0.5), 0.5)",
+            "textureSampleCompareLevel(t, s, vec2(0.75, 0.5), 0.5)",
+            "textureLoad(t, vec2(1, 0), 0)",
+        ],
+    );
+    assert_eq!(results, [0.0, 1.0, 2.0 / 3.0]);
 }
 
 /// A kernel reads and writes a storage texture; each format has its own numbers.

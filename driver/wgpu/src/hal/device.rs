@@ -209,7 +209,10 @@ impl wgpu_hal::Device for Device {
 
     unsafe fn stop_graphics_debugger_capture(&self) {}
 
-    unsafe fn create_acceleration_structure(&self, _: &AccelerationStructureDescriptor<'_>) -> Result<Never, DeviceError> {
+    unsafe fn create_acceleration_structure(
+        &self,
+        _: &AccelerationStructureDescriptor<'_>,
+    ) -> Result<Never, DeviceError> {
         Err(computes_only("an acceleration structure"))
     }
 

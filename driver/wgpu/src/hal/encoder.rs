@@ -59,12 +59,7 @@ impl wgpu_hal::CommandEncoder for CommandEncoder {
         self.clear_buffer(buffer, range.start, range.end - range.start);
     }
 
-    unsafe fn copy_buffer_to_buffer<T: Iterator<Item = BufferCopy>>(
-        &mut self,
-        from: &Buffer,
-        to: &Buffer,
-        regions: T,
-    ) {
+    unsafe fn copy_buffer_to_buffer<T: Iterator<Item = BufferCopy>>(&mut self, from: &Buffer, to: &Buffer, regions: T) {
         self.copy_buffers(from, to, regions);
     }
 

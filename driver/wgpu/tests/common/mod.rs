@@ -89,7 +89,11 @@ impl Gpu {
     }
 
     /// The group 0 of a pipeline, with these resources as bindings 0, 1, ….
-    pub(crate) fn group(&self, pipeline: &wgpu::ComputePipeline, resources: &[wgpu::BindingResource<'_>]) -> wgpu::BindGroup {
+    pub(crate) fn group(
+        &self,
+        pipeline: &wgpu::ComputePipeline,
+        resources: &[wgpu::BindingResource<'_>],
+    ) -> wgpu::BindGroup {
         self.group_at(pipeline, 0, resources)
     }
 
@@ -135,8 +139,12 @@ pub(crate) fn error_of(device: &wgpu::Device, work: impl FnOnce()) -> String {
         .map(|filter| device.push_error_scope(filter));
     work();
     // Scopes are popped in reverse.
-    let errors: Vec<_> =
-        scopes.into_iter().rev().filter_map(|scope| spelter_wgpu::ready(scope.pop())).map(|error| text(&error)).collect();
+    let errors: Vec<_> = scopes
+        .into_iter()
+        .rev()
+        .filter_map(|scope| spelter_wgpu::ready(scope.pop()))
+        .map(|error| text(&error))
+        .collect();
     assert_eq!(errors.len(), 1, "{errors:?}");
     errors[0].clone()
 }

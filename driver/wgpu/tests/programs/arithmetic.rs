@@ -27,7 +27,9 @@ pub(crate) fn programs() -> Vec<Program> {
         each("the least integer divided by -1", I, "x / -1", |i| word(i) | 1 << 31, signed(|x| x.wrapping_div(-1))),
         each("remainders have the sign of the dividend", I, "x % 7", word, signed(|x| x % 7)),
         each("shift left", U, "x << (i % 32u)", word, |i, x| x << (i % 32)),
-        each("shift right of signed numbers", I, "x >> (i % 32u)", word, |i, x| (x.cast_signed() >> (i % 32)).cast_unsigned()),
+        each("shift right of signed numbers", I, "x >> (i % 32u)", word, |i, x| {
+            (x.cast_signed() >> (i % 32)).cast_unsigned()
+        }),
         each("count of one bits", U, "countOneBits(x)", word, |_, x| x.count_ones()),
         each("reversed bits", U, "reverseBits(x)", word, |_, x| x.reverse_bits()),
         each("leading zeros", U, "countLeadingZeros(x)", word, |_, x| x.leading_zeros()),
@@ -45,7 +47,13 @@ pub(crate) fn programs() -> Vec<Program> {
         each("trunc", F, "trunc(x)", quarter, float(f32::trunc)),
         each("round to even", F, "round(x)", quarter, float(f32::round_ties_even)),
         each("square roots of squares", F, "sqrt(x)", |i| ((i * i) as f32).to_bits(), float(f32::sqrt)),
-        each("select by a comparison", F, "select(x, -1.0, x > 2.0)", quarter, float(|x| if x > 2.0 { -1.0 } else { x })),
+        each(
+            "select by a comparison",
+            F,
+            "select(x, -1.0, x > 2.0)",
+            quarter,
+            float(|x| if x > 2.0 { -1.0 } else { x }),
+        ),
         each("step", F, "step(1.0, x)", quarter, float(|x| if x >= 1.0 { 1.0 } else { 0.0 })),
         each("mix", F, "mix(x, 4.0, 0.5)", quarter, float(|x| x * 0.5 + 2.0)),
         each("powers of two", F, "ldexp(x, 3)", quarter, float(|x| x * 8.0)),
@@ -53,22 +61,40 @@ pub(crate) fn programs() -> Vec<Program> {
         each("integer to float", ["i32", "f32"], "f32(x)", word, |_, x| (x.cast_signed() as f32).to_bits()),
         each("bits of floats", ["f32", "u32"], "bitcast<u32>(x) ^ 1u", quarter, |_, x| x ^ 1),
         each("packed bytes", U, "pack4x8unorm(unpack4x8unorm(x))", word, |_, x| x),
-        each("packed halves", ["u32", "f32"], "unpack2x16float(x).y", |i| (0x3c00 + i * 4) << 16, |_, x| {
-            // 0x3c00 is 1; ten bits of mantissa follow.
-            (1.0 + ((x >> 16) - 0x3c00) as f32 / 1024.0).to_bits()
-        }),
+        each(
+            "packed halves",
+            ["u32", "f32"],
+            "unpack2x16float(x).y",
+            |i| (0x3c00 + i * 4) << 16,
+            |_, x| {
+                // 0x3c00 is 1; ten bits of mantissa follow.
+                (1.0 + ((x >> 16) - 0x3c00) as f32 / 1024.0).to_bits()
+            },
+        ),
         each("dot products of bytes", U, "dot4U8Packed(x, 0x01020304u)", word, |_, x| {
             let [a, b, c, d] = x.to_le_bytes().map(u32::from);
             4 * a + 3 * b + 2 * c + d
         }),
-        each("vectors", F, "dot(vec3(x, 1.0, 2.0).zxy, vec3(0.5, 2.0, 4.0)) + length(vec2(3.0, 4.0))", quarter, float(|x| {
-            2.0 * 0.5 + x * 2.0 + 4.0 + 5.0
-        })),
-        each("matrices", F, "(mat2x2(x, 2.0, 3.0, 4.0) * vec2(1.0, 2.0)).x + determinant(mat2x2(x, 1.0, 2.0, 3.0))", quarter, float(|x| {
-            (x + 6.0) + (x * 3.0 - 2.0)
-        })),
-        each("any and all", U, "u32(any(vec3(x, i, 0u) > vec3(9u))) + 2u * u32(all(vec2(x, i) < vec2(12u)))", word, |i, x| {
-            u32::from(x > 9 || i > 9) + 2 * u32::from(x < 12 && i < 12)
-        }),
+        each(
+            "vectors",
+            F,
+            "dot(vec3(x, 1.0, 2.0).zxy, vec3(0.5, 2.0, 4.0)) + length(vec2(3.0, 4.0))",
+            quarter,
+            float(|x| 2.0 * 0.5 + x * 2.0 + 4.0 + 5.0),
+        ),
+        each(
+            "matrices",
+            F,
+            "(mat2x2(x, 2.0, 3.0, 4.0) * vec2(1.0, 2.0)).x + determinant(mat2x2(x, 1.0, 2.0, 3.0))",
+            quarter,
+            float(|x| (x + 6.0) + (x * 3.0 - 2.0)),
+        ),
+        each(
+            "any and all",
+            U,
+            "u32(any(vec3(x, i, 0u) > vec3(9u))) + 2u * u32(all(vec2(x, i) < vec2(12u)))",
+            word,
+            |i, x| u32::from(x > 9 || i > 9) + 2 * u32::from(x < 12 && i < 12),
+        ),
     ]
 }

@@ -25,7 +25,7 @@ pub(crate) fn programs() -> Vec<Program> {
     const U: [&str; 2] = ["u32", "u32"];
     vec![
         each("loops of different lengths", U, "steps(i + 1u)\n; } \n
-            fn steps(from: u32) -> u32 { var n = from; var c = 0u;
+            fn steps(start: u32) -> u32 { var n = start; var c = 0u;
                 loop { if n <= 1u { break; } if n % 2u == 0u { n /= 2u; } else { n = 3u * n + 1u; } c++; } return c",
             word, |i, _| collatz(i + 1)),
         each("a switch with shared and default cases", U, "way(x)\n; } \n

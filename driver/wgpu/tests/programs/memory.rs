@@ -32,34 +32,44 @@ pub(crate) fn programs() -> Vec<Program> {
         },
         Program {
             name: "reads out of bounds are 0 and writes are dropped",
-            source: "@group(0) @binding(0) var<storage, read> from: array<u32>;
+            source: "@group(0) @binding(0) var<storage, read> src: array<u32>;
                 @group(0) @binding(1) var<storage, read_write> to: array<u32>;
                 @compute @workgroup_size(64)
-                fn main(@builtin(local_invocation_index) i: u32) { to[i] = from[i] + 1u; }"
+                fn main(@builtin(local_invocation_index) i: u32) { to[i] = src[i] + 1u; }"
                 .into(),
             buffers: vec![vec![10, 11], vec![0; 5]],
             groups: [1, 1, 1],
             expected: vec![11, 12, 1, 1, 1],
         },
-        each("a private array with a dynamic index", ["u32", "u32"], "pick(x, i)\n; } \n
+        each(
+            "a private array with a dynamic index",
+            ["u32", "u32"],
+            "pick(x, i)\n; } \n
             fn pick(x: u32, i: u32) -> u32 { var a: array<u32, 8>; for (var k = 0u; k < 8u; k++) { a[k] = x * k; }
-                return a[i % 8u]", word, |i, x| x.wrapping_mul(i % 8)),
+                return a[i % 8u]",
+            word,
+            |i, x| x.wrapping_mul(i % 8),
+        ),
         each("a table of constants", ["u32", "u32"], "x + array<u32, 5>(3u, 1u, 4u, 1u, 5u)[i % 5u]", word, |i, x| {
             x.wrapping_add([3, 1, 4, 1, 5][i as usize % 5])
         }),
-        each("pointers to variables of the caller", ["u32", "u32"], "twice(x)\n; } \n
+        each(
+            "pointers to variables of the caller",
+            ["u32", "u32"],
+            "twice(x)\n; } \n
             fn add(p: ptr<function, u32>, q: ptr<private, u32>) { *p += 5u; *q = *p * 2u; }
             var<private> double: u32;
-            fn twice(x: u32) -> u32 { var y = x; add(&y, &double); return double", word, |_, x| {
-            x.wrapping_add(5).wrapping_mul(2)
-        }),
+            fn twice(x: u32) -> u32 { var y = x; add(&y, &double); return double",
+            word,
+            |_, x| x.wrapping_add(5).wrapping_mul(2),
+        ),
         Program {
             name: "structs are copied whole",
             source: "struct P { pos: vec3<f32>, id: u32, list: array<u32, 3> }
-                @group(0) @binding(0) var<storage, read> from: array<P, 2>;
+                @group(0) @binding(0) var<storage, read> src: array<P, 2>;
                 @group(0) @binding(1) var<storage, read_write> to: array<P, 2>;
                 @compute @workgroup_size(1)
-                fn main() { var p = from[1]; p.id += 1u; to[0] = p; to[1] = from[0]; }"
+                fn main() { var p = src[1]; p.id += 1u; to[0] = p; to[1] = src[0]; }"
                 .into(),
             // Elements have 32 bytes: 28 and padding.
             buffers: vec![words[..16].to_vec(), vec![0; 16]],
@@ -74,10 +84,10 @@ pub(crate) fn programs() -> Vec<Program> {
         },
         Program {
             name: "an array of vectors in a uniform buffer",
-            source: "@group(0) @binding(0) var<uniform> from: array<vec4<u32>, 16>;
+            source: "@group(0) @binding(0) var<uniform> src: array<vec4<u32>, 16>;
                 @group(0) @binding(1) var<storage, read_write> to: array<u32>;
                 @compute @workgroup_size(64)
-                fn main(@builtin(local_invocation_index) i: u32) { to[i] = from[15u - i / 4u][i % 4u]; }"
+                fn main(@builtin(local_invocation_index) i: u32) { to[i] = src[15u - i / 4u][i % 4u]; }"
                 .into(),
             expected: (0..N as usize).map(|i| words[(15 - i / 4) * 4 + i % 4]).collect(),
             buffers: vec![words, vec![0; N as usize]],

@@ -9,13 +9,13 @@ pub(crate) fn programs() -> Vec<Program> {
     let one = |name, expression: &str, expected: &dyn Fn(usize, &[u32]) -> u32| Program {
         name,
         source: format!(
-            "enable subgroups;
-            @group(0) @binding(0) var<storage, read> from: array<u32>;
+            "
+            @group(0) @binding(0) var<storage, read> src: array<u32>;
             @group(0) @binding(1) var<storage, read_write> to: array<u32>;
             @compute @workgroup_size({N})
             fn main(@builtin(local_invocation_index) i: u32, @builtin(subgroup_size) size: u32,
                 @builtin(subgroup_invocation_id) lane: u32, @builtin(subgroup_id) group: u32) {{
-                let x = from[i]; to[i] = {expression};
+                let x = src[i]; to[i] = {expression};
             }}"
         ),
         buffers: vec![words.clone(), vec![0; N as usize]],

@@ -5,10 +5,10 @@ use crate::{N, Program, word};
 /// A program over pairs of words: numbers of 64 bits.
 fn wide(name: &'static str, [from, to]: [&str; 2], expression: &str, of: impl Fn(u64) -> u64) -> Program {
     let source = format!(
-        "@group(0) @binding(0) var<storage, read> from: array<{from}>;
+        "@group(0) @binding(0) var<storage, read> src: array<{from}>;
         @group(0) @binding(1) var<storage, read_write> to: array<{to}>;
         @compute @workgroup_size({N})
-        fn main(@builtin(local_invocation_index) i: u32) {{ let x = from[i]; to[i] = {expression}; }}"
+        fn main(@builtin(local_invocation_index) i: u32) {{ let x = src[i]; to[i] = {expression}; }}"
     );
     let input = |i: u32| u64::from(word(i)) << 32 | u64::from(word(N - 1 - i));
     let split = |x: u64| [x as u32, (x >> 32) as u32];
@@ -47,10 +47,10 @@ pub(crate) fn programs() -> Vec<Program> {
         Program {
             name: "halves",
             source: "enable f16;
-                @group(0) @binding(0) var<storage, read> from: array<vec2<f16>>;
+                @group(0) @binding(0) var<storage, read> src: array<vec2<f16>>;
                 @group(0) @binding(1) var<storage, read_write> to: array<vec2<f16>>;
                 @compute @workgroup_size(64)
-                fn main(@builtin(local_invocation_index) i: u32) { let x = from[i]; to[i] = x * 2.0h + vec2(0.5h, x.x); }"
+                fn main(@builtin(local_invocation_index) i: u32) { let x = src[i]; to[i] = x * 2.0h + vec2(0.5h, x.x); }"
                 .into(),
             // 0x3c00 is 1, 0x4000 is 2: 2 * 1 + 0.5 = 2.5, which is 0x4100; 2 * 2 + 1 = 5, which is 0x4500.
             buffers: vec![vec![0x4000_3c00; 64], vec![0; 64]],
@@ -60,11 +60,11 @@ pub(crate) fn programs() -> Vec<Program> {
         Program {
             name: "integers of 16 bits",
             source: "enable wgpu_int16;
-                @group(0) @binding(0) var<storage, read> from: array<u32>;
+                @group(0) @binding(0) var<storage, read> src: array<u32>;
                 @group(0) @binding(1) var<storage, read_write> to: array<u32>;
                 @compute @workgroup_size(64)
                 fn main(@builtin(local_invocation_index) i: u32) {
-                    let x = u16(from[i] & 0xffffu); let y = i16(from[i] & 0x7fffu);
+                    let x = u16(src[i] & 0xffffu); let y = i16(src[i] & 0x7fffu);
                     to[i] = u32(x * u16(3)) + u32(-y < i16(-9));
                 }"
             .into(),

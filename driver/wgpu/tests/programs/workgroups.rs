@@ -7,7 +7,7 @@ pub(crate) fn programs() -> Vec<Program> {
     let one = |name, body: &str, expected| Program {
         name,
         source: format!(
-            "@group(0) @binding(0) var<storage, read> from: array<u32>;
+            "@group(0) @binding(0) var<storage, read> src: array<u32>;
             @group(0) @binding(1) var<storage, read_write> to: array<u32>;
             var<workgroup> s: array<u32, {N}>;
             @compute @workgroup_size({N}) fn main(@builtin(local_invocation_index) i: u32) {{ {body} }}"
@@ -44,25 +44,25 @@ pub(crate) fn programs() -> Vec<Program> {
         },
         one(
             "shared memory, read by others after a barrier",
-            "s[i] = from[i]; workgroupBarrier(); to[i] = s[63u - i];",
+            "s[i] = src[i]; workgroupBarrier(); to[i] = s[63u - i];",
             words.iter().rev().copied().collect(),
         ),
-        one("shared memory starts as zeros", "to[i] = s[i]; s[i] = from[i];", vec![0; N as usize]),
+        one("shared memory starts as zeros", "to[i] = s[i]; s[i] = src[i];", vec![0; N as usize]),
         one(
             "a tree of sums",
-            "s[i] = from[i]; for (var n = 32u; n > 0u; n /= 2u) { workgroupBarrier(); if i < n { s[i] += s[i + n]; } }
+            "s[i] = src[i]; for (var n = 32u; n > 0u; n /= 2u) { workgroupBarrier(); if i < n { s[i] += s[i + n]; } }
             workgroupBarrier(); to[i] = s[0];",
             vec![sums[63]; N as usize],
         ),
         one(
             "running sums",
-            "s[i] = from[i]; for (var n = 1u; n < 64u; n *= 2u) { workgroupBarrier(); var x = 0u; if i >= n { x = s[i - n]; }
+            "s[i] = src[i]; for (var n = 1u; n < 64u; n *= 2u) { workgroupBarrier(); var x = 0u; if i >= n { x = s[i - n]; }
             workgroupBarrier(); s[i] += x; } to[i] = s[i];",
             sums,
         ),
         one(
             "a bitonic sort",
-            "s[i] = from[i]; for (var k = 2u; k <= 64u; k *= 2u) { for (var j = k / 2u; j > 0u; j /= 2u) {
+            "s[i] = src[i]; for (var k = 2u; k <= 64u; k *= 2u) { for (var j = k / 2u; j > 0u; j /= 2u) {
                 workgroupBarrier(); let o = i ^ j; let a = s[i]; let b = s[o]; workgroupBarrier();
                 if o > i && (a > b) == ((i & k) == 0u) { s[i] = b; s[o] = a; } } }
             workgroupBarrier(); to[i] = s[i];",
@@ -70,17 +70,17 @@ pub(crate) fn programs() -> Vec<Program> {
         ),
         one(
             "a uniform load",
-            "if i == 7u { s[0] = from[i]; } let x = workgroupUniformLoad(&s[0]); to[i] = x + i;",
+            "if i == 7u { s[0] = src[i]; } let x = workgroupUniformLoad(&s[0]); to[i] = x + i;",
             (0..N).map(|i| words[7].wrapping_add(i)).collect(),
         ),
         Program {
             name: "tiles of a transposed matrix",
-            source: "@group(0) @binding(0) var<storage, read> from: array<u32>;
+            source: "@group(0) @binding(0) var<storage, read> src: array<u32>;
                 @group(0) @binding(1) var<storage, read_write> to: array<u32>;
                 var<workgroup> tile: array<array<u32, 8>, 8>;
                 @compute @workgroup_size(8, 8)
                 fn main(@builtin(workgroup_id) w: vec3<u32>, @builtin(local_invocation_id) l: vec3<u32>) {
-                    tile[l.y][l.x] = from[(w.y * 8u + l.y) * 32u + w.x * 8u + l.x];
+                    tile[l.y][l.x] = src[(w.y * 8u + l.y) * 32u + w.x * 8u + l.x];
                     workgroupBarrier();
                     to[(w.x * 8u + l.y) * 32u + w.y * 8u + l.x] = tile[l.x][l.y];
                 }"
