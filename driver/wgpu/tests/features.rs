@@ -558,3 +558,19 @@ fn a_pipeline_cache_outlives_its_device() {
     *altered.last_mut().unwrap() ^= 1;
     run(Some(&altered));
 }
+
+/// Checked mode, as an option of the driver: two invocations store into one element.
+#[test]
+fn checked_mode_finds_races() {
+    let gpu = Gpu::of(&spelter_wgpu::Options::new().driver(|options| options.check = Some(Default::default())));
+    let run = |index: &str| {
+        let source = format!(
+            "@group(0) @binding(0) var<storage, read_write> to: array<u32>;
+            @compute @workgroup_size(32) fn main(@builtin(local_invocation_index) i: u32) {{ to[{index}] = i; }}"
+        );
+        gpu.run(&source, &[&[0; 32]], [1, 1, 1]);
+        spelter_wgpu::driver_device(&gpu.device).unwrap().take_findings().len()
+    };
+    assert_eq!(run("i"), 0);
+    assert!(run("i / 2u") > 0);
+}
