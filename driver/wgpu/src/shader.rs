@@ -1,5 +1,5 @@
-//! Shader modules: naga's modules become SPIR-V words for our reader, with the overrides of a pipeline applied; words that
-//! a program passes through are read as they are.
+//! Shader modules: naga's modules become SPIR-V words for our reader, with the overrides of a pipeline applied; words
+//! that a program passes through are read as they are.
 //!
 //! The words are the interface to the kernel compiler, so that it does not depend on wgpu's version of naga.
 

@@ -1,5 +1,5 @@
-//! Devices are cheap: what a test opens is gone afterwards, and idle devices have no threads. Alone in its process, since
-//! it counts what the process has.
+//! Devices are cheap: what a test opens is gone afterwards, and idle devices have no threads. Alone in its process,
+//! since it counts what the process has.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 

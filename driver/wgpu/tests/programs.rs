@@ -29,6 +29,14 @@ pub(crate) struct Program {
     pub(crate) expected: Vec<u32>,
 }
 
+impl Program {
+    /// The program with these declarations, too.
+    pub(crate) fn with(mut self, declarations: &str) -> Self {
+        self.source += declarations;
+        self
+    }
+}
+
 /// Number of invocations of [`each`].
 pub(crate) const N: u32 = 64;
 
@@ -36,14 +44,14 @@ pub(crate) const N: u32 = 64;
 pub(crate) fn word(i: u32) -> u32 {
     match i {
         0..16 => i,
-        16..32 => 1u32.rotate_left(i * 3) | i % 2,
+        16..32 => 1u32.rotate_left(i * 3) | (i % 2),
         32..48 => (1u32 << (i - 16)).wrapping_sub(1).wrapping_sub(i % 3),
         _ => i.wrapping_mul(0x9e37_79b9) ^ 0x5bd1_e995,
     }
 }
 
-/// A program that computes `expression` of each element `x` of type `from`, at index `i`, and the same in Rust, from and
-/// to bits.
+/// A program that computes `expression` of each element `x` of type `from`, at index `i`, and the same in Rust, from
+/// and to bits.
 pub(crate) fn each(
     name: &'static str,
     [from, to]: [&str; 2],

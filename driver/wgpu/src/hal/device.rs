@@ -2,10 +2,10 @@
 //!
 //! # Safety
 //!
-//! `map_buffer` gives wgpu the address of device memory, of which wgpu makes a Rust slice: the one exception to the rule
-//! that no reference points to memory that kernels access. wgpu-core maps a buffer only while no submitted command uses
-//! it, and submits none that uses a mapped one; kernels cannot leave the buffers that they are given. So nothing writes
-//! the bytes of such a slice.
+//! `map_buffer` gives wgpu the address of device memory, of which wgpu makes a Rust slice: the one exception to the
+//! rule that no reference points to memory that kernels access. wgpu-core maps a buffer only while no submitted command
+//! uses it, and submits none that uses a mapped one; kernels cannot leave the buffers that they are given. So nothing
+//! else writes the bytes of such a slice.
 
 use std::ops::Range;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! wgpu-hal's traits. Their methods are `unsafe`: wgpu-core promises valid calls. Nothing here relies on it, except where
-//! a file says so: each method calls a safe function of another module, which checks its arguments itself.
+//! wgpu-hal's traits. Their methods are `unsafe`: wgpu-core promises valid calls. Nothing here relies on it, except
+//! where a file says so: each method calls a safe function of another module, which checks its arguments itself.
 
 mod adapter;
 mod device;

@@ -77,7 +77,8 @@ pub(crate) fn programs() -> Vec<Program> {
             "a histogram in shared memory",
             "var<workgroup> bins: array<atomic<u32>, 16>;",
             "atomic<u32>",
-            "atomicAdd(&bins[x % 16u], 1u); workgroupBarrier(); if l < 16u { atomicAdd(&to[l], atomicLoad(&bins[l])); }",
+            "atomicAdd(&bins[x % 16u], 1u); workgroupBarrier();
+            if l < 16u { atomicAdd(&to[l], atomicLoad(&bins[l])); }",
             16,
             histogram,
         ),

@@ -41,27 +41,24 @@ pub(crate) fn programs() -> Vec<Program> {
             groups: [1, 1, 1],
             expected: vec![11, 12, 1, 1, 1],
         },
-        each(
-            "a private array with a dynamic index",
-            ["u32", "u32"],
-            "pick(x, i)\n; } \n
-            fn pick(x: u32, i: u32) -> u32 { var a: array<u32, 8>; for (var k = 0u; k < 8u; k++) { a[k] = x * k; }
-                return a[i % 8u]",
-            word,
-            |i, x| x.wrapping_mul(i % 8),
-        ),
+        each("a private array with a dynamic index", ["u32", "u32"], "pick(x, i)", word, |i, x| x.wrapping_mul(i % 8))
+            .with(
+                "fn pick(x: u32, i: u32) -> u32 {
+                var a: array<u32, 8>;
+                for (var k = 0u; k < 8u; k++) { a[k] = x * k; }
+                return a[i % 8u];
+            }",
+            ),
         each("a table of constants", ["u32", "u32"], "x + array<u32, 5>(3u, 1u, 4u, 1u, 5u)[i % 5u]", word, |i, x| {
             x.wrapping_add([3, 1, 4, 1, 5][i as usize % 5])
         }),
-        each(
-            "pointers to variables of the caller",
-            ["u32", "u32"],
-            "twice(x)\n; } \n
-            fn add(p: ptr<function, u32>, q: ptr<private, u32>) { *p += 5u; *q = *p * 2u; }
+        each("pointers to variables of the caller", ["u32", "u32"], "twice(x)", word, |_, x| {
+            x.wrapping_add(5).wrapping_mul(2)
+        })
+        .with(
+            "fn add(p: ptr<function, u32>, q: ptr<private, u32>) { *p += 5u; *q = *p * 2u; }
             var<private> double: u32;
-            fn twice(x: u32) -> u32 { var y = x; add(&y, &double); return double",
-            word,
-            |_, x| x.wrapping_add(5).wrapping_mul(2),
+            fn twice(x: u32) -> u32 { var y = x; add(&y, &double); return double; }",
         ),
         Program {
             name: "structs are copied whole",

@@ -33,7 +33,7 @@ pub(crate) fn programs() -> Vec<Program> {
     vec![
         wide("multiply 64 bits", U, "x * x + 1lu", |x| x.wrapping_mul(x).wrapping_add(1)),
         wide("divide 64 bits", U, "x / 1000000007lu + x % 97lu", |x| (x / 1_000_000_007).wrapping_add(x % 97)),
-        wide("shift 64 bits", I, "(x >> 13u) ^ (x << 7u)", |x| (x.cast_signed() >> 13 ^ x.cast_signed() << 7).cast_unsigned()),
+        wide("shift 64 bits", I, "(x >> 13u) ^ (x << 7u)", |x| (x.cast_signed() >> 13).cast_unsigned() ^ (x << 7)),
         wide("compare 64 bits", I, "select(x, -x, x < 0li)", |x| x.cast_signed().wrapping_abs().cast_unsigned()),
         wide("unsigned numbers stay positive in signed ones", ["u64", "i64"], "i64(u32(x))", |x| u64::from(x as u32)),
         wide("signed numbers stay negative in unsigned ones", ["u64", "u64"], "u64(bitcast<i32>(u32(x)))", |x| {
@@ -50,8 +50,10 @@ pub(crate) fn programs() -> Vec<Program> {
                 @group(0) @binding(0) var<storage, read> src: array<vec2<f16>>;
                 @group(0) @binding(1) var<storage, read_write> to: array<vec2<f16>>;
                 @compute @workgroup_size(64)
-                fn main(@builtin(local_invocation_index) i: u32) { let x = src[i]; to[i] = x * 2.0h + vec2(0.5h, x.x); }"
-                .into(),
+                fn main(@builtin(local_invocation_index) i: u32) {
+                    let x = src[i]; to[i] = x * 2.0h + vec2(0.5h, x.x);
+                }"
+            .into(),
             // 0x3c00 is 1, 0x4000 is 2: 2 * 1 + 0.5 = 2.5, which is 0x4100; 2 * 2 + 1 = 5, which is 0x4500.
             buffers: vec![vec![0x4000_3c00; 64], vec![0; 64]],
             groups: [1, 1, 1],

@@ -56,8 +56,12 @@ pub(crate) fn programs() -> Vec<Program> {
         ),
         one(
             "running sums",
-            "s[i] = src[i]; for (var n = 1u; n < 64u; n *= 2u) { workgroupBarrier(); var x = 0u; if i >= n { x = s[i - n]; }
-            workgroupBarrier(); s[i] += x; } to[i] = s[i];",
+            "s[i] = src[i];
+            for (var n = 1u; n < 64u; n *= 2u) {
+                workgroupBarrier(); var x = 0u; if i >= n { x = s[i - n]; }
+                workgroupBarrier(); s[i] += x;
+            }
+            to[i] = s[i];",
             sums,
         ),
         one(
