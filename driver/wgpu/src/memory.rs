@@ -119,7 +119,6 @@ fn class(bytes: u64) -> usize {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use spelter_driver::DeviceOptions;
 

@@ -110,7 +110,6 @@ fn key() -> Option<&'static SealKey> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use spelter_driver::{DeviceOptions, Specialization};
 

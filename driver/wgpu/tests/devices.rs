@@ -1,7 +1,7 @@
 //! Devices are cheap: what a test opens is gone afterwards, and idle devices have no threads. Alone in its process,
 //! since it counts what the process has.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, reason = "tests and their helpers")]
 
 mod common;
 

@@ -2,7 +2,7 @@
 //! indirect dispatches, dynamic offsets, mapped buffers, arrays of bindings, pipeline caches, words that are passed
 //! through.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, reason = "tests and their helpers")]
 
 mod common;
 

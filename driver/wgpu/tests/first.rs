@@ -1,7 +1,7 @@
 //! The programs that users of wgpu write first: a kernel over a buffer, many dispatches, shared memory, workgroups, a
 //! texture that a kernel fills, and times.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, reason = "tests and their helpers")]
 
 mod common;
 

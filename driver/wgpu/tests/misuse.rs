@@ -1,6 +1,6 @@
 //! What Spelter cannot do is refused by a text that says so, and nothing else is harmed.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, reason = "tests and their helpers")]
 
 mod common;
 

@@ -1,6 +1,6 @@
 //! Textures and samplers: each kind of view, sampling, storage, copies and clears.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, reason = "tests and their helpers")]
 
 mod common;
 
