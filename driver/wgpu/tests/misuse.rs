@@ -161,8 +161,8 @@ fn a_kernel_that_does_not_end_loses_its_device() {
     let limit = std::time::Duration::from_millis(200);
     let gpu = Gpu::of(&spelter_wgpu::Options::new().workers(1).time_limit(limit));
     let lost = std::sync::Arc::new(std::sync::Mutex::new(String::new()));
-    let told = std::sync::Arc::clone(&lost);
-    gpu.device.set_device_lost_callback(move |_, reason| *told.lock().unwrap() = reason);
+    let reported = std::sync::Arc::clone(&lost);
+    gpu.device.set_device_lost_callback(move |_, reason| *reported.lock().unwrap() = reason);
     let pipeline = gpu.pipeline(
         "@group(0) @binding(0) var<storage, read_write> to: array<u32>;
         @compute @workgroup_size(1) fn main() { while to[0] == 0u { to[1] += 1u; } }",

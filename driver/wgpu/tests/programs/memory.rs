@@ -19,7 +19,7 @@ pub(crate) fn programs() -> Vec<Program> {
             expected: vec![1, 2, 4, 5, 7],
         },
         Program {
-            name: "the length of a runtime array behind a header",
+            name: "the length of a runtime array after a header",
             source: "struct S { head: vec4<u32>, list: array<vec2<u32>> }
                 @group(0) @binding(0) var<storage, read> s: S;
                 @group(0) @binding(1) var<storage, read_write> to: array<u32>;
