@@ -44,8 +44,8 @@ pub(crate) fn device(options: &Options) -> Result<(wgpu::Device, wgpu::Queue), w
     }))
 }
 
-/// The driver's device that a device of wgpu stands for: for statistics, for explanations of compiled kernels, and for the
-/// findings of checked mode. `None` for a device of another adapter.
+/// The driver's device that a device of wgpu stands for: for statistics, for explanations of compiled kernels, and for
+/// the findings of checked mode. `None` for a device of another adapter.
 pub fn driver_device(device: &wgpu::Device) -> Option<spelter_driver::Device> {
     // SAFETY: by this module's rule; the device is not destroyed here.
     let ours = unsafe { device.as_hal::<Api>() }?;
