@@ -27,8 +27,8 @@ const UNSAFE_FILES: &[&str] = &[
     "shaders/src/back/x86/stack.rs",
     "shaders/src/back/x86/store.rs",
     "shaders/tests/float_mode.rs",
-    // wgpu-hal's traits have unsafe methods, all with safe bodies; `device.rs` has the rule of mapped buffers, `open.rs`
-    // that of wgpu's doors.
+    // wgpu-hal's traits have unsafe methods, all with safe bodies; `device.rs` has the rule of mapped buffers,
+    // `open.rs` that of wgpu's doors.
     "driver/wgpu/src/hal/adapter.rs",
     "driver/wgpu/src/hal/device.rs",
     "driver/wgpu/src/hal/encoder.rs",
