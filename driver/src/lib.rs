@@ -20,6 +20,8 @@ pub mod queue;
 pub mod resource;
 mod sync;
 pub mod timeline;
+#[cfg(feature = "wgpu-types")]
+pub mod wgpu_formats;
 
 pub use ash::vk;
 pub use command::{

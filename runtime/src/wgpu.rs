@@ -17,10 +17,8 @@
 //! # }
 //! ```
 
-mod formats;
-
-use spelter_driver::Limits;
 use spelter_driver::vk::{self, BufferUsageFlags, ImageUsageFlags};
+use spelter_driver::{Limits, wgpu_formats as formats};
 use wgpu_types::{BufferUsages, TextureFormat, TextureUsages};
 
 /// A format of Vulkan. All formats of wgpu have one; a device may not support it

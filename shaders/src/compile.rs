@@ -7,7 +7,7 @@ use std::str::FromStr;
 use crate::back::x86::{self, Isa};
 use crate::back::{Code, ObservedCode, interp};
 use crate::front::{Error, Remark, SpecializationConstant, spirv, wgsl};
-use crate::ir::{Kernel, SourceLine};
+use crate::ir::{Kernel, SourceLine, VERIFIES};
 use crate::lower::math::{self, MathOptions};
 use crate::work::Work;
 use crate::{check, float_mode, opt, simd, vectorize};
@@ -369,8 +369,8 @@ pub fn widen(kernel: &Kernel, isa: Isa) -> Result<simd::Kernel, vectorize::Unsup
     widen_with(kernel, isa, |_, _| {})
 }
 
-/// As [`widen`]; `after` sees the SIMD form after vectorization and after each pass. In debug builds each result is
-/// verified, so that a pass that breaks a rule is named.
+/// As [`widen`]; `after` sees the SIMD form after vectorization and after each pass. In builds that verify
+/// (`VERIFIES`) each result is checked, so that a pass that breaks a rule is named.
 ///
 /// # Errors
 ///
@@ -382,9 +382,7 @@ pub fn widen_with(
 ) -> Result<simd::Kernel, vectorize::Unsupported> {
     let mut wide = vectorize::widen(kernel)?;
     let mut done = |pass: &'static str, wide: &simd::Kernel| {
-        if cfg!(debug_assertions)
-            && let Err(error) = simd::verify(wide)
-        {
+        if VERIFIES && let Err(error) = simd::verify(wide) {
             panic!("after {pass}: {error}\n{wide}");
         }
         after(pass, wide);

@@ -5,6 +5,8 @@ mod compute;
 mod deferred;
 mod layout;
 mod module;
+#[cfg(unix)]
+mod seal_key;
 mod stored;
 
 pub use cache::{CacheStats, Origin};

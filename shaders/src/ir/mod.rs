@@ -41,6 +41,7 @@ pub use samples::SampledPair;
 pub use site::{AccessSite, SiteAction, SiteData, StorageClass};
 pub use subgroup::{SubgroupOp, identity};
 pub use types::{Scalar, Type, Width};
+pub(crate) use verify::VERIFIES;
 pub use verify::{VerifyError, verify};
 
 pub use crate::text::ParseError;

@@ -10,6 +10,18 @@ use super::verify_inst::operand_types;
 use super::{Block, Inst, InstData, Kernel, Merge, Type, VariableSpace};
 use crate::ssa::{self, Operands, Rules, Verifier, general};
 
+/// Whether the compiler verifies its own results after each pass: in debug builds inside of this repository, which set
+/// a variable of the build (`.cargo/config.toml`). In the unoptimised build of another crate's tests, verification
+/// would take most of the time of compilation.
+pub(crate) const VERIFIES: bool = cfg!(debug_assertions) && is_set(option_env!("SPELTER_VERIFY"));
+
+const fn is_set(variable: Option<&str>) -> bool {
+    match variable {
+        Some(value) => !value.is_empty(),
+        None => false,
+    }
+}
+
 /// The first violation of a rule.
 pub type VerifyError = ssa::VerifyError<Inst>;
 

@@ -32,16 +32,16 @@ pub struct Pass {
 }
 
 impl Pass {
-    /// Runs the pass. In debug builds the result is verified, so that a pass that breaks a rule is named.
+    /// Runs the pass. The result is verified (`VERIFIES`), so that a pass that breaks a rule is named.
     pub fn apply(&self, kernel: &mut Kernel) {
         (self.run)(kernel);
         debug_verify(self.name, kernel);
     }
 }
 
-/// In debug builds, panics with the name of the pass that made an invalid kernel.
+/// Panics with the name of the pass that made an invalid kernel, in builds that verify.
 pub(crate) fn debug_verify(pass: &str, kernel: &Kernel) {
-    if cfg!(debug_assertions)
+    if crate::ir::VERIFIES
         && let Err(error) = crate::ir::verify(kernel)
     {
         panic!("after {pass}: {error}\n{kernel}");

@@ -72,7 +72,7 @@ fn private_push_and_uniform_memory_is_not_reported() {
             store var0 + v0, v3
             v4 = load.i32 var0 + v0
             return";
-    let kernel = crate::checked(&crate::parse(text));
+    let kernel = checked(&parse(text));
     assert!(kernel.sites.is_empty());
 }
 

@@ -25,7 +25,7 @@ use super::{Code, ObservedCode, Scratch, Workgroups};
 use crate::abi::{DispatchArgs, Outcome};
 use crate::check::observer::Observer;
 use crate::float_mode;
-use crate::ir::{Kernel, verify};
+use crate::ir::{Kernel, VERIFIES, verify};
 use code::{CodeBlock, End, Tables};
 
 /// A kernel in the interpreter's form.
@@ -45,10 +45,12 @@ pub struct Program {
 }
 
 impl Program {
-    /// Translates a kernel. It must be valid according to [`verify`]; an invalid one may panic, and does in debug
-    /// builds.
+    /// Translates a kernel. It must be valid according to [`verify`]; an invalid one may panic, and does in builds
+    /// that verify (`VERIFIES`).
     pub fn new(kernel: &Kernel) -> Self {
-        debug_assert_eq!(verify(kernel), Ok(()), "{kernel}");
+        if VERIFIES {
+            assert_eq!(verify(kernel), Ok(()), "{kernel}");
+        }
         let nest = reconvergence::LoopNest::new(kernel);
         let slots = slots::assign(kernel, nest.as_ref().map_or(0, reconvergence::LoopNest::depth));
         let (blocks, tables, sync_points) = decode::decode(kernel, &slots, nest.as_ref());

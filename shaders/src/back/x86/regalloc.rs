@@ -10,6 +10,7 @@ use regalloc2::{
 
 use super::vcode::VCode;
 use super::{CompileError, Isa, Registers};
+use crate::ir::VERIFIES;
 
 /// Caller-saved general registers, then callee-saved ones. The stack pointer is in neither set.
 const FREE: [usize; 9] = [0, 1, 2, 6, 7, 8, 9, 10, 11];
@@ -123,11 +124,10 @@ pub(super) fn steps(code: &VCode) -> usize {
     steps
 }
 
-/// Block count up to which debug builds verify the result, which takes time quadratic in the blocks, too.
-#[cfg(debug_assertions)]
+/// Block count up to which builds that verify check the result, which takes time quadratic in the blocks, too.
 const MAX_CHECKED_BLOCKS: usize = 1 << 11;
 
-/// Assigns registers; debug builds verify the result.
+/// Assigns registers. The result is checked in builds that verify (`VERIFIES`).
 pub(super) fn allocate<'a>(
     tables: &'a mut AllocationTables,
     code: &VCode,
@@ -145,14 +145,13 @@ pub(super) fn allocate<'a>(
         }
         Registers::BySize | Registers::InOnePass => Algorithm::Fastalloc,
     };
-    let options = RegallocOptions { verbose_log: false, validate_ssa: cfg!(debug_assertions), algorithm };
+    let options = RegallocOptions { verbose_log: false, validate_ssa: VERIFIES, algorithm };
     let mut context = KEPT.try_with(Cell::take).ok().flatten().unwrap_or_default();
     // On error the context is dropped, not cached: its tables may be inconsistent.
     regalloc2::run_with_ctx(code, env, &options, &mut context)
         .map_err(|error| CompileError::Registers(error.to_string()))?;
     let out = &tables.context.insert(context).output;
-    #[cfg(debug_assertions)]
-    if code.blocks.len() <= MAX_CHECKED_BLOCKS && passed(code) <= MAX_BLOCK_ARGUMENTS {
+    if VERIFIES && code.blocks.len() <= MAX_CHECKED_BLOCKS && passed(code) <= MAX_BLOCK_ARGUMENTS {
         let mut checker = regalloc2::checker::Checker::new(code, env);
         checker.prepare(out);
         checker.run().map_err(|errors| CompileError::Registers(format!("{errors:?}")))?;

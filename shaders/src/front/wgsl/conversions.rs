@@ -18,8 +18,9 @@ struct Integers {
     lanes: u32,
 }
 
-/// Fixes the conversions of a whole module so that they extend by the signedness of their operand.
-pub(super) fn mended(words: Vec<u32>) -> Vec<u32> {
+/// Fixes the conversions of a whole module that naga wrote, so that they extend by the signedness of their operand.
+/// Other words stay as they are.
+pub fn mended(words: Vec<u32>) -> Vec<u32> {
     let is_conversion = |word: &u32| [Op::SConvert, Op::UConvert].iter().any(|op| *word == 4 << 16 | *op as u32);
     if !words.iter().any(is_conversion) {
         return words;

@@ -26,6 +26,7 @@ use naga::{Scalar, ScalarKind, ShaderStage, TypeInner, WithSpan};
 
 use caught::caught;
 pub use caught::is_catching;
+pub use conversions::mended as mended_conversions;
 
 use super::{ConstantType, Error, SpecializationConstant, spirv};
 use crate::ir::{Kernel, MemoryModel, SourceLine};

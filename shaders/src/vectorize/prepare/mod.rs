@@ -13,9 +13,7 @@ use cranelift_entity::EntitySet;
 
 use super::Unsupported;
 use crate::analysis::Uniformity;
-#[cfg(debug_assertions)]
-use crate::ir;
-use crate::ir::{Kernel, Value};
+use crate::ir::{self, Kernel, VERIFIES, Value};
 
 /// Blocks of a kernel that is vectorized, at most.
 const MAX_BLOCKS: usize = 1 << 16;
@@ -70,9 +68,9 @@ pub(super) fn prepare(kernel: &Kernel) -> Result<Prepared, Unsupported> {
         uniformity = analyse(&kernel)?;
     }
     check_budget(&kernel)?;
-    #[cfg(debug_assertions)]
-    ir::verify(&kernel)
-        .unwrap_or_else(|error| panic!("preparation for vectorization makes an invalid kernel: {error}\n{kernel}"));
+    if VERIFIES && let Err(error) = ir::verify(&kernel) {
+        panic!("preparation for vectorization makes an invalid kernel: {error}\n{kernel}");
+    }
     let changes = vec![
         ("unify_exits", fillers.is_some().into()),
         ("merge_workgroups", u64::from(merged_workgroups > 1)),

@@ -1,13 +1,14 @@
-//! The table of formats that have a name in both APIs.
+//! The table of formats that have a name in both wgpu and Vulkan. Only with the feature `wgpu-types`.
 
-use spelter_driver::vk::Format as Vulkan;
+use ash::vk::Format as Vulkan;
 use wgpu_types::{AstcBlock, AstcChannel, TextureFormat as Wgpu};
 
 /// Defines both directions from one table, with a second one for the blocks of ASTC.
 macro_rules! formats {
     ({ $($wgpu:ident = $vulkan:ident,)* } { $($block:ident = $unorm:ident, $srgb:ident, $float:ident,)* }) => {
-        /// The Vulkan format of a wgpu format.
-        pub(super) fn vulkan(format: Wgpu) -> Vulkan {
+        /// The Vulkan format of a wgpu format. All formats of wgpu have one; devices may not support it. A format with
+        /// "at least 24 bits" of depth becomes one with 32.
+        pub fn vulkan(format: Wgpu) -> Vulkan {
             match format {
                 $(Wgpu::$wgpu => Vulkan::$vulkan,)*
                 Wgpu::Depth24Plus => Vulkan::D32_SFLOAT,
@@ -21,7 +22,7 @@ macro_rules! formats {
         }
 
         /// The wgpu format of a Vulkan format, if there is one.
-        pub(super) fn wgpu(format: Vulkan) -> Option<Wgpu> {
+        pub fn wgpu(format: Vulkan) -> Option<Wgpu> {
             let astc = |block, channel| Some(Wgpu::Astc { block, channel });
             match format {
                 $(Vulkan::$vulkan => Some(Wgpu::$wgpu),)*

@@ -1,0 +1,148 @@
+//! Compute pipelines and their caches.
+
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+use spelter_driver::{Device, SealKey, StoredKernels};
+use wgpu_hal::{ComputePipelineDescriptor, PipelineError};
+
+use crate::binding::PipelineLayout;
+use crate::hint;
+use crate::shader::{ShaderModule, pipeline_error};
+
+/// A compute pipeline. A handle.
+#[derive(Clone, Debug)]
+pub struct ComputePipeline {
+    pub(crate) raw: spelter_driver::ComputePipeline,
+    pub(crate) has_immediates: bool,
+    /// The label, for messages and timelines: entry points are often called `main`.
+    pub(crate) label: Option<Arc<str>>,
+}
+
+/// Machine code that outlives the process. A handle.
+#[derive(Clone, Debug, Default)]
+pub struct PipelineCache(Arc<Mutex<StoredKernels>>);
+
+/// Maximum number of bytes of a cache's data.
+const MAX_DATA: usize = 256 << 20;
+
+type Descriptor<'a> = ComputePipelineDescriptor<'a, PipelineLayout, ShaderModule, PipelineCache>;
+
+impl ComputePipeline {
+    pub(crate) fn new(device: &Device, descriptor: &Descriptor<'_>) -> Result<Self, PipelineError> {
+        hint::of_profile();
+        let (layout, entry) = (&descriptor.layout.raw, descriptor.stage.entry_point);
+        let stage = descriptor.stage.module.stage(device, entry, descriptor.stage.constants)?;
+        let shader = (&stage.module, entry, &stage.specialization);
+        let raw = compiled(device, shader, layout, descriptor.cache);
+        let label = descriptor.label.filter(|label| !label.is_empty()).map(Arc::from);
+        Ok(Self { raw: raw.map_err(pipeline_error)?, has_immediates: descriptor.layout.has_immediates, label })
+    }
+}
+
+impl PipelineCache {
+    /// A cache with the code of these data, if the same user and build made them; empty otherwise.
+    pub(crate) fn new(data: Option<&[u8]>) -> Self {
+        let opened = data.and_then(|data| Some(StoredKernels::open(data, key()?)));
+        Self(Arc::new(Mutex::new(opened.unwrap_or_default())))
+    }
+
+    /// The data; `None` where the user has no key.
+    pub(crate) fn data(&self) -> Option<Vec<u8>> {
+        let stored = self.0.lock().clone();
+        stored.seal(key()?, MAX_DATA)
+    }
+}
+
+/// Code of this process's kernels, for its other devices: a program of tests opens a device for each of its tests, and
+/// wgpu creates two pipelines of its own with each.
+static KERNELS: OnceLock<Mutex<StoredKernels>> = OnceLock::new();
+
+/// Number of kernels that are kept for other devices, at most.
+const MAX_KEPT: usize = 256;
+
+/// A pipeline, of the code of an earlier device or of a cache if one has it.
+fn compiled(
+    device: &Device,
+    shader: (&spelter_driver::ShaderModule, &str, &spelter_driver::Specialization),
+    layout: &spelter_driver::PipelineLayout,
+    cache: Option<&PipelineCache>,
+) -> Result<spelter_driver::ComputePipeline, spelter_driver::Error> {
+    let kept = KERNELS.get_or_init(Mutex::default);
+    // A copy: no lock is held while code is compiled.
+    let mut stored = kept.lock().clone();
+    if let Some(cache) = cache {
+        stored.merge(&cache.0.lock());
+    }
+    let pipeline = match device.create_compute_pipeline_stored(shader, layout, &stored, true)? {
+        Some((pipeline, _)) => pipeline,
+        None => device.create_compute_pipeline(shader.0, shader.1, shader.2, layout)?,
+    };
+    if let Some(cache) = cache {
+        cache.0.lock().keep(&pipeline);
+    }
+    let mut kept = kept.lock();
+    if kept.len() < MAX_KEPT {
+        kept.keep(&pipeline);
+    }
+    Ok(pipeline)
+}
+
+/// Identifies the data that this process can use: the end of the seal of an empty cache, which depends on the build and
+/// on the user's key.
+pub(crate) fn validation_key() -> Option<[u8; 16]> {
+    static VALIDATION: OnceLock<Option<[u8; 16]>> = OnceLock::new();
+    let end = || StoredKernels::default().seal(key()?, MAX_DATA)?.last_chunk::<16>().copied();
+    *VALIDATION.get_or_init(end)
+}
+
+/// The user's key for stored code (ADR 10).
+#[cfg(unix)]
+fn key() -> Option<&'static SealKey> {
+    static KEY: OnceLock<Option<SealKey>> = OnceLock::new();
+    KEY.get_or_init(|| SealKey::of_user(|name| std::env::var_os(name).filter(|value| !value.is_empty()))).as_ref()
+}
+
+/// Elsewhere there is no place for a key.
+#[cfg(not(unix))]
+fn key() -> Option<&'static SealKey> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use spelter_driver::{DeviceOptions, Specialization};
+
+    use super::*;
+
+    #[test]
+    fn sealed_data_are_read_and_altered_ones_are_not() {
+        let device =
+            Device::new(DeviceOptions { workers: 1, heap_size: 64 << 20, ..DeviceOptions::default() }).unwrap();
+        let module = device.create_shader_module_wgsl("@compute @workgroup_size(7) fn main() {}").unwrap();
+        let layout = device.create_pipeline_layout(&[], &[]).unwrap();
+        let cache = PipelineCache::new(None);
+        compiled(&device, (&module, "main", &Specialization::new()), &layout, Some(&cache)).unwrap();
+        // Where the user has no key there are no data, and where kernels are interpreted they have no code.
+        let Some(mut data) = cache.data() else { return assert_eq!(validation_key(), None) };
+        let kernels = cache.0.lock().len();
+        assert_eq!(PipelineCache::new(Some(&data)).0.lock().len(), kernels);
+        *data.last_mut().unwrap() ^= 1;
+        assert_eq!(PipelineCache::new(Some(&data)).0.lock().len(), 0);
+    }
+
+    #[test]
+    fn another_device_gets_the_code_of_the_first() {
+        let stats = [(); 2].map(|()| {
+            let options = DeviceOptions { workers: 1, heap_size: 64 << 20, ..DeviceOptions::default() };
+            let device = Device::new(options).unwrap();
+            let module = device.create_shader_module_wgsl("@compute @workgroup_size(9) fn main() {}").unwrap();
+            let layout = device.create_pipeline_layout(&[], &[]).unwrap();
+            compiled(&device, (&module, "main", &Specialization::new()), &layout, None).unwrap();
+            device.pipeline_cache_stats()
+        });
+        assert_eq!(stats[0].compiled, 1);
+        let is_code = spelter_driver::Backend::best().name() != "interpreter";
+        assert_eq!(stats[1].stored, u64::from(is_code));
+    }
+}
