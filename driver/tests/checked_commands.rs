@@ -54,13 +54,16 @@ impl Steps {
     }
 }
 
-fn barrier(command: &CommandBuffer, src: (S, A), dst: (S, A)) {
+fn barrier(command: &CommandBuffer, src: Side, dst: Side) {
     let memory = [MemoryBarrier { src_access: src.1, dst_access: dst.1 }];
     command.pipeline_barrier(src.0, dst.0, &memory, &[]).unwrap();
 }
 
-const WRITE: (S, A) = (S::COMPUTE_SHADER, A::SHADER_WRITE);
-const READ: (S, A) = (S::COMPUTE_SHADER, A::SHADER_READ);
+/// Stages and accesses of one side of a barrier.
+type Side = (S, A);
+
+const WRITE: Side = (S::COMPUTE_SHADER, A::SHADER_WRITE);
+const READ: Side = (S::COMPUTE_SHADER, A::SHADER_READ);
 
 #[test]
 fn a_missing_barrier_between_two_dispatches_is_named_with_both_lines() {
@@ -96,7 +99,7 @@ fn a_barrier_with_wrong_stages_or_accesses_is_said_to_be_why() {
     let device = device();
     let words = [0; 3].map(|_| Words::zeros(&device, 16));
     let steps = Steps::new(&device, &[[&words[0], &words[1]], [&words[1], &words[2]]]);
-    let cases: [((S, A), (S, A), &str); 4] = [
+    let cases: [(Side, Side, &str); 4] = [
         (
             (S::TRANSFER, A::TRANSFER_WRITE),
             READ,
@@ -197,7 +200,7 @@ fn transfers_and_dispatches_wait_for_each_other() {
         let whole = vk::BufferCopy { src_offset: 0, dst_offset: 0, size: 64 };
         command.copy_buffer(&from.buffer, &to.buffer, &[whole]).unwrap();
     };
-    let upload = |dependency: Option<((S, A), (S, A))>| {
+    let upload = |dependency: Option<(Side, Side)>| {
         findings(&device, |command| {
             copy(command, &words[2], &words[0]);
             if let Some((src, dst)) = dependency {
@@ -223,7 +226,7 @@ fn the_counts_of_an_indirect_dispatch_are_read_in_their_own_stage() {
     let (counts, words) = (Words::zeros(&device, 3), Words::zeros(&device, 64));
     let count = Kernel::new(&device, COUNT, &[(STORAGE, 1)], 0);
     let set = count.set(&device, STORAGE, &[&words]);
-    let run = |dst: (S, A)| {
+    let run = |dst: Side| {
         findings(&device, |command| {
             command.update_buffer(&counts.buffer, 0, &[4, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0]).unwrap();
             barrier(command, (S::TRANSFER, A::TRANSFER_WRITE), dst);
@@ -406,7 +409,7 @@ fn a_layout_transition_accesses_the_image_between_its_scopes() {
     let clear = |command: &CommandBuffer| {
         command.clear_color_image(&image, spelter_driver::ClearColor::Uint([1; 4]), &[range]).unwrap();
     };
-    let transition = |command: &CommandBuffer, src: (S, A), dst: (S, A)| {
+    let transition = |command: &CommandBuffer, src: Side, dst: Side| {
         let barrier = spelter_driver::ImageMemoryBarrier {
             src_access: src.1,
             dst_access: dst.1,

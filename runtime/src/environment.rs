@@ -1,5 +1,7 @@
 //! `SPELTER_CHECK`: checked mode for all contexts of a process, as in `SPELTER_CHECK=1 cargo test`.
 
+use std::io::Write as _;
+
 use spelter_driver::check::{CheckOptions, Finding, Profile, Severity};
 use spelter_driver::{Device, DeviceOptions};
 
@@ -24,7 +26,10 @@ pub(crate) fn check(options: &mut DeviceOptions) -> Result<bool, Error> {
 /// the thread is panicking.
 pub(crate) fn report(device: &Device) {
     let findings = device.take_findings();
-    findings.iter().for_each(|finding| eprintln!("{finding}"));
+    for finding in &findings {
+        // A closed standard error is ignored.
+        let _ = writeln!(std::io::stderr(), "{finding}");
+    }
     let is_error = |finding: &&Finding| finding.severity == Severity::Error;
     let errors = findings.iter().filter(is_error).count();
     if errors > 0 && !std::thread::panicking() {

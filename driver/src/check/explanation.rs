@@ -52,7 +52,7 @@ impl Names for SliceNames<'_> {
 
     fn site(&self, site: event::Site) -> String {
         let access = self.sites.get(site.0 as usize);
-        access.map_or_else(|| site.to_string(), |access| named(access))
+        access.map_or_else(|| site.to_string(), named)
     }
 }
 

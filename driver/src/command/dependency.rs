@@ -85,7 +85,8 @@ fn buffer_range(buffer: &Buffer, offset: u64, size: u64) -> Arc<[Range<u64>]> {
     let Some(storage) = buffer.storage() else { return Arc::default() };
     let start = (storage.slice.address() as u64).saturating_add(offset);
     let left = buffer.size().saturating_sub(offset);
-    [start..start.saturating_add(if size == WHOLE_SIZE { left } else { size.min(left) })].into()
+    let size = if size == WHOLE_SIZE { left } else { size.min(left) };
+    std::iter::once(start..start.saturating_add(size)).collect()
 }
 
 /// The bytes of levels and layers: all of the image, if it is all levels and layers.
@@ -98,7 +99,7 @@ fn image_ranges(image: &Image, range: &ImageSubresourceRange) -> Arc<[Range<u64>
     let levels = some(range.base_mip_level, range.level_count, info.levels, vk::REMAINING_MIP_LEVELS);
     let layers = some(range.base_array_layer, range.layer_count, info.layers, vk::REMAINING_ARRAY_LAYERS);
     if levels == (0..info.levels) && layers == (0..info.layers) {
-        return [base..base.saturating_add(storage.slice.len())].into();
+        return std::iter::once(base..base.saturating_add(storage.slice.len())).collect();
     }
     let of = |level: u32, layer: u32| {
         let place = image.subresource_layout(level, layer);
