@@ -4,7 +4,7 @@
 mod common;
 
 use common::{COUNT, Kernel, STORAGE, Words, options, recorded};
-use spelter_driver::check::{CheckOptions, Finding, Hazard, Rule};
+use spelter_driver::check::{CheckOptions, Finding, Hazard, Rule, Severity};
 use spelter_driver::vk::{self, AccessFlags as A, PipelineStageFlags as S};
 use spelter_driver::{
     BufferMemoryBarrier, CommandBuffer, Device, DeviceOptions, MemoryBarrier, SemaphoreSubmit, SubmitInfo,
@@ -159,6 +159,22 @@ fn a_write_after_a_read_needs_an_execution_dependency_only() {
     assert_eq!(rules(&run(None)), [WAR]);
     assert_eq!(run(Some((S::COMPUTE_SHADER, S::COMPUTE_SHADER))), []);
     assert_eq!(rules(&run(Some((S::COMPUTE_SHADER, S::TRANSFER)))), [WAR]);
+}
+
+#[test]
+fn a_command_that_reads_and_writes_waits_for_earlier_reads() {
+    let device = device();
+    let words = [0; 2].map(|_| Words::zeros(&device, 16));
+    let steps = Steps::new(&device, &[[&words[0], &words[1]]]);
+    let count = Kernel::new(&device, COUNT, &[(STORAGE, 1)], 0);
+    let set = count.set(&device, STORAGE, &[&words[0]]);
+    let found = findings(&device, |command| {
+        steps.record(command, 0);
+        command.bind_pipeline(&count.pipeline).unwrap();
+        command.bind_descriptor_sets(&count.layout, 0, &[&set], &[]).unwrap();
+        command.dispatch(4, 1, 1).unwrap();
+    });
+    assert_eq!(rules(&found), [WAR], "{found:#?}");
 }
 
 #[test]
@@ -365,6 +381,29 @@ fn the_host_reads_what_was_made_visible_to_it() {
     let invisible = run(false);
     assert_eq!(rules(&invisible), [Rule::Host]);
     assert!(invisible[0].repairs[0].text.contains("dstStageMask HOST"), "{}", invisible[0]);
+}
+
+#[test]
+fn mapped_memory_that_was_waited_for_should_be_visible_to_the_host() {
+    let device = device();
+    let words = [0; 2].map(|_| Words::zeros(&device, 16));
+    let steps = Steps::new(&device, &[[&words[0], &words[1]]]);
+    let run = |host: bool| {
+        findings(&device, |command| {
+            steps.record(command, 0);
+            if host {
+                barrier(command, WRITE, (S::HOST, A::HOST_READ));
+            }
+        })
+    };
+    assert_eq!(run(false), [], "it is not mapped");
+    words[1].memory.note_mapping(16..64, true);
+    let advice = run(false);
+    assert_eq!(rules(&advice), [Rule::Host]);
+    assert_eq!((advice[0].severity, &advice[0].memory.as_ref().unwrap().bytes), (Severity::Note, &(16..64)));
+    assert_eq!(run(true), []);
+    words[1].memory.note_mapping(16..64, false);
+    assert_eq!(run(false), []);
 }
 
 #[test]

@@ -107,7 +107,11 @@ impl Drop for DeviceMemory {
 }
 
 fn free(_: Ref<Device>, memory: vk::DeviceMemory, _: *const vk::AllocationCallbacks<'_>) -> Result<(), Error> {
-    DeviceMemory::remove(memory, "vkFreeMemory-memory").map(|_| ())
+    if let Some(memory) = DeviceMemory::remove(memory, "vkFreeMemory-memory")? {
+        let mapped = memory.mapped.lock().take();
+        mapped.iter().for_each(|range| memory.driver.note_mapping(range.clone(), false));
+    }
+    Ok(())
 }
 
 fn map(
@@ -131,13 +135,16 @@ fn map(
     })?;
     let mut mapped = memory.mapped.lock();
     require(mapped.is_none(), at, "VUID-vkMapMemory-memory-00678", || "the memory is already mapped".into())?;
-    *mapped = Some(offset..if size == vk::WHOLE_SIZE { whole } else { offset + size });
+    let range = offset..if size == vk::WHOLE_SIZE { whole } else { offset + size };
+    memory.driver.note_mapping(range.clone(), true);
+    *mapped = Some(range);
     out.put(memory.driver.host_address().wrapping_add(offset as usize).cast());
     Ok(())
 }
 
 fn unmap(_: Ref<Device>, memory: Ref<DeviceMemory>) -> Result<(), Error> {
     let was = memory.mapped.lock().take();
+    was.iter().for_each(|range| memory.driver.note_mapping(range.clone(), false));
     require(was.is_some(), "vkUnmapMemory", "VUID-vkUnmapMemory-memory-00689", || "the memory is not mapped".into())
 }
 

@@ -1,6 +1,7 @@
 //! The findings of a device, and what they are collected with.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
@@ -78,6 +79,12 @@ impl Checker {
     /// The order of workgroups, subgroups and lanes.
     pub(super) fn schedule(&self) -> Schedule {
         self.schedule
+    }
+
+    /// The host maps memory of the device, or ends the mapping.
+    pub(crate) fn maps(&self, memory: GuestSlice, range: Range<u64>, mapped: bool) {
+        let start = memory.address() as u64;
+        self.commands.maps(start.saturating_add(range.start)..start.saturating_add(range.end), mapped);
     }
 
     /// The host reads or writes memory of the device.

@@ -45,7 +45,7 @@ impl Fence {
     /// Notes for checked mode whether the host knows that the fence is signalled.
     fn seen(&self, signaled: bool) -> bool {
         if signaled && let Some(checker) = self.inner.device.checker() {
-            checker.commands().waited_for_fence(&self.inner.state);
+            checker.commands().waited_for_fence(checker, &self.inner.state);
         }
         signaled
     }

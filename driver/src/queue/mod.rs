@@ -136,7 +136,7 @@ impl Queue {
     pub fn wait_idle(&self) -> Result<(), Error> {
         self.device.check_alive()?;
         self.state.wait_idle()?;
-        self.device.checker().inspect(|checker| checker.commands().waited_for_queue(self.state.number()));
+        self.device.checker().inspect(|checker| checker.commands().waited_for_queue(checker, self.state.number()));
         Ok(())
     }
 
@@ -145,7 +145,7 @@ impl Queue {
     pub fn retired(&self) -> u64 {
         let serial = self.state.retired();
         let checker = self.device.checker().filter(|_| serial > 0);
-        checker.inspect(|checker| checker.commands().waited_for_submission(self.state.number(), serial));
+        checker.inspect(|checker| checker.commands().waited_for_submission(checker, self.state.number(), serial));
         serial
     }
 

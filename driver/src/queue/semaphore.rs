@@ -99,7 +99,7 @@ impl Semaphore {
     /// The host has seen that the semaphore has at least a value.
     fn host_knows(&self, value: u64) {
         let checker = self.inner.device.checker();
-        checker.inspect(|checker| checker.commands().waited_for_counter(&self.inner.counter, value));
+        checker.inspect(|checker| checker.commands().waited_for_counter(checker, &self.inner.counter, value));
     }
 
     /// `vkSignalSemaphore`: the host sets a larger value.

@@ -1,5 +1,6 @@
 //! Memory objects: ranges of the heap, with bounds-checked access for the host.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use spelter_shaders::guest::GuestSlice;
@@ -74,6 +75,13 @@ impl DeviceMemory {
     fn host_accesses(&self, offset: u64, len: usize, writes: bool) {
         let checker = self.device.checker();
         checker.inspect(|checker| checker.host_accesses(self.slice(), offset, len as u64, writes));
+    }
+
+    /// Tells checked mode that the host accesses a range through its address from now on, or no longer. What it does
+    /// there is not seen, but what it has waited for should be visible to it.
+    pub fn note_mapping(&self, range: Range<u64>, mapped: bool) {
+        let checker = self.device.checker();
+        checker.inspect(|checker| checker.maps(self.slice(), range, mapped));
     }
 
     /// Checks a range by the rules of `vkMapMemory`, except that an empty range at the end is allowed.

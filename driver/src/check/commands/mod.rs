@@ -5,6 +5,9 @@
 //! the last ones to the same bytes ([`memory`]): unless barriers, semaphores, fences or submissions order them ([`order`])
 //! and carry the value from one to the other, they race. Nothing is estimated from descriptors.
 
+mod clean;
+mod events;
+mod mapped;
 mod memory;
 mod order;
 mod race;
@@ -12,6 +15,7 @@ mod report;
 mod scope;
 mod signals;
 mod touched;
+mod transfer;
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -26,21 +30,16 @@ use spelter_shaders::ir::Site;
 use super::checker::Checker;
 use super::finding::Hazard;
 use super::names::KernelNames;
-use crate::exec::{self, Batch, CommandId, CommandLog, Groups, Recording, SubmissionId, Work};
-use crate::query::QueryCommand;
+use crate::exec::{self, Batch, CommandId, CommandLog, Recording, SubmissionId, Work};
 use crate::sync::{Counter, FenceState};
+use events::{Barrier, Event, Events};
 use memory::{AccessId, Cell, Pages, ReadSets};
-use order::{Barrier, Event, Events, Order, Point};
+use order::{Order, Point};
 use report::CommandInfo;
 use scope::{Accesses, Side, Stage, Stages};
 use signals::Signals;
 pub(in crate::check) use touched::{Both, Touched};
-
-/// Accesses and pages that are known before those that nothing can race with any more are dropped.
-const MAX_ACCESSES: usize = 1 << 14;
-
-/// Accesses that are kept at most: if more may still race, all are forgotten.
-const MAX_LIVE: usize = 1 << 20;
+use transfer::{Transfer, transfers};
 
 /// The commands of a device, and their dependencies.
 #[derive(Debug, Default)]
@@ -82,6 +81,9 @@ struct State {
     /// The numbers of accesses and of pages at which the log is cleaned next.
     clean_at: (usize, usize),
     current: Option<Current>,
+    /// Ranges that the host has mapped, and writes to memory that it has not waited for since.
+    mapped: Vec<Range<u64>>,
+    unread: Vec<AccessId>,
     /// The last access of the host, if nothing happened since.
     host: Option<(u64, bool, AccessId)>,
 }
@@ -103,31 +105,36 @@ struct Access {
 
 impl Commands {
     /// The host waits successfully for a fence.
-    pub(crate) fn waited_for_fence(&self, fence: &Arc<FenceState>) {
+    pub(crate) fn waited_for_fence(&self, checker: &Checker, fence: &Arc<FenceState>) {
         let mut state = self.state.lock();
         let signals = state.signals.of_fence(fence);
-        state.host_waits(signals);
+        state.host_waits(checker, signals);
     }
 
     /// The host finds that a semaphore has a value, or more.
-    pub(crate) fn waited_for_counter(&self, counter: &Arc<Counter>, value: u64) {
+    pub(crate) fn waited_for_counter(&self, checker: &Checker, counter: &Arc<Counter>, value: u64) {
         let mut state = self.state.lock();
         let signals = state.signals.of_counter(counter, value);
-        state.host_waits(signals);
+        state.host_waits(checker, signals);
     }
 
     /// The host waits for all submissions of a queue.
-    pub(crate) fn waited_for_queue(&self, queue: usize) {
+    pub(crate) fn waited_for_queue(&self, checker: &Checker, queue: usize) {
         let mut state = self.state.lock();
         let signals = state.signals.of_queue(queue as u32);
-        state.host_waits(signals);
+        state.host_waits(checker, signals);
     }
 
     /// The host finds that a queue has done its submissions up to a serial.
-    pub(crate) fn waited_for_submission(&self, queue: usize, serial: u64) {
+    pub(crate) fn waited_for_submission(&self, checker: &Checker, queue: usize, serial: u64) {
         let mut state = self.state.lock();
         let signals = state.signals.of_submission(queue as u32, serial);
-        state.host_waits(signals);
+        state.host_waits(checker, signals);
+    }
+
+    /// The host maps a range of addresses, or ends the mapping.
+    pub(in crate::check) fn maps(&self, range: Range<u64>, mapped: bool) {
+        self.state.lock().map(range, mapped);
     }
 
     /// The host signals a semaphore.
@@ -253,10 +260,11 @@ fn barriers(of: &[exec::Barrier]) -> Arc<[Barrier]> {
 }
 
 impl State {
-    fn host_waits(&mut self, mut signals: SmallVec<[u64; 2]>) {
+    fn host_waits(&mut self, checker: &Checker, mut signals: SmallVec<[u64; 2]>) {
         signals.retain(|signal| self.awaited.insert(*signal));
         if !signals.is_empty() {
             self.events.push(Event::Wait { queue: None, stages: Stages::NONE, signals });
+            self.advise(checker);
         }
     }
 
@@ -268,7 +276,12 @@ impl State {
     /// A new access of a command; those of one command and kind share an order.
     fn access(&mut self, order: u32, command: &Arc<CommandInfo>, site: Option<Site>, atomic: bool) -> AccessId {
         self.accesses.push(AccessInfo { order, command: Arc::clone(command), site, atomic });
-        self.accesses.len() as AccessId
+        let id = self.accesses.len() as AccessId;
+        let at = self.orders[order as usize].order.at;
+        if !self.mapped.is_empty() && at.queue.is_some() && at.access.writes() {
+            self.unread.push(id);
+        }
+        id
     }
 
     fn order(&mut self, point: Point, extent: Range<u64>) -> u32 {
@@ -294,69 +307,22 @@ impl State {
                 id
             }
         };
-        self.accesses(checker, &Access { point, id }, range);
+        self.accesses(checker, &[(Access { point, id }, range)]);
     }
 
-    /// What a transfer, or the command processor for a dispatch, accesses.
+    /// A transfer, an event command, or what the device reads for a dispatch before it starts.
     fn command(&mut self, checker: &Checker, current: &Current, work: &Work, id: CommandId, recording: &Recording) {
-        let of = |slice: &GuestSlice, len: u64| {
-            let start = slice.address() as u64;
-            start..start.saturating_add(slice.len().min(len))
-        };
-        let rows = |grid: &exec::Grid, bytes: u64| -> Vec<Range<u64>> {
-            let start = grid.slice.address() as u64;
-            let mut list: Vec<Range<u64>> = Vec::new();
-            for row in 0..grid.rows {
-                let at = start.saturating_add(grid.at(row));
-                match list.last_mut() {
-                    Some(last) if last.end == at => last.end = at.saturating_add(bytes),
-                    _ => list.push(at..at.saturating_add(bytes)),
-                }
-            }
-            list
-        };
-        let (read, write) = (Accesses::TRANSFER_READ, Accesses::TRANSFER_WRITE);
-        let mut list: Vec<(Vec<Range<u64>>, Stage, Accesses)> = Vec::new();
-        match work {
-            Work::Dispatch(dispatch) => {
-                if let Groups::Indirect(slice) = &dispatch.groups {
-                    list.push((vec![of(slice, 12)], Stage::DrawIndirect, Accesses::INDIRECT_READ));
-                }
-            }
-            Work::Copy { from, to } => {
-                list.push((vec![of(from, to.len())], Stage::Copy, read));
-                list.push((vec![of(to, from.len())], Stage::Copy, write));
-            }
-            Work::Fill { to, .. } => list.push((vec![of(to, to.len() & !3)], Stage::Clear, write)),
-            Work::Update { to, bytes } => list.push((vec![of(to, bytes.len() as u64)], Stage::Clear, write)),
-            Work::Rows(work) => {
-                let from = exec::Grid { rows: work.to.rows, ..work.from };
-                list.push((rows(&from, work.row_bytes), Stage::Copy, read));
-                list.push((rows(&work.to, work.row_bytes), Stage::Copy, write));
-            }
-            Work::Clear(work) => list.push((rows(&work.to, work.row.len() as u64), Stage::Clear, write)),
-            Work::Query(query) => {
-                if let QueryCommand::Copy { .. } = &query.what {
-                    list.push((query.written(), Stage::Copy, write));
-                }
-            }
-            Work::Event { event, set } => {
-                if *set {
-                    self.set_event(event, current, id, recording);
-                }
-            }
-            Work::WaitEvents(_) => {}
+        if let Work::Event { event, set: true } = work {
+            self.set_event(event, current, id, recording);
         }
-        for (ranges, stage, access) in list {
-            let ranges: Vec<_> = ranges.into_iter().filter(|range| !range.is_empty()).collect();
-            let extent = extent(&ranges);
+        let mut list = Vec::new();
+        for Transfer { ranges, stage, access } in transfers(work) {
             let point = Point { queue: Some(current.queue), submitted: current.submitted, stage, access };
-            let order = self.order(point, extent);
+            let order = self.order(point, extent(&ranges));
             let id = self.access(order, &current.info, None, false);
-            for range in ranges {
-                self.accesses(checker, &Access { point, id }, range);
-            }
+            list.extend(ranges.into_iter().map(|range| (Access { point, id }, range)));
         }
+        self.accesses(checker, &list);
     }
 
     /// `vkCmdSetEvent`: the first scopes of its dependencies.
@@ -399,6 +365,7 @@ impl State {
         let extent = whole.reduce(|all, range| all.start.min(range.start)..all.end.max(range.end)).unwrap_or(0..0);
         let mut orders: HashMap<Accesses, u32, FixedState> = HashMap::default();
         let mut ids: HashMap<(Site, bool), Access, FixedState> = HashMap::default();
+        let mut list = Vec::new();
         for (range, touch) in runs {
             for (site, writes) in [(touch.read(), false), (touch.write(), true)] {
                 let Some(site) = site else { continue };
@@ -419,65 +386,10 @@ impl State {
                         access
                     }
                 };
-                self.accesses(checker, &access, range.clone());
+                list.push((access, range.clone()));
             }
         }
-    }
-
-    /// Drops accesses that nothing can race with any more, and the dependencies that none follows.
-    fn clean(&mut self, checker: &Checker) {
-        let (accesses, pages) = self.clean_at;
-        if self.accesses.len() < accesses.max(MAX_ACCESSES) && self.cells.len() < pages.max(MAX_ACCESSES) {
-            return;
-        }
-        self.host = None;
-        let Self { events, orders, accesses, cells, sets, .. } = self;
-        let pending = !self.submitted.is_empty();
-        for ordered in &mut *orders {
-            ordered.order.follow(events, &ordered.extent);
-        }
-        // What is submitted already was perhaps submitted before the host knew of an access.
-        let live = |id: AccessId| {
-            let access = &accesses[id as usize - 1];
-            pending || !orders[access.order as usize].order.is_settled()
-        };
-        let mut numbers: HashMap<AccessId, AccessId, FixedState> = HashMap::default();
-        let mut kept = Vec::new();
-        let mut number = |id: AccessId| {
-            if id == 0 || !live(id) {
-                return 0;
-            }
-            *numbers.entry(id).or_insert_with(|| {
-                kept.push(accesses[id as usize - 1].clone());
-                kept.len() as AccessId
-            })
-        };
-        let mut new_sets = ReadSets::default();
-        cells.change(|cell| {
-            let reads: Vec<_> = sets.get(cell.reads).iter().map(|&id| number(id)).filter(|&id| id != 0).collect();
-            Cell { write: number(cell.write), reads: new_sets.number(reads.into()) }
-        });
-        let mut order_numbers: HashMap<u32, u32, FixedState> = HashMap::default();
-        let mut old: Vec<_> = std::mem::take(orders).into_iter().map(Some).collect();
-        for access in &mut kept {
-            let new = order_numbers.entry(access.order).or_insert_with(|| {
-                orders.extend(old[access.order as usize].take());
-                (orders.len() - 1) as u32
-            });
-            access.order = *new;
-        }
-        (*accesses, *sets) = (kept, new_sets);
-        if accesses.len() > MAX_LIVE || cells.bytes() > checker.options.memory / 4 {
-            checker.count(|counts| counts.commands_forgotten += accesses.len() as u64);
-            (*cells, *sets) = (Pages::default(), ReadSets::default());
-            accesses.clear();
-            orders.clear();
-        }
-        self.clean_at = (2 * accesses.len(), 2 * cells.len());
-        let first = orders.iter().map(|ordered| ordered.order.next()).min().unwrap_or(events.next());
-        events.drop_before(first);
-        self.signals.clean(events.first());
-        self.awaited.retain(|signal| *signal >= first);
+        self.accesses(checker, &list);
     }
 }
 

@@ -6,27 +6,35 @@ use super::memory::{AccessId, Cell};
 use super::order::Lack;
 use super::report::{self, Race};
 use super::{Access, Checker, Hazard, State};
+use crate::check::finding::Severity;
 
 impl State {
-    /// An access to a range of bytes.
-    pub(super) fn accesses(&mut self, checker: &Checker, access: &Access, range: Range<u64>) {
-        let writes = access.point.access.writes();
-        for (run, cell) in self.runs(range) {
-            if cell.write != 0 {
-                let hazard = if writes { Hazard::WriteAfterWrite } else { Hazard::ReadAfterWrite };
-                self.compare(checker, cell.write, access, &run, hazard);
-            }
-            let new = if writes {
+    /// The accesses of a command. All are compared before any takes its place: a read of this command must not stand
+    /// for earlier ones when its own write comes.
+    pub(super) fn accesses(&mut self, checker: &Checker, list: &[(Access, Range<u64>)]) {
+        for (access, range) in list {
+            let writes = access.point.access.writes();
+            for (run, cell) in self.runs(range.clone()) {
+                if cell.write != 0 {
+                    let hazard = if writes { Hazard::WriteAfterWrite } else { Hazard::ReadAfterWrite };
+                    self.compare(checker, cell.write, access, &run, hazard);
+                }
                 for at in 0.. {
-                    let Some(&read) = self.sets.get(cell.reads).get(at) else { break };
+                    let Some(&read) = self.sets.get(cell.reads).get(at).filter(|_| writes) else { break };
                     self.compare(checker, read, access, &run, Hazard::WriteAfterRead);
                 }
-                Cell { write: access.id, reads: 0 }
-            } else {
-                Cell { reads: self.with_read(cell.reads, access.id), ..cell }
-            };
-            if new != cell {
-                self.cells.set(run, new);
+            }
+        }
+        for (access, range) in list {
+            for (run, cell) in self.runs(range.clone()) {
+                let new = if access.point.access.writes() {
+                    Cell { write: access.id, reads: 0 }
+                } else {
+                    Cell { reads: self.with_read(cell.reads, access.id), ..cell }
+                };
+                if new != cell {
+                    self.cells.set(run, new);
+                }
             }
         }
     }
@@ -71,7 +79,7 @@ impl State {
         let order = &self.orders[first.order as usize].order;
         let (pair, points) = ((&first, &second), (order.at, now.point));
         let race = Race { hazard, lack, bytes, pair, points, born: order.born(), events: &self.events };
-        report::report(checker, &race);
+        report::report(checker, &race, Severity::Error);
     }
 
     /// A set of reads with one more. Reads of one queue and stage are ordered before a write by the same dependencies,

@@ -7,7 +7,8 @@ use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::BindingKind;
 
 use super::AccessInfo;
-use super::order::{Barrier, Event, Events, Lack, Order, Point};
+use super::events::{Barrier, Event, Events};
+use super::order::{Lack, Order, Point};
 use super::scope::{Accesses, Side, Stage, Stages};
 use crate::check::checker::Checker;
 use crate::check::finding::{
@@ -95,13 +96,13 @@ pub(super) struct Race<'a> {
     pub(super) events: &'a Events,
 }
 
-/// Reports the race.
-pub(super) fn report(checker: &Checker, race: &Race<'_>) {
+/// Reports the race: as an advice, if the later access is only expected.
+pub(super) fn report(checker: &Checker, race: &Race<'_>, severity: Severity) {
     let (first, second) = race.pair;
     let rule = if race.lack == Lack::HostDomain { Rule::Host } else { Rule::Race(race.hazard) };
     checker.report(Finding {
         rule,
-        severity: Severity::Error,
+        severity,
         memory: Some(race.memory()),
         first: Some(access(first, race.points.0)),
         second: access(second, race.points.1),

@@ -1,0 +1,81 @@
+//! The log of dependencies: what the program says of the order of its commands, in the order in which it took effect.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::scope::{Side, Stages};
+
+/// A memory barrier, or an execution dependency if its accesses are empty.
+#[derive(Clone, Debug)]
+pub(super) struct Barrier {
+    pub(super) src: Side,
+    pub(super) dst: Side,
+    /// The addresses whose values it makes available and visible; `None` is all memory.
+    pub(super) memory: Option<Arc<[Range<u64>]>>,
+}
+
+impl Barrier {
+    /// Whether it is for a byte of a range.
+    pub(super) fn covers(&self, range: &Range<u64>) -> bool {
+        self.memory.as_ref().is_none_or(|ranges| ranges.iter().any(|of| of.start < range.end && range.start < of.end))
+    }
+}
+
+/// A dependency in the log.
+#[derive(Clone, Debug)]
+pub(super) enum Event {
+    /// A batch is submitted: what the host did before comes before the batch.
+    Submission,
+    /// `vkCmdPipelineBarrier`, in submission order of its queue.
+    Barrier { queue: u32, submitted: u64, barriers: Arc<[Barrier]> },
+    /// A semaphore, fence or event is signalled after these stages of a queue's commands so far, or by the host
+    /// (`None`).
+    Signal { queue: Option<u32>, submitted: u64, stages: Stages },
+    /// A queue's later commands, in these stages, or the host (`None`), wait for one of these signals. Values are then
+    /// available and visible to all their accesses.
+    Wait { queue: Option<u32>, stages: Stages, signals: SmallVec<[u64; 2]> },
+    /// `vkCmdWaitEvents`: barriers whose first scope ends at the signal.
+    WaitEvents { queue: u32, signals: SmallVec<[u64; 2]>, barriers: Arc<[Barrier]> },
+}
+
+/// The dependencies, numbered. Those before the oldest access that is kept are dropped.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    /// Number of the first one that is kept.
+    first: u64,
+    list: VecDeque<Event>,
+}
+
+impl Events {
+    /// The number of the next event.
+    pub(super) fn next(&self) -> u64 {
+        self.first + self.list.len() as u64
+    }
+
+    /// The number of the oldest event that is kept.
+    pub(super) fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// Adds an event. Returns its number.
+    pub(super) fn push(&mut self, event: Event) -> u64 {
+        self.list.push_back(event);
+        self.next() - 1
+    }
+
+    /// The events from a number on, with their numbers.
+    pub(super) fn from(&self, number: u64) -> impl Iterator<Item = (u64, &Event)> {
+        let skip = number.saturating_sub(self.first);
+        (self.first + skip..).zip(self.list.iter().skip(skip as usize))
+    }
+
+    /// Drops the events before this number.
+    pub(super) fn drop_before(&mut self, number: u64) {
+        let drop = number.saturating_sub(self.first).min(self.list.len() as u64);
+        self.list.drain(..drop as usize);
+        self.first += drop;
+    }
+}

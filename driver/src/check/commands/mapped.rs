@@ -1,0 +1,61 @@
+//! Mapped memory: what the host does through a pointer is not seen. Once it has waited for a command that wrote to mapped
+//! memory it is about to read, so a missing dependency to the host is an advice.
+
+use std::ops::Range;
+
+use super::memory::AccessId;
+use super::order::{Lack, Point};
+use super::report::{self, Race};
+use super::scope::{Accesses, Stage};
+use super::{AccessInfo, Checker, CommandInfo, Hazard, State};
+use crate::check::finding::Severity;
+
+impl State {
+    /// The host maps memory, or ends the mapping.
+    pub(super) fn map(&mut self, range: Range<u64>, mapped: bool) {
+        self.mapped.retain(|known| *known != range);
+        self.mapped.extend(mapped.then_some(range));
+    }
+
+    /// Looks at the writes that the host knows to be done since the last call.
+    pub(super) fn advise(&mut self, checker: &Checker) {
+        let submitted = self.events.next();
+        let point = Point { queue: None, submitted, stage: Stage::Host, access: Accesses::HOST_READ };
+        for id in std::mem::take(&mut self.unread) {
+            let ordered = &mut self.orders[self.accesses[id as usize - 1].order as usize];
+            ordered.order.follow(&self.events, &ordered.extent);
+            if !ordered.order.is_settled() {
+                self.unread.push(id);
+                continue;
+            }
+            let found = self.invisible(id, &point);
+            if let Some(bytes) = found {
+                let info = &self.accesses[id as usize - 1];
+                let order = &self.orders[info.order as usize].order;
+                let host = AccessInfo { order: 0, command: CommandInfo::host(), site: None, atomic: false };
+                let (hazard, lack) = (Hazard::ReadAfterWrite, Lack::HostDomain);
+                let (pair, points) = ((info, &host), (order.at, point));
+                let race = Race { hazard, lack, bytes, pair, points, born: order.born(), events: &self.events };
+                report::report(checker, &race, Severity::Note);
+            }
+        }
+    }
+
+    /// Mapped bytes with the value of this write, which is not visible to the host.
+    fn invisible(&self, id: AccessId, point: &Point) -> Option<Range<u64>> {
+        let ordered = &self.orders[self.accesses[id as usize - 1].order as usize];
+        let mut found = None;
+        for mapped in &self.mapped {
+            let range = mapped.start.max(ordered.extent.start)..mapped.end.min(ordered.extent.end);
+            if range.start >= range.end || found.is_some() {
+                continue;
+            }
+            self.cells.runs(range, |run, cell| {
+                if found.is_none() && cell.write == id {
+                    found = ordered.order.precedes(point, &run).err().map(|(_, bytes)| bytes);
+                }
+            });
+        }
+        found
+    }
+}
