@@ -117,7 +117,7 @@ impl Maker {
     }
 
     /// A load at a byte offset from an address: fast path if the subgroup's first address range holds for all, else the
-    /// slow path. The reader emits a branch; this executes both, as it may be in a block that must not end, and selects.
+    /// slow path. The reader emits a branch; this executes both and selects, since some blocks must not end here.
     fn load_at_offset(&mut self, exact: Value, address: [Value; 2]) {
         let (index, _) = self.index();
         let [low, high] = address;
