@@ -89,7 +89,7 @@ struct Logged {
 
 impl Logged {
     /// The code is that of the kernel, which has checks.
-    fn new(code: impl ObservedCode + 'static, kernel: &Kernel) -> Box<dyn Code> {
+    fn boxed(code: impl ObservedCode + 'static, kernel: &Kernel) -> Box<dyn Code> {
         Box::new(Self { code: Box::new(code), near: near(kernel) })
     }
 }
@@ -120,14 +120,14 @@ impl Code for Logged {
 
 fn logged(kernel: &Kernel) -> Box<dyn Code> {
     let kernel = checked(kernel);
-    Logged::new(Program::new(&kernel), &kernel)
+    Logged::boxed(Program::new(&kernel), &kernel)
 }
 
 fn logged_after_passes(kernel: &Kernel) -> Box<dyn Code> {
     let before = checked(kernel);
     let mut kernel = before.clone();
     opt::optimize(&mut kernel, |_, _| {});
-    Logged::new(Program::new(&kernel), &before)
+    Logged::boxed(Program::new(&kernel), &before)
 }
 
 /// The machine code of a kernel that is lowered before checks are inserted: its floats stay as they are. Kernels with
@@ -138,14 +138,14 @@ fn machine_code(kernel: &Kernel, isa: Isa) -> Box<dyn Code> {
     match widen(&kernel, isa) {
         Ok(wide) => {
             let code = x86::compile(&wide, isa).unwrap_or_else(|error| panic!("{error}\n{kernel}\n{wide}"));
-            Logged::new(code, &before)
+            Logged::boxed(code, &before)
         }
         Err(error) => {
             let error = error.to_string();
             let known = ["control barrier that may be in divergent control flow", "not multiples of 4"];
             assert!(known.iter().any(|known| error.contains(known)), "{error}\n{kernel}");
             INTERPRETED.set(INTERPRETED.get() + 1);
-            Logged::new(Program::new(&kernel), &before)
+            Logged::boxed(Program::new(&kernel), &before)
         }
     }
 }

@@ -235,8 +235,8 @@ mod tests {
         let profile = if below(2) == 0 { Profile::Spec } else { Profile::Common };
         let launch = Launch { workgroup_size: WORKGROUP_SIZE, subgroup_size: 16, vulkan_model: below(2) == 0 };
         let [mut together, mut apart] = [(); 2].map(|()| Detector::new(&sites, launch, profile, Limits::default()));
-        // Subgroups access rows of their own, or exchange them at barriers. Of 48 accesses, `anywhere` are to any place:
-        // each of those may race.
+        // Subgroups access rows of their own, or exchange them at barriers. Of 48 accesses, `anywhere` are to any
+        // place: each of those may race.
         let (exchange, anywhere) = (below(2), [0, 1, 24][below(3) as usize]);
         for workgroup in 0..3 {
             let mut phase = 0;
