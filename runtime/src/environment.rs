@@ -22,8 +22,8 @@ pub(crate) fn check(options: &mut DeviceOptions) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Prints what was found on a device that the variable checks. Panics if there is an error, so that a test fails, unless
-/// the thread is panicking.
+/// Prints what was found on a device that the variable checks. Panics if there is an error, so that a test fails,
+/// unless the thread is panicking.
 pub(crate) fn report(device: &Device) {
     let findings = device.take_findings();
     for finding in &findings {

@@ -1,5 +1,5 @@
-//! Dependencies as the program gives them: stages, accesses, ranges. The executor needs none of that, since each barrier
-//! ends a phase; checked mode tells from it what the program may rely on.
+//! Dependencies as the program gives them: stages, accesses, ranges. The executor needs none of that, since each
+//! barrier ends a phase; checked mode tells from it what the program may rely on.
 
 use std::fmt::Debug;
 use std::ops::Range;

@@ -235,9 +235,14 @@ mod tests {
         let profile = if below(2) == 0 { Profile::Spec } else { Profile::Common };
         let launch = Launch { workgroup_size: WORKGROUP_SIZE, subgroup_size: 16, vulkan_model: below(2) == 0 };
         let [mut together, mut apart] = [(); 2].map(|()| Detector::new(&sites, launch, profile, Limits::default()));
+        // Subgroups access rows of their own, or exchange them at barriers. Of 48 accesses, `anywhere` are to any
+        // place: each of those may race.
+        let (exchange, anywhere) = (below(2), [0, 1, 24][below(3) as usize]);
         for workgroup in 0..3 {
+            let mut phase = 0;
             for _ in 0..40 {
                 if below(6) == 0 {
+                    phase += exchange;
                     for detector in [&mut together, &mut apart] {
                         (0..WORKGROUP_SIZE).for_each(|local| detector.arrive(Invocation { workgroup, local }, barrier));
                         detector.release(workgroup, scope, None);
@@ -247,13 +252,15 @@ mod tests {
                 let first = 16 * below(3);
                 let lanes = if first == 32 { 0xff } else { 0xffff };
                 let active = if below(2) == 0 { lanes } else { below(0x1_0000) as u16 & lanes };
-                let step = [0, 4, 4, 4, 8, 16][below(6) as usize];
+                let is_anywhere = below(48) < anywhere;
+                let step = if is_anywhere { [0, 4, 4, 8, 16][below(5) as usize] } else { 4 };
                 let offsets = std::array::from_fn(|lane| step * lane as u32);
-                // Rows of their own mostly; sometimes those of others, and the end of a page.
-                let place = if below(4) == 0 { below(64) } else { first + 40 * workgroup as u32 };
+                let own = 48 * workgroup as u32 + (first + 16 * phase) % 48;
+                let place = if is_anywhere && below(2) == 0 { below(64) } else { own };
+                // Some are at the end of a page.
                 let page = if below(8) == 0 { PAGE_BYTES - 128 } else { 1 << 20 };
                 let memory = Memory::Device(page + u64::from(4 * place));
-                let target = Target { memory, bytes: 4, reference: below(8) / 7 };
+                let target = Target { memory, bytes: 4, reference: u32::from(is_anywhere && below(8) == 0) };
                 let (by, site) = (Lanes { workgroup, first, active }, if below(2) == 0 { read } else { write });
                 together.accesses(by, site, target, &offsets);
                 by.each(target, &offsets, |by, target| apart.access(by, site, target));

@@ -6,7 +6,7 @@
 use crate::image::ImageOp;
 use crate::ir::{Observed, ObservedKind, ObservedVariable, Site};
 
-/// What an observer is told.
+/// What is reported to an observer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CheckRoutine {
     /// An access or atomic on a buffer. Operands: numbers of buffers, byte offsets.

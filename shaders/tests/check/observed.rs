@@ -1,6 +1,9 @@
 //! What is reported of accesses, atomics and fences.
 
-use crate::{checked, events, events_of, observe_in_all, parse};
+use spelter_shaders::guest::GuestSlice;
+use spelter_shaders::ir::Kernel;
+
+use crate::{buffer, checked, events, events_of, machine_code, observe, observe_in, observe_in_all, parse};
 
 /// Holds events of the only invocation against the expected ones.
 #[track_caller]
@@ -59,7 +62,7 @@ fn accesses_out_of_bounds_are_not_reported() {
 }
 
 #[test]
-fn private_push_and_uniform_memory_is_not_reported() {
+fn private_memory_and_push_constants_are_not_reported() {
     let text = "kernel \"test\" 1, 1, 1
         push 4
         binding0 = uniform 0.0[1] 0
@@ -72,8 +75,8 @@ fn private_push_and_uniform_memory_is_not_reported() {
             store var0 + v0, v3
             v4 = load.i32 var0 + v0
             return";
-    let kernel = checked(&parse(text));
-    assert!(kernel.sites.is_empty());
+    let found = observe_in_all(&checked(&parse(text)), &[buffer(&[0])], [1, 1, 1]);
+    assert_eq!(found.of(0), ["site0 buffer 0 0+4", "ends"]);
 }
 
 #[test]
@@ -141,4 +144,82 @@ fn passes_that_remove_variables_leave_checks_at_theirs() {
             return";
     let found = observe_in_all(&checked(&parse(text)), &[], [1, 1, 1]);
     assert_eq!(found.of(2), ["site0 shared 24+4 of var1", "site1 atomic shared 0+4 of var0 true", "ends"]);
+}
+
+/// A kernel of 3 invocations that goes on with the address of each, `v4` and `v7`, from a table; and its memory: the
+/// table, and two address ranges of which the second is that of invocation 1.
+fn by_address(body: &str) -> (Kernel, [GuestSlice; 3]) {
+    let text = format!(
+        "kernel \"test\" 3, 1, 1
+        binding0 = storage 0.0[1] 0
+        site0 = read uniform
+        site1 = read uniform
+        block0:
+            v0 = const.i32 0
+            v1 = builtin local_invocation_index.0
+            v2 = element v0, v1 * 8
+            v3 = buffer binding0[v0]
+            v4 = load.i32 storage v3 + v2
+            v5 = const.i32 4
+            v6 = element v2, v5 * 1
+            v7 = load.i32 storage v3 + v6
+            v8 = buffer_near v4, v7
+            v9 = buffer_offset v8, v4, v7
+            v10 = buffer_at v4, v7
+            v11 = buffer_offset v10, v4, v7
+            {body}"
+    );
+    let mut ranges = [buffer(&[0; 4]), buffer(&[0; 4])];
+    ranges.sort_by_key(|range| range.address() as u64);
+    let [low, high] = ranges;
+    let addresses = [low, high, low].map(|range| range.address() as u64 + 4);
+    let table = addresses.map(|address| [address as u32, (address >> 32) as u32]);
+    (parse(&text), [buffer(table.as_flattened()), low, high])
+}
+
+/// Machine code takes the slow path for all of a subgroup if the first address range does not hold for one; both paths
+/// are one access of the module.
+#[test]
+fn an_access_by_address_is_reported_once_whatever_its_path() {
+    let (kernel, buffers) = by_address(
+        "v12 = reaches v8 + v9
+            selection block3
+            branch v12, block1, block2
+        block1:
+            check site0 storage v8 + v9
+            v13 = load.i32 storage v8 + v9
+            jump block3(v13)
+        block2:
+            check site0 storage v10 + v11
+            v14 = load.i32 storage v10 + v11
+            jump block3(v14)
+        block3(v15: i32):
+            store storage v3 + v2, v15
+            return",
+    );
+    let found = observe_in_all(&kernel, &buffers, [1, 1, 1]);
+    let expected = [1, 2, 1].map(|range| vec![format!("site0 buffer {range} 4+4"), "ends".into()]);
+    assert_eq!([0, 1, 2].map(|local| found.of(local).into_iter().map(String::from).collect::<Vec<_>>()), expected);
+}
+
+/// Which address range `buffer_near` gives is up to the code: without `reaches`, what lies in another is out of bounds.
+#[test]
+fn an_access_near_an_address_is_reported_where_it_reaches() {
+    let (kernel, buffers) = by_address(
+        "check site0 storage v8 + v9
+            v12 = load.i32 storage v8 + v9
+            check site1 storage v10 + v11
+            v13 = load.i32 storage v10 + v11
+            return",
+    );
+    let [near, exact] = [0, 1].map(|site| move |range: u32| format!("site{site} buffer {range} 4+4"));
+    let both = |range: u32| vec![near(range), exact(range), "ends".into()];
+    let of = |found: &crate::Recorder| {
+        [0, 1, 2].map(|local| found.of(local).into_iter().map(String::from).collect::<Vec<_>>())
+    };
+    assert_eq!(of(&observe(&kernel, &buffers, [1, 1, 1])), [both(1), both(2), both(1)]);
+    for (isa, program) in machine_code(&kernel) {
+        let found = observe_in(&program.unwrap(), &buffers, [1, 1, 1]);
+        assert_eq!(of(&found), [both(1), vec![exact(2), "ends".into()], both(1)], "{isa:?}");
+    }
 }

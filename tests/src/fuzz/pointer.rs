@@ -116,8 +116,8 @@ impl Maker {
         word
     }
 
-    /// A load at a byte offset from an address, as the reader emits it: fast path if the subgroup's first address
-    /// range holds for all, else the slow path.
+    /// A load at a byte offset from an address: fast path if the subgroup's first address range holds for all, else the
+    /// slow path. The reader emits a branch; this executes both and selects, since some blocks must not end here.
     fn load_at_offset(&mut self, exact: Value, address: [Value; 2]) {
         let (index, _) = self.index();
         let [low, high] = address;

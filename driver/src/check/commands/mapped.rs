@@ -1,5 +1,5 @@
-//! Mapped memory: what the host does through a pointer is not seen. Once it has waited for a command that wrote to mapped
-//! memory it is about to read, so a missing dependency to the host is an advice.
+//! Mapped memory: what the host does through a pointer is not seen. Once it has waited for a command that wrote to
+//! mapped memory it is about to read, so a missing dependency to the host is an advice.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! The last accesses of commands to device memory: for each byte the last write, and the reads since.
 //!
-//! Memory is divided into pages of 4 KiB. Most have the same last accesses everywhere, since transfers and whole buffers
-//! are large; others have a cell for each word, and those in which a command accessed part of a word, for each byte.
+//! Memory is divided into pages of 4 KiB. Most have the same last accesses everywhere, since transfers and whole
+//! buffers are large; others have a cell for each word, and those with sub-word accesses one for each byte.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;

@@ -1,9 +1,9 @@
 //! Commands that access the same memory without a dependency between them.
 //!
 //! The log follows the commands of all queues in the order in which they run. Of each command it knows the bytes that
-//! were accessed: transfers by their regions, dispatches by what their invocations touched. Each access is compared with
-//! the last ones to the same bytes ([`memory`]): unless barriers, semaphores, fences or submissions order them ([`order`])
-//! and carry the value from one to the other, they race. Nothing is estimated from descriptors.
+//! were accessed: transfers by their regions, dispatches by what their invocations touched. Each access is compared
+//! with the last ones to the same bytes (`memory.rs`): unless barriers, semaphores, fences or submissions order them
+//! (`order.rs`) and carry the value from one to the other, they race. Nothing is estimated from descriptors.
 
 mod clean;
 mod events;
@@ -96,7 +96,7 @@ struct Current {
     submitted: u64,
 }
 
-/// An access to compare with earlier ones: where its order is, who makes it.
+/// An access to compare with earlier ones.
 #[derive(Clone, Debug)]
 struct Access {
     point: Point,

@@ -1,4 +1,4 @@
-//! What semaphores, fences and events have been signalled by, so that those who wait for them can be told.
+//! What semaphores, fences and events were signalled by: a wait orders what comes before those signals.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -82,7 +82,7 @@ impl Signals {
         batches.filter(|(of, _)| *of <= serial).map(|(_, event)| *event).take(1).collect()
     }
 
-    /// Forgets objects that nobody else has, and signals before this event, which no access follows any more.
+    /// Forgets objects without another owner, and signals before this event, which no access follows any more.
     pub(super) fn clean(&mut self, first: u64) {
         self.fences.retain(|_, (fence, event)| Arc::strong_count(fence) > 1 && *event >= first);
         self.counters.retain(|_, (counter, signals)| {

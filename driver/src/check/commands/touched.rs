@@ -46,7 +46,7 @@ pub(in crate::check) struct Touched {
     pages: Vec<(u64, Box<[Touch]>)>,
     places: HashMap<u64, u32, FixedState>,
     recent: [u32; RECENT],
-    /// Accesses to parts of words.
+    /// Sub-word accesses.
     parts: Pages<Touch>,
     /// The descriptor that each instruction used last.
     references: Vec<u32>,
@@ -143,7 +143,8 @@ impl Touched {
         }
     }
 
-    /// Passes the runs of bytes that the same instructions accessed; words in ascending order, then parts of words.
+    /// Passes the runs of bytes that the same instructions accessed; words in ascending order, then those of
+    /// sub-word accesses.
     pub(super) fn runs(&self, mut each: impl FnMut(Range<u64>, Touch)) {
         let mut order: Vec<_> = self.pages.iter().collect();
         order.sort_unstable_by_key(|(number, _)| *number);
@@ -221,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_of_words_and_parts_of_words() {
+    fn runs_of_words_and_of_sub_word_accesses() {
         let access = AccessSite { class: StorageClass::Uniform, non_private: false, volatile: false, scope: None };
         let sites = [SiteAction::Write(access), SiteAction::Read(access)];
         let mut touched = Touched::new(sites.iter(), u64::MAX);

@@ -38,7 +38,7 @@ impl<'a> Monitor<'a> {
         Self { watch: Watch::new(observer, 0), invocations, arrived: 0, lanes, is_ascending: true }
     }
 
-    /// A workgroup begins, whose lanes are in this order.
+    /// A workgroup begins; its lanes are in this order.
     pub(super) fn begin(&mut self, workgroup: u64, lanes: LaneOrder) {
         self.watch.begin(workgroup);
         (self.arrived, self.lanes) = (0, lanes);

@@ -6,8 +6,8 @@
 //!
 //! Merging cannot be observed if invocations are independent: no barriers and fences, no workgroup memory, no subgroup
 //! operations, no checks, no ids within a workgroup or subgroup. Nor may a workgroup wait for an earlier one, which
-//! without merging ends before it begins: kernels with atomics, volatile or coherent accesses, which could wait, are not
-//! merged. `WorkgroupId.x` differs between merged workgroups, so kernels that read it other than through
+//! without merging ends before it begins: kernels with atomics, volatile or coherent accesses, which could wait, are
+//! not merged. `WorkgroupId.x` differs between merged workgroups, so kernels that read it other than through
 //! `GlobalInvocationId.x` are not merged: it would no longer be uniform.
 //!
 //! The last merged workgroup in x may have inactive lanes.
