@@ -367,6 +367,7 @@ fn recorded(gpu: &Gpu, pool: vk::CommandPool, program: &Program, set: vk::Descri
         device.cmd_bind_pipeline(commands, point, program.pipeline);
         device.cmd_bind_descriptor_sets(commands, point, program.layout, 0, &[set], &[]);
         device.cmd_dispatch(commands, 1, 1, 1);
+        gpu.make_visible_to_the_host(commands);
         device.end_command_buffer(commands).unwrap();
         commands
     }

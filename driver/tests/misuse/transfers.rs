@@ -84,6 +84,7 @@ pub(crate) const RULES: &[Rule] = &[
     ("VUID-vkCmdUpdateBuffer-dataSize-00033", |w| update(w, 252, 8)),
     ("VUID-vkCmdUpdateBuffer-dataSize-00037", |w| update(w, 0, 65_540)),
     ("VUID-vkCmdUpdateBuffer-dataSize-00038", |w| update(w, 0, 3)),
+    ("VUID-vkCmdPipelineBarrier2-commandBuffer-recording", |w| w.idle.pipeline_barrier2(&[])),
     ("VUID-vkCmdPipelineBarrier-commandBuffer-recording", |w| w.idle.pipeline_barrier(COMPUTE, COMPUTE, &[], &[])),
     ("VUID-vkCmdPipelineBarrier-srcStageMask-03937", |w| stages(w, PipelineStageFlags::empty(), COMPUTE)),
     ("VUID-vkCmdPipelineBarrier-dstStageMask-03937", |w| stages(w, COMPUTE, PipelineStageFlags::empty())),

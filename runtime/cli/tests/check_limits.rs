@@ -31,7 +31,7 @@ fn an_endless_kernel_ends_with_what_was_found() {
     let folder = Folder::with("check-endless", "endless.wgsl", ENDLESS);
     let line = "run endless.wgsl --bind 0.0=zeros:4 --bind 0.1=zeros:256 --check --time-limit 1";
     let ended = folder.spelter(line);
-    assert_eq!((ended.status, ended.stdout.as_str()), (1, ""), "{}", ended.stderr);
+    assert_eq!((ended.status, ended.stdout.as_str()), (6, ""), "{}", ended.stderr);
     // The dispatch cannot run again to its end, so that nothing is confirmed.
     for part in [
         "warning[SPELTER-RACE-WAW]: possible data race (write after write) in `data` (set 0, binding 1), bytes 0..1",
@@ -41,7 +41,7 @@ fn an_endless_kernel_ends_with_what_was_found() {
     ] {
         assert!(ended.stderr.contains(part), "{part}\n{}", ended.stderr);
     }
-    let object = json(&folder, line, 1);
+    let object = json(&folder, line, 6);
     assert!(object["error"].as_str().unwrap().contains("ran longer than the time limit"), "{object}");
     assert_eq!(object["findings"][0]["id"], "SPELTER-RACE-WAW");
 }
@@ -60,7 +60,7 @@ const WAITS: &str = "
 fn a_kernel_that_ends_in_some_orders_only_ends_with_what_the_others_found() {
     let folder = Folder::with("check-waits", "waits.wgsl", WAITS);
     let line = "run waits.wgsl --bind 0.0=zeros:4 --bind 0.1=zeros:4 --groups 2 --many-seeds 9 --check --time-limit 1";
-    let object = json(&folder, line, 1);
+    let object = json(&folder, line, 6);
     let error = object["error"].as_str().unwrap();
     assert!(error.contains("ran longer than the time limit"), "{error}");
     assert!(error.contains("; with --schedule random:"), "{error}");

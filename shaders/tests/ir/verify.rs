@@ -226,8 +226,7 @@ fn checks() {
         refused(&format!("{head} {inst}\n return"), &format!("`{inst}`: {message}"));
     };
     refused("check site0 var0 + v1", "var0 is not in workgroup memory");
-    refused("check site0 push + v1", "constant memory is not checked");
-    refused("check site0 uniform v3 + v1", "constant memory is not checked");
+    refused("check site0 push + v1", "push constants are not checked");
     refused("check site0 storage v1 + v1", "v1 is i32, not buffer");
     let another = "which is another kind of instruction";
     refused("check site1 storage v3 + v1", &format!("site1 is `fence device acquire|storage`, {another}"));

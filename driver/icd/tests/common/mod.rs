@@ -288,7 +288,16 @@ impl Gpu {
         set
     }
 
-    /// Records a command buffer.
+    /// Makes visible to the host what earlier commands wrote.
+    pub(crate) fn make_visible_to_the_host(&self, commands: vk::CommandBuffer) {
+        let (src, dst) = (vk::PipelineStageFlags::ALL_COMMANDS, vk::PipelineStageFlags::HOST);
+        let memory = vk::MemoryBarrier::default()
+            .src_access_mask(vk::AccessFlags::MEMORY_WRITE)
+            .dst_access_mask(vk::AccessFlags::HOST_READ);
+        unsafe { self.device.cmd_pipeline_barrier(commands, src, dst, Default::default(), &[memory], &[], &[]) };
+    }
+
+    /// Records a command buffer. What its commands write is visible to the host.
     pub(crate) fn record(
         &self,
         record: impl FnOnce(&ash::Device, vk::CommandBuffer),
@@ -298,6 +307,7 @@ impl Gpu {
             let commands = self.device.allocate_command_buffers(&info).unwrap()[0];
             self.device.begin_command_buffer(commands, &vk::CommandBufferBeginInfo::default()).unwrap();
             record(&self.device, commands);
+            self.make_visible_to_the_host(commands);
             self.device.end_command_buffer(commands).map(|()| commands)
         }
     }

@@ -163,7 +163,7 @@ impl Commands {
         buffers: &[GuestSlice],
         touched: &Touched,
     ) {
-        checker.count(|counts| counts.accesses_not_checked += touched.lost);
+        checker.count(|counts| counts.commands_forgotten += touched.lost);
         self.state.lock().touched(checker, names, buffers, touched);
     }
 
