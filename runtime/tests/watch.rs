@@ -79,11 +79,14 @@ fn a_rename_beyond_the_budget_waits_for_the_oldest() {
     let hold = testing::hold(&context).unwrap();
     assert_eq!(renamed().waits, Waits::empty());
     assert!(hold.is_held());
+    // What is recorded from now on is in use, however soon the first batch has run.
+    let later = testing::hold(&context).unwrap();
     // Two replaced objects of 6 MiB are more than the budget of 8 MiB.
     context.record_events(true);
     let outcome = renamed();
     assert!(outcome.action.is_replaced() && outcome.waits == Waits::BUDGET, "{outcome:?}");
     assert_eq!(hold.opened_by(), Some(OpenedBy::Wait));
+    assert!(later.is_held());
     let is_wait = |event: &Event| matches!(event, Event::WaitBegan { .. } | Event::Waited { .. });
     let waits: Vec<_> = context.events().into_iter().filter(is_wait).collect();
     let (why, batches) = (Waits::BUDGET, vec![BatchId { context: context.id(), serial: 1 }]);
