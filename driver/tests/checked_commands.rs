@@ -502,3 +502,26 @@ fn an_event_orders_what_precedes_it_and_nothing_else() {
     assert_eq!(run(false), []);
     assert_eq!(rules(&run(true)), [RAW]);
 }
+
+#[test]
+fn very_many_commands_and_dependencies_are_forgotten_once_the_host_has_waited() {
+    let device = device();
+    let words = Words::zeros(&device, 16);
+    let mut all = Vec::new();
+    for round in 0..40 {
+        let found = findings(&device, |command| {
+            for _ in 0..1000 {
+                command.fill_buffer(&words.buffer, 0, 16, round).unwrap();
+                barrier(command, (S::TRANSFER, A::TRANSFER_WRITE), (S::TRANSFER, A::TRANSFER_WRITE));
+            }
+        });
+        all.extend(found);
+    }
+    assert_eq!(all, []);
+    assert_eq!(device.check_stats().commands_forgotten, 0);
+    let found = findings(&device, |command| {
+        command.fill_buffer(&words.buffer, 0, 16, 1).unwrap();
+        command.fill_buffer(&words.buffer, 8, 16, 2).unwrap();
+    });
+    assert_eq!(rules(&found), [WAW]);
+}

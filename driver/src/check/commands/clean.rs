@@ -1,6 +1,6 @@
 //! Keeps the log small: drops accesses that nothing can race with any more, and dependencies that none follows.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 
@@ -13,18 +13,29 @@ const MAX_ACCESSES: usize = 1 << 14;
 /// Accesses that are kept at most: if more may still race, all are forgotten.
 const MAX_LIVE: usize = 1 << 20;
 
+/// Dependencies that are kept until all accesses have followed them.
+const MAX_EVENTS: usize = 1 << 18;
+
 impl State {
     /// Drops accesses that nothing can race with any more, and the dependencies that none follows.
     pub(super) fn clean(&mut self, checker: &Checker) {
         let (accesses, pages) = self.clean_at;
-        if self.accesses.len() < accesses.max(MAX_ACCESSES) && self.cells.len() < pages.max(MAX_ACCESSES) {
+        let few = self.accesses.len() < accesses.max(MAX_ACCESSES) && self.cells.len() < pages.max(MAX_ACCESSES);
+        if few && self.events.len() < MAX_EVENTS {
             return;
         }
         self.host = None;
         self.unread.clear();
         let Self { events, orders, accesses, cells, sets, .. } = self;
         let pending = !self.submitted.is_empty();
-        for ordered in &mut *orders {
+        // Most accesses were superseded, and need not follow what came since.
+        let mut last: HashSet<u32, FixedState> = HashSet::default();
+        cells.all(|_, cell| {
+            let ids = sets.get(cell.reads).iter().chain([&cell.write]).filter(|&&id| id != 0);
+            last.extend(ids.map(|&id| accesses[id as usize - 1].order));
+        });
+        for order in last {
+            let ordered = &mut orders[order as usize];
             ordered.order.follow(events, &ordered.extent);
         }
         // What is submitted already was perhaps submitted before the host knew of an access.

@@ -60,6 +60,11 @@ impl Events {
         self.first
     }
 
+    /// The number of events that are kept.
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
     /// Adds an event. Returns its number.
     pub(super) fn push(&mut self, event: Event) -> u64 {
         self.list.push_back(event);

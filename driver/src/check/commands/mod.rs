@@ -212,9 +212,10 @@ impl Commands {
         state.command(checker, &current, &recording.phases[id.phase][id.command], id, recording);
     }
 
-    fn ended(&self, id: SubmissionId, batch: &Batch) {
+    fn ended(&self, checker: &Checker, id: SubmissionId, batch: &Batch) {
         let mut state = self.state.lock();
         state.current = None;
+        state.clean(checker);
         let Some(submitted) = state.submitted.remove(&id) else { return };
         let queue = id.queue as u32;
         let all = state.events.push(Event::Signal { queue: Some(queue), submitted, stages: Stages::COMMANDS });
@@ -246,7 +247,7 @@ impl CommandLog for Checker {
     }
 
     fn ended(&self, id: SubmissionId, batch: &Batch) {
-        self.commands().ended(id, batch);
+        self.commands().ended(self, id, batch);
     }
 }
 
