@@ -197,55 +197,16 @@ impl Order {
     fn barriers(&mut self, queue: u32, barriers: &[Barrier], extent: &Range<u64>, signalled: bool) {
         let before = self.stages_after(queue);
         let own = self.at.queue == Some(queue) || signalled;
-        let mut after = Stages::NONE;
-        // None of them sees what another one of the command made.
-        let (memory, ranged) = (self.memory.clone(), self.ranged.clone());
-        for barrier in barriers {
-            let direct = own && barrier.src.stages.has(self.at.stage);
-            if !direct && before.and(barrier.src.stages).is_empty() {
-                continue;
-            }
-            after = after.or(barrier.dst.stages);
-            if !self.at.access.writes() || barrier.dst.named.is_empty() {
-                continue;
-            }
-            let released = direct && barrier.src.named.has(self.at.stage) && barrier.src.accesses.has(self.at.access);
-            let pass = |from: &Reaches, to: &mut Reaches| {
-                let available = released || !reach(from, queue).available.and(barrier.src.stages).is_empty();
-                if available {
-                    let reach = reach_mut(to, queue);
-                    reach.available = reach.available.or(barrier.dst.stages);
-                    for stage in barrier.dst.named.iter() {
-                        let visible = &mut reach.visible[stage as usize];
-                        *visible = visible.or(barrier.dst.accesses);
-                    }
-                }
-            };
-            match &barrier.memory {
-                None => {
-                    pass(&memory, &mut self.memory);
-                    for (range, reaches) in &mut self.ranged {
-                        let from = ranged.iter().find(|(old, _)| old.start <= range.start && range.start < old.end);
-                        pass(from.map_or(&memory, |(_, from)| from), reaches);
-                    }
-                }
-                Some(ranges) => {
-                    for range in ranges.iter() {
-                        let range = range.start.max(extent.start)..range.end.min(extent.end);
-                        if range.start < range.end {
-                            self.split(&range);
-                            for (part, reaches) in self
-                                .ranged
-                                .iter_mut()
-                                .filter(|(part, _)| range.start <= part.start && part.end <= range.end)
-                            {
-                                let from =
-                                    ranged.iter().find(|(old, _)| old.start <= part.start && part.start < old.end);
-                                pass(from.map_or(&memory, |(_, from)| from), reaches);
-                            }
-                        }
-                    }
-                }
+        let is_direct = |barrier: &Barrier| own && barrier.src.stages.has(self.at.stage);
+        let applies = |barrier: &&Barrier| is_direct(barrier) || !before.and(barrier.src.stages).is_empty();
+        let applied: SmallVec<[(&Barrier, bool); 2]> =
+            barriers.iter().filter(applies).map(|barrier| (barrier, is_direct(barrier))).collect();
+        let after = applied.iter().fold(Stages::NONE, |all, (barrier, _)| all.or(barrier.dst.stages));
+        if self.at.access.writes() && !applied.is_empty() {
+            // None of them sees what another one of the command made.
+            let (memory, ranged) = (self.memory.clone(), self.ranged.clone());
+            for (barrier, direct) in applied.into_iter().filter(|(barrier, _)| !barrier.dst.named.is_empty()) {
+                self.carry(queue, barrier, direct, extent, (&memory, &ranged));
             }
         }
         if !after.is_empty() {
@@ -253,8 +214,48 @@ impl Order {
         }
     }
 
-    /// Makes `range` a union of parts of `ranged`.
+    /// What a barrier makes available and visible of a write, as far as the write had come before.
+    fn carry(
+        &mut self,
+        queue: u32,
+        barrier: &Barrier,
+        direct: bool,
+        extent: &Range<u64>,
+        (memory, ranged): (&Reaches, &[(Range<u64>, Reaches)]),
+    ) {
+        let Barrier { src, dst, memory: ranges } = barrier;
+        let released = direct && src.named.has(self.at.stage) && src.accesses.has(self.at.access);
+        let pass = |from: &Reaches, to: &mut Reaches| {
+            if released || !reach(from, queue).available.and(src.stages).is_empty() {
+                let reach = reach_mut(to, queue);
+                reach.available = reach.available.or(dst.stages);
+                for stage in dst.named.iter() {
+                    let visible = &mut reach.visible[stage as usize];
+                    *visible = visible.or(dst.accesses);
+                }
+            }
+        };
+        match ranges {
+            None => pass(memory, &mut self.memory),
+            Some(ranges) => {
+                for range in ranges.iter() {
+                    self.split(&(range.start.max(extent.start)..range.end.min(extent.end)));
+                }
+            }
+        }
+        for (part, reaches) in &mut self.ranged {
+            if barrier.covers(part) {
+                let from = ranged.iter().find(|(old, _)| old.start <= part.start && part.start < old.end);
+                pass(from.map_or(memory, |(_, from)| from), reaches);
+            }
+        }
+    }
+
+    /// Makes `range` a union of parts of `ranged`, unless it is empty.
     fn split(&mut self, range: &Range<u64>) {
+        if range.start >= range.end {
+            return;
+        }
         let mut parts = Vec::with_capacity(self.ranged.len() + 2);
         let mut at = range.start;
         for (part, reaches) in self.ranged.drain(..) {
