@@ -1,9 +1,7 @@
 //! Buffer device addresses: kernels access addressable buffers and no other memory.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{ANY_USE, STORAGE, Words, device, recorded, run};
+use crate::common::{ANY_USE, STORAGE, Words, device, recorded, run};
 use spelter_driver::vk::{self, BufferUsageFlags};
 use spelter_driver::{Binding, Buffer, ComputePipeline, DescriptorSet, Device, PipelineLayout, Specialization};
 use spelter_shaders::front::spvasm::assemble;

@@ -1,9 +1,8 @@
 //! Checked mode between commands: which dependency is missing, and which programs are right.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{COUNT, Kernel, STORAGE, Words, options, recorded};
+use crate::common;
+use crate::common::{COUNT, Kernel, STORAGE, Words, options, recorded};
 use spelter_driver::check::{CheckOptions, Finding, Hazard, Rule, Severity};
 use spelter_driver::vk::{self, AccessFlags as A, PipelineStageFlags as S};
 use spelter_driver::{

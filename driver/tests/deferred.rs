@@ -1,12 +1,10 @@
 //! Deferred compilation of pipelines: by the device's compiler threads, or by the first dispatch.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{STORAGE, Words, barrier, options, recorded, run};
+use crate::common::{STORAGE, Words, barrier, options, recorded, run};
 use spelter_driver::vk::CommandBufferUsageFlags;
 use spelter_driver::{Binding, ComputePipeline, Device, DeviceOptions, PipelineLayout, ShaderModule, Specialization};
 

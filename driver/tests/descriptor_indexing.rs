@@ -2,9 +2,8 @@
 //! written.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{STORAGE, Words, device, run};
+use crate::common;
+use crate::common::{STORAGE, Words, device, run};
 use spelter_driver::{
     Binding, DescriptorSetLayout, DescriptorSetLayoutInfo, Device, Error, PipelineLayout, Specialization, vk,
 };

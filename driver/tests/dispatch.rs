@@ -1,9 +1,8 @@
 //! Dispatches of kernels: buffer descriptors of all types, push constants, and the three dispatch commands.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{COUNT, Kernel, STORAGE, Words, barrier, device, recorded, run};
+use crate::common;
+use crate::common::{COUNT, Kernel, STORAGE, Words, barrier, device, recorded, run};
 use spelter_driver::vk::{self, DescriptorType};
 use spelter_driver::{Binding, Device, DeviceOptions, Specialization};
 

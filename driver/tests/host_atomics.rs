@@ -1,11 +1,9 @@
 //! Release and acquire between a host thread and a kernel that runs: plain words pass with the flag.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::sync::atomic::{Ordering, fence};
 
-use common::{STORAGE, Words, device, recorded};
+use crate::common::{STORAGE, Words, device, recorded};
 use spelter_driver::vk::CommandBufferUsageFlags;
 use spelter_driver::{Binding, Specialization};
 use spelter_shaders::front::spvasm::assemble;

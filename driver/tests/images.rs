@@ -1,9 +1,8 @@
 //! Images: copies in and out, between images, by the host, and accesses by kernels.
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-mod common;
-
-use common::{Words, barrier, device, run};
+use crate::common;
+use crate::common::{Words, barrier, device, run};
 use spelter_driver::vk::{self, ImageUsageFlags};
 use spelter_driver::{ClearColor, Device, DeviceMemory, Error, HostRegion, Image, ImageInfo};
 

@@ -1,11 +1,9 @@
 //! Submission and waiting: fences, several queues and threads, reused command buffers, handles dropped early.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::time::Duration;
 
-use common::{COUNT, Kernel, STORAGE, Words, barrier, device, options, recorded, run};
+use crate::common::{COUNT, Kernel, STORAGE, Words, barrier, device, options, recorded, run};
 use spelter_driver::vk::CommandBufferUsageFlags as Flags;
 use spelter_driver::{Binding, CommandBuffer, DescriptorSetLayoutInfo, Device, DeviceOptions, Error, Specialization};
 

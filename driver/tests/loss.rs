@@ -1,11 +1,10 @@
 //! A kernel that runs too long loses its device; the process and its other devices are unaffected.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common;
 use std::time::Duration;
 
-use common::{COUNT, Kernel, STORAGE, Words, options, recorded, run};
+use crate::common::{COUNT, Kernel, STORAGE, Words, options, recorded, run};
 use spelter_driver::vk::CommandBufferUsageFlags as Flags;
 use spelter_driver::{Backend, Binding, CommandBuffer, Device, DeviceOptions, Error, Specialization};
 

@@ -1,11 +1,9 @@
 //! The pipeline cache: what is compiled once, what is shared, and when an entry is removed.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::sync::Barrier;
 
-use common::{Kernel, STORAGE, Words, device, run};
+use crate::common::{Kernel, STORAGE, Words, device, run};
 use spelter_driver::{
     Binding, CacheStats, ComputePipeline, Device, Error, PipelineLayout, PushRange, ShaderModule, Specialization,
 };

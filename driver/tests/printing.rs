@@ -1,11 +1,10 @@
 //! Output of kernels (debugPrintf), and the shader clock.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common;
 use std::sync::{Arc, Mutex};
 
-use common::{STORAGE, Words, options};
+use crate::common::{STORAGE, Words, options};
 use spelter_driver::vk::CommandBufferUsageFlags as Flags;
 use spelter_driver::{Backend, Binding, CommandBuffer, Device, DeviceOptions, Error, Printed, Printer, Specialization};
 use spelter_shaders::front::spvasm::assemble;

@@ -1,9 +1,7 @@
 //! Secondary command buffers, timestamps, and host addresses.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{COUNT, Kernel, STORAGE, Words, barrier, device, recorded};
+use crate::common::{COUNT, Kernel, STORAGE, Words, barrier, device, recorded};
 use spelter_driver::vk::{CommandBufferUsageFlags as Flags, QueryResultFlags, QueryType};
 use spelter_driver::{CommandBuffer, Device, Error};
 

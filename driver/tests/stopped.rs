@@ -6,13 +6,11 @@
     reason = "a failing test panics; a child tells its parent on standard output"
 )]
 
-mod common;
-
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::{Kernel, STORAGE, Words, options, recorded};
+use crate::common::{Kernel, STORAGE, Words, options, recorded};
 use spelter_driver::vk::CommandBufferUsageFlags as Flags;
 use spelter_driver::{Device, DeviceOptions};
 
@@ -29,7 +27,7 @@ fn a_stopped_process_does_not_lose_its_device() {
     if std::env::var_os(CHILD).is_some() {
         return child();
     }
-    let test = "a_stopped_process_does_not_lose_its_device";
+    let test = "stopped::a_stopped_process_does_not_lose_its_device";
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([test, "--exact", "--nocapture"])
         .env(CHILD, "1")

@@ -1,9 +1,8 @@
 //! Kernels stored across devices: restored completely, or rejected if any byte was altered.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{STORAGE, Words, device, run};
+use crate::common;
+use crate::common::{STORAGE, Words, device, run};
 use proptest::prelude::*;
 use spelter_driver::{
     Backend, Binding, ComputePipeline, Device, Origin, PipelineLayout, PushRange, SealKey, ShaderModule,

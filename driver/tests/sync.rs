@@ -1,11 +1,9 @@
 //! Semaphores and events, across queues and the host.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::time::Duration;
 
-use common::{COUNT, Kernel, STORAGE, Words, barrier, device, options, recorded};
+use crate::common::{COUNT, Kernel, STORAGE, Words, barrier, device, options, recorded};
 use spelter_driver::vk::CommandBufferUsageFlags as Flags;
 use spelter_driver::{CommandBuffer, Device, DeviceOptions, Error, Fence, Semaphore, SemaphoreSubmit, SubmitInfo};
 

@@ -3,9 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-#[path = "tidy/layers.rs"]
 mod layers;
-#[path = "tidy/words.rs"]
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -144,6 +142,29 @@ fn each_public_item_of_the_runtime_has_an_example() {
     }
     assert!(items > 100, "only {items} public items were found");
     assert!(bare.is_empty(), "without an example: {bare:#?}");
+}
+
+/// Crates list their test programs themselves, so that all tests of a crate are one program. A file that neither the
+/// list nor the program names would never run.
+#[test]
+fn every_file_of_tests_runs() {
+    let mut missing = Vec::new();
+    for (manifest, text) in tracked_texts().into_iter().filter(|(path, _)| path.ends_with("Cargo.toml")) {
+        let folder = workspace().join(&manifest).with_file_name("tests");
+        let Ok(program) = std::fs::read_to_string(folder.join("main.rs")) else { continue };
+        assert!(text.contains("autotests = false"), "{manifest}: each file would be a program, too");
+        for path in std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            let is_file = path.extension().is_some_and(|extension| extension == "rs") && name != "main";
+            // Programs of their own may have a folder of helpers in common.
+            let is_module = path.join("mod.rs").exists() && !["common", "files"].contains(&name);
+            let is_listed = text.contains(&format!("\nname = \"{name}\"\n"));
+            if (is_file || is_module) && !program.contains(&format!("mod {name};")) && !is_listed {
+                missing.push(path.display().to_string());
+            }
+        }
+    }
+    assert!(missing.is_empty(), "these tests never run: {missing:#?}");
 }
 
 #[test]

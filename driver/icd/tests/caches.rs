@@ -7,13 +7,11 @@
     reason = "every call of Vulkan is unsafe; a failing test panics"
 )]
 
-mod common;
-
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use crate::common::{Gpu, Layout, rerun, spirv, stage};
 use ash::vk;
-use common::{Gpu, Layout, rerun, spirv, stage};
 
 /// WGSL of a kernel that takes a while to compile.
 fn source(number: u32) -> String {
@@ -99,7 +97,7 @@ fn in_own_home(test: &str) -> bool {
     }
     let home = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
     let _ = std::fs::remove_dir_all(&home);
-    let mut again = rerun(std::env::current_exe().unwrap(), test);
+    let mut again = rerun(std::env::current_exe().unwrap(), module_path!(), test);
     let output = again.env("XDG_CACHE_HOME", &home).env("SPELTER_QUIET", "1").output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{text}");

@@ -7,10 +7,9 @@
     reason = "every call of Vulkan is unsafe; a failing test panics"
 )]
 
-mod common;
-
+use crate::common;
+use crate::common::Gpu;
 use ash::vk;
-use common::Gpu;
 use vulkan_spelter::{
     vk_icdGetInstanceProcAddr, vk_icdGetPhysicalDeviceProcAddr, vk_icdNegotiateLoaderICDInterfaceVersion,
 };

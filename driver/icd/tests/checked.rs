@@ -9,16 +9,15 @@
     reason = "every call of Vulkan is unsafe; a failing test panics; what a messenger heard is printed for the parent"
 )]
 
-mod common;
-
+use crate::common;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::Output;
 use std::sync::Mutex;
 
+use crate::common::{Gpu, Program, rerun};
 use ash::vk;
-use common::{Gpu, Program, rerun};
 use serde_json::Value as Json;
 
 unsafe extern "C" {
@@ -75,7 +74,7 @@ fn folder(name: &str) -> PathBuf {
 /// Runs a case in checked mode, with more variables.
 fn run(name: &str, case: &str, set: &[(&str, &str)]) -> Ended {
     let file = folder(name).join("found.jsonl");
-    let mut child = rerun(std::env::current_exe().unwrap(), "a_case_of_another_process");
+    let mut child = rerun(std::env::current_exe().unwrap(), module_path!(), "a_case_of_another_process");
     child.env(CASE, case).env("SPELTER_CHECK", "1").env("SPELTER_CHECK_JSON", &file).envs(set.iter().copied());
     let output = child.output().unwrap();
     let text = std::fs::read_to_string(&file).unwrap_or_default();

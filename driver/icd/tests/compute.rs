@@ -7,12 +7,11 @@
     reason = "every call of Vulkan is unsafe; a failing test panics"
 )]
 
-mod common;
-#[path = "compute/descriptors.rs"]
+use crate::common;
 mod descriptors;
 
+use crate::common::Gpu;
 use ash::vk;
-use common::Gpu;
 
 const SCALE: &str = "
     struct Push { factor: u32, }

@@ -7,13 +7,12 @@
     reason = "every call of Vulkan is unsafe; a failing test panics"
 )]
 
-mod common;
-
+use crate::common;
 use std::ffi::{CStr, c_void};
 use std::path::Path;
 
+use crate::common::Gpu;
 use ash::vk;
-use common::Gpu;
 
 /// Makes the test the program that computes.
 const PROGRAM: &str = "SPELTER_TEST_NO_LOADER";
@@ -28,7 +27,7 @@ fn a_program_computes_without_a_loader() {
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
     std::os::unix::fs::symlink(test.with_file_name("libvulkan_spelter.so"), folder.join("libvulkan.so.1")).unwrap();
-    let mut program = common::rerun(&test, "a_program_computes_without_a_loader");
+    let mut program = common::rerun(&test, module_path!(), "a_program_computes_without_a_loader");
     let ended = program.env(PROGRAM, "1").env("LD_LIBRARY_PATH", &folder).output().unwrap();
     assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
 }

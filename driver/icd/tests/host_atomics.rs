@@ -10,12 +10,10 @@
     reason = "every call of Vulkan is unsafe; a failing test panics"
 )]
 
-mod common;
-
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::common::{Buffer, Gpu};
 use ash::vk;
-use common::{Buffer, Gpu};
 
 /// The word that is counted.
 const COUNT: usize = 0;

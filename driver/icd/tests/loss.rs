@@ -7,10 +7,8 @@
     reason = "every call of Vulkan is unsafe; a failing test panics"
 )]
 
-mod common;
-
+use crate::common::{Gpu, rerun};
 use ash::vk;
-use common::{Gpu, rerun};
 
 const STORAGE: vk::DescriptorType = vk::DescriptorType::STORAGE_BUFFER;
 
@@ -19,7 +17,7 @@ fn an_endless_kernel_loses_only_its_device() {
     // In a separate process: the time limit comes from the environment.
     if std::env::var_os("SPELTER_TIME_LIMIT").is_none() {
         let test = "an_endless_kernel_loses_only_its_device";
-        let mut again = rerun(std::env::current_exe().unwrap(), test);
+        let mut again = rerun(std::env::current_exe().unwrap(), module_path!(), test);
         let ended = again.env("SPELTER_TIME_LIMIT", "0.2").output().unwrap();
         let errors = String::from_utf8_lossy(&ended.stderr);
         assert!(ended.status.success(), "{errors}");

@@ -7,13 +7,12 @@
     reason = "every call of Vulkan is unsafe; a failing test panics"
 )]
 
-mod common;
-
+use crate::common;
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::Mutex;
 
+use crate::common::{Gpu, rerun, spirv, stage};
 use ash::vk::{self, Handle};
-use common::{Gpu, rerun, spirv, stage};
 
 const STORAGE: vk::DescriptorType = vk::DescriptorType::STORAGE_BUFFER;
 
@@ -299,7 +298,8 @@ fn timelines_have_labels_and_names() {
     let test = "timelines_have_labels_and_names";
     let Some(file) = std::env::var_os("SPELTER_TRACE") else {
         let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("timeline.json");
-        let output = rerun(std::env::current_exe().unwrap(), test).env("SPELTER_TRACE", &file).output().unwrap();
+        let output =
+            rerun(std::env::current_exe().unwrap(), module_path!(), test).env("SPELTER_TRACE", &file).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
         return;
     };
@@ -370,7 +370,7 @@ fn a_program_that_never_destroys_its_device_leaves_its_timeline_and_profile() {
     }
     let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("aborted.json");
     let run = |file: &std::path::Path| {
-        let mut child = rerun(std::env::current_exe().unwrap(), test);
+        let mut child = rerun(std::env::current_exe().unwrap(), module_path!(), test);
         child.env("SPELTER_TRACE", file).env("SPELTER_PROFILE", file.with_extension("profile")).output().unwrap()
     };
     let output = run(&file);

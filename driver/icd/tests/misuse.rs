@@ -7,13 +7,11 @@
     reason = "every call of Vulkan is unsafe; a failing test panics"
 )]
 
-mod common;
-
 use std::ffi::{CStr, c_void};
 use std::sync::Mutex;
 
+use crate::common::{Gpu, binding};
 use ash::vk::{self, Handle};
-use common::{Gpu, binding};
 
 const WRONG: vk::Result = vk::Result::ERROR_VALIDATION_FAILED_EXT;
 const STORAGE: vk::DescriptorType = vk::DescriptorType::STORAGE_BUFFER;

@@ -8,12 +8,11 @@
     reason = "every call of Vulkan is unsafe; a failing test panics"
 )]
 
-mod common;
-
+use crate::common;
 use std::ffi::c_void;
 
+use crate::common::Gpu;
 use ash::vk::{self, ImageLayout as L};
-use common::Gpu;
 
 const WRONG: vk::Result = vk::Result::ERROR_VALIDATION_FAILED_EXT;
 const EXTENT: vk::Extent3D = vk::Extent3D { width: 5, height: 3, depth: 1 };

@@ -7,10 +7,8 @@
     reason = "every call of Vulkan is unsafe; a failing test panics"
 )]
 
-mod common;
-
+use crate::common::{Gpu, binding, stage};
 use ash::vk;
-use common::{Gpu, binding, stage};
 
 const STORAGE: vk::DescriptorType = vk::DescriptorType::STORAGE_BUFFER;
 const PLAIN: vk::DescriptorSetLayoutCreateFlags = vk::DescriptorSetLayoutCreateFlags::empty();

@@ -12,7 +12,7 @@ const TEST: &str = "a_set_user_id_program_ignores_all_variables";
 /// Runs this test in a program, where it creates and destroys a device. Returns standard error, which reports its user
 /// IDs.
 fn run(program: &Path, trace: &Path) -> String {
-    let mut child = common::rerun(program, TEST);
+    let mut child = common::rerun(program, module_path!(), TEST);
     let output = child.env("SPELTER_TEST_CHILD", "1").env("SPELTER_TRACE", trace).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{errors}");

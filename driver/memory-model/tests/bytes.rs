@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-#[path = "common/random.rs"]
-mod random;
-
+use crate::common::random;
 use std::ops::Range;
 
 use proptest::prelude::prop;

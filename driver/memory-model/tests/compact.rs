@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
+use crate::common::random;
 use std::collections::BTreeSet;
 
+use crate::common::traces::{access, barrier, invocation, word};
 use proptest::prelude::*;
 use spelter_memory_model::Model;
 use spelter_memory_model::compact::compact;
@@ -12,12 +14,6 @@ use spelter_memory_model::program::unroll;
 use spelter_memory_model::relation::Relation;
 use spelter_memory_model::relations::{Choice, Frame, Source, conflicts, races};
 use spelter_memory_model::row::SparseRow;
-use traces::{access, barrier, invocation, word};
-
-#[path = "common/random.rs"]
-mod random;
-#[path = "common/traces.rs"]
-mod traces;
 
 /// The races of a trace.
 fn racing(trace: &Trace, sources: &[Option<Source>], model: Model) -> BTreeSet<(usize, usize)> {

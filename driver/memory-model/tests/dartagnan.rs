@@ -2,12 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "the helpers of tests are tests too")]
 
+use crate::common;
 use spelter_memory_model::Model;
 use spelter_memory_model::answer::{Options, answer, find_race};
 use spelter_memory_model::format::QuestionKind;
 use spelter_memory_model::program::{Bound, TooLarge};
-
-mod common;
 
 /// Rows for files that Dat3M no longer has.
 const GONE: [&str; 5] = [

@@ -3,13 +3,12 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "the helpers of tests are tests too")]
 
+use crate::common;
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use spelter_memory_model::Model;
 use spelter_memory_model::answer::{Options, answer};
-
-mod common;
 
 /// The questions of a folder whose answers differ from the expected ones, as `file:line`, and the number of questions.
 fn differences(folder: &str, model: &str) -> (BTreeSet<String>, usize) {

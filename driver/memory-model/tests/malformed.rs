@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "the helpers of tests are tests too")]
 
+use crate::common;
 use std::path::Path;
 
 use proptest::prelude::*;
@@ -13,8 +14,6 @@ use spelter_memory_model::explain::explain;
 use spelter_memory_model::format::{Format, Test, write_khronos};
 use spelter_memory_model::repair::{Effort, repair, words};
 use spelter_memory_model::search::Limits;
-
-mod common;
 
 fn refused(format: Format, text: &str) -> String {
     match format.read("bad", text) {

@@ -2,13 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "the helpers of tests are tests too")]
 
+use crate::common;
 use std::path::Path;
 
 use spelter_memory_model::answer::{Options, answer, find_race, summarize};
 use spelter_memory_model::format::{Format, QuestionKind, Test};
 use spelter_memory_model::program::{Bound, TooLarge};
-
-mod common;
 
 fn own(name: &str) -> Test {
     common::test(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/litmus/own").join(name))

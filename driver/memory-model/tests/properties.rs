@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
+use crate::common::random;
 use proptest::prelude::*;
 use spelter_memory_model::answer::{Options, find_race, summarize};
 use spelter_memory_model::event::{Class, Location, Scope};
@@ -9,9 +10,6 @@ use spelter_memory_model::format::{Format, write_khronos};
 use spelter_memory_model::program::{Expression, InstructionKind, Operand, Program};
 use spelter_memory_model::repair::{Edit, Effort, apply, repair};
 use spelter_memory_model::search::Limits;
-
-#[path = "common/random.rs"]
-mod random;
 
 /// Many programs race from the start, so many are rejected; failures are not saved in files.
 fn config(cases: u32) -> ProptestConfig {

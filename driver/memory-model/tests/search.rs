@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "the helpers of tests are tests too")]
 
+use crate::common;
+use crate::common::random;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -17,10 +19,6 @@ use spelter_memory_model::relation::Relation;
 use spelter_memory_model::relations::{Choice, Frame, conflicts, races, visible_to};
 use spelter_memory_model::row::{Row, SparseRow};
 use spelter_memory_model::search::{Candidates, Limits, Signature, brute_force, brute_force_values, search};
-
-mod common;
-#[path = "common/random.rs"]
-mod random;
 
 const MODELS: [&str; 9] = [
     "spec",

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
+use crate::common::traces::{Recorded, access, barrier, flag, invocation, neighbours, relay, rounds, word};
 use spelter_memory_model::Model;
 use spelter_memory_model::answer::{Options, answer, find_race};
 use spelter_memory_model::event::{
@@ -14,10 +15,6 @@ use spelter_memory_model::names::{Names, Numbers};
 use spelter_memory_model::relations::{Choice, Source};
 use spelter_memory_model::repair::{self, TraceEffort};
 use spelter_memory_model::slice::{Slice, TraceError};
-use traces::{Recorded, access, barrier, flag, invocation, neighbours, relay, rounds, word};
-
-#[path = "common/traces.rs"]
-mod traces;
 
 /// Threads of one event list each, with a site for each event, and sources as pairs of read and write.
 fn trace(threads: Vec<(Agent, Vec<Operation>)>, sources: &[(usize, usize)]) -> (Trace, Choice<u128>) {

@@ -2,16 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
+use crate::common::traces::{Recorded, access, neighbours};
 use spelter_memory_model::Model;
 use spelter_memory_model::axioms::violation;
 use spelter_memory_model::event::{Action, Agent, Class, Domain, Event, Operation, Trace};
 use spelter_memory_model::relation::Relation;
 use spelter_memory_model::relations::{Choice, Frame, Source, conflicts, races};
 use spelter_memory_model::row::SparseRow;
-use traces::{Recorded, access, neighbours};
-
-#[path = "common/traces.rs"]
-mod traces;
 
 fn race_count(trace: &Trace, sources: Vec<Option<Source>>) -> (usize, bool) {
     let frame = Frame::<SparseRow>::new(trace, Model::SPEC);

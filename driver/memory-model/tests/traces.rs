@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "the helpers of tests are tests too")]
 
+use crate::common;
+use crate::common::random;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -18,10 +20,6 @@ use spelter_memory_model::relations::{Choice, Source};
 use spelter_memory_model::repair::{self, Edit, TraceEdit, TraceEffort, apply};
 use spelter_memory_model::search::{Limits, search};
 use spelter_memory_model::slice::Slice;
-
-mod common;
-#[path = "common/random.rs"]
-mod random;
 
 /// The executions of a path, at most `max`; few steps, so that a large path gives some of them.
 fn executions(instance: &Arc<Instance>, max: usize) -> Vec<Execution> {

@@ -4,9 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests and their helpers")]
 
-mod common;
-
-use common::{Gpu, bytes, error_of};
+use crate::common::{Gpu, bytes, error_of};
 use std::num::NonZeroU32;
 use wgpu::Features;
 

@@ -3,9 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests and their helpers")]
 
-mod common;
-
-use common::{Gpu, words};
+use crate::common::{Gpu, words};
 
 const DOUBLE: &str = "
     @group(0) @binding(0) var<storage, read_write> data: array<f32>;

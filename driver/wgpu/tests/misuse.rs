@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests and their helpers")]
 
-mod common;
-
-use common::{Gpu, error_of, text};
+use crate::common::{Gpu, error_of, text};
 
 fn texture(format: wgpu::TextureFormat, usage: wgpu::TextureUsages) -> wgpu::TextureDescriptor<'static> {
     wgpu::TextureDescriptor {

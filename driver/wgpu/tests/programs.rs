@@ -2,23 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "tests and their helpers")]
 
-#[path = "programs/arithmetic.rs"]
 mod arithmetic;
-#[path = "programs/atomics.rs"]
 mod atomics;
-mod common;
-#[path = "programs/control.rs"]
 mod control;
-#[path = "programs/memory.rs"]
 mod memory;
-#[path = "programs/subgroups.rs"]
 mod subgroups;
-#[path = "programs/types.rs"]
 mod types;
-#[path = "programs/workgroups.rs"]
 mod workgroups;
 
-use common::Gpu;
+use crate::common::Gpu;
 
 /// A program: a text, its buffers as bindings 0, 1, …, and what the last of them holds afterwards.
 pub(crate) struct Program {

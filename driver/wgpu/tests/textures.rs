@@ -2,9 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests and their helpers")]
 
-mod common;
-
-use common::{Gpu, floats};
+use crate::common;
+use crate::common::{Gpu, floats};
 use wgpu::{TextureDimension, TextureFormat, TextureUsages, TextureViewDimension};
 
 const USES: TextureUsages =

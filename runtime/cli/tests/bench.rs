@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failing test panics")]
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 use serde_json::Value;
 
 const SAXPY: &str = "

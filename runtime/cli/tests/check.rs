@@ -3,11 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-mod common;
-
 use std::collections::BTreeSet;
 
-use common::Folder;
+use crate::common::Folder;
 use serde_json::Value as Json;
 use spelter::Backend;
 

@@ -3,9 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 use serde_json::{Value as Json, json};
 
 /// A line about a finding.

@@ -3,11 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-mod common;
-
 use std::fmt::Write as _;
 
-use common::Folder;
+use crate::common::Folder;
 use serde_json::Value as Json;
 
 /// The object of a run that ends with this status.

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 use spelter_shaders::{ir, simd};
 
 const DOUBLE: &str = "

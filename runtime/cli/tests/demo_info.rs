@@ -1,10 +1,8 @@
 //! `spelter demo` and `spelter info`, and output to a closed pipe.
 
-mod common;
-
 use std::process::{Command, Stdio};
 
-use common::Folder;
+use crate::common::Folder;
 
 #[test]
 fn the_gallery_is_listed() {

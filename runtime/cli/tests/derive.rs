@@ -1,8 +1,6 @@
 //! `spelter litmus` with shaders: derived threads, verdicts, spin loops, memory models, and what is refused.
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 
 /// Message passing between two workgroups, in WGSL: relaxed atomics do not order the data.
 const RELAXED: &str = "

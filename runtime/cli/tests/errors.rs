@@ -1,10 +1,8 @@
 //! Status 1 with one message that names the place, or 2 for wrong usage. Never a panic.
 
-mod common;
-
 use std::process::Command;
 
-use common::Folder;
+use crate::common::Folder;
 
 const ADD: &str = "
 struct Head { count: u32, rest: u32 }

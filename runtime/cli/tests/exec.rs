@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a failing test panics")]
 
-mod common;
-
 use std::path::Path;
 use std::process::Command;
 
-use common::Folder;
+use crate::common::Folder;
 
 #[test]
 fn a_program_finds_the_driver_in_its_environment() {

@@ -4,13 +4,11 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)] // what fails here fails the test
 
-mod common;
-
 use std::fmt::Write as _;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output};
 
-use common::Folder;
+use crate::common::Folder;
 
 /// Constants of a short text that have a million parts, all written out.
 fn many_parts() -> String {

@@ -2,11 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-mod common;
-
 use std::io::Cursor;
 
-use common::Folder;
+use crate::common::Folder;
 
 /// Copies a sampled image to a storage image, texel by texel.
 const COPY: &str = "

@@ -1,8 +1,6 @@
 //! `spelter litmus`: verdicts, explanations, repairs, pictures, shards, lists, generated tests, errors.
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 use serde_json::Value;
 
 /// Message passing in which nothing makes `x` available, visible or non-private.

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failing test panics")]
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 
 #[test]
 fn shells_get_their_script() {

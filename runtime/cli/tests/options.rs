@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-mod common;
-
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use common::{Ended, Folder};
+use crate::common::{Ended, Folder};
 
 const PARTICLES: &str = "
 struct Particle { position: vec3<f32>, id: u32 }

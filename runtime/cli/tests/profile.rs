@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failing test panics")]
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 
 const DOUBLE: &str = "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
 @compute @workgroup_size(64) fn double(@builtin(global_invocation_id) id: vec3u) { data[id.x] *= 2u; }";

@@ -1,9 +1,7 @@
 //! Forward progress as in docs/shaders.md: waits that end, and waits that only the time limit ends.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 
 /// Counts the acquisitions of a lock in `count`; `BODY` acquires it, `SIZE` is the workgroup size.
 const LOCK: &str = "

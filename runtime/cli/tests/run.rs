@@ -1,8 +1,6 @@
 //! `spelter run`: the effect of each option.
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 
 const DOUBLE: &str = "
 @group(0) @binding(0) var<storage, read_write> data: array<u32>;

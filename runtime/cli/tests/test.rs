@@ -2,9 +2,7 @@
 //!
 //! The scripts' shaders are SPIR-V in text form, which needs no compiler.
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 
 const AFFINE: &str = include_str!("scripts/affine.amber");
 

@@ -2,7 +2,7 @@
 
 use spelter::{Bind, ClearColor, Context, Error, testing, vk};
 
-use crate::{ADD, context};
+use crate::commands::{ADD, context};
 
 const LOOK: &str = "
 @group(0) @binding(0) var source: texture_2d<u32>;

@@ -2,7 +2,7 @@
 
 use spelter::{Buffer, Context, Error, Lend, vk};
 
-use crate::{ADD, adds, context};
+use crate::commands::{ADD, adds, context};
 
 /// A driver's command buffer that copies the first lent buffer to the second one.
 fn copies(context: &Context, lent: &[spelter::LentBuffer<'_>]) -> spelter_driver::CommandBuffer {

@@ -1,6 +1,6 @@
 //! Command buffers that execute others.
 
-use crate::{ADD, adds, context, counted};
+use crate::commands::{ADD, adds, context, counted};
 
 #[test]
 fn nested_commands_run_in_their_place() {

@@ -3,7 +3,7 @@
 
 use spelter::{Bind, Buffer, ClearColor, Context, Error, Image, Lend, Program, Recorder, testing, vk};
 
-use crate::{ADD, context, counted};
+use crate::commands::{ADD, context, counted};
 
 const INSIDE: &str = "(rule: a range lies within its resource, and does not end before it begins)";
 

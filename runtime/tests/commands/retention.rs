@@ -1,6 +1,6 @@
 //! What a command buffer keeps: its resources, but no storage that they have lost.
 
-use crate::{ADD, adds, context, counted};
+use crate::commands::{ADD, adds, context, counted};
 
 #[test]
 fn resources_live_as_long_as_a_command_buffer_names_them() {

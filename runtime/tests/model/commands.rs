@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 
-use crate::kernels;
-use crate::reference::{Reference, Shown, Slot};
-use crate::resource::{Handle, overlap};
-use crate::step::{BUFFERS, Recorded, level_of};
+use crate::model::kernels;
+use crate::model::reference::{Reference, Shown, Slot};
+use crate::model::resource::{Handle, overlap};
+use crate::model::step::{BUFFERS, Recorded, level_of};
 
 /// A recorded command, with the resources that it names.
 #[derive(Debug)]

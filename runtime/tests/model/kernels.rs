@@ -5,7 +5,7 @@
 use spelter::{Context, Program};
 use spelter_shaders::front::spvasm;
 
-use crate::step::{Kind, size_of_level};
+use crate::model::step::{Kind, size_of_level};
 
 /// A word, if it is defined.
 pub(crate) type Word = Option<u32>;

@@ -6,10 +6,10 @@ use std::rc::Rc;
 
 use spelter::MapFlags;
 
-use crate::commands::Commands;
-use crate::kernels::{self, Word};
-use crate::resource::{Handle, Resource, overlap};
-use crate::step::{
+use crate::model::commands::Commands;
+use crate::model::kernels::{self, Word};
+use crate::model::resource::{Handle, Resource, overlap};
+use crate::model::step::{
     BUFFERS, Bound, COMMANDS, CONTEXTS, Contents, Kind, Part, RESOURCES, SETS, SLOTS, Step, TEXELS, level_of, value,
 };
 

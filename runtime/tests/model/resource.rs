@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
 
-use crate::kernels::Word;
+use crate::model::kernels::Word;
 
 /// Words of a buffer, or the texels of all levels and layers of an image.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::ops::Range;
 use proptest::prelude::*;
 use spelter::MapFlags;
 
-use crate::kernels::PROGRAMS;
+use crate::model::kernels::PROGRAMS;
 
 /// The number of handles of buffers; they come first.
 pub(crate) const BUFFERS: usize = 5;

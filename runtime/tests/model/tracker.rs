@@ -8,9 +8,9 @@ use spelter::{
     ImagePart, MapFlags, Mapped, ObjectInfo, Outcome, Program, Recorder, SetBinding, Stats, vk,
 };
 
-use crate::kernels;
-use crate::reference::{Reference, Shown};
-use crate::step::{
+use crate::model::kernels;
+use crate::model::reference::{Reference, Shown};
+use crate::model::step::{
     BUFFERS, Bound, COMMANDS, CONTEXTS, Contents, HUGE, IMAGES, Kind, LARGE, Part, Parts, Recorded, SETS, SLOTS, Step,
     level_of, value,
 };

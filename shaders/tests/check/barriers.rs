@@ -1,6 +1,6 @@
 //! Arrivals at barriers and releases, and barriers at which invocations are missing.
 
-use crate::{checked, events, observe_in_all, parse};
+use crate::check::{checked, events, observe_in_all, parse};
 
 #[test]
 fn a_workgroup_arrives_and_is_released_once() {
@@ -114,7 +114,7 @@ fn a_workgroup_of_several_subgroups_is_released_when_the_last_has_arrived() {
             barrier workgroup workgroup acq_rel|workgroup
             v8 = atomic.iadd storage v3 + v0, v2 workgroup acq_rel|storage
             return";
-    let buffer = crate::buffer(&[0; 40]);
+    let buffer = crate::check::buffer(&[0; 40]);
     let text = observe_in_all(&checked(&parse(text)), &[buffer], [2, 1, 1]).text();
     let releases = text.lines().filter(|line| line.ends_with("released: workgroup"));
     assert_eq!(releases.count(), 4, "{text}");

@@ -5,7 +5,7 @@ use spelter_shaders::back::Code;
 use spelter_shaders::compile::{Backend, Checks, compile_checked};
 use spelter_shaders::ir::{InstData, Kernel};
 
-use crate::{DIVERGENT, buffer, checked, machine_code, parse, with_args, words};
+use crate::check::{DIVERGENT, buffer, checked, machine_code, parse, with_args, words};
 
 fn kernel() -> Kernel {
     parse(

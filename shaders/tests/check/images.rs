@@ -5,7 +5,7 @@ use spelter_shaders::back::{ObservedCode, Workgroups, interp::Program};
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::image::{Descriptor, Extent, Filter, Format, Layout, Rows, Sampler, TexelView};
 
-use crate::{Recorder, checked, machine_code, parse, with_images};
+use crate::check::{Recorder, checked, machine_code, parse, with_images};
 
 /// The offsets of the texels of an image of 4 × 4 floats that one invocation accesses; rows are 64 bytes apart.
 #[track_caller]

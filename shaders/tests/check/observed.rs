@@ -3,7 +3,7 @@
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::Kernel;
 
-use crate::{buffer, checked, events, events_of, machine_code, observe, observe_in, observe_in_all, parse};
+use crate::check::{buffer, checked, events, events_of, machine_code, observe, observe_in, observe_in_all, parse};
 
 /// Holds events of the only invocation against the expected ones.
 #[track_caller]
@@ -214,7 +214,7 @@ fn an_access_near_an_address_is_reported_where_it_reaches() {
     );
     let [near, exact] = [0, 1].map(|site| move |range: u32| format!("site{site} buffer {range} 4+4"));
     let both = |range: u32| vec![near(range), exact(range), "ends".into()];
-    let of = |found: &crate::Recorder| {
+    let of = |found: &crate::check::Recorder| {
         [0, 1, 2].map(|local| found.of(local).into_iter().map(String::from).collect::<Vec<_>>())
     };
     assert_eq!(of(&observe(&kernel, &buffers, [1, 1, 1])), [both(1), both(2), both(1)]);

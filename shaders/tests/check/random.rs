@@ -10,8 +10,8 @@ use spelter_shaders::ir::{
 };
 use spelter_shaders::opt::{PASSES, Pass, optimize};
 
-use crate::kernels::{self, BUFFER_WORDS};
-use crate::{Recorder, buffer, checked, observe, run, words};
+use crate::check::{Recorder, buffer, checked, observe, run, words};
+use crate::ir::random::{self as kernels, BUFFER_WORDS};
 
 /// Invocations of a random kernel.
 const INVOCATIONS: u32 = 5;

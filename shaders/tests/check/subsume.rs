@@ -2,7 +2,7 @@
 
 use spelter_shaders::check::subsume;
 
-use crate::{checked, parse};
+use crate::check::{checked, parse};
 
 /// The checks that are left, by the site of the access.
 #[track_caller]

@@ -1,6 +1,6 @@
 //! Atomics on buffers and on variables, in bounds and out.
 
-use crate::{check, parse, run};
+use crate::ir::{check, parse, run};
 
 /// Old value and new contents after `op` with operand 5 (and comparator 7) on a word, in a buffer and in a variable.
 #[track_caller]

@@ -2,7 +2,7 @@
 
 use spelter_shaders::abi::Outcome;
 
-use crate::{buffer, check, parse, run_on, words};
+use crate::ir::{buffer, check, parse, run_on, words};
 
 #[test]
 fn a_barrier_lets_every_invocation_read_what_the_others_wrote() {

@@ -2,7 +2,7 @@
 
 use spelter_shaders::abi::Outcome;
 
-use crate::{check, parse, run_on};
+use crate::ir::{check, parse, run_on};
 
 /// Offset 4 times the local index, buffer, index.
 const START: &str = "
@@ -197,9 +197,9 @@ fn built_ins_tell_where_an_invocation_is() {
         body += &format!("v{0} = iadd v3, v{1}\n store storage v4 + v{0}, v{at}\n", at + 2, at + 1);
     }
     let kernel = parse(&format!("kernel \"k\" 3, 4, 2\nbinding0 = storage 0.0[1] 0\n{body} return"));
-    let buffer = crate::buffer(&vec![0; names.len() * 24]);
+    let buffer = crate::ir::buffer(&vec![0; names.len() * 24]);
     assert_eq!(run_on(&kernel, &[buffer], [10, 20, 30], false), Outcome::Done);
-    let words = crate::words(buffer);
+    let words = crate::ir::words(buffer);
     // Invocation 17 of 3 × 4 × 2: x 2, y 1, z 1.
     let expected = [7, 9, 10, 20, 2, 1, 1, 32, 81, 61, 2, 1, 1];
     assert_eq!(words[17 * names.len()..18 * names.len()], expected);
@@ -228,7 +228,7 @@ fn the_stop_flag_is_seen_while_a_loop_runs() {
         block1:
             v3 = atomic.iadd storage v2 + v0, v1 device relaxed
             jump block1";
-    let flag = crate::buffer(&[0]);
+    let flag = crate::ir::buffer(&[0]);
     let args = spelter_shaders::abi::DispatchArgs {
         buffers: &[flag],
         push: &[0; spelter_shaders::abi::MAX_PUSH_BYTES],

@@ -7,8 +7,8 @@ use spelter_shaders::ir::{
     AtomicOp, Block, BlockCall, BuiltIn, InstData, Kernel, Op, Place, Type, Value, VariableSpace, element,
 };
 
-use crate::random::{self, BUFFER_WORDS};
-use crate::{check, run};
+use crate::ir::random::{self, BUFFER_WORDS};
+use crate::ir::{check, run};
 
 /// A kernel that applies `op` to constants as they come from memory, so that nothing is folded.
 fn apply(op: Op, args: &[u32]) -> u32 {
@@ -31,7 +31,7 @@ fn apply(op: Op, args: &[u32]) -> u32 {
         _ => " store storage v1 + v0, v2\n return",
     };
     let text = format!("kernel \"k\" 1, 1, 1\nbinding0 = storage 0.0[1] 0\n{body}");
-    run(&crate::parse(&text), args)[0]
+    run(&crate::ir::parse(&text), args)[0]
 }
 
 /// Bits that arithmetic likes to get wrong, and any others.

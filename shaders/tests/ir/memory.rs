@@ -2,7 +2,7 @@
 
 use spelter_shaders::abi::Outcome;
 
-use crate::{buffer, check, parse, run_on, words};
+use crate::ir::{buffer, check, parse, run_on, words};
 
 #[test]
 fn loads_out_of_bounds_give_0_and_stores_are_dropped() {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use spelter_shaders::ir::{Kernel, Op, Type, verify};
 
-use crate::{parse, random};
+use crate::ir::{parse, random};
 
 /// One of everything, exactly as it is printed.
 const EVERYTHING: &str = r#"kernel "all \u{e4}\n\"" 4, 2, 1

@@ -24,7 +24,7 @@ fn refused_inst(inst: &str, message: &str) {
 /// What a kernel is refused for once `spoil` has been at it: what text cannot say.
 #[track_caller]
 fn refused_after(spoil: impl FnOnce(&mut Kernel), message: &str) {
-    let mut kernel = crate::parse(
+    let mut kernel = crate::ir::parse(
         "kernel \"k\" 1, 1, 1\nbinding0 = storage 0.0[1] 0\nvar0 = private 4 \"x\"
         block0:\n v0 = const.i32 1\n v1 = iadd v0, v0\n jump block1(v1)
         block1(v2: i32):\n v3 = buffer binding0[v2]\n v4 = load.i32 var0 + v2\n return",
@@ -143,7 +143,7 @@ fn dominance() {
 
 #[test]
 fn unreachable_blocks_may_use_what_does_not_dominate_them() {
-    crate::parse(
+    crate::ir::parse(
         "kernel \"k\" 1, 1, 1\nblock0:\n return\nblock1:\n v0 = ineg v1\n jump block2\nblock2:\n v1 = ineg v0\n return",
     );
 }

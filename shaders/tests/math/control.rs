@@ -2,7 +2,7 @@
 
 use spelter_shaders::ir::{Kernel, Merge, Op};
 
-use crate::{EXACT, lowered, parse};
+use crate::math::{EXACT, lowered, parse};
 
 /// Every block that a merge names is in the layout and comes after the block that names it.
 #[track_caller]
@@ -35,7 +35,7 @@ fn check(body: &str) -> Kernel {
         let run = |kernel: &Kernel| {
             let buffer = spelter_shaders::guest::GuestSlice::leak(8);
             buffer.store_u32(0, angle.to_bits());
-            crate::run_on(&spelter_shaders::back::interp::Program::new(kernel), buffer);
+            crate::math::run_on(&spelter_shaders::back::interp::Program::new(kernel), buffer);
             f32::from_bits(buffer.load_u32(4))
         };
         let [wanted, found, text] = [&kernel, &after, &again].map(run);
@@ -121,7 +121,8 @@ fn what_is_never_reached_is_expanded_too() {
 #[test]
 fn precise_blends_round_each_step() {
     let blend = |precise: &str| {
-        let text = crate::text_of(Op::FMix).replace("fmix v30, v31, v32", &format!("fmix v30, v31, v32{precise}"));
+        let text =
+            crate::math::text_of(Op::FMix).replace("fmix v30, v31, v32", &format!("fmix v30, v31, v32{precise}"));
         lowered(parse(&text), EXACT).to_string()
     };
     assert!(blend("").contains("fma") && !blend(" no_contraction").contains("fma"));

@@ -2,8 +2,8 @@
 
 use spelter_shaders::ir::{Op, Type};
 
-use crate::input::{FLOATS, Random};
-use crate::{Runner, report};
+use crate::math::input::{FLOATS, Random};
+use crate::math::{Runner, report};
 
 /// Random inputs for each operation, in a test that runs always.
 const INPUTS: usize = 100_000;
@@ -147,7 +147,7 @@ fn draws(op: Op, count: usize, seed: u64) -> Vec<Vec<u32>> {
 fn precision_of_every_rounded_operation() {
     let measure = |case: &Case| {
         // What is made of operations on exponents may be off a unit more.
-        let others = Runner::of_text(&crate::text_of(case.op), case.op.params().len(), crate::ON_EXPONENTS);
+        let others = Runner::of_text(&crate::math::text_of(case.op), case.op.params().len(), crate::math::ON_EXPONENTS);
         let wider = Case { bound: case.bound + 1.0, ..*case };
         for inputs in [known(case.op), specials(case.op), draws(case.op, INPUTS, 12)] {
             largest_error(&wider, &others, &inputs);
@@ -166,11 +166,11 @@ fn powers_with_constant_exponents() {
     let others = [0.0, -0.0, -2.0, 0.25, 2.2, 1.0 / 2.4, 6.0, 7.5, 1e10, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
     for exponent in [-1.0, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0].into_iter().chain(others) {
         let bits = exponent.to_bits();
-        let text = crate::text_of(Op::Pow).replace("pow v30, v31", "pow v30, v50");
+        let text = crate::math::text_of(Op::Pow).replace("pow v30, v31", "pow v30, v50");
         let text = text.replace("v0 = const.i32 0\n", &format!("v0 = const.i32 0\nv50 = const.f32 {bits:#x}\n"));
         let inputs: Vec<_> = [specials(Op::Pow), draws(Op::Pow, 2000, 5)].concat();
         let inputs: Vec<_> = inputs.into_iter().map(|input| vec![input[0], bits]).collect();
-        largest_error(&case, &Runner::of_text(&text, 2, crate::EXACT), &inputs);
+        largest_error(&case, &Runner::of_text(&text, 2, crate::math::EXACT), &inputs);
     }
 }
 
@@ -179,7 +179,12 @@ fn operations_are_exact_or_measured() {
     let measured: Vec<Op> = cases().iter().map(|case| case.op).collect();
     let elsewhere = [Op::FRem, Op::FMod, Op::FMix, Op::SmoothStep];
     for &op in Op::ALL {
-        assert_eq!(crate::exact::is_rounded(op), measured.contains(&op) || elsewhere.contains(&op), "{}", op.name());
+        assert_eq!(
+            crate::math::exact::is_rounded(op),
+            measured.contains(&op) || elsewhere.contains(&op),
+            "{}",
+            op.name()
+        );
     }
 }
 

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use spelter_shaders::ir::{Op, Type};
 
-use crate::input::{FLOATS, INTS, Random};
-use crate::{Runner, lowered, parse, text_of};
+use crate::math::input::{FLOATS, INTS, Random};
+use crate::math::{Runner, lowered, parse, text_of};
 
 /// Expanded operations that may differ; `errors` measures them.
 pub(crate) fn is_rounded(op: Op) -> bool {
@@ -137,6 +137,6 @@ proptest! {
 fn constant_places_of_a_bit_field_leave_no_checks() {
     let text = text_of(Op::BitUExtract).replace("bit_uextract v30, v31, v32", "bit_uextract v30, v50, v50");
     let text = text.replace("v0 = const.i32 0\n", "v0 = const.i32 0\nv50 = const.i32 8\n");
-    let text = lowered(parse(&text), crate::EXACT).to_string();
+    let text = lowered(parse(&text), crate::math::EXACT).to_string();
     assert!(!text.contains("select") && text.contains("lshr") && text.contains("and"), "{text}");
 }

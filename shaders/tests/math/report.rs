@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use spelter_shaders::ir::{InstData, Kernel, Op};
 
-use crate::errors::Case;
-use crate::{EXACT, lowered, parse, text_of};
+use crate::math::errors::Case;
+use crate::math::{EXACT, lowered, parse, text_of};
 
-const BEGIN: &str = "<!-- compiled: written by BLESS=1 cargo test -p spelter-shaders --test math -->\n";
+const BEGIN: &str = "<!-- compiled: written by BLESS=1 cargo test -p spelter-shaders --test compiler math:: -->\n";
 const END: &str = "<!-- end of compiled -->\n";
 
 /// One line of the table.

@@ -3,7 +3,7 @@
 use spelter_shaders::ir::verify;
 use spelter_shaders::opt::CFG;
 
-use crate::parse;
+use crate::opt::parse;
 
 /// The selection's merge block is in a loop that the selection is not in: control comes to it through the loop's header
 /// only.

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use spelter_shaders::ir::{Op, verify};
 use spelter_shaders::opt::CONTRACT;
 
-use crate::expression;
-use crate::peephole::stored;
+use crate::opt::expression;
+use crate::opt::peephole::stored;
 
 /// Holds what becomes of expressions against the expected ones.
 #[track_caller]

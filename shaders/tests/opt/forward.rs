@@ -2,7 +2,7 @@
 
 use spelter_shaders::opt::FORWARD;
 
-use crate::check;
+use crate::opt::check;
 
 /// Two buffers, an index that is not known, and what the test adds in one block.
 fn block(lines: &str) -> String {

@@ -2,7 +2,7 @@
 
 use spelter_shaders::opt::LICM;
 
-use crate::check;
+use crate::opt::check;
 
 /// A loop that does `body`, and before it `before`.
 fn around(before: &str, body: &str) -> String {
@@ -49,7 +49,7 @@ fn loads_stay_where_something_can() {
 fn only_so_many_cheap_results_wait_in_registers() {
     let sums: String = (10..50).map(|n| format!("v{n} = iadd v1, v{}\n", if n == 10 { 1 } else { n - 1 })).collect();
     let roots: String = (60..100).map(|n| format!("v{n} = udiv v1, v{}\n", if n == 60 { 1 } else { n - 1 })).collect();
-    let mut kernel = crate::parse(&around("", &format!("{sums}{roots}")));
+    let mut kernel = crate::opt::parse(&around("", &format!("{sums}{roots}")));
     (LICM.run)(&mut kernel);
     let text = kernel.to_string();
     let inside = text.split("block2:").nth(1).expect("the loop's body");

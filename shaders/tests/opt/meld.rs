@@ -35,7 +35,7 @@ fn loads_come_before_the_branch_unless_something_stands_before_them() {
         ("fence device acq_rel|storage", 4),
         ("v6 = load.i32 storage v3 + v0 volatile", 5),
     ] {
-        let mut kernel = crate::parse(&text(before));
+        let mut kernel = crate::opt::parse(&text(before));
         (MELD.run)(&mut kernel);
         assert_eq!(kernel.to_string().matches("load.i32").count(), loads, "{kernel}");
     }
@@ -103,7 +103,7 @@ fn loops_that_differ_or_can_be_distinguished_stay() {
         ("v1", SHIFT, "v40 = load.i32 var0 + v0 volatile"),
     ] {
         let text = two_loops(start, body, before);
-        let mut kernel = crate::parse(&text);
+        let mut kernel = crate::opt::parse(&text);
         (MELD.run)(&mut kernel);
         assert_eq!(kernel.to_string().matches("loop ").count(), 2, "{text}");
     }
@@ -113,7 +113,7 @@ fn loops_that_differ_or_can_be_distinguished_stay() {
     {
         let text = two_loops("v1", &format!("{SHIFT}\n{effect}"), "")
             .replace("v15 = lshr v12, v3", &format!("v15 = lshr v12, v3\n{}", effect.replace("v41", "v42")));
-        let mut kernel = crate::parse(&text);
+        let mut kernel = crate::opt::parse(&text);
         (MELD.run)(&mut kernel);
         assert_eq!(kernel.to_string().matches("loop ").count(), 2, "{text}");
     }

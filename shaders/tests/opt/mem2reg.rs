@@ -3,7 +3,7 @@
 use spelter_shaders::ir::verify;
 use spelter_shaders::opt::MEM2REG;
 
-use crate::parse;
+use crate::opt::parse;
 
 #[test]
 fn many_words_in_deep_nests_of_loops_stay_in_memory() {

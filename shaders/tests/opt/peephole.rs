@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use spelter_shaders::ir::{InstData, Kernel, Op, Place, Type, Value, element, verify};
 use spelter_shaders::opt::PEEPHOLE;
 
-use crate::expression::{self, UNKNOWN};
+use crate::opt::expression::{self, UNKNOWN};
 
 /// Holds what becomes of expressions against the expected ones. A bool is stored as an integer, so `true` is 1.
 #[track_caller]

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use spelter_shaders::ir::{InstData, Op, Type, verify};
 use spelter_shaders::opt::{DCE, PEEPHOLE, RANGE_SIMPLIFY};
 
-use crate::expression;
-use crate::peephole::{input, random, stored};
+use crate::opt::expression;
+use crate::opt::peephole::{input, random, stored};
 
 /// Holds what becomes of expressions against the expected ones. `id` is below 16. A bool is stored as an integer.
 #[track_caller]

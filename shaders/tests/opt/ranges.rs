@@ -6,8 +6,8 @@ use spelter_shaders::ir::{
     Access, BindingData, BindingKind, Block, BufferSpace, Inst, InstData, Kernel, Op, Place, Type, Value,
 };
 
-use crate::random::{self, BUFFER_WORDS};
-use crate::{parse, run};
+use crate::ir::random::{self, BUFFER_WORDS};
+use crate::opt::{parse, run};
 
 /// Holds what is known about values where block `at` uses them: least, greatest, divisor.
 #[track_caller]
@@ -256,7 +256,7 @@ proptest! {
         let kernel = random::kernel(&tape, barriers);
         let checked = with_checks(&kernel);
         prop_assert_eq!(spelter_shaders::ir::verify(&checked), Ok(()));
-        let errors = crate::run_with(&checked, &[&[5; BUFFER_WORDS as usize], &[0]]).swap_remove(1);
+        let errors = crate::opt::run_with(&checked, &[&[5; BUFFER_WORDS as usize], &[0]]).swap_remove(1);
         prop_assert_eq!(errors, [0], "{}", kernel);
     }
 }
@@ -265,8 +265,8 @@ proptest! {
 fn the_checks_of_this_test_find_lies() {
     let kernel = parse("block0:\n v0 = builtin local_invocation_id.0\n v1 = iadd v0, v0\n return");
     let mut checked = with_checks(&kernel);
-    assert_eq!(crate::run_with(&checked, &[&[], &[], &[], &[0]])[3], [0]);
+    assert_eq!(crate::opt::run_with(&checked, &[&[], &[], &[], &[0]])[3], [0]);
     checked.workgroup_size[0] = 9;
-    assert_eq!(crate::run_with(&checked, &[&[], &[], &[], &[0]])[3], [1]);
+    assert_eq!(crate::opt::run_with(&checked, &[&[], &[], &[], &[0]])[3], [1]);
     assert!(run(&kernel, &[]).is_empty());
 }

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use spelter_shaders::ir::{Kernel, verify};
 use spelter_shaders::opt::{PASSES, Pass, optimize};
 
-use crate::random::{self, BUFFER_WORDS};
-use crate::run;
+use crate::ir::random::{self, BUFFER_WORDS};
+use crate::opt::run;
 
 fn input() -> Vec<u32> {
     (0..BUFFER_WORDS).map(|i| i.wrapping_mul(0x9e37_79b1) >> (i % 5 * 7)).collect()

@@ -1,5 +1,5 @@
-//! How long passes take: printed by `cargo test --release -p spelter-shaders --test opt -- --ignored --nocapture
-//! speed`.
+//! How long passes take: printed by `cargo test --release -p spelter-shaders --test compiler opt::speed -- --ignored
+//! --nocapture`.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use spelter_shaders::ir::Kernel;
 use spelter_shaders::opt::{CONTRACT, Pass, optimize};
 
-use crate::parse;
+use crate::opt::parse;
 
 /// Loops one after the other, each with loads, a selection, address arithmetic and a store: about 30 instructions.
 fn kernel(loops: usize) -> Kernel {

@@ -5,7 +5,7 @@ use spelter_shaders::analysis::{Dominators, Loops};
 use spelter_shaders::ir::{Kernel, verify};
 use spelter_shaders::opt::{Pass, UNROLL, optimize};
 
-use crate::{parse, run};
+use crate::opt::{parse, run};
 
 fn loops(kernel: &Kernel) -> usize {
     Loops::new(kernel, &Dominators::new(kernel)).all.len()

@@ -2,7 +2,7 @@
 
 use spelter_shaders::simd::{Kernel, verify};
 
-use crate::text::parse;
+use crate::simd::text::parse;
 
 /// A kernel whose entry has an address (`v0`), 8 lanes of a subgroup (`v1`), words (`v2`) and two conditions (`v3`,
 /// `v4`).

@@ -6,7 +6,7 @@ use spelter_shaders::simd::{Kernel, verify};
 use spelter_shaders::vectorize::widen;
 use spelter_shaders::{ir, opt};
 
-use crate::random;
+use crate::ir::random;
 
 fn widened(kernel: &ir::Kernel) -> Result<(), TestCaseError> {
     let Ok(widened) = widen(kernel) else { return Ok(()) };

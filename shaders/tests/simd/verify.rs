@@ -2,7 +2,7 @@
 
 use spelter_shaders::simd::{Block, Inst, InstData, Kernel, Type, Value, ValueDef, verify};
 
-use crate::text::{EVERYTHING, parse};
+use crate::simd::text::{EVERYTHING, parse};
 
 const HEAD: &str = "simd kernel \"k\"\ndescriptors 2\nframes 128\n";
 

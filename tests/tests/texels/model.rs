@@ -4,7 +4,7 @@
 
 use spelter_shaders::image::{Filter, Sampler, Swizzle, Wrap};
 
-use crate::format::Format;
+use crate::texels::format::Format;
 
 /// Precision of filter weights: `subTexelPrecisionBits` and `mipmapPrecisionBits`.
 const PRECISION: f64 = 1.0 / 256.0;

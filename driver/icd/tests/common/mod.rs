@@ -52,9 +52,11 @@ pub(crate) struct Layout {
 }
 
 /// A command that runs one test of the current program in another process.
-pub(crate) fn rerun(program: impl AsRef<std::ffi::OsStr>, test: &str) -> Command {
+pub(crate) fn rerun(program: impl AsRef<std::ffi::OsStr>, module: &str, test: &str) -> Command {
     let mut command = Command::new(program);
-    command.args([test, "--exact", "--nocapture"]);
+    // The path begins with the name of the test program, which the names of its tests lack.
+    let name = module.split_once("::").map_or(test.to_string(), |(_, module)| format!("{module}::{test}"));
+    command.args([&name, "--exact", "--nocapture"]);
     command
 }
 

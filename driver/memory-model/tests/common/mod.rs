@@ -1,6 +1,9 @@
 //! Files of litmus tests.
 
-#![allow(dead_code, reason = "not every test needs all of it")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a failing test panics, and reports what it did not run")]
+
+pub(crate) mod random;
+pub(crate) mod traces;
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,5 @@
 //! Traces as a race detector records them, of any number of events; with the reads-from that it saw.
 
-#![allow(dead_code, reason = "not every test needs all of it")]
-
 use spelter_memory_model::event::{
     Access, Action, Agent, Class, Classes, Event, Location, Operation, Scope, Site, Trace,
 };

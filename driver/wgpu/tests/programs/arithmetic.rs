@@ -1,6 +1,6 @@
 //! Arithmetic and conversions of 32 bits.
 
-use crate::{Program, each, word};
+use crate::programs::{Program, each, word};
 
 /// Floats that are quarters of small numbers: sums and products of them are exact.
 fn quarter(i: u32) -> u32 {

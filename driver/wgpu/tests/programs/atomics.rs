@@ -1,6 +1,6 @@
 //! Atomics on integers and floats, in buffers and in shared memory.
 
-use crate::{Program, word};
+use crate::programs::{Program, word};
 
 pub(crate) fn programs() -> Vec<Program> {
     let words: Vec<u32> = (0..256).map(word).collect();

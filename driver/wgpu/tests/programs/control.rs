@@ -1,6 +1,6 @@
 //! Control flow: loops, switches, calls, short circuits.
 
-use crate::{Program, each, word};
+use crate::programs::{Program, each, word};
 
 fn collatz(mut n: u32) -> u32 {
     let mut steps = 0;

@@ -1,6 +1,6 @@
 //! Memory: layouts of structs, arrays, pointers, bounds.
 
-use crate::{N, Program, each, word};
+use crate::programs::{N, Program, each, word};
 
 pub(crate) fn programs() -> Vec<Program> {
     let words: Vec<u32> = (0..N).map(word).collect();

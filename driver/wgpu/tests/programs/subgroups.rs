@@ -1,6 +1,6 @@
 //! Subgroups of 16 invocations.
 
-use crate::{N, Program, word};
+use crate::programs::{N, Program, word};
 
 const SIZE: u32 = 16;
 

@@ -1,6 +1,6 @@
 //! Types of 16 and 64 bits.
 
-use crate::{N, Program, word};
+use crate::programs::{N, Program, word};
 
 /// A program over pairs of words: numbers of 64 bits.
 fn wide(name: &'static str, [from, to]: [&str; 2], expression: &str, of: impl Fn(u64) -> u64) -> Program {

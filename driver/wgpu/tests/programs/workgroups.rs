@@ -1,6 +1,6 @@
 //! Workgroups: their ids, shared memory and barriers.
 
-use crate::{N, Program, word};
+use crate::programs::{N, Program, word};
 
 pub(crate) fn programs() -> Vec<Program> {
     let words: Vec<u32> = (0..N).map(word).collect();

@@ -1,6 +1,5 @@
 //! Runs the program and captures its output; each test writes its shaders to its own folder.
 
-#![allow(dead_code)] // each test file uses some of it
 #![allow(clippy::unwrap_used)] // what fails here fails the test
 
 use std::path::PathBuf;

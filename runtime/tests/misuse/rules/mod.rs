@@ -11,7 +11,7 @@ mod watch;
 
 use spelter::Error;
 
-use crate::Stage;
+use crate::misuse::Stage;
 
 /// A rule: its text, a call that breaks it, and the begin and end of the error.
 pub(crate) type Case = (&'static str, fn(&Stage) -> Result<(), Error>, &'static str, &'static str);

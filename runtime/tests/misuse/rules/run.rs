@@ -5,7 +5,7 @@ use std::time::Duration;
 use spelter::{Bind, Context, SamplerInfo, vk};
 
 use super::{Case, DEVICE, GONE, KIND};
-use crate::PUSH;
+use crate::misuse::PUSH;
 
 const ARRAY: &str = "enable wgpu_binding_array;
 struct Words { w: array<u32> }

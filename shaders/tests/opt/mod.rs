@@ -9,8 +9,6 @@ mod licm;
 mod meld;
 mod mem2reg;
 mod peephole;
-#[path = "../ir/random.rs"]
-mod random;
 mod range_simplify;
 mod ranges;
 mod same_results;

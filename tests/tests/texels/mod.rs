@@ -11,8 +11,8 @@ use spelter_shaders::image::{
 use spelter_tests::images::ImageDecl;
 use spelter_tests::mutate::Rng;
 
-use crate::format::Format;
-use crate::model::{Answer, Image};
+use crate::texels::format::Format;
+use crate::texels::model::{Answer, Image};
 
 /// A format with its name in Vulkan's header.
 fn named(format: image::Format) -> (String, Format) {

@@ -2,9 +2,7 @@
 //! without a case.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../common/mod.rs"]
-mod common;
-
+use crate::common;
 mod commands;
 mod host_copies;
 mod image_commands;
@@ -19,14 +17,14 @@ mod views;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use common::{Kernel, STORAGE, Words, device};
+use crate::common::{Kernel, STORAGE, Words, device};
 use spelter_driver::{Buffer, CommandBuffer, DescriptorSet, Device, Error, PipelineLayout, vk};
 
 /// A rule and a way to break it.
 type Rule = (&'static str, fn(&World) -> Result<(), Error>);
 
 /// Objects for the cases.
-pub struct World {
+pub(crate) struct World {
     device: Device,
     other: Device,
     /// 64 words, with all usages.
@@ -42,7 +40,7 @@ pub struct World {
 }
 
 /// A kernel with push constants and one binding, and a set for it.
-pub struct Ready {
+pub(crate) struct Ready {
     kernel: Kernel,
     set: DescriptorSet,
     _words: Words,

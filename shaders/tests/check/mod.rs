@@ -10,9 +10,6 @@ mod observed;
 mod random;
 mod subsume;
 
-#[path = "../ir/random.rs"]
-mod kernels;
-
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::atomic::AtomicU32;

@@ -3,8 +3,6 @@
 mod active_lanes;
 mod context_slots;
 mod licm;
-#[path = "../ir/random.rs"]
-mod random;
 mod schedule;
 mod subgroup_loops;
 mod text;

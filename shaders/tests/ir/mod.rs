@@ -6,7 +6,7 @@ mod control;
 mod convergence;
 mod fold;
 mod memory;
-mod random;
+pub(crate) mod random;
 mod text;
 mod verify;
 

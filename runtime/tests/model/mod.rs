@@ -7,8 +7,8 @@
 //! buffers only: a call that fails for lack of memory must have changed nothing. After each program all handles are
 //! dropped and no object may be left.
 //!
-//! `cargo test` runs a short version; `PROPTEST_CASES=10000 cargo test -p spelter --test model` is about a million
-//! steps.
+//! `cargo test` runs a short version; `PROPTEST_CASES=10000 cargo test -p spelter --test api model::` is about a
+//! million steps.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 #![expect(clippy::print_stdout, reason = "long runs tell how far they are")]

@@ -1,0 +1,21 @@
+//! Tests of the command line, which they run as a child, in one program.
+
+mod bench;
+mod check;
+mod check_command;
+mod check_limits;
+mod common;
+mod compile;
+mod demo_info;
+mod derive;
+mod errors;
+mod exec;
+mod host_memory;
+mod images;
+mod litmus;
+mod manual;
+mod options;
+mod profile;
+mod progress;
+mod run;
+mod test;

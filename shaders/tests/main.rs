@@ -1,0 +1,14 @@
+//! Tests of the compiler, in one program.
+
+mod bound;
+mod check;
+mod float_mode;
+mod footprint;
+mod image;
+mod ir;
+mod math;
+mod operations;
+mod opt;
+mod reader;
+mod simd;
+mod x86;

@@ -1,0 +1,29 @@
+//! Tests of kernels, corpora and the repository, in one program. Those that list their cases themselves are alone.
+
+mod addresses;
+mod checked;
+mod checked_passes;
+mod coalescing;
+mod control_flow;
+mod conversions;
+mod detection;
+mod exits;
+mod forms;
+mod frames;
+mod fuzz;
+mod half_atomics;
+mod indirect_loads;
+mod interleave;
+mod melds;
+mod mixed_dots;
+mod races;
+mod rules;
+mod schedules;
+mod seeds;
+mod segments;
+mod slices;
+mod subgroups;
+mod subword;
+mod sync_mutants;
+mod texels;
+mod tidy;
