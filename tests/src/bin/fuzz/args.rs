@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
+use spelter_sweep::Shard;
 use spelter_tests::engine::{Engine, engines};
 use spelter_tests::fuzz::{Bench, Generated, Options, Tape, generate};
 
@@ -20,8 +21,8 @@ pub(crate) struct Args {
     /// Selects the programs: another seed gives other ones.
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Runs programs I, I + N, I + 2N, …
-    #[arg(long, default_value = "0/1", value_parser = shard)]
+    /// Runs only part I of N equal parts of the programs: programs I - 1, I - 1 + N, I - 1 + 2N, …
+    #[arg(long, value_name = "I/N", default_value = "1/1", value_parser = shard)]
     pub(crate) shard: (u64, u64),
     /// Processes; by default as many as the machine has threads.
     #[arg(long)]
@@ -69,12 +70,7 @@ pub(crate) enum Mode {
 }
 
 fn shard(text: &str) -> Result<(u64, u64), String> {
-    let parse = || {
-        let (index, count) = text.split_once('/')?;
-        let (index, count) = (index.parse().ok()?, count.parse().ok()?);
-        (index < count).then_some((index, count))
-    };
-    parse().ok_or_else(|| format!("`{text}` is not I/N with I below N"))
+    Ok(text.parse::<Shard>()?.numbers())
 }
 
 impl Args {

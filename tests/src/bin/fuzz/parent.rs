@@ -117,7 +117,7 @@ fn spawn(args: &Args, job: u64, first: u64, seconds: u64, sender: &Sender<Event>
             command.arg(name);
         }
     }
-    command.arg("--shard").arg(format!("{}/{}", args.shard.0, args.shard.1)).arg("--out").arg(&args.out);
+    command.arg("--shard").arg(format!("{}/{}", args.shard.0 + 1, args.shard.1)).arg("--out").arg(&args.out);
     let mut process = command.stdout(Stdio::piped()).spawn().ok()?;
     let output = process.stdout.take()?;
     let sender = sender.clone();
