@@ -211,8 +211,8 @@ impl<'a> Dispatch<'a> {
         self
     }
 
-    /// Names this dispatch in its errors, in timelines and in the reasons of a loss; in timelines the name of the program
-    /// follows. In a command buffer the names of the groups precede it.
+    /// Names this dispatch in its errors, in timelines and in the reasons of a loss; in timelines the name of the
+    /// program follows. In a command buffer the names of the groups precede it.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {

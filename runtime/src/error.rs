@@ -118,7 +118,8 @@ pub(crate) mod rule {
     /// The number of bytes of a read.
     pub(crate) const WHOLE: &str = "bytes are read as a whole number of elements";
     /// The type of values that hold texels.
-    pub(crate) const TEXEL: &str = "values of an image have the numeric type of its format, or are unsigned and have the bits of a channel or texel";
+    pub(crate) const TEXEL: &str =
+        "values of an image have its numeric type, or are unsigned and have the bits of a channel or of a texel";
     /// The layout of a Rust type for a block.
     pub(crate) const LAYOUT: &str = "a Rust type for a block has each number where the shader has it";
     /// The length of the slice of a read.

@@ -89,3 +89,14 @@ pub use spelter_driver::{
 pub use stats::Stats;
 pub use timestamps::Timestamp;
 pub use transfer::{MapFlags, Mapped, ReadBack};
+
+/// The Rust programs of the book's first pages are tests of this crate.
+#[cfg(doctest)]
+mod book {
+    #[doc = include_str!("../../docs/first-kernel.md")]
+    mod first_kernel {}
+    #[doc = include_str!("../../docs/ways-in.md")]
+    mod ways_in {}
+    #[doc = include_str!("../../docs/testing-in-ci.md")]
+    mod testing_in_ci {}
+}

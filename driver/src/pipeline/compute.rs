@@ -237,8 +237,8 @@ impl ComputePipeline {
         self.inner.kernel.code.fallback()
     }
 
-    /// The layouts of the shader's buffers and push constants: names, offsets and strides of members. The shader is read
-    /// again for it. [`Error::Shader`] if that needs more memory than there is.
+    /// The layouts of the shader's buffers and push constants: names, offsets and strides of members. The shader is
+    /// read again for it. [`Error::Shader`] if that needs more memory than there is.
     pub fn blocks(&self) -> Result<Blocks, Error> {
         self.inner.kernel.key().blocks()
     }

@@ -78,8 +78,9 @@ impl Fence {
         Ok(settled)
     }
 
-    /// For a future: whether the fence is signalled. If not, `waker` is woken when it may be, on a thread of the device,
-    /// and no earlier waker of the same registration. [`Error::DeviceLost`] if the fence will never be signalled.
+    /// For a future: whether the fence is signalled. If not, `waker` is woken when it may be, on a thread of the
+    /// device, and no earlier waker of the same registration. [`Error::DeviceLost`] if the fence will never be
+    /// signalled.
     pub fn poll(&self, task: &mut FenceTask, waker: &Waker) -> Poll<Result<(), Error>> {
         task.registration.poll(&self.inner.state, waker).map(|result| {
             self.seen(result.is_ok());

@@ -9,8 +9,8 @@ pub use block::Block;
 pub(crate) use block::BlockPlace;
 pub use spelter_shaders::front::{DataLayout, DataMember, ScalarType};
 
-/// A type whose layout in memory is known: numbers, arrays of them, and structs by [`layout!`](crate::layout!). Types of
-/// other crates implement it by hand, or are checked through a type of their own ([`Block`] shows it for `encase`).
+/// A type whose layout in memory is known: numbers, arrays of them, and structs by [`layout!`](crate::layout!). Types
+/// of other crates implement it by hand, or are checked through a type of their own ([`Block`] shows it for `encase`).
 ///
 /// ```
 /// use spelter::{DataLayout, Layout};

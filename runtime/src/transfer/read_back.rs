@@ -50,8 +50,8 @@ impl Context {
     /// bytes after them. [`ReadBack::finish`] returns the values. The call waits only if too much memory of staging
     /// buffers is pending, or there is none.
     ///
-    /// [`Error::Range`] if the bytes are not inside the buffer or not a whole number of elements, [`Error::Resource`] if
-    /// the buffer is destroyed, mapped or of another device.
+    /// [`Error::Range`] if the bytes are not inside the buffer or not a whole number of elements, [`Error::Resource`]
+    /// if the buffer is destroyed, mapped or of another device.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
