@@ -8,7 +8,7 @@ use common::Folder;
 
 const SWEEP: &str = "litmus --generate --events 3 --count 60";
 
-fn text(folder: &Folder, name: &str) -> String {
+fn text_of(folder: &Folder, name: &str) -> String {
     String::from_utf8(folder.read(name)).unwrap()
 }
 
@@ -16,13 +16,13 @@ fn text(folder: &Folder, name: &str) -> String {
 fn shards_are_continued_and_merged() {
     let folder = Folder::new("sweep_shards");
     folder.good(&format!("{SWEEP} --results whole.jsonl"));
-    assert_eq!(text(&folder, "whole.jsonl").lines().count(), 61);
+    assert_eq!(text_of(&folder, "whole.jsonl").lines().count(), 61);
     folder.good(&format!("{SWEEP} --shard 1/3 --results 1.jsonl"));
     folder.good(&format!("{SWEEP} --shard 3/3 --results 3.jsonl"));
     // The second shard was killed while it wrote its fifth result.
     let second = folder.good(&format!("{SWEEP} --shard 2/3 --results 2.jsonl"));
     assert_eq!(second, "20 of 60 programs, shard 2/3, in 2.jsonl\n");
-    let complete = text(&folder, "2.jsonl");
+    let complete = text_of(&folder, "2.jsonl");
     let part: Vec<&str> = complete.lines().take(5).collect();
     folder.write("2.jsonl", format!("{}\n{{\"job\":13,\"re", part.join("\n")).as_bytes());
 
@@ -31,10 +31,10 @@ fn shards_are_continued_and_merged() {
     assert!(ended.stderr.starts_with("error: 16 of 60 jobs are missing: 13, 16, 19, 22,"), "{}", ended.stderr);
 
     assert_eq!(folder.good(&format!("{SWEEP} --shard 2/3 --results 2.jsonl")), second);
-    assert_eq!(text(&folder, "2.jsonl"), complete);
+    assert_eq!(text_of(&folder, "2.jsonl"), complete);
     let value = folder.json("merge 3.jsonl 2.jsonl 1.jsonl --out all.jsonl --json");
     assert_eq!((&value["done"], &value["missing"]), (&60.into(), &serde_json::json!([])));
-    assert_eq!(text(&folder, "all.jsonl"), text(&folder, "whole.jsonl"));
+    assert_eq!(text_of(&folder, "all.jsonl"), text_of(&folder, "whole.jsonl"));
 }
 
 #[test]
@@ -51,10 +51,27 @@ fn files_of_other_sweeps_are_refused() {
     }
     folder.write("b.jsonl", b"something else\n");
     assert!(folder.error("merge a.jsonl b.jsonl").starts_with("b.jsonl: not a file of results"));
-    let other = text(&folder, "a.jsonl").replacen("\"racy\":0", "\"racy\":7", 1);
+    let other = text_of(&folder, "a.jsonl").replacen("\"racy\":0", "\"racy\":7", 1);
     folder.write("b.jsonl", other.as_bytes());
     let message = folder.error("merge a.jsonl b.jsonl");
     assert!(message.contains("has another result in an earlier file"), "{message}");
+}
+
+/// So are the orders of a checked run.
+#[test]
+fn orders_of_a_run_are_divided() {
+    let text = "@group(0) @binding(0) var<storage, read_write> last: u32;
+        @compute @workgroup_size(1) fn main(@builtin(workgroup_id) id: vec3<u32>) { last = id.x; }";
+    let folder = Folder::with("sweep_orders", "last.wgsl", text);
+    let line = "run last.wgsl --bind 0.0=zeros:4 --groups 4 --check --error-exitcode 0 --many-seeds 6";
+    for (shard, file) in [("1/1", "whole.jsonl"), ("1/2", "1.jsonl"), ("2/2", "2.jsonl"), ("2/2", "2.jsonl")] {
+        let ended = folder.spelter(&format!("{line} --shard {shard} --results {file}"));
+        assert_eq!(ended.status, 0, "{}", ended.stderr);
+    }
+    let value = folder.json("merge 1.jsonl 2.jsonl --out all.jsonl --json");
+    assert_eq!(value["done"], 6);
+    assert!(value["totals"]["findings"].as_u64().unwrap() >= 6, "{value}");
+    assert_eq!(text_of(&folder, "all.jsonl"), text_of(&folder, "whole.jsonl"));
 }
 
 /// Tests of the memory model are a sweep, too.
@@ -63,10 +80,10 @@ fn litmus_tests_are_decided_once() {
     let folder = Folder::new("sweep_litmus");
     folder.good("litmus --generate --events 2 --count 6 --out tests");
     let first = folder.good("litmus tests --results r.jsonl --json");
-    let kept = text(&folder, "r.jsonl");
+    let kept = text_of(&folder, "r.jsonl");
     let again = folder.spelter("litmus tests --results r.jsonl --json");
     assert!(first.lines().count() > 2 && again.stdout.lines().count() == 1, "{first}\n{}", again.stdout);
     assert!(again.stderr.contains("are in the file of results"), "{}", again.stderr);
-    assert_eq!(text(&folder, "r.jsonl"), kept);
+    assert_eq!(text_of(&folder, "r.jsonl"), kept);
     assert!(!kept.contains("microseconds") && !kept.contains("tests/"), "{kept}");
 }

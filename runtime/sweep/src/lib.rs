@@ -63,6 +63,12 @@ fn from_job_line(line: &str) -> Option<(u64, Value)> {
     Some((job, value.get_mut("result")?.take()))
 }
 
+/// FNV-1a of a text, in hexadecimal: tells long settings apart, such as lists of files, on every machine alike.
+pub fn digest(text: &str) -> String {
+    let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, hash))
+}
+
 /// The options of a command that runs a sweep.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct SweepArgs {

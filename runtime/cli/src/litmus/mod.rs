@@ -21,7 +21,7 @@ use spelter_memory_model::format::{Format, QuestionKind, Test};
 use spelter_memory_model::program::{Bound, TooLarge};
 use spelter_memory_model::repair::{Effort, Repair, Rewritten, repair, rewrite};
 use spelter_memory_model::search::Limits;
-use spelter_sweep::{Sweep, jobs_left};
+use spelter_sweep::{Sweep, digest, jobs_left};
 
 use crate::args::LitmusArgs;
 use crate::failure::Failure;
@@ -187,12 +187,6 @@ fn sweep(files: &[PathBuf], args: &LitmusArgs, options: &Options) -> Sweep {
     let settings = json!({ "model": options.model.to_string(), "unroll": args.unroll, "steps": args.steps,
         "explain": args.explain, "repair": args.repair, "tests": digest(&names.join("\n")) });
     Sweep { name: "litmus".to_owned(), settings, jobs: files.len() as u64 }
-}
-
-/// FNV-1a of a text: tells lists of tests apart, on every machine alike.
-fn digest(text: &str) -> String {
-    let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, hash))
 }
 
 /// Writes the text with the repair; a test that does not race stays as it is.
