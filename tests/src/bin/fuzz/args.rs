@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
-use spelter_sweep::Shard;
+use serde_json::json;
+use spelter_sweep::{Shard, Sweep};
 use spelter_tests::engine::{Engine, engines};
 use spelter_tests::fuzz::{Bench, Generated, Options, Tape, generate};
 
@@ -15,9 +16,13 @@ pub(crate) struct Args {
     /// Ends after this many seconds.
     #[arg(long, default_value_t = 60)]
     pub(crate) seconds: u64,
-    /// Ends after this many programs of this shard, if that is earlier.
+    /// Ends after this many programs of this shard, if that is earlier; with --results, of all shards together.
     #[arg(long)]
     pub(crate) programs: Option<u64>,
+    /// Writes the result of each block of programs as a line of JSON to this file. If it exists, only the blocks that it
+    /// lacks are run (docs/scale.md).
+    #[arg(long, value_name = "FILE", requires = "programs")]
+    pub(crate) results: Option<PathBuf>,
     /// Selects the programs: another seed gives other ones.
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
@@ -59,7 +64,13 @@ pub(crate) struct Args {
     /// The first program of a child.
     #[arg(long, hide = true, default_value_t = 0)]
     pub(crate) first: u64,
+    /// Lets a child run the blocks that standard input names.
+    #[arg(long, hide = true)]
+    pub(crate) blocks: bool,
 }
+
+/// Programs of a block.
+pub(crate) const BLOCK: u64 = 64;
 
 /// The role of this process.
 pub(crate) enum Mode {
@@ -102,6 +113,24 @@ impl Args {
 
     pub(crate) fn threads(&self) -> u64 {
         self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u64)).max(1)
+    }
+
+    /// The blocks as jobs, for a file of results.
+    pub(crate) fn sweep(&self) -> Option<(Sweep, PathBuf)> {
+        let (path, programs) = (self.results.clone()?, self.programs?);
+        let settings = json!({ "programs": programs, "seed": self.seed, "race": self.race, "engine": self.engine,
+            "no_atomics": self.no_atomics, "strict_returns": self.strict_returns });
+        Some((Sweep { name: "fuzz".to_owned(), settings, jobs: programs.div_ceil(BLOCK) }, path))
+    }
+
+    /// The part of the blocks.
+    pub(crate) fn part(&self) -> Shard {
+        format!("{}/{}", self.shard.0 + 1, self.shard.1).parse().unwrap_or_default()
+    }
+
+    /// The programs of a block from `first` on.
+    pub(crate) fn block(&self, number: u64, first: u64) -> std::ops::Range<u64> {
+        first..((number + 1) * BLOCK).min(self.programs.unwrap_or(u64::MAX))
     }
 
     /// The tape of a program by its number.
