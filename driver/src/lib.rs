@@ -42,7 +42,7 @@ pub use pipeline::{
     SpecializedShader, StoredKernels, check_workgroup,
 };
 pub use query::QueryPool;
-pub use queue::{Event, Fence, Queue, Semaphore, SemaphoreSubmit, SubmitInfo};
+pub use queue::{Event, Fence, FenceTask, Queue, Semaphore, SemaphoreSubmit, SubmitInfo};
 pub use resource::{
     Buffer, BufferView, DeviceMemory, FormatProperties, Image, ImageInfo, ImageView, ImageViewInfo, Sampler,
     SamplerInfo, format_properties,

@@ -1,5 +1,6 @@
 //! A dispatch: program, push constants, number of workgroups, and the resources that are bound for this dispatch only.
 
+mod all_errors;
 mod bound;
 mod push;
 mod recorded;
@@ -54,6 +55,7 @@ pub struct Dispatch<'a> {
     bound: BTreeMap<Slot, DispatchBinding>,
     sets: GroupSets,
     push: SmallVec<[u8; 64]>,
+    label: Option<&'a str>,
     /// The command buffer that gets the dispatch, if it is not for the context.
     recording: Option<&'a mut dyn RecordsDispatches>,
 }
@@ -83,7 +85,7 @@ impl Context {
 impl<'a> Dispatch<'a> {
     fn new(context: &'a Context, program: &'a Program) -> Self {
         let (bound, sets, push) = (BTreeMap::new(), GroupSets::default(), SmallVec::new());
-        Self { context, program, bound, sets, push, recording: None }
+        Self { context, program, bound, sets, push, label: None, recording: None }
     }
 
     /// Binds a whole buffer, as storage or as uniform buffer: whichever the program declares.
@@ -209,6 +211,29 @@ impl<'a> Dispatch<'a> {
         self
     }
 
+    /// Names this dispatch in its errors, in timelines and in the reasons of a loss; in timelines the name of the
+    /// program follows. In a command buffer the names of the groups precede it.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// # let program = context.program_wgsl(
+    /// #     "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+    /// #      @compute @workgroup_size(4)
+    /// #      fn main(@builtin(global_invocation_id) id: vec3<u32>) { data[id.x] *= 2u; }",
+    /// # )?;
+    /// assert_eq!(
+    ///     context.dispatch(&program).label("second pass").groups([1, 1, 1]).unwrap_err().to_string(),
+    ///     "binding 0.0: dispatch `second pass`: no buffer is bound to it (VUID-vkCmdDispatch-None-08114)"
+    /// );
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn label(mut self, label: &'a str) -> Self {
+        self.label = Some(label);
+        self
+    }
+
     /// Records the dispatch, with enough workgroups for this number of invocations in each direction. The last
     /// workgroups may have more invocations, so programs must check their index.
     ///
@@ -241,6 +266,7 @@ impl<'a> Dispatch<'a> {
     ///   or format are not those that the program declares ([`BindingInfo::image`](crate::BindingInfo)).
     /// - [`Error::Push`] if there are too few or too many push constants.
     /// - [`Error::Misuse`] for other rules that the driver checks, such as the number of workgroups.
+    /// - [`Error::Several`] with all of these, if there are several.
     ///
     /// The kernel runs later, so a later call may report its failure, such as [`Error::DeviceLost`]. On a lost device
     /// commands are still recorded, as in Vulkan; each call that submits them or reads results fails.
@@ -267,24 +293,42 @@ impl<'a> Dispatch<'a> {
         self.run(Counts::Direct(groups))
     }
 
-    /// Records it where it belongs.
+    /// Records it, or returns all its errors.
     fn run(mut self, counts: Counts<'_>) -> Result<(), Error> {
-        self.check_push()?;
-        if !self.program.is_of(self.context.share()) {
-            let problem = format!("dispatch: {:?} is a program of another context's device", self.program.entry());
-            return Err(Error::resource(problem, rule::DEVICE));
+        self.record(counts).map_err(|error| {
+            let error = self.all_errors(counts, error);
+            match self.label {
+                Some(label) => error.within(|| format!("dispatch `{label}`")),
+                None => error,
+            }
+        })
+    }
+
+    fn check_program(&self) -> Result<(), Error> {
+        if self.program.is_of(self.context.share()) {
+            return Ok(());
         }
+        let problem = format!("dispatch: {} is a program of another context's device", self.program);
+        Err(Error::resource(problem, rule::DEVICE))
+    }
+
+    /// Records it where it belongs.
+    fn record(&mut self, counts: Counts<'_>) -> Result<(), Error> {
+        self.check_push()?;
+        self.check_program()?;
         self.sets.iter().try_for_each(|(group, set)| self.check_set(*group, set))?;
         self.bound.iter().try_for_each(|(slot, own)| self.check_known(*slot, own))?;
         if let Counts::Direct(groups) = counts {
             spelter_driver::CommandBuffer::check_groups(groups)?;
         }
         if let Some(recording) = self.recording.take() {
-            return recording.dispatch(&self, counts);
+            let recorded = recording.dispatch(self, counts);
+            self.recording = Some(recording);
+            return recorded;
         }
         let mut looked = None; // dropped when no lock is held
         match counts {
-            Counts::Direct(groups) if self.bound.is_empty() && !counts.run_nothing() => {
+            Counts::Direct(groups) if self.bound.is_empty() && self.label.is_none() && !counts.run_nothing() => {
                 let (program, push, sets) = (self.program, &self.push, &self.sets);
                 self.context.inner().record(|state| state.dispatch(program, push, groups, sets, &mut looked))
             }

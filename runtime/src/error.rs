@@ -65,6 +65,9 @@ pub enum Error {
     /// A rule of Vulkan that the driver checks.
     #[error("{0}")]
     Misuse(#[from] Misuse),
+    /// A dispatch has several errors: at least two, of the kinds above, each on a line of the text.
+    #[error("several errors:{}", _0.iter().map(|error| format!("\n  {error}")).collect::<String>())]
+    Several(Vec<Error>),
     /// Device memory is exhausted, or the heap cannot be reserved. The text names the resource with its label.
     #[error("out of memory{}{_0}", if _0.is_empty() { "" } else { ": " })]
     OutOfMemory(String),
@@ -114,6 +117,13 @@ pub(crate) mod rule {
     pub(crate) const INSIDE: &str = "a range lies within its resource, and does not end before it begins";
     /// The number of bytes of a read.
     pub(crate) const WHOLE: &str = "bytes are read as a whole number of elements";
+    /// The type of values that hold texels.
+    pub(crate) const TEXEL: &str =
+        "values of an image have its numeric type, or are unsigned and have the bits of a channel or of a texel";
+    /// The layout of a Rust type for a block.
+    pub(crate) const LAYOUT: &str = "a Rust type for a block has each number where the shader has it";
+    /// The length of the slice of a read.
+    pub(crate) const SLICE: &str = "a slice that is read into has one place for each value";
     /// The number of bytes of a write to an image level.
     pub(crate) const LEVEL: &str = "a level is written as a whole";
     /// The length of a mapping.
@@ -175,6 +185,18 @@ impl Error {
         }
     }
 
+    /// The same error of the program with that label.
+    pub(crate) fn of_program(self, label: &str) -> Self {
+        let of = |text: String| format!("program `{label}`: {text}");
+        match self {
+            Self::Shader(error) => Self::Shader(front::Error { message: of(error.message), ..error }),
+            Self::EntryPoint(text) => Self::EntryPoint(of(text)),
+            Self::Constant(text) => Self::Constant(format!("{text} (program `{label}`)")),
+            Self::Binding { group, binding, problem } => Self::Binding { group, binding, problem: of(problem) },
+            error => error.in_slot_at(|| format!("program `{label}`")),
+        }
+    }
+
     /// The same error, with the place of the command in its problem. Other errors have it in their text.
     pub(crate) fn in_slot_at(self, place: impl FnOnce() -> String) -> Self {
         match self {
@@ -193,6 +215,11 @@ impl Error {
         match self {
             Self::Range(text) => Self::Range(format!("{}: {text}", place())),
             Self::Resource(text) => Self::Resource(format!("{}: {text}", place())),
+            Self::Push(text) => Self::Push(format!("{}: {text}", place())),
+            Self::Several(all) => {
+                let place = place();
+                Self::Several(all.into_iter().map(|error| error.within(|| place.clone())).collect())
+            }
             error => error.in_slot_at(place),
         }
     }

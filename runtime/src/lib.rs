@@ -14,6 +14,7 @@ mod batch;
 mod bind;
 mod bindings;
 mod buffer;
+mod callbacks;
 mod commands;
 mod context;
 mod context_state;
@@ -28,6 +29,7 @@ mod holds;
 mod ids;
 mod image;
 mod journal;
+mod layout;
 mod loan;
 #[cfg(all(test, loom))]
 mod loom_tests;
@@ -69,6 +71,7 @@ pub use events::Event;
 pub use fence::Fence;
 pub use ids::{BatchId, CommandBufferId, CommandKind, ContextId, ObjectId, ResourceId, SetId, Slot, SlotKind};
 pub use image::{Image, ImageBuilder, ImagePart};
+pub use layout::{Block, DataLayout, DataMember, Layout, ScalarType};
 pub use loan::{Lend, LentBuffer, Loan};
 pub use named_by::NamedBy;
 pub use object_info::ObjectInfo;
@@ -85,4 +88,15 @@ pub use spelter_driver::{
 };
 pub use stats::Stats;
 pub use timestamps::Timestamp;
-pub use transfer::{MapFlags, Mapped};
+pub use transfer::{MapFlags, Mapped, ReadBack};
+
+/// The Rust programs of the book's first pages are tests of this crate.
+#[cfg(doctest)]
+mod book {
+    #[doc = include_str!("../../docs/first-kernel.md")]
+    mod first_kernel {}
+    #[doc = include_str!("../../docs/ways-in.md")]
+    mod ways_in {}
+    #[doc = include_str!("../../docs/testing-in-ci.md")]
+    mod testing_in_ci {}
+}

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::back::x86::{self, Isa};
 use crate::back::{Code, ObservedCode, interp};
-use crate::front::{Error, Remark, SpecializationConstant, spirv, wgsl};
+use crate::front::{Blocks, Error, Remark, SpecializationConstant, spirv, wgsl};
 use crate::ir::{Kernel, SourceLine, VERIFIES};
 use crate::lower::math::{self, MathOptions};
 use crate::work::Work;
@@ -31,6 +31,11 @@ impl Module {
     /// then.
     pub fn from_wgsl(source: &str) -> Result<Self, Error> {
         float_mode::with_default(|| wgsl::Module::parse(source).map(|module| Self::Wgsl(Box::new(module))))
+    }
+
+    /// As [`Module::from_wgsl`], with the name of the text's file for messages and source lines.
+    pub fn from_wgsl_named(source: &str, file: &str) -> Result<Self, Error> {
+        float_mode::with_default(|| wgsl::Module::parse_named(source, file).map(|module| Self::Wgsl(Box::new(module))))
     }
 
     /// A rule that a SPIR-V module breaks although it can be translated, and which other drivers do not enforce.
@@ -76,6 +81,15 @@ impl Module {
         names.sort();
         names.dedup();
         names
+    }
+
+    /// The layouts of the buffers and push constants of an entry point: names, offsets and strides of members. Of a
+    /// SPIR-V module also those that the entry point does not use.
+    pub fn blocks(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Blocks, Error> {
+        float_mode::with_default(|| match self {
+            Self::Spirv(module) => module.blocks(specialization),
+            Self::Wgsl(module) => module.blocks(entry, specialization),
+        })
     }
 
     /// Whether kernels may have descriptor arrays whose size only the pipeline layout gives

@@ -17,7 +17,7 @@
 //! no byte, since all are aligned and of one size: Rust lets atomics of one size race, and forbids races of atomics
 //! that overlap partly. A byte is therefore accessed through its word: loaded with it, and stored by a compare-exchange
 //! that keeps the other bytes as another thread made them. No reference other than to these atomics points into the
-//! memory. Only machine code accesses it otherwise: kernels, and on x86-64 the string instructions of `move_bytes` and
+//! memory. Only machine code accesses it otherwise: kernels, and on x86-64 the string instructions of `move_string` and
 //! `fill_words`. Those are not Rust's accesses, so its rules about races do not apply; a racing read yields old or new
 //! values, byte by byte.
 
@@ -67,21 +67,24 @@ impl GuestSlice {
 
     /// Copies as many bytes as both ranges have, from the first byte on, at the speed of the machine's string moves;
     /// `false` where it has none that are known to be fast.
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
     fn move_bytes(self, source: Self) -> bool {
         let len = self.len.min(source.len) as usize;
-        // SAFETY: both ranges are mapped and writable by `new`'s contract, and `len` bytes lie in both. The instruction
-        // changes the three registers and memory, and the direction flag is clear as the ABI demands.
-        unsafe {
-            std::arch::asm!(
-                "rep movsb",
-                inout("rcx") len => _,
-                inout("rdi") self.base => _,
-                inout("rsi") source.base => _,
-                options(nostack, preserves_flags)
-            );
-        }
-        true
+        // SAFETY: both ranges are mapped and writable by `new`'s contract, and `len` bytes lie in both.
+        unsafe { move_string(self.base, source.base, len) }
+    }
+
+    /// As [`GuestSlice::move_bytes`], to memory of the host.
+    fn move_out(self, into: &mut [u8]) -> bool {
+        let len = into.len().min(self.len as usize);
+        // SAFETY: the range is mapped by `new`'s contract, `len` bytes lie in both, and `into` is the caller's alone.
+        unsafe { move_string(into.as_mut_ptr(), self.base, len) }
+    }
+
+    /// As [`GuestSlice::move_bytes`], from memory of the host.
+    fn move_in(self, from: &[u8]) -> bool {
+        let len = from.len().min(self.len as usize);
+        // SAFETY: the range is mapped and writable by `new`'s contract, and `len` bytes lie in both.
+        unsafe { move_string(self.base, from.as_ptr(), len) }
     }
 
     /// Fills as many whole words as the range has, from the first byte on; `false` where the machine has no fast way.
@@ -99,11 +102,6 @@ impl GuestSlice {
             );
         }
         true
-    }
-
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    fn move_bytes(self, _: Self) -> bool {
-        false
     }
 
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
@@ -315,4 +313,34 @@ fn replace_bits(word: &AtomicU32, mask: u32, value: u32) {
     while let Err(now) = word.compare_exchange_weak(old, old & !mask | value, Relaxed, Relaxed) {
         old = now;
     }
+}
+
+/// Copies `len` bytes by the machine's string move; `false`, without a copy, where there is none that is known to be
+/// fast.
+///
+/// # Safety
+///
+/// `len` bytes must be readable at `from` and writable at `to`.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+unsafe fn move_string(to: *mut u8, from: *const u8, len: usize) -> bool {
+    // SAFETY: the bytes are the caller's obligation. The instruction changes the three registers and memory, and the
+    // direction flag is clear as the ABI demands.
+    unsafe {
+        std::arch::asm!(
+            "rep movsb",
+            inout("rcx") len => _,
+            inout("rdi") to => _,
+            inout("rsi") from => _,
+            options(nostack, preserves_flags)
+        );
+    }
+    true
+}
+
+/// # Safety
+///
+/// None is needed: it does nothing.
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+unsafe fn move_string(_: *mut u8, _: *const u8, _: usize) -> bool {
+    false
 }

@@ -75,15 +75,22 @@ const UNSAFE_FILES: &[&str] = &[
 ];
 
 /// Crate → the crates of the workspace that it may use (docs/ARCHITECTURE.md). Each crate must be listed.
-const EDGES: [(&str, &[&str]); 9] = [
+const EDGES: [(&str, &[&str]); 10] = [
     ("spelter-memory-model", &[]),
     ("spelter-shaders", &[]),
     ("spelter-driver", &["spelter-memory-model", "spelter-shaders"]),
     ("spelter-icd", &["spelter-driver"]),
     ("spelter-wgpu", &["spelter-driver", "spelter-shaders"]),
     ("spelter", &["spelter-driver", "spelter-shaders"]),
-    ("spelter-cli", &["spelter", "spelter-driver", "spelter-icd", "spelter-memory-model", "spelter-shaders"]),
-    ("spelter-tests", &["spelter", "spelter-driver", "spelter-icd", "spelter-memory-model", "spelter-shaders"]),
+    ("spelter-sweep", &[]),
+    (
+        "spelter-cli",
+        &["spelter", "spelter-driver", "spelter-icd", "spelter-memory-model", "spelter-shaders", "spelter-sweep"],
+    ),
+    (
+        "spelter-tests",
+        &["spelter", "spelter-driver", "spelter-icd", "spelter-memory-model", "spelter-shaders", "spelter-sweep"],
+    ),
     ("spelter-benches", &["spelter", "spelter-driver", "spelter-shaders"]),
 ];
 

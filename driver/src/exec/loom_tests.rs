@@ -14,7 +14,7 @@ use super::line::Line;
 use super::loss::Loss;
 use super::sync::Mutex;
 use super::watchdog::Nap;
-use crate::sync::{Counter, FenceState, Until, Wake, wait};
+use crate::sync::{Counter, FenceState, Helper, TaskRegistration, Until, Wake, wait};
 
 type TestBoard = Board<u32, Units, u8>;
 
@@ -295,6 +295,68 @@ fn a_settled_fence_wakes_its_waiters() {
             .collect();
         fence.settle(Ok(()));
         waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
+    });
+}
+
+/// Counts its wake-ups.
+#[derive(Default)]
+struct CountedWake(Plain);
+
+impl std::task::Wake for CountedWake {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Relaxed);
+    }
+}
+
+/// A task polls with one waker and again with another. If the second poll is pending, too, its waker is woken; the
+/// fence has been settled by then.
+#[test]
+fn a_settled_fence_wakes_the_waker_of_the_latest_poll() {
+    model(Some(3), || {
+        let fence = Arc::new(FenceState::new(false, &Arc::default()));
+        fence.attach(NoQueue::weak());
+        let settling = Arc::clone(&fence);
+        let settler = thread::spawn(move || settling.settle(Ok(())));
+        let (mut task, wakes) = (TaskRegistration::default(), [(); 2].map(|()| Arc::new(CountedWake::default())));
+        let pending = wakes.each_ref().map(|wake| task.poll(&fence, &Arc::clone(wake).into()).is_pending());
+        settler.join().unwrap();
+        let woken = wakes.each_ref().map(|wake| wake.0.load(Relaxed) > 0);
+        match pending {
+            [_, true] => assert!(woken[1], "{woken:?}"),
+            [true, false] | [false, false] => {}
+        }
+        assert_eq!(task.poll(&fence, std::task::Waker::noop()), std::task::Poll::Ready(Ok(())));
+    });
+}
+
+/// The queue of a fence in a line.
+#[derive(Debug)]
+struct NoQueue;
+
+impl NoQueue {
+    fn weak() -> std::sync::Weak<dyn Helper> {
+        std::sync::Weak::<Self>::new()
+    }
+}
+
+impl Helper for NoQueue {
+    fn help(self: Arc<Self>, _: &dyn Fn() -> bool) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_lost_device_wakes_the_tasks_of_a_fence_in_no_line() {
+    model(Some(3), || {
+        let loss = Arc::new(Loss::default());
+        let fence = Arc::new(FenceState::new(false, &loss));
+        let losing = Arc::clone(&loss);
+        let loser = thread::spawn(move || losing.lose("why".to_owned()));
+        let (mut task, wake) = (TaskRegistration::default(), Arc::new(CountedWake::default()));
+        let poll = task.poll(&fence, &Arc::clone(&wake).into());
+        loser.join().unwrap();
+        assert!(poll.is_ready() || wake.0.load(Relaxed) > 0);
+        assert!(matches!(task.poll(&fence, std::task::Waker::noop()), std::task::Poll::Ready(Err(_))));
     });
 }
 

@@ -19,6 +19,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 use spelter_shaders::compile::Module;
+use spelter_shaders::front::Blocks;
 use spelter_shaders::ir::{BindingData, SampledPair};
 
 use super::deferred::KernelCode;
@@ -53,7 +54,8 @@ pub(crate) struct ShaderSource {
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) enum SourceText {
     Spirv(Box<[u32]>),
-    Wgsl(Box<str>),
+    /// With the name of its file, if the program gave one: kernels of equal texts in other files have other lines.
+    Wgsl(Box<str>, Option<Box<str>>),
 }
 
 impl ShaderSource {
@@ -61,7 +63,8 @@ impl ShaderSource {
     pub(crate) fn module(&self) -> Result<Module, spelter_shaders::front::Error> {
         match &self.text {
             SourceText::Spirv(words) => Module::from_spirv(words),
-            SourceText::Wgsl(text) => Module::from_wgsl(text),
+            SourceText::Wgsl(text, None) => Module::from_wgsl(text),
+            SourceText::Wgsl(text, Some(file)) => Module::from_wgsl_named(text, file),
         }
     }
 
@@ -81,7 +84,7 @@ impl SourceText {
             Self::Spirv(words) => words.iter().for_each(|word| {
                 hasher.update(&word.to_le_bytes());
             }),
-            Self::Wgsl(text) => {
+            Self::Wgsl(text, _) => {
                 hasher.update(b"WGSL").update(text.as_bytes());
             }
         }
@@ -131,6 +134,11 @@ impl Key {
             counts: Arc::default(),
             takes_schedule: false,
         }
+    }
+
+    /// The layouts of the shader's buffers and push constants; the shader is read again.
+    pub(super) fn blocks(&self) -> Result<Blocks, Error> {
+        Ok(self.source.module()?.blocks(&self.entry, &self.constants.iter().copied().collect())?)
     }
 
     /// The shader.

@@ -8,6 +8,7 @@ use ash::vk;
 use spelter_shaders::back::Code;
 use spelter_shaders::compile::Backend;
 use spelter_shaders::explain::{Explained, explain};
+use spelter_shaders::front::Blocks;
 use spelter_shaders::ir::{BindingData, BindingKind, Kernel, SampledPair, VariableSpace};
 
 use super::cache::{CacheStats, CompiledKernel, Key, Origin, ShaderSource, SharedKernel};
@@ -234,6 +235,12 @@ impl ComputePipeline {
     /// Why [`ComputePipeline::backend`] is not the device's back end, if it is not. Waits as it does.
     pub fn fallback(&self) -> Option<&str> {
         self.inner.kernel.code.fallback()
+    }
+
+    /// The layouts of the shader's buffers and push constants: names, offsets and strides of members. The shader is
+    /// read again for it. [`Error::Shader`] if that needs more memory than there is.
+    pub fn blocks(&self) -> Result<Blocks, Error> {
+        self.inner.kernel.key().blocks()
     }
 
     /// Waits until the kernel is compiled, which a device with

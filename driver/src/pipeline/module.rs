@@ -35,7 +35,13 @@ impl Device {
 
     /// A shader module from WGSL text.
     pub fn create_shader_module_wgsl(&self, source: &str) -> Result<ShaderModule, Error> {
-        ShaderModule::from_wgsl(self, source)
+        ShaderModule::from_wgsl(self, source, None)
+    }
+
+    /// As [`Device::create_shader_module_wgsl`], with the name of the text's file, which messages and source lines
+    /// then have.
+    pub fn create_shader_module_wgsl_named(&self, source: &str, file: &str) -> Result<ShaderModule, Error> {
+        ShaderModule::from_wgsl(self, source, Some(file))
     }
 }
 
@@ -56,10 +62,11 @@ impl ShaderModule {
         }
     }
 
-    fn from_wgsl(device: &Device, source: &str) -> Result<Self, Error> {
+    fn from_wgsl(device: &Device, source: &str, file: Option<&str>) -> Result<Self, Error> {
         let bytes = room::of_wgsl(source)?;
         let _room = Room::of(bytes)?;
-        Ok(Self::new(device, Module::from_wgsl(source)?, SourceText::Wgsl(source.into()), bytes))
+        let module = file.map_or_else(|| Module::from_wgsl(source), |file| Module::from_wgsl_named(source, file))?;
+        Ok(Self::new(device, module, SourceText::Wgsl(source.into(), file.map(Into::into)), bytes))
     }
 
     fn new(device: &Device, module: Module, text: SourceText, bytes_to_read: u64) -> Self {

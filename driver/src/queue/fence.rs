@@ -1,6 +1,7 @@
 //! Fences, and the rules for their association with submissions.
 
 use std::sync::Arc;
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -8,7 +9,7 @@ use parking_lot::Mutex;
 use crate::device::Device;
 use crate::error::{DeviceError, Error, require};
 use crate::host_memory;
-use crate::sync::{FenceState, Until, wait};
+use crate::sync::{FenceState, TaskRegistration, Until, wait};
 
 /// A fence (`VkFence`): signalled when the submission that it was passed to is done. A handle.
 #[derive(Clone, Debug)]
@@ -22,6 +23,12 @@ struct FenceInner {
     state: Arc<FenceState>,
     /// Whether it was passed to a submission and not reset since.
     associated: Mutex<bool>,
+}
+
+/// A task's registration with one fence ([`Fence::poll`]). Dropping it ends the registration.
+#[derive(Debug, Default)]
+pub struct FenceTask {
+    registration: TaskRegistration,
 }
 
 impl Device {
@@ -69,6 +76,16 @@ impl Fence {
             device.check_alive()?;
         }
         Ok(settled)
+    }
+
+    /// For a future: whether the fence is signalled. If not, `waker` is woken when it may be, on a thread of the
+    /// device, and no earlier waker of the same registration. [`Error::DeviceLost`] if the fence will never be
+    /// signalled.
+    pub fn poll(&self, task: &mut FenceTask, waker: &Waker) -> Poll<Result<(), Error>> {
+        task.registration.poll(&self.inner.state, waker).map(|result| {
+            self.seen(result.is_ok());
+            Ok(result?)
+        })
     }
 
     /// `vkResetFences`.

@@ -5,7 +5,7 @@ mod fence;
 mod semaphore;
 
 pub use event::Event;
-pub use fence::Fence;
+pub use fence::{Fence, FenceTask};
 pub use semaphore::{Semaphore, SemaphoreSubmit};
 
 use std::fmt;

@@ -83,6 +83,24 @@ impl FenceState {
         }
     }
 
+    /// How the fence was settled; `None` if it is not and still can be.
+    pub(super) fn outcome(&self) -> Option<Result<(), DeviceError>> {
+        match self.state() {
+            SIGNALED => Some(Ok(())),
+            WAITING if self.inner.lock().home.is_some() => None,
+            // The lock is taken after the state was read: a fence that was settled meanwhile has lost its queue.
+            WAITING if self.is_signaled() => Some(Ok(())),
+            _ => match self.inner.lock().lost.clone() {
+                Some(lost) => Some(Err(lost)),
+                None => self.loss.check().err().map(Err),
+            },
+        }
+    }
+
+    pub(super) fn loss(&self) -> &Loss {
+        &self.loss
+    }
+
     fn state(&self) -> usize {
         // Acquire: pairs with the Release in `settle`; what the batch wrote is visible.
         self.state.load(Ordering::Acquire)

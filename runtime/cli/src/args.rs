@@ -6,7 +6,9 @@ mod check_command;
 mod derive;
 mod litmus;
 mod manual;
+mod merge;
 mod profile;
+mod reflect;
 mod run;
 mod trace;
 
@@ -16,18 +18,20 @@ pub(crate) use check_command::CheckCommandArgs;
 pub(crate) use derive::DeriveArgs;
 pub(crate) use litmus::{KindName, LitmusArgs, ScopeName};
 pub(crate) use manual::{CompletionsArgs, ManArgs};
+pub(crate) use merge::MergeArgs;
 pub(crate) use profile::ProfileArgs;
+pub(crate) use reflect::ReflectArgs;
 pub(crate) use run::ImageArgs;
 pub(crate) use trace::{TraceArgs, TraceCommand};
 
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use spelter::{Backend, Schedule};
 use spelter_shaders::back::x86::Isa;
+pub(crate) use spelter_sweep::{Shard, SweepArgs};
 use vulkan_spelter::options::seconds;
 
 use crate::slot::{Bind, Groups, Print, Push, Save, Spec};
@@ -77,6 +81,8 @@ pub(crate) enum Command {
     Profile(ProfileArgs),
     /// Compile a compute shader and show its intermediate forms, machine code and compile times.
     Compile(CompileArgs),
+    /// Show what a compute shader needs: bindings, layouts of their data, push constants, workgroup size.
+    Reflect(ReflectArgs),
     /// Run a gallery of programs, check each against a reference and measure it.
     Demo(DemoArgs),
     /// Run AmberScript files: shaders with buffers and expected results.
@@ -89,6 +95,8 @@ pub(crate) enum Command {
     Exec(ExecArgs),
     /// Run any Vulkan program on Spelter and find its data races and missing barriers.
     Check(CheckCommandArgs),
+    /// Put the results of the shards of a sweep together, and say what is missing.
+    Merge(MergeArgs),
     /// Add up timelines that run and exec wrote.
     Trace(TraceArgs),
     /// Install Spelter for the Vulkan loader.
@@ -389,33 +397,6 @@ pub(crate) struct InstallScope {
     /// For all users.
     #[arg(long, conflicts_with = "user")]
     pub(crate) system: bool,
-}
-
-/// One of several equal parts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shard {
-    index: usize,
-    of: usize,
-}
-
-impl Shard {
-    /// Every `of`-th item, from the `index`-th on.
-    pub(crate) fn pick<I: Iterator>(self, items: I) -> impl Iterator<Item = I::Item> {
-        items.skip(self.index).step_by(self.of)
-    }
-}
-
-impl FromStr for Shard {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (index, of) = text.split_once('/').ok_or("a shard is I/N")?;
-        let number = |text: &str| text.parse::<usize>().map_err(|_| "a shard is two numbers, I/N".to_owned());
-        match (number(index)?, number(of)?) {
-            (index, of) if (1..=of).contains(&index) => Ok(Self { index: index - 1, of }),
-            (index, of) => Err(format!("there is no part {index} of {of}")),
-        }
-    }
 }
 
 /// Options of the device; defaults come from the environment (`environment.rs`).

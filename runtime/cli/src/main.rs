@@ -20,11 +20,13 @@ mod info;
 mod library;
 mod litmus;
 mod manual;
+mod merge;
 mod names;
 mod output;
 mod profile;
 mod profile_folder;
 mod random;
+mod reflect;
 mod run;
 mod scalar;
 mod scratch;
@@ -99,12 +101,14 @@ fn start(cli: &Cli) -> Result<u8, Failure> {
         Command::Bench(args) => bench::run(args, &mut output),
         Command::Profile(args) => bench::profile(args, &mut output),
         Command::Compile(args) => compile::run(args, &mut output),
+        Command::Reflect(args) => reflect::run(args, &mut output),
         Command::Demo(args) => demo::run(args, &mut output),
         Command::Test(args) => test::run(args, &mut output),
         Command::Info(args) => info::run(args, &mut output),
         Command::Litmus(args) => return status_after(litmus::run(args, &mut output), &mut output),
         Command::Exec(args) => icd::exec(args),
         Command::Check(args) => return status_after(check::command::run(args), &mut output),
+        Command::Merge(args) => merge::run(args, &mut output),
         Command::Trace(args) => trace::run(args, &mut output),
         Command::Icd(args) => icd::run(args, &mut output),
         Command::Completions(args) => manual::completions(args, &mut output),

@@ -52,6 +52,8 @@ pub(crate) struct Batch {
     /// The number of the program's state, if the last command was its dispatch and the accesses since the last barrier
     /// are those of that dispatch.
     last: Option<u64>,
+    /// Whether commands have a label.
+    labelled: bool,
     /// Command buffers that were recorded before, to run after the batch's own commands.
     appended: Vec<CommandBuffer>,
     /// Owners of what they use.
@@ -135,6 +137,7 @@ impl Batch {
             retained_bytes: 0,
             bound: BindState::default(),
             last: None,
+            labelled: false,
             appended: Vec::new(),
             owners: Vec::new(),
             counts: CommandCounts::default(),
@@ -160,6 +163,7 @@ impl Batch {
         self.retained_bytes = 0;
         self.bound.clear();
         self.last = None;
+        self.labelled = false;
         self.submits = CommandCounts::default();
         self.appended.clear();
         self.owners.clear();
@@ -279,6 +283,14 @@ impl Batch {
         command(&self.commands)?;
         self.counts.transfers += 1;
         self.recorded += 1;
+        Ok(())
+    }
+
+    /// Names the next command in timelines; the name holds until another call. Nothing is recorded for `None` at first.
+    pub(crate) fn label_next(&mut self, label: Option<&str>) -> Result<(), Error> {
+        if std::mem::replace(&mut self.labelled, label.is_some()) || label.is_some() {
+            self.commands.set_label(label)?;
+        }
         Ok(())
     }
 

@@ -1,8 +1,9 @@
 //! Submissions: a submitted batch, its completion test and its fence.
 
 use std::sync::Arc;
+use std::task::{Poll, Waker};
 
-use spelter_driver::{Fence, Queue, Semaphore, SubmissionId};
+use spelter_driver::{Fence, FenceTask, Queue, Semaphore, SubmissionId};
 
 use crate::error::Error;
 use crate::holds::{HeldBatches, OpenedBy};
@@ -80,6 +81,14 @@ impl Submission {
         match &self.fence {
             Some(fence) => Ok(fence.wait(Some(limit))?),
             None => Ok(true),
+        }
+    }
+
+    /// For a future: whether it is complete; `waker` is woken when it may be.
+    pub(crate) fn poll(&self, task: &mut FenceTask, waker: &Waker) -> Poll<Result<(), Error>> {
+        match &self.fence {
+            Some(fence) => fence.poll(task, waker).map(|result| Ok(result?)),
+            None => Poll::Ready(Ok(())),
         }
     }
 }

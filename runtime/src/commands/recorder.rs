@@ -10,7 +10,7 @@ use spelter_driver::ClearColor;
 
 use super::command::Command;
 use super::contents::{Parts, Step, TO_END};
-use super::recording::{PartUse, Recording};
+use super::recording::{PartUse, Recording, within};
 use super::{CommandBuffer, CommandBufferState, MAX_DEPTH};
 use crate::buffer::Buffer;
 use crate::context::Context;
@@ -304,8 +304,7 @@ impl Recorder {
     /// ```
     pub fn group<T>(&mut self, name: &str, record: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
         let outer = self.recording.label.clone();
-        let inner = outer.as_ref().map_or_else(|| name.into(), |outer| format!("{outer}/{name}").into());
-        self.recording.label = Some(inner);
+        self.recording.label = Some(within(outer.as_deref(), name));
         let result = record(self);
         self.recording.label = outer;
         result

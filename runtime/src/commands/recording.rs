@@ -52,13 +52,23 @@ pub(super) struct Recording {
 /// A command's use of a part of a resource.
 pub(super) type PartUse<'a> = (&'a Arc<Resource>, Range<u64>, Access);
 
+/// The name of a group or dispatch in a group: `frame/blur`.
+pub(super) fn within(outer: Option<&str>, name: &str) -> Arc<str> {
+    outer.map_or_else(|| name.into(), |outer| format!("{outer}/{name}").into())
+}
+
 impl RecordsDispatches for Recording {
     fn dispatch(&mut self, dispatch: &Dispatch<'_>, counts: Counts<'_>) -> Result<(), Error> {
         let known = self.parts.follows.len();
         let follows = follow(&mut self.parts.follows, dispatch.group_sets());
         // A dispatch that is refused or runs nothing follows no set.
         let before = self.parts.commands.len();
+        let outer = self.label.clone();
+        if let Some(label) = dispatch.own_label() {
+            self.label = Some(within(outer.as_deref(), label));
+        }
         let result = self.dispatch_with(dispatch, counts, follows);
+        self.label = outer;
         if self.parts.commands.len() == before {
             self.parts.follows.truncate(known);
         }

@@ -304,7 +304,7 @@ pub(crate) fn wrong_kind(
     what: &str,
     kind: impl std::fmt::Display,
 ) -> Error {
-    let problem = format!("{what} is bound as a {kind}, {:?} takes a {}", program.entry(), info.takes_name());
+    let problem = format!("{what} is bound as a {kind}, {program} takes a {}", info.takes_name());
     Error::slot_rule(slot, problem, rule::KIND)
 }
 

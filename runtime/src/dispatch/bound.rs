@@ -138,18 +138,22 @@ impl Dispatch<'_> {
                 }
             }
             batch.order(CommandKind::Dispatch, uses().map(Use::touch), fresh)?;
-            match (counts, &indirect) {
+            batch.label_next(self.label)?;
+            let recorded = match (counts, &indirect) {
                 (Counts::Direct(groups), _) => batch.dispatch(groups, None),
-                (_, Some((_, object, offset))) => batch.dispatch_indirect(object.buffer()?, *offset),
+                (_, Some((_, object, offset))) => {
+                    object.buffer().and_then(|buffer| batch.dispatch_indirect(buffer, *offset))
+                }
                 (_, None) => Ok(()),
-            }
+            };
+            recorded.and(batch.label_next(None))
         };
         Ok(record().inspect_err(|_| entries.take_back())?)
     }
 
     /// The checked state of a descriptor: its own binding, or that of the group's set, or the context's slot. `from` is
     /// the set, with the number of the descriptor in the group.
-    fn found(
+    pub(super) fn found(
         &self,
         state: &mut ContextState,
         info: BindingInfo,
@@ -186,8 +190,8 @@ impl Dispatch<'_> {
     fn unknown(&self) -> String {
         let list: Vec<_> = self.program.bindings().iter().map(|b| format!("{}.{}", b.group, b.binding)).collect();
         match list.as_slice() {
-            [] => format!("{:?} uses no bindings", self.program.entry()),
-            _ => format!("{:?} does not use it; it uses {}", self.program.entry(), list.join(", ")),
+            [] => format!("{} uses no bindings", self.program),
+            _ => format!("{} does not use it; it uses {}", self.program, list.join(", ")),
         }
     }
 }

@@ -8,14 +8,14 @@ impl Dispatch<'_> {
     pub(super) fn check_push(&mut self) -> Result<(), Error> {
         let (given, wanted) = (self.push.len(), self.program.push_bytes() as usize);
         if given != wanted && !paddings(wanted).any(|padded| given == padded) {
-            let entry = self.program.entry();
+            let program = self.program;
             let declared = if wanted == 0 { "none".to_owned() } else { format!("bytes 0..{wanted}") };
             let (missing, rule) = match given < wanted {
                 true => (format!(", bytes {given}..{wanted} are missing"), rule::PUSH_SET),
                 false => (String::new(), rule::PUSH_DECLARED),
             };
             return Err(Error::Push(format!(
-                "{entry:?} declares {declared}, {given} bytes were given{missing} ({rule})"
+                "{program} declares {declared}, {given} bytes were given{missing} ({rule})"
             )));
         }
         self.push.resize(wanted.next_multiple_of(4), 0);

@@ -83,6 +83,11 @@ impl<'a> Dispatch<'a> {
         self.program
     }
 
+    /// Its label.
+    pub(crate) fn own_label(&self) -> Option<&str> {
+        self.label
+    }
+
     /// The push constants, as the program declares them.
     pub(crate) fn pushed(&self) -> &[u8] {
         &self.push
@@ -113,21 +118,30 @@ impl<'a> Dispatch<'a> {
         let mut looked = Looked::default();
         let look = |set| SetOfGroup::look(set, (self.program, group, layout), &mut looked);
         let from = self.sets.get(group).map(look).transpose()?;
-        let own = |at: usize, info: BindingInfo, slot: Slot| {
-            let bind = match (self.bound.get(&slot), &from) {
-                (Some(own), _) => own.bind(slot, (self.program, info))?,
-                (None, Some(from)) => from.found(self.program, info, slot, at)?.bind(),
-                (None, None) => {
-                    checked(self.program, slot, info, None)?;
-                    return Err(Error::slot(slot, "nothing is bound to it"));
-                }
-            };
-            let state = SlotState::new(self.context.share(), slot, &bind)?;
-            checked(self.program, slot, info, Some(&state))?;
-            check_mapped(slot, Some(&state))?;
-            Ok((bind, info.access()))
-        };
         let slots = layout.bindings.iter().flat_map(|info| info.slots().map(move |slot| (*info, slot)));
-        slots.enumerate().map(|(at, (info, slot))| own(at, info, slot)).collect()
+        let own = |(at, (info, slot))| self.own_binding(info, slot, from.as_ref().map(|from| (from, at)));
+        slots.enumerate().map(own).collect()
+    }
+
+    /// A binding of a dispatch that uses no slots of a context: its own one, or that of the group's set. `from` is the
+    /// set, with the number of the descriptor in the group.
+    pub(super) fn own_binding(
+        &self,
+        info: BindingInfo,
+        slot: Slot,
+        from: Option<(&SetOfGroup<'_>, usize)>,
+    ) -> Result<(Bind, Access), Error> {
+        let bind = match (self.bound.get(&slot), from) {
+            (Some(own), _) => own.bind(slot, (self.program, info))?,
+            (None, Some((from, at))) => from.found(self.program, info, slot, at)?.bind(),
+            (None, None) => {
+                checked(self.program, slot, info, None)?;
+                return Err(Error::slot(slot, "nothing is bound to it"));
+            }
+        };
+        let state = SlotState::new(self.context.share(), slot, &bind)?;
+        checked(self.program, slot, info, Some(&state))?;
+        check_mapped(slot, Some(&state))?;
+        Ok((bind, info.access()))
     }
 }

@@ -52,8 +52,7 @@ impl Dispatch<'_> {
         if self.program.sets().get(group as usize).is_some_and(uses) {
             return Ok(());
         }
-        let entry = self.program.entry();
-        let problem = format!("dispatch: {described} for group {group}: {entry:?} has no bindings there");
+        let problem = format!("dispatch: {described} for group {group}: {} has no bindings there", self.program);
         Err(Error::resource(problem, rule::DECLARED))
     }
 }

@@ -1,5 +1,5 @@
 //! The protocols between threads under every interleaving that loom explores: the code of `serial.rs`, `journal.rs`,
-//! `holds.rs` and `events.rs` here, that of `replace/backing.rs`, `gate.rs` and `memory/spares.rs` in
+//! `holds.rs`, `events.rs` and `callbacks.rs` here, that of `replace/backing.rs`, `gate.rs` and `memory/spares.rs` in
 //! `replace/loom_tests.rs`, that of `set/place.rs` in `replace/loom_tests/sets.rs`, that of `recordings.rs` in
 //! `replace/loom_commands.rs`, and that of `commands/current.rs` in `commands/loom_tests.rs`. A cell stands for an
 //! object's bytes; loom reports two accesses to it that are not ordered. "What threads agree on" in the book's
@@ -7,6 +7,7 @@
 //!
 //!     RUSTFLAGS="--cfg loom" cargo test -p spelter --release --lib --target-dir target/loom loom_tests
 
+mod callbacks;
 mod contexts;
 mod watch;
 

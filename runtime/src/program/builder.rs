@@ -1,8 +1,8 @@
 //! Builds a program: entry point, specialization constants, sizes of binding arrays, and layouts.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use spelter_driver::{Device, PipelineLayout, PushRange, SpecializedShader};
 
@@ -28,6 +28,7 @@ pub struct ProgramBuilder<'a> {
     source: Source<'a>,
     entry: Option<&'a str>,
     label: Option<&'a str>,
+    file: Option<&'a str>,
     constants: BTreeMap<u32, Constant>,
     /// By group and binding, the number of elements of arrays that the shader declares without a size.
     arrays: BTreeMap<(u32, u32), u32>,
@@ -35,7 +36,15 @@ pub struct ProgramBuilder<'a> {
 
 impl<'a> ProgramBuilder<'a> {
     pub(crate) fn new(share: &'a Arc<Share>, source: Source<'a>) -> Self {
-        Self { share, source, entry: None, label: None, constants: BTreeMap::new(), arrays: BTreeMap::new() }
+        Self {
+            share,
+            source,
+            entry: None,
+            label: None,
+            file: None,
+            constants: BTreeMap::new(),
+            arrays: BTreeMap::new(),
+        }
     }
 
     /// Chooses the entry point; not needed if the shader has only one.
@@ -53,8 +62,8 @@ impl<'a> ProgramBuilder<'a> {
         self
     }
 
-    /// Names the program in timelines, profiles and the reasons of a loss, where it otherwise has the name of its entry
-    /// point.
+    /// Names the program in errors, and in timelines, profiles and the reasons of a loss, where it otherwise has the
+    /// name of its entry point.
     ///
     /// ```
     /// # fn main() -> Result<(), spelter::Error> {
@@ -69,6 +78,23 @@ impl<'a> ProgramBuilder<'a> {
     /// ```
     pub fn label(mut self, label: &'a str) -> Self {
         self.label = Some(label);
+        self
+    }
+
+    /// The name of the file of a WGSL text, which errors, reasons of a loss and findings of checked mode then have with
+    /// the line; otherwise they call the text `wgsl`. SPIR-V has the names of its debug information.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let text = "@compute @workgroup_size(1) fn main() { nonsense }";
+    /// let error = context.program(text).file("shaders/blur.wgsl").build().unwrap_err();
+    /// assert!(error.to_string().contains("shaders/blur.wgsl:1:50"), "{error}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn file(mut self, name: &'a str) -> Self {
+        self.file = Some(name);
         self
     }
 
@@ -131,10 +157,19 @@ impl<'a> ProgramBuilder<'a> {
     /// # }
     /// ```
     pub fn build(self) -> Result<Program, Error> {
+        let label = self.label;
+        self.built().map_err(|error| match label {
+            Some(label) => error.of_program(label),
+            None => error,
+        })
+    }
+
+    fn built(self) -> Result<Program, Error> {
         let device = self.share.device();
-        let module = match self.source {
-            Source::Wgsl(text) => device.create_shader_module_wgsl(text)?,
-            Source::Spirv(words) => device.create_shader_module(words)?,
+        let module = match (self.source, self.file) {
+            (Source::Wgsl(text), None) => device.create_shader_module_wgsl(text)?,
+            (Source::Wgsl(text), Some(file)) => device.create_shader_module_wgsl_named(text, file)?,
+            (Source::Spirv(words), _) => device.create_shader_module(words)?,
         };
         let entry = choose_entry(module.entry_points(), self.entry)?;
         let declared = module.specialization_constants();
@@ -216,6 +251,7 @@ fn create(
         bindings,
         sets,
         pipeline,
+        blocks: OnceLock::new(),
     };
     Ok(Program { inner: Arc::new(inner) })
 }

@@ -4,16 +4,20 @@ mod binding;
 mod builder;
 mod constant;
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use spelter_driver::{ComputePipeline, DescriptorSetLayout};
 
 pub use binding::BindingInfo;
 pub use builder::{ProgramBuilder, choose_entry};
 pub use constant::Constant;
+use spelter_shaders::front::Blocks;
 pub use spelter_shaders::front::SpecializationConstant;
 pub use spelter_shaders::ir::BindingKind;
 
+use crate::error::Error;
+use crate::layout::{Block, BlockPlace};
 use crate::share::Share;
 
 /// The source of a shader.
@@ -79,6 +83,8 @@ struct ProgramInner {
     bindings: Vec<BindingInfo>,
     sets: Vec<SetLayout>,
     pipeline: ComputePipeline,
+    /// Read at the first request.
+    blocks: OnceLock<Blocks>,
 }
 
 /// The layout of one descriptor set, with its bindings in order.
@@ -168,6 +174,68 @@ impl Program {
         &self.inner.bindings
     }
 
+    /// The layout of the data in the buffer of a binding: names, offsets and strides of members, after specialization.
+    /// The shader is read again for the first request.
+    ///
+    /// [`Error::Binding`] if the program has no buffer at that binding.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let program = context.program_wgsl(
+    ///     "@group(0) @binding(0) var<storage, read_write> data: array<vec2<u32>>;
+    ///      @compute @workgroup_size(1) fn main() { data[0].y = 1u; }",
+    /// )?;
+    /// assert_eq!(program.block(0, 0)?.to_string(), "array<vec2<u32>>");
+    /// program.block(0, 0)?.check::<[u32; 2]>()?; // an element of what `buffer_from` takes
+    /// assert!(program.block(0, 1).is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn block(&self, group: u32, binding: u32) -> Result<Block, Error> {
+        let is_it = |info: &&BindingInfo| (info.group, info.binding) == (group, binding);
+        let place = BlockPlace::Binding(group, binding);
+        let layout = match self.bindings().iter().find(is_it) {
+            Some(info) if info.takes_buffer() => self.blocks()?.buffers.get(&(group, binding)),
+            Some(info) => return Err(place.error(format!("it is a {}, which has no layout", info.takes_name()))),
+            None => return Err(place.error(format!("{self} does not use it"))),
+        };
+        match layout {
+            Some(layout) => Ok(Block::new(place, layout.clone())),
+            None => Err(place.error("the shader has no layout for it".to_owned())),
+        }
+    }
+
+    /// The layout of the push constants; [`Error::Push`] if the program declares none.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let program = context.program_wgsl(
+    ///     "var<immediate> n: vec2<u32>;
+    ///      @group(0) @binding(0) var<storage, read_write> to: u32;
+    ///      @compute @workgroup_size(1) fn main() { to = n.x + n.y; }",
+    /// )?;
+    /// program.push_block()?.check::<[u32; 2]>()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn push_block(&self) -> Result<Block, Error> {
+        let push = if self.push_bytes() == 0 { None } else { self.blocks()?.push.clone() };
+        let layout = push.ok_or_else(|| BlockPlace::Push.error(format!("{self} declares none")))?;
+        Ok(Block::new(BlockPlace::Push, layout))
+    }
+
+    fn blocks(&self) -> Result<&Blocks, Error> {
+        match self.inner.blocks.get() {
+            Some(blocks) => Ok(blocks),
+            None => {
+                let blocks = self.inner.pipeline.blocks()?;
+                Ok(self.inner.blocks.get_or_init(|| blocks))
+            }
+        }
+    }
+
     /// The shader's specialization constants: in WGSL, its overrides.
     ///
     /// ```
@@ -204,5 +272,26 @@ impl Program {
     /// The layouts of sets 0, 1, …; a set that the program does not use has no bindings.
     pub(crate) fn sets(&self) -> &[SetLayout] {
         &self.inner.sets
+    }
+}
+
+/// For messages: the entry point, and the label if there is one.
+///
+/// ```
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// let text = "@compute @workgroup_size(1) fn main() {}";
+/// assert_eq!(context.program(text).build()?.to_string(), "\"main\"");
+/// assert_eq!(context.program(text).label("warm up").build()?.to_string(), "\"main\" of program `warm up`");
+/// # Ok(())
+/// # }
+/// ```
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.entry())?;
+        match self.label() {
+            Some(label) => write!(f, " of program `{label}`"),
+            None => Ok(()),
+        }
     }
 }

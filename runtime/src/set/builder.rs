@@ -301,13 +301,12 @@ impl<'a> DescriptorSetBuilder<'a> {
         let wrong = |problem: String, rule: &str| Err(Error::Set(format!("{described}: {problem} (rule: {rule})")));
         let bindings = match self.layout {
             Layout::Program(program, group) => {
-                let entry = program.entry();
                 if !program.is_of(self.share) {
-                    return wrong(format!("{entry:?} is a program of another context's device"), rule::DEVICE);
+                    return wrong(format!("{program} is a program of another context's device"), rule::DEVICE);
                 }
                 let layout = program.sets().get(group as usize).filter(|layout| !layout.bindings.is_empty());
                 let Some(layout) = layout else {
-                    return wrong(format!("{entry:?} has no bindings in group {group}"), rule::SET_LAYOUT_BINDINGS);
+                    return wrong(format!("{program} has no bindings in group {group}"), rule::SET_LAYOUT_BINDINGS);
                 };
                 return Ok(layout.bindings.clone());
             }

@@ -173,7 +173,7 @@ impl SetInner {
                 let list: Vec<_> = self.layout.iter().map(|(own, _)| own.binding.to_string()).collect();
                 return wrong(format!(" has no such binding; it has {}", list.join(", ")));
             };
-            let takes = || format!("{:?} takes", program.entry());
+            let takes = || format!("{program} takes");
             if own.kind != info.kind {
                 return wrong(format!(" has a {} there, {} a {}", own.takes_name(), takes(), info.takes_name()));
             }

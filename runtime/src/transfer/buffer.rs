@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ash::vk;
 use bytemuck::{AnyBitPattern, NoUninit};
 
-use super::read::values;
+use super::read::values_of;
 use super::target::{Target, check_inside};
 use crate::barrier::Use;
 use crate::buffer::Buffer;
@@ -14,6 +14,16 @@ use crate::context::Context;
 use crate::error::{Error, rule};
 use crate::ids::{Access, CommandKind};
 use crate::outcome::Outcome;
+
+/// Checks that bytes of a buffer are a whole number of values.
+pub(super) fn whole<T>(buffer: &Buffer, range: &Range<u64>) -> Result<(), Error> {
+    let (bytes, each) = (range.end - range.start, size_of::<T>() as u64);
+    if each != 0 && bytes.is_multiple_of(each) {
+        return Ok(());
+    }
+    let of = buffer.resource().described();
+    Err(Error::range(format!("read: {bytes} bytes for elements of {each} bytes of {of}"), rule::WHOLE))
+}
 
 impl Context {
     /// Reads a whole buffer back, after all commands that write it. [`Error::Range`] if its size is not a multiple of
@@ -55,13 +65,35 @@ impl Context {
     /// ```
     pub fn read_range<T: AnyBitPattern>(&self, buffer: &Buffer, range: Range<u64>) -> Result<Vec<T>, Error> {
         self.check_range("read", buffer, &range)?;
-        let (bytes, each) = (range.end - range.start, size_of::<T>() as u64);
-        if each == 0 || bytes % each != 0 {
-            let of = buffer.resource().described();
-            let problem = format!("read: {bytes} bytes for elements of {each} bytes of {of}");
-            return Err(Error::range(problem, rule::WHOLE));
-        }
-        values(bytes, |raw| self.inner().read(buffer.resource(), range.start, raw))
+        whole::<T>(buffer, &range)?;
+        self.inner().read(buffer.resource(), &range, |storage| values_of(storage, range.clone()))
+    }
+
+    /// Reads values from byte `offset` of a buffer on into a slice, in one copy, after all commands that write the
+    /// buffer. Does not wait if the bytes hold no defined data. An empty slice is allowed.
+    ///
+    /// [`Error::Range`] if the values do not lie in the buffer, [`Error::Resource`] if the buffer is destroyed or of
+    /// another device. After an error the slice is as it was.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::new()?;
+    /// let buffer = context.buffer_from(&[1u32, 2, 3, 4])?;
+    /// let mut middle = [0u32; 2]; // used again for each frame
+    /// context.read_into(&buffer, 4, &mut middle)?;
+    /// assert_eq!(middle, [2, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn read_into<T: AnyBitPattern + NoUninit>(
+        &self,
+        buffer: &Buffer,
+        offset: u64,
+        values: &mut [T],
+    ) -> Result<(), Error> {
+        let range = offset..offset.saturating_add(size_of_val(values) as u64);
+        self.check_range("read", buffer, &range)?;
+        self.inner().read(buffer.resource(), &range, |storage| storage.read(offset, bytemuck::cast_slice_mut(values)))
     }
 
     /// Writes values into a buffer from byte `offset` on, in order with the commands that are recorded before and

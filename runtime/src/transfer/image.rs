@@ -9,6 +9,7 @@ use spelter_driver::{ClearColor, ImageInfo};
 
 use super::read::values;
 use super::target::{Target, extent, layers, read_level};
+use super::texel_type::check_texel_type;
 use crate::barrier::Use;
 use crate::context::Context;
 use crate::error::{Error, rule};
@@ -25,7 +26,8 @@ impl Context {
     /// no other level holds data, the texels go to new storage; otherwise they are staged and copied in order. The call
     /// waits only if they are too large to stage or there is no memory for staging.
     ///
-    /// [`Error::Range`] if the values do not have the size of the level, or there is no such level or layer.
+    /// [`Error::Range`] if the values do not have the size of the level, if there is no such level or layer, or if `T`
+    /// cannot hold texels: it is not of the channels' numeric type, nor unsigned with the bits of a channel or texel.
     ///
     /// ```
     /// use spelter::vk;
@@ -45,6 +47,7 @@ impl Context {
         layer: u32,
         texels: &[T],
     ) -> Result<Outcome, Error> {
+        check_texel_type::<T>("write", image)?;
         let bytes: &[u8] = bytemuck::cast_slice(texels);
         let (_, wanted) = self.check_level("write", image, level, layer)?;
         if bytes.len() as u64 != wanted {
@@ -72,22 +75,77 @@ impl Context {
     /// # }
     /// ```
     pub fn read_image<T: AnyBitPattern>(&self, image: &Image, level: u32, layer: u32) -> Result<Vec<T>, Error> {
+        check_texel_type::<T>("read", image)?;
         loop {
-            let (one, bytes) = self.check_level("read", image, level, layer)?;
+            let (_, bytes) = self.check_level("read", image, level, layer)?;
             let each = size_of::<T>() as u64;
             if each == 0 || bytes % each != 0 {
                 let of = image.resource().described();
                 let problem = format!("read: {bytes} bytes for elements of {each} bytes of {of}");
                 return Err(Error::range(problem, rule::WHOLE));
             }
-            let range = one.ranges(image.info().levels).first().cloned().unwrap_or_default();
-            let (object, _reading) = self.inner().for_reading(image.resource(), &range)?;
-            // Otherwise another thread has respecified the image with another size meanwhile.
-            if Target::Level(image, level, layer).check("read", image.resource(), &object, bytes).is_ok() {
-                self.share().memory().counters.bytes_read.add(bytes);
-                return values(bytes, |raw| read_level(&object, (level, layer), raw));
+            let read = |object: &_| values(bytes, |raw| read_level(object, (level, layer), raw));
+            if let Some(values) = self.read_texels(image, (level, layer), bytes, read)? {
+                return Ok(values);
             }
         }
+    }
+
+    /// As [`Context::read_image`], into a slice, in one copy. [`Error::Range`] also if its size is not that of the
+    /// level. After an error the slice is as it was.
+    ///
+    /// ```
+    /// use spelter::vk;
+    ///
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let image = context.image(vk::Format::R8G8B8A8_UNORM, [2, 1, 1]).build()?;
+    /// context.clear_image(&image, spelter::ClearColor::Float([1.0, 0.0, 0.0, 1.0]))?;
+    /// let mut pixels = [[0u8; 4]; 2]; // used again for each frame
+    /// context.read_image_into(&image, 0, 0, &mut pixels)?;
+    /// assert_eq!(pixels, [[255, 0, 0, 255]; 2]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn read_image_into<T: AnyBitPattern + NoUninit>(
+        &self,
+        image: &Image,
+        level: u32,
+        layer: u32,
+        texels: &mut [T],
+    ) -> Result<(), Error> {
+        check_texel_type::<T>("read", image)?;
+        let given = size_of_val(texels) as u64;
+        loop {
+            let (_, wanted) = self.check_level("read", image, level, layer)?;
+            if given != wanted {
+                let of = image.resource().described();
+                let problem = format!("read: {given} bytes for the {wanted} of level {level} of {of}");
+                return Err(Error::range(problem, rule::SLICE));
+            }
+            let read = |object: &_| read_level(object, (level, layer), bytemuck::cast_slice_mut(texels));
+            if self.read_texels(image, (level, layer), wanted, read)?.is_some() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Gives `read` the object of an image after all commands that write this level of this layer; `None` if another
+    /// thread has respecified the image with another size meanwhile.
+    fn read_texels<R>(
+        &self,
+        image: &Image,
+        (level, layer): (u32, u32),
+        bytes: u64,
+        read: impl FnOnce(&ResourceObject) -> Result<R, Error>,
+    ) -> Result<Option<R>, Error> {
+        let target = Target::Level(image, level, layer);
+        let (object, _reading) = self.inner().for_reading(image.resource(), &target.range(bytes))?;
+        if target.check("read", image.resource(), &object, bytes).is_err() {
+            return Ok(None);
+        }
+        self.share().memory().counters.bytes_read.add(bytes);
+        read(&object).map(Some)
     }
 
     /// Records a copy of one level of one layer, `(image, level, layer)`, to a level of the same size.

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use super::flags::{MapFlags, check_flags};
 use super::mapped_range::MappedRange;
-use super::read::values;
+use super::read::values_of;
 use super::target::check_inside;
 use super::upload::idle_object;
 use crate::buffer::BufferSlice;
@@ -299,7 +299,8 @@ impl Mapped {
         if size_of::<T>() == 0 {
             return Err(Error::range("read: elements of 0 bytes", rule::WHOLE));
         }
-        values(bytes, |raw| self.target.storage().read(self.start + offset, raw))
+        let start = self.start + offset;
+        values_of(self.target.storage(), start..start + bytes)
     }
 
     /// Writes values from byte `offset` of the mapping on. [`Error::Range`] if they are not inside, or the mapping is

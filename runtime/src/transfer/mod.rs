@@ -6,12 +6,15 @@ mod image;
 mod map;
 mod mapped_range;
 mod read;
+mod read_back;
 mod target;
+mod texel_type;
 mod texels;
 mod upload;
 
 pub use flags::MapFlags;
 pub(crate) use image::{check_color, copy_region};
 pub use map::Mapped;
+pub use read_back::ReadBack;
 pub(crate) use target::{check_inside, extent, level_bytes};
 pub(crate) use texels::{Direction, packed};

@@ -1,4 +1,7 @@
 //! Reading back: host reads of what commands wrote.
+//!
+//! A read into a slice of the caller is one copy. A read of values of any type is one copy of memory and one of a piece
+//! that stays in the processor's first cache, since a value may have padding and Rust then has no bytes to copy to.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,18 +13,23 @@ use super::target::check_inside;
 use crate::context::ContextInner;
 use crate::error::Error;
 use crate::ids::Access;
+use crate::memory::Storage;
 use crate::object::ResourceObject;
 use crate::outcome::Waits;
 use crate::resource::{HostCopyGuard, Resource};
 
 impl ContextInner {
-    /// Reads bytes of a buffer after all commands that write it.
-    pub(crate) fn read(&self, resource: &Resource, offset: u64, into: &mut [u8]) -> Result<(), Error> {
-        let range = offset..offset + into.len() as u64;
-        let (object, _reading) = self.for_reading(resource, &range)?;
-        check_inside("read", resource, &object, &range)?;
-        self.share.memory().counters.bytes_read.add(into.len() as u64);
-        object.storage().read(offset, into)
+    /// Gives `read` the storage of a buffer after all commands that write this range, which lies in it.
+    pub(crate) fn read<R>(
+        &self,
+        resource: &Resource,
+        range: &Range<u64>,
+        read: impl FnOnce(&Storage) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let (object, _reading) = self.for_reading(resource, range)?;
+        check_inside("read", resource, &object, range)?;
+        self.share.memory().counters.bytes_read.add(range.end - range.start);
+        read(object.storage())
     }
 
     /// The object of a resource, after all commands that write it; at once if the range holds no defined data. Writes
@@ -62,6 +70,25 @@ impl ContextInner {
     }
 }
 
+/// Bytes of a piece: a third of the first cache, so that reading and converting it leave memory alone.
+const PIECE: usize = 16 << 10;
+
+/// The values of the bytes `range` of a storage, a whole number of them.
+pub(super) fn values_of<T: AnyBitPattern>(storage: &Storage, range: Range<u64>) -> Result<Vec<T>, Error> {
+    let (bytes, each) = ((range.end - range.start) as usize, size_of::<T>());
+    let mut all = host_memory::list(bytes / each)?;
+    // A whole number of values, at least one.
+    let mut piece = host_memory::filled(0u8, bytes.min((PIECE / each).max(1) * each))?;
+    let mut at = range.start;
+    while at < range.end {
+        let part = piece.len().min((range.end - at) as usize);
+        storage.read(at, &mut piece[..part])?;
+        extend(&mut all, &piece[..part]);
+        at += part as u64;
+    }
+    Ok(all)
+}
+
 /// `bytes` bytes, filled by `read`, as values.
 pub(super) fn values<T: AnyBitPattern>(
     bytes: u64,
@@ -69,5 +96,12 @@ pub(super) fn values<T: AnyBitPattern>(
 ) -> Result<Vec<T>, Error> {
     let mut raw = host_memory::filled(0u8, bytes as usize)?;
     read(&mut raw)?;
-    Ok(host_memory::collect(raw.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned))?)
+    let mut all = host_memory::list(raw.len() / size_of::<T>())?;
+    extend(&mut all, &raw);
+    Ok(all)
+}
+
+/// Appends the values of bytes to a list that has room for them.
+fn extend<T: AnyBitPattern>(all: &mut Vec<T>, bytes: &[u8]) {
+    all.extend(bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned::<T>));
 }

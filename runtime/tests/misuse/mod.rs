@@ -8,8 +8,8 @@ mod rules;
 use std::sync::Arc;
 
 use spelter::{
-    Bind, Buffer, ClearColor, Context, DescriptorSetBuilder, Error, Image, MapFlags, Mapped, Program, SamplerInfo,
-    Slot, vk,
+    Bind, Buffer, ClearColor, Context, DescriptorSetBuilder, Dispatch, Error, Image, MapFlags, Mapped, Program,
+    SamplerInfo, Slot, vk,
 };
 
 use rules::{GONE, MAPPED, SOURCE, cases};
@@ -185,11 +185,13 @@ fn what_goes_wrong_in_a_slot_is_named_there() {
         dispatch().unwrap_err().to_string(),
         "binding 0.1: no buffer is bound to it (VUID-vkCmdDispatch-None-08114)"
     );
-    // Of several empty slots the first is named.
+    // Of several empty slots all are named.
     stage.context.unbind((0, 0)).unwrap();
     assert_eq!(
         dispatch().unwrap_err().to_string(),
-        "binding 0.0: no buffer is bound to it (VUID-vkCmdDispatch-None-08114)"
+        "several errors:
+  binding 0.0: no buffer is bound to it (VUID-vkCmdDispatch-None-08114)
+  binding 0.1: no buffer is bound to it (VUID-vkCmdDispatch-None-08114)"
     );
     stage.bind((0, 0), Bind::uniform(&stage.step)).unwrap();
     stage.bind((0, 1), Bind::storage(&stage.source)).unwrap();
@@ -206,4 +208,36 @@ fn a_map_of_another_thread_is_seen() {
     assert!(error.starts_with(&format!("binding 0.1: {SOURCE} is mapped")), "{error}");
     map.unmap().unwrap();
     stage.works("the mapping");
+}
+
+/// A dispatch has all its errors in one, from a context and in a command buffer.
+#[test]
+fn a_dispatch_names_all_that_is_wrong() {
+    let stage = Stage::new();
+    let (context, wrong) = (&stage.context, Bind::uniform(&stage.to));
+    let expected = format!(
+        "several errors:
+  push constants: dispatch `both`: \"main\" declares none, 4 bytes were given (VUID-vkCmdPushConstants-offset-01795)
+  binding 7.0: dispatch `both`: {SOURCE}: \"main\" does not use it; it uses 0.0, 0.1, 0.2 \
+         (rule: a dispatch binds only what its program declares)
+  binding 0.1: dispatch `both`: buffer `mapped` of 64 bytes is mapped {MAPPED}
+  binding 0.2: dispatch `both`: buffer `to` of 64 bytes is bound as a uniform buffer, \"main\" takes a storage buffer \
+         (rule: a bound resource has the kind that the program declares)"
+    );
+    let broken = |dispatch: Dispatch<'_>| {
+        let dispatch = dispatch.label("both").bind(0, 0, &stage.step).bind(0, 1, &stage.mapped);
+        dispatch.with((0, 2), wrong.clone()).bind(7, 0, &stage.source).push(&1u32).groups([1, 1, 1])
+    };
+    let Err(Error::Several(errors)) = broken(context.dispatch(&stage.copy)) else { panic!("no errors") };
+    assert_eq!(errors.len(), 4);
+    assert_eq!(Error::Several(errors).to_string(), expected);
+    stage.works("all errors");
+    let mut recorded = None;
+    let commands = context.record(|commands| {
+        recorded = broken(commands.dispatch(&stage.copy)).err();
+        Ok(())
+    });
+    assert_eq!(recorded.unwrap().to_string(), expected);
+    context.submit(&commands.unwrap()).unwrap();
+    stage.works("all errors of a recording");
 }

@@ -1,6 +1,7 @@
 //! Front ends: a SPIR-V reader; WGSL and SPIR-V text are first translated to SPIR-V.
 
 mod convergence;
+mod data_layout;
 mod error;
 pub mod room;
 mod specialization;
@@ -9,5 +10,6 @@ pub mod spvasm;
 pub mod wgsl;
 
 pub use convergence::preserve_convergence;
+pub use data_layout::{Blocks, DataLayout, DataMember, PlacedScalar, ScalarType};
 pub use error::{Error, Remark};
 pub use specialization::{ConstantType, SpecializationConstant};

@@ -1,8 +1,8 @@
 //! Bulk access to guest memory, word by word: reads, writes, copies and fills.
 //!
 //! Words are 32 bits, as everywhere in guest memory, since atomics of two sizes must not race. Copies load several
-//! words before they store them; single bytes are accessed only at the ends, at most three at each. Long copies and
-//! fills use the machine's string instructions.
+//! words before they store them; single bytes are accessed only at the ends, at most three at each. Long reads, writes,
+//! copies and fills use the machine's string instructions.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -14,6 +14,9 @@ impl GuestSlice {
         let part = self.slice(offset, into.len() as u64);
         let (inside, outside) = into.split_at_mut(part.len as usize);
         outside.fill(0);
+        if part.len >= LONG && part.move_out(inside) {
+            return;
+        }
         let (head, words) = part.whole_words();
         let (first, rest) = inside.split_at_mut(head);
         let (middle, last) = rest.split_at_mut(words.len() * 4);
@@ -33,6 +36,9 @@ impl GuestSlice {
     /// Writes bytes from `offset` on; bytes outside the range are dropped.
     pub fn write(self, offset: u64, from: &[u8]) {
         let part = self.slice(offset, from.len() as u64);
+        if part.len >= LONG && part.move_in(from) {
+            return;
+        }
         let (head, words) = part.whole_words();
         let (first, rest) = from[..part.len as usize].split_at(head);
         let (middle, last) = rest.split_at(words.len() * 4);
@@ -205,7 +211,19 @@ mod tests {
             prop_assert_eq!(bytes(target), expected.clone());
             target.fill(b, len, word);
             replace(&mut expected, b, &word.to_le_bytes().repeat(len as usize / 4));
-            prop_assert_eq!(bytes(target), expected);
+            prop_assert_eq!(bytes(target), expected.clone());
+            let mut read = vec![0xEE; 1600];
+            source.read(b, &mut read);
+            let mut rest = source_bytes[b as usize..].to_vec();
+            rest.resize(1600, 0);
+            prop_assert_eq!(read, rest, "bytes outside of the range read as 0");
+            let part = &source_bytes[..len as usize];
+            target.write(b, part);
+            replace(&mut expected, b, part);
+            prop_assert_eq!(bytes(target), expected.clone());
+            target.write(1600 - 600, part);
+            replace(&mut expected, 1600 - 600, part);
+            prop_assert_eq!(bytes(target), expected, "bytes outside of the range are dropped");
         }
 
         #[test]

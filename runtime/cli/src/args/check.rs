@@ -26,9 +26,14 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "N", requires = "check", conflicts_with = "schedule")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) many_seeds: Option<u32>,
-    /// Check only part I of N equal parts of the dispatches (--repeat); the others run unchecked.
+    /// Check only part I of N equal parts of the dispatches (--repeat); the others run unchecked. With --many-seeds, run
+    /// only part I of N of the orders, and check all their dispatches.
     #[arg(long, value_name = "I/N", requires = "check", allow_hyphen_values = true)]
     pub(crate) shard: Option<Shard>,
+    /// Write what each order found as a line of JSON to this file, and run only the orders that it lacks: see `spelter
+    /// merge`.
+    #[arg(long, value_name = "FILE", requires = "many_seeds")]
+    pub(crate) results: Option<PathBuf>,
     /// Report findings of these rules only, as in RACE-*,BARRIER.
     #[arg(long, value_name = "ID,…", requires = "check", value_delimiter = ',')]
     pub(crate) only: Vec<RulePattern>,
@@ -82,8 +87,15 @@ impl CheckArgs {
         let default = CheckOptions::default();
         let [memory, replay_memory] =
             [default.memory, default.replay_memory].map(|bytes| self.check_memory.unwrap_or(bytes));
-        let shard = self.shard.unwrap_or(default.shard);
+        // The orders of --many-seeds are divided instead of the dispatches.
+        let shard = self.shard.filter(|_| self.many_seeds.is_none()).unwrap_or(default.shard);
         self.check.map(|profile| CheckOptions { profile, memory, replay_memory, shard })
+    }
+
+    /// The part of the orders of --many-seeds that is run.
+    pub(crate) fn orders(&self) -> super::Shard {
+        // Both are written I/N.
+        self.shard.and_then(|shard| shard.to_string().parse().ok()).unwrap_or_default()
     }
 
     /// The files of findings.

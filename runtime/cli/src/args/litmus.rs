@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use spelter_memory_model::Model;
 
-use super::{DeriveArgs, Shard};
+use super::{DeriveArgs, SweepArgs};
 
 /// `spelter litmus`.
 #[derive(Debug, Args)]
@@ -62,9 +62,9 @@ pub(crate) struct LitmusArgs {
     /// with the same name get the names of their folders as prefix.
     #[arg(long, value_name = "DIR")]
     pub(crate) dot: Option<PathBuf>,
-    /// Only part I of N equal parts of the tests.
-    #[arg(long, value_name = "I/N", default_value = "1/1")]
-    pub(crate) shard: Shard,
+    /// Parts of the tests, and a file of their results. A test whose result is in the file is not decided again.
+    #[command(flatten)]
+    pub(crate) sweep: SweepArgs,
     /// A list of expected answers to questions: lines `path,1` or `path,0`.
     #[arg(long, value_name = "FILE")]
     pub(crate) expected: Option<PathBuf>,
@@ -124,7 +124,7 @@ pub(crate) struct LitmusArgs {
     )]
     #[arg(requires = "generate")]
     pub(crate) operations: Vec<KindName>,
-    /// The largest number of generated programs.
+    /// The largest number of generated programs; with --results, of all shards together.
     #[arg(long, value_name = "N", requires = "generate")]
     pub(crate) count: Option<usize>,
     /// Write each generated test to a file in this folder.

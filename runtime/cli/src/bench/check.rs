@@ -15,7 +15,11 @@ pub(super) fn all(bench: &Bench<'_>, groups: &[[u32; 3]], sizes: &[Option<u64>])
         let push = sweep::push_bytes(&args.push, in_each).map_err(Failure::new)?;
         // A dispatch that runs nothing is checked all the same. Nothing is bound yet, which is a later error.
         let dispatch = push.iter().fold(context.dispatch(program), |dispatch, byte| dispatch.push(byte));
-        if let Err(error @ spelter::Error::Push(_)) = dispatch.groups([0; 3]) {
+        let errors = match dispatch.groups([0; 3]) {
+            Err(spelter::Error::Several(all)) => all,
+            result => result.err().into_iter().collect(),
+        };
+        if let Some(error) = errors.into_iter().find(|error| matches!(error, spelter::Error::Push(_))) {
             return Err(failed(error));
         }
         sizes

@@ -2,11 +2,14 @@
 
 use std::path::Path;
 
+use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use spelter_memory_model::answer::{Options, find_race};
 use spelter_memory_model::event::Scope;
 use spelter_memory_model::format::write_khronos;
-use spelter_memory_model::generate::{Bounds, Groups, Kind, programs};
+use spelter_memory_model::generate::{Bounds, Groups, Kind, Programs, programs};
+use spelter_memory_model::program::Program;
+use spelter_sweep::Sweep;
 
 use crate::args::{KindName, LitmusArgs, ScopeName};
 use crate::failure::Failure;
@@ -47,13 +50,13 @@ pub(crate) fn run(args: &LitmusArgs, options: &Options, output: &mut Output) -> 
     if let Some(folder) = &args.out {
         std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;
     }
-    let numbered = programs(bounds).map_err(|bound| Failure::new(bound.to_string()))?.enumerate();
-    for (number, program) in args.shard.pick(numbered).take(args.count.unwrap_or(usize::MAX)) {
-        let racy = find_race(&program, None, options).map_err(|bound| Failure::new(undecided(&bound)))?.is_some();
-        let program_text = write_khronos(&program).map_err(|error| Failure::new(error.to_string()))?;
-        let (free, races) =
-            if racy { ("", "SATISFIABLE") } else { ("SATISFIABLE consistent[X] && #dr=0\n", "NOSOLUTION") };
-        let text = format!("// generated {number}\n{program_text}{free}{races} consistent[X] && #dr>0\n");
+    let all = || programs(bounds.clone()).map_err(|bound| Failure::new(bound.to_string()));
+    if args.sweep.results.is_some() {
+        let jobs = all()?.count().min(args.count.unwrap_or(usize::MAX));
+        return sweep(args, options, all()?, jobs as u64, output);
+    }
+    for (number, program) in args.sweep.shard.pick(all()?.enumerate()).take(args.count.unwrap_or(usize::MAX)) {
+        let (racy, text) = answered(number, &program, options)?;
         match &args.out {
             Some(folder) => write(&folder.join(format!("{number:08}.test")), &text)?,
             None if args.json => output.json(&json!({ "number": number, "racy": racy, "test": text }))?,
@@ -61,6 +64,50 @@ pub(crate) fn run(args: &LitmusArgs, options: &Options, output: &mut Output) -> 
         }
     }
     Ok(())
+}
+
+/// Whether a program races, and its test with that answer.
+fn answered(number: usize, program: &Program, options: &Options) -> Result<(bool, String), Failure> {
+    let racy = find_race(program, None, options).map_err(|bound| Failure::new(undecided(&bound)))?.is_some();
+    let program_text = write_khronos(program).map_err(|error| Failure::new(error.to_string()))?;
+    let (free, races) = if racy { ("", "SATISFIABLE") } else { ("SATISFIABLE consistent[X] && #dr=0\n", "NOSOLUTION") };
+    Ok((racy, format!("// generated {number}\n{program_text}{free}{races} consistent[X] && #dr>0\n")))
+}
+
+/// Decides the programs of this shard that the file of results lacks.
+fn sweep(args: &LitmusArgs, options: &Options, all: Programs, jobs: u64, output: &mut Output) -> Result<(), Failure> {
+    let settings = json!({
+        "model": options.model.to_string(), "unroll": args.unroll, "steps": args.steps, "threads": args.threads,
+        "events": args.events, "locations": args.locations, "threads_per_subgroup": args.threads_per_subgroup,
+        "subgroups_per_workgroup": args.subgroups_per_workgroup,
+        "workgroups_per_queue_family": args.workgroups_per_queue_family, "queue_families": args.queue_families,
+        "scopes": format!("{:?}", args.scopes), "classes": args.classes,
+        "operations": format!("{:?}", args.operations),
+    });
+    let sweep = Sweep { name: "litmus --generate".to_owned(), settings, jobs };
+    let failed = |error: spelter_sweep::Error| Failure::new(error.to_string());
+    let Some(mut results) = args.sweep.open(&sweep).map_err(failed)? else { return Ok(()) };
+    let mut left = results.left().into_iter().peekable();
+    let progress = ProgressBar::new(left.len() as u64);
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} programs, {eta} left");
+    progress.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    for (number, program) in all.enumerate() {
+        let job = number as u64;
+        match left.peek() {
+            None => break,
+            Some(next) if *next > job => continue,
+            Some(_) => _ = left.next(),
+        }
+        let (racy, text) = answered(number, &program, options)?;
+        if let Some(folder) = &args.out {
+            write(&folder.join(format!("{number:08}.test")), &text)?;
+        }
+        results.record(job, &json!({ "racy": u8::from(racy), "test": text })).map_err(failed)?;
+        progress.inc(1);
+    }
+    progress.finish_and_clear();
+    let path = args.sweep.results.as_deref().unwrap_or(Path::new("")).display();
+    output.line(format!("{} of {jobs} programs, shard {}, in {path}", results.done(), args.sweep.shard))
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {

@@ -11,6 +11,14 @@ use spelter_memory_model::repair::{Change, Rewritten, words};
 
 use super::{Decided, Total, undecided};
 
+/// One test for a file of results: without its folder and duration, which depend on the machine.
+pub(super) fn result(path: &Path, decided: &Decided, options: &Options) -> Value {
+    let mut value = test(path, decided, options);
+    value["file"] = json!(path.file_name().unwrap_or_default().to_string_lossy());
+    value.as_object_mut().map(|object| object.remove("microseconds"));
+    value
+}
+
 /// One test.
 pub(crate) fn test(path: &Path, decided: &Decided, options: &Options) -> Value {
     let program = &decided.test.program;

@@ -8,7 +8,7 @@ mod json;
 mod picture;
 mod report;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -21,6 +21,7 @@ use spelter_memory_model::format::{Format, QuestionKind, Test};
 use spelter_memory_model::program::{Bound, TooLarge};
 use spelter_memory_model::repair::{Effort, Repair, Rewritten, repair, rewrite};
 use spelter_memory_model::search::Limits;
+use spelter_sweep::{Sweep, digest, jobs_left};
 
 use crate::args::LitmusArgs;
 use crate::failure::Failure;
@@ -110,14 +111,30 @@ pub(crate) fn run(args: &LitmusArgs, output: &mut Output) -> Result<u8, Failure>
     let expected = Expected::read(args, &files)?;
     let names = picture::names(&files);
     let mut total = Total { unused_rows: expected.unused(&files), ..Total::default() };
-    let (files, names): (Vec<_>, Vec<_>) = args.shard.pick(files.into_iter().zip(names)).unzip();
+    let sweep = sweep(&files, args, &options);
+    let mut results = args.sweep.open(&sweep).map_err(|error| Failure::new(error.to_string()))?;
+    let jobs = jobs_left(results.as_ref(), &sweep, args.sweep.shard);
+    if let Some(results) = results.as_ref().filter(|results| results.done() > 0) {
+        output::note(format_args!("{} tests are in the file of results", results.done()));
+    }
+    let mut all = files.into_iter().zip(names).map(Some).collect::<Vec<_>>();
+    let taken = jobs.iter().filter_map(|job| all.get_mut(*job as usize)?.take());
+    let (files, names): (Vec<_>, Vec<_>) = taken.unzip();
     if let Some(folder) = &args.dot {
         std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;
     }
     let alone = files.len() == 1;
     let progress = progress(files.len());
-    for (path, name) in files.iter().zip(&names) {
-        match decide(path, args, &options, &expected) {
+    for ((path, name), job) in files.iter().zip(&names).zip(jobs) {
+        let decided = decide(path, args, &options, &expected);
+        if let Some(results) = &mut results {
+            let result = match &decided {
+                Ok(decided) => json::result(path, decided, &options),
+                Err(failure) => json!({ "error": failure.to_string() }),
+            };
+            results.record(job, &result).map_err(|error| Failure::new(error.to_string()))?;
+        }
+        match decided {
             Ok(decided) => {
                 total.add(&decided);
                 if let Some(path) = &args.write_repair {
@@ -162,6 +179,14 @@ pub(crate) fn run(args: &LitmusArgs, output: &mut Output) -> Result<u8, Failure>
     let tests = if total.racy == 1 { "1 test races".to_owned() } else { format!("{} tests race", total.racy) };
     output::report(&Failure::new(format!("{tests} (--deny-races)")));
     Ok(RACY)
+}
+
+/// The decisions of the tests, in their order.
+fn sweep(files: &[PathBuf], args: &LitmusArgs, options: &Options) -> Sweep {
+    let names: Vec<_> = files.iter().map(|path| path.file_name().unwrap_or_default().to_string_lossy()).collect();
+    let settings = json!({ "model": options.model.to_string(), "unroll": args.unroll, "steps": args.steps,
+        "explain": args.explain, "repair": args.repair, "tests": digest(&names.join("\n")) });
+    Sweep { name: "litmus".to_owned(), settings, jobs: files.len() as u64 }
 }
 
 /// Writes the text with the repair; a test that does not race stays as it is.

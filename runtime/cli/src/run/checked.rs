@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value as Json, json};
-use spelter::check::Finding;
 use spelter::check::report::stats_json;
+use spelter::check::{CheckStats, Finding};
 use spelter::{Context, Schedule};
+use spelter_sweep::{Results, Sweep, digest, jobs_left};
 
 use super::bind::Bound;
 use super::{Launched, dispatch, launch};
@@ -66,10 +67,9 @@ pub(super) fn report(
         return Ok(None);
     }
     let mut all = context.findings().map_err(|error| shader.failed(error))?;
-    let seeds = args.check.many_seeds.map_or(0, |seeds| seeds - 1);
-    let order = match seeds {
-        0 => None,
-        _ => match in_other_orders(shader, (&results(context, bound)?, bound), args, seeds, &mut all) {
+    let order = match args.check.many_seeds {
+        None => None,
+        Some(seeds) => match in_other_orders(shader, (&results(context, bound)?, bound), args, seeds, &mut all) {
             Ok(differs) => differs,
             Err(failure) => {
                 *found = before_a_failure(context, args, all)?;
@@ -80,6 +80,32 @@ pub(super) fn report(
     Ok(Some(Checked { report: Report::new(all, context.check_stats(), args)?, order }))
 }
 
+/// The orders of a run as a sweep; order 0 is the usual one.
+fn sweep(args: &RunArgs, seeds: u32) -> Sweep {
+    let RunArgs { entry, groups, bind, uniform, push, spec, .. } = args;
+    let options = digest(&format!("{:?}", (entry, groups, bind, uniform, push, spec)));
+    let file = args.file.file_name().unwrap_or_default().to_string_lossy();
+    Sweep {
+        name: "run --many-seeds".to_owned(),
+        settings: json!({ "file": file, "options": options }),
+        jobs: seeds.into(),
+    }
+}
+
+/// Writes what an order found.
+fn record(
+    to: &mut Option<Results>,
+    order: u64,
+    findings: Vec<Finding>,
+    differs: Option<&String>,
+    args: &RunArgs,
+) -> Result<(), Failure> {
+    let Some(to) = to else { return Ok(()) };
+    let findings = Report::new(findings, CheckStats::default(), args)?.json();
+    let result = json!({ "findings": findings, "depends_on_order": differs });
+    to.record(order, &result).map_err(|error| Failure::new(error.to_string()))
+}
+
 /// Runs with random orders. Adds their findings, and returns how their results differ from the first run's, if they do.
 fn in_other_orders(
     shader: &Shader,
@@ -88,32 +114,44 @@ fn in_other_orders(
     seeds: u32,
     all: &mut Vec<Finding>,
 ) -> Result<Option<String>, Failure> {
-    let bar = ProgressBar::new(seeds.into());
+    let (sweep, shard) = (sweep(args, seeds), args.check.orders());
+    let opened = args.check.results.as_ref().map(|path| Results::open(path, &sweep, shard)).transpose();
+    let mut file = opened.map_err(|error| Failure::new(error.to_string()))?;
+    let mut orders = jobs_left(file.as_ref(), &sweep, shard);
+    if orders.first() == Some(&0) {
+        orders.remove(0);
+        record(&mut file, 0, all.clone(), None, args)?;
+    }
+    if orders.is_empty() {
+        return Ok(None);
+    }
+    let bar = ProgressBar::new(orders.len() as u64);
     bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} orders").unwrap_or(ProgressStyle::default_bar()));
     bar.enable_steady_tick(Duration::from_millis(200));
     let mut differs = None;
-    for seed in 1..=u64::from(seeds) {
+    for seed in orders {
         let mut args = args.clone();
         args.device.schedule = Some(Schedule::Random(seed));
         // Messages of the kernel are those of the first run.
         let Launched { context, program, bound: other } = launch(shader, &args, output::silent())?;
         let ended = dispatch(&context, (shader, &program), &other, &args);
-        for finding in context.device().take_findings() {
-            add(all, finding);
-        }
+        let found_here = context.device().take_findings();
+        found_here.iter().for_each(|finding| add(all, finding.clone()));
         if let Err(failure) = ended {
             bar.finish_and_clear();
             return Err(failure.with_order(format_args!("--schedule random:{seed}")));
         }
-        if differs.is_none() {
+        if differs.is_none() || file.is_some() {
             let found = results(&context, &other)?;
             let names =
                 bound.buffers.iter().map(|buffer| &buffer.name).chain(bound.images.iter().map(|image| &image.name));
             let different = names.zip(expected.iter().zip(&found)).find(|(_, (expected, found))| expected != found);
-            differs = different.map(|(name, (expected, found))| {
+            let here = different.map(|(name, (expected, found))| {
                 let at = expected.iter().zip(found).position(|(expected, found)| expected != found).unwrap_or(0);
                 format!("the result depends on the order: {name} differs at byte {at} with --schedule random:{seed}")
             });
+            record(&mut file, seed, found_here, here.as_ref(), &args)?;
+            differs = differs.or(here);
         }
         bar.inc(1);
     }

@@ -17,6 +17,10 @@ pub(super) fn failure(error: Error, program: &Program) -> Failure {
             None => error.into(),
         },
         Error::Push(problem) => Failure::misuse(format!("--push: {problem}")),
+        Error::Several(all) => {
+            let each: Vec<_> = all.iter().map(|error| failure(error.clone(), program).to_string()).collect();
+            Failure::misuse(each.join("\n"))
+        }
         _ => error.into(),
     }
 }

@@ -1,6 +1,6 @@
 //! Buffers and transfers of bytes.
 
-use super::{Case, DEVICE, GONE, INSIDE};
+use super::{Case, DEVICE, GONE, INSIDE, MAPPED};
 
 pub(super) const CASES: &[Case] = &[
     (
@@ -92,6 +92,54 @@ pub(super) const CASES: &[Case] = &[
         |s| s.context.invalidate(&s.gone).map(drop),
         "invalidate: buffer `gone` of 64 bytes is destroyed",
         GONE,
+    ),
+    (
+        "a slice lies in the buffer that it is read from",
+        |s| s.context.read_into(&s.source, 60, &mut [0u32; 2]),
+        "read: bytes 60..68 of buffer `source` of 64 bytes",
+        INSIDE,
+    ),
+    (
+        "a destroyed buffer is not read into a slice",
+        |s| s.context.read_into(&s.gone, 0, &mut [0u32; 2]),
+        "read: buffer `gone` of 64 bytes is destroyed",
+        GONE,
+    ),
+    (
+        "a read that is started lies in its buffer",
+        |s| s.context.start_read::<u32>(s.source.slice(60..68)).map(drop),
+        "read: bytes 60..68 of buffer `source` of 64 bytes",
+        INSIDE,
+    ),
+    (
+        "a read that is started has whole elements",
+        |s| s.context.start_read::<u64>(s.source.slice(..12)).map(drop),
+        "read: 12 bytes for elements of 8 bytes of buffer `source` of 64 bytes",
+        "(rule: bytes are read as a whole number of elements)",
+    ),
+    (
+        "a mapped buffer is not copied for the host",
+        |s| s.context.start_read::<u32>(&s.mapped).map(drop),
+        "read: buffer `mapped` of 64 bytes is mapped",
+        MAPPED,
+    ),
+    (
+        "a destroyed buffer is not copied for the host",
+        |s| s.context.start_read::<u32>(&s.gone).map(drop),
+        "read: buffer `gone` of 64 bytes is destroyed",
+        GONE,
+    ),
+    (
+        "a foreign buffer is not copied for the host",
+        |s| s.context.start_read::<u32>(&s.foreign).map(drop),
+        "read: buffer `foreign` of 64 bytes is of another context's device",
+        DEVICE,
+    ),
+    (
+        "a slice has a place for each value",
+        |s| s.context.start_read::<u32>(&s.source)?.finish_into(&mut [0u32; 3]),
+        "read: a slice of 3 values for 16 values",
+        "(rule: a slice that is read into has one place for each value)",
     ),
     (
         "a foreign buffer is not written",

@@ -9,7 +9,7 @@ const CYCLE: &str = "(rule: a command buffer does not execute itself, directly o
 pub(super) const CASES: &[Case] = &[
     (
         "a recorded dispatch has all its bindings",
-        |s| s.context.record(|c| c.dispatch(&s.copy).bind(0, 0, &s.step).groups([1, 1, 1])).map(drop),
+        |s| s.context.record(|c| c.dispatch(&s.copy).bind(0, 0, &s.step).bind(0, 2, &s.to).groups([1, 1, 1])).map(drop),
         "binding 0.1: no buffer is bound to it",
         "(VUID-vkCmdDispatch-None-08114)",
     ),
@@ -21,7 +21,13 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "a recorded dispatch binds what its program declares",
-        |s| s.context.record(|c| c.dispatch(&s.copy).bind(3, 9, &s.source).groups([1, 1, 1])).map(drop),
+        |s| {
+            let record = |c: &mut spelter::Recorder| {
+                let dispatch = c.dispatch(&s.copy).bind(0, 0, &s.step).bind(0, 1, &s.source).bind(0, 2, &s.to);
+                dispatch.bind(3, 9, &s.source).groups([1, 1, 1])
+            };
+            s.context.record(record).map(drop)
+        },
         "binding 3.9: buffer `source` of 64 bytes: \"main\" does not use it; it uses 0.0, 0.1, 0.2",
         "(rule: a dispatch binds only what its program declares)",
     ),

@@ -4,6 +4,9 @@ use spelter::{ClearColor, vk};
 
 use super::{Case, GONE, INSIDE, MAPPED};
 
+const TEXEL: &str =
+    "(rule: values of an image have its numeric type, or are unsigned and have the bits of a channel or of a texel)";
+
 pub(super) const CASES: &[Case] = &[
     (
         "a level is written as a whole",
@@ -67,9 +70,33 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "a level is read as whole elements",
-        |s| s.context.read_image::<[u8; 3]>(&s.sheet, 0, 0).map(drop),
-        "read: 64 bytes for elements of 3 bytes of image `sheet` of 4x4x1 R32_UINT",
+        |s| s.context.read_image::<[u32; 3]>(&s.sheet, 0, 0).map(drop),
+        "read: 64 bytes for elements of 12 bytes of image `sheet` of 4x4x1 R32_UINT",
         "(rule: bytes are read as a whole number of elements)",
+    ),
+    (
+        "a value has a part of a texel, or texels",
+        |s| s.context.read_image::<[u8; 3]>(&s.sheet, 0, 0).map(drop),
+        "read: values of `[u8; 3]` of 3 bytes for texels of 4 bytes of R32_UINT of image `sheet` of 4x4x1 R32_UINT",
+        TEXEL,
+    ),
+    (
+        "values have the numeric type of the image",
+        |s| s.context.read_image::<f32>(&s.sheet, 0, 0).map(drop),
+        "read: values of `f32` for texels of R32_UINT of image `sheet` of 4x4x1 R32_UINT",
+        TEXEL,
+    ),
+    (
+        "written values have the numeric type of the image",
+        |s| s.context.write_image(&s.sheet, 0, 0, &[[1i32; 2]; 8]).map(drop),
+        "write: values of `[i32; 2]` for texels of R32_UINT of image `sheet`",
+        TEXEL,
+    ),
+    (
+        "a slice for a level has its size",
+        |s| s.context.read_image_into(&s.sheet, 1, 0, &mut [0u32; 5]),
+        "read: 20 bytes for the 16 of level 1 of image `sheet` of 4x4x1 R32_UINT",
+        "(rule: a slice that is read into has one place for each value)",
     ),
     (
         "a copied level is as large as the other",

@@ -49,6 +49,7 @@ pub(super) struct Annotations {
     /// The member decorations of ids that may turn out to be decoration groups.
     groups: HashMap<Id, MemberDecorations>,
     names: HashMap<Id, String>,
+    member_names: HashMap<(Id, u32), String>,
     /// The union of the memory decorations of all memory that invocations share.
     any_memory: MemoryDecorations,
 }
@@ -67,6 +68,11 @@ impl Annotations {
     /// `OpName` of an id; empty if it has none.
     pub(super) fn name(&self, id: Id) -> &str {
         self.names.get(&id).map_or("", String::as_str)
+    }
+
+    /// `OpMemberName` of a member; empty if it has none.
+    pub(super) fn member_name(&self, id: Id, member: u32) -> &str {
+        self.member_names.get(&(id, member)).map_or("", String::as_str)
     }
 
     /// The decorations to assume for a pointer to unknown memory.
@@ -105,7 +111,14 @@ impl Annotations {
             }
             Op::GroupDecorate => self.group(operands)?,
             Op::GroupMemberDecorate => self.group_of_members(operands)?,
-            Op::MemberName | Op::DecorationGroup | Op::DecorateString | Op::MemberDecorateString => {}
+            Op::MemberName => {
+                let key = (operand(operands, 0)?, operand(operands, 1)?);
+                // A name without an end is no reason to reject the module.
+                if let Ok(name) = text(operands.get(2..).unwrap_or_default()) {
+                    self.member_names.insert(key, name);
+                }
+            }
+            Op::DecorationGroup | Op::DecorateString | Op::MemberDecorateString => {}
             _ => return Ok(false),
         }
         Ok(true)

@@ -6,6 +6,7 @@
 
 mod arithmetic;
 mod atomics;
+mod blocks;
 mod body;
 mod by_reference;
 mod capability;
@@ -49,7 +50,7 @@ use std::collections::BTreeMap;
 use foldhash::HashMap;
 use spirv::Op;
 
-use super::{ConstantType, Error, Remark, SpecializationConstant};
+use super::{Blocks, ConstantType, Error, Remark, SpecializationConstant};
 use crate::ir::{self, Builder, Kernel, SourceLine};
 pub(super) use entry::{MAX_INVOCATIONS, check_size};
 use function::{InlinedCall, ReturnEffect};
@@ -125,6 +126,12 @@ impl Module {
             (!name.is_empty()).then(|| (place.0, place.1, name.to_owned()))
         };
         declarations.iter().filter(|inst| inst.op == Op::Variable).filter_map(named).collect()
+    }
+
+    /// The layouts of the module's buffers and push constants, after specialization.
+    pub fn blocks(&self, specialization: &BTreeMap<u32, u64>) -> Result<Blocks, Error> {
+        let (types, _) = constants::declare(&self.sections, specialization)?;
+        Ok(blocks::of_module(&self.sections, &types))
     }
 
     /// Specializes an entry point and translates it.

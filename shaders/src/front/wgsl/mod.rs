@@ -15,6 +15,7 @@ mod size;
 mod window;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use naga::back::pipeline_constants::{self, PipelineConstantError};
 use naga::back::{PipelineConstants, spv};
@@ -28,10 +29,10 @@ use caught::caught;
 pub use caught::is_catching;
 pub use conversions::mended as mended_conversions;
 
-use super::{ConstantType, Error, SpecializationConstant, spirv};
+use super::{Blocks, ConstantType, Error, SpecializationConstant, spirv};
 use crate::ir::{Kernel, MemoryModel, SourceLine};
 
-/// File name of the text in messages: only the caller knows the real one.
+/// File name of a text whose real one the caller does not give.
 const FILE: &str = "wgsl";
 
 /// Bytes of a text whose kernels get source lines, at most: naga's lookup of each line starts at the beginning of the
@@ -42,13 +43,24 @@ const MAX_WITH_LINES: usize = 1 << 17;
 #[derive(Debug)]
 pub struct Module {
     source: String,
+    /// The file name in messages and source lines.
+    file: Arc<str>,
     module: naga::Module,
     info: ModuleInfo,
 }
 
 impl Module {
-    /// Parses and validates.
+    /// Parses and validates. Messages and source lines call the text `wgsl`.
     pub fn parse(source: &str) -> Result<Self, Error> {
+        Self::parse_named(source, FILE)
+    }
+
+    /// As [`Module::parse`], with the name of the text's file for messages and source lines.
+    pub fn parse_named(source: &str, file: &str) -> Result<Self, Error> {
+        Self::parsed(source, file).map_err(|error| in_file(error, file))
+    }
+
+    fn parsed(source: &str, file: &str) -> Result<Self, Error> {
         measured(source)?;
         caught("reading the text", || {
             let mut module = naga::front::wgsl::parse_str(&adapt::adapted(source))
@@ -58,7 +70,7 @@ impl Module {
             let info = Validator::new(ValidationFlags::all(), accepted())
                 .validate(&module)
                 .map_err(|error| invalid(&error, &module, source))?;
-            Ok(Self { source: source.to_owned(), module, info })
+            Ok(Self { source: source.to_owned(), file: file.into(), module, info })
         })
     }
 
@@ -78,7 +90,7 @@ impl Module {
         };
         let (variable, _) = self.module.global_variables.iter().find(|(_, data)| is_there(data))?;
         let span = self.module.global_variables.get_span(variable).to_range()?;
-        Some(line_of(span.start, &self.source))
+        Some(SourceLine { file: Arc::clone(&self.file), ..line_of(span.start, &self.source) })
     }
 
     /// Group, binding and name of each variable that has them.
@@ -122,7 +134,7 @@ impl Module {
         if self.source.len() > MAX_WITH_LINES {
             return self.kernel_without_lines(entry, specialization);
         }
-        self.kernel_with_lines(entry, specialization)
+        self.kernel_with_lines(entry, specialization).map_err(|error| in_file(error, &self.file))
     }
 
     fn kernel_with_lines(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Kernel, Error> {
@@ -136,12 +148,17 @@ impl Module {
     pub fn kernel_without_lines(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Kernel, Error> {
         let read = self.spirv(entry, specialization, false).and_then(|words| self.read(entry, &words));
         // On an error, translates again for its source line.
-        read.or_else(|_| self.kernel_with_lines(entry, specialization))
+        read.or_else(|_| self.kernel_with_lines(entry, specialization)).map_err(|error| in_file(error, &self.file))
+    }
+
+    /// The layouts of the buffers and push constants that an entry point uses, after specialization.
+    pub fn blocks(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Blocks, Error> {
+        spirv::Module::parse(&self.to_spirv(entry, specialization)?)?.blocks(&BTreeMap::new())
     }
 
     /// The text, if that is the name that its lines have.
     pub fn source_text(&self, file: &str) -> Option<&str> {
-        (file == FILE).then_some(&*self.source)
+        (file == &*self.file).then_some(&*self.source)
     }
 
     /// The source line of a word of the module that [`Module::kernel_without_lines`] translates.
@@ -166,7 +183,7 @@ impl Module {
 
     /// The SPIR-V that [`Module::kernel`] translates: one entry point, with overrides applied.
     pub fn to_spirv(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Vec<u32>, Error> {
-        self.spirv(entry, specialization, true)
+        self.spirv(entry, specialization, true).map_err(|error| in_file(error, &self.file))
     }
 
     /// The SPIR-V, optionally with source lines, which take longer.
@@ -200,7 +217,7 @@ impl Module {
             use_storage_input_output_16: false,
             debug_info: lines.then_some(spv::DebugInfo {
                 source_code: &self.source,
-                file_name: FILE,
+                file_name: &self.file,
                 language: ::spirv::SourceLanguage::WGSL,
             }),
             ..spv::Options::default()
@@ -230,6 +247,17 @@ impl Module {
         };
         self.module.overrides.iter().filter_map(|(_, constant)| value(constant)).collect()
     }
+}
+
+/// The same error of a text in that file.
+fn in_file(mut error: Error, file: &str) -> Error {
+    if file != FILE {
+        error.message = error.message.replace(&format!("┌─ {FILE}:"), &format!("┌─ {file}:"));
+        if let Some(line) = error.line.as_mut().filter(|line| &*line.file == FILE) {
+            line.file = file.into();
+        }
+    }
+    error
 }
 
 /// The number of parts of constants that naga writes out where they are used; an error if the text is too deep, or
@@ -395,6 +423,46 @@ mod tests {
         }
         let error = Module::parse(&body(&format!("\no[0] = {}1u;", "1u+".repeat(16_000)))).unwrap_err();
         assert_eq!(error.to_string(), "more than 1000 operators and brackets in one expression at wgsl:2:3004");
+    }
+
+    #[test]
+    fn the_name_of_the_file_is_in_errors_and_lines() {
+        let parse = |text: &str| Module::parse_named(text, "blur.wgsl");
+        let error = parse("@compute @workgroup_size(1) fn main() { nonsense }").unwrap_err().to_string();
+        assert!(error.contains("blur.wgsl:1:") && !error.contains(" wgsl:"), "{error}");
+        let error = parse("@compute @workgroup_size(1) fn main() { let x: f32 = 1u; }").unwrap_err().to_string();
+        assert!(error.contains("blur.wgsl:1:") && !error.contains(" wgsl:"), "{error}");
+        let text = "\n@group(0) @binding(0) var<storage, read_write> out: u32;
+            @compute @workgroup_size(1) fn main() { out = 1u; }";
+        let module = parse(text).unwrap();
+        assert_eq!(module.declared(0, 0).unwrap().to_string(), "blur.wgsl:2:24");
+        let kernel = module.kernel("main", &BTreeMap::new()).unwrap();
+        assert!(kernel.lines.values().all(|line| &*line.file == "blur.wgsl"), "{:?}", kernel.lines);
+        assert_eq!(module.source_text("blur.wgsl"), Some(text));
+        let error = module.kernel("other", &BTreeMap::new()).unwrap_err();
+        assert_eq!(error.message, "no compute entry point `other`; the module has `main`");
+    }
+
+    #[test]
+    fn blocks_have_the_names_and_offsets_of_their_members() {
+        let text = "struct Light { color: vec3f, kind: u32 }
+            struct Scene { count: u32, at: vec3f, turn: mat3x3f, lights: array<Light> }
+            @group(0) @binding(0) var<storage, read_write> scene: Scene;
+            @group(0) @binding(1) var<storage, read> list: array<vec2<i32>>;
+            @group(1) @binding(0) var<uniform> rows: array<vec4f, 3>;
+            var<immediate> step: f32;
+            @compute @workgroup_size(1) fn main() { scene.at.x = rows[1].x + step + f32(list[0].y); }";
+        let blocks = Module::parse(text).unwrap().blocks("main", &BTreeMap::new()).unwrap();
+        let shown: Vec<_> = blocks.buffers.values().map(ToString::to_string).collect();
+        assert_eq!(shown, ["Scene", "array<vec2<i32>>", "array<vec4<f32>, 3>"]);
+        let DataLayout::Struct { members, .. } = &blocks.buffers[&(0, 0)] else { panic!("{blocks:?}") };
+        let members = members.iter().map(|member| format!("{} {} {}", member.offset, member.name, member.layout));
+        assert_eq!(
+            members.collect::<Vec<_>>(),
+            ["0 count u32", "16 at vec3<f32>", "32 turn mat3x3<f32>", "80 lights array<Light>"]
+        );
+        assert_eq!(blocks.buffers[&(0, 0)].tail().unwrap().0, 80);
+        assert_eq!(blocks.push.unwrap().to_string(), "f32");
     }
 
     #[test]

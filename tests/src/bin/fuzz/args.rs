@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
+use serde_json::json;
+use spelter_sweep::{Shard, Sweep};
 use spelter_tests::engine::{Engine, engines};
 use spelter_tests::fuzz::{Bench, Generated, Options, Tape, generate};
 
@@ -14,14 +16,18 @@ pub(crate) struct Args {
     /// Ends after this many seconds.
     #[arg(long, default_value_t = 60)]
     pub(crate) seconds: u64,
-    /// Ends after this many programs of this shard, if that is earlier.
+    /// Ends after this many programs of this shard, if that is earlier; with --results, of all shards together.
     #[arg(long)]
     pub(crate) programs: Option<u64>,
+    /// Writes the result of each block of programs as a line of JSON to this file. If it exists, only the blocks that it
+    /// lacks are run (docs/scale.md).
+    #[arg(long, value_name = "FILE", requires = "programs")]
+    pub(crate) results: Option<PathBuf>,
     /// Selects the programs: another seed gives other ones.
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Runs programs I, I + N, I + 2N, …
-    #[arg(long, default_value = "0/1", value_parser = shard)]
+    /// Runs only part I of N equal parts of the programs: programs I - 1, I - 1 + N, I - 1 + 2N, …
+    #[arg(long, value_name = "I/N", default_value = "1/1", value_parser = shard)]
     pub(crate) shard: (u64, u64),
     /// Processes; by default as many as the machine has threads.
     #[arg(long)]
@@ -58,7 +64,13 @@ pub(crate) struct Args {
     /// The first program of a child.
     #[arg(long, hide = true, default_value_t = 0)]
     pub(crate) first: u64,
+    /// Lets a child run the blocks that standard input names.
+    #[arg(long, hide = true)]
+    pub(crate) blocks: bool,
 }
+
+/// Programs of a block.
+pub(crate) const BLOCK: u64 = 64;
 
 /// The role of this process.
 pub(crate) enum Mode {
@@ -69,12 +81,7 @@ pub(crate) enum Mode {
 }
 
 fn shard(text: &str) -> Result<(u64, u64), String> {
-    let parse = || {
-        let (index, count) = text.split_once('/')?;
-        let (index, count) = (index.parse().ok()?, count.parse().ok()?);
-        (index < count).then_some((index, count))
-    };
-    parse().ok_or_else(|| format!("`{text}` is not I/N with I below N"))
+    Ok(text.parse::<Shard>()?.numbers())
 }
 
 impl Args {
@@ -106,6 +113,24 @@ impl Args {
 
     pub(crate) fn threads(&self) -> u64 {
         self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u64)).max(1)
+    }
+
+    /// The blocks as jobs, for a file of results.
+    pub(crate) fn sweep(&self) -> Option<(Sweep, PathBuf)> {
+        let (path, programs) = (self.results.clone()?, self.programs?);
+        let settings = json!({ "programs": programs, "seed": self.seed, "race": self.race, "engine": self.engine,
+            "no_atomics": self.no_atomics, "strict_returns": self.strict_returns });
+        Some((Sweep { name: "fuzz".to_owned(), settings, jobs: programs.div_ceil(BLOCK) }, path))
+    }
+
+    /// The part of the blocks.
+    pub(crate) fn part(&self) -> Shard {
+        format!("{}/{}", self.shard.0 + 1, self.shard.1).parse().unwrap_or_default()
+    }
+
+    /// The programs of a block from `first` on.
+    pub(crate) fn block(&self, number: u64, first: u64) -> std::ops::Range<u64> {
+        first..((number + 1) * BLOCK).min(self.programs.unwrap_or(u64::MAX))
     }
 
     /// The tape of a program by its number.

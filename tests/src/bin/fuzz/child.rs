@@ -27,7 +27,12 @@ const KEPT: u32 = 4;
 pub(crate) fn run(args: &Args, job: u64) -> ExitCode {
     quiet_panics();
     let Ok(note) = File::create(args.note(job)) else { return ExitCode::FAILURE };
-    Child { args, note, bench: args.bench(), coverage: Coverage::default(), kinds: Vec::new() }.work(job);
+    let mut child = Child { args, note, bench: args.bench(), coverage: Coverage::default(), kinds: Vec::new() };
+    if args.blocks {
+        child.blocks()
+    } else {
+        child.work(job)
+    }
     ExitCode::SUCCESS
 }
 
@@ -57,6 +62,18 @@ impl Child<'_> {
             }
         }
         self.report();
+    }
+
+    /// Runs the blocks that standard input names, each with its first program to be run.
+    fn blocks(&mut self) {
+        for line in std::io::stdin().lines().map_while(Result::ok) {
+            let Some((Ok(block), Ok(first))) = line.split_once(' ').map(|(a, b)| (a.parse(), b.parse())) else {
+                return;
+            };
+            self.args.block(block, first).for_each(|number| self.program(number));
+            self.report();
+            println!("{}", json!({ "block": block }));
+        }
     }
 
     fn program(&mut self, number: u64) {

@@ -1,13 +1,14 @@
 //! The parent: starts children, restarts them when they die, collects their output.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use spelter_sweep::Results;
 
-use crate::args::Args;
+use crate::args::{Args, BLOCK};
 use crate::crash;
 use crate::report::Report;
 
@@ -26,6 +27,30 @@ struct Job {
     process: Option<Child>,
     heard: Instant,
     lives: u32,
+    block: Option<Block>,
+}
+
+/// A block of programs that a child runs, for a file of results.
+struct Block {
+    number: u64,
+    /// Program and kind of each.
+    findings: Vec<Value>,
+}
+
+/// The file of results, and the blocks that it lacks.
+struct Blocks {
+    results: Results,
+    left: std::vec::IntoIter<u64>,
+}
+
+impl Blocks {
+    /// The blocks of this shard, if there is a file of results.
+    fn of(args: &Args) -> Result<Option<Self>, spelter_sweep::Error> {
+        let Some((sweep, path)) = args.sweep() else { return Ok(None) };
+        let results = Results::open(&path, &sweep, args.part())?;
+        let left = results.left().into_iter();
+        Ok(Some(Self { results, left }))
+    }
 }
 
 pub(crate) fn run(args: &Args) -> ExitCode {
@@ -33,20 +58,33 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         eprintln!("{}: {error}", args.out.display());
         return ExitCode::from(2);
     }
+    let blocks = match Blocks::of(args) {
+        Ok(blocks) => blocks,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::from(2);
+        }
+    };
     let (sender, receiver) = channel();
     let start = Instant::now();
     let mut jobs = Vec::new();
     for job in 0..args.threads() {
         let process = spawn(args, job, 0, args.seconds, &sender);
-        jobs.push(Job { process, heard: start, lives: LIVES });
+        jobs.push(Job { process, heard: start, lives: LIVES, block: None });
     }
     let mut report = Report::new(args, jobs.len());
-    Parent { args, sender, start, jobs }.listen(&receiver, &mut report);
+    let mut parent = Parent { args, sender, start, jobs, blocks, failed: None };
+    (0..parent.jobs.len()).for_each(|job| parent.next_block(job));
+    parent.listen(&receiver, &mut report);
     for job in 0..args.threads() {
         let _ = std::fs::remove_file(args.note(job));
         let _ = std::fs::remove_file(args.out.join(format!(".try-{}-{job}", args.shard.0)));
     }
     report.print();
+    if let Some(error) = parent.failed {
+        eprintln!("error: {error}");
+        return ExitCode::from(2);
+    }
     if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -55,6 +93,9 @@ struct Parent<'a> {
     sender: Sender<Event>,
     start: Instant,
     jobs: Vec<Job>,
+    blocks: Option<Blocks>,
+    /// Why no results can be written.
+    failed: Option<spelter_sweep::Error>,
 }
 
 impl Parent<'_> {
@@ -64,6 +105,7 @@ impl Parent<'_> {
                 Ok(Event::Line(job, line)) => {
                     self.jobs[job as usize].heard = Instant::now();
                     report.line(job as usize, &line);
+                    self.line(job as usize, &line);
                 }
                 Ok(Event::Ended(job)) => self.ended(job, report),
                 Err(_) => {}
@@ -76,6 +118,40 @@ impl Parent<'_> {
         }
     }
 
+    /// Gives a child its next block. Without one, or when time is over, the end of its input ends it.
+    fn next_block(&mut self, job: usize) {
+        let Some(blocks) = &mut self.blocks else { return };
+        let is_over = self.failed.is_some() || self.start.elapsed() > self.args.duration();
+        let number = if is_over { None } else { blocks.left.next() };
+        let job = &mut self.jobs[job];
+        job.block = number.map(|number| Block { number, findings: Vec::new() });
+        match number {
+            Some(number) => job.tell(number, number * BLOCK),
+            None => _ = job.process.as_mut().and_then(|process| process.stdin.take()),
+        }
+    }
+
+    /// A line of a child, for the file of results.
+    fn line(&mut self, number: usize, line: &Value) {
+        let Some(block) = &mut self.jobs[number].block else { return };
+        // Which findings of a kind are reduced depends on the child; what was found does not.
+        if let Some(what) = line["finding"].as_str().or(line["again"].as_str()) {
+            block.findings.push(json!({ "program": line["program"], "what": what }));
+        }
+        if line["block"].as_u64() != Some(block.number) {
+            return;
+        }
+        let programs = self.args.block(block.number, block.number * BLOCK);
+        let result = json!({ "programs": programs.end - programs.start, "findings": block.findings });
+        let number_of_block = block.number;
+        if let Some(blocks) = &mut self.blocks
+            && let Err(error) = blocks.results.record(number_of_block, &result)
+        {
+            self.failed = Some(error);
+        }
+        self.next_block(number);
+    }
+
     fn ended(&mut self, number: u64, report: &mut Report<'_>) {
         let job = &mut self.jobs[number as usize];
         let Some(status) = job.process.take().and_then(|mut process| process.wait().ok()) else { return };
@@ -83,15 +159,38 @@ impl Parent<'_> {
         let Some(death) = crash::death(status) else { return };
         let note = std::fs::read(self.args.note(number)).ok();
         let Some(at) = note.and_then(|note| note.try_into().ok()).map(u64::from_le_bytes) else { return };
-        match crash::shrunk(self.args, at, number) {
-            Some((death, text)) => report.finding(&death, "", at, &text),
-            None => report.finding(&format!("{death}, but not again"), "", at, ""),
+        let what = match crash::shrunk(self.args, at, number) {
+            Some((death, text)) => {
+                report.finding(&death, "", at, &text);
+                death
+            }
+            None => {
+                let death = format!("{death}, but not again");
+                report.finding(&death, "", at, "");
+                death
+            }
+        };
+        let job = &mut self.jobs[number as usize];
+        if let Some(block) = &mut job.block {
+            block.findings.push(json!({ "program": at, "what": what }));
         }
         job.lives -= 1;
         let left = self.args.seconds.saturating_sub(self.start.elapsed().as_secs());
         if job.lives > 0 && left > 0 {
             job.heard = Instant::now();
             job.process = spawn(self.args, number, at + 1, left, &self.sender);
+            if let Some(block) = job.block.as_ref().map(|block| block.number) {
+                job.tell(block, at + 1);
+            }
+        }
+    }
+}
+
+impl Job {
+    /// Names a block to the child. If it has ended, that is noticed where its output ends.
+    fn tell(&mut self, block: u64, first: u64) {
+        if let Some(input) = self.process.as_mut().and_then(|process| process.stdin.as_mut()) {
+            let _ = writeln!(input, "{block} {first}").and_then(|()| input.flush());
         }
     }
 }
@@ -117,7 +216,10 @@ fn spawn(args: &Args, job: u64, first: u64, seconds: u64, sender: &Sender<Event>
             command.arg(name);
         }
     }
-    command.arg("--shard").arg(format!("{}/{}", args.shard.0, args.shard.1)).arg("--out").arg(&args.out);
+    command.arg("--shard").arg(format!("{}/{}", args.shard.0 + 1, args.shard.1)).arg("--out").arg(&args.out);
+    if args.results.is_some() {
+        command.arg("--blocks").stdin(Stdio::piped());
+    }
     let mut process = command.stdout(Stdio::piped()).spawn().ok()?;
     let output = process.stdout.take()?;
     let sender = sender.clone();

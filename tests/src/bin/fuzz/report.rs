@@ -96,7 +96,7 @@ impl<'a> Report<'a> {
                 json!({
                     "programs": coverage.programs, "seconds": seconds, "rate": rate, "findings": self.findings,
                     "more_of_the_same": self.again, "seed": self.args.seed,
-                    "shard": format!("{}/{}", self.args.shard.0, self.args.shard.1), "features": features,
+                    "shard": format!("{}/{}", self.args.shard.0 + 1, self.args.shard.1), "features": features,
                 })
             );
             return;

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
+use spelter_sweep::Shard;
 use spelter_tests::modules::collect;
 use spelter_tests::modules::families::Families;
 
@@ -21,8 +22,8 @@ use spelter_tests::modules::families::Families;
 #[derive(Clone, Debug, Parser)]
 #[command(name = "modules")]
 pub(crate) struct Args {
-    /// Runs files I, I + N, I + 2N, …
-    #[arg(long, default_value = "0/1", value_parser = shard)]
+    /// Runs only part I of N equal parts of the files: files I - 1, I - 1 + N, I - 1 + 2N, …
+    #[arg(long, value_name = "I/N", default_value = "1/1", value_parser = shard)]
     pub(crate) shard: (usize, usize),
     /// Processes.
     #[arg(long, default_value_t = 1)]
@@ -54,12 +55,11 @@ pub(crate) struct Args {
 }
 
 fn shard(text: &str) -> Result<(usize, usize), String> {
-    let parse = || {
-        let (index, count) = text.split_once('/')?;
-        let (index, count) = (index.parse().ok()?, count.parse().ok()?);
-        (index < count).then_some((index, count))
-    };
-    parse().ok_or_else(|| format!("`{text}` is not I/N with I below N"))
+    let (index, count) = text.parse::<Shard>()?.numbers();
+    match (usize::try_from(index), usize::try_from(count)) {
+        (Ok(index), Ok(count)) => Ok((index, count)),
+        _ => Err("a shard is two numbers, I/N".to_owned()),
+    }
 }
 
 fn constant(text: &str) -> Result<(u32, u64), String> {

@@ -76,7 +76,7 @@ fn spawn(
 ) -> Option<Child> {
     let [x, y, z] = args.groups;
     let mut command = Command::new(std::env::current_exe().ok()?);
-    command.arg("--child").arg(first.to_string()).arg("--shard").arg(format!("{index}/{count}"));
+    command.arg("--child").arg(first.to_string()).arg("--shard").arg(format!("{}/{count}", index + 1));
     command.arg("--seeds").arg(args.seeds.to_string()).arg("--groups").arg(format!("{x},{y},{z}"));
     command.arg("--engine").arg(&args.engine).args(&args.paths);
     for (id, value) in &args.spec {

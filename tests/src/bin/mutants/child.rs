@@ -5,23 +5,22 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use serde_json::json;
 
-use crate::Args;
 use crate::mutant::{Corpus, Outcome};
+use crate::parent::Counts;
+use crate::{Args, BLOCK};
 
 /// Exit status if a mutant takes too long.
 pub(crate) const TIMEOUT_STATUS: i32 = 97;
 
 /// Interval of the watchdog: a kernel runs for at least one and at most two of these.
 const POLL_INTERVAL: Duration = Duration::from_millis(3);
-
-/// Mutants between two reports.
-const REPORT_INTERVAL: u64 = 512;
 
 thread_local! {
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
@@ -90,40 +89,35 @@ fn run_mutant(watchdog: &Watchdog, corpus: &Corpus, number: u64) -> Result<Outco
     result.unwrap_or_else(|_| Err(PANIC.take()))
 }
 
-pub(crate) fn run(args: &Args, child: &[String]) -> ExitCode {
-    let [first, file] = child else { return ExitCode::FAILURE };
-    let (Ok(first), Ok(file)) = (first.parse::<u64>(), File::options().write(true).open(file)) else {
-        return ExitCode::FAILURE;
-    };
+/// Runs blocks until standard input ends. A line has the number of a block and that of its first mutant to be run.
+pub(crate) fn run(args: &Args, file: &Path) -> ExitCode {
+    let Ok(file) = File::options().write(true).open(file) else { return ExitCode::FAILURE };
     let (watchdog, corpus) = prepare(args);
-    let (index, step) = args.shard;
-    let (mut done, mut ran, mut interpreted) = (0u64, 0u64, 0u64);
-    let report = |done: u64, ran: u64, interpreted: u64| {
-        println!("{}", json!({ "done": done, "ran": ran, "interpreted": interpreted }));
-    };
-    for position in first.. {
-        let number = index + position * step;
-        if number >= args.count {
-            break;
-        }
-        // If the process ends, this file identifies the mutant.
-        if file.write_at(&position.to_le_bytes(), 0).is_err() {
+    for line in std::io::stdin().lines().map_while(Result::ok) {
+        let Some((Ok(block), Ok(first))) = line.split_once(' ').map(|(a, b)| (a.parse::<u64>(), b.parse::<u64>()))
+        else {
             return ExitCode::FAILURE;
-        }
-        match run_mutant(watchdog, &corpus, number) {
-            Ok(outcome) => {
-                ran += u64::from(outcome != Outcome::Refused);
-                interpreted += u64::from(outcome == Outcome::Interpreted);
+        };
+        let mut counts = Counts::default();
+        for number in first..((block + 1) * BLOCK).min(args.count) {
+            // If the process ends, this file identifies the mutant, and says what came before it.
+            if file.write_at(&counts.note(number), 0).is_err() {
+                return ExitCode::FAILURE;
             }
-            Err(what) => println!("{}", json!({ "finding": number, "what": what })),
+            match run_mutant(watchdog, &corpus, number) {
+                Ok(outcome) => {
+                    counts.ran += u64::from(outcome != Outcome::Refused);
+                    counts.interpreted += u64::from(outcome == Outcome::Interpreted);
+                }
+                Err(what) => println!("{}", json!({ "finding": number, "what": what })),
+            }
+            counts.done += 1;
         }
-        done += 1;
-        if done == REPORT_INTERVAL {
-            report(done, ran, interpreted);
-            (done, ran, interpreted) = (0, 0, 0);
-        }
+        println!(
+            "{}",
+            json!({ "block": block, "done": counts.done, "ran": counts.ran, "interpreted": counts.interpreted })
+        );
     }
-    report(done, ran, interpreted);
     ExitCode::SUCCESS
 }
 

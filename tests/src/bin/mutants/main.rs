@@ -2,9 +2,10 @@
 //! hang or use unbounded memory.
 //!
 //! Child processes with a memory cap do the work; each makes many mutants. A mutant depends on its number only, so the
-//! one that ended a child is made again and written to a file, and another child continues after it.
+//! one that ended a child is made again and written to a file, and another child continues after it. Blocks of mutants
+//! are the jobs of a sweep (docs/scale.md).
 
-#![expect(clippy::print_stdout, reason = "this is a program for the command line")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is a program for the command line")]
 
 mod child;
 mod mutant;
@@ -14,6 +15,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
+use spelter_sweep::SweepArgs;
+
+/// Mutants of a block.
+pub(crate) const BLOCK: u64 = 512;
 
 /// The kind of input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -31,9 +36,9 @@ pub(crate) struct Args {
     /// Mutants, of all shards together.
     #[arg(long, default_value_t = 10_000)]
     pub(crate) count: u64,
-    /// Runs mutants I, I + N, I + 2N, …
-    #[arg(long, default_value = "0/1", value_parser = shard)]
-    pub(crate) shard: (u64, u64),
+    /// Parts of the mutants, and a file of results. A job is a block of mutants.
+    #[command(flatten)]
+    pub(crate) sweep: SweepArgs,
     /// Processes.
     #[arg(long, default_value_t = 1)]
     pub(crate) jobs: u64,
@@ -58,18 +63,9 @@ pub(crate) struct Args {
     /// Runs this mutant alone, in this process.
     #[arg(long)]
     pub(crate) only: Option<u64>,
-    /// Starts with this mutant of the shard, and records the current one in this file.
-    #[arg(long, hide = true, num_args = 2, value_names = ["FIRST", "FILE"])]
-    pub(crate) child: Option<Vec<String>>,
-}
-
-fn shard(text: &str) -> Result<(u64, u64), String> {
-    let parse = || {
-        let (index, count) = text.split_once('/')?;
-        let (index, count) = (index.parse().ok()?, count.parse().ok()?);
-        (index < count).then_some((index, count))
-    };
-    parse().ok_or_else(|| format!("`{text}` is not I/N with I below N"))
+    /// Runs the blocks that standard input names, and records the current mutant in this file.
+    #[arg(long, hide = true, value_name = "FILE")]
+    pub(crate) child: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {

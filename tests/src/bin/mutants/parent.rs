@@ -2,70 +2,182 @@
 //! to a file.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
 use serde_json::{Value, json};
+use spelter_sweep::{Sweep, jobs_left};
 use spelter_tests::children;
 
-use crate::Args;
 use crate::child::TIMEOUT_STATUS;
 use crate::mutant::Corpus;
+use crate::{Args, BLOCK};
 
 /// Findings of one kind that are written to files.
 const SHOWN: u64 = 8;
 
+/// A child, and what it works on.
 struct Job {
-    shard: (u64, u64),
     process: Option<Child>,
     /// Where the child records its current mutant.
     at: PathBuf,
+    block: Option<Block>,
+}
+
+/// A block of mutants that a child runs.
+struct Block {
+    number: u64,
+    counts: Counts,
+    findings: Vec<Value>,
+}
+
+/// Numbers of mutants.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) done: u64,
+    pub(crate) ran: u64,
+    pub(crate) interpreted: u64,
+}
+
+impl Counts {
+    /// What a child records: its current mutant, and the counts of its block before it.
+    pub(crate) fn note(self, number: u64) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        let words = [number, self.done, self.ran, self.interpreted];
+        bytes.as_chunks_mut::<8>().0.iter_mut().zip(words).for_each(|(bytes, word)| *bytes = word.to_le_bytes());
+        bytes
+    }
+
+    /// Reads [`Counts::note`].
+    fn from_note(bytes: &[u8]) -> Option<(u64, Self)> {
+        let word = |at: usize| Some(u64::from_le_bytes(bytes.get(8 * at..8 * at + 8)?.try_into().ok()?));
+        Some((word(0)?, Self { done: word(1)?, ran: word(2)?, interpreted: word(3)? }))
+    }
+
+    fn add(&mut self, other: Self) {
+        self.done += other.done;
+        self.ran += other.ran;
+        self.interpreted += other.interpreted;
+    }
 }
 
 /// What all children found.
 struct Totals<'a> {
     args: &'a Args,
     corpus: Corpus,
-    done: u64,
-    ran: u64,
-    interpreted: u64,
+    counts: Counts,
     /// By kind: the number of findings.
     findings: BTreeMap<String, u64>,
 }
 
 pub(crate) fn run(args: &Args) -> ExitCode {
     let start = Instant::now();
-    let (index, count) = args.shard;
+    let sweep = Sweep {
+        name: "mutants".to_owned(),
+        settings: json!({ "count": args.count, "seed": args.seed, "kind": kind(args), "seconds": args.seconds,
+            "memory": args.memory }),
+        jobs: args.count.div_ceil(BLOCK),
+    };
+    let mut results = match args.sweep.open(&sweep) {
+        Ok(results) => results,
+        Err(error) => return failed(&error),
+    };
+    let mut left = jobs_left(results.as_ref(), &sweep, args.sweep.shard).into_iter();
     let (sender, receiver) = channel();
     let mut jobs: Vec<Job> = Vec::new();
     for job in 0..args.jobs.max(1) {
-        let shard = (index + count * job, count * args.jobs.max(1));
         let at = std::env::temp_dir().join(format!("mutants-{}-{job}", std::process::id()));
-        let mut job = Job { shard, process: None, at };
-        job.process = spawn(args, &job, 0, jobs.len(), &sender);
+        let mut job = Job { process: None, at, block: None };
+        job.process = spawn(args, &job, jobs.len(), &sender);
+        job.start(left.next());
         jobs.push(job);
     }
-    let (done, ran, interpreted) = (0, 0, 0);
-    let mut totals = Totals { args, corpus: Corpus::new(args), done, ran, interpreted, findings: BTreeMap::new() };
+    let corpus = Corpus::new(args);
+    let mut totals = Totals { args, corpus, counts: Counts::default(), findings: BTreeMap::new() };
     while jobs.iter().any(|job| job.process.is_some()) {
         let Ok((number, line)) = receiver.recv() else { break };
+        let job: &mut Job = &mut jobs[number];
         let Some(line) = line else {
-            let job: &mut Job = &mut jobs[number];
             let status = job.process.take().and_then(|mut process| process.wait().ok());
             if let Some(status) = status.filter(|status| !status.success()) {
-                let noted = std::fs::read(&job.at).ok().and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
-                let Some(place) = noted else { break };
-                totals.finding(job.shard.0 + place * job.shard.1, &ended(status, args));
-                job.process = spawn(args, job, place + 1, number, &sender);
+                let Some((mutant, counts)) = std::fs::read(&job.at).ok().and_then(|note| Counts::from_note(&note))
+                else {
+                    break;
+                };
+                let what = ended(status, args);
+                totals.finding(mutant, &what);
+                job.process = spawn(args, job, number, &sender);
+                job.go_on(mutant, counts, &what);
             }
             continue;
         };
         totals.line(&line);
+        if let Some(block) = job.line(&line) {
+            totals.counts.add(block.counts);
+            if let Some(results) = &mut results
+                && let Err(error) = results.record(block.number, &block.json())
+            {
+                return failed(&error);
+            }
+            job.start(left.next());
+        }
     }
     jobs.iter().for_each(|job| _ = std::fs::remove_file(&job.at));
     totals.print(start.elapsed().as_secs_f64())
+}
+
+fn failed(error: &spelter_sweep::Error) -> ExitCode {
+    eprintln!("error: {error}");
+    ExitCode::from(2)
+}
+
+impl Block {
+    fn json(&self) -> Value {
+        let Counts { done, ran, interpreted } = self.counts;
+        json!({ "mutants": done, "ran": ran, "interpreted": interpreted, "findings": self.findings })
+    }
+}
+
+impl Job {
+    /// Gives the child its next block; without one, the end of its input ends it.
+    fn start(&mut self, block: Option<u64>) {
+        self.block = block.map(|number| Block { number, counts: Counts::default(), findings: Vec::new() });
+        match block {
+            Some(number) => self.tell(number, number * BLOCK),
+            None => _ = self.process.as_mut().and_then(|process| process.stdin.take()),
+        }
+    }
+
+    /// A new child goes on after the mutant that ended the last one.
+    fn go_on(&mut self, mutant: u64, before: Counts, what: &str) {
+        let Some(block) = &mut self.block else { return self.start(None) };
+        block.counts.add(Counts { done: before.done + 1, ..before });
+        block.findings.push(json!({ "mutant": mutant, "what": what }));
+        let number = block.number;
+        self.tell(number, mutant + 1);
+    }
+
+    /// Names a block to the child. If it has ended, that is noticed where its output ends.
+    fn tell(&mut self, block: u64, first: u64) {
+        if let Some(input) = self.process.as_mut().and_then(|process| process.stdin.as_mut()) {
+            let _ = writeln!(input, "{block} {first}").and_then(|()| input.flush());
+        }
+    }
+
+    /// A line of the child: the block that it ends, if it does.
+    fn line(&mut self, line: &Value) -> Option<Block> {
+        let block = self.block.as_mut()?;
+        if let (Some(number), Some(what)) = (line["finding"].as_u64(), line["what"].as_str()) {
+            block.findings.push(json!({ "mutant": number, "what": what }));
+        }
+        let count = |name: &str| line[name].as_u64().unwrap_or(0);
+        line["block"].as_u64().filter(|number| *number == block.number)?;
+        block.counts.add(Counts { done: count("done"), ran: count("ran"), interpreted: count("interpreted") });
+        self.block.take()
+    }
 }
 
 fn ended(status: ExitStatus, args: &Args) -> String {
@@ -77,10 +189,6 @@ fn ended(status: ExitStatus, args: &Args) -> String {
 
 impl Totals<'_> {
     fn line(&mut self, line: &Value) {
-        let count = |name: &str| line[name].as_u64().unwrap_or(0);
-        self.done += count("done");
-        self.ran += count("ran");
-        self.interpreted += count("interpreted");
         if let (Some(number), Some(what)) = (line["finding"].as_u64(), line["what"].as_str()) {
             self.finding(number, what);
         }
@@ -107,8 +215,8 @@ impl Totals<'_> {
     }
 
     fn print(&self, seconds: f64) -> ExitCode {
-        let Self { done, ran, interpreted, findings, .. } = self;
-        let rate = *done as f64 / seconds;
+        let (Counts { done, ran, interpreted }, findings) = (self.counts, &self.findings);
+        let rate = done as f64 / seconds;
         if self.args.json {
             println!(
                 "{}",
@@ -123,17 +231,20 @@ impl Totals<'_> {
     }
 }
 
-fn spawn(args: &Args, job: &Job, first: u64, number: usize, sender: &Sender<(usize, Option<Value>)>) -> Option<Child> {
-    std::fs::write(&job.at, first.to_le_bytes()).ok()?;
-    let (index, count) = job.shard;
+fn kind(args: &Args) -> &'static str {
+    if args.kind == crate::Kind::Spirv { "spirv" } else { "wgsl" }
+}
+
+fn spawn(args: &Args, job: &Job, number: usize, sender: &Sender<(usize, Option<Value>)>) -> Option<Child> {
+    std::fs::write(&job.at, Counts::default().note(0)).ok()?;
     // The shell limits the process's address space.
     let mut command = Command::new("sh");
     command.arg("-c").arg(format!("ulimit -v {}; exec \"$0\" \"$@\"", args.memory * 1024));
-    command.arg(std::env::current_exe().ok()?).arg("--child").arg(first.to_string()).arg(&job.at);
-    command.arg("--shard").arg(format!("{index}/{count}")).arg("--count").arg(args.count.to_string());
+    command.arg(std::env::current_exe().ok()?).arg("--child").arg(&job.at);
+    command.arg("--count").arg(args.count.to_string());
     command.arg("--seed").arg(args.seed.to_string()).arg("--seconds").arg(args.seconds.to_string());
-    command.arg("--kind").arg(if args.kind == crate::Kind::Spirv { "spirv" } else { "wgsl" });
-    let mut process = command.stdout(Stdio::piped()).spawn().ok()?;
+    command.arg("--kind").arg(kind(args));
+    let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
     children::listen(&mut process, number, sender)?;
     Some(process)
 }

@@ -2,15 +2,18 @@
 //!
 //!     cargo run --release -p spelter-tests --bin races -- --programs 1000000
 //!
-//! Each program runs twice, invocation by invocation and step by step. The same seed gives the same program everywhere.
+//! Each program runs twice, invocation by invocation and step by step. The same seed gives the same program everywhere,
+//! so a sweep over millions of them is divided by `--shard` and continued from `--results` (docs/scale.md): a job is a
+//! block of programs.
 
-#![expect(clippy::print_stdout, reason = "this is a program for the command line")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is a program for the command line")]
 
 use std::process::ExitCode;
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::json;
+use serde_json::{Value, json};
+use spelter_sweep::{Sweep, SweepArgs, jobs_left};
 use spelter_tests::checked::{Detection, Program, Schedule};
 
 /// Compares the detector of data races with the axioms of the memory model, on random programs.
@@ -22,6 +25,9 @@ struct Args {
     /// Seed of the first program.
     #[arg(long, default_value_t = 0)]
     from: u64,
+    /// Parts of the programs, and a file of results.
+    #[command(flatten)]
+    sweep: SweepArgs,
     /// Writes the result as JSON.
     #[arg(long)]
     json: bool,
@@ -29,6 +35,9 @@ struct Args {
     #[arg(long, default_value_t = 0)]
     show: u64,
 }
+
+/// Programs of a job.
+const BLOCK: u64 = 256;
 
 #[derive(Default)]
 struct Sum {
@@ -48,23 +57,70 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} programs, {eta} left, {msg}");
     let progress = ProgressBar::new(args.programs).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let sweep = Sweep {
+        name: "races".to_owned(),
+        settings: json!({ "programs": args.programs, "from": args.from }),
+        jobs: args.programs.div_ceil(BLOCK),
+    };
+    let mut results = match args.sweep.open(&sweep) {
+        Ok(results) => results,
+        Err(error) => return failed(&error),
+    };
     let mut sum = Sum::default();
-    for seed in args.from..args.from.saturating_add(args.programs) {
-        let program = Program::random(seed);
-        for schedule in [Schedule::new(seed), Schedule::fine(seed)] {
-            sum.add(&args, seed, &program, schedule);
+    let jobs = jobs_left(results.as_ref(), &sweep, args.sweep.shard);
+    progress.set_length(jobs.len() as u64 * BLOCK);
+    for job in jobs {
+        let mut block = Sum { shown: sum.shown, ..Sum::default() };
+        for number in job * BLOCK..((job + 1) * BLOCK).min(args.programs) {
+            let seed = args.from.saturating_add(number);
+            let program = Program::random(seed);
+            for schedule in [Schedule::new(seed), Schedule::fine(seed)] {
+                block.add(&args, seed, &program, schedule);
+            }
         }
-        if seed % 256 == 0 {
-            progress.set_message(format!("{} missed", sum.missed));
-            progress.set_position(seed - args.from);
+        if let Some(results) = &mut results
+            && let Err(error) = results.record(job, &block.json())
+        {
+            return failed(&error);
         }
+        sum.join(block);
+        progress.set_message(format!("{} missed", sum.missed));
+        progress.inc(BLOCK);
     }
     progress.finish_and_clear();
     sum.print(args.json);
     if sum.missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+fn failed(error: &spelter_sweep::Error) -> ExitCode {
+    eprintln!("error: {error}");
+    ExitCode::from(2)
+}
+
 impl Sum {
+    /// Adds the numbers of a later block.
+    fn join(&mut self, block: Self) {
+        self.executions += block.executions;
+        self.race_free += block.race_free;
+        self.alarms += block.alarms;
+        self.races += block.races;
+        self.missed += block.missed;
+        self.hidden += block.hidden;
+        self.candidates += block.candidates;
+        self.refuted += block.refuted;
+        self.shown = block.shown;
+        self.first_missed = self.first_missed.or(block.first_missed);
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "executions": self.executions, "race_free": self.race_free, "false_alarms": self.alarms,
+            "races": self.races, "missed": self.missed, "hidden": self.hidden,
+            "candidates": self.candidates, "refuted": self.refuted,
+            "first_missed_seed": self.first_missed,
+        })
+    }
+
     fn add(&mut self, args: &Args, seed: u64, program: &Program, schedule: Schedule) {
         let (detection, execution) = Detection::of(program, schedule);
         self.executions += 1;
@@ -101,13 +157,7 @@ impl Sum {
 
     fn print(&self, as_json: bool) {
         if as_json {
-            let result = json!({
-                "executions": self.executions, "race_free": self.race_free, "false_alarms": self.alarms,
-                "races": self.races, "missed": self.missed, "hidden": self.hidden,
-                "candidates": self.candidates, "refuted": self.refuted,
-                "first_missed_seed": self.first_missed,
-            });
-            println!("{result}");
+            println!("{}", self.json());
             return;
         }
         println!("{} executions, {} races, {} missed", self.executions, self.races, self.missed);

@@ -6,7 +6,7 @@
 //! A mutant is reported within the first seeds, or the axioms decide about the words that its invocations share. The
 //! same seeds give the same orders and contents everywhere.
 
-#![expect(clippy::print_stdout, reason = "this is a program for the command line")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is a program for the command line")]
 
 mod totals;
 
@@ -18,6 +18,8 @@ use std::time::Duration;
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+use spelter_sweep::{Sweep, SweepArgs, jobs_left};
 use spelter_tests::checked::sync::{Bench, Subject, mutants};
 use spelter_tests::corpus;
 use spelter_tests::fuzz::quiet_panics;
@@ -33,9 +35,9 @@ struct Args {
     /// Files (.spv, .spvasm, .wgsl), or folders with them; test files with their memory, others with random contents.
     #[arg(required = true)]
     paths: Vec<PathBuf>,
-    /// Runs files I, I + N, I + 2N, …
-    #[arg(long, default_value = "0/1", value_parser = shard)]
-    shard: (usize, usize),
+    /// Parts of the files, and a file of results.
+    #[command(flatten)]
+    sweep: SweepArgs,
     /// Orders in which a mutant must be reported.
     #[arg(long, default_value_t = 16)]
     seeds: u64,
@@ -62,15 +64,6 @@ struct Args {
     json: bool,
 }
 
-fn shard(text: &str) -> Result<(usize, usize), String> {
-    let parse = || {
-        let (index, count) = text.split_once('/')?;
-        let (index, count) = (index.parse().ok()?, count.parse().ok()?);
-        (index < count).then_some((index, count))
-    };
-    parse().ok_or_else(|| format!("`{text}` is not I/N with I below N"))
-}
-
 fn groups(text: &str) -> Result<[u32; 3], String> {
     let sizes: Option<Vec<u32>> = text.split(',').map(|size| size.parse().ok().filter(|size| *size > 0)).collect();
     sizes.and_then(|sizes| sizes.try_into().ok()).ok_or_else(|| format!("`{text}` is not X,Y,Z"))
@@ -85,16 +78,29 @@ fn main() -> ExitCode {
     let begin = || watch.begin();
     let bench = Bench { arena: Arena::default(), groups: args.groups, stop: &watch.stop, begin: &begin };
     let files = files(&args);
+    let sweep = sweep(&args, &files);
+    let mut results = match args.sweep.open(&sweep) {
+        Ok(results) => results,
+        Err(error) => return failed(&error),
+    };
+    let jobs = jobs_left(results.as_ref(), &sweep, args.sweep.shard);
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} files, {eta} left, {msg}");
     let progress =
-        ProgressBar::new(files.len() as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        ProgressBar::new(jobs.len() as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     let mut totals = Totals::new(args.json);
-    for path in &files {
+    for job in jobs {
+        let path = &files[job as usize];
         progress.set_message(path.display().to_string());
         let settings = args.families.as_ref().map(|families| families.of(path)).unwrap_or_default();
         match Subject::of_file(path, settings) {
             Err(reason) => totals.file(path, &reason),
             Ok(subjects) => subjects.iter().for_each(|subject| examine(&args, &bench, path, subject, &mut totals)),
+        }
+        let objects = totals.take_objects();
+        if let Some(results) = &mut results
+            && let Err(error) = results.record(job, &json!({ "objects": objects }))
+        {
+            return failed(&error);
         }
         progress.inc(1);
     }
@@ -102,9 +108,21 @@ fn main() -> ExitCode {
     totals.print()
 }
 
-/// The files of the shard, in the same order everywhere.
+fn failed(error: &spelter_sweep::Error) -> ExitCode {
+    eprintln!("error: {error}");
+    ExitCode::from(2)
+}
+
+/// The files as jobs.
+fn sweep(args: &Args, files: &[PathBuf]) -> Sweep {
+    let names: Vec<_> = files.iter().map(|path| path.file_name().unwrap_or_default().to_string_lossy()).collect();
+    let settings = json!({ "seeds": args.seeds, "axioms": args.axioms, "silent": args.silent, "groups": args.groups,
+        "originals": args.originals, "files": names });
+    Sweep { name: "sync_mutants".to_owned(), settings, jobs: files.len() as u64 }
+}
+
+/// The files, in the same order everywhere.
 fn files(args: &Args) -> Vec<PathBuf> {
-    let (index, count) = args.shard;
     let mut files = Vec::new();
     for path in &args.paths {
         if path.is_dir() {
@@ -115,7 +133,7 @@ fn files(args: &Args) -> Vec<PathBuf> {
     }
     files.sort();
     files.dedup();
-    files.into_iter().skip(index).step_by(count).collect()
+    files
 }
 
 fn examine(args: &Args, bench: &Bench<'_>, path: &Path, subject: &Subject, totals: &mut Totals) {

@@ -12,6 +12,8 @@ use spelter_tests::checked::sync::{Mutant, Report, Verdict};
 #[derive(Debug)]
 pub(crate) struct Totals {
     json: bool,
+    /// What was said about the present file, for a file of results.
+    objects: Vec<Value>,
     originals: u64,
     loud: u64,
     refused: u64,
@@ -23,15 +25,29 @@ pub(crate) struct Totals {
 
 impl Totals {
     pub(crate) fn new(json: bool) -> Self {
-        Self { json, originals: 0, loud: 0, refused: 0, mutants: BTreeMap::new(), seeds: BTreeMap::new() }
+        let objects = Vec::new();
+        Self { json, objects, originals: 0, loud: 0, refused: 0, mutants: BTreeMap::new(), seeds: BTreeMap::new() }
+    }
+
+    /// What was said since the last call.
+    pub(crate) fn take_objects(&mut self) -> Vec<Value> {
+        std::mem::take(&mut self.objects)
+    }
+
+    /// Prints an object, and keeps it for the file of results, with the name of the file only.
+    fn say(&mut self, path: &Path, mut object: Value) {
+        if self.json {
+            println!("{object}");
+        }
+        object["file"] = json!(path.file_name().unwrap_or_default().to_string_lossy());
+        self.objects.push(object);
     }
 
     /// A file that was rejected.
     pub(crate) fn file(&mut self, path: &Path, reason: &str) {
         self.refused += 1;
-        if self.json {
-            println!("{}", json!({ "file": path, "refused": reason }));
-        } else {
+        self.say(path, json!({ "file": path, "refused": reason }));
+        if !self.json {
             println!("{}: rejected: {reason}", path.display());
         }
     }
@@ -44,19 +60,21 @@ impl Totals {
                 self.originals += 1;
                 self.loud += u64::from(report.reported.is_some());
                 let errors = report.reported.as_ref().map(|(seed, findings)| (*seed, texts(findings)));
-                if self.json {
-                    let object = json!({
-                        "file": path, "entry": entry, "seeds": report.seeds, "stopped": report.stopped,
-                        "error_seed": errors.as_ref().map(|errors| errors.0),
-                        "errors": errors.map(|errors| errors.1), "warnings": texts(&report.warnings),
-                        "suspicions": report.stats.suspicions, "refuted": report.stats.refuted,
-                        "undecided": report.stats.undecided,
-                    });
-                    println!("{object}");
-                } else if let Some((seed, errors)) = errors {
-                    println!("{}, {entry}: not silent at seed {seed}: {}", path.display(), errors.join("; "));
-                } else if report.stopped > 0 {
-                    println!("{}, {entry}: endless", path.display());
+                let object = json!({
+                    "file": path, "entry": entry, "seeds": report.seeds, "stopped": report.stopped,
+                    "error_seed": errors.as_ref().map(|errors| errors.0),
+                    "errors": errors.as_ref().map(|errors| &errors.1), "warnings": texts(&report.warnings),
+                    "suspicions": report.stats.suspicions, "refuted": report.stats.refuted,
+                    "undecided": report.stats.undecided,
+                });
+                self.say(path, object);
+                match errors {
+                    _ if self.json => {}
+                    Some((seed, errors)) => {
+                        println!("{}, {entry}: not silent at seed {seed}: {}", path.display(), errors.join("; "));
+                    }
+                    None if report.stopped > 0 => println!("{}, {entry}: endless", path.display()),
+                    None => {}
                 }
             }
         }
@@ -76,18 +94,17 @@ impl Totals {
             Err(reason) => json!({ "reason": reason }),
             _ => Value::Null,
         };
-        if self.json {
-            let object = json!({ "file": path, "entry": entry, "change": change, "word": mutant.word,
-                "verdict": name, "detail": detail });
-            println!("{object}");
-        } else if !matches!(verdict, Ok(Verdict::Reported { .. })) {
+        let object = json!({ "file": path, "entry": entry, "change": change, "word": mutant.word,
+            "verdict": name, "detail": detail.clone() });
+        self.say(path, object);
+        if !self.json && !matches!(verdict, Ok(Verdict::Reported { .. })) {
             println!("{}, {entry}: {change} at word {}: {} {detail}", path.display(), mutant.word, name);
         }
     }
 
     /// Prints the numbers. The status is a failure if a kernel was not silent, or a mutant was missed.
     pub(crate) fn print(&self) -> ExitCode {
-        let Self { originals, loud, refused, mutants, seeds, json } = self;
+        let Self { originals, loud, refused, mutants, seeds, json, .. } = self;
         if *json {
             let object = json!({ "kernels": originals, "not_silent": loud, "rejected": refused, "mutants": mutants,
                 "reported_by_seed": seeds.iter().map(|(seed, count)| [*seed, *count]).collect::<Vec<_>>() });

@@ -1,0 +1,53 @@
+//! The commands that pages of the book show with their output, run in a folder with the files that they show.
+
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
+mod common;
+
+use common::Folder;
+
+/// Pages, each with the least number of commands with output that it shows.
+const PAGES: [(&str, &str, usize); 3] = [
+    ("README.md", include_str!("../../../README.md"), 1),
+    ("docs/running.md", include_str!("../../../docs/running.md"), 3),
+    ("docs/first-kernel.md", include_str!("../../../docs/first-kernel.md"), 2),
+];
+
+/// The commands of a page, `$ …`, with what follows up to the next one.
+fn commands(page: &str) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    let (mut in_code, mut is_open) = (false, false);
+    for line in page.lines() {
+        if line.starts_with("```") {
+            (in_code, is_open) = (!in_code, false);
+        } else if let (true, Some(command)) = (in_code, line.strip_prefix("$ ")) {
+            found.push((command.to_owned(), String::new()));
+            is_open = true;
+        } else if let (true, Some((_, output))) = (is_open, found.last_mut()) {
+            output.push_str(line);
+            output.push('\n');
+        }
+    }
+    found
+}
+
+#[test]
+fn commands_print_what_the_book_says() {
+    let folder = Folder::new("book");
+    for (name, page, least) in PAGES {
+        let mut count = 0;
+        for (command, output) in commands(page) {
+            if let Some(file) = command.strip_prefix("cat ") {
+                folder.write(file, output.as_bytes());
+                continue;
+            }
+            let line = command
+                .strip_prefix("spelter ")
+                .filter(|line| line.starts_with("run ") || line.starts_with("reflect "));
+            let Some(line) = line.filter(|_| !output.trim().is_empty()) else { continue };
+            assert_eq!(folder.good(line).trim_end(), output.trim_end(), "{name}: {command}");
+            count += 1;
+        }
+        assert!(count >= least, "{name}: {count} commands were run");
+    }
+}

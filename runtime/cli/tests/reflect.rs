@@ -1,0 +1,105 @@
+//! `spelter reflect`: what a shader needs from a host program.
+
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
+mod common;
+
+use common::Folder;
+use serde_json::json;
+
+const SCENE: &str = "
+struct Light { color: vec3f, kind: u32 }
+struct Scene { count: u32, at: vec3f, turn: mat3x3f, lights: array<Light> }
+@id(3) override size: u32 = 8u;
+@group(0) @binding(0) var<storage, read_write> scene: Scene;
+@group(0) @binding(1) var<uniform> rows: array<vec4f, 3>;
+@group(1) @binding(2) var image: texture_storage_2d<r32uint, write>;
+var<immediate> scale: vec2f;
+@compute @workgroup_size(size, 2) fn main() {
+    scene.at = rows[1].xyz * scale.x;
+    scene.lights[0].kind = scene.count;
+}
+@compute @workgroup_size(1) fn draw() { textureStore(image, vec2(0u), vec4(1u)); }";
+
+#[test]
+fn entry_points_are_listed_with_their_layouts() {
+    let folder = Folder::with("reflect_text", "scene.wgsl", SCENE);
+    let expected = "\
+main: workgroup 8x2x1
+push constants: 8 bytes
+        0  vec2<f32>
+0.0 scene: storage buffer, read and written, 80 bytes and 16 bytes for each element
+        0  count    u32
+       16  at       vec3<f32>
+       32  turn     mat3x3<f32>  stride 16
+       80  lights   array<Light>  stride 16
+        0    color  vec3<f32>
+       12    kind   u32
+0.1 rows: uniform buffer, 48 bytes
+        0  array<vec4<f32>, 3>  stride 16
+
+draw: workgroup 1x1x1
+1.2 image: storage image, read and written
+specialization constant 3 (size: u32)
+";
+    assert_eq!(folder.good("reflect scene.wgsl"), expected);
+    let draw = folder.good("reflect scene.wgsl --entry draw --spec 3=4");
+    assert_eq!(draw.lines().next(), Some("draw: workgroup 1x1x1"));
+    let message = folder.error("reflect scene.wgsl --entry other");
+    assert!(message.contains("no entry point \"other\"; the shader has main, draw"), "{message}");
+}
+
+#[test]
+fn json_has_all_of_it() {
+    let folder = Folder::with("reflect_json", "scene.wgsl", SCENE);
+    let value = folder.json("reflect scene.wgsl --spec 3=16 --json");
+    let main = &value["entry_points"][0];
+    assert_eq!(main["workgroup_size"], json!([16, 2, 1]));
+    let scene = &main["bindings"][0];
+    let sizes = [&scene["name"], &scene["min_bytes"], &scene["element_bytes"]];
+    assert_eq!(sizes, [&json!("scene"), &json!(80), &json!(16)]);
+    let lights = &scene["layout"]["members"][3];
+    let names = [&lights["name"], &lights["offset"], &lights["stride"], &lights["count"]];
+    assert_eq!(names, [&json!("lights"), &json!(80), &json!(16), &json!(null)]);
+    assert_eq!(lights["element"]["members"][1], json!({ "name": "kind", "offset": 12, "type": "u32" }));
+    assert_eq!(main["push_constants"], json!({ "bytes": 8, "layout": { "type": "vec2<f32>", "stride": 4 } }));
+    assert_eq!(value["specialization_constants"][0], json!({ "id": 3, "name": "size", "type": "u32" }));
+}
+
+/// Names are those of the module, if it has them.
+#[test]
+fn modules_without_names_have_numbers() {
+    let text = "
+        OpCapability Shader
+        OpMemoryModel Logical GLSL450
+        OpEntryPoint GLCompute %main \"main\"
+        OpExecutionMode %main LocalSize 4 1 1
+        OpDecorate %block Block
+        OpMemberDecorate %block 0 Offset 0
+        OpMemberDecorate %block 1 Offset 8
+        OpDecorate %data DescriptorSet 2
+        OpDecorate %data Binding 1
+        %void = OpTypeVoid
+        %signature = OpTypeFunction %void
+        %uint = OpTypeInt 32 0
+        %int = OpTypeInt 32 1
+        %zero = OpConstant %uint 0
+        %block = OpTypeStruct %uint %int
+        %whole = OpTypePointer StorageBuffer %block
+        %part = OpTypePointer StorageBuffer %uint
+        %data = OpVariable %whole StorageBuffer
+        %main = OpFunction %void None %signature
+        %label = OpLabel
+        %place = OpAccessChain %part %data %zero
+        OpStore %place %zero
+        OpReturn
+        OpFunctionEnd";
+    let folder = Folder::with("reflect_bare", "bare.spvasm", text);
+    let expected = "\
+main: workgroup 4x1x1
+2.1: storage buffer, read and written, 12 bytes
+        0  0  u32
+        8  1  i32
+";
+    assert_eq!(folder.good("reflect bare.spvasm"), expected);
+}

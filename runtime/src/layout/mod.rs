@@ -1,0 +1,118 @@
+//! Layouts of Rust types, to be checked against those that a shader declares.
+//!
+//! Bytes that a program writes for another layout than the shader's are not noticed by the device: `vec3<f32>` is
+//! aligned to 16 bytes, `[f32; 3]` in a `repr(C)` struct to 4. The check compares the place and type of each number.
+
+mod block;
+
+pub use block::Block;
+pub(crate) use block::BlockPlace;
+pub use spelter_shaders::front::{DataLayout, DataMember, ScalarType};
+
+/// A type whose layout in memory is known: numbers, arrays of them, and structs by [`layout!`](crate::layout!). Types
+/// of other crates implement it by hand, or are checked through a type of their own ([`Block`] shows it for `encase`).
+///
+/// ```
+/// use spelter::{DataLayout, Layout};
+///
+/// /// A vector of three floats.
+/// #[derive(Clone, Copy)]
+/// #[repr(C, align(16))]
+/// struct Vec3A([f32; 3]);
+///
+/// impl Layout for Vec3A {
+///     fn layout() -> DataLayout {
+///         <[f32; 3]>::layout()
+///     }
+/// }
+/// assert_eq!(<[Vec3A; 2]>::layout().to_string(), "array<array<f32, 3>, 2>");
+/// ```
+pub trait Layout: Sized {
+    /// The offsets and types of all numbers in it.
+    fn layout() -> DataLayout;
+}
+
+macro_rules! scalars {
+    ($($ty:ty => $scalar:expr),+ $(,)?) => {
+        $(impl Layout for $ty {
+            fn layout() -> DataLayout {
+                DataLayout::Scalar($scalar)
+            }
+        })+
+    };
+}
+
+scalars! {
+    u8 => ScalarType::Uint(8),
+    u16 => ScalarType::Uint(16),
+    u32 => ScalarType::Uint(32),
+    u64 => ScalarType::Uint(64),
+    i8 => ScalarType::Int(8),
+    i16 => ScalarType::Int(16),
+    i32 => ScalarType::Int(32),
+    i64 => ScalarType::Int(64),
+    f32 => ScalarType::Float(32),
+    f64 => ScalarType::Float(64),
+}
+
+impl<T: Layout, const N: usize> Layout for [T; N] {
+    fn layout() -> DataLayout {
+        DataLayout::Array { element: Box::new(T::layout()), count: Some(N as u64), stride: size_of::<T>() as u64 }
+    }
+}
+
+/// Gives a struct its [`Layout`]: `layout!(Name { all, of, its, fields })`. The types of the fields need a [`Layout`],
+/// too. A field that is left out or does not exist is an error of the compiler. Fields whose name begins with `_` are
+/// padding: the shader need not have anything there.
+///
+/// The struct must be `repr(C)`: otherwise Rust may order the fields as it likes, and the check fails.
+///
+/// ```
+/// use spelter::bytemuck::NoUninit;
+///
+/// #[derive(Clone, Copy, NoUninit)]
+/// #[bytemuck(crate = "spelter::bytemuck")]
+/// #[repr(C)]
+/// struct Ball {
+///     at: [f32; 3],
+///     radius: f32,
+///     color: [f32; 3],
+///     _padding: u32,
+/// }
+/// spelter::layout!(Ball { at, radius, color, _padding });
+///
+/// # fn main() -> Result<(), spelter::Error> {
+/// # let context = spelter::Context::new()?;
+/// let program = context.program_wgsl(
+///     "struct Ball { at: vec3f, radius: f32, color: vec3f }
+///      @group(0) @binding(0) var<storage, read_write> balls: array<Ball>;
+///      @compute @workgroup_size(1) fn main() { balls[0].at.z = balls[1].radius; }",
+/// )?;
+/// program.block(0, 0)?.check::<Ball>()?;
+/// # Ok(())
+/// # }
+/// ```
+#[macro_export]
+macro_rules! layout {
+    ($name:ident { $($field:ident),* $(,)? }) => {
+        impl $crate::Layout for $name {
+            fn layout() -> $crate::DataLayout {
+                // All fields are named.
+                fn _all(of: $name) {
+                    let $name { $($field: _),* } = of;
+                }
+                fn of_field<S, T: $crate::Layout>(_: fn(&S) -> &T) -> $crate::DataLayout {
+                    <T as $crate::Layout>::layout()
+                }
+                $crate::DataLayout::Struct {
+                    name: ::std::stringify!($name).to_owned(),
+                    members: ::std::vec![$($crate::DataMember {
+                        name: ::std::stringify!($field).to_owned(),
+                        offset: ::std::mem::offset_of!($name, $field) as u64,
+                        layout: of_field(|of: &$name| &of.$field),
+                    }),*],
+                }
+            }
+        }
+    };
+}

@@ -1,0 +1,97 @@
+//! Sweeps: lists of independent jobs that run in parts on many processes or machines.
+//!
+//! A sweep is a name, settings and a number of jobs; job K is the same everywhere and gives the same result. A process
+//! runs one [`Shard`] of the jobs. It writes a file of results ([`Results`]), which it continues after an interruption;
+//! [`Merged`] puts the files of all shards together and says which jobs are missing. `docs/scale.md` has the format,
+//! and runs sweeps with GNU parallel, Slurm, Ray and nextest.
+
+mod merge;
+mod results;
+mod shard;
+
+pub use merge::Merged;
+pub use results::Results;
+pub use shard::Shard;
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+/// What is wrong with a file of results, with its name and line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Error(String);
+
+/// A list of jobs. Files of results belong together if this is equal in all of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sweep {
+    /// The command.
+    pub name: String,
+    /// The options that jobs depend on.
+    pub settings: Value,
+    /// The number of jobs of all shards together.
+    pub jobs: u64,
+}
+
+impl Sweep {
+    /// The first line of a file of results.
+    fn header(&self, shard: Shard) -> Value {
+        json!({ "sweep": self.name, "settings": self.settings, "jobs": self.jobs, "shard": shard.to_string() })
+    }
+
+    /// Parses [`Sweep::header`].
+    fn from_header(line: &str) -> Option<(Self, Shard)> {
+        let value: Value = serde_json::from_str(line).ok()?;
+        let sweep = Self {
+            name: value.get("sweep")?.as_str()?.to_owned(),
+            settings: value.get("settings")?.clone(),
+            jobs: value.get("jobs")?.as_u64()?,
+        };
+        Some((sweep, value.get("shard")?.as_str()?.parse().ok()?))
+    }
+}
+
+/// A job's line of a file of results.
+fn job_line(job: u64, result: &Value) -> Value {
+    json!({ "job": job, "result": result })
+}
+
+/// Parses [`job_line`].
+fn from_job_line(line: &str) -> Option<(u64, Value)> {
+    let mut value: Value = serde_json::from_str(line).ok()?;
+    let job = value.get("job")?.as_u64()?;
+    Some((job, value.get_mut("result")?.take()))
+}
+
+/// FNV-1a of a text, in hexadecimal: tells long settings apart, such as lists of files, on every machine alike.
+pub fn digest(text: &str) -> String {
+    let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, hash))
+}
+
+/// The options of a command that runs a sweep.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct SweepArgs {
+    /// Run only part I of N equal parts of the jobs: jobs I - 1, I - 1 + N, I - 1 + 2N, …
+    #[arg(long, value_name = "I/N", default_value = "1/1", allow_hyphen_values = true)]
+    pub shard: Shard,
+    /// Write the result of each job as a line of JSON to this file. If it exists, only the jobs that it lacks are run:
+    /// an interrupted sweep is continued. `spelter merge` puts the files of all shards together.
+    #[arg(long, value_name = "FILE")]
+    pub results: Option<PathBuf>,
+}
+
+impl SweepArgs {
+    /// The file of results, if one is wanted.
+    pub fn open(&self, sweep: &Sweep) -> Result<Option<Results>, Error> {
+        self.results.as_ref().map(|path| Results::open(path, sweep, self.shard)).transpose()
+    }
+}
+
+/// The jobs of a shard that are still to be run, in ascending order: all without a file of results.
+pub fn jobs_left(results: Option<&Results>, sweep: &Sweep, shard: Shard) -> Vec<u64> {
+    match results {
+        Some(results) => results.left(),
+        None => shard.pick(0..sweep.jobs).collect(),
+    }
+}

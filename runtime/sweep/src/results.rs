@@ -1,0 +1,157 @@
+//! The file of results of one shard: a header, and a line of JSON for each job that is done.
+//!
+//! A line is written at once and handed to the system before the next job starts. A process that is killed leaves at
+//! most one line without an end, which the next one removes. The file is locked, so that two processes do not continue
+//! the same one.
+
+use std::collections::BTreeSet;
+use std::fs::{File, TryLockError};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{Error, Shard, Sweep, from_job_line, job_line};
+
+/// The file of results of a shard.
+#[derive(Debug)]
+pub struct Results {
+    path: PathBuf,
+    file: File,
+    shard: Shard,
+    jobs: u64,
+    done: BTreeSet<u64>,
+}
+
+impl Results {
+    /// Creates the file, or reads it to continue. An error if it cannot be written, if another process writes it, or if
+    /// it belongs to another sweep or shard.
+    pub fn open(path: &Path, sweep: &Sweep, shard: Shard) -> Result<Self, Error> {
+        let failed = |error: std::io::Error| Error(format!("{}: {error}", path.display()));
+        let mut file =
+            File::options().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error(format!("{}: another process writes to it", path.display())));
+            }
+            // Some network file systems have no locks.
+            Err(TryLockError::Error(_)) => {}
+        }
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(failed)?;
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        let done = match whole {
+            0 => BTreeSet::new(),
+            _ => done_in(path, &text[..whole], sweep, shard)?,
+        };
+        // A line without an end is that of a process that was killed.
+        file.set_len(whole as u64).and_then(|()| file.seek(SeekFrom::End(0))).map_err(failed)?;
+        let mut results = Self { path: path.to_owned(), file, shard, jobs: sweep.jobs, done };
+        if whole == 0 {
+            results.write(&sweep.header(shard))?;
+        }
+        Ok(results)
+    }
+
+    /// The number of jobs of the shard that were done before, or are by now.
+    pub fn done(&self) -> u64 {
+        self.done.len() as u64
+    }
+
+    /// The jobs of the shard that are not done, in ascending order.
+    pub fn left(&self) -> Vec<u64> {
+        self.shard.pick(0..self.jobs).filter(|job| !self.done.contains(job)).collect()
+    }
+
+    /// Writes the result of a job.
+    pub fn record(&mut self, job: u64, result: &Value) -> Result<(), Error> {
+        self.write(&job_line(job, result))?;
+        self.done.insert(job);
+        Ok(())
+    }
+
+    fn write(&mut self, line: &Value) -> Result<(), Error> {
+        let written = self.file.write_all(format!("{line}\n").as_bytes());
+        written.map_err(|error| Error(format!("{}: {error}", self.path.display())))
+    }
+}
+
+/// The jobs in a text of whole lines.
+fn done_in(path: &Path, text: &str, sweep: &Sweep, shard: Shard) -> Result<BTreeSet<u64>, Error> {
+    let wrong = |problem: String| Error(format!("{}: {problem}", path.display()));
+    let mut lines = text.lines();
+    match lines.next().and_then(Sweep::from_header) {
+        None => return Err(wrong("not a file of results: it does not begin with a sweep".to_owned())),
+        Some((other, _)) if other != *sweep => {
+            let [is, wanted] = [&other, sweep].map(|sweep| sweep.header(shard));
+            return Err(wrong(format!("it has results of another sweep, {is}, not of {wanted}")));
+        }
+        Some((_, other)) if other != shard => return Err(wrong(format!("it is of shard {other}, not of {shard}"))),
+        Some(_) => {}
+    }
+    let job = |(at, line): (usize, &str)| match from_job_line(line) {
+        Some((job, _)) if job < sweep.jobs && shard.has(job) => Ok(job),
+        Some((job, _)) => Err(wrong(format!("line {}: job {job} is not of shard {shard}", at + 2))),
+        None => Err(wrong(format!("line {}: not a result of a job", at + 2))),
+    };
+    lines.enumerate().map(job).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn sweep() -> Sweep {
+        Sweep { name: "squares".into(), settings: json!({ "seed": 7 }), jobs: 10 }
+    }
+
+    fn file(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("spelter-sweep-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        folder.join(name)
+    }
+
+    #[test]
+    fn an_interrupted_sweep_continues_where_it_was() {
+        let (path, shard) = (file("interrupted"), "2/2".parse().unwrap());
+        let mut results = Results::open(&path, &sweep(), shard).unwrap();
+        assert_eq!(results.left(), [1, 3, 5, 7, 9]);
+        results.record(1, &json!({ "square": 1 })).unwrap();
+        results.record(3, &json!({ "square": 9 })).unwrap();
+        let another = Results::open(&path, &sweep(), shard).unwrap_err().to_string();
+        assert!(another.ends_with("another process writes to it"), "{another}");
+        drop(results);
+        // Killed while it wrote.
+        let whole = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, format!("{whole}{{\"job\":5,\"resu")).unwrap();
+        let results = Results::open(&path, &sweep(), shard).unwrap();
+        assert_eq!((results.done(), results.left()), (2, vec![5, 7, 9]));
+        drop(results);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), whole);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn what_does_not_belong_to_the_sweep_is_named() {
+        let path = file("wrong");
+        let open = |text: &str, shard: &str| {
+            std::fs::write(&path, text).unwrap();
+            Results::open(&path, &sweep(), shard.parse().unwrap()).unwrap_err().to_string()
+        };
+        let header = sweep().header("1/2".parse().unwrap());
+        for (text, shard, expected) in [
+            ("hello\n".to_owned(), "1/1", "not a file of results"),
+            (format!("{header}\n"), "2/2", "it is of shard 1/2, not of 2/2"),
+            (format!("{header}\n").replace("7", "8"), "1/2", "it has results of another sweep"),
+            (format!("{header}\n{{}}\n"), "1/2", "line 2: not a result of a job"),
+            (format!("{header}\n{}\n", job_line(3, &json!(9))), "1/2", "line 2: job 3 is not of shard 1/2"),
+        ] {
+            let error = open(&text, shard);
+            assert!(error.contains(expected), "{error}");
+        }
+        std::fs::remove_file(&path).unwrap();
+    }
+}

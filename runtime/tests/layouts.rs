@@ -1,0 +1,120 @@
+//! Layouts of blocks, and Rust types that are checked against them.
+
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
+use spelter::bytemuck::NoUninit;
+use spelter::{Context, Program};
+
+const SCENE: &str = "
+    struct Light { color: vec3f, kind: u32 }
+    struct Scene { count: u32, at: vec3f, turn: mat3x3f, lights: array<Light> }
+    struct Step { size: u32, move_by: vec3f }
+    @group(0) @binding(0) var<storage, read_write> scene: Scene;
+    @group(0) @binding(1) var<uniform> step: Step;
+    @group(0) @binding(2) var image: texture_storage_2d<r32uint, write>;
+    var<immediate> scale: vec2f;
+    @compute @workgroup_size(1) fn main() {
+        scene.at = step.move_by * scale.x;
+        scene.lights[0].kind = scene.count;
+        textureStore(image, vec2(0u), vec4(1u));
+    }";
+
+#[derive(Clone, Copy, NoUninit)]
+#[bytemuck(crate = "spelter::bytemuck")]
+#[repr(C)]
+struct Light {
+    color: [f32; 3],
+    kind: u32,
+}
+spelter::layout!(Light { color, kind });
+
+#[derive(Clone, Copy, NoUninit)]
+#[bytemuck(crate = "spelter::bytemuck")]
+#[repr(C)]
+struct Scene {
+    count: u32,
+    _hole: [u32; 3],
+    at: [f32; 3],
+    _after_at: u32,
+    turn: [[f32; 4]; 3],
+}
+spelter::layout!(Scene { count, _hole, at, _after_at, turn });
+
+/// As a program writes it that does not know the alignment of vectors.
+#[derive(Clone, Copy, NoUninit)]
+#[bytemuck(crate = "spelter::bytemuck")]
+#[repr(C)]
+struct Step {
+    size: u32,
+    move_by: [f32; 3],
+}
+spelter::layout!(Step { size, move_by });
+
+fn program(context: &Context) -> Program {
+    context.program(SCENE).label("scene").build().unwrap()
+}
+
+#[test]
+fn types_are_compared_with_blocks() {
+    let context = Context::new().unwrap();
+    let program = program(&context);
+    let scene = program.block(0, 0).unwrap();
+    // Columns of three floats are 16 bytes apart, and the shader has nothing in their fourth: so a matrix of four rows
+    // is refused.
+    let rule = "(rule: a Rust type for a block has each number where the shader has it)";
+    assert_eq!(
+        scene.check::<Scene>().unwrap_err().to_string(),
+        format!(
+            "binding 0.0: `Scene` has `turn[0][3]` (f32) at byte 44, the shader has no number there \
+             (padding needs a name with `_`) {rule}"
+        )
+    );
+    scene.check_elements::<Light>().unwrap();
+    assert_eq!(
+        scene.check_elements::<[f32; 3]>().unwrap_err().to_string(),
+        format!("binding 0.0: the shader has `kind` (u32) at byte 12, `[f32; 3]` has no number there {rule}")
+    );
+    assert_eq!(
+        program.block(0, 1).unwrap().check::<Step>().unwrap_err().to_string(),
+        format!("binding 0.1: the shader has `move_by` (vec3<f32>) at byte 16, `Step` has `move_by` at byte 4 {rule}")
+    );
+    let push = program.push_block().unwrap();
+    push.check::<[f32; 2]>().unwrap();
+    assert_eq!(
+        push.check::<[u32; 2]>().unwrap_err().to_string(),
+        format!("push constants: the shader has vec2<f32> at byte 0, `[u32; 2]` has u32 {rule}")
+    );
+}
+
+#[test]
+fn what_has_no_layout_is_an_error() {
+    let context = Context::new().unwrap();
+    let program = program(&context);
+    let error = |group, binding| program.block(group, binding).unwrap_err().to_string();
+    assert_eq!(error(0, 2), "binding 0.2: it is a storage image, which has no layout");
+    assert_eq!(error(1, 0), "binding 1.0: \"main\" of program `scene` does not use it");
+    let none = context.program_wgsl("@compute @workgroup_size(1) fn main() {}").unwrap();
+    assert_eq!(none.push_block().unwrap_err().to_string(), "push constants: \"main\" declares none");
+    let step = program.block(0, 1).unwrap().check_elements::<u32>().unwrap_err().to_string();
+    assert!(step.starts_with("binding 0.1: it does not end with an array without a size"), "{step}");
+}
+
+/// The layout is that after specialization.
+#[test]
+fn overrides_and_labels_are_in_layouts_and_messages() {
+    let context = Context::new().unwrap();
+    let text = "struct A { n: array<vec2u, 3>, last: u32 }
+        @id(0) override lanes: u32;
+        @group(0) @binding(0) var<storage, read_write> a: A;
+        @compute @workgroup_size(lanes) fn main() { a.last = a.n[2].y; }";
+    let build = || context.program(text).label("sums").file("sums.wgsl");
+    let error = build().build().unwrap_err().to_string();
+    assert!(error.starts_with("program `sums`: the override `lanes` has no value"), "{error}");
+    assert!(error.contains("sums.wgsl:2:"), "{error}");
+    let program = build().specialize(0, 4u32).build().unwrap();
+    assert_eq!(program.block(0, 0).unwrap().to_string(), "A");
+    program.block(0, 0).unwrap().check::<[u32; 7]>().unwrap();
+    let error = context.dispatch(&program).bind(3, 0, &context.buffer_zeroed(4).unwrap()).groups([1, 1, 1]);
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("\"main\" of program `sums` does not use it; it uses 0.0"), "{error}");
+}
