@@ -1,6 +1,7 @@
 //! Tests of kernels, corpora and the repository, in one program. Those that list their cases themselves are alone.
 
 mod addresses;
+mod book;
 mod checked;
 mod checked_passes;
 mod coalescing;

@@ -2,9 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 
 /// Pages, each with the least number of commands with output that it shows.
 const PAGES: [(&str, &str, usize); 3] = [

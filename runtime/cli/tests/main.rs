@@ -1,6 +1,7 @@
 //! Tests of the command line, which they run as a child, in one program.
 
 mod bench;
+mod book;
 mod check;
 mod check_command;
 mod check_limits;
@@ -17,5 +18,7 @@ mod manual;
 mod options;
 mod profile;
 mod progress;
+mod reflect;
 mod run;
+mod sweep;
 mod test;

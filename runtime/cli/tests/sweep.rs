@@ -2,9 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 
 const SWEEP: &str = "litmus --generate --events 3 --count 60";
 

@@ -360,6 +360,7 @@ fn refused(message: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::front::data_layout::DataLayout;
 
     #[test]
     fn a_parse_error_shows_the_line() {
