@@ -210,16 +210,23 @@ impl Error {
         }
     }
 
-    /// The same error, with the place of the command in its text.
+    /// The same error, with the place of the command in its text: in that of each, if there are several.
     pub(crate) fn within(self, place: impl FnOnce() -> String) -> Self {
+        match self {
+            Self::Several(all) => {
+                let place = place();
+                Self::Several(all.into_iter().map(|error| error.one_within(|| place.clone())).collect())
+            }
+            error => error.one_within(place),
+        }
+    }
+
+    /// As [`Error::within`], for one error.
+    fn one_within(self, place: impl FnOnce() -> String) -> Self {
         match self {
             Self::Range(text) => Self::Range(format!("{}: {text}", place())),
             Self::Resource(text) => Self::Resource(format!("{}: {text}", place())),
             Self::Push(text) => Self::Push(format!("{}: {text}", place())),
-            Self::Several(all) => {
-                let place = place();
-                Self::Several(all.into_iter().map(|error| error.within(|| place.clone())).collect())
-            }
             error => error.in_slot_at(place),
         }
     }

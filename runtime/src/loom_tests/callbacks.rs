@@ -8,18 +8,18 @@ use loom::thread;
 
 use crate::callbacks::{Calls, Request};
 
-/// A fence in small: done, or the waker of the latest poll.
+/// A fence in small: whether it is done, and the wakers of pending polls.
 #[derive(Default)]
-struct Signal(Mutex<(bool, Option<Waker>)>);
+struct Signal(Mutex<(bool, Vec<Waker>)>);
 
 impl Signal {
     fn settle(&self) {
-        let waker = {
+        let wakers = {
             let mut state = self.0.lock().unwrap();
             state.0 = true;
-            state.1.take()
+            std::mem::take(&mut state.1)
         };
-        waker.into_iter().for_each(Waker::wake);
+        wakers.into_iter().for_each(Waker::wake);
     }
 }
 
@@ -32,7 +32,7 @@ impl Request for CountedCall {
     fn poll(&mut self, waker: &Waker) -> Poll<()> {
         let mut state = self.signal.0.lock().unwrap();
         if !state.0 {
-            state.1 = Some(waker.clone());
+            state.1.push(waker.clone());
             return Poll::Pending;
         }
         *self.calls.lock().unwrap() += 1;
