@@ -4,6 +4,7 @@
 //! Rust's collections abort the process when the allocator fails. Lists whose length the program controls (descriptors
 //! of a set, commands of a recording, results of queries) are allocated by the functions here.
 
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash};
 use std::sync::OnceLock;
@@ -124,6 +125,31 @@ impl Room {
     }
 }
 
+/// Promises for work whose need of memory is known only as it grows: each promise replaces the one before, the memory of
+/// which is in use by then.
+#[derive(Debug, Default)]
+pub struct GrowingRoom {
+    room: RefCell<Option<Room>>,
+    refused: Cell<Option<OutOfHostMemory>>,
+}
+
+impl GrowingRoom {
+    /// Whether the system has `bytes` now.
+    pub fn has(&self, bytes: u64) -> bool {
+        drop(self.room.take());
+        match Room::of(bytes) {
+            Ok(room) => _ = self.room.replace(Some(room)),
+            Err(refused) => self.refused.set(Some(refused)),
+        }
+        self.refused.get().is_none()
+    }
+
+    /// The result of the work, or the promise that was refused.
+    pub fn result<T, E: From<OutOfHostMemory>>(self, result: Result<T, E>) -> Result<T, E> {
+        self.refused.get().map_or(result, |refused| Err(refused.into()))
+    }
+}
+
 impl Drop for Room {
     fn drop(&mut self) {
         PROMISED.fetch_sub(self.bytes, Ordering::Relaxed);
@@ -144,6 +170,14 @@ mod tests {
         assert_eq!(collect((0..1u64 << 60).map(|_| 0u64)), Err(OutOfHostMemory { bytes }));
         assert_eq!(reserve_set(&mut HashSet::from([1u64]), (1 << 60) - 1), Err(OutOfHostMemory { bytes }));
         assert_eq!(reserve_map(&mut HashMap::from([(1u32, 2u32)]), (1 << 60) - 1), Err(OutOfHostMemory { bytes }));
+    }
+
+    #[test]
+    fn a_refused_promise_is_the_result() {
+        let room = GrowingRoom::default();
+        assert!(room.has(1 << 10) && room.has(1 << 11) && !room.has(1 << 62));
+        assert_eq!(room.result::<u32, OutOfHostMemory>(Ok(1)), Err(OutOfHostMemory { bytes: 1 << 62 }));
+        assert_eq!(GrowingRoom::default().result::<u32, OutOfHostMemory>(Ok(1)), Ok(1));
     }
 
     #[test]

@@ -6,10 +6,10 @@ use std::str::FromStr;
 
 use crate::back::x86::{self, Isa};
 use crate::back::{Code, ObservedCode, interp};
+use crate::front::room::HasRoom;
 use crate::front::{Blocks, Error, Remark, SpecializationConstant, spirv, wgsl};
 use crate::ir::{Kernel, SourceLine, VERIFIES};
 use crate::lower::math::{self, MathOptions};
-use crate::work::Work;
 use crate::{check, float_mode, opt, simd, vectorize};
 
 /// A module that has been read and validated as far as this does not depend on entry point and specialization.
@@ -101,15 +101,23 @@ impl Module {
         }
     }
 
-    /// Like [`Module::kernel`] but faster: a kernel from WGSL has no source lines. Errors still have them.
-    pub fn kernel_without_lines(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Kernel, Error> {
+    /// Like [`Module::kernel`] for a host with little memory: `has_room` is asked for numbers of bytes as the kernel
+    /// grows, and where it denies one, translation ends with an error. It is faster without `lines`: then a kernel from
+    /// WGSL has no source lines; errors still have them.
+    pub fn kernel_within(
+        &self,
+        entry: &str,
+        specialization: &BTreeMap<u32, u64>,
+        lines: bool,
+        has_room: HasRoom<'_>,
+    ) -> Result<Kernel, Error> {
         float_mode::with_default(|| match self {
-            Self::Spirv(module) => module.kernel(entry, specialization),
-            Self::Wgsl(module) => module.kernel_without_lines(entry, specialization),
+            Self::Spirv(module) => module.kernel_within(entry, specialization, has_room),
+            Self::Wgsl(module) => module.kernel_within(entry, specialization, lines, has_room),
         })
     }
 
-    /// Source line of a SPIR-V word that a kernel of [`Module::kernel_without_lines`] reported
+    /// Source line of a SPIR-V word that a kernel without lines ([`Module::kernel_within`]) reported
     /// ([`Stop::word`](crate::abi::Stop::word)), if the module has line information.
     pub fn line_of(&self, entry: &str, specialization: &BTreeMap<u32, u64>, word: u32) -> Option<SourceLine> {
         match self {
@@ -129,10 +137,7 @@ impl Module {
     /// Specializes an entry point and translates it to verified scalar IR. `specialization` maps `SpecId` to the
     /// constant's bits; ids that the module lacks are ignored, as Vulkan requires.
     pub fn kernel(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Kernel, Error> {
-        float_mode::with_default(|| match self {
-            Self::Spirv(module) => module.kernel(entry, specialization),
-            Self::Wgsl(module) => module.kernel(entry, specialization),
-        })
+        self.kernel_within(entry, specialization, true, &|_| true)
     }
 }
 
@@ -451,7 +456,7 @@ pub fn lower_for(kernel: &Kernel, isa: Isa, after: impl FnMut(&'static str, &Ker
 /// Optimises a kernel and replaces the operations that machines lack; `after` sees the kernel after each step.
 pub fn lower(kernel: &Kernel, floats: Floats, mut after: impl FnMut(&'static str, &Kernel)) -> Kernel {
     // Each compilation to machine code has its own budget.
-    let mut kernel = Kernel { work: Work::default(), ..kernel.clone() };
+    let mut kernel = Kernel { work: kernel.work.anew(), ..kernel.clone() };
     opt::optimize(&mut kernel, |pass, kernel| after(pass.name, kernel));
     if floats.contract {
         opt::CONTRACT.apply(&mut kernel);

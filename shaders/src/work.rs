@@ -6,6 +6,7 @@
 //! counted before it starts. A pass that finds the budget spent may stop early
 //! if it leaves a valid kernel; the pipeline checks after each step and falls back to the interpreter.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -15,17 +16,34 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub const MAX_WORK: u64 = 1 << 27;
 
 /// A work counter, shared by all forms of a kernel in the pipeline.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Work {
     done: Arc<AtomicU64>,
+    is_cancelled: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
 }
 
-/// The budget is spent.
+/// Compilation is to be given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("compiling it takes more than {MAX_WORK} steps")]
-pub struct Spent;
+pub enum Spent {
+    /// The budget is spent.
+    #[error("compiling it takes more than {MAX_WORK} steps")]
+    Steps,
+    /// The caller does not want the code any more.
+    #[error("compiling it was cancelled")]
+    Cancelled,
+}
 
 impl Work {
+    /// A counter of compilations that a caller may cancel: once `is_cancelled` is true, it must stay so.
+    pub fn cancelled_by(is_cancelled: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self { is_cancelled: Some(Arc::new(is_cancelled)), ..Self::default() }
+    }
+
+    /// A counter at 0, cancelled by the same caller.
+    pub fn anew(&self) -> Self {
+        Self { is_cancelled: self.is_cancelled.clone(), ..Self::default() }
+    }
+
     /// Counts `count` visited blocks or instructions.
     pub fn visit(&self, count: usize) {
         self.done.fetch_add(count as u64, Relaxed);
@@ -38,11 +56,23 @@ impl Work {
 
     /// Whether compilation is to be given up.
     pub fn is_spent(&self) -> bool {
-        self.done() > MAX_WORK
+        self.check().is_err()
     }
 
     /// An error if compilation is to be given up.
     pub fn check(&self) -> Result<(), Spent> {
-        if self.is_spent() { Err(Spent) } else { Ok(()) }
+        if self.done() > MAX_WORK {
+            Err(Spent::Steps)
+        } else if self.is_cancelled.as_ref().is_some_and(|is_cancelled| is_cancelled()) {
+            Err(Spent::Cancelled)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl fmt::Debug for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Work").field("done", &self.done()).finish_non_exhaustive()
     }
 }

@@ -7,6 +7,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use spelter_shaders::back::x86::{self, Isa};
 use spelter_shaders::compile::{self, Backend, Module};
@@ -543,6 +545,26 @@ fn what_takes_too_long_is_interpreted_with_a_note() {
     assert_eq!(compiled.backend, Backend::Interpreter);
     let reason = compiled.fallback.unwrap();
     assert_eq!(reason, format!("compiling it takes more than {} steps", work::MAX_WORK));
+}
+
+/// Wherever it is cancelled, compilation ends with the interpreter.
+#[test]
+fn what_is_cancelled_is_interpreted() {
+    let questions = |limit: usize| {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&asked);
+        let mut kernel = breaks(40).kernel();
+        kernel.work = work::Work::cancelled_by(move || counter.fetch_add(1, Ordering::Relaxed) >= limit);
+        (compile::compile(&kernel, Backend::best()), asked.load(Ordering::Relaxed))
+    };
+    let (compiled, all) = questions(usize::MAX);
+    assert_eq!((compiled.backend, compiled.fallback), (Backend::best(), None));
+    assert!(all > 8, "{all}");
+    for limit in 0..all {
+        let (compiled, _) = questions(limit);
+        assert_eq!(compiled.fallback.as_deref(), Some("compiling it was cancelled"), "after {limit} of {all}");
+        assert_eq!(compiled.backend, Backend::Interpreter);
+    }
 }
 
 #[test]

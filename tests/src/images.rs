@@ -103,6 +103,12 @@ impl ImageDecl {
         Ok(TexelView { swizzle: self.swizzle, ..view })
     }
 
+    /// A view of one level of an image that a view shows as a whole.
+    pub fn level(&self, whole: &TexelView, level: u32) -> Result<TexelView, String> {
+        let (layout, layers) = (self.layout()?, [0, self.extent.layers]);
+        Ok(TexelView::of_image(whole.memory, self.format, &self.extent, &layout, [level, 1], layers, self.volume))
+    }
+
     /// The texels' bytes in order.
     pub fn read(&self, memory: GuestSlice) -> Result<Vec<u8>, String> {
         let mut bytes = Vec::new();

@@ -188,6 +188,31 @@ fn pipelines(made: &Made) -> End {
     Ok(())
 }
 
+/// A short shader whose calls are written out as half a million instructions.
+fn inlined_calls(made: &Made) -> End {
+    let device = &made.device;
+    let sets = [storage_layout(made, 1)?];
+    let info = vk::PipelineLayoutCreateInfo::default().set_layouts(&sets);
+    let layout = checked("vkCreatePipelineLayout", unsafe { device.create_pipeline_layout(&info, None) })?;
+    let products = "x *= a; ".repeat(28);
+    let doubled: String =
+        (1..15).map(|at| format!("fn f{at}(a: u32) -> u32 {{ return f{}(f{}(a)); }}\n", at - 1, at - 1)).collect();
+    let words = common::spirv(&format!(
+        "@group(0) @binding(0) var<storage, read_write> o: array<u32>;
+        fn f0(a: u32) -> u32 {{ var x = a; {products} return x; }}
+        {doubled}
+        @compute @workgroup_size(1) fn main() {{ o[0] = f14(o[0]); }}"
+    ));
+    let info = vk::ShaderModuleCreateInfo::default().code(&words);
+    unsafe {
+        let module = checked("vkCreateShaderModule", device.create_shader_module(&info, None))?;
+        let info = [vk::ComputePipelineCreateInfo::default().stage(stage(module)).layout(layout)];
+        let made = device.create_compute_pipelines(vk::PipelineCache::null(), &info, None);
+        checked("vkCreateComputePipelines", made.map_err(|(_, code)| code))?;
+    }
+    Ok(())
+}
+
 /// Submissions without waiting, until one fails or a hundred thousand were made.
 fn submissions(made: &Made) -> End {
     let device = &made.device;
@@ -247,7 +272,7 @@ fn labels(made: &Made) -> End {
 /// A task of a child with its device.
 type Task = fn(&Made) -> End;
 
-const TASKS: [(&str, Task); 11] = [
+const TASKS: [(&str, Task); 12] = [
     ("descriptors", descriptors),
     ("recording", recording),
     ("objects", objects),
@@ -256,6 +281,7 @@ const TASKS: [(&str, Task); 11] = [
     ("command buffers", command_buffers),
     ("private data", private_data),
     ("pipelines", pipelines),
+    ("inlined calls", inlined_calls),
     ("submissions", submissions),
     ("barriers", barriers),
     ("labels", labels),

@@ -10,7 +10,7 @@
 use std::ffi::{CStr, c_void};
 use std::sync::Mutex;
 
-use crate::common::{Gpu, binding};
+use crate::common::{Gpu, binding, rerun};
 use ash::vk::{self, Handle};
 
 const WRONG: vk::Result = vk::Result::ERROR_VALIDATION_FAILED_EXT;
@@ -423,4 +423,29 @@ fn pools_are_bounded() {
     assert!(memory(pool(30, 30_000_000)));
     let large = pool(1 << 16, 1 << 22).unwrap();
     unsafe { gpu.device.destroy_descriptor_pool(large, None) };
+}
+
+/// A wait for no device or queue, which most drivers do not survive, is an error that says what is missing.
+#[test]
+fn waiting_for_nothing_says_so() {
+    // In a separate process: messages without an object reach the listeners of all instances.
+    let child = "SPELTER_TEST_NULL";
+    if std::env::var_os(child).is_none() {
+        let ended = rerun(std::env::current_exe().unwrap(), module_path!(), "waiting_for_nothing_says_so")
+            .env(child, "1")
+            .output()
+            .unwrap();
+        let errors = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.success(), "{errors}");
+        for needed in
+            ["vkDeviceWaitIdle: device is wrong: VK_NULL_HANDLE where a DEVICE is needed", "a QUEUE is needed"]
+        {
+            assert!(errors.contains(needed), "{errors}");
+        }
+        return;
+    }
+    let gpu = Gpu::new();
+    let calls = gpu.device.fp_v1_0();
+    assert_eq!(unsafe { (calls.device_wait_idle)(vk::Device::null()) }, WRONG);
+    assert_eq!(unsafe { (calls.queue_wait_idle)(vk::Queue::null()) }, WRONG);
 }

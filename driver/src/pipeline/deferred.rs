@@ -6,6 +6,8 @@
 //! a thread that needs it meanwhile waits ([`OnceLock`]). A job holds a weak handle, so a kernel whose pipelines are
 //! gone is not compiled. Jobs go through a channel, which ends with its sender.
 //!
+//! Compiling is given up when the device is lost, so that a command that waits for it ends by the time limit.
+//!
 //! In a process that was forked from the device's, nothing is compiled and no lock is taken: the thread that was
 //! compiling does not exist there, and holds its locks, and the channel's, for ever. Code that was compiled before the
 //! fork is available.
@@ -22,6 +24,7 @@ use spelter_shaders::abi::{DispatchArgs, Outcome};
 use spelter_shaders::back::{Code, Scratch, Workgroups};
 use spelter_shaders::compile::{Backend, Compiled, compile_within};
 use spelter_shaders::ir::Kernel;
+use spelter_shaders::work::Work;
 
 use crate::check::CheckedCode;
 use crate::exec::Loss;
@@ -179,7 +182,10 @@ impl Compilers {
         if self.max_threads == 0 {
             return KernelCode::ready(compile_in_room(&kernel, wanted));
         }
-        let kernel = Mutex::new(kernel.into_owned());
+        let (mut kernel, loss) = (kernel.into_owned(), Arc::clone(&self.loss));
+        // Threads that wait for the code of a lost device wait no longer.
+        kernel.work = Work::cancelled_by(move || loss.is_lost());
+        let kernel = Mutex::new(kernel);
         let code =
             Arc::new(KernelCode { kernel, wanted, compiled: OnceLock::new(), loss: Some(Arc::clone(&self.loss)) });
         if !self.enqueue(&code) {
@@ -233,5 +239,30 @@ fn serve(jobs: &Receiver<Weak<KernelCode>>) {
             // The thread that needs the code gets the same panic, and reports it.
             let _ = catch_unwind(AssertUnwindSafe(|| code.compile()));
         }
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use spelter_shaders::compile::Module;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_compiled_for_a_lost_device() {
+        let module = Module::from_wgsl("@compute @workgroup_size(64) fn main() {}").unwrap();
+        let kernel = module.kernel("main", &BTreeMap::new()).unwrap();
+        let loss = Arc::new(Loss::default());
+        let compilers = Compilers::new(1, &loss);
+        let code = compilers.code(Cow::Borrowed(&kernel), Backend::best());
+        assert_eq!(code.fallback(), None);
+        loss.lose("as a test".to_owned());
+        let code = compilers.code(Cow::Borrowed(&kernel), Backend::best());
+        code.compile();
+        let cancelled = (Backend::best() != Backend::Interpreter).then_some("compiling it was cancelled");
+        assert_eq!((code.backend(), code.fallback()), (Backend::Interpreter, cancelled));
     }
 }

@@ -10,7 +10,7 @@ use spelter_shaders::ir::{Kernel, SourceLine};
 use super::cache::{Key, ShaderSource, SourceText};
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
-use crate::host_memory::{self, Room};
+use crate::host_memory::{self, GrowingRoom, Room};
 
 /// `SpecId` → value of the constant, in the low bits (`VkSpecializationInfo`). Ids that a module does not have are
 /// ignored.
@@ -108,9 +108,10 @@ impl ShaderModule {
         let _room = Room::of(self.bytes_to_read)?;
         // Findings of checked mode have lines.
         let lines = self.device.is_checked();
-        let read = if lines { Module::kernel } else { Module::kernel_without_lines };
-        let kernel = read(&self.module, entry, specialization)?;
-        // Calls are inlined, so that a short module may have a long kernel, which the interpreter needs at least.
+        let growing = GrowingRoom::default();
+        let kernel = self.module.kernel_within(entry, specialization, lines, &|bytes| growing.has(bytes));
+        let kernel = growing.result(kernel.map_err(Error::from))?;
+        // The interpreter needs at least this.
         let _more = Room::of(compile::bytes_to_interpret(&kernel))?;
         Ok(kernel)
     }

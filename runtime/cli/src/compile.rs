@@ -29,9 +29,7 @@ pub(crate) fn run(args: &CompileArgs, output: &mut Output) -> Result<(), Failure
     clock.lap("read");
     let entry = spelter::choose_entry(module.entry_points(), args.entry.as_deref()).map_err(|e| shader.refused(e))?;
     let specialization = shader::specialization(&module, &args.spec)?;
-    let room = shader.room_to_read()?;
-    let kernel = module.kernel(&entry, &specialization).map_err(|error| shader.refused(error))?;
-    drop(room);
+    let kernel = shader.kernel(&module, &entry, &specialization)?;
     clock.lap("specialize");
     if let Err(misuse) = spelter_driver::check_workgroup(&kernel) {
         let (problem, rule) = (misuse.problem, misuse.vuid);

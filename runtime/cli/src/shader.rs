@@ -6,10 +6,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use spelter::{Context, Program, Source, SpecializationConstant};
-use spelter_driver::host_memory::Room;
+use spelter_driver::host_memory::{GrowingRoom, Room};
 use spelter_shaders::compile::Module;
 use spelter_shaders::front::spvasm::{self, Positions};
 use spelter_shaders::front::{self, room};
+use spelter_shaders::ir::Kernel;
 
 use crate::failure::Failure;
 use crate::file;
@@ -145,7 +146,7 @@ impl Shader {
             return Ok(Vec::new());
         }
         let entry = spelter::choose_entry(module.entry_points(), entry).map_err(|error| self.refused(error))?;
-        let kernel = module.kernel(&entry, &specialization(&module, specs)?).map_err(|error| self.refused(error))?;
+        let kernel = self.kernel(&module, &entry, &specialization(&module, specs)?)?;
         let unsized_arrays = kernel.bindings.values().filter(|binding| binding.count == 0);
         Ok(unsized_arrays.map(|binding| (binding.set, binding.binding)).collect())
     }
@@ -158,6 +159,19 @@ impl Shader {
             Contents::Spirv(words, _) => Module::from_spirv(words),
         };
         module.map_err(|error| self.refused(error))
+    }
+
+    /// A kernel of the module, if the host has the memory to translate it.
+    pub(crate) fn kernel(
+        &self,
+        module: &Module,
+        entry: &str,
+        specialization: &BTreeMap<u32, u64>,
+    ) -> Result<Kernel, Failure> {
+        let _room = self.room_to_read()?;
+        let growing = GrowingRoom::default();
+        let kernel = module.kernel_within(entry, specialization, true, &|bytes| growing.has(bytes));
+        growing.result(kernel.map_err(spelter::Error::from)).map_err(|error| self.refused(error))
     }
 
     /// Promises the host memory to read the module, or to translate a kernel of it.

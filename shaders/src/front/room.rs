@@ -15,8 +15,49 @@ const PER_TEXT_BYTE: u64 = 256;
 /// Bytes for each part of a constant that naga writes out where it is used, at most (measured: 80, to the kernel).
 const PER_PART: u64 = 192;
 
+/// Bytes for each further instruction of a kernel while it is translated, at most (measured: 170).
+const PER_INSTRUCTION: u64 = 256;
+
+/// Instructions for which the memory to read the smallest module suffices.
+const FIRST_INSTRUCTIONS: usize = (MIN_BYTES / PER_INSTRUCTION) as usize;
+
 /// Bytes for the smallest module.
 const MIN_BYTES: u64 = 1 << 20;
+
+/// Says whether the host has a number of bytes now.
+pub type HasRoom<'a> = &'a dyn Fn(u64) -> bool;
+
+/// Asks for host memory while a kernel grows: calls are inlined, so that a short module may have a long kernel.
+#[derive(Clone, Copy)]
+pub(crate) struct Growth<'a> {
+    has_room: HasRoom<'a>,
+    /// Instructions for which there is memory.
+    allowed: usize,
+}
+
+impl<'a> Growth<'a> {
+    pub(crate) fn new(has_room: HasRoom<'a>) -> Self {
+        Self { has_room, allowed: FIRST_INSTRUCTIONS }
+    }
+
+    /// Asks for as much memory as a kernel of this many instructions takes, when it has outgrown what was there.
+    pub(crate) fn reach(&mut self, instructions: usize) -> Result<(), String> {
+        if instructions < self.allowed {
+            return Ok(());
+        }
+        self.ask(instructions)?;
+        self.allowed = 2 * instructions;
+        Ok(())
+    }
+
+    /// Asks for as much memory as a kernel of this many instructions takes.
+    pub(crate) fn ask(&self, instructions: usize) -> Result<(), String> {
+        if (self.has_room)(instructions as u64 * PER_INSTRUCTION) {
+            return Ok(());
+        }
+        Err(format!("the host has too little memory to translate a kernel of more than {instructions} instructions"))
+    }
+}
 
 /// Bytes to read a SPIR-V module and to translate a kernel of it.
 pub fn of_spirv(words: &[u32]) -> u64 {
@@ -85,6 +126,19 @@ mod tests {
         assert_eq!(with([4 << 16 | 128, 1, 2, 3]), (128 << 24) + 20 * PER_BYTE);
         // Lengths that end past the module, and empty instructions.
         assert_eq!(of_spirv(&[0x0723_0203, 0, 0, 0, 0, 0xffff_0005, 0, 0]), MIN_BYTES);
+    }
+
+    #[test]
+    fn a_kernel_that_doubles_asks_once() {
+        let asked = std::cell::RefCell::new(Vec::new());
+        let has_room = |bytes| {
+            asked.borrow_mut().push(bytes / PER_INSTRUCTION);
+            bytes < 20_000 * PER_INSTRUCTION
+        };
+        let mut growth = Growth::new(&has_room);
+        let end = (0..1 << 20).find(|&instructions| growth.reach(instructions).is_err());
+        assert_eq!(end, Some(32_768));
+        assert_eq!(*asked.borrow(), [4096, 8192, 16_384, 32_768]);
     }
 
     #[test]

@@ -85,7 +85,7 @@ impl Widen<'_> {
             Place::Variable { variable, .. } if is_private(self.kernel, variable) => {
                 MemoryRegion::of_place(self, &place);
                 let target = AccessTarget::private(self, variable, &plan.offset);
-                self.private_atomic(target, atomic, plan.offset.is_aligned())
+                self.private_atomic(target, atomic)
             }
             _ => {
                 let ty = (op != AtomicOp::Store).then_some(Type::V32);
@@ -240,14 +240,18 @@ impl Widen<'_> {
 
     /// The lanes of `mask` for which the address is a multiple of `bytes`, a power of two.
     fn aligned_lanes(&mut self, lanes: LaneAddress, mask: Value, bytes: u32) -> Value {
-        let last = u64::from(bytes - 1);
-        let bytes = self.builder.times(lanes.index, u32::from(lanes.scale));
+        let index = self.builder.times(lanes.index, u32::from(lanes.scale));
         let disp = self.builder.constant(Type::V32, u64::from(lanes.disp.cast_unsigned()));
-        let offset = self.builder.pure(Op::IAdd, &[bytes, disp]);
+        let offset = self.builder.pure(Op::IAdd, &[index, disp]);
         let base = self.builder.wide(crate::simd::WideOp::Truncate, &[lanes.base]);
         let base = self.builder.splat(base);
         let offset = self.builder.pure(Op::IAdd, &[offset, base]);
-        let last = self.builder.constant(Type::V32, last);
+        self.aligned_bytes(offset, mask, bytes)
+    }
+
+    /// The lanes of `mask` whose offset in bytes is a multiple of `unit`, a power of two.
+    pub(super) fn aligned_bytes(&mut self, offset: Value, mask: Value, unit: u32) -> Value {
+        let last = self.builder.constant(Type::V32, u64::from(unit - 1));
         let low = self.builder.pure(Op::And, &[offset, last]);
         let zero = self.builder.constant(Type::V32, 0);
         let aligned = self.builder.pure(Op::IEq, &[low, zero]);
@@ -255,12 +259,7 @@ impl Widen<'_> {
     }
 
     /// An atomic on private memory: a load, an operation and a store.
-    fn private_atomic(&mut self, target: AccessTarget, atomic: VectorAtomic, aligned: bool) -> Option<Value> {
-        if !aligned {
-            // `check` rejects kernels with unaligned accesses to private memory, since its words are interleaved by
-            // lane.
-            return None;
-        }
+    fn private_atomic(&mut self, target: AccessTarget, atomic: VectorAtomic) -> Option<Value> {
         let (lanes, mask) = self.lanes_of_target(target);
         let old = self.builder.emit_value(InstData::Gather { lanes, mask });
         let new = match (atomic.op, atomic.value, atomic.comparator) {

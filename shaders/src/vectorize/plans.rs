@@ -7,7 +7,7 @@ use super::access::plan::AccessPlans;
 use super::prepare::Prepared;
 use super::{LANES, Unsupported, bounded_loops, buffer_address};
 use crate::analysis::{Ranges, Uniformity};
-use crate::ir::{self, Block, InstData as Scalar, Kernel, Place, Value};
+use crate::ir::{self, Block, InstData as Scalar, Kernel, Place, Value, Width};
 
 /// Scalar instructions of a small kernel, at most: see [`Plans::is_small_kernel`].
 const MAX_SMALL_KERNEL: usize = 256;
@@ -122,13 +122,22 @@ fn check(kernel: &Kernel, uniformity: &Uniformity, accesses: &AccessPlans) -> Re
             {
                 return Err(Unsupported("a 64-bit atomic and its high word are in different blocks".into()));
             }
-            if let Scalar::Load { place, .. } | Scalar::Store { place, .. } | Scalar::Atomic { place, .. } =
-                &kernel.insts[inst]
-                && let Place::Variable { variable, .. } = *place
+            let (place, is_word) = match &kernel.insts[inst] {
+                Scalar::Load { place, width, .. } | Scalar::Store { place, width, .. } => {
+                    (place, *width == Width::Word)
+                }
+                Scalar::Atomic { place, op, wide, .. } => (place, !op.is_half() && wide.is_none()),
+                _ => continue,
+            };
+            // Parts of words and pairs of words: the words of private memory are interleaved by lane.
+            if let Place::Variable { variable, .. } = *place
                 && kernel.variables[variable].space == ir::VariableSpace::Private
+                && !is_word
                 && !accesses.at(inst).offset.is_aligned()
             {
-                return Err(Unsupported(format!("{variable} is accessed at offsets that are not multiples of 4")));
+                return Err(Unsupported(format!(
+                    "parts of {variable} are accessed at offsets that are not multiples of 4"
+                )));
             }
         }
     }

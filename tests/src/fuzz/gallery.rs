@@ -97,10 +97,8 @@ impl Setup {
                 Some(format) => format,
                 None => self.format_of(image.class),
             };
-            let mut extent = Extent { size: [width, height, depth], levels: 1, layers };
-            if role == Role::Read && image.dim != Dim::Buffer {
-                extent.levels = self.tape.of(&[1u32, 1, 2, 4]).min(extent.most_levels());
-            }
+            let (extent, view) =
+                self.levels(image.dim, Extent { size: [width, height, depth], levels: 1, layers }, role);
             let shape = match image.dim {
                 Dim::D3 => Shape::Volume,
                 Dim::Buffer => Shape::Buffer,
@@ -111,7 +109,7 @@ impl Setup {
                 swizzle = swizzle.map(|_| self.tape.of(&SWIZZLES));
             }
             let sampler = self.sampler();
-            let texture = Texture { buffer: self.buffers.len(), format, extent, shape, swizzle, sampler };
+            let texture = Texture { buffer: self.buffers.len(), format, extent, view, shape, swizzle, sampler };
             let mut contents = self.contents(texture.bytes() as u32);
             contents.lead = 0;
             self.buffers.push(contents);
@@ -134,6 +132,26 @@ impl Setup {
         self.memory.pictures.push(Pictures { binding, count, image, size, role });
     }
 
+    /// Adds levels to an image, and says which of them the descriptor has: the image itself is viewed as a whole or from
+    /// a level on; an image that is written has the given size in the one level that is viewed.
+    fn levels(&mut self, dim: Dim, mut extent: Extent, role: Role) -> (Extent, [u32; 2]) {
+        if dim == Dim::Buffer {
+            return (extent, [0, 1]);
+        }
+        if role == Role::Read {
+            extent.levels = self.tape.of(&[1u32, 1, 2, 4]).min(extent.most_levels());
+            let first = self.tape.of(&[0u32, 0, 1, 2]).min(extent.levels - 1);
+            let rest = extent.levels - first;
+            return (extent, [first, self.tape.of(&[rest, rest, 1])]);
+        }
+        let first = self.tape.of(&[0u32, 0, 0, 1, 1, 2]);
+        for size in extent.size.iter_mut().take(dim.coordinates()) {
+            *size = (*size << first) + self.tape.pick(1 << first);
+        }
+        extent.levels = (first + 1 + self.tape.pick(2)).min(extent.most_levels());
+        (extent, [first, 1])
+    }
+
     fn sampler(&mut self) -> Sampler {
         let filter = self.tape.of(&FILTERS);
         let wrap = self.tape.of(&WRAPS);
@@ -151,5 +169,28 @@ impl Setup {
         let one = 1f32.to_bits();
         sampler.border = self.tape.of(&[[0; 4], [0, 0, 0, one], [one; 4], [0, 0, 0, 1], [1; 4]]);
         sampler
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fuzz::{Options, Tape, generate};
+
+    /// Read-only and other images are viewed from another level than the first, and read-only ones in several levels.
+    #[test]
+    fn views_of_levels_are_generated() {
+        let mut found = [false; 3];
+        for seed in 0..400 {
+            let (generated, _) = generate(Tape::random(seed), Options::ALL);
+            let program = generated.program;
+            for texture in &program.textures {
+                let [first, levels] = texture.view;
+                assert!(first + levels <= texture.extent.levels, "{texture:?}");
+                found[0] |= levels > 1;
+                found[1] |= first > 0 && levels > 1;
+                found[2] |= first > 0 && levels == 1;
+            }
+        }
+        assert_eq!(found, [true; 3]);
     }
 }

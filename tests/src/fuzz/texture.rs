@@ -14,6 +14,8 @@ pub struct Texture {
     pub format: Format,
     /// Its size.
     pub extent: Extent,
+    /// The first level that the descriptor has, and how many it has.
+    pub view: [u32; 2],
     /// The placement of texels.
     pub shape: Shape,
     /// The component mapping.
@@ -50,7 +52,7 @@ pub(super) const COMPARES: [Compare; 8] = [
 const SHAPES: [Shape; 3] = [Shape::Flat, Shape::Volume, Shape::Buffer];
 
 /// Count of the numbers that describe a texture in a file.
-const NUMBERS: usize = 26;
+const NUMBERS: usize = 28;
 
 impl Texture {
     /// Its size in bytes; 0 if it is too large.
@@ -71,9 +73,8 @@ impl Texture {
             (Shape::Buffer, _) => TexelView::of_buffer(memory, self.format, self.extent.size[0]),
             (_, None) => TexelView::NULL,
             (shape, Some(layout)) => {
-                let (levels, layers) = ([0, self.extent.levels], [0, self.extent.layers]);
-                let volume = shape == Shape::Volume;
-                TexelView::of_image(memory, self.format, &self.extent, &layout, levels, layers, volume)
+                let (layers, volume) = ([0, self.extent.layers], shape == Shape::Volume);
+                TexelView::of_image(memory, self.format, &self.extent, &layout, self.view, layers, volume)
             }
         };
         Descriptor { view: TexelView { swizzle: self.swizzle, ..view }, sampler: self.sampler }
@@ -94,7 +95,14 @@ impl Texture {
         let filters = [sampler.mag, sampler.min, sampler.mip].map(filter);
         let rest = [sampler.unnormalized.into(), compare, sampler.lod_bias.to_bits(), low, high];
         let mut numbers = [0; NUMBERS];
-        let all = head.into_iter().chain(swizzle).chain(filters).chain(wrap).chain(rest).chain(sampler.border);
+        let all = head
+            .into_iter()
+            .chain(swizzle)
+            .chain(filters)
+            .chain(wrap)
+            .chain(rest)
+            .chain(sampler.border)
+            .chain(self.view);
         for (to, number) in numbers.iter_mut().zip(all) {
             *to = number;
         }
@@ -117,6 +125,12 @@ impl Texture {
         let (unnormalized, compare) = (next()? != 0, of(&COMPARES, next()?)?);
         let [lod_bias, min_lod, max_lod] = [next()?, next()?, next()?].map(f32::from_bits);
         let border = [next()?, next()?, next()?, next()?];
+        // Older files have views of all levels.
+        let view = match (next(), next()) {
+            (None, _) => [0, extent.levels],
+            (Some(first), Some(levels @ 1..)) if first.checked_add(levels)? <= extent.levels => [first, levels],
+            _ => return None,
+        };
         let sampler = Sampler {
             mag: of(&FILTERS, mag)?,
             min: of(&FILTERS, min)?,
@@ -133,6 +147,6 @@ impl Texture {
         for (to, at) in letters.iter_mut().zip(swizzle) {
             *to = of(&SWIZZLES, at)?;
         }
-        (rest.next().is_none()).then_some(Self { buffer, format, extent, shape, swizzle: letters, sampler })
+        (rest.next().is_none()).then_some(Self { buffer, format, extent, view, shape, swizzle: letters, sampler })
     }
 }

@@ -43,6 +43,7 @@ struct Case {
     name: String,
     format: image::Format,
     image: Image,
+    declared: ImageDecl,
     dim: Dim,
     arrayed: bool,
     view: TexelView,
@@ -70,7 +71,7 @@ impl Case {
         let view = declared.fill(&bytes).expect("the image is small");
         let dims = dim.coordinates();
         let image = Image { format: model, size, levels: extent.levels, layers, bytes, swizzle, dims };
-        Self { name, format, image, dim, arrayed, view }
+        Self { name, format, image, declared, dim, arrayed, view }
     }
 
     /// The result of an instruction.
@@ -229,13 +230,15 @@ proptest! {
         }
     }
 
-    /// A written texel is the nearest that the format has, or the one beside it; other texels do not change.
+    /// A texel that is written to a view of one level is the nearest that the format has, or the one beside it; texels
+    /// beside it, also those of other levels, do not change.
     #[test]
     fn what_is_written_is_read(seed: u64) {
         let mut rng = Rng::new(seed);
         let format = rng.pick(&formats());
         let mut case = Case::new(&mut rng, format);
-        case.image.levels = 1;
+        let level = rng.below(case.image.levels as usize) as u32;
+        let size = case.image.extent(level);
         let wanted = texels(&mut rng, &case.image.format, 1);
         let numbers = case.image.format.decode(&wanted);
         let words = numbers.map(|number| match format.class() {
@@ -244,19 +247,28 @@ proptest! {
             Class::Uint => number as u32,
         });
         let mut at = [0; 3];
-        (0..case.dim.coordinates()).for_each(|dim| at[dim] = rng.below(case.image.size[dim] as usize + 1) as i32);
+        (0..case.dim.coordinates()).for_each(|dim| at[dim] = rng.below(size[dim] as usize + 1) as i32);
         let layer = if case.arrayed { rng.below(case.image.layers as usize) as i32 } else { 0 };
         let mut operands: Vec<u32> = at[..case.dim.coordinates()].iter().map(|at| at.cast_unsigned()).collect();
         operands.extend(case.arrayed.then_some(layer.cast_unsigned()));
-        let place = operands.clone();
+        let mut place = operands.clone();
+        place.push(level);
         operands.extend(words);
-        let image = Descriptor { view: case.view, sampler: Sampler::DEFAULT };
+        let before = case.declared.read(case.view.memory).expect("the image is small");
+        let view = case.declared.level(&case.view, level).expect("the image is small");
+        let image = Descriptor { view, sampler: Sampler::DEFAULT };
         image::run(&case.op(Kind::Write), &image, &image, &operands);
-        let is_inside = at.iter().zip(case.image.size).all(|(&at, size)| at < size.cast_signed());
+        let is_inside = at.iter().zip(size).all(|(&at, size)| at < size.cast_signed());
+        let after = case.declared.read(case.view.memory).expect("the image is small");
+        let bytes = case.image.format.bytes;
+        let changed = before.chunks(bytes).zip(after.chunks(bytes)).filter(|(before, after)| before != after).count();
+        prop_assert!(changed <= usize::from(is_inside), "{} texels changed", changed);
         case.image.swizzle = Swizzle::IDENTITY;
         case.view.swizzle = Swizzle::IDENTITY;
-        let got = case.run(&case.op(Kind::Read), Sampler::DEFAULT, &place);
-        let mut answer = case.image.read(0, layer, at);
+        let mut op = case.op(Kind::Read);
+        op.lod = LodOperand::Lod;
+        let got = case.run(&op, Sampler::DEFAULT, &place);
+        let mut answer = case.image.read(level.cast_signed(), layer, at);
         if is_inside {
             answer = [0, 1, 2, 3].map(|channel| {
                 let step = match case.image.format.bits(channel) {
@@ -266,6 +278,6 @@ proptest! {
                 (numbers[channel], step)
             });
         }
-        case.compare(answer, got, &(at, layer, numbers))?;
+        case.compare(answer, got, &(level, at, layer, numbers))?;
     }
 }

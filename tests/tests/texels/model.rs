@@ -37,7 +37,8 @@ pub(crate) type Answer = [(f64, f64); 4];
 type Footprint = Vec<([f64; 4], f64)>;
 
 impl Image {
-    fn extent(&self, level: u32) -> [u32; 3] {
+    /// Width, height and depth of a level.
+    pub(crate) fn extent(&self, level: u32) -> [u32; 3] {
         self.size.map(|size| (size >> level).max(1))
     }
 

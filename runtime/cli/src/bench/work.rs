@@ -24,7 +24,7 @@ impl Work {
         let module = shader.module()?;
         let entry = choose_entry(module.entry_points(), entry).map_err(|e| shader.refused(e))?;
         let bits = shader::specialization(&module, specs)?;
-        let kernel = module.kernel(&entry, &bits).map_err(|error| shader.refused(error))?;
+        let kernel = shader.kernel(&module, &entry, &bits)?;
         let lowered = match backend {
             Backend::X86(isa) => lower_for(&kernel, isa, |_, _| {}).ok(),
             Backend::Interpreter => None,

@@ -50,6 +50,7 @@ use std::collections::BTreeMap;
 use foldhash::HashMap;
 use spirv::Op;
 
+use super::room::{Growth, HasRoom};
 use super::{Blocks, ConstantType, Error, Remark, SpecializationConstant};
 use crate::ir::{self, Builder, Kernel, SourceLine};
 pub(super) use entry::{MAX_INVOCATIONS, check_size};
@@ -136,6 +137,16 @@ impl Module {
 
     /// Specializes an entry point and translates it.
     pub fn kernel(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Kernel, Error> {
+        self.kernel_within(entry, specialization, &|_| true)
+    }
+
+    /// As [`Module::kernel`]; asks whether there is room for the kernel while it grows.
+    pub fn kernel_within(
+        &self,
+        entry: &str,
+        specialization: &BTreeMap<u32, u64>,
+        has_room: HasRoom<'_>,
+    ) -> Result<Kernel, Error> {
         let sections = &self.sections;
         let entry = self.entry_point(entry)?;
         let (mut types, constants) = constants::declare(sections, specialization)?;
@@ -145,13 +156,15 @@ impl Module {
             return Err(sections.error(function.word, "the entry point's function has no body"));
         }
         let builder = Builder::new(Kernel::new(entry.name.clone(), size));
-        let mut translator =
-            Translator::new(sections, types, constants, builder, InlinedCall::new(function, ReturnEffect::Kernel));
+        let growth = Growth::new(has_room);
+        let frame = InlinedCall::new(function, ReturnEffect::Kernel);
+        let mut translator = Translator::new(sections, types, constants, builder, frame, growth);
         for inst in sections.declarations.iter().filter(|inst| inst.op == Op::Variable) {
             translator.variables.declare(inst);
         }
         translator.entry()?;
         let mut kernel = translator.builder.finish();
+        growth.ask(kernel.insts.len()).map_err(|message| sections.error(function.word, message))?;
         super::preserve_convergence(&mut kernel).map_err(|message| sections.error(function.word, message))?;
         variables::sort_bindings(&mut kernel);
         kernel.lines = sections.lines.table();

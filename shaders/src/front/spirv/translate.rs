@@ -18,6 +18,7 @@ use super::scalar::Scalar;
 use super::types::{Type, Types};
 use super::variables::Variables;
 use super::words::{Checked, Id, Inst, op_name, operand};
+use crate::front::room::Growth;
 use crate::ir::{Access, Builder, Value};
 
 /// Instructions of a kernel, at most.
@@ -58,6 +59,7 @@ pub(super) struct Translator<'m> {
     pub(super) inlined: usize,
     materialised: HashMap<Id, Composite>,
     work: usize,
+    growth: Growth<'m>,
 }
 
 impl<'m> Translator<'m> {
@@ -68,6 +70,7 @@ impl<'m> Translator<'m> {
         constants: Constants,
         builder: Builder,
         frame: InlinedCall<'m>,
+        growth: Growth<'m>,
     ) -> Self {
         Self {
             sections,
@@ -80,6 +83,7 @@ impl<'m> Translator<'m> {
             inlined: 0,
             materialised: HashMap::default(),
             work: 0,
+            growth,
         }
     }
 
@@ -90,10 +94,11 @@ impl<'m> Translator<'m> {
             let why = self.inlining_note();
             return Err(format!("the kernel is too large{why}: reading it takes more than {MAX_WORK} steps"));
         }
-        if self.builder.kernel().insts.len() > MAX_INSTS {
+        let instructions = self.builder.kernel().insts.len();
+        if instructions > MAX_INSTS {
             return Err(format!("the kernel has more than {MAX_INSTS} instructions{}", self.inlining_note()));
         }
-        Ok(())
+        self.growth.reach(instructions)
     }
 
     /// A note for messages that the size comes from inlining, if the module has calls.

@@ -26,9 +26,15 @@ pub(super) fn check(module: &naga::Module, source: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// The byte offset of the declaration of the variable whose `OpVariable` is at a word, if the words have names.
+/// The byte offset of the declaration of the variable or structure whose `OpVariable` or `OpTypeStruct` is at a word, if
+/// the words have names.
 pub(super) fn declaration_offset(module: &naga::Module, words: &[u32], word: usize) -> Option<usize> {
-    let &[first, _, id, ..] = words.get(word..)? else { return None };
+    let &[first, second, id, ..] = words.get(word..)? else { return None };
+    if first & 0xffff == Op::TypeStruct as u32 {
+        let name = name(words, second)?;
+        let (found, _) = module.types.iter().find(|(_, data)| data.name.as_deref() == Some(&name))?;
+        return Some(start(module.types.get_span(found)));
+    }
     if first & 0xffff != Op::Variable as u32 {
         return None;
     }
@@ -137,6 +143,20 @@ mod tests {
             let error = Module::parse(&text).unwrap_err().to_string();
             assert!(error.starts_with(&format!("{expected}{line}:")), "{error}");
         }
+    }
+
+    #[test]
+    fn types_of_too_many_others_are_reported_with_their_line() {
+        let structs: String =
+            (1..20).map(|level| format!("struct A{level} {{ a: A{}, b: A{} }}\n", level - 1, level - 1)).collect();
+        let text = format!(
+            "alias A0 = u32;\n{structs}@group(0) @binding(0) var<storage, read_write> o: A19;
+            @compute @workgroup_size(1) fn main() {{ o.a.a.a.a = o.b.b.b.b; }}"
+        );
+        let error = Module::parse(&text).and_then(|module| module.kernel("main", &BTreeMap::new())).unwrap_err();
+        assert_eq!(error.message, "a type contains more than 65536 others");
+        // Each line has twice the parts of the one before.
+        assert_eq!(error.line.map(|line| line.line), Some(17));
     }
 
     #[test]

@@ -29,6 +29,7 @@ use caught::caught;
 pub use caught::is_catching;
 pub use conversions::mended as mended_conversions;
 
+use super::room::HasRoom;
 use super::{Blocks, ConstantType, Error, SpecializationConstant, spirv};
 use crate::ir::{Kernel, MemoryModel, SourceLine};
 
@@ -131,24 +132,39 @@ impl Module {
 
     /// Specializes an entry point. The SPIR-V front end reports unknown names, with a list of the known ones.
     pub fn kernel(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Kernel, Error> {
-        if self.source.len() > MAX_WITH_LINES {
-            return self.kernel_without_lines(entry, specialization);
-        }
-        self.kernel_with_lines(entry, specialization).map_err(|error| in_file(error, &self.file))
+        self.kernel_within(entry, specialization, true, &|_| true)
     }
 
-    fn kernel_with_lines(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Kernel, Error> {
+    /// As [`Module::kernel`], with source lines only if they are wanted; asks whether there is room for the kernel while
+    /// it grows.
+    pub fn kernel_within(
+        &self,
+        entry: &str,
+        specialization: &BTreeMap<u32, u64>,
+        lines: bool,
+        has_room: HasRoom<'_>,
+    ) -> Result<Kernel, Error> {
+        let lined = || self.kernel_with_lines(entry, specialization, has_room);
+        let read = if lines && self.source.len() <= MAX_WITH_LINES {
+            lined()
+        } else {
+            let words = self.spirv(entry, specialization, false);
+            // On an error, translates again for its source line.
+            words.and_then(|words| self.read(entry, &words, has_room)).or_else(|_| lined())
+        };
+        read.map_err(|error| in_file(error, &self.file))
+    }
+
+    fn kernel_with_lines(
+        &self,
+        entry: &str,
+        specialization: &BTreeMap<u32, u64>,
+        has_room: HasRoom<'_>,
+    ) -> Result<Kernel, Error> {
         if !self.entry_points().any(|name| name == entry) {
             return Err(Error::no_entry_point(entry, self.entry_points()));
         }
-        self.read(entry, &self.to_spirv(entry, specialization)?)
-    }
-
-    /// As [`Module::kernel`], but without source lines.
-    pub fn kernel_without_lines(&self, entry: &str, specialization: &BTreeMap<u32, u64>) -> Result<Kernel, Error> {
-        let read = self.spirv(entry, specialization, false).and_then(|words| self.read(entry, &words));
-        // On an error, translates again for its source line.
-        read.or_else(|_| self.kernel_with_lines(entry, specialization)).map_err(|error| in_file(error, &self.file))
+        self.read(entry, &self.to_spirv(entry, specialization)?, has_room)
     }
 
     /// The layouts of the buffers and push constants that an entry point uses, after specialization.
@@ -161,15 +177,16 @@ impl Module {
         (file == &*self.file).then_some(&*self.source)
     }
 
-    /// The source line of a word of the module that [`Module::kernel_without_lines`] translates.
+    /// The source line of a word of the module that [`Module::kernel_within`] translates without lines.
     pub fn line_of(&self, entry: &str, specialization: &BTreeMap<u32, u64>, word: u32) -> Option<SourceLine> {
         let lined = self.spirv(entry, specialization, true).ok()?;
         let word = lines::counterpart(&self.spirv(entry, specialization, false).ok()?, word, &lined)?;
         spirv::Module::parse(&lined).ok()?.line_of(word)
     }
 
-    fn read(&self, entry: &str, words: &[u32]) -> Result<Kernel, Error> {
-        let kernel = spirv::Module::parse(words).and_then(|module| module.kernel(entry, &BTreeMap::new()));
+    fn read(&self, entry: &str, words: &[u32], has_room: HasRoom<'_>) -> Result<Kernel, Error> {
+        let module = spirv::Module::parse(words);
+        let kernel = module.and_then(|module| module.kernel_within(entry, &BTreeMap::new(), has_room));
         let kernel = kernel.map(|kernel| Kernel { memory_model: MemoryModel::Wgsl, ..kernel });
         // Word offsets of a module that the caller does not have are useless.
         kernel.map_err(|error| {

@@ -52,12 +52,15 @@ impl AccessTarget {
     }
 
     /// How lanes access their private memory: word `w` of lane `l` is word `16 * w + l` of the subgroup's memory.
+    ///
+    /// Where it is not known how an offset was computed, as after a loop that lanes left in different iterations, it may
+    /// be any number: lanes whose offset is not a multiple of 4 access nothing.
     pub(in crate::vectorize) fn private(widen: &mut Widen<'_>, variable: ir::Variable, offset: &Offset) -> Self {
         let words = widen.kernel.variables[variable].bytes / 4;
         let base = widen.private_base();
         let skip = widen.builder.s64(u64::from(widen.plans.layout.variable_offsets[variable] * LANES));
         let base = widen.builder.wide(WideOp::Add, &[base, skip]);
-        if offset.lanes.is_empty() {
+        if offset.lanes.is_empty() && offset.is_aligned() {
             // The index of the word, at most the end of the variable.
             let bytes = uniform_part(widen, offset);
             let two = widen.builder.s64(2);
@@ -78,10 +81,21 @@ impl AccessTarget {
         let len = widen.builder.s64(u64::from(words) * 4);
         let left = widen.builder.wide(WideOp::SubSat, &[len, skip]);
         let (index, scale, inside) = lane_index(widen, &offset.lanes, left);
-        let index = widen.builder.times(index, u32::from(scale) / 4);
-        let row = widen.builder.times(index, LANES);
-        let lanes = widen.builder.lane_ids();
-        let index = widen.builder.pure(Op::IAdd, &[row, lanes]);
+        if !offset.is_aligned() {
+            let bytes = widen.builder.times(index, u32::from(scale));
+            let skip = widen.builder.wide(WideOp::Min, &[skip, len]);
+            let skip = widen.builder.wide(WideOp::Truncate, &[skip]);
+            let skip = widen.builder.splat(skip);
+            let bytes = widen.builder.pure(Op::IAdd, &[bytes, skip]);
+            let mask = widen.builder.and(widen.exec, inside);
+            let mask = widen.aligned_bytes(bytes, mask, 4);
+            let two = widen.builder.constant(Type::V32, 2);
+            let word = widen.builder.pure(Op::LShr, &[bytes, two]);
+            let index = private_index(widen, word);
+            return Self::Lanes(LaneAddress { base, index, scale: 4, disp: 0 }, mask);
+        }
+        let word = widen.builder.times(index, u32::from(scale) / 4);
+        let index = private_index(widen, word);
         let bytes = widen.builder.s64(u64::from(LANES));
         let skip = widen.builder.wide(WideOp::Mul, &[skip, bytes]);
         let base = widen.builder.wide(WideOp::Add, &[base, skip]);
@@ -156,6 +170,13 @@ fn row_from_start(widen: &mut Widen<'_>, region: MemoryRegion, offset: &Offset, 
 fn term_ranges<'a>(widen: &Widen<'a>) -> Option<TermRanges<'a>> {
     let (plans, block) = (widen.plans, widen.block);
     plans.ranges.as_ref().map(|ranges| TermRanges { ranges, block })
+}
+
+/// The index of each lane's word in memory that is interleaved by lane.
+fn private_index(widen: &mut Widen<'_>, word: Value) -> Value {
+    let row = widen.builder.times(word, LANES);
+    let lanes = widen.builder.lane_ids();
+    widen.builder.pure(Op::IAdd, &[row, lanes])
 }
 
 /// Whether a word at the offset is inside of memory of known length, in all lanes.

@@ -92,7 +92,7 @@ pub(super) fn derive(path: &Path, args: &DeriveArgs) -> Result<Derived, Failure>
     let module = shader.module()?;
     let entry = spelter::choose_entry(module.entry_points(), args.entry.as_deref()).map_err(|e| shader.refused(e))?;
     let specialization = shader::specialization(&module, &args.spec)?;
-    let mut kernel = module.kernel(&entry, &specialization).map_err(|error| shader.refused(error))?;
+    let mut kernel = shader.kernel(&module, &entry, &specialization)?;
     for pass in [opt::CFG, opt::MEM2REG, opt::CFG] {
         (pass.run)(&mut kernel);
     }

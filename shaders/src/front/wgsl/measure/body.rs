@@ -55,7 +55,6 @@ impl<'a> Measure<'a> {
     /// Measures a function, from its parameters on.
     pub(super) fn body(&mut self, function: &Declaration<'a>) {
         self.scopes = Scopes::default();
-        self.count(function.start, function.end);
         self.at = function.start + 2;
         while self.at < function.end && self.tokens.text(self.at) != "{" {
             let named = self.tokens.is_word(self.at) && self.tokens.text(self.at + 1) == ":";
@@ -67,8 +66,11 @@ impl<'a> Measure<'a> {
                 self.scopes.declare(name, Term::variable(shape));
             }
         }
+        self.count(function.start, self.at.min(function.end));
         while self.at < function.end && self.refused.is_none() {
+            let before = self.at;
             self.statement();
+            self.count(before, self.at.min(function.end));
         }
     }
 
@@ -93,7 +95,9 @@ impl<'a> Measure<'a> {
                 return;
             }
             "if" | "else" | "while" | "loop" | "continuing" | "switch" | "case" | "default" | "return" | "break"
-            | "continue" | "discard" | "const_assert" | "@" | ";" | "," | ":" | "=" | ")" | "]" => {}
+            | "continue" | "discard" | "const_assert" | "@" | ";" | ":" | "=" | ")" | "]" => {}
+            // Between the selectors of a `case`.
+            "," => self.types += 1,
             _ => {
                 self.sink();
                 self.at = self.at.max(before + 1);

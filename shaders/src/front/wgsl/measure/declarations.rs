@@ -87,8 +87,8 @@ impl<'a> Measure<'a> {
     pub(super) fn module(&mut self, list: &[Declaration<'a>]) {
         for index in self.in_order(list) {
             let declaration = &list[index];
-            self.count(declaration.start, declaration.end);
             self.declare(declaration);
+            self.count(declaration.start, declaration.end);
         }
         for function in list.iter().filter(|declaration| declaration.is_function) {
             self.at = function.start + 2;
@@ -179,7 +179,8 @@ impl<'a> Measure<'a> {
             let value = self.expression();
             // A constant without a type gets one at its uses.
             let waits = kind == "const" && shape.is_none();
-            self.charge(if waits { value.copied() } else { value.copied().max(value.converted()) });
+            self.charge(&value, if waits { value.copied() } else { value.copied().max(value.converted()) });
+            self.types += u64::from(shape.is_some());
             value
         } else {
             Term::small(1)

@@ -18,7 +18,7 @@ impl<'a> Measure<'a> {
     /// Measures an expression that becomes a value of its own: converting it copies it.
     pub(super) fn sink(&mut self) -> Term {
         let term = self.expression();
-        self.charge(term.copied().max(term.converted()));
+        self.charge(&term, term.copied().max(term.converted()));
         term
     }
 
@@ -55,7 +55,7 @@ impl<'a> Measure<'a> {
         for term in operands.iter().filter(|term| !term.at_run_time) {
             // Next to a run-time operand, the other one is only converted, or rejected.
             let is_left = at_run_time && (term.is_type || term.is_concrete && term.shape == SizedType::Small);
-            self.charge(if is_left { 0 } else { self.written_out(term).max(term.converted()) });
+            self.charge(term, if is_left { 0 } else { self.written_out(term).max(term.converted()) });
         }
         let parts = operands.iter().map(|term| term.parts).max().unwrap_or(1);
         let is_concrete = at_run_time || operands.iter().all(|term| term.is_concrete);
@@ -130,9 +130,12 @@ impl<'a> Measure<'a> {
         } else {
             return Term::small(1);
         };
+        // The whole is typed, too; a vector of which a component is named, with that.
+        let first = self.at;
         loop {
             match self.tokens.text(self.at) {
                 "[" => {
+                    self.types += u64::from(self.at == first);
                     self.at += 1;
                     let index = self.expression();
                     self.skip("]");
@@ -145,6 +148,7 @@ impl<'a> Measure<'a> {
                 }
                 "." if self.tokens.is_word(self.at + 1) => {
                     let name = self.tokens.text(self.at + 1);
+                    self.types += u64::from(self.at == first && term.shape != SizedType::Small);
                     self.at += 2;
                     let member = match term.shape {
                         SizedType::Struct(index) => self.member(index, name),
@@ -161,7 +165,7 @@ impl<'a> Measure<'a> {
     /// A component of a value. naga copies the whole value if it knows both that and the index; if it does not know the
     /// index, the whole value gets a type.
     fn part(&mut self, whole: Term, shape: SizedType, at_run_time: bool) -> Term {
-        self.charge(if at_run_time { whole.converted() } else { whole.copied() });
+        self.charge(&whole, if at_run_time { whole.converted() } else { whole.copied() });
         let parts = match shape {
             SizedType::Unknown => whole.parts,
             _ => whole.parts.min(shape.parts(&self.structs)),
@@ -202,10 +206,12 @@ impl<'a> Measure<'a> {
         self.at += 1;
         let has_list = self.tokens.text(self.at) == "<" && self.tokens.is_list(self.at);
         let list = if has_list { Some(self.arguments()) } else { None };
+        // The length of an array.
+        self.types += u64::from(list.as_ref().is_some_and(|list| list.len() > 1));
         let known = self.lookup(name);
         if self.tokens.text(self.at) != "(" {
             return match (known, list) {
-                (Some(term), _) => term,
+                (Some(term), _) => Term { is_named: true, ..term },
                 (None, Some(list)) => Term::of_type(self.nested(template(name, &list), start)),
                 (None, None) => Term { is_type: true, is_concrete: true, ..Term::small(1) },
             };
@@ -215,7 +221,8 @@ impl<'a> Measure<'a> {
             (Some(Term { shape, is_type: true, .. }), _) => self.constructed(shape, &arguments, true),
             // A function of the module, whose results exist at run time only.
             (Some(term), _) => {
-                arguments.iter().for_each(|term| self.charge(term.copied().max(term.converted())));
+                self.types += arguments.len().saturating_sub(1) as u64;
+                arguments.iter().for_each(|term| self.charge(term, term.copied().max(term.converted())));
                 Term { at_run_time: true, is_type: false, number: None, ..term }
             }
             (None, list) if name == "array" => {
@@ -253,14 +260,17 @@ impl<'a> Measure<'a> {
         let at_run_time = arguments.iter().any(|term| term.at_run_time);
         let parts = arguments.iter().fold(1u64, |sum, term| sum.saturating_add(term.parts));
         for term in arguments.iter().filter(|_| is_concrete) {
-            self.charge(term.converted());
+            self.charge(term, term.converted());
         }
         if !at_run_time {
-            self.charge(parts);
+            // The constructor itself is in the text.
+            self.charge(&Term::small(1), 1);
+            arguments.iter().for_each(|term| self.charge(term, term.parts));
         }
         // The zero value of a vector is eventually written out; that of an array only in rejected texts.
         let parts = if shape == SizedType::Small { parts.max(SMALL * u64::from(arguments.is_empty())) } else { parts };
-        Term { shape, parts, at_run_time, is_concrete, ..Term::default() }
+        let is_named = arguments.iter().any(|term| term.is_named);
+        Term { shape, parts, at_run_time, is_concrete, is_named, ..Term::default() }
     }
 
     /// A built-in function, or a constructor of a scalar, vector or matrix.
@@ -278,6 +288,9 @@ impl<'a> Measure<'a> {
         };
         if arguments.is_empty() {
             return Term::small(SMALL);
+        }
+        if !is_constructor(name) {
+            self.types += arguments.len() as u64 - 1;
         }
         let sum = arguments.iter().fold(1u64, |sum, term| sum.saturating_add(term.parts));
         let result = self.calculation(arguments, number);
@@ -322,6 +335,11 @@ fn names_scalar(name: &str) -> bool {
     let with_letter = |rest: &str| rest.ends_with(['i', 'u', 'f', 'h']);
     matches!(name, "bool" | "i32" | "u32" | "i64" | "u64" | "f16" | "f32" | "f64")
         || ["vec", "mat"].iter().any(|start| name.strip_prefix(start).is_some_and(with_letter))
+}
+
+/// Whether the name is a vector or matrix type, or a scalar type.
+fn is_constructor(name: &str) -> bool {
+    names_scalar(name) || name.starts_with("vec") || name.starts_with("mat")
 }
 
 /// Whether a number, given by its first and last token, has a type suffix; that of floats is not a digit.

@@ -40,6 +40,8 @@ pub(super) struct Term {
     pub(super) at_run_time: bool,
     /// Whether it names a type.
     pub(super) is_type: bool,
+    /// Whether a name stands for it or for a part of it, so that the text here does not have all of its parts.
+    pub(super) is_named: bool,
     /// Whether its numbers have a concrete type, so that naga never converts it; false if unknown.
     pub(super) is_concrete: bool,
     /// Its value if it is a known integer.

@@ -268,13 +268,129 @@ fn what_people_write_is_taken() {
     }
 }
 
+/// Statements, each with the expressions that naga 30.0 creates for it and how often it visits all before, as counted in
+/// its `Typifier::grow`.
+const STATEMENTS: [(&str, u64, u64); 48] = [
+    ("o[0] = 1u;", 5, 3),
+    ("x = y;", 1, 1),
+    ("x += y;", 3, 1),
+    ("x = max(y, z);", 3, 3),
+    ("x = clamp(y, z, x);", 4, 4),
+    ("v = vec4f(a, b, a, b);", 5, 2),
+    ("v = vec4f(a);", 2, 2),
+    ("v = vec4f(1.0, 2.0, 3.0, 4.0);", 9, 2),
+    ("x = g(x, y, z);", 4, 4),
+    ("x = g(1, 2, 3);", 7, 4),
+    ("a = v.x;", 2, 2),
+    ("v = v.wzyx;", 2, 1),
+    ("x = s.a;", 3, 3),
+    ("a = s.b.x;", 4, 4),
+    ("x = s.c[y];", 5, 4),
+    ("s.d.e = a;", 4, 4),
+    ("a = -a;", 2, 1),
+    ("q = !q;", 2, 1),
+    ("q = q && q;", 6, 4),
+    ("q = x < y || y < z;", 11, 6),
+    ("x = select(x, y, q);", 4, 2),
+    ("if x < y { }", 3, 2),
+    ("if q { x = 1u; } else { x = 2u; }", 3, 3),
+    ("for (var i = 0; i < 4; i++) { }", 10, 5),
+    ("for (var i = 0u; i < x; i += 1u) { x += y; }", 11, 6),
+    ("while x < y { x++; }", 6, 2),
+    ("loop { if x > y { break; } }", 3, 2),
+    ("switch x { case 1u: {} default: {} }", 2, 2),
+    ("switch x { case 1u, 2u, 3u: {} default: {} }", 4, 4),
+    ("switch x { case 1 + 2: {} default: {} }", 5, 3),
+    ("let l# = x;", 1, 1),
+    ("let l#: u32 = 1;", 2, 2),
+    ("var l#: array<u32, 1 + 2>;", 5, 2),
+    ("const l# = K + 2;", 4, 2),
+    ("x = K;", 3, 1),
+    ("v = KV + v;", 3, 2),
+    ("a = KV.x;", 6, 2),
+    ("x = u32(a);", 2, 2),
+    ("x = bitcast<u32>(a);", 2, 2),
+    ("a = m[1][2];", 7, 4),
+    ("x = x + y * z - 1u;", 7, 4),
+    ("x = (x << 1u) | (y >> 3u);", 7, 4),
+    ("x = o[x] + o[y] * o[z];", 14, 9),
+    ("v = v * 2.0 + 1.0;", 9, 4),
+    ("v = mix(v, v, vec4f(0.5));", 6, 5),
+    ("x = x + (K + 1);", 7, 3),
+    ("o[x + 1] = o[x + 2] + 3;", 16, 8),
+    ("v[x] = a;", 3, 3),
+];
+
+#[test]
+fn the_time_for_statements_is_that_of_naga() {
+    const COUNT: usize = 1000;
+    let (mut sum, mut real_sum) = (0, 0);
+    for (statement, expressions, typed) in STATEMENTS {
+        let body: String = (0..COUNT).map(|i| statement.replace('#', &i.to_string())).collect();
+        let text = format!(
+            "@group(0) @binding(0) var<storage, read_write> o: array<u32>; @group(0) @binding(1) var<storage, \
+             read_write> s: S; struct S {{ a: u32, b: vec4f, c: array<u32, 4>, d: T }} struct T {{ e: f32 }}
+            const K = 1; const KV = vec4f(1, 2, 3, 4); fn g(a: u32, b: u32, c: u32) -> u32 {{ return a; }}
+            fn f() {{ var x = 1u; var y = 2u; var z = 3u; var a = 1.0; var b = 2.0; var v = vec4f(); var q = true;
+            var m = mat4x4f(); {body} }}"
+        );
+        assert!(naga::front::wgsl::parse_str(&text).is_ok(), "{statement}");
+        let mut measure = Measure::new(&text);
+        let declarations = measure.declarations();
+        measure.module(&declarations);
+        declarations.iter().filter(|declaration| declaration.is_function).for_each(|it| measure.body(it));
+        let real = expressions * typed * (COUNT * COUNT / 2) as u64;
+        assert!(measure.visits * 2 > real, "{statement}: {} of {real}", measure.visits);
+        assert!(measure.visits < real * 5, "{statement}: {} of {real}", measure.visits);
+        (sum, real_sum) = (sum + measure.visits, real_sum + real);
+    }
+    assert!((8..20).contains(&(sum * 10 / real_sum)), "{sum} of {real_sum}");
+}
+
+/// A `switch` with as many cases as there may be is taken with all selectors that naga evaluates in a few seconds.
+#[test]
+fn switches_of_all_sizes_are_taken() {
+    let with = |selector: fn(usize) -> String, body: fn(usize) -> String| {
+        let cases: String = (0..16_383).map(|i| format!("case {}: {{ {} }}\n", selector(i), body(i))).collect();
+        format!("const K = 1u; fn f(n: u32) {{ var x = n; switch x {{ {cases} default {{}} }} }}")
+    };
+    let selectors: [fn(usize) -> String; 7] = [
+        |i| format!("{i}"),
+        |i| format!("{i}u"),
+        |i| format!("1+{i}"),
+        |i| format!("1u + {i}u"),
+        |i| format!("({i}u << 1u)"),
+        |i| format!("K+{i}"),
+        |i| format!("({i})"),
+    ];
+    for selector in selectors {
+        for body in [|_| String::new(), |i| format!("x = {i}u;"), |i| format!("x += {i}u;")] {
+            assert_eq!(check(&with(selector, body)).err(), None, "{} {}", selector(7), body(7));
+        }
+    }
+    // naga would take ten seconds and more.
+    assert!(refused(&with(|i| format!("({i} + 1) + 2 * 3"), |i| format!("x += {i}u;"))).contains("are too much"));
+}
+
+/// What the module has is visited once, however often functions use it.
+#[test]
+fn large_tables_leave_functions_their_time() {
+    let table = format!("const T = array<vec2f, 20000>({});", "vec2f(1.5, -2.5),".repeat(20_000));
+    let body = "x += T[i & 255u].x;\n".repeat(4000);
+    let text = format!("{table} fn f(i: u32) {{ var x = 0.0; {body} }}");
+    assert_eq!(check(&text).err(), None);
+}
+
 #[test]
 fn long_functions_are_refused_before_naga_reads_them() {
     let cases = |count| -> String { (0..count).map(|i| format!("case {i}u: {{ o[1] = {i}u; }}\n")).collect() };
     let with = |count| format!("const a = 1;\nfn f() {{ switch o[0] {{\n{} default {{}} }} }}", cases(count));
     assert_eq!(check(&with(5000)).err(), None);
     let (message, at) = check(&with(25_000)).unwrap_err();
-    assert!(message.starts_with("50002 operators among 250007 words and parts of constants are too much"), "{message}");
+    assert!(
+        message.starts_with("100004 operators among 150006 words and parts of constants are too much"),
+        "{message}"
+    );
     assert_eq!(at, 13);
     assert!(refused(&format!("fn f() {{ {} }}", "o[0] = o[1] + 1u;\n".repeat(20_000))).contains("are too much"));
 }

@@ -64,14 +64,18 @@ impl<'a> Tokens<'a> {
         })
     }
 
-    /// Number of expressions that naga makes of a token, and how many of them it types, visiting all expressions before
-    /// them. Literals are not typed: a sign before one is part of it.
+    /// Number of expressions that naga makes of a token, and how often it types the newest one for it, visiting all
+    /// expressions before. Calls, components and types add to that what their shape takes (`super::expression`).
     pub(super) fn expressions(&self, at: usize) -> (u64, u64) {
         let before = |at: usize| at.checked_sub(1);
         let goes_on = |at: usize| before(at).is_some_and(|before| self.is_number(before) && self.touches(before));
+        let is_unary = !before(at).is_some_and(|before| self.ends_operand(before));
         match self.text(at) {
-            "fn" | "let" | "const" | "var" | "if" | "else" | "while" | "loop" | "for" | "continuing" | "switch"
-            | "case" | "default" | "return" | "break" | "continue" | "discard" => (0, 0),
+            // The condition, the selector, the first `case` of a list, a value; a `for` has a block of its own.
+            "if" | "while" | "switch" | "case" | "return" => (0, 1),
+            "for" => (1, 2),
+            "fn" | "let" | "const" | "var" | "else" | "loop" | "continuing" | "default" | "break" | "continue"
+            | "discard" => (0, 0),
             _ if self.is_word(at) => (1, 0),
             // The digits after a point.
             _ if self.is_number(at) && before(at).is_some_and(|point| self.text(point) == "." && goes_on(point)) => {
@@ -81,15 +85,25 @@ impl<'a> Tokens<'a> {
             text if self.is_number(at) => (if text.ends_with(['u', 'i', 'f', 'h']) { 1 } else { 2 }, 0),
             "-" | "+" if before(at).is_some_and(|before| self.has_exponent(before)) => (0, 0),
             "." if goes_on(at) || self.is_number(at + 1) => (0, 0),
-            "-" if self.is_number(at + 1) && !before(at).is_some_and(|before| self.ends_operand(before)) => (1, 0),
             ";" | ")" | "]" | "}" | "{" | "," | ":" | "@" => (0, 0),
-            // The second character of `+=`, `==`, `&&` and the like. An assignment with an operation has two steps.
+            "<" | ">" if self.is_list(at) => (0, 0),
+            // A bracket around an operand makes nothing.
+            "(" if !before(at).is_some_and(|before| self.is_called(before)) => (0, 0),
+            // The second character of an operator; those that skip an operand have a block and a variable, too.
             "=" | "&" | "|" | "<" | ">" if before(at).is_some_and(|before| self.is_two(before)) => {
-                let steps = u64::from(before(at).is_some_and(|before| "+-*/%&|^".contains(self.text(before))));
-                (steps, steps)
+                let skips = before(at).is_some_and(|before| self.is(before, "&&") || self.is(before, "||"));
+                if skips { (3, 2) } else { (0, 0) }
             }
+            "=" if !self.is(at, "==") => (0, 1),
+            "-" | "!" | "~" | "&" | "*" if is_unary && !self.is_two(at) => (1, 0),
             _ => (1, 1),
         }
+    }
+
+    /// Whether a bracket after the token has the arguments of a call or a constructor.
+    fn is_called(&self, at: usize) -> bool {
+        const STATEMENTS: [&str; 7] = ["if", "while", "switch", "case", "return", "for", "else"];
+        self.is_word(at) && !STATEMENTS.contains(&self.text(at)) || self.text(at) == ">" && self.is_list(at)
     }
 
     /// Whether the token is the first half of a decimal literal whose exponent has a sign.
@@ -101,7 +115,9 @@ impl<'a> Tokens<'a> {
 
     /// Whether an operand may end here, so that a sign after it is binary.
     fn ends_operand(&self, at: usize) -> bool {
-        self.is_word(at) && self.text(at) != "return" || self.is_number(at) || matches!(self.text(at), ")" | "]" | ".")
+        self.is_word(at) && !matches!(self.text(at), "return" | "case" | "if" | "while" | "switch")
+            || self.is_number(at)
+            || matches!(self.text(at), ")" | "]" | ".")
     }
 
     /// Whether the token and the next one are one operator.
