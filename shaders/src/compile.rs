@@ -9,6 +9,7 @@ use crate::back::{Code, ObservedCode, interp};
 use crate::front::{Error, Remark, SpecializationConstant, spirv, wgsl};
 use crate::ir::{Kernel, SourceLine, VERIFIES};
 use crate::lower::math::{self, MathOptions};
+use crate::vectorize::AccessCosts;
 use crate::work::Work;
 use crate::{check, float_mode, opt, simd, vectorize};
 
@@ -360,6 +361,14 @@ pub const SIMD_PASSES: &[SimdPass] = &[
     SimdPass { name: "workgroup_loop", run: simd::workgroup_loop, isas: ALL },
 ];
 
+/// What accesses cost on an instruction set, for the vectorizer.
+pub fn access_costs(isa: Isa) -> &'static AccessCosts {
+    match isa {
+        Isa::Avx512 => &AccessCosts::AVX512,
+        Isa::Avx2 => &AccessCosts::AVX2,
+    }
+}
+
 /// Vectorizes a lowered kernel for an instruction set.
 ///
 /// # Errors
@@ -380,7 +389,7 @@ pub fn widen_with(
     isa: Isa,
     mut after: impl FnMut(&'static str, &simd::Kernel),
 ) -> Result<simd::Kernel, vectorize::Unsupported> {
-    let mut wide = vectorize::widen(kernel)?;
+    let mut wide = vectorize::widen(kernel, access_costs(isa))?;
     let mut done = |pass: &'static str, wide: &simd::Kernel| {
         if VERIFIES && let Err(error) = simd::verify(wide) {
             panic!("after {pass}: {error}\n{wide}");
