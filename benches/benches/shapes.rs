@@ -1,6 +1,7 @@
 //! Forms of memory access: two-dimensional workgroups, partial elements, guards, sub-words and large frames, each as a
-//! ratio to contiguous rows of the same bytes in the same run: 1 means as fast as rows. Then the costs of access patterns,
-//! in contiguous rows, beside those of gathers or scatters of the same words: the numbers of `vectorize/access/cost.rs`.
+//! ratio to contiguous rows of the same bytes in the same run: 1 means as fast as rows. Then the costs of access
+//! patterns, in contiguous rows, beside those of gathers or scatters of the same words: the numbers of
+//! `vectorize/access/cost.rs`.
 //!
 //! `cargo bench -p spelter-benches --bench shapes -- 8x8` runs some.
 

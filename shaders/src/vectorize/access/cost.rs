@@ -1,4 +1,4 @@
-//! Costs of access patterns and of interleave groups: the numbers behind each choice between them.
+//! Costs of access patterns and of interleave groups: the choice between them follows from these.
 
 use super::constant_offsets::covering_rows;
 use super::elements::{ElementWord, LaneElements};
