@@ -1,7 +1,7 @@
 //! Costs of access patterns and of interleave groups: the choice between them follows from these.
 
 use super::constant_offsets::covering_rows;
-use super::elements::{ElementWord, LaneElements};
+use super::elements::{ElementWord, LaneElements, MAX_WORDS};
 use super::pattern::AccessPattern;
 use crate::ir::Width;
 
@@ -12,6 +12,8 @@ pub struct AccessCosts {
     row: u32,
     /// A shuffle of two vectors or a permutation of one.
     shuffle: u32,
+    /// What it costs, beside the rows, to transpose loaded elements of one to four words.
+    transpose: [u32; MAX_WORDS as usize],
     /// What a row costs more if stored words are spread over it, with gaps between them.
     spread: u32,
     /// A gather of 16 words. It takes as long as a dozen rows, but needs neither shuffles with constants nor several
@@ -33,6 +35,7 @@ impl AccessCosts {
     pub const AVX512: Self = Self {
         row: 1,
         shuffle: 1,
+        transpose: [0, 2, 6, 4],
         spread: 0,
         gather: 9,
         gather_pair: 12,
@@ -43,7 +46,7 @@ impl AccessCosts {
     };
 
     /// As [`AccessCosts::AVX512`], but without stores under a mask that spread words by themselves.
-    pub const AVX2: Self = Self { spread: 1, ..Self::AVX512 };
+    pub const AVX2: Self = Self { transpose: [0, 2, 6, 7], spread: 1, ..Self::AVX512 };
 
     /// An access on its own, with a pattern that has no elements.
     pub(super) fn of_access(&self, pattern: &AccessPattern, store: bool) -> u32 {
@@ -75,10 +78,9 @@ impl AccessCosts {
                 // All rows of the elements are accessed, whichever words are wanted.
                 let words = lanes.words_of_element(width).len() as u32;
                 let rows = lanes.rows(words);
-                // Loads: each shuffle takes half of its result from another row.
-                let shuffles = words * words.next_power_of_two().ilog2();
+                let transpose = self.transpose[words as usize - 1];
                 let spread = if words > 1 { rows } else { 0 };
-                rows * self.row + if store { spread * self.spread } else { shuffles * self.shuffle }
+                rows * self.row + if store { spread * self.spread } else { transpose }
             }
         }
     }
