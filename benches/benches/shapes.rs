@@ -1,6 +1,7 @@
 //! Forms of memory access: two-dimensional workgroups, partial elements, guards, sub-words and large frames, each as a
-//! ratio to contiguous rows of the same bytes in the same run: 1 means as fast as rows. Then patterns of accesses as
-//! ratios to the gather or scatter of the same words: the choices of `vectorize/access/cost.rs`.
+//! ratio to contiguous rows of the same bytes in the same run: 1 means as fast as rows. Then the costs of access
+//! patterns, in contiguous rows, beside those of gathers or scatters of the same words: the numbers of
+//! `vectorize/access/cost.rs`.
 //!
 //! `cargo bench -p spelter-benches --bench shapes -- 8x8` runs some.
 
@@ -153,18 +154,22 @@ fn shapes() -> Vec<Shape> {
 /// Invocations of a pattern's kernel: their words are within the buffers.
 const INVOCATIONS: u32 = WORDS / 8;
 
-/// A load or a store at an index that lanes compute from `i` or the position `x`, `y`; and the same with the index
-/// hidden from the analysis, by an exclusive or with 0.
-fn pattern(name: &'static str, [x, y]: [u32; 2], index: &str, is_store: bool) -> [Shape; 2] {
+/// Accesses of each invocation in a pattern's kernel: what else it does counts for little beside them.
+const ACCESSES: u32 = 8;
+
+/// Zeros that the analysis cannot see.
+const HIDDEN: [&str; 2] = ["(push.count ^ 262144u)", "(push.width ^ 512u)"];
+
+/// Two kernels that access the same words: one with a pattern that is recognised, one with an access for each lane.
+fn choice(name: &'static str, [x, y]: [u32; 2], element: &str, bodies: [String; 2]) -> [Shape; 2] {
     let groups = if y == 1 { [INVOCATIONS / x, 1, 1] } else { [SIDE / x, INVOCATIONS / SIDE / y, 1] };
-    ["", " ^ (push.count ^ 262144u)"].map(|hidden| {
-        let access = match is_store {
-            true => "result[at] = source[i] * 2.0 + 1.0;",
-            false => "result[i] = source[at] * 2.0 + 1.0;",
-        };
+    bodies.map(|body| {
+        let head = if body.contains("value") { "let value = source[0];" } else { "" };
         let text = format!(
-            "@group(0) @binding(0) var<storage, read> source: array<f32>;
-             @group(0) @binding(1) var<storage, read_write> result: array<f32>;
+            "struct Three {{ a: u32, b: u32, c: u32 }}
+             struct Eight {{ a: vec4<u32>, b: vec4<u32> }}
+             @group(0) @binding(0) var<storage, read> source: array<{element}>;
+             @group(0) @binding(1) var<storage, read_write> result: array<u32>;
              @compute @workgroup_size({x}, {y})
              fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(workgroup_id) group: vec3<u32>,
                      @builtin(local_invocation_index) local: u32) {{
@@ -172,15 +177,52 @@ fn pattern(name: &'static str, [x, y]: [u32; 2], index: &str, is_store: bool) ->
                  let y = id.y;
                  let width = push.width;
                  let i = (group.y * (width / {x}u) + group.x) * {size}u + local;
-                 let at = ({index}){hidden};
-                 {access}
+                 var sum = 0u;
+                 {head}
+                 for (var access = 0u; access < {ACCESSES}u; access++) {{
+                     let more = 16u * access;
+                     {body}
+                 }}
+                 if sum > 0u {{ result[i] = sum; }}
              }}",
             size = x * y,
         );
-        wgsl(name, groups, 2 * INVOCATIONS, text)
+        wgsl(name, groups, INVOCATIONS * ACCESSES, text)
     })
 }
 
+/// Loads or stores at an index that lanes compute from `i` or the position `x`, `y`; and the same with the index hidden
+/// from the analysis.
+fn pattern(name: &'static str, size: [u32; 2], index: &str, is_store: bool) -> [Shape; 2] {
+    let body = |index: &str| match is_store {
+        true => format!("result[{index} + more] = value;"),
+        false => format!("sum += source[{index} + more];"),
+    };
+    choice(name, size, "u32", [body(&format!("({index})")), body(&format!("(({index}) ^ {})", HIDDEN[0]))])
+}
+
+/// Loads of some words of elements, together and each on its own: `AT` is the index of the element.
+fn element(name: &'static str, element: &str, words: &[&str]) -> [Shape; 2] {
+    let bodies = [false, true].map(|hides| {
+        let words = words.iter().zip(HIDDEN).map(|(word, zero)| {
+            let index = if hides { format!("((i ^ {zero}) + more)") } else { "(i + more)".into() };
+            word.replace("AT", &index)
+        });
+        format!("sum += {};", words.collect::<Vec<_>>().join(" + "))
+    });
+    choice(name, [256, 1], element, bodies)
+}
+
+/// Two words at a distance, gathered together and each on its own.
+fn adjacent(name: &'static str, distance: u32) -> [Shape; 2] {
+    let [zero, other] = HIDDEN;
+    let together = format!("let at = ((5u * i) ^ {zero}) + more; sum += source[at] + source[at + {distance}u];");
+    let alone =
+        format!("sum += source[((5u * i) ^ {zero}) + more] + source[((5u * i + {distance}u) ^ {other}) + more];");
+    choice(name, [256, 1], "u32", [together, alone])
+}
+
+/// The first of the loads and the first of the stores are contiguous: the units of the costs.
 fn patterns() -> Vec<[Shape; 2]> {
     let line = [256, 1];
     vec![
@@ -193,6 +235,13 @@ fn patterns() -> Vec<[Shape; 2]> {
         pattern("load a[7 * i]", line, "7u * i", false),
         pattern("load 8x8", [8, 8], "y * width + x", false),
         pattern("load 4x4", [4, 4], "y * width + x", false),
+        element("1 of 3 words", "Three", &["source[AT].a"]),
+        element("1 of 4 words", "vec4<u32>", &["source[AT].x"]),
+        element("2 of 4 words", "vec4<u32>", &["source[AT].x", "source[AT].y"]),
+        element("1 of 8 words", "Eight", &["source[AT].a.x"]),
+        element("2 of 8 words", "Eight", &["source[AT].a.x", "source[AT].a.y"]),
+        adjacent("2 adjacent words", 1),
+        adjacent("2 of 4 adjacent words", 3),
         pattern("store a[i]", line, "i", true),
         pattern("store a[i ^ 1]", line, "i + 1u - 2u * (local & 1u)", true),
         pattern("store a[2 * i]", line, "2u * i", true),
@@ -286,21 +335,28 @@ fn main() {
         }
     }
     let mut choices = Vec::new();
-    for [shape, gathered] in patterns() {
+    // The time of the contiguous accesses, by engine.
+    let mut units: Vec<Option<f64>> = vec![None; engines.len()];
+    for [shape, lane_by_lane] in patterns() {
         let mut line = String::new();
-        for engine in &engines {
+        for (engine, unit) in engines.iter().zip(&mut units) {
             let Some(seconds) = measure(&mut criterion, engine, &shape, shape.name) else { continue };
-            let Some(plain) = measure(&mut criterion, engine, &gathered, &format!("{}, lane by lane", shape.name))
-            else {
-                continue;
-            };
-            write!(line, "  {:>7} {:5.2}", engine.name, plain / seconds).unwrap();
+            if shape.name.ends_with("a[i]") {
+                *unit = Some(seconds);
+            }
+            let name = format!("{}, lane by lane", shape.name);
+            let Some(apart) = measure(&mut criterion, engine, &lane_by_lane, &name) else { continue };
+            let in_rows = |seconds: f64| unit.map_or("    ?".into(), |unit| format!("{:5.1}", seconds / unit));
+            write!(line, "  {:>7} {} of {}", engine.name, in_rows(seconds), in_rows(apart)).unwrap();
         }
         if !line.is_empty() {
-            choices.push(format!("{:20}{line}", shape.name));
+            choices.push(format!("{:24}{line}", shape.name));
         }
     }
     criterion.final_summary();
     println!("\nSpeed as a part of that of plain rows of the same bytes, best runs.\n{}", lines.join("\n"));
-    println!("\nSpeed as a multiple of that of the gather or scatter of the same words.\n{}", choices.join("\n"));
+    println!(
+        "\nCost in contiguous rows: of the pattern, and of gathers or scatters of the same words.\n{}",
+        choices.join("\n")
+    );
 }

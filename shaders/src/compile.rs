@@ -10,6 +10,7 @@ use crate::front::room::HasRoom;
 use crate::front::{Blocks, Error, Remark, SpecializationConstant, spirv, wgsl};
 use crate::ir::{Kernel, SourceLine, VERIFIES};
 use crate::lower::math::{self, MathOptions};
+use crate::vectorize::AccessCosts;
 use crate::{check, float_mode, opt, simd, vectorize};
 
 /// A module that has been read and validated as far as this does not depend on entry point and specialization.
@@ -379,6 +380,14 @@ pub const SIMD_PASSES: &[SimdPass] = &[
     SimdPass { name: "workgroup_loop", run: simd::workgroup_loop, isas: ALL },
 ];
 
+/// What accesses cost on an instruction set, for the vectorizer.
+pub fn access_costs(isa: Isa) -> &'static AccessCosts {
+    match isa {
+        Isa::Avx512 => &AccessCosts::AVX512,
+        Isa::Avx2 => &AccessCosts::AVX2,
+    }
+}
+
 /// Vectorizes a lowered kernel for an instruction set.
 ///
 /// # Errors
@@ -399,7 +408,7 @@ pub fn widen_with(
     isa: Isa,
     mut after: impl FnMut(&'static str, &simd::Kernel),
 ) -> Result<simd::Kernel, vectorize::Unsupported> {
-    let mut wide = vectorize::widen(kernel)?;
+    let mut wide = vectorize::widen(kernel, access_costs(isa))?;
     let mut done = |pass: &'static str, wide: &simd::Kernel| {
         if VERIFIES && let Err(error) = simd::verify(wide) {
             panic!("after {pass}: {error}\n{wide}");

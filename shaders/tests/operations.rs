@@ -66,6 +66,8 @@ fn loops_are_counted_by_push_constants_with_any_step() {
     exact("var i = push.n; i > 0u; i >>= 1u", &[128, 0], 8);
     exact("var i = 1u; i != push.n; i *= 2u", &[1024, 0], 10);
     exact("var i = 3u; i < push.m * push.n; i++", &[100, 7], 697);
+    // Each invocation starts elsewhere, and all have the same number of iterations.
+    exact("var i = id.x % 64u; i < push.n; i += 64u", &[6400, 0], 100);
     assert_eq!(flops(&sum("var i = 0u; i < push.n; i += 0u"), &[1, 0]).1, None, "a loop that does not end");
     assert_eq!(flops(&sum("var i = id.x; i < push.n; i++"), &[100, 0]), (0, None), "it depends on the invocation");
 }
@@ -86,7 +88,7 @@ fn nested_loops_multiply_and_early_exits_lower_the_least() {
 fn an_unknown_loop_without_counted_operations_does_no_harm() {
     let found = of("var n = id.x; while n > push.n { n = n / 3u; } data[n] = data[n] / 3.0;", &[0, 0]);
     assert_eq!((found.most.map(|most| most.flops), found.unknown.len()), (Some(1), 0));
-    let found = of("var s = 1.0; for (var i = id.x; i < push.n; i++) { s = s / 3.0; } data[0] = s;", &[0, 0]);
+    let found = of("var s = 1.0; for (var i = id.x; i < push.n; i++) { s = s / 3.0; } data[0] = s;", &[9, 0]);
     assert_eq!((found.most, found.unknown.len()), (None, 1));
 }
 

@@ -96,7 +96,7 @@ enum Variant {
 /// since users' kernels look the same; exceptions are mutants with control flow that no valid shader has, and
 /// unaligned variables, which only the interpreter supports.
 fn machine_code(kernel: &Kernel, isa: Isa, variant: Variant) -> Box<dyn Code> {
-    let mut wide = match vectorize::widen(kernel) {
+    let mut wide = match vectorize::widen(kernel, compile::access_costs(isa)) {
         Ok(wide) => wide,
         Err(error)
             if ["more than one entry block", "not multiples of 4"]

@@ -7,7 +7,7 @@
 //! | `; expect` | after the kernel: the text that follows is the kernel after the passes, exactly as it is printed |
 //! | `; unchanged` | instead of `; expect`: the passes change nothing |
 //!
-//! Files `*.ir` have kernels of the scalar IR, files `*.simd` of the SIMD IR. Both texts pass the verifier.
+//! Files `*.ir` have kernels of the scalar IR (passes of `opt`, and those that prepare a kernel for vectorization), files `*.simd` of the SIMD IR. Both texts pass the verifier.
 
 mod files;
 
@@ -15,6 +15,7 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use spelter_shaders::compile::SIMD_PASSES;
+use spelter_shaders::vectorize::PREPARE_PASSES;
 use spelter_shaders::{ir, opt, simd};
 use spelter_tests::corpus;
 
@@ -62,8 +63,10 @@ impl File {
     fn run(&self, path: &Path) -> Result<[String; 2], String> {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("ir") => self.run_on(ir::Kernel::parse, ir::verify, |kernel, name| {
-                let pass = opt::PASSES.iter().chain([&opt::CONTRACT]).find(|pass| pass.name == name)?;
-                (pass.run)(kernel);
+                let scalar = opt::PASSES.iter().chain([&opt::CONTRACT]).map(|pass| (pass.name, pass.run));
+                let prepare = PREPARE_PASSES.iter().map(|pass| (pass.name, pass.run));
+                let (_, run) = scalar.chain(prepare).find(|pass| pass.0 == name)?;
+                run(kernel);
                 Some(())
             }),
             _ => self.run_on(simd::Kernel::parse, simd::verify, |kernel, name| {

@@ -10,6 +10,7 @@ use spelter_shaders::back::x86::Isa;
 use spelter_shaders::back::{Scratch, Workgroups};
 use spelter_shaders::compile::{Backend, Module, compile};
 use spelter_shaders::guest::GuestSlice;
+use spelter_shaders::vectorize::{self, AccessCosts};
 use spelter_tests::words::{self, Allowed, source};
 
 /// Words of each buffer.
@@ -249,7 +250,7 @@ fn grids_are_rows() {
         let module = Module::from_wgsl(&text(x, y, barrier)).unwrap();
         let kernel = module.kernel("main", &BTreeMap::new()).unwrap();
         let lowered = spelter_shaders::compile::lower(&kernel, spelter_shaders::compile::Floats::FAST, |_, _| {});
-        let simd = spelter_shaders::vectorize::widen(&lowered).unwrap().to_string();
+        let simd = vectorize::widen(&lowered, &AccessCosts::AVX512).unwrap().to_string();
         let count = |what: &str| simd.matches(what).count();
         assert_eq!([count(&format!("load_{what}")), count(&format!("store_{what}"))], [1; 2], "{simd}");
         assert_eq!(count("gather") + count("scatter"), 0, "{simd}");

@@ -7,6 +7,7 @@ mod operations;
 mod ranges;
 mod reconvergence;
 mod tree;
+mod trip_count;
 mod uniformity;
 
 pub use crate::ssa::{FlowGraph, predecessors};
@@ -18,6 +19,7 @@ pub use operations::{Counts, Operations};
 pub use ranges::{Range, Ranges};
 pub use reconvergence::{Linearization, Next};
 pub use tree::{Step, dominator_walk};
+pub(crate) use trip_count::{LoopExit, Steps, TripCounts};
 pub use uniformity::Uniformity;
 
 /// Dominator tree, of a scalar kernel where nothing else is said.

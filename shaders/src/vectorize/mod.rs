@@ -26,7 +26,9 @@ mod values;
 use cranelift_entity::SecondaryMap;
 use foldhash::HashMap;
 
+pub use self::access::cost::AccessCosts;
 use self::plans::Plans;
+pub use self::prepare::{PREPARE_PASSES, PreparePass};
 use self::prepare::{Prepared, prepare};
 use super::simd::builder::Builder;
 use super::simd::ssa::{Unwritten, Variable};
@@ -39,29 +41,34 @@ use crate::ir;
 #[error("{0}")]
 pub struct Unsupported(pub String);
 
-/// Vectorizes a kernel that the verifier accepts and that has basic operations only, after lowering.
+/// Vectorizes a kernel that the verifier accepts and that has basic operations only, after lowering. The costs are those
+/// of the instruction set that it will run on.
 ///
 /// # Errors
 ///
 /// The kernel cannot be expressed in SIMD IR, or needs too much memory or code.
-pub fn widen(kernel: &ir::Kernel) -> Result<Kernel, Unsupported> {
+pub fn widen(kernel: &ir::Kernel, costs: &AccessCosts) -> Result<Kernel, Unsupported> {
     let prepared = prepare(kernel)?;
-    let plans = Plans::new(&prepared)?;
-    Widen::new(&prepared, &plans).subgroups()
+    let plans = Plans::new(&prepared, costs)?;
+    Widen::new(&prepared, &plans).subgroups().map(|(kernel, _)| kernel)
 }
 
-/// What the vectorizer does to a kernel, for tools: how often each pass of `prepare` changes it, and each access
-/// pattern is chosen.
+/// How often parts of the vectorizer changed a kernel, by name.
+pub type Changes = Vec<(&'static str, u64)>;
+
+/// What the vectorizer does to a kernel, for tools: how often each pass of `prepare` changes it, each access pattern is
+/// chosen, image samples are inlined, and barriers need less of a frame or of a loop.
 ///
 /// # Errors
 ///
 /// As [`widen`].
-pub fn statistics(kernel: &ir::Kernel) -> Result<Vec<(&'static str, u64)>, Unsupported> {
+pub fn statistics(kernel: &ir::Kernel, costs: &AccessCosts) -> Result<Changes, Unsupported> {
     let prepared = prepare(kernel)?;
-    let plans = Plans::new(&prepared)?;
-    let mut statistics = prepared.changes;
-    statistics.extend(plans.accesses.statistics());
-    Ok(statistics)
+    let plans = Plans::new(&prepared, costs)?;
+    let (_, mut changes) = Widen::new(&prepared, &plans).subgroups()?;
+    changes.extend(plans.accesses.statistics());
+    changes.extend(prepared.changes);
+    Ok(changes)
 }
 
 /// The SIMD form of a scalar value that is used in several blocks.

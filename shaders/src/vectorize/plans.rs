@@ -3,6 +3,7 @@
 use cranelift_entity::{EntitySet, SecondaryMap};
 use foldhash::HashMap;
 
+use super::access::cost::AccessCosts;
 use super::access::plan::AccessPlans;
 use super::prepare::Prepared;
 use super::{LANES, Unsupported, bounded_loops, buffer_address};
@@ -58,13 +59,13 @@ impl Plans {
     /// # Errors
     ///
     /// The kernel has no SIMD form.
-    pub(super) fn new(prepared: &Prepared) -> Result<Self, Unsupported> {
+    pub(super) fn new(prepared: &Prepared, costs: &AccessCosts) -> Result<Self, Unsupported> {
         let Prepared { kernel, uniformity, merged_workgroups, fillers, .. } = prepared;
         let convergent = uniformity.convergent_blocks(kernel);
         // The last subgroup may have padding lanes, and so has one with merged workgroups.
         let full = kernel.invocations().is_multiple_of(LANES) && *merged_workgroups == 1;
         let all_active = if full { convergent.clone() } else { EntitySet::new() };
-        let accesses = AccessPlans::new(kernel, uniformity, &all_active);
+        let accesses = AccessPlans::new(kernel, uniformity, &all_active, costs);
         check(kernel, uniformity, &accesses)?;
         super::check::check_barriers(kernel)?;
         let (cross_block, live_outs) = cross_block(kernel, uniformity, &accesses);

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use spelter_shaders::compile::{self, Floats, Module};
 use spelter_shaders::simd::{Inst, InstData, Kernel, Scheduled, Type, Value, schedule, verify};
-use spelter_shaders::vectorize::widen;
+use spelter_shaders::vectorize::{AccessCosts, widen};
 
 const HEAD: &str = "@group(0) @binding(0) var<storage, read_write> data: array<f32>;
     @compute @workgroup_size(16) fn main(@builtin(global_invocation_id) id: vec3<u32>) {";
@@ -14,7 +14,7 @@ const HEAD: &str = "@group(0) @binding(0) var<storage, read_write> data: array<f
 fn widened(body: &str) -> Kernel {
     let module = Module::from_wgsl(&format!("{HEAD}{body}}}")).expect("the text is a module");
     let kernel = module.kernel("main", &BTreeMap::new()).expect("it has the entry point");
-    widen(&compile::lower(&kernel, Floats::FAST, |_, _| {})).expect("it can be widened")
+    widen(&compile::lower(&kernel, Floats::FAST, |_, _| {}), &AccessCosts::AVX512).expect("it can be widened")
 }
 
 /// The instructions of the block that stores, and the same after it got another order.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use spelter_shaders::compile::{self, Floats, Module};
 use spelter_shaders::simd::{Interleave, Kernel, unroll_and_jam, verify};
-use spelter_shaders::vectorize::widen;
+use spelter_shaders::vectorize::{AccessCosts, widen};
 
 const HEAD: &str = "var<immediate> limit: u32;
     @group(0) @binding(0) var<storage, read_write> data: array<f32>;
@@ -14,7 +14,8 @@ const HEAD: &str = "var<immediate> limit: u32;
 fn paired(body: &str, pairs: Interleave) -> (Kernel, bool) {
     let module = Module::from_wgsl(&format!("{HEAD}{body}}}")).expect("the text is a module");
     let kernel = module.kernel("main", &BTreeMap::new()).expect("it has the entry point");
-    let mut wide = widen(&compile::lower(&kernel, Floats::FAST, |_, _| {})).expect("it can be widened");
+    let mut wide =
+        widen(&compile::lower(&kernel, Floats::FAST, |_, _| {}), &AccessCosts::AVX512).expect("it can be widened");
     let paired = unroll_and_jam(&mut wide, pairs);
     assert_eq!(verify(&wide), Ok(()), "{wide}");
     (wide, paired)

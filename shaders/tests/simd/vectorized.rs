@@ -3,13 +3,13 @@
 use proptest::prelude::*;
 use spelter_shaders::lower::math::{self, MathOptions};
 use spelter_shaders::simd::{Kernel, verify};
-use spelter_shaders::vectorize::widen;
+use spelter_shaders::vectorize::{AccessCosts, widen};
 use spelter_shaders::{ir, opt};
 
 use crate::ir::random;
 
 fn widened(kernel: &ir::Kernel) -> Result<(), TestCaseError> {
-    let Ok(widened) = widen(kernel) else { return Ok(()) };
+    let Ok(widened) = widen(kernel, &AccessCosts::AVX512) else { return Ok(()) };
     let text = widened.to_string();
     prop_assert_eq!(verify(&widened), Ok(()), "{}\n{}", kernel, text);
     let parsed = Kernel::parse(&text).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
@@ -19,7 +19,7 @@ fn widened(kernel: &ir::Kernel) -> Result<(), TestCaseError> {
 
 fn text_of(source: &str) -> String {
     let kernel = ir::Kernel::parse(source).expect("the text is right");
-    let widened = widen(&kernel).expect("it has a SIMD form");
+    let widened = widen(&kernel, &AccessCosts::AVX512).expect("it has a SIMD form");
     assert_eq!(verify(&widened), Ok(()), "{widened}");
     widened.to_string()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use spelter_shaders::compile::{self, Floats, Module};
 use spelter_shaders::simd::{Kernel, merge_blocks, verify, workgroup_loop};
-use spelter_shaders::vectorize::widen;
+use spelter_shaders::vectorize::{AccessCosts, widen};
 
 /// The SIMD form of a kernel with a buffer, by the size of its workgroups, what stands before its entry point, and its
 /// body.
@@ -26,7 +26,7 @@ fn widened(size: [u32; 3], before: &str, body: &str) -> Kernel {
     );
     let module = Module::from_wgsl(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let kernel = module.kernel("main", &BTreeMap::new()).expect("an entry point");
-    widen(&compile::lower(&kernel, Floats::FAST, |_, _| {})).expect("it can be widened")
+    widen(&compile::lower(&kernel, Floats::FAST, |_, _| {}), &AccessCosts::AVX512).expect("it can be widened")
 }
 
 const PLAIN: &str = "words[id.y * 100u + id.x] += id.z;";

@@ -55,7 +55,7 @@ impl Drop for Submitting {
 
 /// The part of a submission in which something was found.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct SubmissionPart {
     pub(super) submission: SubmissionId,
     /// The index of the command buffer, the labels around the dispatch, and the pipeline's number; `None` if it is only
     /// known that the submission has run.
@@ -118,7 +118,7 @@ impl DeviceFindings {
     }
 
     /// Adds the objects and labels of a place to a message.
-    pub(super) fn describe(&self, place: &Place, message: &mut Message) {
+    pub(super) fn describe(&self, place: &SubmissionPart, message: &mut Message) {
         let mut add = |ty, handle| message.objects.push(About { ty, handle, name: names::get(ty, handle) });
         let queue = self.queues.get().and_then(|queues| queues.get(place.submission.queue).copied());
         queue.inspect(|queue| add(vk::ObjectType::QUEUE, queue.as_raw()));
@@ -157,7 +157,7 @@ impl Observer for DeviceFindings {
             // `LABEL: KERNEL`, as the driver names a dispatch with labels.
             let label = chunk.name.rsplit_once(": ").map(|(label, _)| label.to_owned());
             let dispatch = Some((chunk.command.recording, label, dispatch.pipeline));
-            let place = Place { submission: chunk.command.submission, dispatch };
+            let place = SubmissionPart { submission: chunk.command.submission, dispatch };
             self.process.report(self, Some(&place), findings);
         }
     }
@@ -166,7 +166,7 @@ impl Observer for DeviceFindings {
         let findings = if done { self.take() } else { Vec::new() };
         if !findings.is_empty() {
             // Before the end of the submission is signalled, after which the program may exit.
-            self.process.report(self, Some(&Place { submission, dispatch: None }), findings);
+            self.process.report(self, Some(&SubmissionPart { submission, dispatch: None }), findings);
         }
         if done {
             // Release: pairs with the Acquire in `is_busy`.

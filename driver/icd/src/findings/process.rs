@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use spelter_driver::check::report::{self, fingerprint};
 use spelter_driver::check::{CheckStats, Finding, FindingIdentity, Severity};
 
-use super::device::{DeviceFindings, Place};
+use super::device::{DeviceFindings, SubmissionPart};
 use super::lines::{self, Lines};
 use crate::c::callback::{Label, Message};
 use crate::c::exit;
@@ -59,7 +59,7 @@ struct State {
 }
 
 /// A message without its objects, which are looked up when it is sent.
-type Waiting = (Arc<DeviceFindings>, Option<Place>, Message);
+type Waiting = (Arc<DeviceFindings>, Option<SubmissionPart>, Message);
 
 #[derive(Debug)]
 struct Found {
@@ -123,7 +123,7 @@ impl Process {
     }
 
     /// Findings of a device.
-    pub(super) fn report(&self, device: &DeviceFindings, place: Option<&Place>, findings: Vec<Finding>) {
+    pub(super) fn report(&self, device: &DeviceFindings, place: Option<&SubmissionPart>, findings: Vec<Finding>) {
         let mut state = self.state.lock();
         // Not yet in the list while it is being created: then it has run nothing.
         let device = state.devices.iter().find(|other| std::ptr::eq(Arc::as_ptr(other), device)).cloned();
@@ -190,7 +190,7 @@ impl State {
         &mut self,
         settings: &CheckSettings,
         device: &Arc<DeviceFindings>,
-        place: Option<&Place>,
+        place: Option<&SubmissionPart>,
         findings: Vec<Finding>,
     ) {
         for finding in findings.into_iter().filter(|finding| settings.filter.wants(finding)) {
@@ -219,7 +219,7 @@ impl State {
     }
 
     /// Writes a finding to the file and to standard error.
-    fn show(&mut self, settings: &CheckSettings, place: Option<&Place>, finding: &Finding, text: &str) {
+    fn show(&mut self, settings: &CheckSettings, place: Option<&SubmissionPart>, finding: &Finding, text: &str) {
         let mut object = report::json(finding);
         object["process"] = std::process::id().into();
         object["submission"] = json!(place.map(|place| json!({
@@ -282,8 +282,8 @@ impl State {
 }
 
 /// Where a finding was made, for its report.
-fn notes(place: Option<&Place>) -> Vec<String> {
-    let Some(Place { submission, dispatch }) = place else { return Vec::new() };
+fn notes(place: Option<&SubmissionPart>) -> Vec<String> {
+    let Some(SubmissionPart { submission, dispatch }) = place else { return Vec::new() };
     let of_queue = format!("submission {} of queue {}", submission.serial, submission.queue);
     vec![match dispatch {
         Some((recording, Some(label), _)) => format!("in `{label}`, command buffer {recording} of {of_queue}"),

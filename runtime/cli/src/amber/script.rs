@@ -6,7 +6,7 @@ use spelter_driver::{SamplerInfo, vk};
 
 use super::layout::Layout;
 use super::number::Number;
-use super::text::Place;
+use super::text::SourcePosition;
 use super::types::Type;
 
 /// A whole script. Declarations are referred to by index.
@@ -49,7 +49,7 @@ pub(crate) struct Shader {
     /// Its name.
     pub(crate) name: String,
     /// The place of its declaration.
-    pub(crate) at: Place,
+    pub(crate) at: SourcePosition,
     /// The language of its source.
     pub(crate) language: Language,
     /// Its source.
@@ -182,7 +182,7 @@ pub(crate) struct Item {
 #[derive(Debug)]
 pub(crate) struct Command {
     /// Its place.
-    pub(crate) at: Place,
+    pub(crate) at: SourcePosition,
     /// Its action.
     pub(crate) what: Action,
 }

@@ -4,14 +4,14 @@ use super::Stop;
 
 /// A place in a script, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct SourcePosition {
     /// The line.
     pub(crate) line: u32,
     /// The column, in characters.
     pub(crate) column: u32,
 }
 
-impl Place {
+impl SourcePosition {
     /// A mistake at this place.
     pub(super) fn fail(self, problem: impl AsRef<str>) -> Stop {
         Stop::Fail(format!("{}:{}: {}", self.line, self.column, problem.as_ref()))
@@ -27,7 +27,7 @@ impl Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Word<'t> {
     pub(super) text: &'t str,
-    pub(super) at: Place,
+    pub(super) at: SourcePosition,
 }
 
 impl Word<'_> {
@@ -43,12 +43,12 @@ impl Word<'_> {
 pub(super) struct Cursor<'t> {
     text: &'t str,
     at: usize,
-    place: Place,
+    place: SourcePosition,
 }
 
 impl<'t> Cursor<'t> {
     pub(super) fn new(text: &'t str) -> Self {
-        Self { text, at: 0, place: Place { line: 1, column: 1 } }
+        Self { text, at: 0, place: SourcePosition { line: 1, column: 1 } }
     }
 
     fn rest(&self) -> &'t str {
@@ -58,7 +58,7 @@ impl<'t> Cursor<'t> {
     fn skip(&mut self, characters: &str) {
         for c in characters.chars() {
             if c == '\n' {
-                self.place = Place { line: self.place.line + 1, column: 1 };
+                self.place = SourcePosition { line: self.place.line + 1, column: 1 };
             } else {
                 self.place.column += 1;
             }
@@ -85,7 +85,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// The place of the next word, or of the end of the line.
-    pub(super) fn place(&mut self) -> Place {
+    pub(super) fn place(&mut self) -> SourcePosition {
         self.trim();
         self.place
     }
@@ -158,7 +158,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// Consumes the next word of any line of a block; `None` at its `END`.
-    pub(super) fn in_block(&mut self, block: &str, start: Place) -> Result<Option<Word<'t>>, Stop> {
+    pub(super) fn in_block(&mut self, block: &str, start: SourcePosition) -> Result<Option<Word<'t>>, Stop> {
         match self.any_word() {
             None => Err(start.fail(format!("{block} has no END"))),
             Some(word) if word.text == "END" => Ok(None),
@@ -167,7 +167,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// Consumes the lines after this one up to `END` and returns them unchanged.
-    pub(super) fn raw_block(&mut self, block: &str, start: Place) -> Result<&'t str, Stop> {
+    pub(super) fn raw_block(&mut self, block: &str, start: SourcePosition) -> Result<&'t str, Stop> {
         self.line_end()?;
         let first = self.rest().find('\n').map_or(self.text.len(), |end| self.at + end + 1);
         let mut at = first;

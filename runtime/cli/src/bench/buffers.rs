@@ -45,7 +45,7 @@ pub(super) struct Declared<'a> {
 }
 
 /// Buffers that are bound to the slots of a context.
-pub(super) struct Bound {
+pub(super) struct BoundBuffers {
     /// Keeps them alive.
     pub(super) buffers: Vec<(Slot, Buffer)>,
     /// Bytes of all of them together.
@@ -59,7 +59,7 @@ pub(super) fn bind(
     declared: Declared<'_>,
     inputs: &Inputs,
     (bytes, invocations): (Option<u64>, u64),
-) -> Result<Bound, Failure> {
+) -> Result<BoundBuffers, Failure> {
     let mut given: BTreeMap<Slot, (&str, BindingKind, &Value)> = BTreeMap::new();
     let storage = inputs.bind.iter().map(|bind| ("--bind", BindingKind::StorageBuffer, bind));
     let uniform = inputs.uniform.iter().map(|bind| ("--uniform", BindingKind::UniformBuffer, bind));
@@ -69,7 +69,7 @@ pub(super) fn bind(
             return Err(Failure::new(format!("binding {} is given twice", bind.slot)));
         }
     }
-    let mut bound = Bound { buffers: Vec::new(), bytes: 0 };
+    let mut bound = BoundBuffers { buffers: Vec::new(), bytes: 0 };
     for info in declared.infos {
         for element in 0..info.count {
             let slot = Slot { group: info.group, binding: info.binding, element };

@@ -92,7 +92,7 @@ fn bind(
     args: &ProfileArgs,
     programs: &[(Program, Work)],
     inputs: &Inputs,
-) -> Result<buffers::Bound, Failure> {
+) -> Result<buffers::BoundBuffers, Failure> {
     let mut slots: BTreeMap<(u32, u32), (BindingInfo, &str)> = BTreeMap::new();
     for (program, _) in programs {
         for info in program.bindings() {

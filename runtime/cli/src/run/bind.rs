@@ -14,7 +14,7 @@ use crate::slot::Slot;
 use crate::value::Value;
 
 /// All that is bound.
-pub(super) struct Bound {
+pub(super) struct BoundResources {
     pub(super) buffers: Vec<BoundBuffer>,
     pub(super) images: Vec<BoundImage>,
     samplers: Vec<BoundSampler>,
@@ -45,7 +45,7 @@ impl BoundBuffer {
     }
 }
 
-impl Bound {
+impl BoundResources {
     /// The dispatch with all bindings.
     pub(super) fn to<'a>(&self, dispatch: Dispatch<'a>) -> Dispatch<'a> {
         let buffers = self.buffers.iter().map(|buffer| (buffer.slot, buffer.bind()));
@@ -60,7 +60,7 @@ impl Bound {
 }
 
 /// One resource for each descriptor of the program. An error if one is missing, too many or too small.
-pub(super) fn all(context: &Context, program: &Program, args: &RunArgs) -> Result<Bound, Failure> {
+pub(super) fn all(context: &Context, program: &Program, args: &RunArgs) -> Result<BoundResources, Failure> {
     let infos = program.bindings();
     let mut seen = BTreeSet::new();
     for (option, slot) in given(args) {
@@ -80,7 +80,7 @@ pub(super) fn all(context: &Context, program: &Program, args: &RunArgs) -> Resul
         nulls.extend(given.chain(empty).map(|slot| (slot, info.kind)));
     }
     let (images, samplers) = (images::images(context, infos, args)?, images::samplers(context, infos, args)?);
-    Ok(Bound { buffers: buffers(context, infos, args)?, images, samplers, nulls, notes })
+    Ok(BoundResources { buffers: buffers(context, infos, args)?, images, samplers, nulls, notes })
 }
 
 /// The buffers of `--bind`, `--uniform` and `--texels`.

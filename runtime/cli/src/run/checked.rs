@@ -9,7 +9,7 @@ use spelter::check::{CheckStats, Finding};
 use spelter::{Context, Schedule};
 use spelter_sweep::{Results, Sweep, digest, jobs_left};
 
-use super::bind::Bound;
+use super::bind::BoundResources;
 use super::{Launched, dispatch, launch};
 use crate::args::RunArgs;
 use crate::check::Report;
@@ -59,7 +59,7 @@ pub(super) fn before_a_failure(
 pub(super) fn report(
     context: &Context,
     shader: &Shader,
-    bound: &Bound,
+    bound: &BoundResources,
     args: &RunArgs,
     found: &mut Option<Checked>,
 ) -> Result<Option<Checked>, Failure> {
@@ -109,7 +109,7 @@ fn record(
 /// Runs with random orders. Adds their findings, and returns how their results differ from the first run's, if they do.
 fn in_other_orders(
     shader: &Shader,
-    (expected, bound): (&[Vec<u8>], &Bound),
+    (expected, bound): (&[Vec<u8>], &BoundResources),
     args: &RunArgs,
     seeds: u32,
     all: &mut Vec<Finding>,
@@ -169,7 +169,7 @@ fn add(all: &mut Vec<Finding>, finding: Finding) {
 }
 
 /// The final contents of all buffers and images.
-fn results(context: &Context, bound: &Bound) -> Result<Vec<Vec<u8>>, Failure> {
+fn results(context: &Context, bound: &BoundResources) -> Result<Vec<Vec<u8>>, Failure> {
     let buffers = bound.buffers.iter().map(|buffer| Ok(context.read(&buffer.buffer)?));
     let images = bound.images.iter().map(|image| image.texels(context));
     buffers.chain(images).collect()

@@ -22,7 +22,7 @@ use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::shader::{self, Shader};
 use crate::trace;
-use bind::Bound;
+use bind::BoundResources;
 use checked::Checked;
 use messages::Messages;
 
@@ -88,7 +88,7 @@ fn execute(
 struct Launched {
     context: Context,
     program: Program,
-    bound: Bound,
+    bound: BoundResources,
 }
 
 fn launch(shader: &Shader, args: &RunArgs, printer: Printer) -> Result<Launched, Failure> {
@@ -102,7 +102,7 @@ fn launch(shader: &Shader, args: &RunArgs, printer: Printer) -> Result<Launched,
 fn dispatch(
     context: &Context,
     (shader, program): (&Shader, &Program),
-    bound: &Bound,
+    bound: &BoundResources,
     args: &RunArgs,
 ) -> Result<Vec<Duration>, Failure> {
     (0..args.repeat)

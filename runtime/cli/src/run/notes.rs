@@ -3,12 +3,12 @@
 
 use spelter::{BindingKind, Program};
 
-use super::bind::{Bound, BoundBuffer, info_of};
+use super::bind::{BoundBuffer, BoundResources, info_of};
 use super::report::find;
 use crate::args::RunArgs;
 
 /// The notes of a run, for standard error.
-pub(super) fn of(program: &Program, bound: &Bound, args: &RunArgs) -> Vec<String> {
+pub(super) fn of(program: &Program, bound: &BoundResources, args: &RunArgs) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(reason) = program.fallback() {
         notes.push(format!("the kernel was interpreted, which is slow: it has no machine code ({reason})"));
@@ -45,7 +45,7 @@ fn empty(program: &Program, BoundBuffer { slot, name, buffer, .. }: &BoundBuffer
 
 /// The note on values beyond the invocations of the one default workgroup. There is none if `--groups` is given, or for
 /// a workgroup of one invocation: then the user knows that an invocation may compute many values, as in reductions.
-fn beyond(program: &Program, bound: &Bound, args: &RunArgs) -> Option<String> {
+fn beyond(program: &Program, bound: &BoundResources, args: &RunArgs) -> Option<String> {
     let ran: u64 = program.workgroup_size().into_iter().map(u64::from).product();
     if args.states_groups() || ran == 1 {
         return None;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value as Json, json};
 use spelter::{Context, Program};
 
-use super::bind::{Bound, BoundBuffer};
+use super::bind::{BoundBuffer, BoundResources};
 use super::checked::Checked;
 use super::images::BoundImage;
 use super::messages::Messages;
@@ -26,7 +26,7 @@ const ON_A_LINE: usize = 8;
 const MAX_SHOWN: u64 = 1 << 20;
 
 /// Checks `--out`, `--save` and `--trace` before the run.
-pub(super) fn check(bound: &Bound, args: &RunArgs) -> Result<(), Failure> {
+pub(super) fn check(bound: &BoundResources, args: &RunArgs) -> Result<(), Failure> {
     for print in &args.out {
         let slot = print.slot;
         let found = find(bound, "--out", print.slot)?;
@@ -52,7 +52,7 @@ pub(super) fn check(bound: &Bound, args: &RunArgs) -> Result<(), Failure> {
 }
 
 /// Writes the files of `--save`: pictures of images, bytes of everything else. Returns notes.
-pub(super) fn save(context: &Context, bound: &Bound, args: &RunArgs) -> Result<Vec<String>, Failure> {
+pub(super) fn save(context: &Context, bound: &BoundResources, args: &RunArgs) -> Result<Vec<String>, Failure> {
     let mut notes = Vec::new();
     for save in &args.save {
         let found = find(bound, "--save", save.slot)?;
@@ -79,7 +79,7 @@ pub(super) fn save(context: &Context, bound: &Bound, args: &RunArgs) -> Result<V
 pub(super) fn print(
     context: &Context,
     program: &Program,
-    bound: &Bound,
+    bound: &BoundResources,
     (times, notes, messages, checked): (&[Duration], &[String], &Messages, Option<&Checked>),
     args: &RunArgs,
     output: &mut Output,
@@ -152,7 +152,7 @@ impl<'a> Found<'a> {
     }
 }
 
-pub(super) fn find<'a>(bound: &'a Bound, option: &str, slot: Slot) -> Result<Found<'a>, Failure> {
+pub(super) fn find<'a>(bound: &'a BoundResources, option: &str, slot: Slot) -> Result<Found<'a>, Failure> {
     let buffers = || bound.buffers.iter().map(|buffer| (buffer.slot, Found::Buffer(buffer)));
     let images = || bound.images.iter().map(|image| (image.slot, Found::Image(image)));
     let Some((_, found)) = buffers().chain(images()).find(|(at, _)| *at == slot) else {
@@ -172,7 +172,7 @@ struct Shown<'a> {
     bytes: Vec<u8>,
 }
 
-fn read<'a>(context: &Context, bound: &'a Bound, print: &'a Print) -> Result<Shown<'a>, Failure> {
+fn read<'a>(context: &Context, bound: &'a BoundResources, print: &'a Print) -> Result<Shown<'a>, Failure> {
     let found = find(bound, "--out", print.slot)?;
     let each = print.element.stride();
     let (first, last) = print.range.unwrap_or((0, found.bytes() / each));

@@ -13,13 +13,13 @@ use super::caught::caught;
 
 /// Where expressions are.
 #[derive(Clone, Copy)]
-enum Place {
+enum ExpressionArena {
     Global,
     Function(Handle<Function>),
     Entry(usize),
 }
 
-impl Place {
+impl ExpressionArena {
     fn expressions(self, module: &naga::Module) -> &Arena<Expression> {
         match self {
             Self::Global => &module.global_expressions,
@@ -60,22 +60,22 @@ pub(super) fn place(
         failed.unwrap_or(false)
     };
     let is_asked = |point: &EntryPoint| point.stage == ShaderStage::Compute && point.name == entry;
-    let functions = module.functions.iter().map(|(function, _)| Place::Function(function));
-    let entries = module.entry_points.iter().position(is_asked).map(Place::Entry);
+    let functions = module.functions.iter().map(|(function, _)| ExpressionArena::Function(function));
+    let entries = module.entry_points.iter().position(is_asked).map(ExpressionArena::Entry);
     let local = functions.chain(entries).find(|place| !fails(&place.cut(module, 0)));
     let found = local.and_then(|place| search(place, module, fails));
     // Naming an override does not fail, but its own value may.
     let local = found.filter(|&(place, handle)| !matches!(place.expressions(module)[handle], Expression::Override(_)));
-    let (place, handle) = local.or_else(|| search(Place::Global, module, fails)).or(found)?;
+    let (place, handle) = local.or_else(|| search(ExpressionArena::Global, module, fails)).or(found)?;
     place.expressions(module).get_span(handle).to_range().map(|range| range.start)
 }
 
 /// The first expression at a place with which the module fails.
 fn search(
-    place: Place,
+    place: ExpressionArena,
     module: &naga::Module,
     fails: impl Fn(&naga::Module) -> bool,
-) -> Option<(Place, Handle<Expression>)> {
+) -> Option<(ExpressionArena, Handle<Expression>)> {
     let all = place.expressions(module);
     // Too few to fail, and enough.
     let (mut low, mut high) = (0, all.len());

@@ -250,8 +250,8 @@ impl<'a> Copier<'a> {
         let trip_count = &unrolled.plan.trip_count;
         match data {
             InstData::Branch { condition, then, otherwise } => {
-                let known = if block == trip_count.test {
-                    Some((iteration.number == trip_count.back_edges_taken) == trip_count.leaves_if)
+                let known = if block == trip_count.exit.block {
+                    Some((iteration.number == trip_count.back_edges_taken) == trip_count.exit.leaves_if)
                 } else {
                     self.kernel.constant(condition).filter(|_| !self.has_subgroups).map(|bits| bits != 0)
                 };

@@ -1,22 +1,20 @@
 //! Full unrolling of loops with small trip counts: the counter becomes constants, and array words that it indexes can
 //! become SSA values.
 //!
-//! `trip_count` evaluates the trip count, `escapes` finds the live-out values, and `copy` emits one copy of the body
+//! The trip count is that of `analysis/trip_count`, `escapes` finds the live-out values, and `copy` emits one copy of the body
 //! per iteration. Inner loops are unrolled first; their parent is a candidate in the next round. Total growth is
 //! limited.
 
 mod copy;
 mod escapes;
-mod trip_count;
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 
 use super::cfg;
-use crate::analysis::{Dominators, Loop, Loops, Predecessors, predecessors};
+use crate::analysis::{Dominators, Loop, LoopExit, Loops, Predecessors, Steps, TripCounts, predecessors};
 use crate::ir::{Block, Inst, InstData, Kernel, Place, Value, ValueDef, VariableSpace};
 use copy::Copier;
 use escapes::Escapes;
-use trip_count::{Steps, TripCount};
 
 /// Maximum size of an unrolled loop, in instructions.
 const MAX_SIZE: usize = 512;
@@ -41,6 +39,18 @@ const MAX_LOOP_DEPTH: usize = 64;
 /// Maximum number of rounds; each unrolls innermost loops.
 const MAX_ROUNDS: usize = 8;
 
+/// Operations that are evaluated for the trip counts of all loops: a number for any kernel, and more for large ones.
+const MIN_STEPS: usize = 1 << 16;
+const STEPS_PER_INSTRUCTION: usize = 4;
+
+/// The exit that ends a loop after a known number of iterations.
+#[derive(Clone, Copy, Debug)]
+struct CountedExit {
+    exit: LoopExit,
+    /// The number of back edges taken before this exit is; fewer if another exit is taken first.
+    back_edges_taken: usize,
+}
+
 /// Runs the pass.
 pub(super) fn run(kernel: &mut Kernel) {
     let size = kernel.layout.iter().map(|&block| kernel.blocks[block].insts.len()).sum::<usize>();
@@ -48,7 +58,7 @@ pub(super) fn run(kernel: &mut Kernel) {
         return;
     }
     let mut growth = MAX_GROWTH.max(size);
-    let mut steps = Steps::for_kernel(size);
+    let mut steps = Steps::new(MIN_STEPS + STEPS_PER_INSTRUCTION * size);
     for _ in 0..MAX_ROUNDS {
         if !round(kernel, &mut growth, &mut steps) {
             return;
@@ -95,7 +105,7 @@ struct UnrollPlan {
     number: usize,
     /// The block with the entry edge.
     entering: Block,
-    trip_count: TripCount,
+    trip_count: CountedExit,
     /// Its live-out values, each with the exit block that it passes through.
     escaping: Vec<(Value, Block)>,
 }
@@ -167,7 +177,7 @@ impl Nest {
         number: usize,
         steps: &mut Steps,
         growth: usize,
-    ) -> Option<(Block, TripCount, usize)> {
+    ) -> Option<(Block, CountedExit, usize)> {
         let found = &self.loops.all[number];
         let [latch] = found.latches[..] else { return None };
         let mut size = 0;
@@ -186,12 +196,23 @@ impl Nest {
         if to_header(entering) != 1 || to_header(latch) != 1 {
             return None;
         }
-        let trip_count = trip_count::count(kernel, self, number, entering, MAX_INDEXED_SIZE / size, steps)?;
+        let trip_count = self.trip_count(kernel, number, MAX_INDEXED_SIZE / size, steps)?;
         let size = size * trip_count.back_edges_taken.max(1);
         let barriers = count_barriers(kernel, found) * trip_count.back_edges_taken;
         let fits = barriers <= MAX_BARRIERS
             && (size <= MAX_SIZE || size <= MAX_INDEXED_SIZE && (barriers > 0 || self.indexes_private(kernel, found)));
         (fits && size <= growth).then_some((entering, trip_count, size))
+    }
+
+    /// The trip count of a loop, up to `max` back edges, from the first exit that tells.
+    fn trip_count(&self, kernel: &Kernel, number: usize, max: usize, steps: &mut Steps) -> Option<CountedExit> {
+        let Self { dominators, loops, predecessors, .. } = self;
+        let mut trip_counts = TripCounts { kernel, loops, predecessors, push: &[], steps };
+        loops.all[number].blocks.iter().find_map(|&block| {
+            let exit = LoopExit::new(kernel, loops, dominators, number, block)?;
+            let back_edges_taken = trip_counts.back_edges_taken(number, &exit, max)?;
+            Some(CountedExit { exit, back_edges_taken })
+        })
     }
 
     /// Whether a private variable is accessed at an offset that depends on nothing but loop-carried values and

@@ -49,9 +49,4 @@ impl ConstantOffsets {
     pub(super) fn words(&self, distance: u32) -> LaneConstants {
         self.bytes.map(|bytes| bytes / 4 + distance)
     }
-
-    /// Rows that hold the first words of the lanes' elements.
-    pub(super) fn rows(&self, words: u32) -> CoveringRows {
-        covering_rows((0..words).flat_map(|word| self.words(word)))
-    }
 }

@@ -1,51 +1,88 @@
-//! Costs of access patterns, and the one choice between them for loads, stores and interleave groups.
+//! Costs of access patterns and of interleave groups: the choice between them follows from these.
 
+use super::constant_offsets::covering_rows;
+use super::elements::{ElementWord, LaneElements, MAX_WORDS};
 use super::pattern::AccessPattern;
+use crate::ir::Width;
 
-/// What the parts of an access cost, in contiguous accesses that hit the first cache.
-struct Costs {
+/// What the parts of an access cost on an instruction set, in contiguous accesses that hit the first cache.
+#[derive(Clone, Copy, Debug)]
+pub struct AccessCosts {
     /// A row, or a word for all lanes.
     row: u32,
     /// A shuffle of two vectors or a permutation of one.
     shuffle: u32,
-    /// A store's mask that has to be computed.
-    mask: u32,
+    /// What it costs, beside the rows, to transpose loaded elements of one to four words.
+    transpose: [u32; MAX_WORDS as usize],
+    /// What a row costs more if stored words are spread over it, with gaps between them.
+    spread: u32,
     /// A gather of 16 words. It takes as long as a dozen rows, but needs neither shuffles with constants nor several
     /// addresses and limits.
     gather: u32,
+    /// A gather of two adjacent words for each lane, and of three or four.
+    gather_pair: u32,
+    gather_quad: u32,
     /// A scatter of 16 words.
     scatter: u32,
+    /// A load of up to four words of elements that are far from each other: a short row for each lane, transposed.
+    long_element: u32,
+    /// A store of up to four words of such elements.
+    store_long_element: u32,
 }
 
-/// The costs for AVX-512 and AVX2: no choice has been measured to differ between them. Another instruction set is
-/// another row.
-const COSTS: Costs = Costs { row: 1, shuffle: 1, mask: 1, gather: 9, scatter: 9 };
+impl AccessCosts {
+    /// The bench `shapes` measures them; `docs/compiler.md` has the figures.
+    pub const AVX512: Self = Self {
+        row: 1,
+        shuffle: 1,
+        transpose: [0, 2, 6, 4],
+        spread: 0,
+        gather: 9,
+        gather_pair: 12,
+        gather_quad: 17,
+        scatter: 9,
+        long_element: 12,
+        store_long_element: 8,
+    };
 
-/// What is asked of a pattern.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct AccessKind {
-    pub(super) store: bool,
-    /// Words of each lane that are accessed together; 1 outside of interleave groups.
-    pub(super) words: u32,
-}
+    /// As [`AccessCosts::AVX512`], but without stores under a mask that spread words by themselves.
+    pub const AVX2: Self = Self { transpose: [0, 2, 6, 7], spread: 1, ..Self::AVX512 };
 
-/// The cheapest pattern; among equal ones the first. Without candidates each lane is accessed on its own.
-pub(super) fn choose(candidates: impl Iterator<Item = AccessPattern>, kind: AccessKind) -> AccessPattern {
-    candidates.min_by_key(|pattern| cost(pattern, kind)).unwrap_or(AccessPattern::PerLane)
-}
-
-fn cost(pattern: &AccessPattern, AccessKind { store, words }: AccessKind) -> u32 {
-    let Costs { row, shuffle, mask, gather, scatter } = COSTS;
-    match pattern {
-        AccessPattern::Uniform | AccessPattern::Contiguous { .. } => row,
-        AccessPattern::Strided(element) => element.rows(words) * row,
-        AccessPattern::Segments(segments) if store => segments.runs.len() as u32 * (row + mask),
-        AccessPattern::Segments(segments) => segments.rows() * row + segments.shuffles() * shuffle,
-        AccessPattern::Offsets(offsets) => {
-            let rows = offsets.rows(words).len() as u32;
-            rows * row + words * rows.saturating_sub(1) * shuffle
+    /// An access on its own, with a pattern that has no elements.
+    pub(super) fn of_access(&self, pattern: &AccessPattern, store: bool) -> u32 {
+        match pattern {
+            AccessPattern::Uniform | AccessPattern::Contiguous { .. } => self.row,
+            AccessPattern::Segments(segments) if store => segments.runs.len() as u32 * self.row,
+            AccessPattern::Segments(segments) => segments.rows() * self.row + segments.shuffles() * self.shuffle,
+            AccessPattern::PerLane | AccessPattern::Strided(_) | AccessPattern::Offsets(_) if store => self.scatter,
+            AccessPattern::PerLane | AccessPattern::Strided(_) | AccessPattern::Offsets(_) => self.gather,
         }
-        AccessPattern::PerLane => words * if store { scatter } else { gather },
+    }
+
+    /// An interleave group that accesses these words of each lane's element.
+    pub(super) fn of_elements(&self, lanes: &LaneElements, width: Width, store: bool, words: &[ElementWord]) -> u32 {
+        let count = words.len() as u32;
+        match lanes {
+            LaneElements::Coalesced { offsets, .. } => {
+                let rows = covering_rows(words.iter().flat_map(|word| offsets.words(word.number as u32))).len() as u32;
+                rows * self.row + count * rows.saturating_sub(1) * self.shuffle
+            }
+            LaneElements::Gathered(_) => {
+                let (first, last) = ElementWord::span(words.iter().copied());
+                if last.distance(first) < 2 { self.gather_pair } else { self.gather_quad }
+            }
+            _ if width != Width::Word => (lanes.rows(count) * self.row).min(count * self.scatter),
+            _ if lanes.are_long() && store => self.store_long_element,
+            _ if lanes.are_long() => self.long_element,
+            _ => {
+                // All rows of the elements are accessed, whichever words are wanted.
+                let words = lanes.words_of_element(width).len() as u32;
+                let rows = lanes.rows(words);
+                let transpose = self.transpose[words as usize - 1];
+                let spread = if words > 1 { rows } else { 0 };
+                rows * self.row + if store { spread * self.spread } else { transpose }
+            }
+        }
     }
 }
 
@@ -57,29 +94,35 @@ mod tests {
     use crate::vectorize::access::constant_offsets::ConstantOffsets;
     use crate::vectorize::access::offset::OffsetTerm;
 
-    /// Offsets in as many rows, and a gather or scatter; whether the rows are chosen.
-    fn chooses_rows(rows: u32, kind: AccessKind) -> bool {
+    /// The cost of a single word at offsets that are in as many rows.
+    fn of_rows(costs: &AccessCosts, rows: u32, store: bool) -> u32 {
         let bytes: LaneConstants = std::array::from_fn(|lane| lane as u32 % rows * 16 * 4);
         let offsets = ConstantOffsets { term: OffsetTerm { value: Value::from_u32(0), stride: 4 }, bytes };
-        assert_eq!(offsets.rows(1).len() as u32, rows);
-        let candidates = [AccessPattern::Offsets(Box::new(offsets)), AccessPattern::PerLane];
-        matches!(choose(candidates.into_iter(), kind), AccessPattern::Offsets(_))
+        let lanes = LaneElements::Coalesced { offsets: Box::new(offsets), skip: 0 };
+        costs.of_elements(&lanes, Width::Word, store, &[ElementWord { number: 0, step: 0 }])
     }
 
     #[test]
     fn a_gather_is_worth_five_rows_and_their_shuffles() {
-        for store in [false, true] {
+        for (costs, store) in [(AccessCosts::AVX512, false), (AccessCosts::AVX2, true)] {
+            let per_lane = costs.of_access(&AccessPattern::PerLane, store);
             for rows in 1..=8 {
-                assert_eq!(chooses_rows(rows, AccessKind { store, words: 1 }), rows <= 5, "{rows} rows");
+                assert_eq!(of_rows(&costs, rows, store) <= per_lane, rows <= 5, "{rows} rows");
             }
         }
     }
 
     #[test]
-    fn the_first_of_equal_patterns_is_chosen() {
-        let index = Value::from_u32(0);
-        let candidates = [AccessPattern::Contiguous { index }, AccessPattern::Uniform];
-        let kind = AccessKind { store: false, words: 1 };
-        assert!(matches!(choose(candidates.into_iter(), kind), AccessPattern::Contiguous { .. }));
+    fn two_adjacent_words_are_gathered_together_and_one_is_gathered_alone() {
+        let words = [0, 1, 2, 3].map(|number| ElementWord { number, step: 0 });
+        for costs in [AccessCosts::AVX512, AccessCosts::AVX2] {
+            let gathered = |words: &[ElementWord]| {
+                costs.of_elements(&LaneElements::Gathered(Default::default()), Width::Word, false, words)
+            };
+            let alone = |words: u32| words * costs.of_access(&AccessPattern::PerLane, false);
+            assert!(gathered(&words[..1]) > alone(1));
+            (2..=4).for_each(|count| assert!(gathered(&words[..count]) < alone(count as u32), "{count}"));
+            assert!(gathered(&[words[0], words[3]]) < alone(2));
+        }
     }
 }

@@ -89,21 +89,21 @@ impl StridedElement {
         let lanes = LaneElements::Row { index: OffsetTerm { value, stride }, skip, segments };
         Some(Self { lanes, word: ElementWord { number, step: 0 } })
     }
-
-    /// Rows that hold `words` words of each lane's element.
-    pub(super) fn rows(&self, words: u32) -> u32 {
-        match &self.lanes {
-            LaneElements::Strided { stride_words, .. } => (*stride_words).min(MAX_WORDS),
-            LaneElements::Row { segments: Some(segments), .. } => {
-                let lanes = u32::from(segments.lanes());
-                LANES / lanes * (lanes * words).div_ceil(LANES)
-            }
-            _ => words,
-        }
-    }
 }
 
 impl ElementWord {
+    /// The first of some words and the last: those of numbers and of steps.
+    pub(super) fn span(words: impl Iterator<Item = Self> + Clone) -> (Self, Self) {
+        let origin = words.clone().next().map_or(0, |word| word.step);
+        // Steps close to each other, on both sides of 0 perhaps.
+        let steps = words.clone().map(|word| word.step.wrapping_sub(origin).cast_signed());
+        let (least, most) = (steps.clone().min().unwrap_or(0), steps.max().unwrap_or(0));
+        let numbers = words.map(|word| word.number);
+        let first = Self { number: numbers.clone().min().unwrap_or(0), step: origin.wrapping_add_signed(least) };
+        let last = Self { number: numbers.max().unwrap_or(0), step: origin.wrapping_add_signed(most) };
+        (first, last)
+    }
+
     /// How many words it is from `first`, which is not after it.
     pub(super) fn distance(self, first: Self) -> usize {
         (self.number - first.number) as usize + self.step.wrapping_sub(first.step) as usize
@@ -111,6 +111,40 @@ impl ElementWord {
 }
 
 impl LaneElements {
+    /// The words of an element that are accessed together at best.
+    pub(super) fn words_of_element(&self, width: Width) -> SmallVec<[ElementWord; 4]> {
+        let at_stride = |bytes: u32| (bytes / 4).clamp(1, MAX_WORDS);
+        let (words, steps) = match self {
+            Self::Row { index, .. } => (at_stride(index.stride), 1),
+            Self::Coalesced { offsets, .. } => (at_stride(offsets.term.stride), 1),
+            Self::Strided { stride_words, .. } if width == Width::Word => (1, (*stride_words).min(MAX_WORDS)),
+            Self::Strided { .. } | Self::Gathered(_) => (1, 1),
+        };
+        let numbers = (0..words).flat_map(|number| (0..steps).map(move |step| (number, step)));
+        numbers.map(|(number, step)| ElementWord { number: number.into(), step }).collect()
+    }
+
+    /// Rows that hold `words` words of each lane's element.
+    pub(super) fn rows(&self, words: u32) -> u32 {
+        match self {
+            Self::Strided { stride_words, .. } => (*stride_words).min(MAX_WORDS),
+            Self::Row { segments: Some(segments), .. } => {
+                let lanes = u32::from(segments.lanes());
+                LANES / lanes * (lanes * words).div_ceil(LANES)
+            }
+            _ => words,
+        }
+    }
+
+    /// Whether elements have more words than are accessed together, so that each is a row of its own.
+    pub(super) fn are_long(&self) -> bool {
+        match self {
+            Self::Row { index, .. } => index.stride > 4 * MAX_WORDS,
+            Self::Strided { stride_words, .. } => *stride_words > MAX_WORDS,
+            Self::Coalesced { .. } | Self::Gathered(_) => false,
+        }
+    }
+
     /// The name of the pattern, for tools.
     pub(super) fn name(&self) -> &'static str {
         match self {

@@ -6,15 +6,16 @@
 use std::collections::BTreeMap;
 
 use cranelift_entity::{EntitySet, SecondaryMap};
+use foldhash::HashMap;
 
-use super::cost::{AccessKind, choose};
-use super::elements::{LaneElements, MAX_WORDS};
+use super::candidates::AccessCandidates;
+use super::cost::AccessCosts;
+use super::elements::ElementWord;
 use super::interleave::{InterleaveGroup, groups};
-use super::offset::{Offset, is_private};
+use super::offset::Offset;
 use super::pattern::AccessPattern;
-use super::segments::SegmentedAccess;
 use crate::analysis::{BlockShapes, Uniformity};
-use crate::ir::{self, Block, Inst, InstData as Scalar, Kernel, Place, Width};
+use crate::ir::{self, Block, Inst, Kernel};
 
 /// What an instruction does for the interleave group that it is a member of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +30,7 @@ pub(in crate::vectorize) enum GroupRole {
 #[derive(Clone, Debug)]
 pub(in crate::vectorize) struct AccessPlan {
     pub(in crate::vectorize) offset: Offset,
-    /// How the instruction on its own is done.
+    /// How the instruction is done if it is in no group.
     pub(in crate::vectorize) pattern: AccessPattern,
     pub(in crate::vectorize) group: Option<GroupRole>,
 }
@@ -43,30 +44,66 @@ pub(in crate::vectorize) struct AccessPlans {
 
 impl AccessPlans {
     /// Plans the accesses of a kernel. `all_active` has the blocks that run with all 16 lanes only.
-    pub(in crate::vectorize) fn new(kernel: &Kernel, uniformity: &Uniformity, all_active: &EntitySet<Block>) -> Self {
+    pub(in crate::vectorize) fn new(
+        kernel: &Kernel,
+        uniformity: &Uniformity,
+        all_active: &EntitySet<Block>,
+        costs: &AccessCosts,
+    ) -> Self {
         let mut plans = Self { plans: SecondaryMap::new(), groups: Vec::new() };
         for &block in &kernel.layout {
             let shapes = BlockShapes { kernel, uniformity, block };
             let all_active = all_active.contains(block);
+            let mut accesses: HashMap<Inst, AccessCandidates> = HashMap::default();
             for &inst in &kernel.blocks[block].insts {
-                if let Some(plan) = AccessPlan::new(shapes, &kernel.insts[inst]) {
-                    plans.plans[inst] = Some(Box::new(plan));
+                if let Some(access) = AccessCandidates::new(shapes, &kernel.insts[inst], all_active) {
+                    accesses.insert(inst, access);
                 }
             }
-            let found = groups(shapes, all_active, |inst| plans.at(inst).offset.clone());
-            found.into_iter().filter(InterleaveGroup::is_complete).for_each(|group| plans.add_group(group));
+            for group in groups(shapes, costs, |inst| &accesses[&inst]) {
+                let alone = |&(inst, _): &(Inst, ElementWord)| accesses[&inst].choose(costs).1;
+                let is_cheaper = || group.cost(costs) <= group.members.iter().map(alone).sum();
+                if group.members.len() > 1 && group.is_possible() && is_cheaper() {
+                    plans.add_group(group, &accesses);
+                }
+            }
+            for &inst in &kernel.blocks[block].insts {
+                if plans.plans[inst].is_none()
+                    && let Some(access) = accesses.get(&inst)
+                {
+                    plans.add_single(inst, access, &accesses, costs);
+                }
+            }
         }
         plans
     }
 
-    fn add_group(&mut self, group: InterleaveGroup) {
+    /// Plans an access that is done on its own.
+    fn add_single(
+        &mut self,
+        inst: Inst,
+        access: &AccessCandidates,
+        accesses: &HashMap<Inst, AccessCandidates>,
+        costs: &AccessCosts,
+    ) {
+        let (pattern, _) = access.choose(costs);
+        match access.elements(pattern).and_then(|found| InterleaveGroup::of_one(inst, access, found)) {
+            Some(group) => self.add_group(group, accesses),
+            None => {
+                let plan = AccessPlan { offset: access.offset.clone(), pattern: pattern.clone(), group: None };
+                self.plans[inst] = Some(Box::new(plan));
+            }
+        }
+    }
+
+    fn add_group(&mut self, group: InterleaveGroup, accesses: &HashMap<Inst, AccessCandidates>) {
         let leader = if group.store { group.members.last() } else { group.members.first() };
         let leader = leader.map(|&(inst, _)| inst);
         for &(inst, _) in &group.members {
-            let is_leader = leader == Some(inst);
-            if let Some(plan) = &mut self.plans[inst] {
-                plan.group = Some(if is_leader { GroupRole::Leader(self.groups.len()) } else { GroupRole::Member });
-            }
+            let role = if leader == Some(inst) { GroupRole::Leader(self.groups.len()) } else { GroupRole::Member };
+            let AccessCandidates { offset, candidates, .. } = &accesses[&inst];
+            let plan = AccessPlan { offset: offset.clone(), pattern: candidates[0].clone(), group: Some(role) };
+            self.plans[inst] = Some(Box::new(plan));
         }
         self.groups.push(group);
     }
@@ -110,69 +147,5 @@ impl AccessPlans {
             None => plan.pattern.operands(),
         };
         terms.chain(pattern).collect()
-    }
-}
-
-impl AccessPlan {
-    fn new(shapes: BlockShapes, data: &Scalar) -> Option<Self> {
-        let (offset, width, store) = match data {
-            Scalar::Load { place, width, .. } => (place.offset(), *width, Some(false)),
-            Scalar::Store { place, width, .. } => (place.offset(), *width, Some(true)),
-            Scalar::Atomic { place, .. } => (place.offset(), Width::Word, None),
-            Scalar::Reaches { offset, .. } => (*offset, Width::Word, None),
-            _ => return None,
-        };
-        let offset = Offset::new(shapes, offset);
-        let basic = AccessPattern::basic(shapes, &offset, width);
-        let pattern = match (data, store) {
-            (Scalar::Load { place, .. } | Scalar::Store { place, .. }, Some(store)) if width == Width::Word => {
-                word_pattern(shapes, place, &offset, basic, store)
-            }
-            _ => basic,
-        };
-        Some(Self { offset, pattern, group: None })
-    }
-}
-
-/// The pattern of a load or store of words on its own.
-fn word_pattern(
-    shapes: BlockShapes,
-    place: &Place,
-    offset: &Offset,
-    basic: AccessPattern,
-    store: bool,
-) -> AccessPattern {
-    // Private memory is interleaved by lane; a waterfall loop accesses one buffer at a time, with some of the lanes.
-    let (is_own, one_buffer) = match *place {
-        Place::Variable { variable, .. } => (is_private(shapes.kernel, variable), true),
-        Place::Buffer { buffer, .. } => (false, shapes.is_uniform(buffer)),
-        Place::Push { .. } => (false, true),
-    };
-    if is_own || store && !one_buffer {
-        return basic;
-    }
-    let segments = one_buffer.then(|| SegmentedAccess::new(shapes, offset)).flatten();
-    let segments = segments.filter(|segments| !store || !segments.runs.is_empty());
-    let candidates = [segments.map(|segments| AccessPattern::Segments(Box::new(segments))), Some(basic)];
-    choose(candidates.into_iter().flatten(), AccessKind { store, words: 1 })
-}
-
-impl InterleaveGroup {
-    /// Whether its members are better accessed together than each on its own.
-    fn is_complete(&self) -> bool {
-        let (first, last) = self.span();
-        let several = first != last;
-        match &self.elements.lanes {
-            // A single word of a long element is loaded better otherwise.
-            LaneElements::Row { index, .. } => {
-                let long = self.elements.width == Width::Word && index.stride > 4 * MAX_WORDS;
-                self.store || !long || several
-            }
-            LaneElements::Coalesced { offsets, .. } => {
-                !self.store || self.members.len() == offsets.term.stride as usize / 4
-            }
-            LaneElements::Strided { .. } => self.store || self.elements.width != Width::Word || several,
-            LaneElements::Gathered(_) => !self.store && several,
-        }
     }
 }

@@ -294,9 +294,10 @@ impl Widen<'_> {
                 }
             }
             Scalar::Branch { condition, then, otherwise } => {
-                let condition = self.vector(*condition);
-                let lanes = self.builder.and(self.exec, condition);
-                let others = self.builder.and_not(self.exec, condition);
+                let mask = self.vector(*condition);
+                let lanes = self.builder.and(self.exec, mask);
+                let others = self.builder.and_not(self.exec, mask);
+                self.note_mask_bound(*condition, lanes);
                 self.add_edge(then, lanes);
                 self.add_edge(otherwise, others);
                 self.go(self.uniformity.linearization.after(block));

@@ -21,6 +21,47 @@ const MAX_BLOCKS: usize = 1 << 16;
 /// SPIR-V's structured control flow forbids it, but the front end does not check.
 const IRREDUCIBLE: &str = "a loop has more than one entry block";
 
+/// A pass that prepares a kernel for vectorization, on its own: for tests and tools.
+#[derive(Clone, Copy, Debug)]
+pub struct PreparePass {
+    /// Name in timings and tests.
+    pub name: &'static str,
+    /// Changes the kernel in place, where that is profitable or necessary.
+    pub run: fn(&mut Kernel),
+}
+
+/// All passes that prepare a kernel, in order. [`widen`](super::widen) runs them with analyses that they share.
+pub const PREPARE_PASSES: &[PreparePass] = &[
+    // One preheader and one latch for each loop.
+    PreparePass { name: "canonicalize_loops", run: |kernel| *kernel = canonicalize_loops::canonicalize(kernel) },
+    // One exit for loops with many divergent ones.
+    PreparePass {
+        name: "unify_exits",
+        run: |kernel| {
+            let uniformity = Uniformity::new(kernel);
+            if unify_exits::unify(kernel, &uniformity).is_some() {
+                *kernel = canonicalize_loops::canonicalize(kernel);
+            }
+        },
+    },
+    // Small workgroups that are neighbours run as one.
+    PreparePass {
+        name: "merge_workgroups",
+        run: |kernel| {
+            let uniformity = Uniformity::new(kernel);
+            merge_workgroups::merge(kernel, &uniformity);
+        },
+    },
+    // Loads of four words every fourth iteration.
+    PreparePass {
+        name: "widen_loop_loads",
+        run: |kernel| {
+            let uniformity = Uniformity::new(kernel);
+            widen_loop_loads::widen_loads(kernel, &uniformity);
+        },
+    },
+];
+
 /// A kernel that can be vectorized, with its analyses.
 pub(super) struct Prepared {
     pub(super) kernel: Kernel,

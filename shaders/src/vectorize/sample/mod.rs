@@ -77,6 +77,11 @@ impl Known {
 }
 
 impl Widen<'_> {
+    /// Number of inlined samples and reads of the kernel so far.
+    pub(super) fn inlined_samples(&self) -> u64 {
+        self.cache.samples.written as u64
+    }
+
     /// Some components of a sample, with a call for other descriptors; `None` if the sample always needs the call.
     pub(super) fn sample(
         &mut self,

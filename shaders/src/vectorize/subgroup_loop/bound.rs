@@ -3,21 +3,33 @@
 //! A tree reduction halves the invocations that work from barrier to barrier. If a loop begins with a test that only
 //! the first invocations of the workgroup pass, and has no effect for the others, the loop can end before the last
 //! subgroup.
+//!
+//! Which invocations a test lets pass follows from the scalar IR, when the branch is translated. That the others have no
+//! effect is a property of the emitted blocks, which store what lives across a barrier.
 
-use crate::ir::Op;
+use foldhash::HashMap;
+
+use crate::ir::{self, BuiltIn, InstData as Scalar, Op};
 use crate::simd::builder::Builder;
 use crate::simd::{BlockCall, InstData, LANES};
-use crate::vectorize::{Block, Type, Value};
+use crate::vectorize::{Block, Value};
+
+/// Masks that only the first invocations of the workgroup pass, each with their number.
+pub(in crate::vectorize) type MaskBounds = HashMap<Value, u32>;
 
 /// Blocks of a path that are followed.
 const MAX_BLOCKS: usize = 16;
 
-/// Depth of nested conjunctions in a test.
-const MAX_MASK_DEPTH: usize = 8;
+/// Depth of nested conjunctions in a condition.
+const MAX_CONDITION_DEPTH: usize = 8;
 
-/// How many of `count` subgroups have to run: all later ones get from `header` to `latch` without any effect. `number`
-/// is the number of the subgroup that runs.
-pub(super) fn trip_count_bound(builder: &Builder, header: Block, latch: Block, number: Value, count: u32) -> u32 {
+/// How many of `count` subgroups have to run: all later ones get from `header` to `latch` without any effect.
+pub(super) fn trip_count_bound(
+    builder: &Builder,
+    (header, latch): (Block, Block),
+    bounds: &MaskBounds,
+    count: u32,
+) -> u32 {
     let mut block = header;
     for _ in 0..MAX_BLOCKS {
         match terminator_without_effects(builder, block) {
@@ -27,7 +39,7 @@ pub(super) fn trip_count_bound(builder: &Builder, header: Block, latch: Block, n
                 if !leads_to(builder, otherwise, latch) {
                     return count;
                 }
-                let invocations = index_bound(builder, mask, number, MAX_MASK_DEPTH).unwrap_or(u32::MAX);
+                let invocations = bounds.get(&mask).copied().unwrap_or(u32::MAX);
                 return invocations.div_ceil(LANES).clamp(1, count);
             }
             _ => return count,
@@ -56,36 +68,32 @@ fn leads_to(builder: &Builder, call: &BlockCall, latch: Block) -> bool {
     false
 }
 
-/// Exclusive upper bound of the indices of the invocations in a mask.
-fn index_bound(builder: &Builder, mask: Value, number: Value, depth: usize) -> Option<u32> {
-    let Some(InstData::Pure { op, args }) = builder.kernel.definition(mask) else { return None };
-    let constant = |value: Value| builder.kernel.constant(value).map(|bits| bits as u32);
+/// Exclusive upper bound of the indices in the workgroup of the invocations for which a condition is true, if it is
+/// known.
+pub(in crate::vectorize) fn index_bound(kernel: &ir::Kernel, condition: ir::Value) -> Option<u32> {
+    bound_of(kernel, condition, MAX_CONDITION_DEPTH)
+}
+
+fn bound_of(kernel: &ir::Kernel, condition: ir::Value, depth: usize) -> Option<u32> {
+    let Some(Scalar::Pure { op, args }) = kernel.definition(condition) else { return None };
+    let is_index = |value: ir::Value| {
+        let definition = kernel.definition(value);
+        matches!(definition, Some(Scalar::BuiltIn { builtin: BuiltIn::LocalInvocationIndex, component: 0 }))
+    };
+    let constant = |value: ir::Value| kernel.constant(value).map(|bits| bits as u32);
     match (op, &args[..]) {
         (Op::LAnd, &[a, b]) if depth > 0 => {
-            let [a, b] = [a, b].map(|mask| index_bound(builder, mask, number, depth - 1));
+            let [a, b] = [a, b].map(|side| bound_of(kernel, side, depth - 1));
             a.into_iter().chain(b).min()
         }
-        (Op::ULt | Op::SLt, &[index, limit]) if is_index(builder, index, number) => {
+        (Op::ULt | Op::SLt, &[index, limit]) if is_index(index) => {
             // For a limit that is not negative, the signed and the unsigned test are the same.
             constant(limit).filter(|&limit| limit <= i32::MAX.cast_unsigned())
         }
-        (Op::ULe | Op::SLe, &[index, limit]) if is_index(builder, index, number) => {
+        (Op::ULe | Op::SLe, &[index, limit]) if is_index(index) => {
             constant(limit).filter(|&limit| limit < i32::MAX.cast_unsigned()).map(|limit| limit + 1)
         }
-        (Op::IEq, &[index, only]) if is_index(builder, index, number) => constant(only)?.checked_add(1),
+        (Op::IEq, &[index, only]) if is_index(index) => constant(only)?.checked_add(1),
         _ => None,
     }
-}
-
-/// Whether a vector is the indices of a subgroup's invocations in the workgroup: `number * LANES + lane`.
-fn is_index(builder: &Builder, vector: Value, number: Value) -> bool {
-    let kernel = &builder.kernel;
-    let Some(InstData::Pure { op: Op::IAdd, args }) = kernel.definition(vector) else { return false };
-    let Some(&InstData::Splat { value: first }) = kernel.definition(args[0]) else { return false };
-    let Some(InstData::Lanes { values }) = kernel.definition(args[1]) else { return false };
-    let Some(InstData::Pure { op: Op::IMul, args }) = kernel.definition(first) else { return false };
-    debug_assert_eq!(kernel.ty(first), Type::S32);
-    args[0] == number
-        && kernel.constant(args[1]) == Some(u64::from(LANES))
-        && (0..LANES).zip(&**values).all(|(lane, &value)| lane == value)
 }

@@ -7,7 +7,7 @@
 //! subgroup has a resume index in memory, the number of the region that it waits for, and a loop skips subgroups that
 //! wait for regions of other loops.
 
-mod bound;
+pub(super) mod bound;
 mod context_slots;
 mod latch;
 pub(super) mod regions;
@@ -16,7 +16,7 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 use foldhash::HashMap;
 use smallvec::SmallVec;
 
-use self::bound::trip_count_bound;
+use self::bound::{MaskBounds, trip_count_bound};
 use super::{Block, Type, Value};
 use crate::simd::builder::Builder;
 use crate::simd::ssa::Carried;
@@ -45,6 +45,7 @@ pub(super) struct SubgroupLoops {
     /// The block that ends a subgroup.
     pub(super) end: Block,
     pub(super) template: Template,
+    pub(super) mask_bounds: MaskBounds,
     /// Subgroups.
     pub(super) count: u32,
     /// Whether all subgroups reach each barrier together.
@@ -97,8 +98,10 @@ impl RegionLoop {
 }
 
 impl SubgroupLoops {
-    /// Builds the loops from the blocks of one subgroup, in which barriers are returns.
-    pub(super) fn build(self, builder: &mut Builder) {
+    /// Builds the loops from the blocks of one subgroup, in which barriers are returns. Returns the number of loops that
+    /// end before the last subgroup.
+    pub(super) fn build(mut self, builder: &mut Builder) -> u64 {
+        let mut bounded = 0;
         let mut carried = CarriedByRegion::default();
         let all: Vec<Carried> = builder.variables.carried().collect();
         all.into_iter().for_each(|value| carried.entry(value.resume).or_default().push(value));
@@ -116,10 +119,11 @@ impl SubgroupLoops {
             // order of a schedule, subgroups without work are not the last ones.
             let is_ascending = iteration.number == iteration.index;
             let count = if is_ascending && self.uniform_barriers && next.is_none() && values.is_empty() {
-                trip_count_bound(builder, region_loop.header, region_loop.latch, iteration.number, self.count)
+                trip_count_bound(builder, (region_loop.header, region_loop.latch), &self.mask_bounds, self.count)
             } else {
                 self.count
             };
+            bounded += u64::from(count < self.count);
             let next = self.repeat(builder, region_loop, (iteration.index, least), count, next);
             match next {
                 Some(state) if !self.uniform_barriers && self.regions.len() > MAX_CASES => {
@@ -134,6 +138,7 @@ impl SubgroupLoops {
         }
         let to = self.call(builder, &loops, &carried, 0, &nothing);
         builder.terminate_at(entry, InstData::Jump { to });
+        bounded
     }
 
     /// Groups the regions that share blocks, by union-find over the blocks that each region reaches.
@@ -230,7 +235,12 @@ impl SubgroupLoops {
 
     /// Builds a loop's preheader and header. Also returns a resume index: with uniform barriers that of the subgroup
     /// before, otherwise the least one so far.
-    fn begin(&self, builder: &mut Builder, region_loop: &RegionLoop, selector: Option<Value>) -> (Iteration, Value) {
+    fn begin(
+        &mut self,
+        builder: &mut Builder,
+        region_loop: &RegionLoop,
+        selector: Option<Value>,
+    ) -> (Iteration, Value) {
         builder.switch_to(region_loop.preheader);
         let (zero, none) = (builder.s32(0), builder.s32(ENDED));
         let states = region_loop.has_states(self.uniform_barriers);
@@ -268,7 +278,7 @@ impl SubgroupLoops {
     }
 
     /// Copies the instructions of the template that a loop uses to its header. Returns the subgroup's number.
-    fn copy_template(&self, builder: &mut Builder, region_loop: &RegionLoop, index: Value) -> Value {
+    fn copy_template(&mut self, builder: &mut Builder, region_loop: &RegionLoop, index: Value) -> Value {
         let Template { block, index: of_template, number } = self.template;
         let kernel = &mut builder.kernel;
         let mut needed = EntitySet::new();
@@ -298,7 +308,11 @@ impl SubgroupLoops {
             if needed.contains(result) {
                 let mut data = builder.kernel.insts[inst].clone();
                 data.for_each_use_mut(|value| rename(&copies, value));
-                copies.insert(result, builder.emit_value(data));
+                let copy = builder.emit_value(data);
+                copies.insert(result, copy);
+                if let Some(&bound) = self.mask_bounds.get(&result) {
+                    self.mask_bounds.insert(copy, bound);
+                }
             }
         }
         let kernel = &mut builder.kernel;

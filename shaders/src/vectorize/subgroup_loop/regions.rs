@@ -6,13 +6,14 @@
 
 use cranelift_entity::EntitySet;
 
+use super::bound::{MaskBounds, index_bound};
 use super::{ParallelRegion, SubgroupLoops, Template};
 use crate::analysis::{Shape, Uniformity};
 use crate::ir::{self, InstData as Scalar, Op, Scope};
 use crate::simd::builder::{ALL, Builder};
 use crate::simd::ssa::Barrier;
 use crate::simd::{Address, BlockCall, Field, Inst, InstData, LANES, SubgroupLoop, WideOp};
-use crate::vectorize::{Block, Type, Unsupported, Value, Widen};
+use crate::vectorize::{Block, Changes, Type, Unsupported, Value, Widen};
 
 /// The subgroup that runs.
 #[derive(Debug)]
@@ -39,6 +40,7 @@ struct Barriers {
     /// The constant with the size of a frame in bytes.
     frame_bytes: Inst,
     regions: Vec<ParallelRegion>,
+    mask_bounds: MaskBounds,
 }
 
 /// Values and blocks that are uniform in a workgroup.
@@ -107,7 +109,7 @@ impl Subgroup {
         let barriers = frame_bytes.map(|frame_bytes| {
             let states = if common.is_some() { 0 } else { state_bytes(count) };
             let frame = frame(builder, number, states, frame_bytes);
-            Barriers { common, frame, frame_bytes, regions: Vec::new() }
+            Barriers { common, frame, frame_bytes, regions: Vec::new(), mask_bounds: MaskBounds::default() }
         });
         Self { number, index, lanes, count, header, barriers }
     }
@@ -184,12 +186,13 @@ fn frame(builder: &mut Builder, number: Value, before: u32, frame_bytes: Inst) -
 }
 
 impl Widen<'_> {
-    /// Builds the whole SIMD kernel: the entry, the subgroups' blocks, and the loops around them.
+    /// Builds the whole SIMD kernel: the entry, the subgroups' blocks, and the loops around them. Also returns how often
+    /// the parts of the vectorizer that only save time or memory changed it.
     ///
     /// # Errors
     ///
     /// The compile-time budget is spent.
-    pub(in crate::vectorize) fn subgroups(mut self) -> Result<crate::simd::Kernel, Unsupported> {
+    pub(in crate::vectorize) fn subgroups(mut self) -> Result<(crate::simd::Kernel, Changes), Unsupported> {
         let [start, end] = [self.builder.create_block(), self.builder.create_block()];
         self.builder.variables.mark_start(start);
         self.builder.switch_to(start);
@@ -200,29 +203,35 @@ impl Widen<'_> {
         let Subgroup { number, index, count, header, .. } = self.subgroup;
         let copies = if self.subgroup.barriers.is_some() { count } else { 1 };
         self.builder.kernel.private_bytes = self.kernel.private_bytes() * LANES * copies;
-        let Some(Barriers { common, frame, frame_bytes, mut regions }) = self.subgroup.barriers.take() else {
+        let samples = ("image samples", self.inlined_samples());
+        let Some(Barriers { common, frame, frame_bytes, mut regions, mask_bounds }) = self.subgroup.barriers.take()
+        else {
             self.next_subgroup();
             self.builder.terminate_at(header, InstData::Jump { to: BlockCall::new(start) });
             let first = (count > 1).then(|| self.builder.s32(0)).into_iter().collect();
             let entry = self.builder.kernel.layout[0];
             self.builder.terminate_at(entry, InstData::Jump { to: BlockCall { block: header, args: first } });
             self.builder.fill_params();
-            return Ok(self.builder.finish());
+            return Ok((self.builder.finish(), vec![samples]));
         };
         self.builder.emit(InstData::Return);
         self.builder.keep_all();
         self.builder.fill_params();
-        let bytes = self.builder.variables.frame_bytes;
+        let before = self.builder.variables.frame_bytes;
         let uniform = self.builder.variables.uniform_slots().collect();
-        let bytes = super::context_slots::share(&mut self.builder.kernel, &regions, frame, bytes, uniform);
+        let bytes = super::context_slots::share(&mut self.builder.kernel, &regions, frame, before, uniform);
+        let coalesced = u64::from(bytes < before);
         let bytes = bytes.next_multiple_of(64);
         let states = if common.is_some() { 0 } else { state_bytes(count) };
         self.builder.kernel.insts[frame_bytes] = InstData::Const { ty: Type::S64, bits: u64::from(bytes) };
         self.builder.kernel.frame_bytes = states + bytes * count;
         regions.insert(0, ParallelRegion { block: start, stop: None });
         let template = Template { block: header, index, number };
-        SubgroupLoops { regions, end, template, count, uniform_barriers: common.is_some() }.build(&mut self.builder);
-        Ok(self.builder.finish())
+        let uniform_barriers = common.is_some();
+        let loops = SubgroupLoops { regions, end, template, mask_bounds, count, uniform_barriers };
+        let bounded = loops.build(&mut self.builder);
+        let changes = vec![samples, ("context slots", coalesced), ("trip-count bound", bounded)];
+        Ok((self.builder.finish(), changes))
     }
 
     /// Zeroes the private memory of the subgroup's invocations.
@@ -263,6 +272,17 @@ impl Widen<'_> {
         self.builder.variables.mark_resume(resume, Barrier { stop, frame, lanes, loops: around });
         self.builder.switch_to(resume);
         self.resume();
+    }
+
+    /// Records which invocations may be in the mask of a divergent branch: those of the execution mask for which the
+    /// condition is true.
+    pub(in crate::vectorize) fn note_mask_bound(&mut self, condition: ir::Value, lanes: Value) {
+        let (kernel, exec) = (self.kernel, self.exec);
+        if let Some(Barriers { mask_bounds, .. }) = &mut self.subgroup.barriers
+            && let Some(bound) = index_bound(kernel, condition).into_iter().chain(mask_bounds.get(&exec).copied()).min()
+        {
+            mask_bounds.insert(lanes, bound);
+        }
     }
 
     /// Positions of the blocks with a barrier at which subgroups stop.

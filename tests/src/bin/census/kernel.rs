@@ -40,7 +40,8 @@ pub(crate) fn parts(kernel: &Kernel) -> Result<BTreeSet<&'static str>, String> {
                 changed.insert(pass);
             }
         })?;
-        let statistics = vectorize::statistics(&lowered).map_err(|error| error.to_string())?;
+        let statistics =
+            vectorize::statistics(&lowered, compile::access_costs(isa)).map_err(|error| error.to_string())?;
         changed.extend(statistics.into_iter().filter(|&(_, count)| count > 0).map(|(name, _)| name));
         let mut last = None;
         let wide = compile::widen_with(&lowered, isa, |pass, kernel| {

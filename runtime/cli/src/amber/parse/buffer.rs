@@ -11,7 +11,7 @@ use crate::amber::layout::{Layout, Rules};
 use crate::amber::number::{Kind, Number};
 use crate::amber::script::{Buffer, Shape};
 use crate::amber::texel::Texel;
-use crate::amber::text::{Cursor, Place, Word};
+use crate::amber::text::{Cursor, SourcePosition, Word};
 use crate::amber::types::Type;
 use crate::file;
 
@@ -29,7 +29,7 @@ struct Filling {
 }
 
 impl<'t> Parser<'t> {
-    pub(super) fn buffer(&mut self, at: Place) -> Result<(), Stop> {
+    pub(super) fn buffer(&mut self, at: SourcePosition) -> Result<(), Stop> {
         let name = self.cursor.expect("the buffer's name")?;
         let kind = self.cursor.expect("`DATA_TYPE` or `FORMAT`")?;
         match kind.text {
@@ -40,7 +40,7 @@ impl<'t> Parser<'t> {
     }
 
     /// `BUFFER name DATA_TYPE …`.
-    fn typed_buffer(&mut self, name: Word<'t>, at: Place) -> Result<(), Stop> {
+    fn typed_buffer(&mut self, name: Word<'t>, at: SourcePosition) -> Result<(), Stop> {
         let ty = self.data_type()?;
         let rules = if self.cursor.take("STD140") { Rules::Std140 } else { Rules::Std430 };
         if rules == Rules::Std430 {
@@ -86,7 +86,7 @@ impl<'t> Parser<'t> {
         self.add_buffer(name, ty, filling, shape)
     }
 
-    pub(super) fn image(&mut self, at: Place) -> Result<(), Stop> {
+    pub(super) fn image(&mut self, at: SourcePosition) -> Result<(), Stop> {
         let name = self.cursor.expect("the image's name")?;
         let (mut ty, mut dimensions) = (None, None);
         let mut shape = Shape { size: [0; 3], ..PLAIN };
@@ -160,7 +160,7 @@ impl<'t> Parser<'t> {
     }
 
     /// `DATA`, `FILL`, `SERIES_FROM` or `FILE`.
-    fn initializer(&mut self, filling: &mut Filling, ty: &Type, at: Place) -> Result<(), Stop> {
+    fn initializer(&mut self, filling: &mut Filling, ty: &Type, at: SourcePosition) -> Result<(), Stop> {
         let word = self.cursor.expect("what the buffer is filled with")?;
         let sized = |filling: &Filling| filling.count.ok_or_else(|| word.fail(format!("{} needs a SIZE", word.text)));
         match word.text {
@@ -245,7 +245,7 @@ fn read(folder: &Path, path: Word<'_>) -> Result<Vec<u8>, Stop> {
 
 impl Filling {
     /// Fills the elements with values in the order of the slots. The values determine the number of elements.
-    fn data(&mut self, words: &[Word<'_>], at: Place) -> Result<(), Stop> {
+    fn data(&mut self, words: &[Word<'_>], at: SourcePosition) -> Result<(), Stop> {
         let each = self.layout.slots.len();
         if words.is_empty() || !words.len().is_multiple_of(each) {
             return Err(at.fail(format!("{} values are not a whole number of elements of {each}", words.len())));
@@ -287,7 +287,7 @@ fn texels(size: [u32; 3], name: Word<'_>) -> Result<usize, Stop> {
 }
 
 /// Zeroed bytes for `count` elements.
-fn zeros(layout: &Layout, count: usize, at: Place) -> Result<Vec<u8>, Stop> {
+fn zeros(layout: &Layout, count: usize, at: SourcePosition) -> Result<Vec<u8>, Stop> {
     let bytes = u128::from(layout.stride) * count as u128;
     if bytes > MAX_BYTES.into() {
         return Err(at.fail(format!("{bytes} bytes; a buffer has at most {MAX_BYTES}")));

@@ -3,7 +3,7 @@
 use super::{Parser, find};
 use crate::amber::Stop;
 use crate::amber::script::{Action, Command};
-use crate::amber::text::{Place, Word};
+use crate::amber::text::{SourcePosition, Word};
 
 /// Commands of graphics pipelines.
 const GRAPHICS: [&str; 4] = ["CLEAR", "CLEAR_COLOR", "CLEAR_DEPTH", "CLEAR_STENCIL"];
@@ -55,7 +55,7 @@ impl<'t> Parser<'t> {
         Ok(Action::Copy { from, to })
     }
 
-    fn repeat(&mut self, at: Place) -> Result<Action, Stop> {
+    fn repeat(&mut self, at: SourcePosition) -> Result<Action, Stop> {
         let count = self.cursor.integer("number of repetitions")?;
         self.cursor.line_end()?;
         let mut commands = Vec::new();

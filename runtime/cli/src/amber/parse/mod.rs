@@ -19,13 +19,13 @@ use std::rc::Rc;
 use super::Stop;
 use super::number::Number;
 use super::script::{Need, Script};
-use super::text::{Cursor, Place, Word};
+use super::text::{Cursor, SourcePosition, Word};
 use super::types::Struct;
 
 /// Parses a script. Paths in it are relative to `folder`.
 pub(crate) fn parse(text: &str, folder: &Path) -> Result<Script, Stop> {
     if text.split_ascii_whitespace().next() != Some("#!amber") {
-        return Err(Place { line: 1, column: 1 }.fail("a script begins with `#!amber`"));
+        return Err(SourcePosition { line: 1, column: 1 }.fail("a script begins with `#!amber`"));
     }
     let mut parser = Parser {
         cursor: Cursor::new(text),
@@ -98,7 +98,7 @@ impl<'t> Parser<'t> {
     }
 
     /// `VIRTUAL_FILE path`, its lines, `END`.
-    fn virtual_file(&mut self, at: Place) -> Result<(), Stop> {
+    fn virtual_file(&mut self, at: SourcePosition) -> Result<(), Stop> {
         let path = self.cursor.expect("a path")?;
         let text = self.cursor.raw_block("VIRTUAL_FILE", at)?;
         if self.script.virtual_files.insert(path.text.to_owned(), text.to_owned()).is_some() {

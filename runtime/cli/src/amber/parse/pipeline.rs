@@ -6,7 +6,7 @@ use super::{Parser, declare, find};
 use crate::amber::Stop;
 use crate::amber::number::Scalar;
 use crate::amber::script::{Need, Pipeline, Subgroup, SubgroupSize};
-use crate::amber::text::{Place, Word};
+use crate::amber::text::{SourcePosition, Word};
 
 /// Statements of graphics and ray-tracing pipelines.
 const GRAPHICS: [&str; 10] = [
@@ -23,7 +23,7 @@ const GRAPHICS: [&str; 10] = [
 ];
 
 impl<'t> Parser<'t> {
-    pub(super) fn pipeline(&mut self, at: Place) -> Result<(), Stop> {
+    pub(super) fn pipeline(&mut self, at: SourcePosition) -> Result<(), Stop> {
         let kind = self.cursor.expect("a pipeline type")?;
         match kind.text {
             "compute" => {}
@@ -46,7 +46,7 @@ impl<'t> Parser<'t> {
         self.body(at, name, pipeline)
     }
 
-    pub(super) fn derive_pipeline(&mut self, at: Place) -> Result<(), Stop> {
+    pub(super) fn derive_pipeline(&mut self, at: SourcePosition) -> Result<(), Stop> {
         let name = self.cursor.expect("the pipeline's name")?;
         self.cursor.keyword("FROM")?;
         let parent = self.cursor.expect("a pipeline's name")?;
@@ -55,7 +55,7 @@ impl<'t> Parser<'t> {
         self.body(at, name, pipeline)
     }
 
-    fn body(&mut self, at: Place, name: Word<'t>, mut pipeline: Pipeline) -> Result<(), Stop> {
+    fn body(&mut self, at: SourcePosition, name: Word<'t>, mut pipeline: Pipeline) -> Result<(), Stop> {
         self.cursor.line_end()?;
         while let Some(word) = self.cursor.in_block("PIPELINE", at)? {
             match word.text {
@@ -118,7 +118,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn subgroup(&mut self, at: Place, pipeline: &mut Pipeline) -> Result<(), Stop> {
+    fn subgroup(&mut self, at: SourcePosition, pipeline: &mut Pipeline) -> Result<(), Stop> {
         self.attached_shader(pipeline)?;
         while let Some(word) = self.cursor.in_block("SUBGROUP", at)? {
             let full = word.text == "FULLY_POPULATED";

@@ -3,14 +3,14 @@
 use super::{Parser, declare};
 use crate::amber::Stop;
 use crate::amber::script::{Language, Shader, Source};
-use crate::amber::text::Place;
+use crate::amber::text::SourcePosition;
 
 /// The other stages, which a compute device does not support.
 const GRAPHICS: [&str; 5] = ["vertex", "fragment", "geometry", "tessellation_evaluation", "tessellation_control"];
 const RAY_TRACING: [&str; 6] = ["ray_generation", "any_hit", "closest_hit", "miss", "intersection", "callable"];
 
 impl Parser<'_> {
-    pub(super) fn shader(&mut self, at: Place) -> Result<(), Stop> {
+    pub(super) fn shader(&mut self, at: SourcePosition) -> Result<(), Stop> {
         let stage = self.cursor.expect("a shader type")?;
         match stage.text {
             // A compute pipeline uses the compute entry points of a module for several stages.
@@ -46,7 +46,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn source(&mut self, at: Place, language: Language) -> Result<Source, Stop> {
+    fn source(&mut self, at: SourcePosition, language: Language) -> Result<Source, Stop> {
         if self.cursor.take("FILE") {
             return Ok(Source::File(self.cursor.expect("a path")?.text.to_owned()));
         }

@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use super::Parser;
 use crate::amber::Stop;
-use crate::amber::text::Place;
+use crate::amber::text::SourcePosition;
 use crate::amber::types::{Member, Struct, Type};
 
 impl Parser<'_> {
-    pub(super) fn structure(&mut self, at: Place) -> Result<(), Stop> {
+    pub(super) fn structure(&mut self, at: SourcePosition) -> Result<(), Stop> {
         let name = self.cursor.expect("the structure's name")?;
         let stride = if self.cursor.take("STRIDE") { Some(self.cursor.integer("stride")?) } else { None };
         self.cursor.line_end()?;

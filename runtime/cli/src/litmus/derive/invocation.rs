@@ -9,7 +9,7 @@ use spelter_shaders::ir::{
 };
 
 use super::code::Val;
-use super::memory::{Memory, Place, word};
+use super::memory::{Memory, MemoryLocation, word};
 use super::pure;
 use super::rules::{self, scope};
 use super::walk::{Flow, State, Walk};
@@ -88,7 +88,7 @@ impl BuiltIns {
 /// Where an access goes.
 enum Target {
     /// A word that invocations share.
-    Shared(Place, Class),
+    Shared(MemoryLocation, Class),
     /// A word whose value is known.
     Known(u32),
     /// Outside of the buffer or variable: reads give 0, writes are dropped.
@@ -200,7 +200,7 @@ impl Walk<'_, '_> {
                     return Ok(Target::Known(part(self.shared.memory.initial(descriptor, offset), 0, width)));
                 }
                 self.whole(offset, width)?;
-                Target::Shared(Place::Buffer(descriptor, offset), Class::Uniform)
+                Target::Shared(MemoryLocation::Buffer(descriptor, offset), Class::Uniform)
             }
             IrPlace::Variable { variable, .. } => {
                 let data = &self.kernel.variables[variable];
@@ -216,7 +216,7 @@ impl Walk<'_, '_> {
                     VariableSpace::Workgroup => {
                         self.whole(offset, width)?;
                         let workgroup = self.builtins.workgroup_index();
-                        Target::Shared(Place::Workgroup(variable, offset, workgroup), Class::Workgroup)
+                        Target::Shared(MemoryLocation::Workgroup(variable, offset, workgroup), Class::Workgroup)
                     }
                 }
             }
@@ -378,7 +378,13 @@ impl Walk<'_, '_> {
         self.execute(operation, None, None, Some(Barrier::Static { id, quorum: None }));
     }
 
-    fn access(&mut self, place: Place, class: Class, (reads, writes): (bool, bool), atomic: bool) -> Operation {
+    fn access(
+        &mut self,
+        place: MemoryLocation,
+        class: Class,
+        (reads, writes): (bool, bool),
+        atomic: bool,
+    ) -> Operation {
         let index = self.shared.memory.index(self.kernel, place);
         Operation::new(Action::Access(Access {
             reads,

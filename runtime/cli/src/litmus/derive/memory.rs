@@ -11,7 +11,7 @@ pub(super) type Descriptor = (Binding, u32);
 
 /// A word that invocations share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Place {
+pub(super) enum MemoryLocation {
     /// A word of a storage buffer, by its offset in bytes.
     Buffer(Descriptor, u32),
     /// A word of a workgroup variable, and the number of its workgroup.
@@ -24,7 +24,7 @@ pub(super) struct Memory {
     names: BTreeMap<Descriptor, String>,
     /// The index of a word's location, which is that of its reference as well: each word is accessed through one
     /// descriptor or variable only.
-    indices: BTreeMap<Place, u32>,
+    indices: BTreeMap<MemoryLocation, u32>,
     /// Names and initial values.
     pub(super) locations: Vec<(String, i64)>,
 }
@@ -77,12 +77,12 @@ impl Memory {
     }
 
     /// The index of a word's reference and location.
-    pub(super) fn index(&mut self, kernel: &Kernel, place: Place) -> u32 {
+    pub(super) fn index(&mut self, kernel: &Kernel, place: MemoryLocation) -> u32 {
         if let Some(&index) = self.indices.get(&place) {
             return index;
         }
         let (name, value) = match place {
-            Place::Buffer(descriptor, offset) => {
+            MemoryLocation::Buffer(descriptor, offset) => {
                 let data = &kernel.bindings[descriptor.0];
                 let base = self.names.get(&descriptor).map_or("", String::as_str);
                 let name = match (data.min_bytes, data.element_bytes) {
@@ -92,7 +92,7 @@ impl Memory {
                 };
                 (name, i64::from(self.initial(descriptor, offset)))
             }
-            Place::Workgroup(variable, offset, workgroup) => {
+            MemoryLocation::Workgroup(variable, offset, workgroup) => {
                 let data = &kernel.variables[variable];
                 let base = if data.name.is_empty() { variable.to_string() } else { data.name.clone() };
                 let at = if data.bytes == 4 { String::new() } else { format!("[{}]", offset / 4) };

@@ -5,13 +5,17 @@
 //! least and the most of all paths, each kind of operation by itself. (A subgroup whose invocations diverge executes
 //! both sides.)
 
-mod trip_count;
-
 use std::collections::HashMap;
 
-use super::{Dominators, Loops};
+use super::trip_count::{LoopExit, Steps, TripCounts};
+use super::{Dominators, Loops, predecessors};
 use crate::ir::{Block, InstData, Kernel, Op, Place, SourceLine};
-use trip_count::{TripCount, trip_count};
+
+/// Iterations of a loop that are followed, at most.
+const MAX_ITERATIONS: usize = 1 << 20;
+
+/// Operations that are evaluated to follow the loops of a kernel, at most: a tenth of a second.
+const MAX_STEPS: usize = 1 << 24;
 
 /// Counts of one invocation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,9 +71,12 @@ impl Operations {
         let loops = Loops::new(kernel, &dominators);
         let mut counter = Counter { kernel, loops: &loops, totals: vec![Paths::NONE; loops.all.len()] };
         let mut unknown = Vec::new();
+        let (predecessors, mut steps) = (predecessors(kernel), Steps::new(MAX_STEPS));
+        let steps = &mut steps;
+        let mut trip_counts = TripCounts { kernel, loops: &loops, predecessors: &predecessors, push, steps };
         // Inner loops first.
         for number in (0..loops.all.len()).rev() {
-            let count = trip_count((kernel, push), (&loops, &dominators), number);
+            let count = TripCount::new(&mut trip_counts, &dominators, number);
             let region = counter.region(Some(number));
             counter.totals[number] = region.repeated(count);
             if count.is_none() && region.counts_something() {
@@ -86,6 +93,36 @@ impl Operations {
 /// The source line of a block's first instruction that has one.
 fn line(kernel: &Kernel, block: Block) -> Option<SourceLine> {
     kernel.blocks[block].insts.iter().find_map(|&inst| kernel.line_of(inst)).cloned()
+}
+
+/// How often a loop's back edge is taken, and whether other exits may end the loop earlier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct TripCount {
+    back_edges: u64,
+    may_end_earlier: bool,
+}
+
+impl TripCount {
+    /// The trip count of a loop (an index into [`Loops::all`]), if it is known.
+    fn new(trip_counts: &mut TripCounts, dominators: &Dominators, number: usize) -> Option<Self> {
+        let (kernel, loops) = (trip_counts.kernel, trip_counts.loops);
+        let mut back_edges = None;
+        let mut may_end_earlier = false;
+        for &block in &loops.all[number].blocks {
+            let leaves = kernel.targets(block).iter().any(|call| !loops.contains(number, call.block));
+            let ends = matches!(kernel.terminator(block), Some(InstData::Return | InstData::Unreachable));
+            if !leaves && !ends {
+                continue;
+            }
+            let exit = LoopExit::new(kernel, loops, dominators, number, block);
+            match exit.and_then(|exit| trip_counts.back_edges_taken(number, &exit, MAX_ITERATIONS)) {
+                // The exit that is taken first ends the loop.
+                Some(taken) => back_edges = Some(back_edges.map_or(taken, |least: usize| least.min(taken))),
+                None => may_end_earlier = true,
+            }
+        }
+        Some(Self { back_edges: back_edges? as u64, may_end_earlier })
+    }
 }
 
 /// Bounds over the paths to a place. `None` outside: no path leads there.
