@@ -243,3 +243,34 @@ fn a_share_above_the_limit_has_a_note() {
     let noted = ended.stderr.contains("1 of 1 points are above 100 % of their limit");
     assert_eq!(share > 1.0, noted, "{share}: {}", ended.stderr);
 }
+
+#[test]
+fn images_and_samplers_are_given_as_for_run() {
+    let text = "
+        @group(0) @binding(0) var sheet: texture_2d<f32>;
+        @group(0) @binding(1) var linear: sampler;
+        @group(0) @binding(2) var drawn: texture_storage_2d<rgba8unorm, write>;
+        @compute @workgroup_size(8, 8) fn main(@builtin(global_invocation_id) id: vec3u) {
+            textureStore(drawn, id.xy, textureSampleLevel(sheet, linear, vec2f(id.xy) / 32.0, 0.0));
+        }";
+    let folder = Folder::with("bench-images", "sample.wgsl", text);
+    let line = format!("bench sample.wgsl --groups 4,4 {QUICK} --no-limits");
+    let missing = folder.error(&line);
+    assert!(missing.contains("binding 0.0 has no image: use --image 0.0=FILE.png"), "{missing}");
+    let images = "--image sheet=rgba8unorm:32x32:gradient --image 0.2=rgba8unorm:32x32";
+    let missing = folder.error(&format!("{line} {images}"));
+    assert!(missing.contains("binding 0.1 has no sampler: use --sampler 0.1=linear"), "{missing}");
+    let ended = folder.spelter(&format!("{line} {images} --sampler 0.1=linear --json"));
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    let shown: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(shown["points"][0]["bytes"], 2 * 32 * 32 * 4);
+    for (option, problem) in [
+        ("--image 0.1=rgba8unorm:4x4", "--image 0.1: the binding takes something else"),
+        ("--image 0.0=rgba8unorm:4x4", "--image 0.0: it is given twice"),
+        ("--sampler 0.7=linear", "--sampler 0.7: the kernel does not use it"),
+        ("--bind 0.0=zeros:4", "--bind 0.0: it is not a buffer: use --image or --sampler"),
+    ] {
+        let error = folder.error(&format!("{line} {images} --sampler 0.1=linear {option}"));
+        assert!(error.contains(problem), "{error}");
+    }
+}

@@ -8,7 +8,7 @@ use spelter::Backend;
 use vulkan_spelter::options::seconds;
 
 use crate::bench::{BaselineName, GroupSweep, PushPart, Sweep};
-use crate::slot::{Bind, Spec};
+use crate::slot::{Bind, ImageOption, SamplerOption, Spec};
 
 /// `spelter bench`.
 #[derive(Debug, Args)]
@@ -19,7 +19,7 @@ G (KiB, MiB, GiB). Every combination of workgroups, bytes and workers is one poi
 before the first one is measured; what was measured before a failure is printed and saved.
 
 Storage buffers without --bind hold random floats from 0 up to 1. They have one element for each invocation, or the
-size of --bytes.
+size of --bytes. Uniform buffers, images and samplers have no such default: their contents decide what a kernel does.
 
 The limit of a point is what a kernel reaches that only moves the same bytes, only multiplies and adds, or only has
 atomics, with the same workers: `memory 80 %` is a kernel that takes 1.25 times as long as that takes.
@@ -49,6 +49,13 @@ pub(crate) struct BenchArgs {
     /// Fill a uniform buffer.
     #[arg(long, value_name = "G.B=VALUE", allow_hyphen_values = true)]
     pub(crate) uniform: Vec<Bind>,
+    /// Fill a sampled or storage image, or the image of a combined image and sampler; see `spelter run --help` for
+    /// SOURCE.
+    #[arg(long, value_name = "G.B=SOURCE", allow_hyphen_values = true)]
+    pub(crate) image: Vec<ImageOption>,
+    /// Set a sampler, or that of a combined image and sampler; `nearest,clamp` is the default there.
+    #[arg(long, value_name = "G.B=WORD,…", allow_hyphen_values = true)]
+    pub(crate) sampler: Vec<SamplerOption>,
     /// Push constants: TYPE:a,b,c, or u32:invocations or u32:width for the number of invocations of a point, in all or
     /// in X; several options are concatenated.
     #[arg(long, value_name = "TYPE:a,b,c", allow_hyphen_values = true)]

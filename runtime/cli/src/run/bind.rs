@@ -79,7 +79,7 @@ pub(super) fn all(context: &Context, program: &Program, args: &RunArgs) -> Resul
         let given = given_nulls(args).filter(|slot| (slot.group, slot.binding) == (info.group, info.binding));
         nulls.extend(given.chain(empty).map(|slot| (slot, info.kind)));
     }
-    let (images, samplers) = (images::images(context, infos, args)?, images::samplers(context, infos, args)?);
+    let (images, samplers) = (images::images(context, infos, &args.images)?, images::samplers(context, infos, &args.images)?);
     Ok(Bound { buffers: buffers(context, infos, args)?, images, samplers, nulls, notes })
 }
 
