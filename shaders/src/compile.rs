@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::back::x86::{self, Isa};
 use crate::back::{Code, ObservedCode, interp};
-use crate::front::{Error, Remark, SpecializationConstant, spirv, wgsl};
+use crate::front::{Error, Remark, SpecializationConstant, UniformScalar, spirv, wgsl};
 use crate::ir::{Kernel, SourceLine, VERIFIES};
 use crate::lower::math::{self, MathOptions};
 use crate::work::Work;
@@ -76,6 +76,22 @@ impl Module {
         names.sort();
         names.dedup();
         names
+    }
+
+    /// The scalars of the uniform blocks, by set (WGSL: group) and binding. Blocks with more than 65536 scalars are left
+    /// out.
+    pub fn uniform_scalars(
+        &self,
+        entry: &str,
+        specialization: &BTreeMap<u32, u64>,
+    ) -> Result<BTreeMap<(u32, u32), Vec<UniformScalar>>, Error> {
+        match self {
+            Self::Spirv(module) => module.uniform_scalars(specialization),
+            Self::Wgsl(module) => {
+                let words = module.to_spirv(entry, specialization)?;
+                spirv::Module::parse(&words)?.uniform_scalars(&BTreeMap::new())
+            }
+        }
     }
 
     /// Whether kernels may have descriptor arrays whose size only the pipeline layout gives

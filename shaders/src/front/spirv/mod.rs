@@ -40,6 +40,7 @@ mod sources;
 mod stages;
 mod translate;
 mod types;
+mod uniforms;
 mod universal;
 mod variables;
 mod words;

@@ -89,7 +89,7 @@ pub(super) fn descriptor_count(types: &Types, ty: Id) -> Checked<u32> {
 }
 
 /// The structure type inside of arrays.
-fn block_of(types: &Types, ty: Id) -> Checked<Id> {
+pub(super) fn block_of(types: &Types, ty: Id) -> Checked<Id> {
     match &types.get(ty)?.ty {
         Type::Array { element, .. } | Type::RuntimeArray { element, .. } => block_of(types, *element),
         _ => Ok(ty),
