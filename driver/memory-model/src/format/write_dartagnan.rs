@@ -19,6 +19,7 @@ pub fn write_dartagnan(program: &Program) -> Result<String, Unwritable> {
     if !program.pins.is_empty() {
         return Err(Unwritable("stated sources of reads"));
     }
+    let program = &renumbered(program);
     let names = names(program);
     let name: String = program.name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
     let name = if name.starts_with(|c: char| c.is_ascii_alphabetic()) { name } else { format!("test{name}") };
@@ -54,6 +55,23 @@ pub fn write_dartagnan(program: &Program) -> Result<String, Unwritable> {
     }
     text += "exists (1 == 1)\n";
     Ok(text)
+}
+
+/// The program with control barriers that are numbered from 0: those of a repair have large numbers.
+fn renumbered(program: &Program) -> Program {
+    let mut program = program.clone();
+    let mut known: Vec<u32> = Vec::new();
+    for instruction in program.threads.iter_mut().flat_map(|thread| &mut thread.code) {
+        let InstructionKind::Execute { barrier: Some(Barrier::Static { id, .. }), .. } = &mut instruction.kind else {
+            continue;
+        };
+        let number = known.iter().position(|other| other == id).unwrap_or_else(|| {
+            known.push(*id);
+            known.len() - 1
+        });
+        *id = number as u32;
+    }
+    program
 }
 
 /// `{ x=0; y aliases x; P0:r0=1; }`: all locations that operations name, and registers that do not hold 0.
