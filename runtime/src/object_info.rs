@@ -123,147 +123,93 @@ impl Resource {
     }
 }
 
-impl Buffer {
-    /// Its identity: the same for all handles of the buffer, whatever its storage.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), spelter::Error> {
-    /// # let context = spelter::Context::new()?;
-    /// let buffer = context.buffer_zeroed(4)?;
-    /// assert_eq!(buffer.id(), buffer.clone().id());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn id(&self) -> ResourceId {
-        self.resource().id()
-    }
+/// The queries that buffers and images share, with examples that make, use and invalidate one.
+macro_rules! queries {
+    ($handle:ident, $what:literal, $make:literal, $use:literal, $invalidate:literal) => {
+        impl $handle {
+            #[doc = concat!("Its identity: the same for all handles of the ", $what, ", whatever its storage.")]
+            ///
+            /// ```
+            /// # fn main() -> Result<(), spelter::Error> {
+            /// # let context = spelter::Context::new()?;
+            #[doc = concat!("let ", $what, " = ", $make, ";")]
+            #[doc = concat!("assert_eq!(", $what, ".id(), ", $what, ".clone().id());")]
+            /// # Ok(())
+            /// # }
+            /// ```
+            pub fn id(&self) -> ResourceId {
+                self.resource().id()
+            }
 
-    /// The object that is the buffer's storage now, and the batches that use it. [`Error::Resource`] if the buffer is
-    /// destroyed.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), spelter::Error> {
-    /// # let context = spelter::Context::new()?;
-    /// let (buffer, copy) = (context.buffer_from(&[1u32])?, context.buffer_zeroed(4)?);
-    /// context.copy(&buffer, 0, &copy, 0, 4)?;
-    /// let object = buffer.object()?;
-    /// assert_eq!((object.generation, object.bytes, object.recycled), (0, 4, false));
-    /// assert_eq!(object.readers[0].to_string(), "batch 1 of context 1");
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn object(&self) -> Result<ObjectInfo, Error> {
-        self.resource().object_info()
-    }
+            #[doc = concat!("The object that is the ", $what, "'s storage now, and the batches that use it.")]
+            #[doc = concat!("[`Error::Resource`] if the ", $what, " is destroyed.")]
+            ///
+            /// ```
+            /// # fn main() -> Result<(), spelter::Error> {
+            /// # let context = spelter::Context::new()?;
+            #[doc = concat!("let ", $what, " = ", $make, ";")]
+            #[doc = concat!($use, ";")]
+            #[doc = concat!("let object = ", $what, ".object()?;")]
+            /// assert_eq!((object.generation, object.recycled), (0, false));
+            /// assert_eq!(object.writers[0].to_string(), "batch 1 of context 1");
+            /// # Ok(())
+            /// # }
+            /// ```
+            pub fn object(&self) -> Result<ObjectInfo, Error> {
+                self.resource().object_info()
+            }
 
-    /// Whether a batch that has not retired uses the buffer: then an invalidation would replace its object. False if it
-    /// is destroyed.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), spelter::Error> {
-    /// # let context = spelter::Context::new()?;
-    /// let buffer = context.buffer_zeroed(4)?;
-    /// context.fill(&buffer, 1)?;
-    /// assert!(buffer.is_busy());
-    /// context.finish()?;
-    /// assert!(!buffer.is_busy());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn is_busy(&self) -> bool {
-        self.resource().is_busy()
-    }
+            #[doc = concat!("Whether a batch that has not retired uses the ", $what, ": then an invalidation would")]
+            /// replace its object. False if it is destroyed.
+            ///
+            /// ```
+            /// # fn main() -> Result<(), spelter::Error> {
+            /// # let context = spelter::Context::new()?;
+            #[doc = concat!("let ", $what, " = ", $make, ";")]
+            #[doc = concat!($use, ";")]
+            #[doc = concat!("assert!(", $what, ".is_busy());")]
+            /// context.finish()?;
+            #[doc = concat!("assert!(!", $what, ".is_busy());")]
+            /// # Ok(())
+            /// # }
+            /// ```
+            pub fn is_busy(&self) -> bool {
+                self.resource().is_busy()
+            }
 
-    /// What invalidations, host writes, mappings and respecifications of this buffer did, counted.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), spelter::Error> {
-    /// # let context = spelter::Context::new()?;
-    /// let buffer = context.buffer_from(&[1u32])?;
-    /// context.invalidate(&buffer)?;
-    /// context.invalidate(&buffer)?;
-    /// let counts = buffer.outcomes();
-    /// assert_eq!((counts.in_place, counts.forgotten, counts.nothing_valid), (1, 1, 1));
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn outcomes(&self) -> Outcomes {
-        self.resource().outcomes.read()
-    }
+            #[doc = concat!("What invalidations, host writes, mappings and respecifications of this ", $what, " did,")]
+            /// counted.
+            ///
+            /// ```
+            /// # fn main() -> Result<(), spelter::Error> {
+            /// # let context = spelter::Context::new()?;
+            #[doc = concat!("let ", $what, " = ", $make, ";")]
+            #[doc = concat!($invalidate, ";")]
+            #[doc = concat!("assert_eq!(", $what, ".outcomes().nothing_valid, 1);")]
+            /// # Ok(())
+            /// # }
+            /// ```
+            pub fn outcomes(&self) -> Outcomes {
+                self.resource().outcomes.read()
+            }
+        }
+    };
 }
+
+queries!(Buffer, "buffer", "context.buffer(4).build()?", "context.fill(&buffer, 1)?", "context.invalidate(&buffer)?");
+
+queries!(
+    Image,
+    "image",
+    "context.image(spelter::vk::Format::R32_UINT, [1, 1, 1]).build()?",
+    "context.clear_image(&image, spelter::ClearColor::Uint([1; 4]))?",
+    "context.invalidate_image(&image)?"
+);
 
 /// What it is, its object, the batches that use it, and the bytes that hold data.
 impl fmt::Debug for Buffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.resource().fmt_handle(f, "Buffer", |valid| format!("{:?}", valid.iter().collect::<Vec<_>>()))
-    }
-}
-
-impl Image {
-    /// Its identity: the same for all handles of the image, whatever its storage.
-    ///
-    /// ```
-    /// use spelter::vk;
-    ///
-    /// # fn main() -> Result<(), spelter::Error> {
-    /// # let context = spelter::Context::new()?;
-    /// # let image = context.image(vk::Format::R32_UINT, [4, 2, 1]).levels(2).layers(3).label("heights").build()?;
-    /// assert_eq!(image.id(), image.clone().id());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn id(&self) -> ResourceId {
-        self.resource().id()
-    }
-
-    /// The object that is the image's storage now: see [`Buffer::object`](crate::Buffer::object).
-    ///
-    /// ```
-    /// use spelter::vk;
-    ///
-    /// # fn main() -> Result<(), spelter::Error> {
-    /// # let context = spelter::Context::new()?;
-    /// # let image = context.image(vk::Format::R32_UINT, [4, 2, 1]).levels(2).layers(3).label("heights").build()?;
-    /// context.clear_image(&image, spelter::ClearColor::Uint([1; 4]))?;
-    /// assert_eq!(image.object()?.writers.len(), 1);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn object(&self) -> Result<ObjectInfo, Error> {
-        self.resource().object_info()
-    }
-
-    /// Whether a batch that has not retired uses the image: see [`Buffer::is_busy`](crate::Buffer::is_busy).
-    ///
-    /// ```
-    /// use spelter::vk;
-    ///
-    /// # fn main() -> Result<(), spelter::Error> {
-    /// # let context = spelter::Context::new()?;
-    /// # let image = context.image(vk::Format::R32_UINT, [4, 2, 1]).levels(2).layers(3).label("heights").build()?;
-    /// assert!(!image.is_busy());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn is_busy(&self) -> bool {
-        self.resource().is_busy()
-    }
-
-    /// What invalidations, host writes and respecifications of this image did, counted.
-    ///
-    /// ```
-    /// use spelter::vk;
-    ///
-    /// # fn main() -> Result<(), spelter::Error> {
-    /// # let context = spelter::Context::new()?;
-    /// # let image = context.image(vk::Format::R32_UINT, [4, 2, 1]).levels(2).layers(3).label("heights").build()?;
-    /// context.invalidate_image(&image)?;
-    /// assert_eq!(image.outcomes().nothing_valid, 1);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn outcomes(&self) -> Outcomes {
-        self.resource().outcomes.read()
     }
 }
 

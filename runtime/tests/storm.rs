@@ -21,8 +21,10 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
 const SIZES: [usize; 2] = [1 << 10, 1 << 14];
 /// Words that a buffer has beyond these after some of its respecifications; no operation depends on them.
 const BEYOND: usize = 64;
-/// Width and height of the images.
+/// Width of the images.
 const SIDE: u32 = 32;
+/// Heights that images get by respecification.
+const HEIGHTS: [u32; 2] = [32, 20];
 const THREADS: u64 = 4;
 const COMMANDS: usize = 3;
 
@@ -53,13 +55,15 @@ fn alike(words: &[u32]) {
     assert!(words.iter().all(|word| *word == words[0]), "words of different operations: {:x?} …", &words[..8]);
 }
 
-/// Operations on resources that another thread has mapped or destroyed are errors, and so is recording a command buffer
-/// that another thread records, as they should be.
+/// Operations on resources that another thread has mapped or destroyed are errors, and so are recording a command buffer
+/// that another thread records, copies of images that have different sizes by now, and writes of as many texels as an
+/// image had before another thread gave it another size, as they should be.
 fn may_be_refused(result: Result<(), Error>) {
     if let Err(error) = result {
         let text = error.to_string();
-        let expected = ["mapped", "destroyed", "is being recorded"];
-        assert!(expected.iter().any(|words| text.contains(words)), "{text}");
+        let sizes = ["source and target of a copy have the same size", "a level is written as a whole"];
+        let expected = ["mapped", "destroyed", "is being recorded"].into_iter().chain(sizes);
+        assert!(expected.into_iter().any(|words| text.contains(words)), "{text}");
     }
 }
 
@@ -68,6 +72,7 @@ fn record(
     recorder: &mut Recorder,
     scene: &Scene,
     (a, b): (&Buffer, &Buffer),
+    (x, y): (&Image, &Image),
     (words, value): (usize, u32),
 ) -> Result<(), Error> {
     let bytes = words as u64 * 4;
@@ -75,8 +80,10 @@ fn record(
     recorder.copy(a, 0, b, 0, bytes)?;
     let add = recorder.dispatch(&scene.add).bind_range(0, 0, b, 0..bytes).bind_range(0, 1, a, 0..bytes);
     add.groups([words as u32 / 64, 1, 1])?;
-    match value % 2 {
-        0 => recorder.dispatch(&scene.add).set(0, &scene.set).groups([SIZES[1] as u32 / 64, 1, 1]),
+    match value % 4 {
+        0 | 1 => recorder.dispatch(&scene.add).set(0, &scene.set).groups([SIZES[1] as u32 / 64, 1, 1]),
+        2 if !std::ptr::eq(x, y) => recorder.copy_image((x, 0, 0), (y, 0, 0)),
+        2 => recorder.clear_image(x, ClearColor::Uint([value; 4])),
         _ => Ok(()),
     }
 }
@@ -103,7 +110,7 @@ fn act(context: &Context, scene: &Scene, random: &mut Random, maps: bool) {
         }
         may_be_refused(map.unmap());
     };
-    may_be_refused(match random.below(24) {
+    may_be_refused(match random.below(26) {
         0 | 1 => context.write(a, 0, &vec![value; words]).map(drop),
         2 => context.upload(a, &vec![value; words]).map(drop),
         3 => context.fill(a, value),
@@ -133,7 +140,10 @@ fn act(context: &Context, scene: &Scene, random: &mut Random, maps: bool) {
             map(flags[random.below(4)]);
             Ok(())
         }
-        12 => context.write_image(x, 0, 0, &vec![value; (SIDE * SIDE) as usize]).map(drop),
+        12 => {
+            let texels: u32 = x.level_size(0).iter().product();
+            context.write_image(x, 0, 0, &vec![value; texels as usize]).map(drop)
+        }
         13 if !std::ptr::eq(x, y) => context.copy_image((x, 0, 0), (y, 0, 0)),
         13 => context.clear_image(x, ClearColor::Uint([value; 4])),
         14 => context.read_image(x, 0, 0).map(|texels| alike(&texels)),
@@ -145,10 +155,11 @@ fn act(context: &Context, scene: &Scene, random: &mut Random, maps: bool) {
         16 | 17 => context.dispatch(&scene.add).set(0, &scene.set).groups([SIZES[1] as u32 / 64, 1, 1]),
         18 => context.resize(a, (words + BEYOND * random.below(2)) as u64 * 4).map(drop),
         19 if !same => {
-            let record = |recorder: &mut Recorder| record(recorder, scene, (a, b), (words, value));
+            let record = |recorder: &mut Recorder| record(recorder, scene, (a, b), (x, y), (words, value));
             context.rerecord(&scene.commands[random.below(COMMANDS)], record)
         }
-        20..=22 => context.submit(&scene.commands[random.below(COMMANDS)]).map(drop),
+        20 => context.resize_image(x, [SIDE, HEIGHTS[random.below(2)], 1]).map(drop),
+        21..=24 => context.submit(&scene.commands[random.below(COMMANDS)]).map(drop),
         _ => context.flush().map(drop),
     });
 }
@@ -162,7 +173,7 @@ fn whatever_threads_do_at_once_each_operation_is_whole() {
         let buffers: [Vec<Mutex<Buffer>>; 2] =
             SIZES.map(|words| (0..3).map(|_| Mutex::new(context.buffer(words as u64 * 4).zeroed().unwrap())).collect());
         let image = || {
-            let image = context.image(vk::Format::R32_UINT, [SIDE, SIDE, 1]).build().unwrap();
+            let image = context.image(vk::Format::R32_UINT, [SIDE, HEIGHTS[0], 1]).build().unwrap();
             context.clear_image(&image, ClearColor::Uint([0; 4])).unwrap();
             image
         };

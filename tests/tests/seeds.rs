@@ -12,8 +12,8 @@ const REASONS: [&str; 3] = ["By design: ", "Waits for ", "Open: "];
 /// and its rows have a place and a test, or say by which design they have none. Whatever lands in another place changes
 /// this table. The longest of several that fit counts.
 const AWAITED: [(&str, &str); 3] = [
-    ("the checked mode of the driver with caches", "driver/src/checked/caches.rs"),
-    ("the checked mode of the driver", "driver/src/checked"),
+    ("the checked mode of the driver with caches", "driver/src/check/caches.rs"),
+    ("the checked mode of the driver", "driver/src/check"),
     ("the SIMD form as a language", "runtime/cli/src/run/simd.rs"),
 ];
 
@@ -132,7 +132,7 @@ fn no_rule_is_lost() {
 #[test]
 fn a_row_waits_only_for_what_has_not_landed() {
     let (row, all) = ("Waits for the checked mode of the driver, which derives edges", |_: &str| true);
-    assert!(landed(row, all).unwrap().contains("which has landed: driver/src/checked"));
+    assert!(landed(row, all).unwrap().contains("which has landed: driver/src/check"));
     assert_eq!(landed(row, |path| path.ends_with("caches.rs")), None, "its caches are another subject");
     assert_eq!(landed("`driver/src/lib.rs`", all), None);
     assert!(landed("Waits for the events of a context: an invalidation returns what it did", |_| false).is_some());

@@ -128,7 +128,7 @@ fn programs_with_hosts_are_explained_and_drawn_but_have_no_text() {
         "T0:2 makes T0:1 available to the host domain, from which no memory domain operation takes it to the device domain"
     );
     assert!(dot(&program, &race, Model::SPEC).contains("T0: host"));
-    assert_eq!(write_khronos(&program).unwrap_err().to_string(), "the Khronos format has no agents of the host");
+    assert_eq!(write_khronos(&program).unwrap_err().to_string(), "the format has no agents of the host");
     // A command of the API is missing, which no edit of a shader can replace.
     assert!(repair(&program, None, &Options::default(), Effort::default()).unwrap().is_none());
 }

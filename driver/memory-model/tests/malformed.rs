@@ -152,7 +152,7 @@ fn decide(test: &Test) {
     if let Ok(Some(race)) = find_race(&test.program, None, &few()) {
         assert!(explain(&test.program, &race, Model::SPEC, 0).is_some());
         assert!(dot(&test.program, &race, Model::SPEC).ends_with("}\n"));
-        let effort = Effort { edits: 2, programs: 20, steps: 5000 };
+        let effort = Effort { edits: 2, programs: 20, steps: 5000, ..Effort::default() };
         if let Ok(Some(repair)) = repair(&test.program, None, &few(), effort) {
             assert!(!words(&test.program, &repair.edits).is_empty());
             let _ = write_khronos(&repair.program);

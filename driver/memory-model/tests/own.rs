@@ -6,8 +6,8 @@ use crate::common;
 use std::path::Path;
 
 use spelter_memory_model::answer::{Options, answer, find_race, summarize};
-use spelter_memory_model::format::{Format, QuestionKind, Test};
-use spelter_memory_model::program::{Bound, TooLarge};
+use spelter_memory_model::format::{Format, QuestionKind, Test, write_dartagnan};
+use spelter_memory_model::program::{Bound, Program, TooLarge};
 
 fn own(name: &str) -> Test {
     common::test(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/litmus/own").join(name))
@@ -213,4 +213,22 @@ fn values_that_are_guessed_leave_a_question_undecided_unless_a_guess_shows_it() 
     let error = answer(&test.program, &test.questions[0], &Options::default()).unwrap_err().to_string();
     let message = "the values of an execution depend on themselves and take too many guesses, and the bound is 4096";
     assert!(error.ends_with(message), "{error}");
+}
+
+#[test]
+fn a_written_program_is_read_as_it_was() {
+    let options = Options::default();
+    let paths = common::files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/litmus/own"), "litmus");
+    assert!(paths.len() >= 5);
+    for path in paths {
+        let program = common::test(&path).program;
+        let text = write_dartagnan(&program).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let read = Format::Dartagnan.read(&program.name, &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assert_eq!(write_dartagnan(&read.program).unwrap(), text);
+        let known = |program: &Program| {
+            let races = find_race(program, None, &options).map(|race| race.is_some());
+            (races, summarize(program, &options, u64::MAX).map(|summary| summary.executions))
+        };
+        assert_eq!(known(&program), known(&read.program), "{text}");
+    }
 }

@@ -133,7 +133,7 @@ proptest! {
     #[test]
     fn a_repaired_program_is_race_free_and_no_edit_is_idle(threads in random::threads(3, 3)) {
         let program = random::program(&threads);
-        let effort = Effort { edits: 3, programs: 300, steps: 200_000 };
+        let effort = Effort { edits: 3, programs: 300, steps: 200_000, ..Effort::default() };
         let Ok(Some(repaired)) = repair(&program, None, &options(), effort) else { return Ok(()) };
         prop_assert_eq!(is_racy(&repaired.program), Some(false));
         prop_assert!(counts(&repaired.program).is_none_or(|(executions, ..)| executions > 0));

@@ -468,7 +468,7 @@ SATISFIABLE consistent[X] && #dr>0
     let (host, choice) = commands((Stage::ComputeShader, true), (Stage::Host, false), true);
     let slice = Slice::new(&host, &choice, Model::SPEC).unwrap();
     let error = write_slice(&slice, &Numbers(&host)).unwrap_err().to_string();
-    assert_eq!(error, "the Khronos format has no agents of the host");
+    assert_eq!(error, "the format has no agents of the host");
     let (dispatches, choice) = commands((Stage::ComputeShader, true), (Stage::ComputeShader, false), true);
     assert!(replayed(&dispatches, &choice).0.contains("\nSSW 0 1\nSLOC x0 x0r1\n"));
 }

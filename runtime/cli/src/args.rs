@@ -154,7 +154,10 @@ pub(crate) struct RunArgs {
     /// Fill a uniform buffer.
     #[arg(long, value_name = "G.B=VALUE", allow_hyphen_values = true)]
     pub(crate) uniform: Vec<Bind>,
-    /// Images, samplers, texel buffers and the number of invocations.
+    /// The number of invocations in each direction, instead of --groups: enough workgroups for them.
+    #[arg(long, value_name = "X[,Y[,Z]]", allow_hyphen_values = true, conflicts_with = "groups")]
+    pub(crate) invocations: Option<Groups>,
+    /// Images, samplers and texel buffers.
     #[command(flatten)]
     pub(crate) images: ImageArgs,
     /// Push constants; several options are concatenated. Trailing padding of a struct is allowed.

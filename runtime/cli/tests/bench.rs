@@ -156,8 +156,8 @@ fn bad_input_is_an_error_that_names_it() {
         @group(0) @binding(1) var<storage, read_write> a: u32;
         @compute @workgroup_size(1) fn main() { a = n; }",
     );
-    let uniform = folder.error("bench uniform.wgsl");
-    assert!(uniform.contains("binding 0.0, a uniform buffer, has no contents: use --uniform 0.0=VALUE"), "{uniform}");
+    let uniform = folder.error("bench uniform.wgsl --bind 0.0=zeros:4");
+    assert!(uniform.contains("--bind 0.0: it is a uniform buffer: use --uniform"), "{uniform}");
     assert!(folder.error("bench missing.wgsl").starts_with("missing.wgsl: "));
     for options in [
         "--groups 0",
@@ -240,4 +240,121 @@ fn a_share_above_the_limit_has_a_note() {
     let share = shown["points"][0]["limit"]["share"].as_f64().unwrap();
     let noted = ended.stderr.contains("1 of 1 points are above 100 % of their limit");
     assert_eq!(share > 1.0, noted, "{share}: {}", ended.stderr);
+}
+
+#[test]
+fn images_and_samplers_are_given_as_for_run() {
+    let text = "
+        @group(0) @binding(0) var sheet: texture_2d<f32>;
+        @group(0) @binding(1) var linear: sampler;
+        @group(0) @binding(2) var drawn: texture_storage_2d<rgba8unorm, write>;
+        @compute @workgroup_size(8, 8) fn main(@builtin(global_invocation_id) id: vec3u) {
+            textureStore(drawn, id.xy, textureSampleLevel(sheet, linear, vec2f(id.xy) / 32.0, 0.0));
+        }";
+    let folder = Folder::with("bench-images", "sample.wgsl", text);
+    let line = format!("bench sample.wgsl --groups 4,4 {QUICK} --no-limits");
+    let missing = folder.error(&line);
+    assert!(missing.contains("binding 0.0, a sampled image, has no image: use --image 0.0=FILE.png"), "{missing}");
+    let images = "--image sheet=rgba8unorm:32x32:gradient --image 0.2=rgba8unorm:32x32";
+    let missing = folder.error(&format!("{line} {images}"));
+    assert!(missing.contains("binding 0.1, a sampler, has no sampler: use --sampler 0.1=linear"), "{missing}");
+    let ended = folder.spelter(&format!("{line} {images} --sampler 0.1=linear --json"));
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    let shown: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(shown["points"][0]["bytes"], 2 * 32 * 32 * 4);
+    for (option, problem) in [
+        ("--image 0.1=rgba8unorm:4x4", "--image 0.1: it is a sampler: use --sampler"),
+        ("--image 0.0=rgba8unorm:4x4", "binding 0.0 is given twice"),
+        ("--sampler 0.7=linear", "--sampler 0.7: \"main\" does not use it"),
+        ("--bind 0.0=zeros:4", "--bind 0.0: it is a sampled image: use --image"),
+    ] {
+        let error = folder.error(&format!("{line} {images} --sampler 0.1=linear {option}"));
+        assert!(error.contains(problem), "{error}");
+    }
+}
+
+#[test]
+fn uniform_buffers_without_an_option_hold_the_number_of_invocations() {
+    // It ends at the number of invocations; another number would leave the buffer, or not end in time.
+    let text = "
+        struct Params { scale: f32, count: u32 }
+        @group(0) @binding(0) var<uniform> params: Params;
+        @group(0) @binding(1) var<storage, read_write> to: array<f32>;
+        @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+            for (var i = id.x; i < params.count; i += 64u) { to[i] = params.scale; }
+        }";
+    let folder = Folder::with("bench-uniform", "uniform.wgsl", text);
+    let ended = folder.spelter(&format!("bench uniform.wgsl --groups 2 {QUICK} --no-limits --time-limit 1 --json"));
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    let shown: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(shown["points"][0]["bytes"], 8 + 2 * 64 * 4);
+    assert!(ended.stderr.contains("note: binding 0.0, a uniform buffer, has no --uniform"), "{}", ended.stderr);
+    let given = folder.spelter(&format!("bench uniform.wgsl --groups 2 {QUICK} --no-limits --uniform params=zeros:8"));
+    assert!(given.status == 0 && !given.stderr.contains("has no --uniform"), "{}", given.stderr);
+}
+
+/// Adds the texels of a buffer to the words of another.
+const TEXELS: &str = "
+OpCapability Shader
+OpCapability SampledBuffer
+OpMemoryModel Logical GLSL450
+OpEntryPoint GLCompute %main \"main\" %id
+OpExecutionMode %main LocalSize 16 1 1
+OpDecorate %id BuiltIn GlobalInvocationId
+OpDecorate %table DescriptorSet 0
+OpDecorate %table Binding 4
+OpDecorate %words ArrayStride 4
+OpDecorate %block Block
+OpMemberDecorate %block 0 Offset 0
+OpDecorate %buffer DescriptorSet 0
+OpDecorate %buffer Binding 2
+%void = OpTypeVoid
+%signature = OpTypeFunction %void
+%uint = OpTypeInt 32 0
+%int = OpTypeInt 32 1
+%uint3 = OpTypeVector %uint 3
+%uint4 = OpTypeVector %uint 4
+%zero = OpConstant %int 0
+%texels = OpTypeImage %uint Buffer 0 0 0 1 Unknown
+%texels_pointer = OpTypePointer UniformConstant %texels
+%table = OpVariable %texels_pointer UniformConstant
+%words = OpTypeRuntimeArray %uint
+%block = OpTypeStruct %words
+%block_pointer = OpTypePointer StorageBuffer %block
+%word_pointer = OpTypePointer StorageBuffer %uint
+%buffer = OpVariable %block_pointer StorageBuffer
+%id_pointer = OpTypePointer Input %uint3
+%id = OpVariable %id_pointer Input
+%main = OpFunction %void None %signature
+%label = OpLabel
+%all = OpLoad %uint3 %id
+%x = OpCompositeExtract %uint %all 0
+%at = OpBitcast %int %x
+%place = OpAccessChain %word_pointer %buffer %zero %x
+%word = OpLoad %uint %place
+%image = OpLoad %texels %table
+%texel = OpImageFetch %uint4 %image %at
+%value = OpCompositeExtract %uint %texel 0
+%sum = OpIAdd %uint %word %value
+OpStore %place %sum
+OpReturn
+OpFunctionEnd
+";
+
+#[test]
+fn texel_buffers_are_filled_or_given() {
+    let folder = Folder::with("bench-texels", "texels.spvasm", TEXELS);
+    let line = format!("bench texels.spvasm --groups 2 {QUICK} --no-limits");
+    let bytes = |options: &str| {
+        let ended = folder.spelter(&format!("{line} --json {options}"));
+        assert_eq!(ended.status, 0, "{}", ended.stderr);
+        let shown: Value = serde_json::from_str(&ended.stdout).unwrap();
+        shown["points"][0]["bytes"].as_u64().unwrap()
+    };
+    // One texel and one word for each of 32 invocations.
+    assert_eq!(bytes(""), 2 * 32 * 4);
+    assert_eq!(bytes("--bytes 1K"), 2 * 1024);
+    assert_eq!(bytes("--texels 0.4=r32uint:zeros:512"), 512 + 32 * 4);
+    let error = folder.error(&format!("{line} --bind 0.4=zeros:4"));
+    assert!(error.contains("--bind 0.4: it is a uniform texel buffer: use --texels"), "{error}");
 }

@@ -134,7 +134,119 @@ fn a_workgroup_barrier_orders_workgroup_memory() {
     assert_eq!(folder.spelter("litmus shared.wgsl --deny-races").status, 3);
     with("");
     let text = folder.good("litmus shared.wgsl --repair");
-    assert!(text.contains("RACY") && text.contains("a control barrier for WorkgroupMemory"), "{text}");
+    assert!(text.contains("RACY"), "{text}");
+    assert!(text.contains("smallest repair: after line 6: workgroupBarrier() -> "), "{text}");
+}
+
+#[test]
+fn a_repair_stands_where_all_invocations_execute_it() {
+    // Only one invocation executes the store.
+    let text = "
+        var<workgroup> part: u32;
+        @group(0) @binding(0) var<storage, read_write> to: array<u32, 4>;
+        @compute @workgroup_size(4)
+        fn main(@builtin(local_invocation_index) id: u32) {
+            if id == 0u {
+                part = 7u;
+            }
+            to[id] = part;
+        }";
+    let folder = Folder::with("derive-repair", "broadcast.wgsl", text);
+    let shown = folder.good("litmus broadcast.wgsl --repair --write-repair fixed.litmus --write-test racy.litmus");
+    assert!(shown.contains("smallest repair: before line 9: workgroupBarrier() -> 1 execution"), "{shown}");
+    let json = folder.good("litmus broadcast.wgsl --repair --json");
+    let test: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!(test["repair"]["edits"], serde_json::json!(["before line 9: workgroupBarrier()"]));
+    // The two texts are read again: one races and the other does not, with the same outcome.
+    assert_eq!(folder.spelter("litmus racy.litmus --deny-races").status, 3);
+    let fixed = folder.good("litmus fixed.litmus --deny-races");
+    assert!(fixed.contains("race-free   1 execution") && fixed.contains("exists (1 == 1): holds"), "{fixed}");
+    // A loop executes its statement in all invocations equally often.
+    let text = "
+        var<workgroup> part: array<u32, 2>;
+        @group(0) @binding(0) var<storage, read_write> to: array<u32, 2>;
+        @compute @workgroup_size(2)
+        fn main(@builtin(local_invocation_index) id: u32) {
+            for (var i = 0u; i < 2u; i++) {
+                part[id] = i;
+                to[id] = part[1u - id];
+            }
+        }";
+    folder.write("loop.wgsl", text.as_bytes());
+    let shown = folder.good("litmus loop.wgsl --repair");
+    assert!(
+        shown.contains("after line 7: workgroupBarrier()") && shown.contains("after line 8: workgroupBarrier()"),
+        "{shown}"
+    );
+    // Nothing in WGSL orders workgroups.
+    folder.write("relaxed.wgsl", RELAXED.as_bytes());
+    let shown = folder.good("litmus relaxed.wgsl --groups 2 --repair");
+    assert!(shown.contains("none found: no control barriers remove the race; two dispatches do"), "{shown}");
+    let write = folder.spelter("litmus relaxed.wgsl --groups 2 --write-repair x.test");
+    assert_eq!((write.status, write.stderr.as_str()), (1, "error: --write-repair: no repair was found\n"));
+}
+
+#[test]
+fn derived_tests_are_written_in_both_formats() {
+    let folder = Folder::with("derive-write", "spin.wgsl", SPIN);
+    let verdict = |name: &str| {
+        let json = folder.good(&format!("litmus {name} --json"));
+        let test: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+        (test["races"].clone(), test["executions"].clone())
+    };
+    let of = |line: &str| {
+        let json = folder.good(&format!("litmus {line} --json"));
+        let test: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+        (test["races"].clone(), test["executions"].clone())
+    };
+    assert_eq!(of("spin.wgsl --groups 2 --write-test spin.litmus"), verdict("spin.litmus"));
+    folder.write("shared.wgsl", SHARED.replace("BARRIER", "workgroupBarrier();").as_bytes());
+    assert_eq!(of("shared.wgsl --write-test shared.litmus"), verdict("shared.litmus"));
+    // Copies of values have registers, which the other format has not.
+    let error = folder.error("litmus shared.wgsl --write-test shared.test");
+    assert!(error.contains("--write-test shared.test: the format has no") && error.contains(".litmus file"), "{error}");
+    let text = "
+        var<workgroup> part: u32;
+        @compute @workgroup_size(3) fn main(@builtin(local_invocation_index) id: u32) {
+            if id == 0u { part = 1u; }
+            workgroupBarrier();
+            if id == 1u { part = 2u; }
+        }";
+    folder.write("writes.wgsl", text.as_bytes());
+    assert_eq!(of("writes.wgsl --write-test writes.test").0, false);
+    let written = String::from_utf8(folder.read("writes.test")).unwrap();
+    assert_eq!(written.matches("cbar").count(), 3, "{written}");
+    assert!(folder.good("litmus writes.test --deny-races").contains("no solution, as expected"));
+    for (options, problem) in [
+        ("shared.wgsl --write-test x.txt", "--write-test x.txt: the name must end with .test (Khronos) or .litmus"),
+        ("writes.test --write-test x.test", "--write-test: the file is a test already, not a shader"),
+        ("shared.wgsl spin.wgsl --write-test x.test", "--write-test takes one test, not 2"),
+    ] {
+        let error = folder.error(&format!("litmus {options}"));
+        assert!(error.starts_with(problem), "{error}");
+    }
+}
+
+#[test]
+fn the_number_of_events_limits_a_launch() {
+    let text = "
+        @group(0) @binding(0) var<storage, read_write> data: array<u32>;
+        @compute @workgroup_size(256) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+            if id.x < COUNTu { data[id.x] = 1u; }
+        }";
+    let folder = Folder::new("derive-events");
+    let with = |count: u32| folder.write("some.wgsl", text.replace("COUNT", &count.to_string()).as_bytes());
+    with(2);
+    let shown = folder.good("litmus some.wgsl --bind data=zeros:2K --groups 2");
+    assert!(shown.contains("race-free   1 execution"), "{shown}");
+    let threads = shown.lines().filter(|line| line.contains("(workgroup ")).count();
+    assert_eq!(threads, 2, "invocations that do nothing are not shown: {shown}");
+    with(200);
+    let error = folder.error("litmus some.wgsl --bind data=zeros:2K");
+    let why = "the first 129 of 256 invocations have 129 accesses and barriers, and an execution has at most 128";
+    assert!(error.contains(why), "{error}");
+    let error = folder.error("litmus some.wgsl --bind data=zeros:2K --groups 17");
+    assert!(error.ends_with("the launch has 4352 invocations, where 1 to 4096 are possible"), "{error}");
 }
 
 #[test]
@@ -157,6 +269,8 @@ fn the_vulkan_model_is_taken_as_declared() {
     let (uniform, available, visible) = (0x40, 0x2000, 0x4000);
     assert_eq!(with(0x4 | uniform | available, 0x2 | uniform | visible), 0);
     assert_eq!(with(0x4 | uniform, 0x2 | uniform | visible), 3, "nothing makes the data available");
+    let shown = folder.good("litmus mp.spvasm --groups 2 --repair");
+    assert!(shown.contains("smallest repair: Make") && shown.contains(" on line "), "{shown}");
     assert_eq!(with(0x4 | uniform | available, 0x2 | uniform), 3, "nothing makes the data visible");
     assert_eq!(with(0, 0), 3, "relaxed");
 }
@@ -216,8 +330,6 @@ fn what_has_no_litmus_form_is_refused() {
             .ends_with("binding 0.0 ends with an array whose size is unknown: --bind 0.0=zeros:BYTES gives its size"),
         "{message}"
     );
-    let message = refused("--bind data=zeros:16 --groups 65");
-    assert!(message.ends_with("the launch has 130 invocations, where 1 to 128 are possible"), "{message}");
     assert_eq!(refused("--bind 0.7=zeros:4"), "--bind 0.7: \"main\" does not use it");
     assert_eq!(refused("--bind 0.0=zeros:16 --bind data=zeros:4"), "binding 0.0 is given twice");
     let write = folder.spelter("litmus refused.wgsl --bind data=zeros:16 --write-repair x");

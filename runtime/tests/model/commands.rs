@@ -1,35 +1,62 @@
 //! Command buffers of the naive reference: commands with the resources that they name, executed at each submission.
 
 use std::cell::RefCell;
-use std::ops::Range;
 use std::rc::Rc;
 
 use crate::model::kernels;
-use crate::model::reference::{Reference, Shown, Slot};
+use crate::model::reference::{Reference, Seen, Set, Shown, Slot};
 use crate::model::resource::{Handle, overlap};
-use crate::model::step::{BUFFERS, Recorded, level_of};
+use crate::model::shape::Place;
+use crate::model::step::{BUFFERS, Recorded};
 
 /// A recorded command, with the resources that it names.
 #[derive(Debug)]
 pub(crate) enum Command {
-    Dispatch(usize, u32, Vec<Slot>),
-    Copy((Handle, Range<u64>), (Handle, Range<u64>)),
-    Fill(Handle, Vec<Range<u64>>, u32),
+    Dispatch(Dispatch),
+    Copy((Handle, Place), (Handle, Place)),
+    Fill(Handle, Vec<Place>, u32),
     Execute(Commands),
+}
+
+/// A recorded dispatch.
+#[derive(Debug)]
+pub(crate) struct Dispatch {
+    program: usize,
+    push: u32,
+    /// By descriptor of the program, what it binds itself.
+    own: Vec<Option<Slot>>,
+    /// Where it takes the others from: a submission sees what the set names then.
+    set: Option<Rc<Set>>,
+}
+
+impl Dispatch {
+    /// What a submission sees; `None` if something is destroyed or too small.
+    fn seen(&self) -> Option<Vec<Seen>> {
+        let takes = kernels::TAKES[self.program].iter().zip(&self.own);
+        let slots = takes.map(|(take, own)| match own {
+            Some(slot) => slot.now(),
+            None => self.set.as_ref()?.slots.borrow()[take.binding as usize].as_ref()?.now(),
+        });
+        slots.collect()
+    }
 }
 
 /// A command buffer.
 pub(crate) type Commands = Rc<RefCell<Vec<Command>>>;
 
-/// Whether no resource that the commands name is destroyed, and each has the parts that they name.
+/// Whether no resource that the commands name is destroyed, and each has the parts that they name. Parts that are copied
+/// have the same size.
 fn can_run(commands: &Commands) -> bool {
-    let has = |handle: &Handle, range: &Range<u64>| !handle.is_destroyed() && range.end <= handle.size();
+    let long = |handle: &Handle, place: &Place| {
+        place.of(handle.size()).filter(|_| !handle.is_destroyed()).map(|words| words.end - words.start)
+    };
     commands.borrow().iter().all(|command| match command {
-        Command::Dispatch(.., slots) => {
-            slots.iter().all(|slot| !slot.resource.is_destroyed() && slot.clone().now().is_some())
+        Command::Dispatch(dispatch) => dispatch.seen().is_some(),
+        Command::Copy((from, place), (to, target)) => {
+            let copied = long(from, place);
+            copied.is_some() && copied == long(to, target)
         }
-        Command::Copy((from, range), (to, target)) => has(from, range) && has(to, target),
-        Command::Fill(handle, ranges, _) => ranges.iter().all(|range| has(handle, range)),
+        Command::Fill(handle, places, _) => places.iter().all(|place| long(handle, place).is_some()),
         Command::Execute(commands) => can_run(commands),
     })
 }
@@ -74,8 +101,9 @@ impl Reference {
             Recorded::Dispatch { program, set, own, push } => {
                 let set = set.and_then(|set| self.sets[set].as_ref());
                 let of_set = |binding: usize| set.and_then(|set| set.slots.borrow()[binding].clone());
-                let slots = self.taken(*program, own, of_set)?;
-                Command::Dispatch(*program, *push, slots)
+                let slots = self.taken(*program, own, of_set)?.into_iter().zip(own);
+                let own = slots.map(|(slot, own)| own.map(|_| slot)).collect();
+                Command::Dispatch(Dispatch { program: *program, push: *push, own, set: set.cloned() })
             }
             Recorded::Copy { from, to, part, at } => {
                 let [from, to] = self.both(*from, *to)?;
@@ -85,24 +113,26 @@ impl Reference {
                 if overlap((from, &range), (to, &target)) {
                     return Err(Shown::Refused);
                 }
-                Command::Copy((Rc::clone(from), range), (Rc::clone(to), target))
+                Command::Copy((Rc::clone(from), Place::Words(range)), (Rc::clone(to), Place::Words(target)))
             }
             Recorded::Fill { resource, part, word } => {
                 let handle = Rc::clone(self.live(*resource)?);
                 let range = part.of(handle.size(), false);
-                Command::Fill(handle, vec![range], *word)
+                Command::Fill(handle, vec![Place::Words(range)], *word)
             }
             Recorded::CopyImage { from, to } => {
                 let [source, target] = self.both(from.image(), to.image())?;
-                let (one, other) = (from.texels(), to.texels());
+                let (one, other) = (from.texels(source.size()), to.texels(target.size()));
                 if one.end - one.start != other.end - other.start || overlap((source, &one), (target, &other)) {
                     return Err(Shown::Refused);
                 }
+                let level = |(level, layer): (u32, u32)| Place::Level(level, layer);
+                let (one, other) = (level(from.subresource()), level(to.subresource()));
                 Command::Copy((Rc::clone(source), one), (Rc::clone(target), other))
             }
             Recorded::ClearImage { image, part, word } => {
                 let handle = Rc::clone(self.live(BUFFERS + image)?);
-                let levels = part.subresources().map(|(level, layer)| level_of(level as usize, layer as usize));
+                let levels = part.subresources().map(|(level, layer)| Place::Level(level, layer));
                 Command::Fill(handle, levels.collect(), *word)
             }
             Recorded::Execute { commands } => {
@@ -127,18 +157,19 @@ impl Reference {
     fn execute(&self, commands: &Commands) {
         for command in &*commands.borrow() {
             match command {
-                Command::Dispatch(program, push, slots) => {
-                    let slots: Vec<Slot> = slots.iter().filter_map(|slot| slot.clone().now()).collect();
-                    self.run(&slots, (*program, *push));
+                Command::Dispatch(dispatch) => {
+                    let Some(seen) = dispatch.seen() else { continue };
+                    self.run(&seen, (dispatch.program, dispatch.push));
                 }
-                Command::Copy((from, range), (to, target)) => {
-                    from.use_words(self.finished, range);
-                    to.use_words(self.finished, target);
-                    to.put(target.start, &from.get(range));
+                Command::Copy((from, place), (to, target)) => {
+                    let Some((range, target)) = place.of(from.size()).zip(target.of(to.size())) else { continue };
+                    from.use_words(self.finished, &range);
+                    to.use_words(self.finished, &target);
+                    to.put(target.start, &from.get(&range));
                 }
-                Command::Fill(handle, ranges, word) => {
-                    for range in ranges {
-                        handle.use_words(self.finished, range);
+                Command::Fill(handle, places, word) => {
+                    for range in places.iter().filter_map(|place| place.of(handle.size())) {
+                        handle.use_words(self.finished, &range);
                         handle.put(range.start, &vec![Some(*word); (range.end - range.start) as usize]);
                     }
                 }

@@ -5,7 +5,8 @@
 use spelter::{Context, Program};
 use spelter_shaders::front::spvasm;
 
-use crate::model::step::{Kind, size_of_level};
+use crate::model::shape::size_of_level;
+use crate::model::step::Kind;
 
 /// A word, if it is defined.
 pub(crate) type Word = Option<u32>;

@@ -17,6 +17,7 @@ mod commands;
 mod kernels;
 mod reference;
 mod resource;
+mod shape;
 mod step;
 mod tracker;
 
@@ -39,9 +40,12 @@ const PROGRAMS_OF_A_DEVICE: u32 = 50;
 /// The number of mappings without synchronization that could have conflicted with a command.
 const MAPPED_IN_USE: &str = "mapped unsynchronized while in use";
 
+/// The number of images that got another size.
+const IMAGES_RESIZED: &str = "images resized";
+
 /// Counters that must be above 0 after a run, or the run has not tested them. (Waits for memory of replaced storage
 /// happen once in a million steps; `pressure.rs` tests them.)
-const WANTED: [&str; 25] = [
+const WANTED: [&str; 26] = [
     "invalidations_empty",
     "invalidations_idle",
     "invalidations_in_order",
@@ -67,6 +71,7 @@ const WANTED: [&str; 25] = [
     "commands_rerecorded",
     "commands_reused",
     MAPPED_IN_USE,
+    IMAGES_RESIZED,
 ];
 
 /// The statistics of all programs so far.
@@ -80,7 +85,7 @@ struct Totals {
 /// Runs a program on the tracker and on the reference.
 fn run(home: &Home, steps: Vec<Step>, totals: &mut Totals) -> Result<(), TestCaseError> {
     let (mut reference, mut tracker, before) = (Reference::new(), Tracker::new(home), home.stats());
-    let mapped = home.mapped_in_use();
+    let counted = home.counted();
     for (number, step) in steps.into_iter().enumerate() {
         let step = if home.small { step.in_a_small_heap() } else { step };
         let got = tracker.step(&step, &reference);
@@ -108,8 +113,8 @@ fn run(home: &Home, steps: Vec<Step>, totals: &mut Totals) -> Result<(), TestCas
     }
     let left = tracker.end();
     prop_assert_eq!(left, 0, "objects are left after everything was dropped");
-    *totals.counters.entry(MAPPED_IN_USE).or_default() += home.mapped_in_use() - mapped;
-    for (name, count) in home.stats().since(&before).iter() {
+    let own = home.counted().into_iter().zip(counted).map(|((name, after), (_, before))| (name, after - before));
+    for (name, count) in home.stats().since(&before).iter().chain(own) {
         *totals.counters.entry(name).or_default() += count;
     }
     Ok(())

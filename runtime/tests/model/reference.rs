@@ -9,8 +9,9 @@ use spelter::MapFlags;
 use crate::model::commands::Commands;
 use crate::model::kernels::{self, Word};
 use crate::model::resource::{Handle, Resource, overlap};
+use crate::model::shape::{Place, SIZES, TOO_SMALL, level_of, texels};
 use crate::model::step::{
-    BUFFERS, Bound, COMMANDS, CONTEXTS, Contents, Kind, Part, RESOURCES, SETS, SLOTS, Step, TEXELS, level_of, value,
+    BUFFERS, Bound, COMMANDS, CONTEXTS, Contents, Kind, Part, RESOURCES, SETS, SLOTS, Step, value,
 };
 
 /// The observable result of a step.
@@ -52,25 +53,27 @@ impl Shown {
 #[derive(Clone, Debug)]
 pub(crate) struct Slot {
     pub(crate) resource: Handle,
-    pub(crate) range: Range<u64>,
-    /// Whether the range ends where the resource ends.
-    pub(crate) to_end: bool,
+    pub(crate) place: Place,
     pub(crate) kind: Kind,
 }
 
 impl Slot {
     pub(crate) fn new(resource: &Handle, bound: Bound, kind: Kind) -> Self {
-        let (range, to_end) = (bound.words(kind, resource.size()), bound.is_to_end(kind, resource.size()));
-        Self { resource: Rc::clone(resource), range, to_end, kind }
+        Self { resource: Rc::clone(resource), place: bound.place(kind, resource.size()), kind }
     }
 
-    /// The same with the range that a dispatch sees; `None` if the resource has become too small.
-    pub(crate) fn now(self) -> Option<Self> {
-        let size = self.resource.size();
-        let end = if self.to_end { size } else { self.range.end };
-        let range = self.range.start..end;
-        (range.start < end && end <= size).then_some(Self { range, ..self })
+    /// What a dispatch sees; `None` if the resource is destroyed or has become too small.
+    pub(crate) fn now(&self) -> Option<Seen> {
+        let range = self.place.of(self.resource.size()).filter(|_| !self.resource.is_destroyed())?;
+        Some(Seen { resource: Rc::clone(&self.resource), range })
     }
+}
+
+/// Words that a dispatch sees.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    resource: Handle,
+    range: Range<u64>,
 }
 
 /// A descriptor set.
@@ -194,7 +197,7 @@ impl Reference {
                 Shown::Nothing
             }
             Step::CreateImage { image } => {
-                self.handles[BUFFERS + image] = Some(Resource::new(vec![None; TEXELS]));
+                self.handles[BUFFERS + image] = Some(Resource::new(vec![None; texels(SIZES[0]) as usize]));
                 Shown::Nothing
             }
             Step::Drop { resource } => {
@@ -328,13 +331,17 @@ impl Reference {
     fn on_image(&self, step: &Step) -> Result<Shown, Shown> {
         match step {
             Step::WriteImage { to, seed, .. } => {
-                let range = to.texels();
-                self.live(to.image())?.put(range.start, &words(*seed, range));
+                let handle = self.live(to.image())?;
+                let range = to.texels(handle.size());
+                handle.put(range.start, &words(*seed, range));
             }
-            Step::ReadImage { from, .. } => return Ok(Shown::Words(self.live(from.image())?.get(&from.texels()))),
+            Step::ReadImage { from, .. } => {
+                let handle = self.live(from.image())?;
+                return Ok(Shown::Words(handle.get(&from.texels(handle.size()))));
+            }
             Step::CopyImage { from, to, .. } => {
                 let [source, target] = self.both(from.image(), to.image())?;
-                let (one, other) = (from.texels(), to.texels());
+                let (one, other) = (from.texels(source.size()), to.texels(target.size()));
                 if one.end - one.start != other.end - other.start || overlap((source, &one), (target, &other)) {
                     return Ok(Shown::Refused);
                 }
@@ -343,14 +350,21 @@ impl Reference {
             Step::ClearImage { image, part, word, .. } => {
                 let handle = self.live(BUFFERS + image)?;
                 for (level, layer) in part.subresources() {
-                    let range = level_of(level as usize, layer as usize);
+                    let range = level_of(handle.size(), level, layer);
                     handle.put(range.start, &vec![Some(*word); (range.end - range.start) as usize]);
                 }
             }
             Step::InvalidateImage { image, part, .. } => {
                 let handle = self.live(BUFFERS + image)?;
                 let all = part.subresources();
-                all.for_each(|(level, layer)| handle.forget(&level_of(level as usize, layer as usize)));
+                all.for_each(|(level, layer)| handle.forget(&level_of(handle.size(), level, layer)));
+            }
+            Step::ResizeImage { image, size, .. } => {
+                let handle = self.live(BUFFERS + image)?;
+                if *size == TOO_SMALL {
+                    return Ok(Shown::Refused);
+                }
+                handle.respecify(texels(*size));
             }
             _ => {}
         }
@@ -416,8 +430,8 @@ impl Reference {
             None => self.slots[context][binding].clone(),
         };
         let slots = self.taken(program, own, bound)?;
-        let slots: Vec<Slot> = slots.into_iter().filter_map(Slot::now).collect();
-        self.run(&slots, (program, push));
+        let seen: Vec<Seen> = slots.iter().filter_map(Slot::now).collect();
+        self.run(&seen, (program, push));
         Ok(())
     }
 
@@ -433,14 +447,14 @@ impl Reference {
                 Some(bound) => self.slot(*bound, take.kind)?,
                 None => bound(take.binding as usize).ok_or(Shown::Refused)?,
             };
-            let fits = found.kind == take.kind && !found.resource.is_destroyed() && found.clone().now().is_some();
+            let fits = found.kind == take.kind && found.now().is_some();
             fits.then_some(found).ok_or(Shown::Refused)
         };
         kernels::TAKES[program].iter().zip(own).map(one).collect()
     }
 
-    /// Runs a program on these slots.
-    pub(crate) fn run(&self, slots: &[Slot], (program, push): (usize, u32)) {
+    /// Runs a program on these words.
+    pub(crate) fn run(&self, slots: &[Seen], (program, push): (usize, u32)) {
         let takes = kernels::TAKES[program];
         slots.iter().for_each(|slot| slot.resource.use_words(self.finished, &slot.range));
         let mut taken: Vec<_> = slots.iter().map(|slot| slot.resource.get(&slot.range)).collect();
@@ -448,7 +462,7 @@ impl Reference {
         let written = || slots.iter().enumerate().filter(|(at, _)| takes[*at].writes);
         written().for_each(|(at, slot)| slot.resource.put(slot.range.start, &taken[at]));
         // A write to words that another descriptor also shows has an undefined result.
-        let meet = |x: &Slot, y: &Slot| overlap((&x.resource, &x.range), (&y.resource, &y.range));
+        let meet = |x: &Seen, y: &Seen| overlap((&x.resource, &x.range), (&y.resource, &y.range));
         let is_seen_twice = |at: usize| slots.iter().enumerate().any(|(b, other)| b != at && meet(&slots[at], other));
         if written().any(|(at, _)| is_seen_twice(at)) {
             written().for_each(|(_, slot)| slot.resource.forget(&slot.range));

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use crate::model::kernels::Word;
 
-/// Words of a buffer, or the texels of all levels and layers of an image.
+/// Words of a buffer, or the texels of all levels and layers of an image: `shape.rs` says where they are.
 #[derive(Debug)]
 pub(crate) struct Resource {
     words: RefCell<Vec<Word>>,

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use spelter::MapFlags;
 
 use crate::model::kernels::PROGRAMS;
+use crate::model::shape::{Place, SIZES, TOO_SMALL, level_of};
 
 /// The number of handles of buffers; they come first.
 pub(crate) const BUFFERS: usize = 5;
@@ -29,24 +30,6 @@ pub(crate) const COMMANDS: usize = 3;
 pub(crate) const LARGE: u64 = 5000;
 /// Words of a buffer so large that a small heap has room for only a few.
 pub(crate) const HUGE: u64 = 70_000;
-
-/// Texels of the levels of an image: all have two levels and two layers.
-const LEVELS: [[usize; 2]; 2] = [[6, 3], [3, 1]];
-const LAYER: usize = 21;
-/// Texels of all levels and layers of an image.
-pub(crate) const TEXELS: usize = 2 * LAYER;
-
-/// Width and height of the level that has this number of texels.
-pub(crate) fn size_of_level(texels: usize) -> [usize; 2] {
-    if texels == LEVELS[0][0] * LEVELS[0][1] { LEVELS[0] } else { LEVELS[1] }
-}
-
-/// The range of a level of a layer among the texels of an image.
-pub(crate) fn level_of(level: usize, layer: usize) -> Range<u64> {
-    let [before, texels] = [0, 1].map(|level: usize| LEVELS[level][0] * LEVELS[level][1]);
-    let start = layer * LAYER + if level == 0 { 0 } else { before };
-    start as u64..(start + if level == 0 { before } else { texels }) as u64
-}
 
 /// The kinds of slots, with the part of a resource that they show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,28 +106,39 @@ impl Bound {
         ((self.part.start % 2) as u32, (self.part.words % 2) as u32)
     }
 
-    /// The texels, if an image is meant.
-    pub(crate) fn texels(self) -> Range<u64> {
+    /// The texels, if an image of this number of texels is meant.
+    pub(crate) fn texels(self, size: u64) -> Range<u64> {
         let (level, layer) = self.subresource();
-        level_of(level as usize, layer as usize)
+        level_of(size, level, layer)
     }
 
     /// Whether a slot shows the words up to the end of a buffer of this many words, whatever its later size.
     pub(crate) fn is_to_end(self, kind: Kind, size: u64) -> bool {
-        !kind.is_image() && kind != Kind::Uniform && self.words(kind, size).end == size
+        matches!(self.place(kind, size), Place::ToEnd(_))
+    }
+
+    /// What a slot shows of a resource that has this number of words when it is bound.
+    pub(crate) fn place(self, kind: Kind, size: u64) -> Place {
+        match kind {
+            Kind::Sampled | Kind::StorageImage => {
+                let (level, layer) = self.subresource();
+                Place::Level(level, layer)
+            }
+            // A uniform buffer has 64 KiB at most.
+            Kind::Uniform => {
+                let Range { start, end } = self.part.of(size, true);
+                Place::Words(start..end.min(start + 16_384))
+            }
+            _ => match self.part.of(size, true) {
+                words if words.end == size => Place::ToEnd(words.start),
+                words => Place::Words(words),
+            },
+        }
     }
 
     /// The words, in a resource of this number of words.
     pub(crate) fn words(self, kind: Kind, size: u64) -> Range<u64> {
-        match kind {
-            Kind::Sampled | Kind::StorageImage => self.texels(),
-            // A uniform buffer has 64 KiB at most.
-            Kind::Uniform => {
-                let Range { start, end } = self.part.of(size, true);
-                start..end.min(start + 16_384)
-            }
-            _ => self.part.of(size, true),
-        }
+        self.place(kind, size).of(size).expect("the place is one of a resource of this size")
     }
 }
 
@@ -254,6 +248,11 @@ pub(crate) enum Step {
         resource: usize,
         words: u64,
     },
+    ResizeImage {
+        context: usize,
+        image: usize,
+        size: [u32; 2],
+    },
     Map {
         context: usize,
         resource: usize,
@@ -328,7 +327,7 @@ pub(crate) enum Step {
 /// A command of a command buffer.
 #[derive(Clone, Debug)]
 pub(crate) enum Recorded {
-    /// What it does not bind itself it takes from the set, as that is when the command is recorded.
+    /// What it does not bind itself it takes from the set, as that is when the command is submitted.
     Dispatch {
         program: usize,
         set: Option<usize>,
@@ -377,7 +376,7 @@ impl Step {
 
     /// Whether the step may fail for lack of memory, since it allocates.
     pub(crate) fn needs_memory(&self) -> bool {
-        matches!(self, Self::Create { .. } | Self::CreateImage { .. } | Self::Resize { .. })
+        matches!(self, Self::Create { .. } | Self::CreateImage { .. } | Self::Resize { .. } | Self::ResizeImage { .. })
     }
 }
 
@@ -430,6 +429,11 @@ fn persistent() -> impl Strategy<Value = MapFlags> {
 /// Numbers of contexts: one of them does most of the work, so that batches grow.
 fn context() -> impl Strategy<Value = usize> + Clone {
     prop_oneof![6 => Just(0usize), 1 => 1..CONTEXTS]
+}
+
+/// The size of an image: nearly always one that is possible.
+fn size() -> impl Strategy<Value = [u32; 2]> {
+    prop_oneof![12 => proptest::sample::select(SIZES.to_vec()), 1 => Just(TOO_SMALL)]
 }
 
 fn words() -> impl Strategy<Value = u64> + Clone {
@@ -537,8 +541,9 @@ fn a_step_of_images() -> impl Strategy<Value = Step> {
             .prop_map(|(context, from, to)| Step::CopyImage { context, from, to }),
         2 => (context.clone(), image.clone(), some(), any::<u32>())
             .prop_map(|(context, image, part, word)| Step::ClearImage { context, image, part, word }),
-        5 => (context, image, some())
+        5 => (context.clone(), image.clone(), some())
             .prop_map(|(context, image, part)| Step::InvalidateImage { context, image, part }),
+        3 => (context, image, size()).prop_map(|(context, image, size)| Step::ResizeImage { context, image, size }),
     ]
 }
 

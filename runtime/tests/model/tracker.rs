@@ -10,10 +10,12 @@ use spelter::{
 
 use crate::model::kernels;
 use crate::model::reference::{Reference, Shown};
+use crate::model::shape::{self, SIZES, level_of};
 use crate::model::step::{
     BUFFERS, Bound, COMMANDS, CONTEXTS, Contents, HUGE, IMAGES, Kind, LARGE, Part, Parts, Recorded, SETS, SLOTS, Step,
-    level_of, value,
+    value,
 };
+use crate::model::{IMAGES_RESIZED, MAPPED_IN_USE};
 
 /// The size of a heap with room for everything, in bytes.
 const HEAP: u64 = 64 << 20;
@@ -28,6 +30,8 @@ pub(crate) struct Home {
     pub(crate) small: bool,
     /// The number of mappings without synchronization of buffers in use, of words that are not used.
     met: Cell<u64>,
+    /// The number of images that got another size.
+    resized: Cell<u64>,
 }
 
 impl Home {
@@ -35,16 +39,17 @@ impl Home {
         let heap = if small { SMALL_HEAP } else { HEAP };
         let watcher = Context::builder().workers(2).memory(heap).poison(true).build().unwrap();
         let programs = kernels::programs(&watcher);
-        Self { watcher, programs, small, met: Cell::new(0) }
+        Self { watcher, programs, small, met: Cell::new(0), resized: Cell::new(0) }
     }
 
     pub(crate) fn stats(&self) -> Stats {
         self.watcher.stats()
     }
 
-    /// The number of times that a buffer in use was mapped without synchronization.
-    pub(crate) fn mapped_in_use(&self) -> u64 {
-        self.met.get()
+    /// What statistics do not count: mappings without synchronization of buffers in use, and images that got another
+    /// size.
+    pub(crate) fn counted(&self) -> [(&'static str, u64); 2] {
+        [(MAPPED_IN_USE, self.met.get()), (IMAGES_RESIZED, self.resized.get())]
     }
 }
 
@@ -64,6 +69,12 @@ fn bytes(words: &Range<u64>) -> Range<u64> {
 
 fn values(seed: u32, words: Range<u64>) -> Vec<u32> {
     words.map(|at| value(seed, at)).collect()
+}
+
+/// The number of texels of all levels and layers of an image.
+fn texels(image: &Image) -> u64 {
+    let [width, height, _] = image.level_size(0);
+    shape::texels([width, height])
 }
 
 /// The words of a part of a buffer.
@@ -184,9 +195,9 @@ impl<'a> Tracker<'a> {
             let ranges = buffer.iter().flat_map(Buffer::valid_ranges);
             return ranges.map(|range| range.start / 4..range.end.div_ceil(4)).collect();
         }
-        let image = self.images[which - BUFFERS].iter();
-        let texels = |(level, layer): (u32, u32)| level_of(level as usize, layer as usize);
-        image.flat_map(Image::valid_subresources).map(texels).collect()
+        let Some(image) = &self.images[which - BUFFERS] else { return Vec::new() };
+        let all = texels(image);
+        image.valid_subresources().into_iter().map(|(level, layer)| level_of(all, level, layer)).collect()
     }
 
     /// Drops everything and returns the number of objects that are left.
@@ -215,7 +226,8 @@ impl<'a> Tracker<'a> {
                 shown(buffer.map(|buffer| self.buffers[*resource] = Some(buffer)))
             }
             Step::CreateImage { image } => {
-                let made = watcher.image(vk::Format::R32_UINT, [6, 3, 1]).levels(2).layers(2).build();
+                let [width, height] = SIZES[0];
+                let made = watcher.image(vk::Format::R32_UINT, [width, height, 1]).levels(2).layers(2).build();
                 shown(made.map(|made| self.images[*image] = Some(made)))
             }
             Step::Drop { resource } => {
@@ -402,7 +414,8 @@ impl<'a> Tracker<'a> {
         Some(match step {
             Step::WriteImage { context, to, seed } => {
                 let (image, (level, layer)) = (named(to)?, to.subresource());
-                let call = || self.contexts[*context].write_image(image, level, layer, &values(*seed, to.texels()));
+                let texels = values(*seed, to.texels(texels(image)));
+                let call = || self.contexts[*context].write_image(image, level, layer, &texels);
                 checked(|| image.object(), None, false, call)
             }
             Step::ReadImage { context, from } => {
@@ -422,6 +435,16 @@ impl<'a> Tracker<'a> {
                 let image = self.images[*image].as_ref()?;
                 let call = || self.contexts[*context].invalidate_image(parts(image, *part));
                 checked(|| image.object(), None, false, call)
+            }
+            Step::ResizeImage { context, image, size: [width, height] } => {
+                let image = self.images[*image].as_ref()?;
+                let (before, wanted) = (image.level_size(0), [*width, *height, 1]);
+                let call = || self.contexts[*context].resize_image(image, wanted);
+                let shown = checked(|| image.object(), None, before != wanted, call);
+                let done = matches!(shown, Shown::Nothing);
+                assert_eq!(image.level_size(0), if done { wanted } else { before }, "the size after a respecification");
+                self.home.resized.set(self.home.resized.get() + u64::from(done && before != wanted));
+                shown
             }
             _ => return None,
         })

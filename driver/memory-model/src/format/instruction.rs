@@ -87,7 +87,7 @@ pub(super) struct Read {
     pub(super) label: Option<(String, Place)>,
 }
 
-const ARITHMETIC: [(&str, Binary); 7] = [
+pub(super) const ARITHMETIC: [(&str, Binary); 7] = [
     ("add", Binary::Add),
     ("sub", Binary::Sub),
     ("mul", Binary::Mul),
@@ -97,7 +97,7 @@ const ARITHMETIC: [(&str, Binary); 7] = [
     ("xor", Binary::Xor),
 ];
 
-const BRANCHES: [(&str, Comparison); 6] = [
+pub(super) const BRANCHES: [(&str, Comparison); 6] = [
     ("beq", Comparison::Equal),
     ("bne", Comparison::NotEqual),
     ("blt", Comparison::Less),

@@ -10,11 +10,15 @@ mod khronos;
 mod lex;
 mod replay;
 mod tokens;
+mod writable;
 mod write;
+mod write_dartagnan;
 
 pub use condition::{Condition, Quantifier, Term};
 pub use replay::write_slice;
-pub use write::{Unwritable, write_khronos};
+pub use writable::Unwritable;
+pub use write::write_khronos;
+pub use write_dartagnan::write_dartagnan;
 
 use crate::event::Agent;
 use crate::program::{Place, Program};

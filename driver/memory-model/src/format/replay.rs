@@ -11,7 +11,8 @@
 
 use std::fmt::Write;
 
-use super::write::{Unwritable, write_khronos};
+use super::writable::Unwritable;
+use super::write::write_khronos;
 use crate::event::{Access, Agent, Class, Classes, Location, Operation, Trace};
 use crate::names::Names;
 use crate::program::{

@@ -2,20 +2,21 @@
 
 use std::fmt::Write;
 
+use super::writable::{Unwritable, names, numbered_barriers};
 use crate::event::{Action, Agent, Class, Domain, Scope};
 use crate::program::{Barrier, Expression, Instruction, InstructionKind, Operand, PinnedSource, Program};
-
-/// The feature of a program that the Khronos format does not have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the Khronos format has no {0}")]
-pub struct Unwritable(pub &'static str);
 
 /// The program as a Khronos test, without questions. Groups are opened in the order of the threads.
 ///
 /// # Errors
 ///
-/// If the program uses a feature that the format does not have: branches, registers, further classes, host agents.
+/// If the program uses a feature that the format does not have: branches, registers, further classes, host agents,
+/// initial values other than 0.
 pub fn write_khronos(program: &Program) -> Result<String, Unwritable> {
+    if program.locations.iter().any(|(_, initial)| *initial != 0) {
+        return Err(Unwritable("initial values other than 0"));
+    }
+    let program = &Program { references: names(program), ..numbered_barriers(program)? };
     let mut text = String::new();
     let mut before: Option<[u32; 3]> = None;
     let mut closed = Vec::new();

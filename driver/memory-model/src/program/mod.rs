@@ -151,6 +151,9 @@ pub struct Program {
     pub pins: Vec<Pin>,
     /// Numbers of the text's questions: candidates for values out of thin air.
     pub numbers: Vec<i64>,
+    /// If all threads execute one code, as those of a shader do: by thread, the number of each instruction in it. Empty
+    /// if each thread has code of its own.
+    pub sources: Vec<Vec<u32>>,
 }
 
 impl Program {
@@ -173,8 +176,11 @@ impl Program {
     }
 
     /// The site of each instruction of each thread. The control barriers at which threads meet are one site, since
-    /// they must stay alike.
+    /// they must stay alike; and so are the executions of an instruction of code that threads share.
     pub fn sites(&self) -> Vec<Vec<Site>> {
+        if self.shares_code() {
+            return self.sources.iter().map(|thread| thread.iter().map(|&number| Site(number)).collect()).collect();
+        }
         let mut barriers: Vec<(Barrier, Site)> = Vec::new();
         let mut next = 0;
         let mut site = |instruction: &Instruction| {
@@ -187,6 +193,11 @@ impl Program {
             site
         };
         self.threads.iter().map(|thread| thread.code.iter().map(&mut site).collect()).collect()
+    }
+
+    /// Whether all threads execute one code.
+    pub fn shares_code(&self) -> bool {
+        !self.sources.is_empty()
     }
 
     /// Whether no thread branches.

@@ -6,6 +6,8 @@ use std::fmt;
 use crate::event::{Action, Class, Classes, Operation, Scope};
 use crate::program::{Barrier, Instruction, InstructionKind, PinnedSource, Program};
 
+use super::shared;
+
 /// An edit of code that adds synchronization. Operations are identified by `P`: thread and index into its code in a
 /// program, the [`Site`](crate::event::Site) in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -185,16 +187,24 @@ fn listed(mut names: Vec<String>) -> String {
     if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) }
 }
 
+/// The number of the first control barrier that edits insert: no text and no shader has such numbers.
+const INSERTED: u32 = 1 << 30;
+
 /// Applies edits to a program. Barriers are inserted last, from the end, so that indices stay valid.
 pub fn apply(program: &Program, edits: &BTreeSet<Edit>) -> Program {
     let mut edited = program.clone();
     let mut barriers = Vec::new();
     for (number, edit) in Edit::in_order(edits.iter()).enumerate() {
         if let Edit::Barrier(after, before, class) = *edit {
-            // Numbers that no text can have.
-            let instance = (1 << 30) + number as u32;
-            barriers.push(((after.0, after.1 + 1), class, instance));
-            barriers.push((before, class, instance));
+            let number = INSERTED + number as u32;
+            if program.shares_code() {
+                let barrier = Barrier::Static { id: number, quorum: None };
+                let places = shared::barrier(program, after, before).into_iter().flat_map(|place| place.insertions);
+                barriers.extend(places.map(|at| (at, class, barrier)));
+            } else {
+                barriers.push(((after.0, after.1 + 1), class, Barrier::Dynamic(number)));
+                barriers.push((before, class, Barrier::Dynamic(number)));
+            }
             continue;
         }
         let (one, other) = edit.places();
@@ -206,8 +216,8 @@ pub fn apply(program: &Program, edits: &BTreeSet<Edit>) -> Program {
         }
     }
     barriers.sort_by_key(|barrier| std::cmp::Reverse(barrier.0));
-    for (at, class, instance) in barriers {
-        insert_barrier(&mut edited, at, class, instance);
+    for (at, class, barrier) in barriers {
+        insert_barrier(&mut edited, at, class, barrier);
     }
     edited
 }
@@ -219,13 +229,15 @@ pub(super) fn group(program: &Program, at: (usize, usize)) -> Vec<(usize, usize)
     places.filter(|place| sites[place.0][place.1] == sites[at.0][at.1]).collect()
 }
 
-fn insert_barrier(program: &mut Program, at: (usize, usize), class: Class, instance: u32) {
+fn insert_barrier(program: &mut Program, at: (usize, usize), class: Class, inserted: Barrier) {
     let operation = barrier(class);
-    let barrier = Some(Barrier::Dynamic(instance));
-    let kind = InstructionKind::Execute { operation, destination: None, value: None, barrier };
+    let kind = InstructionKind::Execute { operation, destination: None, value: None, barrier: Some(inserted) };
     let code = &mut program.threads[at.0].code;
     let place = code.get(at.1).or(code.last()).map(|instruction| instruction.place).unwrap_or_default();
     code.insert(at.1.min(code.len()), Instruction { place, kind });
+    if let (Some(sources), Barrier::Static { id, .. }) = (program.sources.get_mut(at.0), inserted) {
+        sources.insert(at.1.min(sources.len()), id);
+    }
     let shift = |place: &mut (usize, usize)| place.1 += usize::from(place.0 == at.0 && place.1 >= at.1);
     for pin in &mut program.pins {
         shift(&mut pin.read);
@@ -237,7 +249,8 @@ fn insert_barrier(program: &mut Program, at: (usize, usize), class: Class, insta
 
 /// Whether an edit inserted this barrier.
 pub(super) fn is_inserted(instruction: &Instruction) -> bool {
-    matches!(instruction.kind, InstructionKind::Execute { barrier: Some(Barrier::Dynamic(number)), .. } if number >= 1 << 30)
+    let InstructionKind::Execute { barrier: Some(barrier), .. } = instruction.kind else { return false };
+    matches!(barrier, Barrier::Dynamic(number) | Barrier::Static { id: number, .. } if number >= INSERTED)
 }
 
 /// The descriptions of the edits, joined.

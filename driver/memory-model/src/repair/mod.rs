@@ -11,14 +11,17 @@
 //! 2. "Smallest" is relative to the edits that are tried: edits of the racing accesses and of all synchronization, but
 //!    not availability and visibility by accesses of other threads, which could be part of a chain.
 //! 3. A control barrier is tried for two threads of one workgroup without branches. In a real program, all other
-//!    invocations of the workgroup must then execute it, too.
+//!    invocations of the workgroup must then execute it, too. In code that all threads execute, they do
+//!    ([`Program::sources`]): an edit changes every execution of an instruction there.
 
 mod edit;
 mod offered;
+mod shared;
 mod text;
 mod trace;
 
 pub use edit::{Edit, apply, words};
+pub use shared::{BarrierPlace, barrier as shared_barrier};
 pub use text::{Change, NotWritten, Rewritten, rewrite};
 pub use trace::{Dependency, Memory, TraceEdit, TraceEffort, TraceRepairs, of_trace};
 
@@ -61,11 +64,13 @@ pub struct Effort {
     /// Maximum number of steps of all searches together, instead of that of [`Options`]. Half of them are for the
     /// search for the smallest repair, the rest for any repair.
     pub steps: u64,
+    /// Whether only control barriers are tried: languages such as WGSL have no words for the other edits.
+    pub only_barriers: bool,
 }
 
 impl Default for Effort {
     fn default() -> Self {
-        Self { edits: 6, programs: 20_000, steps: 20_000_000 }
+        Self { edits: 6, programs: 20_000, steps: 20_000_000, only_barriers: false }
     }
 }
 
@@ -81,7 +86,8 @@ pub fn repair(
     options: &Options,
     effort: Effort,
 ) -> Result<Option<Repair>, TooLarge> {
-    let mut search = Search { filter, options: *options, tried: HashSet::new(), left: effort.programs, spent: 0 };
+    let Effort { programs: left, only_barriers, .. } = effort;
+    let mut search = Search { filter, options: *options, tried: HashSet::new(), left, spent: 0, only_barriers };
     search.options.limits.steps = effort.steps;
     let in_all = for_steps("the search for a repair takes too many steps");
     let race = search.find_race(program).map_err(&in_all)?;
@@ -138,6 +144,7 @@ struct Search<'a> {
     left: u64,
     /// Steps of all searches so far.
     spent: u64,
+    only_barriers: bool,
 }
 
 impl Search<'_> {
@@ -176,7 +183,7 @@ impl Search<'_> {
         if size == 0 {
             return Ok(None);
         }
-        for edit in candidates(program, &edited, &race) {
+        for edit in self.candidates(program, &edited, &race) {
             if edits.insert(edit) {
                 let found = self.at_most(program, edits, size - 1)?;
                 edits.remove(&edit);
@@ -186,6 +193,12 @@ impl Search<'_> {
             }
         }
         Ok(None)
+    }
+
+    fn candidates(&self, program: &Program, edited: &Program, race: &Execution) -> Vec<Edit> {
+        let mut edits = candidates(program, edited, race);
+        edits.retain(|edit| !self.only_barriers || matches!(edit, Edit::Barrier(..)));
+        edits
     }
 
     fn verified(&mut self, program: Program, edits: &BTreeSet<Edit>) -> Result<Option<Repair>, TooLarge> {
@@ -210,7 +223,7 @@ impl Search<'_> {
                 Edit::Barrier(after, before, _) => with_barriers && after < before,
                 _ => true,
             };
-            edits.extend(candidates(program, &edited, &race).into_iter().filter(is_offered));
+            edits.extend(self.candidates(program, &edited, &race).into_iter().filter(is_offered));
             if edits.len() == before {
                 return Ok(None);
             }
@@ -246,6 +259,8 @@ fn candidates(program: &Program, edited: &Program, execution: &Execution) -> Vec
         let inserted = edited.threads[thread].code[..at].iter().filter(|instruction| is_inserted(instruction)).count();
         (thread, at - inserted)
     };
+    // An edit of shared code is named by its first execution, so that equal edits are.
+    let named = |place| group(program, place).first().copied().unwrap_or(place);
     let (first, second) = (back(a), back(b));
     let agents = [first, second].map(|place| program.threads[place.0].agent);
     let common = if first.0 == second.0 { Scope::Workgroup } else { offered::narrowest(agents[0], agents[1]) };
@@ -253,6 +268,7 @@ fn candidates(program: &Program, edited: &Program, execution: &Execution) -> Vec
     let class = trace.operation(a).access().map_or(Class::Uniform, |access| access.class);
     let mut edits = Vec::new();
     for (place, event) in [(first, a), (second, b)] {
+        let place = if program.shares_code() { named(place) } else { place };
         offered::access(place, trace.operation(event), common, &mut edits);
     }
     // A barrier orders nothing through an atomic whose class it does not have; an edge in between may need a wider
@@ -276,6 +292,7 @@ fn candidates(program: &Program, edited: &Program, execution: &Execution) -> Vec
     let together = matches!((agents[0], agents[1]),
         (Agent::Device { workgroup: a, .. }, Agent::Device { workgroup: b, .. }) if a == b);
     if together && first.0 != second.0 && program.is_straight() {
+        let (first, second) = if program.shares_code() { (named(first), named(second)) } else { (first, second) };
         edits.push(Edit::Barrier(first, second, class));
         edits.push(Edit::Barrier(second, first, class));
     }

@@ -7,6 +7,7 @@ use clap::Args;
 use spelter::Backend;
 use vulkan_spelter::options::seconds;
 
+use super::ImageArgs;
 use crate::bench::{BaselineName, GroupSweep, PushPart, Sweep};
 use crate::slot::{Bind, Spec};
 
@@ -18,8 +19,10 @@ G (KiB, MiB, GiB). Every combination of workgroups, bytes and workers is one poi
 1 × 2 × 8 workgroups, as for `spelter run`: a list of them is --groups 1 --groups 2 --groups 8. All points are checked
 before the first one is measured; what was measured before a failure is printed and saved.
 
-Storage buffers without --bind hold random floats from 0 up to 1. They have one element for each invocation, or the
-size of --bytes.
+Storage buffers without --bind hold random floats from 0 up to 1, and texel buffers without --texels a gradient. They
+have one element for each invocation, or the size of --bytes. In uniform buffers without --uniform each float is such a
+number, and each integer is the number of invocations. Images and samplers have no default: their options are those of
+`spelter run`.
 
 The limit of a point is what a kernel reaches that only moves the same bytes, only multiplies and adds, or only has
 atomics, with the same workers: `memory 80 %` is a kernel that takes 1.25 times as long as that takes.
@@ -36,7 +39,7 @@ pub(crate) struct BenchArgs {
     /// given several times. By default 1..4096.
     #[arg(long, value_name = "X[,Y[,Z]]", allow_hyphen_values = true)]
     pub(crate) groups: Vec<GroupSweep>,
-    /// Sizes of the storage buffers that --bind does not fill: a sweep with a factor of 4 by default.
+    /// Sizes of the storage and texel buffers that no option fills: a sweep with a factor of 4 by default.
     #[arg(long, value_name = "SWEEP", allow_hyphen_values = true, value_parser = Sweep::bytes)]
     pub(crate) bytes: Option<Sweep>,
     /// Numbers of workers: a sweep with a factor of 2 by default. Without it, SPELTER_WORKERS or as many as the machine
@@ -49,6 +52,9 @@ pub(crate) struct BenchArgs {
     /// Fill a uniform buffer.
     #[arg(long, value_name = "G.B=VALUE", allow_hyphen_values = true)]
     pub(crate) uniform: Vec<Bind>,
+    /// Images, samplers and texel buffers; see `spelter run --help` for SOURCE and the words.
+    #[command(flatten)]
+    pub(crate) images: ImageArgs,
     /// Push constants: TYPE:a,b,c, or u32:invocations or u32:width for the number of invocations of a point, in all or
     /// in X; several options are concatenated.
     #[arg(long, value_name = "TYPE:a,b,c", allow_hyphen_values = true)]

@@ -14,7 +14,8 @@ A test ends in .test (the format of the Khronos memory model) or .litmus (Dat3M'
 differs from the expectation of the file or of a list, or something is undecided; else 3 if a test races and
 --deny-races is given.
 
-The invocations of a shader's launch become the threads of a test; a kernel that cannot be unrolled is refused.
+The invocations of a shader's launch become the threads of a test; a kernel that cannot be unrolled is refused, and so
+is a launch with more than 128 accesses and barriers. Repairs name lines of the shader.
 
 --profile is spec (today's appendix), khronos (its Alloy model), dartagnan or 1.1.90, and may be followed by switches:
   spec,chains=alloy,inclusion=joint
@@ -52,9 +53,14 @@ pub(crate) struct LitmusArgs {
     /// Find the smallest repair of a race.
     #[arg(long)]
     pub(crate) repair: bool,
-    /// Write the repaired test to a file, in the format of the test. Only for one test.
+    /// Write the repaired test to a file, in the format of the test; that of a shader in the format that the name
+    /// tells. Only for one test.
     #[arg(long, value_name = "FILE")]
     pub(crate) write_repair: Option<PathBuf>,
+    /// Write the test that is derived from a shader to a file: .litmus, or .test for code without branches, registers
+    /// and initial values.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write_test: Option<PathBuf>,
     /// End with status 3 if a test races.
     #[arg(long)]
     pub(crate) deny_races: bool,
@@ -75,8 +81,8 @@ pub(crate) struct LitmusArgs {
     #[arg(long)]
     pub(crate) json: bool,
     /// Generate tests instead: every small program within the bounds below, up to symmetry.
-    #[arg(long, conflicts_with_all = ["paths", "explain", "repair", "write_repair", "deny_races", "dot",
-        "expected", "expected_races"])]
+    #[arg(long, conflicts_with_all = ["paths", "explain", "repair", "write_repair", "write_test", "deny_races",
+        "dot", "expected", "expected_races"])]
     pub(crate) generate: bool,
     /// The largest number of threads of generated programs.
     #[arg(long, value_name = "N", default_value = "2", requires = "generate")]

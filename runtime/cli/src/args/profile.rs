@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{DeviceArgs, ExecArgs, ExecDeviceArgs};
+use super::{DeviceArgs, ExecArgs, ExecDeviceArgs, ImageArgs};
 use crate::bench::PushPart;
-use crate::slot::{Bind, Groups, Spec};
+use crate::slot::{Bind, Groups, ImageOption, SamplerOption, Spec, TexelsOption};
 
 /// `spelter profile`.
 #[derive(Debug, Args)]
@@ -36,6 +36,15 @@ pub(crate) struct ProfileArgs {
     /// Fill a uniform buffer.
     #[arg(long, value_name = "G.B=VALUE", allow_hyphen_values = true, conflicts_with = "command")]
     pub(crate) uniform: Vec<Bind>,
+    /// Fill an image; see `spelter run --help` for SOURCE.
+    #[arg(long, value_name = "G.B=SOURCE", allow_hyphen_values = true, conflicts_with = "command")]
+    pub(crate) image: Vec<ImageOption>,
+    /// Set a sampler.
+    #[arg(long, value_name = "G.B=WORD,…", allow_hyphen_values = true, conflicts_with = "command")]
+    pub(crate) sampler: Vec<SamplerOption>,
+    /// Fill a texel buffer.
+    #[arg(long, value_name = "G.B=FORMAT:VALUE", allow_hyphen_values = true, conflicts_with = "command")]
+    pub(crate) texels: Vec<TexelsOption>,
     /// Push constants: TYPE:a,b,c, or u32:invocations or u32:width for the number of invocations of a dispatch, in all
     /// or in X; several options are concatenated. Programs without push constants get none.
     #[arg(long, value_name = "TYPE:a,b,c", allow_hyphen_values = true, conflicts_with = "command")]
@@ -71,6 +80,11 @@ pub(crate) struct ProfileArgs {
 }
 
 impl ProfileArgs {
+    /// The options for images, samplers and texel buffers.
+    pub(crate) fn images(&self) -> ImageArgs {
+        ImageArgs { image: self.image.clone(), sampler: self.sampler.clone(), texels: self.texels.clone() }
+    }
+
     /// The options of `spelter exec --profile` that profile the command.
     pub(crate) fn exec(&self) -> ExecArgs {
         let DeviceArgs { workers, backend, time_limit, schedule } = self.device;

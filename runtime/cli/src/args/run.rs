@@ -1,12 +1,13 @@
-//! Further options of `spelter run`: images, samplers, texel buffers and the number of invocations.
+//! Further options of `spelter run`: images, samplers and texel buffers, as other commands take them; the number of
+//! workgroups.
 
 use clap::Args;
 
 use super::RunArgs;
-use crate::slot::{Groups, ImageOption, SamplerOption, TexelsOption};
+use crate::slot::{ImageOption, SamplerOption, TexelsOption};
 
-/// Images, samplers, texel buffers and the number of invocations.
-#[derive(Clone, Debug, Args)]
+/// Images, samplers and texel buffers.
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ImageArgs {
     /// Fill a sampled or storage image, or the image of a combined image and sampler.
     #[arg(long, value_name = "G.B=SOURCE", allow_hyphen_values = true)]
@@ -17,15 +18,12 @@ pub(crate) struct ImageArgs {
     /// Fill a uniform or storage texel buffer: a format, and VALUE.
     #[arg(long, value_name = "G.B=FORMAT:VALUE", allow_hyphen_values = true)]
     pub(crate) texels: Vec<TexelsOption>,
-    /// The number of invocations in each direction, instead of --groups: enough workgroups for them.
-    #[arg(long, value_name = "X[,Y[,Z]]", allow_hyphen_values = true, conflicts_with = "groups")]
-    pub(crate) invocations: Option<Groups>,
 }
 
 impl RunArgs {
     /// The number of workgroups in each direction, of this size.
     pub(crate) fn groups(&self, size: [u32; 3]) -> [u32; 3] {
-        match self.images.invocations {
+        match self.invocations {
             Some(invocations) => std::array::from_fn(|axis| invocations.0[axis].div_ceil(size[axis].max(1))),
             None => self.groups.map_or([1; 3], |groups| groups.0),
         }
@@ -33,6 +31,6 @@ impl RunArgs {
 
     /// Whether an option gives the number of workgroups.
     pub(crate) fn states_groups(&self) -> bool {
-        self.groups.is_some() || self.images.invocations.is_some()
+        self.groups.is_some() || self.invocations.is_some()
     }
 }

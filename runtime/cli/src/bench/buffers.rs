@@ -1,157 +1,140 @@
-//! The buffers of a point: those that options fill, and storage buffers of the point's size for the other bindings.
+//! The buffers of a point: those that options fill, and buffers of the point's size for the other bindings.
 
 use std::collections::BTreeMap;
 
-use spelter::{Bind as Binding, BindingInfo, BindingKind, Buffer, Context};
+use spelter::{Bind as Binding, BindingInfo, BindingKind, Buffer, Context, TexelClass, vk};
+use spelter_shaders::front::ScalarType;
+use spelter_shaders::image::Format;
 
+use super::inputs::{Inputs, has_buffer};
 use crate::failure::Failure;
 use crate::file;
-use crate::names;
+use crate::image::{self, Contents};
 use crate::random::Random;
-use crate::shader::Shader;
-use crate::slot::{Bind, Slot};
+use crate::slot::Slot;
 use crate::value::Value;
 
-/// Bytes of random floats, which are repeated.
+/// Bytes of a pattern, which is repeated.
 const PATTERN: usize = 1 << 20;
 
-/// The options that fill buffers.
-pub(super) struct Inputs {
-    bind: Vec<Bind>,
-    uniform: Vec<Bind>,
-}
+/// The size of a point: that of buffers without an option if it is given, and the number of invocations.
+pub(super) type Size = (Option<u64>, u64);
 
-impl Inputs {
-    /// The options with the slots of their names.
-    pub(super) fn new(shader: &Shader, bind: &[Bind], uniform: &[Bind]) -> Result<Self, Failure> {
-        let mut inputs = Self { bind: bind.to_vec(), uniform: uniform.to_vec() };
-        let binds = inputs.bind.iter_mut().map(|bind| ("--bind", &bind.name, &mut bind.slot));
-        let uniforms = inputs.uniform.iter_mut().map(|bind| ("--uniform", &bind.name, &mut bind.slot));
-        names::look_up(shader, binds.chain(uniforms))?;
-        Ok(inputs)
-    }
+/// What an option gives a slot: its name, the format of texels, and the contents.
+type Given<'a> = (&'static str, Option<Format>, &'a Value);
 
-    /// By group and binding, the elements that they name.
-    pub(super) fn elements(&self) -> BTreeMap<(u32, u32), u32> {
-        names::elements(self.bind.iter().chain(&self.uniform).map(|bind| bind.slot))
-    }
-}
-
-/// Bindings that programs declare, and the names of the programs.
-#[derive(Clone, Copy)]
-pub(super) struct Declared<'a> {
-    pub(super) infos: &'a [BindingInfo],
-    pub(super) by: &'a str,
-}
-
-/// Buffers that are bound to the slots of a context.
-pub(super) struct BoundBuffers {
-    /// Keeps them alive.
-    pub(super) buffers: Vec<(Slot, Buffer)>,
-    /// Bytes of all of them together.
-    pub(super) bytes: u64,
-}
-
-/// Fills and binds a buffer for each descriptor. `bytes` is the size of those without an option, by
-/// default that of one element for each invocation.
-pub(super) fn bind(
+/// Makes a buffer for each descriptor of a buffer, and what is bound of it; `None` for null descriptors. Buffers without
+/// an option have the point's size.
+pub(super) fn make(
     context: &Context,
-    declared: Declared<'_>,
+    infos: &[BindingInfo],
     inputs: &Inputs,
-    (bytes, invocations): (Option<u64>, u64),
-) -> Result<BoundBuffers, Failure> {
-    let mut given: BTreeMap<Slot, (&str, BindingKind, &Value)> = BTreeMap::new();
-    let storage = inputs.bind.iter().map(|bind| ("--bind", BindingKind::StorageBuffer, bind));
-    let uniform = inputs.uniform.iter().map(|bind| ("--uniform", BindingKind::UniformBuffer, bind));
-    for (option, kind, bind) in storage.chain(uniform) {
-        check(declared, option, kind, bind.slot)?;
-        if given.insert(bind.slot, (option, kind, &bind.value)).is_some() {
-            return Err(Failure::new(format!("binding {} is given twice", bind.slot)));
-        }
-    }
-    let mut bound = BoundBuffers { buffers: Vec::new(), bytes: 0 };
-    for info in declared.infos {
-        for element in 0..info.count {
-            let slot = Slot { group: info.group, binding: info.binding, element };
-            let buffer = match given.get(&slot) {
+    size: Size,
+) -> Result<Vec<(Slot, Option<Buffer>, Binding)>, Failure> {
+    let given = given(inputs);
+    let mut made = Vec::new();
+    for info in infos.iter().filter(|info| has_buffer(info)) {
+        for slot in slots(info) {
+            let (buffer, format) = match given.get(&slot) {
                 Some((_, _, Value::Null)) => {
-                    context.bind(at(slot), Binding::null(info.kind))?;
+                    made.push((slot, None, Binding::null(info.kind)));
                     continue;
                 }
-                Some((option, _, value)) => {
-                    from_value(context, value).map_err(|failure| Failure::new(format!("{option} {slot}: {failure}")))?
+                Some((option, format, value)) => {
+                    let wrong = |failure| Failure::new(format!("{option} {slot}: {failure}"));
+                    (from_value(context, value).map_err(wrong)?, *format)
                 }
-                None => automatic(context, info, slot, (bytes, invocations))?,
+                None => (automatic(context, info, slot, inputs, size)?, Some(texel_format(info)?)),
             };
-            let what = match info.kind {
+            let format = format.map_or(vk::Format::UNDEFINED, image::vulkan);
+            let binding = match info.kind {
                 BindingKind::UniformBuffer => Binding::uniform(&buffer),
+                BindingKind::UniformTexelBuffer => Binding::texels(&buffer, format),
+                BindingKind::StorageTexelBuffer => Binding::storage_texels(&buffer, format),
                 _ => Binding::storage(&buffer),
             };
-            context.bind(at(slot), what)?;
-            bound.bytes += buffer.size();
-            bound.buffers.push((slot, buffer));
+            made.push((slot, Some(buffer), binding));
         }
     }
-    Ok(bound)
+    Ok(made)
 }
 
-fn at(Slot { group, binding, element }: Slot) -> spelter::Slot {
-    spelter::Slot { group, binding, element }
+fn slots(info: &BindingInfo) -> impl Iterator<Item = Slot> + use<> {
+    let (group, binding) = (info.group, info.binding);
+    (0..info.count).map(move |element| Slot { group, binding, element })
 }
 
-/// Checks that an option fits the declared binding.
-fn check(declared: Declared<'_>, option: &str, kind: BindingKind, slot: Slot) -> Result<(), Failure> {
-    let is_it = |info: &&BindingInfo| (info.group, info.binding) == (slot.group, slot.binding);
-    let problem = match declared.infos.iter().find(is_it) {
-        None => format!("{} does not use it", declared.by),
-        Some(info) if slot.element >= info.count => format!("the binding has {} elements", info.count),
-        Some(info) if info.kind == kind => return Ok(()),
-        Some(BindingInfo { kind: BindingKind::StorageBuffer, .. }) => "it is a storage buffer: use --bind".to_owned(),
-        Some(BindingInfo { kind: BindingKind::UniformBuffer, .. }) => {
-            "it is a uniform buffer: use --uniform".to_owned()
-        }
-        Some(_) => "it is not a buffer".to_owned(),
-    };
-    Err(Failure::new(format!("{option} {slot}: {problem}")))
+/// By slot, what options give. The options are known to fit the bindings.
+fn given(inputs: &Inputs) -> BTreeMap<Slot, Given<'_>> {
+    let storage = inputs.bind.iter().map(|bind| (bind.slot, ("--bind", None, &bind.value)));
+    let uniform = inputs.uniform.iter().map(|bind| (bind.slot, ("--uniform", None, &bind.value)));
+    let texels = inputs.images.texels.iter().map(|texels| match &texels.contents {
+        Some((format, value)) => (texels.slot, ("--texels", Some(*format), value)),
+        None => (texels.slot, ("--texels", None, &Value::Null)),
+    });
+    storage.chain(uniform).chain(texels).collect()
 }
 
-/// Checks the sizes of the buffers that [`bind`] would fill by itself.
+/// Checks the sizes of the buffers that [`make`] would fill by itself.
 pub(super) fn check_sizes(
     context: &Context,
     infos: &[BindingInfo],
     inputs: &Inputs,
-    point: (Option<u64>, u64),
+    size: Size,
 ) -> Result<(), Failure> {
-    let is_given = |slot: &Slot| inputs.bind.iter().any(|bind| bind.slot == *slot);
-    for info in infos.iter().filter(|info| info.kind == BindingKind::StorageBuffer) {
-        let slots = (0..info.count).map(|element| Slot { group: info.group, binding: info.binding, element });
-        for slot in slots.filter(|slot| !is_given(slot)) {
-            automatic_size(context, info, slot, point)?;
-        }
+    let given = given(inputs);
+    for info in infos.iter().filter(|info| has_buffer(info)) {
+        slots(info)
+            .filter(|slot| !given.contains_key(slot))
+            .try_for_each(|slot| automatic_size(context, info, slot, size).map(drop))?;
     }
     Ok(())
 }
 
-/// The size of a storage buffer without an option.
+/// The size of a buffer without an option.
 fn automatic_size(
     context: &Context,
     info: &BindingInfo,
     slot: Slot,
-    (bytes, invocations): (Option<u64>, u64),
+    (bytes, invocations): Size,
 ) -> Result<u64, Failure> {
-    let (fixed, element) = (u64::from(info.min_bytes), u64::from(info.element_bytes));
-    let size = bytes.unwrap_or_else(|| fixed.saturating_add(element.saturating_mul(invocations))).max(4);
-    let most: u64 = context.device().limits().max_storage_buffer_range.into();
-    let problem = format!("binding {slot}: a storage buffer of {size} bytes");
+    let limits = context.device().limits();
+    let fixed = u64::from(info.min_bytes);
+    let of = |element: u64| bytes.unwrap_or_else(|| fixed.saturating_add(element.saturating_mul(invocations)));
+    let (what, size, most, limit, option) = match info.kind {
+        // Its size is that of the block.
+        BindingKind::UniformBuffer => return Ok(fixed.max(4)),
+        BindingKind::UniformTexelBuffer | BindingKind::StorageTexelBuffer => {
+            let texel = u64::from(texel_format(info)?.bytes());
+            let most = u64::from(limits.max_texel_buffer_elements) * texel;
+            ("texel", of(texel) / texel * texel, most, "maxTexelBufferElements", "--texels")
+        }
+        _ => {
+            let size = of(info.element_bytes.into()).max(4);
+            ("storage", size, limits.max_storage_buffer_range.into(), "maxStorageBufferRange", "--bind")
+        }
+    };
+    let problem = format!("binding {slot}: a {what} buffer of {size} bytes");
     match size {
+        0 => Err(Failure::new(format!("{problem}: it has at least one texel"))),
         _ if size < fixed => {
             let rule = "VUID-vkCmdDispatch-None-08114";
             Err(Failure::new(format!("{problem}, and the program's block has {fixed} ({rule})")))
         }
-        _ if size > most => {
-            Err(Failure::new(format!("{problem}: at most {most} (maxStorageBufferRange); use --bytes or --bind")))
-        }
+        _ if size > most => Err(Failure::new(format!("{problem}: at most {most} ({limit}); use --bytes or {option}"))),
         size => Ok(size),
+    }
+}
+
+/// The format of a texel buffer without an option: that of the shader, or one word for each texel.
+fn texel_format(info: &BindingInfo) -> Result<Format, Failure> {
+    match info.image.map(|image| (image.format, image.class)) {
+        Some((Some(format), _)) => {
+            image::known(format).ok_or_else(|| Failure::new(format!("the format {format:?} is not supported")))
+        }
+        Some((None, TexelClass::Uint)) => Ok(Format::R32_UINT),
+        Some((None, TexelClass::Sint)) => Ok(Format::R32_SINT),
+        Some((None, TexelClass::Float)) | None => Ok(Format::R32_SFLOAT),
     }
 }
 
@@ -172,33 +155,93 @@ fn from_bytes(context: &Context, bytes: &[u8]) -> Result<Buffer, Failure> {
     }
 }
 
-/// A storage buffer with random floats.
+/// A buffer without an option.
 fn automatic(
     context: &Context,
     info: &BindingInfo,
     slot: Slot,
-    (bytes, invocations): (Option<u64>, u64),
+    inputs: &Inputs,
+    size: Size,
 ) -> Result<Buffer, Failure> {
-    match info.kind {
-        BindingKind::StorageBuffer => {}
-        BindingKind::UniformBuffer => {
-            let problem = format!("binding {slot}, a uniform buffer, has no contents: use --uniform {slot}=VALUE");
-            return Err(Failure::new(problem));
-        }
-        _ => {
-            let problem =
-                "is not a buffer: this command runs kernels on buffers only; `spelter run --trace` measures others";
-            return Err(Failure::new(format!("binding {slot} {problem}")));
-        }
-    }
-    let size = automatic_size(context, info, slot, (bytes, invocations))?;
+    let bytes = automatic_size(context, info, slot, size)?;
     let mut random = Random::new(u64::from(slot.group) << 32 | u64::from(slot.binding));
-    let length = usize::try_from(size).unwrap_or(usize::MAX).min(PATTERN);
-    let pattern: Vec<u8> = (0..length.div_ceil(4)).flat_map(|_| random.fraction().to_le_bytes()).collect();
-    let buffer = context.buffer(size).build()?;
-    for start in (0..size).step_by(PATTERN) {
-        let long = (size - start).min(PATTERN as u64) as usize;
+    let length = usize::try_from(bytes).unwrap_or(usize::MAX).min(PATTERN);
+    let pattern = match info.kind {
+        BindingKind::UniformBuffer => uniform(inputs, info, (length, size.1), &mut random),
+        BindingKind::UniformTexelBuffer | BindingKind::StorageTexelBuffer => {
+            let format = texel_format(info)?;
+            let texels = (length as u32).div_ceil(format.bytes());
+            image::of_pattern(format, [texels, 1, 1], &Contents::Gradient)
+        }
+        _ => (0..length.div_ceil(4)).flat_map(|_| random.fraction().to_le_bytes()).collect(),
+    };
+    let buffer = context.buffer(bytes).build()?;
+    let (mut start, step) = (0, pattern.len() as u64);
+    while start < bytes {
+        let long = (bytes - start).min(step) as usize;
         context.write(&buffer, start, &pattern[..long])?;
+        start += step;
     }
     Ok(buffer)
+}
+
+/// The contents of a uniform buffer of this number of bytes: random fractions for floats, and for integers the number of
+/// invocations, or the largest number that they hold.
+fn uniform(inputs: &Inputs, info: &BindingInfo, (length, invocations): (usize, u64), random: &mut Random) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    for (offset, scalar) in inputs.scalars(info) {
+        let bits = match scalar {
+            // An eighth, a quarter, a half or three quarters.
+            ScalarType::Float(16) => [0x3000, 0x3400, 0x3800, 0x3a00][random.word() as usize % 4],
+            ScalarType::Float(32) => random.fraction().to_bits().into(),
+            ScalarType::Float(_) => f64::from(random.fraction()).to_bits(),
+            // No memory is at a small address.
+            ScalarType::Address => 0,
+            ScalarType::Int(bits) | ScalarType::Uint(bits) => invocations.min((1 << (bits.min(&32) - 1)) - 1),
+        };
+        let (at, size) = (*offset as usize, scalar.bytes() as usize);
+        if let Some(place) = bytes.get_mut(at..at + size) {
+            place.copy_from_slice(&bits.to_le_bytes()[..size]);
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::ImageArgs;
+    use crate::shader;
+
+    #[test]
+    fn uniform_buffers_hold_fractions_and_the_number_of_invocations() {
+        let text = "
+            struct Part { scale: vec2f, count: u32 }
+            @group(0) @binding(1) var<uniform> part: array<Part, 2>;
+            @group(0) @binding(0) var<storage, read_write> to: f32;
+            @compute @workgroup_size(1) fn main() { to = part[1].scale.x + f32(part[0].count); }";
+        let folder = std::env::temp_dir().join(format!("spelter-uniform-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("uniform.wgsl");
+        std::fs::write(&path, text).unwrap();
+        let shader = shader::load(&path).unwrap();
+        let inputs = Inputs::new(&shader, (&[None], &[]), (&[], &[]), ImageArgs::default());
+        std::fs::remove_dir_all(&folder).unwrap();
+        let info = BindingInfo {
+            group: 0,
+            binding: 1,
+            kind: BindingKind::UniformBuffer,
+            count: 1,
+            min_bytes: 28,
+            element_bytes: 0,
+            read_only: true,
+            image: None,
+        };
+        let bytes = uniform(&inputs.unwrap(), &info, (32, 300), &mut Random::new(1));
+        let words: Vec<u32> = bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        assert_eq!([words[2], words[6], words[3], words[7]], [300, 300, 0, 0]);
+        for at in [0, 1, 4, 5] {
+            assert!((0.0..1.0).contains(&f32::from_bits(words[at])) && words[at] != 0, "{words:x?}");
+        }
+    }
 }

@@ -5,10 +5,11 @@ use spelter_driver::CommandBuffer;
 use super::{Bench, buffers, failure, invocations, sweep};
 use crate::failure::Failure;
 
-/// Checks all points: numbers of workgroups, push constants, and the sizes of buffers.
+/// Checks the options, and all points: numbers of workgroups, push constants, and the sizes of buffers.
 pub(super) fn all(bench: &Bench<'_>, groups: &[[u32; 3]], sizes: &[Option<u64>]) -> Result<(), Failure> {
     let Bench { shader, args, inputs, context, program, .. } = bench;
     let failed = |error| failure(shader, error);
+    inputs.check(super::declared(program, &format!("{:?}", program.entry())))?;
     for &point in groups {
         CommandBuffer::check_groups(point).map_err(|misuse| failed(spelter::Error::Misuse(misuse)))?;
         let (in_each, invocations) = invocations(point, program.workgroup_size())?;

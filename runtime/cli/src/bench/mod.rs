@@ -3,11 +3,13 @@
 mod baseline;
 mod buffers;
 mod check;
+mod inputs;
 mod limits;
 mod measure;
 mod plot;
 mod profile;
 mod report;
+mod resources;
 mod statistics;
 mod sweep;
 mod work;
@@ -25,7 +27,7 @@ use crate::args::BenchArgs;
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::shader::{self, Shader};
-use buffers::{Declared, Inputs};
+use inputs::{Declared, Inputs};
 use limits::Limits;
 use measure::Job;
 use report::{About, Point};
@@ -47,7 +49,8 @@ pub(crate) fn run(args: &BenchArgs, output: &mut Output) -> Result<(), Failure> 
     if let Some(path) = &args.plot {
         check_plot(path)?;
     }
-    let inputs = Inputs::new(&shader, &args.bind, &args.uniform)?;
+    let programs = (&[args.entry.as_deref()][..], &args.spec[..]);
+    let inputs = Inputs::new(&shader, programs, (&args.bind, &args.uniform), args.images.clone())?;
     let old = args.baseline.as_ref().map(|name| baseline::load(&args.out, name)).transpose()?;
     let default = GroupSweep((0..7).map(|power| [1 << (2 * power), 1, 1]).collect());
     let sweeps = if args.groups.is_empty() { std::slice::from_ref(&default) } else { &args.groups[..] };
@@ -63,13 +66,14 @@ pub(crate) fn run(args: &BenchArgs, output: &mut Output) -> Result<(), Failure> 
         return Err(Failure::new(format!("the sweeps have {count} points: at most {MAX_POINTS}")));
     }
     let bar = progress(("bench", "points"), count as u64, args.json);
-    let (mut points, mut about) = (Vec::with_capacity(count), None);
+    let (mut points, mut about, mut unstated) = (Vec::with_capacity(count), None, Vec::new());
     let measure = || -> Result<(), Failure> {
         for workers in workers {
             let mut bench = Bench::new(&shader, args, &inputs, workers)?;
             if about.is_none() {
                 check::all(&bench, &groups, &sizes)?;
                 about = Some(bench.about());
+                unstated = inputs.notes(bench.program.bindings());
             }
             for bytes in &sizes {
                 for groups in &groups {
@@ -85,6 +89,7 @@ pub(crate) fn run(args: &BenchArgs, output: &mut Output) -> Result<(), Failure> 
     // What was measured before a failure is kept.
     let Some(about) = about.filter(|_| !points.is_empty()) else { return ended };
     let mut notes = notes(&about, &points);
+    notes.append(&mut unstated);
     if ended.is_err() {
         notes.push(format!("the sweep ended early: {} of {count} points were measured", points.len()));
     }
@@ -216,14 +221,13 @@ impl<'a> Bench<'a> {
         let push = sweep::push_bytes(&args.push, in_each).map_err(Failure::new)?;
         let failed = |error| failure(shader, error);
         let (measured, bound) = {
-            let bound = buffers::bind(&self.context, declared(&self.program, &by), inputs, (bytes, invocations))?;
+            let bound = resources::bind(&self.context, declared(&self.program, &by), inputs, (bytes, invocations))?;
             let job = Job { context: &self.context, program: &self.program, push: &push, groups };
             let measured = measure::measure(&job, args.warm_up, args.seconds).map_err(failed)?;
-            debug_assert_eq!(bound.buffers.iter().map(|(_, buffer)| buffer.size()).sum::<u64>(), bound.bytes);
             (measured.ok_or_else(too_short)?, bound.bytes)
         };
         let busy = {
-            let _bound = buffers::bind(&self.profiled, declared(&self.program, &by), inputs, (bytes, invocations))?;
+            let _bound = resources::bind(&self.profiled, declared(&self.program, &by), inputs, (bytes, invocations))?;
             let job = Job { context: &self.profiled, program: &self.profiled_program, push: &push, groups };
             measure::busy(&job, args.seconds.mul_f64(BUSY_PART)).map_err(failed)?
         };

@@ -8,8 +8,9 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 use spelter::{BindingInfo, Context, DispatchTime, Error, Fence, ProfileReport, Program};
 
-use super::buffers::{self, Declared, Inputs};
+use super::inputs::{Declared, Inputs};
 use super::measure::Job;
+use super::resources::{self, BoundResources};
 use super::work::Work;
 use super::{failure, invocations, progress, sweep};
 use crate::args::ProfileArgs;
@@ -43,12 +44,12 @@ struct Call<'a> {
 fn shader(args: &ProfileArgs, path: &Path, output: &mut Output) -> Result<(), Failure> {
     let shader = shader::load(path)?;
     args.trace.iter().try_for_each(|path| file::check_target(path))?;
-    let inputs = Inputs::new(&shader, &args.bind, &args.uniform)?;
-    let context = device::profiled(&args.device, args.trace.is_some())?;
     let names: Vec<Option<&str>> = match &args.entry[..] {
         [] => vec![None],
         names => names.iter().map(|name| Some(name.as_str())).collect(),
     };
+    let inputs = Inputs::new(&shader, (&names, &args.spec), (&args.bind, &args.uniform), args.images())?;
+    let context = device::profiled(&args.device, args.trace.is_some())?;
     let programs: Vec<(Program, Work)> = names
         .into_iter()
         .map(|entry| {
@@ -61,6 +62,9 @@ fn shader(args: &ProfileArgs, path: &Path, output: &mut Output) -> Result<(), Fa
     let report = measure(&context, args, &calls).map_err(|error| failure(&shader, error))?;
     args.trace.iter().try_for_each(|path| trace::write(&context, path))?;
     print(args, &shown(&context, path, &report, added_up(&report, &calls, args.repeat)), output)?;
+    for (program, _) in &programs {
+        inputs.notes(program.bindings()).iter().for_each(output::note);
+    }
     notes(&programs);
     Ok(())
 }
@@ -86,13 +90,13 @@ fn calls<'a>(args: &ProfileArgs, programs: &'a [(Program, Work)]) -> Result<Vec<
     programs.iter().flat_map(|program| all.iter().map(move |groups| one(program, *groups))).collect()
 }
 
-/// Binds a buffer for each descriptor, large enough for all programs and dispatches.
+/// Binds a resource for each descriptor; buffers are large enough for all programs and dispatches.
 fn bind(
     context: &Context,
     args: &ProfileArgs,
     programs: &[(Program, Work)],
     inputs: &Inputs,
-) -> Result<buffers::BoundBuffers, Failure> {
+) -> Result<BoundResources, Failure> {
     let mut slots: BTreeMap<(u32, u32), (BindingInfo, &str)> = BTreeMap::new();
     for (program, _) in programs {
         for info in program.bindings() {
@@ -115,7 +119,7 @@ fn bind(
             most = most.max(invocations(groups, program.workgroup_size())?.1);
         }
     }
-    buffers::bind(context, Declared { infos: &infos, by: &entries.join(", ") }, inputs, (None, most))
+    resources::bind(context, Declared { infos: &infos, by: &entries.join(", ") }, inputs, (None, most))
 }
 
 /// Runs the rounds. One is recorded while the one before it runs, as programs with two frames in flight do.

@@ -7,9 +7,9 @@ use spelter_memory_model::answer::{Execution, Options};
 use spelter_memory_model::describe;
 use spelter_memory_model::program::Program;
 use spelter_memory_model::relations::Source;
-use spelter_memory_model::repair::{Change, Rewritten, words};
+use spelter_memory_model::repair::{Change, Rewritten};
 
-use super::{Decided, Total, undecided};
+use super::{Decided, Total, edits, undecided};
 
 /// One test for a file of results: without its folder and duration, which depend on the machine.
 pub(super) fn result(path: &Path, decided: &Decided, options: &Options) -> Value {
@@ -80,7 +80,7 @@ pub(crate) fn test(path: &Path, decided: &Decided, options: &Options) -> Value {
         Some(Ok(None)) => value["repair"] = Value::Null,
         Some(Ok(Some(repair))) => {
             value["repair"] = json!({
-                "edits": repair.edits.iter().map(|edit| words(program, &[*edit])).collect::<Vec<_>>(),
+                "edits": edits(decided, repair),
                 "smallest": repair.is_smallest(),
                 "changes": decided.rewritten.as_ref().and_then(|rewritten| rewritten.as_ref().ok()).map(changes),
                 "gave_up": repair.gave_up.as_ref().map(undecided),

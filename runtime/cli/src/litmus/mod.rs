@@ -2,6 +2,7 @@
 
 mod derive;
 mod expected;
+mod export;
 mod files;
 mod generate;
 mod json;
@@ -14,13 +15,15 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use spelter_memory_model::answer::{
-    Answer, Options, Summary, answer, asked_locations, depends_on, find_race, summarize_with,
+    Answer, Execution, Options, Summary, answer, asked_locations, depends_on, find_race, summarize_with,
 };
+use spelter_memory_model::event::Scope;
 use spelter_memory_model::explain::{Explanation, explain};
 use spelter_memory_model::format::{Format, QuestionKind, Test};
-use spelter_memory_model::program::{Bound, TooLarge};
-use spelter_memory_model::repair::{Effort, Repair, Rewritten, repair, rewrite};
+use spelter_memory_model::program::{Bound, Program, TooLarge};
+use spelter_memory_model::repair::{Effort, Repair, Rewritten, repair, rewrite, words};
 use spelter_memory_model::search::Limits;
+use spelter_shaders::ir::MemoryModel;
 use spelter_sweep::{Sweep, digest, jobs_left};
 
 use crate::args::LitmusArgs;
@@ -39,6 +42,8 @@ struct Decided {
     test: Test,
     /// The threads of a shader's launch in text form; empty for a test.
     listing: Vec<String>,
+    /// The language of a shader; `None` for a test.
+    language: Option<MemoryModel>,
     answers: Vec<Result<Answer, String>>,
     /// Whether it races.
     races: Result<bool, String>,
@@ -50,6 +55,8 @@ struct Decided {
     depends_on: Option<Vec<(&'static str, &'static str, &'static str)>>,
     /// `None` if no repair was requested or needed.
     repair: Option<Result<Option<Repair>, String>>,
+    /// Whether the invocations of the race are in different workgroups.
+    between_workgroups: bool,
     /// The repair in the text of the test, or why it has none.
     rewritten: Option<Result<Rewritten, String>>,
     duration: Duration,
@@ -105,8 +112,10 @@ pub(crate) fn run(args: &LitmusArgs, output: &mut Output) -> Result<u8, Failure>
         return generate::run(args, &options, output).map(|()| 0);
     }
     let files = files::find(&args.paths)?;
-    if args.write_repair.is_some() && files.len() != 1 {
-        return Err(Failure::new(format!("--write-repair takes one test, not {}", files.len())));
+    for (option, given) in [("--write-repair", &args.write_repair), ("--write-test", &args.write_test)] {
+        if given.is_some() && files.len() != 1 {
+            return Err(Failure::new(format!("{option} takes one test, not {}", files.len())));
+        }
     }
     let expected = Expected::read(args, &files)?;
     let names = picture::names(&files);
@@ -137,6 +146,9 @@ pub(crate) fn run(args: &LitmusArgs, output: &mut Output) -> Result<u8, Failure>
         match decided {
             Ok(decided) => {
                 total.add(&decided);
+                if let Some(path) = &args.write_test {
+                    write_test(path, &decided)?;
+                }
                 if let Some(path) = &args.write_repair {
                     write_repair(path, &decided)?;
                 }
@@ -196,10 +208,19 @@ fn write_repair(path: &Path, decided: &Decided) -> Result<(), Failure> {
         (Some(Ok(rewritten)), _) => std::fs::write(path, &rewritten.text).map_err(|error| Failure::file(path, error)),
         (Some(Err(problem)), _) => not_written(problem),
         (None, Some(Err(problem))) => not_written(problem),
-        (None, Some(Ok(Some(_)))) => not_written("a shader has no litmus text that could be repaired"),
+        // The repaired test of a shader.
+        (None, Some(Ok(Some(repair)))) => export::write("--write-repair", path, &repair.program, Some(false)),
         (None, Some(Ok(None))) => not_written("no repair was found"),
         (None, None) => not_written("there is nothing to repair, since no race was found"),
     }
+}
+
+/// Writes the test that was derived from a shader.
+fn write_test(path: &Path, decided: &Decided) -> Result<(), Failure> {
+    if decided.language.is_none() {
+        return Err(Failure::new("--write-test: the file is a test already, not a shader".to_owned()));
+    }
+    export::write("--write-test", path, &decided.test.program, decided.races.as_ref().ok().copied())
 }
 
 impl Total {
@@ -258,14 +279,15 @@ fn progress(files: usize) -> ProgressBar {
 struct Read {
     test: Test,
     listing: Vec<String>,
+    language: Option<MemoryModel>,
     /// The format and the text of a test.
     source: Option<(Format, String)>,
 }
 
 fn read(path: &Path, args: &LitmusArgs) -> Result<Read, Failure> {
     if derive::is_shader(path) {
-        let Derived { test, listing } = derive::derive(path, &args.launch)?;
-        return Ok(Read { test, listing, source: None });
+        let Derived { test, listing, language } = derive::derive(path, &args.launch)?;
+        return Ok(Read { test, listing, language: Some(language), source: None });
     }
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     let format = Format::of_extension(extension).ok_or_else(|| {
@@ -277,13 +299,13 @@ fn read(path: &Path, args: &LitmusArgs) -> Result<Read, Failure> {
     let text = String::from_utf8(file::read(path, 1 << 20)?).map_err(|_| Failure::file(path, "not a text"))?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let test = format.read(&name, &text).map_err(|error| Failure::new(format!("{}:{error}", path.display())))?;
-    Ok(Read { test, listing: Vec::new(), source: Some((format, text)) })
+    Ok(Read { test, listing: Vec::new(), language: None, source: Some((format, text)) })
 }
 
 /// The objects whose final values outcomes show: those that questions ask for; in a shader, those that it writes.
-fn shown_objects(test: &Test, listing: &[String]) -> Vec<u32> {
+fn shown_objects(test: &Test, is_shader: bool) -> Vec<u32> {
     const MAX_OBJECTS: usize = 16;
-    if listing.is_empty() {
+    if !is_shader {
         return asked_locations(&test.questions);
     }
     let written = test.program.operations().filter_map(|(_, operation)| operation.access().filter(|of| of.writes));
@@ -292,7 +314,7 @@ fn shown_objects(test: &Test, listing: &[String]) -> Vec<u32> {
 }
 
 fn decide(path: &Path, args: &LitmusArgs, options: &Options, expected: &Expected) -> Result<Decided, Failure> {
-    let Read { test, listing, source } = read(path, args)?;
+    let Read { test, listing, language, source } = read(path, args)?;
     let start = Instant::now();
     let mut answers: Vec<_> = test
         .questions
@@ -309,14 +331,16 @@ fn decide(path: &Path, args: &LitmusArgs, options: &Options, expected: &Expected
     });
     let race = find_race(&test.program, filter, options).map_err(|bound| undecided(&bound));
     let races = race.as_ref().map(Option::is_some).map_err(Clone::clone);
-    let asked = shown_objects(&test, &listing);
+    let asked = shown_objects(&test, language.is_some());
     let summary = summarize_with(&test.program, options, MAX_EXECUTIONS, &asked).map_err(|bound| undecided(&bound));
     let racing = race.ok().flatten();
     let explanation = racing.as_ref().filter(|_| args.explain);
     let explanation = explanation.and_then(|race| explain(&test.program, race, options.model, 0));
     let depends_on = args.explain.then(|| depends_on(&test.program, filter, options).ok()).flatten();
     let wanted = (args.repair || args.write_repair.is_some()) && racing.is_some();
-    let effort = Effort { steps: args.steps, ..Effort::default() };
+    // WGSL has no words for other repairs.
+    let only_barriers = language == Some(MemoryModel::Wgsl);
+    let effort = Effort { steps: args.steps, only_barriers, ..Effort::default() };
     let repair = wanted.then(|| repair(&test.program, filter, options, effort).map_err(|bound| undecided(&bound)));
     let rewritten = match &repair {
         Some(Ok(Some(repair))) => source.as_ref().map(|(format, text)| {
@@ -325,9 +349,12 @@ fn decide(path: &Path, args: &LitmusArgs, options: &Options, expected: &Expected
         _ => None,
     };
     let expected_race_free = expected.is_race_free(path);
+    let between_workgroups = racing.as_ref().is_some_and(|race| are_apart(&test.program, race));
     Ok(Decided {
         test,
         listing,
+        language,
+        between_workgroups,
         answers,
         races,
         expected_race_free,
@@ -338,6 +365,21 @@ fn decide(path: &Path, args: &LitmusArgs, options: &Options, expected: &Expected
         rewritten,
         duration: deciding,
     })
+}
+
+/// Whether the accesses of the first race are of different workgroups.
+fn are_apart(program: &Program, race: &Execution) -> bool {
+    let agent = |event: usize| program.threads[race.instance.origins[event].0].agent;
+    race.races.first().is_some_and(|&(a, b)| !agent(a).shares(agent(b), Scope::Workgroup))
+}
+
+/// The edits as text: those of a shader in terms of its source.
+fn edits(decided: &Decided, repair: &Repair) -> Vec<String> {
+    let program = &decided.test.program;
+    match decided.language {
+        Some(language) => repair.edits.iter().map(|edit| derive::edit_words(program, edit, language)).collect(),
+        None => repair.edits.iter().map(|edit| words(program, &[*edit])).collect(),
+    }
 }
 
 /// The message for an exceeded bound, with the option that raises it.

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use spelter_memory_model::answer::{Answer, Summary};
 use spelter_memory_model::format::{Question, QuestionKind};
-use spelter_memory_model::repair::{Change, Effort, Rewritten, words};
+use spelter_memory_model::repair::{Change, Effort, Rewritten};
+use spelter_shaders::ir::MemoryModel;
 
-use super::{Decided, Total, undecided};
+use super::{Decided, Total, edits, undecided};
 use crate::args::LitmusArgs;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -77,6 +78,11 @@ pub(crate) fn test(
     match &decided.repair {
         None => {}
         Some(Err(error)) => output.line(format!(" repair     undecided: {error}"))?,
+        Some(Ok(None)) if decided.language == Some(MemoryModel::Wgsl) => {
+            let apart = "; two dispatches do, since nothing in WGSL orders accesses of different workgroups";
+            let apart = if decided.between_workgroups { apart } else { "" };
+            output.line(format!(" repair     none found: no control barriers remove the race{apart}"))?;
+        }
         Some(Ok(None)) => {
             let most = Effort::default().edits;
             output.line(format!(
@@ -85,7 +91,7 @@ pub(crate) fn test(
         }
         Some(Ok(Some(repair))) => {
             let label = if repair.is_smallest() { "smallest repair" } else { "a repair" };
-            let edits = words(&decided.test.program, &repair.edits);
+            let edits = edits(decided, repair).join(", ");
             let count = plural(repair.executions);
             output.line(format!(" {label}: {edits} -> {count}, none racy"))?;
             match &decided.rewritten {

@@ -79,7 +79,8 @@ pub(super) fn all(context: &Context, program: &Program, args: &RunArgs) -> Resul
         let given = given_nulls(args).filter(|slot| (slot.group, slot.binding) == (info.group, info.binding));
         nulls.extend(given.chain(empty).map(|slot| (slot, info.kind)));
     }
-    let (images, samplers) = (images::images(context, infos, args)?, images::samplers(context, infos, args)?);
+    let (images, samplers) =
+        (images::images(context, infos, &args.images)?, images::samplers(context, infos, &args.images)?);
     Ok(BoundResources { buffers: buffers(context, infos, args)?, images, samplers, nulls, notes })
 }
 
@@ -120,7 +121,7 @@ fn given(args: &RunArgs) -> impl Iterator<Item = (&'static str, Slot)> {
 }
 
 /// The binding that is declared at a slot.
-pub(super) fn info_of(infos: &[BindingInfo], slot: Slot) -> Option<&BindingInfo> {
+pub(crate) fn info_of(infos: &[BindingInfo], slot: Slot) -> Option<&BindingInfo> {
     infos.iter().find(|info| (info.group, info.binding) == (slot.group, slot.binding))
 }
 
@@ -146,7 +147,7 @@ fn check(option: &str, slot: Slot, program: &Program) -> Result<(), Failure> {
 /// The elements of an array that no option names: they become null descriptors. It is an error if no element has a
 /// resource, or if one lacks its sampler, which cannot be null (VUID-vkCmdDispatch-None-08114); a combined image and
 /// sampler may do without `--sampler`.
-fn empty_elements(info: &BindingInfo, seen: &BTreeSet<(Slot, bool)>) -> Result<Vec<Slot>, Failure> {
+pub(crate) fn empty_elements(info: &BindingInfo, seen: &BTreeSet<(Slot, bool)>) -> Result<Vec<Slot>, Failure> {
     let slots = (0..info.count).map(|element| Slot { group: info.group, binding: info.binding, element });
     let wants_sampler = info.kind == BindingKind::Sampler;
     let empty: Vec<Slot> = slots.filter(|&slot| !seen.contains(&(slot, wants_sampler))).collect();
@@ -223,7 +224,7 @@ fn used(program: &Program) -> String {
 }
 
 /// The options that fill a binding.
-fn options_for(kind: BindingKind) -> &'static [&'static str] {
+pub(crate) fn options_for(kind: BindingKind) -> &'static [&'static str] {
     match kind {
         BindingKind::StorageBuffer => &["--bind"],
         BindingKind::UniformBuffer => &["--uniform"],

@@ -4,7 +4,7 @@ use spelter::{Bind, BindingInfo, BindingKind, Context, Image, Sampler, TexelClas
 use spelter_shaders::image::Format;
 
 use super::bind::{info_of, shown};
-use crate::args::RunArgs;
+use crate::args::ImageArgs;
 use crate::failure::Failure;
 use crate::file;
 use crate::image::{self, Contents, Picture, Source};
@@ -14,8 +14,8 @@ use crate::slot::{ImageOption, Slot};
 const MAX_BYTES: u64 = 1 << 32;
 
 /// An image and its slot.
-pub(super) struct BoundImage {
-    pub(super) slot: Slot,
+pub(crate) struct BoundImage {
+    pub(crate) slot: Slot,
     /// The slot as text, with its element if the binding is an array.
     pub(super) name: String,
     pub(super) image: Image,
@@ -26,14 +26,14 @@ pub(super) struct BoundImage {
 }
 
 /// A sampler and its slot.
-pub(super) struct BoundSampler {
-    pub(super) slot: Slot,
+pub(crate) struct BoundSampler {
+    pub(crate) slot: Slot,
     sampler: Sampler,
 }
 
 impl BoundImage {
     /// What a dispatch binds: all levels, or the first one for a storage image, as the view that the shader declares.
-    pub(super) fn bind(&self) -> Bind {
+    pub(crate) fn bind(&self) -> Bind {
         let part = self.image.all().as_type(self.view);
         match (&self.sampler, self.is_storage) {
             (_, true) => Bind::storage_image(part.levels(..1)),
@@ -51,6 +51,12 @@ impl BoundImage {
         Ok(bytes)
     }
 
+    /// Bytes of the texels of level 0.
+    pub(crate) fn bytes(&self) -> u64 {
+        let texels: u64 = self.image.level_size(0).into_iter().map(u64::from).product();
+        texels * u64::from(self.image.info().layers) * u64::from(self.format.bytes())
+    }
+
     /// Width, and the height of all slices and layers below each other.
     pub(super) fn sheet(&self) -> [u32; 2] {
         let [width, height, depth] = self.image.level_size(0);
@@ -60,33 +66,42 @@ impl BoundImage {
 
 impl BoundSampler {
     /// What a dispatch binds.
-    pub(super) fn bind(&self) -> Bind {
+    pub(crate) fn bind(&self) -> Bind {
         Bind::sampler(&self.sampler)
     }
 }
 
 /// The images of the options, with the samplers of combined bindings. The slots are known to be images of the program.
-pub(super) fn images(context: &Context, infos: &[BindingInfo], args: &RunArgs) -> Result<Vec<BoundImage>, Failure> {
-    let options = args.images.image.iter().filter(|option| option.source != Source::Null);
+pub(crate) fn images(context: &Context, infos: &[BindingInfo], args: &ImageArgs) -> Result<Vec<BoundImage>, Failure> {
+    let options = args.image.iter().filter(|option| option.source != Source::Null);
     options.map(|option| one(context, infos, option, args)).collect()
 }
 
 /// The separate samplers of the options.
-pub(super) fn samplers(context: &Context, infos: &[BindingInfo], args: &RunArgs) -> Result<Vec<BoundSampler>, Failure> {
+pub(crate) fn samplers(
+    context: &Context,
+    infos: &[BindingInfo],
+    args: &ImageArgs,
+) -> Result<Vec<BoundSampler>, Failure> {
     let separate = |slot: Slot| info_of(infos, slot).is_some_and(|info| info.kind == BindingKind::Sampler);
-    let options = args.images.sampler.iter().filter(|option| separate(option.slot));
+    let options = args.sampler.iter().filter(|option| separate(option.slot));
     options
         .map(|option| Ok(BoundSampler { slot: option.slot, sampler: sampler(context, option.slot, args)? }))
         .collect()
 }
 
-fn sampler(context: &Context, slot: Slot, args: &RunArgs) -> Result<Sampler, Failure> {
-    let option = args.images.sampler.iter().find(|option| option.slot == slot);
+fn sampler(context: &Context, slot: Slot, args: &ImageArgs) -> Result<Sampler, Failure> {
+    let option = args.sampler.iter().find(|option| option.slot == slot);
     let info = option.map(|option| option.options.0).unwrap_or_default();
     context.sampler(&info).map_err(|error| Failure::new(format!("--sampler {slot}: {}", Failure::from(error))))
 }
 
-fn one(context: &Context, infos: &[BindingInfo], option: &ImageOption, args: &RunArgs) -> Result<BoundImage, Failure> {
+fn one(
+    context: &Context,
+    infos: &[BindingInfo],
+    option: &ImageOption,
+    args: &ImageArgs,
+) -> Result<BoundImage, Failure> {
     let slot = option.slot;
     let wrong = |problem: String| Failure::new(format!("--image {slot}: {problem}"));
     let info = info_of(infos, slot).ok_or_else(|| wrong("the program does not use it".to_owned()))?;

@@ -1,6 +1,6 @@
 //! `spelter run`: runs one shader with resources from the command line and prints results.
 
-mod bind;
+pub(crate) mod bind;
 mod checked;
 pub(crate) mod images;
 mod messages;

@@ -33,6 +33,10 @@ pub(super) struct Code {
     pub(super) instructions: Vec<Instruction>,
     /// The place of the next instructions.
     pub(super) place: Place,
+    /// The instruction of the kernel that they belong to.
+    pub(super) source: u32,
+    /// By instruction, that of the kernel.
+    pub(super) sources: Vec<u32>,
     temporaries: u32,
     loads: u32,
 }
@@ -52,6 +56,7 @@ impl Code {
 
     pub(super) fn push(&mut self, kind: InstructionKind) {
         self.instructions.push(Instruction { place: self.place, kind });
+        self.sources.push(self.source);
     }
 
     fn set(&mut self, destination: Register, value: Expression) {

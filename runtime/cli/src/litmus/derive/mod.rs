@@ -16,13 +16,15 @@ mod memory;
 mod pure;
 mod rules;
 mod walk;
+mod words;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use spelter_memory_model::event::Agent;
 use spelter_memory_model::format::Test;
-use spelter_memory_model::program::{InstructionKind, Program, Thread};
+use spelter_memory_model::program::{Instruction, InstructionKind, Program, Thread};
+use spelter_memory_model::search::Limits;
 use spelter_memory_model::{describe, format};
 use spelter_shaders::ir::{Kernel, MemoryModel};
 use spelter_shaders::opt;
@@ -38,9 +40,10 @@ use crate::value::Value;
 use invocation::{BuiltIns, Shared};
 use memory::Memory;
 use walk::Walk;
+pub(super) use words::edit_words;
 
-/// The largest number of invocations: an execution has at most as many events.
-const MAX_INVOCATIONS: u64 = 128;
+/// The largest number of invocations: more take long to derive.
+const MAX_INVOCATIONS: u64 = 4096;
 
 /// The largest buffer: larger ones have no purpose in a litmus test.
 const MAX_BYTES: u64 = 1 << 20;
@@ -74,6 +77,8 @@ pub(super) struct Derived {
     pub(super) test: Test,
     /// The threads in text form: a line for each, and one for each of its operations.
     pub(super) listing: Vec<String>,
+    /// The language of the shader, as far as the memory model knows it.
+    pub(super) language: MemoryModel,
 }
 
 /// Whether a file is a shader.
@@ -114,7 +119,8 @@ pub(super) fn derive(path: &Path, args: &DeriveArgs) -> Result<Derived, Failure>
         warnings.push(format::Error { place, message: message.to_owned() });
     }
     let listing = listing(&program);
-    Ok(Derived { test: Test { program, questions: Vec::new(), warnings }, listing })
+    let language = kernel.memory_model;
+    Ok(Derived { test: Test { program, questions: Vec::new(), warnings }, listing, language })
 }
 
 /// The lines of the instructions of a kernel in an assembled text.
@@ -173,7 +179,8 @@ fn threads(kernel: &Kernel, launch: &Launch, subgroup_size: u32) -> Result<Progr
     }
     let memory = Memory::new(kernel, launch).map_err(|why| Refusal { line: 0, why })?;
     let mut shared = Shared::new(kernel, launch, memory);
-    let mut threads = Vec::new();
+    let (mut threads, mut sources) = (Vec::new(), Vec::new());
+    let (mut number, mut events, most) = (0, 0, Limits::default().events);
     for workgroup in points(launch.groups) {
         for local in points(size) {
             let builtins = BuiltIns { groups: launch.groups, workgroup, size, local, subgroup_size };
@@ -184,15 +191,43 @@ fn threads(kernel: &Kernel, launch: &Launch, subgroup_size: u32) -> Result<Progr
                 device: 0,
             };
             let code = Walk::new(&mut shared, builtins).run()?;
-            threads.push(Thread { name: format!("T{}", threads.len()), agent, code, registers: Vec::new() });
+            number += 1;
+            events += least_events(&code.instructions);
+            if events > most {
+                let why = format!(
+                    "the first {number} of {invocations} invocations have {events} accesses and barriers, and an \
+                     execution has at most {most}: use fewer workgroups or a smaller workgroup size"
+                );
+                return Err(Refusal { line: 0, why });
+            }
+            let name = format!("T{}", number - 1);
+            threads.push(Thread { name, agent, code: code.instructions, registers: Vec::new() });
+            sources.push(code.sources);
         }
     }
     if let (true, Some(refusal)) = (shared.branches_on_loads, shared.unknown_store) {
         return Err(refusal);
     }
+    // Invocations that do nothing change nothing, unless others wait for them.
+    let waits = threads.iter().any(has_control_barrier);
+    let kept = threads.into_iter().zip(sources).filter(|(thread, _)| waits || !thread.code.is_empty());
+    let (threads, sources): (Vec<_>, Vec<_>) = kept.unzip();
     let locations = shared.memory.locations;
     let references = locations.iter().map(|(name, _)| name.clone()).collect();
-    Ok(Program { name: kernel.name.clone(), threads, references, locations, ..Program::default() })
+    Ok(Program { name: kernel.name.clone(), threads, references, locations, sources, ..Program::default() })
+}
+
+/// Events that every execution of the code has.
+fn least_events(code: &[Instruction]) -> usize {
+    let executes = |at: &&Instruction| matches!(at.kind, InstructionKind::Execute { .. });
+    // After a branch, some paths may end.
+    let straight = code.iter().take_while(|at| !matches!(at.kind, InstructionKind::Branch { .. }));
+    straight.filter(executes).count()
+}
+
+fn has_control_barrier(thread: &Thread) -> bool {
+    let is_one = |at: &Instruction| matches!(at.kind, InstructionKind::Execute { barrier: Some(_), .. });
+    thread.code.iter().any(is_one)
 }
 
 /// The points of a grid, x fastest.
@@ -203,7 +238,7 @@ fn points([x, y, z]: [u32; 3]) -> impl Iterator<Item = [u32; 3]> {
 /// The threads as text.
 fn listing(program: &Program) -> Vec<String> {
     let mut lines = Vec::new();
-    for thread in &program.threads {
+    for thread in program.threads.iter().filter(|thread| !thread.code.is_empty()) {
         let group = match thread.agent {
             Agent::Device { workgroup, .. } => format!("workgroup {workgroup}"),
             Agent::Host => String::new(),

@@ -78,8 +78,8 @@ impl<'a, 'k> Walk<'a, 'k> {
     }
 
     /// Derives the whole code.
-    pub(super) fn run(mut self) -> Result<Vec<Instruction>, Refusal> {
-        let Some(&entry) = self.kernel.layout.first() else { return Ok(Vec::new()) };
+    pub(super) fn run(mut self) -> Result<Code, Refusal> {
+        let Some(&entry) = self.kernel.layout.first() else { return Ok(self.code) };
         self.path(entry, State::default())?;
         while let Some(Pending { branch, mut state, to }) = self.pending.pop() {
             self.code.land(branch, self.code.instructions.len());
@@ -89,7 +89,7 @@ impl<'a, 'k> Walk<'a, 'k> {
         for end in std::mem::take(&mut self.ends) {
             self.code.land(end, self.code.instructions.len());
         }
-        Ok(self.code.instructions)
+        Ok(self.code)
     }
 
     /// Follows one path to its end.
@@ -133,6 +133,7 @@ impl<'a, 'k> Walk<'a, 'k> {
 
     /// Notes the place of an instruction, and checks the bounds.
     fn at(&mut self, inst: Inst) -> Result<(), Refusal> {
+        self.code.source = inst.as_u32();
         if let Some(line) = self.kernel.line_of(inst) {
             self.code.place = Line { line: line.line, column: line.column };
         } else if let Some(&line) = self.shared.launch.lines.get(&self.kernel.origins[inst]) {
