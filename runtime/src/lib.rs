@@ -95,8 +95,8 @@ pub use transfer::{MapFlags, Mapped, ReadBack};
 mod book {
     #[doc = include_str!("../../docs/first-kernel.md")]
     mod first_kernel {}
-    #[doc = include_str!("../../docs/ways-in.md")]
-    mod ways_in {}
+    #[doc = include_str!("../../docs/interfaces.md")]
+    mod interfaces {}
     #[doc = include_str!("../../docs/testing-in-ci.md")]
     mod testing_in_ci {}
 }

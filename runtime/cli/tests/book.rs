@@ -21,7 +21,13 @@ fn commands(page: &str) -> Vec<(String, String)> {
         } else if let (true, Some(command)) = (in_code, line.strip_prefix("$ ")) {
             found.push((command.to_owned(), String::new()));
             is_open = true;
-        } else if let (true, Some((_, output))) = (is_open, found.last_mut()) {
+        } else if let (true, Some((command, output))) = (is_open, found.last_mut()) {
+            // A command may go on in the next line.
+            if command.ends_with('\\') {
+                command.pop();
+                command.push_str(line.trim());
+                continue;
+            }
             output.push_str(line);
             output.push('\n');
         }

@@ -49,7 +49,7 @@ fn files_of_other_sweeps_are_refused() {
     }
     folder.write("b.jsonl", b"something else\n");
     assert!(folder.error("merge a.jsonl b.jsonl").starts_with("b.jsonl: not a file of results"));
-    let other = text_of(&folder, "a.jsonl").replacen("\"racy\":0", "\"racy\":7", 1);
+    let other = text_of(&folder, "a.jsonl").replacen("\"racy\":1", "\"racy\":7", 1);
     folder.write("b.jsonl", other.as_bytes());
     let message = folder.error("merge a.jsonl b.jsonl");
     assert!(message.contains("has another result in an earlier file"), "{message}");

@@ -51,6 +51,9 @@ impl Dispatch<'_> {
         };
         for (group, layout) in (0u32..).zip(self.program.sets()) {
             let set = of_groups.get(group as usize).and_then(Option::as_ref);
+            if set.is_some_and(|set| self.check_set(group, set).is_err()) {
+                continue; // the set itself is the error
+            }
             let from = match set.map(|set| SetOfGroup::look(set, (self.program, group, layout), &mut looked)) {
                 Some(Err(error)) => {
                     all.push(error);

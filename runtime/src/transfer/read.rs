@@ -103,5 +103,9 @@ pub(super) fn values<T: AnyBitPattern>(
 
 /// Appends the values of bytes to a list that has room for them.
 fn extend<T: AnyBitPattern>(all: &mut Vec<T>, bytes: &[u8]) {
-    all.extend(bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned::<T>));
+    match bytemuck::try_cast_slice(bytes) {
+        Ok(values) => all.extend_from_slice(values),
+        // The bytes are not aligned as the values are.
+        Err(_) => all.extend(bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned::<T>)),
+    }
 }

@@ -91,7 +91,7 @@ mod tests {
         for (format, held) in [
             (F::R32_SFLOAT, &[Float(32), Uint(32), Uint(8)][..]),
             (F::R32G32B32A32_SFLOAT, &[Float(32), Uint(32), Uint(8)]),
-            (F::R16G16_SFLOAT, &[Uint(16), Uint(32), Uint(8)]),
+            (F::R16G16_SFLOAT, &[Float(16), Uint(16), Uint(32), Uint(8)]),
             (F::R8G8B8A8_UNORM, &[Uint(8), Uint(32)]),
             (F::R8G8B8A8_SINT, &[Uint(8), Uint(32), Int(8)]),
             (F::R32_UINT, &[Uint(8), Uint(32)]),

@@ -10,7 +10,7 @@ engines=("${@:2}")
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 shards=4
-sweep=(litmus --generate --events 4 --count "${SPELTER_SWEEP_JOBS:-2000}")
+sweep=(litmus --generate --events 4 --count "${SPELTER_SWEEP_JOBS:-20000}")
 export spelter
 
 "$spelter" "${sweep[@]}" --results "$work/whole.jsonl"

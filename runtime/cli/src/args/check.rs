@@ -26,8 +26,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "N", requires = "check", conflicts_with = "schedule")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) many_seeds: Option<u32>,
-    /// Check only part I of N equal parts of the dispatches (--repeat); the others run unchecked. With --many-seeds, run
-    /// only part I of N of the orders, and check all their dispatches.
+    /// Check only part I of N equal parts of the dispatches (--repeat); the others run unchecked. With --many-seeds,
+    /// run only part I of N of the orders, and check all their dispatches.
     #[arg(long, value_name = "I/N", requires = "check", allow_hyphen_values = true)]
     pub(crate) shard: Option<Shard>,
     /// Write what each order found as a line of JSON to this file, and run only the orders that it lacks: see `spelter

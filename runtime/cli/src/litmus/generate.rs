@@ -52,7 +52,7 @@ pub(crate) fn run(args: &LitmusArgs, options: &Options, output: &mut Output) -> 
     }
     let all = || programs(bounds.clone()).map_err(|bound| Failure::new(bound.to_string()));
     if args.sweep.results.is_some() {
-        let jobs = all()?.count().min(args.count.unwrap_or(usize::MAX));
+        let jobs = all()?.take(args.count.unwrap_or(usize::MAX)).count();
         return sweep(args, options, all()?, jobs as u64, output);
     }
     for (number, program) in args.sweep.shard.pick(all()?.enumerate()).take(args.count.unwrap_or(usize::MAX)) {

@@ -19,8 +19,8 @@ pub(crate) struct Args {
     /// Ends after this many programs of this shard, if that is earlier; with --results, of all shards together.
     #[arg(long)]
     pub(crate) programs: Option<u64>,
-    /// Writes the result of each block of programs as a line of JSON to this file. If it exists, only the blocks that it
-    /// lacks are run (docs/scale.md).
+    /// Writes the result of each block of programs as a line of JSON to this file. If it exists, only the blocks that
+    /// it lacks are run (docs/scale.md).
     #[arg(long, value_name = "FILE", requires = "programs")]
     pub(crate) results: Option<PathBuf>,
     /// Selects the programs: another seed gives other ones.
