@@ -92,7 +92,10 @@ impl AccessCandidates {
     /// of one member.
     pub(super) fn choose(&self, costs: &AccessCosts) -> (&AccessPattern, u32) {
         // A store of one word writes whole elements of one word only.
-        let is_possible = |pattern: &&AccessPattern| !matches!(pattern, AccessPattern::Offsets(offsets) if self.store && offsets.term.stride != 4);
+        let is_possible = |pattern: &&AccessPattern| match pattern {
+            AccessPattern::Offsets(offsets) => !self.store || offsets.term.stride == 4,
+            _ => true,
+        };
         let of_one_word = |pattern: &AccessPattern| match self.elements(pattern) {
             Some((lanes, word)) => costs.of_elements(&lanes, self.width, self.store, &[word]),
             None => costs.of_access(pattern, self.store),

@@ -2,8 +2,9 @@
 //!
 //! `plan` decides once per kernel how each access is done. It and the files below know no emitter, and each uses only
 //! those before it: `offset` decomposes byte offsets, `constant_offsets`, `segments` and `elements` say which words the
-//! lanes have, `pattern` has one name for each of these, `cost` has what they cost, `candidates` lists those of an access
-//! and chooses, `interleave` finds groups of accesses that may be done together. `in_bounds` proves that accesses need no bounds check.
+//! lanes have, `pattern` has one name for each of these, `cost` has what they cost, `candidates` lists those of an
+//! access and chooses, `interleave` finds groups of accesses that may be done together. `in_bounds` proves that
+//! accesses need no bounds check.
 //!
 //! The code is emitted by free functions, each file on those before it: `bounds` (regions of memory, bounds checks),
 //! `target` (addresses of words and rows), `emit` (segments and constant offsets), `waterfall` (buffers that differ

@@ -4,8 +4,8 @@
 //! the first invocations of the workgroup pass, and has no effect for the others, the loop can end before the last
 //! subgroup.
 //!
-//! Which invocations a test lets pass follows from the scalar IR, when the branch is translated. That the others have no
-//! effect is a property of the emitted blocks, which store what lives across a barrier.
+//! Which invocations a test lets pass follows from the scalar IR, when the branch is translated. That the others have
+//! no effect is a property of the emitted blocks, which store what lives across a barrier.
 
 use foldhash::HashMap;
 

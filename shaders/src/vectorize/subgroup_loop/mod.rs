@@ -98,8 +98,8 @@ impl RegionLoop {
 }
 
 impl SubgroupLoops {
-    /// Builds the loops from the blocks of one subgroup, in which barriers are returns. Returns the number of loops that
-    /// end before the last subgroup.
+    /// Builds the loops from the blocks of one subgroup, in which barriers are returns. Returns the number of loops
+    /// that end before the last subgroup.
     pub(super) fn build(mut self, builder: &mut Builder) -> u64 {
         let mut bounded = 0;
         let mut carried = CarriedByRegion::default();

@@ -186,8 +186,8 @@ fn frame(builder: &mut Builder, number: Value, before: u32, frame_bytes: Inst) -
 }
 
 impl Widen<'_> {
-    /// Builds the whole SIMD kernel: the entry, the subgroups' blocks, and the loops around them. Also returns how often
-    /// the parts of the vectorizer that only save time or memory changed it.
+    /// Builds the whole SIMD kernel: the entry, the subgroups' blocks, and the loops around them. Also returns how
+    /// often the parts of the vectorizer that only save time or memory changed it.
     ///
     /// # Errors
     ///
