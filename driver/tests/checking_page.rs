@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Instant;
 
-use common::{COUNT, Kernel, STORAGE, Words, options, recorded};
+use common::{COUNT, Kernel, STORAGE, Words, options};
 use spelter_driver::check::{CheckOptions, Finding};
 use spelter_driver::vk::{self, AccessFlags as A, PipelineStageFlags as S, PipelineStageFlags2 as S2};
 use spelter_driver::{

@@ -10,37 +10,37 @@ use spelter_shaders::front::spvasm;
 
 /// Values that are read decide about a store that never happens, so that no compiler may leave the read out.
 const BUFFERS: &str = "
-    struct Job { from: u32, to: u32, words: u32 }
+    struct Job { first: u32, target_word: u32, words: u32 }
     var<immediate> job: Job;
     @group(0) @binding(0) var<storage, read> input: array<u32>;
     @group(0) @binding(1) var<storage, read_write> output: array<u32>;
-    @compute @workgroup_size(64) fn read(@builtin(local_invocation_index) i: u32) {
-        if (i < job.words && input[job.from + i] == 0xffffffffu) { output[0] = 1u; }
+    @compute @workgroup_size(64) fn read_words(@builtin(local_invocation_index) i: u32) {
+        if (i < job.words && input[job.first + i] == 0xffffffffu) { output[0] = 1u; }
     }
-    @compute @workgroup_size(64) fn write(@builtin(local_invocation_index) i: u32) {
-        if (i < job.words) { output[job.to + i] = 1u; }
+    @compute @workgroup_size(64) fn write_words(@builtin(local_invocation_index) i: u32) {
+        if (i < job.words) { output[job.target_word + i] = 1u; }
     }
     @compute @workgroup_size(64) fn move_words(@builtin(local_invocation_index) i: u32) {
-        if (i < job.words) { output[job.to + i] = input[job.from + i]; }
+        if (i < job.words) { output[job.target_word + i] = input[job.first + i]; }
     }
     @compute @workgroup_size(1) fn nothing() {}";
 
 const UNIFORM: &str = "
-    struct Job { from: u32, to: u32, words: u32 }
+    struct Job { first: u32, target_word: u32, words: u32 }
     var<immediate> job: Job;
     @group(0) @binding(0) var<uniform> input: array<vec4<u32>, 16>;
     @group(0) @binding(1) var<storage, read_write> output: array<u32>;
     @compute @workgroup_size(16) fn uniforms(@builtin(local_invocation_index) i: u32) {
-        if (4u * i < job.words && all(input[job.from / 4u + i] == vec4(0xffffffffu))) { output[0] = 1u; }
+        if (4u * i < job.words && all(input[job.first / 4u + i] == vec4(0xffffffffu))) { output[0] = 1u; }
     }";
 
 const ATOMIC: &str = "
-    struct Job { from: u32, to: u32, words: u32 }
+    struct Job { first: u32, target_word: u32, words: u32 }
     var<immediate> job: Job;
     @group(0) @binding(0) var<storage, read_write> counters: array<atomic<u32>>;
     @group(0) @binding(1) var<storage, read_write> output: array<u32>;
     @compute @workgroup_size(64) fn add(@builtin(local_invocation_index) i: u32) {
-        if (i < job.words) { atomicAdd(&counters[job.from + i], 1u); }
+        if (i < job.words) { atomicAdd(&counters[job.first + i], 1u); }
     }
     @compute @workgroup_size(1) fn append() {
         let at = atomicAdd(&counters[0], 1u);
@@ -50,13 +50,13 @@ const ATOMIC: &str = "
 const STORAGE_READ: &str = "
     @group(0) @binding(0) var image: texture_storage_2d<r32float, read>;
     @group(0) @binding(1) var<storage, read_write> output: array<u32>;
-    @compute @workgroup_size(1) fn size() { if (textureDimensions(image).x == 7777u) { output[0] = 1u; } }
-    @compute @workgroup_size(1) fn load() { if (textureLoad(image, vec2(0, 0)).x == 7777.0) { output[0] = 1u; } }";
+    @compute @workgroup_size(1) fn ask_size() { if (textureDimensions(image).x == 7777u) { output[0] = 1u; } }
+    @compute @workgroup_size(1) fn load_texel() { if (textureLoad(image, vec2(0, 0)).x == 7777.0) { output[0] = 1u; } }";
 
 const STORAGE_WRITE: &str = "
     @group(0) @binding(0) var image: texture_storage_2d<r32float, write>;
     @group(0) @binding(1) var<storage, read_write> output: array<u32>;
-    @compute @workgroup_size(1) fn store() { textureStore(image, vec2(0, 0), vec4(0.5)); }";
+    @compute @workgroup_size(1) fn store_texel() { textureStore(image, vec2(0, 0), vec4(0.5)); }";
 
 const SAMPLED: &str = "
     @group(0) @binding(0) var image: texture_2d<f32>;
@@ -114,17 +114,17 @@ impl Entry {
     /// Its name, the module's text, and the type of the first descriptor.
     fn parts(self) -> (&'static str, &'static str, DescriptorType) {
         match self {
-            Self::Read => ("read", BUFFERS, DescriptorType::STORAGE_BUFFER),
-            Self::Write => ("write", BUFFERS, DescriptorType::STORAGE_BUFFER),
+            Self::Read => ("read_words", BUFFERS, DescriptorType::STORAGE_BUFFER),
+            Self::Write => ("write_words", BUFFERS, DescriptorType::STORAGE_BUFFER),
             Self::Move => ("move_words", BUFFERS, DescriptorType::STORAGE_BUFFER),
             Self::Nothing => ("nothing", BUFFERS, DescriptorType::STORAGE_BUFFER),
             Self::Uniform => ("uniforms", UNIFORM, DescriptorType::UNIFORM_BUFFER),
             Self::Add => ("add", ATOMIC, DescriptorType::STORAGE_BUFFER),
             Self::Append => ("append", ATOMIC, DescriptorType::STORAGE_BUFFER),
             Self::Texels => ("texels", TEXELS, DescriptorType::STORAGE_TEXEL_BUFFER),
-            Self::Size => ("size", STORAGE_READ, DescriptorType::STORAGE_IMAGE),
-            Self::Load => ("load", STORAGE_READ, DescriptorType::STORAGE_IMAGE),
-            Self::Store => ("store", STORAGE_WRITE, DescriptorType::STORAGE_IMAGE),
+            Self::Size => ("ask_size", STORAGE_READ, DescriptorType::STORAGE_IMAGE),
+            Self::Load => ("load_texel", STORAGE_READ, DescriptorType::STORAGE_IMAGE),
+            Self::Store => ("store_texel", STORAGE_WRITE, DescriptorType::STORAGE_IMAGE),
             Self::Sample => ("sample_one", SAMPLED, DescriptorType::SAMPLED_IMAGE),
         }
     }

@@ -43,6 +43,12 @@ struct Row<'a> {
     scripts: Vec<Vec<Line<'a>>>,
 }
 
+impl<'a> Row<'a> {
+    fn marks(&self) -> Vec<Mark<'a>> {
+        self.scripts.iter().flatten().filter_map(|line| line.mark.clone()).collect()
+    }
+}
+
 fn mark(text: &str) -> Mark<'_> {
     let (rules, differs) = match text.split_once(" instead of ") {
         Some((rules, rest)) => {
@@ -144,27 +150,26 @@ fn check(text: &str) -> (usize, usize, usize) {
     let rows = rows(text);
     let wrong: Vec<_> = rows.iter().flat_map(|row| differences(&machine, row)).collect();
     assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), rows.len(), wrong.join("\n"));
-    let marks = |row: &Row<'_>| row.scripts.iter().flatten().filter_map(|line| line.mark.clone()).collect::<Vec<_>>();
     let negative = rows.iter().filter(|row| row.name.starts_with("Negative")).count();
-    let reports = rows.iter().filter(|row| marks(row).iter().any(|mark| !mark.expected.is_empty() && !mark.differs));
+    let reports = rows.iter().filter(|row| row.marks().iter().any(|mark| !mark.expected.is_empty() && !mark.differs));
     assert_eq!(reports.count(), negative, "each negative test reports something, and no other one");
-    let differ = rows.iter().flat_map(marks).filter(|mark| mark.differs).count();
+    let differ = rows.iter().flat_map(Row::marks).filter(|mark| mark.differs).count();
     (negative, rows.len() - negative, differ)
 }
 
 #[test]
 fn programs_that_must_be_reported() {
-    assert_eq!(check(NEGATIVE), (0, 0, 0));
+    assert_eq!(check(NEGATIVE), (56, 0, 3));
 }
 
 #[test]
 fn programs_that_must_not_be_reported() {
-    assert_eq!(check(POSITIVE), (0, 0, 0));
+    assert_eq!(check(POSITIVE), (0, 46, 1));
 }
 
 #[test]
 fn programs_with_semaphores() {
-    assert_eq!(check(SEMAPHORES), (0, 0, 0));
+    assert_eq!(check(SEMAPHORES), (13, 37, 1));
 }
 
 #[test]

@@ -85,6 +85,8 @@ struct State {
     /// The numbers of accesses and of pages at which the log is cleaned next.
     clean_at: (usize, usize),
     current: Option<Current>,
+    /// The phase that each queue runs, and the next of its commands.
+    positions: HashMap<usize, (CommandId, usize), FixedState>,
     /// Ranges that the host has mapped, and writes to memory that it has not waited for since.
     mapped: Vec<Range<u64>>,
     unread: Vec<AccessId>,
@@ -190,6 +192,9 @@ impl Commands {
     fn phase(&self, checker: &Checker, id: CommandId, recording: &Recording) {
         let mut state = self.state.lock();
         let Some(&submitted) = state.submitted.get(&id.submission) else { return };
+        if let Some(phase) = id.phase.checked_sub(1) {
+            state.skip(checker, CommandId { phase, ..id }, recording, submitted, usize::MAX);
+        }
         let current = state.current(id, recording, submitted);
         let queue = current.queue;
         for dependency in recording.dependencies_at(id.phase, false) {
@@ -210,6 +215,7 @@ impl Commands {
         let mut state = self.state.lock();
         state.clean(checker);
         let Some(&submitted) = state.submitted.get(&id.submission) else { return };
+        state.skip(checker, id, recording, submitted, id.command);
         let current = state.current(id, recording, submitted);
         state.current = Some(current.clone());
         state.command(checker, &current, &recording.phases[id.phase][id.command], id, recording);
@@ -311,6 +317,24 @@ impl State {
             }
         };
         self.accesses(checker, &[(Access { point, id }, range)]);
+    }
+
+    /// The commands of a phase before this one that did not run: indirect dispatches without workgroups, which read
+    /// their counts all the same.
+    fn skip(&mut self, checker: &Checker, id: CommandId, recording: &Recording, submitted: u64, before: usize) {
+        let Some(commands) = recording.phases.get(id.phase) else { return };
+        let phase = CommandId { command: 0, ..id };
+        let position = self.positions.get(&id.submission.queue);
+        let next = position.filter(|(known, _)| *known == phase).map_or(0, |(_, next)| *next);
+        let before = before.min(commands.len());
+        for command in next..before {
+            if let Work::Dispatch(_) = &commands[command] {
+                let id = CommandId { command, ..id };
+                let current = self.current(id, recording, submitted);
+                self.command(checker, &current, &commands[command], id, recording);
+            }
+        }
+        self.positions.insert(id.submission.queue, (phase, before.max(next) + 1));
     }
 
     /// A transfer, an event command, or what the device reads for a dispatch before it starts.
