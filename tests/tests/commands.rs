@@ -11,19 +11,21 @@ const PROGRAMS: u64 = 400;
 #[test]
 fn random_programs_agree_with_the_axioms() {
     let machine = Machine::new().unwrap();
-    let (mut races, mut pairs, mut race_free, mut hidden) = (0, 0, 0, 0);
+    let (mut races, mut pairs, mut race_free, mut hidden, mut too_large) = (0, 0, 0, 0, 0);
     for seed in 0..PROGRAMS {
         let program = Program::random(seed);
         let comparison = Comparison::of(&machine, &program).unwrap();
         assert!(comparison.agrees(), "seed {seed}\n{program}{comparison:#?}");
-        assert_eq!(comparison.too_large, 0, "seed {seed}\n{program}");
+        too_large += comparison.too_large;
         races += comparison.races;
         pairs += comparison.pairs;
         hidden += comparison.hidden;
         race_free += u64::from(comparison.races == 0);
     }
     // Programs of all kinds: with races and without, and pairs that something orders.
-    assert!(race_free > PROGRAMS / 20 && races > 200 && pairs - races > 100 && hidden > 10);
+    let counts = (race_free, races, pairs, hidden, too_large);
+    let all_kinds = race_free > PROGRAMS / 20 && races > 200 && pairs - races > 100 && hidden > 10;
+    assert!(all_kinds && too_large * 100 < pairs, "{counts:?}");
 }
 
 #[test]

@@ -16,6 +16,8 @@
 //!
 //! - A write of the host over one of the device needs order only: that of the appendix would need a domain operation,
 //!   which has no effect on coherent memory.
+//! - What a barrier made visible to the host is known with any later signal, also one of another queue or for other
+//!   stages: the device does not keep apart for which queue the host has waited.
 //! - Two atomics are not compared (`history.rs`): the appendix asks for one reference, and two dispatches have two.
 
 use spelter_driver::vk::{AccessFlags2 as A, PipelineStageFlags2 as S};
@@ -115,7 +117,13 @@ impl History {
         // Dependencies before the first access follow nothing of interest; the last submission of the second access's
         // queue does.
         for at in first + 1..second {
+            let before = builder.trace.clone();
             nodes[at] = self.node(&mut builder, &nodes, at, (first, from, one), bytes);
+            // What follows nothing orders nothing: without its events traces are small.
+            let new = &builder.trace.system[before.system.len()..];
+            if nodes[at].is_some_and(|node| !new.iter().any(|(_, to)| *to == node.marker)) {
+                (builder.trace, nodes[at]) = (before, None);
+            }
         }
         self.precede(&mut builder, &nodes, (second, to, other));
         let choice = Choice::recorded(vec![None; builder.trace.len()], &[])?;
@@ -162,11 +170,8 @@ impl History {
                     builder.edge(from, marker);
                 }
                 self.follow(builder, nodes, marker, (queue, at, scope), None);
-                // A signal of all commands comes after what earlier barriers made visible to the host, too.
-                if stages.contains(S::ALL_COMMANDS) {
-                    let earlier = self.on_queue(nodes, queue, at).filter_map(|node| node.to_host);
-                    earlier.collect::<Vec<_>>().into_iter().for_each(|to_host| builder.edge(to_host, marker));
-                }
+                let earlier: Vec<_> = nodes[..at].iter().flatten().filter_map(|node| node.to_host).collect();
+                earlier.into_iter().for_each(|to_host| builder.edge(to_host, marker));
                 Some(Node { marker, visible: None, to_host: None, after: S::NONE, everything: false })
             }
             Item::Wait { stages, signal, .. } => {
@@ -199,22 +204,6 @@ impl History {
             }
             Item::Access(_) | Item::Set => None,
         }
-    }
-
-    /// The nodes before an item that are on a queue.
-    fn on_queue<'a>(
-        &'a self,
-        nodes: &'a [Option<Node>],
-        queue: usize,
-        before: usize,
-    ) -> impl Iterator<Item = Node> + 'a {
-        let is_on = move |item: &Item| match item {
-            Item::Barrier { queue: on, .. } | Item::Wait { queue: on, .. } | Item::Submission { queue: on } => {
-                *on == queue
-            }
-            _ => false,
-        };
-        self.items.iter().zip(nodes).take(before).filter(move |(item, _)| is_on(item)).filter_map(|(_, node)| *node)
     }
 
     /// Dependency chains: earlier dependencies of the queue whose second scope has a stage of this first scope. What a

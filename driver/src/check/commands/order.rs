@@ -54,7 +54,8 @@ pub(super) struct Order {
     set: Vec<(u64, Progress)>,
     /// The event at which the host knew that the command was done.
     host: Option<u64>,
-    /// The last of its signals that the host waited for.
+    /// The last of its signals that the host waited for. A barrier to the host before it counts, also one of another
+    /// queue.
     waited: Option<u64>,
 }
 
