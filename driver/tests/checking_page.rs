@@ -171,8 +171,8 @@ const MISTAKES: [Mistake; 10] = [
     Mistake {
         title: "A dispatch reads what the one before it wrote",
         text: "Commands of a command buffer start in order, and nothing makes the second one wait for the first one.",
-        mend: "`vkCmdPipelineBarrier2` between them, from `COMPUTE_SHADER`, `SHADER_STORAGE_WRITE` to `COMPUTE_SHADER`, \
-               `SHADER_STORAGE_READ`.",
+        mend: "`vkCmdPipelineBarrier2` between them, from `COMPUTE_SHADER`, `SHADER_STORAGE_WRITE` to \
+               `COMPUTE_SHADER`, `SHADER_STORAGE_READ`.",
         run: |scene, mended| {
             scene.run(|command| {
                 scene.blur(command);
@@ -186,8 +186,8 @@ const MISTAKES: [Mistake; 10] = [
     Mistake {
         title: "Two submissions are believed to wait for each other",
         text: "Submissions to one queue start in order, as commands do.",
-        mend: "The same barrier at the end of the first command buffer or at the start of the second one; a semaphore; or \
-               a fence that the host waits for between the two calls.",
+        mend: "The same barrier at the end of the first command buffer or at the start of the second one; a \
+               semaphore; or a fence that the host waits for between the two calls.",
         run: |scene, mended| {
             let first = scene.record(|command| {
                 scene.blur(command);
@@ -204,7 +204,8 @@ const MISTAKES: [Mistake; 10] = [
     Mistake {
         title: "A barrier names the stage of another command",
         text: "What precedes the barrier here is a transfer, and its first scope has the stage of dispatches.",
-        mend: "`ALL_TRANSFER` (or `CLEAR` for fills and updates, `COPY` for copies) with `TRANSFER_WRITE` as the source.",
+        mend: "`ALL_TRANSFER` (or `CLEAR` for fills and updates, `COPY` for copies) with `TRANSFER_WRITE` as the \
+               source.",
         run: |scene, mended| {
             scene.run(|command| {
                 scene.upload(command);
@@ -240,8 +241,8 @@ const MISTAKES: [Mistake; 10] = [
     },
     Mistake {
         title: "`SHADER_READ` for a uniform buffer",
-        text: "Uniform buffers have an access of their own. So have the workgroup counts of an indirect dispatch, which \
-               are read in stage `DRAW_INDIRECT` as `INDIRECT_COMMAND_READ`.",
+        text: "Uniform buffers have an access of their own. So have the workgroup counts of an indirect dispatch, \
+               which are read in stage `DRAW_INDIRECT` as `INDIRECT_COMMAND_READ`.",
         mend: "`UNIFORM_READ` in `dstAccessMask`.",
         run: |scene, mended| {
             scene.run(|command| {
@@ -288,8 +289,8 @@ const MISTAKES: [Mistake; 10] = [
     Mistake {
         title: "The host reads before it has waited",
         text: "That a submission was early does not mean that it has ended. Here the host has waited for another one.",
-        mend: "A fence of the submission, or a timeline semaphore that it signals (`vkWaitForFences`, `vkWaitSemaphores`), \
-               or `vkQueueWaitIdle`.",
+        mend: "A fence of the submission, or a timeline semaphore that it signals (`vkWaitForFences`, \
+               `vkWaitSemaphores`), or `vkQueueWaitIdle`.",
         run: |scene, mended| {
             let command = scene.record(|command| {
                 scene.blur(command);
@@ -298,7 +299,7 @@ const MISTAKES: [Mistake; 10] = [
             let [fence, other] = [(); 2].map(|()| scene.device.create_fence(false));
             scene.device.queues()[1].submit(&[], Some(&other)).unwrap();
             scene.device.queue().submit(&[&command], Some(&fence)).unwrap();
-            // For a report that is always the same: the dispatch has run by now, and the host was not told.
+            // For a report that is always the same: the dispatch has run by now, and the host does not know.
             let done = scene.done.done.lock().unwrap();
             drop(scene.done.changed.wait_while(done, |done| !*done).unwrap());
             let waited = if mended { &fence } else { &other };
@@ -309,8 +310,8 @@ const MISTAKES: [Mistake; 10] = [
     },
     Mistake {
         title: "The host reads after the fence, and nothing makes the values visible to it",
-        text: "A fence makes values available to the device. To the host a barrier does, in all types of memory that are \
-               not coherent, and by the rules of Vulkan in the others, too. Of a mapped pointer this is a note, since \
+        text: "A fence makes values available to the device. To the host a barrier does, in all types of memory that \
+               are not coherent, and by the rules of Vulkan in the others, too. Of a mapped pointer this is a note, since \
                Spelter does not see whether the host reads.",
         mend: "A barrier at the end of the command buffer: from `COMPUTE_SHADER`, `SHADER_STORAGE_WRITE` to `HOST`, \
                `HOST_READ`.",

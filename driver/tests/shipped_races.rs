@@ -1,14 +1,14 @@
 //! Synchronisation bugs that shipped, between commands and with the host, re-created as small programs: each is
 //! reported as its project describes it, and is silent with the repair that its project chose.
 //!
-//! | case | project | what was missing | rule | test |
-//! |---|---|---|---|---|
-//! | 23 | llama.cpp, pull request 23770 | SHADER_WRITE to HOST_READ before a mapped buffer is read | `SPELTER-HOST` | `values_are_made_visible_to_the_host` |
-//! | 25 | executorch, pull request 17309 | a barrier from TOP_OF_PIPE between writes through two buffers on one memory | `SPELTER-RACE-WAW` | `two_buffers_share_their_memory` |
-//! | 27 | ncnn, issue 932 | a barrier for a copy's target, whose recycled memory a dispatch still used | `SPELTER-RACE-WAR`, `-WAW` | `a_copy_waits_for_what_used_its_target` |
-//! | 29 | wgpu, pull request 2810 | SHADER_WRITE to INDIRECT_COMMAND_READ in one compute pass | `SPELTER-RACE-RAW` | `workgroup_counts_are_written_in_the_same_pass` |
-//! | 31 | Godot, pull request 88548 | a barrier that the lowest quality skips, between writing and reading an image | `SPELTER-RACE-RAW` | `an_image_is_written_and_then_read` |
-//! | 33 | ByroRedux, issue 192 | nothing: `vkQueueSubmit` makes what the host wrote visible | none | `a_submission_makes_what_the_host_wrote_visible` |
+//! | case | project | rule | test |
+//! |---|---|---|---|
+//! | 23 | llama.cpp, pull request 23770 | `HOST` | `values_are_made_visible_to_the_host` |
+//! | 25 | executorch, pull request 17309 | `RACE-WAW` | `two_buffers_share_their_memory` |
+//! | 27 | ncnn, issue 932 | `RACE-WAR`, `RACE-WAW` | `a_copy_waits_for_what_used_its_target` |
+//! | 29 | wgpu, pull request 2810 | `RACE-RAW` | `workgroup_counts_are_written_in_the_same_pass` |
+//! | 31 | Godot, pull request 88548 | `RACE-RAW` | `an_image_is_written_and_then_read` |
+//! | 33 | ByroRedux, issue 192 | none | `a_submission_makes_what_the_host_wrote_visible` |
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -68,7 +68,7 @@ fn dispatch(command: &CommandBuffer, kernel: &Kernel, set: &DescriptorSet) {
     command.dispatch(1, 1, 1).unwrap();
 }
 
-/// Case 23: a matrix is computed into memory that the host has mapped; the host waits for the fence and copies it out.
+/// Case 23: no dependency from SHADER_WRITE to HOST_READ. A matrix is computed into memory that the host has mapped; the host waits for the fence and copies it out.
 #[test]
 fn values_are_made_visible_to_the_host() {
     let device = device();
@@ -100,8 +100,8 @@ fn values_are_made_visible_to_the_host() {
     assert_eq!(run(true, false), []);
 }
 
-/// Case 25: two tensors share memory, one after the other; the first access to the second one is behind the barrier for
-/// memory that nothing used before.
+/// Case 25: two tensors share memory, one after the other; before the first access to the second one is the barrier for
+/// memory that nothing used, from TOP_OF_PIPE.
 #[test]
 fn two_buffers_share_their_memory() {
     let device = device();

@@ -1,7 +1,7 @@
 //! Compares what a device reports of a program with what the axioms say.
 //!
 //! The device keeps of each byte the last write, and of the reads since the last one of each queue and stage. Only these
-//! are compared with a new access: they are *adjacent*. A race of others is hidden behind one of theirs.
+//! are compared with a new access: they are *adjacent*. A race of theirs hides races of others.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ pub struct Comparison {
     pub missed: Vec<Pair>,
     /// What was reported and is no race.
     pub wrong: Vec<Pair>,
-    /// Races that were not reported, each hidden behind one that was.
+    /// Races that were not reported, each hidden by one that was.
     pub hidden: usize,
     /// Bytes with a race and no report.
     pub silent: Vec<Range>,
@@ -74,7 +74,7 @@ impl Comparison {
         let history = History::of(program);
         let (mut pairs, mut races, mut missed, mut hidden) = <[BTreeSet<Pair>; 4]>::default().into();
         for segment in segments(&history) {
-            let (mut is_racy, mut is_told) = (false, false);
+            let (mut is_racy, mut is_reported) = (false, false);
             let of: Vec<(usize, &Access)> = on(&history, segment).collect();
             for (at, &(second, other)) in of.iter().enumerate() {
                 for (from, &(first, one)) in of[..at].iter().enumerate() {
@@ -87,10 +87,10 @@ impl Comparison {
                         Err(error) => result.strange.push(format!("{pair:?}: {error}")),
                         Ok(false) => {}
                         Ok(true) => {
-                            let told = reported.contains(&pair);
-                            (is_racy, is_told) = (true, is_told || told);
+                            let found = reported.contains(&pair);
+                            (is_racy, is_reported) = (true, is_reported || found);
                             races.insert(pair);
-                            if !told {
+                            if !found {
                                 let set = if is_adjacent(&of, from, at) { &mut missed } else { &mut hidden };
                                 set.insert(pair);
                             }
@@ -98,7 +98,7 @@ impl Comparison {
                     }
                 }
             }
-            if is_racy && !is_told {
+            if is_racy && !is_reported {
                 result.silent.push(segment);
             }
         }

@@ -59,7 +59,7 @@ fn remover(path: &Path) -> Option<Child> {
     let script = "cat > /dev/null; rm -rf -- \"$1\"";
     let mut command = Command::new("/bin/sh");
     command.args(["-c", script, "sh"]).arg(path).stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);
-    // Without it, only what a signal leaves behind is different.
+    // Without it, a signal leaves the folder.
     command.spawn().ok()
 }
 

@@ -113,7 +113,7 @@ impl Sum {
         }
         println!("{programs} programs, {race_free} of them without a race; {rejected} were rejected");
         println!("{pairs} pairs of accesses that conflict, {races} of them race by the axioms");
-        println!("{missed} races missed, {wrong} false reports, {hidden} races behind others");
+        println!("{missed} races missed, {wrong} false reports, {hidden} races hidden by others");
         println!("{silent} ranges with a race and no report, {strange} strange reports, {too_large} pairs too large");
         if let Some(seed) = self.first {
             println!("the first program that differs has seed {seed}");
