@@ -311,8 +311,8 @@ const MISTAKES: [Mistake; 10] = [
     Mistake {
         title: "The host reads after the fence, and nothing makes the values visible to it",
         text: "A fence makes values available to the device. To the host a barrier does, in all types of memory that \
-               are not coherent, and by the rules of Vulkan in the others, too. Of a mapped pointer this is a note, since \
-               Spelter does not see whether the host reads.",
+               are not coherent, and by the rules of Vulkan in the others, too. Of a mapped pointer this is a note, \
+               since Spelter does not see whether the host reads.",
         mend: "A barrier at the end of the command buffer: from `COMPUTE_SHADER`, `SHADER_STORAGE_WRITE` to `HOST`, \
                `HOST_READ`.",
         run: |scene, mended| {
