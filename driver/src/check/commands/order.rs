@@ -220,32 +220,32 @@ impl Order {
         // A layout transition makes what it writes available by itself.
         let accessed = self.at.stage == Stage::LayoutTransition || src.accesses.has(self.at.access);
         let released = direct && src.named.has(self.at.stage) && accessed;
-        let pass = |from: &Reaches, to: &mut Reaches| {
-            if released || !reach(from, queue).available.and(src.stages).is_empty() {
-                let reach = reach_mut(to, queue);
-                reach.available = reach.available.or(dst.stages);
-                for stage in dst.named.iter() {
-                    let visible = &mut reach.visible[stage as usize];
-                    *visible = visible.or(dst.accesses);
-                }
-                if dst.named.has(Stage::Host) && dst.accesses.has(Accesses::HOST_READ) {
-                    reach.to_host = reach.to_host.or(Some(number));
-                }
+        // What is available stays so along a chain, for all memory; the access scopes are those of the barrier's memory.
+        let pass = |from: &Reaches, to: &mut Reaches, covered: bool| {
+            let chained = !reach(from, queue).available.and(src.stages).is_empty();
+            if !chained && !(covered && released) {
+                return;
+            }
+            let reach = reach_mut(to, queue);
+            reach.available = reach.available.or(dst.stages);
+            if !covered {
+                return;
+            }
+            for stage in dst.named.iter() {
+                let visible = &mut reach.visible[stage as usize];
+                *visible = visible.or(dst.accesses);
+            }
+            if dst.named.has(Stage::Host) && dst.accesses.has(Accesses::HOST_READ) {
+                reach.to_host = reach.to_host.or(Some(number));
             }
         };
-        match ranges {
-            None => pass(memory, &mut self.progress.memory),
-            Some(ranges) => {
-                for range in ranges.iter() {
-                    self.progress.split(&(range.start.max(extent.start)..range.end.min(extent.end)));
-                }
-            }
+        for range in ranges.iter().flat_map(|ranges| ranges.iter()) {
+            self.progress.split(&(range.start.max(extent.start)..range.end.min(extent.end)));
         }
+        pass(memory, &mut self.progress.memory, ranges.is_none());
         for (part, reaches) in &mut self.progress.ranged {
-            if barrier.covers(part) {
-                let from = ranged.iter().find(|(old, _)| old.start <= part.start && part.start < old.end);
-                pass(from.map_or(memory, |(_, from)| from), reaches);
-            }
+            let from = ranged.iter().find(|(old, _)| old.start <= part.start && part.start < old.end);
+            pass(from.map_or(memory, |(_, from)| from), reaches, barrier.covers(part));
         }
     }
 
@@ -373,6 +373,18 @@ mod tests {
         let two = [barrier(of(WRITE), of(COPY), Some(0..32)), barrier(of(WRITE), of(READ), Some(16..48))];
         assert_eq!(after(written(), &two, at(READ), 16..48), Ok(()));
         assert_eq!(after(written(), &two, at(COPY), 0..48), Err((Lack::Availability, 32..48)));
+    }
+
+    #[test]
+    fn a_chain_through_a_barrier_for_other_memory_keeps_what_is_available() {
+        let none = |stage| side(stage, Accesses::NONE);
+        let available = barrier(of(WRITE), none(Stage::Copy), None);
+        let other = barrier(none(Stage::Copy), none(Stage::Clear), Some(64..128));
+        let visible = |memory| barrier(none(Stage::Clear), of(READ), memory);
+        let through = |last| after(written(), &[available.clone(), other.clone(), last], at(READ), 0..4);
+        assert_eq!(through(visible(None)), Ok(()));
+        assert_eq!(through(visible(Some(0..4))), Ok(()));
+        assert_eq!(through(visible(Some(4..8))).unwrap_err().0, Lack::Visibility);
     }
 
     #[test]
