@@ -179,9 +179,9 @@ impl Device {
         self.inner.schedule != Schedule::Ascending
     }
 
-    /// The checked mode, if it is on.
+    /// The checked mode, if it is on; in a forked process, a thread that does not exist there may hold its locks.
     pub(crate) fn checker(&self) -> Option<&Arc<Checker>> {
-        self.inner.checker.as_ref()
+        self.inner.checker.as_ref().filter(|_| !self.loss().is_forked())
     }
 
     /// Takes what checked mode found since the last call, in commands that have ended; nothing if it is off. Equal

@@ -78,8 +78,10 @@ fn a_missing_barrier_between_two_dispatches_is_named_with_both_lines() {
     let text = found[0].to_string();
     let expected = "\
 error[SPELTER-RACE-RAW]: data race (read after write) in `input` (set 0, binding 0), bytes 0..64
-  write at wgsl:4:90 by `frame: step` (command 0 of command buffer 0 in submission 1 of queue 0)
-  read at wgsl:4:105 by `frame: step` (command 1 of command buffer 0 in submission 1 of queue 0)
+  write at wgsl:4:90 by workgroup (0, 0, 0), invocation (0, 0, 0) of `frame: step` (command 0 of command buffer 0 in \
+submission 1 of queue 0)
+  read at wgsl:4:105 by workgroup (0, 0, 0), invocation (0, 0, 0) of `frame: step` (command 1 of command buffer 0 in \
+submission 1 of queue 0)
   because no barrier is between them
   repair: vkCmdPipelineBarrier2 before `frame: step` (command 1 of command buffer 0 in submission 1 of queue 0), with \
 srcStageMask COMPUTE_SHADER, srcAccessMask SHADER_STORAGE_WRITE, dstStageMask COMPUTE_SHADER, dstAccessMask \

@@ -1,7 +1,9 @@
-//! Tests of the device through its public API, in one program. `leaks` counts what its process has, so it is alone.
+//! Tests of the device through its public API, in one program. `leaks` and `checked_robustness` count what their
+//! process has, so they are alone.
 
 mod addresses;
 mod checked_commands;
+mod checking_page;
 mod common;
 mod deferred;
 mod descriptor_indexing;
@@ -14,6 +16,7 @@ mod misuse;
 mod pipelines;
 mod printing;
 mod recordings;
+mod shipped_races;
 mod stopped;
 mod stored;
 mod sync;

@@ -7,6 +7,7 @@ pub mod case;
 pub mod check;
 pub mod checked;
 pub mod children;
+pub mod commands;
 pub mod corpus;
 pub mod engine;
 pub mod fuzz;

@@ -5,6 +5,7 @@ use std::sync::Once;
 
 use ash::vk::{self, Handle};
 
+use crate::buffer::Buffer;
 use crate::c::callback::{About, Callback, Label, Message};
 use crate::c::entry::entry_points;
 use crate::c::{In, Out, Text};
@@ -13,6 +14,7 @@ use crate::current_call::Owner;
 use crate::device::{Device, Queue};
 use crate::error::Error;
 use crate::findings;
+use crate::image::Image;
 use crate::instance::Instance;
 use crate::labels::{self, Labels};
 use crate::message::{self, Listener};
@@ -196,6 +198,16 @@ fn set_name(_: Ref<Device>, info: In<'_, vk::DebugUtilsObjectNameInfoEXT<'_>>) -
         && let Some(commands) = CommandBuffer::find(vk::CommandBuffer::from_raw(info.object_handle))
     {
         commands.driver.set_debug_name(info.name().map(Text::as_str));
+    }
+    if info.object_type == vk::ObjectType::BUFFER
+        && let Some(buffer) = Buffer::find(vk::Buffer::from_raw(info.object_handle))
+    {
+        buffer.driver.set_debug_name(info.name().map(Text::as_str));
+    }
+    if info.object_type == vk::ObjectType::IMAGE
+        && let Some(image) = Image::find(vk::Image::from_raw(info.object_handle))
+    {
+        image.driver.set_debug_name(info.name().map(Text::as_str));
     }
     Ok(names::set(info.object_type, info.object_handle, info.name().map(Text::as_str))?)
 }

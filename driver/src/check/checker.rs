@@ -10,6 +10,7 @@ use spelter_shaders::schedule::Schedule;
 
 use super::commands::Commands;
 use super::progress::Progress;
+use super::resources::Resources;
 use super::{CheckOptions, Finding, FindingIdentity};
 
 /// Findings that are kept until the program takes them, at most; later ones are counted only.
@@ -23,6 +24,7 @@ pub(crate) struct Checker {
     dispatches: AtomicU64,
     schedule: Schedule,
     commands: Commands,
+    resources: Resources,
     found: Mutex<Found>,
     pub(super) progress: Progress,
 }
@@ -66,6 +68,7 @@ impl Checker {
             dispatches: AtomicU64::new(0),
             schedule,
             commands: Commands::default(),
+            resources: Resources::default(),
             found: Mutex::default(),
             progress: Progress::default(),
         }
@@ -74,6 +77,11 @@ impl Checker {
     /// What is known of the commands of the device.
     pub(crate) fn commands(&self) -> &Commands {
         &self.commands
+    }
+
+    /// The buffers and images of the device.
+    pub(crate) fn resources(&self) -> &Resources {
+        &self.resources
     }
 
     /// The order of workgroups, subgroups and lanes.

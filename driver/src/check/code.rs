@@ -160,7 +160,8 @@ impl Code for CheckedCode {
         let mut touched = Touched::new(sites.values().map(|site| &site.action), options.memory / 4);
         let mut both = Both { observer: &mut counted, touched: &mut touched };
         let outcome = detected.code.run_observed(args, workgroups.clone(), scratch, &mut both);
-        self.checker.commands().touched(&self.checker, &self.names, args.buffers, &touched);
+        let grid = Grid { groups: args.num_workgroups, base: workgroups.base() };
+        self.checker.commands().touched(&self.checker, &self.names, (args.buffers, grid), &touched);
         let run = DispatchRun { code: self, args, workgroups, snapshot: snapshot.filter(|_| outcome == Outcome::Done) };
         run.report(&detector);
         outcome

@@ -154,8 +154,36 @@ pub enum FoundPlace {
         /// Its name; empty if the module has none.
         name: Arc<str>,
     },
+    /// A buffer or image, in findings about transfers and the host.
+    Resource {
+        /// Which of the two.
+        kind: ResourceKind,
+        /// The name that the program gave it.
+        name: Option<Arc<str>>,
+        /// Its number: buffers and images that got memory before it.
+        number: u64,
+    },
     /// Memory at a device address.
     Address(u64),
+}
+
+/// A kind of resource with memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ResourceKind {
+    /// `VkBuffer`.
+    Buffer,
+    /// `VkImage`.
+    Image,
+}
+
+impl ResourceKind {
+    /// The kind, as a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Buffer => "buffer",
+            Self::Image => "image",
+        }
+    }
 }
 
 impl fmt::Display for FoundPlace {
@@ -170,6 +198,8 @@ impl fmt::Display for FoundPlace {
             }
             Self::Variable { name } if name.is_empty() => f.write_str("workgroup memory"),
             Self::Variable { name } => write!(f, "workgroup variable `{name}`"),
+            Self::Resource { kind, name: Some(name), .. } => write!(f, "{} `{name}`", kind.name()),
+            Self::Resource { kind, name: None, number } => write!(f, "{} {number}", kind.name()),
             Self::Address(address) => write!(f, "device address {address:#x}"),
         }
     }
@@ -317,12 +347,14 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What makes two findings the same one: the rule, and the instructions with their kernels.
+/// What makes two findings the same one: the rule, the instructions with their kernels, and the buffer or image if no
+/// instruction is part of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FindingIdentity {
     rule: Rule,
     first: Option<AccessIdentity>,
     second: AccessIdentity,
+    resource: Option<(ResourceKind, u64)>,
 }
 
 /// The word, the kernel, the position; of what is no instruction, the command's name.
@@ -336,7 +368,13 @@ impl Finding {
             let name = || access.command.as_ref().map(|command| format!("{} `{}`", access.action, command.name));
             (access.word, Arc::clone(&access.kernel), position.or_else(name))
         };
-        FindingIdentity { rule: self.rule, first: self.first.as_ref().map(of), second: of(&self.second) }
+        let has_kernel = |access: &FoundAccess| !access.kernel.is_empty();
+        let resource = match self.memory.as_ref().map(|memory| &memory.place) {
+            _ if has_kernel(&self.second) || self.first.as_ref().is_some_and(has_kernel) => None,
+            Some(FoundPlace::Resource { kind, number, .. }) => Some((*kind, *number)),
+            _ => None,
+        };
+        FindingIdentity { rule: self.rule, first: self.first.as_ref().map(of), second: of(&self.second), resource }
     }
 
     /// What is wrong, in a phrase: `data race, read after write, in workgroup variable `tile`, bytes 4..8`.

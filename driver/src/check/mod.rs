@@ -22,6 +22,7 @@ mod reach;
 mod recorder;
 mod reduce;
 pub mod report;
+mod resources;
 mod results;
 mod slice;
 mod snapshot;
@@ -32,7 +33,7 @@ pub(crate) use code::CheckedCode;
 pub use confirm::{Candidate, Confirmed, Filter, Verdict, confirm, verdict};
 pub use finding::{
     Finding, FindingIdentity, FoundAccess, FoundCommand, FoundInvocation, FoundMemory, FoundPlace, Hazard, Repair,
-    Rule, Severity,
+    ResourceKind, Rule, Severity,
 };
 pub use kernel::CheckedKernel;
 pub use log::{Accessed, Dispatch, Log, Word};
@@ -40,5 +41,6 @@ pub use operation::{operation, scope, set_semantics};
 pub use options::{CheckOptions, Profile, Shard};
 pub use progress::CheckProgress;
 pub use recorder::Recorder;
+pub(crate) use resources::ResourceId;
 pub use results::CheckResults;
 pub use slice::{MAX_EVENTS, Purpose, Slice, Undecided, slice};

@@ -98,6 +98,11 @@ impl KernelNames {
         self.names.access(&self.kernel, site)
     }
 
+    /// An instruction that an invocation executed.
+    pub(super) fn access_by(&self, site: Site, by: Invocation, grid: Grid) -> FoundAccess {
+        self.names.access_by(&self.kernel, site, by, grid)
+    }
+
     /// The first descriptor of a dispatch that contains an address.
     pub(super) fn descriptor(&self, address: u64, bytes: u64, buffers: &[GuestSlice]) -> Option<FoundMemory> {
         self.names.descriptor(&self.kernel, address, bytes, buffers)

@@ -6,6 +6,8 @@ use ash::vk;
 use spelter_shaders::guest::GuestSlice;
 
 use super::DeviceMemory;
+use super::known::Known;
+use crate::check::ResourceKind;
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
 use crate::limits::Limits;
@@ -26,6 +28,7 @@ struct BufferInner {
     size: u64,
     usage: vk::BufferUsageFlags,
     storage: OnceLock<Storage>,
+    known: Known,
 }
 
 impl BufferInner {
@@ -41,6 +44,7 @@ impl Drop for BufferInner {
         if self.device.loss().is_forked() {
             return;
         }
+        self.known.gone(&self.device);
         if let (true, Some(storage)) = (self.is_addressable(), self.storage.get()) {
             self.device.heap().addresses().remove(storage.slice, storage.allocation.slice());
         }
@@ -78,7 +82,8 @@ impl Buffer {
             format!("size {size} above maxBufferSize {max}")
         })?;
         require(!usage.is_empty(), at, "VUID-VkBufferCreateInfo-None-09500", || "usage is 0".into())?;
-        let inner = BufferInner { device: device.clone(), size, usage, storage: OnceLock::new() };
+        let inner =
+            BufferInner { device: device.clone(), size, usage, storage: OnceLock::new(), known: Known::default() };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -108,10 +113,16 @@ impl Buffer {
         let storage = Storage { slice, allocation: Arc::clone(memory.allocation()) };
         // The first of several threads that bind the buffer at once succeeds, and only it adds the addresses.
         self.inner.storage.set(storage).map_err(|_| already_bound())?;
+        self.inner.known.bound(self.device(), ResourceKind::Buffer, slice);
         if self.inner.is_addressable() {
             self.device().heap().addresses().add(slice, memory.slice());
         }
         Ok(())
+    }
+
+    /// The name of the buffer in findings of checked mode (`vkSetDebugUtilsObjectNameEXT`).
+    pub fn set_debug_name(&self, name: Option<&str>) {
+        self.inner.known.rename(self.device(), name);
     }
 
     /// `vkGetBufferDeviceAddress`: the buffer's address for shaders, which is also its address for the host.

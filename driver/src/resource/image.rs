@@ -8,6 +8,8 @@ use spelter_shaders::image::{Class, Extent, Format, Layout, ROW_ALIGNMENT, Rows}
 use super::DeviceMemory;
 use super::buffer::Storage;
 use super::format::{format_of, properties};
+use super::known::Known;
+use crate::check::ResourceKind;
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};
 use crate::limits::Limits;
@@ -50,6 +52,13 @@ struct ImageInner {
     extent: Extent,
     layout: Layout,
     storage: OnceLock<Storage>,
+    known: Known,
+}
+
+impl Drop for ImageInner {
+    fn drop(&mut self) {
+        self.known.gone(&self.device);
+    }
 }
 
 /// The rules of a command for an image that it uses.
@@ -77,8 +86,8 @@ impl Image {
         let rows = if info.tiling == vk::ImageTiling::LINEAR { Rows::Packed } else { Rows::Spread };
         // An image above `maxResourceSize` breaks no rule: the limit has no VUID.
         let layout = Layout::new(&extent, format.bytes(), rows).ok_or(Error::OutOfMemory)?;
-        let inner =
-            ImageInner { device: device.clone(), info: *info, format, extent, layout, storage: OnceLock::new() };
+        let (device, storage, known) = (device.clone(), OnceLock::new(), Known::default());
+        let inner = ImageInner { device, info: *info, format, extent, layout, storage, known };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -145,7 +154,13 @@ impl Image {
         let slice = memory.slice().slice(offset, needs.size);
         let storage = Storage { slice, allocation: Arc::clone(memory.allocation()) };
         self.inner.storage.set(storage).map_err(|_| already_bound())?;
+        self.inner.known.bound(self.device(), ResourceKind::Image, slice);
         Ok(())
+    }
+
+    /// The name of the image in findings of checked mode (`vkSetDebugUtilsObjectNameEXT`).
+    pub fn set_debug_name(&self, name: Option<&str>) {
+        self.inner.known.rename(self.device(), name);
     }
 
     pub(crate) fn device(&self) -> &Device {

@@ -5,6 +5,7 @@ mod buffer_view;
 mod format;
 mod image;
 mod image_view;
+mod known;
 mod memory;
 mod sampler;
 

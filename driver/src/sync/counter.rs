@@ -12,6 +12,8 @@ use crate::exec::sync::{AtomicU64, Mutex, Ordering};
 /// is 1 while it is set.
 #[derive(Debug)]
 pub(crate) struct Counter {
+    /// The first value, which nothing signalled.
+    initial: u64,
     /// Written under the lock of `inner`; read without it.
     value: AtomicU64,
     inner: Mutex<CounterState>,
@@ -27,7 +29,12 @@ struct CounterState {
 impl Counter {
     /// A counter with its first value.
     pub(crate) fn new(value: u64) -> Arc<Self> {
-        Arc::new(Self { value: AtomicU64::new(value), inner: Mutex::default() })
+        Arc::new(Self { initial: value, value: AtomicU64::new(value), inner: Mutex::default() })
+    }
+
+    /// The value that it was created with.
+    pub(crate) fn initial(&self) -> u64 {
+        self.initial
     }
 
     /// The current value.

@@ -3,6 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
 use crate::common::Folder;
 use serde_json::{Value as Json, json};
 
@@ -68,7 +72,7 @@ fn the_program_gets_what_to_check_in_variables() {
     let note = "note: nothing was checked: no process created a device of Spelter\n";
     assert_eq!(ended.stderr, note);
     let path = ended.stdout.lines().find_map(|line| line.strip_prefix("SPELTER_CHECK_JSON=")).unwrap();
-    assert!(!std::path::Path::new(path).parent().unwrap().exists(), "the folder still exists");
+    assert!(!Path::new(path).parent().unwrap().exists(), "the folder still exists");
 }
 
 #[test]
@@ -161,4 +165,26 @@ fn mistakes_are_reported_before_the_program_runs() {
         assert!(message.contains(problem), "{message}");
     }
     assert_eq!(folder.spelter("exec -- test -e ran").status, 1, "the program ran");
+}
+
+/// As by Ctrl-C. The program is in another process group here, and goes on.
+#[cfg(unix)]
+#[test]
+fn the_folder_is_removed_when_a_signal_ends_the_process() {
+    let folder = Folder::new("check-signal");
+    folder.write("program", b"echo \"$SPELTER_CHECK_JSON\"; echo $$; exec sleep 100000\n");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_spelter"));
+    command.current_dir(folder.path()).args(["check", "--", "sh", "program"]);
+    let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let (file, program) = (lines.next().unwrap(), lines.next().unwrap());
+    let temporary = Path::new(&file).parent().unwrap();
+    assert!(temporary.is_dir(), "{file}");
+    process.kill().unwrap();
+    process.wait().unwrap();
+    assert!(Command::new("sh").args(["-c", &format!("kill {program}")]).status().unwrap().success());
+    // It ends when all processes have that write to it: the last one removes the folder.
+    let mut errors = String::new();
+    process.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    assert!(!temporary.exists(), "{file} {errors}");
 }

@@ -31,9 +31,10 @@ pub(super) enum Event {
     Submission,
     /// `vkCmdPipelineBarrier`, in submission order of its queue.
     Barrier { queue: u32, submitted: u64, barriers: Arc<[Barrier]> },
-    /// A semaphore, fence or event is signalled after these stages of a queue's commands so far, or by the host
-    /// (`None`).
+    /// A semaphore or fence is signalled after these stages of a queue's commands so far, or by the host (`None`).
     Signal { queue: Option<u32>, submitted: u64, stages: Stages },
+    /// `vkCmdSetEvent` after these stages of the queue's commands so far.
+    SetEvent { queue: u32, submitted: u64, stages: Stages },
     /// A queue's later commands, in these stages, or the host (`None`), wait for one of these signals. Values are then
     /// available and visible to all their accesses.
     Wait { queue: Option<u32>, stages: Stages, signals: SmallVec<[u64; 2]> },

@@ -32,10 +32,11 @@ impl State {
             if let Some(bytes) = found {
                 let info = &self.accesses[id as usize - 1];
                 let order = &self.orders[info.order as usize].order;
-                let host = AccessInfo { order: 0, command: CommandInfo::host(), site: None, atomic: false };
+                let host =
+                    AccessInfo { order: 0, command: CommandInfo::host(), site: None, atomic: false, example: None };
                 let (hazard, lack) = (Hazard::ReadAfterWrite, Lack::HostDomain);
                 let (pair, points) = ((info, &host), (order.at, point));
-                let race = Race { hazard, lack, bytes, pair, points, born: order.born(), events: &self.events };
+                let race = Race { hazard, lack, bytes, pair, points, order, events: &self.events };
                 report::report(checker, &race, Severity::Note);
             }
         }

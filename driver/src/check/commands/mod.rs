@@ -10,6 +10,7 @@ mod events;
 mod mapped;
 mod memory;
 mod order;
+mod progress;
 mod race;
 mod report;
 mod scope;
@@ -24,12 +25,13 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
+use spelter_shaders::check::observer::Invocation;
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::Site;
 
 use super::checker::Checker;
 use super::finding::Hazard;
-use super::names::KernelNames;
+use super::names::{Grid, KernelNames};
 use crate::exec::{self, Batch, CommandId, CommandLog, Recording, SubmissionId, Work};
 use crate::sync::{Counter, FenceState};
 use events::{Barrier, Event, Events};
@@ -56,6 +58,8 @@ struct AccessInfo {
     site: Option<Site>,
     /// Whether it is an atomic whose scope includes other commands.
     atomic: bool,
+    /// An address that it accessed, and an invocation that did.
+    example: Option<(u64, Invocation)>,
 }
 
 /// The order after some accesses of a command, and a range that contains the memory that they touched.
@@ -81,6 +85,8 @@ struct State {
     /// The numbers of accesses and of pages at which the log is cleaned next.
     clean_at: (usize, usize),
     current: Option<Current>,
+    /// The phase that each queue runs, and the next of its commands.
+    positions: HashMap<usize, (CommandId, usize), FixedState>,
     /// Ranges that the host has mapped, and writes to memory that it has not waited for since.
     mapped: Vec<Range<u64>>,
     unread: Vec<AccessId>,
@@ -160,11 +166,11 @@ impl Commands {
         &self,
         checker: &Checker,
         names: &Arc<KernelNames>,
-        buffers: &[GuestSlice],
+        (buffers, grid): (&[GuestSlice], Grid),
         touched: &Touched,
     ) {
         checker.count(|counts| counts.commands_forgotten += touched.lost);
-        self.state.lock().touched(checker, names, buffers, touched);
+        self.state.lock().touched(checker, names, (buffers, grid), touched);
     }
 
     /// A batch is submitted.
@@ -179,14 +185,16 @@ impl Commands {
         let queue = Some(id.queue as u32);
         for ((counter, value), stages) in batch.waits.iter().zip(&batch.wait_stages) {
             let signals = state.signals.of_counter(counter, *value);
-            let scope = exec::Scope { stages: *stages, access: Default::default() };
-            state.events.push(Event::Wait { queue, stages: Side::destination(scope).stages, signals });
+            state.events.push(Event::Wait { queue, stages: Stages::second_scope(*stages), signals });
         }
     }
 
     fn phase(&self, checker: &Checker, id: CommandId, recording: &Recording) {
         let mut state = self.state.lock();
         let Some(&submitted) = state.submitted.get(&id.submission) else { return };
+        if let Some(phase) = id.phase.checked_sub(1) {
+            state.skip(checker, CommandId { phase, ..id }, recording, submitted, usize::MAX);
+        }
         let current = state.current(id, recording, submitted);
         let queue = current.queue;
         for dependency in recording.dependencies_at(id.phase, false) {
@@ -194,7 +202,7 @@ impl Commands {
             state.events.push(Event::Barrier { queue, submitted, barriers: barriers(&dependency.barriers) });
         }
         if let Some([Work::WaitEvents(events), ..]) = recording.phases.get(id.phase) {
-            let signals: SmallVec<_> = events.iter().flat_map(|event| state.signals.of_counter(event, 1)).collect();
+            let signals: SmallVec<_> = events.iter().filter_map(|event| state.signals.of_event(event, queue)).collect();
             for dependency in recording.dependencies_at(id.phase, true) {
                 state.transitions(checker, &current, &dependency.barriers);
                 let (signals, barriers) = (signals.clone(), barriers(&dependency.barriers));
@@ -207,6 +215,7 @@ impl Commands {
         let mut state = self.state.lock();
         state.clean(checker);
         let Some(&submitted) = state.submitted.get(&id.submission) else { return };
+        state.skip(checker, id, recording, submitted, id.command);
         let current = state.current(id, recording, submitted);
         state.current = Some(current.clone());
         state.command(checker, &current, &recording.phases[id.phase][id.command], id, recording);
@@ -221,8 +230,7 @@ impl Commands {
         let all = state.events.push(Event::Signal { queue: Some(queue), submitted, stages: Stages::COMMANDS });
         state.signals.batch_ended(id, all, batch.fence.as_ref());
         for ((counter, value), stages) in batch.signals.iter().zip(&batch.signal_stages) {
-            let scope = exec::Scope { stages: *stages, access: Default::default() };
-            let stages = Side::source(scope).stages;
+            let stages = Stages::first_scope(*stages);
             let signal = state.events.push(Event::Signal { queue: Some(queue), submitted, stages });
             state.signals.counter_signalled(counter, *value, queue, signal);
         }
@@ -276,7 +284,7 @@ impl State {
 
     /// A new access of a command; those of one command and kind share an order.
     fn access(&mut self, order: u32, command: &Arc<CommandInfo>, site: Option<Site>, atomic: bool) -> AccessId {
-        self.accesses.push(AccessInfo { order, command: Arc::clone(command), site, atomic });
+        self.accesses.push(AccessInfo { order, command: Arc::clone(command), site, atomic, example: None });
         let id = self.accesses.len() as AccessId;
         let at = self.orders[order as usize].order.at;
         if !self.mapped.is_empty() && at.queue.is_some() && at.access.writes() {
@@ -311,6 +319,24 @@ impl State {
         self.accesses(checker, &[(Access { point, id }, range)]);
     }
 
+    /// The commands of a phase before this one that did not run: indirect dispatches without workgroups, which read
+    /// their counts all the same.
+    fn skip(&mut self, checker: &Checker, id: CommandId, recording: &Recording, submitted: u64, before: usize) {
+        let Some(commands) = recording.phases.get(id.phase) else { return };
+        let phase = CommandId { command: 0, ..id };
+        let position = self.positions.get(&id.submission.queue);
+        let next = position.filter(|(known, _)| *known == phase).map_or(0, |(_, next)| *next);
+        let before = before.min(commands.len());
+        for command in next..before {
+            if let Work::Dispatch(_) = &commands[command] {
+                let id = CommandId { command, ..id };
+                let current = self.current(id, recording, submitted);
+                self.command(checker, &current, &commands[command], id, recording);
+            }
+        }
+        self.positions.insert(id.submission.queue, (phase, before.max(next) + 1));
+    }
+
     /// A transfer, an event command, or what the device reads for a dispatch before it starts.
     fn command(&mut self, checker: &Checker, current: &Current, work: &Work, id: CommandId, recording: &Recording) {
         if let Work::Event { event, set: true } = work {
@@ -330,24 +356,23 @@ impl State {
     fn set_event(&mut self, event: &Arc<Counter>, current: &Current, id: CommandId, recording: &Recording) {
         let barriers = recording.dependencies_at(id.phase, true).flat_map(|dependency| &*dependency.barriers);
         let stages = barriers.fold(Stages::NONE, |all, barrier| all.or(Side::source(barrier.src).stages));
-        let (queue, submitted) = (Some(current.queue), current.submitted);
-        let signal = self.events.push(Event::Signal { queue, submitted, stages });
-        self.signals.counter_signalled(event, 1, current.queue, signal);
+        let Current { queue, submitted, .. } = *current;
+        let signal = self.events.push(Event::SetEvent { queue, submitted, stages });
+        self.signals.counter_signalled(event, 1, queue, signal);
     }
 
     /// Layout transitions read and write the memory of their images, between the scopes of their barriers.
     fn transitions(&mut self, checker: &Checker, current: &Current, of: &[exec::Barrier]) {
         for barrier in of.iter().filter(|barrier| barrier.transition) {
             let Some(ranges) = &barrier.memory else { continue };
-            // It comes after what the first scope has, as if a command of the stages of the second scope did it.
-            let one = barriers(std::slice::from_ref(barrier));
-            let (queue, submitted) = (current.queue, current.submitted);
-            self.events.push(Event::Barrier { queue, submitted, barriers: one.clone() });
-            let Some(stage) = one[0].dst.stages.iter().next() else { continue };
-            let access = Accesses::TRANSFER_WRITE;
-            let point = Point { queue: Some(queue), submitted, stage, access };
+            // It comes after what the first scope has, and before what the second scope has.
+            let Barrier { src, dst, memory } = barriers(std::slice::from_ref(barrier))[0].clone();
+            let (queue, submitted, access) = (current.queue, current.submitted, Accesses::TRANSFER_WRITE);
+            let itself = Barrier { src, dst: Side::of(Stage::LayoutTransition, Accesses::NONE), memory };
+            self.events.push(Event::Barrier { queue, submitted, barriers: [itself].into() });
+            let point = Point { queue: Some(queue), submitted, stage: Stage::LayoutTransition, access };
             let order = self.order(point, extent(ranges));
-            self.orders[order as usize].order.comes_before_all_of(queue, &one[0].dst);
+            self.orders[order as usize].order.comes_before_all_of(queue, &dst);
             let info = CommandInfo::transition(&current.info);
             let id = self.access(order, &Arc::new(info), None, false);
             for range in ranges.iter() {
@@ -357,9 +382,15 @@ impl State {
     }
 
     /// What a dispatch touched.
-    fn touched(&mut self, checker: &Checker, names: &Arc<KernelNames>, buffers: &[GuestSlice], touched: &Touched) {
+    fn touched(
+        &mut self,
+        checker: &Checker,
+        names: &Arc<KernelNames>,
+        (buffers, grid): (&[GuestSlice], Grid),
+        touched: &Touched,
+    ) {
         let Some(current) = self.current.clone() else { return };
-        let info = Arc::new(current.info.of_kernel(names, buffers));
+        let info = Arc::new(current.info.of_kernel(names, buffers, grid));
         let mut runs = Vec::new();
         touched.runs(|range, touch| runs.push((range, touch)));
         let whole = runs.iter().map(|(range, _)| range.clone());
@@ -382,6 +413,7 @@ impl State {
                         };
                         orders.insert(access, order);
                         let id = self.access(order, &info, Some(site), names.is_atomic(site));
+                        self.accesses[id as usize - 1].example = touched.example(site);
                         let access = Access { point, id };
                         ids.insert((site, writes), access.clone());
                         access

@@ -10,6 +10,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::events::{Barrier, Event, Events};
+use super::progress::{Progress, Reach, Reaches, add_stages, reach, reach_mut, stages};
 use super::scope::{Accesses, Side, Stage, Stages};
 
 /// What a later access needs to know of its place.
@@ -37,30 +38,6 @@ pub(super) enum Lack {
     HostDomain,
 }
 
-/// How far a write has come towards a queue's later commands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Reach {
-    /// Stages whose accesses are ordered after an availability operation for the write.
-    available: Stages,
-    /// The accesses of each stage to which it is visible.
-    visible: [Accesses; Stage::ALL.len()],
-}
-
-/// By queue.
-type Reaches = SmallVec<[(u32, Reach); 1]>;
-
-fn reach(of: &Reaches, queue: u32) -> Reach {
-    of.iter().find(|(number, _)| *number == queue).map(|(_, reach)| *reach).unwrap_or_default()
-}
-
-fn reach_mut(of: &mut Reaches, queue: u32) -> &mut Reach {
-    let place = of.iter().position(|(number, _)| *number == queue).unwrap_or_else(|| {
-        of.push((queue, Reach::default()));
-        of.len() - 1
-    });
-    &mut of[place].1
-}
-
 /// The order of what comes after an access of a command, or of the host.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
@@ -70,16 +47,16 @@ pub(super) struct Order {
     born: u64,
     /// Number of the next event to follow.
     next: u64,
-    /// Stages of queues that an execution dependency chain leads to.
-    after: SmallVec<[(u32, Stages); 1]>,
-    /// Of a write, how far it has come, for memory that is not in `ranged`.
-    memory: Reaches,
-    /// The same for memory that barriers with ranges name: disjoint ranges, ascending.
-    ranged: Vec<(Range<u64>, Reaches)>,
+    progress: Progress,
     /// The signals whose first scope has the access, and that may still be waited for.
     signals: SmallVec<[u64; 2]>,
+    /// The same for events, each with the progress when it was set: what came between does not count.
+    set: Vec<(u64, Progress)>,
     /// The event at which the host knew that the command was done.
     host: Option<u64>,
+    /// The last of its signals that the host waited for. A barrier to the host before it counts, also one of another
+    /// queue.
+    waited: Option<u64>,
 }
 
 impl Order {
@@ -89,18 +66,18 @@ impl Order {
             at,
             born: next,
             next,
-            after: SmallVec::new(),
-            memory: Reaches::new(),
-            ranged: Vec::new(),
+            progress: Progress::default(),
             signals: SmallVec::new(),
+            set: Vec::new(),
             host: None,
+            waited: None,
         }
     }
 
     /// Everything in this second scope comes after it and sees it: for layout transitions.
     pub(super) fn comes_before_all_of(&mut self, queue: u32, dst: &Side) {
-        self.add_after(queue, dst.stages);
-        let reach = reach_mut(&mut self.memory, queue);
+        add_stages(&mut self.progress.after, queue, dst.stages);
+        let reach = reach_mut(&mut self.progress.memory, queue);
         reach.available = dst.stages;
         dst.named.iter().for_each(|stage| reach.visible[stage as usize] = dst.accesses);
     }
@@ -115,20 +92,18 @@ impl Order {
         self.born
     }
 
+    /// Whether it comes before this signal of a semaphore or fence.
+    pub(super) fn has_signal(&self, signal: u64) -> bool {
+        self.signals.contains(&signal)
+    }
+
     /// Number of the next event that the access has not followed.
     pub(super) fn next(&self) -> u64 {
         self.next
     }
 
     fn stages_after(&self, queue: u32) -> Stages {
-        self.after.iter().find(|(number, _)| *number == queue).map(|(_, stages)| *stages).unwrap_or_default()
-    }
-
-    fn add_after(&mut self, queue: u32, stages: Stages) {
-        match self.after.iter_mut().find(|(number, _)| *number == queue) {
-            Some((_, known)) => *known = known.or(stages),
-            None => self.after.push((queue, stages)),
-        }
+        stages(&self.progress.after, queue)
     }
 
     /// Whether the host knew of it before that submission, or it is the host's and came before.
@@ -150,7 +125,10 @@ impl Order {
                         || !self.stages_after(*queue).is_empty()
                         || self.precedes_submission(*submitted)
                     {
-                        self.barriers(*queue, barriers, extent, false);
+                        if self.concerns(*queue, barriers, &self.progress) {
+                            let so_far = self.progress.clone();
+                            self.barriers(number, (*queue, barriers), extent, &so_far);
+                        }
                     }
                 }
                 Event::Signal { queue, submitted, stages } => {
@@ -158,17 +136,27 @@ impl Order {
                         self.signals.push(number);
                     }
                 }
+                Event::SetEvent { queue, submitted, stages } => {
+                    if self.is_in_scope(Some(*queue), *submitted, *stages) {
+                        self.set.push((number, self.progress.clone()));
+                    }
+                }
                 Event::Wait { queue, stages, signals } => {
-                    if signals.iter().any(|signal| self.signals.contains(signal)) {
-                        match queue {
-                            None => self.host = self.host.or(Some(number)),
-                            Some(queue) => self.see_all(*queue, *stages),
+                    let waited = signals.iter().filter(|signal| self.signals.contains(signal)).max();
+                    match (waited, queue) {
+                        (None, _) => {}
+                        (waited, None) => {
+                            self.host = self.host.or(Some(number));
+                            self.waited = self.waited.max(waited.copied());
                         }
+                        (_, Some(queue)) => self.see_all(*queue, *stages),
                     }
                 }
                 Event::WaitEvents { queue, signals, barriers } => {
-                    if signals.iter().any(|signal| self.signals.contains(signal)) {
-                        self.barriers(*queue, barriers, extent, true);
+                    if let Some(at) = self.set.iter().rposition(|(number, _)| signals.contains(number)) {
+                        let then = std::mem::take(&mut self.set[at].1);
+                        self.barriers(number, (*queue, barriers), extent, &then);
+                        self.set[at].1 = then;
                     }
                 }
             }
@@ -183,100 +171,82 @@ impl Order {
         direct || !self.stages_after(queue).and(stages).is_empty() || self.precedes_submission(submitted)
     }
 
-    /// A semaphore: everything is visible to these stages.
+    /// A semaphore: everything is visible to all accesses of the device that come after the wait.
     fn see_all(&mut self, queue: u32, stages: Stages) {
-        self.add_after(queue, stages);
-        for reaches in std::iter::once(&mut self.memory).chain(self.ranged.iter_mut().map(|(_, reaches)| reaches)) {
-            let reach = reach_mut(reaches, queue);
-            reach.available = reach.available.or(stages);
-            stages.iter().for_each(|stage| reach.visible[stage as usize] = Accesses::ALL);
-        }
+        add_stages(&mut self.progress.after, queue, stages);
+        add_stages(&mut self.progress.seen, queue, stages);
     }
 
-    /// The barriers of one command; `signalled` if the access is known to be in the first scope of its queue's part.
-    fn barriers(&mut self, queue: u32, barriers: &[Barrier], extent: &Range<u64>, signalled: bool) {
-        let before = self.stages_after(queue);
-        let own = self.at.queue == Some(queue) || signalled;
-        let is_direct = |barrier: &Barrier| own && barrier.src.stages.has(self.at.stage);
-        let applies = |barrier: &&Barrier| is_direct(barrier) || !before.and(barrier.src.stages).is_empty();
-        let applied: SmallVec<[(&Barrier, bool); 2]> =
-            barriers.iter().filter(applies).map(|barrier| (barrier, is_direct(barrier))).collect();
-        let after = applied.iter().fold(Stages::NONE, |all, (barrier, _)| all.or(barrier.dst.stages));
-        if self.at.access.writes() && !applied.is_empty() {
-            // None of them sees what another one of the command made.
-            let (memory, ranged) = (self.memory.clone(), self.ranged.clone());
-            for (barrier, direct) in applied.into_iter().filter(|(barrier, _)| !barrier.dst.named.is_empty()) {
-                self.carry(queue, barrier, direct, extent, (&memory, &ranged));
+    /// Whether it is in the first scope of a barrier, or a chain leads there.
+    fn follows(&self, queue: u32, barrier: &Barrier, then: &Progress) -> bool {
+        let direct = self.at.queue == Some(queue) && barrier.src.stages.has(self.at.stage);
+        direct || !stages(&then.after, queue).and(barrier.src.stages).is_empty()
+    }
+
+    fn concerns(&self, queue: u32, barriers: &[Barrier], then: &Progress) -> bool {
+        barriers.iter().any(|barrier| self.follows(queue, barrier, then))
+    }
+
+    /// The barriers of event `number`, which extend what was reached by `then`: now, or when an event was set. None of
+    /// them sees what another one of the command made.
+    fn barriers(&mut self, number: u64, (queue, barriers): (u32, &[Barrier]), extent: &Range<u64>, then: &Progress) {
+        let seen = stages(&then.seen, queue);
+        for barrier in barriers {
+            if !self.follows(queue, barrier, then) {
+                continue;
             }
-        }
-        if !after.is_empty() {
-            self.add_after(queue, after);
+            if !barrier.dst.stages.is_empty() {
+                add_stages(&mut self.progress.after, queue, barrier.dst.stages);
+            }
+            if !seen.and(barrier.src.stages).is_empty() {
+                add_stages(&mut self.progress.seen, queue, barrier.dst.stages);
+            }
+            if self.at.access.writes() && !barrier.dst.named.is_empty() {
+                self.carry(number, (queue, barrier), extent, (&then.memory, &then.ranged));
+            }
         }
     }
 
     /// What a barrier makes available and visible of a write, as far as the write had come before.
     fn carry(
         &mut self,
-        queue: u32,
-        barrier: &Barrier,
-        direct: bool,
+        number: u64,
+        (queue, barrier): (u32, &Barrier),
         extent: &Range<u64>,
         (memory, ranged): (&Reaches, &[(Range<u64>, Reaches)]),
     ) {
         let Barrier { src, dst, memory: ranges } = barrier;
-        let released = direct && src.named.has(self.at.stage) && src.accesses.has(self.at.access);
-        let pass = |from: &Reaches, to: &mut Reaches| {
-            if released || !reach(from, queue).available.and(src.stages).is_empty() {
-                let reach = reach_mut(to, queue);
-                reach.available = reach.available.or(dst.stages);
-                for stage in dst.named.iter() {
-                    let visible = &mut reach.visible[stage as usize];
-                    *visible = visible.or(dst.accesses);
-                }
+        let direct = self.at.queue == Some(queue);
+        // A layout transition makes what it writes available by itself.
+        let accessed = self.at.stage == Stage::LayoutTransition || src.accesses.has(self.at.access);
+        let released = direct && src.named.has(self.at.stage) && accessed;
+        // What is available stays so along a chain, for all memory; the access scopes are those of the barrier's memory.
+        let pass = |from: &Reaches, to: &mut Reaches, covered: bool| {
+            let chained = !reach(from, queue).available.and(src.stages).is_empty();
+            if !chained && !(covered && released) {
+                return;
+            }
+            let reach = reach_mut(to, queue);
+            reach.available = reach.available.or(dst.stages);
+            if !covered {
+                return;
+            }
+            for stage in dst.named.iter() {
+                let visible = &mut reach.visible[stage as usize];
+                *visible = visible.or(dst.accesses);
+            }
+            if dst.named.has(Stage::Host) && dst.accesses.has(Accesses::HOST_READ) {
+                reach.to_host = reach.to_host.or(Some(number));
             }
         };
-        match ranges {
-            None => pass(memory, &mut self.memory),
-            Some(ranges) => {
-                for range in ranges.iter() {
-                    self.split(&(range.start.max(extent.start)..range.end.min(extent.end)));
-                }
-            }
+        for range in ranges.iter().flat_map(|ranges| ranges.iter()) {
+            self.progress.split(&(range.start.max(extent.start)..range.end.min(extent.end)));
         }
-        for (part, reaches) in &mut self.ranged {
-            if barrier.covers(part) {
-                let from = ranged.iter().find(|(old, _)| old.start <= part.start && part.start < old.end);
-                pass(from.map_or(memory, |(_, from)| from), reaches);
-            }
+        pass(memory, &mut self.progress.memory, ranges.is_none());
+        for (part, reaches) in &mut self.progress.ranged {
+            let from = ranged.iter().find(|(old, _)| old.start <= part.start && part.start < old.end);
+            pass(from.map_or(memory, |(_, from)| from), reaches, barrier.covers(part));
         }
-    }
-
-    /// Makes `range` a union of parts of `ranged`, unless it is empty.
-    fn split(&mut self, range: &Range<u64>) {
-        if range.start >= range.end {
-            return;
-        }
-        let mut parts = Vec::with_capacity(self.ranged.len() + 2);
-        let mut at = range.start;
-        for (part, reaches) in self.ranged.drain(..) {
-            if part.end <= range.start || range.end <= part.start {
-                parts.push((part, reaches));
-                continue;
-            }
-            if at < part.start {
-                parts.push((at..part.start, self.memory.clone()));
-            }
-            let cuts = [part.start, part.start.max(range.start), part.end.min(range.end), part.end];
-            for cut in cuts.windows(2).filter(|cut| cut[0] < cut[1]) {
-                parts.push((cut[0]..cut[1], reaches.clone()));
-            }
-            at = part.end.max(at);
-        }
-        if at < range.end {
-            parts.push((at..range.end, self.memory.clone()));
-        }
-        parts.sort_by_key(|(part, _)| part.start);
-        self.ranged = parts;
     }
 
     /// Whether an access to `range` that comes now is ordered after this one and sees what it wrote. If not, the first
@@ -291,10 +261,10 @@ impl Order {
         if !self.stages_after(queue).has(to.stage) {
             return Err((Lack::Order, range.clone()));
         }
-        if !self.at.access.writes() {
+        if !self.at.access.writes() || stages(&self.progress.seen, queue).has(to.stage) {
             return Ok(());
         }
-        self.for_parts(range, |reaches| {
+        self.progress.for_parts(range, |reaches| {
             let reach = reach(reaches, queue);
             match () {
                 () if reach.visible[to.stage as usize].has(to.access) => Ok(()),
@@ -315,32 +285,11 @@ impl Order {
         if !self.at.access.writes() || to.access.writes() {
             return Ok(());
         }
-        let host = Stage::Host as usize;
-        self.for_parts(range, |reaches| {
-            let seen = reaches.iter().any(|(_, reach)| reach.visible[host].has(Accesses::HOST_READ));
+        self.progress.for_parts(range, |reaches| {
+            let seen = |reach: &Reach| reach.to_host.is_some_and(|number| Some(number) < self.waited);
+            let seen = reaches.iter().any(|(_, reach)| seen(reach));
             if seen { Ok(()) } else { Err(Lack::HostDomain) }
         })
-    }
-
-    /// Asks for each part of a range with its own reach.
-    fn for_parts(
-        &self,
-        range: &Range<u64>,
-        ask: impl Fn(&Reaches) -> Result<(), Lack>,
-    ) -> Result<(), (Lack, Range<u64>)> {
-        let mut at = range.start;
-        for (part, reaches) in &self.ranged {
-            if part.end <= at || range.end <= part.start {
-                continue;
-            }
-            if at < part.start {
-                ask(&self.memory).map_err(|lack| (lack, at..part.start))?;
-            }
-            let end = part.end.min(range.end);
-            ask(reaches).map_err(|lack| (lack, at.max(part.start)..end))?;
-            at = end;
-        }
-        if at < range.end { ask(&self.memory).map_err(|lack| (lack, at..range.end)) } else { Ok(()) }
     }
 }
 
@@ -427,6 +376,18 @@ mod tests {
     }
 
     #[test]
+    fn a_chain_through_a_barrier_for_other_memory_keeps_what_is_available() {
+        let none = |stage| side(stage, Accesses::NONE);
+        let available = barrier(of(WRITE), none(Stage::Copy), None);
+        let other = barrier(none(Stage::Copy), none(Stage::Clear), Some(64..128));
+        let visible = |memory| barrier(none(Stage::Clear), of(READ), memory);
+        let through = |last| after(written(), &[available.clone(), other.clone(), last], at(READ), 0..4);
+        assert_eq!(through(visible(None)), Ok(()));
+        assert_eq!(through(visible(Some(0..4))), Ok(()));
+        assert_eq!(through(visible(Some(4..8))).unwrap_err().0, Lack::Visibility);
+    }
+
+    #[test]
     fn the_host_waits_and_submits_again() {
         let mut events = Events::default();
         let signal = events.push(Event::Signal { queue: Some(0), submitted: 0, stages: Stages::COMMANDS });
@@ -440,6 +401,39 @@ mod tests {
         let next = Point { submitted: known + 1, ..at(READ) };
         assert_eq!(order.precedes(&next, &(0..4)), Ok(()));
         assert_eq!(order.precedes(&at(READ), &(0..4)).unwrap_err().0, Lack::Order, "submitted before the wait");
+    }
+
+    #[test]
+    fn an_event_orders_what_had_come_so_far_when_it_was_set() {
+        let set = |stage| Event::SetEvent { queue: 0, submitted: 0, stages: Stages::of(stage) };
+        let wait = |signal: u64| {
+            let barriers = [Barrier { src: side(Stage::Clear, Accesses::NONE), dst: of(COPY), memory: None }];
+            Event::WaitEvents { queue: 0, signals: [signal].as_slice().into(), barriers: barriers.into() }
+        };
+        let to_clear = barrier(of(WRITE), side(Stage::Clear, Accesses::NONE), None);
+        let before = [to_clear.clone(), set(Stage::Clear), wait(1)];
+        assert_eq!(after(written(), &before, at(COPY), 0..4), Ok(()));
+        let between = [set(Stage::Clear), to_clear.clone(), wait(0)];
+        assert_eq!(after(written(), &between, at(COPY), 0..4).unwrap_err().0, Lack::Order);
+        // It is in the scope of the event, by another stage of it: what made it available came later.
+        let both = Stages::of(Stage::Clear).or(Stages::of(Stage::ComputeShader));
+        let event = Event::SetEvent { queue: 0, submitted: 0, stages: both };
+        assert_eq!(after(written(), &[event, to_clear, wait(0)], at(COPY), 0..4).unwrap_err().0, Lack::Order);
+    }
+
+    #[test]
+    fn the_host_sees_what_was_made_visible_before_the_signal_that_it_waited_for() {
+        let signal = Event::Signal { queue: Some(0), submitted: 0, stages: Stages::COMMANDS };
+        let wait = |signal: u64| {
+            let signals = [signal].as_slice().into();
+            Event::Wait { queue: None, stages: Stages::NONE, signals }
+        };
+        let visible = barrier(of(WRITE), side(Stage::Host, Accesses::HOST_READ), None);
+        let host = Point { queue: None, submitted: 9, stage: Stage::Host, access: Accesses::HOST_READ };
+        let early = [signal.clone(), visible.clone(), signal.clone(), wait(0)];
+        assert_eq!(after(written(), &early, host, 0..4).unwrap_err().0, Lack::HostDomain);
+        let late = [signal.clone(), visible, signal, wait(2)];
+        assert_eq!(after(written(), &late, host, 0..4), Ok(()));
     }
 
     #[test]

@@ -39,13 +39,19 @@ impl State {
         }
     }
 
-    /// A layout transition, which needs values to be available and not visible.
+    /// A layout transition, which needs values to be available and not visible. Those of one queue happen in submission
+    /// order (Vulkan, "Image Layout Transitions").
     pub(super) fn transition(&mut self, checker: &Checker, access: &Access, range: Range<u64>) {
         for (run, cell) in self.runs(range) {
             let reads = self.sets.get(cell.reads).to_vec();
             let all = std::iter::once((cell.write, Hazard::WriteAfterWrite))
                 .chain(reads.into_iter().map(|read| (read, Hazard::WriteAfterRead)));
             for (earlier, hazard) in all.filter(|(earlier, _)| *earlier != 0) {
+                let before = &self.accesses[earlier as usize - 1];
+                let queue = self.orders[before.order as usize].order.at.queue;
+                if before.command.is_transition() && queue == access.point.queue {
+                    continue;
+                }
                 if self.lack(earlier, access, &run).is_some_and(|(lack, _)| lack != Lack::Visibility) {
                     self.compare(checker, earlier, access, &run, hazard);
                 }
@@ -78,7 +84,7 @@ impl State {
         let [first, second] = [earlier, now.id].map(|id| self.accesses[id as usize - 1].clone());
         let order = &self.orders[first.order as usize].order;
         let (pair, points) = ((&first, &second), (order.at, now.point));
-        let race = Race { hazard, lack, bytes, pair, points, born: order.born(), events: &self.events };
+        let race = Race { hazard, lack, bytes, pair, points, order, events: &self.events };
         report::report(checker, &race, Severity::Error);
     }
 

@@ -14,7 +14,7 @@ use crate::check::checker::Checker;
 use crate::check::finding::{
     Finding, FoundAccess, FoundCommand, FoundMemory, FoundPlace, Hazard, Repair, Rule, Severity,
 };
-use crate::check::names::KernelNames;
+use crate::check::names::{Grid, KernelNames};
 use crate::exec::{CommandId, Recording};
 
 /// A command, or the host, for findings.
@@ -24,8 +24,16 @@ pub(super) struct CommandInfo {
     id: Option<CommandId>,
     found: Option<Arc<FoundCommand>>,
     /// Of a dispatch.
-    kernel: Option<(Arc<KernelNames>, Box<[GuestSlice]>)>,
+    kernel: Option<Kernel>,
     transition: bool,
+}
+
+/// What a dispatch ran.
+#[derive(Debug)]
+struct Kernel {
+    names: Arc<KernelNames>,
+    buffers: Box<[GuestSlice]>,
+    grid: Grid,
 }
 
 impl CommandInfo {
@@ -57,13 +65,14 @@ impl CommandInfo {
     }
 
     /// The dispatch, with the names of its kernel.
-    pub(super) fn of_kernel(&self, names: &Arc<KernelNames>, buffers: &[GuestSlice]) -> Self {
-        Self {
-            id: self.id,
-            found: self.found.clone(),
-            kernel: Some((Arc::clone(names), buffers.into())),
-            transition: false,
-        }
+    pub(super) fn of_kernel(&self, names: &Arc<KernelNames>, buffers: &[GuestSlice], grid: Grid) -> Self {
+        let kernel = Kernel { names: Arc::clone(names), buffers: buffers.into(), grid };
+        Self { id: self.id, found: self.found.clone(), kernel: Some(kernel), transition: false }
+    }
+
+    /// Whether it is the layout transition of a barrier.
+    pub(super) fn is_transition(&self) -> bool {
+        self.transition
     }
 
     /// Whether both are one command.
@@ -91,8 +100,8 @@ pub(super) struct Race<'a> {
     pub(super) bytes: Range<u64>,
     pub(super) pair: (&'a AccessInfo, &'a AccessInfo),
     pub(super) points: (Point, Point),
-    /// The event before which the first access came, and the events.
-    pub(super) born: u64,
+    /// What is ordered after the first access, by these events.
+    pub(super) order: &'a Order,
     pub(super) events: &'a Events,
 }
 
@@ -103,9 +112,9 @@ pub(super) fn report(checker: &Checker, race: &Race<'_>, severity: Severity) {
     checker.report(Finding {
         rule,
         severity,
-        memory: Some(race.memory()),
-        first: Some(access(first, race.points.0)),
-        second: access(second, race.points.1),
+        memory: Some(race.memory(checker)),
+        first: Some(access(first, race.points.0, &race.bytes)),
+        second: access(second, race.points.1, &race.bytes),
         reasons: vec![race.reason()],
         repairs: race.repairs(),
         count: 1,
@@ -114,11 +123,16 @@ pub(super) fn report(checker: &Checker, race: &Race<'_>, severity: Severity) {
     });
 }
 
-fn access(info: &AccessInfo, point: Point) -> FoundAccess {
+fn access(info: &AccessInfo, point: Point, bytes: &Range<u64>) -> FoundAccess {
     let command = info.command.found.clone();
     let instruction = info.command.kernel.as_ref().zip(info.site);
+    // The invocation is known of one address that each instruction accessed.
+    let example = info.example.filter(|(address, _)| bytes.contains(address));
     let mut access = match instruction {
-        Some(((names, _), site)) => names.access(site),
+        Some((kernel, site)) => match example {
+            Some((_, by)) => kernel.names.access_by(site, by, kernel.grid),
+            None => kernel.names.access(site),
+        },
         None => FoundAccess::of_command(match point.access {
             Accesses::HOST_READ => "read by the host",
             Accesses::HOST_WRITE => "write by the host",
@@ -143,23 +157,24 @@ fn stages(of: Stages) -> String {
 }
 
 impl Race<'_> {
-    /// The memory, as a descriptor of the later command or of the earlier one.
-    fn memory(&self) -> FoundMemory {
+    /// The memory, as a descriptor of the later command or of the earlier one, or as a part of a buffer or image.
+    fn memory(&self, checker: &Checker) -> FoundMemory {
         let bytes = self.bytes.end - self.bytes.start;
         for info in [self.pair.1, self.pair.0] {
-            if let Some((names, buffers)) = &info.command.kernel
+            if let Some(Kernel { names, buffers, .. }) = &info.command.kernel
                 && let Some(memory) = names.descriptor(self.bytes.start, bytes, buffers)
             {
                 return memory;
             }
         }
-        FoundMemory { place: FoundPlace::Address(self.bytes.start), bytes: 0..bytes }
+        let unknown = FoundMemory { place: FoundPlace::Address(self.bytes.start), bytes: 0..bytes };
+        checker.resources().find(&self.bytes).unwrap_or(unknown)
     }
 
     /// The barriers of the later command's queue that come after the first access, the last one first.
     fn barriers(&self) -> impl Iterator<Item = &Barrier> {
         let mut list: Vec<&Barrier> = Vec::new();
-        for (_, event) in self.events.from(self.born) {
+        for (_, event) in self.events.from(self.order.born()) {
             match event {
                 Event::Barrier { queue, barriers, .. } if Some(*queue) == self.points.1.queue => {
                     list.extend(&**barriers)
@@ -168,6 +183,17 @@ impl Race<'_> {
             }
         }
         list.into_iter().rev()
+    }
+
+    /// The stages in which the later command's queue waits for a signal that comes after the first access.
+    fn waits_in(&self) -> Option<Stages> {
+        let of = self.events.from(self.order.born()).filter_map(|(_, event)| match event {
+            Event::Wait { queue, stages, signals } if *queue == self.points.1.queue => {
+                signals.iter().any(|signal| self.order.has_signal(*signal)).then_some(*stages)
+            }
+            _ => None,
+        });
+        of.last()
     }
 
     fn reason(&self) -> String {
@@ -184,6 +210,11 @@ impl Race<'_> {
             Lack::Order if first.queue.is_none() => {
                 "the command was submitted before the host accessed the memory, and nothing orders them".to_owned()
             }
+            Lack::Order if first.queue != second.queue && self.waits_in().is_some() => format!(
+                "the second waits for a semaphore that is signalled after the first, but only in {}, not in {}",
+                self.waits_in().map(stages).unwrap_or_default(),
+                second.stage.name()
+            ),
             Lack::Order if first.queue != second.queue => {
                 "they are on different queues, and no semaphore or fence orders them".to_owned()
             }
@@ -246,21 +277,23 @@ impl Race<'_> {
                 second.stage.name()
             ),
             (_, Some(queue), _) => {
-                let side = |stage, accesses| Side { stages: Stages::of(stage), named: Stages::of(stage), accesses };
-                let src = side(first.stage, accesses(first.access));
-                let dst = side(second.stage, accesses(second.access));
+                let src = Side::of(first.stage, accesses(first.access));
+                let dst = Side::of(second.stage, accesses(second.access));
                 if !self.is_mended_by(queue, Barrier { src, dst, memory: None }) {
                     return Vec::new();
                 }
-                format!(
-                    "vkCmdPipelineBarrier2 before {}, with srcStageMask {}, srcAccessMask {}, dstStageMask {}, \
-                     dstAccessMask {}",
-                    self.name(self.pair.1),
-                    first.stage.name(),
-                    src.accesses.name(),
-                    second.stage.name(),
-                    dst.accesses.name()
-                )
+                let (from, to) = (src.accesses.name(), dst.accesses.name());
+                let src = format!("srcStageMask {}, srcAccessMask {from}", first.stage.name());
+                let dst = format!("dstStageMask {}, dstAccessMask {to}", second.stage.name());
+                match (self.pair.0, self.pair.1) {
+                    (_, transition) if transition.command.is_transition() => {
+                        format!("{src} in the barrier of the {}", self.name(transition))
+                    }
+                    (transition, _) if transition.command.is_transition() => {
+                        format!("{dst} in the barrier of the {}", self.name(transition))
+                    }
+                    (_, later) => format!("vkCmdPipelineBarrier2 before {}, with {src}, {dst}", self.name(later)),
+                }
             }
         };
         vec![Repair { text, line: None }]

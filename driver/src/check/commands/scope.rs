@@ -11,11 +11,14 @@ pub(super) enum Stage {
     ComputeShader,
     Copy,
     Clear,
+    /// Of a barrier: not a stage of Vulkan. It is one of all commands, so that semaphores and fences order it.
+    LayoutTransition,
     Host,
 }
 
 impl Stage {
-    pub(super) const ALL: [Self; 5] = [Self::DrawIndirect, Self::ComputeShader, Self::Copy, Self::Clear, Self::Host];
+    pub(super) const ALL: [Self; 6] =
+        [Self::DrawIndirect, Self::ComputeShader, Self::Copy, Self::Clear, Self::LayoutTransition, Self::Host];
 
     /// The flag without `VK_PIPELINE_STAGE_2_` and `_BIT`.
     pub(super) fn name(self) -> &'static str {
@@ -24,6 +27,7 @@ impl Stage {
             Self::ComputeShader => "COMPUTE_SHADER",
             Self::Copy => "COPY",
             Self::Clear => "CLEAR",
+            Self::LayoutTransition => "the layout transition",
             Self::Host => "HOST",
         }
     }
@@ -36,7 +40,7 @@ pub(super) struct Stages(u8);
 impl Stages {
     pub(super) const NONE: Self = Self(0);
     /// `ALL_COMMANDS`: every stage of the device.
-    pub(super) const COMMANDS: Self = Self(0b0_1111);
+    pub(super) const COMMANDS: Self = Self(0b01_1111);
 
     pub(super) fn of(stage: Stage) -> Self {
         Self(1 << stage as u8)
@@ -62,6 +66,30 @@ impl Stages {
         Stage::ALL.into_iter().filter(move |&stage| self.has(stage))
     }
 
+    /// The stages that a first scope names: `BOTTOM_OF_PIPE` is all of them, `TOP_OF_PIPE` none.
+    fn named_first(flags: Flags) -> Self {
+        let all = if flags.contains(Flags::BOTTOM_OF_PIPE) { Self::COMMANDS } else { Self::NONE };
+        Self::named(flags).or(all)
+    }
+
+    /// The stages that a second scope names: `TOP_OF_PIPE` is all of them, `BOTTOM_OF_PIPE` none.
+    fn named_second(flags: Flags) -> Self {
+        let all = if flags.contains(Flags::TOP_OF_PIPE) { Self::COMMANDS } else { Self::NONE };
+        Self::named(flags).or(all)
+    }
+
+    /// A first synchronization scope: the stages that flags name, and logically earlier ones.
+    pub(super) fn first_scope(flags: Flags) -> Self {
+        let named = Self::named_first(flags);
+        if named.has(Stage::ComputeShader) { named.or(Self::of(Stage::DrawIndirect)) } else { named }
+    }
+
+    /// A second synchronization scope: the stages that flags name, and logically later ones.
+    pub(super) fn second_scope(flags: Flags) -> Self {
+        let named = Self::named_second(flags);
+        if named.has(Stage::DrawIndirect) { named.or(Self::of(Stage::ComputeShader)) } else { named }
+    }
+
     /// The stages that flags name, without `TOP_OF_PIPE` and `BOTTOM_OF_PIPE`.
     fn named(flags: Flags) -> Self {
         let sets = [
@@ -83,7 +111,6 @@ pub(super) struct Accesses(u16);
 
 impl Accesses {
     pub(super) const NONE: Self = Self(0);
-    pub(super) const ALL: Self = Self(0x1ff);
     pub(super) const INDIRECT_READ: Self = Self(1);
     pub(super) const UNIFORM_READ: Self = Self(1 << 1);
     pub(super) const SAMPLED_READ: Self = Self(1 << 2);
@@ -161,22 +188,19 @@ pub(super) struct Side {
 impl Side {
     /// A first scope.
     pub(super) fn source(scope: Scope) -> Self {
-        let mut named = Stages::named(scope.stages);
-        if scope.stages.contains(Flags::BOTTOM_OF_PIPE) {
-            named = named.or(Stages::COMMANDS);
-        }
-        let earlier = if named.has(Stage::ComputeShader) { Stages::of(Stage::DrawIndirect) } else { Stages::NONE };
-        Self { stages: named.or(earlier), named, accesses: Accesses::named(scope.access) }
+        let (stages, named) = (Stages::first_scope(scope.stages), Stages::named_first(scope.stages));
+        Self { stages, named, accesses: Accesses::named(scope.access) }
     }
 
     /// A second scope.
     pub(super) fn destination(scope: Scope) -> Self {
-        let mut named = Stages::named(scope.stages);
-        if scope.stages.contains(Flags::TOP_OF_PIPE) {
-            named = named.or(Stages::COMMANDS);
-        }
-        let later = if named.has(Stage::DrawIndirect) { Stages::of(Stage::ComputeShader) } else { Stages::NONE };
-        Self { stages: named.or(later), named, accesses: Accesses::named(scope.access) }
+        let (stages, named) = (Stages::second_scope(scope.stages), Stages::named_second(scope.stages));
+        Self { stages, named, accesses: Accesses::named(scope.access) }
+    }
+
+    /// One stage with some accesses.
+    pub(super) fn of(stage: Stage, accesses: Accesses) -> Self {
+        Self { stages: Stages::of(stage), named: Stages::of(stage), accesses }
     }
 }
 

@@ -47,23 +47,19 @@ impl Signals {
         }
     }
 
-    /// The signals that a wait for a value depends on: the last of each queue up to that value, since its first scope
-    /// includes those of earlier ones, and the one that went beyond it.
+    /// The signals that a wait for a value depends on: those that reached it first (Vulkan, "Semaphore Waiting": one
+    /// signal operation). Nothing signalled the first value of a timeline.
     pub(super) fn of_counter(&self, counter: &Arc<Counter>, value: u64) -> SmallVec<[u64; 2]> {
-        let mut list: SmallVec<[u64; 2]> = SmallVec::new();
-        let Some((_, signals)) = self.counters.get(&Arc::as_ptr(counter).addr()) else { return list };
-        let mut queues: SmallVec<[u32; 2]> = SmallVec::new();
-        for &(_, queue, event) in signals.iter().rev().filter(|(reached, ..)| *reached <= value) {
-            if !queues.contains(&queue) {
-                queues.push(queue);
-                list.push(event);
-            }
-        }
-        let beyond = signals.iter().find(|(reached, ..)| *reached > value);
-        if !signals.iter().any(|(reached, ..)| *reached == value) {
-            list.extend(beyond.map(|(.., event)| *event));
-        }
-        list
+        let Some((_, signals)) = self.counters.get(&Arc::as_ptr(counter).addr()) else { return SmallVec::new() };
+        let reached = signals.iter().map(|(reached, ..)| *reached).filter(|reached| *reached >= value);
+        let Some(first) = reached.min().filter(|_| value > counter.initial()) else { return SmallVec::new() };
+        signals.iter().filter(|(reached, ..)| *reached == first).map(|(.., event)| *event).collect()
+    }
+
+    /// The last signal of an event by a queue: those of other queues are not in the first scope of its waits.
+    pub(super) fn of_event(&self, event: &Arc<Counter>, queue: u32) -> Option<u64> {
+        let (_, signals) = self.counters.get(&Arc::as_ptr(event).addr())?;
+        signals.iter().rev().find(|(_, of, _)| *of == queue).map(|(.., event)| *event)
     }
 
     /// The signal of a fence.
@@ -97,15 +93,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_depends_on_the_last_signal_of_each_queue() {
+    fn a_wait_depends_on_the_signals_that_reach_its_value_first() {
         let (mut signals, counter) = (Signals::default(), Counter::new(0));
         for (value, queue, event) in [(1, 0, 10), (2, 1, 11), (3, 0, 12), (5, 1, 13)] {
             signals.counter_signalled(&counter, value, queue, event);
         }
         let of = |value| signals.of_counter(&counter, value).into_vec();
-        assert_eq!(of(1), [10]);
-        assert_eq!(of(3), [12, 11]);
-        assert_eq!(of(4), [12, 11, 13]);
+        assert_eq!(of(0), [0; 0], "nothing signalled the first value");
+        assert_eq!((of(1), of(3), of(4), of(6)), (vec![10], vec![12], vec![13], vec![]));
         assert_eq!(signals.of_counter(&Counter::new(0), 1).into_vec(), [0; 0]);
+    }
+
+    #[test]
+    fn a_queue_waits_for_its_own_signal_of_an_event() {
+        let (mut signals, event) = (Signals::default(), Counter::new(0));
+        for (queue, number) in [(0, 10), (0, 11), (1, 12)] {
+            signals.counter_signalled(&event, 1, queue, number);
+        }
+        assert_eq!([0, 1, 2].map(|queue| signals.of_event(&event, queue)), [Some(11), Some(12), None]);
     }
 }

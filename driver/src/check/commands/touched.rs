@@ -50,6 +50,8 @@ pub(in crate::check) struct Touched {
     parts: Pages<Touch>,
     /// The descriptor that each instruction used last.
     references: Vec<u32>,
+    /// The first address that each instruction accessed, and the invocation that did.
+    examples: Vec<Option<(u64, Invocation)>>,
     /// Bytes that it may occupy.
     budget: u64,
     /// Accesses that exceeded the budget.
@@ -71,6 +73,7 @@ impl Touched {
         let actions: Vec<_> = sites.map(of).collect();
         Self {
             references: vec![0; actions.len()],
+            examples: vec![None; actions.len()],
             actions,
             pages: Vec::new(),
             places: HashMap::default(),
@@ -84,6 +87,11 @@ impl Touched {
     /// The descriptor that an instruction used.
     pub(super) fn reference(&self, site: Site) -> u32 {
         self.references.get(site.as_u32() as usize).copied().unwrap_or_default()
+    }
+
+    /// An address that an instruction accessed, and the invocation that did.
+    pub(super) fn example(&self, site: Site) -> Option<(u64, Invocation)> {
+        self.examples.get(site.as_u32() as usize).copied().flatten()
     }
 
     /// The page with this number.
@@ -107,10 +115,11 @@ impl Touched {
     }
 
     #[inline]
-    fn touch(&mut self, site: Site, target: Target, wrote: bool) {
+    fn touch(&mut self, by: Invocation, site: Site, target: Target, wrote: bool) {
         let Memory::Device(address) = target.memory else { return };
         let Some(&(_, reads)) = self.actions.get(site.as_u32() as usize) else { return };
         self.references[site.as_u32() as usize] = target.reference;
+        self.examples[site.as_u32() as usize].get_or_insert((address, by));
         let number = site.as_u32() + 1;
         let end = address.saturating_add(target.bytes.into());
         if !(address.is_multiple_of(4) && end.is_multiple_of(4)) {
@@ -179,18 +188,18 @@ pub(in crate::check) struct Both<'a, O> {
 impl<O: Observer> Observer for Both<'_, O> {
     fn access(&mut self, by: Invocation, site: Site, target: Target) {
         let wrote = self.touched.actions.get(site.as_u32() as usize).is_some_and(|(writes, _)| *writes);
-        self.touched.touch(site, target, wrote);
+        self.touched.touch(by, site, target, wrote);
         self.observer.access(by, site, target);
     }
 
     fn accesses(&mut self, by: Lanes, site: Site, target: Target, offsets: &[u32; 16]) {
         let wrote = self.touched.actions.get(site.as_u32() as usize).is_some_and(|(writes, _)| *writes);
-        by.each(target, offsets, |_, target| self.touched.touch(site, target, wrote));
+        by.each(target, offsets, |by, target| self.touched.touch(by, site, target, wrote));
         self.observer.accesses(by, site, target, offsets);
     }
 
     fn atomic(&mut self, by: Invocation, site: Site, target: Target, wrote: bool) {
-        self.touched.touch(site, target, wrote);
+        self.touched.touch(by, site, target, wrote);
         self.observer.atomic(by, site, target, wrote);
     }
 
@@ -221,6 +230,8 @@ mod tests {
 
     use super::*;
 
+    const BY: Invocation = Invocation { workgroup: 2, local: 5 };
+
     #[test]
     fn runs_of_words_and_of_sub_word_accesses() {
         let access = AccessSite { class: StorageClass::Uniform, non_private: false, volatile: false, scope: None };
@@ -228,13 +239,14 @@ mod tests {
         let mut touched = Touched::new(sites.iter(), u64::MAX);
         let target = |address, bytes| Target { memory: Memory::Device(address), bytes, reference: 3 };
         for word in 0..1030 {
-            touched.touch(Site::from_u32(0), target(4088 + 4 * word, 4), true);
+            touched.touch(BY, Site::from_u32(0), target(4088 + 4 * word, 4), true);
         }
-        touched.touch(Site::from_u32(1), target(4096, 16), false);
-        touched.touch(Site::from_u32(1), target(9001, 2), false);
+        touched.touch(BY, Site::from_u32(1), target(4096, 16), false);
+        touched.touch(BY, Site::from_u32(1), target(9001, 2), false);
         let mut list = Vec::new();
         touched.runs(|range, touch| list.push((range, touch.write, touch.read)));
         assert_eq!(list, [(4088..4096, 1, 0), (4096..4112, 1, 2), (4112..8208, 1, 0), (9001..9003, 0, 2)]);
         assert_eq!(touched.reference(Site::from_u32(1)), 3);
+        assert_eq!(touched.example(Site::from_u32(1)), Some((4096, BY)));
     }
 }

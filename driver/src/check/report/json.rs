@@ -49,6 +49,9 @@ fn memory(memory: &FoundMemory) -> Json {
             json!({ "set": set, "binding": binding, "element": element, "name": name.as_deref(), "bytes": bytes })
         }
         FoundPlace::Variable { name } => json!({ "variable": &**name, "bytes": bytes }),
+        FoundPlace::Resource { kind, name, number } => {
+            json!({ "resource": kind.name(), "name": name.as_deref(), "number": number, "bytes": bytes })
+        }
         FoundPlace::Address(address) => json!({ "address": address, "bytes": bytes }),
     }
 }

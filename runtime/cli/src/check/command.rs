@@ -1,12 +1,11 @@
 //! `spelter check`: runs any Vulkan program in checked mode, and adds up what its processes found.
 
-use std::ffi::OsString;
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-
 use spelter::check::Severity;
 use spelter::check::report;
+use std::ffi::OsString;
+use std::fmt::Write as _;
 
+use super::folder::Folder;
 use super::merge::Merged;
 use super::{check_targets, note_gaps, with_files, write_files};
 use crate::args::CheckCommandArgs;
@@ -79,7 +78,8 @@ fn variables(args: &CheckCommandArgs, folder: &Folder) -> Result<Vec<(&'static s
         set.push(("SPELTER_CHECK_ONLY", names.join(",").into()));
     }
     if !args.suppress.is_empty() || !args.suppressions.is_empty() {
-        set.push(("SPELTER_CHECK_SUPPRESSIONS", folder.suppressions(args)?.into_os_string()));
+        let filter = with_files(args.filter(), &args.suppressions)?;
+        set.push(("SPELTER_CHECK_SUPPRESSIONS", folder.suppressions(&filter)?.into_os_string()));
     }
     Ok(set)
 }
@@ -110,40 +110,4 @@ fn print(merged: &Merged) {
         skipped => format!(", {skipped} not checked (--shard)"),
     };
     output::note(format_args!("checked: {summary}; {dispatches}{skipped}, {processes}"));
-}
-
-/// A folder for what the processes write, removed on drop.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn create() -> Result<Self, Failure> {
-        let path = std::env::temp_dir().join(format!("spelter-check-{}", std::process::id()));
-        // An earlier process of this number that was killed may have left it. A folder of another user stays, which is
-        // an error.
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir(&path).map_err(|error| Failure::file(&path, error))?;
-        Ok(Self(path))
-    }
-
-    /// The file of lines.
-    fn findings(&self) -> PathBuf {
-        self.0.join("findings.jsonl")
-    }
-
-    /// A file with all suppressions.
-    fn suppressions(&self, args: &CheckCommandArgs) -> Result<PathBuf, Failure> {
-        let path = self.0.join("suppressions");
-        let filter = with_files(args.filter(), &args.suppressions)?;
-        let lines: String = filter.suppressions.iter().map(|suppression| format!("{suppression}\n")).collect();
-        let written = std::fs::write(&path, lines);
-        written.map_err(|error| Failure::file(Path::new(&path), error))?;
-        Ok(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // A folder that cannot be removed does no harm.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }

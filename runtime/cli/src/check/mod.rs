@@ -2,6 +2,7 @@
 
 pub(crate) mod command;
 mod files;
+mod folder;
 mod merge;
 mod sarif;
 

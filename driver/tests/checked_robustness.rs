@@ -1,0 +1,207 @@
+//! Checked mode under strain: many threads, programs that never wait, a device that is lost, very many command buffers.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Kernel, STORAGE, Words, options, recorded};
+use spelter_driver::check::{CheckOptions, Finding, Hazard, Rule};
+use spelter_driver::vk::{self, AccessFlags as A, CommandBufferUsageFlags as Flags, PipelineStageFlags as S};
+use spelter_driver::{CommandBuffer, Device, DeviceOptions, Error, MemoryBarrier};
+
+fn device() -> Device {
+    Device::new(DeviceOptions { check: Some(CheckOptions::default()), ..options() }).unwrap()
+}
+
+/// The size of the process in memory, in bytes.
+#[cfg(target_os = "linux")]
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+fn rules(of: &[Finding]) -> Vec<Rule> {
+    of.iter().map(|finding| finding.rule).collect()
+}
+
+const WAW: Rule = Rule::Race(Hazard::WriteAfterWrite);
+
+fn transfer_barrier(command: &CommandBuffer) {
+    let memory = [MemoryBarrier { src_access: A::TRANSFER_WRITE, dst_access: A::TRANSFER_WRITE }];
+    command.pipeline_barrier(S::TRANSFER, S::TRANSFER, &memory, &[]).unwrap();
+}
+
+/// Each thread works on memory of its own, and on memory of all of them by atomics.
+#[test]
+fn many_threads_record_and_submit() {
+    const THREADS: usize = 64;
+    const ROUNDS: u32 = 8;
+    let device = device();
+    let source = "
+        @group(0) @binding(0) var<storage, read_write> sum: atomic<u32>;
+        @group(0) @binding(1) var<storage, read_write> words: array<u32>;
+        @compute @workgroup_size(16) fn main(@builtin(local_invocation_index) i: u32) {
+            atomicAdd(&sum, 1u);
+            words[i] += 1u;
+        }";
+    let kernel = Kernel::new(&device, source, &[(STORAGE, 1), (STORAGE, 1)], 0);
+    let sum = Words::zeros(&device, 1);
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (device, kernel, sum) = (&device, &kernel, &sum);
+            scope.spawn(move || {
+                let words = Words::zeros(device, 16);
+                let set = kernel.set(device, STORAGE, &[sum, &words]);
+                let queue = &device.queues()[thread % 2];
+                for _ in 0..ROUNDS {
+                    let command = recorded(device, Flags::ONE_TIME_SUBMIT, |command| {
+                        command.bind_pipeline(&kernel.pipeline).unwrap();
+                        command.bind_descriptor_sets(&kernel.layout, 0, &[&set], &[]).unwrap();
+                        command.dispatch(1, 1, 1).unwrap();
+                        let memory = [MemoryBarrier { src_access: A::SHADER_WRITE, dst_access: A::HOST_READ }];
+                        command.pipeline_barrier(S::COMPUTE_SHADER, S::HOST, &memory, &[]).unwrap();
+                    });
+                    let fence = device.create_fence(false);
+                    queue.submit(&[&command], Some(&fence)).unwrap();
+                    assert!(fence.wait(None).unwrap());
+                }
+                assert_eq!(words.read(), [ROUNDS; 16]);
+            });
+        }
+    });
+    device.queues().iter().for_each(|queue| queue.wait_idle().unwrap());
+    assert_eq!(device.take_findings(), []);
+    let stats = device.check_stats();
+    assert_eq!((stats.dispatches, stats.commands_forgotten), (THREADS as u64 * u64::from(ROUNDS), 0));
+    assert_eq!(sum.read(), [THREADS as u32 * ROUNDS * 16]);
+}
+
+/// The threads share a buffer, and none waits for another.
+#[test]
+fn races_of_many_threads_are_found() {
+    let device = device();
+    let words = Words::zeros(&device, 16);
+    std::thread::scope(|scope| {
+        for thread in 0..64 {
+            let (device, words) = (&device, &words);
+            scope.spawn(move || {
+                for _ in 0..4 {
+                    let command = recorded(device, Flags::ONE_TIME_SUBMIT, |command| {
+                        command.fill_buffer(&words.buffer, 0, vk::WHOLE_SIZE, thread).unwrap();
+                    });
+                    device.queues()[thread as usize % 2].submit(&[&command], None).unwrap();
+                }
+            });
+        }
+    });
+    device.queues().iter().for_each(|queue| queue.wait_idle().unwrap());
+    let found = device.take_findings();
+    assert_eq!(rules(&found), [WAW]);
+    // Of 256 fills each but the first races with the one before it, unless a thread saw that one end.
+    assert!(found[0].count > 128, "{}", found[0].count);
+}
+
+#[test]
+fn a_program_that_never_waits_is_checked_until_its_device_is_dropped() {
+    let device = device();
+    let words = Words::zeros(&device, 16);
+    for round in 0..2000 {
+        let command = recorded(&device, Flags::ONE_TIME_SUBMIT, |command| {
+            transfer_barrier(command);
+            command.fill_buffer(&words.buffer, 0, vk::WHOLE_SIZE, round).unwrap();
+        });
+        device.queue().submit(&[&command], None).unwrap();
+    }
+    // What has run by now is right: barriers order submissions of one queue.
+    assert_eq!(device.take_findings(), []);
+    drop((words, device));
+}
+
+#[test]
+fn findings_outlive_the_loss_of_the_device() {
+    let checked = DeviceOptions { check: Some(CheckOptions::default()), ..options() };
+    let device = Device::new(DeviceOptions { time_limit: Duration::from_millis(200), ..checked }).unwrap();
+    let words = Words::zeros(&device, 16);
+    let wgsl = "
+        @group(0) @binding(0) var<storage, read_write> words: array<atomic<u32>>;
+        @compute @workgroup_size(1) fn forever() { while atomicLoad(&words[1]) != 77u {} }";
+    let kernel = Kernel::named(&device, wgsl, "forever", &[(STORAGE, 1)], 0);
+    let set = kernel.set(&device, STORAGE, &[&words]);
+    let command = recorded(&device, Flags::empty(), |command| {
+        command.fill_buffer(&words.buffer, 0, 16, 1).unwrap();
+        command.fill_buffer(&words.buffer, 8, 16, 2).unwrap();
+        command.bind_pipeline(&kernel.pipeline).unwrap();
+        command.bind_descriptor_sets(&kernel.layout, 0, &[&set], &[]).unwrap();
+        command.dispatch(1, 1, 1).unwrap();
+    });
+    let fence = device.create_fence(false);
+    let submitted = device.queue().submit(&[&command], Some(&fence));
+    assert!(matches!(submitted, Ok(_) | Err(Error::DeviceLost(_))), "{submitted:?}");
+    assert!(matches!(fence.wait(None), Err(Error::DeviceLost(_))));
+    assert!(device.is_lost());
+    let found = device.take_findings();
+    assert!(rules(&found).contains(&WAW), "{found:#?}");
+    // The host may go on to use the memory, and the API.
+    let _ = words.read();
+    assert!(matches!(device.queue().submit(&[&command], None), Err(Error::DeviceLost(_))));
+    let _ = device.take_findings();
+}
+
+/// The host waits now and then: nothing is forgotten, and memory does not grow.
+#[test]
+fn a_hundred_thousand_command_buffers_need_bounded_memory() {
+    const COMMANDS: u32 = 100_000;
+    let device = device();
+    let words = Words::zeros(&device, 1024);
+    let pool = device.create_command_pool();
+    let mut first = None;
+    for number in 0..COMMANDS {
+        let command = pool.allocate();
+        command.begin(Flags::ONE_TIME_SUBMIT).unwrap();
+        transfer_barrier(&command);
+        command.fill_buffer(&words.buffer, u64::from(number % 512) * 8, 8, number).unwrap();
+        command.end().unwrap();
+        device.queue().submit(&[&command], None).unwrap();
+        if number % 1000 == 999 {
+            device.queue().wait_idle().unwrap();
+        }
+        if number == COMMANDS / 10 {
+            #[cfg(target_os = "linux")]
+            {
+                first = Some(resident());
+            }
+        }
+    }
+    device.queue().wait_idle().unwrap();
+    assert_eq!(device.take_findings(), []);
+    assert_eq!(device.check_stats().commands_forgotten, 0);
+    #[cfg(target_os = "linux")]
+    {
+        let grown = resident().saturating_sub(first.unwrap());
+        assert!(grown < 64 << 20, "{grown} bytes since a tenth of the command buffers");
+    }
+    let _: Option<u64> = first;
+}
+
+/// The host never waits, and no command is ordered: what is kept has a limit, and what is forgotten is counted.
+#[test]
+fn commands_that_nothing_waits_for_are_forgotten_above_the_limit() {
+    let options =
+        DeviceOptions { check: Some(CheckOptions { memory: 1 << 20, ..CheckOptions::default() }), ..options() };
+    let device = Device::new(options).unwrap();
+    let words = Words::zeros(&device, 1 << 18);
+    let pool = device.create_command_pool();
+    for number in 0..200u64 {
+        let command = pool.allocate();
+        command.begin(Flags::ONE_TIME_SUBMIT).unwrap();
+        for part in 0..256 {
+            command.fill_buffer(&words.buffer, (part * 1024 + number * 4) % (1 << 20), 4, 1).unwrap();
+        }
+        command.end().unwrap();
+        device.queue().submit(&[&command], None).unwrap();
+    }
+    device.queue().wait_idle().unwrap();
+    assert!(device.check_stats().commands_forgotten > 0, "{:?}", device.check_stats());
+}

@@ -1,0 +1,176 @@
+//! Compares what a device reports of a program with what the axioms say.
+//!
+//! The device keeps of each byte the last write, and of the reads since the last one of each queue and stage. Only these
+//! are compared with a new access: they are *adjacent*. A race of theirs hides races of others.
+
+use std::collections::BTreeSet;
+
+use spelter_driver::Error;
+use spelter_driver::check::{Finding, FoundAccess, Hazard, Rule, Severity};
+use spelter_memory_model::slice::TraceError;
+
+pub use super::history::Owner;
+use super::history::{Access, History, Item, hazard, same_memory};
+use super::program::{BUFFER, BUFFERS, Program, Range};
+use super::{Machine, Pace};
+
+/// Two accesses without a dependency, the earlier one first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pair {
+    /// What made the earlier one.
+    pub first: Owner,
+    /// What made the later one.
+    pub second: Owner,
+    /// Which of them write.
+    pub hazard: Hazard,
+}
+
+/// The result for a program.
+#[derive(Clone, Debug, Default)]
+pub struct Comparison {
+    /// Pairs that conflict for some bytes.
+    pub pairs: usize,
+    /// Those that race by the axioms, for some bytes.
+    pub races: usize,
+    /// Races of adjacent accesses that were not reported.
+    pub missed: Vec<Pair>,
+    /// What was reported and is no race.
+    pub wrong: Vec<Pair>,
+    /// Races that were not reported, each hidden by one that was.
+    pub hidden: usize,
+    /// Bytes with a race and no report.
+    pub silent: Vec<Range>,
+    /// Errors that name none of the program's accesses.
+    pub strange: Vec<String>,
+    /// Pairs with too many dependencies between them for a trace.
+    pub too_large: usize,
+}
+
+impl Comparison {
+    /// Whether the device and the axioms agree.
+    pub fn agrees(&self) -> bool {
+        self.missed.is_empty() && self.wrong.is_empty() && self.silent.is_empty() && self.strange.is_empty()
+    }
+
+    /// Runs a program, and compares.
+    ///
+    /// # Errors
+    ///
+    /// If the program breaks a rule of Vulkan.
+    pub fn of(machine: &Machine, program: &Program) -> Result<Self, Error> {
+        let findings = machine.run(program, Pace::InOrder)?;
+        Ok(Self::with(program, &findings))
+    }
+
+    fn with(program: &Program, findings: &[Finding]) -> Self {
+        let mut result = Self::default();
+        let mut reported = BTreeSet::new();
+        for finding in findings.iter().filter(|finding| finding.severity == Severity::Error) {
+            match pair(finding) {
+                Some(pair) => _ = reported.insert(pair),
+                None => result.strange.push(finding.to_string()),
+            }
+        }
+        let history = History::of(program);
+        let (mut pairs, mut races, mut missed, mut hidden) = <[BTreeSet<Pair>; 4]>::default().into();
+        for segment in segments(&history) {
+            let (mut is_racy, mut is_reported) = (false, false);
+            let of: Vec<(usize, &Access)> = on(&history, segment).collect();
+            for (at, &(second, other)) in of.iter().enumerate() {
+                for (from, &(first, one)) in of[..at].iter().enumerate() {
+                    let (same, hosts) = (one.owner == other.owner, one.queue.is_none() && other.queue.is_none());
+                    let Some(hazard) = hazard(one, other).filter(|_| !same && !hosts) else { continue };
+                    let pair = Pair { first: one.owner, second: other.owner, hazard };
+                    pairs.insert(pair);
+                    match history.race(first, second, segment) {
+                        Err(TraceError::TooLarge { .. }) => result.too_large += 1,
+                        Err(error) => result.strange.push(format!("{pair:?}: {error}")),
+                        Ok(false) => {}
+                        Ok(true) => {
+                            let found = reported.contains(&pair);
+                            (is_racy, is_reported) = (true, is_reported || found);
+                            races.insert(pair);
+                            if !found {
+                                let set = if is_adjacent(&of, from, at) { &mut missed } else { &mut hidden };
+                                set.insert(pair);
+                            }
+                        }
+                    }
+                }
+            }
+            if is_racy && !is_reported {
+                result.silent.push(segment);
+            }
+        }
+        result.wrong = reported.difference(&races).copied().collect();
+        (result.pairs, result.races, result.hidden) = (pairs.len(), races.len(), hidden.len());
+        result.missed = missed.into_iter().collect();
+        result
+    }
+}
+
+/// The pair of a finding, by the labels of the commands.
+fn pair(finding: &Finding) -> Option<Pair> {
+    let hazard = match finding.rule {
+        Rule::Race(hazard) => hazard,
+        Rule::Host => Hazard::ReadAfterWrite,
+        Rule::Barrier | Rule::Note => return None,
+    };
+    Some(Pair { first: owner(finding.first.as_ref()?)?, second: owner(&finding.second)?, hazard })
+}
+
+fn owner(access: &FoundAccess) -> Option<Owner> {
+    let Some(command) = &access.command else { return Some(Owner::Host) };
+    let (recording, at) = command.name.split_once(':')?.0.split_once('.')?;
+    Some(Owner::Command(recording.parse().ok()?, at.parse().ok()?))
+}
+
+/// Ranges that each access covers whole or not at all.
+fn segments(history: &History) -> Vec<Range> {
+    let mut list = Vec::new();
+    // The last one has the memory of the one before it.
+    for buffer in 0..BUFFERS - 1 {
+        let mut ends: BTreeSet<u64> = [0, BUFFER].into();
+        for item in &history.items {
+            let range = match item {
+                Item::Access(access) => access.range,
+                Item::Barrier { barrier, .. } => match barrier.memory {
+                    super::program::Memory::Buffer(range) => range,
+                    _ => continue,
+                },
+                _ => continue,
+            };
+            if same_memory(range, Range::whole(buffer)) {
+                ends.extend([range.start, range.end]);
+            }
+        }
+        let ends: Vec<_> = ends.into_iter().collect();
+        list.extend(ends.windows(2).map(|ends| Range { buffer, start: ends[0], end: ends[1] }));
+    }
+    list
+}
+
+fn on(history: &History, segment: Range) -> impl Iterator<Item = (usize, &Access)> {
+    history.items.iter().enumerate().filter_map(move |(at, item)| match item {
+        Item::Access(access)
+            if same_memory(access.range, segment)
+                && access.range.start <= segment.start
+                && segment.end <= access.range.end =>
+        {
+            Some((at, access))
+        }
+        _ => None,
+    })
+}
+
+/// Whether the device compares the access at `to` with the one at `from`.
+fn is_adjacent(of: &[(usize, &Access)], from: usize, to: usize) -> bool {
+    let first = of[from].1;
+    // What a command accessed itself, before its own write, counts with it; accesses of the host are one by one.
+    let own = |access: &Access| access.owner != Owner::Host && access.owner == of[to].1.owner;
+    let between = || of[from + 1..to].iter().map(|(_, access)| *access).filter(|access| !own(*access));
+    let mut overwritten = between().filter(|access| access.writes);
+    let mut repeated = between()
+        .filter(|access| !first.writes && !access.writes && (access.queue, access.stage) == (first.queue, first.stage));
+    overwritten.next().is_none() && repeated.next().is_none()
+}

@@ -1,0 +1,310 @@
+//! What a program does, step by step: accesses with their stages, and dependencies with their scopes.
+//!
+//! It holds for programs whose submissions run one after another ([`super::Pace::InOrder`]), so that every wait of a
+//! queue is for a signal that came before. Left out are images, secondary command buffers, queries, and signals of the
+//! host.
+
+use std::collections::HashMap;
+
+use spelter_driver::check::Hazard;
+use spelter_driver::vk::{AccessFlags2 as A, PipelineStageFlags2 as S};
+
+use super::program::{Barrier, Command, Job, Memory, Program, Range, Scope, Semaphore, Step, Submit};
+
+/// Stages that access memory, each with the stages that are logically later (Vulkan, "Pipeline Stages").
+const PIPELINE: [(S, &[S]); 4] =
+    [(S::DRAW_INDIRECT, &[S::COMPUTE_SHADER]), (S::COMPUTE_SHADER, &[]), (S::COPY, &[]), (S::CLEAR, &[])];
+
+/// What makes an access: a command, by its command buffer and its place there, or a step of the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Owner {
+    /// A command.
+    Command(usize, usize),
+    /// The host.
+    Host,
+}
+
+/// An access to a range of a buffer.
+#[derive(Clone, Debug)]
+pub(super) struct Access {
+    pub(super) owner: Owner,
+    /// `None` is the host.
+    pub(super) queue: Option<usize>,
+    pub(super) range: Range,
+    pub(super) stage: S,
+    pub(super) access: A,
+    pub(super) writes: bool,
+    pub(super) atomic: bool,
+}
+
+/// An item of a history.
+#[derive(Clone, Debug)]
+pub(super) enum Item {
+    Access(Access),
+    /// A barrier, of which what comes after item `set` is not in the first scope, if it belongs to an event.
+    Barrier {
+        queue: usize,
+        barrier: Barrier,
+        set: Option<usize>,
+        command: usize,
+    },
+    /// A semaphore or a fence is signalled after these stages.
+    Signal {
+        queue: usize,
+        stages: S,
+    },
+    /// A queue waits for the signal with this number of an item.
+    Wait {
+        queue: usize,
+        stages: S,
+        signal: usize,
+    },
+    /// The host waits for the signal with this number of an item.
+    HostWait {
+        signal: usize,
+    },
+    /// The host submits what comes next on the queue, up to its next submission.
+    Submission {
+        queue: usize,
+    },
+    /// `vkCmdSetEvent`, which wait commands refer to.
+    Set,
+}
+
+/// The items in the order in which they happen.
+#[derive(Clone, Debug, Default)]
+pub(super) struct History {
+    pub(super) items: Vec<Item>,
+}
+
+/// The stages of a mask on their own.
+fn single(stages: S, pseudo: S) -> S {
+    let all = PIPELINE.iter().fold(S::NONE, |all, (stage, _)| all | *stage);
+    let mut named = stages & (all | S::HOST);
+    if stages.intersects(S::ALL_COMMANDS | pseudo) {
+        named |= all;
+    }
+    if stages.contains(S::ALL_TRANSFER) {
+        named |= S::COPY | S::CLEAR;
+    }
+    named
+}
+
+/// The stages that a first scope names.
+pub(super) fn named_first(stages: S) -> S {
+    single(stages, S::BOTTOM_OF_PIPE)
+}
+
+/// The stages that a second scope names.
+pub(super) fn named_second(stages: S) -> S {
+    single(stages, S::TOP_OF_PIPE)
+}
+
+/// The first synchronization scope: with logically earlier stages.
+pub(super) fn first_scope(stages: S) -> S {
+    let named = named_first(stages);
+    PIPELINE
+        .iter()
+        .filter(|(_, later)| later.iter().any(|stage| named.contains(*stage)))
+        .fold(named, |all, (s, _)| all | *s)
+}
+
+/// The second synchronization scope: with logically later stages.
+pub(super) fn second_scope(stages: S) -> S {
+    let named = named_second(stages);
+    PIPELINE
+        .iter()
+        .filter(|(stage, _)| named.contains(*stage))
+        .fold(named, |all, (_, later)| later.iter().fold(all, |all, stage| all | *stage))
+}
+
+/// Whether access flags include the one of an access.
+pub(super) fn includes(flags: A, access: A) -> bool {
+    let writes = A::SHADER_STORAGE_WRITE | A::TRANSFER_WRITE | A::HOST_WRITE;
+    let general = if writes.contains(access) { A::MEMORY_WRITE } else { A::MEMORY_READ };
+    let shader = match access {
+        A::SHADER_STORAGE_READ | A::SHADER_SAMPLED_READ => A::SHADER_READ,
+        A::SHADER_STORAGE_WRITE => A::SHADER_WRITE,
+        _ => A::NONE,
+    };
+    flags.contains(access) || flags.contains(general) || shader != A::NONE && flags.contains(shader)
+}
+
+/// Whether a barrier is for bytes of a buffer.
+pub(super) fn covers(memory: Memory, range: Range) -> bool {
+    match memory {
+        Memory::All => true,
+        Memory::Buffer(of) => same_memory(of, range) && of.start <= range.start && range.end <= of.end,
+        Memory::Image { .. } => false,
+    }
+}
+
+/// Whether two ranges are of one memory: buffers `g` and `h` share theirs.
+pub(super) fn same_memory(a: Range, b: Range) -> bool {
+    a.buffer == b.buffer || a.buffer.min(b.buffer) == 6 && a.buffer.max(b.buffer) == 7
+}
+
+/// The accesses of a command.
+fn accesses(command: &Command) -> Vec<(Range, S, A, bool)> {
+    let (compute, read, write) = (S::COMPUTE_SHADER, A::SHADER_STORAGE_READ, A::SHADER_STORAGE_WRITE);
+    match command {
+        Command::Copy { from, to } => {
+            vec![(*from, S::COPY, A::TRANSFER_READ, false), (*to, S::COPY, A::TRANSFER_WRITE, true)]
+        }
+        Command::Fill(to) | Command::Update(to) => vec![(*to, S::CLEAR, A::TRANSFER_WRITE, true)],
+        Command::Dispatch(job) | Command::DispatchBase(job) => match job {
+            Job::Read(from) => vec![(*from, compute, read, false)],
+            Job::Write(to) => vec![(*to, compute, write, true)],
+            Job::Move { from, to } => vec![(*from, compute, read, false), (*to, compute, write, true)],
+            Job::Uniform(from) => vec![(*from, compute, A::UNIFORM_READ, false)],
+            Job::Atomic(of) => vec![(*of, compute, read, false), (*of, compute, write, true)],
+            Job::Indirect(from) => vec![(*from, S::DRAW_INDIRECT, A::INDIRECT_COMMAND_READ, false)],
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+impl History {
+    /// The history of a program.
+    pub(super) fn of(program: &Program) -> Self {
+        let mut history = Self::default();
+        let mut signals: HashMap<(bool, usize), Vec<(u64, usize)>> = HashMap::new();
+        let mut fences: HashMap<usize, usize> = HashMap::new();
+        let mut ends: HashMap<usize, usize> = HashMap::new();
+        let mut events = HashMap::new();
+        for step in &program.steps {
+            match step {
+                Step::Submit(submit) => {
+                    history.submit(program, submit, &mut signals, &mut events);
+                    let end = history.push(Item::Signal { queue: submit.queue, stages: S::ALL_COMMANDS });
+                    ends.insert(submit.queue, end);
+                    submit.fence.map(|fence| fences.insert(fence, end));
+                }
+                Step::WaitFence(fence) => {
+                    fences.get(fence).map(|signal| history.push(Item::HostWait { signal: *signal }));
+                }
+                Step::WaitIdle => {
+                    let mut ends: Vec<_> = ends.values().copied().collect();
+                    ends.sort_unstable();
+                    ends.into_iter().for_each(|signal| _ = history.push(Item::HostWait { signal }));
+                }
+                Step::WaitSemaphore(number, value) => {
+                    let signal = signal_of(&signals, Semaphore::Timeline(*number, *value));
+                    signal.map(|signal| history.push(Item::HostWait { signal }));
+                }
+                Step::Read(range) => history.host(*range, A::HOST_READ),
+                Step::Write(range) => history.host(*range, A::HOST_WRITE),
+                Step::SignalSemaphore(..) | Step::SetEvent(_) => {}
+            }
+        }
+        history
+    }
+
+    fn push(&mut self, item: Item) -> usize {
+        self.items.push(item);
+        self.items.len() - 1
+    }
+
+    fn host(&mut self, range: Range, access: A) {
+        let writes = access == A::HOST_WRITE;
+        let (owner, stage) = (Owner::Host, S::HOST);
+        self.push(Item::Access(Access { owner, queue: None, range, stage, access, writes, atomic: false }));
+    }
+
+    fn submit(
+        &mut self,
+        program: &Program,
+        submit: &Submit,
+        signals: &mut HashMap<(bool, usize), Vec<(u64, usize)>>,
+        events: &mut HashMap<usize, usize>,
+    ) {
+        let queue = submit.queue;
+        self.push(Item::Submission { queue });
+        for wait in &submit.waits {
+            if let Some(signal) = signal_of(signals, wait.semaphore) {
+                self.push(Item::Wait { queue, stages: wait.stages, signal });
+            }
+        }
+        for &number in &submit.recordings {
+            for (at, command) in program.recordings[number].commands.iter().enumerate() {
+                self.command(queue, (number, at), command, events);
+            }
+        }
+        for signal in &submit.signals {
+            let item = self.push(Item::Signal { queue, stages: signal.stages });
+            let (key, value) = match signal.semaphore {
+                Semaphore::Binary(number) => ((true, number), 0),
+                Semaphore::Timeline(number, value) => ((false, number), value),
+            };
+            signals.entry(key).or_default().push((value, item));
+        }
+    }
+
+    fn command(
+        &mut self,
+        queue: usize,
+        (number, at): (usize, usize),
+        command: &Command,
+        events: &mut HashMap<usize, usize>,
+    ) {
+        let number_of_command = self.items.len();
+        let barriers = |history: &mut Self, list: &[Barrier], set| {
+            for &barrier in list {
+                history.push(Item::Barrier { queue, barrier, set, command: number_of_command });
+            }
+        };
+        match command {
+            Command::Barrier(list) => barriers(self, list, None),
+            Command::OldBarrier(list) => {
+                // All have the stages of the call, and there is an execution dependency.
+                let Some(first) = list.first() else { return };
+                let (src, dst) = (first.src.stages, first.dst.stages);
+                let with = |barrier: &Barrier| Barrier {
+                    src: Scope { stages: src, ..barrier.src },
+                    dst: Scope { stages: dst, ..barrier.dst },
+                    ..*barrier
+                };
+                let none = |stages| Scope { stages, access: A::NONE };
+                let execution = Barrier { src: none(src), dst: none(dst), memory: Memory::All };
+                barriers(self, &[execution], None);
+                barriers(self, &list.iter().map(with).collect::<Vec<_>>(), None);
+            }
+            Command::Set(event, _) => {
+                let item = self.push(Item::Set);
+                events.insert(*event, item);
+            }
+            Command::Wait(event, list) => barriers(self, list, events.get(event).copied()),
+            _ => {
+                let owner = Owner::Command(number, at);
+                let atomic = matches!(command, Command::Dispatch(Job::Atomic(_)));
+                for (range, stage, access, writes) in accesses(command) {
+                    let queue = Some(queue);
+                    self.push(Item::Access(Access { owner, queue, range, stage, access, writes, atomic }));
+                }
+            }
+        }
+    }
+}
+
+/// The signal that a wait is for: of a timeline the one that reached the value first.
+fn signal_of(signals: &HashMap<(bool, usize), Vec<(u64, usize)>>, semaphore: Semaphore) -> Option<usize> {
+    match semaphore {
+        Semaphore::Binary(number) => signals.get(&(true, number))?.last().map(|(_, item)| *item),
+        Semaphore::Timeline(number, value) => {
+            let reached = signals.get(&(false, number))?.iter().filter(|(of, _)| *of >= value);
+            reached.min_by_key(|(of, _)| *of).map(|(_, item)| *item)
+        }
+    }
+}
+
+/// The hazard of two accesses, if one of them writes and they are not both atomic.
+pub(super) fn hazard(first: &Access, second: &Access) -> Option<Hazard> {
+    match (first.writes, second.writes) {
+        _ if first.atomic && second.atomic => None,
+        (true, true) => Some(Hazard::WriteAfterWrite),
+        (true, false) => Some(Hazard::ReadAfterWrite),
+        (false, true) => Some(Hazard::WriteAfterRead),
+        (false, false) => None,
+    }
+}

@@ -1,0 +1,35 @@
+//! Checked mode between commands against the axioms of the memory model, on random programs: no race of adjacent
+//! accesses is missed, nothing is reported in vain.
+
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
+use spelter_tests::commands::{Comparison, Machine, Program};
+
+/// A small number; the program `commands` runs more.
+const PROGRAMS: u64 = 400;
+
+#[test]
+fn random_programs_agree_with_the_axioms() {
+    let machine = Machine::new().unwrap();
+    let (mut races, mut pairs, mut race_free, mut hidden, mut too_large) = (0, 0, 0, 0, 0);
+    for seed in 0..PROGRAMS {
+        let program = Program::random(seed);
+        let comparison = Comparison::of(&machine, &program).unwrap();
+        assert!(comparison.agrees(), "seed {seed}\n{program}{comparison:#?}");
+        too_large += comparison.too_large;
+        races += comparison.races;
+        pairs += comparison.pairs;
+        hidden += comparison.hidden;
+        race_free += u64::from(comparison.races == 0);
+    }
+    // Programs of all kinds: with races and without, and pairs that something orders.
+    let counts = (race_free, races, pairs, hidden, too_large);
+    let all_kinds = race_free > PROGRAMS / 20 && races > 200 && pairs - races > 100 && hidden > 10;
+    assert!(all_kinds && too_large * 100 < pairs, "{counts:?}");
+}
+
+#[test]
+fn programs_are_those_of_their_seed() {
+    let text = Program::random(7).to_string();
+    assert_eq!(Program::parse(text.lines()).unwrap(), Program::random(7));
+}
