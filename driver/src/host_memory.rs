@@ -125,8 +125,8 @@ impl Room {
     }
 }
 
-/// Promises for work whose need of memory is known only as it grows: each promise replaces the one before, the memory of
-/// which is in use by then.
+/// Promises for work whose need of memory is known only as it grows: each promise replaces the one before, whose memory
+/// is in use by then.
 #[derive(Debug, Default)]
 pub struct GrowingRoom {
     room: RefCell<Option<Room>>,

@@ -132,8 +132,8 @@ impl Setup {
         self.memory.pictures.push(Pictures { binding, count, image, size, role });
     }
 
-    /// Adds levels to an image, and says which of them the descriptor has: the image itself is viewed as a whole or from
-    /// a level on; an image that is written has the given size in the one level that is viewed.
+    /// Adds levels to an image, and says which of them the descriptor has: a read-only image is viewed as a whole or
+    /// from a level on; an image that is written has the given size in the one level that is viewed.
     fn levels(&mut self, dim: Dim, mut extent: Extent, role: Role) -> (Extent, [u32; 2]) {
         if dim == Dim::Buffer {
             return (extent, [0, 1]);

@@ -26,8 +26,8 @@ pub(super) fn check(module: &naga::Module, source: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// The byte offset of the declaration of the variable or structure whose `OpVariable` or `OpTypeStruct` is at a word, if
-/// the words have names.
+/// The byte offset of the declaration of the variable or structure whose `OpVariable` or `OpTypeStruct` is at a word,
+/// if the words have names.
 pub(super) fn declaration_offset(module: &naga::Module, words: &[u32], word: usize) -> Option<usize> {
     let &[first, second, id, ..] = words.get(word..)? else { return None };
     if first & 0xffff == Op::TypeStruct as u32 {

@@ -135,8 +135,8 @@ impl Module {
         self.kernel_within(entry, specialization, true, &|_| true)
     }
 
-    /// As [`Module::kernel`], with source lines only if they are wanted; asks whether there is room for the kernel while
-    /// it grows.
+    /// As [`Module::kernel`], with source lines only if they are wanted; asks whether there is room for the kernel
+    /// while it grows.
     pub fn kernel_within(
         &self,
         entry: &str,

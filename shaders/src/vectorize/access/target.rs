@@ -53,8 +53,8 @@ impl AccessTarget {
 
     /// How lanes access their private memory: word `w` of lane `l` is word `16 * w + l` of the subgroup's memory.
     ///
-    /// Where it is not known how an offset was computed, as after a loop that lanes left in different iterations, it may
-    /// be any number: lanes whose offset is not a multiple of 4 access nothing.
+    /// Where it is not known how an offset was computed, as after a loop that lanes left in different iterations, it
+    /// may be any number: lanes whose offset is not a multiple of 4 access nothing.
     pub(in crate::vectorize) fn private(widen: &mut Widen<'_>, variable: ir::Variable, offset: &Offset) -> Self {
         let words = widen.kernel.variables[variable].bytes / 4;
         let base = widen.private_base();

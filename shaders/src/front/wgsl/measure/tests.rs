@@ -268,8 +268,8 @@ fn what_people_write_is_taken() {
     }
 }
 
-/// Statements, each with the expressions that naga 30.0 creates for it and how often it visits all before, as counted in
-/// its `Typifier::grow`.
+/// Statements, each with the expressions that naga 30.0 creates for it and how often it visits all before, as counted
+/// in its `Typifier::grow`.
 const STATEMENTS: [(&str, u64, u64); 48] = [
     ("o[0] = 1u;", 5, 3),
     ("x = y;", 1, 1),
