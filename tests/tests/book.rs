@@ -43,7 +43,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
 /// The anchors of a page: its headings as mdBook and GitHub name them, a repeated one with its number.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut times = BTreeMap::<String, u32>::new();
-    let headings = prose(text).filter_map(|(_, line)| line.starts_with('#').then(|| line.trim_start_matches('#')));
+    let headings = prose(text).filter(|(_, line)| line.starts_with('#')).map(|(_, line)| line.trim_start_matches('#'));
     headings
         .filter(|rest| rest.starts_with(' '))
         .map(|heading| {

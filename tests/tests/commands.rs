@@ -1,8 +1,6 @@
 //! Checked mode between commands against the axioms of the memory model, on random programs: no race of adjacent
 //! accesses is missed, nothing is reported in vain.
 
-#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
-
 use spelter_tests::commands::{Comparison, Machine, Program};
 
 /// A small number; the program `commands` runs more.

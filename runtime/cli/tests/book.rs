@@ -1,7 +1,5 @@
 //! The commands that pages of the book show with their output, run in a folder with the files that they show.
 
-#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
-
 use crate::common::Folder;
 
 /// Pages, each with the least number of commands with output that it shows.

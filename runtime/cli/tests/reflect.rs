@@ -1,7 +1,5 @@
 //! `spelter reflect`: what a shader needs from a host program.
 
-#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
-
 use crate::common::Folder;
 use serde_json::json;
 

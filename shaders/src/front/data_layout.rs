@@ -205,7 +205,7 @@ impl DataLayout {
     /// The number that begins at a byte, if there is one there.
     pub fn at(&self, offset: u64) -> Option<ScalarType> {
         let inside = |stride: u64, count: u64| {
-            let at = if stride == 0 { 0 } else { (offset / stride).min(count.saturating_sub(1)) };
+            let at = offset.checked_div(stride).map_or(0, |at| at.min(count.saturating_sub(1)));
             (count > 0).then(|| offset - at * stride)
         };
         match self {

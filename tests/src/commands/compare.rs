@@ -168,7 +168,7 @@ fn is_adjacent(of: &[(usize, &Access)], from: usize, to: usize) -> bool {
     let first = of[from].1;
     // What a command accessed itself, before its own write, counts with it; accesses of the host are one by one.
     let own = |access: &Access| access.owner != Owner::Host && access.owner == of[to].1.owner;
-    let between = || of[from + 1..to].iter().map(|(_, access)| *access).filter(|access| !own(*access));
+    let between = || of[from + 1..to].iter().map(|(_, access)| *access).filter(|access| !own(access));
     let mut overwritten = between().filter(|access| access.writes);
     let mut repeated = between()
         .filter(|access| !first.writes && !access.writes && (access.queue, access.stage) == (first.queue, first.stage));

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry as Slot;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Instant;
@@ -388,10 +389,10 @@ impl Machine {
         };
         let mut kernels = self.kernels.borrow_mut();
         let key = (entry as u8, number % NAMES);
-        if !kernels.contains_key(&key) {
-            kernels.insert(key, Kernel::new(&self.device, entry, key.1)?);
-        }
-        let kernel = &kernels[&key];
+        let kernel = match kernels.entry(key) {
+            Slot::Occupied(slot) => slot.into_mut(),
+            Slot::Vacant(slot) => slot.insert(Kernel::new(&self.device, entry, key.1)?),
+        };
         let words = from.bytes().max(to.bytes()) / 4;
         let push = [from.start / 4, to.start / 4, words].map(|word| (word as u32).to_le_bytes());
         into.bind_pipeline(&kernel.pipeline)?;

@@ -193,9 +193,8 @@ fn access_text(
     }
     let unknown = Unwritable("stores of values that are not known");
     let mut operands = Vec::new();
-    match (access.reads, access.writes) {
-        (true, _) => operands.push(destination.map_or_else(|| "unused".to_owned(), register_name)),
-        (false, _) => {}
+    if access.reads {
+        operands.push(destination.map_or_else(|| "unused".to_owned(), register_name));
     }
     operands.push(names[access.reference as usize].clone());
     if access.writes {

@@ -34,7 +34,7 @@ pub(super) enum Event {
     /// A semaphore or fence is signalled after these stages of a queue's commands so far, or by the host (`None`).
     Signal { queue: Option<u32>, submitted: u64, stages: Stages },
     /// `vkCmdSetEvent` after these stages of the queue's commands so far.
-    SetEvent { queue: u32, submitted: u64, stages: Stages },
+    Set { queue: u32, submitted: u64, stages: Stages },
     /// A queue's later commands, in these stages, or the host (`None`), wait for one of these signals. Values are then
     /// available and visible to all their accesses.
     Wait { queue: Option<u32>, stages: Stages, signals: SmallVec<[u64; 2]> },

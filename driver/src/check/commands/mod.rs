@@ -327,11 +327,11 @@ impl State {
         let position = self.positions.get(&id.submission.queue);
         let next = position.filter(|(known, _)| *known == phase).map_or(0, |(_, next)| *next);
         let before = before.min(commands.len());
-        for command in next..before {
-            if let Work::Dispatch(_) = &commands[command] {
+        for (command, work) in commands.iter().enumerate().take(before).skip(next) {
+            if let Work::Dispatch(_) = work {
                 let id = CommandId { command, ..id };
                 let current = self.current(id, recording, submitted);
-                self.command(checker, &current, &commands[command], id, recording);
+                self.command(checker, &current, work, id, recording);
             }
         }
         self.positions.insert(id.submission.queue, (phase, before.max(next) + 1));
@@ -357,7 +357,7 @@ impl State {
         let barriers = recording.dependencies_at(id.phase, true).flat_map(|dependency| &*dependency.barriers);
         let stages = barriers.fold(Stages::NONE, |all, barrier| all.or(Side::source(barrier.src).stages));
         let Current { queue, submitted, .. } = *current;
-        let signal = self.events.push(Event::SetEvent { queue, submitted, stages });
+        let signal = self.events.push(Event::Set { queue, submitted, stages });
         self.signals.counter_signalled(event, 1, queue, signal);
     }
 

@@ -121,14 +121,12 @@ impl Order {
             match event {
                 Event::Submission => {}
                 Event::Barrier { queue, submitted, barriers } => {
-                    if self.at.queue == Some(*queue)
+                    let follows = self.at.queue == Some(*queue)
                         || !self.stages_after(*queue).is_empty()
-                        || self.precedes_submission(*submitted)
-                    {
-                        if self.concerns(*queue, barriers, &self.progress) {
-                            let so_far = self.progress.clone();
-                            self.barriers(number, (*queue, barriers), extent, &so_far);
-                        }
+                        || self.precedes_submission(*submitted);
+                    if follows && self.concerns(*queue, barriers, &self.progress) {
+                        let so_far = self.progress.clone();
+                        self.barriers(number, (*queue, barriers), extent, &so_far);
                     }
                 }
                 Event::Signal { queue, submitted, stages } => {
@@ -136,7 +134,7 @@ impl Order {
                         self.signals.push(number);
                     }
                 }
-                Event::SetEvent { queue, submitted, stages } => {
+                Event::Set { queue, submitted, stages } => {
                     if self.is_in_scope(Some(*queue), *submitted, *stages) {
                         self.set.push((number, self.progress.clone()));
                     }
@@ -223,7 +221,8 @@ impl Order {
         // What is available stays so along a chain, for all memory; the access scopes are those of the barrier's memory.
         let pass = |from: &Reaches, to: &mut Reaches, covered: bool| {
             let chained = !reach(from, queue).available.and(src.stages).is_empty();
-            if !chained && !(covered && released) {
+            let begins = covered && released;
+            if !chained && !begins {
                 return;
             }
             let reach = reach_mut(to, queue);
@@ -405,7 +404,7 @@ mod tests {
 
     #[test]
     fn an_event_orders_what_had_come_so_far_when_it_was_set() {
-        let set = |stage| Event::SetEvent { queue: 0, submitted: 0, stages: Stages::of(stage) };
+        let set = |stage| Event::Set { queue: 0, submitted: 0, stages: Stages::of(stage) };
         let wait = |signal: u64| {
             let barriers = [Barrier { src: side(Stage::Clear, Accesses::NONE), dst: of(COPY), memory: None }];
             Event::WaitEvents { queue: 0, signals: [signal].as_slice().into(), barriers: barriers.into() }
@@ -417,7 +416,7 @@ mod tests {
         assert_eq!(after(written(), &between, at(COPY), 0..4).unwrap_err().0, Lack::Order);
         // It is in the scope of the event, by another stage of it: what made it available came later.
         let both = Stages::of(Stage::Clear).or(Stages::of(Stage::ComputeShader));
-        let event = Event::SetEvent { queue: 0, submitted: 0, stages: both };
+        let event = Event::Set { queue: 0, submitted: 0, stages: both };
         assert_eq!(after(written(), &[event, to_clear, wait(0)], at(COPY), 0..4).unwrap_err().0, Lack::Order);
     }
 
