@@ -67,7 +67,8 @@ fn dispatch(command: &CommandBuffer, kernel: &Kernel, set: &DescriptorSet) {
     command.dispatch(1, 1, 1).unwrap();
 }
 
-/// Case 23: no dependency from SHADER_WRITE to HOST_READ. A matrix is computed into memory that the host has mapped; the host waits for the fence and copies it out.
+/// Case 23: no dependency from SHADER_WRITE to HOST_READ. A matrix is computed into memory that the host has mapped;
+/// the host waits for the fence and copies it out.
 #[test]
 fn values_are_made_visible_to_the_host() {
     let device = device();

@@ -55,9 +55,9 @@ fn alike(words: &[u32]) {
     assert!(words.iter().all(|word| *word == words[0]), "words of different operations: {:x?} …", &words[..8]);
 }
 
-/// Operations on resources that another thread has mapped or destroyed are errors, and so are recording a command buffer
-/// that another thread records, copies of images that have different sizes by now, and writes of as many texels as an
-/// image had before another thread gave it another size, as they should be.
+/// Operations on resources that another thread has mapped or destroyed are errors, and so are recording a command
+/// buffer that another thread records, copies of images that have different sizes by now, and writes of as many
+/// texels as an image had before another thread gave it another size, as they should be.
 fn may_be_refused(result: Result<(), Error>) {
     if let Err(error) = result {
         let text = error.to_string();

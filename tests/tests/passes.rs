@@ -7,8 +7,8 @@
 //! | `; expect` | after the kernel: the text that follows is the kernel after the passes, exactly as it is printed |
 //! | `; unchanged` | instead of `; expect`: the passes change nothing |
 //!
-//! Files `*.ir` have kernels of the scalar IR (passes of `opt`, and those that prepare a kernel for vectorization), files
-//! `*.simd` of the SIMD IR. Both texts pass the verifier.
+//! Files `*.ir` have kernels of the scalar IR (passes of `opt`, and those that prepare a kernel for vectorization),
+//! files `*.simd` of the SIMD IR. Both texts pass the verifier.
 
 mod files;
 

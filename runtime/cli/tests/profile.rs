@@ -195,7 +195,6 @@ fn what_cannot_be_profiled_is_an_error() {
             "binding 0.0: \"a\" and \"b\" declare it as different kinds of descriptors: profile them one at a time",
         ),
         ("other.wgsl --entry b --push f32:1", "--push: no program has push constants"),
-        ("other.wgsl --entry a", "binding 0.0, a uniform buffer, has no contents: use --uniform 0.0=VALUE"),
         ("two.wgsl --entry scale --bind 0.7=zeros:4 --push f32:1", "--bind 0.7: \"scale\" does not use it"),
         ("two.wgsl --entry reduce --trace no/such/line.json", "no/such/line.json: its folder does not exist"),
     ] {

@@ -44,8 +44,8 @@ impl Dispatch {
 /// A command buffer.
 pub(crate) type Commands = Rc<RefCell<Vec<Command>>>;
 
-/// Whether no resource that the commands name is destroyed, and each has the parts that they name. Parts that are copied
-/// have the same size.
+/// Whether no resource that the commands name is destroyed, and each has the parts that they name. Parts that are
+/// copied have the same size.
 fn can_run(commands: &Commands) -> bool {
     let long = |handle: &Handle, place: &Place| {
         place.of(handle.size()).filter(|_| !handle.is_destroyed()).map(|words| words.end - words.start)

@@ -41,8 +41,8 @@ use crate::ir;
 #[error("{0}")]
 pub struct Unsupported(pub String);
 
-/// Vectorizes a kernel that the verifier accepts and that has basic operations only, after lowering. The costs are those
-/// of the instruction set that it will run on.
+/// Vectorizes a kernel that the verifier accepts and that has basic operations only, after lowering. The costs are
+/// those of the instruction set that it will run on.
 ///
 /// # Errors
 ///

@@ -130,7 +130,7 @@ fn check(kernel: &Kernel, uniformity: &Uniformity, accesses: &AccessPlans) -> Re
                 Scalar::Atomic { place, op, wide, .. } => (place, !op.is_half() && wide.is_none()),
                 _ => continue,
             };
-            // Parts of words and pairs of words: the words of private memory are interleaved by lane.
+            // Sub-word (8- and 16-bit) values and pairs of words: the words of private memory are interleaved by lane.
             if let Place::Variable { variable, .. } = *place
                 && kernel.variables[variable].space == ir::VariableSpace::Private
                 && !is_word

@@ -7,10 +7,10 @@
 //! - a marker, an access to a location of its own: it follows what is in the first synchronization scope, and precedes
 //!   what is in the second one, and markers of later dependencies whose first scope has a stage of it (a dependency
 //!   chain);
-//! - an availability operation, which follows the first access if that is in the first access scope and the bytes are the
-//!   barrier's;
-//! - a visibility operation after the marker, which precedes the second access if that is in the second access scope and
-//!   the bytes are the barrier's; to the host there is a domain operation before it.
+//! - an availability operation, which follows the first access if that is in the first access scope and the bytes are
+//!   the barrier's;
+//! - a visibility operation after the marker, which precedes the second access if that is in the second access scope
+//!   and the bytes are the barrier's; to the host there is a domain operation before it.
 //!
 //! What it leaves out:
 //!
@@ -170,8 +170,6 @@ impl History {
                     builder.edge(from, marker);
                 }
                 self.follow(builder, nodes, marker, (queue, at, scope), None);
-                let earlier: Vec<_> = nodes[..at].iter().flatten().filter_map(|node| node.to_host).collect();
-                earlier.into_iter().for_each(|to_host| builder.edge(to_host, marker));
                 Some(Node { marker, visible: None, to_host: None, after: S::NONE, everything: false })
             }
             Item::Wait { stages, signal, .. } => {
@@ -236,8 +234,12 @@ impl History {
     fn precede(&self, builder: &mut Builder, nodes: &[Option<Node>], (second, to, other): (usize, usize, &Access)) {
         let Some(queue) = other.queue else {
             for (item, node) in self.items.iter().zip(nodes).take(second) {
-                let (Item::HostWait { .. }, Some(node)) = (item, node) else { continue };
+                let (Item::HostWait { signal }, Some(node)) = (item, node) else { continue };
                 builder.edge(node.marker, to);
+                // Values only: what the host knows orders nothing on the device by itself.
+                for to_host in nodes[..*signal].iter().flatten().filter_map(|node| node.to_host) {
+                    builder.edge(to_host, to);
+                }
                 if other.writes {
                     let host = host_domain(builder, node.marker);
                     builder.edge(host, to);

@@ -1,7 +1,7 @@
 //! Compares what a device reports of a program with what the axioms say.
 //!
-//! The device keeps of each byte the last write, and of the reads since the last one of each queue and stage. Only these
-//! are compared with a new access: they are *adjacent*. A race of theirs hides races of others.
+//! The device keeps of each byte the last write, and of the reads since the last one of each queue and stage. Only
+//! these are compared with a new access: they are *adjacent*. A race of theirs hides races of others.
 
 use std::collections::BTreeSet;
 

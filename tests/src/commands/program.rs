@@ -1,7 +1,7 @@
 //! Programs of commands: what queues and the host do, each with the bytes that it accesses.
 //!
-//! Resources have fixed names: buffers `a` to `h` of [`BUFFER`] bytes, images `i` to `l` of two layers, of which `h` has
-//! the memory of `g`, and `l` that of `k`.
+//! Resources have fixed names: buffers `a` to `h` of [`BUFFER`] bytes, images `i` to `l` of two layers, of which `h`
+//! has the memory of `g`, and `l` that of `k`.
 
 use spelter_driver::vk::{AccessFlags2, PipelineStageFlags2};
 

@@ -183,8 +183,8 @@ impl Bench {
     ) -> Result<Vec<u8>, Finding> {
         let code = caught(name, "panics when it prepares", prepare)?;
         self.load(image);
-        let buffers = image.buffers(self.arena);
-        let images = program.images(&buffers);
+        let mut buffers = image.buffers(self.arena);
+        let images = program.images(&mut buffers);
         let mut push = [0; MAX_PUSH_BYTES];
         let pushed = program.push.len().min(MAX_PUSH_BYTES);
         push[..pushed].copy_from_slice(&program.push[..pushed]);

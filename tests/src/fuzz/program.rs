@@ -28,12 +28,14 @@ pub struct Program {
 }
 
 impl Program {
-    /// The images and samplers of all descriptors, whose memory is `buffers`.
-    pub(super) fn images(&self, buffers: &[GuestSlice]) -> Vec<Descriptor> {
+    /// The images and samplers of all descriptors, whose memory is `buffers`. As in descriptor sets, the memory of an
+    /// image begins with its view afterwards.
+    pub(super) fn images(&self, buffers: &mut [GuestSlice]) -> Vec<Descriptor> {
         let mut images = vec![Descriptor::NULL; self.buffers.len()];
         for texture in &self.textures {
-            if let (Some(image), Some(&memory)) = (images.get_mut(texture.buffer), buffers.get(texture.buffer)) {
-                *image = texture.descriptor(memory);
+            if let (Some(image), Some(memory)) = (images.get_mut(texture.buffer), buffers.get_mut(texture.buffer)) {
+                *image = texture.descriptor(*memory);
+                *memory = image.view.memory;
             }
         }
         images

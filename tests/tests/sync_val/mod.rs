@@ -1,10 +1,11 @@
 //! Khronos' tests of synchronization validation, as programs of checked mode: those that use compute, transfers and the
 //! host only, of Vulkan-ValidationLayers at commit 9fe6278b5.
 //!
-//! Each row of `negative.txt`, `positive.txt` and `semaphores.txt` re-creates the commands of one upstream test, of that
-//! name, with the verdict that upstream expects; where checked mode has another one, the row says why. Checked mode
-//! compares bytes that were touched, and upstream what descriptors name; upstream's messages and Vulkan's objects are
-//! not re-created. `left_out.txt` lists tests without a program. Upstream's tests of graphics are not listed.
+//! Each row of `negative.txt`, `positive.txt` and `semaphores.txt` re-creates the commands of one upstream test, of
+//! that name, with the verdict that upstream expects; where checked mode has another one, the row says why. Checked
+//! mode compares bytes that were touched, and upstream what descriptors name; upstream's messages and Vulkan's
+//! objects are not re-created. `left_out.txt` lists tests without a program. Upstream's tests of graphics are not
+//! listed.
 //!
 //! A marked line is reported by these rules: `RAW`, `WAR`, `WAW`, `HOST`; `RACING` is one of the first three, of two
 //! queues, since nothing says which one runs first. What follows a marked line is run without it, as in upstream, whose

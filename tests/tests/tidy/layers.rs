@@ -42,7 +42,7 @@ const LAYERS: [(&str, &[&str]); 21] = [
     ),
     ("front", &["host", "image", "abi", "ir", "analysis", "simd"]),
     ("vectorize", &["image", "abi", "ir", "analysis", "lower", "opt", "simd"]),
-    ("compile", &["float_mode", "work", "ir", "check", "lower", "opt", "simd", "back", "front", "vectorize"]),
+    ("compile", &["float_mode", "ir", "check", "lower", "opt", "simd", "back", "front", "vectorize"]),
     ("explain", &["float_mode", "ir", "back", "compile"]),
 ];
 

@@ -37,8 +37,8 @@ fn cleaned(name: &str) -> String {
     if text.starts_with(char::is_alphabetic) { text.to_owned() } else { format!("x{text}") }
 }
 
-/// A program in which each instance of a control barrier has a number of its own: the n-th arrivals of the invocations of
-/// a workgroup at a barrier of the code are one instance.
+/// A program in which each instance of a control barrier has a number of its own: the n-th arrivals of the
+/// invocations of a workgroup at a barrier of the code are one instance.
 pub(super) fn numbered_barriers(program: &Program) -> Result<Program, Unwritable> {
     let mut program = program.clone();
     let is_static =

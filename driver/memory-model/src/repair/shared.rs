@@ -1,7 +1,7 @@
 //! New control barriers in code that all threads of a program execute, as those of a shader do.
 //!
-//! A barrier for two racing accesses stands after the statement of one or before that of the other, in all threads: every
-//! invocation of a workgroup has to execute it equally often. A statement is a line of the source.
+//! A barrier for two racing accesses stands after the statement of one or before that of the other, in all threads:
+//! every invocation of a workgroup has to execute it equally often. A statement is a line of the source.
 
 use crate::event::Agent;
 use crate::program::{Place, Program};

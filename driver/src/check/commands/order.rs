@@ -121,9 +121,11 @@ impl Order {
             match event {
                 Event::Submission => {}
                 Event::Barrier { queue, submitted, barriers } => {
-                    let follows = self.at.queue == Some(*queue)
-                        || !self.stages_after(*queue).is_empty()
-                        || self.precedes_submission(*submitted);
+                    if self.precedes_submission(*submitted) {
+                        // A submission, too, makes visible to all of it what the host knows to be done.
+                        self.see_all(*queue, Stages::COMMANDS);
+                    }
+                    let follows = self.at.queue == Some(*queue) || !self.stages_after(*queue).is_empty();
                     if follows && self.concerns(*queue, barriers, &self.progress) {
                         let so_far = self.progress.clone();
                         self.barriers(number, (*queue, barriers), extent, &so_far);
@@ -169,10 +171,16 @@ impl Order {
         direct || !self.stages_after(queue).and(stages).is_empty() || self.precedes_submission(submitted)
     }
 
-    /// A semaphore: everything is visible to all accesses of the device that come after the wait.
+    /// A semaphore: everything is visible to all accesses of the device that come after the wait. It is available
+    /// there, so a barrier after the wait can make it visible to the host.
     fn see_all(&mut self, queue: u32, stages: Stages) {
-        add_stages(&mut self.progress.after, queue, stages);
-        add_stages(&mut self.progress.seen, queue, stages);
+        let Progress { after, seen, memory, ranged, .. } = &mut self.progress;
+        add_stages(after, queue, stages);
+        add_stages(seen, queue, stages);
+        for reaches in std::iter::once(memory).chain(ranged.iter_mut().map(|(_, reaches)| reaches)) {
+            let reach = reach_mut(reaches, queue);
+            reach.available = reach.available.or(stages);
+        }
     }
 
     /// Whether it is in the first scope of a barrier, or a chain leads there.
@@ -218,7 +226,8 @@ impl Order {
         // A layout transition makes what it writes available by itself.
         let accessed = self.at.stage == Stage::LayoutTransition || src.accesses.has(self.at.access);
         let released = direct && src.named.has(self.at.stage) && accessed;
-        // What is available stays so along a chain, for all memory; the access scopes are those of the barrier's memory.
+        // What is available stays so along a chain, for all memory; the access scopes are those of the barrier's
+        // memory.
         let pass = |from: &Reaches, to: &mut Reaches, covered: bool| {
             let chained = !reach(from, queue).available.and(src.stages).is_empty();
             let begins = covered && released;

@@ -23,8 +23,8 @@ pub(super) type Size = (Option<u64>, u64);
 /// What an option gives a slot: its name, the format of texels, and the contents.
 type Given<'a> = (&'static str, Option<Format>, &'a Value);
 
-/// Makes a buffer for each descriptor of a buffer, and what is bound of it; `None` for null descriptors. Buffers without
-/// an option have the point's size.
+/// Makes a buffer for each descriptor of a buffer, and what is bound of it; `None` for null descriptors. Buffers
+/// without an option have the point's size.
 pub(super) fn make(
     context: &Context,
     infos: &[BindingInfo],
@@ -185,8 +185,8 @@ fn automatic(
     Ok(buffer)
 }
 
-/// The contents of a uniform buffer of this number of bytes: random fractions for floats, and for integers the number of
-/// invocations, or the largest number that they hold.
+/// The contents of a uniform buffer of this number of bytes: random fractions for floats, and for integers the number
+/// of invocations, or the largest number that they hold.
 fn uniform(inputs: &Inputs, info: &BindingInfo, (length, invocations): (usize, u64), random: &mut Random) -> Vec<u8> {
     let mut bytes = vec![0; length];
     for (offset, scalar) in inputs.scalars(info) {

@@ -16,8 +16,8 @@ pub(super) struct Folder {
 impl Folder {
     pub(super) fn create() -> Result<Self, Failure> {
         let path = std::env::temp_dir().join(format!("spelter-check-{}", std::process::id()));
-        // An earlier process of this number may have left it, where there is no remover. A folder of another user stays,
-        // which is an error.
+        // An earlier process of this number may have left it, where there is no remover. A folder of another user
+        // stays, which is an error.
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir(&path).map_err(|error| Failure::file(&path, error))?;
         let remover = remover(&path);
@@ -49,8 +49,8 @@ impl Drop for Folder {
     }
 }
 
-/// A process that removes the folder when this one has ended: by Ctrl-C, say, which ends it before `drop` runs. Then its
-/// input ends. It is in a process group of its own, which the signals of a terminal do not reach.
+/// A process that removes the folder when this one has ended: by Ctrl-C, say, which ends it before `drop` runs. Then
+/// its input ends. It is in a process group of its own, which the signals of a terminal do not reach.
 #[cfg(unix)]
 fn remover(path: &Path) -> Option<Child> {
     use std::os::unix::process::CommandExt;

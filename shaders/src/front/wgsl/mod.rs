@@ -453,7 +453,7 @@ mod tests {
         let text = "\n@group(0) @binding(0) var<storage, read_write> out: u32;
             @compute @workgroup_size(1) fn main() { out = 1u; }";
         let module = parse(text).unwrap();
-        assert_eq!(module.declared(0, 0).unwrap().to_string(), "blur.wgsl:2:24");
+        assert_eq!(module.declared(0, 0).unwrap().to_string(), "blur.wgsl:2:23");
         let kernel = module.kernel("main", &BTreeMap::new()).unwrap();
         assert!(kernel.lines.values().all(|line| &*line.file == "blur.wgsl"), "{:?}", kernel.lines);
         assert_eq!(module.source_text("blur.wgsl"), Some(text));

@@ -1,9 +1,9 @@
 //! Full unrolling of loops with small trip counts: the counter becomes constants, and array words that it indexes can
 //! become SSA values.
 //!
-//! The trip count is that of `analysis/trip_count`, `escapes` finds the live-out values, and `copy` emits one copy of the body
-//! per iteration. Inner loops are unrolled first; their parent is a candidate in the next round. Total growth is
-//! limited.
+//! The trip count is that of `analysis/trip_count`, `escapes` finds the live-out values, and `copy` emits one copy of
+//! the body per iteration. Inner loops are unrolled first; their parent is a candidate in the next round. Total
+//! growth is limited.
 
 mod copy;
 mod escapes;

@@ -63,8 +63,8 @@ impl Bench {
                     ..Scratch::default()
                 };
                 let after = scratch.words[needed.min(dirty)..].to_vec();
-                let buffers = image.buffers(self.arena);
-                let images = program.images(&buffers);
+                let mut buffers = image.buffers(self.arena);
+                let images = program.images(&mut buffers);
                 let mut push = [0; MAX_PUSH_BYTES];
                 push.fill_with(|| words.next() as u8);
                 let stop = AtomicU32::new(0);
