@@ -41,8 +41,8 @@ struct CallsState<R> {
     /// The numbers of requests to be polled.
     ready: VecDeque<u64>,
     next: u64,
-    /// Whether a thread serves them.
-    served: bool,
+    /// The process whose thread serves them.
+    served: Option<u32>,
 }
 
 /// A request.
@@ -71,7 +71,7 @@ impl<R: Request + 'static> Wake for RequestWaker<R> {
 impl<R: Request + 'static> Calls<R> {
     pub(crate) fn new() -> Arc<Self> {
         let (requests, ready) = (HashMap::default(), VecDeque::new());
-        let state = CallsState { requests, ready, next: 0, served: false };
+        let state = CallsState { requests, ready, next: 0, served: None };
         Arc::new(Self { state: Mutex::new(state), woken: Condvar::default() })
     }
 
@@ -83,17 +83,24 @@ impl<R: Request + 'static> Calls<R> {
         start: impl FnOnce(Arc<Self>) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut state = self.state.lock();
+        let process = std::process::id();
+        if state.served.is_some_and(|of| of != process) {
+            // This is a child of the process whose thread served. The thread and what it would call are the parent's.
+            std::mem::forget(std::mem::take(&mut state.requests));
+            state.ready.clear();
+            state.served = None;
+        }
         let number = state.next;
         state.next += 1;
         state.requests.insert(number, Slot::Waiting(request));
         state.ready.push_back(number);
-        if state.served {
+        if state.served.is_some() {
             self.woken.notify_all();
             return Ok(());
         }
         // Under the lock, so that no other request relies on a thread that does not start.
         let started = start(Arc::clone(self));
-        state.served = started.is_ok();
+        state.served = started.is_ok().then_some(process);
         let refused = if started.is_ok() { None } else { state.requests.remove(&number) };
         drop(state);
         drop(refused); // when no lock is held
@@ -106,7 +113,7 @@ impl<R: Request + 'static> Calls<R> {
         loop {
             let Some(number) = state.ready.pop_front() else {
                 if state.requests.is_empty() {
-                    state.served = false;
+                    state.served = None;
                     return;
                 }
                 state = self.woken.wait(state);

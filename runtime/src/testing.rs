@@ -71,7 +71,8 @@ pub struct Hold {
 ///
 /// If a call waits for a held batch the hold opens ([`Hold::opened_by`] then returns [`OpenedBy::Wait`]) and the call
 /// returns. So no test hangs, and `hold.is_held()` shows that nothing waited. [`Fence::wait_for`](crate::Fence), which
-/// has a time limit, does not open it.
+/// has a time limit, does not open it; nor does a task that awaits the fence, which blocks no thread: release the hold
+/// before such a task is all that is left to run.
 ///
 /// Errors are those of [`Context::flush`].
 ///

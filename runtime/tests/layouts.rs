@@ -86,6 +86,22 @@ fn types_are_compared_with_blocks() {
     );
 }
 
+/// Long arrays are not compared element by element.
+#[test]
+fn long_arrays_of_other_lengths_and_types_are_refused() {
+    let context = Context::new().unwrap();
+    let text = "@group(0) @binding(0) var<storage, read_write> words: array<u32, 10000>;
+        @group(0) @binding(1) var<storage, read_write> vectors: array<vec4f, 10000>;
+        @compute @workgroup_size(1) fn main() { words[0] = u32(vectors[0].x); }";
+    let program = context.program_wgsl(text).unwrap();
+    let (words, vectors) = (program.block(0, 0).unwrap(), program.block(0, 1).unwrap());
+    words.check::<[u32; 10_000]>().unwrap();
+    vectors.check::<[[f32; 4]; 10_000]>().unwrap();
+    let error = words.check::<[u32; 5_000]>().unwrap_err().to_string();
+    assert!(error.contains("at byte 39996"), "{error}");
+    assert!(vectors.check::<[f32; 20_000]>().is_err());
+}
+
 #[test]
 fn what_has_no_layout_is_an_error() {
     let context = Context::new().unwrap();

@@ -42,11 +42,12 @@ impl TaskRegistration {
     /// Whether the fence is settled, and how; otherwise `waker` is woken when it may be. Only the waker of the latest
     /// poll is. [`DeviceError::DeviceLost`] if the fence will never be signalled.
     pub(crate) fn poll(&mut self, fence: &Arc<FenceState>, waker: &Waker) -> Poll<Result<(), DeviceError>> {
-        if let Some(result) = fence.outcome() {
-            return Poll::Ready(result);
-        }
+        // Before any lock: in a child another thread of the parent may hold it for ever.
         if let Err(forked) = fence.loss().check_not_forked() {
             return Poll::Ready(Err(forked));
+        }
+        if let Some(result) = fence.outcome() {
+            return Poll::Ready(result);
         }
         let task = match &self.waker {
             Some(task) => {

@@ -8,8 +8,9 @@ use spelter_shaders::front::PlacedScalar;
 use super::{DataLayout, Layout};
 use crate::error::{Error, rule};
 
-/// Elements of an array whose numbers are compared one by one. The numbers of two arrays of different strides cannot
-/// agree that long, unless the strides are far larger than those of any vertex or particle.
+/// Elements of an array whose numbers are compared one by one, before the last one. The numbers of two arrays of
+/// different strides or lengths cannot agree that long and in the last element, unless the strides are far larger than
+/// those of any vertex or particle.
 const MAX_ELEMENTS: u64 = 1 << 12;
 
 /// The data that a program declares in a buffer ([`Program::block`](crate::Program::block)) or as push constants

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs one sweep unsharded and on two workers, of which one is killed in the middle, and compares the results byte by
-# byte: by itself, with GNU parallel, and with Ray, where these are installed (docs/scale.md).
+# byte: by itself, with GNU parallel, and with Ray, which have to be installed (docs/scale.md).
 # check.sh [SPELTER] ENGINE…, ENGINE: plain, parallel, ray. SPELTER_PYTHON is a Python with Ray.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
@@ -49,7 +49,6 @@ for engine in "${engines[@]}"; do
     parallel)
         command -v parallel >/dev/null || { echo "parallel is not installed: apt-get install parallel"; exit 1; }
         # Each shard is killed in its first attempt; the second one continues.
-        export -f kill_one 2>/dev/null || true
         export shards
         attempt="$folder/attempt.sh"
         cat >"$attempt" <<'TRY'

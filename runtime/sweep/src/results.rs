@@ -41,6 +41,11 @@ impl Results {
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(failed)?;
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        // Only what a killed process began to write is removed.
+        let header = format!("{}\n", sweep.header(shard));
+        if whole == 0 && !header.starts_with(&text) {
+            return Err(Error(format!("{}: not a file of results: it does not begin with a sweep", path.display())));
+        }
         let done = match whole {
             0 => BTreeSet::new(),
             _ => done_in(path, &text[..whole], sweep, shard)?,
@@ -144,6 +149,7 @@ mod tests {
         let header = sweep().header("1/2".parse().unwrap());
         for (text, shard, expected) in [
             ("hello\n".to_owned(), "1/1", "not a file of results"),
+            ("a line without an end".to_owned(), "1/1", "not a file of results"),
             (format!("{header}\n"), "2/2", "it is of shard 1/2, not of 2/2"),
             (format!("{header}\n").replace("7", "8"), "1/2", "it has results of another sweep"),
             (format!("{header}\n{{}}\n"), "1/2", "line 2: not a result of a job"),

@@ -155,8 +155,8 @@ impl DataLayout {
         }
     }
 
-    /// Visits the numbers in it, in the order of declaration: of each array at most the first `most` elements, of a
-    /// runtime-sized one none. Stops when `visit` breaks.
+    /// Visits the numbers in it, in the order of declaration: of each array at most the first `most` elements and the
+    /// last one, of a runtime-sized one none. Stops when `visit` breaks.
     pub fn visit<B>(&self, most: u64, visit: &mut impl FnMut(PlacedScalar<'_>) -> ControlFlow<B>) -> ControlFlow<B> {
         self.visit_at(0, &mut String::new(), most, visit)
     }
@@ -182,13 +182,17 @@ impl DataLayout {
                     })
                 })
             }
-            Self::Array { element, count, stride } => (0..count.unwrap_or(0).min(most)).try_for_each(|at| {
-                let len = path.len();
-                path.push_str(&format!("[{at}]"));
-                let flow = element.visit_at(start + at * stride, path, most, visit);
-                path.truncate(len);
-                flow
-            }),
+            Self::Array { element, count, stride } => {
+                let count = count.unwrap_or(0);
+                let last = (count > most).then(|| count - 1);
+                (0..count.min(most)).chain(last).try_for_each(|at| {
+                    let len = path.len();
+                    path.push_str(&format!("[{at}]"));
+                    let flow = element.visit_at(start.saturating_add(at.saturating_mul(*stride)), path, most, visit);
+                    path.truncate(len);
+                    flow
+                })
+            }
             Self::Struct { members, .. } => members.iter().try_for_each(|member| {
                 let len = path.len();
                 if len > 0 {

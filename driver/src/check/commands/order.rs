@@ -412,6 +412,36 @@ mod tests {
     }
 
     #[test]
+    fn another_queue_makes_visible_to_the_host_what_it_waited_for() {
+        let barriers = [Barrier {
+            src: side(Stage::ComputeShader, Accesses::NONE),
+            dst: side(Stage::Host, Accesses::HOST_READ),
+            memory: None,
+        }];
+        let run = |waits: bool| {
+            let mut events = Events::default();
+            let all = Stages::COMMANDS;
+            let signal = events.push(Event::Signal { queue: Some(0), submitted: 0, stages: all });
+            if waits {
+                events.push(Event::Wait { queue: Some(1), stages: all, signals: [signal].as_slice().into() });
+            }
+            events.push(Event::Barrier { queue: 1, submitted: 0, barriers: barriers.clone().into() });
+            // Done on its own queue, too: only what the host sees is in question.
+            let done = [
+                events.push(Event::Signal { queue: Some(0), submitted: 0, stages: all }),
+                events.push(Event::Signal { queue: Some(1), submitted: 0, stages: all }),
+            ];
+            events.push(Event::Wait { queue: None, stages: Stages::NONE, signals: done.as_slice().into() });
+            let mut order = written();
+            order.follow(&events, &EXTENT);
+            let host = Point { queue: None, submitted: 9, stage: Stage::Host, access: Accesses::HOST_READ };
+            order.precedes(&host, &(0..4)).map_err(|(lack, _)| lack)
+        };
+        assert_eq!(run(true), Ok(()));
+        assert_eq!(run(false), Err(Lack::HostDomain));
+    }
+
+    #[test]
     fn an_event_orders_what_had_come_so_far_when_it_was_set() {
         let set = |stage| Event::Set { queue: 0, submitted: 0, stages: Stages::of(stage) };
         let wait = |signal: u64| {

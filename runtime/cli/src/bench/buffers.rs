@@ -186,7 +186,7 @@ fn automatic(
 }
 
 /// The contents of a uniform buffer of this number of bytes: random fractions for floats, and for integers the number
-/// of invocations, or the largest number that they hold.
+/// of invocations, at most the largest signed number of their size.
 fn uniform(inputs: &Inputs, info: &BindingInfo, (length, invocations): (usize, u64), random: &mut Random) -> Vec<u8> {
     let mut bytes = vec![0; length];
     for (offset, scalar) in inputs.scalars(info) {

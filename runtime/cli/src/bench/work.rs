@@ -50,7 +50,7 @@ pub(super) struct Position {
 }
 
 /// The position of a dispatch that takes `seconds` and has `bound` bytes bound. Of these, no more than the accesses
-/// move count; bytes that are accessed again may come from caches.
+/// move count, all of them if there are accesses to images; bytes that are accessed again may come from caches.
 pub(super) fn position(
     context: &Context,
     limits: &mut Limits,
@@ -59,7 +59,9 @@ pub(super) fn position(
 ) -> Result<Position, spelter::Error> {
     let all = |count: u64| count as f64 * invocations as f64;
     let bandwidth = limits.bandwidth(context, bound)?;
-    let traffic = most.map_or(f64::INFINITY, |most| all(most.loaded + most.stored + 4 * most.atomics));
+    // The bytes of texels are not counted.
+    let counted = most.filter(|most| most.images == 0);
+    let traffic = counted.map_or(f64::INFINITY, |most| all(most.loaded + most.stored + 4 * most.atomics));
     let mut shares = vec![("memory", traffic.min(bound as f64) / bandwidth)];
     let mut peak = None;
     if let Some(most) = most {

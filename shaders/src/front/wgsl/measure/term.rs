@@ -90,7 +90,7 @@ impl SizedType {
         }
     }
 
-    /// Parts of a fully expanded value; the maximum if unknown.
+    /// Parts of a fully expanded value. Values of unknown type are in texts that naga refuses only.
     pub(super) fn parts(&self, structs: &[Struct<'_>]) -> u64 {
         match self {
             Self::Small => SMALL,
