@@ -1,31 +1,11 @@
 //! Checked mode between commands: which dependency is missing, and which programs are right.
 #![allow(clippy::unwrap_used)]
 
-use crate::common;
-use crate::common::{COUNT, Kernel, STORAGE, Words, options, recorded};
-use spelter_driver::check::{CheckOptions, Finding, Hazard, Rule, Severity};
+use crate::common::checked::{RAW, WAR, WAW, device, findings, rules};
+use crate::common::{COUNT, Kernel, STORAGE, Words, recorded};
+use spelter_driver::check::{Finding, Rule, Severity};
 use spelter_driver::vk::{self, AccessFlags as A, PipelineStageFlags as S};
-use spelter_driver::{
-    BufferMemoryBarrier, CommandBuffer, Device, DeviceOptions, MemoryBarrier, SemaphoreSubmit, SubmitInfo,
-};
-
-fn device() -> Device {
-    Device::new(DeviceOptions { check: Some(CheckOptions::default()), ..options() }).unwrap()
-}
-
-/// The findings of one command buffer.
-fn findings(device: &Device, record: impl FnOnce(&CommandBuffer)) -> Vec<Finding> {
-    common::run(device, record);
-    device.take_findings()
-}
-
-fn rules(of: &[Finding]) -> Vec<Rule> {
-    of.iter().map(|finding| finding.rule).collect()
-}
-
-const RAW: Rule = Rule::Race(Hazard::ReadAfterWrite);
-const WAR: Rule = Rule::Race(Hazard::WriteAfterRead);
-const WAW: Rule = Rule::Race(Hazard::WriteAfterWrite);
+use spelter_driver::{BufferMemoryBarrier, CommandBuffer, Device, MemoryBarrier, SemaphoreSubmit, SubmitInfo};
 
 /// `output[i] = input[i] + 1` for the first 16 words.
 const STEP: &str = "

@@ -11,32 +11,14 @@
 //! | 33 | ByroRedux, issue 192 | none | `a_submission_makes_what_the_host_wrote_visible` |
 #![allow(clippy::unwrap_used)]
 
-use crate::common;
-use crate::common::{ANY_USE, Kernel, STORAGE, Words, options, recorded};
-use spelter_driver::check::{CheckOptions, Finding, Hazard, Rule, Severity};
+use crate::common::checked::{RAW, WAR, WAW, device, findings, rules};
+use crate::common::{ANY_USE, Kernel, STORAGE, Words, recorded};
+use spelter_driver::check::{Rule, Severity};
 use spelter_driver::vk::{self, AccessFlags as A, PipelineStageFlags as S};
 use spelter_driver::{
-    CommandBuffer, DescriptorImageInfo, DescriptorSet, Device, DeviceOptions, Image, ImageInfo, ImageMemoryBarrier,
-    ImageViewInfo, MemoryBarrier,
+    CommandBuffer, DescriptorImageInfo, DescriptorSet, Device, Image, ImageInfo, ImageMemoryBarrier, ImageViewInfo,
+    MemoryBarrier,
 };
-
-fn device() -> Device {
-    Device::new(DeviceOptions { check: Some(CheckOptions::default()), ..options() }).unwrap()
-}
-
-/// The findings of a command buffer.
-fn findings(device: &Device, record: impl FnOnce(&CommandBuffer)) -> Vec<Finding> {
-    common::run(device, record);
-    device.take_findings()
-}
-
-fn rules(of: &[Finding]) -> Vec<Rule> {
-    of.iter().map(|finding| finding.rule).collect()
-}
-
-const RAW: Rule = Rule::Race(Hazard::ReadAfterWrite);
-const WAR: Rule = Rule::Race(Hazard::WriteAfterRead);
-const WAW: Rule = Rule::Race(Hazard::WriteAfterWrite);
 
 /// Stages and accesses of one side of a barrier.
 type Side = (S, A);

@@ -1,6 +1,8 @@
 //! Helpers of the device's tests: buffers with memory, and kernels from WGSL.
 #![allow(dead_code, clippy::unwrap_used, unreachable_pub)] // each test file uses its part
 
+pub mod checked;
+
 use std::time::Duration;
 
 use spelter_driver::vk::{BufferUsageFlags, DescriptorType};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use spelter::{Context, Program};
+use spelter::{Context, ProfileReport, Program};
 
 use super::statistics::Samples;
 
@@ -118,7 +118,12 @@ pub(super) fn busy(job: &Job<'_>, time: Duration) -> Result<Vec<f64>, spelter::E
         job.batch(batch)?;
     }
     let Some(report) = job.context.profile() else { return Ok(vec![0.0; workers]) };
+    Ok(busy_shares(&report, workers))
+}
+
+/// By worker, the part of a report's time that it was busy.
+pub(super) fn busy_shares(report: &ProfileReport, workers: usize) -> Vec<f64> {
     let all = report.elapsed.as_secs_f64().max(1e-9);
     let busy = |worker| report.workers.get(worker).map_or(0.0, |busy: &Duration| busy.as_secs_f64() / all);
-    Ok((0..workers).map(busy).collect())
+    (0..workers).map(busy).collect()
 }

@@ -3,13 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 use spelter::{BindingInfo, Context, DispatchTime, Error, Fence, ProfileReport, Program};
 
 use super::inputs::{Declared, Inputs};
-use super::measure::Job;
+use super::measure::{Job, busy_shares};
 use super::resources::{self, BoundResources};
 use super::work::Work;
 use super::{failure, invocations, progress, sweep};
@@ -173,9 +172,7 @@ fn shown<'a>(context: &Context, path: &'a Path, report: &'a ProfileReport, progr
 impl Shown<'_> {
     /// By worker, the part of the time that it was busy.
     fn busy(&self) -> Vec<f64> {
-        let all = self.report.elapsed.as_secs_f64().max(1e-9);
-        let busy = |worker| self.report.workers.get(worker).map_or(0.0, |busy: &Duration| busy.as_secs_f64() / all);
-        (0..self.workers).map(busy).collect()
+        busy_shares(self.report, self.workers)
     }
 
     fn json(&self, args: &ProfileArgs) -> Json {
