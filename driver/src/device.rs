@@ -201,6 +201,7 @@ impl Device {
     }
 
     /// Whether the device checks kernels ([`DeviceOptions::check`]).
+    #[inline]
     pub fn is_checked(&self) -> bool {
         self.checker().is_some()
     }

@@ -102,11 +102,17 @@ impl From<DeviceError> for Error {
 }
 
 /// `Ok` if the rule `holds`, else a misuse. `problem` is only evaluated then.
+#[inline]
 pub(crate) fn require(
     holds: bool,
     at: &str,
     vuid: &'static str,
     problem: impl FnOnce() -> String,
 ) -> Result<(), Misuse> {
-    if holds { Ok(()) } else { Err(Misuse::new(at, problem(), vuid)) }
+    if holds { Ok(()) } else { Err(broken(at, vuid, problem)) }
+}
+
+#[cold]
+fn broken(at: &str, vuid: &'static str, problem: impl FnOnce() -> String) -> Misuse {
+    Misuse::new(at, problem(), vuid)
 }

@@ -289,19 +289,22 @@ impl<'a> Dispatch<'a> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn groups(self, groups: [u32; 3]) -> Result<(), Error> {
+    pub fn groups(mut self, groups: [u32; 3]) -> Result<(), Error> {
         self.run(Counts::Direct(groups))
     }
 
     /// Records it, or returns all its errors.
-    fn run(mut self, counts: Counts<'_>) -> Result<(), Error> {
-        self.record(counts).map_err(|error| {
-            let error = self.all_errors(counts, error);
-            match self.label {
-                Some(label) => error.within(|| format!("dispatch `{label}`")),
-                None => error,
-            }
-        })
+    fn run(&mut self, counts: Counts<'_>) -> Result<(), Error> {
+        self.record(counts).map_err(|error| self.refused(counts, error))
+    }
+
+    #[cold]
+    fn refused(&mut self, counts: Counts<'_>, error: Error) -> Error {
+        let error = self.all_errors(counts, error);
+        match self.label {
+            Some(label) => error.within(|| format!("dispatch `{label}`")),
+            None => error,
+        }
     }
 
     fn check_program(&self) -> Result<(), Error> {

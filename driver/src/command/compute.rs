@@ -176,8 +176,15 @@ impl CommandBuffer {
     }
 
     /// Checks numbers of workgroups as [`CommandBuffer::dispatch`] does, and records nothing.
+    #[inline]
     pub fn check_groups([x, y, z]: [u32; 3]) -> Result<(), Misuse> {
-        let max = Limits::DEVICE.max_compute_work_group_count;
+        const MAX: [u32; 3] = Limits::DEVICE.max_compute_work_group_count;
+        // The usual case, decided by the caller.
+        if x <= MAX[0] && y <= MAX[1] && z <= MAX[2] { Ok(()) } else { Self::too_many_groups([x, y, z], MAX) }
+    }
+
+    #[cold]
+    fn too_many_groups([x, y, z]: [u32; 3], max: [u32; 3]) -> Result<(), Misuse> {
         for (count, max, vuid) in [
             (x, max[0], "VUID-vkCmdDispatch-groupCountX-00386"),
             (y, max[1], "VUID-vkCmdDispatch-groupCountY-00387"),

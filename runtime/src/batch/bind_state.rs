@@ -43,7 +43,8 @@ impl BindState {
 
     /// Whether the program and its push constants are bound.
     pub(crate) fn has_program(&self, program: &Program, push: &[u8]) -> bool {
-        self.program == Some(program.id()) && self.push == push
+        // Empty lists have no address, and libc's `memcmp` by masked loads from there takes 40 ns.
+        self.program == Some(program.id()) && (self.push.is_empty() && push.is_empty() || self.push == push)
     }
 
     /// Whether the set with that number is bound.

@@ -193,10 +193,13 @@ impl Timeline {
     }
 
     /// The batch to wait for before more commands are recorded, if too many are in flight.
+    #[inline]
     pub(crate) fn too_far_ahead(&mut self) -> Option<Serial> {
-        if self.in_flight.len() <= MAX_IN_FLIGHT {
-            return None;
-        }
+        if self.in_flight.len() <= MAX_IN_FLIGHT { None } else { self.retire_to_limit() }
+    }
+
+    #[cold]
+    fn retire_to_limit(&mut self) -> Option<Serial> {
         self.retire();
         let middle = self.in_flight.get(MAX_IN_FLIGHT / 2).filter(|_| self.in_flight.len() > MAX_IN_FLIGHT);
         middle.map(|batch| batch.serial)

@@ -27,6 +27,7 @@ pub(crate) enum Counts<'a> {
 
 impl Counts<'_> {
     /// Whether it is known that no workgroup runs.
+    #[inline]
     pub(crate) fn run_nothing(self) -> bool {
         matches!(self, Self::Direct(groups) if groups.contains(&0))
     }
@@ -70,7 +71,7 @@ impl<'a> Dispatch<'a> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn indirect(self, buffer: &Buffer, offset: u64) -> Result<(), Error> {
+    pub fn indirect(mut self, buffer: &Buffer, offset: u64) -> Result<(), Error> {
         self.context.check_range("dispatch", buffer, &(offset..offset.saturating_add(INDIRECT_BYTES)))?;
         self.run(Counts::Indirect(buffer, offset))
     }
