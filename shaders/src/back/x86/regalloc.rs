@@ -91,12 +91,17 @@ fn alive(code: &VCode) -> u64 {
     const NEVER: u32 = u32::MAX;
     let mut last = vec![NEVER; code.num_vregs()];
     let mut sum = 0u64;
-    for at in 0..code.len() {
-        for operand in code.inst_operands(Inst::new(at)) {
-            let last = &mut last[operand.vreg().vreg()];
-            sum += if *last == NEVER { 0 } else { at as u64 - u64::from(*last) };
-            *last = at as u32;
+    let mut occurs = |reg: VReg, at: u32| {
+        let last = &mut last[reg.vreg()];
+        sum += if *last == NEVER { 0 } else { u64::from(at.abs_diff(*last)) };
+        *last = at;
+    };
+    for block in &code.blocks {
+        block.params.iter().for_each(|&param| occurs(param, block.first));
+        for at in block.first..block.end {
+            code.inst_operands(Inst::new(at as usize)).iter().for_each(|operand| occurs(operand.vreg(), at));
         }
+        block.args.iter().for_each(|&arg| occurs(arg, block.end));
     }
     sum / code.len().max(1) as u64
 }
