@@ -67,7 +67,7 @@ TRY
         seq "$shards" | parallel --jobs 2 --retries 3 "$attempt" {} "$folder" "${sweep[@]}"
         ;;
     ray)
-        "${SPELTER_PYTHON:-python3}" runtime/sweep/engines/ray_sweep.py "$spelter" "$folder" "$shards" "${sweep[@]}"
+        "${SPELTER_PYTHON:-python3}" runtime/jobs/engines/ray_jobs.py "$spelter" "$folder" "$shards" "${sweep[@]}"
         ;;
     *) echo "unknown engine $engine"; exit 2 ;;
     esac
