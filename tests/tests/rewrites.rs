@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use spelter_shaders::ir::{InstData, Kernel, Op, Place, Type, Value, element, verify};
+use spelter_shaders::ir::{Builder, InstData, Kernel, Op, Place, Type, Value, element, verify};
 use spelter_shaders::opt::{CONTRACT, DCE, PEEPHOLE, Pass, RANGE_SIMPLIFY};
 use spelter_tests::expression::{self, UNKNOWN};
 
@@ -81,7 +81,7 @@ fn random(tape: &[u32]) -> Kernel {
         let mut values = unknown.to_vec();
         let mut results = Vec::new();
         while let Some(number) = tape.next() {
-            let mut pick = |ty: Type, builder: &mut ir::Builder| {
+            let mut pick = |ty: Type, builder: &mut Builder| {
                 let choice = tape.next().unwrap_or(0);
                 if choice % 3 == 0 {
                     let special = SPECIAL[choice as usize / 3 % SPECIAL.len()];
@@ -186,7 +186,7 @@ proptest! {
             // Around multiples of the divisor, where quotients change, and at the ends.
             let near = times.wrapping_mul(by).wrapping_add(offset).wrapping_sub(1);
             for dividend in [times, near, 0, 1, u32::MAX, 1 << 31, (1 << 31) - 1] {
-                let inputs = [dividend; expression::UNKNOWN.len()];
+                let inputs = [dividend; UNKNOWN.len()];
                 let expected = stored(&kernel, &inputs);
                 prop_assert_eq!(stored(&product, &inputs), expected, "{} {}\n{}", op.name(), dividend, product);
             }
@@ -197,7 +197,7 @@ proptest! {
     #[test]
     fn exact_sums_stay_the_same(
         steps in proptest::collection::vec((0usize..4, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..12),
-        inputs in proptest::collection::vec(-2i32..=2, expression::UNKNOWN.len()),
+        inputs in proptest::collection::vec(-2i32..=2, UNKNOWN.len()),
     ) {
         let kernel = expression::kernel(|builder, unknown| {
             let mut values = unknown[4..7].to_vec();

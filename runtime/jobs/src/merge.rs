@@ -16,8 +16,8 @@ pub struct Merged {
 
 impl Merged {
     /// Reads the files, each with its name. A file may lack its last jobs, and the end of its last line; files may have
-    /// jobs in common, with equal results. An error names the file and line that does not belong to the job array of the
-    /// first file, or that contradicts another one.
+    /// jobs in common, with equal results. An error names the file and line that does not belong to the job array of
+    /// the first file, or that contradicts another one.
     pub fn read<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, Error> {
         let mut merged: Option<Self> = None;
         for (name, text) in files {

@@ -3,8 +3,8 @@
 //!     cargo run --release -p spelter-tests --bin races -- --programs 1000000
 //!
 //! Each program runs twice, invocation by invocation and step by step. The same seed gives the same program everywhere,
-//! so a job array of millions of them is divided by `--shard` and continued from `--results` (docs/scale.md): a job is a
-//! block of programs.
+//! so a job array of millions of them is divided by `--shard` and continued from `--results` (docs/scale.md): a job is
+//! a block of programs.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is a program for the command line")]
 
