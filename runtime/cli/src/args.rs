@@ -176,7 +176,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", default_value = "1", allow_hyphen_values = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: u32,
-    /// Print the time of a run: median, best, spread, and bound bytes per second.
+    /// Print the time of a run: median, best, spread, and bound bytes per second. The first of several is a warm-up.
     #[arg(long)]
     pub(crate) time: bool,
     /// Write a timeline of contexts, queues and workers, for Perfetto or chrome://tracing.
