@@ -5,14 +5,11 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Kernel, STORAGE, Words, options, recorded};
-use spelter_driver::check::{CheckOptions, Finding, Hazard, Rule};
+use common::checked::{WAW, device, options, rules};
+use common::{Kernel, STORAGE, Words, recorded};
+use spelter_driver::check::CheckOptions;
 use spelter_driver::vk::{self, AccessFlags as A, CommandBufferUsageFlags as Flags, PipelineStageFlags as S};
 use spelter_driver::{CommandBuffer, Device, DeviceOptions, Error, MemoryBarrier};
-
-fn device() -> Device {
-    Device::new(DeviceOptions { check: Some(CheckOptions::default()), ..options() }).unwrap()
-}
 
 /// The size of the process in memory, in bytes.
 #[cfg(target_os = "linux")]
@@ -21,12 +18,6 @@ fn resident() -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
 }
-
-fn rules(of: &[Finding]) -> Vec<Rule> {
-    of.iter().map(|finding| finding.rule).collect()
-}
-
-const WAW: Rule = Rule::Race(Hazard::WriteAfterWrite);
 
 fn transfer_barrier(command: &CommandBuffer) {
     let memory = [MemoryBarrier { src_access: A::TRANSFER_WRITE, dst_access: A::TRANSFER_WRITE }];
@@ -121,8 +112,7 @@ fn a_program_that_never_waits_is_checked_until_its_device_is_dropped() {
 
 #[test]
 fn findings_outlive_the_loss_of_the_device() {
-    let checked = DeviceOptions { check: Some(CheckOptions::default()), ..options() };
-    let device = Device::new(DeviceOptions { time_limit: Duration::from_millis(200), ..checked }).unwrap();
+    let device = Device::new(DeviceOptions { time_limit: Duration::from_millis(200), ..options() }).unwrap();
     let words = Words::zeros(&device, 16);
     let wgsl = "
         @group(0) @binding(0) var<storage, read_write> words: array<atomic<u32>>;

@@ -8,12 +8,13 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Instant;
 
-use crate::common::{COUNT, Kernel, STORAGE, Words, options};
-use spelter_driver::check::{CheckOptions, Finding};
+use crate::common::checked::options;
+use crate::common::{COUNT, Kernel, STORAGE, Words};
+use spelter_driver::check::Finding;
 use spelter_driver::vk::{self, AccessFlags as A, PipelineStageFlags as S, PipelineStageFlags2 as S2};
 use spelter_driver::{
-    BufferMemoryBarrier, Chunk, CommandBuffer, DescriptorSet, Device, DeviceOptions, MemoryBarrier, Observer,
-    SemaphoreSubmit, SubmissionId, SubmitInfo,
+    BufferMemoryBarrier, Chunk, CommandBuffer, DescriptorSet, Device, MemoryBarrier, Observer, SemaphoreSubmit,
+    SubmissionId, SubmitInfo,
 };
 
 const UNIFORM: vk::DescriptorType = vk::DescriptorType::UNIFORM_BUFFER;
@@ -72,9 +73,8 @@ const SCALE: &str = "@group(0) @binding(0) var<uniform> factors: array<vec4<u32>
 
 impl Scene {
     fn new() -> Self {
-        let options = DeviceOptions { check: Some(CheckOptions::default()), ..options() };
         let done = Arc::new(Done::default());
-        let device = Device::with_observer(options, Arc::<Done>::clone(&done)).unwrap();
+        let device = Device::with_observer(options(), Arc::<Done>::clone(&done)).unwrap();
         let [image, blurred, sums, factors] = ["image", "blurred", "sums", "factors"].map(|name| {
             let words = Words::zeros(&device, 16);
             words.buffer.set_debug_name(Some(name));

@@ -3,6 +3,7 @@
 
 mod addresses;
 mod checked_commands;
+mod checked_essay;
 mod checking_page;
 mod common;
 mod deferred;

@@ -10,6 +10,7 @@ pub mod children;
 pub mod commands;
 pub mod corpus;
 pub mod engine;
+pub mod expression;
 pub mod fuzz;
 pub mod images;
 pub mod mangle;

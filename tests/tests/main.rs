@@ -19,6 +19,7 @@ mod interleave;
 mod melds;
 mod mixed_dots;
 mod races;
+mod rewrites;
 mod rules;
 mod schedules;
 mod seeds;

@@ -82,14 +82,14 @@ const EDGES: [(&str, &[&str]); 10] = [
     ("spelter-icd", &["spelter-driver"]),
     ("spelter-wgpu", &["spelter-driver", "spelter-shaders"]),
     ("spelter", &["spelter-driver", "spelter-shaders"]),
-    ("spelter-sweep", &[]),
+    ("spelter-jobs", &[]),
     (
         "spelter-cli",
-        &["spelter", "spelter-driver", "spelter-icd", "spelter-memory-model", "spelter-shaders", "spelter-sweep"],
+        &["spelter", "spelter-driver", "spelter-icd", "spelter-jobs", "spelter-memory-model", "spelter-shaders"],
     ),
     (
         "spelter-tests",
-        &["spelter", "spelter-driver", "spelter-icd", "spelter-memory-model", "spelter-shaders", "spelter-sweep"],
+        &["spelter", "spelter-driver", "spelter-icd", "spelter-jobs", "spelter-memory-model", "spelter-shaders"],
     ),
     ("spelter-benches", &["spelter", "spelter-driver", "spelter-shaders"]),
 ];

@@ -7,8 +7,12 @@ pub const RAW: Rule = Rule::Race(Hazard::ReadAfterWrite);
 pub const WAR: Rule = Rule::Race(Hazard::WriteAfterRead);
 pub const WAW: Rule = Rule::Race(Hazard::WriteAfterWrite);
 
+pub fn options() -> DeviceOptions {
+    DeviceOptions { check: Some(CheckOptions::default()), ..super::options() }
+}
+
 pub fn device() -> Device {
-    Device::new(DeviceOptions { check: Some(CheckOptions::default()), ..super::options() }).unwrap()
+    Device::new(options()).unwrap()
 }
 
 /// The findings of one command buffer.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use spelter_driver::vk::{BufferUsageFlags, DescriptorType};
 use spelter_driver::{
     Binding, Buffer, BufferInfo, CommandBuffer, ComputePipeline, DescriptorSet, DescriptorSetLayout, Device,
-    DeviceMemory, DeviceOptions, PipelineLayout, PushRange, Specialization, vk,
+    DeviceMemory, DeviceOptions, PipelineLayout, PushRange, ShaderModule, Specialization, vk,
 };
 
 pub fn device() -> Device {
@@ -91,14 +91,24 @@ impl Kernel {
         bindings: &[(DescriptorType, u32)],
         push_bytes: u32,
     ) -> Self {
+        let module = device.create_shader_module_wgsl(wgsl).unwrap();
+        Self::of_module(device, &module, entry, bindings, push_bytes)
+    }
+
+    pub fn of_module(
+        device: &Device,
+        module: &ShaderModule,
+        entry: &str,
+        bindings: &[(DescriptorType, u32)],
+        push_bytes: u32,
+    ) -> Self {
         let bindings: Vec<Binding> =
             (0..).zip(bindings).map(|(binding, &(ty, count))| Binding { binding, ty, count }).collect();
         let set_layout = device.create_descriptor_set_layout(&bindings).unwrap();
         let push = [PushRange { offset: 0, size: push_bytes }];
         let push = if push_bytes == 0 { &[][..] } else { &push[..] };
         let layout = device.create_pipeline_layout(&[&set_layout], push).unwrap();
-        let module = device.create_shader_module_wgsl(wgsl).unwrap();
-        let pipeline = device.create_compute_pipeline(&module, entry, &Specialization::new(), &layout).unwrap();
+        let pipeline = device.create_compute_pipeline(module, entry, &Specialization::new(), &layout).unwrap();
         Self { set_layout, layout, pipeline }
     }
 

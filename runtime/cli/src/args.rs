@@ -30,8 +30,8 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use spelter::{Backend, Schedule};
+pub(crate) use spelter_jobs::{JobArgs, Shard};
 use spelter_shaders::back::x86::Isa;
-pub(crate) use spelter_sweep::{Shard, SweepArgs};
 use vulkan_spelter::options::seconds;
 
 use crate::slot::{Bind, Groups, Print, Push, Save, Spec};
@@ -95,7 +95,7 @@ pub(crate) enum Command {
     Exec(ExecArgs),
     /// Run any Vulkan program on Spelter and find its data races and missing barriers.
     Check(CheckCommandArgs),
-    /// Put the results of the shards of a sweep together, and say what is missing.
+    /// Put the results of the shards of a job array together, and say what is missing.
     Merge(MergeArgs),
     /// Add up timelines that run and exec wrote.
     Trace(TraceArgs),
@@ -176,7 +176,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", default_value = "1", allow_hyphen_values = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: u32,
-    /// Print the time of a run: median, best, spread, and bound bytes per second.
+    /// Print the time of a run: median, best, spread, and bound bytes per second. The first of several is a warm-up.
     #[arg(long)]
     pub(crate) time: bool,
     /// Write a timeline of contexts, queues and workers, for Perfetto or chrome://tracing.

@@ -32,6 +32,7 @@ mod scalar;
 mod scratch;
 mod shader;
 mod slot;
+mod statistics;
 mod test;
 mod trace;
 mod value;

@@ -1,9 +1,9 @@
-//! `spelter merge`: puts the results of the shards of a sweep together.
+//! `spelter merge`: puts the results of the shards of a job array together.
 
 use std::path::Path;
 
 use serde_json::json;
-use spelter_sweep::Merged;
+use spelter_jobs::Merged;
 
 use crate::args::MergeArgs;
 use crate::failure::Failure;
@@ -26,15 +26,15 @@ pub(crate) fn run(args: &MergeArgs, output: &mut Output) -> Result<(), Failure> 
     if let Some(path) = &args.out {
         std::fs::write(path, merged.text()).map_err(|error| Failure::file(path, error))?;
     }
-    let (sweep, missing) = (merged.sweep(), merged.missing());
+    let (array, missing) = (merged.array(), merged.missing());
     if args.json {
         output.json(&json!({
-            "sweep": sweep.name, "settings": sweep.settings, "jobs": sweep.jobs, "done": merged.done(),
+            "command": array.name, "settings": array.settings, "jobs": array.jobs, "done": merged.done(),
             "missing": missing.iter().map(|(first, last)| [*first, *last]).collect::<Vec<_>>(),
             "totals": merged.totals(),
         }))?;
     } else {
-        output.line(format!("{}: {} of {} jobs", sweep.name, merged.done(), sweep.jobs))?;
+        output.line(format!("{}: {} of {} jobs", array.name, merged.done(), array.jobs))?;
         merged.totals().iter().try_for_each(|(name, total)| output.line(format!("{total} {name}")))?;
     }
     if missing.is_empty() {
@@ -45,8 +45,8 @@ pub(crate) fn run(args: &MergeArgs, output: &mut Output) -> Result<(), Failure> 
     if missing.len() > MAX_SHOWN {
         shown.push("…".to_owned());
     }
-    let count = sweep.jobs - merged.done();
-    Err(Failure::new(format!("{count} of {} jobs are missing: {}", sweep.jobs, shown.join(", "))))
+    let count = array.jobs - merged.done();
+    Err(Failure::new(format!("{count} of {} jobs are missing: {}", array.jobs, shown.join(", "))))
 }
 
 fn text(path: &Path) -> Result<String, Failure> {

@@ -130,6 +130,18 @@ var<immediate> factor: f32;
 @compute @workgroup_size(64) fn scale(@builtin(global_invocation_id) id: vec3u) { data[id.x] *= factor; }
 @compute @workgroup_size(1) fn reduce() { sum = data[0] + data[1]; }";
 
+/// An entry point that is given twice is dispatched twice in each round, and is one program in the table.
+#[test]
+fn an_entry_point_may_be_given_twice() {
+    let folder = Folder::with("profile-twice", "two.wgsl", TWO);
+    let shown = folder.json("profile two.wgsl --entry reduce --entry reduce --repeat 20 --groups 4 --json");
+    let [reduce] = &shown["programs"].as_array().unwrap()[..] else { panic!("{shown}") };
+    assert_eq!((&reduce["calls"], &reduce["workgroups"]), (&40.into(), &160.into()));
+    // One sum for each workgroup.
+    let flops = reduce["flops_per_second"].as_f64().unwrap() * reduce["total_seconds"].as_f64().unwrap();
+    assert!((flops / 160.0 - 1.0).abs() < 1e-9, "{flops}");
+}
+
 /// Two programs that share a buffer, at two sizes.
 #[test]
 fn dispatches_of_several_programs_are_profiled() {

@@ -4,9 +4,11 @@
 //! aligned to 16 bytes, `[f32; 3]` in a `repr(C)` struct to 4. The check compares the place and type of each number.
 
 mod block;
+mod scalar;
 
 pub use block::Block;
 pub(crate) use block::BlockPlace;
+pub(crate) use scalar::scalar_of;
 pub use spelter_shaders::front::{DataLayout, DataMember, ScalarType};
 
 /// A type whose layout in memory is known: numbers, arrays of them, and structs by [`layout!`](crate::layout!). Types
@@ -30,29 +32,6 @@ pub use spelter_shaders::front::{DataLayout, DataMember, ScalarType};
 pub trait Layout: Sized {
     /// The offsets and types of all numbers in it.
     fn layout() -> DataLayout;
-}
-
-macro_rules! scalars {
-    ($($ty:ty => $scalar:expr),+ $(,)?) => {
-        $(impl Layout for $ty {
-            fn layout() -> DataLayout {
-                DataLayout::Scalar($scalar)
-            }
-        })+
-    };
-}
-
-scalars! {
-    u8 => ScalarType::Uint(8),
-    u16 => ScalarType::Uint(16),
-    u32 => ScalarType::Uint(32),
-    u64 => ScalarType::Uint(64),
-    i8 => ScalarType::Int(8),
-    i16 => ScalarType::Int(16),
-    i32 => ScalarType::Int(32),
-    i64 => ScalarType::Int(64),
-    f32 => ScalarType::Float(32),
-    f64 => ScalarType::Float(64),
 }
 
 impl<T: Layout, const N: usize> Layout for [T; N] {

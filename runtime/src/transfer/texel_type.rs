@@ -1,12 +1,12 @@
 //! Types of values that hold texels: an image of unsigned integers that is read as floats is a mistake, not data.
 
-use std::any::{TypeId, type_name};
+use std::any::type_name;
 
-use spelter_shaders::front::ScalarType;
 use spelter_shaders::image::{Format, Numeric};
 
 use crate::error::{Error, rule};
 use crate::image::Image;
+use crate::layout::{ScalarType, scalar_of};
 
 /// Checks that `T` can hold texels of an image, or parts of them. Its size divides that of a texel or is a multiple of
 /// it. If it consists of numbers, these have the type of the format's channels, or are unsigned integers with the bits
@@ -44,39 +44,6 @@ fn holds(scalar: ScalarType, format: Format) -> bool {
     }
 }
 
-/// The type of the numbers that `T` consists of, if it is a number or an array of up to four.
-fn scalar_of<T: 'static>() -> Option<ScalarType> {
-    let wanted = TypeId::of::<T>();
-    macro_rules! find {
-        ($($ty:ty => $scalar:expr),+ $(,)?) => {
-            $(if [
-                TypeId::of::<$ty>(),
-                TypeId::of::<[$ty; 1]>(),
-                TypeId::of::<[$ty; 2]>(),
-                TypeId::of::<[$ty; 3]>(),
-                TypeId::of::<[$ty; 4]>(),
-            ]
-            .contains(&wanted)
-            {
-                return Some($scalar);
-            })+
-        };
-    }
-    find! {
-        u8 => ScalarType::Uint(8),
-        u16 => ScalarType::Uint(16),
-        u32 => ScalarType::Uint(32),
-        u64 => ScalarType::Uint(64),
-        i8 => ScalarType::Int(8),
-        i16 => ScalarType::Int(16),
-        i32 => ScalarType::Int(32),
-        i64 => ScalarType::Int(64),
-        f32 => ScalarType::Float(32),
-        f64 => ScalarType::Float(64),
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use ash::vk;
@@ -105,12 +72,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn small_arrays_of_numbers_are_known() {
-        assert_eq!(scalar_of::<[i16; 4]>(), Some(ScalarType::Int(16)));
-        assert_eq!(scalar_of::<f64>(), Some(ScalarType::Float(64)));
-        assert_eq!((scalar_of::<[f32; 5]>(), scalar_of::<(u32, u32)>()), (None, None));
     }
 }

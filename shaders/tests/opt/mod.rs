@@ -1,15 +1,10 @@
 //! Optimisation passes at their boundary: a small text in, a small text out; and random kernels, which must leave the
 //! same in memory before and after.
 
-mod cfg;
-mod contract;
-mod expression;
 mod forward;
 mod licm;
 mod meld;
 mod mem2reg;
-mod peephole;
-mod range_simplify;
 mod ranges;
 mod same_results;
 mod speed;

@@ -2,7 +2,6 @@
 
 mod active_lanes;
 mod context_slots;
-mod licm;
 mod schedule;
 mod subgroup_loops;
 mod text;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use spelter_memory_model::Model;
 
-use super::{DeriveArgs, SweepArgs};
+use super::{DeriveArgs, JobArgs};
 
 /// `spelter litmus`.
 #[derive(Debug, Args)]
@@ -70,7 +70,7 @@ pub(crate) struct LitmusArgs {
     pub(crate) dot: Option<PathBuf>,
     /// Parts of the tests, and a file of their results. A test whose result is in the file is not decided again.
     #[command(flatten)]
-    pub(crate) sweep: SweepArgs,
+    pub(crate) array: JobArgs,
     /// A list of expected answers to questions: lines `path,1` or `path,0`.
     #[arg(long, value_name = "FILE")]
     pub(crate) expected: Option<PathBuf>,

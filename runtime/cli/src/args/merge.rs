@@ -7,7 +7,7 @@ use clap::Args;
 /// `spelter merge`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The files are those of --results: of the shards of one sweep, in any order; a file may be unfinished. Jobs that are in
+The files are those of --results: of the shards of one job array, in any order; a file may be unfinished. Jobs that are in
 several files must have the same result in each. The exit status is 1 if a job is missing; the file of --out is written
 all the same, and a command continues it (--results) with the missing jobs.
 

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value as Json, json};
 
 use super::report::Point;
-use super::statistics::{Change, Samples};
 use super::sweep::BaselineName;
 use crate::failure::Failure;
 use crate::file;
+use crate::statistics::{Change, Samples};
 
 /// Version of the format.
 const VERSION: u64 = 1;

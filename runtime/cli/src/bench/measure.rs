@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use spelter::{Context, ProfileReport, Program};
 
-use super::statistics::Samples;
+use crate::statistics::Samples;
 
 /// The part of the time that goes to the rate; the rest goes to the latency.
 const RATE_PART: f64 = 0.7;

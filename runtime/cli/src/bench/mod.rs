@@ -10,7 +10,6 @@ mod plot;
 mod profile;
 mod report;
 mod resources;
-mod statistics;
 mod sweep;
 mod work;
 
@@ -27,11 +26,11 @@ use crate::args::BenchArgs;
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::shader::{self, Shader};
+use crate::statistics::Samples;
 use inputs::{Declared, Inputs};
 use limits::Limits;
 use measure::Job;
 use report::{About, Point};
-use statistics::Samples;
 use work::{Work, position};
 
 /// Points of a bench, at most: more would take hours.

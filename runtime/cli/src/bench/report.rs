@@ -5,12 +5,12 @@ use spelter_shaders::analysis::{Counts, Operations};
 
 use super::baseline::Changes;
 use super::measure::Measured;
-use super::statistics::{Change, Samples};
 use super::work::Position;
 use crate::args::BenchArgs;
 use crate::columns::{self, bytes, count, digits, percent, seconds};
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::statistics::{Change, Samples};
 
 /// One point of the sweep, measured.
 pub(super) struct Point {

@@ -1,5 +1,7 @@
 //! The Mandelbrot set with smooth colours, four samples for each pixel.
 
+use spelter::Context;
+
 use super::check;
 use super::picture::Picture;
 use super::stage::{Done, Stage};
@@ -18,16 +20,17 @@ struct View {
 /// A part of the seahorse valley.
 const VIEW: View = View { centre: [-0.7478, 0.1075], pixel: 0.0115 / 432.0, limit: 300, size: [432, 288] };
 
-pub(super) fn run(mut stage: Stage<'_>) -> Result<Done, Failure> {
+pub(super) fn run(stage: &Stage<'_>) -> Result<Done, Failure> {
     let [width, height] = VIEW.size;
     let pixels = (width * height) as usize;
     let program = stage.context.program_wgsl(include_str!("../../../../shaders/library/mandelbrot.wgsl"))?;
     let (view, picture) = (stage.buffer(&[VIEW])?, stage.words(pixels)?);
 
-    stage.timed(|context| {
+    let record = |context: &Context| {
         let dispatch = context.dispatch(&program).bind(0, 0, &view).bind(0, 1, &picture);
         dispatch.invocations([width, height, 1])
-    })?;
+    };
+    stage.run(record)?;
 
     let got: Vec<u32> = stage.context.read(&picture)?;
     let bytes: Vec<u8> = got.iter().flat_map(|pixel| pixel.to_le_bytes().into_iter().take(3)).collect();
@@ -39,7 +42,7 @@ pub(super) fn run(mut stage: Stage<'_>) -> Result<Done, Failure> {
         Err(_) => check::pictures(&bytes, &reference(f32::mul_add).0, 2, pixels / 200)?,
     };
     let note = format!("{width} x {height}, 4 samples; {differ} pixels differ in rounding");
-    Ok(stage.done(steps as f64 / 1e6, "M steps/s").note(note).picture(Picture { width, height, bytes }))
+    Ok(stage.measured(record, steps as f64 / 1e6, "M steps/s")?.note(note).picture(Picture { width, height, bytes }))
 }
 
 /// The picture, and the number of steps of all points; `fma` multiplies and adds, fused or not.

@@ -21,6 +21,7 @@ use serde_json::json;
 use spelter::Context;
 
 use crate::args::DemoArgs;
+use crate::columns;
 use crate::device;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -30,7 +31,7 @@ use stage::{Done, Stage};
 struct Demo {
     name: &'static str,
     about: &'static str,
-    run: fn(Stage<'_>) -> Result<Done, Failure>,
+    run: fn(&Stage<'_>) -> Result<Done, Failure>,
 }
 
 /// The gallery, in the order of execution.
@@ -57,7 +58,7 @@ pub(crate) fn run(args: &DemoArgs, output: &mut Output) -> Result<(), Failure> {
     let context = device::context(&args.device)?;
     for demo in chosen {
         let bar = progress(demo.name, args.json);
-        let done = (demo.run)(Stage::new(&context, &bar));
+        let done = (demo.run)(&Stage::new(&context, &bar));
         bar.finish_and_clear();
         let done = done.map_err(|failure| Failure::new(format!("demo {}: {failure}", demo.name)))?;
         let saved = save(demo.name, &done, &args.out)?;
@@ -122,7 +123,10 @@ fn report(
         return output.json(&json!({
             "name": name,
             "correct": true,
-            "seconds": done.seconds,
+            "seconds": done.runs.median(),
+            "best_seconds": done.runs.least(),
+            "spread": done.runs.spread(),
+            "runs": done.runs.all().len(),
             "rate": done.rate,
             "unit": done.unit,
             "note": done.note,
@@ -134,10 +138,11 @@ fn report(
     let (good, name) = (output.good("ok"), output.strong(&format!("{name:10}")));
     let note = output.faint(&done.note);
     output.line(format!(
-        "{good}  {name} {:>9} {:12} {:>7.3} s  {note}{saved}",
+        "{good}  {name} {:>9} {:12} spread {:>6} {:>9}  {note}{saved}",
         figures(done.rate),
         done.unit,
-        done.seconds
+        columns::percent(done.runs.spread()),
+        columns::seconds(done.runs.median()),
     ))
 }
 

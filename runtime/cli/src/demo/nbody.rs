@@ -1,5 +1,7 @@
 //! Gravity between all pairs of bodies, for a few time steps.
 
+use spelter::Context;
+
 use super::check;
 use super::stage::{Done, Stage};
 use crate::failure::Failure;
@@ -7,6 +9,7 @@ use crate::random::Random;
 
 const COUNT: usize = 1024;
 const WIDTH: usize = 64;
+/// Steps of a run: an even number, so that it ends in the buffer in which it began.
 const STEPS: usize = 4;
 
 /// The kernel's push constants.
@@ -20,30 +23,32 @@ struct Parameters {
 
 const PARAMETERS: Parameters = Parameters { count: COUNT as u32, time_step: 0.01, softening: 0.01 };
 
-pub(super) fn run(mut stage: Stage<'_>) -> Result<Done, Failure> {
+pub(super) fn run(stage: &Stage<'_>) -> Result<Done, Failure> {
     let mut random = Random::new(6);
     let bodies: Vec<[f32; 4]> = (0..COUNT)
         .map(|_| [random.signed(), random.signed(), random.signed(), random.fraction() / COUNT as f32])
         .collect();
     let program = stage.context.program_wgsl(include_str!("../../../../shaders/library/nbody.wgsl"))?;
-    let mut now = stage.buffer(&bodies)?;
-    let (mut next, velocities) = (stage.words(COUNT * 4)?, stage.words(COUNT * 4)?);
+    let now = stage.buffer(&bodies)?;
+    let (next, velocities) = (stage.words(COUNT * 4)?, stage.words(COUNT * 4)?);
 
-    stage.bar.set_length(STEPS as u64);
-    for _ in 0..STEPS {
-        stage.timed(|context| {
-            let dispatch = context.dispatch(&program).bind(0, 0, &now).bind(0, 1, &velocities).bind(0, 2, &next);
-            dispatch.push(&PARAMETERS).groups([(COUNT / WIDTH) as u32, 1, 1])
-        })?;
-        std::mem::swap(&mut now, &mut next);
-        stage.bar.inc(1);
-    }
+    let record = |context: &Context| {
+        let mut pair = (&now, &next);
+        for _ in 0..STEPS {
+            let (now, next) = pair;
+            let dispatch = context.dispatch(&program).bind(0, 0, now).bind(0, 1, &velocities).bind(0, 2, next);
+            dispatch.push(&PARAMETERS).groups([(COUNT / WIDTH) as u32, 1, 1])?;
+            pair = (next, now);
+        }
+        Ok(())
+    };
+    stage.run(record)?;
 
     // The reference uses double precision. Positions are below 2, and rounding errors grow little in a few steps.
     let want: Vec<f64> = reference(&bodies).into_iter().flatten().collect();
     check::close(&stage.context.read(&now)?, &want, 1e-5)?;
     let pairs = (COUNT * COUNT * STEPS) as f64 / 1e6;
-    Ok(stage.done(pairs, "M pairs/s").note("1024 bodies, 4 steps"))
+    Ok(stage.measured(record, pairs, "M pairs/s")?.note("1024 bodies, 4 steps"))
 }
 
 fn reference(bodies: &[[f32; 4]]) -> Vec<[f64; 4]> {

@@ -1,5 +1,7 @@
 //! A path tracer: loops with different numbers of iterations in neighbouring invocations, and many divergent branches.
 
+use spelter::Context;
+
 use super::check;
 use super::picture::Picture;
 use super::scene::{camera, spheres};
@@ -23,7 +25,7 @@ struct Samples {
     strata: u32,
 }
 
-pub(super) fn run(mut stage: Stage<'_>) -> Result<Done, Failure> {
+pub(super) fn run(stage: &Stage<'_>) -> Result<Done, Failure> {
     let spheres = spheres();
     let camera = camera(WIDTH, HEIGHT, spheres.len() as u32);
     let pixels = (WIDTH * HEIGHT) as usize;
@@ -32,15 +34,15 @@ pub(super) fn run(mut stage: Stage<'_>) -> Result<Done, Failure> {
     let light = stage.words(pixels * 4)?;
 
     let samples = STRATA * STRATA;
-    stage.bar.set_length(u64::from(samples / SAMPLES));
-    for first in (0..samples).step_by(SAMPLES as usize) {
-        stage.timed(|context| {
+    // The light of each pixel is a sum, to which later runs add.
+    let record = |context: &Context| {
+        (0..samples).step_by(SAMPLES as usize).try_for_each(|first| {
             let dispatch = context.dispatch(&program).bind(0, 0, &camera_buffer).bind(0, 1, &sphere_buffer);
             let push = Samples { first, count: SAMPLES, strata: STRATA };
             dispatch.bind(0, 2, &light).push(&push).invocations([WIDTH, HEIGHT, 1])
-        })?;
-        stage.bar.inc(1);
-    }
+        })
+    };
+    stage.run(record)?;
 
     let got: Vec<[f32; 4]> = stage.context.read(&light)?;
     let bytes = developed(&got);
@@ -51,7 +53,7 @@ pub(super) fn run(mut stage: Stage<'_>) -> Result<Done, Failure> {
     let note = format!("{WIDTH} x {HEIGHT}, {samples} samples; {differ} pixels differ in rounding");
     let paths = pixels as f64 * f64::from(samples) / 1e6;
     let picture = Picture { width: WIDTH, height: HEIGHT, bytes };
-    Ok(stage.done(paths, "M paths/s").note(note).picture(picture))
+    Ok(stage.measured(record, paths, "M paths/s")?.note(note).picture(picture))
 }
 
 /// The mean light of each pixel as bytes of red, green and blue.

@@ -1,5 +1,7 @@
 //! Inclusive prefix sums of a million numbers over several workgroups: scan blocks, scan their totals, add.
 
+use spelter::Context;
+
 use super::check;
 use super::stage::{Done, Stage};
 use crate::failure::Failure;
@@ -10,7 +12,7 @@ const BLOCK: usize = 1024;
 /// Not a whole number of blocks, and two levels of them.
 const COUNT: usize = BLOCK * BLOCK - 77;
 
-pub(super) fn run(mut stage: Stage<'_>) -> Result<Done, Failure> {
+pub(super) fn run(stage: &Stage<'_>) -> Result<Done, Failure> {
     let mut random = Random::new(3);
     let elements: Vec<u32> = (0..COUNT).map(|_| random.word() >> 16).collect();
     let text = include_str!("../../../../shaders/library/scan.wgsl");
@@ -20,7 +22,7 @@ pub(super) fn run(mut stage: Stage<'_>) -> Result<Done, Failure> {
     let (input, output) = (stage.buffer(&elements)?, stage.words(COUNT)?);
     let (totals, sums, total) = (stage.words(blocks)?, stage.words(blocks)?, stage.words(1)?);
 
-    stage.timed(|context| {
+    let record = |context: &Context| {
         let (count, blocks) = (COUNT as u32, blocks as u32);
         let dispatch = context.dispatch(&scan).bind(0, 0, &input).bind(0, 1, &output).bind(0, 2, &totals);
         dispatch.push(&count).groups([blocks, 1, 1])?;
@@ -28,7 +30,8 @@ pub(super) fn run(mut stage: Stage<'_>) -> Result<Done, Failure> {
         dispatch.push(&blocks).groups([1, 1, 1])?;
         let dispatch = context.dispatch(&add).bind(0, 1, &output).bind(0, 2, &sums);
         dispatch.push(&count).groups([blocks, 1, 1])
-    })?;
+    };
+    stage.run(record)?;
 
     let mut sum = 0u32;
     let want: Vec<u32> = elements
@@ -40,5 +43,5 @@ pub(super) fn run(mut stage: Stage<'_>) -> Result<Done, Failure> {
         .collect();
     check::equal(&stage.context.read::<u32>(&output)?, &want)?;
     check::equal(&stage.context.read::<u32>(&total)?, &[sum])?;
-    Ok(stage.done(COUNT as f64 / 1e6, "M elements/s").note("1 M elements"))
+    Ok(stage.measured(record, COUNT as f64 / 1e6, "M elements/s")?.note("1 M elements"))
 }

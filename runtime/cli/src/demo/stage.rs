@@ -4,30 +4,62 @@ use std::time::{Duration, Instant};
 
 use bytemuck::NoUninit;
 use indicatif::ProgressBar;
-use spelter::{Buffer, Context};
+use spelter::{Buffer, Context, Error};
 
 use super::picture::Picture;
 use crate::failure::Failure;
+use crate::statistics::Samples;
 
-/// The context a demo runs on, its progress bar, and the time that the device took.
+/// Runs that are measured: as many as fit in this time, and some however long they take.
+const TIME: Duration = Duration::from_millis(500);
+const MIN_RUNS: usize = 5;
+const MAX_RUNS: usize = 1000;
+
+/// The context a demo runs on, and its progress bar.
 pub(super) struct Stage<'a> {
     pub(super) context: &'a Context,
-    pub(super) bar: &'a ProgressBar,
-    spent: Duration,
+    bar: &'a ProgressBar,
 }
 
 impl<'a> Stage<'a> {
     pub(super) fn new(context: &'a Context, bar: &'a ProgressBar) -> Self {
-        Self { context, bar, spent: Duration::ZERO }
+        bar.set_length(MIN_RUNS as u64 + 1);
+        Self { context, bar }
     }
 
-    /// Records commands with `record` and waits until they are done. The time of both counts.
-    pub(super) fn timed(&mut self, record: impl FnOnce(&Context) -> Result<(), spelter::Error>) -> Result<(), Failure> {
+    /// Records commands with `record` and waits until they are done: the run whose result is checked. It is the warm-up
+    /// of [`Stage::measured`], too.
+    pub(super) fn run(&self, record: impl Fn(&Context) -> Result<(), Error>) -> Result<(), Failure> {
+        self.seconds(record).map(drop)
+    }
+
+    /// Repeats what was run, on the data that the run left. The result is the rate of the median run; a run has `work`
+    /// units.
+    pub(super) fn measured(
+        &self,
+        record: impl Fn(&Context) -> Result<(), Error>,
+        work: f64,
+        unit: &'static str,
+    ) -> Result<Done, Failure> {
+        let (start, mut all) = (Instant::now(), Vec::new());
+        while all.len() < MIN_RUNS || start.elapsed() < TIME && all.len() < MAX_RUNS {
+            all.push(self.seconds(&record)?);
+        }
+        let runs = Samples::new(all).ok_or_else(|| Failure::new("the clock is too coarse for it".to_owned()))?;
+        Ok(Done { rate: work / runs.median(), runs, unit, note: String::new(), picture: None })
+    }
+
+    /// The time from recording commands until they are done, in seconds.
+    fn seconds(&self, record: impl Fn(&Context) -> Result<(), Error>) -> Result<f64, Failure> {
         let start = Instant::now();
         record(self.context)?;
         self.context.finish()?;
-        self.spent += start.elapsed();
-        Ok(())
+        let took = start.elapsed().as_secs_f64();
+        if Some(self.bar.position()) >= self.bar.length() {
+            self.bar.inc_length(1);
+        }
+        self.bar.inc(1);
+        Ok(took)
     }
 
     /// A buffer that holds `values`.
@@ -39,19 +71,13 @@ impl<'a> Stage<'a> {
     pub(super) fn words(&self, count: usize) -> Result<Buffer, Failure> {
         Ok(self.context.buffer_zeroed(count as u64 * 4)?)
     }
-
-    /// The result: `work` units in the measured time.
-    pub(super) fn done(self, work: f64, unit: &'static str) -> Done {
-        let seconds = self.spent.as_secs_f64().max(1e-9);
-        Done { seconds, rate: work / seconds, unit, note: String::new(), picture: None }
-    }
 }
 
 /// The checked result of a demo.
 pub(super) struct Done {
-    /// Seconds on the device.
-    pub(super) seconds: f64,
-    /// Units of work per second.
+    /// The times of the measured runs, in seconds.
+    pub(super) runs: Samples,
+    /// Units of work per second in the median run.
     pub(super) rate: f64,
     /// The unit: `GB/s`.
     pub(super) unit: &'static str,

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
+use spelter_jobs::JobArray;
 use spelter_memory_model::answer::{Options, find_race};
 use spelter_memory_model::event::Scope;
 use spelter_memory_model::format::write_khronos;
 use spelter_memory_model::generate::{Bounds, Groups, Kind, Programs, programs};
 use spelter_memory_model::program::Program;
-use spelter_sweep::Sweep;
 
 use crate::args::{KindName, LitmusArgs, ScopeName};
 use crate::failure::Failure;
@@ -51,11 +51,11 @@ pub(crate) fn run(args: &LitmusArgs, options: &Options, output: &mut Output) -> 
         std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;
     }
     let all = || programs(bounds.clone()).map_err(|bound| Failure::new(bound.to_string()));
-    if args.sweep.results.is_some() {
+    if args.array.results.is_some() {
         let jobs = all()?.take(args.count.unwrap_or(usize::MAX)).count();
-        return sweep(args, options, all()?, jobs as u64, output);
+        return decide_jobs(args, options, all()?, jobs as u64, output);
     }
-    for (number, program) in args.sweep.shard.pick(all()?.enumerate()).take(args.count.unwrap_or(usize::MAX)) {
+    for (number, program) in args.array.shard.pick(all()?.enumerate()).take(args.count.unwrap_or(usize::MAX)) {
         let (racy, text) = answered(number, &program, options)?;
         match &args.out {
             Some(folder) => write(&folder.join(format!("{number:08}.test")), &text)?,
@@ -75,7 +75,13 @@ fn answered(number: usize, program: &Program, options: &Options) -> Result<(bool
 }
 
 /// Decides the programs of this shard that the file of results lacks.
-fn sweep(args: &LitmusArgs, options: &Options, all: Programs, jobs: u64, output: &mut Output) -> Result<(), Failure> {
+fn decide_jobs(
+    args: &LitmusArgs,
+    options: &Options,
+    all: Programs,
+    jobs: u64,
+    output: &mut Output,
+) -> Result<(), Failure> {
     let settings = json!({
         "model": options.model.to_string(), "unroll": args.unroll, "steps": args.steps, "threads": args.threads,
         "events": args.events, "locations": args.locations, "threads_per_subgroup": args.threads_per_subgroup,
@@ -84,9 +90,9 @@ fn sweep(args: &LitmusArgs, options: &Options, all: Programs, jobs: u64, output:
         "scopes": format!("{:?}", args.scopes), "classes": args.classes,
         "operations": format!("{:?}", args.operations),
     });
-    let sweep = Sweep { name: "litmus --generate".to_owned(), settings, jobs };
-    let failed = |error: spelter_sweep::Error| Failure::new(error.to_string());
-    let Some(mut results) = args.sweep.open(&sweep).map_err(failed)? else { return Ok(()) };
+    let array = JobArray { name: "litmus --generate".to_owned(), settings, jobs };
+    let failed = |error: spelter_jobs::Error| Failure::new(error.to_string());
+    let Some(mut results) = args.array.open(&array).map_err(failed)? else { return Ok(()) };
     let mut left = results.left().into_iter().peekable();
     let progress = ProgressBar::new(left.len() as u64);
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} programs, {eta} left");
@@ -106,8 +112,8 @@ fn sweep(args: &LitmusArgs, options: &Options, all: Programs, jobs: u64, output:
         progress.inc(1);
     }
     progress.finish_and_clear();
-    let path = args.sweep.results.as_deref().unwrap_or(Path::new("")).display();
-    output.line(format!("{} of {jobs} programs, shard {}, in {path}", results.done(), args.sweep.shard))
+    let path = args.array.results.as_deref().unwrap_or(Path::new("")).display();
+    output.line(format!("{} of {jobs} programs, shard {}, in {path}", results.done(), args.array.shard))
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
+use spelter_jobs::{JobArray, digest, jobs_left};
 use spelter_memory_model::answer::{
     Answer, Execution, Options, Summary, answer, asked_locations, depends_on, find_race, summarize_with,
 };
@@ -24,7 +25,6 @@ use spelter_memory_model::program::{Bound, Program, TooLarge};
 use spelter_memory_model::repair::{Effort, Repair, Rewritten, repair, rewrite, words};
 use spelter_memory_model::search::Limits;
 use spelter_shaders::ir::MemoryModel;
-use spelter_sweep::{Sweep, digest, jobs_left};
 
 use crate::args::LitmusArgs;
 use crate::failure::Failure;
@@ -120,9 +120,9 @@ pub(crate) fn run(args: &LitmusArgs, output: &mut Output) -> Result<u8, Failure>
     let expected = Expected::read(args, &files)?;
     let names = picture::names(&files);
     let mut total = Total { unused_rows: expected.unused(&files), ..Total::default() };
-    let sweep = sweep(&files, args, &options);
-    let mut results = args.sweep.open(&sweep).map_err(|error| Failure::new(error.to_string()))?;
-    let jobs = jobs_left(results.as_ref(), &sweep, args.sweep.shard);
+    let array = job_array(&files, args, &options);
+    let mut results = args.array.open(&array).map_err(|error| Failure::new(error.to_string()))?;
+    let jobs = jobs_left(results.as_ref(), &array, args.array.shard);
     if let Some(results) = results.as_ref().filter(|results| results.done() > 0) {
         output::note(format_args!("{} tests are in the file of results", results.done()));
     }
@@ -194,11 +194,11 @@ pub(crate) fn run(args: &LitmusArgs, output: &mut Output) -> Result<u8, Failure>
 }
 
 /// The decisions of the tests, in their order.
-fn sweep(files: &[PathBuf], args: &LitmusArgs, options: &Options) -> Sweep {
+fn job_array(files: &[PathBuf], args: &LitmusArgs, options: &Options) -> JobArray {
     let names: Vec<_> = files.iter().map(|path| path.file_name().unwrap_or_default().to_string_lossy()).collect();
     let settings = json!({ "model": options.model.to_string(), "unroll": args.unroll, "steps": args.steps,
         "explain": args.explain, "repair": args.repair, "tests": digest(&names.join("\n")) });
-    Sweep { name: "litmus".to_owned(), settings, jobs: files.len() as u64 }
+    JobArray { name: "litmus".to_owned(), settings, jobs: files.len() as u64 }
 }
 
 /// Writes the text with the repair; a test that does not race stays as it is.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 use spelter::check::report::stats_json;
 use spelter::check::{CheckStats, Finding};
 use spelter::{Context, Schedule};
-use spelter_sweep::{Results, Sweep, digest, jobs_left};
+use spelter_jobs::{JobArray, Results, digest, jobs_left};
 
 use super::bind::BoundResources;
 use super::{Launched, dispatch, launch};
@@ -80,12 +80,12 @@ pub(super) fn report(
     Ok(Some(Checked { report: Report::new(all, context.check_stats(), args)?, order }))
 }
 
-/// The orders of a run as a sweep; order 0 is the usual one.
-fn sweep(args: &RunArgs, seeds: u32) -> Sweep {
+/// The orders of a run as a job array; order 0 is the usual one.
+fn job_array(args: &RunArgs, seeds: u32) -> JobArray {
     let RunArgs { entry, groups, bind, uniform, push, spec, .. } = args;
     let options = digest(&format!("{:?}", (entry, groups, bind, uniform, push, spec)));
     let file = args.file.file_name().unwrap_or_default().to_string_lossy();
-    Sweep {
+    JobArray {
         name: "run --many-seeds".to_owned(),
         settings: json!({ "file": file, "options": options }),
         jobs: seeds.into(),
@@ -114,10 +114,10 @@ fn in_other_orders(
     seeds: u32,
     all: &mut Vec<Finding>,
 ) -> Result<Option<String>, Failure> {
-    let (sweep, shard) = (sweep(args, seeds), args.check.orders());
-    let opened = args.check.results.as_ref().map(|path| Results::open(path, &sweep, shard)).transpose();
+    let (array, shard) = (job_array(args, seeds), args.check.orders());
+    let opened = args.check.results.as_ref().map(|path| Results::open(path, &array, shard)).transpose();
     let mut file = opened.map_err(|error| Failure::new(error.to_string()))?;
-    let mut orders = jobs_left(file.as_ref(), &sweep, shard);
+    let mut orders = jobs_left(file.as_ref(), &array, shard);
     if orders.first() == Some(&0) {
         orders.remove(0);
         record(&mut file, 0, all.clone(), None, args)?;

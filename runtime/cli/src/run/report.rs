@@ -18,6 +18,7 @@ use crate::file;
 use crate::image::{self, Clamped};
 use crate::output::Output;
 use crate::slot::{Print, Slot};
+use crate::statistics::Samples;
 
 /// The number of values on a line of a long list.
 const ON_A_LINE: usize = 8;
@@ -219,37 +220,43 @@ impl Shown<'_> {
 /// The times of the repetitions.
 struct Times {
     repeats: usize,
-    median: Duration,
-    best: Duration,
-    /// Invocations per second at the median; only for several repetitions, since the first one is a warm-up.
+    /// The first repetition, if there are others: a warm-up.
+    warm_up: Option<Duration>,
+    /// The other repetitions, or the only one, in seconds.
+    median: f64,
+    best: f64,
+    /// Invocations per second at the median; only after a warm-up.
     rate: Option<f64>,
     /// Bytes of all bound buffers per second at the median; `None` without buffers.
     bandwidth: Option<f64>,
-    /// The distance of the quartiles, as a part of the median; only for several repetitions.
+    /// The distance of the quartiles, as a part of the median; only for several repetitions after the warm-up.
     spread: Option<f64>,
 }
 
 impl Times {
     fn new(times: &[Duration], (program, bytes): (&Program, u64), args: &RunArgs) -> Self {
-        let mut sorted = times.to_vec();
-        sorted.sort_unstable();
-        let (low, high) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
-        let median = (low + high) / 2;
+        let (warm_up, measured) = match times {
+            [first, others @ ..] if !others.is_empty() => (Some(*first), others),
+            all => (None, all),
+        };
+        // A clock may be too coarse for a run.
+        let seconds = measured.iter().map(|time| time.as_secs_f64().max(1e-9)).collect();
+        let samples = Samples::new(seconds).unwrap_or_else(|| unreachable!("there is at least one repetition"));
+        let (median, best) = (samples.median(), samples.least());
         let size = program.workgroup_size();
         let invocations: f64 = args.groups(size).into_iter().chain(size).map(f64::from).product();
-        let (several, seconds) = (sorted.len() > 1, median.as_secs_f64().max(1e-9));
-        let rate = several.then(|| invocations / seconds);
-        let bandwidth = (bytes > 0).then(|| bytes as f64 / seconds);
-        let quartile = |part: usize| sorted[(sorted.len() - 1) * part / 4].as_secs_f64();
-        let spread = several.then(|| (quartile(3) - quartile(1)) / seconds);
-        Self { repeats: sorted.len(), median, best: sorted[0], rate, bandwidth, spread }
+        let rate = warm_up.map(|_| invocations / median);
+        let bandwidth = (bytes > 0).then(|| bytes as f64 / median);
+        let spread = (measured.len() > 1).then(|| samples.spread());
+        Self { repeats: times.len(), warm_up, median, best, rate, bandwidth, spread }
     }
 
     fn json(&self) -> Json {
         json!({
             "repeats": self.repeats,
-            "median_seconds": self.median.as_secs_f64(),
-            "best_seconds": self.best.as_secs_f64(),
+            "warm_up_seconds": self.warm_up.map(|time| time.as_secs_f64()),
+            "median_seconds": self.median,
+            "best_seconds": self.best,
             "invocations_per_second": self.rate,
             "bound_bytes_per_second": self.bandwidth,
             "spread": self.spread,
@@ -257,7 +264,8 @@ impl Times {
     }
 
     fn print(&self, output: &mut Output) -> Result<(), Failure> {
-        let mut rows = vec![("median", short(self.median)), ("best", short(self.best))];
+        let mut rows: Vec<_> = self.warm_up.iter().map(|time| ("warm-up", short(time.as_secs_f64()))).collect();
+        rows.extend([("median", short(self.median)), ("best", short(self.best))]);
         if let Some(spread) = self.spread {
             rows.push(("spread", columns::percent(spread)));
         }
@@ -271,8 +279,8 @@ impl Times {
     }
 }
 
-fn short(time: Duration) -> String {
-    match time.as_secs_f64() {
+fn short(seconds: f64) -> String {
+    match seconds {
         s if s >= 1.0 => format!("{s:.3} s"),
         s if s >= 1e-3 => format!("{:.3} ms", s * 1e3),
         s => format!("{:.3} µs", s * 1e6),

@@ -6,9 +6,8 @@
 //! - `var<push_constant>` is the former name of `var<immediate>`.
 
 use std::borrow::Cow;
-use std::ops::Range;
 
-use super::guard::comment_or_space;
+use super::lexer::{Token, tokens};
 
 /// Extensions whose functions are available without being enabled.
 const NEEDLESS: [&str; 1] = ["subgroups"];
@@ -18,21 +17,21 @@ pub(super) fn adapted(source: &str) -> Cow<'_, str> {
     if !NEEDLESS.iter().chain(&[PUSH]).any(|word| source.contains(word)) {
         return Cow::Borrowed(source);
     }
-    let tokens = tokens(source);
+    let tokens: Vec<Token<'_>> = tokens(source).collect();
     let mut text = source.to_owned();
-    let mut put = |place: &Range<usize>, word: &str| {
-        let width = place.end - place.start;
-        text.replace_range(place.clone(), &format!("{word:width$}"));
+    let mut put = |token: &Token<'_>, word: &str| {
+        let width = token.text.len();
+        text.replace_range(token.at..token.end(), &format!("{word:width$}"));
     };
     for at in 0..tokens.len() {
-        let word = |after: usize| tokens.get(at + after).map_or("", |place| &source[place.clone()]);
+        let word = |after: usize| tokens.get(at + after).map_or("", |token| token.text);
         if [word(0), word(1), word(2)] == ["var", "<", PUSH] {
             put(&tokens[at + 2], "immediate");
         }
-        if word(0) == "enable" && (at == 0 || &source[tokens[at - 1].clone()] == ";") {
-            let names = tokens[at + 1..].iter().take_while(|place| &source[(*place).clone()] != ";").count();
+        if word(0) == "enable" && (at == 0 || tokens[at - 1].text == ";") {
+            let names = tokens[at + 1..].iter().take_while(|token| token.text != ";").count();
             let directive = &tokens[at..(at + names + 2).min(tokens.len())];
-            needless(source, directive).into_iter().for_each(|place| put(place, ""));
+            needless(directive).into_iter().for_each(|token| put(token, ""));
         }
     }
     Cow::Owned(text)
@@ -41,44 +40,23 @@ pub(super) fn adapted(source: &str) -> Cow<'_, str> {
 const PUSH: &str = "push_constant";
 
 /// The parts of an `enable` directive, from its first word to its semicolon, that naga must not see.
-fn needless<'a>(source: &str, directive: &'a [Range<usize>]) -> Vec<&'a Range<usize>> {
-    let is = |place: &Range<usize>, text: &str| &source[place.clone()] == text;
-    let names: Vec<_> = directive[1..].iter().filter(|place| !is(place, ",") && !is(place, ";")).collect();
-    let drops = |place: &&Range<usize>| NEEDLESS.iter().any(|name| is(place, name));
-    let kept = names.iter().filter(|place| !drops(place)).count();
+fn needless<'a, 'b>(directive: &'a [Token<'b>]) -> Vec<&'a Token<'b>> {
+    let names: Vec<_> = directive[1..].iter().filter(|token| !matches!(token.text, "," | ";")).collect();
+    let drops = |token: &&Token<'_>| NEEDLESS.contains(&token.text);
+    let kept = names.iter().filter(|token| !drops(token)).count();
     if kept == 0 && !names.is_empty() {
         return directive.iter().collect();
     }
     let mut gone: Vec<_> = names.into_iter().filter(drops).collect();
     // With each name goes the comma after it, or before it if it is the last.
-    let commas = |name: &&Range<usize>| {
-        let at = directive.iter().position(|place| place == *name)?;
-        let next = directive.get(at + 1).filter(|place| is(place, ","));
-        next.or_else(|| directive.get(at - 1).filter(|place| is(place, ",")))
+    let commas = |name: &&Token<'_>| {
+        let at = directive.iter().position(|token| token == *name)?;
+        let next = directive.get(at + 1).filter(|token| token.text == ",");
+        next.or_else(|| directive.get(at - 1).filter(|token| token.text == ","))
     };
     let separators: Vec<_> = gone.iter().filter_map(commas).collect();
     gone.extend(separators);
     gone
-}
-
-/// Words and single characters, without white space and comments.
-pub(super) fn tokens(source: &str) -> Vec<Range<usize>> {
-    let (mut list, mut at) = (Vec::new(), 0);
-    while let Some(first) = source[at..].chars().next() {
-        let rest = &source[at..];
-        let skipped = comment_or_space(rest);
-        let is_word = |c: char| c == '_' || c.is_alphanumeric();
-        let end = match first {
-            _ if skipped > 0 => skipped,
-            _ if is_word(first) => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
-            _ => first.len_utf8(),
-        };
-        if skipped == 0 {
-            list.push(at..at + end);
-        }
-        at += end;
-    }
-    list
 }
 
 #[cfg(test)]

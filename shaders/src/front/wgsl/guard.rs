@@ -5,6 +5,8 @@
 //! the last separator, in every open bracket; consecutive `else`s; declarations. The limits are far above what people
 //! and generators write, and fit the two megabytes of stack that a Rust thread has by default.
 
+use super::lexer::{Token, tokens};
+
 /// Operators and brackets around one operand, at most.
 const MAX_CHAIN: u32 = 1000;
 /// `else`s before one statement, at most.
@@ -68,12 +70,12 @@ impl BracketLevel {
     }
 
     /// Counts the selectors of a `switch` by its tokens.
-    fn count_selectors(&mut self, token: Token, text: &str) {
+    fn count_selectors(&mut self, token: TokenKind, text: &str) {
         match token {
             _ if text == "case" => (self.in_case, self.selects) = (true, true),
-            Token::Open { block: true } => self.in_case = false,
+            TokenKind::Open { block: true } => self.in_case = false,
             _ if text == ":" => self.in_case = false,
-            Token::Separator => self.selects = true,
+            TokenKind::Separator => self.selects = true,
             _ if self.in_case => self.selectors += u32::from(std::mem::take(&mut self.selects) && text != "default"),
             _ => {}
         }
@@ -87,18 +89,22 @@ pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
     }
     let mut levels = vec![BracketLevel::default()];
     let (mut chain, mut elses, mut declarations) = (0, 0, 0);
-    let mut rest = Tokens { source, at: 0 };
     // Whether the next block is that of a structure, and the byte offset of the `switch` that it belongs to.
     let (mut is_struct, mut switch) = (false, 0);
-    while let Some((at, token)) = rest.next()? {
-        let word = if token == Token::Word { &source[at..rest.at] } else { "" };
+    for found in tokens(source) {
+        let Token { at, text } = found;
+        if let Some(control) = text.chars().next().filter(|first| first.is_control()) {
+            return Err((format!("the control character {control:?}"), at));
+        }
+        let token = TokenKind::of(found);
+        let word = if token == TokenKind::Word { text } else { "" };
         if word.len() > MAX_NAME {
             return Err((format!("a name of more than {MAX_NAME} bytes"), at));
         }
         let Some(level) = levels.last_mut() else { break };
         let after_block = std::mem::take(&mut level.after_block);
         match token {
-            Token::Else if after_block => {
+            TokenKind::Else if after_block => {
                 level.elses += 1;
                 elses += 1;
             }
@@ -106,22 +112,22 @@ pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
             _ => {}
         }
         let was_struct = is_struct;
-        is_struct = word == "struct" || was_struct && token == Token::Word;
+        is_struct = word == "struct" || was_struct && token == TokenKind::Word;
         switch = if word == "switch" { at } else { switch };
-        level.count_selectors(token, &source[at..rest.at]);
-        level.commas += u32::from(source[at..].starts_with(','));
-        level.colons += u32::from(source[at..].starts_with(':'));
+        level.count_selectors(token, text);
+        level.commas += u32::from(text == ",");
+        level.colons += u32::from(text == ":");
         if let Some(problem) = level.too_long(at) {
             return Err(problem);
         }
         match token {
-            Token::Else | Token::Word => {}
-            Token::Operator => {
+            TokenKind::Else | TokenKind::Word => {}
+            TokenKind::Operator => {
                 level.chain += 1;
                 chain += 1;
             }
-            Token::Separator => chain -= std::mem::take(&mut level.chain),
-            Token::Open { block } => {
+            TokenKind::Separator => chain -= std::mem::take(&mut level.chain),
+            TokenKind::Open { block } => {
                 if block {
                     chain -= std::mem::take(&mut level.chain);
                 } else {
@@ -135,7 +141,7 @@ pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
                 };
                 levels.push(BracketLevel { kind, switch, ..BracketLevel::default() });
             }
-            Token::Close { block } => {
+            TokenKind::Close { block } => {
                 if levels.len() > 1 {
                     let closed = levels.pop().unwrap_or_default();
                     chain -= closed.chain;
@@ -147,7 +153,7 @@ pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
             }
         }
         // A semicolon after a brace ends no further statement.
-        let ends = token == Token::Close { block: true } || !after_block && source[at..].starts_with(';');
+        let ends = token == TokenKind::Close { block: true } || !after_block && text == ";";
         declarations += u32::from(ends && levels.len() == 1);
         for (count, most, what) in [
             (chain, MAX_CHAIN, "operators and brackets in one expression"),
@@ -162,8 +168,9 @@ pub(super) fn check(source: &str) -> Result<(), (String, usize)> {
     Ok(())
 }
 
+/// What a token counts as.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Token {
+enum TokenKind {
     Else,
     Word,
     Operator,
@@ -172,76 +179,19 @@ enum Token {
     Close { block: bool },
 }
 
-/// The text without white space and comments.
-struct Tokens<'a> {
-    source: &'a str,
-    at: usize,
-}
-
-impl Tokens<'_> {
-    fn next(&mut self) -> Result<Option<(usize, Token)>, (String, usize)> {
-        loop {
-            let at = self.at;
-            let rest = &self.source[at..];
-            let Some(first) = rest.chars().next() else { return Ok(None) };
-            let skipped = comment_or_space(rest);
-            if skipped > 0 {
-                self.at += skipped;
-                continue;
-            }
-            self.at += first.len_utf8();
-            let token = match first {
-                _ if first.is_control() => {
-                    return Err((format!("the control character {:?}", first), at));
-                }
-                '(' | '[' => Token::Open { block: false },
-                '{' => Token::Open { block: true },
-                ')' | ']' => Token::Close { block: false },
-                '}' => Token::Close { block: true },
-                ';' | ',' => Token::Separator,
-                _ if first == '_' || first.is_alphanumeric() => {
-                    let end = rest.find(|c: char| c != '_' && !c.is_alphanumeric()).unwrap_or(rest.len());
-                    self.at = at + end;
-                    if &rest[..end] == "else" { Token::Else } else { Token::Word }
-                }
-                _ => Token::Operator,
-            };
-            return Ok(Some((at, token)));
+impl TokenKind {
+    fn of(token: Token<'_>) -> Self {
+        match token.text {
+            "(" | "[" => Self::Open { block: false },
+            "{" => Self::Open { block: true },
+            ")" | "]" => Self::Close { block: false },
+            "}" => Self::Close { block: true },
+            ";" | "," => Self::Separator,
+            "else" => Self::Else,
+            _ if token.is_word_or_number() => Self::Word,
+            _ => Self::Operator,
         }
     }
-}
-
-/// Length of the comment or white space at the start of the text; 0 if there is none.
-pub(super) fn comment_or_space(text: &str) -> usize {
-    let ends_line = |c: char| matches!(c, '\n'..='\r' | '\u{85}' | '\u{2028}' | '\u{2029}');
-    match text.chars().next() {
-        _ if text.starts_with("//") => text.find(ends_line).unwrap_or(text.len()),
-        _ if text.starts_with("/*") => comment(text),
-        Some(first) if first.is_whitespace() || matches!(first, '\u{200e}' | '\u{200f}') => first.len_utf8(),
-        _ => 0,
-    }
-}
-
-/// Length of the comment at the start of the text; block comments nest.
-fn comment(text: &str) -> usize {
-    let mut depth = 0;
-    let mut at = 0;
-    while at < text.len() {
-        let rest = &text.as_bytes()[at..];
-        if rest.starts_with(b"/*") {
-            depth += 1;
-            at += 2;
-        } else if rest.starts_with(b"*/") {
-            depth -= 1;
-            at += 2;
-            if depth == 0 {
-                return at;
-            }
-        } else {
-            at += 1;
-        }
-    }
-    text.len()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod declared;
 mod fault;
 mod guard;
 mod initializers;
+mod lexer;
 mod lines;
 mod measure;
 mod overrides;

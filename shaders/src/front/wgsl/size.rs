@@ -1,11 +1,9 @@
 //! Checks workgroup sizes: naga rejects some without a position and leaves others to pipelines, so they are reported
 //! here, with the line of their declaration.
 
-use std::ops::Range;
-
 use naga::ShaderStage;
 
-use super::adapt::tokens;
+use super::lexer::{Token, tokens};
 use super::refused_at;
 use crate::front::{Error, spirv};
 
@@ -30,19 +28,17 @@ fn refused(problem: &str, entry: &str, source: &str) -> Error {
 
 /// The byte offset of a function's declaration.
 pub(super) fn function(name: &str, source: &str) -> Option<usize> {
-    let tokens = tokens(source);
-    let is = |place: &Range<usize>, word: &str| &source[place.clone()] == word;
-    let found = tokens.windows(2).find(|pair| is(&pair[0], "fn") && is(&pair[1], name));
-    found.map(|pair| pair[0].start)
+    let mut pairs = tokens(source).zip(tokens(source).skip(1));
+    pairs.find(|(first, second)| first.text == "fn" && second.text == name).map(|(first, _)| first.at)
 }
 
 /// The byte offset of the size's declaration: the last such attribute before the function.
 fn attribute_offset(entry: &str, source: &str) -> usize {
-    let tokens = tokens(source);
-    let is = |at: usize, word: &str| tokens.get(at).is_some_and(|token| &source[token.clone()] == word);
+    let tokens: Vec<Token<'_>> = tokens(source).collect();
+    let is = |at: usize, word: &str| tokens.get(at).is_some_and(|token| token.text == word);
     let function = (0..tokens.len()).find(|&at| is(at, "fn") && is(at + 1, entry)).unwrap_or(0);
     let declared = (0..function).rev().find(|&at| is(at, "@") && is(at + 1, "workgroup_size"));
-    tokens.get(declared.unwrap_or(function)).map_or(0, |token| token.start)
+    tokens.get(declared.unwrap_or(function)).map_or(0, |token| token.at)
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub(super) struct AccessCandidates {
     pub(super) store: bool,
     /// The memory, if the access may be done together with others.
     pub(super) root: Option<MemoryRoot>,
-    /// The first is the basic one, which is always possible.
+    /// The first is the basic one, which is always possible. Of two that cost the same, the first is chosen.
     pub(super) candidates: SmallVec<[AccessPattern; 4]>,
 }
 
@@ -88,8 +88,8 @@ impl AccessCandidates {
         !self.store || all_active && matches!(self.offset.lanes[..], [OffsetTerm { stride: 4 | 8 | 12 | 16, .. }])
     }
 
-    /// The cheapest pattern of the instruction on its own, and its cost. A pattern with elements is an interleave group
-    /// of one member.
+    /// The cheapest pattern of the instruction on its own, and its cost; of several, the first. A pattern with elements
+    /// is an interleave group of one member.
     pub(super) fn choose(&self, costs: &AccessCosts) -> (&AccessPattern, u32) {
         // A store of one word writes whole elements of one word only.
         let is_possible = |pattern: &&AccessPattern| match pattern {
@@ -144,6 +144,36 @@ impl AccessCandidates {
                 Some((lanes, ElementWord { number, step: 0 }))
             }
             _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use smallvec::smallvec;
+
+    use super::*;
+    use crate::analysis::LaneConstants;
+
+    /// An access at any address, or at constant offsets that are in as many rows.
+    fn in_rows(rows: u32, store: bool) -> AccessCandidates {
+        let bytes: LaneConstants = std::array::from_fn(|lane| lane as u32 % rows * 16 * 4);
+        let offsets = ConstantOffsets { term: OffsetTerm { value: ir::Value::from_u32(0), stride: 4 }, bytes };
+        let candidates = smallvec![AccessPattern::PerLane, AccessPattern::Offsets(Box::new(offsets))];
+        AccessCandidates { offset: Offset::default(), width: Width::Word, store, root: None, candidates }
+    }
+
+    /// A gather costs as much as five rows and the shuffles that put their words together. Rows that cost no less need
+    /// more instructions, registers and code, so that it is gathered then.
+    #[test]
+    fn rows_are_chosen_where_they_cost_less_than_a_gather() {
+        for (costs, store) in [(AccessCosts::AVX512, false), (AccessCosts::AVX2, true)] {
+            for rows in 1..=8 {
+                let access = in_rows(rows, store);
+                let (chosen, cost) = access.choose(&costs);
+                assert_eq!(matches!(chosen, AccessPattern::Offsets(_)), rows < 5, "{rows} rows");
+                assert_eq!(cost, (2 * rows - 1).min(9), "{rows} rows");
+            }
         }
     }
 }

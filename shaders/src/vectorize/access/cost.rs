@@ -89,28 +89,6 @@ impl AccessCosts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::LaneConstants;
-    use crate::ir::Value;
-    use crate::vectorize::access::constant_offsets::ConstantOffsets;
-    use crate::vectorize::access::offset::OffsetTerm;
-
-    /// The cost of a single word at offsets that are in as many rows.
-    fn of_rows(costs: &AccessCosts, rows: u32, store: bool) -> u32 {
-        let bytes: LaneConstants = std::array::from_fn(|lane| lane as u32 % rows * 16 * 4);
-        let offsets = ConstantOffsets { term: OffsetTerm { value: Value::from_u32(0), stride: 4 }, bytes };
-        let lanes = LaneElements::Coalesced { offsets: Box::new(offsets), skip: 0 };
-        costs.of_elements(&lanes, Width::Word, store, &[ElementWord { number: 0, step: 0 }])
-    }
-
-    #[test]
-    fn a_gather_is_worth_five_rows_and_their_shuffles() {
-        for (costs, store) in [(AccessCosts::AVX512, false), (AccessCosts::AVX2, true)] {
-            let per_lane = costs.of_access(&AccessPattern::PerLane, store);
-            for rows in 1..=8 {
-                assert_eq!(of_rows(&costs, rows, store) <= per_lane, rows <= 5, "{rows} rows");
-            }
-        }
-    }
 
     #[test]
     fn two_adjacent_words_are_gathered_together_and_one_is_gathered_alone() {

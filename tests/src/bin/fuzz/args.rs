@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use serde_json::json;
-use spelter_sweep::{Shard, Sweep};
+use spelter_jobs::{JobArray, Shard};
 use spelter_tests::engine::{Engine, engines};
 use spelter_tests::fuzz::{Bench, Generated, Options, Tape, generate};
 
@@ -116,11 +116,11 @@ impl Args {
     }
 
     /// The blocks as jobs, for a file of results.
-    pub(crate) fn sweep(&self) -> Option<(Sweep, PathBuf)> {
+    pub(crate) fn job_array(&self) -> Option<(JobArray, PathBuf)> {
         let (path, programs) = (self.results.clone()?, self.programs?);
         let settings = json!({ "programs": programs, "seed": self.seed, "race": self.race, "engine": self.engine,
             "no_atomics": self.no_atomics, "strict_returns": self.strict_returns });
-        Some((Sweep { name: "fuzz".to_owned(), settings, jobs: programs.div_ceil(BLOCK) }, path))
+        Some((JobArray { name: "fuzz".to_owned(), settings, jobs: programs.div_ceil(BLOCK) }, path))
     }
 
     /// The part of the blocks.

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use spelter_sweep::Results;
+use spelter_jobs::Results;
 
 use crate::args::{Args, BLOCK};
 use crate::crash;
@@ -45,9 +45,9 @@ struct Blocks {
 
 impl Blocks {
     /// The blocks of this shard, if there is a file of results.
-    fn of(args: &Args) -> Result<Option<Self>, spelter_sweep::Error> {
-        let Some((sweep, path)) = args.sweep() else { return Ok(None) };
-        let results = Results::open(&path, &sweep, args.part())?;
+    fn of(args: &Args) -> Result<Option<Self>, spelter_jobs::Error> {
+        let Some((array, path)) = args.job_array() else { return Ok(None) };
+        let results = Results::open(&path, &array, args.part())?;
         let left = results.left().into_iter();
         Ok(Some(Self { results, left }))
     }
@@ -95,7 +95,7 @@ struct Parent<'a> {
     jobs: Vec<Job>,
     blocks: Option<Blocks>,
     /// Why no results can be written.
-    failed: Option<spelter_sweep::Error>,
+    failed: Option<spelter_jobs::Error>,
 }
 
 impl Parent<'_> {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use spelter_sweep::Shard;
+use spelter_jobs::Shard;
 use spelter_tests::modules::collect;
 use spelter_tests::modules::families::Families;
 

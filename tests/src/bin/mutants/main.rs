@@ -3,7 +3,7 @@
 //!
 //! Child processes with a memory cap do the work; each makes many mutants. A mutant depends on its number only, so the
 //! one that ended a child is made again and written to a file, and another child continues after it. Blocks of mutants
-//! are the jobs of a sweep (docs/scale.md).
+//! are the jobs of a job array (docs/scale.md).
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is a program for the command line")]
 
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
-use spelter_sweep::SweepArgs;
+use spelter_jobs::JobArgs;
 
 /// Mutants of a block.
 pub(crate) const BLOCK: u64 = 512;
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     pub(crate) count: u64,
     /// Parts of the mutants, and a file of results. A job is a block of mutants.
     #[command(flatten)]
-    pub(crate) sweep: SweepArgs,
+    pub(crate) array: JobArgs,
     /// Processes.
     #[arg(long, default_value_t = 1)]
     pub(crate) jobs: u64,

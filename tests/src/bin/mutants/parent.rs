@@ -9,7 +9,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use spelter_sweep::{Sweep, jobs_left};
+use spelter_jobs::{JobArray, jobs_left};
 use spelter_tests::children;
 
 use crate::child::TIMEOUT_STATUS;
@@ -75,17 +75,17 @@ struct Totals<'a> {
 
 pub(crate) fn run(args: &Args) -> ExitCode {
     let start = Instant::now();
-    let sweep = Sweep {
+    let array = JobArray {
         name: "mutants".to_owned(),
         settings: json!({ "count": args.count, "seed": args.seed, "kind": kind(args), "seconds": args.seconds,
             "memory": args.memory }),
         jobs: args.count.div_ceil(BLOCK),
     };
-    let mut results = match args.sweep.open(&sweep) {
+    let mut results = match args.array.open(&array) {
         Ok(results) => results,
         Err(error) => return failed(&error),
     };
-    let mut left = jobs_left(results.as_ref(), &sweep, args.sweep.shard).into_iter();
+    let mut left = jobs_left(results.as_ref(), &array, args.array.shard).into_iter();
     let (sender, receiver) = channel();
     let mut jobs: Vec<Job> = Vec::new();
     for job in 0..args.jobs.max(1) {
@@ -129,7 +129,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     totals.print(start.elapsed().as_secs_f64())
 }
 
-fn failed(error: &spelter_sweep::Error) -> ExitCode {
+fn failed(error: &spelter_jobs::Error) -> ExitCode {
     eprintln!("error: {error}");
     ExitCode::from(2)
 }

@@ -3,8 +3,8 @@
 //!     cargo run --release -p spelter-tests --bin races -- --programs 1000000
 //!
 //! Each program runs twice, invocation by invocation and step by step. The same seed gives the same program everywhere,
-//! so a sweep over millions of them is divided by `--shard` and continued from `--results` (docs/scale.md): a job is a
-//! block of programs.
+//! so a job array of millions of them is divided by `--shard` and continued from `--results` (docs/scale.md): a job is
+//! a block of programs.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is a program for the command line")]
 
@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
-use spelter_sweep::{Sweep, SweepArgs, jobs_left};
+use spelter_jobs::{JobArgs, JobArray, jobs_left};
 use spelter_tests::checked::{Detection, Program, Schedule};
 
 /// Compares the detector of data races with the axioms of the memory model, on random programs.
@@ -27,7 +27,7 @@ struct Args {
     from: u64,
     /// Parts of the programs, and a file of results.
     #[command(flatten)]
-    sweep: SweepArgs,
+    array: JobArgs,
     /// Writes the result as JSON.
     #[arg(long)]
     json: bool,
@@ -57,17 +57,17 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} programs, {eta} left, {msg}");
     let progress = ProgressBar::new(args.programs).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    let sweep = Sweep {
+    let array = JobArray {
         name: "races".to_owned(),
         settings: json!({ "programs": args.programs, "from": args.from }),
         jobs: args.programs.div_ceil(BLOCK),
     };
-    let mut results = match args.sweep.open(&sweep) {
+    let mut results = match args.array.open(&array) {
         Ok(results) => results,
         Err(error) => return failed(&error),
     };
     let mut sum = Sum::default();
-    let jobs = jobs_left(results.as_ref(), &sweep, args.sweep.shard);
+    let jobs = jobs_left(results.as_ref(), &array, args.array.shard);
     progress.set_length(jobs.len() as u64 * BLOCK);
     for job in jobs {
         let mut block = Sum { shown: sum.shown, ..Sum::default() };
@@ -92,7 +92,7 @@ fn main() -> ExitCode {
     if sum.missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn failed(error: &spelter_sweep::Error) -> ExitCode {
+fn failed(error: &spelter_jobs::Error) -> ExitCode {
     eprintln!("error: {error}");
     ExitCode::from(2)
 }

@@ -19,7 +19,7 @@ use std::time::Duration;
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use spelter_sweep::{Sweep, SweepArgs, jobs_left};
+use spelter_jobs::{JobArgs, JobArray, jobs_left};
 use spelter_tests::checked::sync::{Bench, Subject, mutants};
 use spelter_tests::corpus;
 use spelter_tests::fuzz::quiet_panics;
@@ -37,7 +37,7 @@ struct Args {
     paths: Vec<PathBuf>,
     /// Parts of the files, and a file of results.
     #[command(flatten)]
-    sweep: SweepArgs,
+    array: JobArgs,
     /// Orders in which a mutant must be reported.
     #[arg(long, default_value_t = 16)]
     seeds: u64,
@@ -78,12 +78,12 @@ fn main() -> ExitCode {
     let begin = || watch.begin();
     let bench = Bench { arena: Arena::default(), groups: args.groups, stop: &watch.stop, begin: &begin };
     let files = files(&args);
-    let sweep = sweep(&args, &files);
-    let mut results = match args.sweep.open(&sweep) {
+    let array = job_array(&args, &files);
+    let mut results = match args.array.open(&array) {
         Ok(results) => results,
         Err(error) => return failed(&error),
     };
-    let jobs = jobs_left(results.as_ref(), &sweep, args.sweep.shard);
+    let jobs = jobs_left(results.as_ref(), &array, args.array.shard);
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} files, {eta} left, {msg}");
     let progress =
         ProgressBar::new(jobs.len() as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -108,17 +108,17 @@ fn main() -> ExitCode {
     totals.print()
 }
 
-fn failed(error: &spelter_sweep::Error) -> ExitCode {
+fn failed(error: &spelter_jobs::Error) -> ExitCode {
     eprintln!("error: {error}");
     ExitCode::from(2)
 }
 
 /// The files as jobs.
-fn sweep(args: &Args, files: &[PathBuf]) -> Sweep {
+fn job_array(args: &Args, files: &[PathBuf]) -> JobArray {
     let names: Vec<_> = files.iter().map(|path| path.file_name().unwrap_or_default().to_string_lossy()).collect();
     let settings = json!({ "seeds": args.seeds, "axioms": args.axioms, "silent": args.silent, "groups": args.groups,
         "originals": args.originals, "files": names });
-    Sweep { name: "sync_mutants".to_owned(), settings, jobs: files.len() as u64 }
+    JobArray { name: "sync_mutants".to_owned(), settings, jobs: files.len() as u64 }
 }
 
 /// The files, in the same order everywhere.

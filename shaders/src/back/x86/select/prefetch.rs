@@ -26,6 +26,8 @@ const WORKGROUP_DISTANCES: std::ops::RangeInclusive<i32> = LANES as i32..=16 * 1
 pub(super) struct Strides {
     /// Loop counters with long strides.
     far: EntitySet<Value>,
+    /// The indices of the subgroup loops.
+    subgroups: EntitySet<Value>,
     /// Increase of a value from one workgroup (or group of merged workgroups) to the next in x, if known: 0 for values
     /// that do not depend on it, unknown for values that a loop changes, as their rows would be prefetched repeatedly.
     growth: SecondaryMap<Value, Option<i32>>,
@@ -40,15 +42,14 @@ impl Strides {
     pub(super) fn new(kernel: &Kernel) -> Self {
         let mut strides = Self::default();
         let passed = passed(kernel);
-        let mut indices: EntitySet<Value> = EntitySet::new();
-        indices.extend(kernel.subgroup_loops.iter().map(|subgroup_loop| subgroup_loop.index));
+        strides.subgroups.extend(kernel.subgroup_loops.iter().map(|subgroup_loop| subgroup_loop.index));
         for &block in &kernel.layout {
             let data = &kernel.blocks[block];
             for (&param, passed) in data.params.iter().zip(&passed[block]) {
                 if has_long_stride(kernel, param, passed) {
                     strides.far.insert(param);
                 }
-                strides.growth[param] = indices.contains(param).then_some(0);
+                strides.growth[param] = strides.subgroups.contains(param).then_some(0);
             }
             for &inst in &data.insts {
                 if let [result] = *kernel.results[inst].as_slice() {
@@ -89,8 +90,17 @@ impl Strides {
             let near = (words as u32).cast_signed().unsigned_abs() <= LANES;
             return near.then(|| self.pitch(kernel, x))?;
         }
-        let is_offset = |&pitch: &Value| is_or_negates(kernel, rest, pitch) || is_counted(kernel, rest);
+        let is_offset = |&pitch: &Value| is_or_negates(kernel, rest, pitch) || self.is_subgroup(kernel, rest);
         factor(kernel, rest).or_else(|| self.pitch(kernel, x).filter(is_offset))
+    }
+
+    /// Whether a value is a subgroup's index, possibly scaled.
+    fn is_subgroup(&self, kernel: &Kernel, value: Value) -> bool {
+        let index = match kernel.definition(value) {
+            Some(InstData::Pure { op: Op::IMul | Op::Shl, args }) if kernel.constant(args[1]).is_some() => args[0],
+            _ => value,
+        };
+        self.subgroups.contains(index)
     }
 
     /// Whether the row of the next iteration is far away.
@@ -138,17 +148,6 @@ fn factor(kernel: &Kernel, product: Value) -> Option<Value> {
         }
         Some(InstData::Pure { op: Op::IMul, args }) => args.iter().copied().find(|&arg| given(arg)),
         _ => None,
-    }
-}
-
-/// Whether a value is the subgroup's index, possibly scaled.
-fn is_counted(kernel: &Kernel, value: Value) -> bool {
-    match kernel.definition(value) {
-        None => true,
-        Some(InstData::Pure { op: Op::IMul | Op::Shl, args }) => {
-            kernel.definition(args[0]).is_none() && kernel.constant(args[1]).is_some()
-        }
-        _ => false,
     }
 }
 

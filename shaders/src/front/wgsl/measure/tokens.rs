@@ -1,38 +1,36 @@
-//! Tokens of a text, split like naga's lexer, with the brackets of template lists marked.
+//! Tokens of a text, with the brackets of template lists marked, and what naga makes of them.
 
-use std::ops::Range;
+use super::super::lexer::{Token, tokens};
 
-use super::super::adapt::tokens;
-
-/// Words and single characters, without white space and comments.
+/// All tokens of a text.
 pub(super) struct Tokens<'a> {
     source: &'a str,
-    places: Vec<Range<usize>>,
+    all: Vec<Token<'a>>,
     /// Whether each token is a bracket of a template list such as that of `array<u32, 4>`.
     lists: Vec<bool>,
 }
 
 impl<'a> Tokens<'a> {
     pub(super) fn new(source: &'a str) -> Self {
-        let places = tokens(source);
-        let lists = vec![false; places.len()];
-        let mut this = Self { source, places, lists };
+        let all: Vec<Token<'a>> = tokens(source).collect();
+        let lists = vec![false; all.len()];
+        let mut this = Self { source, all, lists };
         this.find_lists();
         this
     }
 
     pub(super) fn len(&self) -> usize {
-        self.places.len()
+        self.all.len()
     }
 
     /// The token; empty after the last one.
     pub(super) fn text(&self, at: usize) -> &'a str {
-        self.places.get(at).map_or("", |place| &self.source[place.clone()])
+        self.all.get(at).map_or("", |token| token.text)
     }
 
     /// The byte offset of a token.
     pub(super) fn byte(&self, at: usize) -> usize {
-        self.places.get(at).map_or(self.source.len(), |place| place.start)
+        self.all.get(at).map_or(self.source.len(), |token| token.at)
     }
 
     pub(super) fn is_word(&self, at: usize) -> bool {
@@ -50,8 +48,8 @@ impl<'a> Tokens<'a> {
 
     /// Whether there is no space between a token and the next one.
     pub(super) fn touches(&self, at: usize) -> bool {
-        match (self.places.get(at), self.places.get(at + 1)) {
-            (Some(this), Some(next)) => this.end == next.start,
+        match (self.all.get(at), self.all.get(at + 1)) {
+            (Some(this), Some(next)) => this.end() == next.at,
             _ => false,
         }
     }
@@ -199,12 +197,5 @@ mod tests {
             let found: String = (0..tokens.len()).filter(|&at| tokens.is_list(at)).map(|at| tokens.text(at)).collect();
             assert_eq!(found, lists, "{text}");
         }
-    }
-
-    #[test]
-    fn comments_end_where_naga_ends_them() {
-        let tokens = Tokens::new("a // b\u{2028}c /* d /* e */ */\u{200e}f\u{85}g");
-        let words: Vec<_> = (0..tokens.len()).map(|at| tokens.text(at)).collect();
-        assert_eq!(words, ["a", "c", "f", "g"]);
     }
 }

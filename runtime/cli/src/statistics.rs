@@ -7,35 +7,35 @@ const RESAMPLES: usize = 2000;
 
 /// Sorted samples, at least one.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Samples(Vec<f64>);
+pub(crate) struct Samples(Vec<f64>);
 
 impl Samples {
     /// `None` if there are none, or one is not a positive number.
-    pub(super) fn new(mut samples: Vec<f64>) -> Option<Self> {
+    pub(crate) fn new(mut samples: Vec<f64>) -> Option<Self> {
         samples.sort_by(f64::total_cmp);
         let good = samples.first().is_some_and(|least| *least > 0.0) && samples.iter().all(|x| x.is_finite());
         good.then_some(Self(samples))
     }
 
-    pub(super) fn all(&self) -> &[f64] {
+    pub(crate) fn all(&self) -> &[f64] {
         &self.0
     }
 
-    pub(super) fn median(&self) -> f64 {
+    pub(crate) fn median(&self) -> f64 {
         self.quantile(0.5)
     }
 
     /// The value below which a part `q` of the samples is, interpolated between neighbours.
-    pub(super) fn quantile(&self, q: f64) -> f64 {
+    pub(crate) fn quantile(&self, q: f64) -> f64 {
         quantile(&self.0, q)
     }
 
-    pub(super) fn least(&self) -> f64 {
+    pub(crate) fn least(&self) -> f64 {
         self.0[0]
     }
 
     /// The distance of the quartiles as a part of the median.
-    pub(super) fn spread(&self) -> f64 {
+    pub(crate) fn spread(&self) -> f64 {
         (self.quantile(0.75) - self.quantile(0.25)) / self.median()
     }
 }
@@ -57,16 +57,16 @@ fn median_of(values: &mut [f64]) -> f64 {
 
 /// A change of the median, in parts of the old one: -0.1 is a tenth less.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Change {
-    pub(super) estimate: f64,
+pub(crate) struct Change {
+    pub(crate) estimate: f64,
     /// Bounds of the interval that holds the change with a confidence of 95 %.
-    pub(super) low: f64,
-    pub(super) high: f64,
+    pub(crate) low: f64,
+    pub(crate) high: f64,
 }
 
 /// What a change of a time means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     Improved,
     Regressed,
     /// The interval holds 0, or changes that count as noise.
@@ -74,7 +74,7 @@ pub(super) enum Verdict {
 }
 
 impl Verdict {
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Improved => "improved",
             Self::Regressed => "regressed",
@@ -86,7 +86,7 @@ impl Verdict {
 impl Change {
     /// The change from old to new samples. The interval has the quantiles of the changes between resampled medians
     /// (percentile bootstrap: Efron and Tibshirani 1993, chapter 13).
-    pub(super) fn between(old: &Samples, new: &Samples) -> Self {
+    pub(crate) fn between(old: &Samples, new: &Samples) -> Self {
         let mut random = Random::new(1);
         let mut median = |samples: &Samples| {
             let all = samples.all();
@@ -101,7 +101,7 @@ impl Change {
     }
 
     /// The verdict on a time, if changes of up to `noise` count as noise.
-    pub(super) fn verdict(&self, noise: f64) -> Verdict {
+    pub(crate) fn verdict(&self, noise: f64) -> Verdict {
         match self {
             change if change.high < -noise => Verdict::Improved,
             change if change.low > noise => Verdict::Regressed,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{Error, Shard, Sweep, from_job_line, job_line};
+use super::{Error, JobArray, Shard, from_job_line, job_line};
 
 /// The file of results of a shard.
 #[derive(Debug)]
@@ -25,8 +25,8 @@ pub struct Results {
 
 impl Results {
     /// Creates the file, or reads it to continue. An error if it cannot be written, if another process writes it, or if
-    /// it belongs to another sweep or shard.
-    pub fn open(path: &Path, sweep: &Sweep, shard: Shard) -> Result<Self, Error> {
+    /// it belongs to another job array or shard.
+    pub fn open(path: &Path, array: &JobArray, shard: Shard) -> Result<Self, Error> {
         let failed = |error: std::io::Error| Error(format!("{}: {error}", path.display()));
         let mut file =
             File::options().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
@@ -42,19 +42,22 @@ impl Results {
         file.read_to_string(&mut text).map_err(failed)?;
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         // Only what a killed process began to write is removed.
-        let header = format!("{}\n", sweep.header(shard));
+        let header = format!("{}\n", array.header(shard));
         if whole == 0 && !header.starts_with(&text) {
-            return Err(Error(format!("{}: not a file of results: it does not begin with a sweep", path.display())));
+            return Err(Error(format!(
+                "{}: not a file of results: it does not begin with a job array",
+                path.display()
+            )));
         }
         let done = match whole {
             0 => BTreeSet::new(),
-            _ => done_in(path, &text[..whole], sweep, shard)?,
+            _ => done_in(path, &text[..whole], array, shard)?,
         };
         // A line without an end is that of a process that was killed.
         file.set_len(whole as u64).and_then(|()| file.seek(SeekFrom::End(0))).map_err(failed)?;
-        let mut results = Self { path: path.to_owned(), file, shard, jobs: sweep.jobs, done };
+        let mut results = Self { path: path.to_owned(), file, shard, jobs: array.jobs, done };
         if whole == 0 {
-            results.write(&sweep.header(shard))?;
+            results.write(&array.header(shard))?;
         }
         Ok(results)
     }
@@ -83,20 +86,20 @@ impl Results {
 }
 
 /// The jobs in a text of whole lines.
-fn done_in(path: &Path, text: &str, sweep: &Sweep, shard: Shard) -> Result<BTreeSet<u64>, Error> {
+fn done_in(path: &Path, text: &str, array: &JobArray, shard: Shard) -> Result<BTreeSet<u64>, Error> {
     let wrong = |problem: String| Error(format!("{}: {problem}", path.display()));
     let mut lines = text.lines();
-    match lines.next().and_then(Sweep::from_header) {
-        None => return Err(wrong("not a file of results: it does not begin with a sweep".to_owned())),
-        Some((other, _)) if other != *sweep => {
-            let [is, wanted] = [&other, sweep].map(|sweep| sweep.header(shard));
-            return Err(wrong(format!("it has results of another sweep, {is}, not of {wanted}")));
+    match lines.next().and_then(JobArray::from_header) {
+        None => return Err(wrong("not a file of results: it does not begin with a job array".to_owned())),
+        Some((other, _)) if other != *array => {
+            let [is, wanted] = [&other, array].map(|array| array.header(shard));
+            return Err(wrong(format!("it has results of another job array, {is}, not of {wanted}")));
         }
         Some((_, other)) if other != shard => return Err(wrong(format!("it is of shard {other}, not of {shard}"))),
         Some(_) => {}
     }
     let job = |(at, line): (usize, &str)| match from_job_line(line) {
-        Some((job, _)) if job < sweep.jobs && shard.has(job) => Ok(job),
+        Some((job, _)) if job < array.jobs && shard.has(job) => Ok(job),
         Some((job, _)) => Err(wrong(format!("line {}: job {job} is not of shard {shard}", at + 2))),
         None => Err(wrong(format!("line {}: not a result of a job", at + 2))),
     };
@@ -109,30 +112,30 @@ mod tests {
 
     use super::*;
 
-    fn sweep() -> Sweep {
-        Sweep { name: "squares".into(), settings: json!({ "seed": 7 }), jobs: 10 }
+    fn array() -> JobArray {
+        JobArray { name: "squares".into(), settings: json!({ "seed": 7 }), jobs: 10 }
     }
 
     fn file(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("spelter-sweep-{}", std::process::id()));
+        let folder = std::env::temp_dir().join(format!("spelter-jobs-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         folder.join(name)
     }
 
     #[test]
-    fn an_interrupted_sweep_continues_where_it_was() {
+    fn an_interrupted_job_array_continues_where_it_was() {
         let (path, shard) = (file("interrupted"), "2/2".parse().unwrap());
-        let mut results = Results::open(&path, &sweep(), shard).unwrap();
+        let mut results = Results::open(&path, &array(), shard).unwrap();
         assert_eq!(results.left(), [1, 3, 5, 7, 9]);
         results.record(1, &json!({ "square": 1 })).unwrap();
         results.record(3, &json!({ "square": 9 })).unwrap();
-        let another = Results::open(&path, &sweep(), shard).unwrap_err().to_string();
+        let another = Results::open(&path, &array(), shard).unwrap_err().to_string();
         assert!(another.ends_with("another process writes to it"), "{another}");
         drop(results);
         // Killed while it wrote.
         let whole = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, format!("{whole}{{\"job\":5,\"resu")).unwrap();
-        let results = Results::open(&path, &sweep(), shard).unwrap();
+        let results = Results::open(&path, &array(), shard).unwrap();
         assert_eq!((results.done(), results.left()), (2, vec![5, 7, 9]));
         drop(results);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), whole);
@@ -140,18 +143,28 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_belong_to_the_sweep_is_named() {
+    fn a_file_of_an_earlier_version_is_continued() {
+        let (path, shard) = (file("earlier"), Shard::ALL);
+        let header = array().header(shard).to_string().replace("\"command\"", "\"sweep\"");
+        std::fs::write(&path, format!("{header}\n{}\n", job_line(0, &json!(0)))).unwrap();
+        let results = Results::open(&path, &array(), shard).unwrap();
+        assert_eq!((results.done(), results.left().first()), (1, Some(&1)));
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn what_does_not_belong_to_the_job_array_is_named() {
         let path = file("wrong");
         let open = |text: &str, shard: &str| {
             std::fs::write(&path, text).unwrap();
-            Results::open(&path, &sweep(), shard.parse().unwrap()).unwrap_err().to_string()
+            Results::open(&path, &array(), shard.parse().unwrap()).unwrap_err().to_string()
         };
-        let header = sweep().header("1/2".parse().unwrap());
+        let header = array().header("1/2".parse().unwrap());
         for (text, shard, expected) in [
             ("hello\n".to_owned(), "1/1", "not a file of results"),
             ("a line without an end".to_owned(), "1/1", "not a file of results"),
             (format!("{header}\n"), "2/2", "it is of shard 1/2, not of 2/2"),
-            (format!("{header}\n").replace("7", "8"), "1/2", "it has results of another sweep"),
+            (format!("{header}\n").replace("7", "8"), "1/2", "it has results of another job array"),
             (format!("{header}\n{{}}\n"), "1/2", "line 2: not a result of a job"),
             (format!("{header}\n{}\n", job_line(3, &json!(9))), "1/2", "line 2: job 3 is not of shard 1/2"),
         ] {

@@ -1,14 +1,14 @@
 //! Expressions as text, `iadd(a, umin(b, 7))`: a kernel that stores one, and the expression that a kernel stores.
 //!
 //! `a` to `d` are integers that nothing is known about, `x` to `z` floats, `p` to `r` bools, `id` the local
-//! invocation's index.
+//! invocation's index. Tests of passes that rewrite expressions (`passes/**/*.expr`) are written in it.
 
 use spelter_shaders::ir::{
     Access, BindingData, BindingKind, BufferSpace, Builder, BuiltIn, InstData, Kernel, Op, Place, Type, Value, ValueDef,
 };
 
 /// Names of what is unknown, by the word of the push constants that holds it; bools are words that are a NaN.
-pub(crate) const UNKNOWN: [(&str, Type); 10] = [
+pub const UNKNOWN: [(&str, Type); 10] = [
     ("a", Type::I32),
     ("b", Type::I32),
     ("c", Type::I32),
@@ -22,7 +22,7 @@ pub(crate) const UNKNOWN: [(&str, Type); 10] = [
 ];
 
 /// A kernel that stores what `make` builds of the unknown values.
-pub(crate) fn kernel(make: impl FnOnce(&mut Builder, &[Value]) -> Vec<Value>) -> Kernel {
+pub fn kernel(make: impl FnOnce(&mut Builder, &[Value]) -> Vec<Value>) -> Kernel {
     let mut kernel = Kernel::new("expression", [8, 2, 1]);
     let kind = BindingKind::StorageBuffer;
     let binding = kernel.bindings.push(BindingData {
@@ -60,8 +60,27 @@ pub(crate) fn kernel(make: impl FnOnce(&mut Builder, &[Value]) -> Vec<Value>) ->
 }
 
 /// A kernel that stores the expression.
-pub(crate) fn parse(text: &str) -> Kernel {
-    kernel(|builder, unknown| vec![Reader { builder, unknown, rest: text }.expression()])
+///
+/// # Errors
+///
+/// The text is no expression.
+pub fn parse(text: &str) -> Result<Kernel, String> {
+    let mut problem = None;
+    let kernel = kernel(|builder, unknown| {
+        let mut reader = Reader { builder, unknown, rest: text };
+        match reader.expression() {
+            Ok(value) if reader.rest.trim().is_empty() => vec![value],
+            Ok(_) => {
+                problem = Some(format!("{:?} follows the expression", reader.rest));
+                Vec::new()
+            }
+            Err(error) => {
+                problem = Some(error);
+                Vec::new()
+            }
+        }
+    });
+    problem.map_or(Ok(kernel), |problem| Err(format!("{text}: {problem}")))
 }
 
 struct Reader<'a, 'b> {
@@ -79,68 +98,74 @@ impl<'b> Reader<'_, 'b> {
         word
     }
 
-    fn expression(&mut self) -> Value {
+    fn expression(&mut self) -> Result<Value, String> {
         let word = self.word();
         if let Some(rest) = self.rest.strip_prefix('(') {
             self.rest = rest;
             return self.operation(word);
         }
         if let Some(place) = UNKNOWN.iter().position(|(name, _)| *name == word) {
-            return self.unknown[place];
+            return Ok(self.unknown[place]);
         }
-        match word {
+        let no_number = || format!("{word:?} is neither a value nor a number");
+        Ok(match word {
             "id" => self.builder.builtin(BuiltIn::LocalInvocationIndex, 0),
             "true" => self.builder.constant(true),
             "false" => self.builder.constant(false),
-            _ if word.contains('.') => self.builder.constant(word.parse::<f32>().expect("a float")),
-            _ => self.builder.constant(word.parse::<i64>().expect("a number") as u32),
-        }
+            _ if word.contains('.') => self.builder.constant(word.parse::<f32>().map_err(|_| no_number())?),
+            _ => self.builder.constant(word.parse::<i64>().map_err(|_| no_number())? as u32),
+        })
     }
 
     /// What follows `name(`, to the closing parenthesis.
-    fn operation(&mut self, name: &str) -> Value {
-        let mut args = vec![self.expression()];
+    fn operation(&mut self, name: &str) -> Result<Value, String> {
+        let mut args = vec![self.expression()?];
         while let Some(rest) = self.rest.strip_prefix(',') {
             self.rest = rest;
-            args.push(self.expression());
+            args.push(self.expression()?);
         }
-        self.rest = self.rest.strip_prefix(')').expect("`)`");
+        self.rest = self.rest.strip_prefix(')').ok_or_else(|| format!("`{name}(` has no `)`"))?;
         let (data, ty) = match (name, &args[..]) {
             ("select", &[condition, then, otherwise]) => {
                 (InstData::Select { condition, then, otherwise }, self.builder.ty(then))
             }
             ("element", &[base, index, stride]) => {
-                let stride = self.builder.kernel().constant(stride).expect("a constant") as u32;
-                (InstData::Element { base, index, stride }, Type::I32)
+                let stride = self.builder.kernel().constant(stride).ok_or("the stride of `element` is no constant")?;
+                (InstData::Element { base, index, stride: stride as u32 }, Type::I32)
             }
             (name, _) => {
-                let op = Op::from_name(name).unwrap_or_else(|| panic!("no {name}"));
+                let op = Op::from_name(name).ok_or_else(|| format!("there is no operation {name:?}"))?;
+                let found: Vec<Type> = args.iter().map(|&arg| self.builder.ty(arg)).collect();
+                if found != op.params() {
+                    return Err(format!("{name} takes {:?}, not {found:?}", op.params()));
+                }
                 (InstData::Pure { op, args: args.into_iter().collect() }, op.result())
             }
         };
-        self.builder.push_value(data, ty)
+        Ok(self.builder.push_value(data, ty))
     }
 }
 
 /// The first expression that a kernel of one block stores.
-pub(crate) fn print(kernel: &Kernel) -> String {
+pub fn print(kernel: &Kernel) -> String {
     let insts = &kernel.blocks[kernel.layout[0]].insts;
     let stored = insts.iter().find_map(|&inst| match kernel.insts[inst] {
         InstData::Store { value, .. } => Some(value),
         _ => None,
     });
-    let mut text = String::new();
-    let text_of = stored.map(|stored| expression(kernel, stored));
-    text += &text_of.unwrap_or_default();
+    let text = stored.map(|stored| expression(kernel, stored)).unwrap_or_default();
     // A bool is stored as an integer.
     let inner = text.strip_prefix("bool_to_int(").and_then(|inner| inner.strip_suffix(')'));
-    inner.map_or(text.clone(), str::to_owned)
+    inner.map(str::to_owned).unwrap_or(text)
 }
 
 /// A value as text.
-pub(crate) fn expression(kernel: &Kernel, value: Value) -> String {
+fn expression(kernel: &Kernel, value: Value) -> String {
     let ValueDef::Result { inst, ty, .. } = kernel.values[value] else { return value.to_string() };
-    let unknown = |offset: Value| UNKNOWN[kernel.constant(offset).expect("a constant") as usize / 4].0.to_owned();
+    let unknown = |offset: Value| {
+        let place = kernel.constant(offset).and_then(|offset| UNKNOWN.get(offset as usize / 4));
+        place.map_or_else(|| format!("push[{offset}]"), |(name, _)| (*name).to_owned())
+    };
     match &kernel.insts[inst] {
         InstData::Const { bits, .. } => match ty {
             Type::Bool => (*bits != 0).to_string(),

@@ -1,6 +1,7 @@
-"""Runs a sweep as tasks of Ray on two local workers, and kills the worker of one task in the middle (docs/scale.md).
+"""Runs a job array as tasks of Ray on two local workers, and kills the worker of one task in the middle
+(docs/scale.md).
 
-ray_sweep.py SPELTER FOLDER SHARDS OPTION...
+ray_jobs.py SPELTER FOLDER SHARDS OPTION...
 """
 
 import os

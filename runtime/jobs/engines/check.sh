@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs one sweep unsharded and on two workers, of which one is killed in the middle, and compares the results byte by
-# byte: by itself, with GNU parallel, and with Ray, which have to be installed (docs/scale.md).
+# Runs one job array unsharded and on two workers, of which one is killed in the middle, and compares the results byte
+# by byte: by itself, with GNU parallel, and with Ray, which have to be installed (docs/scale.md).
 # check.sh [SPELTER] ENGINE…, ENGINE: plain, parallel, ray. SPELTER_PYTHON is a Python with Ray.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
@@ -10,14 +10,14 @@ engines=("${@:2}")
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 shards=4
-sweep=(litmus --generate --events 4 --count "${SPELTER_SWEEP_JOBS:-20000}")
+jobs=(litmus --generate --events 4 --count "${SPELTER_JOBS:-20000}")
 export spelter
 
-"$spelter" "${sweep[@]}" --results "$work/whole.jsonl"
+"$spelter" "${jobs[@]}" --results "$work/whole.jsonl"
 
 # Starts the first shard, and kills it when it has some results.
 kill_one() { # kill_one FOLDER
-    "$spelter" "${sweep[@]}" --shard "1/$shards" --results "$1/1.jsonl" >/dev/null &
+    "$spelter" "${jobs[@]}" --shard "1/$shards" --results "$1/1.jsonl" >/dev/null &
     local victim=$!
     until [ -e "$1/1.jsonl" ] && [ "$(wc -l <"$1/1.jsonl")" -gt 20 ]; do
         kill -0 "$victim" 2>/dev/null || break # it was done already
@@ -43,7 +43,7 @@ for engine in "${engines[@]}"; do
         if "$spelter" merge "$folder/1.jsonl" >/dev/null 2>"$work/missing"; then echo "nothing is missing?"; exit 1; fi
         cat "$work/missing"
         for shard in $(seq "$shards"); do
-            "$spelter" "${sweep[@]}" --shard "$shard/$shards" --results "$folder/$shard.jsonl" >/dev/null
+            "$spelter" "${jobs[@]}" --shard "$shard/$shards" --results "$folder/$shard.jsonl" >/dev/null
         done
         ;;
     parallel)
@@ -64,10 +64,10 @@ fi
 wait "$worker"
 TRY
         chmod +x "$attempt"
-        seq "$shards" | parallel --jobs 2 --retries 3 "$attempt" {} "$folder" "${sweep[@]}"
+        seq "$shards" | parallel --jobs 2 --retries 3 "$attempt" {} "$folder" "${jobs[@]}"
         ;;
     ray)
-        "${SPELTER_PYTHON:-python3}" runtime/sweep/engines/ray_sweep.py "$spelter" "$folder" "$shards" "${sweep[@]}"
+        "${SPELTER_PYTHON:-python3}" runtime/jobs/engines/ray_jobs.py "$spelter" "$folder" "$shards" "${jobs[@]}"
         ;;
     *) echo "unknown engine $engine"; exit 2 ;;
     esac

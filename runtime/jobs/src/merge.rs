@@ -5,36 +5,36 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use super::{Error, Shard, Sweep, from_job_line, job_line};
+use super::{Error, JobArray, Shard, from_job_line, job_line};
 
-/// The results of a sweep from several files.
+/// The results of a job array from several files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Merged {
-    sweep: Sweep,
+    array: JobArray,
     results: BTreeMap<u64, Value>,
 }
 
 impl Merged {
     /// Reads the files, each with its name. A file may lack its last jobs, and the end of its last line; files may have
-    /// jobs in common, with equal results. An error names the file and line that does not belong to the sweep of the
-    /// first file, or that contradicts another one.
+    /// jobs in common, with equal results. An error names the file and line that does not belong to the job array of
+    /// the first file, or that contradicts another one.
     pub fn read<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, Error> {
         let mut merged: Option<Self> = None;
         for (name, text) in files {
             let wrong = |problem: String| Error(format!("{name}: {problem}"));
             let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
             let mut lines = whole.lines();
-            let Some((sweep, _)) = lines.next().and_then(Sweep::from_header) else {
-                return Err(wrong("not a file of results: it does not begin with a sweep".to_owned()));
+            let Some((array, _)) = lines.next().and_then(JobArray::from_header) else {
+                return Err(wrong("not a file of results: it does not begin with a job array".to_owned()));
             };
-            let merged = merged.get_or_insert_with(|| Self { sweep: sweep.clone(), results: BTreeMap::new() });
-            if sweep != merged.sweep {
-                let [is, wanted] = [&sweep, &merged.sweep].map(|sweep| sweep.header(Shard::ALL));
-                return Err(wrong(format!("it has results of another sweep, {is}, not of {wanted}")));
+            let merged = merged.get_or_insert_with(|| Self { array: array.clone(), results: BTreeMap::new() });
+            if array != merged.array {
+                let [is, wanted] = [&array, &merged.array].map(|array| array.header(Shard::ALL));
+                return Err(wrong(format!("it has results of another job array, {is}, not of {wanted}")));
             }
             for (at, line) in lines.enumerate() {
-                let Some((job, result)) = from_job_line(line).filter(|(job, _)| *job < sweep.jobs) else {
-                    return Err(wrong(format!("line {}: not a result of a job of the sweep", at + 2)));
+                let Some((job, result)) = from_job_line(line).filter(|(job, _)| *job < array.jobs) else {
+                    return Err(wrong(format!("line {}: not a result of one of its jobs", at + 2)));
                 };
                 match merged.results.get(&job) {
                     Some(known) if *known != result => {
@@ -48,9 +48,9 @@ impl Merged {
         merged.ok_or_else(|| Error("there are no files".to_owned()))
     }
 
-    /// The sweep.
-    pub fn sweep(&self) -> &Sweep {
-        &self.sweep
+    /// The job array.
+    pub fn array(&self) -> &JobArray {
+        &self.array
     }
 
     /// The number of jobs that have a result.
@@ -62,7 +62,7 @@ impl Merged {
     pub fn missing(&self) -> Vec<(u64, u64)> {
         let mut ranges = Vec::new();
         let mut next = 0;
-        for &job in self.results.keys().chain([&self.sweep.jobs]) {
+        for &job in self.results.keys().chain([&self.array.jobs]) {
             if job > next {
                 ranges.push((next, job - 1));
             }
@@ -86,7 +86,7 @@ impl Merged {
 
     /// The text of one file with all results, in the order of the jobs: that of a run without shards.
     pub fn text(&self) -> String {
-        let mut text = format!("{}\n", self.sweep.header(Shard::ALL));
+        let mut text = format!("{}\n", self.array.header(Shard::ALL));
         self.results.iter().for_each(|(job, result)| _ = writeln!(text, "{}", job_line(*job, result)));
         text
     }
@@ -99,8 +99,8 @@ mod tests {
     use super::*;
 
     fn text(shard: &str, jobs: &[u64]) -> String {
-        let sweep = Sweep { name: "squares".into(), settings: json!({}), jobs: 6 };
-        let mut text = format!("{}\n", sweep.header(shard.parse().unwrap()));
+        let array = JobArray { name: "squares".into(), settings: json!({}), jobs: 6 };
+        let mut text = format!("{}\n", array.header(shard.parse().unwrap()));
         jobs.iter()
             .for_each(|job| _ = writeln!(text, "{}", job_line(*job, &json!({ "square": job * job, "odd": [] }))));
         text
@@ -131,7 +131,7 @@ mod tests {
         let error = |b: &str| Merged::read([("a", &*a), ("b", b)]).unwrap_err().to_string();
         let other = b.replace("\"square\":1", "\"square\":2");
         assert!(error(&other).starts_with("b: line 2: job 1 has another result"), "{}", error(&other));
-        assert!(error(&b.replace("squares", "cubes")).starts_with("b: it has results of another sweep"));
+        assert!(error(&b.replace("squares", "cubes")).starts_with("b: it has results of another job array"));
         assert!(error("").starts_with("b: not a file of results"));
     }
 }

@@ -1,9 +1,9 @@
-//! Sweeps: lists of independent jobs that run in parts on many processes or machines.
+//! Job arrays: lists of independent jobs that run in parts on many processes or machines.
 //!
-//! A sweep is a name, settings and a number of jobs; job K is the same everywhere and gives the same result. A process
-//! runs one [`Shard`] of the jobs. It writes a file of results ([`Results`]), which it continues after an interruption;
-//! [`Merged`] puts the files of all shards together and says which jobs are missing. `docs/scale.md` has the format,
-//! and runs sweeps with GNU parallel, Slurm, Ray and nextest.
+//! A job array is a name, settings and a number of jobs; job K is the same everywhere and gives the same result. A
+//! process runs one [`Shard`] of the jobs. It writes a file of results ([`Results`]), which it continues after an
+//! interruption; [`Merged`] puts the files of all shards together and says which jobs are missing. `docs/scale.md` has
+//! the format, and runs job arrays with GNU parallel, Slurm, Ray and nextest.
 
 mod merge;
 mod results;
@@ -24,7 +24,7 @@ pub struct Error(String);
 
 /// A list of jobs. Files of results belong together if this is equal in all of them.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sweep {
+pub struct JobArray {
     /// The command.
     pub name: String,
     /// The options that jobs depend on.
@@ -33,21 +33,22 @@ pub struct Sweep {
     pub jobs: u64,
 }
 
-impl Sweep {
+impl JobArray {
     /// The first line of a file of results.
     fn header(&self, shard: Shard) -> Value {
-        json!({ "sweep": self.name, "settings": self.settings, "jobs": self.jobs, "shard": shard.to_string() })
+        json!({ "command": self.name, "settings": self.settings, "jobs": self.jobs, "shard": shard.to_string() })
     }
 
-    /// Parses [`Sweep::header`].
+    /// Parses [`JobArray::header`].
     fn from_header(line: &str) -> Option<(Self, Shard)> {
         let value: Value = serde_json::from_str(line).ok()?;
-        let sweep = Self {
-            name: value.get("sweep")?.as_str()?.to_owned(),
+        let array = Self {
+            // The name of the member in files of earlier versions.
+            name: value.get("command").or_else(|| value.get("sweep"))?.as_str()?.to_owned(),
             settings: value.get("settings")?.clone(),
             jobs: value.get("jobs")?.as_u64()?,
         };
-        Some((sweep, value.get("shard")?.as_str()?.parse().ok()?))
+        Some((array, value.get("shard")?.as_str()?.parse().ok()?))
     }
 }
 
@@ -69,29 +70,29 @@ pub fn digest(text: &str) -> String {
     format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, hash))
 }
 
-/// The options of a command that runs a sweep.
+/// The options of a command that runs a job array.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct SweepArgs {
+pub struct JobArgs {
     /// Run only part I of N equal parts of the jobs: jobs I - 1, I - 1 + N, I - 1 + 2N, …
     #[arg(long, value_name = "I/N", default_value = "1/1", allow_hyphen_values = true)]
     pub shard: Shard,
     /// Write the result of each job as a line of JSON to this file. If it exists, only the jobs that it lacks are run:
-    /// an interrupted sweep is continued. `spelter merge` puts the files of all shards together.
+    /// an interrupted job array is continued. `spelter merge` puts the files of all shards together.
     #[arg(long, value_name = "FILE")]
     pub results: Option<PathBuf>,
 }
 
-impl SweepArgs {
+impl JobArgs {
     /// The file of results, if one is wanted.
-    pub fn open(&self, sweep: &Sweep) -> Result<Option<Results>, Error> {
-        self.results.as_ref().map(|path| Results::open(path, sweep, self.shard)).transpose()
+    pub fn open(&self, array: &JobArray) -> Result<Option<Results>, Error> {
+        self.results.as_ref().map(|path| Results::open(path, array, self.shard)).transpose()
     }
 }
 
 /// The jobs of a shard that are still to be run, in ascending order: all without a file of results.
-pub fn jobs_left(results: Option<&Results>, sweep: &Sweep, shard: Shard) -> Vec<u64> {
+pub fn jobs_left(results: Option<&Results>, array: &JobArray, shard: Shard) -> Vec<u64> {
     match results {
         Some(results) => results.left(),
-        None => shard.pick(0..sweep.jobs).collect(),
+        None => shard.pick(0..array.jobs).collect(),
     }
 }
