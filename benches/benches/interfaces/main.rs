@@ -35,7 +35,7 @@ const KERNEL: &str = "
 @group(0) @binding(0) var<storage, read_write> data: array<u32>;
 @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) { data[id.x] += 1u; }";
 
-/// A buffer of [`BYTES`] bytes behind an interface, and [`KERNEL`].
+/// An interface with a buffer of [`BYTES`] bytes and [`KERNEL`].
 trait Interface {
     /// What it says that the device is.
     fn device(&self) -> String;

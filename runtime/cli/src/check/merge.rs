@@ -101,7 +101,7 @@ impl Merged {
         self.findings.iter().filter(|finding| finding["severity"] == severity.name()).count()
     }
 
-    /// The result of a run as a job of a sweep. Processes write in no certain order, and a result must not depend on it.
+    /// The result of a run as a job of a sweep. Processes write in no certain order, on which a result must not depend.
     pub(super) fn result(&self) -> Json {
         let mut findings = self.findings.clone();
         findings.sort_by(|a, b| a["fingerprint"].as_str().cmp(&b["fingerprint"].as_str()));
