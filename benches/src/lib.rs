@@ -10,6 +10,7 @@ mod native;
 pub mod engine;
 pub mod kernels;
 pub mod machine;
+pub mod manifests;
 pub mod measure;
 pub mod overhead;
 pub mod summary;

@@ -29,7 +29,7 @@ impl Stopwatch {
 }
 
 /// Seconds of the fastest run of those that fit in `period`, and of at least five.
-pub(crate) fn best_within(period: Duration, mut run: impl FnMut()) -> f64 {
+pub fn best_within(period: Duration, mut run: impl FnMut()) -> f64 {
     let (start, mut watch) = (Instant::now(), Stopwatch::default());
     watch.time(5, &mut run);
     while start.elapsed() < period {

@@ -107,16 +107,62 @@ fn each_link_leads_somewhere() {
     assert!(count > 100, "{count} links are found");
 }
 
+/// mdBook builds the pages of the contents only, and copies what lies below `docs`. A link to another place works on
+/// the site that hosts the code, and is dead in the book.
 #[test]
-fn each_page_is_in_the_contents() {
+fn links_of_the_book_stay_in_it() {
+    let all = all();
+    let mut outside = Vec::new();
+    for (page, text) in all.iter().filter(|(page, _)| page.starts_with("docs")) {
+        for (number, line) in prose(text) {
+            let local = links(line).into_iter().filter(|link| !link.contains("://") && !link.starts_with("mailto:"));
+            let away = local.filter(|link| !resolved(page, link.split('#').next().unwrap_or("")).starts_with("docs"));
+            outside.extend(away.map(|link| format!("{}:{}: {link}", page.display(), number + 1)));
+        }
+    }
+    assert!(outside.is_empty(), "links that leave the book: {outside:#?}");
+}
+
+/// Links in other forms would not be checked by the tests above.
+#[test]
+fn links_have_one_form() {
+    for (page, text) in all() {
+        for (number, line) in prose(&text) {
+            let place = format!("{}:{}: {line}", page.display(), number + 1);
+            let parts: Vec<_> = line.split('`').step_by(2).collect();
+            let has = |what: &str| parts.iter().any(|part| part.contains(what));
+            assert!(!has("href=") && !has("src=") && !has("]["), "a link that is not [TEXT](TARGET): {place}");
+            assert!(!(line.starts_with('[') && line.contains("]: ")), "a definition of a link: {place}");
+        }
+    }
+}
+
+/// The form that mdBook reads: titles of parts, and items with one link, each to another page.
+#[test]
+fn the_contents_are_those_of_a_book() {
     let mut all = all();
     let contents = all.remove(Path::new("docs/SUMMARY.md")).unwrap();
-    let listed: BTreeSet<_> = prose(&contents)
-        .flat_map(|(_, line)| links(line))
-        .map(|link| resolved(Path::new("docs/SUMMARY.md"), link))
-        .collect();
+    let (mut listed, mut wrong) = (BTreeSet::new(), Vec::new());
+    for (number, line) in contents.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with("# ")) {
+        let item =
+            line.strip_prefix("- [").and_then(|rest| rest.strip_suffix(")")).and_then(|rest| rest.split_once("]("));
+        let page = item.filter(|(title, _)| !title.is_empty()).map(|(_, target)| Path::new("docs").join(target));
+        match page.filter(|page| all.contains_key(page)) {
+            Some(page) if listed.insert(page.clone()) => {}
+            _ => wrong.push(format!("docs/SUMMARY.md:{}: {line}", number + 1)),
+        }
+    }
     let missing: Vec<_> = all.keys().filter(|page| page.starts_with("docs") && !listed.contains(*page)).collect();
+    assert!(wrong.is_empty(), "not `- [TITLE](PAGE.md)` with a page that no other line has: {wrong:#?}");
     assert!(missing.is_empty(), "not in docs/SUMMARY.md: {missing:?}");
+    for page in &listed {
+        let titles: Vec<_> = prose(&all[page]).filter(|(_, line)| line.starts_with("# ")).collect();
+        assert!(
+            matches!(titles[..], [(0, _)]),
+            "{}: a page has one title, in its first line: {titles:?}",
+            page.display()
+        );
+    }
 }
 
 #[test]

@@ -11,12 +11,12 @@ mod gpu;
 mod kernels;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use spelter_benches::Error;
 use spelter_benches::machine::Machine;
+use spelter_benches::{Error, manifests};
 
 use kernels::{Asked, KERNELS, Kernel};
 
@@ -24,7 +24,6 @@ use kernels::{Asked, KERNELS, Kernel};
 const ROUNDS: usize = 2;
 /// Marks a child process.
 const CHILD: &str = "--of-one-driver";
-const LAVAPIPE: &str = "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json";
 
 fn main() -> Result<(), Error> {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
@@ -33,7 +32,7 @@ fn main() -> Result<(), Error> {
     if flags.iter().any(|flag| flag == CHILD) {
         return child(KERNELS.iter().filter(wanted));
     }
-    let manifests = [ours()?, std::env::var("SPELTER_LAVAPIPE").unwrap_or_else(|_| LAVAPIPE.into()).into()];
+    let manifests = [manifests::ours(Path::new(env!("CARGO_TARGET_TMPDIR")))?, manifests::lavapipe()];
     let machine = Machine::default();
     let limit = |kernel: &Kernel| match kernel.asked {
         Asked::Bandwidth(_, bytes) => machine.triad(bytes),
@@ -109,12 +108,9 @@ fn child<'a>(kernels: impl Iterator<Item = &'a Kernel>) -> Result<(), Error> {
 
 /// Runs a child on one driver, keeps its best times, and returns the driver's name.
 fn measure_round(manifest: &Path, names: &[String], best: &mut BTreeMap<String, f64>) -> Result<String, Error> {
-    let output = Command::new(std::env::current_exe()?)
-        .arg(CHILD)
-        .args(names)
-        .env("VK_DRIVER_FILES", manifest)
-        .env("VK_ICD_FILENAMES", manifest)
-        .output()?;
+    let mut command = Command::new(std::env::current_exe()?);
+    manifests::select(&mut command, manifest);
+    let output = command.arg(CHILD).args(names).output()?;
     if !output.status.success() {
         return Err(format!("{}: {}", manifest.display(), String::from_utf8_lossy(&output.stderr)).into());
     }
@@ -128,15 +124,4 @@ fn measure_round(manifest: &Path, names: &[String], best: &mut BTreeMap<String, 
         driver = line["driver"].as_str().map_or(driver, Into::into);
     }
     Ok(driver)
-}
-
-/// Writes a manifest for this workspace's driver.
-fn ours() -> Result<PathBuf, Error> {
-    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/release/libvulkan_spelter.so");
-    let library = std::env::var_os("SPELTER_ICD").map_or(built, PathBuf::from);
-    let library = library.canonicalize().map_err(|error| format!("{}: {error}", library.display()))?;
-    let manifest = Path::new(env!("CARGO_TARGET_TMPDIR")).join("spelter_icd.json");
-    let icd = json!({ "library_path": library, "api_version": "1.3.0" });
-    std::fs::write(&manifest, json!({ "file_format_version": "1.0.1", "ICD": icd }).to_string())?;
-    Ok(manifest)
 }

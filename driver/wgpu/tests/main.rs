@@ -3,6 +3,7 @@
 mod common;
 mod features;
 mod first;
+mod lavapipe;
 mod misuse;
 mod programs;
 mod textures;

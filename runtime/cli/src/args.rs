@@ -132,8 +132,8 @@ FORMAT is a name of WGSL or Vulkan, such as rgba8unorm, r32float or R8G8B8A8_UNO
 linear, mag=F, min=F, mip=F, clamp, repeat, mirror, mirror-clamp, border, u=MODE, v=MODE, w=MODE, color=COLOR,
 compare=OP, lod=MIN..MAX, bias=NUMBER, texels.
 
-TYPE of --out is a scalar, a vector (vec3f, vec3<f32>), an array (u32[4]) or a struct ({position: vec3f, id: u32}), laid
-out as in a storage buffer.
+TYPE of --out is a scalar, a vector (vec3f, vec3<f32>), a matrix (mat4x3f), an array (u32[4]) or a struct
+({position: vec3f, id: u32}), laid out as in a storage buffer.
 
 Example:
   spelter run double.wgsl --bind 0.0=u32:range:1024 --groups 16 --out 0.0=u32:0..8

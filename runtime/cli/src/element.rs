@@ -210,26 +210,44 @@ fn is_name(text: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// A scalar, or a vector as WGSL writes it.
+/// A scalar, or a vector or matrix as WGSL writes it. A matrix has the layout of an array of its columns.
 fn named(name: &str) -> Result<Element, String> {
-    let vector = || {
-        let rest = name.strip_prefix("vec")?;
-        let count = rest.chars().next()?.to_digit(10).filter(|count| (2..=4).contains(count))?;
-        let scalar = match &rest[1..] {
-            "f" => "f32",
-            "i" => "i32",
-            "u" => "u32",
-            "h" => "f16",
-            wide => wide.strip_prefix('<')?.strip_suffix('>')?,
-        };
-        Some((scalar.parse().ok()?, count))
+    let vector = |text| {
+        let (count, rest) = dimension(text)?;
+        Some(Element::Vector(component(rest)?, count))
     };
-    match vector() {
-        Some((scalar, count)) => Ok(Element::Vector(scalar, count)),
+    let matrix = |text| {
+        let (columns, rest) = dimension(text)?;
+        Some(Element::Array(Box::new(vector(rest.strip_prefix('x')?)?), columns))
+    };
+    let found = match name.strip_prefix("vec") {
+        Some(rest) => vector(rest),
+        None => name.strip_prefix("mat").and_then(matrix),
+    };
+    match found {
+        Some(element) => Ok(element),
         None => Ok(Element::Scalar(name.parse().map_err(|problem: String| {
             format!("{problem}, a vector such as vec3f or vec3<f32>, or a struct such as {{vec3f, u32}}")
         })?)),
     }
+}
+
+/// 2, 3 or 4 at the start of a text; the rest follows.
+fn dimension(text: &str) -> Option<(u32, &str)> {
+    let rest = text.strip_prefix(['2', '3', '4'])?;
+    Some((text[..1].parse().ok()?, rest))
+}
+
+/// The type of the components: `f`, or `<f32>`.
+fn component(text: &str) -> Option<Scalar> {
+    let name = match text {
+        "f" => "f32",
+        "i" => "i32",
+        "u" => "u32",
+        "h" => "f16",
+        wide => wide.strip_prefix('<')?.strip_suffix('>')?,
+    };
+    name.parse().ok()
 }
 
 #[cfg(test)]
@@ -255,6 +273,9 @@ mod tests {
             ("{u8, u64}", 16),
             ("u32[3]", 12),
             ("vec3f[2]", 32),
+            ("mat3x3f", 48),
+            ("mat4x2<f16>", 16),
+            ("{f32, mat2x3f}", 48),
             ("{u32, {u32, u16}}", 12),
         ] {
             assert_eq!(of(text).stride(), stride, "{text}");
@@ -267,6 +288,7 @@ mod tests {
         let bytes = words(&[1, 2, 3, 4, 255]);
         assert_eq!(of("vec3u").show(&bytes, false), "(1, 2, 3)");
         assert_eq!(of("{a: vec3u, b: u32, c: u32[1]}").show(&bytes, false), "{a: (1, 2, 3), b: 4, c: [255]}");
+        assert_eq!(of("mat2x2<u32>").show(&bytes, false), "[(1, 2), (3, 4)]");
         assert_eq!(of("{vec3u, u32}").json(&bytes, false).to_string(), "[[1,2,3],4]");
         assert_eq!(of("{a: vec3u, b: u32}").json(&bytes, false).to_string(), r#"{"a":[1,2,3],"b":4}"#);
         assert_eq!(of("vec2<u16>").show(&words(&[0x000a_0001]), true), "(0x0001, 0x000a)");
@@ -279,6 +301,8 @@ mod tests {
             ("", "\"\" is not a type"),
             ("vec5f", "\"vec5f\" is not a type"),
             ("vec3<u7>", "is not a type"),
+            ("mat5x2f", "\"mat5x2f\" is not a type"),
+            ("mat2f", "is not a type"),
             ("{u32", "ends with }"),
             ("{}", "\"\" is not a type"),
             ("{a: u32, a: u32}", "two members are called \"a\""),

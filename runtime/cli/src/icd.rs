@@ -79,12 +79,25 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<(), Failure> {
     }
 }
 
-/// Runs the program with more variables, for `spelter check`. Returns its exit status.
-pub(crate) fn status(args: &ExecArgs, set: &[(&'static str, OsString)]) -> Result<u8, Failure> {
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ended {
+    /// Its status, as shells have it: 128 plus the signal that ended it, 127 and 126 if it could not be started.
+    pub(crate) status: u8,
+    /// Whether it was stopped from outside instead of ending by itself: it could not be started, or got a signal that a
+    /// user, a batch system or the kernel's memory management sends.
+    pub(crate) is_interrupted: bool,
+}
+
+/// Runs the program with more variables, for `spelter check`.
+pub(crate) fn run_checked(args: &ExecArgs, set: &[(&'static str, OsString)]) -> Result<Ended, Failure> {
+    // SIGHUP, SIGINT, SIGKILL and SIGTERM have these numbers everywhere (POSIX, kill).
+    let stops = |status: &ExitStatus| matches!(signal(*status), Some(1 | 2 | 9 | 15));
     let ended = launch(args, None, set)?;
+    let is_interrupted = ended.as_ref().map_or(true, stops);
     let status = ended.map_or_else(|error| not_started(args, &error), code);
     // The system has statuses of eight bits.
-    Ok(status as u8)
+    Ok(Ended { status: status as u8, is_interrupted })
 }
 
 /// Runs the program with a manifest of its own, and with the driver in the place of the loader where that is wanted.
@@ -159,11 +172,19 @@ fn command(args: &ExecArgs, manifest: &Path, profiles: Option<&ProfileFolder>) -
 
 /// The exit status as shells report it: 128 plus the signal if a signal ended the program.
 fn code(status: ExitStatus) -> i32 {
-    #[cfg(unix)]
-    let signal = std::os::unix::process::ExitStatusExt::signal(&status);
-    #[cfg(not(unix))]
-    let signal: Option<i32> = None;
-    status.code().unwrap_or_else(|| 128 + signal.unwrap_or(0))
+    status.code().unwrap_or_else(|| 128 + signal(status).unwrap_or(0))
+}
+
+/// The signal that ended the program.
+#[cfg(unix)]
+fn signal(status: ExitStatus) -> Option<i32> {
+    std::os::unix::process::ExitStatusExt::signal(&status)
+}
+
+/// Elsewhere, there are no signals.
+#[cfg(not(unix))]
+fn signal(_: ExitStatus) -> Option<i32> {
+    None
 }
 
 /// The manifest's text, for a path of the library.

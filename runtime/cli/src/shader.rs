@@ -11,6 +11,7 @@ use spelter_shaders::compile::Module;
 use spelter_shaders::front::spvasm::{self, Positions};
 use spelter_shaders::front::{self, room};
 use spelter_shaders::ir::Kernel;
+use spelter_jobs::digest;
 
 use crate::failure::Failure;
 use crate::file;
@@ -108,6 +109,14 @@ fn contents(path: &Path, language: &Language, bytes: Vec<u8>) -> Result<Contents
 }
 
 impl Shader {
+    /// A short text that differs for other contents.
+    pub(crate) fn digest(&self) -> String {
+        match &self.contents {
+            Contents::Wgsl(text) => digest(text),
+            Contents::Spirv(words, _) => digest(&format!("{words:x?}")),
+        }
+    }
+
     /// The program of the chosen entry point, specialized. Arrays of descriptors that the shader declares without a
     /// size have the number of elements that `elements` gives for their group and binding.
     pub(crate) fn program_with_arrays(

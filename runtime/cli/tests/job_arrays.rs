@@ -66,10 +66,83 @@ fn orders_of_a_run_are_divided() {
         let ended = folder.spelter(&format!("{line} --shard {shard} --results {file}"));
         assert_eq!(ended.status, 0, "{}", ended.stderr);
     }
+    // Errors of orders that ran earlier count, too.
+    let again = line.replace("--error-exitcode 0", "--error-exitcode 9");
+    let again = folder.spelter(&format!("{again} --shard 2/2 --results 2.jsonl"));
+    assert_eq!(again.status, 9, "{}", again.stderr);
+    assert!(again.stderr.contains("note: 2.jsonl has errors of orders that ran earlier: "), "{}", again.stderr);
+    let other =
+        folder.error("run last.wgsl --bind 0.0=zeros:4 --groups 5 --check --many-seeds 6 --results whole.jsonl");
+    assert!(other.starts_with("whole.jsonl: it has results of another job array"), "{other}");
     let value = folder.json("merge 1.jsonl 2.jsonl --out all.jsonl --json");
     assert_eq!(value["done"], 6);
     assert!(value["totals"]["findings"].as_u64().unwrap() >= 6, "{value}");
     assert_eq!(text_of(&folder, "all.jsonl"), text_of(&folder, "whole.jsonl"));
+}
+
+/// A program that counts its runs in a file, writes what the driver would, and has a race in the order of seed 2. While
+/// the file `stop` exists, it is killed in the order of seed 3.
+const PROGRAM: &str = r#"
+echo "$SPELTER_SCHEDULE" >> runs
+emit() { echo "$1" >> "$SPELTER_CHECK_JSON"; }
+emit '{"started":{"process":'$$'}}'
+case "$SPELTER_SCHEDULE" in
+random:2) emit '{"id":"SPELTER-RACE-RAW","severity":"error","title":"t","count":3,"fingerprint":"aa","process":'$$'}';;
+random:3) [ -e stop ] && kill -TERM $$;;
+random:4) failed=5;;
+esac
+emit '{"summary":{"process":'$$',"suppressed":0,"counts":{},"checked":{"dispatches":2}}}'
+exit ${failed:-0}
+"#;
+
+/// So are the orders in which a Vulkan program is checked. A shard whose program is killed is continued, and it reports
+/// what it found before.
+#[test]
+fn orders_of_a_program_are_divided_and_continued() {
+    let folder = Folder::with("jobs_check", "program", PROGRAM);
+    let line = |options: &str| format!("check --many-seeds 6 {options} -- sh program");
+    let whole = folder.spelter(&line("--results whole.jsonl --json whole.json"));
+    assert_eq!(whole.status, 66, "{}", whole.stderr);
+    assert!(whole.stderr.ends_with("note: checked: 1 error; 12 dispatches, 6 processes\n"), "{}", whole.stderr);
+
+    // The program is stopped in its second order of three: the order has no result, and no other one is run.
+    folder.write("stop", b"");
+    folder.write("runs", b"");
+    let stopped = folder.spelter(&line("--shard 2/2 --results 2.jsonl"));
+    assert_eq!(stopped.status, 128 + 15, "{}", stopped.stderr);
+    assert!(stopped.stderr.contains("note: order 3 has no result, since the program was stopped\n"));
+    assert_eq!(text_of(&folder, "runs"), "random:1\nrandom:3\n");
+    let missing = folder.spelter("merge 2.jsonl").stderr;
+    assert_eq!(missing, "error: 5 of 6 jobs are missing: 0, 2-5\n");
+    std::fs::remove_file(folder.path().join("stop")).unwrap();
+    folder.write("runs", b"");
+    let continued = folder.spelter(&line("--shard 2/2 --results 2.jsonl"));
+    assert_eq!((continued.status, text_of(&folder, "runs").as_str()), (0, "random:3\nrandom:5\n"));
+    assert!(
+        continued.stderr.ends_with("note: checked: no data race was observed; 6 dispatches, 3 processes\n"),
+        "{}",
+        continued.stderr
+    );
+
+    // Of the other shard all is done the second time. Its error counts all the same.
+    for runs in ["\nrandom:2\nrandom:4\n", ""] {
+        folder.write("runs", b"");
+        let ended = folder.spelter(&line("--shard 1/2 --results 1.jsonl --error-exitcode 7"));
+        assert_eq!((ended.status, text_of(&folder, "runs").as_str()), (7, runs), "{}", ended.stderr);
+    }
+    // As does the status of a program that failed in one of its orders.
+    assert_eq!(folder.spelter(&line("--shard 1/2 --results 1.jsonl --error-exitcode 0")).status, 5);
+
+    let value = folder.json("merge 1.jsonl 2.jsonl --out all.jsonl --json");
+    assert_eq!((&value["done"], &value["totals"]["findings"]), (&6.into(), &1.into()));
+    assert_eq!(text_of(&folder, "all.jsonl"), text_of(&folder, "whole.jsonl"));
+
+    let other = folder.error("check --many-seeds 6 --profile spec --shard 1/2 --results 1.jsonl -- sh program");
+    assert!(other.starts_with("1.jsonl: it has results of another job array"), "{other}");
+    assert!(folder.usage("check --results r.jsonl -- sh program").contains("--many-seeds"));
+    let ended = folder.spelter("check --many-seeds 2 --results none.jsonl -- no-such-program");
+    assert_eq!((ended.status, text_of(&folder, "none.jsonl").lines().count()), (127, 1), "{}", ended.stderr);
+    assert_eq!(ended.stderr.matches("error: no-such-program").count(), 1);
 }
 
 /// Tests of the memory model are a job array, too.

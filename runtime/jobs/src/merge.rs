@@ -53,6 +53,11 @@ impl Merged {
         &self.array
     }
 
+    /// The results, in the order of their jobs.
+    pub fn results(&self) -> impl Iterator<Item = (u64, &Value)> {
+        self.results.iter().map(|(job, result)| (*job, result))
+    }
+
     /// The number of jobs that have a result.
     pub fn done(&self) -> u64 {
         self.results.len() as u64

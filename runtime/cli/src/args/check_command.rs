@@ -41,12 +41,17 @@ pub(crate) struct CheckCommandArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) suppressions: Vec<PathBuf>,
     /// Run the program N times, each time in another order of workgroups, subgroups and lanes.
-    #[arg(long, value_name = "N", default_value = "1", conflicts_with = "schedule")]
+    #[arg(long, value_name = "N", conflicts_with = "schedule")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) many_seeds: u32,
-    /// Check only part I of N equal parts of the dispatches; the others run unchecked.
+    pub(crate) many_seeds: Option<u32>,
+    /// Check only part I of N equal parts of the dispatches; the others run unchecked. With --many-seeds, run only part
+    /// I of N of the orders, and check all their dispatches.
     #[arg(long, value_name = "I/N", allow_hyphen_values = true)]
     pub(crate) shard: Option<Shard>,
+    /// Write what each order found as a line of JSON to this file, and run only the orders that it lacks: see `spelter
+    /// merge`.
+    #[arg(long, value_name = "FILE", requires = "many_seeds")]
+    pub(crate) results: Option<PathBuf>,
     /// The largest number of bytes for the shadow of the memory, and again for replays; 2K is 2048, and M and G are 2²⁰
     /// and 2³⁰.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
@@ -82,6 +87,18 @@ impl CheckCommandArgs {
             device: ExecDeviceArgs { workers: None, backend: None, time_limit, schedule },
             command: self.command.clone(),
         }
+    }
+
+    /// The part of the dispatches that is checked: all of them if the orders of --many-seeds are divided.
+    pub(crate) fn dispatches(&self) -> Option<Shard> {
+        self.shard.filter(|_| self.many_seeds.is_none())
+    }
+
+    /// The part of the orders that is run.
+    pub(crate) fn orders(&self) -> super::Shard {
+        // Both are written I/N.
+        let shard = self.shard.filter(|_| self.many_seeds.is_some());
+        shard.and_then(|shard| shard.to_string().parse().ok()).unwrap_or_default()
     }
 
     /// What is reported, without the files of suppressions.

@@ -1,4 +1,4 @@
-//! `spelter check`: runs any Vulkan program in checked mode, and adds up what its processes found.
+//! `spelter check`: runs any Vulkan program in checked mode, and reports what its processes found.
 
 use spelter::check::Severity;
 use spelter::check::report;
@@ -7,15 +7,11 @@ use std::fmt::Write as _;
 
 use super::folder::Folder;
 use super::merge::Merged;
-use super::{check_targets, note_gaps, with_files, write_files};
+use super::{check_targets, note_gaps, orders, with_files, write_files};
 use crate::args::CheckCommandArgs;
 use crate::failure::Failure;
 use crate::file;
-use crate::icd;
 use crate::output;
-
-/// The largest file of findings that is read, in bytes.
-const MAX_BYTES: u64 = 1 << 30;
 
 /// Runs the program as often as the options say. Returns the exit status: that of the program, of its first run that
 /// failed if there are several, or that of the options if there are errors.
@@ -27,27 +23,11 @@ pub(crate) fn run(args: &CheckCommandArgs) -> Result<u8, Failure> {
         file::check_target(path)?;
     }
     let folder = Folder::create()?;
-    let variables = variables(args, &folder)?;
-    let mut exec = args.exec();
-    let mut status = 0;
-    for seed in 0..args.many_seeds {
-        if seed > 0 {
-            let schedule = spelter::Schedule::Random(seed.into());
-            exec.device.schedule = Some(schedule);
-            output::note(format_args!("run {} of {}, --schedule {schedule}", seed + 1, args.many_seeds));
-        }
-        let ended = icd::status(&exec, &variables)?;
-        if status == 0 {
-            status = ended;
-        }
-    }
-    let lines = folder.findings();
-    let lines = if lines.exists() { file::read(&lines, MAX_BYTES)? } else { Vec::new() };
-    let merged = Merged::new(&String::from_utf8_lossy(&lines));
+    let (merged, status) = orders::run(args, &folder, &variables(args, &folder)?)?;
     if let Some(path) = &args.json {
         let mut text = String::new();
         merged.findings.iter().for_each(|finding| _ = writeln!(text, "{finding}"));
-        _ = writeln!(text, "{}", merged.summary(args.many_seeds));
+        _ = writeln!(text, "{}", merged.summary());
         std::fs::write(path, text).map_err(|error| Failure::file(path, error))?;
     }
     write_files(&args.files, &merged.findings)?;
@@ -67,7 +47,7 @@ fn variables(args: &CheckCommandArgs, folder: &Folder) -> Result<Vec<(&'static s
         // The status of this program counts.
         ("SPELTER_CHECK_EXITCODE", "0".into()),
     ];
-    if let Some(shard) = args.shard {
+    if let Some(shard) = args.dispatches() {
         set.push(("SPELTER_CHECK_SHARD", shard.to_string().into()));
     }
     if let Some(bytes) = args.check_memory {

@@ -1,11 +1,16 @@
 //! The folder of `spelter check` for what the checked processes write. It is removed however this process ends.
 
+use std::fs::File;
+use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
 use spelter::check::report::Filter;
 
 use crate::failure::Failure;
+
+/// The most that one run of a program may write to the file of lines, in bytes.
+const MAX_BYTES: u64 = 1 << 30;
 
 /// A folder for temporary files, removed on drop, or by another process if this one ends before.
 pub(super) struct Folder {
@@ -27,6 +32,24 @@ impl Folder {
     /// The file of lines.
     pub(super) fn findings(&self) -> PathBuf {
         self.path.join("findings.jsonl")
+    }
+
+    /// What was appended to the file of lines since an earlier call, which `from` remembers, in bytes.
+    pub(super) fn new_lines(&self, from: &mut u64) -> Result<String, Failure> {
+        let path = self.findings();
+        let mut file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(String::new()),
+            Err(error) => return Err(Failure::file(&path, error)),
+        };
+        let mut bytes = Vec::new();
+        let read = file.seek(SeekFrom::Start(*from)).and_then(|_| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
+        read.map_err(|error| Failure::file(&path, error))?;
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(Failure::file(&path, format!("more than {MAX_BYTES} bytes of findings")));
+        }
+        *from += bytes.len() as u64;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// A file with all suppressions.

@@ -18,6 +18,8 @@ pub(super) struct Merged {
     pub(super) suppressed: usize,
     /// Sums of the counts.
     checked: Map<String, Json>,
+    /// Runs of the program.
+    runs: u64,
 }
 
 /// The summary of one process.
@@ -27,9 +29,9 @@ struct Process {
 }
 
 impl Merged {
-    /// Merges lines. Torn ones, of a process that was killed, are left out.
+    /// Merges the lines of one run. Torn ones, of a process that was killed, are left out.
     pub(super) fn new(lines: &str) -> Self {
-        let mut merged = Self::default();
+        let mut merged = Self { runs: 1, ..Self::default() };
         let mut processes: Vec<Process> = Vec::new();
         // A number is used again by a later process: the latest counts.
         let mut latest: HashMap<u64, usize> = HashMap::new();
@@ -99,10 +101,57 @@ impl Merged {
         self.findings.iter().filter(|finding| finding["severity"] == severity.name()).count()
     }
 
+    /// The result of a run as a job of a job array. Processes write in no certain order, on which a result must not depend.
+    pub(super) fn result(&self) -> Json {
+        let mut findings = self.findings.clone();
+        findings.sort_by(|a, b| a["fingerprint"].as_str().cmp(&b["fingerprint"].as_str()));
+        json!({
+            "findings": findings,
+            "processes": self.processes,
+            "processes_without_counts": self.without_counts,
+            "suppressed": self.suppressed,
+            "checked": self.checked,
+        })
+    }
+
+    /// What [`Merged::result`] has written.
+    pub(super) fn from_result(result: &Json) -> Self {
+        let count = |name: &str| result[name].as_u64().unwrap_or(0) as usize;
+        Self {
+            findings: result["findings"].as_array().cloned().unwrap_or_default(),
+            processes: count("processes"),
+            without_counts: count("processes_without_counts"),
+            suppressed: count("suppressed"),
+            checked: result["checked"].as_object().cloned().unwrap_or_default(),
+            runs: 1,
+        }
+    }
+
+    /// Adds another run: its new findings, and the counts of those that are known.
+    pub(super) fn append(&mut self, other: Self) {
+        let fingerprint = |finding: &Json| finding["fingerprint"].as_str().unwrap_or_default().to_owned();
+        let at = |(at, finding)| (fingerprint(finding), at);
+        let mut by_print: HashMap<_, _> = self.findings.iter().enumerate().map(at).collect();
+        for finding in other.findings {
+            let (print, count) = (fingerprint(&finding), finding["count"].as_u64().unwrap_or(1));
+            let before = by_print.get(&print).map_or(0, |&at| self.findings[at]["count"].as_u64().unwrap_or(1));
+            self.add(&mut by_print, &print, finding);
+            self.findings[by_print[&print]]["count"] = before.saturating_add(count).into();
+        }
+        for (name, count) in &other.checked {
+            let sum = self.checked(name).saturating_add(count.as_u64().unwrap_or(0));
+            self.checked.insert(name.clone(), sum.into());
+        }
+        self.processes += other.processes;
+        self.without_counts += other.without_counts;
+        self.suppressed += other.suppressed;
+        self.runs += other.runs;
+    }
+
     /// The object of the counts.
-    pub(super) fn summary(&self, runs: u32) -> Json {
+    pub(super) fn summary(&self) -> Json {
         json!({ "summary": {
-            "runs": runs,
+            "runs": self.runs,
             "processes": self.processes,
             "processes_without_counts": self.without_counts,
             "errors": self.count(Severity::Error),
@@ -143,6 +192,29 @@ mod tests {
         assert_eq!(found, [(&"X".into(), &"error".into(), &7.into()), (&"Y".into(), &"note".into(), &1.into())]);
         assert!(merged.findings[0]["process"].is_null());
         assert_eq!((merged.count(Severity::Error), merged.count(Severity::Warning)), (1, 0));
-        assert_eq!(Merged::new("").summary(1)["summary"]["processes"], 0);
+        assert_eq!(Merged::new("").summary()["summary"]["processes"], 0);
+    }
+
+    #[test]
+    fn runs_are_added_up_as_they_are_recorded() {
+        let first = r#"
+            {"started":{"process":7}}
+            {"fingerprint":"bb","severity":"warning","count":2,"process":7}
+            {"fingerprint":"aa","severity":"note","count":1,"process":7}
+            {"summary":{"process":7,"suppressed":1,"counts":{"bb":3},"checked":{"dispatches":3}}}"#;
+        let second = r#"
+            {"started":{"process":7}}
+            {"fingerprint":"bb","severity":"error","count":4,"process":7}"#;
+        let mut all = Merged::default();
+        for lines in [first, second] {
+            let run = Merged::new(lines);
+            let again = Merged::from_result(&run.result());
+            assert_eq!(again.result(), run.result());
+            all.append(again);
+        }
+        assert_eq!((all.processes, all.without_counts, all.suppressed, all.checked("dispatches")), (2, 1, 1, 3));
+        let found: Vec<_> = all.findings.iter().map(|f| (&f["fingerprint"], &f["severity"], &f["count"])).collect();
+        assert_eq!(found, [(&"aa".into(), &"note".into(), &1.into()), (&"bb".into(), &"error".into(), &7.into())]);
+        assert_eq!(all.summary()["summary"]["runs"], 2);
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod command;
 mod files;
 mod folder;
 mod merge;
+mod orders;
 mod sarif;
 
 use std::cmp::Reverse;

@@ -5,26 +5,43 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value as Json, json};
 use spelter::check::report::stats_json;
-use spelter::check::{CheckStats, Finding};
+use spelter::check::{CheckStats, Finding, Severity};
 use spelter::{Context, Schedule};
-use spelter_jobs::{JobArray, Results, digest, jobs_left};
+use spelter_jobs::{JobArray, Merged, Results, digest, jobs_left};
 
 use super::bind::BoundResources;
 use super::{Launched, dispatch, launch};
-use crate::args::RunArgs;
+use crate::args::{CheckArgs, RunArgs};
 use crate::check::Report;
 use crate::failure::Failure;
+use crate::file;
 use crate::output;
 use crate::shader::Shader;
+
+/// The largest file of results that is read, in bytes.
+const MAX_BYTES: u64 = 4 << 30;
 
 /// What checked mode found.
 pub(super) struct Checked {
     pub(super) report: Report,
     /// That results depend on the order, in a sentence.
     pub(super) order: Option<String>,
+    /// Errors in the file of results, of orders that an earlier process ran.
+    pub(super) recorded_errors: usize,
 }
 
 impl Checked {
+    /// The exit status: 0, or that of the options if there is an error in this process or in the file of results.
+    pub(super) fn status(&self, args: &CheckArgs) -> u8 {
+        if self.recorded_errors > 0 { args.error_exitcode } else { self.report.status(args) }
+    }
+
+    /// A note about errors in the file of results.
+    pub(super) fn recorded_note(&self, args: &CheckArgs) -> Option<String> {
+        let path = args.results.as_ref().filter(|_| self.recorded_errors > 0)?;
+        Some(format!("{} has errors of orders that ran earlier: {}", path.display(), self.recorded_errors))
+    }
+
     /// Members of the JSON object of a run.
     pub(super) fn json(&self) -> Map<String, Json> {
         let findings = self.report.json();
@@ -33,6 +50,7 @@ impl Checked {
             ("suppressed".to_owned(), self.report.suppressed.into()),
             ("depends_on_order".to_owned(), json!(self.order)),
             ("checked".to_owned(), stats_json(&self.report.stats)),
+            ("recorded_errors".to_owned(), self.recorded_errors.into()),
         ]
         .into_iter()
         .collect()
@@ -51,7 +69,7 @@ pub(super) fn before_a_failure(
     for finding in context.device().take_findings() {
         add(&mut all, finding);
     }
-    Ok(Some(Checked { report: Report::new(all, context.check_stats(), args)?, order: None }))
+    Ok(Some(Checked { report: Report::new(all, context.check_stats(), args)?, order: None, recorded_errors: 0 }))
 }
 
 /// The findings of the run that has ended, and of the runs with other seeds; `None` if checked mode is off. If it
@@ -67,29 +85,58 @@ pub(super) fn report(
         return Ok(None);
     }
     let mut all = context.findings().map_err(|error| shader.failed(error))?;
+    let mut recorded_errors = 0;
     let order = match args.check.many_seeds {
         None => None,
         Some(seeds) => match in_other_orders(shader, (&results(context, bound)?, bound), args, seeds, &mut all) {
-            Ok(differs) => differs,
+            Ok((differs, ran)) => {
+                recorded_errors = errors_of_earlier(args, &ran)?;
+                differs
+            }
             Err(failure) => {
                 *found = before_a_failure(context, args, all)?;
                 return Err(failure);
             }
         },
     };
-    Ok(Some(Checked { report: Report::new(all, context.check_stats(), args)?, order }))
+    Ok(Some(Checked { report: Report::new(all, context.check_stats(), args)?, order, recorded_errors }))
+}
+
+/// The errors in the file of results, of other orders than these.
+fn errors_of_earlier(args: &RunArgs, ran: &[u64]) -> Result<usize, Failure> {
+    let Some(path) = &args.check.results else { return Ok(0) };
+    let text = String::from_utf8_lossy(&file::read(path, MAX_BYTES)?).into_owned();
+    let merged = Merged::read([(path.display().to_string().as_str(), text.as_str())]);
+    let merged = merged.map_err(|error| Failure::new(error.to_string()))?;
+    let earlier = merged.results().filter(|(order, _)| *order > 0 && !ran.contains(order));
+    let findings = earlier.flat_map(|(_, result)| result["findings"].as_array().into_iter().flatten());
+    Ok(findings.filter(|finding| finding["severity"] == Severity::Error.name()).count())
 }
 
 /// The orders of a run as a job array; order 0 is the usual one.
-fn job_array(args: &RunArgs, seeds: u32) -> JobArray {
-    let RunArgs { entry, groups, bind, uniform, push, spec, .. } = args;
-    let options = digest(&format!("{:?}", (entry, groups, bind, uniform, push, spec)));
+fn job_array(shader: &Shader, args: &RunArgs, seeds: u32) -> JobArray {
+    let RunArgs { entry, groups, invocations, bind, uniform, images, push, spec, repeat, .. } = args;
+    let CheckArgs { check, check_memory, only, suppress, .. } = &args.check;
+    let launch = (entry, groups, invocations, bind, uniform, images, push, spec, repeat);
+    let options = digest(&format!("{launch:?}{:?}", (check, check_memory, only, suppress)));
     let file = args.file.file_name().unwrap_or_default().to_string_lossy();
     JobArray {
         name: "run --many-seeds".to_owned(),
-        settings: json!({ "file": file, "options": options }),
+        settings: json!({ "file": file, "shader": shader.digest(), "options": options }),
         jobs: seeds.into(),
     }
+}
+
+/// Checks that the file of results can be continued, before a long run.
+pub(super) fn check_results(shader: &Shader, args: &RunArgs) -> Result<(), Failure> {
+    open(shader, args).map(drop)
+}
+
+/// The file of results, if one is wanted.
+fn open(shader: &Shader, args: &RunArgs) -> Result<Option<Results>, Failure> {
+    let (Some(path), Some(seeds)) = (&args.check.results, args.check.many_seeds) else { return Ok(None) };
+    let results = Results::open(path, &sweep(shader, args, seeds), args.check.orders());
+    results.map(Some).map_err(|error| Failure::new(error.to_string()))
 }
 
 /// Writes what an order found.
@@ -106,30 +153,30 @@ fn record(
     to.record(order, &result).map_err(|error| Failure::new(error.to_string()))
 }
 
-/// Runs with random orders. Adds their findings, and returns how their results differ from the first run's, if they do.
+/// Runs with random orders. Adds their findings, and returns how their results differ from the first run's, if they do,
+/// with the orders that have run.
 fn in_other_orders(
     shader: &Shader,
     (expected, bound): (&[Vec<u8>], &BoundResources),
     args: &RunArgs,
     seeds: u32,
     all: &mut Vec<Finding>,
-) -> Result<Option<String>, Failure> {
-    let (array, shard) = (job_array(args, seeds), args.check.orders());
-    let opened = args.check.results.as_ref().map(|path| Results::open(path, &array, shard)).transpose();
-    let mut file = opened.map_err(|error| Failure::new(error.to_string()))?;
+) -> Result<(Option<String>, Vec<u64>), Failure> {
+    let (array, shard) = (job_array(shader, args, seeds), args.check.orders());
+    let mut file = open(shader, args)?;
     let mut orders = jobs_left(file.as_ref(), &array, shard);
     if orders.first() == Some(&0) {
         orders.remove(0);
         record(&mut file, 0, all.clone(), None, args)?;
     }
     if orders.is_empty() {
-        return Ok(None);
+        return Ok((None, orders));
     }
     let bar = ProgressBar::new(orders.len() as u64);
     bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} orders").unwrap_or(ProgressStyle::default_bar()));
     bar.enable_steady_tick(Duration::from_millis(200));
     let mut differs = None;
-    for seed in orders {
+    for &seed in &orders {
         let mut args = args.clone();
         args.device.schedule = Some(Schedule::Random(seed));
         // Messages of the kernel are those of the first run.
@@ -156,7 +203,7 @@ fn in_other_orders(
         bar.inc(1);
     }
     bar.finish_and_clear();
-    Ok(differs)
+    Ok((differs, orders))
 }
 
 /// Adds a finding, or counts it if another run had it.

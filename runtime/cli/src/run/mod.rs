@@ -57,6 +57,7 @@ fn execute(
     let Launched { context, program, bound } = launch(&shader, args, messages.printer())?;
     report::check(&bound, args)?;
     check::check_targets(&args.check.files())?;
+    checked::check_results(&shader, args)?;
     let times = match progress::shown(&context, || dispatch(&context, (&shader, &program), &bound, args)) {
         Ok(times) => times,
         Err(failure) => {
@@ -72,6 +73,7 @@ fn execute(
     notes.extend(notes::of(&program, &bound, args));
     notes.extend(saved);
     notes.extend(checked.iter().filter_map(|checked| checked.order.clone()));
+    notes.extend(checked.iter().filter_map(|checked| checked.recorded_note(&args.check)));
     report::print(&context, &program, &bound, (&times, &notes, messages, checked.as_ref()), args, output)?;
     notes.iter().for_each(output::note);
     let Some(checked) = checked else { return Ok(0) };
@@ -81,7 +83,7 @@ fn execute(
         checked.report.print();
     }
     check::write_files(&args.check.files(), &checked.report.json())?;
-    Ok(checked.report.status(&args.check))
+    Ok(checked.status(&args.check))
 }
 
 /// A device with everything that a dispatch needs.

@@ -1,0 +1,88 @@
+//! `spelter check --many-seeds`: runs of a program in many orders, which a file of results may keep as a job array.
+
+use std::ffi::OsString;
+
+use serde_json::json;
+use spelter_jobs::{Results, JobArray, digest, jobs_left};
+
+use super::folder::Folder;
+use super::merge::Merged;
+use super::with_files;
+use crate::args::CheckCommandArgs;
+use crate::failure::Failure;
+use crate::file;
+use crate::icd;
+use crate::output;
+
+/// The largest file of results that is read, in bytes.
+const MAX_BYTES: u64 = 4 << 30;
+
+/// Runs the program in each order of the shard that the file of results lacks. Returns what all orders found, those of
+/// the file included, with the status of the first one that failed.
+pub(super) fn run(
+    args: &CheckCommandArgs,
+    folder: &Folder,
+    variables: &[(&'static str, OsString)],
+) -> Result<(Merged, u8), Failure> {
+    let wrong = |error: spelter_jobs::Error| Failure::new(error.to_string());
+    let (array, shard) = (job_array(args)?, args.orders());
+    let opened = args.results.as_ref().map(|path| Results::open(path, &array, shard)).transpose();
+    let mut results = opened.map_err(wrong)?;
+    let (mut all, mut status, mut read) = (Merged::default(), 0, 0);
+    // The status of a program that was stopped, and so has no result.
+    let mut stopped = 0;
+    for order in jobs_left(results.as_ref(), &array, shard) {
+        let ended = icd::run_checked(&in_order(args, order, array.jobs), variables)?;
+        let found = Merged::new(&folder.new_lines(&mut read)?);
+        if let Some(results) = &mut results {
+            if ended.is_interrupted {
+                output::note(format_args!("order {order} has no result, since the program was stopped"));
+                stopped = ended.status;
+                all.append(found);
+                break;
+            }
+            let mut result = found.result();
+            result["program"] = json!({ "status": ended.status });
+            results.record(order, &result).map_err(wrong)?;
+        } else {
+            all.append(found);
+            status = first_failure(status, ended.status);
+        }
+    }
+    let Some(path) = &args.results else { return Ok((all, status)) };
+    // The file is locked while it is open, on some systems against its own process, too.
+    drop(results);
+    let text = String::from_utf8_lossy(&file::read(path, MAX_BYTES)?).into_owned();
+    let recorded =
+        spelter_jobs::Merged::read([(path.display().to_string().as_str(), text.as_str())]).map_err(wrong)?;
+    for (_, result) in recorded.results() {
+        all.append(Merged::from_result(result));
+        status = first_failure(status, result["program"]["status"].as_u64().unwrap_or(0) as u8);
+    }
+    Ok((all, first_failure(stopped, status)))
+}
+
+/// The first of two statuses that is not 0.
+fn first_failure(earlier: u8, later: u8) -> u8 {
+    if earlier == 0 { later } else { earlier }
+}
+
+/// The options of a run in an order; order 0 is the usual one.
+fn in_order(args: &CheckCommandArgs, order: u64, orders: u64) -> crate::args::ExecArgs {
+    let mut exec = args.exec();
+    if order > 0 {
+        let schedule = spelter::Schedule::Random(order);
+        exec.device.schedule = Some(schedule);
+        output::note(format_args!("run {} of {orders}, --schedule {schedule}", order + 1));
+    }
+    exec
+}
+
+/// The orders as a job array.
+fn job_array(args: &CheckCommandArgs) -> Result<JobArray, Failure> {
+    let CheckCommandArgs { command, check_memory, graphics, time_limit, .. } = args;
+    let filter = with_files(args.filter(), &args.suppressions)?;
+    let options = digest(&format!("{:?}", (filter, check_memory, graphics, time_limit)));
+    let settings = json!({ "command": command, "profile": args.profile.name(), "options": options });
+    Ok(JobArray { name: "check --many-seeds".to_owned(), settings, jobs: args.many_seeds.unwrap_or(1).into() })
+}
