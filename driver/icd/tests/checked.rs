@@ -10,11 +10,12 @@
 )]
 
 use crate::common;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::Output;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::common::{Gpu, Program, rerun};
 use ash::vk;
@@ -24,6 +25,7 @@ unsafe extern "C" {
     fn fork() -> c_int;
     fn waitpid(process: c_int, status: *mut c_int, options: c_int) -> c_int;
     fn kill(process: c_int, signal: c_int) -> c_int;
+    fn alarm(seconds: c_uint) -> c_uint;
     fn exit(status: c_int) -> !;
 }
 
@@ -167,6 +169,12 @@ fn nothing_is_lost_if_the_device_is_not_destroyed() {
 }
 
 #[test]
+fn a_process_that_forks_while_it_checks_neither_hangs_nor_crashes() {
+    let ended = run("forks-while-checking", "forks_while_checking", &[]);
+    assert_eq!(ended.output.status.code(), Some(66), "{}\n{}", ended.stdout(), ended.stderr());
+}
+
+#[test]
 fn a_forked_process_reports_only_what_it_finds_itself() {
     let ended = run("fork", "fork", &[]);
     assert_eq!(ended.output.status.code(), Some(66), "{}", ended.stderr());
@@ -212,6 +220,7 @@ fn a_case_of_another_process() {
             unsafe { kill(std::process::id().cast_signed(), 9) };
         }
         Ok("fork") => forks(),
+        Ok("forks_while_checking") => forks_while_checking(),
         Ok("threads") => threads(),
         _ => {}
     }
@@ -354,6 +363,57 @@ fn forks() {
             }
         }
     }
+}
+
+/// Forks again and again while another thread submits dispatches and waits for them, so that locks of checked mode are
+/// held at some of the forks. In the child the device is lost, no call hangs, and the process ends as others do; every
+/// fourth child makes a device of its own and finds the race there.
+fn forks_while_checking() {
+    const FORKS: u32 = 40;
+    /// Seconds after which the system ends a child that hangs.
+    const HANGS: c_uint = 120;
+    let gpu = Gpu::new();
+    let program = program(&gpu, RACE);
+    let buffer = gpu.buffer(64);
+    let set = gpu.set(gpu.descriptor_pool(), &program, &[&buffer]);
+    let commands = [gpu.dispatch(program.pipeline, program.layout, set, 8)];
+    let more = gpu.buffer(64);
+    let (stop, device) = (AtomicBool::new(false), &gpu.device);
+    let ended = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let submit = [vk::SubmitInfo::default().command_buffers(&commands)];
+            // Relaxed: nothing else is read with it.
+            while !stop.load(Ordering::Relaxed) {
+                unsafe {
+                    device.queue_submit(gpu.queue, &submit, vk::Fence::null()).unwrap();
+                    device.queue_wait_idle(gpu.queue).unwrap();
+                }
+            }
+        });
+        let fork_once = |number| match unsafe { fork() } {
+            0 => unsafe {
+                alarm(HANGS);
+                assert_eq!(device.device_wait_idle(), Err(vk::Result::ERROR_DEVICE_LOST));
+                device.unmap_memory(more.memory);
+                device.map_memory(more.memory, 0, vk::WHOLE_SIZE, vk::MemoryMapFlags::empty()).unwrap();
+                if number % 4 == 3 {
+                    std::mem::forget(submitted(true));
+                }
+                exit(0)
+            },
+            child => {
+                let mut status = -1;
+                assert_eq!(unsafe { waitpid(child, &raw mut status, 0) }, child);
+                status
+            }
+        };
+        let ended: Vec<_> = (0..FORKS).map(fork_once).collect();
+        stop.store(true, Ordering::Relaxed);
+        ended
+    });
+    let expected = |number: u32| if number % 4 == 3 { 66 << 8 } else { 0 };
+    assert_eq!(ended, (0..FORKS).map(expected).collect::<Vec<_>>());
+    std::mem::forget((gpu, program, buffer, more));
 }
 
 /// A command buffer of a pool with one dispatch.
