@@ -169,6 +169,22 @@ fn nothing_is_lost_if_the_device_is_not_destroyed() {
 }
 
 #[test]
+fn reads_through_a_mapped_pointer_are_errors_if_they_are_trapped() {
+    let trap = [("SPELTER_CHECK_HOST", "trap")];
+    let ended = run("trap-seen", "seen", &trap);
+    assert_eq!((ended.output.status.code(), ended.stderr().as_str()), (Some(0), ""));
+    let ended = run("trap-unseen", "unseen", &trap);
+    assert_eq!(ended.output.status.code(), Some(66), "{}", ended.stderr());
+    let findings = ended.findings();
+    assert_eq!(findings.len(), 1, "{}", ended.stderr());
+    assert_eq!((&findings[0]["id"], &findings[0]["severity"]), (&"SPELTER-HOST".into(), &"error".into()));
+    // The test's own program: its name, and the instruction's offset.
+    assert!(ended.stderr().contains("read by the host at") && ended.stderr().contains("+0x"), "{}", ended.stderr());
+    let advised = run("trap-advise", "unseen", &[]);
+    assert_eq!((advised.output.status.code(), &advised.findings()[0]["severity"]), (Some(0), &"note".into()));
+}
+
+#[test]
 fn a_process_that_forks_while_it_checks_neither_hangs_nor_crashes() {
     let ended = run("forks-while-checking", "forks_while_checking", &[]);
     assert_eq!(ended.output.status.code(), Some(66), "{}\n{}", ended.stdout(), ended.stderr());
@@ -221,6 +237,8 @@ fn a_case_of_another_process() {
         }
         Ok("fork") => forks(),
         Ok("forks_while_checking") => forks_while_checking(),
+        Ok("seen") => reads_mapped_memory(true),
+        Ok("unseen") => reads_mapped_memory(false),
         Ok("threads") => threads(),
         _ => {}
     }
@@ -342,6 +360,41 @@ fn once(wgsl: &str) {
     }
     gpu.destroy_program(program);
     gpu.destroy_buffer(buffer);
+}
+
+/// Reads what a dispatch wrote through a mapped pointer, and uses the rest of its page.
+fn reads_mapped_memory(visible: bool) {
+    let gpu = Gpu::new();
+    let program = program(&gpu, &RACE.replace("// workgroupBarrier", "workgroupBarrier"));
+    let buffer = gpu.buffer(4096);
+    let set = gpu.set(gpu.descriptor_pool(), &program, &[&buffer]);
+    let (device, point) = (&gpu.device, vk::PipelineBindPoint::COMPUTE);
+    let info = vk::CommandBufferAllocateInfo::default().command_pool(gpu.pool).command_buffer_count(1);
+    let commands = unsafe {
+        let commands = device.allocate_command_buffers(&info).unwrap()[0];
+        device.begin_command_buffer(commands, &vk::CommandBufferBeginInfo::default()).unwrap();
+        device.cmd_bind_pipeline(commands, point, program.pipeline);
+        device.cmd_bind_descriptor_sets(commands, point, program.layout, 0, &[set], &[]);
+        device.cmd_dispatch(commands, 1, 1, 1);
+        if visible {
+            gpu.make_visible_to_the_host(commands);
+        }
+        device.end_command_buffer(commands).unwrap();
+        commands
+    };
+    let word = |index: usize| unsafe { buffer.mapped.add(index) };
+    for round in 0..3 {
+        // Words that no command accesses, in the page of the results and in the next one.
+        unsafe {
+            word(500).write_volatile(round);
+            word(3000).write_volatile(round + 1);
+        }
+        gpu.run(commands);
+        let read = (0..64).map(|index| unsafe { word(index).read_volatile() });
+        assert!(read.eq((0..64).map(|index| index / 2)));
+        assert_eq!(unsafe { (word(500).read_volatile(), word(3000).read_volatile()) }, (round, round + 1));
+    }
+    std::mem::forget((gpu, program, buffer));
 }
 
 /// A process with findings that forks twice: the first child has no device, the second one finds the race as well.
