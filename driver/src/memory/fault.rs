@@ -22,8 +22,9 @@ use super::host_view::HostView;
 const TRAP: c_int = 5;
 const SEGV: c_int = 11;
 
-/// `SA_SIGINFO | SA_NODEFER | SA_ONSTACK`.
-const FLAGS: c_int = 4 | 0x4000_0000 | 0x0800_0000;
+/// `SA_SIGINFO | SA_NODEFER`. Without `SA_ONSTACK`: reports need more than the few KiB of an alternate stack.
+const FLAGS: c_int = SIGINFO | 0x4000_0000;
+const SIGINFO: c_int = 4;
 
 /// The trap flag of `RFLAGS`.
 const TRAP_FLAG: i64 = 0x100;
@@ -169,7 +170,7 @@ fn pass_on(number: usize, signal: c_int, info: *mut Info, context: *mut Context)
             // SAFETY: it is the action that the program had.
             unsafe { sigaction(signal, &raw const other, std::ptr::null_mut()) };
         }
-        handler if other.flags & FLAGS & 4 != 0 => {
+        handler if other.flags & SIGINFO != 0 => {
             // SAFETY: the program installed a function with these arguments.
             let handler = unsafe { std::mem::transmute::<usize, Handler>(handler) };
             handler(signal, info, context);
