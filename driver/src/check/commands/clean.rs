@@ -38,7 +38,7 @@ impl State {
                 self.accesses.clear();
                 self.orders.clear();
                 self.unread.clear();
-                self.told.clear();
+                self.reported.clear();
             }
             checker.count(|counts| counts.commands_forgotten += (known - self.accesses.len()) as u64);
         }
@@ -91,7 +91,7 @@ impl State {
             let others: Vec<_> = sets.get(cell.others).iter().map(|&id| number(id)).filter(|&id| id != 0).collect();
             Cell { write: number(cell.write), others: new_sets.number(others.into()) }
         });
-        self.told = self.told.iter().filter_map(|id| numbers.get(id).copied()).collect();
+        self.reported = self.reported.iter().filter_map(|id| numbers.get(id).copied()).collect();
         self.unread = self.unread.iter().filter_map(|id| numbers.get(id).copied()).collect();
         let mut order_numbers: HashMap<u32, u32, FixedState> = HashMap::default();
         let mut old: Vec<_> = std::mem::take(orders).into_iter().map(Some).collect();

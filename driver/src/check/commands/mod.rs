@@ -99,7 +99,7 @@ struct State {
     /// The last access of the host, if nothing happened since: when, whether it writes, by which instruction.
     host: Option<((u64, bool, Option<usize>), AccessId)>,
     /// Accesses whose races with the host were reported, if the host's accesses are trapped.
-    told: HashSet<AccessId, FixedState>,
+    reported: HashSet<AccessId, FixedState>,
 }
 
 /// The command that runs.

@@ -69,7 +69,7 @@ impl State {
         for id in self.accesses_of(cell) {
             let conflicts = writes || self.writes(id);
             if conflicts && self.lack(id, &now, &(byte..byte + 1)).is_some() {
-                self.told.insert(id);
+                self.reported.insert(id);
             }
         }
         let end = (byte + WIDEST).min((byte & !(PAGE - 1)) + PAGE);
@@ -94,7 +94,7 @@ impl State {
         let mut closed = Closed::Open;
         for (run, cell) in self.runs(page.clone()) {
             for id in self.accesses_of(cell) {
-                if self.told.contains(&id) {
+                if self.reported.contains(&id) {
                     continue;
                 }
                 if self.writes(id) && self.lack(id, &read, &run).is_some() {
