@@ -21,8 +21,9 @@ pub struct CheckOptions {
     /// Accesses of commands that are known before those that nothing can race with any more are dropped. With fewer
     /// that is done more often. Default: 16,384.
     pub log_accesses: usize,
-    /// What is done about accesses of the host through [`DeviceMemory::host_address`](crate::DeviceMemory::host_address)
-    /// to memory that it has mapped. Default: [`MappedAccesses::Advise`].
+    /// What is done about accesses of the host through
+    /// [`DeviceMemory::host_address`](crate::DeviceMemory::host_address) to memory that it has mapped. Default:
+    /// [`MappedAccesses::Advise`].
     pub host: MappedAccesses,
 }
 
@@ -33,8 +34,8 @@ pub enum MappedAccesses {
     /// values are not visible to it.
     #[default]
     Advise,
-    /// They are errors as those of the Rust API are: the pages are closed to the host, and a signal handler sees what it
-    /// does. On Linux on x86-64; the handlers for `SIGSEGV` and `SIGTRAP` are the device's.
+    /// They are errors as those of the Rust API are: the pages are closed to the host, and a signal handler sees what
+    /// it does. On Linux on x86-64; the handlers for `SIGSEGV` and `SIGTRAP` are the device's.
     Trap,
 }
 

@@ -1,8 +1,8 @@
 //! The signals that an access to a closed page of a host's view raises (`host_view.rs`).
 //!
-//! The page is opened, and if it must be closed again, the instruction runs alone, with the processor's trap flag: after
-//! it the page is closed, and the program continues. Signals that are not of a view go to the handler that the program
-//! had, or have their default effect.
+//! The page is opened, and if it must be closed again, the instruction runs alone, with the processor's trap flag:
+//! after it the page is closed, and the program continues. Signals that are not of a view go to the handler that the
+//! program had, or have their default effect.
 //!
 //! # Safety
 //!

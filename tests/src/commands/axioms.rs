@@ -204,8 +204,8 @@ impl History {
     }
 
     /// Dependency chains: earlier dependencies of the queue whose second scope has a stage of this first scope. What a
-    /// semaphore made visible is visible to all accesses of the device that come after it. A barrier is a command without
-    /// a stage, which signals after all commands (`is_all`) have in their scope by itself.
+    /// semaphore made visible is visible to all accesses of the device that come after it. A barrier is a command
+    /// without a stage, which signals after all commands (`is_all`) have in their scope by itself.
     fn follow(
         &self,
         builder: &mut Builder,

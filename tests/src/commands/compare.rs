@@ -165,8 +165,8 @@ fn on(history: &History, segment: Range) -> impl Iterator<Item = (usize, &Access
     })
 }
 
-/// Whether the host reads at `to` what it wrote itself after the access at `from`. Since a write of the host needs order
-/// only (`axioms.rs`), its value is the host's, whatever that access lacks.
+/// Whether the host reads at `to` what it wrote itself after the access at `from`. Since a write of the host needs
+/// order only (`axioms.rs`), its value is the host's, whatever that access lacks.
 fn is_replaced_by_host(history: &History, segment: Range, of: &[(usize, &Access)], from: usize, to: usize) -> bool {
     let is_host = |access: &Access| access.queue.is_none();
     let replaces = |(at, between): &(usize, &Access)| {
@@ -177,8 +177,8 @@ fn is_replaced_by_host(history: &History, segment: Range, of: &[(usize, &Access)
 
 /// Whether the device compares the access at `to` with the one at `from`: none between them stands for the first one.
 ///
-/// A write does if it is compared with both. Atomics are not compared with each other: so an atomic does not hide a plain
-/// access from an atomic, nor an atomic of another queue or stage that it is not ordered after.
+/// A write does if it is compared with both. Atomics are not compared with each other: so an atomic does not hide a
+/// plain access from an atomic, nor an atomic of another queue or stage that it is not ordered after.
 fn is_adjacent(history: &History, segment: Range, of: &[(usize, &Access)], from: usize, to: usize) -> bool {
     let ((number, first), second) = (of[from], of[to].1);
     // What a command accessed itself, before its own write, counts with it; accesses of the host are one by one.

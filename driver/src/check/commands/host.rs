@@ -1,9 +1,9 @@
 //! What barriers have made visible to the host, and when the host knows of it.
 //!
 //! A barrier whose second scope has accesses of the host makes values visible to the host (Vulkan, "Availability,
-//! Visibility, and Domain Operations"). It is an operation of a queue: the host may read when it has waited for a signal
-//! that comes after the barrier, by submission order or by a chain of dependencies. What another queue signals meanwhile
-//! says nothing of it.
+//! Visibility, and Domain Operations"). It is an operation of a queue: the host may read when it has waited for a
+//! signal that comes after the barrier, by submission order or by a chain of dependencies. What another queue signals
+//! meanwhile says nothing of it.
 
 use super::progress::{QueueStages, add_stages, stages};
 use super::scope::{Side, Stages};

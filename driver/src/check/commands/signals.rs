@@ -91,8 +91,8 @@ impl Signals {
         batches.filter(|(of, _)| *of <= serial).map(|(_, signal)| *signal).take(1).collect()
     }
 
-    /// Forgets objects without another owner, and those all of whose signals are dropped: before event `first`, and none
-    /// of `held`, which accesses come before that something may still race with.
+    /// Forgets objects without another owner, and those all of whose signals are dropped: before event `first`, and
+    /// none of `held`, which accesses come before that something may still race with.
     pub(super) fn clean(&mut self, first: u64, held: &SignalUnion) {
         let stays = |signal: &Signal| signal.event >= first || held.has(signal);
         self.fences.retain(|_, (fence, signal)| Arc::strong_count(fence) > 1 && stays(signal));
