@@ -2,7 +2,7 @@
 //! function that creates it (`impl Device`), so that this one imports no object.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use ash::vk;
@@ -10,11 +10,11 @@ use spelter_shaders::compile::Backend;
 use spelter_shaders::host::Printer;
 use spelter_shaders::schedule::Schedule;
 
-use crate::check::{CheckOptions, CheckResults, CheckStats, Checker, Finding};
+use crate::check::{CheckOptions, CheckResults, CheckStats, Checker, Finding, MappedAccesses};
 use crate::error::Error;
 use crate::exec::{CommandLog, Executor, ExecutorOptions, Loss, Observer, QueueState, TimeLimit};
 use crate::limits::Limits;
-use crate::memory::{Heap, default_bytes};
+use crate::memory::{Heap, HostObserver, default_bytes};
 use crate::pipeline::{Compilers, PipelineCache};
 
 /// Maximum number of worker threads of a device.
@@ -147,10 +147,18 @@ impl Device {
         if workers > MAX_WORKERS {
             return Err(Error::Options(format!("a device of {workers} workers: at most {MAX_WORKERS}")));
         }
-        let heap = Heap::new(options.heap_size)?;
+        let traps = options.check.as_ref().is_some_and(|check| check.host == MappedAccesses::Trap);
+        let heap = match traps {
+            true => Heap::with_host_view(options.heap_size)
+                .map_err(|error| Error::Options(format!("accesses of the host cannot be trapped: {error}")))?,
+            false => Heap::new(options.heap_size)?,
+        };
         let time_limit = TimeLimit { limit: options.time_limit, set_by: options.time_limit_is_set_by };
         let limits = ExecutorOptions { workers, time_limit, schedule: options.schedule };
-        let checker = options.check.map(|check| Arc::new(Checker::new(check, options.schedule)));
+        let checker = options.check.map(|check| Arc::new(Checker::new(check, options.schedule, heap.host_view())));
+        if let (Some(checker), Some((view, _))) = (&checker, heap.host_view()) {
+            view.observe(Arc::downgrade(checker) as Weak<dyn HostObserver>);
+        }
         let log = checker.clone().map(|checker| checker as Arc<dyn CommandLog>);
         let executor = Executor::observed(limits, observer, log, options.printer);
         let inner = DeviceInner {

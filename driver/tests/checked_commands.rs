@@ -5,7 +5,10 @@ use crate::common::checked::{RAW, WAR, WAW, device, findings, rules};
 use crate::common::{COUNT, Kernel, STORAGE, Words, recorded};
 use spelter_driver::check::{Finding, Rule, Severity};
 use spelter_driver::vk::{self, AccessFlags as A, PipelineStageFlags as S};
-use spelter_driver::{BufferMemoryBarrier, CommandBuffer, Device, MemoryBarrier, SemaphoreSubmit, SubmitInfo};
+use spelter_driver::{
+    Barrier2, BarrierMemory, BufferMemoryBarrier, CommandBuffer, Device, MemoryBarrier, OwnershipTransfer,
+    SemaphoreSubmit, SubmitInfo,
+};
 
 /// `output[i] = input[i] + 1` for the first 16 words.
 const STEP: &str = "
@@ -362,6 +365,66 @@ fn the_host_reads_what_was_made_visible_to_it() {
     let invisible = run(false);
     assert_eq!(rules(&invisible), [Rule::Host]);
     assert!(invisible[0].repairs[0].text.contains("dstStageMask HOST"), "{}", invisible[0]);
+}
+
+#[test]
+fn the_host_waits_for_the_queue_that_made_values_visible_to_it() {
+    let device = device();
+    let words = [0; 2].map(|_| Words::zeros(&device, 16));
+    let steps = Steps::new(&device, &[[&words[0], &words[1]]]);
+    let flags = vk::CommandBufferUsageFlags::empty();
+    let (queues, all) = (device.queues(), vk::PipelineStageFlags2::ALL_COMMANDS);
+    let run = |awaited: usize| {
+        let semaphore = device.create_semaphore();
+        let there = SemaphoreSubmit { semaphore: &semaphore, value: 0, stages: all };
+        let write = recorded(&device, flags, |command| steps.record(command, 0));
+        let show = recorded(&device, flags, |command| barrier(command, WRITE, (S::HOST, A::HOST_READ)));
+        let fences = [0; 2].map(|_| device.create_fence(false));
+        let signals = SubmitInfo { waits: &[], commands: &[&write], signals: &[there] };
+        queues[0].submit_all(&[signals], None).unwrap();
+        let waits = SubmitInfo { waits: &[there], commands: &[&show], signals: &[] };
+        queues[1].submit_all(&[waits], Some(&fences[1])).unwrap();
+        queues[0].submit(&[], Some(&fences[0])).unwrap();
+        assert!(fences[awaited].wait(None).unwrap());
+        let _ = words[1].read();
+        let found = device.take_findings();
+        queues.iter().for_each(|queue| queue.wait_idle().unwrap());
+        found
+    };
+    assert_eq!(run(1), []);
+    let found = run(0);
+    assert_eq!(rules(&found), [Rule::Host], "the fence is of the queue that wrote");
+    // The barrier has run when the host reads, or not.
+    assert!(found[0].reasons[0].contains("visible to the host"), "{}", found[0]);
+}
+
+#[test]
+fn ownership_transfers_are_named_where_something_else_is_missing() {
+    let device = device();
+    let words = [0; 3].map(|_| Words::zeros(&device, 16));
+    let steps = Steps::new(&device, &[[&words[0], &words[1]], [&words[1], &words[2]]]);
+    let run = |dst_access| {
+        findings(&device, |command| {
+            steps.record(command, 0);
+            let compute = vk::PipelineStageFlags2::COMPUTE_SHADER;
+            let release = Barrier2 {
+                src_stages: compute,
+                src_access: vk::AccessFlags2::SHADER_STORAGE_WRITE,
+                dst_stages: compute,
+                dst_access,
+                memory: BarrierMemory::Buffer { buffer: &words[1].buffer, offset: 0, size: vk::WHOLE_SIZE },
+                ownership: OwnershipTransfer::of(0, vk::QUEUE_FAMILY_EXTERNAL),
+            };
+            command.pipeline_barrier2(&[release]).unwrap();
+            steps.record(command, 1);
+        })
+    };
+    assert_eq!(run(vk::AccessFlags2::SHADER_STORAGE_READ), [], "it has no effect of its own");
+    let found = run(vk::AccessFlags2::NONE);
+    assert_eq!(rules(&found), [RAW]);
+    let reason = "; a barrier between them transfers ownership from queue family 0 to VK_QUEUE_FAMILY_EXTERNAL";
+    assert!(found[0].reasons[0].ends_with(reason), "{}", found[0]);
+    assert_eq!(OwnershipTransfer::of(vk::QUEUE_FAMILY_IGNORED, vk::QUEUE_FAMILY_IGNORED), None);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Checked mode between commands against the axioms of the memory model, on random programs: no race of adjacent
 //! accesses is missed, nothing is reported in vain.
 
+use spelter_driver::check::CheckOptions;
 use spelter_tests::commands::{Comparison, Machine, Program};
 
 /// A small number; the program `commands` runs more.
@@ -8,7 +9,8 @@ const PROGRAMS: u64 = 400;
 
 #[test]
 fn random_programs_agree_with_the_axioms() {
-    let machine = Machine::new().unwrap();
+    // The log is cleaned while programs run, too.
+    let machine = Machine::new(CheckOptions { log_accesses: 4, ..CheckOptions::default() }).unwrap();
     let (mut races, mut pairs, mut race_free, mut hidden, mut too_large) = (0, 0, 0, 0, 0);
     for seed in 0..PROGRAMS {
         let program = Program::random(seed);

@@ -31,7 +31,7 @@ const BOTH: &str = "the Vulkan driver; run, bench, profile, demo, test and info"
 const FINDERS: &str = "exec and icd";
 
 /// Every variable that is read, with its meaning. Set-user-ID programs ignore all of them.
-pub const VARIABLES: [Variable; 22] = {
+pub const VARIABLES: [Variable; 23] = {
     const fn of(name: &'static str, read_by: &'static str, meaning: &'static str) -> Variable {
         Variable { name, read_by, meaning }
     }
@@ -81,6 +81,7 @@ pub const VARIABLES: [Variable; 22] = {
         check::VARIABLES[5],
         check::VARIABLES[6],
         check::VARIABLES[7],
+        check::VARIABLES[8],
         of(
             "SPELTER_ICD_LIBRARY",
             FINDERS,

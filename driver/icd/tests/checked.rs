@@ -10,11 +10,12 @@
 )]
 
 use crate::common;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::Output;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::common::{Gpu, Program, rerun};
 use ash::vk;
@@ -24,6 +25,7 @@ unsafe extern "C" {
     fn fork() -> c_int;
     fn waitpid(process: c_int, status: *mut c_int, options: c_int) -> c_int;
     fn kill(process: c_int, signal: c_int) -> c_int;
+    fn alarm(seconds: c_uint) -> c_uint;
     fn exit(status: c_int) -> !;
 }
 
@@ -167,6 +169,28 @@ fn nothing_is_lost_if_the_device_is_not_destroyed() {
 }
 
 #[test]
+fn reads_through_a_mapped_pointer_are_errors_if_they_are_trapped() {
+    let trap = [("SPELTER_CHECK_HOST", "trap")];
+    let ended = run("trap-seen", "seen", &trap);
+    assert_eq!((ended.output.status.code(), ended.stderr().as_str()), (Some(0), ""));
+    let ended = run("trap-unseen", "unseen", &trap);
+    assert_eq!(ended.output.status.code(), Some(66), "{}", ended.stderr());
+    let findings = ended.findings();
+    assert_eq!(findings.len(), 1, "{}", ended.stderr());
+    assert_eq!((&findings[0]["id"], &findings[0]["severity"]), (&"SPELTER-HOST".into(), &"error".into()));
+    // The test's own program: its name, and the instruction's offset.
+    assert!(ended.stderr().contains("read by the host at") && ended.stderr().contains("+0x"), "{}", ended.stderr());
+    let advised = run("trap-advise", "unseen", &[]);
+    assert_eq!((advised.output.status.code(), &advised.findings()[0]["severity"]), (Some(0), &"note".into()));
+}
+
+#[test]
+fn a_process_that_forks_while_it_checks_neither_hangs_nor_crashes() {
+    let ended = run("forks-while-checking", "forks_while_checking", &[]);
+    assert_eq!(ended.output.status.code(), Some(66), "{}\n{}", ended.stdout(), ended.stderr());
+}
+
+#[test]
 fn a_forked_process_reports_only_what_it_finds_itself() {
     let ended = run("fork", "fork", &[]);
     assert_eq!(ended.output.status.code(), Some(66), "{}", ended.stderr());
@@ -212,6 +236,9 @@ fn a_case_of_another_process() {
             unsafe { kill(std::process::id().cast_signed(), 9) };
         }
         Ok("fork") => forks(),
+        Ok("forks_while_checking") => forks_while_checking(),
+        Ok("seen") => reads_mapped_memory(true),
+        Ok("unseen") => reads_mapped_memory(false),
         Ok("threads") => threads(),
         _ => {}
     }
@@ -335,6 +362,41 @@ fn once(wgsl: &str) {
     gpu.destroy_buffer(buffer);
 }
 
+/// Reads what a dispatch wrote through a mapped pointer, and uses the rest of its page.
+fn reads_mapped_memory(visible: bool) {
+    let gpu = Gpu::new();
+    let program = program(&gpu, &RACE.replace("// workgroupBarrier", "workgroupBarrier"));
+    let buffer = gpu.buffer(4096);
+    let set = gpu.set(gpu.descriptor_pool(), &program, &[&buffer]);
+    let (device, point) = (&gpu.device, vk::PipelineBindPoint::COMPUTE);
+    let info = vk::CommandBufferAllocateInfo::default().command_pool(gpu.pool).command_buffer_count(1);
+    let commands = unsafe {
+        let commands = device.allocate_command_buffers(&info).unwrap()[0];
+        device.begin_command_buffer(commands, &vk::CommandBufferBeginInfo::default()).unwrap();
+        device.cmd_bind_pipeline(commands, point, program.pipeline);
+        device.cmd_bind_descriptor_sets(commands, point, program.layout, 0, &[set], &[]);
+        device.cmd_dispatch(commands, 1, 1, 1);
+        if visible {
+            gpu.make_visible_to_the_host(commands);
+        }
+        device.end_command_buffer(commands).unwrap();
+        commands
+    };
+    let word = |index: usize| unsafe { buffer.mapped.add(index) };
+    for round in 0..3 {
+        // Words that no command accesses, in the page of the results and in the next one.
+        unsafe {
+            word(500).write_volatile(round);
+            word(3000).write_volatile(round + 1);
+        }
+        gpu.run(commands);
+        let read = (0..64).map(|index| unsafe { word(index).read_volatile() });
+        assert!(read.eq((0..64).map(|index| index / 2)));
+        assert_eq!(unsafe { (word(500).read_volatile(), word(3000).read_volatile()) }, (round, round + 1));
+    }
+    std::mem::forget((gpu, program, buffer));
+}
+
 /// A process with findings that forks twice: the first child has no device, the second one finds the race as well.
 fn forks() {
     let _kept = submitted(true);
@@ -354,6 +416,57 @@ fn forks() {
             }
         }
     }
+}
+
+/// Forks again and again while another thread submits dispatches and waits for them, so that locks of checked mode are
+/// held at some of the forks. In the child the device is lost, no call hangs, and the process ends as others do; every
+/// fourth child makes a device of its own and finds the race there.
+fn forks_while_checking() {
+    const FORKS: u32 = 40;
+    /// Seconds after which the system ends a child that hangs.
+    const HANGS: c_uint = 120;
+    let gpu = Gpu::new();
+    let program = program(&gpu, RACE);
+    let buffer = gpu.buffer(64);
+    let set = gpu.set(gpu.descriptor_pool(), &program, &[&buffer]);
+    let commands = [gpu.dispatch(program.pipeline, program.layout, set, 8)];
+    let more = gpu.buffer(64);
+    let (stop, device) = (AtomicBool::new(false), &gpu.device);
+    let ended = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let submit = [vk::SubmitInfo::default().command_buffers(&commands)];
+            // Relaxed: nothing else is read with it.
+            while !stop.load(Ordering::Relaxed) {
+                unsafe {
+                    device.queue_submit(gpu.queue, &submit, vk::Fence::null()).unwrap();
+                    device.queue_wait_idle(gpu.queue).unwrap();
+                }
+            }
+        });
+        let fork_once = |number| match unsafe { fork() } {
+            0 => unsafe {
+                alarm(HANGS);
+                assert_eq!(device.device_wait_idle(), Err(vk::Result::ERROR_DEVICE_LOST));
+                device.unmap_memory(more.memory);
+                device.map_memory(more.memory, 0, vk::WHOLE_SIZE, vk::MemoryMapFlags::empty()).unwrap();
+                if number % 4 == 3 {
+                    std::mem::forget(submitted(true));
+                }
+                exit(0)
+            },
+            child => {
+                let mut status = -1;
+                assert_eq!(unsafe { waitpid(child, &raw mut status, 0) }, child);
+                status
+            }
+        };
+        let ended: Vec<_> = (0..FORKS).map(fork_once).collect();
+        stop.store(true, Ordering::Relaxed);
+        ended
+    });
+    let expected = |number: u32| if number % 4 == 3 { 66 << 8 } else { 0 };
+    assert_eq!(ended, (0..FORKS).map(expected).collect::<Vec<_>>());
+    std::mem::forget((gpu, program, buffer, more));
 }
 
 /// A command buffer of a pool with one dispatch.

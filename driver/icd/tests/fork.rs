@@ -11,6 +11,7 @@
 mod common;
 
 use std::ffi::{c_int, c_uint};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ash::{khr, vk};
@@ -27,6 +28,12 @@ unsafe extern "C" {
 /// child.
 #[test]
 fn a_forked_process_loses_the_device_and_can_create_another() {
+    const CHECK: &str = "SPELTER_CHECK";
+    // The same in checked mode, before this process has threads.
+    if std::env::var_os(CHECK).is_none() {
+        let status = Command::new(std::env::current_exe().unwrap()).env(CHECK, "1").status().unwrap();
+        assert!(status.success(), "in checked mode: {status}");
+    }
     let gpu = Gpu::with_extensions(&[khr::pipeline_executable_properties::NAME]);
     let buffer = gpu.buffer(4);
     let fill = gpu.record(|device, commands| unsafe { device.cmd_fill_buffer(commands, buffer.raw, 0, 16, 8) });

@@ -2,16 +2,18 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::schedule::Schedule;
 
-use super::commands::Commands;
+use super::commands::{Commands, Trap};
 use super::progress::Progress;
 use super::resources::Resources;
 use super::{CheckOptions, Finding, FindingIdentity};
+use crate::memory::{Closed, HostObserver, HostView};
 
 /// Findings that are kept until the program takes them, at most; later ones are counted only.
 const MAX_FINDINGS: usize = 10_000;
@@ -27,6 +29,8 @@ pub(crate) struct Checker {
     resources: Resources,
     found: Mutex<Found>,
     pub(super) progress: Progress,
+    /// The host's view of the heap, if its accesses are trapped.
+    pub(super) trap: Option<Trap>,
 }
 
 #[derive(Debug, Default)]
@@ -35,6 +39,13 @@ struct Found {
     /// Index in the list of each finding.
     same: HashMap<FindingIdentity, usize>,
     counts: CheckStats,
+}
+
+impl HostObserver for Checker {
+    fn accessed(&self, offset: u64, writes: bool, instruction: usize) -> Closed {
+        let Some(trap) = &self.trap else { return Closed::Open };
+        self.commands.host_touches(self, trap.base.saturating_add(offset), writes, instruction)
+    }
 }
 
 /// What checked mode did, in numbers.
@@ -62,7 +73,7 @@ pub struct CheckStats {
 }
 
 impl Checker {
-    pub(crate) fn new(options: CheckOptions, schedule: Schedule) -> Self {
+    pub(crate) fn new(options: CheckOptions, schedule: Schedule, view: Option<(&Arc<HostView>, u64)>) -> Self {
         Self {
             options,
             dispatches: AtomicU64::new(0),
@@ -71,6 +82,7 @@ impl Checker {
             resources: Resources::default(),
             found: Mutex::default(),
             progress: Progress::default(),
+            trap: view.map(|(view, base)| Trap { view: Arc::clone(view), base }),
         }
     }
 
@@ -92,7 +104,8 @@ impl Checker {
     /// The host maps memory of the device, or ends the mapping.
     pub(crate) fn maps(&self, memory: GuestSlice, range: Range<u64>, mapped: bool) {
         let start = memory.address() as u64;
-        self.commands.maps(start.saturating_add(range.start)..start.saturating_add(range.end), mapped);
+        let range = start.saturating_add(range.start)..start.saturating_add(range.end);
+        self.commands.maps(self, range, mapped);
     }
 
     /// The host reads or writes memory of the device.

@@ -50,11 +50,12 @@ pub enum Rule {
 
 impl Rule {
     /// Every rule.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Race(Hazard::ReadAfterWrite),
         Self::Race(Hazard::WriteAfterRead),
         Self::Race(Hazard::WriteAfterWrite),
         Self::Barrier,
+        Self::Host,
         Self::Note,
     ];
 

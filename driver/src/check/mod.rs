@@ -38,7 +38,7 @@ pub use finding::{
 pub use kernel::CheckedKernel;
 pub use log::{Accessed, Dispatch, Log, Word};
 pub use operation::{operation, scope, set_semantics};
-pub use options::{CheckOptions, Profile, Shard};
+pub use options::{CheckOptions, MappedAccesses, Profile, Shard};
 pub use progress::CheckProgress;
 pub use recorder::Recorder;
 pub(crate) use resources::ResourceId;

@@ -18,11 +18,57 @@ pub struct CheckOptions {
     pub replay_memory: u64,
     /// Only dispatches of this part are checked; the others run unchecked. Default: all.
     pub shard: Shard,
+    /// Accesses of commands that are known before those that nothing can race with any more are dropped. With fewer
+    /// that is done more often. Default: 16,384.
+    pub log_accesses: usize,
+    /// What is done about accesses of the host through
+    /// [`DeviceMemory::host_address`](crate::DeviceMemory::host_address) to memory that it has mapped. Default:
+    /// [`MappedAccesses::Advise`].
+    pub host: MappedAccesses,
+}
+
+/// How accesses of the host to mapped memory are checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MappedAccesses {
+    /// They are not seen. A note says so when the host has waited for a command that wrote to mapped memory, and the
+    /// values are not visible to it.
+    #[default]
+    Advise,
+    /// They are errors as those of the Rust API are: the pages are closed to the host, and a signal handler sees what
+    /// it does. On Linux on x86-64; the handlers for `SIGSEGV` and `SIGTRAP` are the device's.
+    Trap,
+}
+
+impl MappedAccesses {
+    /// The name, as options have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Advise => "advise",
+            Self::Trap => "trap",
+        }
+    }
+}
+
+/// `advise` or `trap`.
+impl FromStr for MappedAccesses {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let all = [Self::Advise, Self::Trap];
+        all.into_iter().find(|known| known.name() == text).ok_or_else(|| format!("`{text}` is neither advise nor trap"))
+    }
 }
 
 impl Default for CheckOptions {
     fn default() -> Self {
-        Self { profile: Profile::Common, memory: 1 << 30, replay_memory: 1 << 30, shard: Shard::ALL }
+        Self {
+            profile: Profile::Common,
+            memory: 1 << 30,
+            replay_memory: 1 << 30,
+            shard: Shard::ALL,
+            log_accesses: 1 << 14,
+            host: MappedAccesses::Advise,
+        }
     }
 }
 

@@ -123,6 +123,7 @@ impl CommandBuffer {
             dst_stages: dst,
             dst_access: AccessFlags2::from_raw(access[1].as_raw().into()),
             memory,
+            ownership: None,
         };
         // Without a memory barrier it orders execution.
         let execution = std::iter::once(of([AccessFlags::empty(); 2], BarrierMemory::All));

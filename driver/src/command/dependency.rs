@@ -11,7 +11,7 @@ use super::CommandBuffer;
 use super::barrier::{BufferMemoryBarrier, ImageMemoryBarrier, check_buffer, check_image};
 use super::recorder::Recorder;
 use crate::error::Error;
-use crate::exec::{Barrier, Dependency, Scope};
+use crate::exec::{Barrier, Dependency, OwnershipTransfer, Scope};
 use crate::resource::{Buffer, Image};
 
 /// A barrier of a `VkDependencyInfo`: `VkMemoryBarrier2`, `VkBufferMemoryBarrier2` or `VkImageMemoryBarrier2`.
@@ -27,6 +27,8 @@ pub struct Barrier2<'a> {
     pub dst_access: AccessFlags2,
     /// The memory whose values are made available and visible.
     pub memory: BarrierMemory<'a>,
+    /// The queue family ownership transfer of that memory, which has no effect: findings of checked mode name it.
+    pub ownership: Option<OwnershipTransfer>,
 }
 
 /// The memory that a barrier is for.
@@ -62,6 +64,7 @@ impl Barrier2<'_> {
         dst_stages: PipelineStageFlags2::ALL_COMMANDS,
         dst_access: AccessFlags2::from_raw(AccessFlags2::MEMORY_READ.as_raw() | AccessFlags2::MEMORY_WRITE.as_raw()),
         memory: BarrierMemory::All,
+        ownership: None,
     };
 
     fn keep(&self) -> Barrier {
@@ -77,6 +80,7 @@ impl Barrier2<'_> {
             dst: Scope { stages: self.dst_stages, access: self.dst_access },
             memory,
             transition,
+            ownership: self.ownership,
         }
     }
 }

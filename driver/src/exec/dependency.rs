@@ -1,11 +1,11 @@
 //! Dependencies as the program gives them: stages, accesses, ranges. The executor needs none of that, since each
 //! barrier ends a phase; checked mode tells from it what the program may rely on.
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::ops::Range;
 use std::sync::Arc;
 
-use ash::vk::{AccessFlags2, PipelineStageFlags2};
+use ash::vk::{self, AccessFlags2, PipelineStageFlags2};
 
 use super::observe::{CommandId, SubmissionId};
 use super::recording::{Batch, Recording};
@@ -17,6 +17,36 @@ pub(crate) struct Scope {
     pub(crate) access: AccessFlags2,
 }
 
+/// The two queue families of a queue family ownership transfer (Vulkan, "Queue Family Ownership Transfer"). Devices of
+/// this driver have one family, so that the other one is outside of the device, and the transfer has no effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnershipTransfer {
+    /// `srcQueueFamilyIndex`.
+    pub src: u32,
+    /// `dstQueueFamilyIndex`.
+    pub dst: u32,
+}
+
+impl OwnershipTransfer {
+    /// The transfer of a barrier with these families: none if they are equal.
+    pub fn of(src: u32, dst: u32) -> Option<Self> {
+        (src != dst).then_some(Self { src, dst })
+    }
+}
+
+/// `queue family 0 to VK_QUEUE_FAMILY_EXTERNAL`.
+impl fmt::Display for OwnershipTransfer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |family| match family {
+            vk::QUEUE_FAMILY_IGNORED => "VK_QUEUE_FAMILY_IGNORED".to_owned(),
+            vk::QUEUE_FAMILY_EXTERNAL => "VK_QUEUE_FAMILY_EXTERNAL".to_owned(),
+            vk::QUEUE_FAMILY_FOREIGN_EXT => "VK_QUEUE_FAMILY_FOREIGN_EXT".to_owned(),
+            number => format!("queue family {number}"),
+        };
+        write!(f, "{} to {}", name(self.src), name(self.dst))
+    }
+}
+
 /// A memory dependency, or an execution dependency if its access scopes are empty.
 #[derive(Clone, Debug)]
 pub(crate) struct Barrier {
@@ -26,6 +56,8 @@ pub(crate) struct Barrier {
     pub(crate) memory: Option<Arc<[Range<u64>]>>,
     /// Whether an image layout transition accesses that memory between the two scopes.
     pub(crate) transition: bool,
+    /// Whether it also is a queue family ownership transfer of that memory.
+    pub(crate) ownership: Option<OwnershipTransfer>,
 }
 
 /// The barriers of one command, by its place in a recording.

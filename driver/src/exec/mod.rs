@@ -28,6 +28,7 @@ mod work;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use dependency::OwnershipTransfer;
 pub(crate) use dependency::{Barrier, CommandLog, Dependency, Scope};
 pub(crate) use loss::Loss;
 pub use observe::{Chunk, CommandId, DispatchInfo, Observer, Observers, SubmissionId, SubmissionSize};

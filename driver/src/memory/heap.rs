@@ -1,5 +1,6 @@
 //! The heap of device memory, and its allocations.
 
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use spelter_shaders::free_ranges::FreeRanges;
 use spelter_shaders::guest::GuestSlice;
 
 use super::addresses::Addresses;
+use super::host_view::HostView;
 use super::reserve::{ForkDetector, Reservation};
 use crate::error::DeviceError;
 
@@ -22,6 +24,8 @@ const MIN_HEAP: usize = 16 << 20;
 #[derive(Debug)]
 pub(crate) struct Heap {
     reservation: Reservation,
+    /// The host's mapping of the memory, if it has one of its own.
+    view: Option<Arc<HostView>>,
     /// In granules. A leaf lock: nothing else is locked while it is held.
     free: Mutex<FreeRanges>,
     /// The address ranges that kernels may access.
@@ -35,9 +39,24 @@ impl Heap {
     /// ([`Heap::size`]). [`DeviceError::OutOfMemory`] if even 16 MiB are refused.
     pub(crate) fn new(bytes: u64) -> Result<Arc<Self>, DeviceError> {
         let reservation = reserve(bytes).ok_or(DeviceError::OutOfMemory)?;
+        Ok(Self::of(reservation, None))
+    }
+
+    /// A heap of `bytes`, rounded up to 64 KiB, with a mapping for the host whose pages can be closed.
+    pub(crate) fn with_host_view(bytes: u64) -> io::Result<Arc<Self>> {
+        let (reservation, view) = Reservation::with_host_view(rounded(bytes))?;
+        Ok(Self::of(reservation, Some(view)))
+    }
+
+    fn of(reservation: Reservation, view: Option<Arc<HostView>>) -> Arc<Self> {
         let free = Mutex::new(FreeRanges::of(0..reservation.len() / GRANULE));
         let addresses = Arc::new(Addresses::new(reservation.slice()));
-        Ok(Arc::new(Self { reservation, free, addresses, fork: ForkDetector::new() }))
+        Arc::new(Self { reservation, view, free, addresses, fork: ForkDetector::new() })
+    }
+
+    /// The host's mapping, with the address of the heap for commands.
+    pub(crate) fn host_view(&self) -> Option<(&Arc<HostView>, u64)> {
+        self.view.as_ref().map(|view| (view, self.reservation.slice().address() as u64))
     }
 
     /// The address ranges that kernels may access; the slices are valid as long as the heap exists.
@@ -63,11 +82,16 @@ impl Heap {
     }
 }
 
+/// A number of bytes as whole granules, at least one.
+fn rounded(bytes: u64) -> usize {
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX / 2).min(usize::MAX / 2);
+    bytes.max(1).next_multiple_of(GRANULE)
+}
+
 /// Reserves `bytes`. If the system has fewer addresses (`RLIMIT_AS`), tries half, a quarter and so on, so that as many
 /// remain for the rest of the process.
 fn reserve(bytes: u64) -> Option<Reservation> {
-    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX / 2).min(usize::MAX / 2);
-    let wanted = bytes.max(1).next_multiple_of(GRANULE);
+    let wanted = rounded(bytes);
     let mut bytes = wanted;
     loop {
         if let Ok(reservation) = Reservation::new(bytes) {
@@ -106,7 +130,6 @@ fn physical_bytes() -> Option<u64> {
 pub(crate) struct Allocation {
     slice: GuestSlice,
     /// Frees the memory on drop.
-    #[cfg_attr(not(test), expect(dead_code, reason = "kept for its drop"))]
     owner: Owner,
 }
 
@@ -114,7 +137,6 @@ pub(crate) struct Allocation {
 #[derive(Debug)]
 pub(super) enum Owner {
     /// The heap.
-    #[cfg_attr(not(test), expect(dead_code, reason = "kept for its drop"))]
     Heap(HeapRange),
     /// The program: nothing is freed.
     Host,
@@ -137,6 +159,17 @@ impl Allocation {
         self.slice
     }
 
+    /// The first byte, for the host.
+    pub(crate) fn host_pointer(&self) -> *mut u8 {
+        match &self.owner {
+            Owner::Heap(HeapRange { heap, granules }) => match &heap.view {
+                Some(view) => view.pointer(granules.start * GRANULE),
+                None => self.slice.pointer(),
+            },
+            Owner::Host => self.slice.pointer(),
+        }
+    }
+
     /// Its range in the heap, in granules.
     #[cfg(test)]
     fn place(&self) -> Range<usize> {
@@ -154,7 +187,9 @@ impl Drop for HeapRange {
             return;
         }
         // The pages first, then the range: the next allocation must find zeros.
-        self.heap.reservation.decommit(self.granules.start * GRANULE, self.granules.len() * GRANULE);
+        let (start, len) = (self.granules.start * GRANULE, self.granules.len() * GRANULE);
+        self.heap.reservation.decommit(start, len);
+        self.heap.view.iter().for_each(|view| view.open(start as u64..(start + len) as u64));
         self.heap.free.lock().give(self.granules.clone());
     }
 }

@@ -4,10 +4,18 @@
 //! when their allocation drops, so a later allocation reads as zero.
 
 mod addresses;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod fault;
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+#[path = "no_fault.rs"]
+mod fault;
 mod heap;
+mod host_view;
 mod import;
 mod reserve;
 
+pub(crate) use fault::place_of;
 pub(crate) use heap::{Allocation, Heap, default_bytes};
+pub(crate) use host_view::{Closed, HostObserver, HostView};
 #[cfg(not(loom))]
 pub(crate) use reserve::ForkDetector;

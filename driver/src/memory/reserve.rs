@@ -1,5 +1,5 @@
 //! The driver's own mappings: the reserved address range of a heap, and a page by which a process detects that it was
-//! forked.
+//! forked. A heap whose pages the host sees in a mapping of its own (`host_view.rs`) has them in an anonymous file.
 //!
 //! # Safety
 //!
@@ -9,10 +9,18 @@
 //! drops pages changes what racing reads see (stale bytes or zeros) and keeps the range mapped. Advice on what a forked
 //! process finds changes nothing in this one.
 
+#[cfg(target_os = "linux")]
+use std::ffi::{c_char, c_int, c_uint};
+use std::fs::File;
 use std::io;
+#[cfg(target_os = "linux")]
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::sync::Arc;
 
 use memmap2::{MmapMut, MmapOptions, MmapRaw};
 use spelter_shaders::guest::GuestSlice;
+
+use super::host_view::HostView;
 
 /// Size and alignment of huge pages on the supported machines.
 const HUGE_PAGE: usize = 2 << 20;
@@ -21,6 +29,8 @@ const HUGE_PAGE: usize = 2 << 20;
 #[derive(Debug)]
 pub(super) struct Reservation {
     map: MmapRaw,
+    /// The anonymous file whose pages they are, if the host has a mapping of its own.
+    file: Option<File>,
     /// Bytes skipped at the front, so that the range begins with a huge page.
     skip: usize,
     len: usize,
@@ -32,9 +42,20 @@ impl Reservation {
         let padded = bytes.checked_add(HUGE_PAGE).ok_or(io::ErrorKind::OutOfMemory)?;
         let map = MmapRaw::from(MmapOptions::new().len(padded).no_reserve_swap().map_anon()?);
         let skip = map.as_mut_ptr().addr().wrapping_neg() % HUGE_PAGE;
-        let reservation = Self { map, skip, len: bytes };
+        let reservation = Self { map, file: None, skip, len: bytes };
         reservation.ask_for_huge_pages();
         Ok(reservation)
+    }
+
+    /// The same, with a view of the pages for the host.
+    pub(super) fn with_host_view(bytes: usize) -> io::Result<(Self, Arc<HostView>)> {
+        let padded = bytes.checked_add(HUGE_PAGE).ok_or(io::ErrorKind::OutOfMemory)?;
+        let file = anonymous_file()?;
+        file.set_len(padded as u64)?;
+        let map = MmapOptions::new().len(padded).map_raw(&file)?;
+        let skip = map.as_mut_ptr().addr().wrapping_neg() % HUGE_PAGE;
+        let view = HostView::new(&file, skip, bytes)?;
+        Ok((Self { map, file: Some(file), skip, len: bytes }, view))
     }
 
     /// Length in bytes.
@@ -71,9 +92,13 @@ impl Reservation {
     /// Whether the system took the pages and guarantees zeros.
     #[cfg(target_os = "linux")]
     fn drop_pages(&self, offset: usize, len: usize) -> bool {
-        let advice = memmap2::UncheckedAdvice::DontNeed;
-        // SAFETY: an anonymous private mapping reads as zero afterwards and stays mapped; no reference points into it,
-        // so no value that Rust relies on changes.
+        let advice = match self.file {
+            None => memmap2::UncheckedAdvice::DontNeed,
+            // The file has a hole there, in all its mappings.
+            Some(_) => memmap2::UncheckedAdvice::Remove,
+        };
+        // SAFETY: an anonymous private mapping, or a file in memory, reads as zero afterwards and stays mapped; no
+        // reference points into it, so no value that Rust relies on changes.
         unsafe { self.map.unchecked_advise_range(advice, self.skip + offset, len) }.is_ok()
     }
 
@@ -81,6 +106,27 @@ impl Reservation {
     fn drop_pages(&self, _offset: usize, _len: usize) -> bool {
         false // the promise of zeros is Linux's own
     }
+}
+
+/// A file without a name, in memory.
+#[cfg(target_os = "linux")]
+fn anonymous_file() -> io::Result<File> {
+    unsafe extern "C" {
+        fn memfd_create(name: *const c_char, flags: c_uint) -> c_int;
+    }
+    /// `MFD_CLOEXEC` of `<sys/mman.h>`.
+    const CLOSE_ON_EXEC: c_uint = 1;
+    // SAFETY: the name ends with 0.
+    match unsafe { memfd_create(c"spelter-heap".as_ptr(), CLOSE_ON_EXEC) } {
+        -1 => Err(io::Error::last_os_error()),
+        // SAFETY: it is a new descriptor that nothing else owns.
+        descriptor => Ok(unsafe { OwnedFd::from_raw_fd(descriptor) }.into()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn anonymous_file() -> io::Result<File> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Detects forks: in a process that was forked from the one that created it, the page is empty.

@@ -69,7 +69,7 @@ impl DeviceMemory {
     /// `vkMapMemory`: the memory's host address, valid until the memory is freed. Kernels may write the bytes at any
     /// time, so no Rust reference may point to them.
     pub fn host_address(&self) -> *mut u8 {
-        self.slice().pointer()
+        self.allocation.host_pointer()
     }
 
     fn host_accesses(&self, offset: u64, len: usize, writes: bool) {

@@ -52,7 +52,7 @@ fn the_program_gets_what_to_check_in_variables() {
     let folder = Folder::new("check-variables");
     folder.write("known.txt", b"kernel:k  # known\n");
     let line = "check --profile spec --shard 2/3 --check-memory 2K --only RACE-*,BARRIER --suppress line:a.comp:7 \
-        --suppressions known.txt --schedule random:7 --graphics -- sh program";
+        --suppressions known.txt --host trap --schedule random:7 --graphics -- sh program";
     folder.write("program", b"env | grep -e SPELTER_ -e VK_DRIVER; cat $SPELTER_CHECK_SUPPRESSIONS\n");
     let ended = folder.spelter(line);
     assert_eq!(ended.status, 0, "{}", ended.stderr);
@@ -62,6 +62,7 @@ fn the_program_gets_what_to_check_in_variables() {
         "SPELTER_CHECK_MEMORY=2048\n",
         "SPELTER_CHECK_ONLY=SPELTER-RACE-*,SPELTER-BARRIER\n",
         "SPELTER_CHECK_EXITCODE=0\n",
+        "SPELTER_CHECK_HOST=trap\n",
         "SPELTER_SCHEDULE=random:7\n",
         "SPELTER_ADVERTISE_GRAPHICS=1\n",
         "VK_DRIVER_FILES=",

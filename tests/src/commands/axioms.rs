@@ -10,14 +10,13 @@
 //! - an availability operation, which follows the first access if that is in the first access scope and the bytes are
 //!   the barrier's;
 //! - a visibility operation after the marker, which precedes the second access if that is in the second access scope
-//!   and the bytes are the barrier's; to the host there is a domain operation before it.
+//!   and the bytes are the barrier's; to the host there is a domain operation before it, and it precedes markers of
+//!   later signals of the queue after all commands, and of dependencies with a stage of the barrier's second scope.
 //!
 //! What it leaves out:
 //!
 //! - A write of the host over one of the device needs order only: that of the appendix would need a domain operation,
 //!   which has no effect on coherent memory.
-//! - What a barrier made visible to the host is known with any later signal, also one of another queue or for other
-//!   stages: the device does not keep apart for which queue the host has waited.
 //! - Two atomics are not compared (`history.rs`): the appendix asks for one reference, and two dispatches have two.
 
 use spelter_driver::vk::{AccessFlags2 as A, PipelineStageFlags2 as S};
@@ -155,7 +154,7 @@ impl History {
                     let available = builder.then(from, device, Action::Available(Domain::Device));
                     builder.edge(available, marker);
                 }
-                self.follow(builder, nodes, marker, (queue, end, scope), Some(command));
+                self.follow(builder, nodes, marker, (queue, end, scope, false), Some(command));
                 let visible = covered.then(|| builder.then(marker, device, Action::Visible(Domain::Device)));
                 let to_host = barrier.dst.stages.contains(S::HOST) && includes(barrier.dst.access, A::HOST_READ);
                 let to_host = (to_host && covered).then(|| host_domain(builder, marker));
@@ -169,7 +168,7 @@ impl History {
                 if one.queue == Some(queue) && scope.contains(one.stage) {
                     builder.edge(from, marker);
                 }
-                self.follow(builder, nodes, marker, (queue, at, scope), None);
+                self.follow(builder, nodes, marker, (queue, at, scope, is_all_commands(stages)), None);
                 Some(Node { marker, visible: None, to_host: None, after: S::NONE, everything: false })
             }
             Item::Wait { stages, signal, .. } => {
@@ -205,13 +204,14 @@ impl History {
     }
 
     /// Dependency chains: earlier dependencies of the queue whose second scope has a stage of this first scope. What a
-    /// semaphore made visible is visible to all accesses of the device that come after it.
+    /// semaphore made visible is visible to all accesses of the device that come after it. A barrier is a command
+    /// without a stage, which signals after all commands (`is_all`) have in their scope by itself.
     fn follow(
         &self,
         builder: &mut Builder,
         nodes: &[Option<Node>],
         marker: usize,
-        (queue, end, scope): (usize, usize, S),
+        (queue, end, scope, is_all): (usize, usize, S, bool),
         command: Option<usize>,
     ) {
         let is_same = |item: &Item| matches!(item, Item::Barrier { command: of, .. } if Some(*of) == command);
@@ -221,7 +221,11 @@ impl History {
                 Item::Barrier { queue, .. } | Item::Wait { queue, .. } | Item::Submission { queue } => *queue,
                 _ => continue,
             };
-            if on == queue && named_second(node.after).intersects(scope) {
+            let chained = named_second(node.after).intersects(scope);
+            if let (true, Some(to_host)) = (on == queue && (chained || is_all), node.to_host) {
+                builder.edge(to_host, marker);
+            }
+            if on == queue && chained {
                 builder.edge(node.marker, marker);
                 if let (true, Some(visible)) = (node.everything, node.visible) {
                     builder.edge(visible, marker);
@@ -234,12 +238,8 @@ impl History {
     fn precede(&self, builder: &mut Builder, nodes: &[Option<Node>], (second, to, other): (usize, usize, &Access)) {
         let Some(queue) = other.queue else {
             for (item, node) in self.items.iter().zip(nodes).take(second) {
-                let (Item::HostWait { signal }, Some(node)) = (item, node) else { continue };
+                let (Item::HostWait { .. }, Some(node)) = (item, node) else { continue };
                 builder.edge(node.marker, to);
-                // Values only: what the host knows orders nothing on the device by itself.
-                for to_host in nodes[..*signal].iter().flatten().filter_map(|node| node.to_host) {
-                    builder.edge(to_host, to);
-                }
                 if other.writes {
                     let host = host_domain(builder, node.marker);
                     builder.edge(host, to);
@@ -266,6 +266,11 @@ impl History {
             }
         }
     }
+}
+
+/// Whether the first scope of a signal has all commands.
+fn is_all_commands(stages: S) -> bool {
+    stages.intersects(S::ALL_COMMANDS | S::BOTTOM_OF_PIPE)
 }
 
 /// A domain operation to the host after an event, and visibility there.

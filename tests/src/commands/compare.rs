@@ -86,12 +86,14 @@ impl Comparison {
                         Err(TraceError::TooLarge { .. }) => result.too_large += 1,
                         Err(error) => result.strange.push(format!("{pair:?}: {error}")),
                         Ok(false) => {}
+                        Ok(true) if is_replaced_by_host(&history, segment, &of, from, at) => {}
                         Ok(true) => {
                             let found = reported.contains(&pair);
                             (is_racy, is_reported) = (true, is_reported || found);
                             races.insert(pair);
                             if !found {
-                                let set = if is_adjacent(&of, from, at) { &mut missed } else { &mut hidden };
+                                let is_adjacent = is_adjacent(&history, segment, &of, from, at);
+                                let set = if is_adjacent { &mut missed } else { &mut hidden };
                                 set.insert(pair);
                             }
                         }
@@ -163,14 +165,36 @@ fn on(history: &History, segment: Range) -> impl Iterator<Item = (usize, &Access
     })
 }
 
-/// Whether the device compares the access at `to` with the one at `from`.
-fn is_adjacent(of: &[(usize, &Access)], from: usize, to: usize) -> bool {
-    let first = of[from].1;
+/// Whether the host reads at `to` what it wrote itself after the access at `from`. Since a write of the host needs
+/// order only (`axioms.rs`), its value is the host's, whatever that access lacks.
+fn is_replaced_by_host(history: &History, segment: Range, of: &[(usize, &Access)], from: usize, to: usize) -> bool {
+    let is_host = |access: &Access| access.queue.is_none();
+    let replaces = |(at, between): &(usize, &Access)| {
+        is_host(between) && between.writes && history.race(of[from].0, *at, segment).is_ok_and(|races| !races)
+    };
+    is_host(of[to].1) && !of[to].1.writes && of[from + 1..to].iter().any(replaces)
+}
+
+/// Whether the device compares the access at `to` with the one at `from`: none between them stands for the first one.
+///
+/// A write does if it is compared with both. Atomics are not compared with each other: so an atomic does not hide a
+/// plain access from an atomic, nor an atomic of another queue or stage that it is not ordered after.
+fn is_adjacent(history: &History, segment: Range, of: &[(usize, &Access)], from: usize, to: usize) -> bool {
+    let ((number, first), second) = (of[from], of[to].1);
     // What a command accessed itself, before its own write, counts with it; accesses of the host are one by one.
-    let own = |access: &Access| access.owner != Owner::Host && access.owner == of[to].1.owner;
-    let between = || of[from + 1..to].iter().map(|(_, access)| *access).filter(|access| !own(access));
-    let mut overwritten = between().filter(|access| access.writes);
-    let mut repeated = between()
-        .filter(|access| !first.writes && !access.writes && (access.queue, access.stage) == (first.queue, first.stage));
-    overwritten.next().is_none() && repeated.next().is_none()
+    let own = |access: &Access| access.owner != Owner::Host && access.owner == second.owner;
+    let place = |access: &Access| (access.queue, access.stage);
+    let hides = |at: usize, between: &Access| {
+        if !between.writes {
+            let same = !first.writes && place(between) == place(first);
+            return same && (first.atomic || !between.atomic);
+        }
+        let mutual = first.atomic && between.atomic;
+        let stands = !mutual
+            || between.owner == first.owner
+            || place(between) == place(first) && first.writes
+            || history.race(number, at, segment).is_ok_and(|races| !races);
+        stands && !(between.atomic && second.atomic)
+    };
+    !of[from + 1..to].iter().any(|(at, between)| !own(between) && hides(*at, between))
 }

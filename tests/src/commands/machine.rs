@@ -100,19 +100,15 @@ pub enum Pace {
 }
 
 impl Machine {
-    /// A device with its resources.
+    /// A device with its resources, which checks with these options.
     ///
     /// # Errors
     ///
     /// If there is no memory for it.
-    pub fn new() -> Result<Self, Error> {
+    pub fn new(check: CheckOptions) -> Result<Self, Error> {
         let done = Arc::new(Done::default());
-        let options = DeviceOptions {
-            heap_size: 64 << 20,
-            queues: QUEUES,
-            check: Some(CheckOptions::default()),
-            ..DeviceOptions::default()
-        };
+        let options =
+            DeviceOptions { heap_size: 64 << 20, queues: QUEUES, check: Some(check), ..DeviceOptions::default() };
         let device = Device::with_observer(options, Arc::<Done>::clone(&done))?;
         let any = vk::BufferUsageFlags::TRANSFER_SRC
             | vk::BufferUsageFlags::TRANSFER_DST
@@ -336,7 +332,7 @@ impl Machine {
                 },
             };
             let (Scope { stages: src_stages, access: src_access }, dst) = (barrier.src, barrier.dst);
-            Barrier2 { src_stages, src_access, dst_stages: dst.stages, dst_access: dst.access, memory }
+            Barrier2 { src_stages, src_access, dst_stages: dst.stages, dst_access: dst.access, memory, ownership: None }
         };
         list.iter().map(one).collect()
     }

@@ -15,7 +15,7 @@
 
 use std::collections::BTreeSet;
 
-use spelter_driver::check::{Finding, Hazard, Rule};
+use spelter_driver::check::{CheckOptions, Finding, Hazard, Rule};
 use spelter_tests::commands::{Machine, Pace, Program};
 
 const NEGATIVE: &str = include_str!("negative.txt");
@@ -147,7 +147,7 @@ fn differences(machine: &Machine, row: &Row<'_>) -> Vec<String> {
 /// Checks all rows of a table. Returns the numbers of tests that report, that report nothing, and of differences from
 /// upstream.
 fn check(text: &str) -> (usize, usize, usize) {
-    let machine = Machine::new().unwrap();
+    let machine = Machine::new(CheckOptions::default()).unwrap();
     let rows = rows(text);
     let wrong: Vec<_> = rows.iter().flat_map(|row| differences(&machine, row)).collect();
     assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), rows.len(), wrong.join("\n"));

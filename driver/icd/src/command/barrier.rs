@@ -115,45 +115,74 @@ impl Scopes {
     }
 }
 
-/// The memory of a barrier, by handle.
+/// The memory of a barrier, by handle, and the queue families of its source and destination.
 enum Memory {
     All,
-    Buffer { buffer: vk::Buffer, offset: u64, size: u64 },
-    Image { image: vk::Image, layouts: [vk::ImageLayout; 2], range: vk::ImageSubresourceRange },
+    Buffer { buffer: vk::Buffer, offset: u64, size: u64, families: [u32; 2] },
+    Image { image: vk::Image, layouts: [vk::ImageLayout; 2], range: vk::ImageSubresourceRange, families: [u32; 2] },
+}
+
+/// The memory of a buffer barrier of either generation.
+macro_rules! buffer_memory {
+    ($of:expr) => {
+        Memory::Buffer {
+            buffer: $of.buffer,
+            offset: $of.offset,
+            size: $of.size,
+            families: [$of.src_queue_family_index, $of.dst_queue_family_index],
+        }
+    };
+}
+
+/// The memory of an image barrier of either generation.
+macro_rules! image_memory {
+    ($of:expr) => {
+        Memory::Image {
+            image: $of.image,
+            layouts: [$of.old_layout, $of.new_layout],
+            range: $of.subresource_range,
+            families: [$of.src_queue_family_index, $of.dst_queue_family_index],
+        }
+    };
 }
 
 /// The object of a barrier.
 enum Found {
     All,
-    Buffer { buffer: Ref<Buffer>, offset: u64, size: u64 },
-    Image { image: Ref<Image>, layouts: [vk::ImageLayout; 2], range: vk::ImageSubresourceRange },
+    Buffer { buffer: Ref<Buffer>, offset: u64, size: u64, families: [u32; 2] },
+    Image { image: Ref<Image>, layouts: [vk::ImageLayout; 2], range: vk::ImageSubresourceRange, families: [u32; 2] },
 }
 
 impl Found {
     fn of(memory: Memory) -> Result<Self, Error> {
         Ok(match memory {
             Memory::All => Self::All,
-            Memory::Buffer { buffer, offset, size } => {
-                Self::Buffer { buffer: Buffer::get(buffer, "VkBufferMemoryBarrier-buffer")?, offset, size }
+            Memory::Buffer { buffer, offset, size, families } => {
+                let buffer = Buffer::get(buffer, "VkBufferMemoryBarrier-buffer")?;
+                Self::Buffer { buffer, offset, size, families }
             }
-            Memory::Image { image, layouts, range } => {
-                Self::Image { image: Image::get(image, "VkImageMemoryBarrier-image")?, layouts, range }
+            Memory::Image { image, layouts, range, families } => {
+                let image = Image::get(image, "VkImageMemoryBarrier-image")?;
+                Self::Image { image, layouts, range, families }
             }
         })
     }
 
     fn barrier(&self, scopes: Scopes) -> driver::Barrier2<'_> {
-        let memory = match self {
-            Self::All => driver::BarrierMemory::All,
-            Self::Buffer { buffer, offset, size } => {
-                driver::BarrierMemory::Buffer { buffer: &buffer.driver, offset: *offset, size: *size }
+        let transfer = |[src, dst]: [u32; 2]| driver::OwnershipTransfer::of(src, dst);
+        let (memory, ownership) = match self {
+            Self::All => (driver::BarrierMemory::All, None),
+            Self::Buffer { buffer, offset, size, families } => {
+                let (buffer, offset, size) = (&buffer.driver, *offset, *size);
+                (driver::BarrierMemory::Buffer { buffer, offset, size }, transfer(*families))
             }
-            Self::Image { image, layouts, range } => {
-                driver::BarrierMemory::Image { image: &image.driver, layouts: *layouts, range: *range }
+            Self::Image { image, layouts, range, families } => {
+                let (image, layouts, range) = (&image.driver, *layouts, *range);
+                (driver::BarrierMemory::Image { image, layouts, range }, transfer(*families))
             }
         };
         let Scopes { src: (src_stages, src_access), dst: (dst_stages, dst_access) } = scopes;
-        driver::Barrier2 { src_stages, src_access, dst_stages, dst_access, memory }
+        driver::Barrier2 { src_stages, src_access, dst_stages, dst_access, memory, ownership }
     }
 }
 
@@ -213,15 +242,8 @@ impl<'a> Old<'a> {
         let of = |src, dst| Scopes::old(self.stages, [src, dst]);
         let execution = std::iter::once((of(AccessFlags::empty(), AccessFlags::empty()), Memory::All));
         let memory = self.memory.iter().map(|b| (of(b.src_access_mask, b.dst_access_mask), Memory::All));
-        let buffers = self.buffers.iter().map(|b| {
-            let memory = Memory::Buffer { buffer: b.buffer, offset: b.offset, size: b.size };
-            (of(b.src_access_mask, b.dst_access_mask), memory)
-        });
-        let images = self.images.iter().map(|i| {
-            let layouts = [i.old_layout, i.new_layout];
-            let memory = Memory::Image { image: i.image, layouts, range: i.subresource_range };
-            (of(i.src_access_mask, i.dst_access_mask), memory)
-        });
+        let buffers = self.buffers.iter().map(|b| (of(b.src_access_mask, b.dst_access_mask), buffer_memory!(b)));
+        let images = self.images.iter().map(|i| (of(i.src_access_mask, i.dst_access_mask), image_memory!(i)));
         with_barriers(execution.chain(memory).chain(buffers).chain(images), record)
     }
 }
@@ -251,15 +273,8 @@ pub(super) fn with_dependencies<'a>(
     }
     let barriers = infos.flat_map(|info| {
         let memory = info.memory().get().iter().map(|b| (scopes!(b), Memory::All));
-        let buffers = info
-            .buffers()
-            .get()
-            .iter()
-            .map(|b| (scopes!(b), Memory::Buffer { buffer: b.buffer, offset: b.offset, size: b.size }));
-        let images = info.images().get().iter().map(|i| {
-            let layouts = [i.old_layout, i.new_layout];
-            (scopes!(i), Memory::Image { image: i.image, layouts, range: i.subresource_range })
-        });
+        let buffers = info.buffers().get().iter().map(|b| (scopes!(b), buffer_memory!(b)));
+        let images = info.images().get().iter().map(|i| (scopes!(i), image_memory!(i)));
         memory.chain(buffers).chain(images)
     });
     with_barriers(barriers, record)

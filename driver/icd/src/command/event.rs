@@ -51,6 +51,7 @@ fn set(commands: Ref<CommandBuffer>, event: vk::Event, stages: S) -> Result<(), 
         dst_stages: S2::NONE,
         dst_access: vk::AccessFlags2::NONE,
         memory: driver::BarrierMemory::All,
+        ownership: None,
     };
     commands.add(|into| Ok(into.set_event2(&Event::get(event, "vkCmdSetEvent-event")?.driver, &[scope])?))
 }

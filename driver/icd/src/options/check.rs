@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use spelter_driver::check::report::{Filter, RulePattern, Suppression};
-use spelter_driver::check::{CheckOptions, Profile, Shard};
+use spelter_driver::check::{CheckOptions, MappedAccesses, Profile, Shard};
 
 use super::{Variable, understood};
 
@@ -12,6 +12,7 @@ pub(super) const CHECK: &str = "SPELTER_CHECK";
 const JSON: &str = "SPELTER_CHECK_JSON";
 const MEMORY: &str = "SPELTER_CHECK_MEMORY";
 const SHARD: &str = "SPELTER_CHECK_SHARD";
+const HOST: &str = "SPELTER_CHECK_HOST";
 const ONLY: &str = "SPELTER_CHECK_ONLY";
 const SUPPRESSIONS: &str = "SPELTER_CHECK_SUPPRESSIONS";
 const KNOWN: &str = "SPELTER_CHECK_KNOWN";
@@ -25,7 +26,7 @@ const fn of(name: &'static str, meaning: &'static str) -> Variable {
 }
 
 /// The variables, with their meanings.
-pub(super) const VARIABLES: [Variable; 8] = [
+pub(super) const VARIABLES: [Variable; 9] = [
     of(
         CHECK,
         "1: find data races, barriers in divergent control flow and missing dependencies, as `spelter check` does; \
@@ -34,6 +35,11 @@ pub(super) const VARIABLES: [Variable; 8] = [
     of(JSON, "file to which each finding is appended as a line of JSON"),
     of(MEMORY, "bytes for the shadow of the memory, and again for replays; 2K is 2048, and M and G are 2²⁰ and 2³⁰"),
     of(SHARD, "I/N: check only part I of N equal parts of the dispatches"),
+    of(
+        HOST,
+        "trap: report what the program does through mapped pointers, too, by closing pages to it; advise, the default, \
+         is a note about what it is likely to read",
+    ),
     of(ONLY, "rules, separated by commas: report findings of these only, as in RACE-*,BARRIER"),
     of(SUPPRESSIONS, "files of suppressions, separated by colons: what their lines match is not reported"),
     of(KNOWN, "file of JSON lines: findings that it has are not printed again"),
@@ -51,6 +57,8 @@ pub struct CheckSettings {
     pub memory: Option<u64>,
     /// The part of the dispatches that is checked.
     pub shard: Option<Shard>,
+    /// How accesses through mapped pointers are checked.
+    pub host: Option<MappedAccesses>,
     /// What is reported.
     pub filter: Filter,
     /// The file of findings that are not printed again.
@@ -67,6 +75,7 @@ impl CheckSettings {
             json: variable(JSON).map(PathBuf::from),
             memory: understood(variable, MEMORY, bytes, complaints),
             shard: understood(variable, SHARD, str::parse, complaints),
+            host: understood(variable, HOST, str::parse, complaints),
             filter: Filter {
                 only: understood(variable, ONLY, RulePattern::list, complaints).unwrap_or_default(),
                 suppressions: understood(variable, SUPPRESSIONS, suppressions, complaints).unwrap_or_default(),
@@ -80,8 +89,8 @@ impl CheckSettings {
     pub(super) fn options(&self) -> Option<CheckOptions> {
         let default = CheckOptions::default();
         let [memory, replay_memory] = [default.memory, default.replay_memory].map(|bytes| self.memory.unwrap_or(bytes));
-        let shard = self.shard.unwrap_or(default.shard);
-        self.profile.map(|profile| CheckOptions { profile, memory, replay_memory, shard })
+        let (shard, host) = (self.shard.unwrap_or(default.shard), self.host.unwrap_or(default.host));
+        self.profile.map(|profile| CheckOptions { profile, memory, replay_memory, shard, host, ..default })
     }
 }
 
@@ -144,7 +153,9 @@ mod tests {
         let options = settings.options().unwrap();
         assert_eq!((options.memory, options.replay_memory), (4096, 4096));
         assert_eq!(options.shard, Shard { index: 1, of: 3 });
-        assert_eq!(settings.filter.only.len(), 1);
+        assert_eq!((settings.filter.only.len(), options.host), (1, MappedAccesses::Advise));
+        let trapped = read(&[(CHECK, "1"), (HOST, "trap")]).0.options();
+        assert_eq!(trapped.map(|options| options.host), Some(MappedAccesses::Trap));
     }
 
     #[test]
@@ -153,6 +164,7 @@ mod tests {
             (CHECK, "yes please", "neither 1 nor 0, nor a profile"),
             (MEMORY, "much", "not a number of bytes"),
             (SHARD, "4/3", "there is no part 4 of 3"),
+            (HOST, "catch", "`catch` is neither advise nor trap"),
             (ONLY, "RACE-RAW,nonsense", "`nonsense` is none of the rules: SPELTER-RACE-RAW"),
             (SUPPRESSIONS, "/no/such/file", "/no/such/file: No such file"),
             (EXITCODE, "256", "not an exit status"),

@@ -4,13 +4,13 @@ use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 
-use super::memory::{AccessId, Cell, Pages, ReadSets};
+use super::memory::{AccessId, Cell, Pages, Sets};
+use super::order::Order;
+use super::signalled::SignalUnion;
 use super::{Checker, State};
 
-/// Accesses and pages that are known before those that nothing can race with any more are dropped.
-const MAX_ACCESSES: usize = 1 << 14;
-
-/// Accesses that are kept at most: if more may still race, all are forgotten.
+/// Accesses that are kept at most: if more may still race, those that only the host can race with are forgotten, and if
+/// that is not enough, all.
 const MAX_LIVE: usize = 1 << 20;
 
 /// Dependencies that are kept until all accesses have followed them.
@@ -20,28 +20,60 @@ impl State {
     /// Drops accesses that nothing can race with any more, and the dependencies that none follows.
     pub(super) fn clean(&mut self, checker: &Checker) {
         let (accesses, pages) = self.clean_at;
-        let few = self.accesses.len() < accesses.max(MAX_ACCESSES) && self.cells.len() < pages.max(MAX_ACCESSES);
+        let enough = checker.options.log_accesses;
+        let few = self.accesses.len() < accesses.max(enough) && self.cells.len() < pages.max(enough);
         if few && self.events.len() < MAX_EVENTS {
             return;
         }
         self.host = None;
-        self.unread.clear();
+        self.follow_all();
+        self.drop_accesses(Order::is_over);
+        let is_full =
+            |state: &Self| state.accesses.len() > MAX_LIVE || state.cells.bytes() > checker.options.memory / 4;
+        if is_full(self) {
+            let known = self.accesses.len();
+            self.drop_accesses(Order::is_settled);
+            if is_full(self) {
+                (self.cells, self.sets) = (Pages::default(), Sets::default());
+                self.accesses.clear();
+                self.orders.clear();
+                self.unread.clear();
+                self.reported.clear();
+            }
+            checker.count(|counts| counts.commands_forgotten += (known - self.accesses.len()) as u64);
+        }
+        self.clean_at = (2 * self.accesses.len(), 2 * self.cells.len());
+        let first = self.orders.iter().map(|ordered| ordered.order.next()).min().unwrap_or(self.events.next());
+        self.events.drop_before(first);
+        // What the accesses have followed they still know.
+        let mut held = SignalUnion::default();
+        self.orders.iter().for_each(|ordered| ordered.order.add_signals(&mut held));
+        self.signals.clean(first, &held);
+        self.awaited.retain(|event| *event >= first);
+    }
+
+    /// Lets the last accesses of all memory follow the dependencies: most others were superseded, and need not.
+    fn follow_all(&mut self) {
         let Self { events, orders, accesses, cells, sets, .. } = self;
-        let pending = !self.submitted.is_empty();
-        // Most accesses were superseded, and need not follow what came since.
         let mut last: HashSet<u32, FixedState> = HashSet::default();
         cells.all(|_, cell| {
-            let ids = sets.get(cell.reads).iter().chain([&cell.write]).filter(|&&id| id != 0);
+            let ids = sets.get(cell.others).iter().chain([&cell.write]).filter(|&&id| id != 0);
             last.extend(ids.map(|&id| accesses[id as usize - 1].order));
         });
         for order in last {
             let ordered = &mut orders[order as usize];
             ordered.order.follow(events, &ordered.extent);
         }
+    }
+
+    /// Drops superseded accesses, and those that nothing races with if nothing was submitted yet.
+    fn drop_accesses(&mut self, nothing_races_with: impl Fn(&Order) -> bool) {
+        let Self { orders, accesses, cells, sets, .. } = self;
+        let pending = !self.submitted.is_empty();
         // What is submitted already was perhaps submitted before the host knew of an access.
         let live = |id: AccessId| {
             let access = &accesses[id as usize - 1];
-            pending || !orders[access.order as usize].order.is_settled()
+            pending || !nothing_races_with(&orders[access.order as usize].order)
         };
         let mut numbers: HashMap<AccessId, AccessId, FixedState> = HashMap::default();
         let mut kept = Vec::new();
@@ -54,11 +86,13 @@ impl State {
                 kept.len() as AccessId
             })
         };
-        let mut new_sets = ReadSets::default();
+        let mut new_sets = Sets::default();
         cells.change(|cell| {
-            let reads: Vec<_> = sets.get(cell.reads).iter().map(|&id| number(id)).filter(|&id| id != 0).collect();
-            Cell { write: number(cell.write), reads: new_sets.number(reads.into()) }
+            let others: Vec<_> = sets.get(cell.others).iter().map(|&id| number(id)).filter(|&id| id != 0).collect();
+            Cell { write: number(cell.write), others: new_sets.number(others.into()) }
         });
+        self.reported = self.reported.iter().filter_map(|id| numbers.get(id).copied()).collect();
+        self.unread = self.unread.iter().filter_map(|id| numbers.get(id).copied()).collect();
         let mut order_numbers: HashMap<u32, u32, FixedState> = HashMap::default();
         let mut old: Vec<_> = std::mem::take(orders).into_iter().map(Some).collect();
         for access in &mut kept {
@@ -69,16 +103,5 @@ impl State {
             access.order = *new;
         }
         (*accesses, *sets) = (kept, new_sets);
-        if accesses.len() > MAX_LIVE || cells.bytes() > checker.options.memory / 4 {
-            checker.count(|counts| counts.commands_forgotten += accesses.len() as u64);
-            (*cells, *sets) = (Pages::default(), ReadSets::default());
-            accesses.clear();
-            orders.clear();
-        }
-        self.clean_at = (2 * accesses.len(), 2 * cells.len());
-        let first = orders.iter().map(|ordered| ordered.order.next()).min().unwrap_or(events.next());
-        events.drop_before(first);
-        self.signals.clean(events.first());
-        self.awaited.retain(|signal| *signal >= first);
     }
 }

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::scope::{Side, Stages};
+use super::signalled::Signal;
+use crate::exec::OwnershipTransfer;
 
 /// A memory barrier, or an execution dependency if its accesses are empty.
 #[derive(Clone, Debug)]
@@ -15,9 +17,16 @@ pub(super) struct Barrier {
     pub(super) dst: Side,
     /// The addresses whose values it makes available and visible; `None` is all memory.
     pub(super) memory: Option<Arc<[Range<u64>]>>,
+    /// For reports.
+    pub(super) ownership: Option<OwnershipTransfer>,
 }
 
 impl Barrier {
+    /// A barrier without an ownership transfer.
+    pub(super) fn new(src: Side, dst: Side, memory: Option<Arc<[Range<u64>]>>) -> Self {
+        Self { src, dst, memory, ownership: None }
+    }
+
     /// Whether it is for a byte of a range.
     pub(super) fn covers(&self, range: &Range<u64>) -> bool {
         self.memory.as_ref().is_none_or(|ranges| ranges.iter().any(|of| of.start < range.end && range.start < of.end))
@@ -37,9 +46,9 @@ pub(super) enum Event {
     Set { queue: u32, submitted: u64, stages: Stages },
     /// A queue's later commands, in these stages, or the host (`None`), wait for one of these signals. Values are then
     /// available and visible to all their accesses.
-    Wait { queue: Option<u32>, stages: Stages, signals: SmallVec<[u64; 2]> },
+    Wait { queue: Option<u32>, stages: Stages, signals: SmallVec<[Signal; 2]> },
     /// `vkCmdWaitEvents`: barriers whose first scope ends at the signal.
-    WaitEvents { queue: u32, signals: SmallVec<[u64; 2]>, barriers: Arc<[Barrier]> },
+    WaitEvents { queue: u32, signals: SmallVec<[Signal; 2]>, barriers: Arc<[Barrier]> },
 }
 
 /// The dependencies, numbered. Those before the oldest access that is kept are dropped.
@@ -54,11 +63,6 @@ impl Events {
     /// The number of the next event.
     pub(super) fn next(&self) -> u64 {
         self.first + self.list.len() as u64
-    }
-
-    /// The number of the oldest event that is kept.
-    pub(super) fn first(&self) -> u64 {
-        self.first
     }
 
     /// The number of events that are kept.

@@ -19,6 +19,11 @@ impl State {
 
     /// Looks at the writes that the host knows to be done since the last call.
     pub(super) fn advise(&mut self, checker: &Checker) {
+        if checker.trap.is_some() {
+            // What the host reads is seen.
+            self.unread.clear();
+            return;
+        }
         let submitted = self.events.next();
         let point = Point { queue: None, submitted, stage: Stage::Host, access: Accesses::HOST_READ };
         for id in std::mem::take(&mut self.unread) {
@@ -33,7 +38,7 @@ impl State {
                 let info = &self.accesses[id as usize - 1];
                 let order = &self.orders[info.order as usize].order;
                 let host =
-                    AccessInfo { order: 0, command: CommandInfo::host(), site: None, atomic: false, example: None };
+                    AccessInfo { order: 0, command: CommandInfo::host(None), site: None, atomic: false, example: None };
                 let (hazard, lack) = (Hazard::ReadAfterWrite, Lack::HostDomain);
                 let (pair, points) = ((info, &host), (order.at, point));
                 let race = Race { hazard, lack, bytes, pair, points, order, events: &self.events };

@@ -1,4 +1,4 @@
-//! The last accesses of commands to device memory: for each byte the last write, and the reads since.
+//! The last accesses of commands to device memory: for each byte the last write, the reads since, and atomics.
 //!
 //! Memory is divided into pages of 4 KiB. Most have the same last accesses everywhere, since transfers and whole
 //! buffers are large; others have a cell for each word, and those with sub-word accesses one for each byte.
@@ -18,8 +18,9 @@ pub(super) type AccessId = u32;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Cell {
     pub(super) write: AccessId,
-    /// Index in [`ReadSets`].
-    pub(super) reads: u32,
+    /// Other accesses that the last write does not stand for, by their index in [`Sets`]: the reads since, and what
+    /// `race.rs` says of atomics.
+    pub(super) others: u32,
 }
 
 /// The cells of a page.
@@ -185,15 +186,15 @@ fn parts(range: Range<u64>) -> impl Iterator<Item = (u64, Range<u64>)> {
     })
 }
 
-/// Sets of reads, each stored once.
+/// Sets of accesses, each stored once.
 #[derive(Debug)]
-pub(super) struct ReadSets {
+pub(super) struct Sets {
     /// The empty set is the first.
     sets: Vec<Box<[AccessId]>>,
     numbers: HashMap<Box<[AccessId]>, u32, FixedState>,
 }
 
-impl Default for ReadSets {
+impl Default for Sets {
     fn default() -> Self {
         let mut sets = Self { sets: Vec::new(), numbers: HashMap::default() };
         sets.number([].into());
@@ -201,8 +202,8 @@ impl Default for ReadSets {
     }
 }
 
-impl ReadSets {
-    /// The reads of a set.
+impl Sets {
+    /// The accesses of a set.
     pub(super) fn get(&self, set: u32) -> &[AccessId] {
         self.sets.get(set as usize).map_or(&[], |set| set)
     }
@@ -282,7 +283,7 @@ mod tests {
 
     #[test]
     fn equal_sets_are_one() {
-        let mut sets = ReadSets::default();
+        let mut sets = Sets::default();
         let one = sets.number([1, 2].into());
         assert_eq!((sets.number([1, 2].into()), sets.number([].into())), (one, 0));
         assert_eq!(sets.get(one), [1, 2]);

@@ -7,6 +7,7 @@
 
 mod clean;
 mod events;
+mod host;
 mod mapped;
 mod memory;
 mod order;
@@ -14,9 +15,11 @@ mod progress;
 mod race;
 mod report;
 mod scope;
+mod signalled;
 mod signals;
 mod touched;
 mod transfer;
+mod trap;
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -33,15 +36,18 @@ use super::checker::Checker;
 use super::finding::Hazard;
 use super::names::{Grid, KernelNames};
 use crate::exec::{self, Batch, CommandId, CommandLog, Recording, SubmissionId, Work};
+use crate::memory::Closed;
 use crate::sync::{Counter, FenceState};
 use events::{Barrier, Event, Events};
-use memory::{AccessId, Cell, Pages, ReadSets};
+use memory::{AccessId, Cell, Pages, Sets};
 use order::{Order, Point};
 use report::CommandInfo;
 use scope::{Accesses, Side, Stage, Stages};
+use signalled::Signal;
 use signals::Signals;
 pub(in crate::check) use touched::{Both, Touched};
 use transfer::{Transfer, transfers};
+pub(in crate::check) use trap::Trap;
 
 /// The commands of a device, and their dependencies.
 #[derive(Debug, Default)]
@@ -73,12 +79,12 @@ struct Ordered {
 struct State {
     events: Events,
     signals: Signals,
-    /// The signals that the host has waited for.
+    /// The events of the signals that the host has waited for.
     awaited: HashSet<u64, FixedState>,
     /// The event that submitted each batch that is not done.
     submitted: HashMap<SubmissionId, u64, FixedState>,
     cells: Pages<Cell>,
-    sets: ReadSets,
+    sets: Sets,
     /// By [`AccessId`], from 1.
     accesses: Vec<AccessInfo>,
     orders: Vec<Ordered>,
@@ -90,8 +96,10 @@ struct State {
     /// Ranges that the host has mapped, and writes to memory that it has not waited for since.
     mapped: Vec<Range<u64>>,
     unread: Vec<AccessId>,
-    /// The last access of the host, if nothing happened since.
-    host: Option<(u64, bool, AccessId)>,
+    /// The last access of the host, if nothing happened since: when, whether it writes, by which instruction.
+    host: Option<((u64, bool, Option<usize>), AccessId)>,
+    /// Accesses whose races with the host were reported, if the host's accesses are trapped.
+    reported: HashSet<AccessId, FixedState>,
 }
 
 /// The command that runs.
@@ -139,21 +147,34 @@ impl Commands {
     }
 
     /// The host maps a range of addresses, or ends the mapping.
-    pub(in crate::check) fn maps(&self, range: Range<u64>, mapped: bool) {
-        self.state.lock().map(range, mapped);
+    pub(in crate::check) fn maps(&self, checker: &Checker, range: Range<u64>, mapped: bool) {
+        let mut state = self.state.lock();
+        state.close_mapped(checker, &range, mapped);
+        state.map(range, mapped);
+    }
+
+    /// The host accesses a byte of a closed page. Returns how much of the page stays closed.
+    pub(in crate::check) fn host_touches(
+        &self,
+        checker: &Checker,
+        byte: u64,
+        writes: bool,
+        instruction: usize,
+    ) -> Closed {
+        self.state.lock().host_touches(checker, byte, writes, instruction)
     }
 
     /// The host signals a semaphore.
     pub(crate) fn host_signals(&self, counter: &Arc<Counter>, value: u64) {
         let mut state = self.state.lock();
         let submitted = state.events.push(Event::Submission);
-        let signal = state.events.push(Event::Signal { queue: None, submitted, stages: Stages::NONE });
-        state.signals.counter_signalled(counter, value, u32::MAX, signal);
+        let signal = state.signal(None, submitted, Stages::NONE);
+        state.signals.counter_signalled(counter, value, signal);
     }
 
     /// The host accesses memory.
     pub(in crate::check) fn host_accesses(&self, checker: &Checker, range: Range<u64>, writes: bool) {
-        self.state.lock().host_accesses(checker, range, writes);
+        self.state.lock().host_access(checker, range, writes, None);
     }
 
     /// Whether the dispatch that runs is a command of a queue.
@@ -227,12 +248,11 @@ impl Commands {
         state.clean(checker);
         let Some(submitted) = state.submitted.remove(&id) else { return };
         let queue = id.queue as u32;
-        let all = state.events.push(Event::Signal { queue: Some(queue), submitted, stages: Stages::COMMANDS });
+        let all = state.signal(Some(queue), submitted, Stages::COMMANDS);
         state.signals.batch_ended(id, all, batch.fence.as_ref());
         for ((counter, value), stages) in batch.signals.iter().zip(&batch.signal_stages) {
-            let stages = Stages::first_scope(*stages);
-            let signal = state.events.push(Event::Signal { queue: Some(queue), submitted, stages });
-            state.signals.counter_signalled(counter, *value, queue, signal);
+            let signal = state.signal(Some(queue), submitted, Stages::first_scope(*stages));
+            state.signals.counter_signalled(counter, *value, signal);
         }
     }
 }
@@ -264,17 +284,23 @@ fn barriers(of: &[exec::Barrier]) -> Arc<[Barrier]> {
         src: Side::source(barrier.src),
         dst: Side::destination(barrier.dst),
         memory: barrier.memory.clone(),
+        ownership: barrier.ownership,
     };
     of.iter().map(one).collect()
 }
 
 impl State {
-    fn host_waits(&mut self, checker: &Checker, mut signals: SmallVec<[u64; 2]>) {
-        signals.retain(|signal| self.awaited.insert(*signal));
+    fn host_waits(&mut self, checker: &Checker, mut signals: SmallVec<[Signal; 2]>) {
+        signals.retain(|signal| self.awaited.insert(signal.event));
         if !signals.is_empty() {
             self.events.push(Event::Wait { queue: None, stages: Stages::NONE, signals });
             self.advise(checker);
         }
+    }
+
+    /// A semaphore or a fence is signalled after these stages.
+    fn signal(&mut self, queue: Option<u32>, submitted: u64, stages: Stages) -> Signal {
+        Signal::new(self.events.push(Event::Signal { queue, submitted, stages }), queue, stages)
     }
 
     fn current(&self, id: CommandId, recording: &Recording, submitted: u64) -> Current {
@@ -298,25 +324,34 @@ impl State {
         (self.orders.len() - 1) as u32
     }
 
-    fn host_accesses(&mut self, checker: &Checker, range: Range<u64>, writes: bool) {
+    /// The host accesses memory, by an instruction of the program if it is known.
+    fn host_access(
+        &mut self,
+        checker: &Checker,
+        range: Range<u64>,
+        writes: bool,
+        instruction: Option<usize>,
+    ) -> AccessId {
         if range.is_empty() {
-            return;
+            return 0;
         }
         self.clean(checker);
         let access = if writes { Accesses::HOST_WRITE } else { Accesses::HOST_READ };
         let now = self.events.next();
         let point = Point { queue: None, submitted: now, stage: Stage::Host, access };
+        let key = (now, writes, instruction);
         let id = match self.host {
             // It has no memory that a barrier could concern, so that its extent is of no use.
-            Some((then, wrote, id)) if (then, wrote) == (now, writes) => id,
+            Some((known, id)) if known == key => id,
             _ => {
                 let order = self.order(point, 0..u64::MAX);
-                let id = self.access(order, &CommandInfo::host(), None, false);
-                self.host = Some((now, writes, id));
+                let id = self.access(order, &trap::host_at(instruction), None, false);
+                self.host = Some((key, id));
                 id
             }
         };
         self.accesses(checker, &[(Access { point, id }, range)]);
+        id
     }
 
     /// The commands of a phase before this one that did not run: indirect dispatches without workgroups, which read
@@ -357,8 +392,8 @@ impl State {
         let barriers = recording.dependencies_at(id.phase, true).flat_map(|dependency| &*dependency.barriers);
         let stages = barriers.fold(Stages::NONE, |all, barrier| all.or(Side::source(barrier.src).stages));
         let Current { queue, submitted, .. } = *current;
-        let signal = self.events.push(Event::Set { queue, submitted, stages });
-        self.signals.counter_signalled(event, 1, queue, signal);
+        let signal = Signal::new(self.events.push(Event::Set { queue, submitted, stages }), Some(queue), stages);
+        self.signals.counter_signalled(event, 1, signal);
     }
 
     /// Layout transitions read and write the memory of their images, between the scopes of their barriers.
@@ -366,13 +401,13 @@ impl State {
         for barrier in of.iter().filter(|barrier| barrier.transition) {
             let Some(ranges) = &barrier.memory else { continue };
             // It comes after what the first scope has, and before what the second scope has.
-            let Barrier { src, dst, memory } = barriers(std::slice::from_ref(barrier))[0].clone();
+            let Barrier { src, dst, memory, .. } = barriers(std::slice::from_ref(barrier))[0].clone();
             let (queue, submitted, access) = (current.queue, current.submitted, Accesses::TRANSFER_WRITE);
-            let itself = Barrier { src, dst: Side::of(Stage::LayoutTransition, Accesses::NONE), memory };
-            self.events.push(Event::Barrier { queue, submitted, barriers: [itself].into() });
+            let itself = Barrier::new(src, Side::of(Stage::LayoutTransition, Accesses::NONE), memory);
+            let number = self.events.push(Event::Barrier { queue, submitted, barriers: [itself].into() });
             let point = Point { queue: Some(queue), submitted, stage: Stage::LayoutTransition, access };
             let order = self.order(point, extent(ranges));
-            self.orders[order as usize].order.comes_before_all_of(queue, &dst);
+            self.orders[order as usize].order.comes_before_all_of(number, queue, &dst);
             let info = CommandInfo::transition(&current.info);
             let id = self.access(order, &Arc::new(info), None, false);
             for range in ranges.iter() {

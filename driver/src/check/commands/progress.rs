@@ -14,7 +14,7 @@ pub(super) struct Reach {
     pub(super) available: Stages,
     /// The accesses of each stage to which it is visible.
     pub(super) visible: [Accesses; Stage::ALL.len()],
-    /// The event that made it visible to reads of the host, which have to wait for something later.
+    /// The barrier that made it visible to reads of the host, by its event (`host.rs`).
     pub(super) to_host: Option<u64>,
 }
 

@@ -2,51 +2,77 @@
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use super::memory::{AccessId, Cell};
 use super::order::Lack;
 use super::report::{self, Race};
+use super::scope::{Accesses, Stage};
 use super::{Access, Checker, Hazard, State};
 use crate::check::finding::Severity;
+
+/// What decides whether one access stands for another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Kind {
+    queue: Option<u32>,
+    stage: Stage,
+    access: Accesses,
+    atomic: bool,
+}
 
 impl State {
     /// The accesses of a command. All are compared before any takes its place: a read of this command must not stand
     /// for earlier ones when its own write comes.
     pub(super) fn accesses(&mut self, checker: &Checker, list: &[(Access, Range<u64>)]) {
         for (access, range) in list {
-            let writes = access.point.access.writes();
             for (run, cell) in self.runs(range.clone()) {
-                if cell.write != 0 {
-                    let hazard = if writes { Hazard::WriteAfterWrite } else { Hazard::ReadAfterWrite };
-                    self.compare(checker, cell.write, access, &run, hazard);
-                }
-                for at in 0.. {
-                    let Some(&read) = self.sets.get(cell.reads).get(at).filter(|_| writes) else { break };
-                    self.compare(checker, read, access, &run, Hazard::WriteAfterRead);
+                for earlier in self.accesses_of(cell) {
+                    let hazard = match (self.writes(earlier), access.point.access.writes()) {
+                        (true, true) => Hazard::WriteAfterWrite,
+                        (true, false) => Hazard::ReadAfterWrite,
+                        (false, true) => Hazard::WriteAfterRead,
+                        (false, false) => continue,
+                    };
+                    self.compare(checker, earlier, access, &run, hazard);
                 }
             }
         }
         for (access, range) in list {
             for (run, cell) in self.runs(range.clone()) {
-                let new = if access.point.access.writes() {
-                    Cell { write: access.id, reads: 0 }
-                } else {
-                    Cell { reads: self.with_read(cell.reads, access.id), ..cell }
-                };
+                let others = self.others(cell, access, &run);
+                let write = if access.point.access.writes() { access.id } else { cell.write };
+                let new = Cell { write, others };
                 if new != cell {
                     self.cells.set(run, new);
                 }
             }
         }
+        self.close(checker, list);
+    }
+
+    /// The last accesses of a cell.
+    pub(super) fn accesses_of(&self, cell: Cell) -> SmallVec<[AccessId; 4]> {
+        let write = (cell.write != 0).then_some(cell.write);
+        write.into_iter().chain(self.sets.get(cell.others).iter().copied()).collect()
+    }
+
+    /// Whether an access writes.
+    pub(super) fn writes(&self, id: AccessId) -> bool {
+        self.kind(id).access.writes()
+    }
+
+    fn kind(&self, id: AccessId) -> Kind {
+        let info = &self.accesses[id as usize - 1];
+        let at = &self.orders[info.order as usize].order.at;
+        Kind { queue: at.queue, stage: at.stage, access: at.access, atomic: info.atomic }
     }
 
     /// A layout transition, which needs values to be available and not visible. Those of one queue happen in submission
     /// order (Vulkan, "Image Layout Transitions").
     pub(super) fn transition(&mut self, checker: &Checker, access: &Access, range: Range<u64>) {
         for (run, cell) in self.runs(range) {
-            let reads = self.sets.get(cell.reads).to_vec();
-            let all = std::iter::once((cell.write, Hazard::WriteAfterWrite))
-                .chain(reads.into_iter().map(|read| (read, Hazard::WriteAfterRead)));
-            for (earlier, hazard) in all.filter(|(earlier, _)| *earlier != 0) {
+            for earlier in self.accesses_of(cell) {
+                let hazard = if self.writes(earlier) { Hazard::WriteAfterWrite } else { Hazard::WriteAfterRead };
                 let before = &self.accesses[earlier as usize - 1];
                 let queue = self.orders[before.order as usize].order.at.queue;
                 if before.command.is_transition() && queue == access.point.queue {
@@ -56,18 +82,19 @@ impl State {
                     self.compare(checker, earlier, access, &run, hazard);
                 }
             }
-            self.cells.set(run, Cell { write: access.id, reads: 0 });
+            self.cells.set(run.clone(), Cell { write: access.id, others: 0 });
+            self.close(checker, &[(access.clone(), run)]);
         }
     }
 
-    fn runs(&self, range: Range<u64>) -> Vec<(Range<u64>, Cell)> {
+    pub(super) fn runs(&self, range: Range<u64>) -> Vec<(Range<u64>, Cell)> {
         let mut runs = Vec::new();
         self.cells.runs(range, |run, cell| runs.push((run, cell)));
         runs
     }
 
     /// What is missing between an earlier access and one that happens now, and for which bytes.
-    fn lack(&mut self, earlier: AccessId, now: &Access, range: &Range<u64>) -> Option<(Lack, Range<u64>)> {
+    pub(super) fn lack(&mut self, earlier: AccessId, now: &Access, range: &Range<u64>) -> Option<(Lack, Range<u64>)> {
         let index = self.accesses[earlier as usize - 1].order as usize;
         let ordered = &mut self.orders[index];
         ordered.order.follow(&self.events, &ordered.extent);
@@ -88,24 +115,39 @@ impl State {
         report::report(checker, &race, Severity::Error);
     }
 
-    /// A set of reads with one more. Reads of one queue and stage are ordered before a write by the same dependencies,
-    /// so the last one stands for all.
-    fn with_read(&mut self, set: u32, id: AccessId) -> u32 {
-        let point = |id: AccessId| {
-            let order = self.accesses[id as usize - 1].order;
-            self.orders[order as usize].order.at
-        };
-        let new = point(id);
-        let old = self.sets.get(set);
-        if old.contains(&id) {
-            return set;
+    /// What counts beside the last write after an access: what neither it nor that write stands for.
+    ///
+    /// What is ordered after a later access is ordered after an earlier one of the same queue and stage, by the same
+    /// dependencies, and so it is if the later one is ordered after the earlier one. But atomics are not compared with
+    /// each other. So an atomic stands for no plain access, since atomics of other commands may race with that; and it
+    /// stands for an atomic of another queue or stage only if it is ordered after it.
+    fn others(&mut self, cell: Cell, access: &Access, run: &Range<u64>) -> u32 {
+        let new = self.kind(access.id);
+        if new.access.writes() && !new.atomic {
+            return 0;
         }
-        let stays = |&read: &AccessId| {
-            let old = point(read);
-            (old.queue, old.stage) != (new.queue, new.stage)
-        };
-        let mut reads: Vec<_> = old.iter().copied().filter(stays).chain([id]).collect();
-        reads.sort_unstable();
-        self.sets.number(reads.into())
+        let mut others = SmallVec::<[AccessId; 4]>::new();
+        if !new.access.writes() {
+            if self.sets.get(cell.others).contains(&access.id) {
+                return cell.others;
+            }
+            others.extend(self.sets.get(cell.others).iter().copied().filter(|&id| {
+                let old = self.kind(id);
+                let same = (old.queue, old.stage) == (new.queue, new.stage);
+                old.access.writes() || !same || new.atomic && !old.atomic
+            }));
+            others.push(access.id);
+        } else {
+            for id in self.accesses_of(cell) {
+                let [old, now] = [id, access.id].map(|id| &self.accesses[id as usize - 1].command);
+                let (own, old) = (old.is(now), self.kind(id));
+                if !old.atomic || !own && old != new && self.lack(id, access, run).is_some() {
+                    others.push(id);
+                }
+            }
+        }
+        others.sort_unstable();
+        others.dedup();
+        self.sets.number(others.into_vec().into())
     }
 }

@@ -26,6 +26,8 @@ pub(super) struct CommandInfo {
     /// Of a dispatch.
     kernel: Option<Kernel>,
     transition: bool,
+    /// The instruction of the host, if it is known.
+    host_place: Option<String>,
 }
 
 /// What a dispatch ran.
@@ -46,11 +48,12 @@ impl CommandInfo {
             submission: id.submission.serial,
             queue: id.submission.queue as u32,
         };
-        Self { id: Some(id), found: Some(Arc::new(found)), kernel: None, transition: false }
+        Self { id: Some(id), found: Some(Arc::new(found)), kernel: None, transition: false, host_place: None }
     }
 
-    pub(super) fn host() -> Arc<Self> {
-        Arc::new(Self { id: None, found: None, kernel: None, transition: false })
+    /// The host, at a place of the program if it is known.
+    pub(super) fn host(host_place: Option<String>) -> Arc<Self> {
+        Arc::new(Self { id: None, found: None, kernel: None, transition: false, host_place })
     }
 
     /// The layout transition of a barrier before a command.
@@ -61,13 +64,13 @@ impl CommandInfo {
                 ..(**found).clone()
             })
         });
-        Self { id: next.id, found, kernel: None, transition: true }
+        Self { id: next.id, found, kernel: None, transition: true, host_place: None }
     }
 
     /// The dispatch, with the names of its kernel.
     pub(super) fn of_kernel(&self, names: &Arc<KernelNames>, buffers: &[GuestSlice], grid: Grid) -> Self {
         let kernel = Kernel { names: Arc::clone(names), buffers: buffers.into(), grid };
-        Self { id: self.id, found: self.found.clone(), kernel: Some(kernel), transition: false }
+        Self { id: self.id, found: self.found.clone(), kernel: Some(kernel), transition: false, host_place: None }
     }
 
     /// Whether it is the layout transition of a barrier.
@@ -142,6 +145,9 @@ fn access(info: &AccessInfo, point: Point, bytes: &Range<u64>) -> FoundAccess {
             _ => "read",
         }),
     };
+    if let Some(place) = &info.command.host_place {
+        access.action = format!("{} at {place}", access.action);
+    }
     access.command = command;
     access
 }
@@ -189,14 +195,25 @@ impl Race<'_> {
     fn waits_in(&self) -> Option<Stages> {
         let of = self.events.from(self.order.born()).filter_map(|(_, event)| match event {
             Event::Wait { queue, stages, signals } if *queue == self.points.1.queue => {
-                signals.iter().any(|signal| self.order.has_signal(*signal)).then_some(*stages)
+                signals.iter().any(|signal| self.order.has_signal(signal)).then_some(*stages)
             }
             _ => None,
         });
         of.last()
     }
 
+    /// What is missing. Ownership transfers between them are named, since they do not replace a dependency.
     fn reason(&self) -> String {
+        let lack = self.what_lacks();
+        let transfer =
+            self.barriers().filter(|barrier| barrier.covers(&self.bytes)).find_map(|barrier| barrier.ownership);
+        match transfer {
+            Some(of) => format!("{lack}; a barrier between them transfers ownership from {of}"),
+            None => lack,
+        }
+    }
+
+    fn what_lacks(&self) -> String {
         let (first, second) = self.points;
         let (was, is) = (first.access.name(), second.access.name());
         let last = |wanted: fn(&Barrier, &Point, &Point) -> bool| {
@@ -245,6 +262,10 @@ impl Race<'_> {
                 ),
                 _ => "the write is available, but no dependency makes it visible to the later access".to_owned(),
             },
+            Lack::HostDomain if self.queue_of_host_barrier().is_some() => format!(
+                "a barrier of queue {} makes the write visible to the host, which has not waited for that queue since",
+                self.queue_of_host_barrier().unwrap_or_default()
+            ),
             Lack::HostDomain => {
                 "the host waited for the command, but no dependency makes the write visible to the host".to_owned()
             }
@@ -258,6 +279,10 @@ impl Race<'_> {
         let carries = first.access.writes();
         let accesses = |of: Accesses| if carries { of } else { Accesses::NONE };
         let text = match (self.lack, first.queue, second.queue) {
+            (Lack::HostDomain, ..) if self.queue_of_host_barrier().is_some() => format!(
+                "wait for a fence of the submission of queue {} that has the barrier",
+                self.queue_of_host_barrier().unwrap_or_default()
+            ),
             (Lack::HostDomain, ..) => format!(
                 "vkCmdPipelineBarrier2 after {}, with srcStageMask {}, srcAccessMask {}, dstStageMask HOST, \
                  dstAccessMask HOST_READ",
@@ -279,7 +304,7 @@ impl Race<'_> {
             (_, Some(queue), _) => {
                 let src = Side::of(first.stage, accesses(first.access));
                 let dst = Side::of(second.stage, accesses(second.access));
-                if !self.is_mended_by(queue, Barrier { src, dst, memory: None }) {
+                if !self.is_mended_by(queue, Barrier::new(src, dst, None)) {
                     return Vec::new();
                 }
                 let (from, to) = (src.accesses.name(), dst.accesses.name());
@@ -297,6 +322,11 @@ impl Race<'_> {
             }
         };
         vec![Repair { text, line: None }]
+    }
+
+    /// The queue whose barrier makes the write visible to the host.
+    fn queue_of_host_barrier(&self) -> Option<u32> {
+        self.order.made_visible_to_host(&self.bytes)
     }
 
     /// Whether the barrier orders the two, put just before the second.

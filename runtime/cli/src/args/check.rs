@@ -89,7 +89,7 @@ impl CheckArgs {
             [default.memory, default.replay_memory].map(|bytes| self.check_memory.unwrap_or(bytes));
         // The orders of --many-seeds are divided instead of the dispatches.
         let shard = self.shard.filter(|_| self.many_seeds.is_none()).unwrap_or(default.shard);
-        self.check.map(|profile| CheckOptions { profile, memory, replay_memory, shard })
+        self.check.map(|profile| CheckOptions { profile, memory, replay_memory, shard, ..default })
     }
 
     /// The part of the orders of --many-seeds that is run.

@@ -56,6 +56,11 @@ pub(crate) struct CheckCommandArgs {
     /// and 2³⁰.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(crate) check_memory: Option<u64>,
+    /// What is done about accesses of the program through mapped pointers. With advise they are not seen, and a note
+    /// says what it is likely to read too early; with trap pages are closed to it and each access is compared, which
+    /// programs that handle SIGSEGV or read files into mapped memory do not survive.
+    #[arg(long, value_name = "HOW", default_value = "advise", value_parser = ["advise", "trap"])]
+    pub(crate) host: String,
     /// The exit status if there are errors; 0 keeps the program's.
     #[arg(long, value_name = "STATUS", default_value_t = EXIT_STATUS)]
     pub(crate) error_exitcode: u8,

@@ -53,6 +53,9 @@ fn variables(args: &CheckCommandArgs, folder: &Folder) -> Result<Vec<(&'static s
     if let Some(bytes) = args.check_memory {
         set.push(("SPELTER_CHECK_MEMORY", bytes.to_string().into()));
     }
+    if args.host != "advise" {
+        set.push(("SPELTER_CHECK_HOST", args.host.clone().into()));
+    }
     if !args.only.is_empty() {
         let names: Vec<_> = args.only.iter().map(ToString::to_string).collect();
         set.push(("SPELTER_CHECK_ONLY", names.join(",").into()));

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
+use spelter_driver::check::CheckOptions;
 use spelter_tests::commands::{Comparison, Machine, Program};
 
 /// Compares checked mode between commands with the axioms of the memory model, on random programs.
@@ -25,6 +26,9 @@ struct Args {
     /// Writes the result as JSON.
     #[arg(long)]
     json: bool,
+    /// Accesses that the log of commands has before it is cleaned: with few, in the middle of programs, too.
+    #[arg(long, default_value_t = CheckOptions::default().log_accesses)]
+    log_accesses: usize,
     /// Number of programs that are printed of those that differ.
     #[arg(long, default_value_t = 3)]
     show: u64,
@@ -48,7 +52,8 @@ struct Sum {
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let machine = match Machine::new() {
+    let check = CheckOptions { log_accesses: args.log_accesses, ..CheckOptions::default() };
+    let machine = match Machine::new(check) {
         Ok(machine) => machine,
         Err(error) => {
             println!("the device could not be created: {error}");
