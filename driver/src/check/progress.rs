@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use spelter_shaders::check::observer::{DivergentBarrier, Invocation, Lanes, Observer, Target};
+use spelter_shaders::check::{InlineChecks, InlineMemory};
+use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::{Scope, Site};
 
 /// How far a dispatch is.
@@ -67,6 +69,14 @@ impl<'a> Counted<'a> {
 }
 
 impl Observer for Counted<'_> {
+    fn inline(&mut self, checks: &InlineChecks, buffers: &[GuestSlice]) -> Option<InlineMemory> {
+        self.observer.inline(checks, buffers)
+    }
+
+    fn begin(&mut self, workgroup: u64) {
+        self.observer.begin(workgroup);
+    }
+
     fn access(&mut self, by: Invocation, site: Site, target: Target) {
         self.observer.access(by, site, target);
     }

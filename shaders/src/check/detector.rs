@@ -15,12 +15,14 @@ use super::candidate::{
 use super::cells::{Cell, Group, Layout, Numbers, Owner};
 use super::heads::Locations;
 use super::history::{Access, Atomic, Attributes, History, Level, Reference};
+use super::inline::{InlineChecks, InlineMemory};
 use super::judge::{Now, Verdict};
 use super::observer::{Invocation, Lanes, Memory, Observer, Target};
 use super::settings::{Launch, Limits, Profile};
 use super::shadow::{AttributeId, PAGE_BYTES, Shadow};
 use super::words::{Judges, WHOLE, relation};
 use super::workgroup::Workgroup;
+use crate::guest::GuestSlice;
 use crate::ir::{Scope, Site, SiteData};
 
 /// Listens to the dispatches of a window: of commands without a dependency between them.
@@ -33,10 +35,12 @@ pub struct Detector {
     pub(super) actions: Vec<Action>,
     /// Whether the present command has fences that acquire.
     pub(super) acquire_fences: bool,
-    numbers: Numbers,
+    pub(super) numbers: Numbers,
     pub(super) workgroup: Workgroup,
     /// Whether a workgroup of the present command has begun.
     running: bool,
+    /// What machine code reads, if it settles accesses itself.
+    pub(super) inlined: Option<GuestSlice>,
     /// Device memory: cells below are settled.
     pub(super) base: u32,
     pub(super) device: Shadow,
@@ -67,6 +71,9 @@ fn mixed(class: usize, private: bool) -> AttributeId {
     2 * class as AttributeId + AttributeId::from(private)
 }
 
+/// Numbers from which a dispatch begins with the lowest ones again: most are left for it.
+const RESTART: u32 = 1 << 29;
+
 /// Non-uniform barriers and notes that are listed.
 const MAX_LISTED: usize = 256;
 
@@ -82,6 +89,7 @@ impl Detector {
             numbers: Numbers::default(),
             workgroup: Workgroup::new(Layout::new(1, 1)),
             running: false,
+            inlined: None,
             base: 1,
             device: Shadow::default(),
             shared: Shadow::default(),
@@ -115,7 +123,7 @@ impl Detector {
         if self.workgroup.layout != layout {
             self.workgroup = Workgroup::new(layout);
         }
-        self.running = false;
+        (self.running, self.inlined) = (false, None);
         self.references.clear();
         if !self.numbers.begin(layout) {
             self.new_era();
@@ -134,7 +142,24 @@ impl Detector {
         self.attributes.truncate(2 * CLASSES);
         self.references.clear();
         self.next_reference = 0;
-        self.running = false;
+        (self.running, self.inlined) = (false, None);
+    }
+
+    /// As a new detector with the same profile and limits, which has the memory of this one: the dispatch is the first
+    /// of its window, and all accesses so far are ordered before it.
+    pub fn restart(&mut self, sites: &PrimaryMap<Site, SiteData>, launch: Launch) {
+        self.settle();
+        (self.candidates, self.given_up) = (Collection::default(), GivenUp::default());
+        self.barriers.clear();
+        self.notes.clear();
+        if self.numbers.bound() > RESTART {
+            self.numbers.restart();
+            self.base = 1;
+            self.device.clear();
+            self.shared.clear();
+        }
+        self.numbers.settle();
+        self.dispatch(sites, launch);
     }
 
     /// The candidates so far, by kind, in the order in which the kinds were found.
@@ -179,6 +204,7 @@ impl Detector {
         {
             self.workgroup.forget(slot, first);
         }
+        self.publish();
     }
 
     /// Begins the invocation's workgroup, if another one ran.
@@ -206,15 +232,18 @@ impl Detector {
         };
         self.workgroup.begin(workgroup, slot, first);
         self.running = true;
+        self.publish();
     }
 
     /// Accesses so far are below the number that this returns, and later ones are not.
     pub(super) fn tick(&mut self) -> u32 {
-        if self.workgroup.used {
+        // Accesses that machine code has settled are not known here.
+        if self.workgroup.used || self.inlined.is_some() {
             match self.numbers.tick() {
                 Some(number) => {
                     self.workgroup.number = number;
                     self.workgroup.used = false;
+                    self.publish();
                 }
                 None => self.new_era(),
             }
@@ -398,6 +427,14 @@ fn place(shared: bool, at: u64) -> Memory {
 }
 
 impl Observer for Detector {
+    fn inline(&mut self, checks: &InlineChecks, buffers: &[GuestSlice]) -> Option<InlineMemory> {
+        self.offer(checks, buffers)
+    }
+
+    fn begin(&mut self, workgroup: u64) {
+        self.enter(workgroup);
+    }
+
     fn access(&mut self, by: Invocation, site: Site, target: Target) {
         self.enter(by.workgroup);
         let Some(&Action::Access { class, private, writes }) = self.actions.get(site.index()) else { return };
@@ -420,6 +457,7 @@ impl Observer for Detector {
         if wrote {
             self.write_heads(by, target, class, order, reads);
         }
+        self.publish();
     }
 
     fn fence(&mut self, by: Invocation, site: Site) {
@@ -477,6 +515,7 @@ impl Observer for Detector {
                 self.note(NoteKind::AcquireBeforeBarrier, Invocation { workgroup, local }, *site);
             }
         }
+        self.publish();
     }
 
     fn end(&mut self, by: Invocation) {

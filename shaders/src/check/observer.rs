@@ -1,6 +1,8 @@
 //! What checked mode observes while a kernel runs, in the order in which it happens: one interface for every back end
 //! on one side, and for the detector and the recorder of replays on the other.
 
+use super::inline::{InlineChecks, InlineMemory};
+use crate::guest::GuestSlice;
 use crate::ir::{Scope, Site};
 
 /// An invocation of a dispatch.
@@ -78,6 +80,18 @@ pub struct DivergentBarrier<'a> {
 /// Listens to a dispatch. Calls come from one thread, and workgroups follow each other: a workgroup's calls are not
 /// interleaved with those of another.
 pub trait Observer {
+    /// A dispatch begins, in which machine code may settle accesses to this memory itself; `buffers` are the slices of
+    /// the descriptors. Without an answer, which is the default, all accesses are observed.
+    fn inline(&mut self, checks: &InlineChecks, buffers: &[GuestSlice]) -> Option<InlineMemory> {
+        let _ = (checks, buffers);
+        None
+    }
+
+    /// A workgroup begins. Called only after an answer of [`Observer::inline`].
+    fn begin(&mut self, workgroup: u64) {
+        let _ = workgroup;
+    }
+
     /// A plain read or write.
     fn access(&mut self, by: Invocation, site: Site, target: Target);
 

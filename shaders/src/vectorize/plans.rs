@@ -5,8 +5,9 @@ use foldhash::HashMap;
 
 use super::access::plan::AccessPlans;
 use super::prepare::Prepared;
-use super::{LANES, Unsupported, bounded_loops, buffer_address};
+use super::{LANES, Unsupported, bounded_loops, buffer_address, inline_check};
 use crate::analysis::{Ranges, Uniformity};
+use crate::check::InlineChecks;
 use crate::ir::{self, Block, InstData as Scalar, Kernel, Place, Value};
 
 /// Scalar instructions of a small kernel, at most: see [`Plans::is_small_kernel`].
@@ -25,6 +26,8 @@ pub(super) struct Plans {
     /// Results of `element` that are also used as numbers, so that the 32-bit sum has to be computed.
     pub(super) materialized: EntitySet<Value>,
     pub(super) layout: ResourceLayout,
+    /// The memory to which machine code checks accesses itself.
+    pub(super) inline: InlineChecks,
     /// Value ranges, to prove accesses to variables in bounds; `None` if the kernel has no variables.
     pub(super) ranges: Option<Ranges>,
     /// Upper bound of the trip count of each loop in [`Loops::all`](crate::analysis::Loops::all) that needs no
@@ -69,12 +72,15 @@ impl Plans {
         super::check::check_barriers(kernel)?;
         let (cross_block, live_outs) = cross_block(kernel, uniformity, &accesses);
         let insts: usize = kernel.layout.iter().map(|&block| kernel.blocks[block].insts.len()).sum();
+        let layout = ResourceLayout::new(kernel);
+        let inline = inline_check::inline_checks(kernel, &|binding| layout.descriptors[binding]);
         Ok(Self {
             convergent,
             cross_block,
             live_outs,
             materialized: materialized(kernel, uniformity),
-            layout: ResourceLayout::new(kernel),
+            inline,
+            layout,
             ranges: (!kernel.variables.is_empty()).then(|| Ranges::new(kernel)),
             trip_counts: bounded_loops::bounded_trip_counts(kernel, &uniformity.loops, &uniformity.dominators),
             is_small_kernel: insts <= MAX_SMALL_KERNEL,

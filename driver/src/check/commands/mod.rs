@@ -161,7 +161,7 @@ impl Commands {
         checker: &Checker,
         names: &Arc<KernelNames>,
         buffers: &[GuestSlice],
-        touched: &Touched,
+        touched: &mut Touched,
     ) {
         checker.count(|counts| counts.commands_forgotten += touched.lost);
         self.state.lock().touched(checker, names, buffers, touched);
@@ -357,11 +357,11 @@ impl State {
     }
 
     /// What a dispatch touched.
-    fn touched(&mut self, checker: &Checker, names: &Arc<KernelNames>, buffers: &[GuestSlice], touched: &Touched) {
-        let Some(current) = self.current.clone() else { return };
-        let info = Arc::new(current.info.of_kernel(names, buffers));
+    fn touched(&mut self, checker: &Checker, names: &Arc<KernelNames>, buffers: &[GuestSlice], touched: &mut Touched) {
         let mut runs = Vec::new();
         touched.runs(|range, touch| runs.push((range, touch)));
+        let Some(current) = self.current.clone() else { return };
+        let info = Arc::new(current.info.of_kernel(names, buffers));
         let whole = runs.iter().map(|(range, _)| range.clone());
         let extent = whole.reduce(|all, range| all.start.min(range.start)..all.end.max(range.end)).unwrap_or(0..0);
         let mut orders: HashMap<Accesses, u32, FixedState> = HashMap::default();

@@ -30,17 +30,22 @@ pub(super) struct Monitor<'a> {
     arrived: u32,
     lanes: LaneOrder,
     is_ascending: bool,
+    /// Whether the code settles accesses itself.
+    settles: bool,
 }
 
 impl<'a> Monitor<'a> {
-    pub(super) fn new(observer: &'a mut dyn Observer, invocations: u32) -> Self {
+    pub(super) fn new(observer: &'a mut dyn Observer, invocations: u32, settles: bool) -> Self {
         let lanes = std::array::from_fn(|lane| lane as u32);
-        Self { watch: Watch::new(observer, 0), invocations, arrived: 0, lanes, is_ascending: true }
+        Self { watch: Watch::new(observer, 0), invocations, arrived: 0, lanes, is_ascending: true, settles }
     }
 
     /// A workgroup begins; its lanes are in this order.
     pub(super) fn begin(&mut self, workgroup: u64, lanes: LaneOrder) {
         self.watch.begin(workgroup);
+        if self.settles {
+            self.watch.observer.begin(workgroup);
+        }
         (self.arrived, self.lanes) = (0, lanes);
         self.is_ascending = lanes.is_sorted();
     }

@@ -71,6 +71,11 @@ impl AccessPlans {
         self.groups.push(group);
     }
 
+    /// The plan of an access, or of the check of one where machine code settles checks.
+    pub(in crate::vectorize) fn find(&self, inst: Inst) -> Option<&AccessPlan> {
+        self.plans[inst].as_deref()
+    }
+
     /// The plan of a load, a store, an atomic or a `reaches`.
     pub(in crate::vectorize) fn at(&self, inst: Inst) -> &AccessPlan {
         self.plans[inst].as_ref().unwrap_or_else(|| unreachable!("{inst} accesses no memory"))
@@ -120,6 +125,7 @@ impl AccessPlan {
             Scalar::Store { place, width, .. } => (place.offset(), *width, Some(true)),
             Scalar::Atomic { place, .. } => (place.offset(), Width::Word, None),
             Scalar::Reaches { offset, .. } => (*offset, Width::Word, None),
+            Scalar::Check { place, width, .. } if shapes.kernel.inline_checks => (place.offset(), *width, None),
             _ => return None,
         };
         let offset = Offset::new(shapes, offset);
