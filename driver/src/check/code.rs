@@ -114,7 +114,8 @@ impl CheckedCode {
             .flat_map(|(binding, data)| (0..data.count).map(move |_| self.read.contains(binding)))
             .chain(std::iter::repeat(true));
         let bounds = |range: &GuestSlice| (range.address() as u64, range.address() as u64 + range.len());
-        let inputs: Vec<_> = args.buffers.iter().zip(read).filter(|(_, read)| *read).map(|(range, _)| bounds(range)).collect();
+        let inputs: Vec<_> =
+            args.buffers.iter().zip(read).filter(|(_, read)| *read).map(|(range, _)| bounds(range)).collect();
         let is_read = move |range: &GuestSlice| {
             let (start, end) = bounds(range);
             inputs.iter().any(|input| input.0 < end && start < input.1)

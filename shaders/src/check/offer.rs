@@ -71,9 +71,8 @@ impl Detector {
             }
         }
         let of = |plane, number| planes.slice(plane, range_of(number));
-        let all = |&number: &u32| {
-            [Plane::Written, Plane::Read, Plane::Wrote, Plane::HasRead].map(|plane| of(plane, number))
-        };
+        let all =
+            |&number: &u32| [Plane::Written, Plane::Read, Plane::Wrote, Plane::HasRead].map(|plane| of(plane, number));
         let first_words = SHARED_BYTES..SHARED_BYTES + 4 * u64::from(state::WORDS);
         let memory = InlineMemory {
             planes: checks.descriptors.iter().map(all).collect(),
