@@ -150,7 +150,7 @@ impl Device {
         let heap = Heap::new(options.heap_size)?;
         let time_limit = TimeLimit { limit: options.time_limit, set_by: options.time_limit_is_set_by };
         let limits = ExecutorOptions { workers, time_limit, schedule: options.schedule };
-        let checker = options.check.map(|check| Arc::new(Checker::new(check, options.schedule)));
+        let checker = options.check.map(|check| Arc::new(Checker::new(check, options.schedule, heap.range())));
         let log = checker.clone().map(|checker| checker as Arc<dyn CommandLog>);
         let executor = Executor::observed(limits, observer, log, options.printer);
         let inner = DeviceInner {

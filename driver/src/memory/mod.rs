@@ -11,3 +11,4 @@ mod reserve;
 pub(crate) use heap::{Allocation, Heap, default_bytes};
 #[cfg(not(loom))]
 pub(crate) use reserve::ForkDetector;
+pub(crate) use reserve::Reservation;

@@ -167,7 +167,7 @@ impl Commands {
         checker: &Checker,
         names: &Arc<KernelNames>,
         (buffers, grid): (&[GuestSlice], Grid),
-        touched: &Touched,
+        touched: &mut Touched,
     ) {
         checker.count(|counts| counts.commands_forgotten += touched.lost);
         self.state.lock().touched(checker, names, (buffers, grid), touched);
@@ -387,12 +387,12 @@ impl State {
         checker: &Checker,
         names: &Arc<KernelNames>,
         (buffers, grid): (&[GuestSlice], Grid),
-        touched: &Touched,
+        touched: &mut Touched,
     ) {
-        let Some(current) = self.current.clone() else { return };
-        let info = Arc::new(current.info.of_kernel(names, buffers, grid));
         let mut runs = Vec::new();
         touched.runs(|range, touch| runs.push((range, touch)));
+        let Some(current) = self.current.clone() else { return };
+        let info = Arc::new(current.info.of_kernel(names, buffers, grid));
         let whole = runs.iter().map(|(range, _)| range.clone());
         let extent = whole.reduce(|all, range| all.start.min(range.start)..all.end.max(range.end)).unwrap_or(0..0);
         let mut orders: HashMap<Accesses, u32, FixedState> = HashMap::default();
