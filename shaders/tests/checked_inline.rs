@@ -90,7 +90,7 @@ fn kernel(seed: u64) -> (String, u32) {
     (text, size)
 }
 
-/// A detector that counts what it is told.
+/// A detector that counts what is reported to it.
 struct Counting {
     detector: Detector,
     inline: bool,

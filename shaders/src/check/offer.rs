@@ -2,7 +2,8 @@
 //! compare cells with.
 //!
 //! Machine code knows cells, but neither references nor privacy. So it may settle accesses only where all plain
-//! accesses to a word are through one descriptor or variable and alike in privacy: pages get their attribute in advance.
+//! accesses to a word are through one descriptor or variable and alike in privacy. Pages get their
+//! attribute in advance.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -96,7 +97,7 @@ impl Detector {
         }
     }
 
-    /// No cell of a new era is settled by what was told of an earlier one.
+    /// No cell of a new era is settled by what was reported in an earlier one.
     pub(super) fn settle_none(&self) {
         if let Some(state) = self.inlined {
             let sites = 4 * u64::from(state::SITES);

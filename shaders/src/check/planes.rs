@@ -1,13 +1,13 @@
 //! The memory of the shadow: planes beside a range of addresses, which machine code can address.
 //!
-//! A range of memory has four planes: the cells of writes and of reads, four bytes for each word, and for whoever keeps
-//! track of the instructions ([`Plane::Wrote`], [`Plane::HasRead`]) two planes of a byte for each word. They are one
+//! A range of memory has four planes: the cells of writes and of reads, four bytes for each word, and for observers that
+//! keep track of the instructions ([`Plane::Wrote`], [`Plane::HasRead`]) two planes of a byte for each word. They are one
 //! reservation of addresses. The system commits a page of it when the page is first used, filled with zeros.
 //!
 //! # Safety
 //!
 //! [`Planes::slice`] makes guest slices, [`Planes::cells`] references of Rust, to the same memory. [`GuestSlice::new`]
-//! wants the memory mapped while a slice is used, which whoever has a slice must ensure by a clone of the `Arc`, and
+//! wants the memory mapped while a slice is used, which the owner of a slice must ensure by a clone of the `Arc`, and
 //! accessed through slices only. The latter is weakened here: slices of planes are for machine code, which uses them
 //! between two calls of the observer, and references of Rust exist only within such a call, on the same thread. Machine
 //! code's accesses are not Rust's.
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_nobody_has_are_no_panic() {
+    fn more_addresses_than_there_are_is_no_panic() {
         assert!(Planes::new(0..u64::MAX).is_none());
         assert!(Planes::new(64 << 10..16 << 40).is_none_or(|planes| planes.cover(&(64 << 10..16 << 40))));
     }

@@ -1,6 +1,6 @@
 //! The shadow: for each word of memory a cell of its last write and one of its last reads, in pages by address.
 //!
-//! Two planes of four bytes a word, as the memory itself is laid out. Those of a range for which planes are reserved lie
+//! Two planes of four bytes a word, as the memory itself is laid out. Those of a range with reserved planes lie
 //! beside each other, so that machine code can address them; others are made when they are first used. Pages are found
 //! by a map.
 

@@ -40,7 +40,7 @@ struct Checked {
     private: bool,
     /// Whether the memory is that of the workgroup.
     shared: bool,
-    /// Whether no access is told of that reads the memory, so that all cells of reads are settled.
+    /// Whether no access is reported that reads the memory, so that all cells of reads are settled.
     unread: bool,
 }
 
@@ -164,7 +164,7 @@ fn plain(kernel: &Kernel, site: Site, shared: bool) -> Option<Checked> {
     (class == expected).then_some(Checked { site, writes, private, shared, unread: false })
 }
 
-/// The memory that a kernel reads as far as observers are told.
+/// The memory that a kernel reads as far as that is reported.
 #[derive(Debug, Default)]
 pub(super) struct CheckedReads {
     bindings: EntitySet<Binding>,
@@ -558,8 +558,8 @@ impl Widen<'_> {
         self.builder.emit(store);
     }
 
-    /// Replaces the cells, and goes on to the second block. After a write no read counts; `unread` if there
-    /// are none, or the API settled all. If several lanes have one word, the cells stay as they were, and the first block is next.
+    /// Replaces the cells, and goes on to the second block. After a write no read counts; `unread` if there are none, or
+    /// the API settled all. If several lanes have one word, the cells stay as they were, and the first block is next.
     fn record(
         &mut self,
         checked: Checked,

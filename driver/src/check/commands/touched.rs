@@ -45,7 +45,7 @@ const RECENT: usize = 16;
 pub(in crate::check) struct Touched {
     /// Whether each instruction writes, reads.
     actions: Vec<(bool, bool)>,
-    /// Where whole words are marked with a byte, if the kernel has few instructions: machine code marks them there, too.
+    /// Where whole words are marked with a byte, if the kernel has few instructions: so does machine code.
     planes: Option<Arc<Planes>>,
     /// The granules of it that may have marks.
     marked: BTreeSet<u64>,

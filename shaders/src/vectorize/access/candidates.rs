@@ -42,7 +42,8 @@ impl AccessCandidates {
         Self { offset, width, store: false, root: None, candidates }
     }
 
-    /// The access of a load, a store, an atomic, a `reaches`, or a check that machine code settles. `all_active`: the block runs with all 16 lanes only.
+    /// The access of a load, a store, an atomic, a `reaches`, or a check that machine code settles. `all_active`: the
+    /// block runs with all 16 lanes only.
     pub(super) fn new(shapes: BlockShapes, data: &Scalar, all_active: bool) -> Option<Self> {
         let (place, width, store, volatile) = match data {
             Scalar::Load { place, width, access, .. } => (place, *width, false, access.volatile),
