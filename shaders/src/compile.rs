@@ -271,6 +271,9 @@ pub enum Checks {
     /// Those of `Needed` that find every race of a dispatch in which the memory of the bindings that the kernel writes
     /// ([`check::written_bindings`]) is not that of others, and which reads no device addresses.
     NeededApart,
+    /// As `Needed`, for a dispatch as with `NeededApart`: machine code only notes which instruction reads the memory of
+    /// the other bindings.
+    NeededMarked,
     /// One for each access, so that reports name the access: for replays.
     All,
 }
@@ -286,6 +289,12 @@ pub fn compile_checked(kernel: &Kernel, backend: Backend, checks: Checks) -> Che
     if checks == Checks::NeededApart {
         check::drop_unwritten(&mut kernel);
     }
+    if checks == Checks::NeededMarked {
+        let written = check::written_bindings(&kernel);
+        kernel.inputs_apart.extend(kernel.bindings.keys().filter(|&binding| !written.contains(binding)));
+    }
+    // A replay records every access.
+    kernel.inline_checks = checks != Checks::All;
     let interpreted = |kernel: Kernel, fallback: Option<String>| {
         let code = Box::new(interp::Program::new(&kernel));
         Checked { code, kernel, backend: Backend::Interpreter, fallback }

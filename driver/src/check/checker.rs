@@ -5,15 +5,23 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use cranelift_entity::PrimaryMap;
 use parking_lot::Mutex;
+use spelter_shaders::check::{Detector, Launch, Limits, Planes};
 use spelter_shaders::guest::GuestSlice;
+use spelter_shaders::ir::{Site, SiteData};
 use spelter_shaders::schedule::Schedule;
 
 use super::commands::{Commands, Trap};
 use super::progress::Progress;
 use super::resources::Resources;
+use super::snapshot::Snapshot;
 use super::{CheckOptions, Finding, FindingIdentity};
 use crate::memory::{Closed, HostObserver, HostView};
+
+/// Kinds of candidates that the detector keeps of a dispatch, and examples of each.
+const MAX_KINDS: usize = 1024;
+pub(super) const EXAMPLES: usize = 8;
 
 /// Findings that are kept until the program takes them, at most; later ones are counted only.
 const MAX_FINDINGS: usize = 10_000;
@@ -28,6 +36,10 @@ pub(crate) struct Checker {
     commands: Commands,
     resources: Resources,
     found: Mutex<Found>,
+    /// Addresses of device memory.
+    memory: Range<u64>,
+    /// What dispatches use one after another: its memory is not made anew for each.
+    kept: Mutex<Kept>,
     pub(super) progress: Progress,
     /// The host's view of the heap, if its accesses are trapped.
     pub(super) trap: Option<Trap>,
@@ -46,6 +58,15 @@ impl HostObserver for Checker {
         let Some(trap) = &self.trap else { return Closed::Open };
         self.commands.host_touches(self, trap.base.saturating_add(offset), writes, instruction)
     }
+}
+
+/// The memory of a checked dispatch, for the next one.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    detector: Option<Detector>,
+    /// The marks of instructions, beside the detector's shadow.
+    planes: Option<Arc<Planes>>,
+    pub(super) snapshot: Snapshot,
 }
 
 /// What checked mode did, in numbers.
@@ -72,8 +93,26 @@ pub struct CheckStats {
     pub findings_dropped: u64,
 }
 
+impl Kept {
+    /// The planes with the marks of instructions.
+    pub(super) fn planes(&self) -> Option<Arc<Planes>> {
+        self.planes.clone()
+    }
+
+    /// Takes back the detector.
+    pub(super) fn put(&mut self, detector: Detector) {
+        self.detector = Some(detector);
+    }
+}
+
 impl Checker {
-    pub(crate) fn new(options: CheckOptions, schedule: Schedule, view: Option<(&Arc<HostView>, u64)>) -> Self {
+    /// For a device with this memory, whose host accesses may be trapped.
+    pub(crate) fn new(
+        options: CheckOptions,
+        schedule: Schedule,
+        memory: Range<u64>,
+        view: Option<(&Arc<HostView>, u64)>,
+    ) -> Self {
         Self {
             options,
             dispatches: AtomicU64::new(0),
@@ -81,6 +120,8 @@ impl Checker {
             commands: Commands::default(),
             resources: Resources::default(),
             found: Mutex::default(),
+            memory,
+            kept: Mutex::default(),
             progress: Progress::default(),
             trap: view.map(|(view, base)| Trap { view: Arc::clone(view), base }),
         }
@@ -121,6 +162,28 @@ impl Checker {
         let has = self.options.shard.has(dispatch);
         self.count(|counts| if has { counts.dispatches += 1 } else { counts.skipped += 1 });
         has.then_some(dispatch)
+    }
+
+    /// What the last dispatch left.
+    pub(super) fn kept(&self) -> Kept {
+        std::mem::take(&mut *self.kept.lock())
+    }
+
+    /// Keeps the memory of a dispatch that has ended.
+    pub(super) fn keep(&self, kept: Kept) {
+        *self.kept.lock() = kept;
+    }
+
+    /// A detector for a dispatch.
+    pub(super) fn detector(&self, kept: &mut Kept, sites: &PrimaryMap<Site, SiteData>, launch: Launch) -> Detector {
+        if let Some(mut detector) = kept.detector.take() {
+            detector.restart(sites, launch);
+            return detector;
+        }
+        let limits = Limits { bytes: self.options.memory, kinds: MAX_KINDS, examples: EXAMPLES };
+        let mut detector = Detector::new(sites, launch, self.options.profile, limits);
+        kept.planes = if self.memory.is_empty() { None } else { detector.reserve(self.memory.clone()) };
+        detector
     }
 
     /// Changes the counts.

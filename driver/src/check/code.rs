@@ -7,12 +7,13 @@ use cranelift_entity::EntitySet;
 use spelter_shaders::abi::{DispatchArgs, Outcome};
 use spelter_shaders::back::{Code, Scratch, Workgroups};
 use spelter_shaders::check::observer::{Invocation, Memory};
-use spelter_shaders::check::{self, Candidates, Detector, Launch, Limits, Note, NoteKind, Relation};
+use spelter_shaders::check::{self, Candidates, Detector, Launch, Note, NoteKind, Relation};
 use spelter_shaders::compile::{self, Backend, Checked, Checks, Compiled};
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::host::Host;
 use spelter_shaders::ir::{Binding, Kernel, MemoryModel, Site};
 
+use super::checker::EXAMPLES;
 use super::commands::{Both, Touched};
 use super::confirm::{Candidate, Confirmed, Filter, Verdict, confirm};
 use super::explanation::SliceNames;
@@ -34,10 +35,6 @@ const MAX_WORDS: usize = 64;
 /// Replays of a dispatch: what they leave undecided is a warning.
 const MAX_REPLAYS: usize = 16;
 
-/// Kinds of candidates that the detector keeps of a dispatch, and examples of each.
-const MAX_KINDS: usize = 1024;
-const EXAMPLES: usize = 8;
-
 /// A kernel in checked mode.
 pub(crate) struct CheckedCode {
     checker: Arc<Checker>,
@@ -46,10 +43,12 @@ pub(crate) struct CheckedCode {
     kernel: Kernel,
     /// The bindings through which it writes.
     written: EntitySet<Binding>,
+    /// The bindings from whose memory it reads.
+    read: EntitySet<Binding>,
     /// For the detector, where others may have the memory of those.
     needed: Checked,
-    /// For the detector, where no other has.
-    apart: OnceLock<Checked>,
+    /// For the detector, where no other has: for dispatches of a device, and for others.
+    apart: [OnceLock<Checked>; 2],
     /// For replays.
     all: OnceLock<Checked>,
     /// For dispatches that are not checked.
@@ -65,8 +64,9 @@ impl CheckedCode {
             names: Arc::new(names),
             kernel: kernel.clone(),
             written: check::written_bindings(kernel),
+            read: check::read_bindings(kernel),
             needed,
-            apart: OnceLock::new(),
+            apart: Default::default(),
             all: OnceLock::new(),
             unchecked: OnceLock::new(),
         }
@@ -106,16 +106,32 @@ impl CheckedCode {
         args.buffers.iter().copied().zip(all)
     }
 
-    /// The ranges that the kernel may write.
-    fn written<'a>(&'a self, args: &'a DispatchArgs<'_>) -> impl Iterator<Item = GuestSlice> + 'a {
-        self.ranges(args).filter(|(_, written)| *written).map(|(range, _)| range)
+    /// The ranges that must have their contents again before the kernel runs again: those that it may write, and that
+    /// share memory with one that it may read. It writes the others again, whatever they hold.
+    fn needed_again<'a>(&'a self, args: &'a DispatchArgs<'_>) -> impl Iterator<Item = GuestSlice> + 'a {
+        let of_bindings = self.kernel.bindings.iter();
+        let read = of_bindings
+            .flat_map(|(binding, data)| (0..data.count).map(move |_| self.read.contains(binding)))
+            .chain(std::iter::repeat(true));
+        let bounds = |range: &GuestSlice| (range.address() as u64, range.address() as u64 + range.len());
+        let inputs: Vec<_> =
+            args.buffers.iter().zip(read).filter(|(_, read)| *read).map(|(range, _)| bounds(range)).collect();
+        let is_read = move |range: &GuestSlice| {
+            let (start, end) = bounds(range);
+            inputs.iter().any(|input| input.0 < end && start < input.1)
+        };
+        self.ranges(args).filter(|(_, written)| *written).map(|(range, _)| range).filter(is_read)
     }
 
     /// The code for the detector. What a command of a device reads is of interest to later commands, too.
     fn detected(&self, args: &DispatchArgs<'_>) -> &Checked {
-        if !self.checker.commands().are_running() && are_apart(self.ranges(args)) {
-            let compile = || compile::compile_checked(&self.kernel, self.backend(), Checks::NeededApart);
-            let apart = self.apart.get_or_init(compile);
+        if are_apart(self.ranges(args)) {
+            let [marked, unread] = &self.apart;
+            let (apart, checks) = match self.checker.commands().are_running() {
+                true => (marked, Checks::NeededMarked),
+                false => (unread, Checks::NeededApart),
+            };
+            let apart = apart.get_or_init(|| compile::compile_checked(&self.kernel, self.backend(), checks));
             // The engine of the replays.
             if apart.backend == self.backend() {
                 return apart;
@@ -150,20 +166,23 @@ impl Code for CheckedCode {
             return self.unchecked.get_or_init(compile).code.run_all(args, workgroups, scratch);
         }
         let options = &self.checker.options;
-        let snapshot = Snapshot::of(self.written(args), options.replay_memory);
-        let limits = Limits { bytes: options.memory, kinds: MAX_KINDS, examples: EXAMPLES };
+        let mut kept = self.checker.kept();
+        let copied = kept.snapshot.take(self.needed_again(args), options.replay_memory);
         let detected = self.detected(args);
         let sites = &detected.kernel.sites;
-        let mut detector = Detector::new(sites, self.launch(), options.profile, limits);
+        let mut detector = self.checker.detector(&mut kept, sites, self.launch());
         self.checker.progress.begin(args.num_workgroups.iter().map(|&count| u64::from(count)).product());
         let mut counted = Counted::new(&mut detector, &self.checker.progress);
-        let mut touched = Touched::new(sites.values().map(|site| &site.action), options.memory / 4);
+        let actions = sites.values().map(|site| &site.action);
+        let mut touched = Touched::new(actions, kept.planes(), options.memory / 4);
         let mut both = Both { observer: &mut counted, touched: &mut touched };
         let outcome = detected.code.run_observed(args, workgroups.clone(), scratch, &mut both);
         let grid = Grid { groups: args.num_workgroups, base: workgroups.base() };
-        self.checker.commands().touched(&self.checker, &self.names, (args.buffers, grid), &touched);
-        let run = DispatchRun { code: self, args, workgroups, snapshot: snapshot.filter(|_| outcome == Outcome::Done) };
-        run.report(&detector);
+        self.checker.commands().touched(&self.checker, &self.names, (args.buffers, grid), &mut touched);
+        let snapshot = (copied && outcome == Outcome::Done).then_some(&kept.snapshot);
+        DispatchRun { code: self, args, workgroups, snapshot }.report(&detector);
+        kept.put(detector);
+        self.checker.keep(kept);
         outcome
     }
 }
@@ -180,7 +199,7 @@ struct DispatchRun<'a> {
     args: &'a DispatchArgs<'a>,
     workgroups: Workgroups,
     /// The memory before it; `None` if the dispatch cannot run again.
-    snapshot: Option<Snapshot>,
+    snapshot: Option<&'a Snapshot>,
 }
 
 impl DispatchRun<'_> {
@@ -230,7 +249,7 @@ impl DispatchRun<'_> {
 
     /// Runs the dispatch again, and asks the axioms about the candidates.
     fn decide(&self, kinds: &[Candidates]) {
-        let Some(snapshot) = &self.snapshot else {
+        let Some(snapshot) = self.snapshot else {
             let why = "the dispatch could not run again: the copy of the memory that it may write exceeds the limit, or \
                 it was stopped";
             return kinds.iter().for_each(|kind| self.suspect(kind, why));

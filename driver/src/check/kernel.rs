@@ -21,7 +21,7 @@ pub struct CheckedKernel {
 impl CheckedKernel {
     /// Instruments a kernel. `words` are those of its module: reports quote source lines from it.
     pub fn new(kernel: &Kernel, words: &[u32], options: CheckOptions) -> Self {
-        let checker = Arc::new(Checker::new(options, Schedule::Ascending, None));
+        let checker = Arc::new(Checker::new(options, Schedule::Ascending, 0..0, None));
         let source = Arc::new(ShaderSource::new(SourceText::Spirv(words.into()), std::iter::empty()));
         let code = CheckedCode::new(kernel, Backend::Interpreter, &checker, &source);
         Self { checker, code }

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use spelter_shaders::check::observer::{DivergentBarrier, Invocation, Lanes, Observer, Target};
+use spelter_shaders::check::{InlineChecks, InlineMemory};
+use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::{Scope, Site};
 
 /// How far a dispatch is.
@@ -67,6 +69,14 @@ impl<'a> Counted<'a> {
 }
 
 impl Observer for Counted<'_> {
+    fn inline(&mut self, checks: &InlineChecks, buffers: &[GuestSlice]) -> Option<InlineMemory> {
+        self.observer.inline(checks, buffers)
+    }
+
+    fn begin(&mut self, workgroup: u64) {
+        self.observer.begin(workgroup);
+    }
+
     fn access(&mut self, by: Invocation, site: Site, target: Target) {
         self.observer.access(by, site, target);
     }
@@ -87,6 +97,10 @@ impl Observer for Counted<'_> {
         self.observer.arrive(by, site);
     }
 
+    fn arrivals(&mut self, by: Lanes, site: Site) {
+        self.observer.arrivals(by, site);
+    }
+
     fn divergent_barrier(&mut self, barrier: DivergentBarrier<'_>) {
         self.observer.divergent_barrier(barrier);
     }
@@ -99,6 +113,11 @@ impl Observer for Counted<'_> {
     fn end(&mut self, by: Invocation) {
         self.in_workgroup(by.workgroup);
         self.observer.end(by);
+    }
+
+    fn ends(&mut self, workgroup: u64, invocations: u32) {
+        self.in_workgroup(workgroup);
+        self.observer.ends(workgroup, invocations);
     }
 }
 

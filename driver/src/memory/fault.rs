@@ -134,8 +134,10 @@ fn view_of(address: usize) -> Option<(Arc<HostView>, usize)> {
 }
 
 extern "C" fn on_fault(signal: c_int, info: *mut Info, context: *mut Context) {
-    // SAFETY: the system passes pointers to both structures.
-    let (address, registers) = unsafe { ((*info).address, &mut (*context).registers) };
+    // SAFETY: the system passes a pointer to this structure, which is the handler's.
+    let address = unsafe { (*info).address };
+    // SAFETY: so it does for the context, and nothing else uses it while the handler runs.
+    let registers = unsafe { &mut (*context).registers };
     let Some((view, offset)) = view_of(address) else { return pass_on(0, signal, info, context) };
     let again = view.faulted(offset, registers[ERR] & WRITES != 0, registers[RIP] as usize);
     let mut open = OPEN.get();

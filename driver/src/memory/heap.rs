@@ -64,6 +64,12 @@ impl Heap {
         &self.addresses
     }
 
+    /// Its addresses.
+    pub(crate) fn range(&self) -> Range<u64> {
+        let start = self.reservation.slice().address() as u64;
+        start..start + self.size()
+    }
+
     /// Size in bytes.
     pub(crate) fn size(&self) -> u64 {
         self.reservation.len() as u64

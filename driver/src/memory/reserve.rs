@@ -27,7 +27,7 @@ const HUGE_PAGE: usize = 2 << 20;
 
 /// An anonymous mapping whose pages are committed when they are first touched.
 #[derive(Debug)]
-pub(super) struct Reservation {
+pub(crate) struct Reservation {
     map: MmapRaw,
     /// The anonymous file whose pages they are, if the host has a mapping of its own.
     file: Option<File>,
@@ -38,7 +38,7 @@ pub(super) struct Reservation {
 
 impl Reservation {
     /// Reserves `bytes` of addresses; the system may refuse.
-    pub(super) fn new(bytes: usize) -> io::Result<Self> {
+    pub(crate) fn new(bytes: usize) -> io::Result<Self> {
         let padded = bytes.checked_add(HUGE_PAGE).ok_or(io::ErrorKind::OutOfMemory)?;
         let map = MmapRaw::from(MmapOptions::new().len(padded).no_reserve_swap().map_anon()?);
         let skip = map.as_mut_ptr().addr().wrapping_neg() % HUGE_PAGE;
@@ -59,12 +59,12 @@ impl Reservation {
     }
 
     /// Length in bytes.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// The whole range. Must not be used after the reservation is dropped.
-    pub(super) fn slice(&self) -> GuestSlice {
+    pub(crate) fn slice(&self) -> GuestSlice {
         let base = self.map.as_mut_ptr().wrapping_add(self.skip);
         // SAFETY: `skip` and `skip + len`, rounded outwards to words, lie in the mapping, which consists of whole
         // pages; it lives as long as `self`, which outlives every use of the slice by this module's rule; nothing else

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use spelter::{Context, Program, Source, SpecializationConstant};
 use spelter_driver::host_memory::{GrowingRoom, Room};
+use spelter_jobs::digest;
 use spelter_shaders::compile::Module;
 use spelter_shaders::front::spvasm::{self, Positions};
 use spelter_shaders::front::{self, room};
 use spelter_shaders::ir::Kernel;
-use spelter_jobs::digest;
 
 use crate::failure::Failure;
 use crate::file;

@@ -61,6 +61,11 @@ impl<'a> Watch<'a> {
         self.observer.end(self.invocation(local));
     }
 
+    /// All invocations end.
+    pub(super) fn ends(&mut self, invocations: u32) {
+        self.observer.ends(self.workgroup, invocations);
+    }
+
     /// A memory barrier of an invocation.
     pub(super) fn fence(&mut self, local: u32, site: Site) {
         self.observer.fence(self.invocation(local), site);
@@ -74,6 +79,16 @@ impl<'a> Watch<'a> {
         self.observer.arrive(self.invocation(local), site);
     }
 
+    /// The active lanes of a subgroup wait at a barrier of the workgroup.
+    pub(super) fn arrivals(&mut self, (first, active): (u32, u16), site: Site) {
+        let index = first as usize;
+        self.waiting.resize(self.waiting.len().max(index + 16), None);
+        for (waiting, lane) in self.waiting[index..].iter_mut().zip(0..16) {
+            *waiting = if active >> lane & 1 != 0 { Some(site) } else { *waiting };
+        }
+        self.observer.arrivals(Lanes { workgroup: self.workgroup, first, active }, site);
+    }
+
     /// Whether an invocation waits at a barrier of the workgroup.
     pub(super) fn waits(&self, local: u32) -> bool {
         self.waiting.get(local as usize).is_some_and(Option::is_some)
@@ -81,6 +96,12 @@ impl<'a> Watch<'a> {
 
     /// The invocations that wait for the workgroup go on.
     pub(super) fn release_workgroup(&mut self, invocations: u32, waits: impl Fn(u32) -> bool) {
+        let all = self.waiting.get(..invocations as usize).and_then(<[_]>::split_first);
+        let are_alike = all.is_some_and(|(first, others)| others.iter().all(|other| other == first));
+        if are_alike && (0..invocations).all(&waits) {
+            self.waiting.clear();
+            return self.observer.release(self.workgroup, Scope::Workgroup, None);
+        }
         let site = |local: u32| self.waiting.get(local as usize).copied().flatten();
         let waiting: Vec<_> = (0..invocations)
             .filter(|&local| waits(local))

@@ -113,6 +113,16 @@ impl Action {
     }
 }
 
+/// Whether a control barrier of the workgroup orders all non-private accesses to workgroup memory before it with those
+/// after it.
+pub(crate) fn orders_workgroup_memory(action: &SiteAction) -> bool {
+    let of_workgroup = matches!(action, SiteAction::Barrier { execution, .. } if level(*execution) >= Level::Workgroup);
+    let Action::Barrier { order } = Action::of(action) else { return false };
+    let class = index(StorageClass::Workgroup);
+    let full = order.releases.contains(class) && order.acquires.contains(class);
+    of_workgroup && full && order.scope >= Level::Workgroup
+}
+
 /// The sites of a kernel.
 pub(super) fn actions<'a>(sites: impl Iterator<Item = &'a SiteData>) -> Vec<Action> {
     sites.map(|site| Action::of(&site.action)).collect()

@@ -45,6 +45,22 @@ impl Workgroup {
         idiom
     }
 
+    /// Whether a barrier at which the whole workgroup waits makes each class known to all of it, or orders nothing of
+    /// it; no invocation has a fence or a record.
+    pub(super) fn is_simple(&self, order: Order) -> bool {
+        let of_class = |class| {
+            let [releases, acquires] = [order.releases, order.acquires].map(|classes| classes.contains(class));
+            !releases && !acquires || releases && acquires && order.scope >= Level::Workgroup
+        };
+        self.untouched() && (0..CLASSES).all(of_class)
+    }
+
+    /// [`Workgroup::meet`] of the whole workgroup at such a barrier.
+    pub(super) fn meet_all(&mut self, order: Order, now: u32) {
+        self.met = now;
+        order.releases.iter().for_each(|class| self.know(Group::Workgroup, class, now));
+    }
+
     /// All of the group know its accesses below `now`.
     fn know(&mut self, group: Group, class: usize, now: u32) {
         match group {

@@ -15,12 +15,14 @@ use super::candidate::{
 use super::cells::{Cell, Group, Layout, Numbers, Owner};
 use super::heads::Locations;
 use super::history::{Access, Atomic, Attributes, History, Level, Reference};
+use super::inline::{InlineChecks, InlineMemory};
 use super::judge::{Now, Verdict};
 use super::observer::{Invocation, Lanes, Memory, Observer, Target};
 use super::settings::{Launch, Limits, Profile};
 use super::shadow::{AttributeId, PAGE_BYTES, Shadow};
 use super::words::{Judges, WHOLE, relation};
 use super::workgroup::Workgroup;
+use crate::guest::GuestSlice;
 use crate::ir::{Scope, Site, SiteData};
 
 /// Listens to the dispatches of a window: of commands without a dependency between them.
@@ -33,10 +35,12 @@ pub struct Detector {
     pub(super) actions: Vec<Action>,
     /// Whether the present command has fences that acquire.
     pub(super) acquire_fences: bool,
-    numbers: Numbers,
+    pub(super) numbers: Numbers,
     pub(super) workgroup: Workgroup,
     /// Whether a workgroup of the present command has begun.
     running: bool,
+    /// What machine code reads, if it settles accesses itself.
+    pub(super) inlined: Option<GuestSlice>,
     /// Device memory: cells below are settled.
     pub(super) base: u32,
     pub(super) device: Shadow,
@@ -67,6 +71,9 @@ fn mixed(class: usize, private: bool) -> AttributeId {
     2 * class as AttributeId + AttributeId::from(private)
 }
 
+/// Numbers from which a dispatch begins with the lowest ones again: most are left for it.
+const RESTART: u32 = 1 << 29;
+
 /// Non-uniform barriers and notes that are listed.
 const MAX_LISTED: usize = 256;
 
@@ -82,6 +89,7 @@ impl Detector {
             numbers: Numbers::default(),
             workgroup: Workgroup::new(Layout::new(1, 1)),
             running: false,
+            inlined: None,
             base: 1,
             device: Shadow::default(),
             shared: Shadow::default(),
@@ -115,7 +123,7 @@ impl Detector {
         if self.workgroup.layout != layout {
             self.workgroup = Workgroup::new(layout);
         }
-        self.running = false;
+        (self.running, self.inlined) = (false, None);
         self.references.clear();
         if !self.numbers.begin(layout) {
             self.new_era();
@@ -134,7 +142,24 @@ impl Detector {
         self.attributes.truncate(2 * CLASSES);
         self.references.clear();
         self.next_reference = 0;
-        self.running = false;
+        (self.running, self.inlined) = (false, None);
+    }
+
+    /// As a new detector with the same profile and limits, which has the memory of this one: the dispatch is the first
+    /// of its window, and all accesses so far are ordered before it.
+    pub fn restart(&mut self, sites: &PrimaryMap<Site, SiteData>, launch: Launch) {
+        self.settle();
+        (self.candidates, self.given_up) = (Collection::default(), GivenUp::default());
+        self.barriers.clear();
+        self.notes.clear();
+        if self.numbers.bound() > RESTART {
+            self.numbers.restart();
+            self.base = 1;
+            self.device.clear();
+            self.shared.clear();
+        }
+        self.numbers.settle();
+        self.dispatch(sites, launch);
     }
 
     /// The candidates so far, by kind, in the order in which the kinds were found.
@@ -179,6 +204,8 @@ impl Detector {
         {
             self.workgroup.forget(slot, first);
         }
+        self.settle_none();
+        self.publish();
     }
 
     /// Begins the invocation's workgroup, if another one ran.
@@ -206,15 +233,18 @@ impl Detector {
         };
         self.workgroup.begin(workgroup, slot, first);
         self.running = true;
+        self.publish();
     }
 
     /// Accesses so far are below the number that this returns, and later ones are not.
     pub(super) fn tick(&mut self) -> u32 {
-        if self.workgroup.used {
+        // Accesses that machine code has settled are not known here.
+        if self.workgroup.used || self.inlined.is_some() {
             match self.numbers.tick() {
                 Some(number) => {
                     self.workgroup.number = number;
                     self.workgroup.used = false;
+                    self.publish();
                 }
                 None => self.new_era(),
             }
@@ -398,15 +428,25 @@ fn place(shared: bool, at: u64) -> Memory {
 }
 
 impl Observer for Detector {
+    fn inline(&mut self, checks: &InlineChecks, buffers: &[GuestSlice]) -> Option<InlineMemory> {
+        self.offer(checks, buffers)
+    }
+
+    fn begin(&mut self, workgroup: u64) {
+        self.enter(workgroup);
+    }
+
     fn access(&mut self, by: Invocation, site: Site, target: Target) {
         self.enter(by.workgroup);
         let Some(&Action::Access { class, private, writes }) = self.actions.get(site.index()) else { return };
         self.record(by, site, target, What { class, private, reads: !writes, writes, scope: None });
+        self.may_settle(site);
     }
 
     fn accesses(&mut self, by: Lanes, site: Site, target: Target, offsets: &[u32; 16]) {
         self.enter(by.workgroup);
         self.record_lanes(by, site, target, offsets);
+        self.may_settle(site);
     }
 
     fn atomic(&mut self, by: Invocation, site: Site, target: Target, wrote: bool) {
@@ -420,6 +460,7 @@ impl Observer for Detector {
         if wrote {
             self.write_heads(by, target, class, order, reads);
         }
+        self.publish();
     }
 
     fn fence(&mut self, by: Invocation, site: Site) {
@@ -437,8 +478,19 @@ impl Observer for Detector {
         self.workgroup.waits[by.local as usize] = Some(site);
     }
 
+    fn arrivals(&mut self, by: Lanes, site: Site) {
+        self.enter(by.workgroup);
+        let waits = self.workgroup.waits[by.first as usize..].iter_mut();
+        for (waits, lane) in waits.zip(0..16) {
+            *waits = if by.active >> lane & 1 != 0 { Some(site) } else { *waits };
+        }
+    }
+
     fn release(&mut self, workgroup: u64, execution: Scope, subgroup: Option<u32>) {
         self.enter(workgroup);
+        if subgroup.is_none() && self.all_meet() {
+            return;
+        }
         let group = match (execution, subgroup) {
             (Scope::Invocation, _) => return,
             (Scope::Subgroup, Some(subgroup)) => Group::Subgroup(subgroup),
@@ -477,15 +529,33 @@ impl Observer for Detector {
                 self.note(NoteKind::AcquireBeforeBarrier, Invocation { workgroup, local }, *site);
             }
         }
+        self.publish();
     }
 
     fn end(&mut self, by: Invocation) {
         self.enter(by.workgroup);
-        self.workgroup.ended[by.local as usize] = true;
+    }
+
+    fn ends(&mut self, workgroup: u64, _: u32) {
+        self.enter(workgroup);
     }
 }
 
 impl Detector {
+    /// All invocations of the workgroup leave one barrier, if that is all that there is to it.
+    fn all_meet(&mut self) -> bool {
+        let Some((&Some(site), others)) = self.workgroup.waits.split_first() else { return false };
+        let Some(&Action::Barrier { order }) = self.actions.get(site.index()) else { return false };
+        if !others.iter().all(|other| *other == Some(site)) || !self.workgroup.is_simple(order) {
+            return false;
+        }
+        let now = self.tick();
+        self.workgroup.meet_all(order, now);
+        self.workgroup.waits.fill(None);
+        self.publish();
+        true
+    }
+
     /// Lists a control barrier that is not uniform, once for each pair of sites.
     #[cold]
     fn non_uniform(&mut self, waits: u32, site: Site, (other, at): (u32, Option<Site>)) {

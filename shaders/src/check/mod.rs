@@ -12,11 +12,14 @@ mod cells;
 mod detector;
 mod heads;
 mod history;
+pub(crate) mod inline;
 mod insert;
 mod judge;
 mod known;
 mod map;
 pub mod observer;
+mod offer;
+mod planes;
 mod profile;
 mod rows;
 mod settings;
@@ -28,12 +31,15 @@ mod words;
 mod workgroup;
 mod written;
 
+pub(crate) use attributes::orders_workgroup_memory;
 pub use candidate::{
     Agents, Candidate, Candidates, Cause, Distance, First, GivenUp, Kind, NonUniformBarrier, Note, NoteKind, Relation,
     Second,
 };
 pub use detector::Detector;
+pub use inline::{InlineChecks, InlineMemory, MAX_SITES};
 pub use insert::insert;
+pub use planes::{GRANULE, Plane, Planes};
 pub use settings::{Launch, Limits, Profile};
 pub use subsume::subsume;
-pub use written::{drop_unwritten, written_bindings};
+pub use written::{drop_unwritten, read_bindings, written_bindings};

@@ -1,6 +1,8 @@
 //! What checked mode observes while a kernel runs, in the order in which it happens: one interface for every back end
 //! on one side, and for the detector and the recorder of replays on the other.
 
+use super::inline::{InlineChecks, InlineMemory};
+use crate::guest::GuestSlice;
 use crate::ir::{Scope, Site};
 
 /// An invocation of a dispatch.
@@ -47,6 +49,12 @@ pub struct Lanes {
 }
 
 impl Lanes {
+    /// The invocations, ascending.
+    pub fn invocations(self) -> impl Iterator<Item = Invocation> {
+        let lanes = (0..16).filter(move |lane| self.active >> lane & 1 != 0);
+        lanes.map(move |lane| Invocation { workgroup: self.workgroup, local: self.first + lane })
+    }
+
     /// Calls `access` with each invocation, ascending, and its memory: that of lane `l` is `offsets[l]` bytes after
     /// `target`.
     pub fn each(self, target: Target, offsets: &[u32; 16], mut access: impl FnMut(Invocation, Target)) {
@@ -78,6 +86,18 @@ pub struct DivergentBarrier<'a> {
 /// Listens to a dispatch. Calls come from one thread, and workgroups follow each other: a workgroup's calls are not
 /// interleaved with those of another.
 pub trait Observer {
+    /// A dispatch begins, in which machine code may settle accesses to this memory itself; `buffers` are the slices of
+    /// the descriptors. Without an answer, which is the default, all accesses are observed.
+    fn inline(&mut self, checks: &InlineChecks, buffers: &[GuestSlice]) -> Option<InlineMemory> {
+        let _ = (checks, buffers);
+        None
+    }
+
+    /// A workgroup begins. Called only after an answer of [`Observer::inline`].
+    fn begin(&mut self, workgroup: u64) {
+        let _ = workgroup;
+    }
+
     /// A plain read or write.
     fn access(&mut self, by: Invocation, site: Site, target: Target);
 
@@ -96,6 +116,11 @@ pub trait Observer {
     /// The invocation waits at a control barrier.
     fn arrive(&mut self, by: Invocation, site: Site);
 
+    /// Invocations of a subgroup wait at a control barrier. By default it is as many calls of [`Observer::arrive`].
+    fn arrivals(&mut self, by: Lanes, site: Site) {
+        by.invocations().for_each(|by| self.arrive(by, site));
+    }
+
     /// Called before [`Observer::release`] of a barrier in divergent control flow: an error without further evidence.
     fn divergent_barrier(&mut self, barrier: DivergentBarrier<'_>) {
         let _ = barrier;
@@ -107,4 +132,9 @@ pub trait Observer {
 
     /// The invocation ends.
     fn end(&mut self, by: Invocation);
+
+    /// All invocations of the workgroup, which has so many, end. By default it is as many calls of [`Observer::end`].
+    fn ends(&mut self, workgroup: u64, invocations: u32) {
+        (0..invocations).for_each(|local| self.end(Invocation { workgroup, local }));
+    }
 }

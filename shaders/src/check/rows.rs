@@ -1,6 +1,8 @@
 //! Plain accesses of a subgroup by one instruction: those to consecutive words, or to one word, are judged together
 //! where all of them are settled, as most are; others one by one. The outcome is that of one after the other.
 
+use std::ops::Range;
+
 use cranelift_entity::EntityRef as _;
 
 use super::attributes::Action;
@@ -88,11 +90,11 @@ impl Detector {
         })
     }
 
-    /// The cells of the words of a page, of writes and of reads, if all of its accesses are like the present ones.
+    /// The cells of some words of a page, of writes and of reads, if all their accesses are like the present ones.
     #[inline]
-    fn planes(&mut self, now: &Settled, page: u64) -> Option<(&mut [u32], &mut [u32])> {
+    fn cells(&mut self, now: &Settled, page: u64, words: Range<usize>) -> Option<(&mut [u32], &mut [u32])> {
         let shadow = if now.shared { &mut self.shared } else { &mut self.device };
-        shadow.page(page, now.attribute, self.limits.bytes / 2)?.planes(now.attribute)
+        shadow.page(page, now.attribute, self.limits.bytes / 2)?.row(words, now.attribute)
     }
 
     /// Whether the accesses were to consecutive words, or reads of one word, and all settled, so that they were
@@ -117,17 +119,15 @@ impl Detector {
         let layout = self.workgroup.layout;
         let subgroup = layout.cell(self.workgroup.number, Group::Subgroup(layout.subgroup(by.first)));
         let word = (address % PAGE_BYTES / 4) as usize;
-        let Some((written, read)) = self.planes(now, address / PAGE_BYTES) else { return false };
-        let done = if step == 0 {
-            !now.writes && same_word(now, (written[word], &mut read[word]), subgroup, by.active)
-        } else {
-            // The words of all lanes, active or not, must be on the page.
-            let first = word.wrapping_sub(low as usize);
-            let range = first..first.wrapping_add(LANES);
-            match (written.get_mut(range.clone()), read.get_mut(range)) {
-                (Some(written), Some(read)) => row(now, (written, read), &on),
-                _ => false,
-            }
+        // The words of all lanes, active or not, must be on the page.
+        let words = match step {
+            0 => word..word + 1,
+            _ => word.wrapping_sub(low as usize)..word.wrapping_sub(low as usize).wrapping_add(LANES),
+        };
+        let Some((written, read)) = self.cells(now, address / PAGE_BYTES, words) else { return false };
+        let done = match (step, &*written, &mut *read) {
+            (0, [written], [read]) => !now.writes && same_word(now, (*written, read), subgroup, by.active),
+            _ => row(now, (written, read), &on),
         };
         if done {
             self.workgroup.used = true;
@@ -145,8 +145,7 @@ impl Detector {
             return false;
         }
         let word = (address % PAGE_BYTES / 4) as usize;
-        let Some((written, read)) = self.planes(now, address / PAGE_BYTES) else { return false };
-        let (Some(written), Some(read)) = (written.get_mut(word), read.get_mut(word)) else { return false };
+        let Some(([written], [read])) = self.cells(now, address / PAGE_BYTES, word..word + 1) else { return false };
         let me = now.me + 2 * lane as u32;
         if !now.has(*written, me) || !now.has(*read, me) {
             return false;

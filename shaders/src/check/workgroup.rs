@@ -63,8 +63,6 @@ pub(super) struct Workgroup {
     touched: Vec<u32>,
     /// The control barrier at which each invocation waits.
     pub(super) waits: Vec<Option<Site>>,
-    /// Whether each invocation has ended.
-    pub(super) ended: Vec<bool>,
     /// Whether each invocation made an access since its last release fence.
     pub(super) accessed: Vec<bool>,
     /// Whether there is an access with the present number.
@@ -87,7 +85,6 @@ impl Workgroup {
             agents: std::iter::repeat_with(Agent::default).take(size).collect(),
             touched: Vec::new(),
             waits: vec![None; size],
-            ended: vec![false; size],
             accessed: vec![false; size],
             used: false,
         }
@@ -97,7 +94,6 @@ impl Workgroup {
     pub(super) fn begin(&mut self, workgroup: u64, slot: Slot, first: u32) {
         self.workgroup = workgroup;
         self.waits.fill(None);
-        self.ended.fill(false);
         self.forget(slot, first);
     }
 

@@ -36,6 +36,24 @@ pub fn written_bindings(kernel: &Kernel) -> EntitySet<Binding> {
     written
 }
 
+/// The bindings from whose memory the kernel may read: what another one holds does not matter to it.
+pub fn read_bindings(kernel: &Kernel) -> EntitySet<Binding> {
+    let mut read = EntitySet::new();
+    for &inst in kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts) {
+        let memory = match kernel.insts[inst] {
+            InstData::Load { place: Place::Buffer { buffer, .. }, .. } => buffer,
+            InstData::Atomic { op, place: Place::Buffer { buffer, .. }, .. } if !op.is_store() => buffer,
+            InstData::Image { op, image, .. } if op.kind != image::Kind::Write => image,
+            _ => continue,
+        };
+        match binding_of(kernel, memory) {
+            Some(binding) => _ = read.insert(binding),
+            None => read.extend(kernel.bindings.keys()),
+        }
+    }
+    read
+}
+
 /// Removes the checks of reads through bindings that the kernel does not write.
 pub fn drop_unwritten(kernel: &mut Kernel) {
     let written = written_bindings(kernel);

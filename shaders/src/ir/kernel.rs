@@ -59,6 +59,11 @@ pub struct Kernel {
     /// ([`Schedule`](crate::schedule::Schedule)): otherwise that is ascending, and subgroups may overlap. Not in the
     /// text form.
     pub takes_schedule: bool,
+    /// In checked mode: bindings that the kernel does not write, and whose memory is not that of those that it writes.
+    /// Not in the text form.
+    pub inputs_apart: EntitySet<Binding>,
+    /// Whether machine code may settle checks without a call. Not in the text form.
+    pub inline_checks: bool,
     /// Compile-time work so far.
     pub work: Work,
 }
@@ -262,6 +267,8 @@ impl Kernel {
             no_contraction: EntitySet::new(),
             lines: Default::default(),
             takes_schedule: false,
+            inputs_apart: EntitySet::new(),
+            inline_checks: false,
             work: Work::default(),
         }
     }

@@ -6,6 +6,7 @@ use cranelift_entity::{PrimaryMap, SecondaryMap};
 use smallvec::SmallVec;
 
 use super::{Block, BlockCall, Inst, InstData, Type, Value};
+use crate::check::InlineChecks;
 use crate::ir::SourceLine;
 use crate::ssa::{self, Predecessors, natural_loop};
 use crate::work::Work;
@@ -15,8 +16,10 @@ use crate::work::Work;
 pub struct Kernel {
     /// Name of the entry point.
     pub name: String,
-    /// Number of descriptors in the flattened list.
+    /// Number of descriptors in the flattened list, those of [`Kernel::inline`] included.
     pub descriptors: u32,
+    /// The memory to which its own code checks accesses; the last descriptors are for that. Not in the text form.
+    pub inline: InlineChecks,
     /// Bytes of workgroup memory.
     pub shared_bytes: u32,
     /// Bytes of private memory for one workgroup.
@@ -116,6 +119,7 @@ impl Kernel {
         Self {
             name: name.into(),
             descriptors: 0,
+            inline: InlineChecks::default(),
             shared_bytes: 0,
             private_bytes: 0,
             frame_bytes: 0,

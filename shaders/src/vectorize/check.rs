@@ -1,7 +1,9 @@
-//! Checked mode: checks and syncs as calls, which tell an observer what the active lanes do.
+//! Checked mode: checks and syncs as calls, which tell an observer what the active lanes do. Most checks are settled
+//! without one: see `inline_check.rs`.
 
 use smallvec::{SmallVec, smallvec};
 
+use super::access::plan::AccessPlan;
 use super::image::ROW;
 use super::{Unsupported, Value, Widen};
 use crate::analysis::Uniformity;
@@ -42,8 +44,10 @@ fn barriers_of(kernel: &Kernel, block: Block) -> impl Iterator<Item = (Block, bo
 
 impl Widen<'_> {
     /// `check`: an access to memory that invocations share.
-    pub(super) fn check(&mut self, site: Site, place: &Place, width: Width) {
-        self.observe_place(Observed::access(site, width), place, None);
+    pub(super) fn check(&mut self, site: Site, place: &Place, width: Width, plan: Option<&AccessPlan>) {
+        if !self.inline_check(site, place, width, plan) {
+            self.observe_place(Observed::access(site, width), place, None);
+        }
     }
 
     /// `check_image`: the texels of an image instruction.
@@ -75,7 +79,7 @@ impl Widen<'_> {
     }
 
     /// The byte offsets are numbers here, not terms of an address: the callee has bounds checks of its own.
-    fn observe_place(&mut self, what: Observed, place: &Place, wrote: Option<ir::Value>) {
+    pub(super) fn observe_place(&mut self, what: Observed, place: &Place, wrote: Option<ir::Value>) {
         let (routine, rows): (_, SmallVec<[Value; 2]>) = match *place {
             Place::Buffer { buffer, offset, .. } => {
                 (CheckRoutine::Buffer(what), smallvec![self.vector(buffer), self.vector(offset)])

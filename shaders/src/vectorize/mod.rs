@@ -4,8 +4,8 @@
 //! be decided before code is emitted, the patterns of memory accesses above all. `masks` turns control flow into masks
 //! and jumps, following [`Linearization`](crate::analysis::Linearization). `subgroup_loop` splits the code at barriers
 //! and loops over the subgroups. `values` keeps the SIMD form of each scalar value. `arithmetic`, `access`, `atomic`,
-//! `buffer_address`, `subgroup_ops`, `image`, `sample` and `check` translate instructions. `bounded_loops` finds the
-//! loops that need no stop-flag poll.
+//! `buffer_address`, `subgroup_ops`, `image`, `sample`, `check` and `inline_check` translate instructions.
+//! `bounded_loops` finds the loops that need no stop-flag poll, `ordered_reads` the reads that need no check.
 
 mod access;
 mod arithmetic;
@@ -14,7 +14,9 @@ mod bounded_loops;
 mod buffer_address;
 mod check;
 mod image;
+mod inline_check;
 mod masks;
+mod ordered_reads;
 mod plans;
 mod prepare;
 mod sample;
@@ -132,7 +134,8 @@ impl<'a> Widen<'a> {
         simd.releases = atomic::releases(kernel);
         simd.subgroup_order = if kernel.takes_schedule { kernel.invocations().div_ceil(LANES) } else { 0 };
         simd.max_steps = bounded_loops::max_steps(kernel, &uniformity.loops, &plans.trip_counts);
-        simd.descriptors = plans.layout.descriptor_count;
+        simd.descriptors = plans.layout.descriptor_count + plans.inline.slices();
+        simd.inline = plans.inline.clone();
         simd.tables.clone_from(&plans.layout.tables);
         let mut builder = Builder::new(simd);
         let exec = builder.constant(Type::Mask, super::simd::builder::ALL);

@@ -5,10 +5,12 @@ use foldhash::HashMap;
 
 use super::access::cost::AccessCosts;
 use super::access::plan::AccessPlans;
+use super::inline_check::CheckedReads;
 use super::prepare::Prepared;
-use super::{LANES, Unsupported, bounded_loops, buffer_address};
+use super::{LANES, Unsupported, bounded_loops, buffer_address, inline_check, ordered_reads};
 use crate::analysis::{Ranges, Uniformity};
-use crate::ir::{self, Block, InstData as Scalar, Kernel, Place, Value, Width};
+use crate::check::InlineChecks;
+use crate::ir::{self, Block, Inst, InstData as Scalar, Kernel, Place, Value, Width};
 
 /// Scalar instructions of a small kernel, at most: see [`Plans::is_small_kernel`].
 const MAX_SMALL_KERNEL: usize = 256;
@@ -26,6 +28,12 @@ pub(super) struct Plans {
     /// Results of `element` that are also used as numbers, so that the 32-bit sum has to be computed.
     pub(super) materialized: EntitySet<Value>,
     pub(super) layout: ResourceLayout,
+    /// The memory to which machine code checks accesses itself.
+    pub(super) inline: InlineChecks,
+    /// The memory that other checks and syncs are of that read.
+    pub(super) checked_reads: CheckedReads,
+    /// Checks of reads that race with nothing.
+    pub(super) ordered_reads: EntitySet<Inst>,
     /// Value ranges, to prove accesses to variables in bounds; `None` if the kernel has no variables.
     pub(super) ranges: Option<Ranges>,
     /// Upper bound of the trip count of each loop in [`Loops::all`](crate::analysis::Loops::all) that needs no
@@ -70,12 +78,18 @@ impl Plans {
         super::check::check_barriers(kernel)?;
         let (cross_block, live_outs) = cross_block(kernel, uniformity, &accesses);
         let insts: usize = kernel.layout.iter().map(|&block| kernel.blocks[block].insts.len()).sum();
+        let layout = ResourceLayout::new(kernel);
+        let ordered_reads = if kernel.inline_checks { ordered_reads::ordered_reads(kernel) } else { EntitySet::new() };
+        let inline = inline_check::inline_checks(kernel, &ordered_reads, &|binding| layout.descriptors[binding]);
         Ok(Self {
             convergent,
             cross_block,
             live_outs,
             materialized: materialized(kernel, uniformity),
-            layout: ResourceLayout::new(kernel),
+            inline,
+            checked_reads: CheckedReads::new(kernel, &ordered_reads),
+            ordered_reads,
+            layout,
             ranges: (!kernel.variables.is_empty()).then(|| Ranges::new(kernel)),
             trip_counts: bounded_loops::bounded_trip_counts(kernel, &uniformity.loops, &uniformity.dominators),
             is_small_kernel: insts <= MAX_SMALL_KERNEL,

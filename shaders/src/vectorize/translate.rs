@@ -66,7 +66,8 @@ impl Widen<'_> {
                     self.barrier(data);
                 }
                 (Scalar::Fence { scope, semantics }, _) => self.fence(*scope, *semantics),
-                (Scalar::Check { site, place, width }, _) => self.check(*site, place, *width),
+                (Scalar::Check { .. }, _) if self.plans.ordered_reads.contains(inst) => {}
+                (Scalar::Check { site, place, width }, _) => self.check(*site, place, *width, accesses.find(inst)),
                 (Scalar::CheckImage { site, op, image, sampler, args }, _) => {
                     self.check_image(*site, op, (*image, *sampler), args);
                 }

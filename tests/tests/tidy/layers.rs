@@ -18,10 +18,10 @@ const LAYERS: [(&str, &[&str]); 21] = [
     ("schedule", &["abi"]),
     ("ir", &["host", "text", "work", "image", "ssa"]),
     ("analysis", &["image", "ssa", "abi", "ir"]),
-    ("check", &["image", "ir"]),
+    ("check", &["guest", "image", "ir"]),
     ("lower", &["ir"]),
     ("opt", &["image", "abi", "ir", "analysis"]),
-    ("simd", &["text", "work", "image", "ssa", "ir", "analysis", "lower"]),
+    ("simd", &["text", "work", "image", "ssa", "ir", "analysis", "check", "lower"]),
     (
         "back",
         &[
@@ -41,7 +41,7 @@ const LAYERS: [(&str, &[&str]); 21] = [
         ],
     ),
     ("front", &["host", "image", "abi", "ir", "analysis", "simd"]),
-    ("vectorize", &["image", "abi", "ir", "analysis", "lower", "opt", "simd"]),
+    ("vectorize", &["image", "abi", "ir", "analysis", "check", "lower", "opt", "simd"]),
     ("compile", &["float_mode", "ir", "check", "lower", "opt", "simd", "back", "front", "vectorize"]),
     ("explain", &["float_mode", "ir", "back", "compile"]),
 ];

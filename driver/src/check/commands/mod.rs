@@ -68,6 +68,9 @@ struct AccessInfo {
     example: Option<(u64, Invocation)>,
 }
 
+/// When the host accessed memory, whether it wrote, and by which instruction.
+type HostAccess = (u64, bool, Option<usize>);
+
 /// The order after some accesses of a command, and a range that contains the memory that they touched.
 #[derive(Debug)]
 struct Ordered {
@@ -97,7 +100,7 @@ struct State {
     mapped: Vec<Range<u64>>,
     unread: Vec<AccessId>,
     /// The last access of the host, if nothing happened since: when, whether it writes, by which instruction.
-    host: Option<((u64, bool, Option<usize>), AccessId)>,
+    host: Option<(HostAccess, AccessId)>,
     /// Accesses whose races with the host were reported, if the host's accesses are trapped.
     reported: HashSet<AccessId, FixedState>,
 }
@@ -188,7 +191,7 @@ impl Commands {
         checker: &Checker,
         names: &Arc<KernelNames>,
         (buffers, grid): (&[GuestSlice], Grid),
-        touched: &Touched,
+        touched: &mut Touched,
     ) {
         checker.count(|counts| counts.commands_forgotten += touched.lost);
         self.state.lock().touched(checker, names, (buffers, grid), touched);
@@ -422,12 +425,12 @@ impl State {
         checker: &Checker,
         names: &Arc<KernelNames>,
         (buffers, grid): (&[GuestSlice], Grid),
-        touched: &Touched,
+        touched: &mut Touched,
     ) {
-        let Some(current) = self.current.clone() else { return };
-        let info = Arc::new(current.info.of_kernel(names, buffers, grid));
         let mut runs = Vec::new();
         touched.runs(|range, touch| runs.push((range, touch)));
+        let Some(current) = self.current.clone() else { return };
+        let info = Arc::new(current.info.of_kernel(names, buffers, grid));
         let whole = runs.iter().map(|(range, _)| range.clone());
         let extent = whole.reduce(|all, range| all.start.min(range.start)..all.end.max(range.end)).unwrap_or(0..0);
         let mut orders: HashMap<Accesses, u32, FixedState> = HashMap::default();

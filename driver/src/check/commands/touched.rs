@@ -1,10 +1,13 @@
 //! The bytes that a dispatch accesses, with the instruction that accessed each last.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
+use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use spelter_shaders::check::observer::{DivergentBarrier, Invocation, Lanes, Memory, Observer, Target};
+use spelter_shaders::check::{GRANULE, InlineChecks, InlineMemory, MAX_SITES, Planes};
+use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::{AtomicOp, Scope, Site, SiteAction};
 
 use super::memory::{PAGE, Pages};
@@ -42,7 +45,13 @@ const RECENT: usize = 16;
 pub(in crate::check) struct Touched {
     /// Whether each instruction writes, reads.
     actions: Vec<(bool, bool)>,
-    /// Whole words.
+    /// Where whole words are marked with a byte, if the kernel has few instructions: so does machine code.
+    planes: Option<Arc<Planes>>,
+    /// The granules of it that may have marks.
+    marked: BTreeSet<u64>,
+    /// The one that was marked last.
+    last: u64,
+    /// Other whole words.
     pages: Vec<(u64, Box<[Touch]>)>,
     places: HashMap<u64, u32, FixedState>,
     recent: [u32; RECENT],
@@ -59,8 +68,12 @@ pub(in crate::check) struct Touched {
 }
 
 impl Touched {
-    /// For a kernel with these instructions.
-    pub(in crate::check) fn new<'a>(sites: impl Iterator<Item = &'a SiteAction>, budget: u64) -> Self {
+    /// For a kernel with these instructions. The planes have no marks.
+    pub(in crate::check) fn new<'a>(
+        sites: impl Iterator<Item = &'a SiteAction>,
+        planes: Option<Arc<Planes>>,
+        budget: u64,
+    ) -> Self {
         let of = |action: &SiteAction| match action {
             SiteAction::Read(_) => (false, true),
             SiteAction::Write(_) => (true, false),
@@ -74,6 +87,9 @@ impl Touched {
         Self {
             references: vec![0; actions.len()],
             examples: vec![None; actions.len()],
+            planes: planes.filter(|_| actions.len() <= MAX_SITES),
+            marked: BTreeSet::new(),
+            last: u64::MAX,
             actions,
             pages: Vec::new(),
             places: HashMap::default(),
@@ -125,6 +141,9 @@ impl Touched {
         if !(address.is_multiple_of(4) && end.is_multiple_of(4)) {
             return self.touch_part(number, address..end, (wrote, reads));
         }
+        if self.mark(number, address..end, (wrote, reads)) {
+            return;
+        }
         let mut at = address;
         while at < end {
             let Some(page) = self.page(at / PAGE) else {
@@ -142,6 +161,42 @@ impl Touched {
         }
     }
 
+    /// Plain accesses of lanes: consecutive words at once.
+    fn touch_lanes(&mut self, by: Lanes, site: Site, target: Target, offsets: &[u32; 16], wrote: bool) {
+        match row(by.active, target, offsets) {
+            Some((lane, row)) => {
+                let first = Invocation { workgroup: by.workgroup, local: by.first + lane };
+                self.touch(first, site, row, wrote);
+            }
+            None => by.each(target, offsets, |by, target| self.touch(by, site, target, wrote)),
+        }
+    }
+
+    /// Marks words in the planes; false if they are elsewhere.
+    #[inline]
+    fn mark(&mut self, number: SiteNumber, words: Range<u64>, (wrote, reads): (bool, bool)) -> bool {
+        let granule = words.start / GRANULE;
+        let Some(planes) = &self.planes else { return false };
+        let Some([writes, all_reads]) = planes.marks(granule) else { return false };
+        if self.last != granule {
+            self.last = granule;
+            self.marked.insert(granule);
+        }
+        let first = (words.start % GRANULE / 4) as usize;
+        let last = first + ((words.end - words.start) / 4) as usize;
+        // Wide atomics are aligned to words only.
+        let (Some(writes), Some(all_reads)) = (writes.get_mut(first..last), all_reads.get_mut(first..last)) else {
+            return false;
+        };
+        if wrote {
+            writes.fill(number as u8);
+        }
+        if reads {
+            all_reads.fill(number as u8);
+        }
+        true
+    }
+
     #[cold]
     fn touch_part(&mut self, number: SiteNumber, bytes: Range<u64>, (wrote, reads): (bool, bool)) {
         for byte in bytes {
@@ -152,9 +207,34 @@ impl Touched {
         }
     }
 
-    /// Passes the runs of bytes that the same instructions accessed; words in ascending order, then those of
-    /// sub-word accesses.
-    pub(super) fn runs(&self, mut each: impl FnMut(Range<u64>, Touch)) {
+    /// Passes the runs of bytes that the same instructions accessed: words in ascending order, then those of sub-word
+    /// accesses. The marks go.
+    pub(super) fn runs(&mut self, mut each: impl FnMut(Range<u64>, Touch)) {
+        let mut last: Option<(Range<u64>, Touch)> = None;
+        let planes = self.planes.take();
+        for granule in std::mem::take(&mut self.marked) {
+            let Some([writes, reads]) = planes.as_ref().and_then(|planes| planes.marks(granule)) else { continue };
+            let mut at = 0;
+            while at < writes.len() {
+                let (write, read) = (writes[at], reads[at]);
+                let end = at + run(&writes[at..], &reads[at..]);
+                if (write, read) != (0, 0) {
+                    writes[at..end].fill(0);
+                    reads[at..end].fill(0);
+                    let address = |word: usize| granule * GRANULE + 4 * word as u64;
+                    let touch = Touch { write: write.into(), read: read.into() };
+                    match &mut last {
+                        Some((range, same)) if *same == touch && range.end == address(at) => range.end = address(end),
+                        _ => {
+                            let before = last.replace((address(at)..address(end), touch));
+                            before.into_iter().for_each(|(range, touch)| each(range, touch));
+                        }
+                    }
+                }
+                at = end;
+            }
+        }
+        last.into_iter().for_each(|(range, touch)| each(range, touch));
         let mut order: Vec<_> = self.pages.iter().collect();
         order.sort_unstable_by_key(|(number, _)| *number);
         let mut open: Option<(Range<u64>, Touch)> = None;
@@ -179,6 +259,32 @@ impl Touched {
     }
 }
 
+/// The memory of lanes that follow each other and access consecutive words of a granule, and the first of the lanes.
+fn row(active: u16, target: Target, offsets: &[u32; 16]) -> Option<(u32, Target)> {
+    let (first, count) = (active.trailing_zeros(), active.count_ones());
+    let Memory::Device(address) = target.memory else { return None };
+    if target.bytes != 4 || count < 2 || active >> first != (1u32 << count).wrapping_sub(1) as u16 {
+        return None;
+    }
+    let lowest = offsets[first as usize];
+    let lanes = offsets[first as usize..].iter().zip(0..count);
+    let start = address.wrapping_add(lowest.into());
+    let are_consecutive = lanes.fold(true, |all, (&offset, lane)| all & (offset == lowest.wrapping_add(4 * lane)));
+    let bytes = 4 * count;
+    let in_granule = start % GRANULE + u64::from(bytes) <= GRANULE;
+    (are_consecutive && in_granule).then_some((first, Target { memory: Memory::Device(start), bytes, ..target }))
+}
+
+/// The number of words from the first on with the same marks.
+fn run(writes: &[u8], reads: &[u8]) -> usize {
+    let (Some(&write), Some(&read)) = (writes.first(), reads.first()) else { return 0 };
+    // Most runs are long.
+    let same = writes.as_chunks::<16>().0.iter().zip(reads.as_chunks::<16>().0);
+    let whole = same.take_while(|(writes, reads)| **writes == [write; 16] && **reads == [read; 16]).count() * 16;
+    let tail = writes[whole..].iter().zip(&reads[whole..]);
+    whole + tail.take_while(|&(&a, &b)| (a, b) == (write, read)).count()
+}
+
 /// An observer that passes everything on to another one.
 pub(in crate::check) struct Both<'a, O> {
     pub(in crate::check) observer: &'a mut O,
@@ -186,6 +292,24 @@ pub(in crate::check) struct Both<'a, O> {
 }
 
 impl<O: Observer> Observer for Both<'_, O> {
+    fn inline(&mut self, checks: &InlineChecks, buffers: &[GuestSlice]) -> Option<InlineMemory> {
+        self.touched.planes.as_ref()?;
+        let memory = self.observer.inline(checks, buffers)?;
+        for &(site, reference) in &checks.sites {
+            self.touched.references[site.as_u32() as usize] = reference;
+        }
+        let slices = checks.descriptors.iter().filter_map(|&number| buffers.get(number as usize));
+        for slice in slices.filter(|slice| !slice.is_empty()) {
+            let start = slice.address() as u64;
+            self.touched.marked.extend(start / GRANULE..(start + slice.len()).div_ceil(GRANULE));
+        }
+        Some(memory)
+    }
+
+    fn begin(&mut self, workgroup: u64) {
+        self.observer.begin(workgroup);
+    }
+
     fn access(&mut self, by: Invocation, site: Site, target: Target) {
         let wrote = self.touched.actions.get(site.as_u32() as usize).is_some_and(|(writes, _)| *writes);
         self.touched.touch(by, site, target, wrote);
@@ -194,7 +318,7 @@ impl<O: Observer> Observer for Both<'_, O> {
 
     fn accesses(&mut self, by: Lanes, site: Site, target: Target, offsets: &[u32; 16]) {
         let wrote = self.touched.actions.get(site.as_u32() as usize).is_some_and(|(writes, _)| *writes);
-        by.each(target, offsets, |by, target| self.touched.touch(by, site, target, wrote));
+        self.touched.touch_lanes(by, site, target, offsets, wrote);
         self.observer.accesses(by, site, target, offsets);
     }
 
@@ -211,6 +335,10 @@ impl<O: Observer> Observer for Both<'_, O> {
         self.observer.arrive(by, site);
     }
 
+    fn arrivals(&mut self, by: Lanes, site: Site) {
+        self.observer.arrivals(by, site);
+    }
+
     fn divergent_barrier(&mut self, barrier: DivergentBarrier<'_>) {
         self.observer.divergent_barrier(barrier);
     }
@@ -221,6 +349,10 @@ impl<O: Observer> Observer for Both<'_, O> {
 
     fn end(&mut self, by: Invocation) {
         self.observer.end(by);
+    }
+
+    fn ends(&mut self, workgroup: u64, invocations: u32) {
+        self.observer.ends(workgroup, invocations);
     }
 }
 
@@ -236,7 +368,7 @@ mod tests {
     fn runs_of_words_and_of_sub_word_accesses() {
         let access = AccessSite { class: StorageClass::Uniform, non_private: false, volatile: false, scope: None };
         let sites = [SiteAction::Write(access), SiteAction::Read(access)];
-        let mut touched = Touched::new(sites.iter(), u64::MAX);
+        let mut touched = Touched::new(sites.iter(), None, u64::MAX);
         let target = |address, bytes| Target { memory: Memory::Device(address), bytes, reference: 3 };
         for word in 0..1030 {
             touched.touch(BY, Site::from_u32(0), target(4088 + 4 * word, 4), true);
@@ -248,5 +380,51 @@ mod tests {
         assert_eq!(list, [(4088..4096, 1, 0), (4096..4112, 1, 2), (4112..8208, 1, 0), (9001..9003, 0, 2)]);
         assert_eq!(touched.reference(Site::from_u32(1)), 3);
         assert_eq!(touched.example(Site::from_u32(1)), Some((4096, BY)));
+    }
+
+    #[test]
+    fn lanes_with_consecutive_words_are_a_row() {
+        let target = Target { memory: Memory::Device(GRANULE), bytes: 4, reference: 0 };
+        let offsets: [u32; 16] = std::array::from_fn(|lane| 100 + 4 * lane as u32);
+        let of =
+            |active, offsets: &[u32; 16]| row(active, target, offsets).map(|(lane, row)| (lane, row.memory, row.bytes));
+        assert_eq!(of(0xffff, &offsets), Some((0, Memory::Device(GRANULE + 100), 64)));
+        assert_eq!(of(0x00f8, &offsets), Some((3, Memory::Device(GRANULE + 112), 20)));
+        assert_eq!(of(0x00f0, &[0; 16]), None);
+        assert_eq!([of(0x0101, &offsets), of(0x0100, &offsets), of(0, &offsets)], [None; 3]);
+        let at_end = offsets.map(|offset| GRANULE as u32 - 150 + offset);
+        assert_eq!(of(0xffff, &at_end), None, "some are of the next granule");
+    }
+
+    #[test]
+    fn runs_of_marked_words_cross_granules_and_leave_no_mark() {
+        let access = AccessSite { class: StorageClass::Uniform, non_private: false, volatile: false, scope: None };
+        let sites = [SiteAction::Write(access), SiteAction::Read(access)];
+        let planes = Planes::new(0..3 * GRANULE).unwrap();
+        for _ in 0..2 {
+            let mut touched = Touched::new(sites.iter(), Some(Arc::clone(&planes)), u64::MAX);
+            let mut touch = |site, address, bytes| {
+                let target = Target { memory: Memory::Device(address), bytes, reference: 3 };
+                touched.touch(BY, Site::from_u32(site), target, site == 0);
+            };
+            (0..50).for_each(|word| touch(0, GRANULE - 100 + 4 * word, 4));
+            touch(1, GRANULE, 8);
+            touch(1, 16, 4);
+            touch(1, 4 * GRANULE, 4);
+            let mut list = Vec::new();
+            touched.runs(|range, touch| list.push((range, touch.write, touch.read)));
+            let after = GRANULE + 8..GRANULE + 100;
+            let beyond = 4 * GRANULE..4 * GRANULE + 4;
+            assert_eq!(
+                list,
+                [
+                    (16..20, 0, 2),
+                    (GRANULE - 100..GRANULE, 1, 0),
+                    (GRANULE..GRANULE + 8, 1, 2),
+                    (after, 1, 0),
+                    (beyond, 0, 2)
+                ]
+            );
+        }
     }
 }

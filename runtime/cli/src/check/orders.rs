@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use serde_json::json;
-use spelter_jobs::{Results, JobArray, digest, jobs_left};
+use spelter_jobs::{JobArray, Results, digest, jobs_left};
 
 use super::folder::Folder;
 use super::merge::Merged;
@@ -53,8 +53,7 @@ pub(super) fn run(
     // The file is locked while it is open, on some systems against its own process, too.
     drop(results);
     let text = String::from_utf8_lossy(&file::read(path, MAX_BYTES)?).into_owned();
-    let recorded =
-        spelter_jobs::Merged::read([(path.display().to_string().as_str(), text.as_str())]).map_err(wrong)?;
+    let recorded = spelter_jobs::Merged::read([(path.display().to_string().as_str(), text.as_str())]).map_err(wrong)?;
     for (_, result) in recorded.results() {
         all.append(Merged::from_result(result));
         status = first_failure(status, result["program"]["status"].as_u64().unwrap_or(0) as u8);

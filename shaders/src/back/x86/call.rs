@@ -39,6 +39,8 @@ use super::code_memory::CodeMemory;
 use super::observe::{Monitor, Resources};
 use crate::abi::{self, DispatchArgs, MAX_PUSH_BYTES, Outcome};
 use crate::back::{Scratch, Workgroups, grow};
+use crate::check::InlineChecks;
+use crate::check::inline::state;
 use crate::check::observer::Observer;
 use crate::guest::GuestSlice;
 use crate::host::{Host, Message};
@@ -138,13 +140,15 @@ pub(super) fn run(
     code: &CodeMemory,
     entry: usize,
     needs: Needs,
-    (routines, messages): (&[Routine], &[Message]),
+    (routines, messages, inline): (&[Routine], &[Message], &InlineChecks),
     args: &DispatchArgs<'_>,
-    (mut workgroups, observer): (Workgroups, Option<&mut dyn Observer>),
+    (mut workgroups, mut observer): (Workgroups, Option<&mut dyn Observer>),
     Scratch { words, stack, host, stopped }: &mut Scratch,
 ) -> Outcome {
     let invocations = needs.workgroup_size.iter().product::<u32>();
     let is_observed = observer.is_some();
+    let checked = inline.slices() as usize;
+    let needs = Needs { descriptors: needs.descriptors - checked, ..needs };
     // The code reads the slices of all descriptors that it names; the caller may have passed fewer.
     let mut padded = Vec::new();
     let mut buffers = args.buffers;
@@ -170,11 +174,34 @@ pub(super) fn run(
     let takes_schedule = needs.subgroup_order > 0;
     let lanes = if takes_schedule { abi::SUBGROUP_SIZE as usize } else { 0 };
     let [subgroup_order, lane_order] = [needs.subgroup_order, lanes].map(|count| count * size_of::<u32>());
-    let sizes =
-        [needs.shared_bytes, needs.private_bytes, needs.frame_bytes, needs.call_bytes, subgroup_order, lane_order];
-    let Some([shared, private, frames, calls, subgroup_order, lane_order]) = areas(words, sizes) else {
+    let state = if checked > 0 { STATE_BYTES } else { 0 };
+    let sizes = [
+        needs.shared_bytes,
+        needs.private_bytes,
+        needs.frame_bytes,
+        needs.call_bytes,
+        subgroup_order,
+        lane_order,
+        state,
+    ];
+    let Some([shared, private, frames, calls, subgroup_order, lane_order, state]) = areas(words, sizes) else {
         return Outcome::OutOfMemory;
     };
+    let (mut settles, mut with_planes) = (false, Vec::new());
+    if checked > 0 {
+        let missing = std::iter::repeat(GuestSlice::EMPTY);
+        with_planes.extend(buffers.iter().copied().chain(missing).take(needs.descriptors));
+        let offered = observer.as_mut().and_then(|observer| observer.inline(inline, args.buffers));
+        settles = offered.is_some();
+        match offered {
+            Some(memory) => with_planes.extend(memory.slices()),
+            None => {
+                with_planes.extend(std::iter::repeat_n(GuestSlice::EMPTY, checked - 1));
+                with_planes.push(nothing_settled(state));
+            }
+        }
+        buffers = &with_planes;
+    }
     let stack = match needs.stack_bytes {
         0 => Ok(std::ptr::null_mut()),
         bytes => stack.top(bytes),
@@ -208,7 +235,7 @@ pub(super) fn run(
         workgroup: [const { Cell::new(0) }; 3],
         row_end: 0,
         panic: RefCell::new(None),
-        monitor: RefCell::new(observer.map(|observer| Monitor::new(observer, invocations))),
+        monitor: RefCell::new(observer.map(|observer| Monitor::new(observer, invocations, settles))),
     };
     let schedule = workgroups.schedule();
     // Each workgroup has orders of its own.
@@ -229,10 +256,7 @@ pub(super) fn run(
         if let Some(monitor) = context.monitor.get_mut()
             && result == DONE
         {
-            let order = if takes_schedule { schedule } else { Schedule::Ascending };
-            let count = invocations.div_ceil(abi::SUBGROUP_SIZE);
-            let order = order.subgroups(first, count);
-            monitor.end((0..count).map(|position| order.at(position.into()) as u32));
+            monitor.end();
         }
         if result != DONE {
             *stopped = stop(result, &needs, context.workgroup.each_ref().map(Cell::get));
@@ -246,6 +270,19 @@ pub(super) fn run(
         }
     }
     Outcome::Done
+}
+
+/// Bytes of the state with which code settles accesses.
+const STATE_BYTES: usize = 4 * state::WORDS as usize;
+
+/// The state with which no access is settled, in its area.
+fn nothing_settled(area: *mut u64) -> GuestSlice {
+    // SAFETY: `areas` made room for so many bytes in the scratch memory that `run` borrows, for no other user. The
+    // slice is used by the code that `run` calls.
+    let state = unsafe { GuestSlice::new(area.cast(), STATE_BYTES as u64) };
+    state.fill(0, STATE_BYTES as u64, 0);
+    state::NOTHING_SETTLED.iter().for_each(|&(word, value)| state.store_u32(4 * u64::from(word), value));
+    state
 }
 
 /// Push constants at a word-aligned address.

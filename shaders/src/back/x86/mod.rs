@@ -28,6 +28,7 @@ pub use self::code_memory::{CodeUsage, code_usage};
 pub use self::stack::Stack;
 use super::{Code, ObservedCode, Scratch, Workgroups};
 use crate::abi::{DispatchArgs, Outcome};
+use crate::check::InlineChecks;
 use crate::check::observer::Observer;
 use crate::host::Message;
 use crate::ir::{Op, SourceLine};
@@ -187,6 +188,8 @@ pub struct Program {
     /// Whether it contains non-temporal stores.
     nontemporal: bool,
     max_steps: Option<u64>,
+    /// The memory to which the code checks accesses itself.
+    inline: InlineChecks,
     spills: Spills,
     forms: BTreeSet<&'static str>,
     source: Source,
@@ -253,6 +256,7 @@ pub fn compile_staged(
         needs,
         nontemporal: code.nontemporal,
         max_steps: kernel.max_steps,
+        inline: kernel.inline.clone(),
         routines: code.routines,
         messages: Vec::new(),
         spills,
@@ -300,7 +304,7 @@ impl Program {
 
 impl Code for Program {
     fn run_all(&self, args: &DispatchArgs<'_>, workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
-        let known = (&self.routines[..], &self.messages[..]);
+        let known = (&self.routines[..], &self.messages[..], &self.inline);
         call::run(&self.memory, self.entry, self.needs, known, args, (workgroups, None), scratch)
     }
 
@@ -327,7 +331,7 @@ impl ObservedCode for Program {
         scratch: &mut Scratch,
         observer: &mut dyn Observer,
     ) -> Outcome {
-        let known = (&self.routines[..], &self.messages[..]);
+        let known = (&self.routines[..], &self.messages[..], &self.inline);
         let observed = (workgroups, Some(observer));
         let outcome = call::run(&self.memory, self.entry, self.needs, known, args, observed, scratch);
         self.settle();

@@ -30,34 +30,41 @@ pub(super) struct Monitor<'a> {
     arrived: u32,
     lanes: LaneOrder,
     is_ascending: bool,
+    /// Whether the code settles accesses itself.
+    settles: bool,
 }
 
 impl<'a> Monitor<'a> {
-    pub(super) fn new(observer: &'a mut dyn Observer, invocations: u32) -> Self {
+    pub(super) fn new(observer: &'a mut dyn Observer, invocations: u32, settles: bool) -> Self {
         let lanes = std::array::from_fn(|lane| lane as u32);
-        Self { watch: Watch::new(observer, 0), invocations, arrived: 0, lanes, is_ascending: true }
+        Self { watch: Watch::new(observer, 0), invocations, arrived: 0, lanes, is_ascending: true, settles }
     }
 
     /// A workgroup begins; its lanes are in this order.
     pub(super) fn begin(&mut self, workgroup: u64, lanes: LaneOrder) {
         self.watch.begin(workgroup);
+        if self.settles {
+            self.watch.observer.begin(workgroup);
+        }
         (self.arrived, self.lanes) = (0, lanes);
         self.is_ascending = lanes.is_sorted();
     }
 
-    /// The workgroup has ended; its subgroups were in the given order.
-    pub(super) fn end(&mut self, subgroups: impl Iterator<Item = u32>) {
+    /// The workgroup has ended.
+    pub(super) fn end(&mut self) {
         if self.arrived > 0 {
             self.release();
         }
-        let (lanes, invocations) = (self.lanes, self.invocations);
-        let all = subgroups.flat_map(|subgroup| lanes.into_iter().map(move |lane| subgroup * SUBGROUP_SIZE + lane));
-        all.filter(|&local| local < invocations).for_each(|local| self.watch.end(local));
+        self.watch.ends(self.invocations);
     }
 
     fn release(&mut self) {
-        let waits: Vec<bool> = (0..self.invocations).map(|local| self.watch.waits(local)).collect();
-        self.watch.release_workgroup(self.invocations, |local| waits[local as usize]);
+        if self.arrived >= self.invocations {
+            self.watch.release_workgroup(self.invocations, |_| true);
+        } else {
+            let waits: Vec<bool> = (0..self.invocations).map(|local| self.watch.waits(local)).collect();
+            self.watch.release_workgroup(self.invocations, |local| waits[local as usize]);
+        }
         self.arrived = 0;
     }
 
@@ -98,9 +105,10 @@ impl<'a> Monitor<'a> {
             }
             (&CheckRoutine::Fence(site), _) => lanes.for_each(|lane| self.watch.fence(first + lane, site)),
             (&CheckRoutine::Barrier(site), _) => {
-                for lane in lanes {
-                    self.watch.arrive(first + lane, site);
-                    self.arrived += 1;
+                self.arrived += active.count_ones();
+                match self.is_ascending {
+                    true => self.watch.arrivals((first, active as u16), site),
+                    false => lanes.for_each(|lane| self.watch.arrive(first + lane, site)),
                 }
                 if self.arrived >= self.invocations {
                     self.release();

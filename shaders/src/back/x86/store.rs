@@ -12,6 +12,7 @@
 use super::call::Needs;
 use super::code_memory::CodeMemory;
 use super::{Isa, Program};
+use crate::check::InlineChecks;
 use crate::host::{Message, Operand};
 use crate::simd::Routine;
 
@@ -109,6 +110,8 @@ impl Program {
             messages,
             nontemporal: nontemporal != 0,
             max_steps: Some(max_steps as u64).filter(|_| max_steps != usize::MAX),
+            // Kernels with checks are not stored.
+            inline: InlineChecks::default(),
             spills: super::Spills { slots, moves },
             forms: Default::default(),
             source: super::Source::default(),

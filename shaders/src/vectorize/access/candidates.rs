@@ -42,13 +42,17 @@ impl AccessCandidates {
         Self { offset, width, store: false, root: None, candidates }
     }
 
-    /// The access of a load, a store, an atomic or a `reaches`. `all_active`: the block runs with all 16 lanes only.
+    /// The access of a load, a store, an atomic, a `reaches`, or a check that machine code settles. `all_active`: the
+    /// block runs with all 16 lanes only.
     pub(super) fn new(shapes: BlockShapes, data: &Scalar, all_active: bool) -> Option<Self> {
         let (place, width, store, volatile) = match data {
             Scalar::Load { place, width, access, .. } => (place, *width, false, access.volatile),
             Scalar::Store { place, width, access, .. } => (place, *width, true, access.volatile),
             Scalar::Atomic { place, .. } => return Some(Self::basic(shapes, place.offset(), Width::Word)),
             Scalar::Reaches { offset, .. } => return Some(Self::basic(shapes, *offset, Width::Word)),
+            Scalar::Check { place, width, .. } if shapes.kernel.inline_checks => {
+                return Some(Self::basic(shapes, place.offset(), *width));
+            }
             _ => return None,
         };
         let mut access = Self { store, ..Self::basic(shapes, place.offset(), width) };

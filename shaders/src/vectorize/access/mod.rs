@@ -20,7 +20,7 @@ pub(super) mod emit_groups;
 mod in_bounds;
 mod interleave;
 pub(super) mod offset;
-mod pattern;
+pub(super) mod pattern;
 pub(super) mod plan;
 mod segments;
 pub(super) mod subword;

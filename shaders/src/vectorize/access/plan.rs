@@ -108,6 +108,11 @@ impl AccessPlans {
         self.groups.push(group);
     }
 
+    /// The plan of an access, or of the check of one where machine code settles checks.
+    pub(in crate::vectorize) fn find(&self, inst: Inst) -> Option<&AccessPlan> {
+        self.plans[inst].as_deref()
+    }
+
     /// The plan of a load, a store, an atomic or a `reaches`.
     pub(in crate::vectorize) fn at(&self, inst: Inst) -> &AccessPlan {
         self.plans[inst].as_ref().unwrap_or_else(|| unreachable!("{inst} accesses no memory"))

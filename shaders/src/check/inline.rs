@@ -1,0 +1,81 @@
+//! What machine code needs to settle most accesses itself, without a call: the planes of the memory, and the numbers
+//! with which cells are compared.
+//!
+//! They are slices after those of the kernel's descriptors: four planes for each descriptor with such checks, two for
+//! workgroup memory, and the words of the state. An observer that offers none of it leaves all slices empty, and the
+//! state says that no workgroup has begun: then no access is settled, and each makes its call.
+
+use crate::guest::GuestSlice;
+use crate::ir::{ObservedVariable, Site};
+
+/// The memory that checks in machine code concern.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InlineChecks {
+    /// Numbers of descriptors, each once.
+    pub descriptors: Vec<u32>,
+    /// Workgroup variables, each once.
+    pub variables: Vec<ObservedVariable>,
+    /// The instructions, with the descriptor that each accesses.
+    pub sites: Vec<(Site, u32)>,
+}
+
+/// The slices of one dispatch.
+#[derive(Clone, Debug)]
+pub struct InlineMemory {
+    /// The planes of each of [`InlineChecks::descriptors`], in the order of [`Plane`](super::Plane).
+    pub planes: Vec<[GuestSlice; PLANES as usize]>,
+    /// The planes of workgroup memory: of writes and of reads.
+    pub shared: [GuestSlice; 2],
+    /// The words of the state.
+    pub state: GuestSlice,
+}
+
+/// Planes of a descriptor.
+const PLANES: u32 = 4;
+
+/// Words of the state: their numbers.
+pub(crate) mod state {
+    /// Cells of device memory below are settled; never 0.
+    pub(crate) const BASE: u32 = 0;
+    /// The first number of the workgroup.
+    pub(crate) const FIRST: u32 = 1;
+    /// The present number of the workgroup.
+    pub(crate) const NUMBER: u32 = 2;
+    /// The cell of reads by several workgroups.
+    pub(crate) const SEVERAL: u32 = 3;
+    /// For each class, the number below which the workgroup's own accesses are known to all of it.
+    pub(crate) const KNOWN: u32 = 4;
+    /// All ones if a read after one by another invocation, which is not known to the whole workgroup, is not ordered
+    /// after it for any invocation; otherwise 0.
+    pub(crate) const JOINS: u32 = 7;
+    /// From here on a word for each instruction: [`BASE`] once it has made a call with an access to device memory. Its
+    /// first access in a dispatch makes one, whatever its cells, so that observers know an invocation that executes it.
+    pub(crate) const SITES: u32 = 8;
+    /// Words of the state.
+    pub(crate) const WORDS: u32 = SITES + super::MAX_SITES as u32;
+
+    /// The words with which no access is settled, by their numbers; others are 0. Cells are 0 then, too.
+    pub(crate) const NOTHING_SETTLED: [(u32, u32); 2] = [(FIRST, u32::MAX), (SEVERAL, u32::MAX)];
+}
+
+impl InlineChecks {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.descriptors.is_empty() && self.variables.is_empty()
+    }
+
+    /// Slices after those of the kernel's descriptors.
+    pub fn slices(&self) -> u32 {
+        if self.is_empty() { 0 } else { PLANES * self.descriptors.len() as u32 + 3 }
+    }
+}
+
+impl InlineMemory {
+    /// All slices, in order.
+    pub fn slices(&self) -> impl Iterator<Item = GuestSlice> {
+        self.planes.iter().flatten().copied().chain(self.shared).chain([self.state])
+    }
+}
+
+/// Instructions that a byte can name, counted from 1: in kernels with more, checks are calls.
+pub const MAX_SITES: usize = 254;

@@ -1,0 +1,164 @@
+//! The detector's part of checks in machine code: which memory they may settle accesses to, and the numbers that they
+//! compare cells with.
+//!
+//! Machine code knows cells, but neither references nor privacy. So it may settle accesses only where all plain
+//! accesses to a word are through one descriptor or variable and alike in privacy. Pages get their
+//! attribute in advance.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use cranelift_entity::EntityRef as _;
+
+use super::attributes::{Action, CLASSES, index};
+use super::cells::Group;
+use super::detector::Detector;
+use super::history::Reference;
+use super::inline::{InlineChecks, InlineMemory, state};
+use super::planes::{GRANULE, Plane, Planes};
+use super::shadow::AttributeId;
+use crate::guest::GuestSlice;
+use crate::ir::{Site, StorageClass};
+
+/// Bytes of workgroup memory that have planes, and the granule after them, whose cells are the words of the state.
+const SHARED_BYTES: u64 = 1 << 20;
+
+impl Detector {
+    /// Reserves planes for device memory at these addresses, so that machine code can settle accesses to it. `None` if
+    /// the system has not as many addresses, or memory was accessed already.
+    pub fn reserve(&mut self, memory: Range<u64>) -> Option<Arc<Planes>> {
+        if !self.device.is_empty() {
+            return None;
+        }
+        let planes = Planes::new(memory)?;
+        self.device.reserve(Arc::clone(&planes));
+        Some(planes)
+    }
+
+    /// The memory for checks in machine code, if all that they concern can have it in this dispatch.
+    pub(super) fn offer(&mut self, checks: &InlineChecks, buffers: &[GuestSlice]) -> Option<InlineMemory> {
+        let planes = Arc::clone(self.device.reserved()?);
+        // An access since the last fence would have to be noted for each invocation.
+        if self.actions.iter().any(|action| matches!(action, Action::Fence(_))) {
+            return None;
+        }
+        if self.shared.is_empty() && self.shared.reserved().is_none() {
+            self.shared.reserve(Planes::new(0..SHARED_BYTES + GRANULE)?);
+        }
+        let shared = Arc::clone(self.shared.reserved()?);
+        let limit = self.limits.bytes / 2;
+        let private = self.privacy(index(StorageClass::Workgroup))?;
+        for variable in &checks.variables {
+            let range = u64::from(variable.first)..u64::from(variable.first) + u64::from(variable.bytes);
+            let attribute = self.attribute(variable.number, index(StorageClass::Workgroup), private);
+            let inside = range.end <= SHARED_BYTES && self.has_one_reference(attribute);
+            if !inside || !range.is_empty() && !self.shared.bind(range, attribute, limit) {
+                return None;
+            }
+        }
+        let private = self.privacy(index(StorageClass::Uniform))?;
+        let range_of = |number: u32| {
+            let slice = buffers.get(number as usize).copied().unwrap_or(GuestSlice::EMPTY);
+            let start = slice.address() as u64;
+            start..start + slice.len()
+        };
+        if !are_alone(checks, buffers) {
+            return None;
+        }
+        for &number in &checks.descriptors {
+            let range = range_of(number);
+            let attribute = self.attribute(number, index(StorageClass::Uniform), private);
+            let bound = range.is_empty() || self.device.bind(range, attribute, limit);
+            if !bound || !self.has_one_reference(attribute) {
+                return None;
+            }
+        }
+        let of = |plane, number| planes.slice(plane, range_of(number));
+        let all =
+            |&number: &u32| [Plane::Written, Plane::Read, Plane::Wrote, Plane::HasRead].map(|plane| of(plane, number));
+        let first_words = SHARED_BYTES..SHARED_BYTES + 4 * u64::from(state::WORDS);
+        let memory = InlineMemory {
+            planes: checks.descriptors.iter().map(all).collect(),
+            shared: [Plane::Written, Plane::Read].map(|plane| shared.slice(plane, 0..SHARED_BYTES)),
+            state: shared.slice(Plane::Written, first_words),
+        };
+        memory.state.fill(0, memory.state.len(), 0);
+        self.inlined = Some(memory.state);
+        self.publish();
+        Some(memory)
+    }
+
+    /// From now on machine code may settle accesses to device memory by this instruction.
+    #[inline]
+    pub(super) fn may_settle(&self, site: Site) {
+        if let Some(state) = self.inlined {
+            // Out of bounds, the word does not exist, and the instruction has no such check.
+            state.store_u32(4 * (u64::from(state::SITES) + site.index() as u64), self.base);
+        }
+    }
+
+    /// No cell of a new era is settled by what was reported in an earlier one.
+    pub(super) fn settle_none(&self) {
+        if let Some(state) = self.inlined {
+            let sites = 4 * u64::from(state::SITES);
+            state.fill(sites, state.len() - sites, 0);
+        }
+    }
+
+    fn has_one_reference(&self, attribute: AttributeId) -> bool {
+        self.attributes[usize::from(attribute)].reference != Reference::MIXED
+    }
+
+    /// Whether the plain accesses to memory of a class are private, if all are alike.
+    fn privacy(&self, of: usize) -> Option<bool> {
+        let mut found = self.actions.iter().filter_map(|action| match action {
+            Action::Access { class, private, .. } if *class == of => Some(*private),
+            _ => None,
+        });
+        let first = found.next().unwrap_or(false);
+        found.all(|private| private == first).then_some(first)
+    }
+
+    /// Tells machine code the present numbers.
+    #[inline]
+    pub(super) fn publish(&self) {
+        let Some(state) = self.inlined else { return };
+        let (workgroup, layout) = (&self.workgroup, self.workgroup.layout);
+        let several = layout.cell(self.numbers.several(), Group::Workgroup).0;
+        let word = |number: u32, value: u32| state.store_u32(4 * u64::from(number), value);
+        word(state::BASE, self.base);
+        word(state::FIRST, workgroup.first);
+        word(state::NUMBER, workgroup.number);
+        word(state::SEVERAL, several);
+        let in_subgroups = workgroup.known_in_subgroup.iter().any(|known| known.iter().any(|&at| at > workgroup.first));
+        word(state::JOINS, if workgroup.untouched() && !in_subgroups { u32::MAX } else { 0 });
+        for class in 0..CLASSES {
+            word(state::KNOWN + class as u32, workgroup.known[class]);
+        }
+    }
+}
+
+/// Whether no other buffer has a part of those that the checks concern, and all of them consist of whole words.
+fn are_alone(checks: &InlineChecks, buffers: &[GuestSlice]) -> bool {
+    let mut ranges: Vec<(u64, u64, bool)> = (0..)
+        .zip(buffers)
+        .filter(|(_, slice)| !slice.is_empty())
+        .map(|(number, slice)| {
+            let start = slice.address() as u64;
+            (start, start + slice.len(), checks.descriptors.contains(&number))
+        })
+        .collect();
+    ranges.sort_unstable();
+    // The first byte of the next buffer's word may be in the last word of this one.
+    let meets = |pair: &[(u64, u64, bool)]| pair[1].0 / 4 * 4 < pair[0].1 && (pair[0].2 || pair[1].2);
+    let contains = |ranges: &[(u64, u64, bool)]| {
+        let mut end = 0;
+        ranges.iter().any(|range| {
+            let within = range.0 < end && range.2;
+            end = end.max(range.1);
+            within
+        })
+    };
+    let aligned = ranges.iter().all(|range| !range.2 || range.0.is_multiple_of(4));
+    aligned && !ranges.windows(2).any(meets) && !contains(&ranges)
+}

@@ -1,0 +1,214 @@
+//! Checks that machine code settles itself find what the detector finds by calls, in random kernels with and without
+//! data races.
+
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
+use std::fmt::Write as _;
+use std::sync::atomic::AtomicU32;
+
+use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES, Outcome, SUBGROUP_SIZE};
+use spelter_shaders::back::x86::Isa;
+use spelter_shaders::back::{Scratch, Workgroups};
+use spelter_shaders::check::observer::{DivergentBarrier, Invocation, Lanes, Observer, Target};
+use spelter_shaders::check::{Detector, InlineChecks, InlineMemory, Launch, Limits, Profile};
+use spelter_shaders::compile::{Backend, Checked, Checks, Module, compile_checked};
+use spelter_shaders::guest::GuestSlice;
+use spelter_shaders::ir::{Kernel, MemoryModel, Scope, Site};
+
+const PROGRAMS: u64 = 150;
+
+/// Words of each buffer.
+const WORDS: u64 = 200;
+
+const GROUPS: u32 = 3;
+
+/// A stream of random numbers.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, most: u32) -> u32 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as u32 % most
+    }
+
+    fn of<'a>(&mut self, list: &[&'a str]) -> &'a str {
+        list[self.below(list.len() as u32) as usize]
+    }
+}
+
+/// A kernel whose invocations access two buffers, an input and workgroup memory, at places of their own and others.
+fn kernel(seed: u64) -> (String, u32) {
+    let random = &mut Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let size = [16, 40, 64][random.below(3) as usize];
+    let own = random.below(3) > 0;
+    let mut body = String::new();
+    for _ in 0..6 + random.below(10) {
+        let index = match random.below(if own { 6 } else { 12 }) {
+            0..=2 => "g * SIZE + i",
+            3 => "i",
+            4 => "g",
+            5 => "3u",
+            6 => "(g * SIZE + i + 16u) % 180u",
+            7 => "(i + 1u) % SIZE",
+            8 => "i / 2u",
+            9 => "i * 2u",
+            10 => "i + 150u",
+            _ => "g * SIZE + k",
+        };
+        let memory = random.of(&["a", "b", "tile", "tile", "input"]);
+        let condition =
+            random.of(&["true", "true", "true", "i < 20u", "(i & 1u) == 0u", "i == 5u", "i == 0u", "g == 1u"]);
+        let write = memory != "input" && random.below(2) == 0;
+        let index = if write && own { if memory == "tile" { "i" } else { "g * SIZE + i" } } else { index };
+        let action = if write { format!("{memory}[{index}] = sum;") } else { format!("sum += {memory}[{index}];") };
+        match random.below(6) {
+            0 => writeln!(body, "workgroupBarrier();"),
+            1 => writeln!(body, "storageBarrier();"),
+            2 => writeln!(body, "for (k = 0u; k < 3u; k++) {{ if {condition} {{ {action} }} }}"),
+            _ => writeln!(body, "if {condition} {{ {action} }}"),
+        }
+        .unwrap();
+        if memory == "tile" && own && random.below(2) == 0 {
+            body.push_str("workgroupBarrier();\n");
+        }
+    }
+    let text = format!(
+        "const SIZE = {size}u;
+        @group(0) @binding(0) var<storage, read_write> a: array<u32>;
+        @group(0) @binding(1) var<storage, read_write> b: array<u32>;
+        @group(0) @binding(2) var<storage, read> input: array<u32>;
+        var<workgroup> tile: array<u32, 200>;
+        @compute @workgroup_size({size})
+        fn main(@builtin(local_invocation_index) i: u32, @builtin(workgroup_id) id: vec3<u32>) {{
+            let g = id.x;
+            var k = 1u;
+            var sum = i;
+            {body}
+            a[g * SIZE + i] = sum;
+        }}"
+    );
+    (text, size)
+}
+
+/// A detector that counts what is reported to it.
+struct Counting {
+    detector: Detector,
+    inline: bool,
+    calls: u64,
+}
+
+impl Observer for Counting {
+    fn inline(&mut self, checks: &InlineChecks, buffers: &[GuestSlice]) -> Option<InlineMemory> {
+        if self.inline { self.detector.inline(checks, buffers) } else { None }
+    }
+
+    fn begin(&mut self, workgroup: u64) {
+        self.detector.begin(workgroup);
+    }
+
+    fn access(&mut self, by: Invocation, site: Site, target: Target) {
+        self.calls += 1;
+        self.detector.access(by, site, target);
+    }
+
+    fn accesses(&mut self, by: Lanes, site: Site, target: Target, offsets: &[u32; 16]) {
+        self.calls += 1;
+        self.detector.accesses(by, site, target, offsets);
+    }
+
+    fn atomic(&mut self, by: Invocation, site: Site, target: Target, wrote: bool) {
+        self.detector.atomic(by, site, target, wrote);
+    }
+
+    fn fence(&mut self, by: Invocation, site: Site) {
+        self.detector.fence(by, site);
+    }
+
+    fn arrive(&mut self, by: Invocation, site: Site) {
+        self.detector.arrive(by, site);
+    }
+
+    fn divergent_barrier(&mut self, barrier: DivergentBarrier<'_>) {
+        self.detector.divergent_barrier(barrier);
+    }
+
+    fn release(&mut self, workgroup: u64, execution: Scope, subgroup: Option<u32>) {
+        self.detector.release(workgroup, execution, subgroup);
+    }
+
+    fn end(&mut self, by: Invocation) {
+        self.detector.end(by);
+    }
+
+    fn arrivals(&mut self, by: Lanes, site: Site) {
+        self.detector.arrivals(by, site);
+    }
+
+    fn ends(&mut self, workgroup: u64, invocations: u32) {
+        self.detector.ends(workgroup, invocations);
+    }
+}
+
+/// What two dispatches in a row find, the contents of the buffers afterwards, and the calls.
+fn run(checked: &Checked, kernel: &Kernel, memory: GuestSlice, profile: Profile, inline: bool) -> (String, u64) {
+    let start = memory.address() as u64;
+    let buffers: [GuestSlice; 3] = std::array::from_fn(|number| memory.slice(4 * 256 * number as u64, 4 * WORDS));
+    memory.fill(0, memory.len(), 1);
+    let launch = Launch {
+        workgroup_size: kernel.invocations(),
+        subgroup_size: SUBGROUP_SIZE,
+        vulkan_model: kernel.memory_model == MemoryModel::Vulkan,
+    };
+    let sites = &checked.kernel.sites;
+    let detector = Detector::new(sites, launch, profile, Limits::default());
+    let mut counting = Counting { detector, inline, calls: 0 };
+    counting.detector.reserve(start..start + memory.len()).unwrap();
+    let mut found = String::new();
+    for dispatch in 0..2 {
+        if dispatch > 0 {
+            counting.detector.restart(sites, launch);
+        }
+        let stop = AtomicU32::new(0);
+        let args = DispatchArgs {
+            buffers: &buffers,
+            images: &[],
+            push: &[0; MAX_PUSH_BYTES],
+            num_workgroups: [GROUPS, 1, 1],
+            stop: &stop,
+        };
+        let all = Workgroups::new(0..GROUPS.into(), args.num_workgroups, [0; 3]);
+        let outcome = checked.code.run_observed(&args, all, &mut Scratch::default(), &mut counting);
+        assert_eq!(outcome, Outcome::Done);
+        let detector = &counting.detector;
+        write!(found, "{:#?}\n{:#?}\n", detector.candidates(), detector.notes()).unwrap();
+    }
+    let words: Vec<u32> = (0..memory.len() / 4).map(|word| memory.load_u32(4 * word)).collect();
+    write!(found, "{words:?}").unwrap();
+    (found, counting.calls)
+}
+
+#[test]
+fn accesses_that_machine_code_settles_race_as_they_do_by_calls() {
+    let memory = GuestSlice::leak(4 * 256 * 3);
+    for isa in Isa::available() {
+        let (mut racy, mut calls) = (0, [0; 2]);
+        for seed in 0..PROGRAMS {
+            let (text, _) = kernel(seed);
+            let kernel = Module::from_wgsl(&text).unwrap().kernel("main", &Default::default()).unwrap();
+            for checks in [Checks::Needed, Checks::NeededMarked] {
+                let checked = compile_checked(&kernel, Backend::X86(isa), checks);
+                for profile in [Profile::Common, Profile::Spec] {
+                    let [by_calls, inline] =
+                        [false, true].map(|inline| run(&checked, &kernel, memory, profile, inline));
+                    assert_eq!(inline.0, by_calls.0, "seed {seed}, {}, {profile:?}, {checks:?}\n{text}", isa.name());
+                    racy += u64::from(by_calls.0.contains("Kind {"));
+                    calls[0] += by_calls.1;
+                    calls[1] += inline.1;
+                }
+            }
+        }
+        let executions = 4 * PROGRAMS;
+        assert!((executions / 8..executions * 7 / 8).contains(&racy), "{racy} of {executions} executions race");
+        assert!(calls[1] < calls[0] / 2, "{calls:?}: most are settled without a call");
+    }
+}
