@@ -85,7 +85,8 @@ const EDGES: [(&str, &[&str]); 10] = [
     ("spelter-shaders", &[]),
     ("spelter-driver", &["spelter-memory-model", "spelter-shaders"]),
     ("spelter-icd", &["spelter-driver"]),
-    ("spelter-wgpu", &["spelter-driver", "spelter-shaders"]),
+    // Its tests run those of `tests/kernels`.
+    ("spelter-wgpu", &["spelter-driver", "spelter-shaders", "spelter-tests"]),
     ("spelter", &["spelter-driver", "spelter-shaders"]),
     ("spelter-jobs", &[]),
     (
@@ -96,7 +97,7 @@ const EDGES: [(&str, &[&str]); 10] = [
         "spelter-tests",
         &["spelter", "spelter-driver", "spelter-icd", "spelter-jobs", "spelter-memory-model", "spelter-shaders"],
     ),
-    ("spelter-benches", &["spelter", "spelter-driver", "spelter-shaders"]),
+    ("spelter-benches", &["spelter", "spelter-driver", "spelter-shaders", "spelter-wgpu"]),
 ];
 
 fn workspace() -> PathBuf {

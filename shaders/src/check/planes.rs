@@ -1,8 +1,9 @@
 //! The memory of the shadow: planes beside a range of addresses, which machine code can address.
 //!
-//! A range of memory has four planes: the cells of writes and of reads, four bytes for each word, and for observers that
-//! keep track of the instructions ([`Plane::Wrote`], [`Plane::HasRead`]) two planes of a byte for each word. They are one
-//! reservation of addresses. The system commits a page of it when the page is first used, filled with zeros.
+//! A range of memory has four planes: the cells of writes and of reads, four bytes for each word, and for observers
+//! that keep track of the instructions ([`Plane::Wrote`], [`Plane::HasRead`]) two planes of a byte for each word.
+//! They are one reservation of addresses. The system commits a page of it when the page is first used, filled with
+//! zeros.
 //!
 //! # Safety
 //!

@@ -558,8 +558,9 @@ impl Widen<'_> {
         self.builder.emit(store);
     }
 
-    /// Replaces the cells, and goes on to the second block. After a write no read counts; `unread` if there are none, or
-    /// the API settled all. If several lanes have one word, the cells stay as they were, and the first block is next.
+    /// Replaces the cells, and goes on to the second block. After a write no read counts; `unread` if there are none,
+    /// or the API settled all. If several lanes have one word, the cells stay as they were, and the first block is
+    /// next.
     fn record(
         &mut self,
         checked: Checked,

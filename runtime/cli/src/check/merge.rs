@@ -101,7 +101,8 @@ impl Merged {
         self.findings.iter().filter(|finding| finding["severity"] == severity.name()).count()
     }
 
-    /// The result of a run as a job of a job array. Processes write in no certain order, on which a result must not depend.
+    /// The result of a run as a job of a job array. Processes write in no certain order, on which a result must not
+    /// depend.
     pub(super) fn result(&self) -> Json {
         let mut findings = self.findings.clone();
         findings.sort_by(|a, b| a["fingerprint"].as_str().cmp(&b["fingerprint"].as_str()));
