@@ -63,7 +63,8 @@ impl SliceNames<'_> {
         let cause = explanation.cause()?;
         Some(match &cause.reason {
             explain::Reason::Unrelated => {
-                let (first, second) = explanation.pair;
+                // The order in which they happened is the one that nothing guarantees.
+                let (first, second) = slice.pair;
                 format!("nothing orders {} before {}", self.place(first), self.place(second))
             }
             _ => cause.because.clone(),

@@ -187,6 +187,17 @@ impl ResourceKind {
     }
 }
 
+impl FoundPlace {
+    /// The name of the variable or resource, if it has one.
+    pub(super) fn name(&self) -> Option<&str> {
+        match self {
+            Self::Descriptor { name, .. } | Self::Resource { name, .. } => name.as_deref(),
+            Self::Variable { name } => Some(name).filter(|name| !name.is_empty()).map(|name| &**name),
+            Self::Address(_) => None,
+        }
+    }
+}
+
 impl fmt::Display for FoundPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

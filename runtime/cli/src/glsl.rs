@@ -58,5 +58,30 @@ fn finish(path: &Path, scratch: &Scratch, output: &Output) -> Result<Vec<u8>, Fa
     }
     let messages = [&output.stdout[..], &output.stderr[..]].concat();
     let messages = String::from_utf8_lossy(&messages);
-    Err(Failure::shader(path, format!("the compiler rejects it:\n{}", messages.trim())))
+    Err(Failure::shader(path, format!("the compiler rejects it:\n{}", last_lines(messages.trim()))))
+}
+
+/// Lines of a compiler that are shown.
+const MAX_LINES: usize = 40;
+
+/// The last lines: before them, glslc may list all built-in functions.
+fn last_lines(messages: &str) -> String {
+    let lines: Vec<&str> = messages.lines().collect();
+    match lines.len().checked_sub(MAX_LINES) {
+        None | Some(0) => messages.to_owned(),
+        Some(before) => format!("({before} lines before)\n{}", lines[before..].join("\n")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_lines_the_last_ones_are_shown() {
+        assert_eq!(last_lines("a\nb"), "a\nb");
+        let many: Vec<String> = (0..MAX_LINES + 2).map(|line| line.to_string()).collect();
+        let shown = last_lines(&many.join("\n"));
+        assert!(shown.starts_with("(2 lines before)\n2\n3\n") && shown.ends_with("\n41"), "{shown}");
+    }
 }

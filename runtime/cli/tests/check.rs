@@ -296,3 +296,27 @@ fn what_is_not_checked_is_reported() {
     assert_eq!(whole["checked"]["accesses_not_checked"], 0);
     assert_eq!((&whole["checked"]["dispatches"], &whole["checked"]["undecided"]), (&1.into(), &0.into()));
 }
+
+/// The first subgroup reads what the second one writes later, without a barrier.
+const READ_FIRST: &str = "
+@group(0) @binding(0) var<storage, read_write> to: array<u32>;
+var<workgroup> t: array<u32, 32>;
+@compute @workgroup_size(32) fn main(@builtin(local_invocation_index) i: u32) {
+    to[i] = t[31u - i];
+    t[i] = i;
+}";
+
+#[test]
+fn a_reason_names_the_accesses_in_their_order_and_suppressions_take_short_names() {
+    let folder = Folder::with("check-reason", "order.wgsl", READ_FIRST);
+    let line = "run order.wgsl --bind 0.0=zeros:128 --check";
+    let ended = folder.spelter(line);
+    assert_eq!(ended.status, 66, "{}", ended.stderr);
+    let reason = "because nothing orders the read at order.wgsl:5:13 before the write at order.wgsl:6:5";
+    assert!(ended.stderr.contains(reason), "{}", ended.stderr);
+    for suppression in ["memory:t", "memory:*`t`", "rule:RACE-*", "rule:SPELTER-RACE-*", "line:order.wgsl:6"] {
+        let ended = folder.spelter(&format!("{line} --suppress {suppression}"));
+        assert_eq!(ended.status, 0, "{suppression}\n{}", ended.stderr);
+    }
+    assert_eq!(folder.spelter(&format!("{line} --suppress memory:to")).status, 66);
+}

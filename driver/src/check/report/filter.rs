@@ -75,10 +75,12 @@ impl Suppression {
             Field::Rule | Field::Memory => false,
         };
         match self.field {
-            Field::Rule => matches(&self.pattern, finding.rule.name()),
-            Field::Memory => {
-                finding.memory.as_ref().is_some_and(|memory| matches(&self.pattern, &memory.place.to_string()))
-            }
+            Field::Rule => RulePattern::matches(&self.pattern, finding.rule),
+            Field::Memory => finding.memory.as_ref().is_some_and(|memory| {
+                let name = memory.place.name();
+                name.is_some_and(|name| matches(&self.pattern, name))
+                    || matches(&self.pattern, &memory.place.to_string())
+            }),
             Field::Line | Field::Kernel => finding.first.iter().chain([&finding.second]).any(of_access),
         }
     }
@@ -125,6 +127,12 @@ impl fmt::Display for RulePattern {
 impl RulePattern {
     fn has(&self, rule: Rule) -> bool {
         matches(&self.0, rule.name())
+    }
+
+    /// Whether a rule's name matches a pattern, with or without its prefix.
+    fn matches(pattern: &str, rule: Rule) -> bool {
+        let name = rule.name();
+        matches(pattern, name) || name.strip_prefix("SPELTER-").is_some_and(|name| matches(pattern, name))
     }
 
     /// Patterns that are separated by commas.
