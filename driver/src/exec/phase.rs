@@ -129,6 +129,9 @@ impl PhaseRun<'_> {
                 break;
             }
             done = end;
+            if done == units {
+                break;
+            }
             // At most what a crew's thread would take, since the cost of the next units is unknown.
             chunk = chunk.saturating_mul(2).min(((units - done) / (4 * workers)).max(FEW_UNITS)).min(max_units);
             if units - done >= min_left && started.is_some_and(|at| at.elapsed() > Duration::from_nanos(SHARE_COLD)) {

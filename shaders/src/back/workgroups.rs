@@ -19,6 +19,7 @@ pub struct Workgroups {
 
 impl Workgroups {
     /// Workgroups `numbers` of a dispatch of `groups` workgroups whose ids begin at `base`.
+    #[inline]
     pub fn new(numbers: Range<u64>, groups: [u32; 3], base: [u32; 3]) -> Self {
         let left = numbers.end.saturating_sub(numbers.start);
         let at = position(numbers.start, groups);
@@ -28,10 +29,13 @@ impl Workgroups {
     /// Runs the workgroups in the order of a schedule: the numbers of [`Workgroups::new`] become positions in it, so
     /// that ranges of numbers still have each workgroup of the dispatch once. To be called before the first is taken.
     #[must_use]
+    #[inline]
     pub fn scheduled(self, schedule: Schedule) -> Self {
-        if schedule == Schedule::Ascending {
-            return self;
-        }
+        if schedule == Schedule::Ascending { self } else { self.reordered(schedule) }
+    }
+
+    #[cold]
+    fn reordered(self, schedule: Schedule) -> Self {
         let [x, y, z] = self.groups.map(u64::from);
         let [at_x, at_y, at_z] = self.at.map(u64::from);
         let first = (at_z * y + at_y) * x + at_x;

@@ -139,22 +139,21 @@ pub(super) struct Needs {
 pub(super) fn run(
     code: &CodeMemory,
     entry: usize,
-    needs: Needs,
+    (needs, areas): (Needs, &Areas),
     (routines, messages, inline): (&[Routine], &[Message], &InlineChecks),
     args: &DispatchArgs<'_>,
-    (mut workgroups, mut observer): (Workgroups, Option<&mut dyn Observer>),
+    (workgroups, mut observer): (&mut Workgroups, Option<&mut dyn Observer>),
     Scratch { words, stack, host, stopped }: &mut Scratch,
 ) -> Outcome {
-    let invocations = needs.workgroup_size.iter().product::<u32>();
     let is_observed = observer.is_some();
     let checked = inline.slices() as usize;
     let needs = Needs { descriptors: needs.descriptors - checked, ..needs };
     // The code reads the slices of all descriptors that it names; the caller may have passed fewer.
-    let mut padded = Vec::new();
+    let padded;
     let mut buffers = args.buffers;
-    if buffers.len() < needs.descriptors.max(usize::from(needs.address_ranges)) {
-        padded.extend_from_slice(buffers);
-        padded.resize(needs.descriptors.max(usize::from(needs.address_ranges)), GuestSlice::EMPTY);
+    let least = needs.descriptors.max(usize::from(needs.address_ranges));
+    if buffers.len() < least {
+        padded = padded_to(buffers, least, GuestSlice::EMPTY);
         buffers = &padded;
     }
     // Sub-word values are extracted from aligned words.
@@ -164,42 +163,20 @@ pub(super) fn run(
         copy = Aligned(*args.push);
         push = &copy.0;
     }
-    let mut padded_images = Vec::new();
+    let padded_images;
     let mut images = args.images;
     if needs.images && images.len() < needs.descriptors {
-        padded_images.extend_from_slice(images);
-        padded_images.resize(needs.descriptors, Descriptor::NULL);
+        padded_images = padded_to(images, needs.descriptors, Descriptor::NULL);
         images = &padded_images;
     }
-    let takes_schedule = needs.subgroup_order > 0;
-    let lanes = if takes_schedule { abi::SUBGROUP_SIZE as usize } else { 0 };
-    let [subgroup_order, lane_order] = [needs.subgroup_order, lanes].map(|count| count * size_of::<u32>());
-    let state = if checked > 0 { STATE_BYTES } else { 0 };
-    let sizes = [
-        needs.shared_bytes,
-        needs.private_bytes,
-        needs.frame_bytes,
-        needs.call_bytes,
-        subgroup_order,
-        lane_order,
-        state,
-    ];
-    let Some([shared, private, frames, calls, subgroup_order, lane_order, state]) = areas(words, sizes) else {
-        return Outcome::OutOfMemory;
-    };
-    let (mut settles, mut with_planes) = (false, Vec::new());
+    let Some(scratch) = aligned(words, areas.bytes) else { return Outcome::OutOfMemory };
+    let area = |offset| scratch.wrapping_byte_add(offset);
+    let (subgroup_order, lane_order) = (area(areas.subgroup_order), area(areas.lane_order));
+    let mut settles = false;
+    let with_planes;
     if checked > 0 {
-        let missing = std::iter::repeat(GuestSlice::EMPTY);
-        with_planes.extend(buffers.iter().copied().chain(missing).take(needs.descriptors));
-        let offered = observer.as_mut().and_then(|observer| observer.inline(inline, args.buffers));
-        settles = offered.is_some();
-        match offered {
-            Some(memory) => with_planes.extend(memory.slices()),
-            None => {
-                with_planes.extend(std::iter::repeat_n(GuestSlice::EMPTY, checked - 1));
-                with_planes.push(nothing_settled(state));
-            }
-        }
+        (settles, with_planes) =
+            with_planes_of(inline, args.buffers, (buffers, needs.descriptors), area(areas.state), &mut observer);
         buffers = &with_planes;
     }
     let stack = match needs.stack_bytes {
@@ -211,10 +188,10 @@ pub(super) fn run(
         buffers: buffers.as_ptr(),
         push,
         stop: args.stop,
-        shared,
-        private,
-        frames,
-        calls,
+        shared: area(areas.shared),
+        private: area(areas.private),
+        frames: area(areas.frames),
+        calls: area(areas.calls),
         subgroup_order,
         lane_order,
         stack,
@@ -235,8 +212,11 @@ pub(super) fn run(
         workgroup: [const { Cell::new(0) }; 3],
         row_end: 0,
         panic: RefCell::new(None),
-        monitor: RefCell::new(observer.map(|observer| Monitor::new(observer, invocations, settles))),
+        monitor: RefCell::new(
+            observer.map(|observer| Monitor::new(observer, needs.workgroup_size.iter().product(), settles)),
+        ),
     };
+    let takes_schedule = needs.subgroup_order > 0;
     let schedule = workgroups.schedule();
     // Each workgroup has orders of its own.
     let most = if needs.workgroup_loop && !takes_schedule && !is_observed { u32::MAX } else { 1 };
@@ -277,7 +257,7 @@ const STATE_BYTES: usize = 4 * state::WORDS as usize;
 
 /// The state with which no access is settled, in its area.
 fn nothing_settled(area: *mut u64) -> GuestSlice {
-    // SAFETY: `areas` made room for so many bytes in the scratch memory that `run` borrows, for no other user. The
+    // SAFETY: `Areas` made room for so many bytes in the scratch memory that `run` borrows, for no other user. The
     // slice is used by the code that `run` calls.
     let state = unsafe { GuestSlice::new(area.cast(), STATE_BYTES as u64) };
     state.fill(0, STATE_BYTES as u64, 0);
@@ -285,36 +265,94 @@ fn nothing_settled(area: *mut u64) -> GuestSlice {
     state
 }
 
+/// The slices of a kernel that settles accesses itself: its descriptors, the planes that the observer offers, and the
+/// state. Whether it offers some.
+#[cold]
+fn with_planes_of(
+    inline: &InlineChecks,
+    bound: &[GuestSlice],
+    (buffers, descriptors): (&[GuestSlice], usize),
+    state: *mut u64,
+    observer: &mut Option<&mut dyn Observer>,
+) -> (bool, Vec<GuestSlice>) {
+    let missing = std::iter::repeat(GuestSlice::EMPTY);
+    let mut slices: Vec<_> = buffers.iter().copied().chain(missing).take(descriptors).collect();
+    let offered = observer.as_mut().and_then(|observer| observer.inline(inline, bound));
+    let settles = offered.is_some();
+    match offered {
+        Some(memory) => slices.extend(memory.slices()),
+        None => {
+            slices.extend(std::iter::repeat_n(GuestSlice::EMPTY, inline.slices() as usize - 1));
+            slices.push(nothing_settled(state));
+        }
+    }
+    (settles, slices)
+}
+
+/// A copy of `slices` with `more` added up to this length. Apart, since few dispatches need it.
+#[cold]
+fn padded_to<T: Clone>(slices: &[T], length: usize, more: T) -> Vec<T> {
+    let mut padded = slices.to_vec();
+    padded.resize(length, more);
+    padded
+}
+
 /// Push constants at a word-aligned address.
 #[repr(C, align(4))]
 struct Aligned([u8; MAX_PUSH_BYTES]);
 
-/// Areas of these sizes in `words`, each aligned to a cache line; `None` if the allocation fails. Plain loops, since
-/// closures over arrays were compiled to calls here, once per dispatch.
-fn areas<const N: usize>(words: &mut Vec<u64>, bytes: [usize; N]) -> Option<[*mut u64; N]> {
-    const LINE: usize = 8;
-    let mut needed = LINE;
-    for bytes in bytes {
-        needed += bytes.div_ceil(64) * LINE;
+/// The areas of scratch memory that a kernel uses, each aligned to a cache line: bytes from the first one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Areas {
+    shared: usize,
+    private: usize,
+    frames: usize,
+    calls: usize,
+    subgroup_order: usize,
+    lane_order: usize,
+    state: usize,
+    /// All of them.
+    bytes: usize,
+}
+
+impl Areas {
+    /// Lays out the areas. Computed when the code is made, since dispatches are many.
+    pub(super) fn new(needs: &Needs, inline: &InlineChecks) -> Self {
+        let mut areas = Self::default();
+        let lanes = if needs.subgroup_order > 0 { abi::SUBGROUP_SIZE as usize } else { 0 };
+        for (area, bytes) in [
+            (&mut areas.shared, needs.shared_bytes),
+            (&mut areas.private, needs.private_bytes),
+            (&mut areas.frames, needs.frame_bytes),
+            (&mut areas.calls, needs.call_bytes),
+            (&mut areas.subgroup_order, needs.subgroup_order * size_of::<u32>()),
+            (&mut areas.lane_order, lanes * size_of::<u32>()),
+            (&mut areas.state, if inline.is_empty() { 0 } else { STATE_BYTES }),
+        ] {
+            *area = areas.bytes;
+            areas.bytes = areas.bytes.saturating_add(bytes.saturating_add(63) & !63);
+        }
+        areas
     }
+}
+
+/// So many bytes in `words`, aligned to a cache line; `None` if the allocation fails.
+#[inline]
+fn aligned(words: &mut Vec<u64>, bytes: usize) -> Option<*mut u64> {
+    const LINE: usize = 8;
+    let needed = bytes / size_of::<u64>() + LINE;
     if words.len() < needed {
         grow(words, needed)?;
     }
-    let mut next = words.as_mut_ptr();
-    next = next.wrapping_add(next.addr().wrapping_neg() % 64 / 8);
-    let mut areas = [next; N];
-    for (area, bytes) in areas.iter_mut().zip(bytes) {
-        *area = next;
-        next = next.wrapping_add(bytes.div_ceil(64) * LINE);
-    }
-    Some(areas)
+    let first = words.as_mut_ptr();
+    Some(first.wrapping_byte_add(first.addr().wrapping_neg() % 64))
 }
 
 /// Writes the words of an order to its area, which has room for them.
 fn write_order(area: *mut u64, numbers: impl Iterator<Item = u32>) {
     for (position, number) in numbers.enumerate() {
         let word = area.cast::<u32>().wrapping_add(position);
-        // SAFETY: `areas` made room for as many words as the order has, in the scratch memory that `run` borrows.
+        // SAFETY: `Areas` made room for as many words as the order has, in the scratch memory that `run` borrows.
         unsafe { word.write(number) };
     }
 }
@@ -340,7 +378,7 @@ macro_rules! routines {
                 let routines = unsafe { std::slice::from_raw_parts(context.routines, context.routine_count) };
                 let Some(routine) = routines.get(routine as usize) else { return };
                 // SAFETY: the kernel's call rows have room for each of its routines (the SIMD form's verifier), and
-                // `areas` gave them to no other user.
+                // `Areas` gave them to no other user.
                 let rows = unsafe { std::slice::from_raw_parts_mut(rows, routine.rows() as usize) };
                 match routine {
                     Routine::Image(op) => lanes::run(op, images, rows),
@@ -407,7 +445,7 @@ fn buffers_at(buffers: &[GuestSlice], descriptors: usize, rows: &mut [[u32; 16]]
 /// The return value when all workgroups are done.
 const DONE: u64 = 0;
 
-/// Decodes the position of a kernel stopped in a loop from its return value. `encode/stop.rs` has the bit layout.
+/// Decodes the position of a kernel stopped in a loop from its return value. `encode/stop.rs` has the bit areas.
 fn stop(result: u64, needs: &Needs, workgroup: [u32; 3]) -> Option<abi::Stop> {
     let at = (result as u32).checked_sub(2)?;
     let (lanes, subgroup) = ((result >> 32) as u16, (result >> 48) as u32);

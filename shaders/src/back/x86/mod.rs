@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use iced_x86::Register;
 
-use self::call::Needs;
+use self::call::{Areas, Needs};
 use self::code_memory::CodeMemory;
 pub use self::code_memory::{CodeUsage, code_usage};
 pub use self::stack::Stack;
@@ -181,6 +181,7 @@ pub struct Program {
     memory: CodeMemory,
     entry: usize,
     needs: Needs,
+    areas: Areas,
     /// Routines, indexed by the numbers in the code.
     routines: Vec<Routine>,
     /// Messages, indexed by the numbers in the code.
@@ -254,6 +255,7 @@ pub fn compile_staged(
         memory,
         entry: image.entry,
         needs,
+        areas: Areas::new(&needs, &kernel.inline),
         nontemporal: code.nontemporal,
         max_steps: kernel.max_steps,
         inline: kernel.inline.clone(),
@@ -303,9 +305,9 @@ impl Program {
 }
 
 impl Code for Program {
-    fn run_all(&self, args: &DispatchArgs<'_>, workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
+    fn run_all(&self, args: &DispatchArgs<'_>, mut workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
         let known = (&self.routines[..], &self.messages[..], &self.inline);
-        call::run(&self.memory, self.entry, self.needs, known, args, (workgroups, None), scratch)
+        call::run(&self.memory, self.entry, (self.needs, &self.areas), known, args, (&mut workgroups, None), scratch)
     }
 
     fn max_steps(&self) -> Option<u64> {
@@ -327,13 +329,13 @@ impl ObservedCode for Program {
     fn run_observed(
         &self,
         args: &DispatchArgs<'_>,
-        workgroups: Workgroups,
+        mut workgroups: Workgroups,
         scratch: &mut Scratch,
         observer: &mut dyn Observer,
     ) -> Outcome {
         let known = (&self.routines[..], &self.messages[..], &self.inline);
-        let observed = (workgroups, Some(observer));
-        let outcome = call::run(&self.memory, self.entry, self.needs, known, args, observed, scratch);
+        let observed = (&mut workgroups, Some(observer));
+        let outcome = call::run(&self.memory, self.entry, (self.needs, &self.areas), known, args, observed, scratch);
         self.settle();
         outcome
     }

@@ -9,7 +9,7 @@
 //! The code is position-independent: its constants and jumps are relative to the instruction pointer, everything else
 //! is reached through its argument, the context.
 
-use super::call::Needs;
+use super::call::{Areas, Needs};
 use super::code_memory::CodeMemory;
 use super::{Isa, Program};
 use crate::check::InlineChecks;
@@ -106,6 +106,7 @@ impl Program {
             memory,
             entry,
             needs,
+            areas: Areas::new(&needs, &InlineChecks::default()),
             routines,
             messages,
             nontemporal: nontemporal != 0,
