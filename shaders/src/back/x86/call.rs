@@ -139,7 +139,7 @@ pub(super) struct Needs {
 pub(super) fn run(
     code: &CodeMemory,
     entry: usize,
-    (needs, areas): (Needs, &Areas),
+    (needs, areas): (&Needs, &Areas),
     (routines, messages, inline): (&[Routine], &[Message], &InlineChecks),
     args: &DispatchArgs<'_>,
     (workgroups, mut observer): (&mut Workgroups, Option<&mut dyn Observer>),
@@ -147,11 +147,11 @@ pub(super) fn run(
 ) -> Outcome {
     let is_observed = observer.is_some();
     let checked = inline.slices() as usize;
-    let needs = Needs { descriptors: needs.descriptors - checked, ..needs };
+    let descriptors = needs.descriptors - checked;
     // The code reads the slices of all descriptors that it names; the caller may have passed fewer.
     let padded;
     let mut buffers = args.buffers;
-    let least = needs.descriptors.max(usize::from(needs.address_ranges));
+    let least = descriptors.max(usize::from(needs.address_ranges));
     if buffers.len() < least {
         padded = padded_to(buffers, least, GuestSlice::EMPTY);
         buffers = &padded;
@@ -165,8 +165,8 @@ pub(super) fn run(
     }
     let padded_images;
     let mut images = args.images;
-    if needs.images && images.len() < needs.descriptors {
-        padded_images = padded_to(images, needs.descriptors, Descriptor::NULL);
+    if needs.images && images.len() < descriptors {
+        padded_images = padded_to(images, descriptors, Descriptor::NULL);
         images = &padded_images;
     }
     let Some(scratch) = aligned(words, areas.bytes) else { return Outcome::OutOfMemory };
@@ -176,7 +176,7 @@ pub(super) fn run(
     let with_planes;
     if checked > 0 {
         (settles, with_planes) =
-            with_planes_of(inline, args.buffers, (buffers, needs.descriptors), area(areas.state), &mut observer);
+            with_planes_of(inline, args.buffers, (buffers, descriptors), area(areas.state), &mut observer);
         buffers = &with_planes;
     }
     let stack = match needs.stack_bytes {
@@ -202,7 +202,7 @@ pub(super) fn run(
         },
         image_count: images.len(),
         buffer_count: buffers.len(),
-        descriptors: needs.descriptors,
+        descriptors,
         routines: routines.as_ptr(),
         routine_count: routines.len(),
         host,
@@ -239,7 +239,7 @@ pub(super) fn run(
             monitor.end();
         }
         if result != DONE {
-            *stopped = stop(result, &needs, context.workgroup.each_ref().map(Cell::get));
+            *stopped = stop(result, needs, context.workgroup.each_ref().map(Cell::get));
             let panic = context.panic.take();
             return panic.map_or(Outcome::Stopped, |panic| resume_unwind(panic));
         }

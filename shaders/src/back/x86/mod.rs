@@ -307,7 +307,7 @@ impl Program {
 impl Code for Program {
     fn run_all(&self, args: &DispatchArgs<'_>, mut workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
         let known = (&self.routines[..], &self.messages[..], &self.inline);
-        call::run(&self.memory, self.entry, (self.needs, &self.areas), known, args, (&mut workgroups, None), scratch)
+        call::run(&self.memory, self.entry, (&self.needs, &self.areas), known, args, (&mut workgroups, None), scratch)
     }
 
     fn max_steps(&self) -> Option<u64> {
@@ -335,7 +335,7 @@ impl ObservedCode for Program {
     ) -> Outcome {
         let known = (&self.routines[..], &self.messages[..], &self.inline);
         let observed = (&mut workgroups, Some(observer));
-        let outcome = call::run(&self.memory, self.entry, (self.needs, &self.areas), known, args, observed, scratch);
+        let outcome = call::run(&self.memory, self.entry, (&self.needs, &self.areas), known, args, observed, scratch);
         self.settle();
         outcome
     }
