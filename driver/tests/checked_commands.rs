@@ -6,7 +6,7 @@ use crate::common::{COUNT, Kernel, STORAGE, Words, recorded};
 use spelter_driver::check::{Finding, Rule, Severity};
 use spelter_driver::vk::{self, AccessFlags as A, PipelineStageFlags as S};
 use spelter_driver::{
-    Barrier2, BarrierMemory, BufferMemoryBarrier, CommandBuffer, Device, MemoryBarrier, OwnershipTransfer,
+    Barrier2, BarrierMemory, BufferMemoryBarrier, CommandBuffer, Device, Fence, MemoryBarrier, OwnershipTransfer,
     SemaphoreSubmit, SubmitInfo,
 };
 
@@ -326,18 +326,19 @@ fn submissions_of_one_queue_do_not_order_memory_but_a_wait_of_the_host_does() {
     let flags = vk::CommandBufferUsageFlags::empty();
     let commands = [0, 1].map(|at| recorded(&device, flags, |command| steps.record(command, at)));
     let queue = device.queue();
-    let run = |wait: bool| {
+    let run = |between: fn(&Fence)| {
         let fence = device.create_fence(false);
         queue.submit(&[&commands[0]], Some(&fence)).unwrap();
-        if wait {
-            assert!(fence.wait(None).unwrap());
-        }
+        between(&fence);
         queue.submit(&[&commands[1]], None).unwrap();
         queue.wait_idle().unwrap();
         device.take_findings()
     };
-    assert_eq!(rules(&run(false)), [RAW]);
-    assert_eq!(run(true), []);
+    assert_eq!(rules(&run(|_| ())), [RAW]);
+    assert_eq!(run(|fence| assert!(fence.wait(None).unwrap())), []);
+    // A reset, which succeeds when the submission is done, tells the host nothing.
+    let reset = |fence: &Fence| while fence.reset().is_err() {};
+    assert_eq!(rules(&run(reset)), [RAW]);
 }
 
 #[test]

@@ -181,15 +181,39 @@ fn check_part(slot: Slot, part: &Part, resource: &Resource, size: u64) -> Result
             part.check(&info).map_err(|p| Error::slot_rule(slot, problem(p), "views lie within their images"))
         }
         (Part::Bytes(range) | Part::Texels(range, _), _) => {
-            if range.start >= range.end || range.end > size {
-                let rule = if range.end > size { "range-00342" } else { "range-00341" };
-                let (Range { start, end }, what) = (range, resource.described());
-                let vuid = format!("VUID-VkDescriptorBufferInfo-{rule}");
-                return Err(Error::slot(slot, format!("bytes {start}..{end} of {what} ({vuid})")));
+            let is_view = matches!(part, Part::Texels(..));
+            match broken_rule(range, size, is_view) {
+                Some(vuid) => {
+                    let (Range { start, end }, what) = (range, resource.described());
+                    Err(Error::slot(slot, format!("bytes {start}..{end} of {what} ({vuid})")))
+                }
+                None => Ok(()),
             }
-            Ok(())
         }
         _ => Ok(()),
+    }
+}
+
+/// The rule that a range of a buffer of `size` bytes breaks, as a descriptor's or as a view's.
+fn broken_rule(Range { start, end }: &Range<u64>, size: u64, is_view: bool) -> Option<&'static str> {
+    let [offset, empty, beyond] = if is_view {
+        [
+            "VUID-VkBufferViewCreateInfo-offset-00925",
+            "VUID-VkBufferViewCreateInfo-range-00928",
+            "VUID-VkBufferViewCreateInfo-offset-00931",
+        ]
+    } else {
+        [
+            "VUID-VkDescriptorBufferInfo-offset-00340",
+            "VUID-VkDescriptorBufferInfo-range-00341",
+            "VUID-VkDescriptorBufferInfo-range-00342",
+        ]
+    };
+    match () {
+        () if *start >= size => Some(offset),
+        () if start >= end => Some(empty),
+        () if *end > size => Some(beyond),
+        () => None,
     }
 }
 

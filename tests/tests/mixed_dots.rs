@@ -187,3 +187,12 @@ fn other_types_are_refused() {
     let error = kernel(&words("%f32", 6914, 6916)).expect_err("other floats are not taken").to_string();
     assert!(error.contains("6914"), "{error}");
 }
+
+#[test]
+fn an_instruction_has_the_accumulator_of_its_opcode() {
+    for (ty, opcode, wanted) in [("%f16", 6916, "32-bit float"), ("%f32", 6917, "16-bit float")] {
+        let module = Module::from_spirv(&words(ty, 6912, opcode));
+        let error = module.and_then(|module| module.kernel("main", &BTreeMap::new())).expect_err("the types differ");
+        assert!(error.to_string().contains(wanted), "{error}");
+    }
+}

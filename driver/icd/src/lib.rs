@@ -11,6 +11,8 @@
 //! | `command/` | command buffers and the commands that they record |
 //! | `sync.rs`, `query.rs` | fences, semaphores, events, submission, queries |
 //! | `debug.rs`, `labels.rs`, `names.rs`, `message.rs`, `current_call.rs` | messages, labels and names of objects |
+//! | `table.rs`, `error.rs` | live objects by handle; errors and their results |
+//! | `profile.rs`, `trace.rs` | times of commands and the timeline, as files |
 //! | `findings/` | what checked mode finds, as text, JSON and messages |
 //! | `private_data.rs` | private data |
 //! | `graphics.rs` | graphics commands, which fail on a compute device |

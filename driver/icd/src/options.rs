@@ -85,10 +85,10 @@ pub const VARIABLES: [Variable; 23] = {
         of(
             "SPELTER_ICD_LIBRARY",
             FINDERS,
-            "the driver's library, where it is not beside the program spelter, in its lib folder or inside of it",
+            "path of the driver's library; by default it is looked for beside the program spelter, in its lib folder, and inside of the program",
         ),
         of("XDG_CACHE_HOME", DRIVER, "the folder for the key of stored pipelines, spelter/pipeline.key in it"),
-        of("HOME", DRIVER, "the folder for that where XDG_CACHE_HOME is not set, in .cache in it"),
+        of("HOME", DRIVER, "if XDG_CACHE_HOME is not set, the key is .cache/spelter/pipeline.key in it"),
     ]
 };
 
@@ -141,7 +141,7 @@ impl Options {
         let mut device = DeviceOptions::default();
         device.workers = settings.workers.unwrap_or(device.workers);
         device.backend = settings.backend.unwrap_or(device.backend);
-        // A checked kernel is interpreted, and again for each replay.
+        // Checks make a kernel slower, and each replay runs it again.
         let limit = if settings.check.profile.is_some() { CHECKED_TIME_LIMIT } else { device.time_limit };
         device.time_limit = settings.time_limit.unwrap_or(limit);
         device.time_limit_is_set_by = SETS_TIME_LIMIT;

@@ -116,6 +116,12 @@ fn messages_name_objects_and_labels_and_stay_in_their_instance() {
         assert_eq!(fill.command_labels, ["fill", "frame"]);
         assert_eq!(others.take(), [], "a messenger receives messages about its own instance only");
 
+        let bytes = vec![0; 70_000];
+        let _ = gpu.record(|device, commands| device.cmd_update_buffer(commands, a.raw, 0, &bytes)).unwrap_err();
+        let heard = mine.take();
+        let update = heard.iter().find(|heard| heard.id == "VUID-vkCmdUpdateBuffer-dataSize-00037").unwrap();
+        assert!(update.text.contains("dataSize 70000 above 65536"), "{update:?}");
+
         utils.queue_begin_debug_utils_label(gpu.queue, &label(c"upload"));
         let commands = [recorded];
         let submit = vk::SubmitInfo::default().command_buffers(&commands);

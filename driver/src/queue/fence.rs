@@ -49,7 +49,7 @@ impl Fence {
         self.seen(self.inner.state.is_signaled())
     }
 
-    /// Notes for checked mode whether the host knows that the fence is signalled.
+    /// Tells checked mode that the host has seen the fence signalled, if it is. Returns `signaled`.
     fn seen(&self, signaled: bool) -> bool {
         if signaled && let Some(checker) = self.inner.device.checker() {
             checker.commands().waited_for_fence(checker, &self.inner.state);
@@ -91,7 +91,8 @@ impl Fence {
     /// `vkResetFences`.
     pub fn reset(&self) -> Result<(), Error> {
         let mut associated = self.inner.associated.lock();
-        let pending = *associated && !self.is_signaled() && !self.inner.device.is_lost();
+        // Not `is_signaled`: a reset does not tell the host that the submission is done.
+        let pending = *associated && !self.inner.state.is_signaled() && !self.inner.device.is_lost();
         require(!pending, "vkResetFences", "VUID-vkResetFences-pFences-01123", || {
             "the fence belongs to a submission that is not done".into()
         })?;
@@ -116,7 +117,9 @@ impl Fence {
     pub(super) fn associate(&self) -> Result<Association<'_>, Error> {
         let at = "vkQueueSubmit";
         let mut associated = self.inner.associated.lock();
-        require(!self.is_signaled(), at, "VUID-vkQueueSubmit-fence-00063", || "the fence is signalled".into())?;
+        require(!self.inner.state.is_signaled(), at, "VUID-vkQueueSubmit-fence-00063", || {
+            "the fence is signalled".into()
+        })?;
         require(!*associated, at, "VUID-vkQueueSubmit-fence-00064", || {
             "the fence belongs to another submission that is not done".into()
         })?;

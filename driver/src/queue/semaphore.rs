@@ -45,8 +45,8 @@ pub struct SemaphoreSubmit<'a> {
     pub semaphore: &'a Semaphore,
     /// The value to wait for, or to signal; ignored for a binary semaphore.
     pub value: u64,
-    /// The stages that wait, or that the signal waits for. All commands do in any case; checked mode tells when a
-    /// program relies on others.
+    /// The stages that wait, or that the signal waits for. All commands wait in any case; checked mode reports a
+    /// program that relies on stages that are not named here.
     pub stages: PipelineStageFlags2,
 }
 
@@ -223,7 +223,7 @@ enum Operation {
 /// Submitted operations on semaphores, in order. Dropping them before [`Operations::keep`] undoes them.
 #[derive(Debug, Default)]
 pub(super) struct Operations {
-    done: Vec<(Semaphore, Operation)>,
+    submitted: Vec<(Semaphore, Operation)>,
 }
 
 impl Operations {
@@ -238,13 +238,13 @@ impl Operations {
     }
 
     fn submit(&mut self, submits: &[SemaphoreSubmit<'_>], operation: Operation) -> Result<Vec<Target>, Error> {
-        host_memory::reserve(&mut self.done, submits.len())?;
+        host_memory::reserve(&mut self.submitted, submits.len())?;
         let submit_one = |submit: &SemaphoreSubmit<'_>| {
             let target = match operation {
                 Operation::Wait => submit.semaphore.submit_wait(submit.value)?,
                 Operation::Signal => submit.semaphore.submit_signal(submit.value)?,
             };
-            self.done.push((submit.semaphore.clone(), operation));
+            self.submitted.push((submit.semaphore.clone(), operation));
             Ok(target)
         };
         host_memory::try_collect(submits.iter().map(submit_one))
@@ -252,13 +252,13 @@ impl Operations {
 
     /// The submission has succeeded: the operations stay.
     pub(super) fn keep(mut self) {
-        self.done.clear();
+        self.submitted.clear();
     }
 }
 
 impl Drop for Operations {
     fn drop(&mut self) {
         // In reverse: a later operation was valid only because of an earlier one.
-        self.done.drain(..).rev().for_each(|(semaphore, operation)| semaphore.undo(operation));
+        self.submitted.drain(..).rev().for_each(|(semaphore, operation)| semaphore.undo(operation));
     }
 }

@@ -122,7 +122,7 @@ impl Buffer {
 
     /// The name of the buffer in findings of checked mode (`vkSetDebugUtilsObjectNameEXT`).
     pub fn set_debug_name(&self, name: Option<&str>) {
-        self.inner.known.rename(self.device(), name);
+        self.inner.known.set_name(self.device(), name);
     }
 
     /// `vkGetBufferDeviceAddress`: the buffer's address for shaders, which is also its address for the host.

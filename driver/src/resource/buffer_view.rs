@@ -141,7 +141,7 @@ fn check_usage(buffer: &Buffer, usage: BufferUsageFlags) -> Result<BufferUsageFl
 /// The format, if it supports the view's usage.
 fn check_format(usage: BufferUsageFlags, format: vk::Format) -> Result<spelter_shaders::image::Format, Misuse> {
     require(usage.intersects(TEXELS), AT, "VUID-VkBufferViewCreateInfo-buffer-00932", || {
-        format!("the buffer's usage {usage:?} has no bit for texel buffers")
+        format!("usage {usage:?}, the buffer's or the view's own, has no bit for texel buffers")
     })?;
     let has = properties(format).buffer;
     for (wanted, feature, vuid) in [

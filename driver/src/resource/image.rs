@@ -160,7 +160,7 @@ impl Image {
 
     /// The name of the image in findings of checked mode (`vkSetDebugUtilsObjectNameEXT`).
     pub fn set_debug_name(&self, name: Option<&str>) {
-        self.inner.known.rename(self.device(), name);
+        self.inner.known.set_name(self.device(), name);
     }
 
     pub(crate) fn device(&self) -> &Device {
@@ -250,7 +250,7 @@ fn check_shape(info: &ImageInfo) -> Result<(), Misuse> {
     require(levels > 0, CREATE, "VUID-VkImageCreateInfo-mipLevels-00947", || "mipLevels is 0".into())?;
     require(info.layers > 0, CREATE, "VUID-VkImageCreateInfo-arrayLayers-00948", || "arrayLayers is 0".into())?;
     let extent = Extent { size: [width, height, depth], levels, layers: info.layers };
-    let max = extent.most_levels();
+    let max = extent.max_levels();
     require(levels <= max, CREATE, "VUID-VkImageCreateInfo-mipLevels-00958", || {
         format!("mipLevels {levels} for an image of at most {max}")
     })?;

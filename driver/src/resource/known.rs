@@ -23,8 +23,8 @@ impl Known {
         }
     }
 
-    /// It gets a name, or loses it.
-    pub(super) fn rename(&self, device: &Device, name: Option<&str>) {
+    /// It gets a debug name, or loses it.
+    pub(super) fn set_name(&self, device: &Device, name: Option<&str>) {
         if let Some(checker) = device.checker() {
             let mut state = self.state.lock();
             state.0 = name.map(Into::into);

@@ -166,7 +166,7 @@ impl Scalar {
         }
     }
 
-    /// The bits of an integer, if the type has it.
+    /// The bits of an integer, or of the float nearest to it; an error if it is out of range.
     pub(crate) fn number(self, number: u32) -> Result<u64, String> {
         let bits = match (self.kind, self.bits) {
             (Kind::Uint, _) => Some(u64::from(number)).filter(|value| value & !self.mask() == 0),

@@ -5,13 +5,14 @@
 
 use super::descriptor::{Level, MAX_LEVELS};
 
-/// Bytes of an image, at most (`maxResourceSize`): every offset fits 32 bits with room for one more texel.
+/// The maximum size of an image in bytes (`maxResourceSize`): every offset fits 32 bits with room for one more texel.
 pub const MAX_IMAGE_BYTES: u64 = 1 << 31;
 
 /// Alignment of rows, in bytes.
 pub const ROW_ALIGNMENT: u32 = 64;
 
-/// Rows whose pitch is a multiple of this share few cache sets: a workgroup of 16 rows would not fit there.
+/// Rows whose pitch is a multiple of this share few sets of a first-level cache (64 sets of 64 bytes): at 4096 bytes all
+/// rows of a column are in one set, and a workgroup of 16 rows does not fit its 8 to 12 ways.
 const CROWDED: u64 = 1024;
 
 /// Row pitch.
@@ -51,8 +52,8 @@ impl Extent {
         self.size.map(|size| size.checked_shr(level).unwrap_or(0).max(1))
     }
 
-    /// Mip levels of an image of this size, at most.
-    pub fn most_levels(&self) -> u32 {
+    /// The maximum number of mip levels of an image of this size.
+    pub fn max_levels(&self) -> u32 {
         let largest = self.size.into_iter().max().unwrap_or(1).max(1);
         largest.ilog2() + 1
     }

@@ -1,4 +1,6 @@
-//! Text form of the table of sites: `site0 = write uniform non_private made device word 17 via 3, 9`.
+//! Text form of the table of sites: `site0 = write uniform non_private made device word 17 via 3, 9`. `made` is
+//! MakePointerAvailable or MakePointerVisible with its scope, `word` the offset in the SPIR-V module, `via` the calls
+//! through which the instruction was inlined, by their words.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -85,5 +87,5 @@ fn access_site(line: &mut Line<'_>) -> Result<AccessSite> {
 }
 
 fn class(line: &mut Line<'_>) -> Result<StorageClass> {
-    line.word("a class of memory", StorageClass::from_name)
+    line.word("a storage class", StorageClass::from_name)
 }

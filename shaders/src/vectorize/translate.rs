@@ -32,6 +32,7 @@ impl Widen<'_> {
                 }
                 (Scalar::Buffer { binding, index }, Some(result)) => self.buffer(result, *binding, *index),
                 (Scalar::BufferSize { buffer }, Some(result)) => self.buffer_size(result, *buffer),
+                // Numbers in memory are one higher: 0 is a null pointer.
                 (Scalar::BufferNumber { buffer }, Some(result)) => self.renumber(result, *buffer, 1),
                 (Scalar::BufferOf { number }, Some(result)) => self.renumber(result, *number, u32::MAX),
                 (Scalar::BufferAt { low, high }, Some(result)) => self.buffer_at(result, *low, *high),

@@ -25,7 +25,7 @@ impl Picture {
         let faces = if dim == Dim::Cube { 6 } else { 1 };
         let layers = faces * if arrayed { 3 } else { 1 };
         let extent = Extent { size, levels: 1, layers };
-        let extent = Extent { levels: levels.min(extent.most_levels()), ..extent };
+        let extent = Extent { levels: levels.min(extent.max_levels()), ..extent };
         let layout = Layout::new(&extent, format.bytes(), Rows::Spread).expect("it is small");
         let memory = GuestSlice::leak(layout.bytes as usize);
         let (levels, layers) = ([0, extent.levels], [0, layers]);

@@ -139,7 +139,7 @@ impl Setup {
             return (extent, [0, 1]);
         }
         if role == Role::Read {
-            extent.levels = self.tape.of(&[1u32, 1, 2, 4]).min(extent.most_levels());
+            extent.levels = self.tape.of(&[1u32, 1, 2, 4]).min(extent.max_levels());
             let first = self.tape.of(&[0u32, 0, 1, 2]).min(extent.levels - 1);
             let rest = extent.levels - first;
             return (extent, [first, self.tape.of(&[rest, rest, 1])]);
@@ -148,7 +148,7 @@ impl Setup {
         for size in extent.size.iter_mut().take(dim.coordinates()) {
             *size = (*size << first) + self.tape.pick(1 << first);
         }
-        extent.levels = (first + 1 + self.tape.pick(2)).min(extent.most_levels());
+        extent.levels = (first + 1 + self.tape.pick(2)).min(extent.max_levels());
         (extent, [first, 1])
     }
 

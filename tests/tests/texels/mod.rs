@@ -59,7 +59,7 @@ impl Case {
         size.iter_mut().take(dim.coordinates()).for_each(|size| *size = 1 + rng.below(9) as u32);
         let layers = if arrayed { 1 + rng.below(3) as u32 } else { 1 };
         let mut extent = Extent { size, levels: 1, layers };
-        extent.levels = 1 + rng.below(extent.most_levels() as usize) as u32;
+        extent.levels = 1 + rng.below(extent.max_levels() as usize) as u32;
         let mut swizzle = Swizzle::IDENTITY;
         if rng.below(3) == 0 {
             swizzle = swizzle.map(|_| rng.pick(&SWIZZLES));

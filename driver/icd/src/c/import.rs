@@ -11,7 +11,7 @@ use spelter_driver as driver;
 use super::pointer::In;
 use crate::error::Error;
 
-/// `len` bytes at the structure's host pointer.
+/// `size` bytes at the structure's host pointer.
 pub(crate) fn import(
     device: &driver::Device,
     info: In<'_, vk::ImportMemoryHostPointerInfoEXT<'_>>,

@@ -8,8 +8,11 @@ use super::CommandBuffer;
 use crate::buffer::Buffer;
 use crate::c::entry::entry_points;
 use crate::c::{In, Many};
-use crate::error::Error;
+use crate::error::{Error, require};
 use crate::table::{Object, Ref};
+
+/// The limit of `vkCmdUpdateBuffer`.
+const MAX_UPDATED: vk::DeviceSize = 65_536;
 
 entry_points! {
     PFN_vkCmdCopyBuffer(
@@ -71,8 +74,11 @@ fn update(
 ) -> Result<(), Error> {
     commands.add(|into| {
         let to = Buffer::get(to, "vkCmdUpdateBuffer-dstBuffer")?;
-        // At most 4 bytes above the limit of 65,536 are read: the driver then reports the size.
-        let bytes = data.bytes(size.min(65_540) as usize);
+        // Before the bytes are read: the program may have fewer.
+        require(size <= MAX_UPDATED, "vkCmdUpdateBuffer", "VUID-vkCmdUpdateBuffer-dataSize-00037", || {
+            format!("dataSize {size} above {MAX_UPDATED}")
+        })?;
+        let bytes = data.bytes(size as usize);
         Ok(into.update_buffer(&to.driver, offset, bytes)?)
     })
 }

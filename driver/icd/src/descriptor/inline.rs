@@ -33,7 +33,8 @@ pub(super) struct Block {
 }
 
 impl InlineMemory {
-    /// Memory for `blocks` blocks of `bytes` bytes in total.
+    /// Memory for `blocks` blocks of `bytes` bytes in total. Sizes are multiples of 4, so a block has at most
+    /// `ALIGNMENT - 4` bytes of padding.
     pub(super) fn new(bytes: u64, blocks: u64) -> Self {
         let size = (bytes + blocks * (ALIGNMENT - 4)).next_multiple_of(ALIGNMENT);
         let units = usize::try_from(size / ALIGNMENT).unwrap_or(usize::MAX);
@@ -71,8 +72,8 @@ impl Block {
         })?;
         let backing = inline.backing(device);
         drop(inline);
-        // From here on the block frees the range when it drops.
         let (buffer, memory) = backing.inspect_err(|_| pool.lock().free.give(range.clone()))?;
+        // From here on the block frees the range when it drops.
         let block = Self { pool: Arc::clone(pool), memory, binding, range, bytes };
         let info = driver::BufferInfo { buffer: &buffer, offset: block.offset(), range: bytes.into() };
         set.write(binding, 0, vk::DescriptorType::UNIFORM_BUFFER, &[info])?;

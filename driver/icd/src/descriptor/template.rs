@@ -54,14 +54,15 @@ fn create(
         require(u64::from(count) <= room, at, vuid, || {
             let (binding, element) = (entry.dst_binding, entry.dst_array_element);
             format!(
-                "entry {index}: {count} descriptors from element {element} of binding {binding} on, where {room} are"
+                "entry {index}: {count} descriptors from element {element} of binding {binding} on, but only {room} follow"
             )
         })?;
-        let last =
-            (count as usize).saturating_sub(1).checked_mul(entry.stride).and_then(|at| at.checked_add(entry.offset));
+        // The start of the last descriptor; bytes of an inline block have no stride.
+        let stride = if entry.descriptor_type == vk::DescriptorType::INLINE_UNIFORM_BLOCK { 1 } else { entry.stride };
+        let last = (count as usize).saturating_sub(1).checked_mul(stride).and_then(|at| at.checked_add(entry.offset));
         let vuid = "VUID-VkDescriptorUpdateTemplateCreateInfo-pDescriptorUpdateEntries-parameter";
         require(last.is_some(), at, vuid, || {
-            format!("entry {index}: offset {} and stride {} exceed the address space", entry.offset, entry.stride)
+            format!("entry {index}: offset {} and stride {stride} exceed the address space", entry.offset)
         })?;
     }
     let entries = info.entries().get().iter().map(|entry| Ok((Kind::of(entry.descriptor_type)?, *entry)));

@@ -5,7 +5,7 @@
 //! none. Messengers are called only on threads that are inside of such a call, at its end, and without any lock: a
 //! callback may call Vulkan, or take a lock of the program that a waiting thread has.
 //!
-//! Lock order: the state of the process, then a device's list of submissions; both are leaves for everything else. A
+//! Lock order: the state of the process, then a device's list of submissions; no other lock is taken under these two. A
 //! forked process has neither the threads nor the findings of its parent: see [`Process::current`].
 
 mod device;
@@ -19,12 +19,12 @@ use crate::current_call::{self, Owner};
 pub(crate) use device::{DeviceFindings, Submitting, is_on};
 use process::Process;
 
-/// Whether there was a checked device: the calls of other programs read this and nothing else.
+/// Whether there was a checked device: calls in processes without one read this and nothing else.
 ///
-/// Relaxed: a call that does not see it yet belongs to a device that was created before.
+/// Relaxed: a thread gets the handle of a checked device by synchronization that also orders this store.
 static ANY: AtomicBool = AtomicBool::new(false);
 
-/// Calls at whose end findings are delivered: those that wait, ask, submit, or give memory to the host.
+/// Calls at whose end findings are delivered: those that wait, ask, signal, submit, or give memory to the host.
 const CALLS: [&str; 14] = [
     "vkQueueSubmit",
     "vkQueueWaitIdle",

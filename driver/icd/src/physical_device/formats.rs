@@ -54,7 +54,8 @@ fn compared(format: vk::Format) -> FormatFeatureFlags2 {
     }
 }
 
-/// The features with 64-bit flags: the lower bits are the same, and storage never needs a format in the shader.
+/// The features with 64-bit flags: the lower bits are the same, and shaders may access storage images without a
+/// declared format.
 fn wide(features: vk::FormatFeatureFlags) -> FormatFeatureFlags2 {
     let mut wide = FormatFeatureFlags2::from_raw(features.as_raw().into());
     // Host copies support the formats of transfers.

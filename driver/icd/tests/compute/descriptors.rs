@@ -34,7 +34,8 @@ fn push_descriptors_templates_and_inline_blocks() {
             descriptor_count: 16,
             descriptor_type: block,
             offset: 4,
-            stride: 0,
+            // Without meaning for an inline block.
+            stride: usize::MAX,
         }];
         let info = vk::DescriptorUpdateTemplateCreateInfo::default()
             .descriptor_update_entries(&entries)

@@ -26,6 +26,24 @@ pub(super) const CASES: &[Case] = &[
         "(VUID-VkDescriptorBufferInfo-range-00341)",
     ),
     (
+        "a range begins in its buffer",
+        |s| s.bind((0, 1), Bind::storage(s.source.slice(128..))),
+        "binding 0.1: bytes 128..64 of buffer `source` of 64 bytes",
+        "(VUID-VkDescriptorBufferInfo-offset-00340)",
+    ),
+    (
+        "a range of texels begins in its buffer",
+        |s| s.bind((0, 1), Bind::texels(s.source.slice(128..), vk::Format::R32_UINT)),
+        "binding 0.1: bytes 128..64 of buffer `source` of 64 bytes",
+        "(VUID-VkBufferViewCreateInfo-offset-00925)",
+    ),
+    (
+        "a range of texels has bytes",
+        |s| s.bind((0, 1), Bind::texels(s.source.slice(16..16), vk::Format::R32_UINT)),
+        "binding 0.1: bytes 16..16 of buffer `source` of 64 bytes",
+        "(VUID-VkBufferViewCreateInfo-range-00928)",
+    ),
+    (
         "a storage range is aligned",
         |s| s.bind((0, 1), Bind::storage(s.source.slice(4..))),
         "binding 0.1: offset 4 of buffer `source`",
@@ -53,7 +71,7 @@ pub(super) const CASES: &[Case] = &[
         "a range of texels lies in its buffer",
         |s| s.bind((0, 1), Bind::storage_texels(s.source.slice(..68), vk::Format::R32_UINT)),
         "binding 0.1: bytes 0..68 of buffer `source` of 64 bytes",
-        ")",
+        "(VUID-VkBufferViewCreateInfo-offset-00931)",
     ),
     (
         "a group is a group",

@@ -17,8 +17,8 @@ impl Translator<'_> {
             return Err("only fragment shaders have the instruction".into());
         }
         // Its opcode belongs to an extension that the grammar does not know.
-        if inst.is_mixed_dot {
-            let value = self.mixed_dot(inst, operands)?;
+        if let Some(accumulator) = inst.mixed_dot {
+            let value = self.mixed_dot(inst, operands, accumulator)?;
             self.bind(inst.id, value);
             return Ok(());
         }

@@ -12,6 +12,7 @@ use rspirv::dr;
 use spirv::Op;
 
 use super::super::Error;
+use super::scalar::Scalar;
 use super::{mixed_dot, universal};
 
 /// An id of the module.
@@ -42,8 +43,8 @@ pub(super) struct Inst {
     pub(super) ty: Id,
     /// Result id; 0 if there is none.
     pub(super) id: Id,
-    /// Whether it is one of [`mixed_dot`]; then `op` is a stand-in.
-    pub(super) is_mixed_dot: bool,
+    /// The accumulator's type if it is one of [`mixed_dot`]; then `op` is a stand-in.
+    pub(super) mixed_dot: Option<Scalar>,
     /// Start of the operands after type and id.
     first: u32,
     /// Start of the next instruction.
@@ -228,7 +229,7 @@ fn grammar_stream(words: &[u32], offsets: &[u32]) -> Vec<u8> {
         let declared = words.get(at + 1).filter(|_| words[at] == 2 << 16 | Op::Capability as u32);
         if let Some(declared) = declared.and_then(|&word| mixed_dot::capability(word)) {
             put(&[words[at], declared as u32]);
-        } else if is_spec_constant_op(words, at) || mixed_dot::is_one(words[at]) {
+        } else if is_spec_constant_op(words, at) || mixed_dot::accumulator(words[at]).is_some() {
             put(&[3 << 16 | Op::Undef as u32, words[at + 1], words[at + 2]]);
         } else if let Some(first) = text_of(words[at]) {
             let (head, text) = inst.split_at(first.min(inst.len()));
@@ -265,15 +266,15 @@ impl Consumer for Collector<'_> {
         let word = self.offsets[self.insts.len()];
         let first = word + 1 + u32::from(inst.result_type.is_some()) + u32::from(inst.result_id.is_some());
         let masked = is_spec_constant_op(self.words, word as usize);
-        let is_mixed_dot = mixed_dot::is_one(self.words[word as usize]);
+        let mixed_dot = mixed_dot::accumulator(self.words[word as usize]);
         self.insts.push(Inst {
             word,
-            op: match (masked, is_mixed_dot) {
+            op: match (masked, mixed_dot) {
                 (true, _) => Op::SpecConstantOp,
-                (_, true) => mixed_dot::STAND_IN,
+                (_, Some(_)) => mixed_dot::STAND_IN,
                 _ => inst.class.opcode,
             },
-            is_mixed_dot,
+            mixed_dot,
             ty: inst.result_type.unwrap_or(0),
             id: inst.result_id.unwrap_or(0),
             first,

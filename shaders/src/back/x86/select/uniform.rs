@@ -60,7 +60,7 @@ impl UniformPlace {
                 asm.put(Instruction::with2(by_imm, reg(limit), index));
                 ConditionCode::be
             }
-            // Constants that are in bounds have no check.
+            // Constants that are in bounds have no check; these are out of bounds, so that nothing is to be done.
             (Err(_), Err(_)) => return false,
         };
         asm.jump_if(outside, done);

@@ -70,8 +70,8 @@ fn decode_channel(b: &mut Builder, numeric: Numeric, part: ChannelBits, word: Va
         }
         Numeric::Ufloat => {
             let code = unsigned(b, part, word);
-            let zeros = b.constant(u32::from(15 - part.bits));
-            let half = b.pure(Op::Shl, &[code, zeros]);
+            let shift = b.constant(u32::from(15 - part.bits));
+            let half = b.pure(Op::Shl, &[code, shift]);
             b.pure(Op::HalfFromBits, &[half])
         }
         _ => unsigned(b, part, word),
@@ -79,11 +79,11 @@ fn decode_channel(b: &mut Builder, numeric: Numeric, part: ChannelBits, word: Va
 }
 
 /// A code divided by the largest code, correctly rounded: the quotient's error is computed exactly and corrected.
-fn quotient(b: &mut Builder, code: Value, most: f32) -> Value {
-    let (reciprocal, divisor) = (b.constant(1.0 / most), b.constant(-most));
-    let near = b.pure(Op::FMul, &[code, reciprocal]);
-    let rest = b.pure(Op::Fma, &[near, divisor, code]);
-    b.pure(Op::Fma, &[rest, reciprocal, near])
+fn quotient(b: &mut Builder, code: Value, max_code: f32) -> Value {
+    let (reciprocal, divisor) = (b.constant(1.0 / max_code), b.constant(-max_code));
+    let approximation = b.pure(Op::FMul, &[code, reciprocal]);
+    let residual = b.pure(Op::Fma, &[approximation, divisor, code]);
+    b.pure(Op::Fma, &[residual, reciprocal, approximation])
 }
 
 fn shifted(b: &mut Builder, op: Op, value: Value, by: u8) -> Value {
@@ -130,7 +130,6 @@ fn encode_channel(b: &mut Builder, numeric: Numeric, part: ChannelBits, value: V
     let mask = b.constant((1u32 << part.bits) - 1);
     match numeric {
         Numeric::Unorm => {
-            // A clamp of NaN gives `low`.
             let code = scaled(b, value, 0.0, ((1u32 << part.bits) - 1) as f32);
             b.pure(Op::RoundToSInt, &[code])
         }
@@ -145,16 +144,16 @@ fn encode_channel(b: &mut Builder, numeric: Numeric, part: ChannelBits, value: V
 }
 
 /// Clamps to `low` and 1, and multiplies by the largest code; 0 for NaN.
-fn scaled(b: &mut Builder, mut value: Value, low: f32, most: f32) -> Value {
-    // A clamp of NaN gives its lower limit.
+fn scaled(b: &mut Builder, mut value: Value, low: f32, max_code: f32) -> Value {
+    // FMax(low, NaN) is `low`: 0 for Unorm, but -1 for Snorm, so there NaN is replaced first.
     if low != 0.0 {
         let zero = b.constant(0f32);
         let is_number = b.pure(Op::FOrdEq, &[value, value]);
         value = b.select(is_number, value, zero);
     }
-    let [low, one, most] = [low, 1.0, most].map(|number: f32| b.constant(number));
+    let [low, one, max_code] = [low, 1.0, max_code].map(|number: f32| b.constant(number));
     // A clamp, except that -0 may become 0: in this operand order machines have a single instruction for each.
-    let held = b.pure(Op::FMax, &[low, value]);
-    let held = b.pure(Op::FMin, &[held, one]);
-    b.pure(Op::FMul, &[held, most])
+    let clamped = b.pure(Op::FMax, &[low, value]);
+    let clamped = b.pure(Op::FMin, &[clamped, one]);
+    b.pure(Op::FMul, &[clamped, max_code])
 }

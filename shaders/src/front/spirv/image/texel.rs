@@ -47,17 +47,17 @@ impl Translator<'_> {
 
     fn read_words(&mut self, inst: &Inst, handle: Handle, format: Format, at: &Scalars, access: Access) -> Checked<()> {
         let scalars = self.types.scalars(inst.ty)?;
-        let spot = self.spot(handle.ty, handle.image, at, format.bytes());
+        let location = self.location(handle.ty, handle.image, at, format.bytes());
         let (kind, width) = (convert::word_type(format), convert::width(format));
         let zero = self.builder.constant_bits(kind, 0);
         let mut words = [zero; 4];
         for (number, word) in (0..format.bytes().div_ceil(4)).zip(&mut words) {
-            let place = self.word_place(handle.image, spot.offset, number);
+            let place = self.word_place(handle.image, location.offset, number);
             let loaded = match width {
                 Width::Word => self.builder.load(kind, place, access),
                 width => self.builder.load_bytes(width, place, access),
             };
-            let choice = InstData::Select { condition: spot.inside, then: loaded, otherwise: zero };
+            let choice = InstData::Select { condition: location.inside, then: loaded, otherwise: zero };
             *word = self.builder.push_value(choice, kind);
         }
         let texel = convert::decode(&mut self.builder, format, words);
@@ -81,9 +81,9 @@ impl Translator<'_> {
         let texel = self.texel_of(operand(operands, 2)?, handle.ty.class)?;
         handle.ty = handle.ty.by_texel();
         if let Some(format) = handle.ty.format.filter(|&format| convert::writes(format)) {
-            let spot = self.spot(handle.ty, handle.image, &at, format.bytes());
+            let location = self.location(handle.ty, handle.image, &at, format.bytes());
             let words = convert::encode(&mut self.builder, format, texel);
-            self.write_words(handle.image, &spot, convert::width(format), &words, access);
+            self.write_words(handle.image, &location, convert::width(format), &words, access);
             return Ok(());
         }
         let op = ImageOp {
@@ -98,14 +98,14 @@ impl Translator<'_> {
     }
 
     /// Stores in a branch: out-of-bounds lanes are inactive.
-    fn write_words(&mut self, image: Value, spot: &TexelLocation, width: Width, words: &[Value], access: Access) {
+    fn write_words(&mut self, image: Value, location: &TexelLocation, width: Width, words: &[Value], access: Access) {
         let (inner, merge) = (self.builder.create_block(), self.builder.create_block());
         self.builder.set_merge(Merge::Selection { merge });
         let (then, otherwise) = (BlockCall::new(inner), BlockCall::new(merge));
-        self.builder.push(InstData::Branch { condition: spot.inside, then, otherwise });
+        self.builder.push(InstData::Branch { condition: location.inside, then, otherwise });
         self.builder.switch_to(inner);
         for (number, &word) in (0..).zip(words) {
-            let place = self.word_place(image, spot.offset, number);
+            let place = self.word_place(image, location.offset, number);
             match width {
                 Width::Word => self.builder.store(place, word, access),
                 width => self.builder.store_bytes(width, place, word, access),
@@ -115,7 +115,7 @@ impl Translator<'_> {
         self.builder.switch_to(merge);
     }
 
-    /// `OpImageTexelPointer`: a null pointer if out of bounds.
+    /// `OpImageTexelPointer`: a pointer that is out of bounds of every image if the texel is.
     pub(in crate::front::spirv) fn texel_pointer(&mut self, inst: &Inst, operands: &[u32]) -> Checked<()> {
         let image = self.pointer(operand(operands, 0)?)?;
         let Type::Image(ty) = self.types.get(image.pointee())?.ty else {
@@ -133,9 +133,9 @@ impl Translator<'_> {
         };
         let at = self.integers_of(operand(operands, 1)?, ty.texel_coordinates())?;
         let buffer = handle.values[0];
-        let spot = self.spot(ty.by_texel(), buffer, &at, format.bytes());
+        let location = self.location(ty.by_texel(), buffer, &at, format.bytes());
         let nowhere = self.builder.constant(u32::MAX);
-        let choice = InstData::Select { condition: spot.inside, then: spot.offset, otherwise: nowhere };
+        let choice = InstData::Select { condition: location.inside, then: location.offset, otherwise: nowhere };
         let offset = self.builder.push_value(choice, ir::Type::I32);
         let root = Root::Buffer { space: BufferSpace::Storage, buffer };
         let memory = image.memory;
@@ -175,7 +175,7 @@ impl Translator<'_> {
     }
 
     /// Location of a texel of this size.
-    fn spot(&mut self, ty: ImageType, image: Value, at: &Scalars, bytes: u32) -> TexelLocation {
+    fn location(&mut self, ty: ImageType, image: Value, at: &Scalars, bytes: u32) -> TexelLocation {
         let (outer, fields): (Option<Value>, &[Field]) = match (ty.dim, ty.arrayed) {
             (Dim::D1 | Dim::Buffer, false) => (None, &[Field::Width]),
             (Dim::D1 | Dim::Buffer, true) => (Some(at[1]), &[Field::Width, Field::Layers]),

@@ -39,9 +39,9 @@ impl Random {
 /// A set of 32-bit inputs.
 #[derive(Clone, Copy)]
 pub(super) enum InputSet {
-    /// Any float: special values, any bits, numbers near 1, numbers near integers.
+    /// Any float: special values, any bits, small integers, numbers of moderate size.
     Float,
-    /// Signed, magnitude from 2^-10 to 2^10.
+    /// Signed, magnitude from 2^-10 to less than 2^11.
     Moderate,
     /// From the first to the second number.
     Between(f64, f64),
