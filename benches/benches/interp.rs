@@ -7,8 +7,8 @@ use spelter_shaders::abi::{DispatchArgs, MAX_PUSH_BYTES};
 use spelter_shaders::back::{Code, Scratch, interp::Program};
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::{
-    Access, BindingData, BindingKind, Block, BlockCall, BufferSpace, Builder, BuiltIn, InstData, Kernel, Merge, Op,
-    Place, Scope, Semantics, Type, Value, Variable, VariableData, VariableSpace,
+    Access, BindingData, Block, BlockCall, BufferSpace, Builder, BuiltIn, InstData, Kernel, Merge, Op, Place, Scope,
+    Semantics, Type, Value, Variable, VariableData, VariableSpace,
 };
 
 /// Trip count of each loop.
@@ -29,18 +29,7 @@ struct Loop {
 impl Loop {
     fn new(name: &str) -> Self {
         let mut kernel = Kernel::new(name, [INVOCATIONS, 1, 1]);
-        let kind = BindingKind::StorageBuffer;
-        let data = BindingData {
-            set: 0,
-            binding: 0,
-            kind,
-            count: 1,
-            min_bytes: 0,
-            element_bytes: 0,
-            read_only: false,
-            image: None,
-        };
-        let binding = kernel.bindings.push(data);
+        let binding = kernel.bindings.push(BindingData::storage(0, 0));
         let space = VariableSpace::Workgroup;
         let (bytes, name, words) = (4 * INVOCATIONS, String::new(), Vec::new());
         let variable = kernel.variables.push(VariableData { space, bytes, name, words });

@@ -18,6 +18,8 @@ pub mod profile;
 mod query;
 pub mod queue;
 pub mod resource;
+#[cfg(unix)]
+pub mod symbol;
 mod sync;
 pub mod timeline;
 #[cfg(feature = "wgpu-types")]

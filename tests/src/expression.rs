@@ -4,7 +4,7 @@
 //! invocation's index. Tests of passes that rewrite expressions (`passes/**/*.expr`) are written in it.
 
 use spelter_shaders::ir::{
-    Access, BindingData, BindingKind, BufferSpace, Builder, BuiltIn, InstData, Kernel, Op, Place, Type, Value, ValueDef,
+    Access, BindingData, BufferSpace, Builder, BuiltIn, InstData, Kernel, Op, Place, Type, Value, ValueDef,
 };
 
 /// Names of what is unknown, by the word of the push constants that holds it; bools are words that are a NaN.
@@ -24,17 +24,7 @@ pub const UNKNOWN: [(&str, Type); 10] = [
 /// A kernel that stores what `make` builds of the unknown values.
 pub fn kernel(make: impl FnOnce(&mut Builder, &[Value]) -> Vec<Value>) -> Kernel {
     let mut kernel = Kernel::new("expression", [8, 2, 1]);
-    let kind = BindingKind::StorageBuffer;
-    let binding = kernel.bindings.push(BindingData {
-        set: 0,
-        binding: 0,
-        kind,
-        count: 1,
-        min_bytes: 0,
-        element_bytes: 0,
-        read_only: false,
-        image: None,
-    });
+    let binding = kernel.bindings.push(BindingData::storage(0, 0));
     kernel.push_bytes = 40;
     let mut builder = Builder::new(kernel);
     let zero = builder.constant(0u32);

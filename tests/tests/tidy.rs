@@ -45,6 +45,7 @@ const UNSAFE_FILES: &[&str] = &[
     "driver/src/memory/import.rs",
     "driver/src/memory/reserve.rs",
     "driver/src/pipeline/stored.rs",
+    "driver/src/symbol.rs",
     "driver/icd/src/c/arrays.rs",
     "driver/icd/src/c/callback.rs",
     "driver/icd/src/c/chain.rs",

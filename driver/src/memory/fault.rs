@@ -10,13 +10,14 @@
 //! that live until it returns. See `host_view.rs` for what it may do.
 
 use std::cell::Cell;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::c_int;
 use std::io;
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::RwLock;
 
 use super::host_view::HostView;
+use crate::symbol;
 
 /// `SIGTRAP` and `SIGSEGV`.
 const TRAP: c_int = 5;
@@ -70,18 +71,8 @@ const RIP: usize = 16;
 const EFL: usize = 17;
 const ERR: usize = 19;
 
-/// `Dl_info` of `<dlfcn.h>`.
-#[repr(C)]
-struct Symbol {
-    file: *const c_char,
-    base: *mut c_void,
-    name: *const c_char,
-    address: *mut c_void,
-}
-
 unsafe extern "C" {
     fn sigaction(signal: c_int, new: *const Action, old: *mut Action) -> c_int;
-    fn dladdr(address: *const c_void, symbol: *mut Symbol) -> c_int;
 }
 
 /// A handler with three arguments.
@@ -188,20 +179,12 @@ fn pass_on(number: usize, signal: c_int, info: *mut Info, context: *mut Context)
 /// The place of an instruction: its function, if the library exports it, its library or program, and the offset there,
 /// as `addr2line` takes it.
 pub(crate) fn place_of(instruction: usize) -> String {
-    let null = std::ptr::null();
-    let mut symbol = Symbol { file: null, base: std::ptr::null_mut(), name: null, address: std::ptr::null_mut() };
-    // SAFETY: the result is written to `symbol`; its texts live as long as the library is loaded.
-    let found = unsafe { dladdr(std::ptr::without_provenance(instruction), &raw mut symbol) };
-    let text = |text: *const c_char| {
-        // SAFETY: it ends with 0, and its library is loaded: an instruction of it runs.
-        let text = (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) });
-        text.map(|text| text.to_string_lossy().into_owned())
-    };
-    let Some(file) = text(symbol.file).filter(|_| found != 0) else { return format!("{instruction:#x}") };
+    let Some(symbol) = symbol::of(instruction) else { return format!("{instruction:#x}") };
+    let file = symbol.file.to_string_lossy();
     let file = file.rsplit('/').next().unwrap_or_default();
-    let offset = instruction.wrapping_sub(symbol.base.addr());
-    match text(symbol.name) {
-        Some(name) => format!("`{name}` ({file}+{offset:#x})"),
+    let offset = instruction.wrapping_sub(symbol.base);
+    match symbol.name {
+        Some(name) => format!("`{}` ({file}+{offset:#x})", name.to_string_lossy()),
         None => format!("{file}+{offset:#x}"),
     }
 }

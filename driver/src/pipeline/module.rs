@@ -70,8 +70,8 @@ impl ShaderModule {
     }
 
     fn new(device: &Device, module: Module, text: SourceText, bytes_to_read: u64) -> Self {
-        let ids = module.specialization_constants().into_iter().filter_map(|constant| constant.id);
-        let source = Arc::new(ShaderSource::new(text, ids));
+        let keys = module.specialization_constants().into_iter().map(|constant| constant.key);
+        let source = Arc::new(ShaderSource::new(text, keys));
         Self { device: device.clone(), module: Arc::new(module), source, bytes_to_read, remark: None }
     }
 

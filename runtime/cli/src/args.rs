@@ -46,7 +46,7 @@ Exit status:
   2   wrong usage of the command line, or an invalid environment variable
   3   litmus: a test races, and --deny-races is given
   4   the shader is rejected
-  5   a rule of Vulkan is broken, or an option does not fit the shader
+  5   a rule of Vulkan is broken, or an option exceeds a limit or does not fit the shader
   6   the device is lost: a kernel exceeds its time limit
   66  run --check, check: a data race or another finding
 exec ends with the status of its program.")]
@@ -163,7 +163,7 @@ pub(crate) struct RunArgs {
     /// Push constants; several options are concatenated. Trailing padding of a struct is allowed.
     #[arg(long, value_name = "TYPE:a,b,c", allow_hyphen_values = true)]
     pub(crate) push: Vec<Push>,
-    /// Set a specialization constant: 3, -1, 1.5 (a float needs the point) or true.
+    /// Set a specialization constant, by its id or its name: 3, -1, 1.5 (a float needs the point) or true.
     #[arg(long, value_name = "ID=VALUE", allow_hyphen_values = true)]
     pub(crate) spec: Vec<Spec>,
     /// Print a buffer or an image, or its elements from FIRST up to but not including LAST; with :hex the bits.
@@ -201,7 +201,7 @@ pub(crate) struct CompileArgs {
     /// The entry point; not needed if the shader has only one.
     #[arg(long, value_name = "NAME")]
     pub(crate) entry: Option<String>,
-    /// Set a specialization constant: 3, -1, 1.5 (a float needs the point) or true.
+    /// Set a specialization constant, by its id or its name: 3, -1, 1.5 (a float needs the point) or true.
     #[arg(long, value_name = "ID=VALUE", allow_hyphen_values = true)]
     pub(crate) spec: Vec<Spec>,
     /// What to print.

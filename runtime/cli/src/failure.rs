@@ -16,7 +16,7 @@ pub(crate) struct Failure {
 enum Cause {
     /// The shader was rejected: it cannot be read, or has something that is not supported.
     Shader,
-    /// The launch breaks a rule: options do not fit the shader.
+    /// The launch breaks a rule: options exceed a limit, or do not fit the shader.
     Misuse,
     /// The device was lost: a kernel exceeded its time limit.
     DeviceLost,
@@ -35,7 +35,7 @@ impl Failure {
         Self::new(format!("{}: {error}", path.display()))
     }
 
-    /// A launch that breaks a rule of Vulkan, or an option that does not fit the shader.
+    /// A launch that breaks a rule of Vulkan, or an option that exceeds a limit or does not fit the shader.
     pub(crate) fn misuse(message: impl Into<String>) -> Self {
         Self { message: message.into(), cause: Cause::Misuse }
     }
@@ -45,9 +45,9 @@ impl Failure {
         Self { cause: Cause::Shader, ..Self::file(path, error) }
     }
 
-    /// The failure, with the file that it is about.
-    pub(crate) fn in_file(self, path: &Path) -> Self {
-        Self { message: format!("{}: {}", path.display(), self.message), ..self }
+    /// The failure, with the option or the file that it is about.
+    pub(crate) fn of(self, what: impl fmt::Display) -> Self {
+        Self { message: format!("{what}: {}", self.message), ..self }
     }
 
     /// The failure, with the order in which it occurred.

@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 use spelter::{BindingKind, DataLayout, DataMember};
+use spelter_shaders::check::{read_bindings, written_bindings};
 use spelter_shaders::front::Blocks;
 use spelter_shaders::ir::{BindingData, Kernel};
 
@@ -63,11 +64,13 @@ struct Interface<'a> {
 }
 
 impl Interface<'_> {
-    fn bindings(&self) -> impl Iterator<Item = (&BindingData, Option<&str>, Option<&DataLayout>)> {
-        self.kernel.bindings.values().map(|data| {
+    fn bindings(&self) -> impl Iterator<Item = (Used<'_>, Option<&str>, Option<&DataLayout>)> {
+        let (read, written) = (read_bindings(&self.kernel), written_bindings(&self.kernel));
+        self.kernel.bindings.iter().map(move |(binding, data)| {
             let named = |(set, binding, _): &&(u32, u32, String)| (*set, *binding) == (data.set, data.binding);
             let name = self.names.iter().find(named).map(|(_, _, name)| name.as_str());
-            (data, name, self.blocks.buffers.get(&(data.set, data.binding)))
+            let used = Used { data, reads: read.contains(binding), writes: written.contains(binding) };
+            (used, name, self.blocks.buffers.get(&(data.set, data.binding)))
         })
     }
 
@@ -83,19 +86,19 @@ impl Interface<'_> {
             output.line(format!("push constants: {} bytes", self.kernel.push_bytes))?;
             self.push().map_or(Ok(()), |layout| print(layout, output))?;
         }
-        for (data, name, layout) in self.bindings() {
+        for (used, name, layout) in self.bindings() {
             let name = name.map(|name| format!(" {name}")).unwrap_or_default();
-            output.line(format!("{}.{}{name}: {}", data.set, data.binding, described(data)))?;
+            output.line(format!("{}.{}{name}: {}", used.data.set, used.data.binding, described(&used)))?;
             layout.map_or(Ok(()), |layout| print(layout, output))?;
         }
         Ok(())
     }
 
     fn json(&self) -> Value {
-        let bindings = self.bindings().map(|(data, name, layout)| {
+        let bindings = self.bindings().map(|(Used { data, reads, writes }, name, layout)| {
             json!({
                 "set": data.set, "binding": data.binding, "name": name, "kind": kind(data.kind),
-                "count": (data.count > 0).then_some(data.count), "read_only": is_read_only(data),
+                "count": (data.count > 0).then_some(data.count), "read_only": is_read_only(data), "reads": reads, "writes": writes,
                 "min_bytes": data.min_bytes, "element_bytes": (data.element_bytes > 0).then_some(data.element_bytes),
                 "layout": layout.map(layout_json),
             })
@@ -124,13 +127,35 @@ fn kind(kind: BindingKind) -> &'static str {
     }
 }
 
+/// A binding, and what the entry point does with its memory.
+struct Used<'a> {
+    data: &'a BindingData,
+    reads: bool,
+    writes: bool,
+}
+
+impl Used<'_> {
+    /// The accesses of a binding that shaders can write.
+    fn accesses(&self) -> &'static str {
+        match (self.reads, self.writes) {
+            _ if self.data.read_only => "read only",
+            (true, true) => "read and written",
+            (false, true) => "only written",
+            (true, false) => "only read",
+            // Its size may be used.
+            (false, false) => "neither read nor written",
+        }
+    }
+}
+
 fn is_read_only(data: &BindingData) -> bool {
     let writable = [BindingKind::StorageBuffer, BindingKind::StorageTexelBuffer, BindingKind::StorageImage];
     data.read_only || !writable.contains(&data.kind)
 }
 
 /// A binding in a line.
-fn described(data: &BindingData) -> String {
+fn described(used: &Used<'_>) -> String {
+    let data = used.data;
     let mut text = kind(data.kind).to_owned();
     match data.count {
         0 => text.push_str(", an array without a size"),
@@ -138,7 +163,8 @@ fn described(data: &BindingData) -> String {
         count => text.push_str(&format!(", {count} elements")),
     }
     if [BindingKind::StorageBuffer, BindingKind::StorageTexelBuffer, BindingKind::StorageImage].contains(&data.kind) {
-        text.push_str(if data.read_only { ", read only" } else { ", read and written" });
+        text.push_str(", ");
+        text.push_str(used.accesses());
     }
     if data.min_bytes > 0 {
         text.push_str(&format!(", {} bytes", data.min_bytes));

@@ -16,7 +16,7 @@ use spelter_shaders::ir::Kernel;
 use crate::failure::Failure;
 use crate::file;
 use crate::glsl;
-use crate::slot::Spec;
+use crate::slot::{Spec, SpecName};
 
 /// The largest shader file in bytes: more than the reader accepts in any form.
 const MAX_BYTES: u64 = 64 << 20;
@@ -136,7 +136,10 @@ impl Shader {
             builder = builder.entry(entry);
         }
         for spec in specs {
-            builder = builder.specialize(spec.id, spec.value);
+            builder = match &spec.name {
+                SpecName::Id(id) => builder.specialize(*id, spec.value),
+                SpecName::Name(name) => builder.specialize_named(name, spec.value),
+            };
         }
         for (group, binding) in self.arrays_without_size(entry, specs)? {
             let Some(&count) = elements.get(&(group, binding)) else {
@@ -227,7 +230,7 @@ impl Shader {
             }
             (error @ spelter::Error::Shader(_), _) => self.problem(error),
             // An option does not fit the shader, or memory is exhausted.
-            (error, _) => Failure::from(error).in_file(&self.path),
+            (error, _) => Failure::from(error).of(self.path.display()),
         }
     }
 
@@ -248,11 +251,15 @@ impl Shader {
     }
 }
 
-/// The bits of specialization constants by their ids.
+/// The bits of specialization constants by their keys.
 pub(crate) fn specialization(module: &Module, specs: &[Spec]) -> Result<BTreeMap<u32, u64>, Failure> {
     check_once(specs)?;
     let constants = module.specialization_constants();
-    specs.iter().map(|spec| Ok((spec.id, spec.value.bits_for(find(spec.id, &constants)?)?))).collect()
+    let bits = |spec: &Spec| {
+        let constant = find(&spec.name, &constants)?;
+        Ok((constant.key, spec.value.bits_for(constant)?))
+    };
+    specs.iter().map(bits).collect()
 }
 
 /// The failure for a shader that is rejected. The reader does not know the file and calls a text `wgsl` or `spvasm`;
@@ -269,20 +276,29 @@ fn refused(path: &Path, error: impl fmt::Display) -> Failure {
 
 fn check_once(specs: &[Spec]) -> Result<(), Failure> {
     let mut seen = BTreeSet::new();
-    match specs.iter().find(|spec| !seen.insert(spec.id)) {
-        Some(twice) => Err(Failure::misuse(format!("--spec {} is given twice", twice.id))),
+    match specs.iter().find(|spec| !seen.insert(&spec.name)) {
+        Some(twice) => Err(Failure::misuse(format!("--spec {} is given twice", twice.name))),
         None => Ok(()),
     }
 }
 
-/// The constant with this id, or an error that names the option.
-fn find(id: u32, constants: &[SpecializationConstant]) -> Result<&SpecializationConstant, Failure> {
-    if let Some(constant) = constants.iter().find(|constant| constant.id == Some(id)) {
-        return Ok(constant);
+/// The constant with this id or name, or an error that names the option.
+fn find<'a>(name: &SpecName, constants: &'a [SpecializationConstant]) -> Result<&'a SpecializationConstant, Failure> {
+    let mut found = constants.iter().filter(|constant| match name {
+        SpecName::Id(id) => constant.id == Some(*id),
+        SpecName::Name(name) => constant.name == *name,
+    });
+    match (found.next(), found.next()) {
+        (Some(_), Some(_)) if matches!(name, SpecName::Name(_)) => {
+            Err(Failure::misuse(format!("--spec {name}: several specialization constants have that name: use the ids")))
+        }
+        (Some(constant), _) => Ok(constant),
+        (None, _) => {
+            let list: Vec<_> = constants.iter().map(ToString::to_string).collect();
+            let has = if list.is_empty() { "none".into() } else { list.join(", ") };
+            Err(Failure::misuse(format!("--spec {name}: the shader has no such specialization constant; it has {has}")))
+        }
     }
-    let list: Vec<_> = constants.iter().map(ToString::to_string).collect();
-    let has = if list.is_empty() { "none".into() } else { list.join(", ") };
-    Err(Failure::misuse(format!("--spec {id}: the shader has no such specialization constant; it has {has}")))
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {

@@ -229,10 +229,28 @@ impl FromStr for Push {
     }
 }
 
-/// `--spec ID=VALUE`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What names a specialization constant.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum SpecName {
+    /// `SpecId`, in WGSL that of `@id`.
+    Id(u32),
+    /// Its name in the shader.
+    Name(String),
+}
+
+impl fmt::Display for SpecName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Id(id) => write!(f, "{id}"),
+            Self::Name(name) => f.write_str(name),
+        }
+    }
+}
+
+/// `--spec ID=VALUE` and `--spec NAME=VALUE`.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Spec {
-    pub(crate) id: u32,
+    pub(crate) name: SpecName,
     pub(crate) value: Constant,
 }
 
@@ -240,9 +258,18 @@ impl FromStr for Spec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (id, value) = text.split_once('=').ok_or_else(|| format!("{text:?} has no =: use ID=VALUE"))?;
-        let id = digits(id).ok_or_else(|| format!("{id:?} is not a SpecId: use the number (in WGSL that of @id)"))?;
-        Ok(Self { id, value: constant(value)? })
+        let (name, value) = text.split_once('=').ok_or_else(|| format!("{text:?} has no =: use ID=VALUE"))?;
+        let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+        let name = match digits(name) {
+            _ if is_name => SpecName::Name(name.to_owned()),
+            Some(id) if !name.is_empty() => SpecName::Id(id),
+            _ => {
+                let hint = "use the number (in WGSL that of @id) or the name of the constant";
+                return Err(format!("{name:?} is not a SpecId: {hint}"));
+            }
+        };
+        Ok(Self { name, value: constant(value)? })
     }
 }
 
@@ -282,7 +309,7 @@ impl FromStr for Groups {
         for (i, part) in text.split(',').enumerate() {
             let group = groups.get_mut(i).ok_or("more than three numbers")?;
             let number = count(part.trim()).and_then(|number| number.try_into().ok());
-            *group = number.ok_or_else(|| format!("{part:?} is not a number of workgroups"))?;
+            *group = number.ok_or_else(|| format!("{part:?} is not a number from 0 to {}", u32::MAX))?;
         }
         Ok(Self(groups))
     }
@@ -356,7 +383,21 @@ mod tests {
         assert_eq!(value("0=1.5"), Ok(Constant::F64(1.5)));
         assert_eq!(value("0=-1e3"), Ok(Constant::F64(-1000.0)));
         assert_eq!(value("0=true"), Ok(Constant::Bool(true)));
-        for text in ["3", "x=1", "0=", "0=y", "0=18446744073709551616", "0=-9223372036854775809", "0=1e400", "-1=1"] {
+        let name = |text: &str| text.parse::<Spec>().map(|spec| spec.name);
+        assert_eq!(name("0=3"), Ok(SpecName::Id(0)));
+        assert_eq!(name("tile_size=3"), Ok(SpecName::Name("tile_size".to_owned())));
+        for text in [
+            "3",
+            "=1",
+            "x.y=1",
+            "1x=1",
+            "0=",
+            "0=y",
+            "0=18446744073709551616",
+            "0=-9223372036854775809",
+            "0=1e400",
+            "-1=1",
+        ] {
             assert!(value(text).is_err(), "{text}");
         }
     }

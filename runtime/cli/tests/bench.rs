@@ -130,6 +130,22 @@ fn a_run_is_compared_with_a_saved_one() {
     folder.write("bench-out/slow.json", saved.to_string().as_bytes());
     let shown = bench(&folder, "--groups 8 --no-limits --baseline slow");
     assert_eq!(shown["points"][0]["change"]["dispatch"]["verdict"], "improved");
+    // The same file with another text, and another file.
+    let faster = SAXPY.replace("push.a * x[id.x] + y[id.x]", "x[id.x]");
+    folder.write("copy.wgsl", faster.as_bytes());
+    let noted = |file: &str| {
+        let line = format!("bench {file} {PUSH} {QUICK} --groups 8,1 --no-limits --baseline before");
+        let ended = folder.spelter(&line);
+        assert_eq!(ended.status, 0, "{}", ended.stderr);
+        ended.stderr
+    };
+    let quiet = noted("saxpy.wgsl");
+    assert!(!quiet.contains("the baseline"), "{quiet}");
+    let other = noted("copy.wgsl");
+    assert!(other.contains("note: the baseline \"before\" is of \"saxpy\" of saxpy.wgsl on "), "{other}");
+    folder.write("saxpy.wgsl", faster.as_bytes());
+    let changed = noted("saxpy.wgsl");
+    assert!(changed.contains("note: the shader or a --spec has changed since the baseline \"before\""), "{changed}");
     let ended = folder.spelter(&format!("bench saxpy.wgsl {PUSH} {QUICK} --groups 8,1 --no-limits --baseline slow"));
     assert!(ended.stdout.contains("improved") && ended.stdout.contains(" … "), "{}", ended.stdout);
 }

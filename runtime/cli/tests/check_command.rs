@@ -60,7 +60,7 @@ fn the_program_gets_what_to_check_in_variables() {
         "SPELTER_CHECK=spec\n",
         "SPELTER_CHECK_SHARD=2/3\n",
         "SPELTER_CHECK_MEMORY=2048\n",
-        "SPELTER_CHECK_ONLY=SPELTER-RACE-*,SPELTER-BARRIER\n",
+        "SPELTER_CHECK_ONLY=RACE-*,BARRIER\n",
         "SPELTER_CHECK_EXITCODE=0\n",
         "SPELTER_CHECK_HOST=trap\n",
         "SPELTER_SCHEDULE=random:7\n",

@@ -240,6 +240,8 @@ fn dispatches() {
     let huge = folder.error(&format!("{GOOD} --groups 1,70000"));
     let rule = "(VUID-vkCmdDispatch-groupCountY-00387)";
     assert_eq!(huge, format!("--groups, Y: 70000 workgroups above the limit 65535 {rule}"));
+    let huge = folder.error(&format!("{GOOD} --invocations 1,70000"));
+    assert_eq!(huge, format!("--invocations, Y: 70000 workgroups above the limit 65535 {rule}"));
     let push = folder.error(&format!("{GOOD} --push u32:1"));
     assert_eq!(push, "--push: \"main\" declares none, 4 bytes were given (VUID-vkCmdPushConstants-offset-01795)");
 }
@@ -304,7 +306,11 @@ fn wrong_usage() {
 fn negative_values_are_values() {
     let folder = add("negative");
     for (line, part) in [
-        ("run add.wgsl --groups -1", "\"-1\" is not a number of workgroups"),
+        ("run add.wgsl --groups -1", "'-1' for '--groups <X[,Y[,Z]]>': \"-1\" is not a number from 0 to 4294967295"),
+        (
+            "run add.wgsl --invocations 5000000000",
+            "for '--invocations <X[,Y[,Z]]>': \"5000000000\" is not a number from 0 to 4294967295",
+        ),
         ("run add.wgsl --repeat -1", "-1 is not in 1.."),
         ("run add.wgsl --workers -1", "-1 is not in 1..=1024"),
         ("run add.wgsl --time-limit -1", "must be more than 0"),
@@ -380,6 +386,12 @@ fn statuses_say_the_cause() {
         @group(0) @binding(0) var<storage, read_write> a: array<u32, 4>;
         @compute @workgroup_size(1) fn main() { while a[0] == 7u { a[1] = a[2] + 1u; } }",
     );
+    folder.write(
+        "draw.wgsl",
+        b"@group(0) @binding(0) var to: texture_storage_2d<rgba8unorm, write>;
+        @compute @workgroup_size(1) fn main() { textureStore(to, vec2(0u), vec4(1.0)); }",
+    );
+    folder.write("bad.png", b"no picture");
     folder.write("bad.wgsl", b"fn main( {");
     folder.write("bad.spv", &[7; 6]);
     folder.write("bad.spvasm", b"OpNothing");
@@ -396,7 +408,24 @@ fn statuses_say_the_cause() {
         ("run add.wgsl --bind 0.0=zeros:4", 5),
         ("run add.wgsl --bind 0.1=zeros:16", 5),
         ("run add.wgsl --bind b=zeros:16", 5),
+        ("run add.wgsl --bind 0.0=zeros:0", 5),
         ("run add.wgsl --bind 0.0=zeros:16 --groups 70000", 5),
+        ("run add.wgsl --bind 0.0=zeros:16 --invocations 70000", 5),
+        ("run draw.wgsl --image 0.0=missing.png", 1),
+        ("run draw.wgsl --image 0.0=bad.png", 1),
+        ("run draw.wgsl --image 0.0=rgba8unorm:99999x99999", 5),
+        ("run draw.wgsl --image 0.0=rgba8unorm:20000x1", 5),
+        ("run draw.wgsl --image 0.0=rgba8unorm:4x4:levels=9", 5),
+        ("run draw.wgsl --image 0.0=rgba8unorm:4x4:@bad.png", 5),
+        ("run draw.wgsl --image 0.0=rgba8unorm:2x2x2", 5),
+        ("bench add.wgsl --bind 0.0=zeros:0", 5),
+        ("bench add.wgsl --bytes 64G", 5),
+        ("bench add.wgsl --bytes 4", 5),
+        ("bench add.wgsl --groups 1..65536", 5),
+        ("bench add.wgsl --groups 4000000000,4000000000,4000000000", 5),
+        ("bench add.wgsl --push u32:invocations --groups 70000,70000", 5),
+        ("profile add.wgsl --push u32:1", 5),
+        ("litmus add.wgsl --bind 0.0=zeros:64G", 5),
         ("run add.wgsl --bind 0.0=zeros:16 --push u32:1", 5),
         ("run add.wgsl --bind 0.0=zeros:16 --spec 3=1", 5),
         ("run add.wgsl --bind 0.0=zeros:16 --entry other", 5),

@@ -35,7 +35,7 @@ push constants: 8 bytes
         0  array<vec4<f32>, 3>  stride 16
 
 draw: workgroup 1x1x1
-1.2 image: storage image, read and written
+1.2 image: storage image, only written
 specialization constant 3 (size: u32)
 ";
     assert_eq!(folder.good("reflect scene.wgsl"), expected);
@@ -93,9 +93,67 @@ fn modules_without_names_have_numbers() {
     let folder = Folder::with("reflect_bare", "bare.spvasm", text);
     let expected = "\
 main: workgroup 4x1x1
-2.1: storage buffer, read and written, 12 bytes
+2.1: storage buffer, only written, 12 bytes
         0  0  u32
         8  1  i32
 ";
     assert_eq!(folder.good("reflect bare.spvasm"), expected);
+}
+
+/// What an entry point does with a binding, and what the binding is declared for.
+#[test]
+fn accesses_are_those_of_the_entry_point() {
+    let text = "
+        @group(0) @binding(0) var<storage, read> source: array<u32, 4>;
+        @group(0) @binding(1) var<storage, read_write> to: array<u32, 4>;
+        @group(0) @binding(2) var<storage, read_write> list: array<u32>;
+        @group(0) @binding(3) var<storage, read_write> count: atomic<u32>;
+        @compute @workgroup_size(1) fn main() { to[0] = source[1] + arrayLength(&list); atomicAdd(&count, 1u); }
+        @compute @workgroup_size(1) fn other() { list[0] = to[0]; atomicStore(&count, 0u); }";
+    let folder = Folder::with("reflect_accesses", "accesses.wgsl", text);
+    let shown = folder.good("reflect accesses.wgsl");
+    let bindings: Vec<&str> = shown.lines().filter(|line| line.starts_with("0.")).collect();
+    let expected = [
+        "0.0 source: storage buffer, read only, 16 bytes",
+        "0.1 to: storage buffer, only written, 16 bytes",
+        "0.2 list: storage buffer, neither read nor written, 4 bytes for each element",
+        "0.3 count: storage buffer, read and written, 4 bytes",
+        "0.1 to: storage buffer, only read, 16 bytes",
+        "0.2 list: storage buffer, only written, 4 bytes for each element",
+        "0.3 count: storage buffer, only written, 4 bytes",
+    ];
+    assert_eq!(bindings, expected);
+    let to = &folder.json("reflect accesses.wgsl --entry main --json")["entry_points"][0]["bindings"][1];
+    assert_eq!([&to["read_only"], &to["reads"], &to["writes"]], [&json!(false), &json!(false), &json!(true)]);
+}
+
+/// `local_size_x_id` of GLSL: the size of the workgroup and the constant of the shader have one `SpecId`.
+#[test]
+fn constants_that_share_an_id_are_one() {
+    let text = "
+        OpCapability Shader
+        OpMemoryModel Logical GLSL450
+        OpEntryPoint GLCompute %main \"main\"
+        OpExecutionMode %main LocalSize 1 1 1
+        OpName %width \"width\"
+        OpDecorate %x SpecId 3
+        OpDecorate %width SpecId 3
+        OpDecorate %size BuiltIn WorkgroupSize
+        %void = OpTypeVoid
+        %signature = OpTypeFunction %void
+        %uint = OpTypeInt 32 0
+        %vector = OpTypeVector %uint 3
+        %one = OpConstant %uint 1
+        %x = OpSpecConstant %uint 8
+        %width = OpSpecConstant %uint 8
+        %size = OpSpecConstantComposite %vector %x %one %one
+        %main = OpFunction %void None %signature
+        %label = OpLabel
+        OpReturn
+        OpFunctionEnd";
+    let folder = Folder::with("reflect_ids", "size.spvasm", text);
+    let with = |options: &str| folder.good(&format!("reflect size.spvasm {options}"));
+    assert_eq!(with(""), "main: workgroup 8x1x1\nspecialization constant 3 (width: u32)\n");
+    assert_eq!(with("--spec 3=4").lines().next(), Some("main: workgroup 4x1x1"));
+    assert_eq!(with("--spec width=4"), with("--spec 3=4"));
 }

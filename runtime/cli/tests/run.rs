@@ -255,6 +255,37 @@ fn specialization_constants() {
     assert_eq!(folder.error(&format!("{line} --spec 0=1 --spec 1=2 --spec 0=3")), "--spec 0 is given twice");
 }
 
+/// An override without `@id` has only its name; one with an id has both.
+#[test]
+fn constants_are_set_by_name() {
+    let text = "
+        override a: u32 = 1u; @id(4) override b: i32 = 2; override size: u32;
+        @group(0) @binding(0) var<storage, read_write> to: array<i32>;
+        @compute @workgroup_size(size) fn main(@builtin(local_invocation_index) i: u32) { to[i] = i32(a) + b; }";
+    let folder = Folder::with("constant-names", "names.wgsl", text);
+    let line = "run names.wgsl --bind 0.0=zeros:12 --out 0.0=i32";
+    assert_eq!(folder.good(&format!("{line} --spec size=3 --spec a=40 --spec b=2")), "0.0 i32  42 42 42\n");
+    assert_eq!(folder.good(&format!("{line} --spec size=1 --spec 4=-1")), "0.0 i32  0 0 0\n");
+    let missing = folder.error(line);
+    assert!(missing.contains("the override `size` has no value: set it by its name"), "{missing}");
+    for (options, message) in [
+        (
+            "--spec c=1",
+            "specialization constant c: the shader has no constant with this name; it has a (u32), 4 (b: i32), size (u32)",
+        ),
+        ("--spec a=1.5", "specialization constant a (u32) cannot be 1.5: write an integer"),
+        ("--spec 4=1 --spec b=1", "specialization constant 4 (b: i32) is set twice, by its id and by its name"),
+    ] {
+        let error = folder.error(&format!("{line} --spec size=1 {options}"));
+        assert!(error.contains(message), "{error}");
+    }
+    // `compile` and `reflect` take them as well.
+    assert_eq!(folder.good("reflect names.wgsl --spec size=5").lines().next(), Some("main: workgroup 5x1x1"));
+    assert!(folder.good("reflect names.wgsl --spec size=5").contains("specialization constant a (u32)\n"));
+    let unknown = folder.error("compile names.wgsl --spec c=1");
+    assert!(unknown.starts_with("--spec c: the shader has no such specialization constant"), "{unknown}");
+}
+
 #[test]
 fn spirv_as_text_and_as_words_in_either_byte_order() {
     let folder = Folder::with("spirv", "answer.spvasm", ASSEMBLY);

@@ -1,10 +1,11 @@
 //! Builds a program: entry point, specialization constants, sizes of binding arrays, and layouts.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use spelter_driver::{Device, PipelineLayout, PushRange, SpecializedShader};
+use spelter_driver::{Device, PipelineLayout, PushRange, Specialization, SpecializedShader};
 
 use super::{BindingInfo, Constant, Program, ProgramInner, SetLayout, Source, SpecializationConstant};
 use crate::error::Error;
@@ -30,6 +31,7 @@ pub struct ProgramBuilder<'a> {
     label: Option<&'a str>,
     file: Option<&'a str>,
     constants: BTreeMap<u32, Constant>,
+    named_constants: BTreeMap<&'a str, Constant>,
     /// By group and binding, the number of elements of arrays that the shader declares without a size.
     arrays: BTreeMap<(u32, u32), u32>,
 }
@@ -43,6 +45,7 @@ impl<'a> ProgramBuilder<'a> {
             label: None,
             file: None,
             constants: BTreeMap::new(),
+            named_constants: BTreeMap::new(),
             arrays: BTreeMap::new(),
         }
     }
@@ -118,6 +121,24 @@ impl<'a> ProgramBuilder<'a> {
         self
     }
 
+    /// Sets a specialization constant by its name, which a WGSL override without an `@id` needs. `build` returns
+    /// [`Error::Constant`] as for [`ProgramBuilder::specialize`], and if several constants have the name.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// # let context = spelter::Context::new()?;
+    /// let text = "override size: u32 = 1u; @compute @workgroup_size(size) fn main() {}";
+    /// assert_eq!(context.program(text).specialize_named("size", 16u32).build()?.workgroup_size(), [16, 1, 1]);
+    /// let error = context.program(text).specialize_named("width", 16u32).build().unwrap_err().to_string();
+    /// assert_eq!(error, "specialization constant width: the shader has no constant with this name; it has size (u32)");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn specialize_named(mut self, name: &'a str, value: impl Into<Constant>) -> Self {
+        self.named_constants.insert(name, value.into());
+        self
+    }
+
     /// Sets the number of elements of a binding array that the shader declares without a size.
     ///
     /// ```
@@ -173,12 +194,7 @@ impl<'a> ProgramBuilder<'a> {
         };
         let entry = choose_entry(module.entry_points(), self.entry)?;
         let declared = module.specialization_constants();
-        let bits = self.constants.iter().map(|(&id, value)| {
-            let constant = declared.iter().find(|constant| constant.id == Some(id));
-            let bits = value.bits_for(constant.ok_or_else(|| unknown_constant(id, &declared))?)?;
-            Ok((id, bits))
-        });
-        let shader = module.specialize(&entry, &bits.collect::<Result<_, Error>>()?)?;
+        let shader = module.specialize(&entry, &self.specialization(&declared)?)?;
         create(self.share, (entry, self.label), (&shader, &self.arrays), declared).map_err(|error| match error {
             Error::Binding { group, binding, problem } => match module.declared(group, binding) {
                 Some(line) => Error::binding(group, binding, format!("{problem} at {line}")),
@@ -189,10 +205,32 @@ impl<'a> ProgramBuilder<'a> {
     }
 }
 
-fn unknown_constant(id: u32, declared: &[SpecializationConstant]) -> Error {
-    let list: Vec<_> = declared.iter().map(ToString::to_string).collect();
-    let has = if list.is_empty() { "no constants".to_owned() } else { list.join(", ") };
-    Error::Constant(format!("{id}: the shader has no constant with this id; it has {has}"))
+impl ProgramBuilder<'_> {
+    /// The bits of the constants that are set, by their keys.
+    fn specialization(&self, declared: &[SpecializationConstant]) -> Result<Specialization, Error> {
+        let unknown = |what: &dyn Display, by: &str| {
+            let list: Vec<_> = declared.iter().map(ToString::to_string).collect();
+            let has = if list.is_empty() { "no constants".to_owned() } else { list.join(", ") };
+            Error::Constant(format!("{what}: the shader has no constant with this {by}; it has {has}"))
+        };
+        let mut all = Specialization::new();
+        for (&id, value) in &self.constants {
+            let constant = declared.iter().find(|constant| constant.id == Some(id));
+            let constant = constant.ok_or_else(|| unknown(&id, "id"))?;
+            all.insert(constant.key, value.bits_for(constant)?);
+        }
+        for (&name, value) in &self.named_constants {
+            let mut named = declared.iter().filter(|constant| constant.name == name && !name.is_empty());
+            let constant = named.next().ok_or_else(|| unknown(&name, "name"))?;
+            if named.next().is_some() {
+                return Err(Error::Constant(format!("{name}: several constants have this name: use their ids")));
+            }
+            if all.insert(constant.key, value.bits_for(constant)?).is_some() {
+                return Err(Error::Constant(format!("{constant} is set twice, by its id and by its name")));
+            }
+        }
+        Ok(all)
+    }
 }
 
 /// The entry point `name` of a shader; without a name, its only entry point. [`Error::EntryPoint`] if there is none, or

@@ -5,8 +5,10 @@ use std::fmt;
 /// A constant that a caller may set before compilation (`SpecId`; `override` in WGSL).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecializationConstant {
-    /// `SpecId` or `@id`; a WGSL `override` without one cannot be set by the caller.
+    /// `SpecId` or `@id`; a WGSL `override` without one is set by its name.
     pub id: Option<u32>,
+    /// Its number in maps of values: the id, or for an override without one a number above all that `@id` can be.
+    pub key: u32,
     /// Its name; empty if the module has none.
     pub name: String,
     /// Its type.
@@ -14,7 +16,7 @@ pub struct SpecializationConstant {
 }
 
 /// The declared type of a specialization constant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConstantType {
     /// `bool`.
     Bool,
@@ -55,12 +57,12 @@ impl fmt::Display for ConstantType {
 }
 
 impl fmt::Display for SpecializationConstant {
-    /// Format of messages: `3 (name: u32)`.
+    /// Format of messages: `3 (name: u32)`, and without an id `name (u32)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.id, self.name.as_str()) {
             (Some(id), "") => write!(f, "{id}: {}", self.ty),
             (Some(id), name) => write!(f, "{id} ({name}: {})", self.ty),
-            (None, name) => write!(f, "`{name}`, which has no @id and cannot be set"),
+            (None, name) => write!(f, "{name} ({})", self.ty),
         }
     }
 }

@@ -165,6 +165,22 @@ pub struct BindingData {
     pub image: Option<DeclaredImage>,
 }
 
+impl BindingData {
+    /// One storage buffer that is read and written, of any size.
+    pub fn storage(set: u32, binding: u32) -> Self {
+        Self {
+            set,
+            binding,
+            kind: BindingKind::StorageBuffer,
+            count: 1,
+            min_bytes: 0,
+            element_bytes: 0,
+            read_only: false,
+            image: None,
+        }
+    }
+}
+
 /// The descriptor type of a binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BindingKind {

@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use spelter_shaders::guest::GuestSlice;
-use spelter_shaders::ir::{
-    BindingData, BindingKind, BufferSpace, InstData, Kernel, Op, Place, Type, Value, VariableSpace, verify,
-};
+use spelter_shaders::ir::{BindingData, BufferSpace, InstData, Kernel, Op, Place, Type, Value, VariableSpace, verify};
 use spelter_shaders::opt::{PASSES, Pass, optimize};
 
 use crate::check::{Recorder, buffer, checked, observe, run, words};
@@ -92,17 +90,7 @@ impl Counting<'_> {
 /// The kernel with counters in `binding1`, and the number of accesses.
 fn counting(kernel: &Kernel) -> (Kernel, u32) {
     let mut kernel = kernel.clone();
-    let data = BindingData {
-        set: 1,
-        binding: 3,
-        kind: BindingKind::StorageBuffer,
-        count: 1,
-        min_bytes: 0,
-        element_bytes: 0,
-        read_only: false,
-        image: None,
-    };
-    let binding = kernel.bindings.push(data);
+    let binding = kernel.bindings.push(BindingData::storage(1, 3));
     let mut number = 0;
     let mut counts = None;
     for at in 0..kernel.layout.len() {

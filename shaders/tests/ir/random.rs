@@ -2,8 +2,8 @@
 //! shrink them. Loops are bounded; barriers stand where control may diverge.
 
 use spelter_shaders::ir::{
-    Access, AtomicOp, BindingData, BindingKind, Block, BlockCall, BufferSpace, Builder, BuiltIn, InstData, Kernel,
-    Merge, Op, Place, Scope, Semantics, Type, Value, Variable, VariableData, VariableSpace, Width,
+    Access, AtomicOp, BindingData, Block, BlockCall, BufferSpace, Builder, BuiltIn, InstData, Kernel, Merge, Op, Place,
+    Scope, Semantics, Type, Value, Variable, VariableData, VariableSpace, Width,
 };
 
 /// Words of `binding0` that a kernel reads and writes, more or less.
@@ -12,18 +12,7 @@ pub(crate) const BUFFER_WORDS: u32 = 32;
 /// A kernel with 5 invocations. An empty tape gives the smallest.
 pub(crate) fn kernel(tape: &[u32], barriers: bool) -> Kernel {
     let mut kernel = Kernel::new("random \"kernel\"\n", [5, 1, 1]);
-    let kind = BindingKind::StorageBuffer;
-    let data = BindingData {
-        set: 1,
-        binding: 2,
-        kind,
-        count: 1,
-        min_bytes: 0,
-        element_bytes: 0,
-        read_only: false,
-        image: None,
-    };
-    let binding = kernel.bindings.push(data);
+    let binding = kernel.bindings.push(BindingData::storage(1, 2));
     let variables = [VariableSpace::Workgroup, VariableSpace::Private]
         .map(|space| kernel.variables.push(VariableData { space, bytes: 32, name: "ünï".into(), words: Vec::new() }));
     let mut builder = Builder::new(kernel);

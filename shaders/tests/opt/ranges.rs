@@ -2,9 +2,7 @@
 
 use proptest::prelude::*;
 use spelter_shaders::analysis::Ranges;
-use spelter_shaders::ir::{
-    Access, BindingData, BindingKind, Block, BufferSpace, Inst, InstData, Kernel, Op, Place, Type, Value,
-};
+use spelter_shaders::ir::{Access, BindingData, Block, BufferSpace, Inst, InstData, Kernel, Op, Place, Type, Value};
 
 use crate::ir::random::{self, BUFFER_WORDS};
 use crate::opt::{parse, run};
@@ -163,17 +161,7 @@ fn parameters_take_what_their_branches_pass() {
 fn with_checks(kernel: &Kernel) -> Kernel {
     let ranges = Ranges::new(kernel);
     let mut kernel = kernel.clone();
-    let kind = BindingKind::StorageBuffer;
-    let binding = kernel.bindings.push(BindingData {
-        set: 9,
-        binding: 9,
-        kind,
-        count: 1,
-        min_bytes: 0,
-        element_bytes: 0,
-        read_only: false,
-        image: None,
-    });
+    let binding = kernel.bindings.push(BindingData::storage(9, 9));
     let mut checker = Checker { kernel, list: Vec::new() };
     let zero = checker.word(0);
     let errors = checker.value(InstData::Buffer { binding, index: zero }, Type::Buffer);

@@ -117,17 +117,7 @@ impl Setup {
         }
         let number = self.kernel.bindings.len() as u32;
         let read_only = role == Role::Read;
-        let declared = Some(image);
-        let data = BindingData {
-            set: 0,
-            binding: number,
-            kind,
-            count,
-            min_bytes: 0,
-            element_bytes: 0,
-            read_only,
-            image: declared,
-        };
+        let data = BindingData { kind, count, read_only, image: Some(image), ..BindingData::storage(0, number) };
         let binding = self.kernel.bindings.push(data);
         self.memory.pictures.push(Pictures { binding, count, image, size, role });
     }

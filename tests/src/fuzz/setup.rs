@@ -166,16 +166,7 @@ impl Setup {
             self.buffers.push(buffer);
         }
         let binding = self.kernel.bindings.len() as u32;
-        self.kernel.bindings.push(BindingData {
-            set: 0,
-            binding,
-            kind,
-            count,
-            min_bytes: 0,
-            element_bytes: 0,
-            read_only,
-            image: None,
-        })
+        self.kernel.bindings.push(BindingData { kind, count, read_only, ..BindingData::storage(0, binding) })
     }
 
     pub(super) fn contents(&mut self, bytes: u32) -> Buffer {

@@ -9,18 +9,10 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::OnceLock;
 
-/// `Dl_info` of `<dlfcn.h>`.
-#[repr(C)]
-struct Symbol {
-    file: *const c_char,
-    base: *mut c_void,
-    name: *const c_char,
-    address: *mut c_void,
-}
+use spelter_driver::symbol;
 
 unsafe extern "C" {
     fn atexit(handler: extern "C" fn()) -> c_int;
-    fn dladdr(address: *const c_void, symbol: *mut Symbol) -> c_int;
     fn dlopen(file: *const c_char, flags: c_int) -> *mut c_void;
     #[cfg(target_env = "gnu")]
     fn exit(status: c_int) -> !;
@@ -49,18 +41,9 @@ pub(crate) fn on_exit(handler: fn()) {
 
 /// Keeps this library loaded. In a program that is linked with the driver there is nothing to do.
 fn pin() {
-    let mut symbol = Symbol {
-        file: std::ptr::null(),
-        base: std::ptr::null_mut(),
-        name: std::ptr::null(),
-        address: std::ptr::null_mut(),
-    };
-    let own = (&raw const HANDLER).cast();
-    // SAFETY: `own` is an address of this library; the result is written to `symbol`.
-    let found = unsafe { dladdr(own, &raw mut symbol) };
-    if found != 0 && !symbol.file.is_null() {
-        // SAFETY: the name that `dladdr` returned. `RTLD_NOLOAD` loads nothing; the handle is kept for ever.
-        unsafe { dlopen(symbol.file, PIN) };
+    if let Some(own) = symbol::of((&raw const HANDLER).addr()) {
+        // SAFETY: the name under which this library is loaded. `RTLD_NOLOAD` loads nothing; the handle is kept for ever.
+        unsafe { dlopen(own.file.as_ptr(), PIN) };
     }
 }
 

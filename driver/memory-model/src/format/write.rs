@@ -73,7 +73,7 @@ fn read_value(program: &Program, at: (usize, usize)) -> Result<Option<i64>, Unwr
     let value = match pins.next().map(|pin| pin.source) {
         // The format would pair a read without a value with a store without one.
         None if all().count() < writes || all().any(|value| value == -1) => {
-            return Err(Unwritable("way to leave a source open if a store has no value"));
+            return Err(Unwritable("stores of values that are not constants, in a program that reads"));
         }
         None => return Ok(None),
         Some(PinnedSource::Initial) => Some(0),

@@ -75,7 +75,7 @@ impl Suppression {
             Field::Rule | Field::Memory => false,
         };
         match self.field {
-            Field::Rule => RulePattern::matches(&self.pattern, finding.rule),
+            Field::Rule => matches_rule(&self.pattern, finding.rule),
             Field::Memory => finding.memory.as_ref().is_some_and(|memory| {
                 let name = memory.place.name();
                 name.is_some_and(|name| matches(&self.pattern, name))
@@ -100,6 +100,12 @@ fn matches(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
+/// Whether the name of a rule matches a pattern, with or without its prefix `SPELTER-`.
+fn matches_rule(pattern: &str, rule: Rule) -> bool {
+    let name = rule.name();
+    matches(pattern, name) || name.strip_prefix("SPELTER-").is_some_and(|name| matches(pattern, name))
+}
+
 /// Rules by their names, in which `*` stands for any text: `SPELTER-RACE-*`. The prefix `SPELTER-` may be left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RulePattern(String);
@@ -109,7 +115,7 @@ impl FromStr for RulePattern {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        let pattern = Self(if text.starts_with("SPELTER-") { text.to_owned() } else { format!("SPELTER-{text}") });
+        let pattern = Self(text.to_owned());
         if Rule::ALL.iter().any(|rule| pattern.has(*rule)) {
             return Ok(pattern);
         }
@@ -126,13 +132,7 @@ impl fmt::Display for RulePattern {
 
 impl RulePattern {
     fn has(&self, rule: Rule) -> bool {
-        matches(&self.0, rule.name())
-    }
-
-    /// Whether a rule's name matches a pattern, with or without its prefix.
-    fn matches(pattern: &str, rule: Rule) -> bool {
-        let name = rule.name();
-        matches(pattern, name) || name.strip_prefix("SPELTER-").is_some_and(|name| matches(pattern, name))
+        matches_rule(&self.0, rule)
     }
 
     /// Patterns that are separated by commas.
@@ -186,6 +186,7 @@ impl Filter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::Hazard;
 
     #[test]
     fn stars_stand_for_any_text() {
@@ -220,5 +221,16 @@ mod tests {
         let wanted: Vec<_> = Rule::ALL.into_iter().filter(|rule| patterns.iter().any(|p| p.has(*rule))).collect();
         assert_eq!(wanted.len(), 4, "{wanted:?}");
         assert!(!wanted.contains(&Rule::Barrier));
+        // Options and suppressions take the same patterns.
+        for (pattern, rule, expected) in [
+            ("SPELTER-RACE-*", Rule::Race(Hazard::ReadAfterWrite), true),
+            ("RACE-*", Rule::Race(Hazard::ReadAfterWrite), true),
+            ("*-RAW", Rule::Race(Hazard::ReadAfterWrite), true),
+            ("RAW", Rule::Race(Hazard::ReadAfterWrite), false),
+            ("*", Rule::Barrier, true),
+        ] {
+            assert_eq!(matches_rule(pattern, rule), expected, "{pattern}");
+            assert!(!expected || pattern.parse::<RulePattern>().unwrap().has(rule), "{pattern}");
+        }
     }
 }

@@ -59,7 +59,7 @@ pub(crate) struct BenchArgs {
     /// in X; several options are concatenated.
     #[arg(long, value_name = "TYPE:a,b,c", allow_hyphen_values = true)]
     pub(crate) push: Vec<PushPart>,
-    /// Set a specialization constant: 3, -1, 1.5 (a float needs the point) or true.
+    /// Set a specialization constant, by its id or its name: 3, -1, 1.5 (a float needs the point) or true.
     #[arg(long, value_name = "ID=VALUE", allow_hyphen_values = true)]
     pub(crate) spec: Vec<Spec>,
     /// The time to measure each point.

@@ -23,7 +23,7 @@ pub(crate) struct DeriveArgs {
     /// Push constants; several options are concatenated.
     #[arg(long, value_name = "TYPE:a,b,c", allow_hyphen_values = true, conflicts_with = "generate")]
     pub(crate) push: Vec<Push>,
-    /// Set a specialization constant.
+    /// Set a specialization constant, by its id or its name.
     #[arg(long, value_name = "ID=VALUE", allow_hyphen_values = true, conflicts_with = "generate")]
     pub(crate) spec: Vec<Spec>,
     /// The number of invocations in a subgroup.

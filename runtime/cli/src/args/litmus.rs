@@ -59,7 +59,7 @@ pub(crate) struct LitmusArgs {
     pub(crate) write_repair: Option<PathBuf>,
     /// Write the test that is derived from a shader to a file: .litmus, or .test for code without branches, registers
     /// and initial values.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "OUT.litmus")]
     pub(crate) write_test: Option<PathBuf>,
     /// End with status 3 if a test races.
     #[arg(long)]

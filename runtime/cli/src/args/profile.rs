@@ -49,7 +49,7 @@ pub(crate) struct ProfileArgs {
     /// or in X; several options are concatenated. Programs without push constants get none.
     #[arg(long, value_name = "TYPE:a,b,c", allow_hyphen_values = true, conflicts_with = "command")]
     pub(crate) push: Vec<PushPart>,
-    /// Set a specialization constant: 3, -1, 1.5 (a float needs the point) or true.
+    /// Set a specialization constant, by its id or its name: 3, -1, 1.5 (a float needs the point) or true.
     #[arg(long, value_name = "ID=VALUE", allow_hyphen_values = true, conflicts_with = "command")]
     pub(crate) spec: Vec<Spec>,
     /// The number of rounds that are measured.

@@ -23,7 +23,7 @@ pub(crate) struct ReflectArgs {
     /// Only this entry point; by default all.
     #[arg(long, value_name = "NAME")]
     pub(crate) entry: Option<String>,
-    /// Set a specialization constant; those without a default must be set.
+    /// Set a specialization constant, by its id or its name; those without a default must be set.
     #[arg(long, value_name = "ID=VALUE", allow_hyphen_values = true)]
     pub(crate) spec: Vec<Spec>,
     /// Print one JSON object.

@@ -29,6 +29,11 @@ impl RunArgs {
         }
     }
 
+    /// The option that gives the number of workgroups, or would.
+    pub(crate) fn size_option(&self) -> &'static str {
+        if self.invocations.is_some() { "--invocations" } else { "--groups" }
+    }
+
     /// Whether an option gives the number of workgroups.
     pub(crate) fn states_groups(&self) -> bool {
         self.groups.is_some() || self.invocations.is_some()

@@ -11,15 +11,36 @@ use crate::file;
 use crate::statistics::{Change, Samples};
 
 /// Version of the format.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// The largest file that is read, in bytes.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// Samples that were saved.
-pub(super) struct Baseline {
+/// What was measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Subject {
+    pub(super) file: String,
     pub(super) entry: String,
     pub(super) backend: String,
+    /// A digest of the shader and of its specialization constants.
+    pub(super) digest: String,
+}
+
+impl Subject {
+    /// How it differs from what a baseline measured.
+    pub(super) fn difference(&self, name: &BaselineName, old: &Self) -> Option<String> {
+        let shown = |Self { file, entry, backend, .. }: &Self| format!("{entry:?} of {file} on {backend}");
+        let (name, same_code) = (&name.0, self.digest == old.digest);
+        if (&self.entry, &self.backend) != (&old.entry, &old.backend) || !same_code && self.file != old.file {
+            return Some(format!("the baseline {name:?} is of {}, this run of {}", shown(old), shown(self)));
+        }
+        (!same_code).then(|| format!("the shader or a --spec has changed since the baseline {name:?} was saved"))
+    }
+}
+
+/// Samples that were saved.
+pub(super) struct Baseline {
+    pub(super) subject: Subject,
     points: Vec<Saved>,
 }
 
@@ -39,7 +60,7 @@ fn path(folder: &Path, name: &BaselineName) -> PathBuf {
 pub(super) fn save(
     folder: &Path,
     name: &BaselineName,
-    (entry, backend): (&str, &str),
+    Subject { file, entry, backend, digest }: &Subject,
     points: &[Point],
 ) -> Result<(), Failure> {
     let points: Vec<Json> = points
@@ -54,7 +75,9 @@ pub(super) fn save(
             })
         })
         .collect();
-    let text = json!({ "spelter_bench": VERSION, "entry": entry, "backend": backend, "points": points });
+    let text = json!({
+        "spelter_bench": VERSION, "file": file, "entry": entry, "backend": backend, "digest": digest, "points": points,
+    });
     let path = path(folder, name);
     let write = || {
         std::fs::create_dir_all(folder)?;
@@ -84,7 +107,9 @@ fn parse(text: &Json) -> Result<Baseline, String> {
     let points = text["points"].as_array().ok_or("`points` is not a list")?;
     let points = points.iter().enumerate();
     let points = points.map(|(at, point)| saved(point).map_err(|problem| format!("points[{at}]: {problem}")));
-    Ok(Baseline { entry: word("entry")?, backend: word("backend")?, points: points.collect::<Result<_, _>>()? })
+    let points = points.collect::<Result<_, _>>()?;
+    let (file, entry, backend, digest) = (word("file")?, word("entry")?, word("backend")?, word("digest")?);
+    Ok(Baseline { subject: Subject { file, entry, backend, digest }, points })
 }
 
 fn saved(point: &Json) -> Result<Saved, String> {
@@ -138,13 +163,15 @@ mod tests {
                 "groups": [1, 1, 1], "workers": 1, "bytes": 4, "dispatch_seconds": [1.0], "latency_seconds": [1.0],
             });
             point[change] = value;
-            json!({ "spelter_bench": 1, "entry": "main", "backend": "avx2", "points": [point] })
+            json!({
+                "spelter_bench": 2, "file": "a.wgsl", "entry": "main", "backend": "avx2", "digest": "", "points": [point],
+            })
         };
         assert!(parse(&point("bytes", json!(8))).is_ok());
         for (text, problem) in [
             (json!([]), "not a baseline"),
-            (json!({ "spelter_bench": 2 }), "version 2"),
-            (json!({ "spelter_bench": 1 }), "`points` is not a list"),
+            (json!({ "spelter_bench": 1 }), "version 1"),
+            (json!({ "spelter_bench": 2 }), "`points` is not a list"),
             (point("groups", json!([1, 1])), "points[0]: `groups` has not three numbers"),
             (point("workers", json!("x")), "points[0]: `workers` is not a number"),
             (point("dispatch_seconds", json!([])), "points[0]: `dispatch_seconds` is not a list of positive numbers"),
@@ -153,5 +180,25 @@ mod tests {
             let found = parse(&text).map(|_| ()).unwrap_err();
             assert!(found.contains(problem), "{found}");
         }
+    }
+
+    #[test]
+    fn another_kernel_is_named() {
+        let of = |file: &str, entry: &str, digest: &str| Subject {
+            file: file.into(),
+            entry: entry.into(),
+            backend: "avx2".into(),
+            digest: digest.into(),
+        };
+        let name = BaselineName("before".to_owned());
+        let old = of("a.wgsl", "main", "1");
+        let difference = |new: Subject| new.difference(&name, &old);
+        assert_eq!(difference(old.clone()), None);
+        assert_eq!(difference(of("moved/a.wgsl", "main", "1")), None);
+        let changed = "the shader or a --spec has changed since the baseline \"before\" was saved";
+        assert_eq!(difference(of("a.wgsl", "main", "2")).as_deref(), Some(changed));
+        let other = "the baseline \"before\" is of \"main\" of a.wgsl on avx2, this run of \"main\" of b.wgsl on avx2";
+        assert_eq!(difference(of("b.wgsl", "main", "2")).as_deref(), Some(other));
+        assert!(difference(of("a.wgsl", "blur", "1")).is_some_and(|text| text.ends_with("\"blur\" of a.wgsl on avx2")));
     }
 }

@@ -8,9 +8,9 @@ use spelter_shaders::image::Format;
 
 use super::inputs::{Inputs, has_buffer};
 use crate::failure::Failure;
-use crate::file;
 use crate::image::{self, Contents};
 use crate::random::Random;
+use crate::run::bind::filled;
 use crate::slot::Slot;
 use crate::value::Value;
 
@@ -41,8 +41,8 @@ pub(super) fn make(
                     continue;
                 }
                 Some((option, format, value)) => {
-                    let wrong = |failure| Failure::new(format!("{option} {slot}: {failure}"));
-                    (from_value(context, value).map_err(wrong)?, *format)
+                    let wrong = |failure: Failure| failure.of(format_args!("{option} {slot}"));
+                    (filled(context, value).map_err(wrong)?, *format)
                 }
                 None => (automatic(context, info, slot, inputs, size)?, Some(texel_format(info)?)),
             };
@@ -116,12 +116,14 @@ fn automatic_size(
     };
     let problem = format!("binding {slot}: a {what} buffer of {size} bytes");
     match size {
-        0 => Err(Failure::new(format!("{problem}: it has at least one texel"))),
+        0 => Err(Failure::misuse(format!("{problem}: it has at least one texel"))),
         _ if size < fixed => {
             let rule = "VUID-vkCmdDispatch-None-08114";
-            Err(Failure::new(format!("{problem}, and the program's block has {fixed} ({rule})")))
+            Err(Failure::misuse(format!("{problem}, and the program's block has {fixed} ({rule})")))
         }
-        _ if size > most => Err(Failure::new(format!("{problem}: at most {most} ({limit}); use --bytes or {option}"))),
+        _ if size > most => {
+            Err(Failure::misuse(format!("{problem}: at most {most} ({limit}); use --bytes or {option}")))
+        }
         size => Ok(size),
     }
 }
@@ -135,23 +137,6 @@ fn texel_format(info: &BindingInfo) -> Result<Format, Failure> {
         Some((None, TexelClass::Uint)) => Ok(Format::R32_UINT),
         Some((None, TexelClass::Sint)) => Ok(Format::R32_SINT),
         Some((None, TexelClass::Float)) | None => Ok(Format::R32_SFLOAT),
-    }
-}
-
-fn from_value(context: &Context, value: &Value) -> Result<Buffer, Failure> {
-    let most: u64 = context.device().limits().max_storage_buffer_range.into();
-    match value {
-        Value::Null | Value::Zeros(0) => Err(Failure::new("a buffer needs at least one byte".to_owned())),
-        Value::Zeros(bytes) => Ok(context.buffer_zeroed(*bytes)?),
-        Value::Bytes(bytes) => from_bytes(context, bytes),
-        Value::File(path) => from_bytes(context, &file::read(path, most)?),
-    }
-}
-
-fn from_bytes(context: &Context, bytes: &[u8]) -> Result<Buffer, Failure> {
-    match bytes {
-        [] => Err(Failure::new("a buffer needs at least one byte".to_owned())),
-        bytes => Ok(context.buffer_from(bytes)?),
     }
 }
 

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use spelter::{Context, ContextBuilder, Program};
+use spelter_jobs::digest;
 
 pub(crate) use profile::run as profile;
 pub(crate) use sweep::{BaselineName, GroupSweep, PushPart, Sweep};
@@ -62,7 +63,7 @@ pub(crate) fn run(args: &BenchArgs, output: &mut Output) -> Result<(), Failure> 
         .map_or(vec![None], |sweep| sweep.0.iter().map(|&workers| Some(workers as usize)).collect());
     let count = groups.len().saturating_mul(sizes.len()).saturating_mul(workers.len());
     if count > MAX_POINTS {
-        return Err(Failure::new(format!("the sweeps have {count} points: at most {MAX_POINTS}")));
+        return Err(Failure::misuse(format!("the sweeps have {count} points: at most {MAX_POINTS}")));
     }
     let bar = progress(("bench", "points"), count as u64, args.json);
     let (mut points, mut about, mut unstated) = (Vec::with_capacity(count), None, Vec::new());
@@ -92,14 +93,18 @@ pub(crate) fn run(args: &BenchArgs, output: &mut Output) -> Result<(), Failure> 
     if ended.is_err() {
         notes.push(format!("the sweep ended early: {} of {count} points were measured", points.len()));
     }
-    if let Some(old) = &old {
-        if (&old.entry, &old.backend) != (&about.entry, &about.backend) {
-            notes.push(format!("the baseline is of {:?} on {}: not the same kernel", old.entry, old.backend));
-        }
+    let subject = baseline::Subject {
+        file: args.file.display().to_string(),
+        entry: about.entry.clone(),
+        backend: about.backend.clone(),
+        digest: digest(&format!("{} {:?}", shader.digest(), args.spec)),
+    };
+    if let (Some(name), Some(old)) = (&args.baseline, &old) {
+        notes.extend(subject.difference(name, &old.subject));
         points.iter_mut().for_each(|point| point.changes = old.changes(point));
     }
     if let Some(name) = &args.save_baseline {
-        baseline::save(&args.out, name, (&about.entry, &about.backend), &points)?;
+        baseline::save(&args.out, name, &subject, &points)?;
     }
     if let Some(path) = &args.plot {
         plot::draw(&format!("{} on {}", about.entry, about.backend), &points).save(path)?;
@@ -217,7 +222,7 @@ impl<'a> Bench<'a> {
         let size = self.program.workgroup_size();
         let (in_each, invocations) = invocations(groups, size)?;
         let by = format!("{:?}", self.program.entry());
-        let push = sweep::push_bytes(&args.push, in_each).map_err(Failure::new)?;
+        let push = sweep::push_bytes(&args.push, in_each).map_err(Failure::misuse)?;
         let failed = |error| failure(shader, error);
         let (measured, bound) = {
             let bound = resources::bind(&self.context, declared(&self.program, &by), inputs, (bytes, invocations))?;
@@ -252,7 +257,7 @@ fn declared<'a>(program: &'a Program, by: &'a str) -> Declared<'a> {
 fn invocations(groups: [u32; 3], size: [u32; 3]) -> Result<([u64; 3], u64), Failure> {
     let in_each: [u64; 3] = std::array::from_fn(|axis| u64::from(groups[axis]) * u64::from(size[axis]));
     let all = in_each.iter().try_fold(1u64, |all, each| all.checked_mul(*each));
-    Ok((in_each, all.ok_or_else(|| Failure::new("--groups: more than 2^64 invocations".to_owned()))?))
+    Ok((in_each, all.ok_or_else(|| Failure::misuse("--groups: more than 2^64 invocations".to_owned()))?))
 }
 
 /// The failure of a dispatch, with the option that caused it.

@@ -78,13 +78,13 @@ fn calls<'a>(args: &ProfileArgs, programs: &'a [(Program, Work)]) -> Result<Vec<
         let (in_each, all) = invocations(groups, program.workgroup_size())?;
         let push = match program.push_bytes() {
             0 => Vec::new(),
-            _ => sweep::push_bytes(&args.push, in_each).map_err(Failure::new)?,
+            _ => sweep::push_bytes(&args.push, in_each).map_err(Failure::misuse)?,
         };
         let flops = work.of(&push).most.map(|most| most.flops as f64 * all as f64);
         Ok(Call { program, groups, push, flops })
     };
     if !args.push.is_empty() && programs.iter().all(|(program, _)| program.push_bytes() == 0) {
-        return Err(Failure::new("--push: no program has push constants".to_owned()));
+        return Err(Failure::misuse("--push: no program has push constants".to_owned()));
     }
     programs.iter().flat_map(|program| all.iter().map(move |groups| one(program, *groups))).collect()
 }
@@ -103,7 +103,9 @@ fn bind(
             if known.0.kind != info.kind {
                 let (BindingInfo { group, binding, .. }, other, entry) = (info, known.1, program.entry());
                 let problem = format!("{other:?} and {entry:?} declare it as different kinds of descriptors");
-                return Err(Failure::new(format!("binding {group}.{binding}: {problem}: profile them one at a time")));
+                return Err(Failure::misuse(format!(
+                    "binding {group}.{binding}: {problem}: profile them one at a time"
+                )));
             }
             known.0.count = known.0.count.max(info.count);
             known.0.min_bytes = known.0.min_bytes.max(info.min_bytes);

@@ -13,8 +13,10 @@ pub(super) fn write(option: &str, path: &Path, program: &Program, races: Option<
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     let text = match Format::of_extension(extension) {
         Some(Format::Khronos) => {
-            let hint = "; a .litmus file has registers, branches, initial values and computed values";
-            let program = write_khronos(program).map_err(|error| failed(format!("{error}{hint}")))?;
+            let other = path.with_extension("litmus");
+            let hint = "which has registers, branches, initial values and computed values";
+            let cannot = |error| failed(format!("{error}: name the file {}, {hint}", other.display()));
+            let program = write_khronos(program).map_err(cannot)?;
             let questions = match races {
                 Some(true) => "SATISFIABLE consistent[X] && #dr>0\n",
                 Some(false) => "SATISFIABLE consistent[X] && #dr=0\nNOSOLUTION consistent[X] && #dr>0\n",

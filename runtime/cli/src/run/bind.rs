@@ -94,8 +94,8 @@ fn buffers(context: &Context, infos: &[BindingInfo], args: &RunArgs) -> Result<V
     });
     let all = storage.chain(uniform).chain(texels).filter(|(_, _, value, _)| **value != Value::Null);
     let one = |(option, slot, value, format): (&str, Slot, &Value, Option<vk::Format>)| {
-        let wrong = |problem: String| Failure::new(format!("{option} {slot}: {problem}"));
-        let info = info_of(infos, slot).ok_or_else(|| wrong("the program does not use it".to_owned()))?;
+        let wrong = |failure: Failure| failure.of(format_args!("{option} {slot}"));
+        let info = info_of(infos, slot).ok_or_else(|| wrong(Failure::misuse("the program does not use it")))?;
         let buffer = filled(context, value).map_err(wrong)?;
         Ok(BoundBuffer { slot, name: shown(slot, Some(info)), buffer, format, kind: info.kind })
     };
@@ -176,35 +176,20 @@ pub(crate) fn empty_elements(info: &BindingInfo, seen: &BTreeSet<(Slot, bool)>) 
 }
 
 /// A buffer with these contents.
-fn filled(context: &Context, value: &Value) -> Result<Buffer, String> {
+pub(crate) fn filled(context: &Context, value: &Value) -> Result<Buffer, Failure> {
+    let nothing = || Err(Failure::misuse("a buffer needs at least one byte"));
+    let of_bytes = |bytes: &[u8]| if bytes.is_empty() { nothing() } else { Ok(context.buffer_from(bytes)?) };
     match value {
-        Value::Null | Value::Zeros(0) => Err(nothing()),
-        Value::Zeros(bytes) => context.buffer_zeroed(*bytes).map_err(message),
-        Value::Bytes(bytes) => from_bytes(context, bytes),
-        Value::File(path) => {
-            let most = context.device().limits().max_storage_buffer_range;
-            file::read(path, most.into())
-                .map_err(|error| error.to_string())
-                .and_then(|bytes| from_bytes(context, &bytes))
-        }
+        Value::Null | Value::Zeros(0) => nothing(),
+        Value::Zeros(bytes) => Ok(context.buffer_zeroed(*bytes)?),
+        Value::Bytes(bytes) => of_bytes(bytes),
+        Value::File(path) => of_bytes(&file::read(path, context.device().limits().max_storage_buffer_range.into())?),
     }
 }
 
 /// The slot as text, with its element if the binding is an array.
 pub(super) fn shown(slot: Slot, info: Option<&BindingInfo>) -> String {
     if info.is_some_and(|info| info.count > 1) { slot.with_element() } else { slot.to_string() }
-}
-
-fn from_bytes(context: &Context, bytes: &[u8]) -> Result<Buffer, String> {
-    if bytes.is_empty() { Err(nothing()) } else { context.buffer_from(bytes).map_err(message) }
-}
-
-fn message(error: spelter::Error) -> String {
-    Failure::from(error).to_string()
-}
-
-fn nothing() -> String {
-    "a buffer needs at least one byte".into()
 }
 
 /// The option that fills a binding of the program.

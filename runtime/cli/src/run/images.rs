@@ -93,7 +93,7 @@ pub(crate) fn samplers(
 fn sampler(context: &Context, slot: Slot, args: &ImageArgs) -> Result<Sampler, Failure> {
     let option = args.sampler.iter().find(|option| option.slot == slot);
     let info = option.map(|option| option.options.0).unwrap_or_default();
-    context.sampler(&info).map_err(|error| Failure::new(format!("--sampler {slot}: {}", Failure::from(error))))
+    context.sampler(&info).map_err(|error| Failure::from(error).of(format_args!("--sampler {slot}")))
 }
 
 fn one(
@@ -103,8 +103,8 @@ fn one(
     args: &ImageArgs,
 ) -> Result<BoundImage, Failure> {
     let slot = option.slot;
-    let wrong = |problem: String| Failure::new(format!("--image {slot}: {problem}"));
-    let info = info_of(infos, slot).ok_or_else(|| wrong("the program does not use it".to_owned()))?;
+    let wrong = |failure: Failure| failure.of(format_args!("--image {slot}"));
+    let info = info_of(infos, slot).ok_or_else(|| wrong(Failure::misuse("the program does not use it")))?;
     let made = make(context, info, &option.source).map_err(wrong)?;
     let sampler = match info.kind {
         BindingKind::CombinedImageSampler => Some(sampler(context, slot, args)?),
@@ -135,14 +135,14 @@ struct Shape {
     layers: u32,
 }
 
-fn make(context: &Context, info: &BindingInfo, source: &Source) -> Result<Made, String> {
+fn make(context: &Context, info: &BindingInfo, source: &Source) -> Result<Made, Failure> {
     let declared = info.image.and_then(|image| image.view);
     let (format, shape, levels) = match source {
         Source::Picture { format, path } => {
-            let picture = Picture::read(path).map_err(|failure| failure.to_string())?;
+            let picture = Picture::read(path)?;
             let format = format.map_or_else(|| default_format(info), Ok)?;
             let texels =
-                image::of_picture(format, &picture).map_err(|problem| format!("{}: {problem}", path.display()))?;
+                image::of_picture(format, &picture).map_err(|problem| Failure::misuse(problem).of(path.display()))?;
             let [width, height] = picture.size;
             let shape = shape(declared, &[width, height])?;
             let made = create(context, format, &shape, 1)?;
@@ -150,10 +150,10 @@ fn make(context: &Context, info: &BindingInfo, source: &Source) -> Result<Made, 
             return Ok(Made { image: made, format, view: shape.view });
         }
         Source::Texels { format, size, levels, .. } => (*format, shape(declared, size)?, *levels),
-        Source::Null => return Err("it is null".to_owned()),
+        Source::Null => return Err(Failure::misuse("it is null")),
     };
     let image = create(context, format, &shape, levels)?;
-    let Source::Texels { contents, .. } = source else { return Err("it has no size".to_owned()) };
+    let Source::Texels { contents, .. } = source else { return Err(Failure::misuse("it has no size")) };
     for level in 0..levels {
         let [width, height, depth] = image.level_size(level);
         let slices = [width, height, depth * shape.layers];
@@ -167,9 +167,10 @@ fn make(context: &Context, info: &BindingInfo, source: &Source) -> Result<Made, 
 }
 
 /// The format of a picture that names none: the shader's, or 8 bits for each channel.
-fn default_format(info: &BindingInfo) -> Result<Format, String> {
+fn default_format(info: &BindingInfo) -> Result<Format, Failure> {
     if let Some(declared) = info.image.and_then(|image| image.format) {
-        return image::known(declared).ok_or_else(|| format!("the format {declared:?} is not supported"));
+        let refused = || Failure::misuse(format!("the format {declared:?} is not supported"));
+        return image::known(declared).ok_or_else(refused);
     }
     Ok(match info.image.map(|image| image.class) {
         Some(TexelClass::Uint) => Format::R8G8B8A8_UINT,
@@ -180,7 +181,7 @@ fn default_format(info: &BindingInfo) -> Result<Format, String> {
 }
 
 /// What the numbers of a size mean for the view that the shader declares.
-fn shape(declared: Option<vk::ImageViewType>, size: &[u32]) -> Result<Shape, String> {
+fn shape(declared: Option<vk::ImageViewType>, size: &[u32]) -> Result<Shape, Failure> {
     use vk::ImageViewType as View;
     let view = declared.unwrap_or(if size.len() == 3 { View::TYPE_3D } else { View::TYPE_2D });
     let (one, two, three) = (vk::ImageType::TYPE_1D, vk::ImageType::TYPE_2D, vk::ImageType::TYPE_3D);
@@ -198,7 +199,7 @@ fn shape(declared: Option<vk::ImageViewType>, size: &[u32]) -> Result<Shape, Str
         }
         _ => {
             let given: Vec<_> = size.iter().map(u32::to_string).collect();
-            return Err(format!("the shader takes {}, not {}", takes(view), given.join("x")));
+            return Err(Failure::misuse(format!("the shader takes {}, not {}", takes(view), given.join("x"))));
         }
     };
     Ok(Shape { ty, view, size, layers })
@@ -219,33 +220,32 @@ fn takes(view: vk::ImageViewType) -> &'static str {
     }
 }
 
-fn create(context: &Context, format: Format, shape: &Shape, levels: u32) -> Result<Image, String> {
+fn create(context: &Context, format: Format, shape: &Shape, levels: u32) -> Result<Image, Failure> {
     let texels: u64 = shape.size.iter().map(|&n| u64::from(n)).fold(u64::from(shape.layers), u64::saturating_mul);
     let bytes = texels.saturating_mul(format.bytes().into());
     if bytes > MAX_BYTES {
-        return Err(format!("its {bytes} bytes are more than {MAX_BYTES}"));
+        return Err(Failure::misuse(format!("its {bytes} bytes are more than {MAX_BYTES}")));
     }
     let builder = context.image(image::vulkan(format), shape.size).dimensions(shape.ty);
-    let built = builder.levels(levels).layers(shape.layers).build();
-    built.map_err(|error| Failure::from(error).to_string())
+    Ok(builder.levels(levels).layers(shape.layers).build()?)
 }
 
 /// The texels of a file, which must be those of level 0.
-fn of_file(path: &std::path::Path, format: Format, size: [u32; 3]) -> Result<Vec<u8>, String> {
+fn of_file(path: &std::path::Path, format: Format, size: [u32; 3]) -> Result<Vec<u8>, Failure> {
     let wanted = size.iter().map(|&n| u64::from(n)).product::<u64>() * u64::from(format.bytes());
-    let bytes = file::read(path, MAX_BYTES).map_err(|failure| failure.to_string())?;
+    let bytes = file::read(path, MAX_BYTES)?;
     if bytes.len() as u64 != wanted {
         let (path, given, format) = (path.display(), bytes.len(), image::format_name(format));
-        return Err(format!("{path}: {given} bytes, but the texels in {format} have {wanted}"));
+        return Err(Failure::misuse(format!("{path}: {given} bytes, but the texels in {format} have {wanted}")));
     }
     Ok(bytes)
 }
 
 /// Writes the texels of a level, layer by layer.
-fn write(context: &Context, image: &Image, (level, shape): (u32, &Shape), texels: &[u8]) -> Result<(), String> {
+fn write(context: &Context, image: &Image, (level, shape): (u32, &Shape), texels: &[u8]) -> Result<(), Failure> {
     let each = texels.len() / shape.layers.max(1) as usize;
     for (layer, texels) in (0..shape.layers).zip(texels.chunks_exact(each.max(1))) {
-        context.write_image(image, level, layer, texels).map_err(|error| Failure::from(error).to_string())?;
+        context.write_image(image, level, layer, texels)?;
     }
     Ok(())
 }

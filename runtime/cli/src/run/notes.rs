@@ -14,8 +14,7 @@ pub(super) fn of(program: &Program, bound: &BoundResources, args: &RunArgs) -> V
         notes.push(format!("the kernel was interpreted, which is slow: it has no machine code ({reason})"));
     }
     if args.groups(program.workgroup_size()).contains(&0) {
-        let option = if args.groups.is_some() { "--groups" } else { "--invocations" };
-        notes.push(format!("no invocation ran: {option} has a 0"));
+        notes.push(format!("no invocation ran: {} has a 0", args.size_option()));
     } else if args.out.is_empty() && args.save.is_empty() && args.trace.is_none() && !args.time && !args.json {
         notes.push("the kernel ran; --out, --save, --time or --json show what it did".to_owned());
     }

@@ -46,6 +46,7 @@ mod variables;
 mod words;
 
 use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
 
 use foldhash::HashMap;
 use spirv::Op;
@@ -86,7 +87,8 @@ impl Module {
         self.sections.entry_points.iter().map(|entry| entry.name.as_str())
     }
 
-    /// The constants with a `SpecId`, in declaration order.
+    /// The constants with a `SpecId`, in declaration order. Constants that share one are one, as compilers for GLSL emit
+    /// the size of a workgroup (`local_size_x_id`) and a constant that the shader declares for it.
     pub fn specialization_constants(&self) -> impl Iterator<Item = SpecializationConstant> {
         let Sections { declarations, annotations, words, .. } = &*self.sections;
         let types: HashMap<_, _> = declarations
@@ -102,11 +104,26 @@ impl Module {
                 Some((inst.id, ty))
             })
             .collect();
-        declarations.iter().filter_map(move |inst| {
-            let id = Some(annotations.of(inst.id)?.spec_id?);
-            let ty = *types.get(&inst.ty)?;
-            Some(SpecializationConstant { id, name: annotations.name(inst.id).to_owned(), ty })
-        })
+        let mut constants: Vec<SpecializationConstant> = Vec::new();
+        let mut places: HashMap<_, usize> = HashMap::default();
+        for inst in declarations {
+            let id = annotations.of(inst.id).and_then(|decorations| decorations.spec_id);
+            let (Some(id), Some(&ty)) = (id, types.get(&inst.ty)) else { continue };
+            let name = annotations.name(inst.id).to_owned();
+            match places.entry((id, ty)) {
+                Entry::Occupied(place) => {
+                    let known = &mut constants[*place.get()].name;
+                    if known.is_empty() {
+                        *known = name;
+                    }
+                }
+                Entry::Vacant(place) => {
+                    place.insert(constants.len());
+                    constants.push(SpecializationConstant { id: Some(id), key: id, name, ty });
+                }
+            }
+        }
+        constants.into_iter()
     }
 
     /// Set, binding and `OpName` of each variable that has them. A block's variable without a name, as compilers for

@@ -113,7 +113,7 @@ impl Module {
 
     /// The overrides, in the order of the text.
     pub fn specialization_constants(&self) -> impl Iterator<Item = SpecializationConstant> {
-        self.module.overrides.iter().filter_map(|(_, constant)| {
+        self.module.overrides.iter().filter_map(|(place, constant)| {
             let TypeInner::Scalar(scalar) = self.module.types[constant.ty].inner else { return None };
             let bits = u32::from(scalar.width) * 8;
             let ty = match scalar.kind {
@@ -125,6 +125,7 @@ impl Module {
             };
             Some(SpecializationConstant {
                 id: constant.id.map(u32::from),
+                key: overrides::key(place, constant),
                 name: constant.name.clone().unwrap_or_default(),
                 ty,
             })
@@ -246,9 +247,8 @@ impl Module {
 
     /// Values for the overrides that the module has and the caller sets, as numbers of the override's type.
     fn constants(&self, specialization: &BTreeMap<u32, u64>) -> PipelineConstants {
-        let value = |constant: &naga::Override| {
-            let id = constant.id?;
-            let bits = *specialization.get(&u32::from(id))?;
+        let value = |(place, constant): (_, &naga::Override)| {
+            let bits = *specialization.get(&overrides::key(place, constant))?;
             let TypeInner::Scalar(scalar) = self.module.types[constant.ty].inner else { return None };
             // naga's numbers are doubles, which can hold the integers of every override type.
             let number = match (scalar.kind, scalar.width) {
@@ -261,9 +261,9 @@ impl Module {
                 (_, 2) => f64::from(bits as u16),
                 _ => f64::from(bits as u32),
             };
-            Some((id.to_string(), number))
+            Some((overrides::name(constant)?, number))
         };
-        self.module.overrides.iter().filter_map(|(_, constant)| value(constant)).collect()
+        self.module.overrides.iter().filter_map(value).collect()
     }
 }
 
@@ -412,10 +412,7 @@ mod tests {
                 "@id(3) override m: u32;",
                 "`m` has no value: set specialization constant 3, or give it a default at wgsl:2:",
             ),
-            (
-                "override n: u32;",
-                "`n` has no value: give it a default; with an `@id` it can be set as a specialization",
-            ),
+            ("override n: u32;", "`n` has no value: set it by its name, or give it a default at wgsl:2:"),
         ] {
             let used = declared.split(' ').find(|word| word.ends_with(':')).unwrap_or_default().trim_end_matches(':');
             let text =
@@ -493,15 +490,20 @@ mod tests {
     }
 
     #[test]
-    fn overrides_take_their_values_by_id() {
-        let source = "@id(7) override a: i32 = 1; @id(8) override b: f32; override c: bool = true;
+    fn overrides_take_their_values_by_id_or_without_one_by_a_number_above() {
+        let source = "@id(7) override a: i32 = 1; @id(8) override b: f32; override c: bool = true; override d: u32 = 1;
             @group(0) @binding(0) var<storage, read_write> out: array<f32>;
             @compute @workgroup_size(1) fn main() { out[0] = select(0.0, f32(a) + b, c); }";
         let module = Module::parse(source).unwrap();
         let constants: Vec<_> = module.specialization_constants().map(|constant| constant.to_string()).collect();
-        assert_eq!(constants, ["7 (a: i32)", "8 (b: f32)", "`c`, which has no @id and cannot be set"]);
-        let values = BTreeMap::from([(7, (-3i32).cast_unsigned().into()), (8, 0.5f32.to_bits().into()), (99, 1u64)]);
+        assert_eq!(constants, ["7 (a: i32)", "8 (b: f32)", "c (bool)", "d (u32)"]);
+        let keys: Vec<_> = module.specialization_constants().map(|constant| constant.key).collect();
+        assert_eq!(keys, [7, 8, 65536 + 2, 65536 + 3]);
+        let mut values =
+            BTreeMap::from([(7, (-3i32).cast_unsigned().into()), (8, 0.5f32.to_bits().into()), (99, 1u64)]);
         assert_eq!(module.constants(&values), PipelineConstants::from_iter([("7".into(), -3.0), ("8".into(), 0.5)]));
+        values.insert(keys[3], 40);
+        assert_eq!(module.constants(&values).get("d"), Some(&40.0));
         let missing = module.to_spirv("main", &BTreeMap::new()).unwrap_err();
         assert!(missing.to_string().contains('b'), "{missing}");
         assert_eq!(module.to_spirv("main", &values).unwrap()[0], 0x0723_0203);

@@ -1,9 +1,22 @@
-//! Errors about the values of overrides, with the place of what they are about.
+//! How overrides are named, and errors about their values, with the place of what they are about.
 
 use naga::back::PipelineConstants;
+use naga::{Handle, Override};
 
 use super::{MAX_WITH_LINES, Module, fault, refused, refused_at, size};
 use crate::front::Error;
+
+/// The number of an override in maps of values: its `@id`, which is at most 65535, or one above that.
+pub(super) fn key(place: Handle<Override>, constant: &Override) -> u32 {
+    let above = || u32::try_from(place.index()).unwrap_or(u32::MAX).saturating_add(1 << 16);
+    constant.id.map_or_else(above, u32::from)
+}
+
+/// naga's name of an override: its `@id` as a text, or its name (WebGPU, "pipeline-overridable constant identifier
+/// string"). One without either cannot be set.
+pub(super) fn name(constant: &Override) -> Option<String> {
+    constant.id.map(|id| id.to_string()).or_else(|| constant.name.clone())
+}
 
 impl Module {
     /// The error for an expression that cannot be evaluated with the values of the overrides.
@@ -20,14 +33,12 @@ impl Module {
     /// An error if an override gets an infinity or a NaN.
     pub(super) fn check_finite(&self, constants: &PipelineConstants) -> Result<(), Error> {
         for (place, constant) in self.module.overrides.iter() {
-            let value = constant.id.and_then(|id| Some((id, *constants.get(&id.to_string())?)));
-            if let Some((id, value)) = value.filter(|(_, value)| !value.is_finite()) {
+            let value = name(constant).and_then(|name| constants.get(&name).copied());
+            if let Some(value) = value.filter(|value| !value.is_finite()) {
                 let name = constant.name.as_deref().unwrap_or_default();
                 let at = self.module.overrides.get_span(place).to_range().map_or(0, |range| range.start);
-                let problem = format!(
-                    "WGSL has no infinity and no NaN: the override `{name}`, specialization constant {id}, \
-                     cannot be {value}"
-                );
+                let id = constant.id.map_or(String::new(), |id| format!(", specialization constant {id},"));
+                let problem = format!("WGSL has no infinity and no NaN: the override `{name}`{id} cannot be {value}");
                 return Err(refused_at(&problem, at, &self.source));
             }
         }
@@ -36,15 +47,11 @@ impl Module {
 
     /// The error for an override, by number or name, with neither a default nor a value.
     pub(super) fn has_no_value(&self, key: &str) -> Error {
-        let found = self.module.overrides.iter().find(|(_, data)| match data.id {
-            Some(id) => id.to_string() == key,
-            None => data.name.as_deref() == Some(key),
-        });
-        let (place, data) = found.unzip();
+        let (place, data) = self.module.overrides.iter().find(|(_, data)| name(data).as_deref() == Some(key)).unzip();
         let name = data.and_then(|data| data.name.as_deref()).unwrap_or(key);
         let help = match data.and_then(|data| data.id) {
             Some(id) => format!("set specialization constant {id}, or give it a default"),
-            None => "give it a default; with an `@id` it can be set as a specialization constant".to_owned(),
+            None => "set it by its name, or give it a default".to_owned(),
         };
         let at =
             place.and_then(|place| self.module.overrides.get_span(place).to_range()).map_or(0, |range| range.start);

@@ -139,16 +139,18 @@ fn refused(shader: &Shader, refusal: &Refusal) -> Failure {
 fn contents(option: &str, binds: &[Bind]) -> Result<BytesBySlot, Failure> {
     let mut all = BTreeMap::new();
     for Bind { slot, value, .. } in binds {
-        let wrong = |problem: String| Failure::new(format!("{option} {slot}: {problem}"));
+        let wrong = |problem: &str| Failure::misuse(format!("{option} {slot}: {problem}"));
         let bytes = match value {
-            Value::Null => return Err(wrong("a litmus test has no null descriptors".to_owned())),
+            Value::Null => return Err(wrong("a litmus test has no null descriptors")),
             Value::Zeros(bytes) if *bytes <= MAX_BYTES => vec![0; *bytes as usize],
-            Value::Zeros(bytes) => return Err(wrong(format!("{bytes} bytes are more than {MAX_BYTES}"))),
+            Value::Zeros(bytes) => return Err(wrong(&format!("{bytes} bytes are more than {MAX_BYTES}"))),
             Value::Bytes(bytes) => bytes.clone(),
-            Value::File(path) => file::read(path, MAX_BYTES).map_err(|failure| wrong(failure.to_string()))?,
+            Value::File(path) => {
+                file::read(path, MAX_BYTES).map_err(|failure| failure.of(format_args!("{option} {slot}")))?
+            }
         };
         if all.insert((slot.group, slot.binding, slot.element), bytes).is_some() {
-            return Err(Failure::new(format!("binding {slot} is given twice")));
+            return Err(Failure::misuse(format!("binding {slot} is given twice")));
         }
     }
     Ok(all)
@@ -162,7 +164,7 @@ fn unused(kernel: &Kernel, launch: &Launch) -> Result<(), Failure> {
                 (data.set, data.binding) == (group, binding) && element < data.count.max(1)
             };
             if !kernel.bindings.values().any(has) {
-                return Err(Failure::new(format!("{option} {group}.{binding}: {:?} does not use it", kernel.name)));
+                return Err(Failure::misuse(format!("{option} {group}.{binding}: {:?} does not use it", kernel.name)));
             }
         }
     }
