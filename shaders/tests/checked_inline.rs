@@ -140,8 +140,9 @@ impl Observer for Counting {
         self.detector.end(by);
     }
 
-    fn arrivals(&mut self, by: Lanes, site: Site) {
-        self.detector.arrivals(by, site);
+    fn meet(&mut self, workgroup: u64, site: Site, invocations: u32) {
+        self.calls += 1;
+        self.detector.meet(workgroup, site, invocations);
     }
 
     fn ends(&mut self, workgroup: u64, invocations: u32) {

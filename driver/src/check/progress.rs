@@ -63,7 +63,9 @@ impl<'a> Counted<'a> {
     fn in_workgroup(&mut self, workgroup: u64) {
         if self.workgroup != Some(workgroup) {
             self.workgroup = Some(workgroup);
-            self.progress.begun.fetch_add(1, Ordering::Relaxed);
+            // Only this thread changes it.
+            let begun = self.progress.begun.load(Ordering::Relaxed);
+            self.progress.begun.store(begun + 1, Ordering::Relaxed);
         }
     }
 }
@@ -97,8 +99,9 @@ impl Observer for Counted<'_> {
         self.observer.arrive(by, site);
     }
 
-    fn arrivals(&mut self, by: Lanes, site: Site) {
-        self.observer.arrivals(by, site);
+    fn meet(&mut self, workgroup: u64, site: Site, invocations: u32) {
+        self.in_workgroup(workgroup);
+        self.observer.meet(workgroup, site, invocations);
     }
 
     fn divergent_barrier(&mut self, barrier: DivergentBarrier<'_>) {

@@ -79,19 +79,9 @@ impl<'a> Watch<'a> {
         self.observer.arrive(self.invocation(local), site);
     }
 
-    /// The active lanes of a subgroup wait at a barrier of the workgroup.
-    pub(super) fn arrivals(&mut self, (first, active): (u32, u16), site: Site) {
-        let index = first as usize;
-        self.waiting.resize(self.waiting.len().max(index + 16), None);
-        for (waiting, lane) in self.waiting[index..].iter_mut().zip(0..16) {
-            *waiting = if active >> lane & 1 != 0 { Some(site) } else { *waiting };
-        }
-        self.observer.arrivals(Lanes { workgroup: self.workgroup, first, active }, site);
-    }
-
-    /// Whether an invocation waits at a barrier of the workgroup.
-    pub(super) fn waits(&self, local: u32) -> bool {
-        self.waiting.get(local as usize).is_some_and(Option::is_some)
+    /// All invocations of the workgroup meet at a barrier of it.
+    pub(super) fn meet(&mut self, site: Site, invocations: u32) {
+        self.observer.meet(self.workgroup, site, invocations);
     }
 
     /// The invocations that wait for the workgroup go on.

@@ -113,14 +113,33 @@ impl Action {
     }
 }
 
+/// Whether an action is an atomic whose scope is that one or a larger one.
+pub(crate) fn is_atomic_of(action: &SiteAction, least: Scope) -> bool {
+    matches!(action, SiteAction::Atomic { scope, .. } if level(*scope) >= level(least))
+}
+
+/// Whether an action is an atomic that neither releases nor acquires. A release fence before it, or an acquire fence
+/// after it, may nevertheless order by it.
+pub(crate) fn is_relaxed(action: &SiteAction) -> bool {
+    let Action::Atomic { order, unequal, .. } = Action::of(action) else { return false };
+    [order, unequal].iter().all(|order| order.releases.is_empty() && order.acquires.is_empty())
+}
+
+/// What a control barrier of the workgroup orders; `None` if it is another action.
+pub(super) fn order_of_barrier(action: &SiteAction) -> Option<Order> {
+    let SiteAction::Barrier { execution, .. } = action else { return None };
+    let Action::Barrier { order } = Action::of(action) else { return None };
+    (level(*execution) >= Level::Workgroup).then_some(order)
+}
+
 /// Whether a control barrier of the workgroup orders all non-private accesses to workgroup memory before it with those
 /// after it.
 pub(crate) fn orders_workgroup_memory(action: &SiteAction) -> bool {
-    let of_workgroup = matches!(action, SiteAction::Barrier { execution, .. } if level(*execution) >= Level::Workgroup);
-    let Action::Barrier { order } = Action::of(action) else { return false };
     let class = index(StorageClass::Workgroup);
-    let full = order.releases.contains(class) && order.acquires.contains(class);
-    of_workgroup && full && order.scope >= Level::Workgroup
+    order_of_barrier(action).is_some_and(|order| {
+        let full = order.releases.contains(class) && order.acquires.contains(class);
+        full && order.scope >= Level::Workgroup
+    })
 }
 
 /// The sites of a kernel.

@@ -45,14 +45,10 @@ impl Workgroup {
         idiom
     }
 
-    /// Whether a barrier at which the whole workgroup waits makes each class known to all of it, or orders nothing of
-    /// it; no invocation has a fence or a record.
+    /// Whether [`makes_all_known`] says all of a barrier at which the whole workgroup waits: no invocation has a fence
+    /// or a record.
     pub(super) fn is_simple(&self, order: Order) -> bool {
-        let of_class = |class| {
-            let [releases, acquires] = [order.releases, order.acquires].map(|classes| classes.contains(class));
-            !releases && !acquires || releases && acquires && order.scope >= Level::Workgroup
-        };
-        self.untouched() && (0..CLASSES).all(of_class)
+        self.untouched() && makes_all_known(order)
     }
 
     /// [`Workgroup::meet`] of the whole workgroup at such a barrier.
@@ -65,7 +61,7 @@ impl Workgroup {
     fn know(&mut self, group: Group, class: usize, now: u32) {
         match group {
             Group::Workgroup => self.known[class] = now,
-            Group::Subgroup(subgroup) => self.known_in_subgroup[subgroup as usize][class] = now,
+            Group::Subgroup(subgroup) => self.know_in_subgroup(subgroup, class, now),
             Group::Invocation(_) => {}
         }
     }
@@ -169,6 +165,14 @@ impl Workgroup {
             }
         }
     }
+}
+
+/// Whether a barrier at which the whole workgroup waits makes each class known to all of it, or orders nothing of it.
+pub(super) fn makes_all_known(order: Order) -> bool {
+    (0..CLASSES).all(|class| {
+        let [releases, acquires] = [order.releases, order.acquires].map(|classes| classes.contains(class));
+        !releases && !acquires || releases && acquires && order.scope >= Level::Workgroup
+    })
 }
 
 /// How a member of a barrier acquires a class.

@@ -177,6 +177,16 @@ impl Numbers {
         self.take(unit)
     }
 
+    /// Takes the numbers of the present workgroup up to one that was not taken here.
+    pub(super) fn advance(&mut self, number: u32, layout: Layout) {
+        self.next = self.next.max(number.saturating_add(layout.unit()));
+    }
+
+    /// A number up to which those of a workgroup may be taken elsewhere.
+    pub(super) fn last(&self, layout: Layout) -> u32 {
+        u32::MAX - 4 * layout.unit()
+    }
+
     fn take(&mut self, unit: u32) -> Option<u32> {
         // The highest numbers stay free: one is the bound "after everything", and `DETAILED` must be above all.
         let after = self.next.checked_add(unit).filter(|after| *after < u32::MAX - 2 * unit)?;

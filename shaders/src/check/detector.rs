@@ -112,6 +112,7 @@ impl Detector {
     /// Begins the next dispatch of the window. Its accesses are not ordered with those of earlier dispatches, and its
     /// references are others.
     pub fn dispatch(&mut self, sites: &PrimaryMap<Site, SiteData>, launch: Launch) {
+        self.catch_up();
         self.actions = attributes::actions(sites.values());
         let acquires = |action: &Action| matches!(action, Action::Fence(order) if !order.acquires.is_empty());
         self.acquire_fences = self.actions.iter().any(acquires);
@@ -132,6 +133,7 @@ impl Detector {
 
     /// All accesses so far are ordered before those that follow, and are available and visible to them: by the API.
     pub fn settle(&mut self) {
+        self.catch_up();
         self.base = self.numbers.bound();
         self.numbers.settle();
         self.locations.clear();
@@ -211,6 +213,7 @@ impl Detector {
     /// Begins the invocation's workgroup, if another one ran.
     #[inline]
     pub(super) fn enter(&mut self, workgroup: u64) {
+        self.catch_up();
         if !self.running || self.workgroup.workgroup != workgroup {
             self.begin(workgroup);
         }
@@ -461,6 +464,7 @@ impl Observer for Detector {
             self.write_heads(by, target, class, order, reads);
         }
         self.publish();
+        self.may_settle(site);
     }
 
     fn fence(&mut self, by: Invocation, site: Site) {
@@ -476,13 +480,14 @@ impl Observer for Detector {
     fn arrive(&mut self, by: Invocation, site: Site) {
         self.enter(by.workgroup);
         self.workgroup.waits[by.local as usize] = Some(site);
+        self.workgroup.waited = true;
     }
 
-    fn arrivals(&mut self, by: Lanes, site: Site) {
-        self.enter(by.workgroup);
-        let waits = self.workgroup.waits[by.first as usize..].iter_mut();
-        for (waits, lane) in waits.zip(0..16) {
-            *waits = if by.active >> lane & 1 != 0 { Some(site) } else { *waits };
+    fn meet(&mut self, workgroup: u64, site: Site, invocations: u32) {
+        self.enter(workgroup);
+        if !self.meet_simply(site) {
+            (0..invocations).for_each(|local| self.arrive(Invocation { workgroup, local }, site));
+            self.release(workgroup, Scope::Workgroup, None);
         }
     }
 
@@ -545,13 +550,21 @@ impl Detector {
     /// All invocations of the workgroup leave one barrier, if that is all that there is to it.
     fn all_meet(&mut self) -> bool {
         let Some((&Some(site), others)) = self.workgroup.waits.split_first() else { return false };
+        if !others.iter().all(|other| *other == Some(site)) || !self.meet_simply(site) {
+            return false;
+        }
+        self.workgroup.waits.fill(None);
+        true
+    }
+
+    /// All invocations of the workgroup meet at a barrier, if it is a simple one.
+    fn meet_simply(&mut self, site: Site) -> bool {
         let Some(&Action::Barrier { order }) = self.actions.get(site.index()) else { return false };
-        if !others.iter().all(|other| *other == Some(site)) || !self.workgroup.is_simple(order) {
+        if !self.workgroup.is_simple(order) {
             return false;
         }
         let now = self.tick();
         self.workgroup.meet_all(order, now);
-        self.workgroup.waits.fill(None);
         self.publish();
         true
     }

@@ -48,9 +48,11 @@ pub(crate) mod state {
     /// All ones if a read after one by another invocation, which is not known to the whole workgroup, is not ordered
     /// after it for any invocation; otherwise 0.
     pub(crate) const JOINS: u32 = 7;
+    /// A barrier of the whole workgroup may take its number without a call up to here.
+    pub(crate) const LAST_NUMBER: u32 = 8;
     /// From here on a word for each instruction: [`BASE`] once it has made a call with an access to device memory. Its
     /// first access in a dispatch makes one, whatever its cells, so that observers know an invocation that executes it.
-    pub(crate) const SITES: u32 = 8;
+    pub(crate) const SITES: u32 = 9;
     /// Words of the state.
     pub(crate) const WORDS: u32 = SITES + super::MAX_SITES as u32;
 

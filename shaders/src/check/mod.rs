@@ -31,7 +31,7 @@ mod words;
 mod workgroup;
 mod written;
 
-pub(crate) use attributes::orders_workgroup_memory;
+pub(crate) use attributes::{is_atomic_of, is_relaxed, orders_workgroup_memory};
 pub use candidate::{
     Agents, Candidate, Candidates, Cause, Distance, First, GivenUp, Kind, NonUniformBarrier, Note, NoteKind, Relation,
     Second,
@@ -39,6 +39,7 @@ pub use candidate::{
 pub use detector::Detector;
 pub use inline::{InlineChecks, InlineMemory, MAX_SITES};
 pub use insert::insert;
+pub(crate) use offer::words_of_barrier;
 pub use planes::{GRANULE, Plane, Planes};
 pub use settings::{Launch, Limits, Profile};
 pub use subsume::subsume;

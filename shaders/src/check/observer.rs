@@ -116,9 +116,11 @@ pub trait Observer {
     /// The invocation waits at a control barrier.
     fn arrive(&mut self, by: Invocation, site: Site);
 
-    /// Invocations of a subgroup wait at a control barrier. By default it is as many calls of [`Observer::arrive`].
-    fn arrivals(&mut self, by: Lanes, site: Site) {
-        by.invocations().for_each(|by| self.arrive(by, site));
+    /// All invocations of the workgroup, which has so many, wait at one control barrier of it, and go on. By default it
+    /// is as many calls of [`Observer::arrive`], and one of [`Observer::release`].
+    fn meet(&mut self, workgroup: u64, site: Site, invocations: u32) {
+        (0..invocations).for_each(|local| self.arrive(Invocation { workgroup, local }, site));
+        self.release(workgroup, Scope::Workgroup, None);
     }
 
     /// Called before [`Observer::release`] of a barrier in divergent control flow: an error without further evidence.

@@ -9,8 +9,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use cranelift_entity::EntityRef as _;
+use smallvec::SmallVec;
 
-use super::attributes::{Action, CLASSES, index};
+use super::attributes::{self, Action, CLASSES, index};
+use super::barrier;
 use super::cells::Group;
 use super::detector::Detector;
 use super::history::Reference;
@@ -18,7 +20,7 @@ use super::inline::{InlineChecks, InlineMemory, state};
 use super::planes::{GRANULE, Plane, Planes};
 use super::shadow::AttributeId;
 use crate::guest::GuestSlice;
-use crate::ir::{Site, StorageClass};
+use crate::ir::{Site, SiteAction, StorageClass};
 
 /// Bytes of workgroup memory that have planes, and the granule after them, whose cells are the words of the state.
 const SHARED_BYTES: u64 = 1 << 20;
@@ -97,6 +99,20 @@ impl Detector {
         }
     }
 
+    /// Takes over what machine code did about barriers since the last call: see [`words_of_barrier`].
+    #[inline]
+    pub(super) fn catch_up(&mut self) {
+        let Some(state) = self.inlined else { return };
+        let number = state.load_u32(4 * u64::from(state::NUMBER));
+        if number != self.workgroup.number {
+            self.numbers.advance(number, self.workgroup.layout);
+            (self.workgroup.number, self.workgroup.met) = (number, number);
+            for (class, known) in self.workgroup.known.iter_mut().enumerate() {
+                *known = state.load_u32(4 * (u64::from(state::KNOWN) + class as u64));
+            }
+        }
+    }
+
     /// No cell of a new era is settled by what was reported in an earlier one.
     pub(super) fn settle_none(&self) {
         if let Some(state) = self.inlined {
@@ -130,12 +146,24 @@ impl Detector {
         word(state::FIRST, workgroup.first);
         word(state::NUMBER, workgroup.number);
         word(state::SEVERAL, several);
-        let in_subgroups = workgroup.known_in_subgroup.iter().any(|known| known.iter().any(|&at| at > workgroup.first));
-        word(state::JOINS, if workgroup.untouched() && !in_subgroups { u32::MAX } else { 0 });
+        let untouched = workgroup.untouched();
+        word(state::JOINS, if untouched && !workgroup.met_in_subgroups() { u32::MAX } else { 0 });
+        word(state::LAST_NUMBER, if untouched { self.numbers.last(layout) } else { 0 });
         for class in 0..CLASSES {
             word(state::KNOWN + class as u32, workgroup.known[class]);
         }
     }
+}
+
+/// The words of the state that become the new number if the whole workgroup meets at a barrier, where no invocation
+/// knows more than others ([`state::LAST_NUMBER`]); `None` if the barrier needs the detector in any case.
+pub(crate) fn words_of_barrier(action: &SiteAction) -> Option<SmallVec<[u32; 4]>> {
+    let order = attributes::order_of_barrier(action)?;
+    let is_simple = barrier::makes_all_known(order);
+    is_simple.then(|| {
+        let known = order.releases.iter().map(|class| state::KNOWN + class as u32);
+        std::iter::once(state::NUMBER).chain(known).collect()
+    })
 }
 
 /// Whether no other buffer has a part of those that the checks concern, and all of them consist of whole words.

@@ -54,7 +54,9 @@ pub(super) struct Workgroup {
     /// For each class, the number below which all accesses of the workgroup are known to all of it.
     pub(super) known: [u32; CLASSES],
     /// The same for each subgroup.
-    pub(super) known_in_subgroup: Vec<[u32; CLASSES]>,
+    known_in_subgroup: Vec<[u32; CLASSES]>,
+    /// Whether one of them is above the first number.
+    met_in_subgroups: bool,
     /// Accesses below precede a barrier of the workgroup, whatever its semantics.
     pub(super) met: u32,
     /// Invocations.
@@ -63,8 +65,12 @@ pub(super) struct Workgroup {
     touched: Vec<u32>,
     /// The control barrier at which each invocation waits.
     pub(super) waits: Vec<Option<Site>>,
+    /// Whether one waited.
+    pub(super) waited: bool,
     /// Whether each invocation made an access since its last release fence.
     pub(super) accessed: Vec<bool>,
+    /// Whether there was a release fence.
+    fenced: bool,
     /// Whether there is an access with the present number.
     pub(super) used: bool,
 }
@@ -81,11 +87,14 @@ impl Workgroup {
             workgroup: 0,
             known: [0; CLASSES],
             known_in_subgroup: vec![[0; CLASSES]; subgroups],
+            met_in_subgroups: false,
             met: 0,
             agents: std::iter::repeat_with(Agent::default).take(size).collect(),
             touched: Vec::new(),
             waits: vec![None; size],
-            accessed: vec![false; size],
+            waited: false,
+            accessed: vec![true; size],
+            fenced: false,
             used: false,
         }
     }
@@ -93,20 +102,28 @@ impl Workgroup {
     /// Begins the next workgroup.
     pub(super) fn begin(&mut self, workgroup: u64, slot: Slot, first: u32) {
         self.workgroup = workgroup;
-        self.waits.fill(None);
+        if std::mem::take(&mut self.waited) {
+            self.waits.fill(None);
+        }
         self.forget(slot, first);
     }
 
     /// Forgets all order; barriers go on.
     pub(super) fn forget(&mut self, slot: Slot, first: u32) {
+        // Numbers rise, unless they begin again: what subgroups knew of earlier workgroups is below.
+        let again = first < self.first;
         (self.slot, self.first, self.number) = (slot, first, first);
         self.known = [first; CLASSES];
-        self.known_in_subgroup.fill(self.known);
+        if std::mem::take(&mut self.met_in_subgroups) || again {
+            self.known_in_subgroup.fill(self.known);
+        }
         self.met = first;
         for local in self.touched.drain(..) {
             self.agents[local as usize] = Agent::default();
         }
-        self.accessed.fill(true);
+        if std::mem::take(&mut self.fenced) {
+            self.accessed.fill(true);
+        }
         self.used = false;
     }
 
@@ -118,6 +135,17 @@ impl Workgroup {
             self.touched.push(local);
         }
         agent
+    }
+
+    /// All of a subgroup know its accesses below `now`.
+    pub(super) fn know_in_subgroup(&mut self, subgroup: u32, class: usize, now: u32) {
+        self.known_in_subgroup[subgroup as usize][class] = now;
+        self.met_in_subgroups = true;
+    }
+
+    /// Whether a subgroup has met at a barrier of its own.
+    pub(super) fn met_in_subgroups(&self) -> bool {
+        self.met_in_subgroups
     }
 
     /// Whether no invocation has anything but the initial state.
@@ -273,5 +301,6 @@ impl Workgroup {
         agent.fences.retain(|other| other.order != order);
         agent.fences.push(fence);
         self.accessed[local as usize] = false;
+        self.fenced = true;
     }
 }

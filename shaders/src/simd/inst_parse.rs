@@ -56,6 +56,10 @@ fn detailed(parser: &mut Parser, line: &mut Line<'_>, word: &str, detail: &str) 
             let Some(op) = AtomicOp::from_name(detail) else { return Ok(None) };
             atomic(parser, line, op, word == "atomic64")?
         }
+        ("store", None) => {
+            let Some(width) = Width::from_name(detail) else { return Ok(None) };
+            store(parser, line, width)?
+        }
         ("load_row" | "store_row" | "scatter", None) => {
             let Some(width) = Width::from_name(detail) else { return Ok(None) };
             row_or_scatter(parser, line, word, width)?
@@ -106,13 +110,16 @@ fn simple(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option
     }))
 }
 
+/// The operands of a store of one word or byte.
+fn store(parser: &mut Parser, line: &mut Line<'_>, width: Width) -> Result<InstData> {
+    let (address, value) = (address(parser, line)?, operand(parser, line)?);
+    Ok(InstData::Store { width, address, value, mask: mask(parser, line)? })
+}
+
 /// Instructions without a dot that take an address.
 fn memory(parser: &mut Parser, line: &mut Line<'_>, word: &str) -> Result<Option<InstData>> {
     Ok(Some(match word {
-        "store" => {
-            let (address, value) = (address(parser, line)?, operand(parser, line)?);
-            InstData::Store { address, value, mask: mask(parser, line)? }
-        }
+        "store" => store(parser, line, Width::Word)?,
         "load_row" | "store_row" | "scatter" => row_or_scatter(parser, line, word, Width::Word)?,
         "load_elements" | "store_elements" => elements(parser, line, word, Width::Word)?,
         "gather" => {

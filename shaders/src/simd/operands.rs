@@ -33,7 +33,7 @@ macro_rules! walk_operands {
             Self::ImageField { image, .. } => $visit(image),
             Self::Call { area, mask, .. } => [area, mask].into_iter().for_each(&mut $visit),
             Self::Load { address, .. } => address.$walk(&mut $visit),
-            Self::Store { address, value, mask } => {
+            Self::Store { address, value, mask, .. } => {
                 address.$walk(&mut $visit);
                 [value, mask].into_iter().for_each(&mut $visit);
             }

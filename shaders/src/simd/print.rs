@@ -89,7 +89,9 @@ fn poll(f: &mut Formatter<'_>, at: u32, lanes: Option<&[Value; 2]>) -> fmt::Resu
 fn print_memory(f: &mut Formatter<'_>, data: &InstData) -> fmt::Result {
     match data {
         InstData::Load { ty, address } => write!(f, "load.{ty} {address}"),
-        InstData::Store { address, value, mask } => write!(f, "store {address}, {value} mask {mask}"),
+        InstData::Store { width, address, value, mask } => {
+            write!(f, "store{} {address}, {value} mask {mask}", WidthSuffix(*width))
+        }
         InstData::LoadRow { row } => write!(f, "load_row{} {row}", WidthSuffix(row.width)),
         InstData::StoreRow { row, value, mask } => {
             write!(f, "store_row{} {row}, {value} mask {mask}", WidthSuffix(row.width))

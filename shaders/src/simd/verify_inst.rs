@@ -81,8 +81,11 @@ fn memory_types(kernel: &Kernel, data: &InstData, operands: &mut Operands) -> Re
             word(ty)?;
             address_types(kernel, address, operands)?;
         }
-        InstData::Store { address, value, mask } => {
+        InstData::Store { width, address, value, mask } => {
             word(kernel.ty(value))?;
+            if width == Width::Half {
+                return Err("a store is of a word or a byte".into());
+            }
             address_types(kernel, address, operands)?;
             operands.push((mask, Type::Mask));
         }

@@ -5,6 +5,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::access::plan::AccessPlan;
 use super::image::ROW;
+use super::subgroup_loop::regions::waits;
 use super::{Unsupported, Value, Widen};
 use crate::analysis::Uniformity;
 use crate::image::ImageOp;
@@ -25,10 +26,37 @@ pub(super) fn check_barriers(kernel: &Kernel) -> Result<(), Unsupported> {
         let convergent = if of_subgroup { &subgroup } else { &workgroup };
         convergent.contains(block)
     };
+    if !kernel.layout.iter().all(|&block| are_before_barriers(kernel, block)) {
+        return Err(Unsupported("a check of a control barrier is apart from it".into()));
+    }
     if barriers.iter().all(is_uniform) {
         return Ok(());
     }
     Err(Unsupported("a kernel with checks has a control barrier that may be in divergent control flow".into()))
+}
+
+/// Whether each check of a barrier of the workgroup in a block comes just before its barrier.
+fn are_before_barriers(kernel: &Kernel, block: Block) -> bool {
+    let mut checked = false;
+    for &inst in &kernel.blocks[block].insts {
+        match &kernel.insts[inst] {
+            ir::InstData::Sync { site, .. } => match kernel.sites[*site].action {
+                SiteAction::Barrier { execution: Scope::Subgroup, .. } => {}
+                SiteAction::Barrier { .. } if checked => return false,
+                SiteAction::Barrier { .. } => checked = true,
+                _ if checked => return false,
+                _ => {}
+            },
+            data if waits(data) => {
+                if !std::mem::take(&mut checked) {
+                    return false;
+                }
+            }
+            data if checked && data.has_effect() => return false,
+            _ => {}
+        }
+    }
+    !checked
 }
 
 /// For each control barrier that a block checks, whether it is of the subgroup.
@@ -64,15 +92,26 @@ impl Widen<'_> {
     }
 
     /// `sync`: an atomic, a fence or a barrier.
-    pub(super) fn sync(&mut self, site: Site, place: Option<&Place>, bytes: u32, wrote: Option<ir::Value>) {
+    pub(super) fn sync(
+        &mut self,
+        site: Site,
+        place: Option<&Place>,
+        (bytes, plan): (u32, Option<&AccessPlan>),
+        wrote: Option<ir::Value>,
+    ) {
         let kernel = self.kernel;
         match (kernel.sites[site].action, place) {
             (SiteAction::Atomic { op, .. }, Some(place)) => {
-                self.observe_place(Observed::atomic(site, op, bytes), place, wrote);
+                let what = Observed::atomic(site, op, bytes);
+                if !self.inline_atomic(what, place, plan) {
+                    self.observe_place(what, place, wrote);
+                }
             }
             (SiteAction::Barrier { execution: Scope::Subgroup, .. }, _) => {
                 self.observe(CheckRoutine::SubgroupBarrier(site), &[], None);
             }
+            // One for all subgroups (`subgroup_loop/meeting.rs`).
+            (SiteAction::Barrier { .. }, _) if self.has_regions() => self.pending_barrier = Some(site),
             (SiteAction::Barrier { .. }, _) => self.observe(CheckRoutine::Barrier(site), &[], None),
             _ => self.observe(CheckRoutine::Fence(site), &[], None),
         }

@@ -12,10 +12,10 @@ use super::access::pattern::AccessPattern;
 use super::access::plan::AccessPlan;
 use super::{LANES, Type, Value, Widen};
 use crate::check::inline::state;
-use crate::check::{InlineChecks, MAX_SITES};
+use crate::check::{self, InlineChecks, MAX_SITES};
 use crate::ir::{
-    AccessSite, Binding, Inst, InstData as Scalar, Kernel, ObservedVariable, Op, Place, Site, SiteAction, StorageClass,
-    Variable, VariableSpace, Width,
+    AccessSite, Binding, Inst, InstData as Scalar, Kernel, Observed, ObservedKind, ObservedVariable, Op, Place, Scope,
+    Site, SiteAction, StorageClass, Variable, VariableSpace, Width,
 };
 use crate::simd::{Address, InstData, LaneAddress, Row, WideOp};
 
@@ -96,6 +96,7 @@ pub(super) fn first_slice(checks: &InlineChecks, descriptors: u32, descriptor: u
 pub(super) fn inline_checks(
     kernel: &Kernel,
     dropped: &EntitySet<Inst>,
+    mutual: &EntitySet<Binding>,
     descriptors: &impl Fn(Binding) -> u32,
 ) -> InlineChecks {
     let mut checks = InlineChecks::default();
@@ -112,7 +113,11 @@ pub(super) fn inline_checks(
     }
     let insts = kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts);
     for &inst in insts.filter(|&&inst| !dropped.contains(inst)) {
-        let Scalar::Check { site, ref place, width: Width::Word } = kernel.insts[inst] else { continue };
+        let (site, place) = match kernel.insts[inst] {
+            Scalar::Check { site, ref place, width: Width::Word } => (site, place),
+            Scalar::Sync { site, place: Some(ref place), .. } if is_marked_atomic(kernel, mutual, place) => (site, place),
+            _ => continue,
+        };
         match (place, descriptor_of(kernel, place, descriptors)) {
             (_, Some(number)) => {
                 if !checks.descriptors.contains(&number) {
@@ -148,6 +153,34 @@ fn is_input(kernel: &Kernel, place: &Place) -> bool {
     let Place::Buffer { buffer, .. } = *place else { return false };
     let Some(&Scalar::Buffer { binding, .. }) = kernel.definition(buffer) else { return false };
     kernel.inputs_apart.contains(binding)
+}
+
+/// The bindings whose memory the kernel accesses by relaxed atomics of whole words at device scope only. In memory that
+/// is no other's they are mutually ordered, and order nothing else.
+pub(super) fn mutual_bindings(kernel: &Kernel) -> EntitySet<Binding> {
+    let (mut mutual, mut others): (EntitySet<Binding>, EntitySet<Binding>) = Default::default();
+    for &inst in kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts) {
+        let (site, place, bytes) = match kernel.insts[inst] {
+            Scalar::Check { site, ref place, .. } => (site, place, 0),
+            Scalar::Sync { site, place: Some(ref place), bytes, .. } => (site, place, bytes),
+            _ => continue,
+        };
+        let Place::Buffer { buffer, .. } = *place else { continue };
+        let Some(&Scalar::Buffer { binding, .. }) = kernel.definition(buffer) else { return EntitySet::new() };
+        let action = &kernel.sites[site].action;
+        let fits = bytes == 4 && check::is_relaxed(action) && check::is_atomic_of(action, Scope::Device);
+        if fits { mutual.insert(binding) } else { others.insert(binding) };
+    }
+    let is_image = |binding: Binding| kernel.bindings[binding].kind.is_image();
+    let mut all = EntitySet::new();
+    all.extend(mutual.iter().filter(|&binding| !others.contains(binding) && !is_image(binding)));
+    all
+}
+
+/// Whether machine code only marks what the atomics of a place access.
+fn is_marked_atomic(kernel: &Kernel, mutual: &EntitySet<Binding>, place: &Place) -> bool {
+    let Place::Buffer { buffer, .. } = *place else { return false };
+    matches!(kernel.definition(buffer), Some(Scalar::Buffer { binding, .. }) if mutual.contains(*binding))
 }
 
 /// A site of plain accesses whose class is that of the place.
@@ -217,24 +250,47 @@ impl Widen<'_> {
         let Some(checked) = plain(self.kernel, site, matches!(place, Place::Variable { .. })) else { return false };
         // What other descriptors access through is other memory, or has a history.
         let checked = Checked { unread: !self.plans.checked_reads.have(self.kernel, place), ..checked };
-        // Lanes that write one word race.
-        if matches!(plan.pattern, AccessPattern::Uniform) && checked.writes {
-            return false;
-        }
-        let Some(words) = self.checked_words(checked, place, plan) else { return false };
+        let Some(mut words) = self.checked_words(checked, place, plan) else { return false };
         if let Some(marks) = words.marks {
             self.mark(site, &words, marks);
+        }
+        // Of several lanes that write one word none is settled, but often there is only one.
+        if let (Which::One(limit), true) = (words.which, checked.writes) {
+            words = self.as_lanes(&words, limit);
         }
         // Values that the blocks below use are read before.
         self.prepare_call(place);
         if !checked.writes && is_input(self.kernel, place) {
-            self.first_call(site, place);
+            self.first_call(Observed::access(site, Width::Word), place);
             return true;
         }
         match words.which {
             Which::One(limit) => self.check_word(checked, (&words, limit), place),
             Which::Row(_) | Which::Any(_) => self.check_lanes(checked, &words, place),
         }
+        true
+    }
+
+    /// The sync of an atomic that needs marks only; false if it is a call.
+    pub(super) fn inline_atomic(&mut self, what: Observed, place: &Place, plan: Option<&AccessPlan>) -> bool {
+        let Some(plan) = plan.filter(|plan| plan.offset.is_aligned()) else { return false };
+        let (reads, writes) = match what.kind {
+            ObservedKind::AtomicRead => (true, false),
+            ObservedKind::AtomicWrite => (!matches!(self.kernel.sites[what.site].action, SiteAction::Atomic { op, .. } if op.is_store()), true),
+            // It writes in some lanes.
+            _ => return false,
+        };
+        if !is_marked_atomic(self.kernel, &self.plans.mutual_bindings, place) {
+            return false;
+        }
+        for writes in [false, true].into_iter().filter(|&mark| if mark { writes } else { reads }) {
+            let checked = Checked { site: what.site, writes, private: false, shared: false, unread: false };
+            let Some(words) = self.checked_words(checked, place, plan) else { return false };
+            let Some(marks) = words.marks else { return false };
+            self.mark(what.site, &words, marks);
+        }
+        self.prepare_call(place);
+        self.first_call(what, place);
         true
     }
 
@@ -305,29 +361,40 @@ impl Widen<'_> {
         Some(Words { written, read, marks, index, which: Which::One(limit) })
     }
 
+    /// The one word of all lanes as a word of each.
+    fn as_lanes(&mut self, words: &Words, limit: Value) -> Words {
+        let builder = &mut self.builder;
+        let inside = builder.pure(Op::ULt, &[words.index, limit]);
+        let inside = builder.splat(inside);
+        let lanes = builder.and(self.exec, inside);
+        let four = builder.s64(4);
+        let skip = builder.wide(WideOp::Extend, &[words.index]);
+        let skip = builder.wide(WideOp::Mul, &[skip, four]);
+        let [written, read] = [words.written, words.read].map(|base| builder.wide(WideOp::Add, &[base, skip]));
+        let index = builder.constant(Type::V32, 0);
+        Words { written, read, index, which: Which::Any(lanes), ..*words }
+    }
+
     /// Notes the instruction for the words that it accesses.
     fn mark(&mut self, site: Site, words: &Words, marks: Value) {
-        let value = self.builder.constant(Type::V32, u64::from(site.as_u32()) + 1);
-        let (index, limit, mask) = match words.which {
+        let number = site.as_u32() + 1;
+        let value = self.builder.constant(Type::V32, number.into());
+        let (index, limit) = match words.which {
             Which::Any(mask) => {
                 let lanes = LaneAddress { base: marks, index: words.index, scale: 1, disp: 0 };
                 self.builder.emit(InstData::Scatter { width: Width::Byte, lanes, value, mask });
                 return;
             }
-            Which::Row(limit) => (words.index, limit, self.exec),
+            Which::Row(limit) => (words.index, limit),
             Which::One(limit) => {
-                // The first active lane of a row in which it has the word.
-                let first = self.builder.emit_one(InstData::FirstLane { mask: self.exec });
-                let index = self.builder.pure(Op::ISub, &[words.index, first]);
-                let lanes =
-                    self.builder.emit_one(InstData::Lanes { values: Box::new(std::array::from_fn(|l| l as u32)) });
-                let first = self.builder.splat(first);
-                let is_first = self.builder.pure(Op::IEq, &[lanes, first]);
-                (index, limit, self.builder.and(self.exec, is_first))
+                let address = Address { base: marks, index: Some((words.index, limit)), scale: 1, disp: 0 };
+                let value = self.builder.s32(number);
+                self.builder.emit(InstData::Store { width: Width::Byte, address, value, mask: self.exec });
+                return;
             }
         };
         let row = Row { base: marks, index, limit, width: Width::Byte };
-        self.builder.emit(InstData::StoreRow { row, value, mask });
+        self.builder.emit(InstData::StoreRow { row, value, mask: self.exec });
     }
 
     fn state(&mut self, word: u32) -> Value {
@@ -339,13 +406,13 @@ impl Widen<'_> {
     }
 
     /// The call of an instruction's first access, where no other is needed.
-    fn first_call(&mut self, site: Site, place: &Place) {
-        let base = self.state(state::SITES + site.as_u32());
+    fn first_call(&mut self, what: Observed, place: &Place) {
+        let base = self.state(state::SITES + what.site.as_u32());
         let known = self.is_not_zero(base);
         let [first, end] = std::array::from_fn(|_| self.builder.create_block());
         self.builder.branch(known, end, first);
         self.enter_block(first);
-        self.observe_place(crate::ir::Observed::access(site, Width::Word), place, None);
+        self.observe_place(what, place, None);
         self.builder.jump(end);
         self.enter_block(end);
     }
@@ -427,10 +494,10 @@ impl Widen<'_> {
         self.builder.branch(all, record, third);
         self.enter_block(record);
         let address = Address { base: words.read, index: Some((words.index, limit)), scale: 4, disp: 0 };
-        self.builder.emit(InstData::Store { address, value: new, mask: self.exec });
+        self.builder.emit(InstData::Store { width: Width::Word, address, value: new, mask: self.exec });
         self.builder.jump(end);
         self.enter_block(third);
-        self.observe_place(crate::ir::Observed::access(checked.site, Width::Word), place, None);
+        self.observe_place(Observed::access(checked.site, Width::Word), place, None);
         self.builder.jump(end);
         self.enter_block(end);
     }
@@ -526,7 +593,7 @@ impl Widen<'_> {
         self.enter_block(record_all);
         self.record(checked, words, (old, new), checked.unread, [third, end]);
         self.enter_block(third);
-        self.observe_place(crate::ir::Observed::access(checked.site, Width::Word), place, None);
+        self.observe_place(Observed::access(checked.site, Width::Word), place, None);
         self.builder.jump(end);
         self.enter_block(end);
     }

@@ -5,7 +5,7 @@
 //! and jumps, following [`Linearization`](crate::analysis::Linearization). `subgroup_loop` splits the code at barriers
 //! and loops over the subgroups. `values` keeps the SIMD form of each scalar value. `arithmetic`, `access`, `atomic`,
 //! `buffer_address`, `subgroup_ops`, `image`, `sample`, `check` and `inline_check` translate instructions.
-//! `bounded_loops` finds the loops that need no stop-flag poll, `ordered_reads` the reads that need no check.
+//! `bounded_loops` finds the loops that need no stop-flag poll, `ordered_accesses` the accesses that need no check.
 
 mod access;
 mod arithmetic;
@@ -16,7 +16,7 @@ mod check;
 mod image;
 mod inline_check;
 mod masks;
-mod ordered_reads;
+mod ordered_accesses;
 mod plans;
 mod prepare;
 mod sample;
@@ -119,6 +119,8 @@ struct Widen<'a> {
     cache: BlockCache,
     /// High words of the 64-bit results of the block, by the value of the low word.
     high_words: HashMap<ir::Value, Value>,
+    /// The check of the barrier that is translated next.
+    pending_barrier: Option<ir::Site>,
 }
 
 impl<'a> Widen<'a> {
@@ -158,6 +160,7 @@ impl<'a> Widen<'a> {
             exec,
             cache: BlockCache::default(),
             high_words: HashMap::default(),
+            pending_barrier: None,
         }
     }
 }

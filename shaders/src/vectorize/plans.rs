@@ -7,10 +7,10 @@ use super::access::cost::AccessCosts;
 use super::access::plan::AccessPlans;
 use super::inline_check::CheckedReads;
 use super::prepare::Prepared;
-use super::{LANES, Unsupported, bounded_loops, buffer_address, inline_check, ordered_reads};
+use super::{LANES, Unsupported, bounded_loops, buffer_address, inline_check, ordered_accesses};
 use crate::analysis::{Ranges, Uniformity};
 use crate::check::InlineChecks;
-use crate::ir::{self, Block, Inst, InstData as Scalar, Kernel, Place, Value, Width};
+use crate::ir::{self, Binding, Block, Inst, InstData as Scalar, Kernel, Place, Value, Width};
 
 /// Scalar instructions of a small kernel, at most: see [`Plans::is_small_kernel`].
 const MAX_SMALL_KERNEL: usize = 256;
@@ -32,8 +32,10 @@ pub(super) struct Plans {
     pub(super) inline: InlineChecks,
     /// The memory that other checks and syncs are of that read.
     pub(super) checked_reads: CheckedReads,
-    /// Checks of reads that race with nothing.
-    pub(super) ordered_reads: EntitySet<Inst>,
+    /// The bindings whose atomics are only marked.
+    pub(super) mutual_bindings: EntitySet<Binding>,
+    /// Checks and syncs of accesses that race with nothing.
+    pub(super) ordered_accesses: EntitySet<Inst>,
     /// Value ranges, to prove accesses to variables in bounds; `None` if the kernel has no variables.
     pub(super) ranges: Option<Ranges>,
     /// Upper bound of the trip count of each loop in [`Loops::all`](crate::analysis::Loops::all) that needs no
@@ -53,7 +55,7 @@ pub(super) struct Plans {
 #[derive(Debug, Default)]
 pub(super) struct ResourceLayout {
     /// First descriptor of each binding.
-    pub(super) descriptors: SecondaryMap<ir::Binding, u32>,
+    pub(super) descriptors: SecondaryMap<Binding, u32>,
     pub(super) descriptor_count: u32,
     /// Byte offset of each variable in its space.
     pub(super) variable_offsets: SecondaryMap<ir::Variable, u32>,
@@ -79,18 +81,27 @@ impl Plans {
         let (cross_block, live_outs) = cross_block(kernel, uniformity, &accesses);
         let insts: usize = kernel.layout.iter().map(|&block| kernel.blocks[block].insts.len()).sum();
         let layout = ResourceLayout::new(kernel);
-        let ordered_reads = if kernel.inline_checks { ordered_reads::ordered_reads(kernel) } else { EntitySet::new() };
-        let inline = inline_check::inline_checks(kernel, &ordered_reads, &|binding| layout.descriptors[binding]);
+        let ranges = (!kernel.variables.is_empty()).then(|| Ranges::new(kernel));
+        let ordered_accesses = match kernel.inline_checks {
+            true => ordered_accesses::ordered_accesses(kernel, ranges.as_ref()),
+            false => EntitySet::new(),
+        };
+        let mutual_bindings =
+            if kernel.inline_checks { inline_check::mutual_bindings(kernel) } else { EntitySet::new() };
+        let inline = inline_check::inline_checks(kernel, &ordered_accesses, &mutual_bindings, &|binding| {
+            layout.descriptors[binding]
+        });
         Ok(Self {
             convergent,
             cross_block,
             live_outs,
             materialized: materialized(kernel, uniformity),
             inline,
-            checked_reads: CheckedReads::new(kernel, &ordered_reads),
-            ordered_reads,
+            checked_reads: CheckedReads::new(kernel, &ordered_accesses),
+            ordered_accesses,
+            mutual_bindings,
             layout,
-            ranges: (!kernel.variables.is_empty()).then(|| Ranges::new(kernel)),
+            ranges,
             trip_counts: bounded_loops::bounded_trip_counts(kernel, &uniformity.loops, &uniformity.dominators),
             is_small_kernel: insts <= MAX_SMALL_KERNEL,
             address_words: buffer_address::address_words(kernel),

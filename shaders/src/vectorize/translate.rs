@@ -67,12 +67,14 @@ impl Widen<'_> {
                     self.barrier(data);
                 }
                 (Scalar::Fence { scope, semantics }, _) => self.fence(*scope, *semantics),
-                (Scalar::Check { .. }, _) if self.plans.ordered_reads.contains(inst) => {}
+                (Scalar::Check { .. } | Scalar::Sync { .. }, _) if self.plans.ordered_accesses.contains(inst) => {}
                 (Scalar::Check { site, place, width }, _) => self.check(*site, place, *width, accesses.find(inst)),
                 (Scalar::CheckImage { site, op, image, sampler, args }, _) => {
                     self.check_image(*site, op, (*image, *sampler), args);
                 }
-                (Scalar::Sync { site, place, bytes, wrote }, _) => self.sync(*site, place.as_ref(), *bytes, *wrote),
+                (Scalar::Sync { site, place, bytes, wrote }, _) => {
+                    self.sync(*site, place.as_ref(), (*bytes, accesses.find(inst)), *wrote);
+                }
                 _ => self.leave(data),
             }
         }

@@ -1,7 +1,8 @@
 //! The last accesses of commands to device memory: for each byte the last write, the reads since, and atomics.
 //!
-//! Memory is divided into pages of 4 KiB. Most have the same last accesses everywhere, since transfers and whole
-//! buffers are large; others have a cell for each word, and those with sub-word accesses one for each byte.
+//! Memory is divided into chunks of 2 MiB, and those into pages of 4 KiB. Most have the same last accesses everywhere,
+//! since transfers and whole buffers are large; other pages have a cell for each word, and those with sub-word accesses
+//! one for each byte.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -85,54 +86,164 @@ impl<T: Copy + PartialEq> Page<T> {
             cells[(range.start / grain) as usize..(range.end / grain) as usize].fill(cell);
         }
     }
+
+    /// Changes all cells; the outcome is even if all are the same.
+    fn change(&mut self, change: &mut impl FnMut(T) -> T) {
+        match self {
+            Self::Even(cell) => *cell = change(*cell),
+            Self::Words(cells) | Self::Bytes(cells) => {
+                let mut last = None;
+                for cell in cells.iter_mut() {
+                    let new = match last {
+                        Some((old, new)) if old == *cell => new,
+                        _ => change(*cell),
+                    };
+                    last = Some((*cell, new));
+                    *cell = new;
+                }
+                if cells.iter().all(|cell| *cell == cells[0]) {
+                    *self = Self::Even(cells[0]);
+                }
+            }
+        }
+    }
 }
 
-/// A map from addresses to values, in pages.
+/// Bytes of a chunk.
+const CHUNK: u64 = 512 * PAGE;
+
+/// The pages of a chunk.
+#[derive(Clone, Debug)]
+enum Chunk<T> {
+    /// The same value for all bytes.
+    Even(T),
+    Pages(Box<[Page<T>]>),
+}
+
+impl<T: Copy + PartialEq + Default> Chunk<T> {
+    fn at(&self, byte: u64) -> T {
+        match self {
+            Self::Even(value) => *value,
+            Self::Pages(pages) => pages[(byte / PAGE) as usize].at(byte % PAGE),
+        }
+    }
+
+    fn set(&mut self, range: Range<u64>, value: T) {
+        match self {
+            _ if range == (0..CHUNK) => *self = Self::Even(value),
+            Self::Even(same) if *same == value => {}
+            Self::Even(same) => {
+                *self = Self::Pages(vec![Page::Even(*same); (CHUNK / PAGE) as usize].into());
+                self.set(range, value);
+            }
+            Self::Pages(pages) => {
+                parts(range, PAGE).for_each(|(number, part)| pages[number as usize].set(part, value));
+            }
+        }
+    }
+
+    /// Changes all values; the outcome is even if all pages are and have the same value.
+    fn change(&mut self, change: &mut impl FnMut(T) -> T) {
+        let pages = match self {
+            Self::Even(value) => {
+                *value = change(*value);
+                return;
+            }
+            Self::Pages(pages) => pages,
+        };
+        pages.iter_mut().for_each(|page| page.change(change));
+        if let Some(Page::Even(first)) = pages.first()
+            && pages.iter().all(|page| matches!(page, Page::Even(value) if value == first))
+        {
+            *self = Self::Even(*first);
+        }
+    }
+
+    /// Pages with cells of their own, or the chunk itself.
+    fn parts(&self) -> &[Page<T>] {
+        match self {
+            Self::Even(_) => &[],
+            Self::Pages(pages) => pages,
+        }
+    }
+}
+
+/// A map from addresses to values, in chunks of pages.
 #[derive(Clone, Debug)]
 pub(super) struct Pages<T> {
-    pages: BTreeMap<u64, Page<T>>,
+    chunks: BTreeMap<u64, Chunk<T>>,
 }
 
 impl<T> Default for Pages<T> {
     fn default() -> Self {
-        Self { pages: BTreeMap::new() }
+        Self { chunks: BTreeMap::new() }
+    }
+}
+
+/// The run of equal values that may go on.
+struct Runs<T, F> {
+    last: Option<(Range<u64>, T)>,
+    each: F,
+}
+
+impl<T: PartialEq, F: FnMut(Range<u64>, T)> Runs<T, F> {
+    fn add(&mut self, range: Range<u64>, value: T) {
+        match &mut self.last {
+            Some((last, same)) if *same == value && last.end == range.start => last.end = range.end,
+            last => {
+                let before = last.replace((range, value));
+                before.into_iter().for_each(|(range, value)| (self.each)(range, value));
+            }
+        }
+    }
+
+    fn finish(mut self) {
+        self.last.into_iter().for_each(|(range, value)| (self.each)(range, value));
     }
 }
 
 impl<T: Copy + PartialEq + Default> Pages<T> {
     /// Sets all bytes of a range.
     pub(super) fn set(&mut self, range: Range<u64>, value: T) {
-        for (number, part) in parts(range) {
-            self.pages.entry(number).or_insert_with(|| Page::Even(T::default())).set(part, value);
+        for (number, part) in parts(range, CHUNK) {
+            self.chunks.entry(number).or_insert_with(|| Chunk::Even(T::default())).set(part, value);
         }
     }
 
     /// The value of a byte.
     pub(super) fn at(&self, address: u64) -> T {
-        self.pages.get(&(address / PAGE)).map_or_else(T::default, |page| page.at(address % PAGE))
+        self.chunks.get(&(address / CHUNK)).map_or_else(T::default, |chunk| chunk.at(address % CHUNK))
     }
 
-    /// Passes the runs of equal values of a range, in ascending order; memory that was never set has the default.
-    pub(super) fn runs(&self, range: Range<u64>, mut each: impl FnMut(Range<u64>, T)) {
-        for (number, part) in parts(range) {
-            let base = number * PAGE;
-            let Some(page) = self.pages.get(&number) else {
-                each(base + part.start..base + part.end, T::default());
-                continue;
-            };
-            let mut at = part.start;
-            while at < part.end {
-                let end = page.run(at, part.end);
-                each(base + at..base + end, page.at(at));
-                at = end;
+    /// Passes the runs of equal values of a range, in ascending order and as long as they are; memory that was never
+    /// set has the default.
+    pub(super) fn runs(&self, range: Range<u64>, each: impl FnMut(Range<u64>, T)) {
+        let mut runs = Runs { last: None, each };
+        for (number, part) in parts(range, CHUNK) {
+            let base = number * CHUNK;
+            match self.chunks.get(&number) {
+                None => runs.add(base + part.start..base + part.end, T::default()),
+                Some(Chunk::Even(value)) => runs.add(base + part.start..base + part.end, *value),
+                Some(Chunk::Pages(pages)) => {
+                    for (number, part) in parts(part, PAGE) {
+                        let (page, base) = (&pages[number as usize], base + number * PAGE);
+                        let mut at = part.start;
+                        while at < part.end {
+                            let end = page.run(at, part.end);
+                            runs.add(base + at..base + end, page.at(at));
+                            at = end;
+                        }
+                    }
+                }
             }
         }
+        runs.finish();
     }
 
     /// Passes the runs of all values that are not the default.
     pub(super) fn all(&self, mut each: impl FnMut(Range<u64>, T)) {
-        for &number in self.pages.keys() {
-            self.runs(number * PAGE..(number + 1) * PAGE, |range, value| {
+        for &number in self.chunks.keys() {
+            self.runs(number * CHUNK..(number + 1) * CHUNK, |range, value| {
                 if value != T::default() {
                     each(range, value);
                 }
@@ -140,49 +251,35 @@ impl<T: Copy + PartialEq + Default> Pages<T> {
         }
     }
 
-    /// Changes all values; pages with the default everywhere are dropped.
+    /// Changes all values; chunks with the default everywhere are dropped.
     pub(super) fn change(&mut self, mut change: impl FnMut(T) -> T) {
-        self.pages.retain(|_, page| {
-            match page {
-                Page::Even(cell) => *cell = change(*cell),
-                Page::Words(cells) | Page::Bytes(cells) => {
-                    let mut last = None;
-                    for cell in cells.iter_mut() {
-                        let new = match last {
-                            Some((old, new)) if old == *cell => new,
-                            _ => change(*cell),
-                        };
-                        last = Some((*cell, new));
-                        *cell = new;
-                    }
-                    if cells.iter().all(|cell| *cell == cells[0]) {
-                        *page = Page::Even(cells[0]);
-                    }
-                }
-            }
-            !matches!(page, Page::Even(cell) if *cell == T::default())
+        self.chunks.retain(|_, chunk| {
+            chunk.change(&mut change);
+            !matches!(chunk, Chunk::Even(value) if *value == T::default())
         });
     }
 
-    /// Number of pages.
+    /// Number of chunks that are even, and of pages of others.
     pub(super) fn len(&self) -> usize {
-        self.pages.len()
+        self.chunks.values().map(|chunk| chunk.parts().len().max(1)).sum()
     }
 
-    /// Bytes of host memory that the pages occupy, about.
+    /// Bytes of host memory that the chunks occupy, about.
     pub(super) fn bytes(&self) -> u64 {
-        let of =
-            |page: &Page<T>| 64 + if page.grain() == PAGE { 0 } else { PAGE / page.grain() * size_of::<T>() as u64 };
-        self.pages.values().map(of).sum()
+        let of = |page: &Page<T>| {
+            let cells = if page.grain() == PAGE { 0 } else { PAGE / page.grain() * size_of::<T>() as u64 };
+            size_of::<Page<T>>() as u64 + cells
+        };
+        self.chunks.values().map(|chunk| 64 + chunk.parts().iter().map(of).sum::<u64>()).sum()
     }
 }
 
-/// The parts of a range in pages: the number of the page, and offsets in it.
-fn parts(range: Range<u64>) -> impl Iterator<Item = (u64, Range<u64>)> {
-    let (first, last) = (range.start / PAGE, range.end.max(range.start).div_ceil(PAGE));
+/// The parts of a range in pieces of `size` bytes: the number of the piece, and offsets in it.
+fn parts(range: Range<u64>, size: u64) -> impl Iterator<Item = (u64, Range<u64>)> {
+    let (first, last) = (range.start / size, range.end.max(range.start).div_ceil(size));
     (first..last).map(move |number| {
-        let base = number * PAGE;
-        (number, range.start.max(base) - base..range.end.min(base + PAGE) - base)
+        let base = number * size;
+        (number, range.start.max(base) - base..range.end.min(base + size) - base)
     })
 }
 
@@ -244,7 +341,18 @@ mod tests {
             [(100..4096, 1), (4096..5000, 2), (5000..5001, 3), (5001..5002, 4), (5002..5004, 3), (5004..8192, 2)];
         assert_eq!(all(&pages)[..6], expected);
         assert_eq!(all(&pages)[6..], [(8192..9000, 1)]);
-        assert_eq!([pages.at(99), pages.at(5001), pages.at(8191)], [0, 4, 2]);
+        pages.set(0..2 * CHUNK, 5);
+        pages.set(CHUNK - 3..CHUNK + 2, 6);
+        assert_eq!(all(&pages), [(0..CHUNK - 3, 5), (CHUNK - 3..CHUNK + 2, 6), (CHUNK + 2..2 * CHUNK, 5)]);
+        let mut runs = Vec::new();
+        pages.runs(CHUNK + 2..4 * CHUNK, |range, value| runs.push((range, value)));
+        assert_eq!(runs, [(CHUNK + 2..2 * CHUNK, 5), (2 * CHUNK..4 * CHUNK, 0)], "runs are as long as they are");
+        pages.set(0..2 * CHUNK, 1);
+        assert_eq!(pages.len(), 2, "whole chunks are even");
+        pages.set(0..8192, 2);
+        pages.set(5000..5004, 3);
+        pages.set(5001..5002, 4);
+        assert_eq!([pages.at(99), pages.at(5001), pages.at(8191)], [1, 4, 2]);
     }
 
     #[test]
@@ -255,7 +363,10 @@ mod tests {
         assert_eq!(pages.bytes(), 0);
         pages.set(0..PAGE, 2);
         pages.set(4..8, 2);
-        assert_eq!(pages.bytes(), 64);
+        assert_eq!(pages.len(), 512);
+        pages.set(PAGE..CHUNK, 2);
+        pages.change(|value| value);
+        assert_eq!((pages.len(), pages.bytes()), (1, 64));
     }
 
     #[test]

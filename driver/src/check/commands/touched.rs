@@ -1,6 +1,6 @@
 //! The bytes that a dispatch accesses, with the instruction that accessed each last.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -47,10 +47,10 @@ pub(in crate::check) struct Touched {
     actions: Vec<(bool, bool)>,
     /// Where whole words are marked with a byte, if the kernel has few instructions: so does machine code.
     planes: Option<Arc<Planes>>,
-    /// The granules of it that may have marks.
-    marked: BTreeSet<u64>,
-    /// The one that was marked last.
-    last: u64,
+    /// The granules of it that may have marks: of writes, of reads.
+    marked: BTreeMap<u64, [bool; 2]>,
+    /// The one that was marked last, and which marks it may have.
+    last: (u64, [bool; 2]),
     /// Other whole words.
     pages: Vec<(u64, Box<[Touch]>)>,
     places: HashMap<u64, u32, FixedState>,
@@ -88,8 +88,8 @@ impl Touched {
             references: vec![0; actions.len()],
             examples: vec![None; actions.len()],
             planes: planes.filter(|_| actions.len() <= MAX_SITES),
-            marked: BTreeSet::new(),
-            last: u64::MAX,
+            marked: BTreeMap::new(),
+            last: (u64::MAX, [false; 2]),
             actions,
             pages: Vec::new(),
             places: HashMap::default(),
@@ -178,9 +178,10 @@ impl Touched {
         let granule = words.start / GRANULE;
         let Some(planes) = &self.planes else { return false };
         let Some([writes, all_reads]) = planes.marks(granule) else { return false };
-        if self.last != granule {
-            self.last = granule;
-            self.marked.insert(granule);
+        if self.last.0 != granule || wrote && !self.last.1[0] || reads && !self.last.1[1] {
+            let marked = self.marked.entry(granule).or_default();
+            *marked = [marked[0] || wrote, marked[1] || reads];
+            self.last = (granule, *marked);
         }
         let first = (words.start % GRANULE / 4) as usize;
         let last = first + ((words.end - words.start) / 4) as usize;
@@ -212,15 +213,25 @@ impl Touched {
     pub(super) fn runs(&mut self, mut each: impl FnMut(Range<u64>, Touch)) {
         let mut last: Option<(Range<u64>, Touch)> = None;
         let planes = self.planes.take();
-        for granule in std::mem::take(&mut self.marked) {
-            let Some([writes, reads]) = planes.as_ref().and_then(|planes| planes.marks(granule)) else { continue };
-            let mut at = 0;
-            while at < writes.len() {
-                let (write, read) = (writes[at], reads[at]);
-                let end = at + run(&writes[at..], &reads[at..]);
+        for (granule, marked) in std::mem::take(&mut self.marked) {
+            let Some(marks) = planes.as_ref().and_then(|planes| planes.marks(granule)) else { continue };
+            // Most granules have marks of one kind only: the others are not looked at.
+            let [writes, reads] = marks;
+            let (mut at, words) = (0, writes.len());
+            while at < words {
+                let (write, read, end) = match marked {
+                    [true, true] => (writes[at], reads[at], at + run(&writes[at..], &reads[at..])),
+                    [true, false] => (writes[at], 0, at + run_of(&writes[at..])),
+                    [false, true] => (0, reads[at], at + run_of(&reads[at..])),
+                    [false, false] => (0, 0, words),
+                };
                 if (write, read) != (0, 0) {
-                    writes[at..end].fill(0);
-                    reads[at..end].fill(0);
+                    if marked[0] {
+                        writes[at..end].fill(0);
+                    }
+                    if marked[1] {
+                        reads[at..end].fill(0);
+                    }
                     let address = |word: usize| granule * GRANULE + 4 * word as u64;
                     let touch = Touch { write: write.into(), read: read.into() };
                     match &mut last {
@@ -285,6 +296,13 @@ fn run(writes: &[u8], reads: &[u8]) -> usize {
     whole + tail.take_while(|&(&a, &b)| (a, b) == (write, read)).count()
 }
 
+/// The number of marks from the first on that are the same.
+fn run_of(marks: &[u8]) -> usize {
+    let Some(&mark) = marks.first() else { return 0 };
+    let whole = marks.as_chunks::<32>().0.iter().take_while(|marks| **marks == [mark; 32]).count() * 32;
+    whole + marks[whole..].iter().take_while(|&&other| other == mark).count()
+}
+
 /// An observer that passes everything on to another one.
 pub(in crate::check) struct Both<'a, O> {
     pub(in crate::check) observer: &'a mut O,
@@ -298,10 +316,16 @@ impl<O: Observer> Observer for Both<'_, O> {
         for &(site, reference) in &checks.sites {
             self.touched.references[site.as_u32() as usize] = reference;
         }
-        let slices = checks.descriptors.iter().filter_map(|&number| buffers.get(number as usize));
-        for slice in slices.filter(|slice| !slice.is_empty()) {
+        for &number in &checks.descriptors {
+            let Some(slice) = buffers.get(number as usize).filter(|slice| !slice.is_empty()) else { continue };
+            let sites = checks.sites.iter().filter(|(_, descriptor)| *descriptor == number);
+            let actions = sites.filter_map(|(site, _)| self.touched.actions.get(site.as_u32() as usize));
+            let kinds = actions.fold([false; 2], |[w, r], (writes, reads)| [w || *writes, r || *reads]);
             let start = slice.address() as u64;
-            self.touched.marked.extend(start / GRANULE..(start + slice.len()).div_ceil(GRANULE));
+            for granule in start / GRANULE..(start + slice.len()).div_ceil(GRANULE) {
+                let marked = self.touched.marked.entry(granule).or_default();
+                *marked = [marked[0] || kinds[0], marked[1] || kinds[1]];
+            }
         }
         Some(memory)
     }
@@ -335,8 +359,8 @@ impl<O: Observer> Observer for Both<'_, O> {
         self.observer.arrive(by, site);
     }
 
-    fn arrivals(&mut self, by: Lanes, site: Site) {
-        self.observer.arrivals(by, site);
+    fn meet(&mut self, workgroup: u64, site: Site, invocations: u32) {
+        self.observer.meet(workgroup, site, invocations);
     }
 
     fn divergent_barrier(&mut self, barrier: DivergentBarrier<'_>) {

@@ -1,8 +1,7 @@
 //! Checked mode of machine code: turns the calls of a subgroup into the calls of an observer, lane by lane.
 //!
-//! All control barriers of such code are in uniform control flow as far as the compiler can tell, so a workgroup goes
-//! on when its last subgroup has arrived. Only a data race can make subgroups reach different barriers: then the code
-//! ends the workgroup, and those that wait are missing the others.
+//! All control barriers of such code are in uniform control flow, whatever invocations read (`vectorize/check.rs`): so
+//! the whole workgroup meets at each, and one call tells of that.
 
 use super::call::LaneOrder;
 use crate::abi::{SUBGROUP_SIZE, address_range_at};
@@ -26,8 +25,6 @@ pub(super) struct Resources<'a> {
 pub(super) struct Monitor<'a> {
     watch: Watch<'a>,
     invocations: u32,
-    /// Invocations that wait at a barrier of the workgroup.
-    arrived: u32,
     lanes: LaneOrder,
     is_ascending: bool,
     /// Whether the code settles accesses itself.
@@ -37,7 +34,7 @@ pub(super) struct Monitor<'a> {
 impl<'a> Monitor<'a> {
     pub(super) fn new(observer: &'a mut dyn Observer, invocations: u32, settles: bool) -> Self {
         let lanes = std::array::from_fn(|lane| lane as u32);
-        Self { watch: Watch::new(observer, 0), invocations, arrived: 0, lanes, is_ascending: true, settles }
+        Self { watch: Watch::new(observer, 0), invocations, lanes, is_ascending: true, settles }
     }
 
     /// A workgroup begins; its lanes are in this order.
@@ -46,26 +43,13 @@ impl<'a> Monitor<'a> {
         if self.settles {
             self.watch.observer.begin(workgroup);
         }
-        (self.arrived, self.lanes) = (0, lanes);
+        self.lanes = lanes;
         self.is_ascending = lanes.is_sorted();
     }
 
     /// The workgroup has ended.
     pub(super) fn end(&mut self) {
-        if self.arrived > 0 {
-            self.release();
-        }
         self.watch.ends(self.invocations);
-    }
-
-    fn release(&mut self) {
-        if self.arrived >= self.invocations {
-            self.watch.release_workgroup(self.invocations, |_| true);
-        } else {
-            let waits: Vec<bool> = (0..self.invocations).map(|local| self.watch.waits(local)).collect();
-            self.watch.release_workgroup(self.invocations, |local| waits[local as usize]);
-        }
-        self.arrived = 0;
     }
 
     /// What a subgroup does; the rows are those of the routine.
@@ -104,16 +88,7 @@ impl<'a> Monitor<'a> {
                 }
             }
             (&CheckRoutine::Fence(site), _) => lanes.for_each(|lane| self.watch.fence(first + lane, site)),
-            (&CheckRoutine::Barrier(site), _) => {
-                self.arrived += active.count_ones();
-                match self.is_ascending {
-                    true => self.watch.arrivals((first, active as u16), site),
-                    false => lanes.for_each(|lane| self.watch.arrive(first + lane, site)),
-                }
-                if self.arrived >= self.invocations {
-                    self.release();
-                }
-            }
+            (&CheckRoutine::Barrier(site), _) => self.watch.meet(site, self.invocations),
             (&CheckRoutine::SubgroupBarrier(site), _) => {
                 let group: smallvec::SmallVec<[u32; 16]> = lanes.map(|lane| first + lane).collect();
                 self.watch.release_subgroup(site, &group, first..(first + SUBGROUP_SIZE).min(self.invocations));
@@ -183,6 +158,6 @@ impl<'a> Monitor<'a> {
 
 impl std::fmt::Debug for Monitor<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Monitor").field("arrived", &self.arrived).finish_non_exhaustive()
+        f.debug_struct("Monitor").field("invocations", &self.invocations).finish_non_exhaustive()
     }
 }

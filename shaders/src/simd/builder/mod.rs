@@ -87,6 +87,12 @@ impl Builder {
         self.locals.clear();
     }
 
+    /// Makes a block without a terminator, which has its place in the layout, the current one again.
+    pub(crate) fn return_to(&mut self, block: Block) {
+        self.current = block;
+        self.locals.clear();
+    }
+
     /// Type of a value.
     pub(crate) fn ty(&self, value: Value) -> Type {
         self.kernel.ty(value)

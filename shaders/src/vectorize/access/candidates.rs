@@ -53,6 +53,9 @@ impl AccessCandidates {
             Scalar::Check { place, width, .. } if shapes.kernel.inline_checks => {
                 return Some(Self::basic(shapes, place.offset(), *width));
             }
+            Scalar::Sync { place: Some(place), bytes: 4, .. } if shapes.kernel.inline_checks => {
+                return Some(Self::basic(shapes, place.offset(), Width::Word));
+            }
             _ => return None,
         };
         let mut access = Self { store, ..Self::basic(shapes, place.offset(), width) };

@@ -116,7 +116,7 @@ impl AccessTarget {
     /// Stores a SIMD value with the lanes of a mask.
     pub(in crate::vectorize) fn store(self, builder: &mut Builder, value: Value, mask: Value) {
         match self {
-            Self::Word(address) => builder.emit(InstData::Store { address, value, mask }),
+            Self::Word(address) => builder.emit(InstData::Store { width: Width::Word, address, value, mask }),
             Self::Row(row) => {
                 let value = builder.as_vector(value);
                 builder.emit(InstData::StoreRow { row, value, mask })

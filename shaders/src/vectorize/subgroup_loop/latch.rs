@@ -4,7 +4,7 @@ use foldhash::HashMap;
 use smallvec::SmallVec;
 
 use super::{CarriedByRegion, ENDED, RegionLoop, SubgroupLoops};
-use crate::ir::Op;
+use crate::ir::{Op, Width};
 use crate::simd::builder::{ALL, Builder};
 use crate::simd::{Block, BlockCall, InstData, SubgroupLoop, Type, Value};
 
@@ -60,7 +60,7 @@ impl SubgroupLoops {
             if !self.uniform_barriers {
                 let address = self.state(builder, number);
                 let (value, mask) = (builder.s32(state), builder.constant(Type::Mask, ALL));
-                builder.terminate_at(stop, InstData::Store { address, value, mask });
+                builder.terminate_at(stop, InstData::Store { width: Width::Word, address, value, mask });
             }
             builder.terminate_at(stop, InstData::Jump { to: BlockCall { block: region_loop.latch, args } });
         }

@@ -10,6 +10,7 @@
 pub(super) mod bound;
 mod context_slots;
 mod latch;
+pub(super) mod meeting;
 pub(super) mod regions;
 
 use cranelift_entity::{EntitySet, SecondaryMap};
@@ -17,6 +18,7 @@ use foldhash::HashMap;
 use smallvec::SmallVec;
 
 use self::bound::{MaskBounds, trip_count_bound};
+use self::meeting::Meeting;
 use super::{Block, Type, Value};
 use crate::simd::builder::Builder;
 use crate::simd::ssa::Carried;
@@ -30,12 +32,14 @@ const ENDED: u32 = u32::MAX;
 const MAX_CASES: usize = 12;
 
 /// A parallel region: code from a subgroup's entry, or a resume point, to the barriers where the subgroup stops.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct ParallelRegion {
     /// Its first block.
     pub(super) block: Block,
     /// The block that ends with the barrier before the region; none for the first region.
     pub(super) stop: Option<Block>,
+    /// The check of that barrier.
+    pub(super) meeting: Option<Meeting>,
 }
 
 /// The input of the loops.
@@ -132,7 +136,9 @@ impl SubgroupLoops {
                     });
                 }
                 _ => self.jump_to_next(builder, region_loop, next, |builder, region| {
-                    self.call(builder, &loops, &carried, region, &values)
+                    let to = self.call(builder, &loops, &carried, region, &values);
+                    let lanes = builder.kernel.blocks[region_loop.header].exec;
+                    self.by_way_of_check(builder, region, lanes, to)
                 }),
             }
         }

@@ -7,6 +7,7 @@
 use cranelift_entity::EntitySet;
 
 use super::bound::{MaskBounds, index_bound};
+use super::meeting::Meeting;
 use super::{ParallelRegion, SubgroupLoops, Template};
 use crate::analysis::{Shape, Uniformity};
 use crate::ir::{self, InstData as Scalar, Op, Scope};
@@ -74,7 +75,7 @@ impl Common {
 }
 
 /// Whether a barrier makes subgroups wait for each other.
-fn waits(data: &Scalar) -> bool {
+pub(in crate::vectorize) fn waits(data: &Scalar) -> bool {
     matches!(data, Scalar::Barrier { execution, .. } if !matches!(execution, Scope::Subgroup | Scope::Invocation))
 }
 
@@ -225,7 +226,10 @@ impl Widen<'_> {
         let states = if common.is_some() { 0 } else { state_bytes(count) };
         self.builder.kernel.insts[frame_bytes] = InstData::Const { ty: Type::S64, bits: u64::from(bytes) };
         self.builder.kernel.frame_bytes = states + bytes * count;
-        regions.insert(0, ParallelRegion { block: start, stop: None });
+        if common.is_none() && regions.iter().any(|region| region.meeting.is_some()) {
+            return Err(Unsupported("a kernel with checks has barriers that are not uniform".into()));
+        }
+        regions.insert(0, ParallelRegion { block: start, stop: None, meeting: None });
         let template = Template { block: header, index, number };
         let uniform_barriers = common.is_some();
         let loops = SubgroupLoops { regions, end, template, mask_bounds, count, uniform_barriers };
@@ -262,8 +266,9 @@ impl Widen<'_> {
         }
         let resume = self.builder.create_block();
         let stop = self.builder.current();
+        let meeting = self.pending_barrier.take().map(|site| Meeting::new(self.kernel, self.plans, site));
         let Some(barriers) = &mut self.subgroup.barriers else { return };
-        barriers.regions.push(ParallelRegion { block: resume, stop: Some(stop) });
+        barriers.regions.push(ParallelRegion { block: resume, stop: Some(stop), meeting });
         let (frame, lanes) = (barriers.frame, self.subgroup.lanes);
         // A placeholder for the edge to the loop's latch.
         self.builder.terminate(InstData::Return);
@@ -283,6 +288,11 @@ impl Widen<'_> {
         {
             mask_bounds.insert(lanes, bound);
         }
+    }
+
+    /// Whether barriers end parallel regions: the workgroup has several subgroups.
+    pub(in crate::vectorize) fn has_regions(&self) -> bool {
+        self.subgroup.barriers.is_some()
     }
 
     /// Positions of the blocks with a barrier at which subgroups stop.

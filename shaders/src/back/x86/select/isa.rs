@@ -82,7 +82,13 @@ pub(super) trait VectorIsa: Sized {
     fn load_broadcast(select: &mut Select<'_, Self>, inst: Inst, address: &Address) -> Result;
 
     /// Stores the word of the last active lane.
-    fn store_uniform(select: &mut Select<'_, Self>, address: &Address, value: Value, mask: Value) -> Result;
+    fn store_uniform(
+        select: &mut Select<'_, Self>,
+        width: Width,
+        address: &Address,
+        value: Value,
+        mask: Value,
+    ) -> Result;
 
     /// General registers that a row's accesses need in addition.
     const ROW_TEMPS: usize;
@@ -236,7 +242,9 @@ impl<V: VectorIsa> Select<'_, V> {
     fn vector_access(&mut self, inst: Inst, data: &InstData) -> Result {
         match data {
             InstData::Load { address, .. } => V::load_broadcast(self, inst, address),
-            InstData::Store { address, value, mask } => V::store_uniform(self, address, *value, *mask),
+            InstData::Store { width, address, value, mask } => {
+                V::store_uniform(self, *width, address, *value, *mask)
+            }
             InstData::LoadRow { row } if row.width == Width::Word => self.load_row(inst, row),
             InstData::LoadRow { row } => self.load_subword_row(inst, row),
             InstData::StoreRow { row, value, mask } if row.width == Width::Word => self.store_row(row, *value, *mask),

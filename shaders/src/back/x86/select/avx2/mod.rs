@@ -34,7 +34,7 @@ use super::double::{Double, DoubleRegisters};
 use super::gather_elements::LaneWords;
 use super::row::RowPlace;
 use super::{Result, Select, VectorIsa};
-use crate::ir::{AtomicOp, Op};
+use crate::ir::{AtomicOp, Op, Width};
 use crate::simd::{Address, Elements, Inst, InstData, Kernel, LaneAddress, Row, Type, Value, ValueDef};
 
 /// The instruction set and the registers of vectors' upper halves, unless equal to the lower ones.
@@ -138,8 +138,14 @@ impl VectorIsa for Avx2 {
         select.load_broadcast(inst, address)
     }
 
-    fn store_uniform(select: &mut Select<'_, Self>, address: &Address, value: Value, mask: Value) -> Result {
-        select.store_uniform(address, value, mask)
+    fn store_uniform(
+        select: &mut Select<'_, Self>,
+        width: Width,
+        address: &Address,
+        value: Value,
+        mask: Value,
+    ) -> Result {
+        select.store_uniform(width, address, value, mask)
     }
 
     fn gather(select: &mut Select<'_, Self>, inst: Inst, lanes: &LaneAddress, mask: Value) -> Result {

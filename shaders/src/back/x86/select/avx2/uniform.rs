@@ -6,14 +6,22 @@ use regalloc2::Operand;
 use super::super::super::encode::{Assembler, Regs};
 use super::super::super::vcode::{Build, Expand, InstKind, View};
 use super::super::atomic::OperandSlots;
+use super::super::subword::put;
 use super::super::uniform::UniformPlace;
 use super::super::{Result, Select};
 use super::Avx2;
+use crate::ir::Width;
 use crate::simd::{Address, Type, Value};
 
 impl Select<'_, Avx2> {
     /// Stores the word of the last active lane, if there is one and the address is in bounds.
-    pub(super) fn store_uniform(&mut self, address: &Address, value: Value, mask: Value) -> Result {
+    pub(super) fn store_uniform(
+        &mut self,
+        width: Width,
+        address: &Address,
+        value: Value,
+        mask: Value,
+    ) -> Result {
         let bits = if self.is_all(mask) { None } else { Some(self.mask_bits(mask)?) };
         let word = if self.kernel.ty(value) == Type::S32 {
             self.reg(value)?
@@ -33,6 +41,7 @@ impl Select<'_, Avx2> {
         let checked = self.address(address)?;
         let mut slots = OperandSlots::default();
         let store = UniformStore {
+            width,
             word: slots.add(Operand::reg_use(word)),
             mask: bits.map(|bits| slots.add(Operand::reg_use(bits))),
             place: UniformPlace::new(&checked, &mut slots),
@@ -45,6 +54,7 @@ impl Select<'_, Avx2> {
 /// Slots of the operands.
 #[derive(Debug)]
 struct UniformStore {
+    width: Width,
     word: u8,
     /// Bits of the mask.
     mask: Option<u8>,
@@ -59,7 +69,7 @@ impl Expand for UniformStore {
             asm.jump_if(ConditionCode::e, done);
         }
         if self.place.check(regs, asm, done) {
-            asm.put(Instruction::with2(Code::Mov_rm32_r32, self.place.memory(regs), regs.gpr32(self.word)));
+            put(asm, self.width, self.place.memory(regs), regs.gpr(self.word));
         }
         asm.bind(done);
     }

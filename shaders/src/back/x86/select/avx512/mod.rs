@@ -31,7 +31,7 @@ use super::gather_elements::LaneWords;
 use super::nontemporal::NontemporalStores;
 use super::row::RowPlace;
 use super::{Result, Select, VectorIsa, class_of};
-use crate::ir::{AtomicOp, Op};
+use crate::ir::{AtomicOp, Op, Width};
 use crate::simd::{Address, Elements, Inst, InstData, Kernel, LaneAddress, Row, Type, Value, ValueDef};
 
 /// The instruction set and the buffers that are stored to non-temporally.
@@ -125,8 +125,14 @@ impl VectorIsa for Avx512 {
         select.load_broadcast(inst, address)
     }
 
-    fn store_uniform(select: &mut Select<'_, Self>, address: &Address, value: Value, mask: Value) -> Result {
-        select.store_uniform(address, value, mask)
+    fn store_uniform(
+        select: &mut Select<'_, Self>,
+        width: Width,
+        address: &Address,
+        value: Value,
+        mask: Value,
+    ) -> Result {
+        select.store_uniform(width, address, value, mask)
     }
 
     fn gather(select: &mut Select<'_, Self>, inst: Inst, lanes: &LaneAddress, mask: Value) -> Result {

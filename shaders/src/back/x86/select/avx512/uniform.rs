@@ -6,14 +6,22 @@ use regalloc2::Operand;
 use super::super::super::encode::{Assembler, Regs};
 use super::super::super::vcode::{Expand, InstKind};
 use super::super::atomic::OperandSlots;
+use super::super::subword::put;
 use super::super::uniform::UniformPlace;
 use super::super::{Result, Select};
 use super::Avx512;
+use crate::ir::Width;
 use crate::simd::{Address, Type, Value};
 
 impl Select<'_, Avx512> {
     /// Stores the word of the last active lane, if there is one and the address is in bounds.
-    pub(super) fn store_uniform(&mut self, address: &Address, value: Value, mask: Value) -> Result {
+    pub(super) fn store_uniform(
+        &mut self,
+        width: Width,
+        address: &Address,
+        value: Value,
+        mask: Value,
+    ) -> Result {
         let mask = if self.is_all(mask) { None } else { Some(self.lanes(mask)?) };
         let scalar = self.kernel.ty(value) == Type::S32;
         let value = if scalar { self.reg(value)? } else { self.lanes(value)? };
@@ -21,6 +29,7 @@ impl Select<'_, Avx512> {
         let (word, moved) = (self.general(), self.lanes_reg());
         let mut slots = OperandSlots::default();
         let store = UniformStore {
+            width,
             value: (slots.add(Operand::reg_use(value)), scalar),
             mask: mask.map(|mask| slots.add(Operand::reg_use(mask))),
             place: UniformPlace::new(&checked, &mut slots),
@@ -35,6 +44,7 @@ impl Select<'_, Avx512> {
 /// Slots of the operands.
 #[derive(Debug)]
 struct UniformStore {
+    width: Width,
     /// The slot, and whether it is a scalar.
     value: (u8, bool),
     mask: Option<u8>,
@@ -54,7 +64,7 @@ impl Expand for UniformStore {
         }
         if self.place.check(regs, asm, done) {
             let value = self.word_to_store(regs, asm);
-            asm.put(Instruction::with2(Code::Mov_rm32_r32, self.place.memory(regs), value));
+            put(asm, self.width, self.place.memory(regs), value);
         }
         asm.bind(done);
     }
