@@ -1,5 +1,6 @@
 //! A kernel in checked mode: runs a dispatch under the detector, and again for what the detector suspects.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -9,7 +10,7 @@ use spelter_shaders::back::{Code, Scratch, Workgroups};
 use spelter_shaders::check::{self, Launch};
 use spelter_shaders::compile::{self, Backend, Checked, Checks, Compiled};
 use spelter_shaders::guest::GuestSlice;
-use spelter_shaders::ir::{Binding, Kernel, MemoryModel};
+use spelter_shaders::ir::{Binding, InstData, Kernel, MemoryModel, Site, SourceLine};
 
 use super::Checker;
 use super::commands::{Both, Touched};
@@ -80,6 +81,17 @@ impl CheckedCode {
             subgroup_size: abi::SUBGROUP_SIZE,
             vulkan_model: self.kernel.memory_model == MemoryModel::Vulkan,
         }
+    }
+
+    /// The line of the return before an instruction, if there is one only.
+    pub(super) fn early_return(&self, site: Site) -> Option<&SourceLine> {
+        let kernel = &self.kernel;
+        let before = self.needed.kernel.sites[site].word;
+        let returns = kernel.insts.iter().filter(|(_, data)| matches!(data, InstData::Return));
+        let words: BTreeSet<_> = returns.map(|(inst, _)| kernel.origins[inst]).collect();
+        let mut early = words.into_iter().filter(|&word| word != 0 && word < before);
+        let first = early.next()?;
+        early.next().is_none().then(|| kernel.line_of_word(first))?
     }
 
     /// Each range of memory that the kernel may access, and whether it may write it.

@@ -46,7 +46,11 @@ impl DispatchRun<'_> {
             let first = site.map(|site| self.access(site, other));
             let reasons = match &first {
                 Some(_) => vec!["invocations of its scope wait at another barrier at the same time".to_owned()],
-                None => vec![format!("invocation {} of its scope had ended", other.local)],
+                None => {
+                    let early = self.code.early_return(barrier.site);
+                    let early = early.map(|line| format!("; a return before the barrier is at {line}"));
+                    vec![format!("invocation {} of its scope had ended{}", other.local, early.unwrap_or_default())]
+                }
             };
             let second = self.access(barrier.site, barrier.waits);
             self.add(Rule::Barrier, Severity::Error, None, (first, second), (reasons, Vec::new()), 1);
