@@ -197,8 +197,8 @@ fn a_long_loop_is_decided_with_all_of_its_events() {
 
 #[test]
 fn a_fence_for_the_subgroup_passes_order_on_only_to_it() {
-    // Invocation 0 tells invocation 1 of its subgroup, which tells all of the workgroup.
-    let verdict = |teller: u32| {
+    // Invocation 0 releases to its subgroup; one that acquires there may release to the whole workgroup.
+    let verdict = |passes: u32| {
         let mut sites = Sites::default();
         let (read, write) = sites.accesses();
         let narrow = sites.fence(Scope::Subgroup, FULL | UNIFORM);
@@ -212,7 +212,7 @@ fn a_fence_for_the_subgroup_passes_order_on_only_to_it() {
             observer.access(at(0, 0), write, word(0));
             observer.fence(at(0, 0), narrow);
             meet(observer);
-            (1..64).for_each(|local| observer.fence(at(0, local), if local == teller { wide } else { narrow }));
+            (1..64).for_each(|local| observer.fence(at(0, local), if local == passes { wide } else { narrow }));
             meet(observer);
             observer.fence(at(0, 40), wide);
             observer.access(at(0, 40), read, word(0));
@@ -220,7 +220,7 @@ fn a_fence_for_the_subgroup_passes_order_on_only_to_it() {
         confirm(&log, &candidate(0))
     };
     assert!(matches!(verdict(1), Verdict::Refuted));
-    // Another subgroup is not told, and without such an invocation nothing is.
+    // One of another subgroup acquires nothing.
     assert!(matches!(verdict(20), Verdict::Confirmed(_)));
     assert!(matches!(verdict(64), Verdict::Confirmed(_)));
 }

@@ -42,7 +42,7 @@ fn cause(trace: &Trace, choice: &Choice<u128>, pair: (usize, usize)) -> (&'stati
 fn repairs(trace: &Trace, choice: &Choice<u128>, pair: (usize, usize)) -> Vec<String> {
     let found = repair::of_trace(trace, choice, pair, Model::SPEC, TraceEffort::default()).unwrap();
     assert!(found.smallest, "{found:?}");
-    let text = |edits: &Vec<repair::TraceEdit>| {
+    let text = |edits: &Vec<TraceEdit>| {
         edits.iter().map(|edit| edit.text(trace, pair, &Numbers(trace))).collect::<Vec<_>>().join(", ")
     };
     found.repairs.iter().map(text).collect()

@@ -90,8 +90,8 @@ impl DispatchRun<'_> {
     /// Runs the dispatch again, and asks the axioms about the candidates.
     fn decide(&self, kinds: &[Candidates]) {
         if self.snapshot.is_none() {
-            let why = "the dispatch could not run again: the copy of the memory that it may write exceeds the limit, or \
-                it was stopped";
+            let why = "the dispatch could not run again: the copy of the memory that it may write exceeds the limit, \
+                or it was stopped";
             return kinds.iter().for_each(|kind| self.suspect(kind, why));
         }
         let Some(log) = self.record(kinds, false) else {

@@ -101,10 +101,8 @@ impl Recorder {
     }
 
     /// Logs all atomics, also those that order nothing as the kernel is: a repair may change that.
-    #[must_use]
-    pub fn with_all_atomics(mut self) -> Self {
-        self.ordered = Classes::ALL;
-        self
+    pub fn with_all_atomics(self) -> Self {
+        Self { ordered: Classes::ALL, ..self }
     }
 
     /// The next dispatch of the window begins. Calls before the first one, and of unknown sites, are not logged.

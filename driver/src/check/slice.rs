@@ -20,6 +20,9 @@ pub const MAX_EVENTS: usize = 96;
 /// The most events that are decided.
 const MAX_DECIDED: usize = 384;
 
+/// The most events of which those at the beginning and the end are tried.
+const MAX_LONG: usize = 2048;
+
 /// The most nodes of paths that are visited to decide about all pairs of a candidate.
 pub(super) const EFFORT: usize = 1 << 23;
 
@@ -108,22 +111,25 @@ fn of_events(log: &Log, pair: (Index, Index), purpose: Purpose, between: &BTreeS
     Ok(Slice { trace, choice, pair, events, sites })
 }
 
-/// Decides about a pair whose slice is too large to be explained, with all of its events: `None` if they are ordered,
-/// or else the slice of those at its beginning and end, in which the accesses race as well.
+/// Decides about a pair whose slice is too large to be explained: `None` if those of its events that are at the
+/// beginning and at the end order it, or all do; or else the slice of the former, in which the accesses race as well.
 pub(super) fn decide_long(log: &Log, pair: (Index, Index), effort: &mut usize) -> Result<Option<Slice>, Undecided> {
     let between = reach::between(log, pair, Purpose::Verdict, effort)?;
-    let kept = reduce::reduce(log, pair, Purpose::Verdict, &between, MAX_DECIDED)?;
-    *effort = effort.checked_sub(kept.len() * kept.len()).ok_or(Undecided::TooManyPairs)?;
-    let all = recorded::<SparseRow>(log, pair, &kept)?;
-    if !is_race(&all.trace, &all.choice, all.pair) {
-        return Ok(None);
-    }
+    let kept = reduce::reduce(log, pair, Purpose::Verdict, &between, MAX_LONG)?;
+    *effort = effort.checked_sub(kept.len() * kept.len() / 8).ok_or(Undecided::TooManyPairs)?;
     let half = MAX_EVENTS / 2 - 1;
     let mut ends: BTreeSet<Index> = kept.iter().take(half).chain(kept.iter().rev().take(half)).copied().collect();
     ends.extend([pair.0, pair.1]);
     let slice = of_events(log, pair, Purpose::Verdict, &ends)?;
-    // Fewer events order no more, unless a release sequence has lost its end.
-    if slice.is_race() { Ok(Some(slice)) } else { Err(Undecided::TooLarge) }
+    if !slice.is_race() {
+        return Ok(None);
+    }
+    if kept.len() > MAX_DECIDED {
+        return Err(Undecided::TooLarge);
+    }
+    *effort = effort.checked_sub(kept.len() * kept.len()).ok_or(Undecided::TooManyPairs)?;
+    let all = recorded::<SparseRow>(log, pair, &kept)?;
+    Ok(is_race(&all.trace, &all.choice, all.pair).then_some(slice))
 }
 
 impl Slice {

@@ -30,39 +30,39 @@ pub(super) fn repair(language: Language, access: &FoundAccess) -> Repair {
     });
     let lost = "updates between the read and the write of another invocation are lost";
     let text = match call {
-        Some(call) => format!("{call} in place of the update{position}: {lost}"),
+        Some((call, with)) => format!("{call} in place of the update{position}{with}: {lost}"),
         None => format!("one atomic operation (an add, and, or, max …) in place of the update{position}: {lost}"),
     };
     Repair { text, line: access.line.clone() }
 }
 
-/// `atomicAdd(c[0], 1u)`. There is no function for a difference, which is the sum with the opposite.
-fn in_glsl(Statement { place, function, operand }: &Statement<'_>, source: &str) -> String {
+/// `atomicAdd(c[0], 1u)`, and what else is needed. A difference has no function of its own: it is the sum with the
+/// opposite.
+fn in_glsl(Statement { place, function, operand }: &Statement<'_>, source: &str) -> (String, String) {
     let (function, operand) = match *function {
         "Sub" if is_simple(operand, "") => ("Add", format!("-{operand}")),
         "Sub" => ("Add", format!("-({operand})")),
         function => (function, (*operand).to_owned()),
     };
-    let call = format!("atomic{function}({place}, {operand})");
-    let declares = |kind: &str| {
-        words(source).any(|(at, word)| word == kind && is_next(&source[at + word.len()..], name_of(place)))
-    };
-    if declares("float") { format!("{call} with GL_EXT_shader_atomic_float") } else { call }
+    let follows = |(at, word): (usize, &str)| is_next(&source[at + word.len()..], name_of(place));
+    let is_float = words(source).any(|found| found.1 == "float" && follows(found));
+    let with = if is_float { ", with GL_EXT_shader_atomic_float" } else { "" };
+    (format!("atomic{function}({place}, {operand})"), with.to_owned())
 }
 
-/// `atomicAdd(&c[0], 1)`, with the type that it needs.
-fn in_wgsl(Statement { place, function, operand }: &Statement<'_>, source: &str) -> Option<String> {
+/// `atomicAdd(&c[0], 1)`, and the type that it needs; `None` if there is none.
+fn in_wgsl(Statement { place, function, operand }: &Statement<'_>, source: &str) -> Option<(String, String)> {
     let name = name_of(place);
     let declared = words(source).filter(|(_, word)| *word == name).find_map(|(at, word)| {
         let rest = source[at + word.len()..].trim_start().strip_prefix(':')?;
         let end = rest.find([';', '=', '{', '}', '\n', ')']).unwrap_or(rest.len());
         words(&rest[..end]).map(|(_, word)| word).find(|word| ["u32", "i32", "f32", "f16"].contains(word))
     })?;
-    let call = format!("atomic{function}(&{place}, {operand})");
     // Atomics of WGSL are integers.
-    ["u32", "i32"]
-        .contains(&declared)
-        .then(|| format!("{call}, and `atomic<{declared}>` in place of `{declared}` in the declaration of `{name}`,"))
+    ["u32", "i32"].contains(&declared).then(|| {
+        let with = format!(", with `atomic<{declared}>` for `{declared}` in the declaration of `{name}`");
+        (format!("atomic{function}(&{place}, {operand})"), with)
+    })
 }
 
 /// The name of what is declared: of `s.counts[i]` it is `counts`.
@@ -196,18 +196,19 @@ mod tests {
 
     #[test]
     fn functions_are_those_of_the_language() {
-        let wgsl = |source: &str, line| in_wgsl(&statement(line).expect("an update"), source);
+        let text = |(call, with): (String, String)| call + &with;
+        let wgsl = |source: &str, line| in_wgsl(&statement(line).expect("an update"), source).map(text);
         assert_eq!(
             wgsl("var<storage, read_write> c: array<u32>;\n", "c[0] += 1;").as_deref(),
-            Some("atomicAdd(&c[0], 1), and `atomic<u32>` in place of `u32` in the declaration of `c`,")
+            Some("atomicAdd(&c[0], 1), with `atomic<u32>` for `u32` in the declaration of `c`")
         );
-        assert!(
-            wgsl("struct S { n: i32 }", "s.n -= 2;")
-                .is_some_and(|text| text.starts_with("atomicSub(&s.n, 2), and `atomic<i32>`"))
+        assert_eq!(
+            wgsl("struct S { n: i32 }", "s.n -= 2;").as_deref(),
+            Some("atomicSub(&s.n, 2), with `atomic<i32>` for `i32` in the declaration of `n`")
         );
         assert_eq!(wgsl("var<workgroup> c: array<f32, 4>;", "c[0] += 1.0;"), None);
-        let glsl = |source: &str, line| in_glsl(&statement(line).expect("an update"), source);
+        let glsl = |source: &str, line| text(in_glsl(&statement(line).expect("an update"), source));
         assert_eq!(glsl("buffer B { uint c[]; };", "c[0] -= n;"), "atomicAdd(c[0], -n)");
-        assert_eq!(glsl("buffer B { float c[]; };", "c[0]++;"), "atomicAdd(c[0], 1) with GL_EXT_shader_atomic_float");
+        assert_eq!(glsl("buffer B { float c[]; };", "c[0]++;"), "atomicAdd(c[0], 1), with GL_EXT_shader_atomic_float");
     }
 }

@@ -95,8 +95,9 @@ pub(super) fn edit(names: &SliceNames<'_>, edit: &TraceEdit, slice: &Slice) -> O
     }
 }
 
-/// The arguments of an atomic function of GLSL with which it orders memory of a class (`GL_KHR_memory_scope_semantics`).
-/// The flags of availability and visibility are implied but in modules of the Vulkan memory model.
+/// The arguments of an atomic function of GLSL with which it orders memory of a class
+/// (`GL_KHR_memory_scope_semantics`). The flags of availability and visibility are implied, unless the module has the
+/// Vulkan memory model.
 fn arguments(access: &Access, class: Class, with_flags: bool) -> String {
     let storage = match class {
         Class::Workgroup => "Shared",

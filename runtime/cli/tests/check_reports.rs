@@ -57,8 +57,8 @@ const HALVES_WGSL: &str = "
 @group(0) @binding(0) var<storage, read_write> data: array<u32>;
 var<workgroup> t: array<u32, SIZE>;
 @compute @workgroup_size(SIZE)
-fn main(@builtin(local_invocation_index) l: u32, @builtin(global_invocation_id) g: vec3<u32>, @builtin(workgroup_id) w: vec3<u32>) {
-  t[l] = data[g.x];
+fn main(@builtin(local_invocation_index) l: u32, @builtin(workgroup_id) w: vec3<u32>) {
+  t[l] = data[w.x * SIZEu + l];
   storageBarrier(); workgroupBarrier();
   for (var h = SIZEu / 2u; h > 0u; h /= 2u) {
     if l < h { t[l] = t[l] + t[l + h]; }
@@ -135,8 +135,8 @@ fn lost_updates_are_repaired_by_atomics() {
     for groups in [1, 2] {
         let options = format!("--bind 0.0=zeros:64 --groups {groups} --check");
         let ended = run(&folder, "count.wgsl", wgsl, &options, 66);
-        let call = "= repair: atomicAdd(&c[0], 1u), and `atomic<u32>` in place of `u32` in the declaration of `c`, in \
-                    place of the update at count.wgsl:3:";
+        let call = "= repair: atomicAdd(&c[0], 1u) in place of the update at count.wgsl:3:3, with `atomic<u32>` \
+                    for `u32` in the declaration of `c`: ";
         has(&ended, &[call]);
         assert!(!ended.stderr.contains("Barrier()") && !ended.stderr.contains("two dispatches"), "{}", ended.stderr);
     }
@@ -208,9 +208,11 @@ fn the_last_workgroup_needs_a_counter_that_orders() {
         let ended = run(&folder, "last.comp", LAST_GLSL, &format!("{options} --check --litmus last.test"), 66);
         let arguments = "gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease";
         let repair = format!(
-            "{arguments} as further arguments of the atomic update at last.comp:9, or memoryBarrierBuffer() before and after it"
+            "{arguments} as further arguments of the atomic update at last.comp:9, or memoryBarrierBuffer() before \
+             and after it"
         );
         has(&ended, &[&repair, "`coherent` on `Partial` (set 0, binding 0)"]);
+        has(&ended, &["orders no other memory: it is relaxed, and no memory barrier is beside it"]);
         assert!(atomics("last.test") >= 2);
         let fixed = LAST_GLSL.replace("buffer Partial", "coherent buffer Partial");
         let fences = fixed.replace(

@@ -166,8 +166,8 @@ impl Slice<'_> {
         directly.or_else(by_others).unwrap_or(Reason::Unrelated)
     }
 
-    /// An atomic that `reach`es `second` and reads from one that `first` reaches, or from read-modify-writes that continue
-    /// its release sequence; and what the two lack.
+    /// An atomic that `reach`es `second` and reads from one that `first` reaches, or from a read-modify-write that
+    /// continues its release sequence; and what the two lack.
     fn almost_by_atomics(&self, first: usize, second: usize, reach: &dyn Fn(usize, usize) -> bool) -> Option<Reason> {
         let lacks = |write: usize, source: usize, read: usize| {
             let atomics = &self.frame.sets.atomics;
@@ -186,7 +186,9 @@ impl Slice<'_> {
             let sequences = release_sequences(&self.frame, &self.choice.modification_order);
             let heads = |source| (0..self.frame.n).filter(move |&head| head != source);
             sources().find_map(|(read, source)| {
-                heads(source).filter(|&head| sequences.contains(head, source)).find_map(|head| lacks(head, source, read))
+                heads(source)
+                    .filter(|&head| sequences.contains(head, source))
+                    .find_map(|head| lacks(head, source, read))
             })
         })
     }
@@ -238,8 +240,8 @@ impl Slice<'_> {
         (!outside.is_empty()).then_some(Gap::Scope(outside))
     }
 
-    /// Why the atomic `read`, which reads from `source` in the release sequence of `write`, does not pass on what precedes
-    /// `write`; `None` if it does.
+    /// Why the atomic `read`, which reads from `source` in the release sequence of `write`, does not pass on what
+    /// precedes `write`; `None` if it does.
     fn not_passed(&self, first: usize, (write, source): (usize, usize), read: usize) -> Option<Gap> {
         if !self.frame.mutual.contains(source, read) {
             return Some(self.not_mutual(source, read));
