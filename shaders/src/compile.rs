@@ -7,7 +7,7 @@ use std::str::FromStr;
 use crate::back::x86::{self, Isa};
 use crate::back::{Code, ObservedCode, interp};
 use crate::front::room::HasRoom;
-use crate::front::{Blocks, Error, Remark, SpecializationConstant, spirv, wgsl};
+use crate::front::{Blocks, Error, Language, Remark, SpecializationConstant, spirv, wgsl};
 use crate::ir::{Kernel, SourceLine, VERIFIES};
 use crate::lower::math::{self, MathOptions};
 use crate::vectorize::AccessCosts;
@@ -124,6 +124,14 @@ impl Module {
         match self {
             Self::Spirv(module) => module.line_of(word),
             Self::Wgsl(module) => module.line_of(entry, specialization, word),
+        }
+    }
+
+    /// The language from which the module was compiled.
+    pub fn language(&self) -> Language {
+        match self {
+            Self::Spirv(module) => module.language(),
+            Self::Wgsl(_) => Language::Wgsl,
         }
     }
 

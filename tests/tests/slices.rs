@@ -37,6 +37,10 @@ impl Sites {
         self.add(SiteAction::Atomic { op, class, scope, semantics: Semantics(semantics), unequal })
     }
 
+    fn fence(&mut self, scope: Scope, semantics: u32) -> Site {
+        self.add(SiteAction::Fence { scope, semantics: Semantics(semantics) })
+    }
+
     fn barrier(&mut self, semantics: u32) -> Site {
         let (execution, memory) = (Scope::Workgroup, Scope::Workgroup);
         self.add(SiteAction::Barrier { execution, memory, semantics: Semantics(semantics) })
@@ -101,6 +105,124 @@ fn of_many_barriers_few_are_needed() {
         panic!("the barriers are for other memory");
     };
     assert_eq!((race.first.by, race.second.by), (at(1, 3), at(1, 100)));
+}
+
+/// A sum by halves in `size` words, as GLSL has it: each round ends with `memoryBarrierBuffer(); barrier();`, which
+/// orders the buffer if `semantics` names it. The round `missing` has no barrier.
+fn sum_by_halves(size: u32, semantics: u32, missing: Option<u32>) -> Log {
+    let mut sites = Sites::default();
+    let (read, write) = sites.accesses();
+    let fence = sites.fence(Scope::Device, FULL | WORKGROUP);
+    let barrier = sites.barrier(semantics);
+    record(sites, &[0, 1, 2], 1 << 28, |observer| {
+        let meet = |observer: &mut Recorder| {
+            (0..size).for_each(|local| {
+                observer.fence(at(0, local), fence);
+                observer.arrive(at(0, local), barrier);
+            });
+            observer.release(0, Scope::Workgroup, None);
+        };
+        (0..size).for_each(|local| observer.access(at(0, local), write, word(local.into())));
+        meet(observer);
+        for round in 1..=size.ilog2() {
+            let half = size >> round;
+            for local in 0..half {
+                observer.access(at(0, local), read, word(local.into()));
+                observer.access(at(0, local), read, word((local + half).into()));
+                observer.access(at(0, local), write, word(local.into()));
+            }
+            if missing != Some(round) {
+                meet(observer);
+            }
+        }
+    })
+}
+
+#[test]
+fn barriers_count_once_however_many_invocations_meet() {
+    for size in [64, 256, 1024] {
+        let right = sum_by_halves(size, FULL | UNIFORM, None);
+        for number in 0..3 {
+            let verdict = confirm(&right, &candidate(number));
+            assert!(matches!(verdict, Verdict::Refuted), "{size}, word {number}: {verdict:?}");
+        }
+        // From the first write of a word to the last read: two events of each invocation for a barrier.
+        let most = 2 + 4 * size.ilog2() as usize;
+        assert!(events(&right, 1) <= most, "{size}: {} events, at most {most}", events(&right, 1));
+        // Word 1 is read in the last round, by another invocation than the one that wrote it in the round before.
+        let missing = sum_by_halves(size, FULL | UNIFORM, Some(size.ilog2() - 1));
+        let Verdict::Confirmed(race) = confirm(&missing, &candidate(1)) else { panic!("{size}: nothing is missing") };
+        assert_eq!((race.first.by, race.second.by), (at(0, 1), at(0, 0)));
+        let Verdict::Confirmed(_) = confirm(&sum_by_halves(size, FULL | WORKGROUP, None), &candidate(1)) else {
+            panic!("{size}: the barriers are for other memory");
+        };
+    }
+}
+
+/// An invocation writes a word, `rounds` of a fence and a barrier follow, another invocation reads it.
+fn fenced_loop(rounds: u32, fence: u32, barrier: u32) -> Log {
+    let mut sites = Sites::default();
+    let (read, write) = sites.accesses();
+    let fence = sites.fence(Scope::Device, fence);
+    let barrier = sites.barrier(barrier);
+    record(sites, &[0], 1 << 28, |observer| {
+        observer.access(at(0, 3), write, word(0));
+        for _ in 0..rounds {
+            (0..128).for_each(|local| {
+                observer.fence(at(0, local), fence);
+                observer.arrive(at(0, local), barrier);
+            });
+            observer.release(0, Scope::Workgroup, None);
+        }
+        observer.access(at(0, 100), read, word(0));
+    })
+}
+
+#[test]
+fn a_long_loop_is_decided_with_all_of_its_events() {
+    let (fence, other) = (FULL | UNIFORM, FULL | WORKGROUP);
+    let ordered = |rounds, fence, barrier| confirm(&fenced_loop(rounds, fence, barrier), &candidate(0));
+    for rounds in [2, 20, 80, 300] {
+        assert!(matches!(ordered(rounds, fence, other), Verdict::Refuted), "{rounds}");
+    }
+    // With one round, nothing acquires after the barrier.
+    assert!(matches!(ordered(1, fence, other), Verdict::Confirmed(_)));
+    for rounds in [1, 20, 24, 25, 80] {
+        let Verdict::Confirmed(race) = ordered(rounds, other, other) else { panic!("{rounds}: a race") };
+        assert_eq!((race.first.by, race.second.by), (at(0, 3), at(0, 100)));
+        assert!(race.slice.trace.len() <= 96);
+    }
+    assert!(matches!(ordered(300, other, other), Verdict::Undecided(Undecided::TooLarge)));
+}
+
+#[test]
+fn a_fence_for_the_subgroup_passes_order_on_only_to_it() {
+    // Invocation 0 releases to its subgroup; one that acquires there may release to the whole workgroup.
+    let verdict = |passes: u32| {
+        let mut sites = Sites::default();
+        let (read, write) = sites.accesses();
+        let narrow = sites.fence(Scope::Subgroup, FULL | UNIFORM);
+        let wide = sites.fence(Scope::Workgroup, FULL | UNIFORM);
+        let barrier = sites.barrier(0);
+        let log = record(sites, &[0], 1 << 24, |observer| {
+            let meet = |observer: &mut Recorder| {
+                (0..64).for_each(|local| observer.arrive(at(0, local), barrier));
+                observer.release(0, Scope::Workgroup, None);
+            };
+            observer.access(at(0, 0), write, word(0));
+            observer.fence(at(0, 0), narrow);
+            meet(observer);
+            (1..64).for_each(|local| observer.fence(at(0, local), if local == passes { wide } else { narrow }));
+            meet(observer);
+            observer.fence(at(0, 40), wide);
+            observer.access(at(0, 40), read, word(0));
+        });
+        confirm(&log, &candidate(0))
+    };
+    assert!(matches!(verdict(1), Verdict::Refuted));
+    // One of another subgroup acquires nothing.
+    assert!(matches!(verdict(20), Verdict::Confirmed(_)));
+    assert!(matches!(verdict(64), Verdict::Confirmed(_)));
 }
 
 #[test]

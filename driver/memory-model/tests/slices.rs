@@ -13,7 +13,7 @@ use spelter_memory_model::explain;
 use spelter_memory_model::format::{Format, write_slice};
 use spelter_memory_model::names::{Names, Numbers};
 use spelter_memory_model::relations::{Choice, Source};
-use spelter_memory_model::repair::{self, TraceEffort};
+use spelter_memory_model::repair::{self, Edit, Terms, TraceEdit, TraceEffort};
 use spelter_memory_model::slice::{Slice, TraceError};
 
 /// Threads of one event list each, with a site for each event, and sources as pairs of read and write.
@@ -42,7 +42,7 @@ fn cause(trace: &Trace, choice: &Choice<u128>, pair: (usize, usize)) -> (&'stati
 fn repairs(trace: &Trace, choice: &Choice<u128>, pair: (usize, usize)) -> Vec<String> {
     let found = repair::of_trace(trace, choice, pair, Model::SPEC, TraceEffort::default()).unwrap();
     assert!(found.smallest, "{found:?}");
-    let text = |edits: &Vec<repair::TraceEdit>| {
+    let text = |edits: &Vec<TraceEdit>| {
         edits.iter().map(|edit| edit.text(trace, pair, &Numbers(trace))).collect::<Vec<_>>().join(", ")
     };
     found.repairs.iter().map(text).collect()
@@ -301,6 +301,26 @@ fn the_host_needs_its_domain() {
     let sources = [None, Some(Source::Write(0)), None, None, None].to_vec();
     let choice = Choice::recorded(sources, &[]).unwrap();
     assert!(!Slice::new(&trace, &choice, Model::SPEC).unwrap().is_race(0, 1));
+}
+
+#[test]
+fn in_the_terms_of_languages_repairs_have_whole_orders() {
+    let private = |operation: &mut Operation| operation.access_mut().unwrap().non_private = false;
+    let relaxed = |operation: &mut Operation| {
+        (operation.release, operation.acquire, operation.semantics) = (false, false, Classes::NONE);
+        (operation.make_available, operation.make_visible) = (false, false);
+    };
+    let (trace, choice) = passing([&private, &relaxed, &relaxed, &private]);
+    let found = |atomics: bool| {
+        let effort = TraceEffort { terms: Terms::Whole { atomics }, ..TraceEffort::default() };
+        repair::of_trace(&trace, &choice, (0, 3), Model::SPEC, effort).unwrap().repairs
+    };
+    let order = |site: u32| TraceEdit::Code(Edit::Order(Site(site), Class::Uniform));
+    let coherent = TraceEdit::Code(Edit::Coherent(Site(0), Site(3), Scope::QueueFamily));
+    let atomic = TraceEdit::Code(Edit::Atomic(Site(0), Site(3), Scope::QueueFamily));
+    assert_eq!(found(true), [vec![order(1), order(2), coherent], vec![atomic]]);
+    // Where atomics cannot order other memory, none is left but that both accesses are atomic.
+    assert_eq!(found(false), [[atomic]]);
 }
 
 /// Names that a caller gives are used as they are.

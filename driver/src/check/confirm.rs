@@ -1,12 +1,10 @@
 //! The verdict on a candidate: the axioms of the memory model on slices of the recording.
 
-use spelter_memory_model::Model;
-use spelter_memory_model::relations::{Frame, conflicts};
 use spelter_shaders::check::observer::Invocation;
 use spelter_shaders::ir::Site;
 
 use super::log::{Accessed, Index, Log, Word};
-use super::slice::{EFFORT, Purpose, Slice, Undecided, ordered_by_a_path, slice_of};
+use super::slice::{EFFORT, Purpose, Slice, Undecided, decide_long, for_repair, ordered_by_a_path, slice_of};
 
 /// The most pairs of accesses that are decided for a candidate.
 const MAX_PAIRS: usize = 4096;
@@ -53,6 +51,31 @@ pub struct Confirmed {
     pub second: Accessed,
     /// The events that decide, with the pair in it, and those that a repair may change.
     pub slice: Slice,
+    /// The update of the word of which each of the two accesses is a part, if both are.
+    pub updates: Option<[Update; 2]>,
+}
+
+/// A plain read of a word and the next access of the invocation to it, a plain write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Update {
+    /// The instruction that reads.
+    pub read: Site,
+    /// The instruction that writes.
+    pub write: Site,
+}
+
+/// The update of a word of which the access at a place in the list of the word's accesses is a part.
+fn update_at(log: &Log, accesses: &[Index], at: usize) -> Option<Update> {
+    let by = |index: &Index| log.entry(*index).thread == log.entry(accesses[at]).thread;
+    let plain = |index: Index| Some(log.operation(index)).filter(|operation| !operation.atomic());
+    let writes = plain(accesses[at])?.writes();
+    let other = match writes {
+        true => accesses[..at].iter().rev().copied().find(by),
+        false => accesses[at + 1..].iter().copied().find(by),
+    };
+    let other = other.filter(|&other| plain(other).is_some_and(|operation| operation.writes() != writes))?;
+    let [mine, other] = [accesses[at], other].map(|index| log.entry(index).site);
+    Some(if writes { Update { read: other, write: mine } } else { Update { read: mine, write: other } })
 }
 
 /// Whether a candidate is a race.
@@ -92,16 +115,16 @@ pub fn confirm(log: &Log, candidate: &Candidate) -> Verdict {
             if pairs > MAX_PAIRS {
                 return Verdict::Undecided(Undecided::TooManyPairs);
             }
-            match slice_of(log, (first, second), Purpose::Verdict, &mut effort) {
-                Ok(slice) if races(&slice) => {
+            match decide(log, (first, second), &mut effort) {
+                Ok(None) => {}
+                Ok(Some(slice)) => {
                     // More events for the explanation, if there is room for them; they change no verdict.
-                    let more = slice_of(log, (first, second), Purpose::Repair, &mut { EFFORT });
-                    let slice = more.ok().filter(races).unwrap_or(slice);
+                    let slice = for_repair(log, (first, second)).filter(Slice::is_race).unwrap_or(slice);
+                    let updates = [before, at].map(|at| update_at(log, accesses, at));
+                    let updates = updates[0].zip(updates[1]).map(|(first, second)| [first, second]);
                     let (first, second) = (described[before], described[at]);
-                    return Verdict::Confirmed(Box::new(Confirmed { first, second, slice }));
+                    return Verdict::Confirmed(Box::new(Confirmed { first, second, slice, updates }));
                 }
-                Ok(_) => {}
-                Err(Undecided::TooLarge) if ordered_by_a_path(log, (first, second), &mut effort, races) => {}
                 Err(reason) => _ = open.get_or_insert(reason),
             }
         }
@@ -124,10 +147,15 @@ pub fn verdict(log: &Log, first: usize, second: usize) -> Result<bool, Undecided
     if !conflict(log, first, second) {
         return Ok(false);
     }
-    let effort = &mut { EFFORT };
-    match slice_of(log, (first, second), Purpose::Verdict, effort) {
-        Ok(slice) => Ok(races(&slice)),
-        Err(Undecided::TooLarge) if ordered_by_a_path(log, (first, second), effort, races) => Ok(false),
+    Ok(decide(log, (first, second), &mut { EFFORT })?.is_some())
+}
+
+/// The verdict on two accesses that conflict: a slice in which they race, or `None` if they are ordered.
+fn decide(log: &Log, pair: (Index, Index), effort: &mut usize) -> Result<Option<Slice>, Undecided> {
+    match slice_of(log, pair, Purpose::Verdict, effort) {
+        Ok(slice) => Ok(slice.is_race().then_some(slice)),
+        Err(Undecided::TooLarge) if ordered_by_a_path(log, pair, effort) => Ok(None),
+        Err(Undecided::TooLarge) => decide_long(log, pair, effort),
         Err(reason) => Err(reason),
     }
 }
@@ -138,12 +166,4 @@ fn conflict(log: &Log, first: Index, second: Index) -> bool {
     let (Some(a), Some(b)) = (x.access(), y.access()) else { return false };
     let mutual = a.atomic && b.atomic && log.mutual(first, second);
     first != second && a.location.overlaps(&b.location) && (a.writes || b.writes) && !mutual
-}
-
-/// Whether the pair of a slice races.
-fn races(slice: &Slice) -> bool {
-    let frame = Frame::<u128>::new(&slice.trace, Model::SPEC);
-    let (first, second) = slice.pair;
-    let order = frame.order(&slice.choice);
-    conflicts(&frame).contains(first, second) && !order.location_order.either(first, second)
 }

@@ -3,20 +3,28 @@
 use std::sync::Arc;
 
 use spelter_memory_model::Model;
-use spelter_memory_model::event::{self, Class};
+use spelter_memory_model::event;
 use spelter_memory_model::explain;
 use spelter_memory_model::format::write_slice;
 use spelter_memory_model::names::Names;
-use spelter_memory_model::repair::{self, Edit, TraceEdit, TraceEffort};
+use spelter_memory_model::repair::{self, Terms, TraceEdit, TraceEffort};
 use spelter_memory_model::slice;
 use spelter_shaders::check::Cause;
-use spelter_shaders::ir::MemoryModel;
+use spelter_shaders::front::Language;
 
 use super::finding::{FoundAccess, FoundPlace, Repair};
 use super::slice::Slice;
+use super::words;
 
 /// The bounds of the search for repairs: a report must not take longer than the run.
-const EFFORT: TraceEffort = TraceEffort { edits: 3, traces: 400, repairs: 2 };
+fn effort(language: Language) -> TraceEffort {
+    let (edits, terms) = match language {
+        Language::Spirv => (3, Terms::Operands),
+        Language::Glsl => (4, Terms::Whole { atomics: true }),
+        Language::Wgsl => (3, Terms::Whole { atomics: false }),
+    };
+    TraceEffort { edits, traces: 400, repairs: 2, terms }
+}
 
 /// The names of a slice's events.
 pub(super) struct SliceNames<'a> {
@@ -24,10 +32,12 @@ pub(super) struct SliceNames<'a> {
     pub(super) accesses: &'a [FoundAccess],
     /// The instruction of each [`event::Site`].
     pub(super) sites: &'a [FoundAccess],
-    /// The memory in conflict.
-    pub(super) place: &'a FoundPlace,
-    /// The rules of the kernel's language.
-    pub(super) language: MemoryModel,
+    /// The resource of each event, as its instruction names it.
+    pub(super) places: &'a [FoundPlace],
+    /// The language of the kernel.
+    pub(super) language: Language,
+    /// Whether its atomics state availability and visibility.
+    pub(super) with_flags: bool,
 }
 
 /// An access in a sentence.
@@ -46,8 +56,8 @@ impl Names for SliceNames<'_> {
         self.place(event)
     }
 
-    fn reference(&self, _: usize) -> String {
-        self.place.to_string()
+    fn reference(&self, event: usize) -> String {
+        self.places[event].to_string()
     }
 
     fn site(&self, site: event::Site) -> String {
@@ -67,7 +77,7 @@ impl SliceNames<'_> {
                 let (first, second) = slice.pair;
                 format!("nothing orders {} before {}", self.place(first), self.place(second))
             }
-            _ => cause.because.clone(),
+            reason => words::reason(self, reason, explanation.pair).unwrap_or_else(|| cause.because.clone()),
         })
     }
 
@@ -79,13 +89,24 @@ impl SliceNames<'_> {
 
     /// Changes after which the same execution has no race, the smallest first.
     pub(super) fn repairs(&self, slice: &Slice) -> Vec<Repair> {
-        let found = repair::of_trace(&slice.trace, &slice.choice, slice.pair, Model::SPEC, EFFORT);
+        let effort = effort(self.language);
+        let found = repair::of_trace(&slice.trace, &slice.choice, slice.pair, Model::SPEC, effort);
         let sets = found.map(|found| found.repairs).unwrap_or_default();
         sets.iter().map(|edits| self.repair(edits, slice)).collect()
     }
 
+    /// Whether the two accesses do not race as atomics: they use one reference and the same bytes.
+    pub(super) fn may_be_atomic(&self, slice: &Slice) -> bool {
+        let (first, second) = slice.pair;
+        let access = |event: usize| slice.trace.operation(event).access();
+        let place = |event: usize| access(event).map(|access| (access.reference, &access.location));
+        first != second && place(first).is_some() && place(first) == place(second)
+    }
+
     fn repair(&self, edits: &[TraceEdit], slice: &Slice) -> Repair {
-        let texts: Vec<_> = edits.iter().map(|edit| self.edit(edit, slice)).collect();
+        let in_general = |edit: &TraceEdit| edit.text(&slice.trace, slice.pair, self);
+        let text = |edit| words::edit(self, edit, slice).unwrap_or_else(|| in_general(edit));
+        let texts: Vec<_> = edits.iter().map(text).collect();
         let line = edits.iter().find_map(|edit| match edit {
             TraceEdit::Code(edit) => {
                 let (first, second) = edit.places();
@@ -94,24 +115,6 @@ impl SliceNames<'_> {
             TraceEdit::Api(_) => None,
         });
         Repair { text: texts.join(", and "), line }
-    }
-
-    /// An edit in the words of the language: GLSL and WGSL have functions for control barriers.
-    fn edit(&self, edit: &TraceEdit, slice: &Slice) -> String {
-        let TraceEdit::Code(Edit::Barrier(before, after, class)) = edit else {
-            return edit.text(&slice.trace, slice.pair, self);
-        };
-        let barrier = match (self.language, class) {
-            (MemoryModel::Wgsl, Class::Workgroup) => "workgroupBarrier()",
-            (MemoryModel::Wgsl, Class::Uniform) => "storageBarrier()",
-            (MemoryModel::Wgsl, Class::Image) => "textureBarrier()",
-            (MemoryModel::Glsl450, Class::Workgroup) => "barrier()",
-            (MemoryModel::Glsl450, Class::Uniform) => "memoryBarrierBuffer() and barrier()",
-            (MemoryModel::Glsl450, Class::Image) => "memoryBarrierImage() and barrier()",
-            _ => return edit.text(&slice.trace, slice.pair, self),
-        };
-        let (before, after) = (self.site(*before), self.site(*after));
-        format!("{barrier} after {before} and before {after}, where all invocations of the workgroup execute it")
     }
 }
 
@@ -133,11 +136,8 @@ fn workgroup(of: &FoundAccess) -> Option<[u32; 3]> {
 }
 
 /// What WGSL cannot express: an order between workgroups.
-pub(super) fn between_workgroups(
-    language: MemoryModel,
-    (first, second): (&FoundAccess, &FoundAccess),
-) -> Option<Repair> {
-    (language == MemoryModel::Wgsl && workgroup(first) != workgroup(second)).then(|| Repair {
+pub(super) fn between_workgroups(language: Language, (first, second): (&FoundAccess, &FoundAccess)) -> Option<Repair> {
+    (language == Language::Wgsl && workgroup(first) != workgroup(second)).then(|| Repair {
         text: "two dispatches: nothing in WGSL orders plain accesses of different workgroups".to_owned(),
         line: None,
     })

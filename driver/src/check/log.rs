@@ -38,6 +38,17 @@ pub struct Dispatch {
     pub references: Arc<[u32]>,
 }
 
+/// The number of a reference in a log that is the descriptor with this number in the dispatch's list; even, since those
+/// of others are odd.
+pub(super) fn reference(descriptor: u32) -> u32 {
+    descriptor.wrapping_mul(2)
+}
+
+/// The number of the descriptor that a reference is, if it is one.
+pub(super) fn descriptor(reference: u32) -> Option<u32> {
+    reference.is_multiple_of(2).then_some(reference / 2)
+}
+
 /// An event of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Index(pub(super) u32);
@@ -95,12 +106,12 @@ pub(super) struct Thread {
     /// The number of its subgroup in the log.
     pub(super) subgroup: u32,
     pub(super) last: MaybeIndex,
-    /// Whether it has an event other than barriers.
+    /// Whether it has an atomic, or an access that makes memory available or visible.
     pub(super) active: bool,
-    /// A hash of the instances of barriers in which it takes part, in order.
-    pub(super) instances: u64,
-    /// Whether it only takes part in barriers, in the same ones as another invocation of its subgroup that is not
-    /// marked so: whatever it may order, that one orders as well.
+    /// A hash of its fences and of the instances of barriers in which it takes part, in order.
+    pub(super) waits: u64,
+    /// Whether it is not active, and has the same fences and barriers as another invocation of its subgroup that is not
+    /// marked so: whatever it may order between accesses of others, that one orders as well.
     pub(super) redundant: bool,
 }
 
@@ -149,6 +160,8 @@ pub struct Log {
     pub(super) words: BTreeMap<Word, Vec<Index>>,
     /// Whether events are missing at its end, because the budget was exceeded.
     pub(super) cut: bool,
+    /// Whether atomics are missing, since no release and no acquire is of their class.
+    pub(super) lacks_atomics: bool,
 }
 
 impl Log {
@@ -166,6 +179,11 @@ impl Log {
     pub fn accesses(&self, word: Word) -> impl Iterator<Item = (usize, Accessed)> {
         let accesses = self.words.get(&word).into_iter().flatten();
         accesses.map(|&index| (index.0 as usize, self.accessed(index)))
+    }
+
+    /// Whether it has all atomics, also those that order nothing.
+    pub(super) fn has_all_atomics(&self) -> bool {
+        !self.lacks_atomics
     }
 
     pub(super) fn entry(&self, Index(index): Index) -> &Entry {

@@ -2,19 +2,22 @@
 //! and repaired.
 //!
 //! A device with [`DeviceOptions::check`](crate::DeviceOptions::check) has one worker and runs instrumented kernels
-//! (`code.rs`). A detector proposes candidates, and may suspect too much. So the dispatch runs again in the
-//! same order, with a [`Recorder`] as its observer, and of the [`Log`] only the events that can order the two accesses
-//! become a trace of the memory model: a slice, of at most [`MAX_EVENTS`] events. The axioms decide ([`confirm()`]).
+//! (`code.rs`). A detector proposes candidates, and may suspect too much. So the dispatch runs again in the same order
+//! (`dispatch.rs`), with a [`Recorder`] as its observer, and of the [`Log`] only the events that can order the two
+//! accesses become a trace of the memory model: a slice, of at most [`MAX_EVENTS`] events. The axioms decide
+//! ([`confirm()`]).
 
 mod checker;
 mod code;
 mod commands;
 mod confirm;
+mod dispatch;
 mod explanation;
 mod finding;
 mod kernel;
 mod log;
 mod names;
+mod notes;
 mod operation;
 mod options;
 mod progress;
@@ -26,6 +29,8 @@ mod resources;
 mod results;
 mod slice;
 mod snapshot;
+mod update;
+mod words;
 
 pub use checker::CheckStats;
 pub(crate) use checker::Checker;

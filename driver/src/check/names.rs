@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use spelter_shaders::check::observer::{Invocation, Memory};
 use spelter_shaders::compile::Module;
+use spelter_shaders::front::Language;
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::{AtomicOp, BindingKind, Kernel, Scope, Site, SiteAction, VariableSpace};
 
@@ -62,26 +63,48 @@ impl Names {
         }
     }
 
-    /// The first descriptor that contains an address.
-    fn descriptor(&self, kernel: &Kernel, address: u64, bytes: u64, buffers: &[GuestSlice]) -> Option<FoundMemory> {
+    /// The language of the kernel.
+    pub(super) fn language(&self) -> Language {
+        self.module().map_or(Language::Spirv, Module::language)
+    }
+
+    /// The descriptor with this index in a dispatch; `None` for memory at a device address.
+    pub(super) fn place(&self, kernel: &Kernel, index: u32) -> Option<FoundPlace> {
         let mut first = 0;
         for data in kernel.bindings.values() {
-            let count = data.count as usize;
-            for element in 0..count {
-                let Some(buffer) = buffers.get(first + element) else { continue };
-                let start = buffer.address() as u64;
-                if (start..start.saturating_add(buffer.len())).contains(&address) {
-                    let names = self.module().map(Module::binding_names).unwrap_or_default();
-                    let named = |(set, binding, _): &&(u32, u32, String)| (*set, *binding) == (data.set, data.binding);
-                    let name = names.iter().find(named).map(|(_, _, name)| name.as_str().into());
-                    let element = element as u32;
-                    let place = FoundPlace::Descriptor { set: data.set, binding: data.binding, element, name };
-                    return Some(FoundMemory { place, bytes: address - start..address - start + bytes });
-                }
+            if (first..first + data.count).contains(&index) {
+                let names = self.module().map(Module::binding_names).unwrap_or_default();
+                let named = |(set, binding, _): &&(u32, u32, String)| (*set, *binding) == (data.set, data.binding);
+                let name = names.iter().find(named).map(|(_, _, name)| name.as_str().into());
+                let element = index - first;
+                return Some(FoundPlace::Descriptor { set: data.set, binding: data.binding, element, name });
             }
-            first += count;
+            first += data.count;
         }
         None
+    }
+
+    /// Bytes at an address, through the descriptor with this index.
+    pub(super) fn through(
+        &self,
+        kernel: &Kernel,
+        index: u32,
+        address: u64,
+        bytes: u64,
+        buffers: &[GuestSlice],
+    ) -> Option<FoundMemory> {
+        let buffer = buffers.get(index as usize)?;
+        let start = buffer.address() as u64;
+        if !(start..start.saturating_add(buffer.len())).contains(&address) {
+            return None;
+        }
+        let place = self.place(kernel, index)?;
+        Some(FoundMemory { place, bytes: address - start..address - start + bytes })
+    }
+
+    /// The first descriptor that contains an address.
+    fn descriptor(&self, kernel: &Kernel, address: u64, bytes: u64, buffers: &[GuestSlice]) -> Option<FoundMemory> {
+        (0..buffers.len() as u32).find_map(|index| self.through(kernel, index, address, bytes, buffers))
     }
 }
 

@@ -71,6 +71,7 @@ pub(super) fn between(
 pub(super) fn shortest(
     log: &Log,
     (first, second): (Index, Index),
+    purpose: Purpose,
     effort: &mut usize,
 ) -> Result<Option<Vec<Index>>, Undecided> {
     let mut after: HashMap<Node, Node> = HashMap::default();
@@ -79,7 +80,7 @@ pub(super) fn shortest(
     while !after.contains_key(&start) {
         let Some(node) = open.pop_front() else { return Ok(None) };
         *effort = effort.checked_sub(1).ok_or(Undecided::TooManyPairs)?;
-        for before in predecessors(log, node, first, Purpose::Verdict)? {
+        for before in predecessors(log, node, first, purpose)? {
             if before != Node::Event(second) && !after.contains_key(&before) {
                 after.insert(before, node);
                 open.push_back(before);
@@ -114,7 +115,9 @@ fn predecessors(log: &Log, node: Node, first: Index, purpose: Purpose) -> Result
     let index = match node {
         Node::Instance(which) => {
             let members = log.instances[which as usize].members.iter().copied();
-            return Ok(members.filter(|&member| !log.thread(member).redundant).map(Node::Event).collect());
+            let own = log.entry(first).thread;
+            let passes = |member: &Index| !log.thread(*member).redundant || log.entry(*member).thread == own;
+            return Ok(members.filter(passes).map(Node::Event).collect());
         }
         Node::Event(index) => index,
     };

@@ -11,7 +11,7 @@ use spelter_memory_model::event::{Classes, Scope as MemoryScope};
 use spelter_shaders::check::observer::{Invocation, Memory, Observer, Target};
 use spelter_shaders::ir::{Scope, Site, SiteAction, SiteData, StorageClass};
 
-use super::log::{Atomics, Dispatch, Entry, Index, Instance, Log, MaybeIndex, Thread, Word};
+use super::log::{Atomics, Dispatch, Entry, Index, Instance, Log, MaybeIndex, Thread, Word, reference};
 use super::operation::{operation, scope};
 
 /// The last write of a byte.
@@ -43,6 +43,12 @@ struct Start {
     instances: usize,
     /// Whether its events are needed after it is done.
     kept: bool,
+}
+
+/// A hash of what `hash` stands for, and a number: a round of SplitMix64's mixing.
+fn mixed(hash: u64, number: u64) -> u64 {
+    let mixed = (hash ^ number).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9).rotate_left(27)
 }
 
 /// An observer that logs.
@@ -94,6 +100,11 @@ impl Recorder {
         }
     }
 
+    /// Logs all atomics, also those that order nothing as the kernel is: a repair may change that.
+    pub fn with_all_atomics(self) -> Self {
+        Self { ordered: Classes::ALL, ..self }
+    }
+
     /// The next dispatch of the window begins. Calls before the first one, and of unknown sites, are not logged.
     pub fn begin(&mut self, dispatch: Dispatch) {
         self.finish_workgroup();
@@ -131,7 +142,7 @@ impl Recorder {
         }
         let mut seen = BTreeSet::new();
         for thread in &mut self.log.threads[start.threads..] {
-            thread.redundant = !thread.active && !seen.insert((thread.subgroup, thread.instances));
+            thread.redundant = !thread.active && !seen.insert((thread.subgroup, thread.waits));
         }
     }
 
@@ -186,7 +197,7 @@ impl Recorder {
             subgroup,
             last: MaybeIndex::NONE,
             active: false,
-            instances: 0,
+            waits: 0,
             redundant: false,
         });
         self.threads.insert(by.local, thread);
@@ -201,7 +212,7 @@ impl Recorder {
                 let numbers = self.log.dispatches.last().map_or(&[] as &[u32], |dispatch| &dispatch.references[..]);
                 // Known references have even numbers; others, and variables, have odd ones.
                 let reference = match numbers.get(target.reference as usize) {
-                    Some(known) => known.wrapping_mul(2),
+                    Some(&known) => reference(known),
                     None => (dispatch as u32).wrapping_mul(1 << 20).wrapping_add(target.reference).wrapping_mul(2) | 1,
                 };
                 (0, address, target.bytes, reference)
@@ -230,7 +241,7 @@ impl Recorder {
 
     /// Logs an event, unless the budget is used up.
     fn push(&mut self, by: Invocation, site: Site, place: Option<(u32, u64, u32, u32)>, wrote: bool) -> Option<Index> {
-        let barrier = matches!(self.site(site)?, SiteAction::Barrier { .. });
+        let action = self.site(site)?;
         if self.log.cut || self.used() > self.budget || self.log.entries.len() >= u32::MAX as usize {
             self.log.cut = true;
             return None;
@@ -238,7 +249,13 @@ impl Recorder {
         let thread = self.thread(by);
         let index = Index(self.log.entries.len() as u32);
         let state = &mut self.log.threads[thread as usize];
-        state.active |= !barrier;
+        match action {
+            SiteAction::Read(of) | SiteAction::Write(of) => state.active |= of.scope.is_some(),
+            SiteAction::Atomic { .. } => state.active = true,
+            // An odd number; those of instances are even.
+            SiteAction::Fence { .. } => state.waits = mixed(state.waits, u64::from(site.as_u32()) << 1 | 1),
+            SiteAction::Barrier { .. } => {}
+        }
         let before = std::mem::replace(&mut state.last, index.into());
         let (object, start, bytes, reference) = place.unwrap_or_default();
         self.log.entries.push(Entry {
@@ -369,6 +386,7 @@ impl Observer for Recorder {
         let class = operation(&action, wrote, None).access().map(|access| access.class);
         let place = self.place(target);
         if words.is_empty() && !class.is_some_and(|class| self.ordered.contains(class)) {
+            self.log.lacks_atomics = true;
             if wrote {
                 self.overwrite(place);
             }
@@ -423,9 +441,7 @@ impl Observer for Recorder {
             let entry = &mut self.log.entries[index.0 as usize];
             entry.which = which;
             let state = &mut self.log.threads[entry.thread as usize];
-            // A round of SplitMix64's mixing for each instance.
-            let mixed = (state.instances ^ u64::from(which)).wrapping_add(0x9e37_79b9_7f4a_7c15);
-            state.instances = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9).rotate_left(27);
+            state.waits = mixed(state.waits, u64::from(which) << 1);
             self.members += 1;
         }
     }

@@ -6,10 +6,23 @@
 //! 1. Atomics stay if they carry a release that an acquire reads, or cover one of the two accesses by an availability
 //!    or visibility operation. The last write before a read-modify-write that stays, and that is none itself, stays,
 //!    too, if earlier ones stay: it ends their release sequences.
-//! 2. An invocation that only takes part in barriers goes, if another one of its subgroup takes part in all of them; so
-//!    does one of the workgroup, for barriers that do not tell subgroups apart.
+//! 2. An invocation that only waits at barriers and executes fences goes, if all of them, in this order, are also among
+//! those of another one of its subgroup that stays; so does one of the workgroup, if none of the subgroup's invocations
+//! does more, and no fence or barrier of theirs tells subgroups apart. So a slice has the barriers of the two
+//! invocations, not those of all that meet there.
 //! 3. Of equal availability and visibility operations of an invocation with no synchronization in between, the first
 //!    and the last stay; likewise of equal instances of barriers between two other events, and of equal fences.
+//!
+//! Why the second rule loses no order: let Q go, and let P stay for it. Map each event of Q to its like in P, and all
+//! others to themselves. The image of an event has the same operation; images of events of one instance are of one
+//! instance; and program order is kept. The image's agent is in the same instances of all scopes that matter: of all
+//! for the same subgroup; else Q's own events have at least the workgroup's scope, as have all that include Q from
+//! another subgroup, and within Q's subgroup nothing else is left, so that no chain of availability or visibility
+//! operations has a step there in the subgroup's domain: such chains begin at the first access and end at the second.
+//! So the image of an edge of synchronizes-with is one, unless both of its ends come to be of P; then the path through
+//! them, which had entered Q or P by an acquire and leaves by a release, goes on from the one to the other in program
+//! order. Therefore a path of happens-before from the first access to the second, or between operations that make
+//! available and visible, has an image, and what is ordered stays ordered. The reverse holds as for any subset.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +31,7 @@ use spelter_memory_model::event::{Access, Action, Class, Location, Operation, Sc
 
 use super::log::{Index, Log};
 use super::reach::{continues, precedes};
-use super::slice::{MAX_EVENTS, Purpose, Undecided};
+use super::slice::{Purpose, Undecided};
 
 /// Read-modify-writes that are visited to find where a release sequence begins, at most.
 const MAX_RUN: usize = 1 << 14;
@@ -26,15 +39,16 @@ const MAX_RUN: usize = 1 << 14;
 /// Operations by event.
 type Operations = BTreeMap<Index, Operation>;
 
-/// The events of `between` that a slice needs, in order.
+/// The events of `between` that a slice needs, in order; an error if they are more than `limit`.
 pub(super) fn reduce(
     log: &Log,
     (first, second): (Index, Index),
     purpose: Purpose,
     between: &BTreeSet<Index>,
+    limit: usize,
 ) -> Result<Vec<Index>, Undecided> {
     let operations: Operations = between.iter().map(|&index| (index, log.operation(index))).collect();
-    let pair = Pair { log, first, second, purpose, operations: &operations };
+    let pair = Pair { log, first, second, purpose, operations: &operations, limit };
     let synchronizing = pair.synchronizing()?;
     let mut kept: BTreeSet<Index> = [first, second].into();
     for (&index, operation) in &operations {
@@ -47,7 +61,7 @@ pub(super) fn reduce(
     pair.drop_members(&mut kept);
     pair.drop_repeated(&mut kept, &synchronizing);
     pair.drop_instances(&mut kept);
-    if kept.len() > MAX_EVENTS {
+    if kept.len() > limit {
         return Err(Undecided::TooLarge);
     }
     pair.add_ends(&mut kept)?;
@@ -60,6 +74,13 @@ struct Pair<'a> {
     second: Index,
     purpose: Purpose,
     operations: &'a Operations,
+    limit: usize,
+}
+
+/// Whether the elements of `part` are among those of `whole`, in this order.
+fn is_part<T: PartialEq>(part: &[T], whole: &[T]) -> bool {
+    let mut whole = whole.iter();
+    part.iter().all(|element| whole.any(|other| other == element))
 }
 
 impl Pair<'_> {
@@ -134,25 +155,25 @@ impl Pair<'_> {
         threads
     }
 
-    /// The second rule: drops invocations whose barriers others of their subgroup or workgroup execute as well.
+    /// The second rule: drops invocations whose fences and barriers others execute as well.
     fn drop_members(&self, kept: &mut BTreeSet<Index>) {
         let threads = self.by_thread(kept);
-        let instances = |events: &[Index]| -> BTreeSet<u32> {
-            events.iter().filter_map(|&index| self.log.instance(index)).map(|(which, _)| which).collect()
-        };
-        let met: BTreeMap<u32, BTreeSet<u32>> =
-            threads.iter().map(|(&thread, events)| (thread, instances(events))).collect();
+        // What an invocation does, but for memory: a path may pass through it by that.
+        let step = |&index: &Index| (self.log.instance(index).map(|(which, _)| which), &self.operations[&index]);
+        let steps: BTreeMap<u32, Vec<_>> =
+            threads.iter().map(|(&thread, events)| (thread, events.iter().map(step).collect())).collect();
+        let covered = |thread: u32, by: u32| is_part(&steps[&thread], &steps[&by]);
         let ends = [self.first, self.second].map(|index| self.thread_of(index));
         let passive = |thread: u32| {
-            let barrier = |index: &Index| self.operations[index].control_barrier();
-            !ends.contains(&thread) && threads[&thread].iter().all(barrier)
+            let synchronizes = |index: &Index| self.operations[index].access().is_none();
+            !ends.contains(&thread) && threads[&thread].iter().all(synchronizes)
         };
         let wide = |thread: u32| {
             threads[&thread].iter().all(|index| {
                 let operation = &self.operations[index];
                 let execution = match operation.action {
                     Action::ControlBarrier { execution } => execution,
-                    _ => Scope::Invocation,
+                    _ => Scope::Workgroup,
                 };
                 execution >= Scope::Workgroup && operation.scope >= Some(Scope::Workgroup)
             })
@@ -162,11 +183,11 @@ impl Pair<'_> {
             (thread.group, thread.subgroup)
         };
         let mut order: Vec<u32> = threads.keys().copied().collect();
-        order.sort_by_key(|&thread| (passive(thread), std::cmp::Reverse(met[&thread].len()), thread));
+        order.sort_by_key(|&thread| (passive(thread), std::cmp::Reverse(steps[&thread].len()), thread));
         let mut stay: BTreeMap<(u32, u32), Vec<u32>> = BTreeMap::new();
         for thread in order {
             let peers = stay.entry(numbers(thread)).or_default();
-            if !passive(thread) || !peers.iter().any(|peer| met[peer].is_superset(&met[&thread])) {
+            if !passive(thread) || !peers.iter().any(|&peer| covered(thread, peer)) {
                 peers.push(thread);
             }
         }
@@ -179,8 +200,7 @@ impl Pair<'_> {
         for number in idle {
             let others = stay.iter().filter(|(other, _)| other.0 == number.0 && **other != number);
             let others: Vec<u32> = others.flat_map(|(_, peers)| peers.iter().copied()).collect();
-            let also = |thread: &u32| others.iter().any(|other| met[other].is_superset(&met[thread]));
-            if stay[&number].iter().all(also) {
+            if stay[&number].iter().all(|&thread| others.iter().any(|&other| covered(thread, other))) {
                 stay.remove(&number);
             }
         }
@@ -276,7 +296,7 @@ impl Pair<'_> {
                     open.push(before);
                 }
             }
-            if kept.len() > MAX_EVENTS {
+            if kept.len() > self.limit {
                 return Err(Undecided::TooLarge);
             }
         }

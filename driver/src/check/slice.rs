@@ -2,17 +2,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use spelter_memory_model::Model;
 use spelter_memory_model::event::{self, Event, Trace};
 use spelter_memory_model::relation::Relation;
-use spelter_memory_model::relations::{Choice, Source};
+use spelter_memory_model::relations::{Choice, Frame, Source, conflicts};
+use spelter_memory_model::row::{Row, SparseRow};
 use spelter_shaders::ir::Site;
 use thiserror::Error;
 
 use super::log::{Accessed, Index, Log};
 use super::{reach, reduce};
 
-/// The most events of a slice: the relations of a trace of this size have rows of 128 bits.
+/// The most events of a slice that is explained: the relations of a trace of this size have rows of 128 bits, with room
+/// for what repairs insert.
 pub const MAX_EVENTS: usize = 96;
+
+/// The most events that are decided.
+const MAX_DECIDED: usize = 384;
+
+/// The most events of which those at the beginning and the end are tried.
+const MAX_LONG: usize = 2048;
 
 /// The most nodes of paths that are visited to decide about all pairs of a candidate.
 pub(super) const EFFORT: usize = 1 << 23;
@@ -21,7 +30,7 @@ pub(super) const EFFORT: usize = 1 << 23;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Undecided {
     /// The events that may order the accesses are too many.
-    #[error("more than {MAX_EVENTS} events may order the two accesses")]
+    #[error("more than {MAX_DECIDED} events may order the two accesses")]
     TooLarge,
     /// The accesses of the word are too many to compare all pairs.
     #[error("the word is accessed too often to compare all pairs of accesses")]
@@ -78,33 +87,78 @@ pub(super) fn slice_of(
 ///
 /// What a part orders is ordered in the whole, as far as no release sequence is longer in the part: `reduce` keeps the
 /// writes that end them.
-pub(super) fn ordered_by_a_path(
-    log: &Log,
-    (first, second): (Index, Index),
-    effort: &mut usize,
-    races: impl FnOnce(&Slice) -> bool,
-) -> bool {
-    let path = reach::shortest(log, (first, second), effort).ok().flatten();
-    let events = path.map(|path| path.into_iter().collect());
-    let slice = events.and_then(|events| of_events(log, (first, second), Purpose::Verdict, &events).ok());
-    slice.is_some_and(|slice| !races(&slice))
+pub(super) fn ordered_by_a_path(log: &Log, pair: (Index, Index), effort: &mut usize) -> bool {
+    of_a_path(log, pair, Purpose::Verdict, effort).is_some_and(|slice| !slice.is_race())
 }
 
-/// The slice of these events.
-fn of_events(
-    log: &Log,
-    (first, second): (Index, Index),
-    purpose: Purpose,
-    between: &BTreeSet<Index>,
-) -> Result<Slice, Undecided> {
-    let kept = reduce::reduce(log, (first, second), purpose, between)?;
-    if kept.len() > MAX_EVENTS {
+/// The slice of the events that a repair of a race may change: all, or those of one path if they are too many.
+pub(super) fn for_repair(log: &Log, pair: (Index, Index)) -> Option<Slice> {
+    let slice = slice_of(log, pair, Purpose::Repair, &mut { EFFORT }).ok();
+    slice.or_else(|| of_a_path(log, pair, Purpose::Repair, &mut { EFFORT }))
+}
+
+/// The slice of one path between two accesses, if there is one.
+fn of_a_path(log: &Log, pair: (Index, Index), purpose: Purpose, effort: &mut usize) -> Option<Slice> {
+    let path = reach::shortest(log, pair, purpose, effort).ok().flatten()?;
+    of_events(log, pair, purpose, &path.into_iter().collect()).ok()
+}
+
+/// The slice of the events among these that matter.
+fn of_events(log: &Log, pair: (Index, Index), purpose: Purpose, between: &BTreeSet<Index>) -> Result<Slice, Undecided> {
+    let kept = reduce::reduce(log, pair, purpose, between, MAX_EVENTS)?;
+    let Recorded { trace, choice, pair, sites } = recorded(log, pair, &kept)?;
+    let events = kept.iter().map(|&index| log.accessed(index)).collect();
+    Ok(Slice { trace, choice, pair, events, sites })
+}
+
+/// Decides about a pair whose slice is too large to be explained: `None` if those of its events that are at the
+/// beginning and at the end order it, or all do; or else the slice of the former, in which the accesses race as well.
+pub(super) fn decide_long(log: &Log, pair: (Index, Index), effort: &mut usize) -> Result<Option<Slice>, Undecided> {
+    let between = reach::between(log, pair, Purpose::Verdict, effort)?;
+    let kept = reduce::reduce(log, pair, Purpose::Verdict, &between, MAX_LONG)?;
+    *effort = effort.checked_sub(kept.len() * kept.len() / 8).ok_or(Undecided::TooManyPairs)?;
+    let half = MAX_EVENTS / 2 - 1;
+    let mut ends: BTreeSet<Index> = kept.iter().take(half).chain(kept.iter().rev().take(half)).copied().collect();
+    ends.extend([pair.0, pair.1]);
+    let slice = of_events(log, pair, Purpose::Verdict, &ends)?;
+    if !slice.is_race() {
+        return Ok(None);
+    }
+    if kept.len() > MAX_DECIDED {
         return Err(Undecided::TooLarge);
     }
+    *effort = effort.checked_sub(kept.len() * kept.len()).ok_or(Undecided::TooManyPairs)?;
+    let all = recorded::<SparseRow>(log, pair, &kept)?;
+    Ok(is_race(&all.trace, &all.choice, all.pair).then_some(slice))
+}
+
+impl Slice {
+    /// Whether its pair races.
+    pub(super) fn is_race(&self) -> bool {
+        is_race(&self.trace, &self.choice, self.pair)
+    }
+}
+
+/// Whether two events of a trace race.
+fn is_race<R: Row>(trace: &Trace, choice: &Choice<R>, (first, second): (usize, usize)) -> bool {
+    let frame = Frame::<R>::new(trace, Model::SPEC);
+    let order = frame.order(choice);
+    conflicts(&frame).contains(first, second) && !order.location_order.either(first, second)
+}
+
+/// Events of a log as a trace.
+struct Recorded<R: Row> {
+    trace: Trace,
+    choice: Choice<R>,
+    pair: (usize, usize),
+    sites: Vec<(u32, Site)>,
+}
+
+fn recorded<R: Row>(log: &Log, (first, second): (Index, Index), kept: &[Index]) -> Result<Recorded<R>, Undecided> {
     let mut trace = Trace::default();
     let mut sites = Vec::new();
     let mut threads: BTreeMap<u32, usize> = BTreeMap::new();
-    for &index in &kept {
+    for &index in kept {
         let number = log.entry(index).thread;
         let thread = *threads.entry(number).or_insert_with(|| {
             trace.agents.push(log.agent(number));
@@ -121,10 +175,9 @@ fn of_events(
     }
     let place = |index: Index| kept.binary_search(&index).ok();
     let mut order = Relation::new(kept.len());
-    for (a, &first) in kept.iter().enumerate() {
-        for (b, &second) in kept.iter().enumerate().skip(a + 1) {
-            let atomic = trace.operation(a).atomic() && trace.operation(b).atomic();
-            if atomic && reach::precedes(log, first, second)? {
+    for (a, &first) in kept.iter().enumerate().filter(|(at, _)| trace.operation(*at).atomic()) {
+        for (b, &second) in kept.iter().enumerate().skip(a + 1).filter(|(at, _)| trace.operation(*at).atomic()) {
+            if reach::precedes(log, first, second)? {
                 order.insert(a, b);
             }
         }
@@ -132,8 +185,7 @@ fn of_events(
     let source = |&index: &Index| log.entry(index).source.get().and_then(place).map(Source::Write);
     let choice = Choice { sources: kept.iter().map(source).collect(), modification_order: order };
     let pair = (place(first).unwrap_or_default(), place(second).unwrap_or_default());
-    let events = kept.iter().map(|&index| log.accessed(index)).collect();
-    Ok(Slice { trace, choice, pair, events, sites })
+    Ok(Recorded { trace, choice, pair, sites })
 }
 
 /// The slice for the `first` and the `second` event of a log.

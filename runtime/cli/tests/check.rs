@@ -53,7 +53,7 @@ const WGSL: [Case; 5] = [
         options: "--bind 0.0=u32:range:64 --bind 0.1=zeros:256 --groups 2",
         expected: &[(RAW, 7, 9)],
         fix: Some(("storageBarrier();  ", "workgroupBarrier();  ")),
-        repair: Some("WorkgroupMemory on the barrier at 07.wgsl:8:3"),
+        repair: Some("workgroupBarrier() in addition to the barrier at 07.wgsl:8:3"),
     },
     Case {
         // JolifantoBambla/webgpu-spd, issue 7: no barrier of WGSL orders memory between workgroups
@@ -187,8 +187,9 @@ fn a_report_quotes_both_lines() {
         "7 │   if l < 64u { plain[l] = src[l]; }",
         "- write by workgroup (0, 0, 0), invocation (1, 0, 0)",
         "^ read by workgroup (0, 0, 0), invocation (0, 0, 0)",
-        "= because the barrier at 07.wgsl:8:3 and the barrier at 07.wgsl:8:3 wait for each other, but the semantics of",
-        "= repair: WorkgroupMemory on the barrier at 07.wgsl:8:3",
+        "= because the barrier at 07.wgsl:8:3 and the barrier at 07.wgsl:8:3 wait for each other, but the barrier \
+         at 07.wgsl:8:3 does not cover workgroup variables",
+        "= repair: workgroupBarrier() in addition to the barrier at 07.wgsl:8:3",
         "note: checked: 1 error",
     ] {
         assert!(ended.stderr.contains(part), "{part}\n{}", ended.stderr);

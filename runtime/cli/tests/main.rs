@@ -5,6 +5,7 @@ mod book;
 mod check;
 mod check_command;
 mod check_limits;
+mod check_reports;
 mod common;
 mod compile;
 mod demo_info;

@@ -3,6 +3,7 @@
 mod convergence;
 mod data_layout;
 mod error;
+mod language;
 pub mod room;
 mod specialization;
 pub mod spirv;
@@ -12,4 +13,5 @@ pub mod wgsl;
 pub use convergence::preserve_convergence;
 pub use data_layout::{Blocks, DataLayout, DataMember, PlacedScalar, ScalarType};
 pub use error::{Error, Remark};
+pub use language::Language;
 pub use specialization::{ConstantType, SpecializationConstant};

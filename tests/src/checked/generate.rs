@@ -45,8 +45,10 @@ impl Program {
         let style = Style::random(&mut rng);
         let (workgroups, invocations, subgroup_size) = rng.pick(&SHAPES);
         let shape = Shape { workgroups, invocations, subgroup_size };
-        let mut maker = Maker { rng, style, sites: PrimaryMap::new(), effects: PrimaryMap::new(), pool: Vec::new() };
+        let (sites, effects) = (PrimaryMap::new(), PrimaryMap::new());
+        let mut maker = Maker { rng, style, sites, effects, pool: Vec::new(), fences: [None; 2] };
         maker.fill_pool();
+        maker.fence_barriers(&mut Rng::new(seed ^ 0xfe_4ced));
         let steps = maker.steps(shape);
         Self { shape, sites: maker.sites, effects: maker.effects, steps }
     }
@@ -59,6 +61,8 @@ struct Maker {
     effects: PrimaryMap<Site, Effect>,
     /// Accesses and fences, which any invocation may execute at any time.
     pool: Vec<Site>,
+    /// The fences that all invocations execute just before and after barriers of the workgroup.
+    fences: [Option<Site>; 2],
 }
 
 impl Maker {
@@ -78,6 +82,16 @@ impl Maker {
             };
             let site = self.site(made);
             self.pool.push(site);
+        }
+    }
+
+    /// A third of the programs has fences around barriers, as in GLSL. They come from numbers of their own.
+    fn fence_barriers(&mut self, rng: &mut Rng) {
+        if rng.below(3) == 0 {
+            for side in 0..2 {
+                let made = (rng.below(3) > 0).then(|| self.style.fence(rng));
+                self.fences[side] = made.map(|made| self.site(made));
+            }
         }
     }
 
@@ -116,8 +130,10 @@ impl Maker {
                     }
                 }
                 if phase + 1 < phases {
-                    let meet = self.meet(if looped { wide[0] } else { barrier });
-                    members.iter_mut().for_each(|member| member.push(meet));
+                    let barrier = if looped { wide[0] } else { barrier };
+                    let meet = [self.fences[0], Some(barrier), self.fences[1]].into_iter().flatten();
+                    let meet: Vec<_> = meet.map(|site| self.meet(site)).collect();
+                    members.iter_mut().for_each(|member| member.extend(&meet));
                 }
             }
             for member in &mut members {

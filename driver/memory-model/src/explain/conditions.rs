@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::{Condition, Gap, Outside, Reason, Step};
 use crate::event::{Action, Domain, Operation, Scope};
 use crate::relation::Relation;
-use crate::relations::{DOMAINS, Layer, Paths, Source};
+use crate::relations::{DOMAINS, Layer, Paths, Source, release_sequences};
 use crate::row::Row;
 use crate::slice::Slice;
 
@@ -166,15 +166,30 @@ impl Slice<'_> {
         directly.or_else(by_others).unwrap_or(Reason::Unrelated)
     }
 
-    /// An atomic that `reach`es `second` and reads from one that `first` reaches, and what the two lack.
+    /// An atomic that `reach`es `second` and reads from one that `first` reaches, or from a read-modify-write that
+    /// continues its release sequence; and what the two lack.
     fn almost_by_atomics(&self, first: usize, second: usize, reach: &dyn Fn(usize, usize) -> bool) -> Option<Reason> {
-        self.choice.sources.iter().enumerate().find_map(|(read, source)| {
-            let Some(Source::Write(write)) = *source else { return None };
+        let lacks = |write: usize, source: usize, read: usize| {
             let atomics = &self.frame.sets.atomics;
             let relevant = reach(first, write) && reach(read, second) && write != first && read != second;
             let lacks = (relevant && atomics.contains(write) && atomics.contains(read))
-                .then(|| self.not_passed(first, write, read))??;
+                .then(|| self.not_passed(first, (write, source), read))??;
             Some(Reason::ReadsFrom { read, write, lacks })
+        };
+        let sources = || {
+            self.choice.sources.iter().enumerate().filter_map(|(read, source)| match *source {
+                Some(Source::Write(write)) => Some((read, write)),
+                _ => None,
+            })
+        };
+        sources().find_map(|(read, source)| lacks(source, source, read)).or_else(|| {
+            let sequences = release_sequences(&self.frame, &self.choice.modification_order);
+            let heads = |source| (0..self.frame.n).filter(move |&head| head != source);
+            sources().find_map(|(read, source)| {
+                heads(source)
+                    .filter(|&head| sequences.contains(head, source))
+                    .find_map(|head| lacks(head, source, read))
+            })
         })
     }
 
@@ -225,10 +240,11 @@ impl Slice<'_> {
         (!outside.is_empty()).then_some(Gap::Scope(outside))
     }
 
-    /// Why the atomic `read`, which reads from `write`, does not pass on what precedes the latter; `None` if it does.
-    fn not_passed(&self, first: usize, write: usize, read: usize) -> Option<Gap> {
-        if !self.frame.mutual.contains(write, read) {
-            return Some(self.not_mutual(write, read));
+    /// Why the atomic `read`, which reads from `source` in the release sequence of `write`, does not pass on what
+    /// precedes `write`; `None` if it does.
+    fn not_passed(&self, first: usize, (write, source): (usize, usize), read: usize) -> Option<Gap> {
+        if !self.frame.mutual.contains(source, read) {
+            return Some(self.not_mutual(source, read));
         }
         let releases = (0..self.frame.n).find(|&event| self.frame.carried_by.contains(event, write));
         let acquires = self.frame.serves.row(read).iter().next();

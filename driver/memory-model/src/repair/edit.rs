@@ -35,6 +35,12 @@ pub enum Edit<P = (usize, usize)> {
     Barrier(P, P, Class),
     /// Two accesses become atomic, in this scope. That removes their race, but orders nothing else.
     Atomic(P, P, Scope),
+    /// Acquire and release semantics with a storage class, with availability and visibility, as far as the atomic or
+    /// barrier reads and writes: what the functions of a language add at once.
+    Order(P, Class),
+    /// Two accesses become non-private, available and visible in this scope, as `coherent` of GLSL makes those of a
+    /// variable.
+    Coherent(P, P, Scope),
 }
 
 impl fmt::Display for Edit {
@@ -75,6 +81,10 @@ impl<P: Copy> Edit<P> {
                 let names = if names[0] == names[1] { names[0].clone() } else { names.join(" and ") };
                 format!("atomic accesses ({}) at {names}", scope.name())
             }
+            Self::Order(place, class) => format!("AcquireRelease|{class:?}Memory on {}", at(place)),
+            Self::Coherent(a, b, scope) => {
+                format!("non-private accesses, available and visible ({}), at {} and {}", scope.name(), at(a), at(b))
+            }
         }
     }
 
@@ -89,8 +99,10 @@ impl<P: Copy> Edit<P> {
             | Self::Semantics(at, _)
             | Self::Release(at, _)
             | Self::Acquire(at, _)
+            | Self::Order(at, _)
             | Self::Widen(at, _) => (at, None),
-            Self::Barrier(a, b, _) | Self::Atomic(a, b, _) => (a, Some(b)),
+            Self::Barrier(a, b, _) => (a, Some(b)),
+            Self::Atomic(a, b, _) | Self::Coherent(a, b, _) => (a, Some(b)),
         }
     }
 
@@ -108,6 +120,8 @@ impl<P: Copy> Edit<P> {
             Self::Widen(at, scope) => Edit::Widen(f(at), scope),
             Self::Barrier(a, b, class) => Edit::Barrier(f(a), f(b), class),
             Self::Atomic(a, b, scope) => Edit::Atomic(f(a), f(b), scope),
+            Self::Order(at, class) => Edit::Order(f(at), class),
+            Self::Coherent(a, b, scope) => Edit::Coherent(f(a), f(b), scope),
         }
     }
 
@@ -117,7 +131,7 @@ impl<P: Copy> Edit<P> {
     where
         P: 'a,
     {
-        let gives = |edit: &&Self| matches!(edit, Self::Release(..) | Self::Acquire(..));
+        let gives = |edit: &&Self| matches!(edit, Self::Release(..) | Self::Acquire(..) | Self::Order(..));
         edits.clone().filter(gives).chain(edits.filter(move |edit| !gives(edit)))
     }
 
@@ -160,6 +174,22 @@ impl<P: Copy> Edit<P> {
             Self::Atomic(_, _, scope) => {
                 if let Some(access) = operation.access_mut() {
                     access.atomic = true;
+                    widen(operation, scope);
+                }
+            }
+            Self::Order(_, class) => {
+                let (reads, writes) = operation.access().map_or((true, true), |access| (access.reads, access.writes));
+                operation.acquire |= reads;
+                operation.release |= writes;
+                operation.semantics = operation.semantics.with(class);
+                operation.make_available = operation.release;
+                operation.make_visible = operation.acquire;
+            }
+            Self::Coherent(_, _, scope) => {
+                if let Some(access) = operation.access_mut() {
+                    access.non_private = true;
+                    access.available |= access.writes;
+                    access.visible |= access.reads;
                     widen(operation, scope);
                 }
             }

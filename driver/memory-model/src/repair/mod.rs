@@ -23,7 +23,7 @@ mod trace;
 pub use edit::{Edit, apply, words};
 pub use shared::{BarrierPlace, barrier as shared_barrier};
 pub use text::{Change, NotWritten, Rewritten, rewrite};
-pub use trace::{Dependency, Memory, TraceEdit, TraceEffort, TraceRepairs, of_trace};
+pub use trace::{Dependency, Memory, Terms, TraceEdit, TraceEffort, TraceRepairs, of_trace};
 
 use std::collections::{BTreeSet, HashSet};
 

@@ -31,6 +31,14 @@ pub(super) fn narrowest(a: Agent, b: Agent) -> Scope {
     Scope::SHADER.into_iter().find(|scope| a.shares(b, *scope)).unwrap_or(Scope::Device)
 }
 
+/// The edit by which a function of a language makes a synchronizing operation order memory of a class, unless it does.
+pub(super) fn order<P: Copy>(place: P, operation: &Operation, class: Class) -> Option<Edit<P>> {
+    let edit = Edit::Order(place, class);
+    let mut changed = operation.clone();
+    edit.change(&mut changed);
+    (changed != *operation).then_some(edit)
+}
+
 /// Edits of a synchronizing operation.
 pub(super) fn synchronization<P: Copy>(
     place: P,

@@ -87,9 +87,11 @@ impl Sources {
             let column = text.char_indices().nth((line.column as usize).saturating_sub(1)).map_or(0, |(at, _)| at);
             let start = column.max(indent);
             let rest = text.get(start..)?;
-            // Only the start is known: up to the end of the statement, or of the code on the line.
-            let ends = [rest.find(';'), rest.find('{'), rest.find("//")];
-            let len = rest[..ends.into_iter().flatten().min().unwrap_or(rest.len())].trim_end().len();
+            // Only the start is known: up to the end of the statement, or of the code on the line. Compilers of GLSL
+            // give no column (0): the whole line, since any of its statements may be meant.
+            let ends = [rest.find(';'), rest.find('{'), rest.find("//")].into_iter().flatten();
+            let end = if line.column == 0 { None } else { ends.min() };
+            let len = rest[..end.unwrap_or(rest.len())].trim_end().len();
             (len > 0).then_some((file, row.start + start..row.start + start + len))
         });
         match range {

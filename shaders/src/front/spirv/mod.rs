@@ -52,7 +52,7 @@ use foldhash::HashMap;
 use spirv::Op;
 
 use super::room::{Growth, HasRoom};
-use super::{Blocks, ConstantType, Error, Remark, SpecializationConstant};
+use super::{Blocks, ConstantType, Error, Language, Remark, SpecializationConstant};
 use crate::ir::{self, Builder, Kernel, SourceLine};
 pub(super) use entry::{MAX_INVOCATIONS, check_size};
 use function::{InlinedCall, ReturnEffect};
@@ -194,6 +194,11 @@ impl Module {
     /// The source line of a word, from debug information.
     pub fn line_of(&self, word: u32) -> Option<SourceLine> {
         self.sections.lines.from(word).cloned()
+    }
+
+    /// The language from which the module was compiled: that of `OpSource`, or else of the tool that made the module.
+    pub fn language(&self) -> Language {
+        sources::language_of(&self.sections.words)
     }
 
     /// The text of a source file, if the module has it.

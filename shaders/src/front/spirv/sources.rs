@@ -3,13 +3,30 @@
 
 use std::collections::BTreeMap;
 
-use spirv::Op;
+use spirv::{Op, SourceLanguage};
 
 use super::words::{Id, Words, string, text};
+use crate::front::Language;
 
 /// `DebugSource` and `DebugSourceContinued`.
 const DEBUG_SOURCE: u32 = 35;
 const DEBUG_SOURCE_CONTINUED: u32 = 102;
+
+/// The tools that translate one language only, by their numbers in Khronos' registry of generators.
+const TINT: u32 = 23;
+const NAGA: u32 = 28;
+
+/// The language of the first source instruction, or else of the tool that made the module.
+pub(super) fn language_of(words: &Words) -> Language {
+    let source = words.insts.iter().take_while(|inst| inst.op != Op::Function).find(|inst| inst.op == Op::Source);
+    let named = source.and_then(|inst| words.operands(inst).first().copied()).and_then(SourceLanguage::from_u32);
+    match (named, words.generator() >> 16) {
+        (Some(SourceLanguage::GLSL | SourceLanguage::ESSL), _) => Language::Glsl,
+        (Some(SourceLanguage::WGSL), _) => Language::Wgsl,
+        (None | Some(SourceLanguage::Unknown), TINT | NAGA) => Language::Wgsl,
+        _ => Language::Spirv,
+    }
+}
 
 /// The text of a source file, if the module has it. Texts only improve messages, so invalid ones count as absent.
 pub(super) fn text_of(words: &Words, file: &str) -> Option<String> {
@@ -64,6 +81,7 @@ fn without_prologue(text: String) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::front::Language;
     use crate::front::spirv::Module;
     use crate::front::spvasm::assemble;
 
@@ -86,6 +104,14 @@ mod tests {
              OpFunctionEnd"
         );
         Module::parse(&assemble(&text).expect("it is valid")).expect("it is valid")
+    }
+
+    #[test]
+    fn the_language_is_that_of_the_source_or_of_the_tool() {
+        assert_eq!(module("OpSource GLSL 450").language(), Language::Glsl);
+        assert_eq!(module("OpSource ESSL 310").language(), Language::Glsl);
+        assert_eq!(module("OpSource HLSL 600").language(), Language::Spirv);
+        assert_eq!(module("").language(), Language::Spirv);
     }
 
     #[test]

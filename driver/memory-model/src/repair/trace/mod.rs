@@ -36,11 +36,25 @@ pub struct TraceEffort {
     pub traces: u64,
     /// Maximum number of repairs of the smallest size.
     pub repairs: usize,
+    /// What an edit is.
+    pub terms: Terms,
+}
+
+/// The edits of operations that repairs may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Terms {
+    /// The operands of SPIR-V, each alone.
+    Operands,
+    /// What languages have words for: the whole order that a memory barrier gives, and the attributes of a variable.
+    Whole {
+        /// Whether atomics can order other memory, and scopes can be chosen.
+        atomics: bool,
+    },
 }
 
 impl Default for TraceEffort {
     fn default() -> Self {
-        Self { edits: 6, traces: 2000, repairs: 3 }
+        Self { edits: 6, traces: 2000, repairs: 3, terms: Terms::Operands }
     }
 }
 
@@ -83,7 +97,8 @@ pub(crate) fn of_slice(slice: &Slice<'_>, pair: (usize, usize), effort: TraceEff
     let reads = slice.frame.sets.reads;
     let plain = reads & !slice.frame.sets.atomics;
     let racing = reads & (1 << pair.0 | 1 << pair.1);
-    let mut search = Search { slice, pair, open: plain, consistent: true, left: effort.traces, tried: 0 };
+    let (left, terms) = (effort.traces, effort.terms);
+    let mut search = Search { slice, pair, open: plain, consistent: true, left, tried: 0, terms };
     let mut found = search.repairs(effort);
     if found.repairs.is_empty() && racing & !plain != 0 {
         search.open = plain | racing;
@@ -110,6 +125,7 @@ struct Search<'a> {
     consistent: bool,
     left: u64,
     tried: u64,
+    terms: Terms,
 }
 
 type Edits = BTreeSet<TraceEdit>;
@@ -283,6 +299,9 @@ impl Search<'_> {
             insertions.push(barrier(first, second));
             insertions.extend((first != second).then(|| barrier(second, first)));
         }
+        if let Terms::Whole { atomics } = self.terms {
+            return (self.whole(atomics), insertions);
+        }
         // An edit may make another one possible: MakeAvailable needs release semantics.
         let mut changed = trace.clone();
         loop {
@@ -305,6 +324,33 @@ impl Search<'_> {
             }
         }
         (edits.into_iter().map(TraceEdit::Code).collect(), insertions)
+    }
+
+    /// Edits in the terms of languages: of what synchronizes, then of the two accesses.
+    fn whole(&self, atomics: bool) -> Vec<TraceEdit> {
+        let (trace, common) = (self.slice.trace, self.common());
+        let access = |event: usize| trace.operation(event).access();
+        let Some(class) = access(self.pair.0).map(|access| access.class) else { return Vec::new() };
+        let mut edits = BTreeSet::new();
+        for Event { site, operation, .. } in &trace.events {
+            let Some(site) = site.filter(|_| offered::synchronizes(operation)) else { continue };
+            if operation.atomic() && !atomics {
+                continue;
+            }
+            edits.extend(offered::order(site, operation, class));
+            if atomics && !operation.control_barrier() && operation.scope < Some(common) {
+                edits.insert(Edit::Widen(site, common));
+            }
+        }
+        let mut edits: Vec<_> = edits.into_iter().map(TraceEdit::Code).collect();
+        let private = |event: usize| access(event).is_some_and(|access| !access.non_private);
+        let site = |event: usize| trace.events[event].site;
+        if let (Some(a), Some(b)) = (site(self.pair.0), site(self.pair.1))
+            && (private(self.pair.0) || private(self.pair.1))
+        {
+            edits.push(TraceEdit::Code(Edit::Coherent(a, b, common)));
+        }
+        edits
     }
 
     /// Edits of the synchronization of `trace`, which is the slice's with edits of operations.

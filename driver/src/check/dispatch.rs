@@ -1,0 +1,297 @@
+//! A dispatch that ran under the detector: it runs again for what the detector suspects, and what the axioms confirm is
+//! reported.
+
+use std::sync::Arc;
+
+use spelter_shaders::abi::{self, DispatchArgs, Outcome};
+use spelter_shaders::back::{Scratch, Workgroups};
+use spelter_shaders::check::observer::{Invocation, Memory, Observer};
+use spelter_shaders::check::{self, Candidates, Detector, Relation};
+use spelter_shaders::front::Language;
+use spelter_shaders::host::Host;
+use spelter_shaders::ir::{MemoryModel, Site};
+
+use super::checker::EXAMPLES;
+use super::code::CheckedCode;
+use super::confirm::{Candidate, Confirmed, Filter, Update, Verdict, confirm};
+use super::explanation::{self, SliceNames};
+use super::finding::{Finding, FoundAccess, FoundMemory, FoundPlace, Hazard, Repair, Rule, Severity};
+use super::log::{self, Accessed, Dispatch, Log, Word};
+use super::names::Grid;
+use super::recorder::Recorder;
+use super::slice::Slice;
+use super::snapshot::Snapshot;
+use super::update;
+
+/// Words that one replay records.
+const MAX_WORDS: usize = 64;
+
+/// Replays of a dispatch: what they leave undecided is a warning.
+const MAX_REPLAYS: usize = 16;
+
+/// A dispatch that ran under the detector.
+pub(super) struct DispatchRun<'a> {
+    pub(super) code: &'a CheckedCode,
+    pub(super) args: &'a DispatchArgs<'a>,
+    pub(super) workgroups: Workgroups,
+    /// The memory before it; `None` if the dispatch cannot run again.
+    pub(super) snapshot: Option<&'a Snapshot>,
+}
+
+impl DispatchRun<'_> {
+    /// Reports what the detector found, and what the axioms say to it.
+    pub(super) fn report(&self, detector: &Detector) {
+        for barrier in detector.barriers() {
+            let (other, site) = barrier.other;
+            let first = site.map(|site| self.access(site, other));
+            let reasons = match &first {
+                Some(_) => vec!["invocations of its scope wait at another barrier at the same time".to_owned()],
+                None => {
+                    let early = self.code.early_return(barrier.site);
+                    let early = early.map(|line| format!("; a return before the barrier is at {line}"));
+                    vec![format!("invocation {} of its scope had ended{}", other.local, early.unwrap_or_default())]
+                }
+            };
+            let second = self.access(barrier.site, barrier.waits);
+            self.add(Rule::Barrier, Severity::Error, None, (first, second), (reasons, Vec::new()), 1);
+        }
+        self.note(detector.notes());
+        let kinds = detector.candidates();
+        let given_up = detector.given_up();
+        self.code.checker.count(|counts| {
+            counts.suspicions += kinds.len() as u64;
+            counts.accesses_not_checked += given_up.accesses;
+            counts.findings_dropped += given_up.candidates + given_up.barriers;
+        });
+        if kinds.is_empty() {
+            return;
+        }
+        self.code.checker.progress.confirm(kinds.len());
+        let mut left = kinds;
+        for _ in 0..MAX_REPLAYS {
+            // As many kinds as have examples for one replay.
+            let mut words = 0;
+            let count = left.iter().take_while(|kind| {
+                words += kind.examples.len();
+                words <= MAX_WORDS.max(EXAMPLES)
+            });
+            let (now, later) = left.split_at(count.count());
+            if now.is_empty() {
+                return;
+            }
+            self.decide(now);
+            left = later;
+        }
+        for kind in left {
+            self.suspect(kind, "there were too many suspicions to confirm each");
+        }
+    }
+
+    /// Runs the dispatch again, and asks the axioms about the candidates.
+    fn decide(&self, kinds: &[Candidates]) {
+        if self.snapshot.is_none() {
+            let why = "the dispatch could not run again: the copy of the memory that it may write exceeds the limit, \
+                or it was stopped";
+            return kinds.iter().for_each(|kind| self.suspect(kind, why));
+        }
+        let Some(log) = self.record(kinds, false) else {
+            return kinds.iter().for_each(|kind| self.suspect(kind, "the dispatch was stopped when it ran again"));
+        };
+        let decided: Vec<_> = kinds.iter().map(|kind| decide(&log, kind)).collect();
+        // Atomics that order nothing are not needed for a verdict, but a repair may make them order something.
+        let is_confirmed = decided.iter().any(|decided| matches!(decided, Verdict::Confirmed(_)));
+        let with_atomics = if is_confirmed && !log.has_all_atomics() { self.record(kinds, true) } else { None };
+        for (kind, decided) in kinds.iter().zip(decided) {
+            match decided {
+                Verdict::Confirmed(confirmed) => match with_atomics.as_ref().map(|log| decide(log, kind)) {
+                    Some(Verdict::Confirmed(with_atomics)) => self.race(kind, &with_atomics),
+                    _ => self.race(kind, &confirmed),
+                },
+                Verdict::Undecided(why) => self.suspect(kind, &why.to_string()),
+                Verdict::Refuted => self.code.checker.count(|counts| counts.refuted += 1),
+            }
+        }
+    }
+
+    /// Runs the dispatch again with another observer; `None` if it cannot.
+    pub(super) fn replay(&self, observer: &mut dyn Observer) -> Option<Outcome> {
+        self.snapshot?.restore();
+        // Messages were printed by the first run.
+        let mut scratch = Scratch { host: Host { printer: None, ..Host::default() }, ..Scratch::default() };
+        Some(self.code.all().code.run_observed(self.args, self.workgroups.clone(), &mut scratch, observer))
+    }
+
+    /// The log of the words of candidates; `None` if the dispatch was stopped.
+    pub(super) fn record(&self, kinds: &[Candidates], all_atomics: bool) -> Option<Log> {
+        let words = kinds.iter().flat_map(|kind| &kind.examples).map(word);
+        let budget = usize::try_from(self.code.checker.options.replay_memory).unwrap_or(usize::MAX);
+        let mut recorder = Recorder::new(words, budget);
+        if all_atomics {
+            recorder = recorder.with_all_atomics();
+        }
+        recorder.begin(Dispatch {
+            sites: Arc::new(self.code.all().kernel.sites.clone()),
+            subgroup_size: abi::SUBGROUP_SIZE,
+            references: (0..self.args.buffers.len() as u32).collect(),
+        });
+        (self.replay(&mut recorder)? == Outcome::Done).then(|| recorder.finish())
+    }
+
+    /// Reports a race that the axioms confirmed.
+    fn race(&self, kind: &Candidates, confirmed: &Confirmed) {
+        self.code.checker.count(|counts| counts.confirmed += 1);
+        let slice = &confirmed.slice;
+        let writes = |accessed: usize| slice.trace.operation(accessed).writes();
+        let hazard = match (writes(slice.pair.0), writes(slice.pair.1)) {
+            (true, true) => Hazard::WriteAfterWrite,
+            (true, false) => Hazard::ReadAfterWrite,
+            (false, _) => Hazard::WriteAfterRead,
+        };
+        let memory = self.common(confirmed);
+        let described = self.describe(slice, &memory);
+        let names = described.names();
+        let pair = (&described.accesses[slice.pair.0], &described.accesses[slice.pair.1]);
+        let reasons = vec![names.reason(slice).unwrap_or_else(|| explanation::of_cause(kind.kind.cause).to_owned())];
+        let update = confirmed.updates.and_then(|updates| self.update(updates, pair));
+        let repairs = match explanation::between_workgroups(described.language, pair) {
+            _ if update.is_some() && names.may_be_atomic(slice) => update.into_iter().collect(),
+            Some(repair) => vec![repair],
+            None => names.repairs(slice),
+        };
+        let replay = names.replay(slice);
+        let (first, second) = (Some(pair.0.clone()), pair.1.clone());
+        let (rule, severity, memory, count) = (Rule::Race(hazard), Severity::Error, Some(memory), kind.count);
+        let schedule = self.workgroups.schedule();
+        let race = Finding { rule, severity, memory, first, second, reasons, repairs, count, schedule, replay };
+        self.code.checker.report(race);
+    }
+
+    /// The memory that two accesses have in common, through the descriptor of the later one of them.
+    fn common(&self, confirmed: &Confirmed) -> FoundMemory {
+        let Confirmed { first, second, slice, .. } = confirmed;
+        let start = |accessed: &Accessed| match accessed.memory {
+            Memory::Device(address) => address,
+            Memory::Workgroup(offset) => offset.into(),
+        };
+        let end = |accessed: &Accessed| start(accessed) + u64::from(accessed.bytes);
+        let from = start(first).max(start(second));
+        let bytes = end(first).min(end(second)) - from;
+        let (names, kernel) = (&self.code.names.names, &self.code.all().kernel);
+        let through = || names.through(kernel, descriptor(slice, slice.pair.1)?, from, bytes, self.args.buffers);
+        let later = if start(first) > start(second) { first } else { second };
+        through().unwrap_or_else(|| names.memory(kernel, later.memory, bytes, self.args.buffers))
+    }
+
+    /// The names of a slice's events.
+    pub(super) fn describe(&self, slice: &Slice, memory: &FoundMemory) -> Described {
+        let (names, kernel) = (&self.code.names.names, &self.code.all().kernel);
+        let accesses: Vec<_> = slice.events.iter().map(|event| self.access(event.site, event.by)).collect();
+        // An instruction that other invocations execute, too: that of its first event.
+        let event_of = |&(_, site): &(u32, Site)| slice.events.iter().position(|event| event.site == site);
+        let sites = slice.sites.iter().filter_map(event_of).map(|event| accesses[event].clone()).collect();
+        let place = |event: usize| {
+            let through = descriptor(slice, event).and_then(|number| names.place(kernel, number));
+            through.unwrap_or_else(|| memory.place.clone())
+        };
+        let places = (0..slice.events.len()).map(place).collect();
+        let (language, with_flags) = (names.language(), kernel.memory_model == MemoryModel::Vulkan);
+        Described { accesses, sites, places, language, with_flags }
+    }
+
+    /// The repair of an update in one statement that races with another invocation's.
+    fn update(&self, updates: [Update; 2], pair: (&FoundAccess, &FoundAccess)) -> Option<Repair> {
+        let kernel = &self.code.needed.kernel;
+        let line = |site: Site| kernel.line_of_word(kernel.sites[site].word).map(|line| (&line.file, line.line));
+        let statement = line(updates[0].write)?;
+        let is_there = |update: &Update| [update.read, update.write].iter().all(|&site| line(site) == Some(statement));
+        updates.iter().all(is_there).then(|| update::repair(self.code.names.names.language(), pair.1))
+    }
+
+    /// Reports a suspicion that was not decided.
+    fn suspect(&self, kind: &Candidates, why: &str) {
+        self.code.checker.count(|counts| counts.undecided += 1);
+        let Some(example) = kind.examples.first() else { return };
+        let hazard = match kind.kind.relation {
+            Relation::Raw => Hazard::ReadAfterWrite,
+            Relation::War => Hazard::WriteAfterRead,
+            Relation::Waw => Hazard::WriteAfterWrite,
+        };
+        let memory = self.code.names.names.memory(&self.code.needed.kernel, example.memory, 1, self.args.buffers);
+        let second = self.access(example.second.site, example.second.invocation);
+        let reasons = vec![explanation::of_cause(kind.kind.cause).to_owned(), format!("not confirmed: {why}")];
+        self.add(
+            Rule::Race(hazard),
+            Severity::Warning,
+            Some(memory),
+            (None, second),
+            (reasons, Vec::new()),
+            kind.count,
+        );
+    }
+
+    pub(super) fn access(&self, site: Site, by: Invocation) -> FoundAccess {
+        let grid = Grid { groups: self.args.num_workgroups, base: self.workgroups.base() };
+        self.code.names.names.access_by(&self.code.needed.kernel, site, by, grid)
+    }
+
+    pub(super) fn add(
+        &self,
+        rule: Rule,
+        severity: Severity,
+        memory: Option<FoundMemory>,
+        (first, second): (Option<FoundAccess>, FoundAccess),
+        (reasons, repairs): (Vec<String>, Vec<Repair>),
+        count: u64,
+    ) {
+        let (schedule, replay) = (self.workgroups.schedule(), None);
+        let found = Finding { rule, severity, memory, first, second, reasons, repairs, count, schedule, replay };
+        self.code.checker.report(found);
+    }
+}
+
+/// The descriptor through which an event accesses memory, by its index in the dispatch.
+fn descriptor(slice: &Slice, event: usize) -> Option<u32> {
+    log::descriptor(slice.trace.operation(event).access()?.reference)
+}
+
+/// The verdict on the examples of a kind: the first that is a race.
+pub(super) fn decide(log: &Log, kind: &Candidates) -> Verdict {
+    let mut found = Verdict::Refuted;
+    for example in &kind.examples {
+        let by = Some(example.second.invocation);
+        let second = Filter { by, ..Filter::default() };
+        let candidate = Candidate { word: word(example), first: Filter::default(), second };
+        match confirm(log, &candidate) {
+            Verdict::Refuted => {}
+            Verdict::Undecided(why) => found = Verdict::Undecided(why),
+            confirmed @ Verdict::Confirmed(_) => return confirmed,
+        }
+    }
+    found
+}
+
+/// The names of a slice.
+pub(super) struct Described {
+    accesses: Vec<FoundAccess>,
+    sites: Vec<FoundAccess>,
+    places: Vec<FoundPlace>,
+    language: Language,
+    with_flags: bool,
+}
+
+impl Described {
+    pub(super) fn names(&self) -> SliceNames<'_> {
+        let Self { accesses, sites, places, language, with_flags } = self;
+        SliceNames { accesses, sites, places, language: *language, with_flags: *with_flags }
+    }
+}
+
+/// The word of a candidate.
+fn word(candidate: &check::Candidate) -> Word {
+    match candidate.memory {
+        Memory::Device(address) => Word::Device(address & !3),
+        Memory::Workgroup(offset) => {
+            Word::Workgroup { dispatch: 0, workgroup: candidate.second.invocation.workgroup, offset: offset & !3 }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Reasons and repairs in the words of GLSL and WGSL: their programs have barriers, qualifiers and bindings where the
+//! memory model has semantics, flags and references.
+
+use spelter_memory_model::event::{Access, Class, Scope};
+use spelter_memory_model::explain::{Gap, Outside, Reason};
+use spelter_memory_model::names::Names;
+use spelter_memory_model::repair::{Edit, TraceEdit};
+use spelter_shaders::front::Language;
+
+use super::explanation::SliceNames;
+use super::slice::Slice;
+
+/// The memory of a class.
+fn memory(language: Language, class: Class) -> &'static str {
+    match (language, class) {
+        (Language::Wgsl, Class::Uniform) => "storage buffers",
+        (Language::Wgsl, Class::Workgroup) => "workgroup variables",
+        (Language::Wgsl, Class::Image) => "storage textures",
+        (_, Class::Uniform) => "buffers",
+        (_, Class::Workgroup) => "shared variables",
+        (_, Class::Image) => "images",
+        (_, Class::Output) => "outputs",
+    }
+}
+
+/// The instances of a scope, in which invocations are or are not.
+fn group(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Invocation => "invocation",
+        Scope::Subgroup => "subgroup",
+        Scope::Workgroup => "workgroup",
+        Scope::QueueFamily | Scope::Device | Scope::CrossDevice => "device",
+    }
+}
+
+/// The functions that make memory of a class visible: that of a memory barrier, and that of a barrier which is also a
+/// control barrier, if there is one.
+struct Barriers {
+    memory: Option<&'static str>,
+    control: &'static str,
+}
+
+fn barriers(language: Language, class: Class) -> Option<Barriers> {
+    let (memory, control) = match (language, class) {
+        (Language::Wgsl, Class::Workgroup) => (None, "workgroupBarrier()"),
+        (Language::Wgsl, Class::Uniform) => (None, "storageBarrier()"),
+        (Language::Wgsl, Class::Image) => (None, "textureBarrier()"),
+        (Language::Glsl, Class::Workgroup) => (Some("memoryBarrierShared()"), "barrier()"),
+        (Language::Glsl, Class::Uniform) => (Some("memoryBarrierBuffer()"), "memoryBarrierBuffer() and barrier()"),
+        (Language::Glsl, Class::Image) => (Some("memoryBarrierImage()"), "memoryBarrierImage() and barrier()"),
+        (Language::Spirv, _) | (_, Class::Output) => return None,
+    };
+    Some(Barriers { memory, control })
+}
+
+/// An edit of a slice, if its language has words for it.
+pub(super) fn edit(names: &SliceNames<'_>, edit: &TraceEdit, slice: &Slice) -> Option<String> {
+    let TraceEdit::Code(edit) = edit else { return None };
+    let language = names.language;
+    if language == Language::Spirv {
+        return None;
+    }
+    let event_at = |site| slice.trace.events.iter().position(|event| event.site == Some(site));
+    match *edit {
+        Edit::Barrier(before, after, class) => {
+            let control = barriers(language, class)?.control;
+            let (before, after) = (names.site(before), names.site(after));
+            Some(format!(
+                "{control} after {before} and before {after}, where all invocations of the workgroup execute it"
+            ))
+        }
+        Edit::Order(site, class) => {
+            let operation = slice.trace.operation(event_at(site)?);
+            let (at, functions) = (names.site(site), barriers(language, class)?);
+            Some(match (operation.access(), functions.memory) {
+                (Some(access), Some(barrier)) => {
+                    let arguments = arguments(access, class, names.with_flags);
+                    format!("{arguments} as further arguments of {at}, or {barrier} before and after it")
+                }
+                (_, Some(barrier)) => format!("{barrier} before and after {at}"),
+                (_, None) => format!("{} in addition to {at}", functions.control),
+            })
+        }
+        Edit::Coherent(first, ..) => Some(format!("`coherent` on {}", names.reference(event_at(first)?))),
+        Edit::Widen(site, scope) => {
+            let scope = if scope > Scope::Workgroup { Scope::Device } else { scope };
+            Some(format!("gl_Scope{} for {}", scope.name(), names.site(site)))
+        }
+        Edit::Atomic(first, second, _) => {
+            let (first, second) = (names.site(first), names.site(second));
+            let at = if first == second { first } else { format!("{first} and {second}") };
+            Some(format!("atomic operations in place of {at}; they order nothing else"))
+        }
+        _ => None,
+    }
+}
+
+/// The arguments of an atomic function of GLSL with which it orders memory of a class
+/// (`GL_KHR_memory_scope_semantics`). The flags of availability and visibility are implied, unless the module has the
+/// Vulkan memory model.
+fn arguments(access: &Access, class: Class, with_flags: bool) -> String {
+    let storage = match class {
+        Class::Workgroup => "Shared",
+        Class::Image => "Image",
+        _ => "Buffer",
+    };
+    let (order, flags) = match (access.reads, access.writes) {
+        (true, true) => ("AcquireRelease", " | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible"),
+        (true, false) => ("Acquire", " | gl_SemanticsMakeVisible"),
+        _ => ("Release", " | gl_SemanticsMakeAvailable"),
+    };
+    let flags = if with_flags { flags } else { "" };
+    format!("gl_ScopeDevice, gl_StorageSemantics{storage}, gl_Semantics{order}{flags}")
+}
+
+/// A reason why two accesses are not ordered, if the language has other words for it than the memory model.
+pub(super) fn reason(names: &SliceNames<'_>, reason: &Reason, (first, second): (usize, usize)) -> Option<String> {
+    let language = names.language;
+    if language == Language::Spirv {
+        return None;
+    }
+    let place = |event: usize| names.place(event);
+    let gap = |gap: &Gap| self::gap(names, gap, (first, second));
+    match reason {
+        Reason::NotMutual(lacks) => gap(lacks),
+        Reason::ReadsFrom { read, write, lacks } => {
+            Some(format!("{} reads from {}, but {}", place(*read), place(*write), gap(lacks)?))
+        }
+        Reason::Meet { left, right, lacks } => {
+            Some(format!("{} and {} wait for each other, but {}", place(*left), place(*right), gap(lacks)?))
+        }
+        Reason::Private(events) => match events[..] {
+            [one] => Some(format!("{} is of memory that is not declared `coherent`", place(one))),
+            _ => Some(format!("{} is not declared `coherent`", names.reference(first))),
+        },
+        Reason::TwoReferences => {
+            let [first, second] = [first, second].map(|event| names.reference(event));
+            Some(format!(
+                "{first} and {second} are the same memory, but no barrier orders accesses through different bindings"
+            ))
+        }
+        Reason::NotAvailable(scope) | Reason::AvailableOnlyTo { needed: scope, .. } => {
+            Some(format!("no memory barrier makes {} available beyond its {}", place(first), narrower(*scope)))
+        }
+        Reason::NotVisible(scope) => Some(format!(
+            "no memory barrier makes values from beyond its {} visible to {}",
+            narrower(*scope),
+            place(second)
+        )),
+        _ => None,
+    }
+}
+
+/// What a memory barrier that does not reach a scope is confined to.
+fn narrower(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Invocation | Scope::Subgroup => "invocation",
+        Scope::Workgroup => "subgroup",
+        _ => "workgroup",
+    }
+}
+
+fn gap(names: &SliceNames<'_>, gap: &Gap, (first, second): (usize, usize)) -> Option<String> {
+    let language = names.language;
+    let place = |event: usize| names.place(event);
+    let relaxed = |event: usize| match language {
+        Language::Wgsl => "atomics of WGSL order no other memory".to_owned(),
+        _ => format!("{} orders no other memory: it is relaxed, and no memory barrier is beside it", place(event)),
+    };
+    Some(match gap {
+        Gap::References => "they use different bindings".to_owned(),
+        Gap::Scope(outside) => {
+            let text = |outside: &Outside| {
+                let group = group(outside.scope);
+                format!(
+                    "{} is not in the {group} of {}, which reaches no farther",
+                    place(outside.event),
+                    place(outside.of)
+                )
+            };
+            outside.iter().map(text).collect::<Vec<_>>().join(", and ")
+        }
+        Gap::NoRelease(event) | Gap::NoAcquire(event) => relaxed(*event),
+        Gap::Class(event, class) => format!("{} does not cover {}", place(*event), memory(language, *class)),
+        Gap::NothingReleases => format!("no memory barrier is between {} and the barrier", place(first)),
+        Gap::NothingAcquires => format!("no memory barrier is between the barrier and {}", place(second)),
+        Gap::NotContinued => "the barriers between the accesses are for different kinds of memory".to_owned(),
+        Gap::HostAndDevice | Gap::Bytes => return None,
+    })
+}
