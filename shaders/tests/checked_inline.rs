@@ -12,6 +12,7 @@ use spelter_shaders::back::{Scratch, Workgroups};
 use spelter_shaders::check::observer::{DivergentBarrier, Invocation, Lanes, Observer, Target};
 use spelter_shaders::check::{Detector, InlineChecks, InlineMemory, Launch, Limits, Profile};
 use spelter_shaders::compile::{Backend, Checked, Checks, Module, compile_checked};
+use spelter_shaders::front::spvasm;
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::{Kernel, MemoryModel, Scope, Site};
 
@@ -89,6 +90,53 @@ fn kernel(seed: u64) -> (String, u32) {
     );
     (text, size)
 }
+
+/// Invocations exchange a word by private accesses to workgroup memory, which no barrier orders.
+const PRIVATE: &str = "OpCapability Shader
+OpCapability VulkanMemoryModel
+OpExtension \"SPV_KHR_vulkan_memory_model\"
+OpMemoryModel Logical Vulkan
+OpEntryPoint GLCompute %main \"main\" %index %tile %out
+OpExecutionMode %main LocalSize 40 1 1
+OpDecorate %index BuiltIn LocalInvocationIndex
+OpDecorate %words ArrayStride 4
+OpDecorate %block Block
+OpMemberDecorate %block 0 Offset 0
+OpDecorate %out DescriptorSet 0
+OpDecorate %out Binding 0
+%void = OpTypeVoid
+%fn = OpTypeFunction %void
+%u32 = OpTypeInt 32 0
+%in = OpTypePointer Input %u32
+%c0 = OpConstant %u32 0
+%c2 = OpConstant %u32 2
+%c40 = OpConstant %u32 40
+%barrier = OpConstant %u32 0x108
+%words = OpTypeRuntimeArray %u32
+%block = OpTypeStruct %words
+%pb = OpTypePointer StorageBuffer %block
+%p = OpTypePointer StorageBuffer %u32
+%array = OpTypeArray %u32 %c40
+%pa = OpTypePointer Workgroup %array
+%pw = OpTypePointer Workgroup %u32
+%out = OpVariable %pb StorageBuffer
+%tile = OpVariable %pa Workgroup
+%index = OpVariable %in Input
+%main = OpFunction %void None %fn
+%entry = OpLabel
+%i = OpLoad %u32 %index
+%mine = OpAccessChain %pw %tile %i
+OpStore %mine %i
+OpControlBarrier %c2 %c2 %barrier
+%last = OpISub %u32 %c40 %i
+%other = OpUMod %u32 %last %c40
+%theirs = OpAccessChain %pw %tile %other
+%got = OpLoad %u32 %theirs ACCESS
+%to = OpAccessChain %p %out %c0 %i
+OpStore %to %got
+OpReturn
+OpFunctionEnd
+";
 
 /// A detector that counts what is reported to it.
 struct Counting {
@@ -211,5 +259,20 @@ fn accesses_that_machine_code_settles_race_as_they_do_by_calls() {
         let executions = 4 * PROGRAMS;
         assert!((executions / 8..executions * 7 / 8).contains(&racy), "{racy} of {executions} executions race");
         assert!(calls[1] < calls[0] / 2, "{calls:?}: most are settled without a call");
+    }
+}
+
+#[test]
+fn private_accesses_race_whether_the_detector_offers_memory_or_not() {
+    let memory = GuestSlice::leak(4 * 256 * 3);
+    // With a non-private read accesses are not alike, and the detector offers nothing.
+    for access in ["None", "NonPrivatePointer"] {
+        let words = spvasm::assemble(&PRIVATE.replace("ACCESS", access)).unwrap();
+        let kernel = Module::from_spirv(&words).unwrap().kernel("main", &Default::default()).unwrap();
+        for (isa, inline) in Isa::available().into_iter().flat_map(|isa| [(isa, false), (isa, true)]) {
+            let checked = compile_checked(&kernel, Backend::X86(isa), Checks::Needed);
+            let (found, _) = run(&checked, &kernel, memory, Profile::Common, inline);
+            assert!(found.contains("Kind {"), "{access}, {}, {inline}: {found}", isa.name());
+        }
     }
 }

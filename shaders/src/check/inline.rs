@@ -50,9 +50,11 @@ pub(crate) mod state {
     pub(crate) const JOINS: u32 = 7;
     /// A barrier of the whole workgroup may take its number without a call up to here.
     pub(crate) const LAST_NUMBER: u32 = 8;
+    /// Cells of workgroup memory below are settled for private accesses: [`FIRST`], or 0 if nothing is settled.
+    pub(crate) const PRIVATE: u32 = 9;
     /// From here on a word for each instruction: [`BASE`] once it has made a call with an access to device memory. Its
     /// first access in a dispatch makes one, whatever its cells, so that observers know an invocation that executes it.
-    pub(crate) const SITES: u32 = 9;
+    pub(crate) const SITES: u32 = 10;
     /// Words of the state.
     pub(crate) const WORDS: u32 = SITES + super::MAX_SITES as u32;
 

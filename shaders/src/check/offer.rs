@@ -144,6 +144,7 @@ impl Detector {
         let word = |number: u32, value: u32| state.store_u32(4 * u64::from(number), value);
         word(state::BASE, self.base);
         word(state::FIRST, workgroup.first);
+        word(state::PRIVATE, workgroup.first);
         word(state::NUMBER, workgroup.number);
         word(state::SEVERAL, several);
         let untouched = workgroup.untouched();

@@ -71,7 +71,7 @@ enum Which {
 /// The numbers that cells are compared with, `s32`.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
-    /// Cells below are settled. 0 if the access makes its call in any case.
+    /// Cells below are settled. 0 if the access makes its call in any case, or nothing is settled.
     base: Value,
     first: Value,
     /// Cells of the workgroup below are settled.
@@ -115,7 +115,9 @@ pub(super) fn inline_checks(
     for &inst in insts.filter(|&&inst| !dropped.contains(inst)) {
         let (site, place) = match kernel.insts[inst] {
             Scalar::Check { site, ref place, width: Width::Word } => (site, place),
-            Scalar::Sync { site, place: Some(ref place), .. } if is_marked_atomic(kernel, mutual, place) => (site, place),
+            Scalar::Sync { site, place: Some(ref place), .. } if is_marked_atomic(kernel, mutual, place) => {
+                (site, place)
+            }
             _ => continue,
         };
         match (place, descriptor_of(kernel, place, descriptors)) {
@@ -169,7 +171,11 @@ pub(super) fn mutual_bindings(kernel: &Kernel) -> EntitySet<Binding> {
         let Some(&Scalar::Buffer { binding, .. }) = kernel.definition(buffer) else { return EntitySet::new() };
         let action = &kernel.sites[site].action;
         let fits = bytes == 4 && check::is_relaxed(action) && check::is_atomic_of(action, Scope::Device);
-        if fits { mutual.insert(binding) } else { others.insert(binding) };
+        if fits {
+            mutual.insert(binding)
+        } else {
+            others.insert(binding)
+        };
     }
     let is_image = |binding: Binding| kernel.bindings[binding].kind.is_image();
     let mut all = EntitySet::new();
@@ -276,7 +282,9 @@ impl Widen<'_> {
         let Some(plan) = plan.filter(|plan| plan.offset.is_aligned()) else { return false };
         let (reads, writes) = match what.kind {
             ObservedKind::AtomicRead => (true, false),
-            ObservedKind::AtomicWrite => (!matches!(self.kernel.sites[what.site].action, SiteAction::Atomic { op, .. } if op.is_store()), true),
+            ObservedKind::AtomicWrite => {
+                (!matches!(self.kernel.sites[what.site].action, SiteAction::Atomic { op, .. } if op.is_store()), true)
+            }
             // It writes in some lanes.
             _ => return false,
         };
@@ -438,10 +446,15 @@ impl Widen<'_> {
         let class = if checked.shared { StorageClass::Workgroup } else { StorageClass::Uniform };
         let first = self.state(state::FIRST);
         // Cells of earlier workgroups in workgroup memory are settled.
-        let base = if checked.shared { first } else { self.state(state::SITES + checked.site.as_u32()) };
-        // No barrier orders private accesses.
+        let base = if checked.shared { state::PRIVATE } else { state::SITES + checked.site.as_u32() };
+        let base = self.state(base);
         let unknown = self.state(state::KNOWN + class as u32);
-        let known = if checked.private { first } else { unknown };
+        // No barrier orders private accesses.
+        let known = match (checked.private, checked.shared) {
+            (false, _) => unknown,
+            (true, false) => first,
+            (true, true) => base,
+        };
         let number = self.state(state::NUMBER);
         let several = self.state(state::SEVERAL);
         let rounded = self.kernel.invocations().next_power_of_two();
@@ -521,7 +534,7 @@ impl Widen<'_> {
         let below = match (checked.shared, checked.private) {
             (false, _) => state::SITES + checked.site.as_u32(),
             (true, false) => state::KNOWN + StorageClass::Workgroup as u32,
-            (true, true) => state::FIRST,
+            (true, true) => state::PRIVATE,
         };
         let below = self.state(below);
         let below = self.builder.splat(below);
