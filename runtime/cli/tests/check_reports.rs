@@ -240,14 +240,17 @@ fn a_barrier_for_other_memory_is_named_in_the_language() {
   data[64u + l] = data[63u - l];
 }";
     let ended = run(&folder, "class.wgsl", wgsl, "--bind 0.0=zeros:512 --check", 66);
-    has(&ended, &["wait for each other, but the barrier at class.wgsl:4:3 does not cover storage buffers"]);
+    has(
+        &ended,
+        &["because both invocations wait at the barrier at class.wgsl:4:3, but it does not cover storage buffers"],
+    );
     has(&ended, &["= repair: storageBarrier() in addition to the barrier at class.wgsl:4:3"]);
     if !has_glsl() {
         return;
     }
     let text = EXCHANGE.replace("memoryBarrierBuffer(); barrier(); AFTER", "barrier();");
     let ended = run(&folder, "class.comp", &text, "--bind 0.0=zeros:256 --bind 0.1=zeros:256 --check", 66);
-    has(&ended, &["but the barrier at class.comp:8 does not cover buffers"]);
+    has(&ended, &["because both invocations wait at the barrier at class.comp:8, but it does not cover buffers"]);
     has(&ended, &["= repair: memoryBarrierBuffer() before and after the barrier at class.comp:8"]);
     let text = text.replace("coherent ", "");
     let ended = run(&folder, "class.comp", &text, "--bind 0.0=zeros:256 --bind 0.1=zeros:256 --check", 66);
