@@ -7,9 +7,9 @@
 //!    or visibility operation. The last write before a read-modify-write that stays, and that is none itself, stays,
 //!    too, if earlier ones stay: it ends their release sequences.
 //! 2. An invocation that only waits at barriers and executes fences goes, if all of them, in this order, are also among
-//! those of another one of its subgroup that stays; so does one of the workgroup, if none of the subgroup's invocations
-//! does more, and no fence or barrier of theirs tells subgroups apart. So a slice has the barriers of the two
-//! invocations, not those of all that meet there.
+//!    those of another one of its subgroup that stays; so does one of the workgroup, if none of the subgroup's
+//!    invocations does more, and no fence or barrier of theirs tells subgroups apart. So a slice has the barriers of the
+//!    two invocations, not those of all that meet there.
 //! 3. Of equal availability and visibility operations of an invocation with no synchronization in between, the first
 //!    and the last stay; likewise of equal instances of barriers between two other events, and of equal fences.
 //!

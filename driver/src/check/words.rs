@@ -126,6 +126,12 @@ pub(super) fn reason(names: &SliceNames<'_>, reason: &Reason, (first, second): (
         Reason::ReadsFrom { read, write, lacks } => {
             Some(format!("{} reads from {}, but {}", place(*read), place(*write), gap(lacks)?))
         }
+        Reason::Meet { left, right, lacks: Gap::Class(event, class) } if place(*left) == place(*right) => {
+            let (meet, lacks) = (place(*left), memory(language, *class));
+            let at = place(*event);
+            let it = if at == meet { "it" } else { &at };
+            Some(format!("both invocations wait at {meet}, but {it} does not cover {lacks}"))
+        }
         Reason::Meet { left, right, lacks } => {
             Some(format!("{} and {} wait for each other, but {}", place(*left), place(*right), gap(lacks)?))
         }

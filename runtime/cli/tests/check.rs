@@ -187,8 +187,7 @@ fn a_report_quotes_both_lines() {
         "7 │   if l < 64u { plain[l] = src[l]; }",
         "- write by workgroup (0, 0, 0), invocation (1, 0, 0)",
         "^ read by workgroup (0, 0, 0), invocation (0, 0, 0)",
-        "= because the barrier at 07.wgsl:8:3 and the barrier at 07.wgsl:8:3 wait for each other, but the barrier \
-         at 07.wgsl:8:3 does not cover workgroup variables",
+        "= because both invocations wait at the barrier at 07.wgsl:8:3, but it does not cover workgroup variables",
         "= repair: workgroupBarrier() in addition to the barrier at 07.wgsl:8:3",
         "note: checked: 1 error",
     ] {

@@ -79,10 +79,7 @@ fn sums_by_halves_of_large_workgroups_are_decided() {
             let right = run(&folder, file, &text(0xffff), &options, 0);
             has(&right, &["no data race was observed"]);
             let racy = run(&folder, file, &text(size / 4), &options, 66);
-            has(
-                &racy,
-                &["error[SPELTER-RACE-RAW]: data race (read after write) in workgroup variable `t`", "= repair: "],
-            );
+            has(&racy, &["error[SPELTER-RACE-", " in workgroup variable `t`", "= repair: "]);
             has(&racy, &[&format!("{file}:{line}")]);
             assert!(!racy.stderr.contains("warning"), "{}", racy.stderr);
         }
@@ -190,7 +187,7 @@ fn the_last_workgroup_needs_a_counter_that_orders() {
         text.matches("\nrmw.").count()
     };
     let wgsl = include_str!("races/13-last-group.wgsl");
-    for groups in [8, 200] {
+    for groups in [8, 64] {
         let options = format!(
             "--bind 0.0=u32:range:{} --bind 0.1=zeros:{} --bind 0.2=zeros:4 --bind 0.3=zeros:256 --groups {groups} \
              --check --litmus last.test",
@@ -240,14 +237,17 @@ fn a_barrier_for_other_memory_is_named_in_the_language() {
   data[64u + l] = data[63u - l];
 }";
     let ended = run(&folder, "class.wgsl", wgsl, "--bind 0.0=zeros:512 --check", 66);
-    has(&ended, &["wait for each other, but the barrier at class.wgsl:4:3 does not cover storage buffers"]);
+    has(
+        &ended,
+        &["because both invocations wait at the barrier at class.wgsl:4:3, but it does not cover storage buffers"],
+    );
     has(&ended, &["= repair: storageBarrier() in addition to the barrier at class.wgsl:4:3"]);
     if !has_glsl() {
         return;
     }
     let text = EXCHANGE.replace("memoryBarrierBuffer(); barrier(); AFTER", "barrier();");
     let ended = run(&folder, "class.comp", &text, "--bind 0.0=zeros:256 --bind 0.1=zeros:256 --check", 66);
-    has(&ended, &["but the barrier at class.comp:8 does not cover buffers"]);
+    has(&ended, &["because both invocations wait at the barrier at class.comp:8, but it does not cover buffers"]);
     has(&ended, &["= repair: memoryBarrierBuffer() before and after the barrier at class.comp:8"]);
     let text = text.replace("coherent ", "");
     let ended = run(&folder, "class.comp", &text, "--bind 0.0=zeros:256 --bind 0.1=zeros:256 --check", 66);
