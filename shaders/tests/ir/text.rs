@@ -130,7 +130,7 @@ fn mistakes_are_reported_with_line_and_column() {
         "2:1: expected `push`, `memory_model`, `binding0`, `var0`, `message0`, `site0` or a block",
     );
     refused(&format!("{start}memory_model java"), "2:14: expected a memory model");
-    refused(&format!("{start}site0 = read texture"), "2:14: expected a class of memory");
+    refused(&format!("{start}site0 = read texture"), "2:14: expected a storage class");
     refused(&format!("{start}site0 = watch uniform"), "2:9: expected `read`, `write`, `atomic`, `fence` or `barrier`");
     refused(&format!("{start}site0 = read uniform word 1 via"), "2:32: expected a number below 2^32");
     let start = "kernel \"k\" 1, 1, 1\nblock0:\n";
