@@ -59,7 +59,8 @@ impl Bytes {
 
     /// Whether the access may have some of them.
     fn meet(&self, access: &Access) -> bool {
-        let before = self.0.partition_point(|&(variable, first, _)| (variable, first) <= (access.variable, access.bytes.1));
+        let before =
+            self.0.partition_point(|&(variable, first, _)| (variable, first) <= (access.variable, access.bytes.1));
         let last = before.checked_sub(1).map(|at| self.0[at]);
         last.is_some_and(|(variable, _, last)| variable == access.variable && last >= access.bytes.0)
     }

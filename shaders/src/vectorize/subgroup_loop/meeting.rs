@@ -62,7 +62,12 @@ impl Meeting {
                 builder.branch(fits, settled, call);
                 enter(builder, settled);
                 for &number in words {
-                    builder.emit(InstData::Store { width: Width::Word, address: word(number), value: next, mask: lanes });
+                    builder.emit(InstData::Store {
+                        width: Width::Word,
+                        address: word(number),
+                        value: next,
+                        mask: lanes,
+                    });
                 }
                 builder.jump(end);
             }

@@ -242,9 +242,7 @@ impl<V: VectorIsa> Select<'_, V> {
     fn vector_access(&mut self, inst: Inst, data: &InstData) -> Result {
         match data {
             InstData::Load { address, .. } => V::load_broadcast(self, inst, address),
-            InstData::Store { width, address, value, mask } => {
-                V::store_uniform(self, *width, address, *value, *mask)
-            }
+            InstData::Store { width, address, value, mask } => V::store_uniform(self, *width, address, *value, *mask),
             InstData::LoadRow { row } if row.width == Width::Word => self.load_row(inst, row),
             InstData::LoadRow { row } => self.load_subword_row(inst, row),
             InstData::StoreRow { row, value, mask } if row.width == Width::Word => self.store_row(row, *value, *mask),

@@ -15,13 +15,7 @@ use crate::simd::{Address, Type, Value};
 
 impl Select<'_, Avx2> {
     /// Stores the word of the last active lane, if there is one and the address is in bounds.
-    pub(super) fn store_uniform(
-        &mut self,
-        width: Width,
-        address: &Address,
-        value: Value,
-        mask: Value,
-    ) -> Result {
+    pub(super) fn store_uniform(&mut self, width: Width, address: &Address, value: Value, mask: Value) -> Result {
         let bits = if self.is_all(mask) { None } else { Some(self.mask_bits(mask)?) };
         let word = if self.kernel.ty(value) == Type::S32 {
             self.reg(value)?

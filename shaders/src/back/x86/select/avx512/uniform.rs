@@ -15,13 +15,7 @@ use crate::simd::{Address, Type, Value};
 
 impl Select<'_, Avx512> {
     /// Stores the word of the last active lane, if there is one and the address is in bounds.
-    pub(super) fn store_uniform(
-        &mut self,
-        width: Width,
-        address: &Address,
-        value: Value,
-        mask: Value,
-    ) -> Result {
+    pub(super) fn store_uniform(&mut self, width: Width, address: &Address, value: Value, mask: Value) -> Result {
         let mask = if self.is_all(mask) { None } else { Some(self.lanes(mask)?) };
         let scalar = self.kernel.ty(value) == Type::S32;
         let value = if scalar { self.reg(value)? } else { self.lanes(value)? };
