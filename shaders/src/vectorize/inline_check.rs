@@ -115,7 +115,9 @@ pub(super) fn inline_checks(
     for &inst in insts.filter(|&&inst| !dropped.contains(inst)) {
         let (site, place) = match kernel.insts[inst] {
             Scalar::Check { site, ref place, width: Width::Word } => (site, place),
-            Scalar::Sync { site, place: Some(ref place), .. } if is_marked_atomic(kernel, mutual, place) => (site, place),
+            Scalar::Sync { site, place: Some(ref place), .. } if is_marked_atomic(kernel, mutual, place) => {
+                (site, place)
+            }
             _ => continue,
         };
         match (place, descriptor_of(kernel, place, descriptors)) {
@@ -169,7 +171,11 @@ pub(super) fn mutual_bindings(kernel: &Kernel) -> EntitySet<Binding> {
         let Some(&Scalar::Buffer { binding, .. }) = kernel.definition(buffer) else { return EntitySet::new() };
         let action = &kernel.sites[site].action;
         let fits = bytes == 4 && check::is_relaxed(action) && check::is_atomic_of(action, Scope::Device);
-        if fits { mutual.insert(binding) } else { others.insert(binding) };
+        if fits {
+            mutual.insert(binding)
+        } else {
+            others.insert(binding)
+        };
     }
     let is_image = |binding: Binding| kernel.bindings[binding].kind.is_image();
     let mut all = EntitySet::new();
@@ -276,7 +282,9 @@ impl Widen<'_> {
         let Some(plan) = plan.filter(|plan| plan.offset.is_aligned()) else { return false };
         let (reads, writes) = match what.kind {
             ObservedKind::AtomicRead => (true, false),
-            ObservedKind::AtomicWrite => (!matches!(self.kernel.sites[what.site].action, SiteAction::Atomic { op, .. } if op.is_store()), true),
+            ObservedKind::AtomicWrite => {
+                (!matches!(self.kernel.sites[what.site].action, SiteAction::Atomic { op, .. } if op.is_store()), true)
+            }
             // It writes in some lanes.
             _ => return false,
         };
