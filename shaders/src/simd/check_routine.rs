@@ -17,7 +17,7 @@ pub enum CheckRoutine {
     Image(Site, ImageOp),
     /// A memory barrier.
     Fence(Site),
-    /// A control barrier at which the whole workgroup meets.
+    /// A control barrier at which the whole workgroup meets. The first row is not read.
     Barrier(Site),
     /// A control barrier of the subgroup.
     SubgroupBarrier(Site),

@@ -55,6 +55,10 @@ impl<'a> Monitor<'a> {
     /// What a subgroup does; the rows are those of the routine.
     #[inline(never)]
     pub(super) fn run(&mut self, routine: &CheckRoutine, resources: Resources<'_>, rows: &[[u32; 16]]) {
+        // It is of the workgroup: the first row says nothing.
+        if let CheckRoutine::Barrier(site) = *routine {
+            return self.watch.meet(site, self.invocations);
+        }
         let Some((head, operands)) = rows.split_first() else { return };
         let word = |at: u32| head[at as usize / 4];
         let (active, subgroup) = (word(CheckRoutine::ACTIVE), word(CheckRoutine::SUBGROUP));
@@ -88,7 +92,6 @@ impl<'a> Monitor<'a> {
                 }
             }
             (&CheckRoutine::Fence(site), _) => lanes.for_each(|lane| self.watch.fence(first + lane, site)),
-            (&CheckRoutine::Barrier(site), _) => self.watch.meet(site, self.invocations),
             (&CheckRoutine::SubgroupBarrier(site), _) => {
                 let group: smallvec::SmallVec<[u32; 16]> = lanes.map(|lane| first + lane).collect();
                 self.watch.release_subgroup(site, &group, first..(first + SUBGROUP_SIZE).min(self.invocations));
