@@ -269,7 +269,7 @@ fn private_accesses_race_whether_the_detector_offers_memory_or_not() {
     for access in ["None", "NonPrivatePointer"] {
         let words = spvasm::assemble(&PRIVATE.replace("ACCESS", access)).unwrap();
         let kernel = Module::from_spirv(&words).unwrap().kernel("main", &Default::default()).unwrap();
-        for (isa, inline) in Isa::available().into_iter().flat_map(|isa| [(isa, false), (isa, true)]) {
+        for (isa, inline) in Isa::available().flat_map(|isa| [(isa, false), (isa, true)]) {
             let checked = compile_checked(&kernel, Backend::X86(isa), Checks::Needed);
             let (found, _) = run(&checked, &kernel, memory, Profile::Common, inline);
             assert!(found.contains("Kind {"), "{access}, {}, {inline}: {found}", isa.name());

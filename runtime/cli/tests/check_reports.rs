@@ -3,18 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-use crate::common::{Ended, Folder};
-
-/// Whether there is a compiler of GLSL; without one, tests in it are not run, but in CI they must.
-fn has_glsl() -> bool {
-    let installed = |program| std::process::Command::new(program).arg("--version").output().is_ok();
-    let has = installed("glslc") || installed("glslangValidator");
-    assert!(has || std::env::var_os("CI").is_none(), "GLSL needs glslc or glslangValidator");
-    if !has {
-        eprintln!("NOT RUN: GLSL needs glslc or glslangValidator, and neither is installed");
-    }
-    has
-}
+use crate::common::{Ended, Folder, has_glsl};
 
 /// Runs a kernel, which must end with this status.
 fn run(folder: &Folder, file: &str, text: &str, options: &str, status: i32) -> Ended {

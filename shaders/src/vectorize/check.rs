@@ -47,11 +47,8 @@ fn are_before_barriers(kernel: &Kernel, block: Block) -> bool {
                 _ if checked => return false,
                 _ => {}
             },
-            data if waits(data) => {
-                if !std::mem::take(&mut checked) {
-                    return false;
-                }
-            }
+            data if waits(data) && !checked => return false,
+            data if waits(data) => checked = false,
             data if checked && data.has_effect() => return false,
             _ => {}
         }

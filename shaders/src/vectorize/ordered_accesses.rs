@@ -197,10 +197,7 @@ mod tests {
         let ordered = ordered_accesses(&kernel, Some(&Ranges::new(&kernel)));
         let mut variables: Vec<u32> = (kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts))
             .filter(|&&inst| ordered.contains(inst))
-            .filter_map(|&inst| match access(&kernel, inst) {
-                Some((_, variable)) => Some(variable.as_u32()),
-                None => None,
-            })
+            .filter_map(|&inst| access(&kernel, inst).map(|(_, variable)| variable.as_u32()))
             .collect();
         let first = kernel.variables.iter().find(|(_, data)| data.space == crate::ir::VariableSpace::Workgroup);
         let first = first.map_or(0, |(variable, _)| variable.as_u32());

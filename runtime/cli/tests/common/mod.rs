@@ -90,3 +90,15 @@ impl From<Output> for Ended {
         }
     }
 }
+
+/// Whether there is a compiler of GLSL. Without one, tests in it are not run, and say so; in CI there must be one.
+#[expect(clippy::print_stderr, reason = "a test that is not run says so")]
+pub(crate) fn has_glsl() -> bool {
+    let installed = |program| Command::new(program).arg("--version").output().is_ok();
+    let has = installed("glslc") || installed("glslangValidator");
+    assert!(has || std::env::var_os("CI").is_none(), "GLSL needs glslc or glslangValidator");
+    if !has {
+        eprintln!("NOT RUN: GLSL needs glslc or glslangValidator, and neither is installed");
+    }
+    has
+}
