@@ -352,7 +352,7 @@ mod tests {
         pages.set(0..8192, 2);
         pages.set(5000..5004, 3);
         pages.set(5001..5002, 4);
-        assert_eq!([pages.at(99), pages.at(5001), pages.at(8191)], [1, 4, 2]);
+        assert_eq!([pages.at(99), pages.at(5001), pages.at(9000)], [2, 4, 1]);
     }
 
     #[test]
