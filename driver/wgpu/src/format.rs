@@ -14,8 +14,8 @@ pub(crate) fn vulkan(format: TextureFormat) -> vk::Format {
 }
 
 /// What a texture of a format can be used for on an adapter with these features: no attachment and no multisampled
-/// texture. wgpu asks for this also where a device does not enable `TEXTURE_ADAPTER_SPECIFIC_FORMAT_FEATURES`, since the
-/// adapter does not have all of WebGPU's formats.
+/// texture. wgpu asks for this also where a device does not enable `TEXTURE_ADAPTER_SPECIFIC_FORMAT_FEATURES`, since
+/// the adapter does not have all of WebGPU's formats.
 pub(crate) fn capabilities(format: TextureFormat, features: Features) -> Capabilities {
     let own = own_capabilities(format);
     if features.contains(Features::TEXTURE_ADAPTER_SPECIFIC_FORMAT_FEATURES) {
