@@ -124,7 +124,7 @@ fn write(
         DescriptorType::SAMPLED_IMAGE | DescriptorType::STORAGE_IMAGE => {
             let views = from.textures.get(range).ok_or_else(|| lacks(entry))?;
             let infos: Vec<_> =
-                views.iter().map(|bound| DescriptorImageInfo { sampler: None, view: Some(&bound.view.0) }).collect();
+                views.iter().map(|bound| DescriptorImageInfo { sampler: None, view: Some(&bound.view.raw) }).collect();
             set.write_images(entry.binding, 0, ty, &infos)
         }
         _ => {

@@ -3,8 +3,9 @@
 use spelter_driver::{FormatProperties, format_properties, vk, wgpu_formats};
 use wgpu_hal::{FormatAspects, TextureFormatCapabilities as Capabilities};
 use wgpu_types::{
-    AddressMode, CompareFunction, FilterMode, MipmapFilterMode, SamplerBorderColor, TextureDimension, TextureFormat,
-    TextureUses, TextureViewDimension,
+    AddressMode, CompareFunction, Features, FilterMode, MipmapFilterMode, SamplerBorderColor, TextureDimension,
+    TextureFormat, TextureFormatFeatureFlags as FormatFlags, TextureFormatFeatures, TextureUsages, TextureUses,
+    TextureViewDimension,
 };
 
 /// The Vulkan format.
@@ -12,8 +13,32 @@ pub(crate) fn vulkan(format: TextureFormat) -> vk::Format {
     wgpu_formats::vulkan(format)
 }
 
-/// What a texture of a format can be used for: no attachment and no multisampled texture.
-pub(crate) fn capabilities(format: TextureFormat) -> Capabilities {
+/// What a texture of a format can be used for on an adapter with these features: no attachment and no multisampled
+/// texture. wgpu asks for this also where a device does not enable `TEXTURE_ADAPTER_SPECIFIC_FORMAT_FEATURES`, since
+/// the adapter does not have all of WebGPU's formats.
+pub(crate) fn capabilities(format: TextureFormat, features: Features) -> Capabilities {
+    let own = own_capabilities(format);
+    if features.contains(Features::TEXTURE_ADAPTER_SPECIFIC_FORMAT_FEATURES) {
+        return own;
+    }
+    let TextureFormatFeatures { allowed_usages, flags } = format.guaranteed_format_features(features);
+    let storage = allowed_usages.contains(TextureUsages::STORAGE_BINDING);
+    let guaranteed = [
+        (allowed_usages.contains(TextureUsages::TEXTURE_BINDING), Capabilities::SAMPLED),
+        (flags.contains(FormatFlags::FILTERABLE), Capabilities::SAMPLED_LINEAR),
+        (storage && flags.contains(FormatFlags::STORAGE_READ_ONLY), Capabilities::STORAGE_READ_ONLY),
+        (storage && flags.contains(FormatFlags::STORAGE_WRITE_ONLY), Capabilities::STORAGE_WRITE_ONLY),
+        (storage && flags.contains(FormatFlags::STORAGE_READ_WRITE), Capabilities::STORAGE_READ_WRITE),
+        (allowed_usages.contains(TextureUsages::STORAGE_ATOMIC), Capabilities::STORAGE_ATOMIC),
+        (allowed_usages.contains(TextureUsages::COPY_SRC), Capabilities::COPY_SRC),
+        (allowed_usages.contains(TextureUsages::COPY_DST), Capabilities::COPY_DST),
+    ];
+    let kept = guaranteed.into_iter().filter(|(is, _)| *is);
+    own & kept.fold(Capabilities::empty(), |all, (_, capability)| all | capability)
+}
+
+/// What the device can do.
+fn own_capabilities(format: TextureFormat) -> Capabilities {
     use vk::FormatFeatureFlags as F;
     const USES: [(F, Capabilities); 6] = [
         (F::SAMPLED_IMAGE, Capabilities::SAMPLED),

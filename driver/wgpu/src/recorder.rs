@@ -12,8 +12,9 @@ use wgpu_hal::{BufferCopy, BufferTextureCopy, ComputePassDescriptor, DeviceError
 use crate::binding::{BindGroup, IMMEDIATES, PipelineLayout};
 use crate::buffer::Buffer;
 use crate::error::device_error;
+use crate::memory::allocate;
 use crate::pipeline::ComputePipeline;
-use crate::texture::{Texture, image_region};
+use crate::texture::{Texture, TextureView, image_region};
 
 /// A query set: timestamps.
 #[derive(Clone, Debug)]
@@ -21,6 +22,7 @@ pub struct QuerySet(pub(crate) QueryPool);
 
 /// Records command buffers, one after the other.
 pub struct CommandEncoder {
+    device: Device,
     pool: CommandPool,
     /// The recording.
     commands: Option<CommandBuffer>,
@@ -41,8 +43,15 @@ impl fmt::Debug for CommandEncoder {
 
 impl CommandEncoder {
     pub(crate) fn new(device: &Device) -> Self {
-        let pool = device.create_command_pool();
-        Self { pool, commands: None, error: None, labels: Vec::new(), end_of_pass: None, has_immediates: false }
+        Self {
+            device: device.clone(),
+            pool: device.create_command_pool(),
+            commands: None,
+            error: None,
+            labels: Vec::new(),
+            end_of_pass: None,
+            has_immediates: false,
+        }
     }
 
     pub(crate) fn begin(&mut self) -> Result<(), DeviceError> {
@@ -123,6 +132,17 @@ impl CommandEncoder {
     pub(crate) fn download(&mut self, from: &Texture, to: &Buffer, copies: impl Iterator<Item = BufferTextureCopy>) {
         let regions: Vec<_> = copies.map(|copy| from.buffer_region(&copy)).collect();
         self.record(|commands| commands.copy_image_to_buffer(&from.image, &to.raw, &regions));
+    }
+
+    /// Writes zeros to the first level and layer of a view, of this size. Memory of a new buffer is zero.
+    pub(crate) fn clear_texels(&mut self, view: &TextureView, [width, height]: [u32; 2]) {
+        let (device, image) = (self.device.clone(), view.raw.image());
+        self.record(|commands| {
+            let bytes = u64::from(width) * u64::from(height) * image.texel_bytes();
+            let zeros = device.create_buffer(bytes, vk::BufferUsageFlags::TRANSFER_SRC)?;
+            zeros.bind_memory(&allocate(&device, zeros.requirements().size)?, 0)?;
+            commands.copy_buffer_to_image(&zeros, image, &[view.whole(width, height)])
+        });
     }
 
     pub(crate) fn begin_pass(&mut self, descriptor: &ComputePassDescriptor<'_, QuerySet>) {

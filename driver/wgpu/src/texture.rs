@@ -18,7 +18,11 @@ pub struct Texture {
 
 /// A view of a texture. A handle.
 #[derive(Clone, Debug)]
-pub struct TextureView(pub(crate) ImageView);
+pub struct TextureView {
+    pub(crate) raw: ImageView,
+    /// Its first level and layer.
+    first: vk::ImageSubresourceLayers,
+}
 
 /// A sampler. A handle.
 #[derive(Clone, Debug)]
@@ -67,21 +71,38 @@ impl Texture {
 
     pub(crate) fn view(&self, device: &Device, descriptor: &TextureViewDescriptor<'_>) -> Result<TextureView, Error> {
         let range = &descriptor.range;
-        let aspects = FormatAspects::new(self.format, range.aspect);
-        let view = device.create_image_view(&ImageViewInfo {
+        let aspects = format::aspects(FormatAspects::new(self.format, range.aspect));
+        let raw = device.create_image_view(&ImageViewInfo {
             image: &self.image,
             ty: format::view_type(descriptor.dimension),
             format: format::vulkan(descriptor.format),
             components: vk::ComponentMapping::default(),
             range: vk::ImageSubresourceRange {
-                aspect_mask: format::aspects(aspects),
+                aspect_mask: aspects,
                 base_mip_level: range.base_mip_level,
                 level_count: range.mip_level_count.unwrap_or(vk::REMAINING_MIP_LEVELS),
                 base_array_layer: range.base_array_layer,
                 layer_count: range.array_layer_count.unwrap_or(vk::REMAINING_ARRAY_LAYERS),
             },
         })?;
-        Ok(TextureView(view))
+        let first = vk::ImageSubresourceLayers {
+            aspect_mask: aspects,
+            mip_level: range.base_mip_level,
+            base_array_layer: range.base_array_layer,
+            layer_count: 1,
+        };
+        Ok(TextureView { raw, first })
+    }
+}
+
+impl TextureView {
+    /// The region of a copy of tightly packed texels to the first level and layer, whose size is given.
+    pub(crate) fn whole(&self, width: u32, height: u32) -> vk::BufferImageCopy {
+        vk::BufferImageCopy {
+            image_subresource: self.first,
+            image_extent: vk::Extent3D { width, height, depth: 1 },
+            ..vk::BufferImageCopy::default()
+        }
     }
 }
 

@@ -123,6 +123,11 @@ fn linear(gpu: &Gpu) -> wgpu::Sampler {
     })
 }
 
+fn compare(gpu: &Gpu) -> wgpu::Sampler {
+    gpu.device
+        .create_sampler(&wgpu::SamplerDescriptor { compare: Some(wgpu::CompareFunction::Less), ..Default::default() })
+}
+
 fn le_floats(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
@@ -258,9 +263,7 @@ fn depth_is_compared() {
         image.size(),
     );
     gpu.queue.submit([encoder.finish()]);
-    let sampler = gpu
-        .device
-        .create_sampler(&wgpu::SamplerDescriptor { compare: Some(wgpu::CompareFunction::Less), ..Default::default() });
+    let sampler = compare(&gpu);
     let view = image.create_view(&Default::default());
     let results = sampled(
         &gpu,
@@ -398,4 +401,49 @@ fn new_textures_are_zero() {
         write(&gpu, &image, 0, &[7; 2048]);
         assert_eq!(texels(&gpu, &image), [0x0707_0707; 512]);
     }
+}
+
+/// wgpu clears them by a render pass without draws; colours are cleared by copies.
+#[test]
+fn depth_that_was_never_written_reads_as_zero() {
+    let gpu = Gpu::shared();
+    let image = texture(&gpu, (TextureDimension::D2, TextureFormat::Depth32Float), [5, 3, 2], 2, USES);
+    let view = image.create_view(&Default::default());
+    let results = sampled(
+        &gpu,
+        ("texture_depth_2d_array", &view),
+        ("sampler_comparison", &compare(&gpu)),
+        &["textureLoad(t, vec2(4, 2), 1, 0)", "textureLoad(t, vec2(1, 0), 0, 1)", "f32(textureNumLevels(t))"],
+    );
+    assert_eq!(results, [0.0, 0.0, 2.0]);
+    // Layers that were written keep their texels.
+    let image = texture(&gpu, (TextureDimension::D2, TextureFormat::Depth16Unorm), [2, 1, 2], 1, USES);
+    gpu.queue.write_texture(
+        wgpu::TexelCopyTextureInfo { origin: wgpu::Origin3d { x: 0, y: 0, z: 1 }, ..image.as_image_copy() },
+        &[0xff; 4],
+        wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(4), rows_per_image: None },
+        wgpu::Extent3d { width: 2, height: 1, depth_or_array_layers: 1 },
+    );
+    let view = image.create_view(&Default::default());
+    let of_layer = ["textureLoad(t, vec2(1, 0), 0, 0)", "textureLoad(t, vec2(1, 0), 1, 0)"];
+    let sampler = compare(&gpu);
+    let results = sampled(&gpu, ("texture_depth_2d_array", &view), ("sampler_comparison", &sampler), &of_layer);
+    assert_eq!(results, [0.0, 1.0]);
+}
+
+/// An adapter with fewer features has the formats that these guarantee.
+#[test]
+fn formats_are_those_of_the_features() {
+    let of = |features, format| {
+        let options = spelter_wgpu::Options::new().features(features);
+        options.adapter_on(&options.instance()).get_texture_format_features(format).allowed_usages
+    };
+    let storage = TextureUsages::STORAGE_BINDING;
+    let (all, none) = (wgpu::Features::all(), wgpu::Features::empty());
+    assert!(of(all, TextureFormat::R8Unorm).contains(storage) && of(none, TextureFormat::Rgba8Unorm).contains(storage));
+    assert!(!of(none, TextureFormat::R8Unorm).contains(storage));
+    let with = |feature, format, usage| (of(none, format).contains(usage), of(feature, format).contains(usage));
+    assert_eq!(with(wgpu::Features::BGRA8UNORM_STORAGE, TextureFormat::Bgra8Unorm, storage), (false, true));
+    let atomic = TextureUsages::STORAGE_ATOMIC;
+    assert_eq!(with(wgpu::Features::TEXTURE_ATOMIC, TextureFormat::R32Uint, atomic), (false, true));
 }

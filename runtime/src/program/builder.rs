@@ -130,7 +130,7 @@ impl<'a> ProgramBuilder<'a> {
     /// let text = "override size: u32 = 1u; @compute @workgroup_size(size) fn main() {}";
     /// assert_eq!(context.program(text).specialize_named("size", 16u32).build()?.workgroup_size(), [16, 1, 1]);
     /// let error = context.program(text).specialize_named("width", 16u32).build().unwrap_err().to_string();
-    /// assert_eq!(error, "specialization constant width: the shader has no constant with this name; it has size (u32)");
+    /// assert!(error.ends_with("width: the shader has no constant with this name; it has size (u32)"), "{error}");
     /// # Ok(())
     /// # }
     /// ```

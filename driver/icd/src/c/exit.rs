@@ -42,7 +42,7 @@ pub(crate) fn on_exit(handler: fn()) {
 /// Keeps this library loaded. In a program that is linked with the driver there is nothing to do.
 fn pin() {
     if let Some(own) = symbol::of((&raw const HANDLER).addr()) {
-        // SAFETY: the name under which this library is loaded. `RTLD_NOLOAD` loads nothing; the handle is kept for ever.
+        // SAFETY: the name under which this library is loaded. `RTLD_NOLOAD` loads nothing; the handle is kept.
         unsafe { dlopen(own.file.as_ptr(), PIN) };
     }
 }

@@ -30,7 +30,7 @@ impl wgpu_hal::Adapter for Adapter {
     }
 
     unsafe fn texture_format_capabilities(&self, format: TextureFormat) -> TextureFormatCapabilities {
-        format::capabilities(format)
+        format::capabilities(format, self.options.claims().0)
     }
 
     unsafe fn surface_capabilities(&self, surface: &Never) -> Option<SurfaceCapabilities> {

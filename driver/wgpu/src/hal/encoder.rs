@@ -1,9 +1,10 @@
-//! The command encoder. Commands that draw cannot be reached: wgpu refuses what they need, and a render pass fails.
+//! The command encoder. Commands that draw cannot be reached: wgpu refuses what they need. The one render pass that can
+//! is wgpu's own: it begins and ends one to clear a texture of depth that is read before it is written.
 
 use std::ops::Range;
 
 use wgpu_hal::{
-    AccelerationStructureBarrier, BufferBarrier, BufferBinding, BufferCopy, BufferTextureCopy,
+    AccelerationStructureBarrier, AttachmentOps, BufferBarrier, BufferBinding, BufferCopy, BufferTextureCopy,
     BuildAccelerationStructureDescriptor, ComputePassDescriptor, DeviceError, Label, MemoryRange, PipelineGroupData,
     RayTracingPassDescriptor, Rect, RenderPassDescriptor, TextureBarrier, TextureCopy,
 };
@@ -155,9 +156,18 @@ impl wgpu_hal::CommandEncoder for CommandEncoder {
 
     unsafe fn begin_render_pass(
         &mut self,
-        _: &RenderPassDescriptor<'_, QuerySet, TextureView>,
+        descriptor: &RenderPassDescriptor<'_, QuerySet, TextureView>,
     ) -> Result<(), DeviceError> {
-        Err(computes_only("a render pass"))
+        let RenderPassDescriptor { color_attachments: [], depth_stencil_attachment: Some(depth), extent, .. } =
+            descriptor
+        else {
+            return Err(computes_only("a render pass"));
+        };
+        if !depth.depth_ops.contains(AttachmentOps::LOAD_CLEAR) || depth.clear_value != (0.0, 0) {
+            return Err(computes_only("a render pass that does not clear depth to 0"));
+        }
+        self.clear_texels(depth.target.view, [extent.width, extent.height]);
+        Ok(())
     }
 
     unsafe fn end_render_pass(&mut self) {}

@@ -87,8 +87,8 @@ impl Module {
         self.sections.entry_points.iter().map(|entry| entry.name.as_str())
     }
 
-    /// The constants with a `SpecId`, in declaration order. Constants that share one are one, as compilers for GLSL emit
-    /// the size of a workgroup (`local_size_x_id`) and a constant that the shader declares for it.
+    /// The constants with a `SpecId`, in declaration order. Constants that share one are one, as compilers for GLSL
+    /// emit the size of a workgroup (`local_size_x_id`) and a constant that the shader declares for it.
     pub fn specialization_constants(&self) -> impl Iterator<Item = SpecializationConstant> {
         let Sections { declarations, annotations, words, .. } = &*self.sections;
         let types: HashMap<_, _> = declarations
