@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use spelter::{Buffer, ClearColor, Context, MapFlags, vk};
 
+use crate::is_checked;
+
 const SEVENS: &str = "
 @group(0) @binding(0) var<storage, read_write> to: array<u32>;
 @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) { to[id.x] = 7u; }";
@@ -273,7 +275,9 @@ fn bytes_that_a_kernel_is_writing_are_old_or_new() {
         @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
             for (var iteration = 0u; iteration < 2000u; iteration++) { to[id.x] = ~to[id.x]; }
         }";
-    let context = Context::builder().workers(1).build().unwrap();
+    // It races, so that checked mode must not fail it.
+    let builder = Context::builder().workers(1);
+    let context = if is_checked() { builder.check(Default::default()) } else { builder }.build().unwrap();
     let program = context.program_wgsl(FLIP).unwrap();
     let buffer = context.buffer(4096).zeroed().unwrap();
     let map = context.map(&buffer, MapFlags::READ | MapFlags::WRITE | MapFlags::PERSISTENT).unwrap();

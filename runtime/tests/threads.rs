@@ -2,6 +2,7 @@
 
 use std::sync::Barrier;
 
+use spelter::check::{Hazard, Rule};
 use spelter::{Bind, Context};
 
 const ADD: &str = "
@@ -19,6 +20,13 @@ const LOOK: &str = "
 fn main(@builtin(global_invocation_id) id: vec3<u32>) { to[id.x] = look.x; }";
 
 const THREADS: u32 = 4;
+
+/// Reads of undefined bytes race with the write that defines them, whichever comes first; no two writes do.
+fn only_reads_of_undefined_bytes(context: &Context) {
+    let findings = context.findings().unwrap();
+    let expected = |rule| matches!(rule, Rule::Race(Hazard::WriteAfterRead | Hazard::ReadAfterWrite));
+    assert!(findings.iter().all(|found| expected(found.rule)), "{findings:#?}");
+}
 
 #[test]
 fn threads_add_to_one_buffer() {
@@ -142,7 +150,8 @@ fn contexts_on_different_queues_are_ordered_without_the_host() {
 
 #[test]
 fn writes_to_undefined_bytes_wait_for_no_context() {
-    let context = Context::builder().workers(2).poison(true).build().unwrap();
+    // Its reads of undefined bytes race.
+    let context = Context::builder().workers(2).poison(true).check(Default::default()).build().unwrap();
     let add = context.program_wgsl(ADD).unwrap();
     let (reader, writer) = (context.sibling(), context.sibling());
     let (source, sum) = (context.buffer(64).label("source").build().unwrap(), context.buffer(64).zeroed().unwrap());
@@ -157,11 +166,13 @@ fn writes_to_undefined_bytes_wait_for_no_context() {
     reader.fill(&sum, 1).unwrap();
     read();
     assert_eq!(context.read::<u32>(&sum).unwrap(), [6; 16]);
+    only_reads_of_undefined_bytes(&context);
 }
 
 #[test]
 fn a_dispatch_that_is_repeated_sees_what_was_written_where_nothing_was_before() {
-    let context = Context::builder().workers(2).poison(true).build().unwrap();
+    // Its reads of undefined bytes race.
+    let context = Context::builder().workers(2).poison(true).check(Default::default()).build().unwrap();
     let look = context.program_wgsl(LOOK).unwrap();
     for round in 0..50u32 {
         let (reader, writer) = (context.sibling(), context.sibling());
@@ -177,6 +188,7 @@ fn a_dispatch_that_is_repeated_sees_what_was_written_where_nothing_was_before() 
         dispatch(); // must test its objects again
         assert_eq!(context.read::<u32>(&to).unwrap(), [round; 16], "round {round}");
     }
+    only_reads_of_undefined_bytes(&context);
 }
 
 #[test]

@@ -2,10 +2,24 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
+use spelter::check::{Hazard, Rule};
 use spelter::{Buffer, ClearColor, Context, Error, MapFlags, vk};
 
 fn context() -> Context {
     Context::builder().workers(2).memory(256 << 20).poison(true).build().unwrap()
+}
+
+/// A context whose races a test looks at itself.
+fn checked() -> Context {
+    Context::builder().workers(2).poison(true).check(Default::default()).build().unwrap()
+}
+
+/// Writes that come after reads of undefined bytes, without a barrier, are all that races: the tracker gives undefined
+/// contents no order.
+fn only_reads_of_undefined_contents(context: &Context) {
+    let findings = context.findings().unwrap();
+    let undefined = |race: Rule| race == Rule::Race(Hazard::WriteAfterRead);
+    assert!(!findings.is_empty() && findings.iter().all(|found| undefined(found.rule)), "{findings:#?}");
 }
 
 /// Makes a buffer busy by a copy of its first bytes; the target shows later what they were.
@@ -72,7 +86,9 @@ fn streams_run_in_bounded_memory() {
     let stats = context.stats();
     // The budget of pending memory is 16 MiB: four objects of 4 MiB, and the current one.
     assert!(most <= 7, "{most} objects at a time");
-    assert_eq!((stats.renames, stats.stalls_taken), (99, stats.renames_throttled));
+    // A frame whose wait for the budget left the buffer idle is written in place.
+    assert!((99 - stats.stalls_taken..=99).contains(&stats.renames), "{stats}");
+    assert_eq!(stats.stalls_taken, stats.renames_throttled);
     assert!(stats.objects_recycled > 80, "{stats}");
 }
 
@@ -173,7 +189,7 @@ fn barriers_are_by_byte_range() {
 
 #[test]
 fn bytes_that_hold_nothing_are_written_by_commands_without_a_barrier() {
-    let context = context();
+    let context = checked();
     let source = context.buffer_from(&[7u32; 64]).unwrap();
     let (buffer, seen) = (context.buffer(256).build().unwrap(), context.buffer(256).build().unwrap());
     context.fill_range(&buffer, 0..16, 1).unwrap();
@@ -192,11 +208,12 @@ fn bytes_that_hold_nothing_are_written_by_commands_without_a_barrier() {
     assert_eq!(context.stats().barriers, 3);
     let words = context.read::<u32>(&seen).unwrap();
     assert_eq!((words[0], words[4], words[8], words[63]), (1, 8, 7, 7));
+    only_reads_of_undefined_contents(&context);
 }
 
 #[test]
 fn levels_that_hold_nothing_are_written_without_a_barrier() {
-    let context = context();
+    let context = checked();
     let image = context.image(vk::Format::R32_UINT, [4, 4, 1]).layers(3).build().unwrap();
     let other = context.image(vk::Format::R32_UINT, [4, 4, 1]).build().unwrap();
     context.copy_image((&image, 0, 1), (&other, 0, 0)).unwrap(); // undefined
@@ -207,6 +224,7 @@ fn levels_that_hold_nothing_are_written_without_a_barrier() {
     context.clear_image(image.all().layers(1..3), ClearColor::Uint([6, 0, 0, 0])).unwrap();
     assert_eq!(context.stats().barriers, 2, "one of the two holds data");
     assert_eq!(context.read_image::<u32>(&other, 0, 0).unwrap(), [5; 16]);
+    only_reads_of_undefined_contents(&context);
 }
 
 #[test]

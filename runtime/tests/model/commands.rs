@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use crate::model::kernels;
-use crate::model::reference::{Reference, Seen, Set, Shown, Slot};
+use crate::model::racy;
+use crate::model::reference::{Reference, Seen, Set, Shown, Slot, copy};
 use crate::model::resource::{Handle, overlap};
 use crate::model::shape::Place;
 use crate::model::step::{BUFFERS, Recorded};
@@ -165,11 +166,12 @@ impl Reference {
                     let Some((range, target)) = place.of(from.size()).zip(target.of(to.size())) else { continue };
                     from.use_words(self.finished, &range);
                     to.use_words(self.finished, &target);
-                    to.put(target.start, &from.get(&range));
+                    copy((from, &range), (to, &target));
                 }
                 Command::Fill(handle, places, word) => {
                     for range in places.iter().filter_map(|place| place.of(handle.size())) {
                         handle.use_words(self.finished, &range);
+                        racy::overwrites(handle, &range);
                         handle.put(range.start, &vec![Some(*word); (range.end - range.start) as usize]);
                     }
                 }

@@ -15,6 +15,7 @@
 
 mod commands;
 mod kernels;
+mod racy;
 mod reference;
 mod resource;
 mod shape;
@@ -26,6 +27,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use proptest::test_runner::{TestError, TestRunner};
+
+use crate::is_checked;
 
 use reference::{Reference, Shown};
 use step::Step;
@@ -88,6 +91,9 @@ fn run(home: &Home, steps: Vec<Step>, totals: &mut Totals) -> Result<(), TestCas
     let counted = home.counted();
     for (number, step) in steps.into_iter().enumerate() {
         let step = if home.small { step.in_a_small_heap() } else { step };
+        if is_checked() && reference.races(&step) {
+            continue;
+        }
         let got = tracker.step(&step, &reference);
         totals.steps += 1;
         if totals.steps.is_multiple_of(1_000_000) {
@@ -100,6 +106,10 @@ fn run(home: &Home, steps: Vec<Step>, totals: &mut Totals) -> Result<(), TestCas
         }
         let wanted = reference.step(&step);
         wanted.compare(&got).map_err(|problem| TestCaseError::fail(format!("step {number}, {step:?}: {problem}")))?;
+    }
+    if is_checked() {
+        // What is read below is undefined in part, and commands may be writing there.
+        tracker.finish_all();
     }
     for (which, wanted) in reference.contents() {
         // A defined word that does not count as valid could be overwritten at any time.
@@ -151,7 +161,7 @@ fn the_tracker_does_what_a_naive_one_does() {
     println!("{steps} steps, {full} of them refused for want of memory; {counters:#?}");
     let never = |name: &&&str| counters.get(**name).is_none_or(|count| *count == 0);
     let missed: Vec<_> = WANTED.iter().filter(never).collect();
-    // A run of a few programs (under a slow tool, say) need not cover everything.
-    let enough = config().cases >= CASES;
+    // A run of a few programs (under a slow tool, say), or without those that race, need not cover everything.
+    let enough = config().cases >= CASES && !is_checked();
     assert!(!enough || (missed.is_empty() && full > 0), "never happened: {missed:?}");
 }

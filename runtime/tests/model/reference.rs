@@ -8,6 +8,7 @@ use spelter::MapFlags;
 
 use crate::model::commands::Commands;
 use crate::model::kernels::{self, Word};
+use crate::model::racy;
 use crate::model::resource::{Handle, Resource, overlap};
 use crate::model::shape::{Place, SIZES, TOO_SMALL, level_of, texels};
 use crate::model::step::{
@@ -111,6 +112,21 @@ fn discard(handle: &Handle, range: &Range<u64>, flags: MapFlags) {
     } else if flags.contains(MapFlags::DISCARD_RANGE) {
         handle.forget(range);
     }
+}
+
+/// The host reads words.
+fn read(handle: &Handle, range: &Range<u64>) -> Shown {
+    let words = handle.get(range);
+    racy::reads(&words);
+    Shown::Words(words)
+}
+
+/// A command copies words.
+pub(crate) fn copy((from, range): (&Handle, &Range<u64>), (to, target): (&Handle, &Range<u64>)) {
+    let words = from.get(range);
+    racy::reads(&words);
+    racy::overwrites(to, target);
+    to.put(target.start, &words);
 }
 
 fn words(seed: u32, range: Range<u64>) -> Vec<Word> {
@@ -291,7 +307,7 @@ impl Reference {
                 }
                 from.use_words(self.finished, &range);
                 to.use_words(self.finished, &target);
-                to.put(at, &from.get(&range));
+                copy((from, &range), (to, &target));
             }
             Step::Fill { resource, part, word, .. } => {
                 let handle = self.live(*resource)?;
@@ -321,7 +337,7 @@ impl Reference {
             }
             Step::Read { resource, part, .. } => {
                 let handle = self.live(*resource)?;
-                return Ok(Shown::Words(handle.get(&part.of(handle.size(), false))));
+                return Ok(read(handle, &part.of(handle.size(), false)));
             }
             other => return self.on_image(other),
         }
@@ -337,7 +353,7 @@ impl Reference {
             }
             Step::ReadImage { from, .. } => {
                 let handle = self.live(from.image())?;
-                return Ok(Shown::Words(handle.get(&from.texels(handle.size()))));
+                return Ok(read(handle, &from.texels(handle.size())));
             }
             Step::CopyImage { from, to, .. } => {
                 let [source, target] = self.both(from.image(), to.image())?;
@@ -345,7 +361,7 @@ impl Reference {
                 if one.end - one.start != other.end - other.start || overlap((source, &one), (target, &other)) {
                     return Ok(Shown::Refused);
                 }
-                target.put(other.start, &source.get(&one));
+                copy((source, &one), (target, &other));
             }
             Step::ClearImage { image, part, word, .. } => {
                 let handle = self.live(BUFFERS + image)?;
@@ -458,6 +474,8 @@ impl Reference {
         let takes = kernels::TAKES[program];
         slots.iter().for_each(|slot| slot.resource.use_words(self.finished, &slot.range));
         let mut taken: Vec<_> = slots.iter().map(|slot| slot.resource.get(&slot.range)).collect();
+        slots.iter().for_each(|slot| racy::overwrites(&slot.resource, &slot.range));
+        taken.iter().for_each(|words| racy::reads(words));
         kernels::run(program, &mut taken, push);
         let written = || slots.iter().enumerate().filter(|(at, _)| takes[*at].writes);
         written().for_each(|(at, slot)| slot.resource.put(slot.range.start, &taken[at]));
@@ -465,6 +483,7 @@ impl Reference {
         let meet = |x: &Seen, y: &Seen| overlap((&x.resource, &x.range), (&y.resource, &y.range));
         let is_seen_twice = |at: usize| slots.iter().enumerate().any(|(b, other)| b != at && meet(&slots[at], other));
         if written().any(|(at, _)| is_seen_twice(at)) {
+            racy::races();
             written().for_each(|(_, slot)| slot.resource.forget(&slot.range));
         }
     }

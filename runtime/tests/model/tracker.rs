@@ -209,7 +209,7 @@ impl<'a> Tracker<'a> {
         self.home.watcher.stats().objects_alive()
     }
 
-    fn finish_all(&self) {
+    pub(crate) fn finish_all(&self) {
         self.contexts.iter().for_each(|context| context.finish().unwrap());
     }
 
