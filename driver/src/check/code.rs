@@ -329,8 +329,9 @@ impl DispatchRun<'_> {
         let replay = names.replay(slice);
         let (first, second) = (Some(pair.0.clone()), pair.1.clone());
         let (rule, severity, memory, count) = (Rule::Race(hazard), Severity::Error, Some(memory), kind.count);
-        let schedule = self.workgroups.schedule();
-        let race = Finding { rule, severity, memory, first, second, reasons, repairs, count, schedule, replay };
+        let (schedule, between) = (self.workgroups.schedule(), Vec::new());
+        let race =
+            Finding { rule, severity, memory, first, second, between, reasons, repairs, count, schedule, replay };
         self.code.checker.report(race);
     }
 
@@ -385,8 +386,9 @@ impl DispatchRun<'_> {
         (reasons, repairs): (Vec<String>, Vec<Repair>),
         count: u64,
     ) {
-        let (schedule, replay) = (self.workgroups.schedule(), None);
-        let found = Finding { rule, severity, memory, first, second, reasons, repairs, count, schedule, replay };
+        let (schedule, between, replay) = (self.workgroups.schedule(), Vec::new(), None);
+        let found =
+            Finding { rule, severity, memory, first, second, between, reasons, repairs, count, schedule, replay };
         self.code.checker.report(found);
     }
 }

@@ -26,6 +26,7 @@ mod resources;
 mod results;
 mod slice;
 mod snapshot;
+mod step;
 
 pub use checker::CheckStats;
 pub(crate) use checker::Checker;
@@ -44,3 +45,4 @@ pub use recorder::Recorder;
 pub(crate) use resources::ResourceId;
 pub use results::CheckResults;
 pub use slice::{MAX_EVENTS, Purpose, Slice, Undecided, slice};
+pub use step::FoundStep;
