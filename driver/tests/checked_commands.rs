@@ -570,3 +570,38 @@ fn very_many_commands_and_dependencies_are_forgotten_once_the_host_has_waited() 
     });
     assert_eq!(rules(&found), [WAW]);
 }
+
+#[test]
+fn what_is_between_two_commands_is_listed_in_order() {
+    let device = device();
+    let words = [0; 3].map(|_| Words::zeros(&device, 16));
+    let steps = Steps::new(&device, &[[&words[0], &words[1]], [&words[1], &words[2]]]);
+    let found = findings(&device, |command| {
+        steps.record(command, 0);
+        barrier(command, WRITE, (S::HOST, A::HOST_READ));
+        steps.record(command, 1);
+    });
+    assert_eq!(rules(&found), [RAW], "{found:#?}");
+    let between: Vec<_> = found[0].between.iter().map(|step| (step.queue, step.text.as_str())).collect();
+    let text = "vkCmdPipelineBarrier\nfrom COMPUTE_SHADER: SHADER_STORAGE_WRITE\nto HOST: HOST_READ";
+    assert_eq!(between, [(Some(0), text)]);
+    // A wait names the signal of the step before it.
+    let flags = vk::CommandBufferUsageFlags::empty();
+    let commands = [0, 1].map(|pair| recorded(&device, flags, |command| steps.record(command, pair)));
+    let (semaphore, queues) = (device.create_semaphore(), device.queues());
+    let signal = [SemaphoreSubmit { semaphore: &semaphore, value: 0, stages: vk::PipelineStageFlags2::ALL_COMMANDS }];
+    let wait = [SemaphoreSubmit { semaphore: &semaphore, value: 0, stages: vk::PipelineStageFlags2::COPY }];
+    let submits = [
+        SubmitInfo { waits: &[], commands: &[&commands[0]], signals: &signal },
+        SubmitInfo { waits: &wait, commands: &[&commands[1]], signals: &[] },
+    ];
+    for (queue, submit) in queues.iter().zip(&submits) {
+        queue.submit_all(std::slice::from_ref(submit), None).unwrap();
+    }
+    queues[1].wait_idle().unwrap();
+    let found = device.take_findings();
+    let race = found.iter().find(|finding| finding.rule == RAW).unwrap();
+    let wait = race.between.iter().find(|step| step.text == "wait in COPY").unwrap();
+    assert_eq!((wait.queue, wait.after.len()), (Some(1), 1), "{race:#?}");
+    assert!(race.between.iter().any(|step| [step.number] == wait.after[..] && step.queue == Some(0)), "{race:#?}");
+}

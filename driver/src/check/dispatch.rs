@@ -162,7 +162,9 @@ impl DispatchRun<'_> {
         let (first, second) = (Some(pair.0.clone()), pair.1.clone());
         let (rule, severity, memory, count) = (Rule::Race(hazard), Severity::Error, Some(memory), kind.count);
         let schedule = self.workgroups.schedule();
-        let race = Finding { rule, severity, memory, first, second, reasons, repairs, count, schedule, replay };
+        let between = Vec::new();
+        let race =
+            Finding { rule, severity, memory, first, second, between, reasons, repairs, count, schedule, replay };
         self.code.checker.report(race);
     }
 
@@ -244,7 +246,9 @@ impl DispatchRun<'_> {
         count: u64,
     ) {
         let (schedule, replay) = (self.workgroups.schedule(), None);
-        let found = Finding { rule, severity, memory, first, second, reasons, repairs, count, schedule, replay };
+        let between = Vec::new();
+        let found =
+            Finding { rule, severity, memory, first, second, between, reasons, repairs, count, schedule, replay };
         self.code.checker.report(found);
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::step::FoundStep;
 use spelter_shaders::ir::SourceLine;
 use spelter_shaders::schedule::Schedule;
 
@@ -20,6 +21,9 @@ pub struct Finding {
     pub first: Option<FoundAccess>,
     /// The access, or the barrier, that breaks the rule.
     pub second: FoundAccess,
+    /// Between two commands, or a command and the host: the dependencies that the program has there, in order; of many
+    /// the last ones.
+    pub between: Vec<FoundStep>,
     /// Why the accesses are not ordered: the first condition of the memory model that fails, in a sentence each.
     pub reasons: Vec<String>,
     /// Changes that repair it, the smallest first: each was verified on the execution that was observed.
@@ -383,6 +387,8 @@ impl Finding {
         let has_kernel = |access: &FoundAccess| !access.kernel.is_empty();
         let resource = match self.memory.as_ref().map(|memory| &memory.place) {
             _ if has_kernel(&self.second) || self.first.as_ref().is_some_and(has_kernel) => None,
+            // An advice: programs read back through a new buffer each time.
+            _ if (self.rule, self.severity) == (Rule::Host, Severity::Note) => None,
             Some(FoundPlace::Resource { kind, number, .. }) => Some((*kind, *number)),
             _ => None,
         };
@@ -427,6 +433,7 @@ mod tests {
             memory: Some(FoundMemory { place: FoundPlace::Variable { name: "tile".into() }, bytes: 4..8 }),
             first: Some(access("write", 2, 1)),
             second: access("read", 3, 2),
+            between: Vec::new(),
             reasons: vec!["nothing orders the write before the read".into()],
             repairs: vec![Repair { text: "a workgroupBarrier() before scan.wgsl:3".into(), line: None }],
             count: 3,

@@ -29,6 +29,7 @@ mod resources;
 mod results;
 mod slice;
 mod snapshot;
+mod step;
 mod update;
 mod words;
 
@@ -49,3 +50,4 @@ pub use recorder::Recorder;
 pub(crate) use resources::ResourceId;
 pub use results::CheckResults;
 pub use slice::{MAX_EVENTS, Purpose, Slice, Undecided, slice};
+pub use step::FoundStep;

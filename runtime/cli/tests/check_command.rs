@@ -81,11 +81,12 @@ fn findings_are_added_up_and_written() {
     let folder = Folder::new("check-merge");
     let found = [finding("aa", "warning", "ascending"), finding("aa", "error", "ascending")];
     script(&folder, &found, "exit 0");
-    let line = "check --json out.jsonl --sarif out.sarif --litmus race.test -- sh program";
+    let line = "check --json out.jsonl --sarif out.sarif --litmus race.test --dot race.dot -- sh program";
     let ended = folder.spelter(line);
     assert_eq!(ended.status, 66, "{}", ended.stderr);
     for part in [
         "note: race.test: data race (read after write)\n",
+        "note: race.dot: data race (read after write)\n",
         "note: 9 accesses were not checked",
         "note: 1 suspicions were given up: each is a warning\n",
         "note: checked: 1 error, 1 suppressed; 5 dispatches, 1 not checked (--shard), 1 process\n",
@@ -102,6 +103,8 @@ fn findings_are_added_up_and_written() {
     let place = &result["locations"][0]["physicalLocation"];
     assert_eq!((&place["artifactLocation"]["uri"], &place["region"]["startLine"]), (&"scan.comp".into(), &4.into()));
     assert_eq!(folder.read("race.test"), b"// data race (read after write)\nTHE TEST");
+    let picture = String::from_utf8(folder.read("race.dot")).unwrap();
+    assert!(picture.contains("first -> second [label=\"nothing orders them\\l\""), "{picture}");
     assert_eq!(folder.spelter("check --error-exitcode 7 -- sh program").status, 7);
     assert_eq!(folder.spelter("check --error-exitcode 0 -- sh program").status, 0);
 }

@@ -5,6 +5,7 @@
 //! with the last ones to the same bytes (`memory.rs`): unless barriers, semaphores, fences or submissions order them
 //! (`order.rs`) and carry the value from one to the other, they race. Nothing is estimated from descriptors.
 
+mod between;
 mod clean;
 mod events;
 mod host;

@@ -118,6 +118,7 @@ pub(super) fn report(checker: &Checker, race: &Race<'_>, severity: Severity) {
         memory: Some(race.memory(checker)),
         first: Some(access(first, race.points.0, &race.bytes)),
         second: access(second, race.points.1, &race.bytes),
+        between: race.between(),
         reasons: vec![race.reason()],
         repairs: race.repairs(),
         count: 1,
@@ -153,7 +154,7 @@ fn access(info: &AccessInfo, point: Point, bytes: &Range<u64>) -> FoundAccess {
 }
 
 /// A stage mask, as the program writes it.
-fn stages(of: Stages) -> String {
+pub(super) fn stages(of: Stages) -> String {
     let names: Vec<_> = of.iter().map(Stage::name).collect();
     match names.len() {
         0 => "NONE".to_owned(),
@@ -338,7 +339,7 @@ impl Race<'_> {
         order.precedes(&self.points.1, &self.bytes).is_ok()
     }
 
-    fn name(&self, of: &AccessInfo) -> String {
+    pub(super) fn name(&self, of: &AccessInfo) -> String {
         of.command.found.as_ref().map_or_else(|| "the access of the host".to_owned(), |found| found.to_string())
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::super::{CheckStats, Finding, FoundAccess, FoundCommand, FoundMemory, FoundPlace, Severity};
+use super::super::{CheckStats, Finding, FoundAccess, FoundCommand, FoundMemory, FoundPlace, FoundStep, Severity};
 use super::number::fingerprint;
 
 /// The object of a finding.
@@ -14,6 +14,7 @@ pub fn finding(finding: &Finding) -> Json {
         "memory": finding.memory.as_ref().map(memory),
         "first": finding.first.as_ref().map(access),
         "second": access(&finding.second),
+        "between": finding.between.iter().map(step).collect::<Vec<_>>(),
         "conditions": finding.reasons,
         "repair": finding.repairs.iter().map(|repair| json!({
             "text": repair.text,
@@ -65,6 +66,10 @@ fn command(command: &FoundCommand) -> Json {
         "submission": command.submission,
         "queue": command.queue,
     })
+}
+
+fn step(step: &FoundStep) -> Json {
+    json!({ "queue": step.queue, "text": step.text, "number": step.number, "after": step.after })
 }
 
 fn access(access: &FoundAccess) -> Json {

@@ -50,6 +50,10 @@ pub(crate) struct CheckArgs {
     /// to files with -2, -3 and so on in their names.
     #[arg(long, value_name = "FILE.test", requires = "check", value_parser = test_name)]
     pub(crate) litmus: Option<PathBuf>,
+    /// Write the first finding as a picture of Graphviz: the two accesses, what the program has between them, and what
+    /// is missing; further ones go to files with -2, -3 and so on in their names.
+    #[arg(long, value_name = "FILE", requires = "check")]
+    pub(crate) dot: Option<PathBuf>,
     /// The exit status if there are errors.
     #[arg(long, value_name = "STATUS", default_value_t = EXIT_STATUS)]
     pub(crate) error_exitcode: u8,
@@ -65,6 +69,10 @@ pub(crate) struct ReportFiles {
     /// to files with -2, -3 and so on in their names.
     #[arg(long, value_name = "FILE.test", value_parser = test_name)]
     pub(crate) litmus: Option<PathBuf>,
+    /// Write the first finding as a picture of Graphviz: the two accesses, what the program has between them, and what
+    /// is missing; further ones go to files with -2, -3 and so on in their names.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) dot: Option<PathBuf>,
 }
 
 /// The name of a litmus test, by whose end its format is recognised.
@@ -100,7 +108,7 @@ impl CheckArgs {
 
     /// The files of findings.
     pub(crate) fn files(&self) -> ReportFiles {
-        ReportFiles { sarif: self.sarif.clone(), litmus: self.litmus.clone() }
+        ReportFiles { sarif: self.sarif.clone(), litmus: self.litmus.clone(), dot: self.dot.clone() }
     }
 
     /// What is reported, without the files of suppressions.

@@ -1,10 +1,10 @@
-//! Files of findings: SARIF, and litmus tests of races.
+//! Files of findings: SARIF, litmus tests of races, pictures.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 
-use super::sarif;
+use super::{dot, sarif};
 use crate::args::ReportFiles;
 use crate::failure::Failure;
 use crate::file;
@@ -12,7 +12,7 @@ use crate::output;
 
 /// Checks that the files can be written, before a long run.
 pub(crate) fn check_targets(files: &ReportFiles) -> Result<(), Failure> {
-    files.sarif.iter().chain(&files.litmus).try_for_each(|path| file::check_target(path))
+    files.sarif.iter().chain(&files.litmus).chain(&files.dot).try_for_each(|path| file::check_target(path))
 }
 
 /// Writes the findings, as their JSON objects are.
@@ -20,21 +20,40 @@ pub(crate) fn write_files(files: &ReportFiles, findings: &[Json]) -> Result<(), 
     if let Some(path) = &files.sarif {
         write(path, &format!("{:#}\n", sarif::log(findings)))?;
     }
-    let Some(path) = &files.litmus else { return Ok(()) };
-    let replays = findings.iter().filter_map(|finding| Some((finding, finding["replay"].as_str()?)));
+    if let Some(path) = &files.litmus {
+        // The format has comments of lines; its reader skips those before the first word, too.
+        let test = |finding: &Json| Some(format!("// {}\n{}", title(finding), finding["replay"].as_str()?));
+        write_each(path, findings, test, "no race was confirmed")?;
+    }
+    match &files.dot {
+        Some(path) => write_each(path, findings, dot::picture, "no finding is about two accesses"),
+        None => Ok(()),
+    }
+}
+
+/// Writes a file for each finding that has a text, and notes what is in it; or else why there is none.
+fn write_each(
+    path: &Path,
+    findings: &[Json],
+    text: impl Fn(&Json) -> Option<String>,
+    reason: &str,
+) -> Result<(), Failure> {
     let mut number = 0;
-    for (finding, replay) in replays {
+    for (finding, text) in findings.iter().filter_map(|finding| Some((finding, text(finding)?))) {
         number += 1;
         let path = numbered(path, number);
-        // The format has comments of lines; its reader skips those before the first word, too.
-        let title = finding["title"].as_str().unwrap_or_default().replace(['\n', '\r'], " ");
-        write(&path, &format!("// {title}\n{replay}"))?;
-        output::note(format_args!("{}: {title}", path.display()));
+        write(&path, &text)?;
+        output::note(format_args!("{}: {}", path.display(), title(finding)));
     }
     if number == 0 {
-        output::note(format_args!("{}: not written, since no race was confirmed", path.display()));
+        output::note(format_args!("{}: not written, since {reason}", path.display()));
     }
     Ok(())
+}
+
+/// The title of a finding, in one line.
+fn title(finding: &Json) -> String {
+    finding["title"].as_str().unwrap_or_default().replace(['\n', '\r'], " ")
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {

@@ -1,6 +1,7 @@
 //! Checked mode on the command line: reports of `spelter run --check`, files of findings, and `spelter check`.
 
 pub(crate) mod command;
+mod dot;
 mod files;
 mod folder;
 mod merge;

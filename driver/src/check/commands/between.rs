@@ -1,0 +1,61 @@
+//! The dependencies between two accesses, as steps of a picture.
+
+use super::events::{Barrier, Event};
+use super::report::{Race, stages};
+use super::scope::Accesses;
+use crate::check::step::FoundStep;
+
+/// Steps of one finding at most, the last ones: a picture of more is of no use.
+const MAX_STEPS: usize = 16;
+
+impl Race<'_> {
+    /// What the program has between the two accesses. Of the submissions only that of the later command counts.
+    pub(super) fn between(&self) -> Vec<FoundStep> {
+        let steps = self.events.from(self.order.born()).filter_map(|(number, event)| self.step(number, event));
+        let mut steps: Vec<_> = steps.collect();
+        steps.drain(..steps.len().saturating_sub(MAX_STEPS));
+        steps
+    }
+
+    fn step(&self, number: u64, event: &Event) -> Option<FoundStep> {
+        let after = |signals: &[super::Signal]| signals.iter().map(|signal| signal.event).collect();
+        let (queue, text, after) = match event {
+            Event::Submission if self.points.1.queue.is_none() || number != self.points.1.submitted => return None,
+            Event::Submission => (None, format!("vkQueueSubmit of {}", self.name(self.pair.1)), Vec::new()),
+            Event::Barrier { queue, barriers, .. } => {
+                (Some(*queue), format!("vkCmdPipelineBarrier{}", self.sides(barriers)), Vec::new())
+            }
+            Event::Signal { queue, stages: scope, .. } => {
+                let what = "semaphore or fence signalled";
+                let text = queue.map_or_else(|| what.to_owned(), |_| format!("{what} after {}", stages(*scope)));
+                (*queue, text, Vec::new())
+            }
+            Event::Set { queue, stages: scope, .. } => {
+                (Some(*queue), format!("vkCmdSetEvent after {}", stages(*scope)), Vec::new())
+            }
+            Event::Wait { queue, stages: scope, signals } => {
+                let text = queue.map_or_else(|| "wait".to_owned(), |_| format!("wait in {}", stages(*scope)));
+                (*queue, text, after(signals))
+            }
+            Event::WaitEvents { queue, signals, barriers } => {
+                (Some(*queue), format!("vkCmdWaitEvents{}", self.sides(barriers)), after(signals))
+            }
+        };
+        Some(FoundStep { queue, text, number, after })
+    }
+
+    /// The scopes of barriers: two lines for each. An execution dependency beside memory barriers is left out:
+    /// `vkCmdPipelineBarrier` has one of the same stages.
+    fn sides(&self, barriers: &[Barrier]) -> String {
+        let has_accesses =
+            |barrier: &&Barrier| [barrier.src, barrier.dst].iter().any(|side| side.accesses != Accesses::NONE);
+        let is_alone = !barriers.iter().any(|barrier| has_accesses(&barrier));
+        let one = |barrier: &Barrier| {
+            let Barrier { src, dst, .. } = barrier;
+            let other = if barrier.covers(&self.bytes) { "" } else { ", of other memory" };
+            let (from, to) = (stages(src.named), stages(dst.named));
+            format!("\nfrom {from}: {}\nto {to}: {}{other}", src.accesses.name(), dst.accesses.name())
+        };
+        barriers.iter().filter(|barrier| is_alone || has_accesses(barrier)).map(one).collect()
+    }
+}
