@@ -120,12 +120,24 @@ impl Pair<'_> {
             while let Some(write) = open.pop() {
                 if walked.insert(write) {
                     found.insert(write);
-                    let before = continues(self.log, write)?;
-                    open.extend(before.into_iter().filter(|before| self.operations.contains_key(before)));
+                    let before = continues(self.log, write)?.into_iter();
+                    open.extend(before.filter_map(|before| match self.purpose {
+                        Purpose::Verdict => Some(before).filter(|before| self.operations.contains_key(before)),
+                        // Of one path, read-modify-writes are left out in between.
+                        Purpose::Repair => self.last_write(before),
+                    }));
                 }
             }
         }
         Ok(found)
+    }
+
+    /// The last write up to `write` of the same bytes through the same reference that is among the operations.
+    fn last_write(&self, write: Index) -> Option<Index> {
+        let which = |index: Index| (self.log.entry(index).which, self.log.entry(index).wrote);
+        let mut earlier = self.operations.range(..=write).rev();
+        let atomics = earlier.find(|&(&index, operation)| operation.atomic() && which(index) == which(write));
+        atomics.map(|(&index, _)| index)
     }
 
     /// Whether an operation may make the first access available, or the second one's bytes visible to it.
