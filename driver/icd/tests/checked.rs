@@ -185,6 +185,18 @@ fn reads_through_a_mapped_pointer_are_errors_if_they_are_trapped() {
 }
 
 #[test]
+fn reads_before_the_host_waits_are_errors_if_they_are_trapped() {
+    let ended = run("trap-early", "early", &[("SPELTER_CHECK_HOST", "trap")]);
+    assert_eq!(ended.output.status.code(), Some(66), "{}", ended.stderr());
+    let findings = ended.findings();
+    assert_eq!((findings.len(), &findings[0]["id"]), (1, &"SPELTER-RACE-RAW".into()), "{}", ended.stderr());
+    assert_eq!(findings[0]["conditions"][0], "the host has not waited for the command");
+    // Without it nothing tells of the read.
+    let advised = run("advise-early", "early", &[]);
+    assert_eq!((advised.output.status.code(), advised.findings().len()), (Some(0), 0), "{}", advised.stderr());
+}
+
+#[test]
 fn a_process_that_forks_while_it_checks_neither_hangs_nor_crashes() {
     let ended = run("forks-while-checking", "forks_while_checking", &[]);
     assert_eq!(ended.output.status.code(), Some(66), "{}\n{}", ended.stdout(), ended.stderr());
@@ -239,6 +251,7 @@ fn a_case_of_another_process() {
         Ok("forks_while_checking") => forks_while_checking(),
         Ok("seen") => reads_mapped_memory(true),
         Ok("unseen") => reads_mapped_memory(false),
+        Ok("early") => reads_early(),
         Ok("threads") => threads(),
         _ => {}
     }
@@ -362,26 +375,59 @@ fn once(wgsl: &str) {
     gpu.destroy_buffer(buffer);
 }
 
-/// Reads what a dispatch wrote through a mapped pointer, and uses the rest of its page.
-fn reads_mapped_memory(visible: bool) {
-    let gpu = Gpu::new();
-    let program = program(&gpu, &RACE.replace("// workgroupBarrier", "workgroupBarrier"));
+/// A dispatch that writes to mapped memory, and what `end` records after it.
+fn writes_mapped_memory(
+    gpu: &Gpu,
+    program: &Program,
+    end: impl FnOnce(vk::CommandBuffer),
+) -> (common::Buffer, vk::CommandBuffer) {
     let buffer = gpu.buffer(4096);
-    let set = gpu.set(gpu.descriptor_pool(), &program, &[&buffer]);
+    let set = gpu.set(gpu.descriptor_pool(), program, &[&buffer]);
     let (device, point) = (&gpu.device, vk::PipelineBindPoint::COMPUTE);
     let info = vk::CommandBufferAllocateInfo::default().command_pool(gpu.pool).command_buffer_count(1);
-    let commands = unsafe {
+    unsafe {
         let commands = device.allocate_command_buffers(&info).unwrap()[0];
         device.begin_command_buffer(commands, &vk::CommandBufferBeginInfo::default()).unwrap();
         device.cmd_bind_pipeline(commands, point, program.pipeline);
         device.cmd_bind_descriptor_sets(commands, point, program.layout, 0, &[set], &[]);
         device.cmd_dispatch(commands, 1, 1, 1);
+        end(commands);
+        device.end_command_buffer(commands).unwrap();
+        (buffer, commands)
+    }
+}
+
+/// The program knows from an event that the dispatch has run, and reads its result without a wait for it.
+fn reads_early() {
+    let gpu = Gpu::new();
+    let program = program(&gpu, &RACE.replace("// workgroupBarrier", "workgroupBarrier"));
+    unsafe {
+        let event = gpu.device.create_event(&vk::EventCreateInfo::default(), None).unwrap();
+        let (buffer, commands) = writes_mapped_memory(&gpu, &program, |commands| {
+            gpu.make_visible_to_the_host(commands);
+            gpu.device.cmd_set_event(commands, event, vk::PipelineStageFlags::ALL_COMMANDS);
+        });
+        let commands = [commands];
+        let submit = vk::SubmitInfo::default().command_buffers(&commands);
+        gpu.device.queue_submit(gpu.queue, &[submit], vk::Fence::null()).unwrap();
+        while !gpu.device.get_event_status(event).unwrap() {
+            std::thread::yield_now();
+        }
+        assert_eq!(buffer.mapped.add(63).read_volatile(), 31);
+        gpu.device.queue_wait_idle(gpu.queue).unwrap();
+        std::mem::forget((gpu, program, buffer));
+    }
+}
+
+/// Reads what a dispatch wrote through a mapped pointer, and uses the rest of its page.
+fn reads_mapped_memory(visible: bool) {
+    let gpu = Gpu::new();
+    let program = program(&gpu, &RACE.replace("// workgroupBarrier", "workgroupBarrier"));
+    let (buffer, commands) = writes_mapped_memory(&gpu, &program, |commands| {
         if visible {
             gpu.make_visible_to_the_host(commands);
         }
-        device.end_command_buffer(commands).unwrap();
-        commands
-    };
+    });
     let word = |index: usize| unsafe { buffer.mapped.add(index) };
     for round in 0..3 {
         // Words that no command accesses, in the page of the results and in the next one.
