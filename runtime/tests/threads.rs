@@ -1,5 +1,7 @@
 //! Several contexts on several threads: shared resources stay correct, no thread hangs, and no object is left.
 
+#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
 use std::sync::Barrier;
 
 use spelter::check::{Hazard, Rule};
