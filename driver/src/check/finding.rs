@@ -26,7 +26,9 @@ pub struct Finding {
     pub between: Vec<FoundStep>,
     /// Why the accesses are not ordered: the first condition of the memory model that fails, in a sentence each.
     pub reasons: Vec<String>,
-    /// Changes that repair it, the smallest first: each was verified on the execution that was observed.
+    /// Changes that repair it, the smallest first. Barriers of kernels, and one barrier of commands of a queue, were
+    /// verified on the execution that was observed; semaphores, fences, atomic functions for lost updates, and two
+    /// dispatches in place of one are advice.
     pub repairs: Vec<Repair>,
     /// How often it occurred in the run; it is reported once.
     pub count: u64,

@@ -42,8 +42,8 @@ impl Workgroup {
         if self.is_own(cell, now.local) {
             // The earlier access may have superseded those of other agents, which are not ordered before a private one
             // or one of another class.
-            let ordered =
-                same_reference && (a.private || !b.private) || earlier.reads && !private && a.class == b.class;
+            let through_any = earlier.reads && (!private || lenient) && a.class == b.class;
+            let ordered = same_reference && (a.private || !b.private) || through_any;
             return if ordered {
                 Verdict::Ordered { lenient: false }
             } else {

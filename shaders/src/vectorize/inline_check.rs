@@ -1,9 +1,10 @@
 //! Checked mode: checks that machine code settles itself. The cells of an access's words are loaded, compared and
-//! replaced as the detector would do (`check/rows.rs`); what is not settled so makes the call.
+//! replaced as the detector would do (`check/rows.rs`). An access that these tests do not settle calls the observer.
 //!
 //! Three stages follow each other, each in blocks of its own. The first one knows the cases that are frequent and cost
 //! little: of device memory that no access of the dispatch has touched, of workgroup memory what barriers order, and
-//! reads that change no cell. The second one also knows accesses of the invocation itself. The third one is the call.
+//! reads that change no cell. The second one also knows accesses of the invocation itself. The third one calls
+//! the observer.
 
 use cranelift_entity::EntitySet;
 
@@ -19,7 +20,7 @@ use crate::ir::{
 };
 use crate::simd::{Address, InstData, LaneAddress, Row, WideOp};
 
-/// Invocations of a workgroup whose cells the code can compute.
+/// The largest workgroup whose groups fit the bits of a cell.
 const MAX_INVOCATIONS: u32 = 1 << 16;
 
 /// Whether checks of a kernel may be settled by its machine code.
@@ -40,7 +41,7 @@ struct Checked {
     private: bool,
     /// Whether the memory is that of the workgroup.
     shared: bool,
-    /// Whether no access is reported that reads the memory, so that all cells of reads are settled.
+    /// Whether no check of the kernel reads this memory: then its cells of reads need no test.
     unread: bool,
 }
 
@@ -74,9 +75,9 @@ struct Bounds {
     /// Cells below are settled. 0 if the access makes its call in any case, or nothing is settled.
     base: Value,
     first: Value,
-    /// Cells of the workgroup below are settled.
+    /// Accesses of this workgroup below this number are ordered by a barrier, if they are not private.
     known: Value,
-    /// Cells from there on are ordered by no barrier of the workgroup, whatever the access.
+    /// The same bound whatever the privacy: accesses from there on are ordered by no barrier of the workgroup.
     unknown: Value,
     /// The present number.
     number: Value,
@@ -86,7 +87,7 @@ struct Bounds {
     groups: [Value; 3],
 }
 
-/// The planes after the kernel's descriptors.
+/// Index of the first of a descriptor's slices of planes, which follow the kernel's descriptors.
 pub(super) fn first_slice(checks: &InlineChecks, descriptors: u32, descriptor: u32) -> Option<u32> {
     let at = checks.descriptors.iter().position(|&known| known == descriptor)?;
     Some(descriptors + 4 * at as u32)
@@ -254,7 +255,7 @@ impl Widen<'_> {
     pub(super) fn inline_check(&mut self, site: Site, place: &Place, width: Width, plan: Option<&AccessPlan>) -> bool {
         let Some(plan) = plan.filter(|plan| width == Width::Word && plan.offset.is_aligned()) else { return false };
         let Some(checked) = plain(self.kernel, site, matches!(place, Place::Variable { .. })) else { return false };
-        // What other descriptors access through is other memory, or has a history.
+        // `offer.rs` refuses aliased descriptors, and atomics give a word a history: no other binding hides a read.
         let checked = Checked { unread: !self.plans.checked_reads.have(self.kernel, place), ..checked };
         let Some(mut words) = self.checked_words(checked, place, plan) else { return false };
         if let Some(marks) = words.marks {
@@ -264,7 +265,7 @@ impl Widen<'_> {
         if let (Which::One(limit), true) = (words.which, checked.writes) {
             words = self.as_lanes(&words, limit);
         }
-        // Values that the blocks below use are read before.
+        // Operands are read here, since their values must dominate all later blocks.
         self.prepare_call(place);
         if !checked.writes && is_input(self.kernel, place) {
             self.first_call(Observed::access(site, Width::Word), place);
@@ -413,7 +414,7 @@ impl Widen<'_> {
         self.builder.emit_value(InstData::Load { ty: Type::S32, address })
     }
 
-    /// The call of an instruction's first access, where no other is needed.
+    /// Calls the observer if the instruction has made no call in this dispatch.
     fn first_call(&mut self, what: Observed, place: &Place) {
         let base = self.state(state::SITES + what.site.as_u32());
         let known = self.is_not_zero(base);
@@ -671,7 +672,7 @@ impl Widen<'_> {
         self.builder.jump(end);
     }
 
-    /// Whether something orders the access of a cell before all of the workgroup.
+    /// Whether the cell's access is ordered before the next access of every invocation of the workgroup.
     fn is_ordered(&mut self, cell: Value, checked: Checked, bounds: &Bounds) -> Value {
         if checked.shared {
             return self.op(Op::ULt, &[cell, bounds.known]);
@@ -690,14 +691,13 @@ impl Widen<'_> {
         self.op(Op::LOr, &[either, several])
     }
 
-    /// Whether earlier reads that are not known to all are not ordered for any invocation.
+    /// Whether no invocation has acquired anything, so that only barriers of the workgroup order reads.
     fn joins(&mut self) -> Value {
         let joins = self.state(state::JOINS);
         self.is_not_zero(joins)
     }
 
-    /// Whether no barrier is between the reads of a cell and the present one, so that not even a private one supersedes
-    /// them.
+    /// Whether the cell's reads are later than the last barrier: then a new read joins them and does not replace them.
     fn is_apart(&mut self, read: Value, bounds: &Bounds) -> Value {
         let since = self.op(Op::ISub, &[read, bounds.first]);
         let known = self.op(Op::ISub, &[bounds.unknown, bounds.first]);
