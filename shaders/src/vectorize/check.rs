@@ -1,5 +1,5 @@
 //! Checked mode: checks and syncs as calls, which tell an observer what the active lanes do. Most checks are settled
-//! without one: see `inline_check.rs`.
+//! without one: see `inline_check/`.
 
 use smallvec::{SmallVec, smallvec};
 

@@ -1,0 +1,187 @@
+//! Which checks machine code may settle, and the memory that they concern.
+
+use cranelift_entity::EntitySet;
+
+use crate::check::{self, InlineChecks, MAX_SITES};
+use crate::ir::{
+    AccessSite, Binding, Inst, InstData as Scalar, Kernel, ObservedVariable, Place, Scope, Site, SiteAction,
+    StorageClass, Variable, VariableSpace, Width,
+};
+
+use super::CheckedAccess;
+
+/// The largest workgroup whose groups fit the bits of a cell.
+const MAX_INVOCATIONS: u32 = 1 << 16;
+
+/// Whether checks of a kernel may be settled by its machine code.
+fn is_inline(kernel: &Kernel) -> bool {
+    let looks_up = |inst: &Scalar| matches!(inst, Scalar::BufferAt { .. } | Scalar::BufferNear { .. });
+    kernel.inline_checks
+        && kernel.sites.len() <= MAX_SITES
+        && kernel.invocations() <= MAX_INVOCATIONS
+        && !kernel.insts.values().any(looks_up)
+        && !kernel.sites.values().any(|site| matches!(site.action, SiteAction::Fence { .. }))
+}
+
+/// Index of the first of a descriptor's slices of planes, which follow the kernel's descriptors.
+pub(in crate::vectorize) fn first_slice(checks: &InlineChecks, descriptors: u32, descriptor: u32) -> Option<u32> {
+    let at = checks.descriptors.iter().position(|&known| known == descriptor)?;
+    Some(descriptors + 4 * at as u32)
+}
+
+/// The memory that the checks of a kernel concern.
+pub(in crate::vectorize) fn inline_checks(
+    kernel: &Kernel,
+    dropped: &EntitySet<Inst>,
+    mutual: &EntitySet<Binding>,
+    descriptors: &impl Fn(Binding) -> u32,
+) -> InlineChecks {
+    let mut checks = InlineChecks::default();
+    if !is_inline(kernel) {
+        return checks;
+    }
+    let mut shared = 0;
+    let mut firsts = Vec::new();
+    for data in kernel.variables.values() {
+        firsts.push(shared);
+        if data.space == VariableSpace::Workgroup {
+            shared += data.bytes.next_multiple_of(16);
+        }
+    }
+    let insts = kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts);
+    for &inst in insts.filter(|&&inst| !dropped.contains(inst)) {
+        let (site, place) = match kernel.insts[inst] {
+            Scalar::Check { site, ref place, width: Width::Word } => (site, place),
+            Scalar::Sync { site, place: Some(ref place), .. } if is_marked_atomic(kernel, mutual, place) => {
+                (site, place)
+            }
+            _ => continue,
+        };
+        match (place, descriptor_of(kernel, place, descriptors)) {
+            (_, Some(number)) => {
+                if !checks.descriptors.contains(&number) {
+                    checks.descriptors.push(number);
+                }
+                if !checks.sites.contains(&(site, number)) {
+                    checks.sites.push((site, number));
+                }
+            }
+            (&Place::Variable { variable, .. }, None) => {
+                let variable = ObservedVariable::new(kernel, variable, firsts[variable.as_u32() as usize]);
+                if !checks.variables.contains(&variable) {
+                    checks.variables.push(variable);
+                }
+            }
+            _ => {}
+        }
+    }
+    checks
+}
+
+/// The descriptor of a place, if it is a buffer whose number is known.
+pub(super) fn descriptor_of(kernel: &Kernel, place: &Place, first: &impl Fn(Binding) -> u32) -> Option<u32> {
+    let Place::Buffer { buffer, .. } = *place else { return None };
+    let Some(&Scalar::Buffer { binding, index }) = kernel.definition(buffer) else { return None };
+    let data = &kernel.bindings[binding];
+    let index = kernel.constant(index).filter(|&index| index < u64::from(data.count))?;
+    (!data.kind.is_image()).then(|| first(binding) + index as u32)
+}
+
+/// Whether no binding that the kernel writes has a part of the place's memory.
+pub(super) fn is_input(kernel: &Kernel, place: &Place) -> bool {
+    let Place::Buffer { buffer, .. } = *place else { return false };
+    let Some(&Scalar::Buffer { binding, .. }) = kernel.definition(buffer) else { return false };
+    kernel.inputs_apart.contains(binding)
+}
+
+/// The bindings whose memory the kernel accesses by relaxed atomics of whole words at device scope only. In memory that
+/// is no other's they are mutually ordered, and order nothing else.
+pub(in crate::vectorize) fn mutual_bindings(kernel: &Kernel) -> EntitySet<Binding> {
+    let (mut mutual, mut others): (EntitySet<Binding>, EntitySet<Binding>) = Default::default();
+    for &inst in kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts) {
+        let (site, place, bytes) = match kernel.insts[inst] {
+            Scalar::Check { site, ref place, .. } => (site, place, 0),
+            Scalar::Sync { site, place: Some(ref place), bytes, .. } => (site, place, bytes),
+            _ => continue,
+        };
+        let Place::Buffer { buffer, .. } = *place else { continue };
+        let Some(&Scalar::Buffer { binding, .. }) = kernel.definition(buffer) else { return EntitySet::new() };
+        let action = &kernel.sites[site].action;
+        let fits = bytes == 4 && check::is_relaxed(action) && check::is_atomic_of(action, Scope::Device);
+        if fits {
+            mutual.insert(binding)
+        } else {
+            others.insert(binding)
+        };
+    }
+    let is_image = |binding: Binding| kernel.bindings[binding].kind.is_image();
+    let mut all = EntitySet::new();
+    all.extend(mutual.iter().filter(|&binding| !others.contains(binding) && !is_image(binding)));
+    all
+}
+
+/// Whether machine code only marks what the atomics of a place access.
+pub(super) fn is_marked_atomic(kernel: &Kernel, mutual: &EntitySet<Binding>, place: &Place) -> bool {
+    let Place::Buffer { buffer, .. } = *place else { return false };
+    matches!(kernel.definition(buffer), Some(Scalar::Buffer { binding, .. }) if mutual.contains(*binding))
+}
+
+/// A site of plain accesses whose class is that of the place.
+pub(super) fn plain(kernel: &Kernel, site: Site, shared: bool) -> Option<CheckedAccess> {
+    let (access, writes) = match kernel.sites[site].action {
+        SiteAction::Read(access) => (access, false),
+        SiteAction::Write(access) => (access, true),
+        _ => return None,
+    };
+    let AccessSite { class, non_private, scope, .. } = access;
+    let expected = if shared { StorageClass::Workgroup } else { StorageClass::Uniform };
+    // As the detector has it.
+    let private = !non_private && scope.is_none();
+    (class == expected).then_some(CheckedAccess { site, writes, private, shared, unread: false })
+}
+
+/// The memory that a kernel reads as far as that is reported.
+#[derive(Debug, Default)]
+pub(in crate::vectorize) struct CheckedReads {
+    bindings: EntitySet<Binding>,
+    variables: EntitySet<Variable>,
+    /// Whether it may be that of any binding.
+    anywhere: bool,
+}
+
+impl CheckedReads {
+    /// Of a kernel without these checks.
+    pub(in crate::vectorize) fn new(kernel: &Kernel, dropped: &EntitySet<Inst>) -> Self {
+        let mut all = Self::default();
+        let insts = kernel.layout.iter().flat_map(|&block| &kernel.blocks[block].insts);
+        for &inst in insts.filter(|&&inst| !dropped.contains(inst)) {
+            let (site, place) = match kernel.insts[inst] {
+                Scalar::Check { site, place, .. } | Scalar::Sync { site, place: Some(place), .. } => (site, place),
+                _ => continue,
+            };
+            if matches!(kernel.sites[site].action, SiteAction::Write(_)) {
+                continue;
+            }
+            match place {
+                Place::Variable { variable, .. } => _ = all.variables.insert(variable),
+                Place::Buffer { buffer, .. } => match kernel.definition(buffer) {
+                    Some(&Scalar::Buffer { binding, .. }) => _ = all.bindings.insert(binding),
+                    _ => all.anywhere = true,
+                },
+                Place::Push { .. } => {}
+            }
+        }
+        all
+    }
+
+    pub(super) fn have(&self, kernel: &Kernel, place: &Place) -> bool {
+        match *place {
+            Place::Variable { variable, .. } => self.variables.contains(variable),
+            Place::Push { .. } => false,
+            Place::Buffer { buffer, .. } => match kernel.definition(buffer) {
+                Some(&Scalar::Buffer { binding, .. }) => self.anywhere || self.bindings.contains(binding),
+                _ => true,
+            },
+        }
+    }
+}
