@@ -101,7 +101,7 @@ const CASES: &[Case] = &[
         |s, c| c.dispatch(&s.add).bind(0, 0, &s.step).bind_range(0, 1, &s.to, 64..128).groups([1, 1, 1]),
         shrink,
         "binding 0.1: submit: a command buffer: command 1, dispatch: bytes 64..128 of buffer `to` of 64 bytes",
-        "(VUID-VkDescriptorBufferInfo-range-00342)",
+        "(VUID-VkDescriptorBufferInfo-offset-00340)",
     ),
     (
         "a range without an end that begins after the end",

@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(of(format!("a[i] = 1u; {barrier} o[i] = a[63u - i];")), [0]);
         assert_eq!(of("a[i] = 1u; storageBarrier(); o[i] = a[63u - i];".into()), [0; 0], "another class");
         assert_eq!(of(format!("a[i] = 1u; {barrier} o[i] = a[63u - i]; b[i] = 2u; o[i] += b[i];")), [0]);
-        assert_eq!(of(format!("a[i] = 1u; {barrier} o[i] = a[0]; if i == 0u {{ a[1] = 2u; }}")), [0; 0]);
+        assert_eq!(of(format!("a[i] = 1u; {barrier} o[i] = a[0]; if i == 0u {{ a[i] = 2u; }}")), [0; 0]);
         // A loop comes back to the write, unless a barrier is between.
         let tiles =
             |last: &str| format!("for (var k = 0u; k < 4u; k++) {{ a[i] = k; {barrier} o[i] += a[63u - i]; {last} }}");
