@@ -183,7 +183,7 @@ fn other_types_are_refused() {
     let at = (0..wrong.len()).find(|&at| wrong[at] == 6 << 16 | 6916).expect("it is there");
     wrong[at + 5] = wrong[at + 3];
     let error = kernel(&wrong).expect_err("a vector is no sum").to_string();
-    assert!(error.contains("multiplies two vectors of two halves"), "{error}");
+    assert!(error.contains("products of two vectors of two halves"), "{error}");
     let error = kernel(&words("%f32", 6914, 6916)).expect_err("other floats are not taken").to_string();
     assert!(error.contains("6914"), "{error}");
 }

@@ -8,8 +8,8 @@
 //!    too, if earlier ones stay: it ends their release sequences.
 //! 2. An invocation that only waits at barriers and executes fences goes, if all of them, in this order, are also among
 //!    those of another one of its subgroup that stays; so does one of the workgroup, if none of the subgroup's
-//!    invocations does more, and no fence or barrier of theirs tells subgroups apart. So a slice has the barriers of the
-//!    two invocations, not those of all that meet there.
+//!    invocations does more, and no fence or barrier of theirs tells subgroups apart. So a slice has the barriers of
+//!    the two invocations, not those of all that meet there.
 //! 3. Of equal availability and visibility operations of an invocation with no synchronization in between, the first
 //!    and the last stay; likewise of equal instances of barriers between two other events, and of equal fences.
 //!

@@ -11,8 +11,8 @@ pub const MAX_IMAGE_BYTES: u64 = 1 << 31;
 /// Alignment of rows, in bytes.
 pub const ROW_ALIGNMENT: u32 = 64;
 
-/// Rows whose pitch is a multiple of this share few sets of a first-level cache (64 sets of 64 bytes): at 4096 bytes all
-/// rows of a column are in one set, and a workgroup of 16 rows does not fit its 8 to 12 ways.
+/// Rows whose pitch is a multiple of this share few sets of a first-level cache (64 sets of 64 bytes): at 4096 bytes
+/// all rows of a column are in one set, and a workgroup of 16 rows does not fit its 8 to 12 ways.
 const CROWDED: u64 = 1024;
 
 /// Row pitch.
