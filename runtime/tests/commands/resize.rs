@@ -111,7 +111,7 @@ const CASES: &[Case] = &[
         },
         shrink,
         "binding 0.1: submit: a command buffer: command 1, dispatch: bytes 64..64 of buffer `to` of 64 bytes",
-        "(VUID-VkDescriptorBufferInfo-range-00341)",
+        "(VUID-VkDescriptorBufferInfo-offset-00340)",
     ),
     (
         "a buffer smaller than its block",
