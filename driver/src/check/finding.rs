@@ -450,6 +450,16 @@ error[SPELTER-RACE-RAW]: data race (read after write) in workgroup variable `til
   repair: a workgroupBarrier() before scan.wgsl:3";
         assert_eq!(finding.to_string(), expected);
         assert_eq!(finding.second.quoted(), Some("three"));
+        // Without lines the report has the accesses in the order in which they happened, too.
+        let bare = |access: &FoundAccess| FoundAccess { line: None, source: None, ..access.clone() };
+        let first = finding.first.as_ref().map(bare);
+        let text = super::super::report::text(
+            &Finding { first, second: bare(&finding.second), ..finding.clone() },
+            &[],
+            false,
+        );
+        let at = |part| text.find(part).unwrap_or_else(|| panic!("{part}\n{text}"));
+        assert!(at("= write by") < at("= read by"), "{text}");
         assert_eq!(FoundAccess { line: None, ..finding.second.clone() }.position().unwrap(), "SPIR-V word 7");
         assert_eq!(FoundAccess { source: None, ..finding.second }.quoted(), None);
     }

@@ -58,7 +58,10 @@ impl Sources {
         let mut diagnostic = Diagnostic::new(severity).with_code(finding.rule.name()).with_message(finding.title());
         diagnostic = self.labelled(diagnostic, &finding.second, true);
         if let Some(first) = &finding.first {
+            // Accesses that cannot be quoted come in the order in which they happened.
+            let notes = std::mem::take(&mut diagnostic.notes);
             diagnostic = self.labelled(diagnostic, first, false);
+            diagnostic.notes.extend(notes);
         }
         let reasons = finding.reasons.iter().map(|reason| format!("because {reason}"));
         let repairs = finding.repairs.iter().map(|repair| format!("repair: {}", repair.text));
