@@ -10,7 +10,7 @@ use spelter_shaders::ir::{Scope, Site, SiteAction};
 use spelter_tests::checked::{Counts, Execution, Program, Schedule, compare};
 
 /// Enough for each shape and each rule of a language many times.
-const PROGRAMS: u64 = 2000;
+const PROGRAMS: u64 = 1200;
 
 /// Checks what [`Observer`] promises to its listeners.
 struct Contract {

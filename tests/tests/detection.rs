@@ -3,7 +3,7 @@
 use spelter_tests::checked::{Detection, Program, Schedule};
 
 /// A small number; the program `races` runs more.
-const PROGRAMS: u64 = 3000;
+const PROGRAMS: u64 = 2000;
 
 #[test]
 fn no_race_of_an_execution_is_missed() {
