@@ -17,6 +17,7 @@ mod misuse;
 mod pipelines;
 mod printing;
 mod recordings;
+mod scoped_races;
 mod shipped_races;
 mod stopped;
 mod stored;
