@@ -47,7 +47,7 @@ pub use query::QueryPool;
 pub use queue::{Event, Fence, FenceTask, Queue, Semaphore, SemaphoreSubmit, SubmitInfo};
 pub use resource::{
     Buffer, BufferView, DeviceMemory, FormatProperties, Image, ImageInfo, ImageView, ImageViewInfo, Sampler,
-    SamplerInfo, format_properties,
+    SamplerInfo, format_properties, view_features,
 };
 pub use spelter_shaders::compile::Backend;
 pub use spelter_shaders::explain::Explained;

@@ -140,11 +140,11 @@ fn formats_and_memory_types_are_as_vulkan_requires() {
     }
     let coherent = vk::MemoryPropertyFlags::HOST_VISIBLE | vk::MemoryPropertyFlags::HOST_COHERENT;
     assert!(types.iter().any(|ty| ty.property_flags.contains(coherent)));
-    let image = |format, usage| unsafe {
+    let with_flags = |format, usage, flags| unsafe {
         let (ty, tiling) = (vk::ImageType::TYPE_2D, vk::ImageTiling::OPTIMAL);
-        let none = vk::ImageCreateFlags::empty();
-        gpu.instance.get_physical_device_image_format_properties(gpu.physical, format, ty, tiling, usage, none)
+        gpu.instance.get_physical_device_image_format_properties(gpu.physical, format, ty, tiling, usage, flags)
     };
+    let image = |format, usage| with_flags(format, usage, vk::ImageCreateFlags::empty());
     let good = image(vk::Format::R32_SFLOAT, vk::ImageUsageFlags::STORAGE).unwrap();
     assert_eq!(good.sample_counts, vk::SampleCountFlags::TYPE_1);
     let unsupported = vk::Result::ERROR_FORMAT_NOT_SUPPORTED;
@@ -155,6 +155,14 @@ fn formats_and_memory_types_are_as_vulkan_requires() {
     ] {
         assert_eq!(image(format, usage).map(|_| ()), Err(unsupported), "{format:?}");
     }
+    // Shaders write sRGB images through a view of another format.
+    let (srgb, storage) = (vk::Format::R8G8B8A8_SRGB, vk::ImageUsageFlags::STORAGE);
+    let mutable = vk::ImageCreateFlags::MUTABLE_FORMAT;
+    assert_eq!(with_flags(srgb, storage, mutable).map(|_| ()), Err(unsupported));
+    assert!(with_flags(srgb, storage, mutable | vk::ImageCreateFlags::EXTENDED_USAGE).is_ok());
+    let three = vk::Format::R8G8B8_SRGB;
+    let extended = with_flags(three, storage, mutable | vk::ImageCreateFlags::EXTENDED_USAGE);
+    assert_eq!(extended.map(|_| ()), Err(unsupported), "no format with three bytes has storage images");
 }
 
 /// Enables every extension of the instance and of the device, and calls commands by their extension names.

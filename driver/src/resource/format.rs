@@ -51,6 +51,19 @@ pub fn properties(format: vk::Format) -> FormatProperties {
     FormatProperties { linear: image, optimal: image, buffer }
 }
 
+/// Features that some view of a mutable image of this format has (`VK_IMAGE_CREATE_EXTENDED_USAGE_BIT`): views have any
+/// format with texels of the same size.
+pub fn view_features(format: vk::Format) -> F {
+    let Some(known) = format_of(format) else { return F::empty() };
+    let all = (1..=LAST_CORE_FORMAT).filter_map(Format::from_vk);
+    let has_storage = !known.is_depth() && all.filter(|other| other.bytes() == known.bytes()).any(is_storage);
+    let storage = if has_storage { F::STORAGE_IMAGE } else { F::empty() };
+    properties(format).optimal | storage
+}
+
+/// The last of the formats of Vulkan 1.0, which are numbered from 0.
+const LAST_CORE_FORMAT: i32 = vk::Format::ASTC_12X12_SRGB_BLOCK.as_raw();
+
 /// Formats of storage images: those that SPIR-V names, the packed formats with equal texels, and B8G8R8A8_UNORM, which
 /// window systems use.
 fn is_storage(format: Format) -> bool {

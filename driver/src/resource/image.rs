@@ -7,7 +7,7 @@ use spelter_shaders::image::{Class, Extent, Format, Layout, ROW_ALIGNMENT, Rows}
 
 use super::DeviceMemory;
 use super::buffer::Storage;
-use super::format::{format_of, properties};
+use super::format::{format_of, properties, view_features};
 use super::known::Known;
 use crate::check::ResourceKind;
 use crate::device::Device;
@@ -20,7 +20,7 @@ const BIND: &str = "vkBindImageMemory";
 /// Parameters of an image (`VkImageCreateInfo`); it has one sample per texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageInfo {
-    /// `CUBE_COMPATIBLE` and `MUTABLE_FORMAT` have an effect, other flags have none.
+    /// `CUBE_COMPATIBLE`, `MUTABLE_FORMAT` and `EXTENDED_USAGE` have an effect, other flags have none.
     pub flags: vk::ImageCreateFlags,
     /// Number of dimensions.
     pub ty: vk::ImageType,
@@ -211,7 +211,9 @@ fn check_format(info: &ImageInfo) -> Result<Format, Misuse> {
         Misuse::new(CREATE, problem, "VUID-VkImageCreateInfo-imageCreateMaxMipLevels-02251")
     })?;
     require(!info.usage.is_empty(), CREATE, "VUID-VkImageCreateInfo-usage-requiredbitmask", || "usage is 0".into())?;
-    let has = properties(info.format).optimal;
+    // A view of another format may have a usage that the image's own format does not have.
+    let extended = vk::ImageCreateFlags::MUTABLE_FORMAT | vk::ImageCreateFlags::EXTENDED_USAGE;
+    let has = if info.flags.contains(extended) { view_features(info.format) } else { properties(info.format).optimal };
     let uses = [
         (vk::ImageUsageFlags::SAMPLED, vk::FormatFeatureFlags::SAMPLED_IMAGE),
         (vk::ImageUsageFlags::STORAGE, vk::FormatFeatureFlags::STORAGE_IMAGE),
@@ -222,9 +224,7 @@ fn check_format(info: &ImageInfo) -> Result<Format, Misuse> {
     ];
     let able = uses.iter().filter(|(_, feature)| has.contains(*feature)).map(|(usage, _)| *usage);
     let lacks = able.fold(info.usage, |left, usage| left & !usage);
-    // A view of another format may support STORAGE even if the image's own format does not.
-    let mutable = info.flags.contains(vk::ImageCreateFlags::MUTABLE_FORMAT) && lacks == vk::ImageUsageFlags::STORAGE;
-    require(lacks.is_empty() || mutable, CREATE, "VUID-VkImageCreateInfo-imageCreateMaxMipLevels-02251", || {
+    require(lacks.is_empty(), CREATE, "VUID-VkImageCreateInfo-imageCreateMaxMipLevels-02251", || {
         format!("usage {lacks:?} is not supported with format {:?}", info.format)
     })?;
     Ok(known)

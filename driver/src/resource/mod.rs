@@ -13,7 +13,7 @@ pub use buffer::Buffer;
 pub(crate) use buffer::BufferRules;
 pub use buffer_view::BufferView;
 pub(crate) use format::format_of;
-pub use format::{FormatProperties, properties as format_properties};
+pub use format::{FormatProperties, properties as format_properties, view_features};
 pub(crate) use image::ImageRules;
 pub use image::{Image, ImageInfo};
 pub use image_view::{ImageView, ImageViewInfo};

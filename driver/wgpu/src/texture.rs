@@ -37,7 +37,7 @@ impl Texture {
             flags |= vk::ImageCreateFlags::CUBE_COMPATIBLE;
         }
         if !descriptor.view_formats.is_empty() {
-            flags |= vk::ImageCreateFlags::MUTABLE_FORMAT;
+            flags |= vk::ImageCreateFlags::MUTABLE_FORMAT | vk::ImageCreateFlags::EXTENDED_USAGE;
         }
         let image = device.create_image(&ImageInfo {
             flags,

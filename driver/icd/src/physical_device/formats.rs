@@ -1,7 +1,7 @@
 //! Format features of images and texel buffers.
 
 use ash::vk::{self, FormatFeatureFlags2};
-use spelter_driver::format_properties;
+use spelter_driver::{format_properties, view_features};
 
 use crate::c::{In, OutChain};
 use crate::error::Error;
@@ -95,6 +95,11 @@ impl ImageQuery {
             | vk::ImageCreateFlags::MUTABLE_FORMAT
             | vk::ImageCreateFlags::EXTENDED_USAGE
             | vk::ImageCreateFlags::ALIAS;
+        let extended = vk::ImageCreateFlags::MUTABLE_FORMAT | vk::ImageCreateFlags::EXTENDED_USAGE;
+        let features = match features.is_empty() || !self.flags.contains(extended) {
+            true => features,
+            false => features | view_features(self.format),
+        };
         if !allowed.contains(self.flags) || !usages(features).contains(self.usage) {
             return Err(unsupported());
         }
