@@ -224,6 +224,31 @@ fn unsafe_stays_in_its_files() {
     assert!(guilty.is_empty(), "`unsafe` outside of {UNSAFE_FILES:?}: {guilty:#?}");
 }
 
+#[test]
+fn the_list_of_unsafe_files_is_current() {
+    let sources: BTreeMap<_, _> = sources().into_iter().collect();
+    let stale: Vec<_> =
+        UNSAFE_FILES.iter().filter(|&&path| !sources.get(path).is_some_and(|text| uses_unsafe(text))).collect();
+    assert!(stale.is_empty(), "listed, but without `unsafe`: {stale:#?}");
+}
+
+#[test]
+fn the_architecture_page_names_all_unsafe_files() {
+    let page = std::fs::read_to_string(workspace().join("docs/ARCHITECTURE.md")).unwrap();
+    let rest = page.split("- **Unsafe code**").nth(1).expect("the page has an item about unsafe code");
+    let item = rest.split("\n- **").next().unwrap_or_default();
+    let names: BTreeSet<_> = item.split('`').skip(1).step_by(2).collect();
+    let is_product =
+        |path: &str| !path.starts_with("tests/") && !path.starts_with("benches/") && !path.contains("/tests/");
+    let named = |path: &str| names.iter().any(|name| *name == path || (name.ends_with('/') && path.starts_with(name)));
+    let missing: Vec<_> = UNSAFE_FILES.iter().filter(|path| is_product(path) && !named(path)).collect();
+    assert!(missing.is_empty(), "not in the item about unsafe code: {missing:#?}");
+    let more = names.iter().filter(|name| name.contains('/') && **name != "tests/tests/tidy.rs");
+    let unknown: Vec<_> =
+        more.filter(|name| !UNSAFE_FILES.iter().any(|path| path == *name || path.starts_with(*name))).collect();
+    assert!(unknown.is_empty(), "named there, but not in UNSAFE_FILES: {unknown:#?}");
+}
+
 /// Whether the keyword is followed by what it can govern, outside of comments and of strings that are whole on a line.
 fn uses_unsafe(text: &str) -> bool {
     text.lines().any(|line| {

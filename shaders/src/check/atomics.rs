@@ -44,7 +44,7 @@ impl Detector {
             Memory::Device(address) => (address, false),
             Memory::Workgroup(offset) => (offset.into(), true),
         };
-        // A new era forgets all heads, so the number comes first.
+        // A new era forgets all heads, so the epoch comes first.
         let released = if order.releases.is_empty() { None } else { Some(self.tick()) };
         let before = if shared { &mut self.shared_locations } else { &mut self.locations }.take(target.memory);
         let continued =
@@ -54,7 +54,7 @@ impl Detector {
         for head in self.workgroup.carried(by.local, class) {
             heads::add(&mut list, &head);
         }
-        if let Some(head) = released.and_then(|number| self.workgroup.head(by.local, order, number)) {
+        if let Some(head) = released.and_then(|epoch| self.workgroup.head(by.local, order, epoch)) {
             heads::add(&mut list, &head);
         }
         let tracked = !list.is_empty() && {

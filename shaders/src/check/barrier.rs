@@ -1,6 +1,6 @@
 //! Control barriers: what the invocations that leave one together know of each other.
 //!
-//! A barrier that releases and acquires a class in full, with all invocations of its group, costs one number for all of
+//! A barrier that releases and acquires a class in full, with all invocations of its group, costs one epoch for all of
 //! them. In all other cases each member's release (the barrier itself, or a release fence before it) is gathered, and
 //! each member acquires (by the barrier itself, or by a fence after it).
 
@@ -78,15 +78,15 @@ impl Workgroup {
         let mut records: Record = None;
         let mut parts = Vec::with_capacity(members.len());
         for member in members {
-            if let Some((number, record)) = self.released(member, group, class, now) {
+            if let Some((epoch, record)) = self.released(member, group, class, now) {
                 known::join(&mut records, record);
-                parts.push((member.local, number));
+                parts.push((member.local, epoch));
             }
         }
         if parts.is_empty() {
             return None;
         }
-        let everyone = complete && parts.len() == members.len() && parts.iter().all(|(_, number)| *number == now);
+        let everyone = complete && parts.len() == members.len() && parts.iter().all(|(_, epoch)| *epoch == now);
         if everyone {
             return Some((true, records));
         }
@@ -96,13 +96,13 @@ impl Workgroup {
             if part.len() == self.layout.members(subgroup).len() {
                 known.add(self.slot, subgroup, part.iter().map(|part| part.1).min().unwrap_or(0));
             }
-            part.iter().for_each(|&(local, number)| known.add(self.slot, Group::Invocation(local), number));
+            part.iter().for_each(|&(local, epoch)| known.add(self.slot, Group::Invocation(local), epoch));
         }
         known::join(&mut records, &Some(known));
         Some((false, records))
     }
 
-    /// What the member releases: its accesses below a number, and a record.
+    /// What the member releases: its accesses below an epoch, and a record.
     fn released(&self, member: &Member, group: Group, class: usize, now: u32) -> Option<(u32, &Record)> {
         let agent = &self.agents[member.local as usize];
         let reaches = |order: Order| order.releases.contains(class) && order.scope >= level(group);
@@ -110,10 +110,10 @@ impl Workgroup {
             return Some((now, &agent.known[class]));
         }
         let fences = agent.fences.iter().enumerate().filter(|(_, fence)| reaches(fence.order));
-        let (at, fence) = fences.max_by_key(|(_, fence)| fence.number)?;
+        let (at, fence) = fences.max_by_key(|(_, fence)| fence.epoch)?;
         // Without an access since then, what precedes the fence is all that precedes the barrier.
         let last = at + 1 == agent.fences.len() && !self.accessed[member.local as usize];
-        Some((if last { now } else { fence.number }, &fence.known[class]))
+        Some((if last { now } else { fence.epoch }, &fence.known[class]))
     }
 
     /// How the member acquires.

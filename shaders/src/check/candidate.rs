@@ -187,7 +187,7 @@ pub struct Note {
 pub struct GivenUp {
     /// Accesses to words for which there was no memory.
     pub accesses: u64,
-    /// How often the numbers of the cells ran out, so that all accesses before were forgotten.
+    /// How often the epochs of the cells ran out, so that all accesses before were forgotten.
     pub eras: u64,
     /// Candidates that were of a new kind when there were too many kinds.
     pub candidates: u64,

@@ -1,8 +1,8 @@
 //! Cells of the shadow: which invocations accessed a word last, in 32 bits that compare in the order of time.
 //!
-//! `cell = number · 2^(b+1) | group · 2 | detailed`, where b is the bits of the workgroup size and one more. A *number*
-//! stands for a part of a workgroup's execution; a new one begins at each barrier and release. Numbers rise through a
-//! window, so a cell below the first number of a workgroup is one of an earlier workgroup, and one test tells whether a
+//! `cell = epoch · 2^(b+1) | group · 2 | detailed`, where b is the bits of the workgroup size and one more. An *epoch*
+//! stands for a part of a workgroup's execution; a new one begins at each barrier and release. Epochs rise through a
+//! window, so a cell below the first epoch of a workgroup is one of an earlier workgroup, and one test tells whether a
 //! cell is older than a barrier. A *group* is one invocation (below the rounded size), the invocations of one subgroup
 //! (the rounded size plus its number) or those of the workgroup (all ones). Compiled code compares whole cells.
 
@@ -14,7 +14,7 @@ impl Cell {
     /// No access.
     pub(super) const EMPTY: Self = Self(0);
 
-    /// The word's accesses are in its [history](super::history). It compares above every number and equals no
+    /// The word's accesses are in its [history](super::history). It compares above every epoch and equals no
     /// invocation, so that no fast test takes it for settled.
     pub(super) const DETAILED: Self = Self(u32::MAX);
 }
@@ -32,7 +32,7 @@ pub(super) enum Group {
 
 /// The sizes of a dispatch, which determine how its cells are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct CellLayout {
     /// Invocations of a workgroup.
     pub(super) workgroup_size: u32,
     /// Invocations of a subgroup.
@@ -41,7 +41,7 @@ pub(super) struct Layout {
     rounded: u32,
 }
 
-impl Layout {
+impl CellLayout {
     pub(super) fn new(workgroup_size: u32, subgroup_size: u32) -> Self {
         // The groups need three bits more than the limit of 2^16 invocations leaves of a cell at least.
         let workgroup_size = workgroup_size.clamp(1, 1 << 16);
@@ -49,19 +49,19 @@ impl Layout {
         Self { workgroup_size, subgroup_size: subgroup_size.max(1), rounded }
     }
 
-    /// The difference of two numbers that follow each other; the bits below are those of the group.
+    /// The difference of two epochs that follow each other; the bits below are those of the group.
     pub(super) fn unit(self) -> u32 {
         4 * self.rounded
     }
 
-    /// The cell of a group at a number.
-    pub(super) fn cell(self, number: u32, group: Group) -> Cell {
+    /// The cell of a group at an epoch.
+    pub(super) fn cell(self, epoch: u32, group: Group) -> Cell {
         let code = match group {
             Group::Invocation(local) => local.min(self.rounded - 1),
             Group::Subgroup(subgroup) => self.rounded + subgroup.min(self.rounded - 1),
             Group::Workgroup => 2 * self.rounded - 1,
         };
-        Cell(number | code << 1)
+        Cell(epoch | code << 1)
     }
 
     /// The group of a cell.
@@ -74,8 +74,8 @@ impl Layout {
         }
     }
 
-    /// The number of a cell.
-    pub(super) fn number(self, cell: Cell) -> u32 {
+    /// The epoch of a cell.
+    pub(super) fn epoch(self, cell: Cell) -> u32 {
         cell.0 & !(self.unit() - 1)
     }
 
@@ -127,28 +127,28 @@ pub(super) enum Owner {
     Command(u32),
 }
 
-/// The numbers of a command.
+/// The epochs of a command.
 #[derive(Debug)]
 struct Command {
-    /// Its own number, which stands for several workgroups.
+    /// Its own epoch, which stands for several workgroups.
     first: u32,
-    layout: Layout,
-    /// The first number of each workgroup that ran, in order, and the workgroup.
+    layout: CellLayout,
+    /// The first epoch of each workgroup that ran, in order, and the workgroup.
     workgroups: Vec<(u32, u64)>,
 }
 
-/// Gives out numbers, and tells whose they are.
+/// Gives out epochs, and tells whose they are.
 #[derive(Debug, Default)]
-pub(super) struct Numbers {
+pub(super) struct Epochs {
     next: u32,
     commands: Vec<Command>,
     /// Commands of this window before the first in `commands`.
     dropped: u32,
 }
 
-impl Numbers {
-    /// Begins a command. False if the numbers do not suffice.
-    pub(super) fn begin(&mut self, layout: Layout) -> bool {
+impl Epochs {
+    /// Begins a command. False if the epochs do not suffice.
+    pub(super) fn begin(&mut self, layout: CellLayout) -> bool {
         let unit = layout.unit();
         let Some(first) = self.next.max(1).checked_next_multiple_of(unit) else { return false };
         self.next = first;
@@ -162,7 +162,7 @@ impl Numbers {
         !self.commands.is_empty()
     }
 
-    /// Begins a workgroup of the last command: its slot and first number.
+    /// Begins a workgroup of the last command: its slot and first epoch.
     pub(super) fn workgroup(&mut self, workgroup: u64) -> Option<(Slot, u32)> {
         let unit = self.commands.last()?.layout.unit();
         let first = self.take(unit)?;
@@ -171,24 +171,24 @@ impl Numbers {
         Some((workgroups.len() as u32 - 1, first))
     }
 
-    /// The next number for the same workgroup.
+    /// The next epoch for the same workgroup.
     pub(super) fn tick(&mut self) -> Option<u32> {
         let unit = self.commands.last()?.layout.unit();
         self.take(unit)
     }
 
-    /// Takes the numbers of the present workgroup up to one that was not taken here.
-    pub(super) fn advance(&mut self, number: u32, layout: Layout) {
-        self.next = self.next.max(number.saturating_add(layout.unit()));
+    /// Takes the epochs of the present workgroup up to one that was not taken here.
+    pub(super) fn advance(&mut self, epoch: u32, layout: CellLayout) {
+        self.next = self.next.max(epoch.saturating_add(layout.unit()));
     }
 
-    /// A number up to which those of a workgroup may be taken elsewhere.
-    pub(super) fn last(&self, layout: Layout) -> u32 {
+    /// An epoch up to which those of a workgroup may be taken elsewhere.
+    pub(super) fn last(&self, layout: CellLayout) -> u32 {
         u32::MAX - 4 * layout.unit()
     }
 
     fn take(&mut self, unit: u32) -> Option<u32> {
-        // The highest numbers stay free: one is the bound "after everything", and `DETAILED` must be above all.
+        // The highest epochs stay free: one is the bound "after everything", and `DETAILED` must be above all.
         let after = self.next.checked_add(unit).filter(|after| *after < u32::MAX - 2 * unit)?;
         Some(std::mem::replace(&mut self.next, after))
     }
@@ -198,13 +198,13 @@ impl Numbers {
         self.next.max(1)
     }
 
-    /// The number that stands for several workgroups.
+    /// The epoch that stands for several workgroups.
     pub(super) fn several(&self) -> u32 {
         self.commands.last().map_or(0, |command| command.first)
     }
 
     /// The owner of a cell of this window, and the layout of its group.
-    pub(super) fn owner(&self, cell: Cell) -> Option<(Owner, Layout)> {
+    pub(super) fn owner(&self, cell: Cell) -> Option<(Owner, CellLayout)> {
         let at = self.commands.partition_point(|command| command.first <= cell.0).checked_sub(1)?;
         let command = &self.commands[at];
         let number = self.dropped + at as u32;
@@ -232,7 +232,7 @@ impl Numbers {
         self.dropped = 0;
     }
 
-    /// Begins again with the smallest numbers: no cell is left. Commands of the window keep their places.
+    /// Begins again with the smallest epochs: no cell is left. Commands of the window keep their places.
     pub(super) fn restart(&mut self) {
         self.dropped += self.commands.len() as u32;
         self.commands.clear();
@@ -252,51 +252,51 @@ mod tests {
     #[test]
     fn groups_of_all_kinds_are_encoded_in_a_cell() {
         for size in [1, 2, 16, 17, 64, 100, 1024] {
-            let layout = Layout::new(size, 16);
-            let number = 5 * layout.unit();
+            let layout = CellLayout::new(size, 16);
+            let epoch = 5 * layout.unit();
             for local in [0, size / 2, size - 1] {
-                let cell = layout.cell(number, Group::Invocation(local));
-                assert_eq!((layout.number(cell), layout.group(cell)), (number, Group::Invocation(local)));
+                let cell = layout.cell(epoch, Group::Invocation(local));
+                assert_eq!((layout.epoch(cell), layout.group(cell)), (epoch, Group::Invocation(local)));
                 assert_eq!(cell.0 & 1, 0, "plain");
             }
-            let all = layout.cell(number, Group::Workgroup);
+            let all = layout.cell(epoch, Group::Workgroup);
             assert_eq!(layout.group(all), Group::Workgroup);
             let last = (size - 1) / 16;
-            let some = layout.group(layout.cell(number, Group::Subgroup(last)));
+            let some = layout.group(layout.cell(epoch, Group::Subgroup(last)));
             assert!(some == Group::Subgroup(last) || size == 1 && some == Group::Workgroup, "{size} {some:?}");
         }
-        // 64 invocations leave 24 bits for numbers, as the design counts.
-        assert_eq!(Layout::new(64, 16).unit(), 1 << 8);
+        // 64 invocations leave 24 bits for epochs, as the design counts.
+        assert_eq!(CellLayout::new(64, 16).unit(), 1 << 8);
     }
 
     #[test]
     fn numbers_tell_their_workgroup_through_commands_of_different_size() {
-        let mut numbers = Numbers::default();
-        let (small, large) = (Layout::new(4, 16), Layout::new(256, 16));
-        assert!(numbers.begin(small));
-        let (slot, first) = numbers.workgroup(7).unwrap();
-        let later = numbers.tick().unwrap();
-        assert!(numbers.begin(large));
-        let (_, other) = numbers.workgroup(3).unwrap();
+        let mut epochs = Epochs::default();
+        let (small, large) = (CellLayout::new(4, 16), CellLayout::new(256, 16));
+        assert!(epochs.begin(small));
+        let (slot, first) = epochs.workgroup(7).unwrap();
+        let later = epochs.tick().unwrap();
+        assert!(epochs.begin(large));
+        let (_, other) = epochs.workgroup(3).unwrap();
         assert!(first < later && later < other && slot == 0);
-        let owner = |numbers: &Numbers, number| numbers.owner(Cell(number)).unwrap();
-        assert_eq!(owner(&numbers, later), (Owner::Workgroup { command: 0, slot: 0 }, small));
-        assert_eq!(owner(&numbers, other + 2), (Owner::Workgroup { command: 1, slot: 0 }, large));
-        assert_eq!(owner(&numbers, numbers.several()), (Owner::Command(1), large));
-        assert_eq!(numbers.workgroup_of(0, 0), Some(7));
+        let owner = |epochs: &Epochs, epoch| epochs.owner(Cell(epoch)).unwrap();
+        assert_eq!(owner(&epochs, later), (Owner::Workgroup { command: 0, slot: 0 }, small));
+        assert_eq!(owner(&epochs, other + 2), (Owner::Workgroup { command: 1, slot: 0 }, large));
+        assert_eq!(owner(&epochs, epochs.several()), (Owner::Command(1), large));
+        assert_eq!(epochs.workgroup_of(0, 0), Some(7));
     }
 
     #[test]
     fn numbers_run_out_before_they_reach_the_mark_of_detailed_words() {
-        let mut numbers = Numbers { next: u32::MAX - 5000, ..Numbers::default() };
-        assert!(numbers.begin(Layout::new(64, 16)));
+        let mut epochs = Epochs { next: u32::MAX - 5000, ..Epochs::default() };
+        assert!(epochs.begin(CellLayout::new(64, 16)));
         let mut last = 0;
-        while let Some(number) = numbers.tick() {
-            last = number;
+        while let Some(epoch) = epochs.tick() {
+            last = epoch;
         }
         assert!(last > 0 && last | (256 - 1) < Cell::DETAILED.0);
-        numbers.restart();
-        assert!(numbers.begin(Layout::new(64, 16)));
-        assert_eq!(numbers.command(), 1, "the window goes on");
+        epochs.restart();
+        assert!(epochs.begin(CellLayout::new(64, 16)));
+        assert_eq!(epochs.command(), 1, "the window goes on");
     }
 }

@@ -12,7 +12,7 @@ use super::candidate::{
     Agents, Candidate, Candidates, Cause, Collection, Distance, First, GivenUp, Kind, NonUniformBarrier, Note,
     NoteKind, Second,
 };
-use super::cells::{Cell, Group, Layout, Numbers, Owner};
+use super::cells::{Cell, CellLayout, Epochs, Group, Owner};
 use super::heads::Locations;
 use super::history::{Access, Atomic, Attributes, History, Level, Reference};
 use super::inline::{InlineChecks, InlineMemory};
@@ -35,7 +35,7 @@ pub struct Detector {
     pub(super) actions: Vec<Action>,
     /// Whether the present command has fences that acquire.
     pub(super) acquire_fences: bool,
-    pub(super) numbers: Numbers,
+    pub(super) epochs: Epochs,
     pub(super) workgroup: Workgroup,
     /// Whether a workgroup of the present command has begun.
     running: bool,
@@ -71,7 +71,7 @@ fn mixed(class: usize, private: bool) -> AttributeId {
     2 * class as AttributeId + AttributeId::from(private)
 }
 
-/// Numbers from which a dispatch begins with the lowest ones again: most are left for it.
+/// Epochs from which a dispatch begins with the lowest ones again: most are left for it.
 const RESTART: u32 = 1 << 29;
 
 /// Non-uniform barriers and notes that are listed.
@@ -86,8 +86,8 @@ impl Detector {
             lenient: false,
             actions: Vec::new(),
             acquire_fences: false,
-            numbers: Numbers::default(),
-            workgroup: Workgroup::new(Layout::new(1, 1)),
+            epochs: Epochs::default(),
+            workgroup: Workgroup::new(CellLayout::new(1, 1)),
             running: false,
             inlined: None,
             base: 1,
@@ -120,13 +120,13 @@ impl Detector {
         let any_non_private =
             self.actions.iter().any(|action| matches!(action, Action::Access { .. }) && !private(action));
         self.lenient = self.profile == Profile::Common && (!launch.vulkan_model || !any_non_private);
-        let layout = Layout::new(launch.workgroup_size, launch.subgroup_size);
+        let layout = CellLayout::new(launch.workgroup_size, launch.subgroup_size);
         if self.workgroup.layout != layout {
             self.workgroup = Workgroup::new(layout);
         }
         (self.running, self.inlined) = (false, None);
         self.references.clear();
-        if !self.numbers.begin(layout) {
+        if !self.epochs.begin(layout) {
             self.new_era();
         }
     }
@@ -134,8 +134,8 @@ impl Detector {
     /// All accesses so far are ordered before those that follow, and are available and visible to them: by the API.
     pub fn settle(&mut self) {
         self.catch_up();
-        self.base = self.numbers.bound();
-        self.numbers.settle();
+        self.base = self.epochs.bound();
+        self.epochs.settle();
         self.locations.clear();
         self.shared_locations.clear();
         self.device.settle(self.limits.bytes / 2);
@@ -154,13 +154,13 @@ impl Detector {
         (self.candidates, self.given_up) = (Collection::default(), GivenUp::default());
         self.barriers.clear();
         self.notes.clear();
-        if self.numbers.bound() > RESTART {
-            self.numbers.restart();
+        if self.epochs.bound() > RESTART {
+            self.epochs.restart();
             self.base = 1;
             self.device.clear();
             self.shared.clear();
         }
-        self.numbers.settle();
+        self.epochs.settle();
         self.dispatch(sites, launch);
     }
 
@@ -186,23 +186,23 @@ impl Detector {
 
     /// Bytes of shadow memory, without histories of words.
     pub fn bytes(&self) -> u64 {
-        self.device.bytes() + self.shared.bytes() + self.locations.bytes() + self.numbers.bytes()
+        self.device.bytes() + self.shared.bytes() + self.locations.bytes() + self.epochs.bytes()
     }
 
-    /// Forgets all accesses, and begins again with the lowest numbers.
+    /// Forgets all accesses, and begins again with the lowest epochs.
     #[cold]
     fn new_era(&mut self) {
         self.given_up.eras += 1;
-        self.numbers.restart();
+        self.epochs.restart();
         self.base = 1;
         self.device.clear();
         self.shared.clear();
         self.locations.clear();
         self.shared_locations.clear();
         self.room = self.limits.bytes / 4 / History::BYTES;
-        self.numbers.begin(self.workgroup.layout);
+        self.epochs.begin(self.workgroup.layout);
         if self.running
-            && let Some((slot, first)) = self.numbers.workgroup(self.workgroup.workgroup)
+            && let Some((slot, first)) = self.epochs.workgroup(self.workgroup.workgroup)
         {
             self.workgroup.forget(slot, first);
         }
@@ -222,16 +222,16 @@ impl Detector {
     #[cold]
     fn begin(&mut self, workgroup: u64) {
         self.running = false;
-        let begun = self.numbers.begun() || self.numbers.begin(self.workgroup.layout);
-        if !begun || self.numbers.bytes() > self.limits.bytes / 8 {
+        let begun = self.epochs.begun() || self.epochs.begin(self.workgroup.layout);
+        if !begun || self.epochs.bytes() > self.limits.bytes / 8 {
             self.new_era();
         }
         self.shared_locations.clear();
-        let (slot, first) = match self.numbers.workgroup(workgroup) {
+        let (slot, first) = match self.epochs.workgroup(workgroup) {
             Some(begun) => begun,
             None => {
                 self.new_era();
-                self.numbers.workgroup(workgroup).unwrap_or((0, 1))
+                self.epochs.workgroup(workgroup).unwrap_or((0, 1))
             }
         };
         self.workgroup.begin(workgroup, slot, first);
@@ -239,20 +239,20 @@ impl Detector {
         self.publish();
     }
 
-    /// Accesses so far are below the number that this returns, and later ones are not.
+    /// Accesses so far are below the epoch that this returns, and later ones are not.
     pub(super) fn tick(&mut self) -> u32 {
         // Accesses that machine code has settled are not known here.
         if self.workgroup.used || self.inlined.is_some() {
-            match self.numbers.tick() {
-                Some(number) => {
-                    self.workgroup.number = number;
+            match self.epochs.tick() {
+                Some(epoch) => {
+                    self.workgroup.epoch = epoch;
                     self.workgroup.used = false;
                     self.publish();
                 }
                 None => self.new_era(),
             }
         }
-        self.workgroup.number
+        self.workgroup.epoch
     }
 
     /// The number of the attributes of accesses through a reference of the present command.
@@ -315,7 +315,7 @@ impl Detector {
             let detailed = page.cells(word).0 == Cell::DETAILED;
             let mut judges = Judges {
                 workgroup: &self.workgroup,
-                numbers: &self.numbers,
+                epochs: &self.epochs,
                 lenient: self.lenient,
                 attributes: &self.attributes,
                 mixed: mixed(what.class, false),
@@ -347,7 +347,7 @@ impl Detector {
     /// Turns the findings of an access into candidates.
     #[cold]
     fn report(&mut self, by: Invocation, site: Site, now: &Now, word: Memory) {
-        let command = self.numbers.command();
+        let command = self.epochs.command();
         let second = Second { command, invocation: by, site };
         let mut findings = std::mem::take(&mut self.findings);
         for (earlier, verdict) in findings.drain(..) {
@@ -381,11 +381,11 @@ impl Detector {
 
     /// The agents of a cell.
     fn agents(&self, cell: Cell) -> Agents {
-        match self.numbers.owner(cell) {
+        match self.epochs.owner(cell) {
             None => Agents::Several { command: 0 },
             Some((Owner::Command(command), _)) => Agents::Several { command },
             Some((Owner::Workgroup { command, slot }, layout)) => {
-                let workgroup = self.numbers.workgroup_of(command, slot).unwrap_or(0);
+                let workgroup = self.epochs.workgroup_of(command, slot).unwrap_or(0);
                 match layout.group(cell) {
                     Group::Invocation(local) => {
                         Agents::Invocation { command, invocation: Invocation { workgroup, local } }
@@ -399,7 +399,7 @@ impl Detector {
 
     #[cold]
     fn note(&mut self, kind: NoteKind, invocation: Invocation, site: Site) {
-        let command = self.numbers.command();
+        let command = self.epochs.command();
         let noted = self.notes.iter().any(|note| note.kind == kind && note.second.command == command);
         if !noted && self.notes.len() < MAX_LISTED {
             self.notes.push(Note { kind, second: Second { command, invocation, site } });
@@ -472,8 +472,8 @@ impl Observer for Detector {
         let Some(&Action::Fence(order)) = self.actions.get(site.index()) else { return };
         self.workgroup.acquire_fence(by.local, order);
         if !order.releases.is_empty() {
-            let number = self.tick();
-            self.workgroup.release_fence(by.local, order, number);
+            let epoch = self.tick();
+            self.workgroup.release_fence(by.local, order, epoch);
         }
     }
 
@@ -572,7 +572,7 @@ impl Detector {
     /// Lists a control barrier that is not uniform, once for each pair of sites.
     #[cold]
     fn non_uniform(&mut self, waits: u32, site: Site, (other, at): (u32, Option<Site>)) {
-        let command = self.numbers.command();
+        let command = self.epochs.command();
         let invocation = |local| Invocation { workgroup: self.workgroup.workgroup, local };
         let found = NonUniformBarrier { command, site, waits: invocation(waits), other: (invocation(other), at) };
         let same = |old: &NonUniformBarrier| (old.command, old.site, old.other.1) == (command, site, at);

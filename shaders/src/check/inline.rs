@@ -1,4 +1,4 @@
-//! What machine code needs to settle most accesses itself, without a call: the planes of the memory, and the numbers
+//! What machine code needs to settle most accesses itself, without a call: the planes of the memory, and the epochs
 //! with which cells are compared.
 //!
 //! They are slices after those of the kernel's descriptors: four planes for each descriptor with such checks, two for
@@ -36,30 +36,31 @@ const PLANES: u32 = 4;
 /// Words of the state: their numbers.
 pub(crate) mod state {
     /// Cells of device memory below are settled; never 0.
-    pub(crate) const BASE: u32 = 0;
-    /// The first number of the workgroup.
-    pub(crate) const FIRST: u32 = 1;
-    /// The present number of the workgroup.
-    pub(crate) const NUMBER: u32 = 2;
+    pub(crate) const SETTLED_BELOW: u32 = 0;
+    /// The first epoch of the workgroup.
+    pub(crate) const FIRST_EPOCH: u32 = 1;
+    /// The present epoch of the workgroup.
+    pub(crate) const EPOCH: u32 = 2;
     /// The cell of reads by several workgroups.
-    pub(crate) const SEVERAL: u32 = 3;
-    /// For each class, the number below which the workgroup's own accesses are known to all of it.
-    pub(crate) const KNOWN: u32 = 4;
+    pub(crate) const SEVERAL_WORKGROUPS: u32 = 3;
+    /// For each class, the epoch below which the workgroup's own accesses are known to all of it.
+    pub(crate) const ORDERED_BELOW: u32 = 4;
     /// All ones if a read after one by another invocation, which is not known to the whole workgroup, is not ordered
     /// after it for any invocation; otherwise 0.
-    pub(crate) const JOINS: u32 = 7;
-    /// A barrier of the whole workgroup may take its number without a call up to here.
-    pub(crate) const LAST_NUMBER: u32 = 8;
-    /// Cells of workgroup memory below are settled for private accesses: [`FIRST`], or 0 if nothing is settled.
-    pub(crate) const PRIVATE: u32 = 9;
-    /// From here on a word for each instruction: [`BASE`] once it has made a call with an access to device memory. Its
-    /// first access in a dispatch makes one, whatever its cells, so that observers know an invocation that executes it.
-    pub(crate) const SITES: u32 = 10;
+    pub(crate) const READS_JOIN: u32 = 7;
+    /// A barrier of the whole workgroup may take its epoch without a call up to here.
+    pub(crate) const LAST_EPOCH: u32 = 8;
+    /// Cells of workgroup memory below are settled for private accesses: [`FIRST_EPOCH`], or 0 if nothing is settled.
+    pub(crate) const PRIVATE_SETTLED_BELOW: u32 = 9;
+    /// From here on a word for each instruction: [`SETTLED_BELOW`] once it has made a call with an access to device
+    /// memory. Its first access in a dispatch makes one, whatever its cells, so that observers know an invocation that
+    /// executes it.
+    pub(crate) const SITE_SETTLED_BELOW: u32 = 10;
     /// Words of the state.
-    pub(crate) const WORDS: u32 = SITES + super::MAX_SITES as u32;
+    pub(crate) const WORDS: u32 = SITE_SETTLED_BELOW + super::MAX_SITES as u32;
 
     /// The words with which no access is settled, by their numbers; others are 0. Cells are 0 then, too.
-    pub(crate) const NOTHING_SETTLED: [(u32, u32); 2] = [(FIRST, u32::MAX), (SEVERAL, u32::MAX)];
+    pub(crate) const NOTHING_SETTLED: [(u32, u32); 2] = [(FIRST_EPOCH, u32::MAX), (SEVERAL_WORKGROUPS, u32::MAX)];
 }
 
 impl InlineChecks {

@@ -1,7 +1,7 @@
 //! One access against an earlier one: ordered, mutually ordered, or perhaps a race.
 
 use super::candidate::Cause;
-use super::cells::{Cell, Group, Numbers};
+use super::cells::{Cell, Epochs, Group};
 use super::history::{Access, Level};
 use super::workgroup::Workgroup;
 
@@ -31,7 +31,7 @@ pub(super) enum Verdict {
 
 impl Workgroup {
     /// Judges two accesses to a common byte, whether or not one of them writes.
-    pub(super) fn judge(&self, numbers: &Numbers, earlier: &Access, now: &Now, lenient: bool) -> Verdict {
+    pub(super) fn judge(&self, epochs: &Epochs, earlier: &Access, now: &Now, lenient: bool) -> Verdict {
         let cell = earlier.cell;
         if cell.0 < now.base {
             return Verdict::Ordered { lenient: false };
@@ -63,7 +63,7 @@ impl Workgroup {
         };
         let near = self.owns(cell);
         // What one class orders says nothing of accesses of another class to the same memory.
-        if a.class == now.class && self.knows(numbers, cell, now.class, now.local) {
+        if a.class == now.class && self.knows(epochs, cell, now.class, now.local) {
             if private && !(lenient && near) {
                 return Verdict::Racy(Cause::Private);
             }
@@ -72,11 +72,11 @@ impl Workgroup {
             }
             return Verdict::Racy(Cause::Reference);
         }
-        Verdict::Racy(if cell.0 < numbers.several() {
+        Verdict::Racy(if cell.0 < epochs.several() {
             Cause::Command
         } else if unordered != Cause::Unordered {
             unordered
-        } else if near && self.layout.number(cell) < self.met {
+        } else if near && self.layout.epoch(cell) < self.met {
             if private { Cause::Private } else { Cause::Barrier }
         } else {
             Cause::Unordered

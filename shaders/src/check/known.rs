@@ -1,8 +1,8 @@
 //! What an agent knows of others: which of their accesses are ordered before its next one.
 //!
 //! A record's copies share what they have in common: all invocations that leave a barrier have the same one, and an
-//! atomic adds a few entries to that of the one before. Its entry `(slot, group) → number` says that the accesses of
-//! the group's invocations whose cells are below the number are known. Forgetting an entry is always allowed, since a
+//! atomic adds a few entries to that of the one before. Its entry `(slot, group) → epoch` says that the accesses of
+//! the group's invocations whose cells are below the epoch are known. Forgetting an entry is always allowed, since a
 //! record only ever claims order.
 
 use super::cells::{Group, Slot};
@@ -31,19 +31,19 @@ fn key(slot: Slot, group: Group) -> u64 {
 }
 
 impl Known {
-    /// The accesses of `group` below `number`.
-    pub(super) fn add(&mut self, slot: Slot, group: Group, number: u32) {
+    /// The accesses of `group` below `epoch`.
+    pub(super) fn add(&mut self, slot: Slot, group: Group, epoch: u32) {
         if self.entries.len() < MAX_ENTRIES || self.exactly(slot, group) > 0 {
-            self.entries.raise(key(slot, group), number);
+            self.entries.raise(key(slot, group), epoch);
         }
     }
 
-    /// The number below which accesses of exactly this group are known.
+    /// The epoch below which accesses of exactly this group are known.
     fn exactly(&self, slot: Slot, group: Group) -> u32 {
         self.entries.get(key(slot, group)).unwrap_or(0)
     }
 
-    /// The number below which accesses of the group, which is in `subgroup` if that is given, are known.
+    /// The epoch below which accesses of the group, which is in `subgroup` if that is given, are known.
     pub(super) fn upto(&self, slot: Slot, group: Group, subgroup: Option<u32>) -> u32 {
         let own = self.exactly(slot, group);
         let in_subgroup = subgroup.map_or(0, |subgroup| self.exactly(slot, Group::Subgroup(subgroup)));
@@ -59,9 +59,9 @@ impl Known {
         if self.entries.len() >= other.entries.len() { self.clone() } else { other.clone() }
     }
 
-    /// Without what is known of the workgroup `slot` below `number`, which is known anyway.
-    pub(super) fn without(record: Record, slot: Slot, number: u32) -> Record {
-        let entries = record?.entries.without(key(slot, Group::Invocation(0)), key(slot, Group::Workgroup), number);
+    /// Without what is known of the workgroup `slot` below `epoch`, which is known anyway.
+    pub(super) fn without(record: Record, slot: Slot, epoch: u32) -> Record {
+        let entries = record?.entries.without(key(slot, Group::Invocation(0)), key(slot, Group::Workgroup), epoch);
         (entries.len() > 0).then_some(Self { entries })
     }
 
@@ -87,7 +87,7 @@ mod tests {
 
     fn known(entries: &[(Slot, Group, u32)]) -> Record {
         let mut known = Known::default();
-        entries.iter().for_each(|&(slot, group, number)| known.add(slot, group, number));
+        entries.iter().for_each(|&(slot, group, epoch)| known.add(slot, group, epoch));
         Some(known)
     }
 
@@ -106,10 +106,10 @@ mod tests {
     fn a_union_has_the_higher_number_of_each_group() {
         let mut record = known(&[(1, Group::Workgroup, 10), (3, Group::Workgroup, 5)]);
         join(&mut record, &known(&[(1, Group::Workgroup, 4), (2, Group::Workgroup, 7), (3, Group::Workgroup, 6)]));
-        let numbers = |record: &Record| [1, 2, 3].map(|slot| record.as_ref().unwrap().exactly(slot, Group::Workgroup));
-        assert_eq!(numbers(&record), [10, 7, 6]);
-        assert_eq!(numbers(&Known::without(record.clone(), 3, 6)), [10, 7, 0]);
-        assert_eq!(numbers(&Known::without(record, 3, 5)), [10, 7, 6]);
+        let epochs = |record: &Record| [1, 2, 3].map(|slot| record.as_ref().unwrap().exactly(slot, Group::Workgroup));
+        assert_eq!(epochs(&record), [10, 7, 6]);
+        assert_eq!(epochs(&Known::without(record.clone(), 3, 6)), [10, 7, 0]);
+        assert_eq!(epochs(&Known::without(record, 3, 5)), [10, 7, 6]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The detector's part of checks in machine code: which memory they may settle accesses to, and the numbers that they
+//! The detector's part of checks in machine code: which memory they may settle accesses to, and the epochs that they
 //! compare cells with.
 //!
 //! Machine code knows cells, but neither references nor privacy. So it may settle accesses only where all plain
@@ -95,7 +95,7 @@ impl Detector {
     pub(super) fn may_settle(&self, site: Site) {
         if let Some(state) = self.inlined {
             // Out of bounds, the word does not exist, and the instruction has no such check.
-            state.store_u32(4 * (u64::from(state::SITES) + site.index() as u64), self.base);
+            state.store_u32(4 * (u64::from(state::SITE_SETTLED_BELOW) + site.index() as u64), self.base);
         }
     }
 
@@ -103,12 +103,12 @@ impl Detector {
     #[inline]
     pub(super) fn catch_up(&mut self) {
         let Some(state) = self.inlined else { return };
-        let number = state.load_u32(4 * u64::from(state::NUMBER));
-        if number != self.workgroup.number {
-            self.numbers.advance(number, self.workgroup.layout);
-            (self.workgroup.number, self.workgroup.met) = (number, number);
+        let epoch = state.load_u32(4 * u64::from(state::EPOCH));
+        if epoch != self.workgroup.epoch {
+            self.epochs.advance(epoch, self.workgroup.layout);
+            (self.workgroup.epoch, self.workgroup.met) = (epoch, epoch);
             for (class, known) in self.workgroup.known.iter_mut().enumerate() {
-                *known = state.load_u32(4 * (u64::from(state::KNOWN) + class as u64));
+                *known = state.load_u32(4 * (u64::from(state::ORDERED_BELOW) + class as u64));
             }
         }
     }
@@ -116,7 +116,7 @@ impl Detector {
     /// No cell of a new era is settled by what was reported in an earlier one.
     pub(super) fn settle_none(&self) {
         if let Some(state) = self.inlined {
-            let sites = 4 * u64::from(state::SITES);
+            let sites = 4 * u64::from(state::SITE_SETTLED_BELOW);
             state.fill(sites, state.len() - sites, 0);
         }
     }
@@ -135,35 +135,35 @@ impl Detector {
         found.all(|private| private == first).then_some(first)
     }
 
-    /// Tells machine code the present numbers.
+    /// Tells machine code the present epochs.
     #[inline]
     pub(super) fn publish(&self) {
         let Some(state) = self.inlined else { return };
         let (workgroup, layout) = (&self.workgroup, self.workgroup.layout);
-        let several = layout.cell(self.numbers.several(), Group::Workgroup).0;
+        let several = layout.cell(self.epochs.several(), Group::Workgroup).0;
         let word = |number: u32, value: u32| state.store_u32(4 * u64::from(number), value);
-        word(state::BASE, self.base);
-        word(state::FIRST, workgroup.first);
-        word(state::PRIVATE, workgroup.first);
-        word(state::NUMBER, workgroup.number);
-        word(state::SEVERAL, several);
+        word(state::SETTLED_BELOW, self.base);
+        word(state::FIRST_EPOCH, workgroup.first);
+        word(state::PRIVATE_SETTLED_BELOW, workgroup.first);
+        word(state::EPOCH, workgroup.epoch);
+        word(state::SEVERAL_WORKGROUPS, several);
         let untouched = workgroup.untouched();
-        word(state::JOINS, if untouched && !workgroup.met_in_subgroups() { u32::MAX } else { 0 });
-        word(state::LAST_NUMBER, if untouched { self.numbers.last(layout) } else { 0 });
+        word(state::READS_JOIN, if untouched && !workgroup.met_in_subgroups() { u32::MAX } else { 0 });
+        word(state::LAST_EPOCH, if untouched { self.epochs.last(layout) } else { 0 });
         for class in 0..CLASSES {
-            word(state::KNOWN + class as u32, workgroup.known[class]);
+            word(state::ORDERED_BELOW + class as u32, workgroup.known[class]);
         }
     }
 }
 
-/// The words of the state that become the new number if the whole workgroup meets at a barrier, where no invocation
-/// knows more than others ([`state::LAST_NUMBER`]); `None` if the barrier needs the detector in any case.
+/// The words of the state that become the new epoch if the whole workgroup meets at a barrier, where no invocation
+/// knows more than others ([`state::LAST_EPOCH`]); `None` if the barrier needs the detector in any case.
 pub(crate) fn words_of_barrier(action: &SiteAction) -> Option<SmallVec<[u32; 4]>> {
     let order = attributes::order_of_barrier(action)?;
     let is_simple = barrier::makes_all_known(order);
     is_simple.then(|| {
-        let known = order.releases.iter().map(|class| state::KNOWN + class as u32);
-        std::iter::once(state::NUMBER).chain(known).collect()
+        let known = order.releases.iter().map(|class| state::ORDERED_BELOW + class as u32);
+        std::iter::once(state::EPOCH).chain(known).collect()
     })
 }
 

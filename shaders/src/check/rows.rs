@@ -18,7 +18,7 @@ const LANES: usize = 16;
 
 /// Accesses of lanes, and which cells are settled for them.
 #[derive(Clone, Copy, Debug)]
-struct Settled {
+struct SettledLanes {
     /// The address from which offsets count.
     start: u64,
     /// Whether it is in workgroup memory.
@@ -27,9 +27,9 @@ struct Settled {
     attribute: AttributeId,
     /// Cells below are settled.
     base: u32,
-    /// The first number of the workgroup.
+    /// The first epoch of the workgroup.
     first: u32,
-    /// From the first number on, how many cells are known to the workgroup.
+    /// From the first epoch on, how many cells are known to the workgroup.
     known: u32,
     /// The bits of a cell that name its group.
     group: u32,
@@ -37,7 +37,7 @@ struct Settled {
     me: u32,
 }
 
-impl Settled {
+impl SettledLanes {
     /// Whether a cell is settled for an invocation with cell `me`.
     #[inline(always)]
     fn has(&self, cell: u32, me: u32) -> bool {
@@ -64,7 +64,7 @@ impl Detector {
     }
 
     /// What is settled for the lanes; `None` if their accesses need more than cells.
-    fn settled(&mut self, by: Lanes, site: Site, target: Target) -> Option<Settled> {
+    fn settled(&mut self, by: Lanes, site: Site, target: Target) -> Option<SettledLanes> {
         let Some(&Action::Access { class, private, writes }) = self.actions.get(site.index()) else { return None };
         let attribute = self.attribute(target.reference, class, private);
         let is_mixed = self.attributes[usize::from(attribute)].reference == Reference::MIXED;
@@ -76,7 +76,7 @@ impl Detector {
             return None;
         }
         let first = self.workgroup.first;
-        Some(Settled {
+        Some(SettledLanes {
             start,
             shared,
             writes,
@@ -92,14 +92,14 @@ impl Detector {
 
     /// The cells of some words of a page, of writes and of reads, if all their accesses are like the present ones.
     #[inline]
-    fn cells(&mut self, now: &Settled, page: u64, words: Range<usize>) -> Option<(&mut [u32], &mut [u32])> {
+    fn cells(&mut self, now: &SettledLanes, page: u64, words: Range<usize>) -> Option<(&mut [u32], &mut [u32])> {
         let shadow = if now.shared { &mut self.shared } else { &mut self.device };
         shadow.page(page, now.attribute, self.limits.bytes / 2)?.row(words, now.attribute)
     }
 
     /// Whether the accesses were to consecutive words, or reads of one word, and all settled, so that they were
     /// recorded.
-    fn record_row(&mut self, by: Lanes, now: &Settled, offsets: &[u32; LANES]) -> bool {
+    fn record_row(&mut self, by: Lanes, now: &SettledLanes, offsets: &[u32; LANES]) -> bool {
         let (low, high) = (by.active.trailing_zeros(), 15 - by.active.leading_zeros());
         let lowest = offsets[low as usize & 15];
         let step = match offsets[high as usize & 15].wrapping_sub(lowest) {
@@ -117,7 +117,7 @@ impl Detector {
             return false;
         }
         let layout = self.workgroup.layout;
-        let subgroup = layout.cell(self.workgroup.number, Group::Subgroup(layout.subgroup(by.first)));
+        let subgroup = layout.cell(self.workgroup.epoch, Group::Subgroup(layout.subgroup(by.first)));
         let word = (address % PAGE_BYTES / 4) as usize;
         // The words of all lanes, active or not, must be on the page.
         let words = match step {
@@ -139,7 +139,7 @@ impl Detector {
 
     /// Whether the access of a lane was settled, so that it was recorded.
     #[inline]
-    fn record_settled(&mut self, by: Lanes, now: &Settled, lane: usize, offset: u32) -> bool {
+    fn record_settled(&mut self, by: Lanes, now: &SettledLanes, lane: usize, offset: u32) -> bool {
         let address = now.start.wrapping_add(offset.into());
         if !address.is_multiple_of(4) {
             return false;
@@ -166,7 +166,7 @@ impl Detector {
 
 /// Consecutive words, whose cells are given; `on` has all ones for active lanes.
 #[inline]
-fn row(now: &Settled, (written, read): (&mut [u32], &mut [u32]), on: &[u32; LANES]) -> bool {
+fn row(now: &SettledLanes, (written, read): (&mut [u32], &mut [u32]), on: &[u32; LANES]) -> bool {
     let (Ok(written), Ok(read)) = (<&mut [u32; LANES]>::try_from(written), <&mut [u32; LANES]>::try_from(read)) else {
         return false;
     };
@@ -192,7 +192,7 @@ fn row(now: &Settled, (written, read): (&mut [u32], &mut [u32]), on: &[u32; LANE
 
 /// Reads of one word, whose cells are given: several invocations become a subgroup.
 #[inline]
-fn same_word(now: &Settled, (written, read): (u32, &mut u32), subgroup: Cell, active: u16) -> bool {
+fn same_word(now: &SettledLanes, (written, read): (u32, &mut u32), subgroup: Cell, active: u16) -> bool {
     // Only a cell that is settled whatever the invocation.
     let common = |cell: u32| cell < now.base || cell >= now.first && cell.wrapping_sub(now.first) < now.known;
     let new = if active.is_power_of_two() { now.me + 2 * active.trailing_zeros() } else { subgroup.0 };

@@ -1,7 +1,7 @@
 //! An access to a word: judged against the word's cells or history, then recorded there.
 
 use super::candidate::Relation;
-use super::cells::{Cell, Numbers};
+use super::cells::{Cell, Epochs};
 use super::history::{Access, Attributes, History, Reference};
 use super::judge::{Now, Verdict};
 use super::shadow::{AttributeId, Page, Word};
@@ -10,7 +10,7 @@ use super::workgroup::Workgroup;
 /// What the judgements need, and where the findings go.
 pub(super) struct Judges<'a> {
     pub(super) workgroup: &'a Workgroup,
-    pub(super) numbers: &'a Numbers,
+    pub(super) epochs: &'a Epochs,
     /// Whether private accesses count as non-private inside a workgroup.
     pub(super) lenient: bool,
     /// The attributes by number.
@@ -81,10 +81,10 @@ impl Judges<'_> {
         }
         if !now.access.writes {
             let replaced = read.0 < now.base || read == me || self.cell(read, false, now);
-            page.set_read(word, if replaced { me } else { self.workgroup.join(self.numbers, read, me) });
+            page.set_read(word, if replaced { me } else { self.workgroup.join(self.epochs, read, me) });
             return;
         }
-        page.set_written(word, if replaced { me } else { self.workgroup.join(self.numbers, written, me) });
+        page.set_written(word, if replaced { me } else { self.workgroup.join(self.epochs, written, me) });
         if read.0 >= now.base && self.cell(read, false, now) {
             page.set_read(word, Cell::EMPTY);
         }
@@ -104,7 +104,7 @@ impl Judges<'_> {
 
     /// Judges the present access against an earlier one. Whether that may be forgotten.
     fn judge(&mut self, earlier: &Access, now: &Now) -> bool {
-        let verdict = self.workgroup.judge(self.numbers, earlier, now, self.lenient);
+        let verdict = self.workgroup.judge(self.epochs, earlier, now, self.lenient);
         if earlier.conflicts(&now.access) {
             match verdict {
                 Verdict::Racy(_) => self.findings.push((*earlier, verdict)),
@@ -147,13 +147,13 @@ impl Judges<'_> {
             return;
         }
         let same = accesses.iter_mut().find(|other| other.alike(&now.access) && self.merges(other, now));
-        let (workgroup, numbers) = (self.workgroup, self.numbers);
-        let join = |a, b| workgroup.join(numbers, a, b);
+        let (workgroup, epochs) = (self.workgroup, self.epochs);
+        let join = |a, b| workgroup.join(epochs, a, b);
         let merged = same.map(|same| same.cell = join(same.cell, now.access.cell)).is_some();
         let Some(history) = page.history(word) else { return };
         history.accesses = accesses;
         if !merged {
-            history.add(now.access, join, |a, b| workgroup.near(numbers, a, b));
+            history.add(now.access, join, |a, b| workgroup.near(epochs, a, b));
         }
     }
 
@@ -165,6 +165,6 @@ impl Judges<'_> {
             let subgroup = workgroup.layout.subgroup_of(workgroup.layout.group(cell));
             return subgroup.is_none_or(|subgroup| subgroup == workgroup.layout.subgroup(now.local));
         }
-        cell.0 & !(workgroup.layout.unit() - 1) == self.numbers.several()
+        cell.0 & !(workgroup.layout.unit() - 1) == self.epochs.several()
     }
 }

@@ -6,7 +6,7 @@
 use smallvec::SmallVec;
 
 use super::attributes::{CLASSES, Classes, Order};
-use super::cells::{Cell, Group, Layout, Numbers, Owner, Slot};
+use super::cells::{Cell, CellLayout, Epochs, Group, Owner, Slot};
 use super::heads::{self, Head, Reach};
 use super::history::Level;
 use super::known::{self, Record};
@@ -17,8 +17,8 @@ use crate::ir::Site;
 pub(super) struct Fence {
     /// What it orders.
     pub(super) order: Order,
-    /// Accesses of the invocation below this number precede it.
-    pub(super) number: u32,
+    /// Accesses of the invocation below this epoch precede it.
+    pub(super) epoch: u32,
     /// What it releases: all that was known, and the invocation's own accesses.
     pub(super) known: [Record; CLASSES],
 }
@@ -42,20 +42,20 @@ pub(super) struct Agent {
 #[derive(Debug)]
 pub(super) struct Workgroup {
     /// The encoding of its cells.
-    pub(super) layout: Layout,
+    pub(super) layout: CellLayout,
     /// Its place in the command.
     pub(super) slot: Slot,
-    /// Its first number.
+    /// Its first epoch.
     pub(super) first: u32,
-    /// The present number.
-    pub(super) number: u32,
+    /// The present epoch.
+    pub(super) epoch: u32,
     /// Linear number of the workgroup.
     pub(super) workgroup: u64,
-    /// For each class, the number below which all accesses of the workgroup are known to all of it.
+    /// For each class, the epoch below which all accesses of the workgroup are known to all of it.
     pub(super) known: [u32; CLASSES],
     /// The same for each subgroup.
     known_in_subgroup: Vec<[u32; CLASSES]>,
-    /// Whether one of them is above the first number.
+    /// Whether one of them is above the first epoch.
     met_in_subgroups: bool,
     /// Accesses below precede a barrier of the workgroup, whatever its semantics.
     pub(super) met: u32,
@@ -71,19 +71,19 @@ pub(super) struct Workgroup {
     pub(super) accessed: Vec<bool>,
     /// Whether there was a release fence.
     fenced: bool,
-    /// Whether there is an access with the present number.
+    /// Whether there is an access with the present epoch.
     pub(super) used: bool,
 }
 
 impl Workgroup {
-    pub(super) fn new(layout: Layout) -> Self {
+    pub(super) fn new(layout: CellLayout) -> Self {
         let size = layout.workgroup_size as usize;
         let subgroups = size.div_ceil(layout.subgroup_size as usize);
         Self {
             layout,
             slot: 0,
             first: 0,
-            number: 0,
+            epoch: 0,
             workgroup: 0,
             known: [0; CLASSES],
             known_in_subgroup: vec![[0; CLASSES]; subgroups],
@@ -110,9 +110,9 @@ impl Workgroup {
 
     /// Forgets all order; barriers go on.
     pub(super) fn forget(&mut self, slot: Slot, first: u32) {
-        // Numbers rise, unless they begin again: what subgroups knew of earlier workgroups is below.
+        // Epochs rise, unless they begin again: what subgroups knew of earlier workgroups is below.
         let again = first < self.first;
-        (self.slot, self.first, self.number) = (slot, first, first);
+        (self.slot, self.first, self.epoch) = (slot, first, first);
         self.known = [first; CLASSES];
         if std::mem::take(&mut self.met_in_subgroups) || again {
             self.known_in_subgroup.fill(self.known);
@@ -156,7 +156,7 @@ impl Workgroup {
     /// The cell of an access of an invocation now.
     #[inline]
     pub(super) fn cell(&self, local: u32) -> Cell {
-        self.layout.cell(self.number, Group::Invocation(local))
+        self.layout.cell(self.epoch, Group::Invocation(local))
     }
 
     /// Whether the cell is one of this workgroup.
@@ -173,27 +173,27 @@ impl Workgroup {
 
     /// Whether the non-private accesses that the cell stands for are ordered before the invocation's next access in
     /// memory of the class.
-    pub(super) fn knows(&self, numbers: &Numbers, cell: Cell, class: usize, local: u32) -> bool {
+    pub(super) fn knows(&self, epochs: &Epochs, cell: Cell, class: usize, local: u32) -> bool {
         let agent = &self.agents[local as usize].known[class];
-        let of_record = |slot: Slot, layout: Layout| {
+        let of_record = |slot: Slot, layout: CellLayout| {
             let Some(known) = agent else { return false };
             let group = layout.group(cell);
-            layout.number(cell) < known.upto(slot, group, layout.subgroup_of(group))
+            layout.epoch(cell) < known.upto(slot, group, layout.subgroup_of(group))
         };
         if self.owns(cell) {
-            let (number, group) = (self.layout.number(cell), self.layout.group(cell));
+            let (epoch, group) = (self.layout.epoch(cell), self.layout.group(cell));
             let subgroup = self.layout.subgroup(local);
             let in_subgroup = || {
                 self.layout.subgroup_of(group) == Some(subgroup)
-                    && number < self.known_in_subgroup[subgroup as usize][class]
+                    && epoch < self.known_in_subgroup[subgroup as usize][class]
             };
-            return number < self.known[class] || in_subgroup() || of_record(self.slot, self.layout);
+            return epoch < self.known[class] || in_subgroup() || of_record(self.slot, self.layout);
         }
         if agent.is_none() {
             return false;
         }
-        match numbers.owner(cell) {
-            Some((Owner::Workgroup { command, slot }, layout)) if command == numbers.command() => {
+        match epochs.owner(cell) {
+            Some((Owner::Workgroup { command, slot }, layout)) if command == epochs.command() => {
                 of_record(slot, layout)
             }
             _ => false,
@@ -201,29 +201,29 @@ impl Workgroup {
     }
 
     /// One cell that stands for the agents of both.
-    pub(super) fn join(&self, numbers: &Numbers, a: Cell, b: Cell) -> Cell {
+    pub(super) fn join(&self, epochs: &Epochs, a: Cell, b: Cell) -> Cell {
         let near = match (self.owns(a), self.owns(b)) {
             (true, true) => true,
-            (false, false) => self.near(numbers, a, b),
+            (false, false) => self.near(epochs, a, b),
             _ => false,
         };
         if !near {
-            return self.layout.cell(numbers.several(), Group::Workgroup);
+            return self.layout.cell(epochs.several(), Group::Workgroup);
         }
         let group = self.layout.join(self.layout.group(a), self.layout.group(b));
-        self.layout.cell(self.layout.number(a).max(self.layout.number(b)), group)
+        self.layout.cell(self.layout.epoch(a).max(self.layout.epoch(b)), group)
     }
 
     /// Whether both cells are of the same workgroup of the present command.
-    pub(super) fn near(&self, numbers: &Numbers, a: Cell, b: Cell) -> bool {
-        match (numbers.owner(a), numbers.owner(b)) {
-            (Some((a @ Owner::Workgroup { command, .. }, _)), Some((b, _))) => a == b && command == numbers.command(),
+    pub(super) fn near(&self, epochs: &Epochs, a: Cell, b: Cell) -> bool {
+        match (epochs.owner(a), epochs.owner(b)) {
+            (Some((a @ Owner::Workgroup { command, .. }, _)), Some((b, _))) => a == b && command == epochs.command(),
             _ => false,
         }
     }
 
-    /// What a release of the invocation publishes for a class: all that it knows, and its own accesses below `number`.
-    fn published(&self, local: u32, class: usize, number: u32) -> Record {
+    /// What a release of the invocation publishes for a class: all that it knows, and its own accesses below `epoch`.
+    fn published(&self, local: u32, class: usize, epoch: u32) -> Record {
         let mut known = self.agents[local as usize].known[class].clone().unwrap_or_default();
         if self.known[class] > self.first {
             known.add(self.slot, Group::Workgroup, self.known[class]);
@@ -233,19 +233,19 @@ impl Workgroup {
         if in_subgroup > self.first {
             known.add(self.slot, Group::Subgroup(subgroup), in_subgroup);
         }
-        known.add(self.slot, Group::Invocation(local), number);
+        known.add(self.slot, Group::Invocation(local), epoch);
         Some(known)
     }
 
     /// The records that a release of the invocation publishes.
-    fn publish(&self, local: u32, classes: Classes, number: u32) -> [Record; CLASSES] {
-        std::array::from_fn(|class| if classes.contains(class) { self.published(local, class, number) } else { None })
+    fn publish(&self, local: u32, classes: Classes, epoch: u32) -> [Record; CLASSES] {
+        std::array::from_fn(|class| if classes.contains(class) { self.published(local, class, epoch) } else { None })
     }
 
     /// The head of a release by the invocation.
-    pub(super) fn head(&self, local: u32, order: Order, number: u32) -> Option<Head> {
+    pub(super) fn head(&self, local: u32, order: Order, epoch: u32) -> Option<Head> {
         let reach = Reach::new(order.scope, self.slot, self.layout.subgroup(local));
-        let known = || self.publish(local, order.releases, number);
+        let known = || self.publish(local, order.releases, epoch);
         (!order.releases.is_empty()).then(|| Head { reach, known: known() })
     }
 
@@ -291,12 +291,12 @@ impl Workgroup {
         }
     }
 
-    /// A release fence: the accesses below `number` precede it.
-    pub(super) fn release_fence(&mut self, local: u32, order: Order, number: u32) {
+    /// A release fence: the accesses below `epoch` precede it.
+    pub(super) fn release_fence(&mut self, local: u32, order: Order, epoch: u32) {
         if order.releases.is_empty() {
             return;
         }
-        let fence = Box::new(Fence { order, number, known: self.publish(local, order.releases, number) });
+        let fence = Box::new(Fence { order, epoch, known: self.publish(local, order.releases, epoch) });
         let agent = self.agent(local);
         agent.fences.retain(|other| other.order != order);
         agent.fences.push(fence);

@@ -90,7 +90,7 @@ struct BlockCache {
     /// Byte offset of each looked-up address from the start of its buffer, by the result of `buffer_at`.
     address_offsets: HashMap<ir::Value, Value>,
     /// Address computations that image samples share.
-    samples: sample::Known,
+    samples: sample::SampleCache,
 }
 
 impl BlockCache {

@@ -29,12 +29,12 @@ struct Region {
     written: Bytes,
     /// What has another access than an atomic as above.
     unequal: Bytes,
-    accesses: Vec<Access>,
+    accesses: Vec<WorkgroupAccess>,
 }
 
 /// An access to a workgroup variable.
 #[derive(Clone, Copy)]
-struct Access {
+struct WorkgroupAccess {
     inst: Inst,
     site: Site,
     variable: Variable,
@@ -43,7 +43,7 @@ struct Access {
 }
 
 impl Bytes {
-    fn add(&mut self, access: &Access) {
+    fn add(&mut self, access: &WorkgroupAccess) {
         self.0.push((access.variable, access.bytes.0, access.bytes.1));
     }
 
@@ -58,7 +58,7 @@ impl Bytes {
     }
 
     /// Whether the access may have some of them.
-    fn meet(&self, access: &Access) -> bool {
+    fn meet(&self, access: &WorkgroupAccess) -> bool {
         let before =
             self.0.partition_point(|&(variable, first, _)| (variable, first) <= (access.variable, access.bytes.1));
         let last = before.checked_sub(1).map(|at| self.0[at]);
@@ -124,7 +124,7 @@ fn region(kernel: &Kernel, ranges: Option<&Ranges>, start: (Block, usize), visit
         for &inst in &insts[..end.unwrap_or(insts.len())] {
             let Some((site, variable)) = access(kernel, inst) else { continue };
             let bytes = ranges.map_or((0, u32::MAX), |ranges| bytes_of(kernel, ranges, block, inst));
-            let access = Access { inst, site, variable, bytes };
+            let access = WorkgroupAccess { inst, site, variable, bytes };
             region.accesses.push(access);
             if !matches!(kernel.sites[site].action, SiteAction::Read(_)) {
                 region.written.add(&access);

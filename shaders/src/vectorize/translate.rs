@@ -75,7 +75,15 @@ impl Widen<'_> {
                 (Scalar::Sync { site, place, bytes, wrote }, _) => {
                     self.sync(*site, place.as_ref(), (*bytes, accesses.find(inst)), *wrote);
                 }
-                _ => self.leave(data),
+                (
+                    Scalar::Jump { .. }
+                    | Scalar::Branch { .. }
+                    | Scalar::Switch { .. }
+                    | Scalar::Return
+                    | Scalar::Unreachable,
+                    _,
+                ) => self.terminator(data),
+                _ => unreachable!("an instruction lacks its result, which the verifier requires: {data:?}"),
             }
         }
     }

@@ -5,11 +5,11 @@ use crate::check::inline::state;
 use crate::ir::{Observed, Op, Place, StorageClass, Width};
 use crate::simd::{Address, InstData, LaneAddress, Row};
 
-use super::{Bounds, CheckedAccess, Which, Words};
+use super::{CellBounds, CheckedAccess, CheckedWords, GroupCodes, ReadCells, WordSet};
 
 impl Widen<'_> {
     /// One word, which the active lanes read.
-    pub(super) fn check_word(&mut self, checked: CheckedAccess, (words, limit): (&Words, Value), place: &Place) {
+    pub(super) fn check_word(&mut self, checked: CheckedAccess, (words, limit): (&CheckedWords, Value), place: &Place) {
         let bounds = &self.bounds(checked);
         let load = |widen: &mut Self, base: Value| {
             let address = Address { base, index: Some((words.index, limit)), scale: 4, disp: 0 };
@@ -17,19 +17,19 @@ impl Widen<'_> {
         };
         let [written, read] = [words.written, words.read].map(|base| load(self, base));
         let fine = self.is_ordered(written, checked, bounds);
-        let covered = self.is_covered(read, bounds);
-        let [second, third, record, end] = std::array::from_fn(|_| self.builder.create_block());
-        let may_settle = self.is_not_zero(bounds.base);
+        let covered = self.has_read_of_lane(read, bounds);
+        let [compare_reads, call, record, end] = std::array::from_fn(|_| self.builder.create_block());
+        let may_settle = self.is_not_zero(bounds.settled_below);
         let fine = self.builder.pure(Op::LAnd, &[fine, may_settle]);
         let done = self.builder.pure(Op::LAnd, &[fine, covered]);
-        self.builder.branch(done, end, second);
-        self.enter_block(second);
+        self.builder.branch(done, end, compare_reads);
+        self.enter_block(compare_reads);
         // Several lanes read: the word is the subgroup's, or that of the group of earlier reads, too.
         let ordered = self.is_ordered(read, checked, bounds);
-        let joined = self.joined(read, bounds);
-        let new = self.builder.select(ordered, bounds.covering[0], joined);
-        let joins = self.joins();
-        let apart = self.is_apart(read, bounds);
+        let joined = self.joined_cell(read, bounds);
+        let new = self.builder.select(ordered, bounds.read_cells.subgroup, joined);
+        let joins = self.reads_join();
+        let apart = self.is_after_barrier(read, bounds);
         let joins = self.builder.pure(Op::LAnd, &[joins, apart]);
         let either = self.builder.pure(Op::LOr, &[ordered, joins]);
         let bits = self.builder.mask_bits(self.exec);
@@ -39,37 +39,38 @@ impl Widen<'_> {
         let several = self.builder.pure(Op::INe, &[rest, zero]);
         let all = self.builder.pure(Op::LAnd, &[fine, either]);
         let all = self.builder.pure(Op::LAnd, &[all, several]);
-        self.builder.branch(all, record, third);
+        self.builder.branch(all, record, call);
         self.enter_block(record);
         let address = Address { base: words.read, index: Some((words.index, limit)), scale: 4, disp: 0 };
         self.builder.emit(InstData::Store { width: Width::Word, address, value: new, mask: self.exec });
         self.builder.jump(end);
-        self.enter_block(third);
+        self.enter_block(call);
         self.observe_place(Observed::access(checked.site, Width::Word), place, None);
         self.builder.jump(end);
         self.enter_block(end);
     }
 
     /// A word for each lane.
-    pub(super) fn check_lanes(&mut self, checked: CheckedAccess, words: &Words, place: &Place) {
+    pub(super) fn check_lanes(&mut self, checked: CheckedAccess, words: &CheckedWords, place: &Place) {
         let written = self.load_cells(words, words.written);
         let read = match checked.unread {
             true => self.builder.constant(Type::V32, 0),
             false => self.load_cells(words, words.read),
         };
+        // The cells of the lanes' own accesses.
         let lanes = Box::new(std::array::from_fn(|lane| 2 * lane as u32));
         let lanes = self.builder.emit_one(InstData::Lanes { values: lanes });
-        let number = self.state(state::NUMBER);
-        let first = self.scaled_number(2 * LANES);
-        let first = self.builder.pure(Op::IAdd, &[number, first]);
+        let epoch = self.state(state::EPOCH);
+        let first = self.scaled_subgroup_number(2 * LANES);
+        let first = self.builder.pure(Op::IAdd, &[epoch, first]);
         let first = self.builder.splat(first);
         let mine = self.builder.pure(Op::IAdd, &[first, lanes]);
-        let [second, third, record, record_all, end] = std::array::from_fn(|_| self.builder.create_block());
+        let [compare_all, call, record, record_all, end] = std::array::from_fn(|_| self.builder.create_block());
         // Of device memory most words were not accessed before, of workgroup memory before the last barrier.
         let below = match (checked.shared, checked.private) {
-            (false, _) => state::SITES + checked.site.as_u32(),
-            (true, false) => state::KNOWN + StorageClass::Workgroup as u32,
-            (true, true) => state::PRIVATE,
+            (false, _) => state::SITE_SETTLED_BELOW + checked.site.as_u32(),
+            (true, false) => state::ORDERED_BELOW + StorageClass::Workgroup as u32,
+            (true, true) => state::PRIVATE_SETTLED_BELOW,
         };
         let below = self.state(below);
         let below = self.builder.splat(below);
@@ -79,7 +80,7 @@ impl Widen<'_> {
         } else {
             let fine = self.builder.pure(Op::ULt, &[written, below]);
             let ordered = self.builder.pure(Op::ULt, &[read, below]);
-            let workgroup = self.workgroup_cell(number);
+            let workgroup = self.workgroup_cell(epoch);
             let workgroup = self.builder.splat(workgroup);
             let covered = self.builder.pure(Op::IEq, &[read, workgroup]);
             let either = self.builder.pure(Op::LOr, &[ordered, covered]);
@@ -87,21 +88,13 @@ impl Widen<'_> {
         };
         let open = self.builder.and_not(self.exec, fine);
         let open = self.builder.any(open);
-        self.builder.branch(open, second, record);
+        self.builder.branch(open, compare_all, record);
         self.enter_block(record);
         let old = if checked.writes { written } else { read };
-        self.record(checked, words, (old, new), !checked.shared || checked.unread, [third, end]);
-        self.enter_block(second);
+        self.record(checked, words, (old, new), !checked.shared || checked.unread, [call, end]);
+        self.enter_block(compare_all);
         let bounds = self.bounds(checked);
-        let wide = Bounds {
-            base: self.builder.splat(bounds.base),
-            first: self.builder.splat(bounds.first),
-            known: self.builder.splat(bounds.known),
-            unknown: self.builder.splat(bounds.unknown),
-            number: self.builder.splat(bounds.number),
-            covering: bounds.covering.map(|cell| self.builder.splat(cell)),
-            groups: bounds.groups.map(|value| self.builder.splat(value)),
-        };
+        let wide = self.splat_bounds(&bounds);
         let group = self.builder.constant(Type::V32, u64::from(4 * self.kernel.invocations().next_power_of_two() - 1));
         let settled = |widen: &mut Self, cell: Value| {
             let ordered = widen.is_ordered(cell, checked, &wide);
@@ -109,7 +102,7 @@ impl Widen<'_> {
             let differs = widen.builder.pure(Op::And, &[differs, group]);
             let zero = widen.builder.constant(Type::V32, 0);
             let own = widen.builder.pure(Op::IEq, &[differs, zero]);
-            let present = widen.builder.pure(Op::ULe, &[wide.first, cell]);
+            let present = widen.builder.pure(Op::ULe, &[wide.first_epoch, cell]);
             let own = widen.builder.pure(Op::LAnd, &[own, present]);
             widen.builder.pure(Op::LOr, &[ordered, own])
         };
@@ -119,12 +112,12 @@ impl Widen<'_> {
             (of_reads, mine)
         } else {
             // The cell becomes that of the smallest group that has the earlier reads, too, as if joined one by one.
-            let joined = self.joined(read, &wide);
+            let joined = self.joined_cell(read, &wide);
             let new = self.builder.select(of_reads, mine, joined);
-            let covered = self.is_covered(read, &wide);
-            let joins = self.joins();
+            let covered = self.has_read_of_lane(read, &wide);
+            let joins = self.reads_join();
             let joins = self.builder.splat(joins);
-            let apart = self.is_apart(read, &wide);
+            let apart = self.is_after_barrier(read, &wide);
             let joins = self.builder.pure(Op::LAnd, &[joins, apart]);
             let either = self.builder.pure(Op::LOr, &[covered, joins]);
             (self.builder.pure(Op::LOr, &[of_reads, either]), self.builder.select(covered, read, new))
@@ -132,40 +125,40 @@ impl Widen<'_> {
         let mut fine = self.builder.pure(Op::LAnd, &[of_writes, of_reads]);
         if !checked.shared {
             let zero = self.builder.constant(Type::V32, 0);
-            let may_settle = self.builder.pure(Op::INe, &[wide.base, zero]);
+            let may_settle = self.builder.pure(Op::INe, &[wide.settled_below, zero]);
             fine = self.builder.pure(Op::LAnd, &[fine, may_settle]);
         }
         let open = self.builder.and_not(self.exec, fine);
         let open = self.builder.any(open);
-        self.builder.branch(open, third, record_all);
+        self.builder.branch(open, call, record_all);
         self.enter_block(record_all);
-        self.record(checked, words, (old, new), checked.unread, [third, end]);
-        self.enter_block(third);
+        self.record(checked, words, (old, new), checked.unread, [call, end]);
+        self.enter_block(call);
         self.observe_place(Observed::access(checked.site, Width::Word), place, None);
         self.builder.jump(end);
         self.enter_block(end);
     }
 
     /// The cells of the lanes' words; 0 out of bounds.
-    fn load_cells(&mut self, words: &Words, base: Value) -> Value {
-        let load = match words.which {
-            Which::One(limit) | Which::Row(limit) => {
+    fn load_cells(&mut self, words: &CheckedWords, base: Value) -> Value {
+        let load = match words.set {
+            WordSet::Same(limit) | WordSet::Contiguous(limit) => {
                 InstData::LoadRow { row: Row { base, index: words.index, limit, width: Width::Word } }
             }
-            Which::Any(mask) => {
+            WordSet::PerLane(mask) => {
                 InstData::Gather { lanes: LaneAddress { base, index: words.index, scale: 4, disp: 0 }, mask }
             }
         };
         self.builder.emit_value(load)
     }
 
-    fn store_cells(&mut self, words: &Words, base: Value, value: Value) {
-        let store = match words.which {
-            Which::One(limit) | Which::Row(limit) => {
+    fn store_cells(&mut self, words: &CheckedWords, base: Value, value: Value) {
+        let store = match words.set {
+            WordSet::Same(limit) | WordSet::Contiguous(limit) => {
                 let row = Row { base, index: words.index, limit, width: Width::Word };
                 InstData::StoreRow { row, value, mask: self.exec }
             }
-            Which::Any(mask) => {
+            WordSet::PerLane(mask) => {
                 let lanes = LaneAddress { base, index: words.index, scale: 4, disp: 0 };
                 InstData::Scatter { width: Width::Word, lanes, value, mask }
             }
@@ -179,14 +172,14 @@ impl Widen<'_> {
     fn record(
         &mut self,
         checked: CheckedAccess,
-        words: &Words,
+        words: &CheckedWords,
         (old, new): (Value, Value),
         unread: bool,
         [call, end]: [super::super::Block; 2],
     ) {
         let base = if checked.writes { words.written } else { words.read };
         self.store_cells(words, base, new);
-        if let Which::Any(lanes) = words.which {
+        if let WordSet::PerLane(lanes) = words.set {
             // Of lanes with one word only one finds its own cell there.
             let found = self.load_cells(words, base);
             let differ = self.builder.pure(Op::INe, &[found, new]);
@@ -207,57 +200,59 @@ impl Widen<'_> {
     }
 
     /// Whether the cell's access is ordered before the next access of every invocation of the workgroup.
-    fn is_ordered(&mut self, cell: Value, checked: CheckedAccess, bounds: &Bounds) -> Value {
+    fn is_ordered(&mut self, cell: Value, checked: CheckedAccess, bounds: &CellBounds) -> Value {
         if checked.shared {
-            return self.builder.pure(Op::ULt, &[cell, bounds.known]);
+            return self.builder.pure(Op::ULt, &[cell, bounds.ordered_below]);
         }
-        let before = self.builder.pure(Op::ULt, &[cell, bounds.base]);
-        let since = self.builder.pure(Op::ISub, &[cell, bounds.first]);
-        let known = self.builder.pure(Op::ISub, &[bounds.known, bounds.first]);
+        let before = self.builder.pure(Op::ULt, &[cell, bounds.settled_below]);
+        let since = self.builder.pure(Op::ISub, &[cell, bounds.first_epoch]);
+        let known = self.builder.pure(Op::ISub, &[bounds.ordered_below, bounds.first_epoch]);
         let known = self.builder.pure(Op::ULt, &[since, known]);
         self.builder.pure(Op::LOr, &[before, known])
     }
 
     /// Whether a cell of reads stands for a read of any lane, too.
-    fn is_covered(&mut self, read: Value, bounds: &Bounds) -> Value {
-        let [subgroup, workgroup, several] = bounds.covering.map(|cell| self.builder.pure(Op::IEq, &[read, cell]));
+    fn has_read_of_lane(&mut self, read: Value, bounds: &CellBounds) -> Value {
+        let ReadCells { subgroup, workgroup, several_workgroups } = bounds.read_cells;
+        let [subgroup, workgroup, several] =
+            [subgroup, workgroup, several_workgroups].map(|cell| self.builder.pure(Op::IEq, &[read, cell]));
         let either = self.builder.pure(Op::LOr, &[subgroup, workgroup]);
         self.builder.pure(Op::LOr, &[either, several])
     }
 
     /// Whether no invocation has acquired anything, so that only barriers of the workgroup order reads.
-    fn joins(&mut self) -> Value {
-        let joins = self.state(state::JOINS);
+    fn reads_join(&mut self) -> Value {
+        let joins = self.state(state::READS_JOIN);
         self.is_not_zero(joins)
     }
 
     /// Whether the cell's reads are later than the last barrier: then a new read joins them and does not replace them.
-    fn is_apart(&mut self, read: Value, bounds: &Bounds) -> Value {
-        let since = self.builder.pure(Op::ISub, &[read, bounds.first]);
-        let known = self.builder.pure(Op::ISub, &[bounds.unknown, bounds.first]);
+    fn is_after_barrier(&mut self, read: Value, bounds: &CellBounds) -> Value {
+        let since = self.builder.pure(Op::ISub, &[read, bounds.first_epoch]);
+        let known = self.builder.pure(Op::ISub, &[bounds.barrier_epoch, bounds.first_epoch]);
         self.builder.pure(Op::ULe, &[known, since])
     }
 
     /// The cell of reads of this subgroup and of those that a cell stands for, which are not ordered.
-    fn joined(&mut self, read: Value, bounds: &Bounds) -> Value {
-        let [bits, least, own] = bounds.groups;
-        let group = self.builder.pure(Op::And, &[read, bits]);
+    fn joined_cell(&mut self, read: Value, bounds: &CellBounds) -> Value {
+        let GroupCodes { mask, first_subgroup, subgroup: own } = bounds.groups;
+        let group = self.builder.pure(Op::And, &[read, mask]);
         // The subgroup of an invocation, as the group of it.
-        let five = self.like(read, 5);
-        let one = self.like(read, 1);
+        let five = self.constant_like(read, 5);
+        let one = self.constant_like(read, 1);
         let subgroup = self.builder.pure(Op::LShr, &[group, five]);
         let subgroup = self.builder.pure(Op::Shl, &[subgroup, one]);
-        let subgroup = self.builder.pure(Op::IAdd, &[subgroup, least]);
-        let is_invocation = self.builder.pure(Op::ULt, &[group, least]);
+        let subgroup = self.builder.pure(Op::IAdd, &[subgroup, first_subgroup]);
+        let is_invocation = self.builder.pure(Op::ULt, &[group, first_subgroup]);
         let subgroup = self.builder.select(is_invocation, subgroup, group);
         let same = self.builder.pure(Op::IEq, &[subgroup, own]);
-        let near = self.builder.select(same, bounds.covering[0], bounds.covering[1]);
-        let is_near = self.builder.pure(Op::ULe, &[bounds.first, read]);
-        self.builder.select(is_near, near, bounds.covering[2])
+        let near = self.builder.select(same, bounds.read_cells.subgroup, bounds.read_cells.workgroup);
+        let is_near = self.builder.pure(Op::ULe, &[bounds.first_epoch, read]);
+        self.builder.select(is_near, near, bounds.read_cells.several_workgroups)
     }
 
     /// A constant of the type of another value.
-    fn like(&mut self, value: Value, bits: u32) -> Value {
+    fn constant_like(&mut self, value: Value, bits: u32) -> Value {
         let ty = self.builder.ty(value);
         self.builder.constant(ty, bits.into())
     }

@@ -1,4 +1,4 @@
-//! Which checks machine code may settle, and the memory that they concern.
+//! WordSet checks machine code may settle, and the memory that they concern.
 
 use cranelift_entity::EntitySet;
 

@@ -1,4 +1,4 @@
-//! CheckedAccess mode: checks that machine code settles itself. The cells of an access's words are loaded, compared and
+//! Checked mode: checks that machine code settles itself. The cells of an access's words are loaded, compared and
 //! replaced as the detector would do (`check/rows.rs`). An access that these tests do not settle calls the observer.
 //!
 //! Three stages follow each other, each in blocks of its own. The first one knows the cases that are frequent and cost
@@ -34,45 +34,62 @@ struct CheckedAccess {
 
 /// The words of an access: the addresses of their cells and marks.
 #[derive(Clone, Copy, Debug)]
-struct Words {
+struct CheckedWords {
     written: Value,
     read: Value,
     /// Where instructions are noted, a byte for each word.
     marks: Option<Value>,
     /// The index of the word, of the first lane's, or of each lane's.
     index: Value,
-    /// Which of the lanes' words there are.
-    which: Which,
+    /// WordSet of the lanes' words there are.
+    set: WordSet,
 }
 
-/// Which words the lanes have, and what is in bounds.
+/// WordSet words the lanes have, and what is in bounds.
 #[derive(Clone, Copy, Debug)]
-enum Which {
-    /// All the same; the number of words in bounds.
-    One(Value),
-    /// Consecutive ones; the number of words in bounds.
-    Row(Value),
-    /// Any, perhaps one of several lanes; the lanes that are active and in bounds.
-    Any(Value),
+enum WordSet {
+    /// One word for all lanes; the number of words in bounds.
+    Same(Value),
+    /// Consecutive words; the number of words in bounds.
+    Contiguous(Value),
+    /// A word for each lane, perhaps one for several; the lanes that are active and in bounds.
+    PerLane(Value),
 }
 
-/// The numbers that cells are compared with, `s32`.
+/// What cells are compared with: `s32`, or `v32` for a cell of each lane.
 #[derive(Clone, Copy, Debug)]
-struct Bounds {
+struct CellBounds {
     /// Cells below are settled. 0 if the access makes its call in any case, or nothing is settled.
-    base: Value,
-    first: Value,
-    /// Accesses of this workgroup below this number are ordered by a barrier, if they are not private.
-    known: Value,
-    /// The same bound whatever the privacy: accesses from there on are ordered by no barrier of the workgroup.
-    unknown: Value,
-    /// The present number.
-    number: Value,
-    /// The cells of reads by the subgroup, the workgroup and several workgroups.
-    covering: [Value; 3],
-    /// Of the cells of this workgroup: the bits of the group, the least group that is a subgroup, and the subgroup's.
-    groups: [Value; 3],
+    settled_below: Value,
+    /// The first epoch of the workgroup: its cells are from here on.
+    first_epoch: Value,
+    /// Cells of this workgroup below are ordered before this access.
+    ordered_below: Value,
+    /// The epoch of the last barrier of the workgroup, which does not order private accesses.
+    barrier_epoch: Value,
+    read_cells: ReadCells,
+    groups: GroupCodes,
 }
+
+/// Cells of reads by several invocations, of the present epoch.
+#[derive(Clone, Copy, Debug)]
+struct ReadCells {
+    subgroup: Value,
+    workgroup: Value,
+    several_workgroups: Value,
+}
+
+/// Groups of invocations as cells of this workgroup have them (`check/cells.rs`).
+#[derive(Clone, Copy, Debug)]
+struct GroupCodes {
+    /// The bits of a cell that have the group.
+    mask: Value,
+    /// The least group that is a subgroup; those below are single invocations.
+    first_subgroup: Value,
+    /// That of the present subgroup.
+    subgroup: Value,
+}
+
 impl Widen<'_> {
     /// A check that machine code settles if it can; false if this check is a call only.
     pub(super) fn inline_check(&mut self, site: Site, place: &Place, width: Width, plan: Option<&AccessPlan>) -> bool {
@@ -85,18 +102,18 @@ impl Widen<'_> {
             self.mark(site, &words, marks);
         }
         // Of several lanes that write one word none is settled, but often there is only one.
-        if let (Which::One(limit), true) = (words.which, checked.writes) {
+        if let (WordSet::Same(limit), true) = (words.set, checked.writes) {
             words = self.as_lanes(&words, limit);
         }
         // Operands are read here, since their values must dominate all later blocks.
         self.prepare_call(place);
         if !checked.writes && is_input(self.kernel, place) {
-            self.first_call(Observed::access(site, Width::Word), place);
+            self.call_once(Observed::access(site, Width::Word), place);
             return true;
         }
-        match words.which {
-            Which::One(limit) => self.check_word(checked, (&words, limit), place),
-            Which::Row(_) | Which::Any(_) => self.check_lanes(checked, &words, place),
+        match words.set {
+            WordSet::Same(limit) => self.check_word(checked, (&words, limit), place),
+            WordSet::Contiguous(_) | WordSet::PerLane(_) => self.check_lanes(checked, &words, place),
         }
         true
     }
@@ -122,12 +139,12 @@ impl Widen<'_> {
             self.mark(what.site, &words, marks);
         }
         self.prepare_call(place);
-        self.first_call(what, place);
+        self.call_once(what, place);
         true
     }
 
     /// Where the cells of an access are.
-    fn checked_words(&mut self, checked: CheckedAccess, place: &Place, plan: &AccessPlan) -> Option<Words> {
+    fn checked_words(&mut self, checked: CheckedAccess, place: &Place, plan: &AccessPlan) -> Option<CheckedWords> {
         let (kernel, plans) = (self.kernel, self.plans);
         let (checks, layout) = (&plans.inline, &plans.layout);
         if checks.is_empty() {
@@ -176,13 +193,13 @@ impl Widen<'_> {
                 let limit = builder.wide(WideOp::Shr, &[len, two]);
                 let limit = builder.wide(WideOp::Truncate, &[limit]);
                 let index = self.get(index);
-                return Some(Words { written, read, marks, index, which: Which::Row(limit) });
+                return Some(CheckedWords { written, read, marks, index, set: WordSet::Contiguous(limit) });
             }
             // Whole words: the unit of the index is one or two of them.
             let (index, unit, inside) = lane_index(self, &plan.offset.lanes, len);
             let index = self.builder.times(index, u32::from(unit) / 4);
             let lanes = self.builder.and(self.exec, inside);
-            return Some(Words { written, read, marks, index, which: Which::Any(lanes) });
+            return Some(CheckedWords { written, read, marks, index, set: WordSet::PerLane(lanes) });
         }
         // An index above all words stays above.
         let most = builder.s64(u32::MAX.into());
@@ -190,11 +207,11 @@ impl Widen<'_> {
         let index = builder.wide(WideOp::Truncate, &[index]);
         let limit = builder.wide(WideOp::Shr, &[len, two]);
         let limit = builder.wide(WideOp::Truncate, &[limit]);
-        Some(Words { written, read, marks, index, which: Which::One(limit) })
+        Some(CheckedWords { written, read, marks, index, set: WordSet::Same(limit) })
     }
 
     /// The one word of all lanes as a word of each.
-    fn as_lanes(&mut self, words: &Words, limit: Value) -> Words {
+    fn as_lanes(&mut self, words: &CheckedWords, limit: Value) -> CheckedWords {
         let builder = &mut self.builder;
         let inside = builder.pure(Op::ULt, &[words.index, limit]);
         let inside = builder.splat(inside);
@@ -204,21 +221,21 @@ impl Widen<'_> {
         let skip = builder.wide(WideOp::Mul, &[skip, four]);
         let [written, read] = [words.written, words.read].map(|base| builder.wide(WideOp::Add, &[base, skip]));
         let index = builder.constant(Type::V32, 0);
-        Words { written, read, index, which: Which::Any(lanes), ..*words }
+        CheckedWords { written, read, index, set: WordSet::PerLane(lanes), ..*words }
     }
 
     /// Notes the instruction for the words that it accesses.
-    fn mark(&mut self, site: Site, words: &Words, marks: Value) {
+    fn mark(&mut self, site: Site, words: &CheckedWords, marks: Value) {
         let number = site.as_u32() + 1;
         let value = self.builder.constant(Type::V32, number.into());
-        let (index, limit) = match words.which {
-            Which::Any(mask) => {
+        let (index, limit) = match words.set {
+            WordSet::PerLane(mask) => {
                 let lanes = LaneAddress { base: marks, index: words.index, scale: 1, disp: 0 };
                 self.builder.emit(InstData::Scatter { width: Width::Byte, lanes, value, mask });
                 return;
             }
-            Which::Row(limit) => (words.index, limit),
-            Which::One(limit) => {
+            WordSet::Contiguous(limit) => (words.index, limit),
+            WordSet::Same(limit) => {
                 let address = Address { base: marks, index: Some((words.index, limit)), scale: 1, disp: 0 };
                 let value = self.builder.s32(number);
                 self.builder.emit(InstData::Store { width: Width::Byte, address, value, mask: self.exec });
@@ -238,8 +255,8 @@ impl Widen<'_> {
     }
 
     /// Calls the observer if the instruction has made no call in this dispatch.
-    fn first_call(&mut self, what: Observed, place: &Place) {
-        let base = self.state(state::SITES + what.site.as_u32());
+    fn call_once(&mut self, what: Observed, place: &Place) {
+        let base = self.state(state::SITE_SETTLED_BELOW + what.site.as_u32());
         let known = self.is_not_zero(base);
         let [first, end] = std::array::from_fn(|_| self.builder.create_block());
         self.builder.branch(known, end, first);
@@ -255,41 +272,71 @@ impl Widen<'_> {
     }
 
     /// The number of the subgroup, times a constant.
-    fn scaled_number(&mut self, factor: u32) -> Value {
+    fn scaled_subgroup_number(&mut self, factor: u32) -> Value {
         let factor = self.builder.s32(factor);
         self.builder.pure(Op::IMul, &[self.subgroup.number, factor])
     }
 
-    /// The cell of the workgroup at a number.
-    fn workgroup_cell(&mut self, number: Value) -> Value {
+    /// The cell of the workgroup at an epoch.
+    fn workgroup_cell(&mut self, epoch: Value) -> Value {
         let rounded = self.kernel.invocations().next_power_of_two();
-        self.builder.plus(number, 2 * (2 * rounded - 1))
+        self.builder.plus(epoch, 2 * (2 * rounded - 1))
     }
 
-    fn bounds(&mut self, checked: CheckedAccess) -> Bounds {
+    fn bounds(&mut self, checked: CheckedAccess) -> CellBounds {
         let class = if checked.shared { StorageClass::Workgroup } else { StorageClass::Uniform };
-        let first = self.state(state::FIRST);
+        let first_epoch = self.state(state::FIRST_EPOCH);
         // Cells of earlier workgroups in workgroup memory are settled.
-        let base = if checked.shared { state::PRIVATE } else { state::SITES + checked.site.as_u32() };
-        let base = self.state(base);
-        let unknown = self.state(state::KNOWN + class as u32);
-        // No barrier orders private accesses.
-        let known = match (checked.private, checked.shared) {
-            (false, _) => unknown,
-            (true, false) => first,
-            (true, true) => base,
+        let settled_below = match checked.shared {
+            true => state::PRIVATE_SETTLED_BELOW,
+            false => state::SITE_SETTLED_BELOW + checked.site.as_u32(),
         };
-        let number = self.state(state::NUMBER);
-        let several = self.state(state::SEVERAL);
+        let settled_below = self.state(settled_below);
+        let barrier_epoch = self.state(state::ORDERED_BELOW + class as u32);
+        // No barrier orders private accesses.
+        let ordered_below = match (checked.private, checked.shared) {
+            (false, _) => barrier_epoch,
+            (true, false) => first_epoch,
+            (true, true) => settled_below,
+        };
+        let epoch = self.state(state::EPOCH);
+        let several_workgroups = self.state(state::SEVERAL_WORKGROUPS);
         let rounded = self.kernel.invocations().next_power_of_two();
-        let of_subgroup = self.scaled_number(2);
-        let of_subgroup = self.builder.plus(of_subgroup, 2 * rounded);
-        let subgroup = self.builder.pure(Op::IAdd, &[number, of_subgroup]);
-        let workgroup = self.workgroup_cell(number);
-        let bits = self.builder.s32(4 * rounded - 1);
-        let least = self.builder.s32(2 * rounded);
-        let groups = [bits, least, of_subgroup];
-        Bounds { base, first, known, unknown, number, covering: [subgroup, workgroup, several], groups }
+        let group = self.scaled_subgroup_number(2);
+        let group = self.builder.plus(group, 2 * rounded);
+        let subgroup = self.builder.pure(Op::IAdd, &[epoch, group]);
+        let workgroup = self.workgroup_cell(epoch);
+        let mask = self.builder.s32(4 * rounded - 1);
+        let first_subgroup = self.builder.s32(2 * rounded);
+        CellBounds {
+            settled_below,
+            first_epoch,
+            ordered_below,
+            barrier_epoch,
+            read_cells: ReadCells { subgroup, workgroup, several_workgroups },
+            groups: GroupCodes { mask, first_subgroup, subgroup: group },
+        }
+    }
+
+    /// The same for a cell of each lane.
+    fn splat_bounds(&mut self, bounds: &CellBounds) -> CellBounds {
+        let mut splat = |value| self.builder.splat(value);
+        CellBounds {
+            settled_below: splat(bounds.settled_below),
+            first_epoch: splat(bounds.first_epoch),
+            ordered_below: splat(bounds.ordered_below),
+            barrier_epoch: splat(bounds.barrier_epoch),
+            read_cells: ReadCells {
+                subgroup: splat(bounds.read_cells.subgroup),
+                workgroup: splat(bounds.read_cells.workgroup),
+                several_workgroups: splat(bounds.read_cells.several_workgroups),
+            },
+            groups: GroupCodes {
+                mask: splat(bounds.groups.mask),
+                first_subgroup: splat(bounds.groups.first_subgroup),
+                subgroup: splat(bounds.groups.subgroup),
+            },
+        }
     }
 
     fn enter_block(&mut self, block: super::Block) {

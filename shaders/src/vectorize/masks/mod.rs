@@ -280,7 +280,7 @@ impl Widen<'_> {
     }
 
     /// Translates the terminator of the current block.
-    pub(super) fn leave(&mut self, data: &Scalar) {
+    pub(super) fn terminator(&mut self, data: &Scalar) {
         let block = self.block;
         self.empty_masks();
         match data {

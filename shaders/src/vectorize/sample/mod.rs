@@ -43,7 +43,7 @@ const MAX_INLINE_SAMPLES: usize = 32;
 
 /// State that the samples of a block share.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct SampleCache {
     /// Number of inlined samples.
     written: usize,
     sources: HashMap<(Value, bool), WordImage>,
@@ -65,7 +65,7 @@ struct InlineSample {
     layer: Option<(Value, bool)>,
 }
 
-impl Known {
+impl SampleCache {
     /// Drops all cached values: the following code is in another block.
     pub(super) fn clear(&mut self) {
         self.sources.clear();

@@ -1,5 +1,5 @@
 //! Checked mode: what a control barrier tells the observer, once for the workgroup, between the loop in which the
-//! subgroups reach it and the next one. Where no invocation knows more than others, that is a new number, which machine
+//! subgroups reach it and the next one. Where no invocation knows more than others, that is a new epoch, which machine
 //! code takes itself (`check/offer.rs`).
 
 use smallvec::SmallVec;
@@ -16,24 +16,24 @@ use crate::vectorize::plans::Plans;
 #[derive(Clone, Debug)]
 pub(in crate::vectorize) struct Meeting {
     site: Site,
-    settled: Option<Settled>,
+    settled: Option<InlineMeeting>,
 }
 
-/// What machine code does of it.
+/// What machine code does of a barrier.
 #[derive(Clone, Debug)]
-struct Settled {
+struct InlineMeeting {
     /// The slice with the state.
     state: u32,
-    /// The difference of numbers.
+    /// The difference of two epochs that follow each other.
     unit: u32,
-    /// The words that become the new number.
+    /// The words that become the new epoch.
     words: SmallVec<[u32; 4]>,
 }
 
 impl Meeting {
     pub(in crate::vectorize) fn new(kernel: &Kernel, plans: &Plans, site: Site) -> Self {
         let words = if plans.inline.is_empty() { None } else { check::words_of_barrier(&kernel.sites[site].action) };
-        let settled = words.map(|words| Settled {
+        let settled = words.map(|words| InlineMeeting {
             state: plans.layout.descriptor_count + plans.inline.slices() - 1,
             unit: 4 * kernel.invocations().next_power_of_two(),
             words,
@@ -50,24 +50,19 @@ impl Meeting {
         };
         match &self.settled {
             None => builder.jump(call),
-            Some(Settled { state, unit, words }) => {
+            Some(InlineMeeting { state, unit, words }) => {
                 let buffer = builder.s32(*state);
                 let base = builder.emit_one(InstData::BufferBase { buffer });
                 let word = |word: u32| Address { base, index: None, scale: 1, disp: 4 * word.cast_signed() };
-                let [number, last] = [state::NUMBER, state::LAST_NUMBER]
-                    .map(|number| builder.emit_value(InstData::Load { ty: Type::S32, address: word(number) }));
-                let next = builder.plus(number, *unit);
+                let [epoch, last] = [state::EPOCH, state::LAST_EPOCH]
+                    .map(|at| builder.emit_value(InstData::Load { ty: Type::S32, address: word(at) }));
+                let next = builder.plus(epoch, *unit);
                 let fits = builder.pure(Op::ULe, &[next, last]);
                 let settled = builder.create_block();
                 builder.branch(fits, settled, call);
                 enter(builder, settled);
-                for &number in words {
-                    builder.emit(InstData::Store {
-                        width: Width::Word,
-                        address: word(number),
-                        value: next,
-                        mask: lanes,
-                    });
+                for &at in words {
+                    builder.emit(InstData::Store { width: Width::Word, address: word(at), value: next, mask: lanes });
                 }
                 builder.jump(end);
             }

@@ -43,7 +43,7 @@ impl Select<'_, Avx512> {
         let site = self.site(elements, &mut operands)?;
         let temps = self.vectors::<4>(&mut operands);
         let orders = load_orders(count).into_iter().map(|order| self.code.pool.vector(order)).collect();
-        self.code.push(InstKind::Sequence(Box::new(LoadElements(Rows { site, temps, orders }))), &operands);
+        self.code.push(InstKind::Sequence(Box::new(LoadElements(ElementRows { site, temps, orders }))), &operands);
         Ok(())
     }
 
@@ -78,7 +78,7 @@ impl Select<'_, Avx512> {
         let mut pair = [0; 16];
         (pair[0], pair[1]) = (firsts as u32, (firsts >> 32) as u32);
         let in_pool = self.code.pool.vector(pair);
-        let rows = Rows { site, temps, orders };
+        let rows = ElementRows { site, temps, orders };
         let store = StoreElements { rows, words: words as u8, mask, lanes, bits, firsts, in_pool };
         self.code.push(InstKind::Sequence(Box::new(store)), &operands);
         Ok(())
@@ -136,14 +136,14 @@ fn store_orders(words: usize) -> Vec<[u32; 16]> {
 
 /// Elements as whole rows of memory.
 #[derive(Debug)]
-struct Rows {
+struct ElementRows {
     site: Site,
     /// The first temporary vector register.
     temps: u8,
     orders: SmallVec<[PooledConstant; 6]>,
 }
 
-impl Rows {
+impl ElementRows {
     fn temp(&self, regs: Regs<'_>, number: u8) -> Register {
         regs.zmm(self.temps + number)
     }
@@ -160,7 +160,7 @@ impl Rows {
 
 /// The first operands become the words.
 #[derive(Debug)]
-struct LoadElements(Rows);
+struct LoadElements(ElementRows);
 
 impl Expand for LoadElements {
     fn hot(&self, regs: Regs<'_>, asm: &mut Assembler<'_>) {
@@ -209,7 +209,7 @@ impl Expand for LoadElements {
 /// Stores the first operands, for all lanes or under a mask; words that are not stored are masked, too.
 #[derive(Debug)]
 struct StoreElements {
-    rows: Rows,
+    rows: ElementRows,
     /// Words of an element in memory.
     words: u8,
     mask: Option<u8>,
