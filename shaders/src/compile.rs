@@ -292,6 +292,7 @@ pub fn compile_checked(kernel: &Kernel, backend: Backend, checks: Checks) -> Che
     let mut kernel = kernel.clone();
     check::insert(&mut kernel);
     if checks != Checks::All {
+        opt::run_all(opt::NUMBERING, &mut kernel);
         check::subsume(&mut kernel);
     }
     if checks == Checks::NeededApart {

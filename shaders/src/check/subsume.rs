@@ -8,7 +8,8 @@ use std::collections::HashSet;
 
 use crate::ir::{AccessSite, Inst, InstData, Kernel, Place, Scope, SiteAction, Value, Width};
 
-/// Removes redundant checks. Values that are equal only after value numbering are not recognised before it.
+/// Removes redundant checks. Places are compared by their values, so value numbering comes first
+/// ([`NUMBERING`](crate::opt::NUMBERING)).
 pub fn subsume(kernel: &mut Kernel) {
     for number in 0..kernel.layout.len() {
         let block = kernel.layout[number];

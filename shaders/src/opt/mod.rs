@@ -108,19 +108,29 @@ const UNROLLED: &[Pass] = &[MEM2REG, CFG, PEEPHOLE, GVN];
 /// Passes to repeat after [`MELD`] if it melded a loop: the sides may start with equal code again.
 const MELDED: &[Pass] = &[CFG, MELD];
 
+/// Passes after which places that are equal have equal values, as far as value numbering shows it.
+pub const NUMBERING: &[Pass] = &[CFG, MEM2REG, PEEPHOLE, GVN];
+
 /// Passes to repeat after lowering.
 pub const CLEANUP: &[Pass] = &[PEEPHOLE, GVN, LICM, DCE];
 
+/// Runs these passes.
+pub(crate) fn run_all(passes: &[Pass], kernel: &mut Kernel) {
+    passes.iter().for_each(|pass| run_within_budget(pass, kernel, &mut |_, _| {}));
+}
+
+/// Once the compile-time budget is spent, passes are skipped; the kernel is valid anyway.
+fn run_within_budget(pass: &Pass, kernel: &mut Kernel, after: &mut impl FnMut(&Pass, &Kernel)) {
+    kernel.work.visit(kernel.size());
+    if !kernel.work.is_spent() {
+        pass.apply(kernel);
+        after(pass, kernel);
+    }
+}
+
 /// Runs all passes; `after` is called with the kernel after each, for timings and dumps.
 pub fn optimize(kernel: &mut Kernel, mut after: impl FnMut(&Pass, &Kernel)) {
-    let mut run = |pass: &Pass, kernel: &mut Kernel| {
-        kernel.work.visit(kernel.size());
-        // A compile-time budget: once it is spent, the remaining passes are skipped; the kernel is valid anyway.
-        if !kernel.work.is_spent() {
-            pass.apply(kernel);
-            after(pass, kernel);
-        }
-    };
+    let mut run = |pass: &Pass, kernel: &mut Kernel| run_within_budget(pass, kernel, &mut after);
     for pass in PASSES {
         let blocks = kernel.blocks.len();
         run(pass, kernel);

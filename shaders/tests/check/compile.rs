@@ -15,15 +15,30 @@ fn kernel() -> Kernel {
     )
 }
 
+/// The checks of a kernel that is compiled with these.
+fn count(kernel: &Kernel, checks: Checks) -> usize {
+    let compiled = compile_checked(kernel, Backend::Interpreter, checks);
+    assert_eq!((compiled.backend, compiled.fallback), (Backend::Interpreter, None));
+    let insts = compiled.kernel.layout.iter().flat_map(|&block| &compiled.kernel.blocks[block].insts);
+    insts.filter(|&&inst| matches!(compiled.kernel.insts[inst], InstData::Check { .. })).count()
+}
+
 #[test]
 fn redundant_checks_are_left_out_unless_all_are_wanted() {
-    for (checks, expected) in [(Checks::All, 2), (Checks::Needed, 1)] {
-        let compiled = compile_checked(&kernel(), Backend::Interpreter, checks);
-        assert_eq!((compiled.backend, compiled.fallback), (Backend::Interpreter, None));
-        let insts = compiled.kernel.layout.iter().flat_map(|&block| &compiled.kernel.blocks[block].insts);
-        let count = insts.filter(|&&inst| matches!(compiled.kernel.insts[inst], InstData::Check { .. })).count();
-        assert_eq!(count, expected);
-    }
+    assert_eq!([Checks::All, Checks::Needed].map(|checks| count(&kernel(), checks)), [2, 1]);
+}
+
+/// `y[i] = y[i]`, as front ends read it: the index comes from a variable, and the offset is computed for each access.
+#[test]
+fn places_that_are_computed_twice_are_the_same() {
+    let kernel = parse(
+        "kernel \"test\" 16, 1, 1\nbinding0 = storage 0.0[1] 0\nvar0 = private 4 \"i\"\nblock0:
+            v0 = const.i32 0\n v1 = builtin local_invocation_index.0\n store var0 + v0, v1
+            v2 = load.i32 var0 + v0\n v3 = element v0, v2 * 4\n v4 = buffer binding0[v0]
+            v5 = load.i32 storage v4 + v3\n v6 = load.i32 var0 + v0\n v7 = element v0, v6 * 4
+            v8 = buffer binding0[v0]\n store storage v8 + v7, v5\n return",
+    );
+    assert_eq!([Checks::All, Checks::Needed].map(|checks| count(&kernel, checks)), [2, 1]);
 }
 
 #[test]
