@@ -108,7 +108,7 @@ impl SlotState {
 
     /// The state that `bind` has with this object of its resource; `None` for a sampler. The resource may have another
     /// size than when `bind` was checked.
-    pub(crate) fn over(slot: Slot, bind: &Bind, object: Option<&Arc<ResourceObject>>) -> Result<Self, Error> {
+    pub(crate) fn with_object(slot: Slot, bind: &Bind, object: Option<&Arc<ResourceObject>>) -> Result<Self, Error> {
         let mut bound = Self::unbacked(bind);
         if let (Some(resource), Some(object)) = (&bind.resource, object) {
             let Backed { object, part, ranges, view } = bound.backed_by(slot, resource, object)?;
@@ -118,14 +118,14 @@ impl SlotState {
     }
 
     /// What was bound.
-    pub(crate) fn bind(&self) -> Bind {
+    pub(crate) fn to_bind(&self) -> Bind {
         let Self { kind, part, to_end, sampler, resource, .. } = self;
         let (part, sampler, resource) = (part.clone(), sampler.clone(), resource.clone());
         Bind { kind: *kind, part, to_end: *to_end, sampler, resource }
     }
 
     /// Whether binding `bind` would change at most the object.
-    pub(crate) fn is(&self, bind: &Bind) -> bool {
+    pub(crate) fn binds_alike(&self, bind: &Bind) -> bool {
         let same = |a: &Option<Arc<Resource>>, b: &Option<Arc<Resource>>| match (a, b) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
             (a, b) => a.is_none() && b.is_none(),

@@ -201,7 +201,7 @@ impl Open {
                 continue;
             }
             let over = |((info, slot), (bind, number)): ((&BindingInfo, Slot), &(Bind, Option<usize>))| {
-                let state = SlotState::over(slot, bind, number.map(|number| &on.objects[number]))?;
+                let state = SlotState::with_object(slot, bind, number.map(|number| &on.objects[number]))?;
                 checked(program, slot, *info, Some(&state))?;
                 Ok(state)
             };

@@ -43,7 +43,7 @@ impl Context {
         let mut state = self.inner.lock();
         let id = state.bindings.id(slot);
         if let (Some(current), Some(resource)) = (state.bindings.slot_state(id), &what.resource)
-            && current.is(&what)
+            && current.binds_alike(&what)
         {
             // The binding is unchanged, but ranges that kernels can write may have been invalidated since.
             let mut inner = resource.state();

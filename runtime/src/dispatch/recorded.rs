@@ -134,7 +134,7 @@ impl<'a> Dispatch<'a> {
     ) -> Result<(Bind, Access), Error> {
         let bind = match (self.bound.get(&slot), from) {
             (Some(own), _) => own.bind(slot, (self.program, info))?,
-            (None, Some((from, at))) => from.found(self.program, info, slot, at)?.bind(),
+            (None, Some((from, at))) => from.found(self.program, info, slot, at)?.to_bind(),
             (None, None) => {
                 checked(self.program, slot, info, None)?;
                 return Err(Error::slot(slot, "nothing is bound to it"));

@@ -217,7 +217,8 @@ impl SetInner {
             return Err(self.broken(*binding, problem, rule::SET_DECLARED));
         }
         let place = first + element;
-        let is_current = |state: &SlotState| state.is(what) && (state.resource.is_none() || state.object.is_some());
+        let is_current =
+            |state: &SlotState| state.binds_alike(what) && (state.resource.is_none() || state.object.is_some());
         if names.state(place).is_some_and(is_current) {
             return Ok(None);
         }
