@@ -410,7 +410,7 @@ impl State {
             let itself = Barrier::new(src, Side::of(Stage::LayoutTransition, Accesses::NONE), memory);
             let number = self.events.push(Event::Barrier { queue, submitted, barriers: [itself].into() });
             let point = Point { queue: Some(queue), submitted, stage: Stage::LayoutTransition, access };
-            let order = self.order(point, extent(ranges));
+            let order = self.order(point, extent(ranges.iter()));
             self.orders[order as usize].order.comes_before_all_of(number, queue, &dst);
             let info = CommandInfo::transition(&current.info);
             let id = self.access(order, &Arc::new(info), None, false);
@@ -432,11 +432,10 @@ impl State {
         touched.runs(|range, touch| runs.push((range, touch)));
         let Some(current) = self.current.clone() else { return };
         let info = Arc::new(current.info.of_kernel(names, buffers, grid));
-        let whole = runs.iter().map(|(range, _)| range.clone());
-        let extent = whole.reduce(|all, range| all.start.min(range.start)..all.end.max(range.end)).unwrap_or(0..0);
+        let extent = extent(runs.iter().map(|(range, _)| range));
         let mut orders: HashMap<Accesses, u32, FixedState> = HashMap::default();
         let mut ids: HashMap<(Site, bool), Access, FixedState> = HashMap::default();
-        let mut list = Vec::new();
+        let mut list = Vec::with_capacity(runs.len());
         for (range, touch) in runs {
             for (site, writes) in [(touch.read(), false), (touch.write(), true)] {
                 let Some(site) = site else { continue };
@@ -465,7 +464,7 @@ impl State {
     }
 }
 
-fn extent(ranges: &[Range<u64>]) -> Range<u64> {
-    let start = ranges.iter().map(|range| range.start).min().unwrap_or(0);
-    start..ranges.iter().map(|range| range.end).max().unwrap_or(0)
+/// A range that contains all of these.
+fn extent<'a>(ranges: impl IntoIterator<Item = &'a Range<u64>>) -> Range<u64> {
+    ranges.into_iter().cloned().reduce(|all, range| all.start.min(range.start)..all.end.max(range.end)).unwrap_or(0..0)
 }

@@ -1,14 +1,16 @@
 //! Compares an access with the last ones to the same bytes, and takes its place among them.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
+use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
 use super::memory::{AccessId, Cell};
 use super::order::Lack;
 use super::report::{self, Race};
 use super::scope::{Accesses, Stage};
-use super::{Access, Checker, Hazard, State};
+use super::{Access, Checker, Hazard, State, extent};
 use crate::check::finding::Severity;
 
 /// What decides whether one access stands for another one.
@@ -23,31 +25,66 @@ struct Kind {
 impl State {
     /// The accesses of a command. All are compared before any takes its place: a read of this command must not stand
     /// for earlier ones when its own write comes.
+    ///
+    /// Instructions that access words by turns make many runs, which have few different cells: what was found of a cell
+    /// and an access for all memory of the command is found once.
     pub(super) fn accesses(&mut self, checker: &Checker, list: &[(Access, Range<u64>)]) {
+        let whole = extent(list.iter().map(|(_, range)| range));
+        let mut runs = Vec::new();
+        let mut ordered: HashMap<(Cell, AccessId), bool, FixedState> = HashMap::default();
         for (access, range) in list {
-            for (run, cell) in self.runs(range.clone()) {
-                for earlier in self.accesses_of(cell) {
-                    let hazard = match (self.writes(earlier), access.point.access.writes()) {
-                        (true, true) => Hazard::WriteAfterWrite,
-                        (true, false) => Hazard::ReadAfterWrite,
-                        (false, true) => Hazard::WriteAfterRead,
-                        (false, false) => continue,
-                    };
-                    self.compare(checker, earlier, access, &run, hazard);
+            self.runs(range.clone(), &mut runs);
+            for (run, cell) in runs.drain(..) {
+                let key = (cell, access.id);
+                if !*ordered.entry(key).or_insert_with(|| self.are_ordered(cell, access, &whole)) {
+                    for (earlier, hazard) in self.hazards(cell, access) {
+                        self.compare(checker, earlier, access, &run, hazard);
+                    }
                 }
             }
         }
+        let mut after: HashMap<(Cell, AccessId), Cell, FixedState> = HashMap::default();
         for (access, range) in list {
-            for (run, cell) in self.runs(range.clone()) {
-                let others = self.others(cell, access, &run);
-                let write = if access.point.access.writes() { access.id } else { cell.write };
-                let new = Cell { write, others };
+            let Kind { access: types, atomic, .. } = self.kind(access.id);
+            self.runs(range.clone(), &mut runs);
+            for (run, cell) in runs.drain(..) {
+                let write = if types.writes() { access.id } else { cell.write };
+                // Of an atomic write it depends on the bytes.
+                let new = if atomic && types.writes() {
+                    Cell { write, others: self.others(cell, access, &run) }
+                } else {
+                    let of = || Cell { write, others: self.others(cell, access, &run) };
+                    *after.entry((cell, access.id)).or_insert_with(of)
+                };
                 if new != cell {
                     self.cells.set(run, new);
                 }
             }
         }
         self.close(checker, list);
+    }
+
+    /// The last accesses of a cell that are in conflict with one that happens now.
+    fn hazards(&self, cell: Cell, now: &Access) -> SmallVec<[(AccessId, Hazard); 4]> {
+        let hazard = |earlier| match (self.writes(earlier), now.point.access.writes()) {
+            (true, true) => Some((earlier, Hazard::WriteAfterWrite)),
+            (true, false) => Some((earlier, Hazard::ReadAfterWrite)),
+            (false, true) => Some((earlier, Hazard::WriteAfterRead)),
+            (false, false) => None,
+        };
+        self.accesses_of(cell).into_iter().filter_map(hazard).collect()
+    }
+
+    /// Whether no access of a cell races with one that happens now, whatever bytes of `whole` they have in common.
+    fn are_ordered(&mut self, cell: Cell, now: &Access, whole: &Range<u64>) -> bool {
+        let hazards = self.hazards(cell, now);
+        hazards.iter().all(|&(earlier, _)| self.is_no_race(earlier, now) || self.lack(earlier, now, whole).is_none())
+    }
+
+    /// A command's own accesses are the business of the detector, and atomics are mutually ordered.
+    fn is_no_race(&self, earlier: AccessId, now: &Access) -> bool {
+        let [first, second] = [earlier, now.id].map(|id| &self.accesses[id as usize - 1]);
+        first.command.is(&second.command) || first.atomic && second.atomic
     }
 
     /// The last accesses of a cell.
@@ -70,7 +107,9 @@ impl State {
     /// A layout transition, which needs values to be available and not visible. Those of one queue happen in submission
     /// order (Vulkan, "Image Layout Transitions").
     pub(super) fn transition(&mut self, checker: &Checker, access: &Access, range: Range<u64>) {
-        for (run, cell) in self.runs(range) {
+        let mut runs = Vec::new();
+        self.runs(range, &mut runs);
+        for (run, cell) in runs {
             for earlier in self.accesses_of(cell) {
                 let hazard = if self.writes(earlier) { Hazard::WriteAfterWrite } else { Hazard::WriteAfterRead };
                 let before = &self.accesses[earlier as usize - 1];
@@ -87,10 +126,9 @@ impl State {
         }
     }
 
-    pub(super) fn runs(&self, range: Range<u64>) -> Vec<(Range<u64>, Cell)> {
-        let mut runs = Vec::new();
-        self.cells.runs(range, |run, cell| runs.push((run, cell)));
-        runs
+    /// Appends the runs of equal cells of a range.
+    pub(super) fn runs(&self, range: Range<u64>, to: &mut Vec<(Range<u64>, Cell)>) {
+        self.cells.runs(range, |run, cell| to.push((run, cell)));
     }
 
     /// What is missing between an earlier access and one that happens now, and for which bytes.
@@ -102,9 +140,7 @@ impl State {
     }
 
     fn compare(&mut self, checker: &Checker, earlier: AccessId, now: &Access, range: &Range<u64>, hazard: Hazard) {
-        let [first, second] = [earlier, now.id].map(|id| &self.accesses[id as usize - 1]);
-        // A command's own accesses are the business of the detector, and atomics are mutually ordered.
-        if first.command.is(&second.command) || (first.atomic && second.atomic) {
+        if self.is_no_race(earlier, now) {
             return;
         }
         let Some((lack, bytes)) = self.lack(earlier, now, range) else { return };

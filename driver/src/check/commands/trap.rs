@@ -91,8 +91,9 @@ impl State {
     /// How much of a page must be closed to the host.
     fn closed(&mut self, page: &Range<u64>) -> Closed {
         let (read, write) = (self.by_host(Accesses::HOST_READ), self.by_host(Accesses::HOST_WRITE));
-        let mut closed = Closed::Open;
-        for (run, cell) in self.runs(page.clone()) {
+        let (mut closed, mut runs) = (Closed::Open, Vec::new());
+        self.runs(page.clone(), &mut runs);
+        for (run, cell) in runs {
             for id in self.accesses_of(cell) {
                 if self.reported.contains(&id) {
                     continue;
