@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use spelter_memory_model::wellformed::operation_defects;
 use spelter_shaders::check::observer::{Invocation, Observer, Target};
 use spelter_shaders::ir::{Scope, Site, SiteAction};
-use spelter_tests::checked::{Counts, Execution, Program, Schedule, compare};
+use spelter_tests::checked::{Execution, Program, Schedule, SliceCounts, compare};
 
 /// Enough for each shape and each rule of a language many times.
 const PROGRAMS: u64 = 1200;
@@ -140,7 +140,7 @@ fn without_atomics_the_schedule_changes_no_verdict() {
 fn slices_decide_as_the_whole_execution() {
     let programs = std::env::var("SPELTER_CHECKED_PROGRAMS").ok();
     let programs = programs.map_or(500, |number| number.parse().unwrap());
-    let mut counts = Counts::default();
+    let mut counts = SliceCounts::default();
     for seed in 0..programs {
         compare(seed, &mut counts).unwrap();
     }

@@ -3,6 +3,7 @@
 mod addresses;
 mod book;
 mod checked;
+mod checked_engines;
 mod checked_passes;
 mod coalescing;
 mod commands;

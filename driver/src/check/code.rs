@@ -123,7 +123,7 @@ impl CheckedCode {
     }
 
     /// The code for the detector. What a command of a device reads is of interest to later commands, too.
-    fn detected(&self, args: &DispatchArgs<'_>) -> &Checked {
+    pub(super) fn detected(&self, args: &DispatchArgs<'_>) -> &Checked {
         if are_apart(self.ranges(args)) {
             let [marked, unread] = &self.apart;
             let (apart, checks) = match self.checker.commands().are_running() {

@@ -41,7 +41,7 @@ pub use finding::{
     Finding, FindingIdentity, FoundAccess, FoundCommand, FoundInvocation, FoundMemory, FoundPlace, Hazard, Repair,
     ResourceKind, Rule, Severity,
 };
-pub use kernel::CheckedKernel;
+pub use kernel::{CheckedKernel, KernelChecker};
 pub use log::{Accessed, Dispatch, Log, Word};
 pub use operation::{operation, scope, set_semantics};
 pub use options::{CheckOptions, MappedAccesses, Profile, Shard};

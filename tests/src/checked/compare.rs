@@ -14,7 +14,7 @@ use super::{Execution, Program, Schedule};
 
 /// What was compared.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Counts {
+pub struct SliceCounts {
     /// Executions.
     pub executions: u64,
     /// Pairs of conflicting accesses.
@@ -39,7 +39,7 @@ const BUDGET: usize = 1 << 24;
 /// # Errors
 ///
 /// The first difference.
-pub fn compare(seed: u64, counts: &mut Counts) -> Result<(), String> {
+pub fn compare(seed: u64, counts: &mut SliceCounts) -> Result<(), String> {
     let program = Program::random(seed);
     for schedule in [Schedule::new(seed % 5), Schedule::fine(seed)] {
         compare_one(&program, schedule, counts).map_err(|problem| format!("seed {seed}, {schedule:?}: {problem}"))?;
@@ -47,7 +47,7 @@ pub fn compare(seed: u64, counts: &mut Counts) -> Result<(), String> {
     Ok(())
 }
 
-fn compare_one(program: &Program, schedule: Schedule, counts: &mut Counts) -> Result<(), String> {
+fn compare_one(program: &Program, schedule: Schedule, counts: &mut SliceCounts) -> Result<(), String> {
     let (execution, all) = record(program, schedule, None);
     let words = words(&execution);
     counts.executions += 1;

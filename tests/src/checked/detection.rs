@@ -116,7 +116,7 @@ impl Execution {
     }
 
     /// Whether the event accesses a byte of the word.
-    fn touches_word(&self, event: usize, memory: Memory) -> bool {
+    pub(super) fn touches_word(&self, event: usize, memory: Memory) -> bool {
         (0..4).any(|byte| {
             self.touches(
                 event,

@@ -144,6 +144,11 @@ impl Execution {
         Choice { sources: self.sources.clone(), modification_order: order.closed() }
     }
 
+    /// Whether the same happened in the same order.
+    pub fn is_same(&self, other: &Self) -> bool {
+        (&self.sites, &self.by, &self.sources) == (&other.sites, &other.by, &other.sources) && self.trace == other.trace
+    }
+
     /// The pairs of events that race, the earlier one first.
     pub fn races(&self) -> Vec<(usize, usize)> {
         let frame = Frame::<u128>::new(&self.trace, Model::SPEC);

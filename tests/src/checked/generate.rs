@@ -15,7 +15,7 @@ use crate::mutate::Rng;
 pub(super) const MAX_EVENTS: usize = 120;
 
 /// Workgroups, invocations of each, subgroup size.
-const SHAPES: [(u64, u32, u32); 16] = [
+pub(super) const SHAPES: [(u64, u32, u32); 16] = [
     (1, 2, 2),
     (1, 2, 1),
     (2, 1, 1),

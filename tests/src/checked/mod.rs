@@ -39,6 +39,7 @@ mod compare;
 mod detection;
 mod execution;
 mod generate;
+mod kernels;
 mod operations;
 mod run;
 pub mod sync;
@@ -48,9 +49,10 @@ use spelter_memory_model::event::Operation;
 use spelter_shaders::check::observer::Target;
 use spelter_shaders::ir::{Site, SiteData};
 
-pub use compare::{Counts, compare};
+pub use compare::{SliceCounts, compare};
 pub use detection::Detection;
 pub use execution::Execution;
+pub use kernels::{Counts, Defect, Engines};
 pub use run::Schedule;
 
 /// The size of a launch.

@@ -55,7 +55,7 @@ impl Style {
         }
     }
 
-    fn strongly(&self, rng: &mut Rng) -> bool {
+    pub(super) fn strongly(&self, rng: &mut Rng) -> bool {
         rng.below(100) < self.strong
     }
 
@@ -84,6 +84,12 @@ impl Style {
     /// A plain read or write.
     pub(super) fn plain(&self, rng: &mut Rng, writes: bool) -> (Effect, SiteAction) {
         let class = rng.pick(&self.classes);
+        let coherent = self.rules != Rules::Glsl450 || class == Class::Workgroup || self.flag(rng);
+        self.plain_of(rng, class, coherent, writes)
+    }
+
+    /// A plain read or write of memory of a class; by the rules of GLSL450 that memory is `coherent` or private.
+    pub(super) fn plain_of(&self, rng: &mut Rng, class: Class, coherent: bool, writes: bool) -> (Effect, SiteAction) {
         let mut access = Self::access(!writes, writes, false, class);
         let mut scope = None;
         match self.rules {
@@ -94,7 +100,7 @@ impl Style {
                 }
             }
             Rules::Glsl450 if class != Class::Workgroup => {
-                access.non_private = self.flag(rng);
+                access.non_private = coherent;
                 scope = access.non_private.then_some(Scope::QueueFamily);
             }
             Rules::Glsl450 | Rules::Wgsl => {
@@ -117,6 +123,11 @@ impl Style {
 
     /// An atomic operation.
     pub(super) fn atomic(&self, rng: &mut Rng) -> (Effect, SiteAction) {
+        self.atomic_of(rng, &self.classes)
+    }
+
+    /// An atomic operation on memory of one of some classes.
+    pub(super) fn atomic_of(&self, rng: &mut Rng, classes: &[Class]) -> (Effect, SiteAction) {
         const OPS: [AtomicOp; 7] = [
             AtomicOp::Load,
             AtomicOp::Load,
@@ -127,7 +138,7 @@ impl Style {
             AtomicOp::CompareExchange,
         ];
         let op = rng.pick(&OPS);
-        let class = rng.pick(&self.classes);
+        let class = rng.pick(classes);
         let scope = self.scope(rng);
         let (reads, writes) = (op != AtomicOp::Store, op != AtomicOp::Load);
         let mut operation = Operation::new(Action::Access(Self::access(reads, writes, true, class)));

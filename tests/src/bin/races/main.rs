@@ -2,11 +2,16 @@
 //!
 //!     cargo run --release -p spelter-tests --bin races -- --programs 1000000
 //!
+//! With `--engines` the programs are kernels, and what checked mode reports about them on each engine of the machine is
+//! compared, too.
+//!
 //! Each program runs twice, invocation by invocation and step by step. The same seed gives the same program everywhere,
 //! so a job array of millions of them is divided by `--shard` and continued from `--results` (docs/scale.md): a job is
 //! a block of programs.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is a program for the command line")]
+
+mod engines;
 
 use std::process::ExitCode;
 
@@ -25,13 +30,18 @@ struct Args {
     /// Seed of the first program.
     #[arg(long, default_value_t = 0)]
     from: u64,
+    /// Runs random SPIR-V kernels in checked mode on the interpreter and on machine code for each instruction set, and
+    /// compares what is reported with the axioms on the execution of each.
+    #[arg(long)]
+    engines: bool,
     /// Parts of the programs, and a file of results.
     #[command(flatten)]
     array: JobArgs,
     /// Writes the result as JSON.
     #[arg(long)]
     json: bool,
-    /// Shows the events of the first executions in which a race is missed or a candidate is refuted.
+    /// Shows the events of the first executions in which a race is missed or a candidate is refuted; with `--engines`
+    /// the first kernels with a defect.
     #[arg(long, default_value_t = 0)]
     show: u64,
 }
@@ -55,8 +65,10 @@ struct Sum {
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} programs, {eta} left, {msg}");
-    let progress = ProgressBar::new(args.programs).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    if args.engines {
+        return engines::run(&args);
+    }
+    let progress = ProgressBar::new(args.programs).with_style(style());
     let array = JobArray {
         name: "races".to_owned(),
         settings: json!({ "programs": args.programs, "from": args.from }),
@@ -90,6 +102,11 @@ fn main() -> ExitCode {
     progress.finish_and_clear();
     sum.print(args.json);
     if sum.missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn style() -> ProgressStyle {
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} programs, {eta} left, {msg}");
+    style.unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 fn failed(error: &spelter_jobs::Error) -> ExitCode {

@@ -1,0 +1,211 @@
+//! An engine that runs random kernels: under a watcher, under a detector that keeps all candidates, and as users do.
+
+use std::sync::atomic::AtomicU32;
+
+use cranelift_entity::SecondaryMap;
+use spelter_driver::check::{CheckOptions, CheckedKernel, Finding, KernelChecker, Profile, Rule, Severity};
+use spelter_shaders::abi::{DispatchArgs, Outcome};
+use spelter_shaders::back::{Scratch, Workgroups};
+use spelter_shaders::check::observer::{Invocation, Observer};
+use spelter_shaders::check::{Candidate, Detector, Limits};
+use spelter_shaders::compile::{Backend, Checked};
+use spelter_shaders::guest::GuestSlice;
+use spelter_shaders::ir::{Kernel, Site};
+
+use super::super::Execution;
+use super::launch::{APART, FIRST, Launch, line};
+use super::text::OUT;
+use super::watcher::{Room, Watcher, agent, instructions};
+use super::{RandomKernel, Second, WORDS};
+
+/// Where the sums are, and the end of all.
+const SUMS: u64 = 2 * APART;
+const BYTES: u64 = 3 * APART;
+
+/// The memory that all engines use, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Memory(GuestSlice);
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self(GuestSlice::leak(BYTES as usize))
+    }
+}
+
+impl Memory {
+    pub(super) fn room(self) -> Room {
+        Room { start: self.0.address() as u64, end: SUMS }
+    }
+
+    fn buffer(self, start: u64) -> GuestSlice {
+        self.0.slice(start, 4 * u64::from(WORDS))
+    }
+
+    /// The buffers of a kernel, in the order of its descriptors.
+    pub(super) fn buffers(self, kernel: &RandomKernel, compiled: &Kernel) -> Vec<GuestSlice> {
+        let start = |binding: u32| match (binding, kernel.second) {
+            (OUT, _) => SUMS,
+            (1, Second::Apart) => APART,
+            _ => FIRST,
+        };
+        compiled.bindings.values().map(|binding| self.buffer(start(binding.binding))).collect()
+    }
+
+    fn clear(self) {
+        [FIRST, APART, SUMS].into_iter().for_each(|start| self.buffer(start).fill(0, 4 * u64::from(WORDS), 0));
+    }
+}
+
+/// An engine.
+pub(super) struct Engine {
+    pub(super) backend: Backend,
+    memory: Memory,
+    /// For the profiles `spec` and `common`.
+    checkers: [KernelChecker; 2],
+    /// Its memory is kept.
+    detector: Option<Detector>,
+}
+
+/// A kernel that is ready to run on an engine.
+pub(super) struct Prepared {
+    checked: CheckedKernel,
+    buffers: Vec<GuestSlice>,
+    /// The instruction of each site, with all checks.
+    known: SecondaryMap<Site, Option<Site>>,
+}
+
+/// A launch on an engine.
+pub(super) struct Observed {
+    pub(super) execution: Execution,
+    pub(super) candidates: Vec<Candidate>,
+    pub(super) errors: Vec<Reported>,
+    /// Whether a suspicion was not decided.
+    pub(super) undecided: bool,
+}
+
+/// An error of checked mode: instructions and agents.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Reported {
+    pub(super) lines: [u32; 2],
+    pub(super) by: [Invocation; 2],
+}
+
+impl Engine {
+    pub(super) fn new(backend: Backend, memory: Memory) -> Self {
+        let addresses = memory.0.address() as u64..memory.0.address() as u64 + BYTES;
+        let checkers = [Profile::Spec, Profile::Common].map(|profile| {
+            // The dispatches are small.
+            let options = CheckOptions { profile, memory: 1 << 24, replay_memory: 1 << 24, ..CheckOptions::default() };
+            KernelChecker::new(options, backend, addresses.clone())
+        });
+        Self { backend, memory, checkers, detector: None }
+    }
+
+    /// Compiles a kernel.
+    ///
+    /// # Errors
+    ///
+    /// Its instructions have other attributes.
+    pub(super) fn prepare(
+        &self,
+        kernel: &RandomKernel,
+        (words, compiled): (&[u32], &Kernel),
+        profile: Profile,
+    ) -> Result<Prepared, String> {
+        let checker = &self.checkers[usize::from(profile == Profile::Common)];
+        let checked = checker.kernel(compiled, words);
+        let known = instructions(kernel, &checked.replayed().kernel)?;
+        Ok(Prepared { checked, buffers: self.memory.buffers(kernel, compiled), known })
+    }
+
+    /// Runs a launch.
+    ///
+    /// # Errors
+    ///
+    /// It did not run to its end, or is not the program's.
+    pub(super) fn run(&mut self, kernel: &RandomKernel, ready: &Prepared, launch: &Launch) -> Result<Observed, String> {
+        let stop = AtomicU32::new(0);
+        let groups = [launch.program.shape.workgroups as u32, 1, 1];
+        let args = DispatchArgs {
+            buffers: &ready.buffers,
+            images: &[],
+            push: &launch.push,
+            num_workgroups: groups,
+            stop: &stop,
+        };
+        let all = Workgroups::new(0..launch.program.shape.workgroups, groups, [0; 3]).scheduled(launch.schedule);
+        let mut scratch = Scratch::default();
+        let mut observe = |checked: &Checked, observer: &mut dyn Observer| {
+            self.memory.clear();
+            match checked.code.run_observed(&args, all.clone(), &mut scratch, observer) {
+                Outcome::Done => Ok(()),
+                other => Err(format!("ends as {other:?}")),
+            }
+        };
+        let mut watcher = Watcher::new(kernel, &launch.program, &ready.known, self.memory.room());
+        observe(ready.checked.replayed(), &mut watcher)?;
+        let execution = watcher.finish()?;
+
+        let detected = ready.checked.detected(&args);
+        let mut detector = self.detector.take();
+        match &mut detector {
+            Some(detector) => detector.restart(&detected.kernel.sites, ready.checked.launch()),
+            None => detector = Some(self.detector(detected, ready)),
+        }
+        let mut candidates = Vec::new();
+        if let Some(detector) = &mut detector {
+            observe(detected, detector)?;
+            candidates.extend(detector.candidates().iter().flat_map(|kind| kind.examples.iter().copied()));
+        }
+        self.detector = detector;
+
+        self.memory.clear();
+        let (outcome, findings) = ready.checked.run(&args, all);
+        if outcome != Outcome::Done {
+            return Err(format!("ends as {outcome:?} in checked mode"));
+        }
+        let undecided = findings.iter().any(|finding| finding.severity == Severity::Warning);
+        let errors = findings.iter().filter(|finding| finding.severity == Severity::Error);
+        let mut errors = errors.map(|finding| reported(kernel, finding)).collect::<Result<Vec<_>, _>>()?;
+        errors.sort();
+        Ok(Observed { execution, candidates, errors, undecided })
+    }
+
+    /// A detector that keeps all candidates.
+    fn detector(&self, checked: &Checked, ready: &Prepared) -> Detector {
+        let limits = Limits { bytes: 1 << 24, kinds: usize::MAX, examples: usize::MAX };
+        let mut detector = Detector::new(&checked.kernel.sites, ready.checked.launch(), Profile::Spec, limits);
+        let start = self.memory.0.address() as u64;
+        detector.reserve(start..start + BYTES);
+        detector
+    }
+}
+
+impl Prepared {
+    /// The back end that runs it.
+    pub(super) fn backend(&self) -> Backend {
+        self.checked.replayed().backend
+    }
+}
+
+/// The instructions and agents of an error.
+fn reported(kernel: &RandomKernel, finding: &Finding) -> Result<Reported, String> {
+    let (Rule::Race(_), Some(first)) = (finding.rule, &finding.first) else { return Err(finding.to_string()) };
+    let mut lines = [0; 2];
+    let mut by = [Invocation { workgroup: 0, local: 0 }; 2];
+    for (number, access) in [first, &finding.second].into_iter().enumerate() {
+        let (Some(at), Some(invocation)) = (&access.line, access.invocation) else { return Err(finding.to_string()) };
+        let invocation = Invocation { workgroup: invocation.workgroup[0].into(), local: invocation.local[0] };
+        lines[number] = at.line;
+        by[number] = agent(kernel, invocation).ok_or_else(|| finding.to_string())?;
+    }
+    Ok(Reported { lines, by })
+}
+
+impl Reported {
+    /// Whether it is about these two events of an execution.
+    pub(super) fn is_about(&self, execution: &Execution, (first, second): (usize, usize)) -> bool {
+        let at = |event: usize| (line(execution.sites[event]), execution.by[event]);
+        [at(first), at(second)] == [(self.lines[0], self.by[0]), (self.lines[1], self.by[1])]
+    }
+}

@@ -1,0 +1,213 @@
+//! Makes random kernels: few places in memory, so that accesses meet, and barriers that all invocations reach.
+
+use cranelift_entity::PrimaryMap;
+use spelter_memory_model::event::{Class, Scope};
+use spelter_shaders::ir::{Site, SiteAction};
+
+use super::super::generate::{MAX_EVENTS, SHAPES};
+use super::super::operations::{Rules, Style};
+use super::super::{Effect, Shape};
+use super::{Agents, Home, Instruction, PUSH_WORDS, Part, Place, RandomKernel, Second};
+use crate::mutate::Rng;
+
+/// The most events that do not depend on push constants.
+const MAX_STATIC_EVENTS: usize = MAX_EVENTS - 30;
+
+impl RandomKernel {
+    /// The kernel of a seed.
+    pub(super) fn random(seed: u64) -> Self {
+        let mut rng = Rng::new(seed ^ 0x006b_6572_6e65_6c73);
+        let (workgroups, invocations, subgroup_size) = rng.pick(&SHAPES);
+        let shape = Shape { workgroups, invocations, subgroup_size };
+        let homes: &[Home] = match rng.below(7) {
+            0 | 1 => &[Home::First],
+            2 => &[Home::First, Home::First, Home::Second],
+            3 => &[Home::Tile],
+            4 => &[Home::Tile, Home::Tile, Home::Other],
+            5 => &[Home::First, Home::Tile],
+            _ => &Home::ALL,
+        };
+        let mut classes: Vec<_> = homes.iter().map(|&home| class_of(home)).collect();
+        classes.dedup();
+        let style = Style {
+            rules: rng.pick(&[Rules::Vulkan, Rules::Glsl450]),
+            strong: rng.pick(&[40, 75, 90, 97, 100, 100]),
+            classes,
+        };
+        let kernel = Self {
+            shape,
+            rules: style.rules,
+            second: rng.pick(&[Second::Apart, Second::Alias, Second::Bytes]),
+            coherent: [rng.below(4) > 0, rng.below(4) > 0],
+            parts: Vec::new(),
+            instructions: PrimaryMap::new(),
+        };
+        let (atomics, fences) = (rng.below(3) > 0, rng.below(2) == 0);
+        let mut maker = Maker { rng, style, homes, kernel, atomics, fences, events: 0, pushed: 0 };
+        maker.parts();
+        maker.kernel
+    }
+}
+
+fn class_of(home: Home) -> Class {
+    if home.is_buffer() { Class::Uniform } else { Class::Workgroup }
+}
+
+struct Maker {
+    rng: Rng,
+    style: Style,
+    homes: &'static [Home],
+    kernel: RandomKernel,
+    /// Whether the kernel has atomics, and memory barriers.
+    atomics: bool,
+    fences: bool,
+    /// Events that do not depend on push constants.
+    events: usize,
+    /// Words of push constants so far.
+    pushed: u32,
+}
+
+impl Maker {
+    fn parts(&mut self) {
+        let count = 1 + self.rng.below(5);
+        for number in 0..count {
+            let rounds = if self.rng.below(3) == 0 { 2 + self.rng.below(2) as u32 } else { 1 };
+            let mut part = Part { rounds, instructions: Vec::new() };
+            let accesses = 1 + self.rng.below(5);
+            for access in 0..accesses {
+                if access > 0 && self.rng.below(8) == 0 {
+                    self.barrier(Scope::Subgroup, &mut part);
+                }
+                if self.fences && self.rng.below(5) == 0 {
+                    self.fence(&mut part);
+                } else {
+                    self.access(&mut part);
+                }
+            }
+            if rounds > 1 || number + 1 < count && self.rng.below(8) > 0 {
+                self.meeting(&mut part);
+            }
+            self.push_words(&mut part);
+            self.kernel.parts.push(part);
+        }
+    }
+
+    /// A barrier of the workgroup; a third of them is between two memory barriers, as in GLSL.
+    fn meeting(&mut self, part: &mut Part) {
+        let fenced = self.fences && self.rng.below(3) == 0;
+        if fenced && self.rng.below(3) > 0 {
+            let (effect, action) = self.style.fence(&mut self.rng);
+            self.add((effect, action), None, Agents::Everything, part);
+        }
+        self.barrier(Scope::Workgroup, part);
+        if fenced && self.rng.below(3) > 0 {
+            let (effect, action) = self.style.fence(&mut self.rng);
+            self.add((effect, action), None, Agents::Everything, part);
+        }
+    }
+
+    fn barrier(&mut self, execution: Scope, part: &mut Part) {
+        let made = self.style.barrier(&mut self.rng, execution);
+        self.add(made, None, Agents::Everything, part);
+    }
+
+    fn fence(&mut self, part: &mut Part) {
+        let made = self.style.fence(&mut self.rng);
+        let agents = self.agents();
+        self.add(made, None, agents, part);
+    }
+
+    fn access(&mut self, part: &mut Part) {
+        let home = self.rng.pick(self.homes);
+        let class = class_of(home);
+        let bytes = self.kernel.element_bytes(home);
+        let atomic = self.atomics && bytes == 4 && self.rng.below(5) < 2;
+        let made = if atomic {
+            self.style.atomic_of(&mut self.rng, &[class])
+        } else {
+            let coherent = match home {
+                Home::First => self.kernel.coherent[0],
+                Home::Second => self.kernel.coherent[1],
+                Home::Tile | Home::Other => true,
+            };
+            let writes = self.rng.below(2) == 0;
+            let mut made = self.style.plain_of(&mut self.rng, class, coherent, writes);
+            if let SiteAction::Read(site) | SiteAction::Write(site) = &mut made.1 {
+                // By the rules of GLSL450 a volatile access is coherent.
+                site.volatile &= site.non_private && self.style.rules == Rules::Vulkan;
+            }
+            made
+        };
+        let agents = self.agents();
+        let apart = self.rng.below(4) > 0;
+        // What all write in one place races, and most programs should not.
+        let all_write = agents == Agents::All && matches!(made.1, SiteAction::Write(_)) && self.rng.below(8) > 0;
+        let place = match self.rng.below(10) {
+            0..=4 if !all_write => Place::Pushed,
+            5 | 6 if !all_write => Place::Element(element(&mut self.rng, atomic, bytes)),
+            7 => Place::Lane { further: 1 + self.rng.below(2) as u32, apart },
+            _ => Place::Lane { further: 0, apart },
+        };
+        self.add(made, Some((home, place)), agents, part);
+    }
+
+    fn agents(&mut self) -> Agents {
+        match self.rng.below(5) {
+            0..=2 => Agents::Pushed,
+            3 => Agents::One(self.rng.below(self.kernel.shape.invocations as usize) as u32),
+            _ => Agents::All,
+        }
+    }
+
+    /// Adds an instruction if there is room for its events.
+    fn add(
+        &mut self,
+        (effect, action): (Effect, SiteAction),
+        access: Option<(Home, Place)>,
+        agents: Agents,
+        part: &mut Part,
+    ) {
+        let Shape { workgroups, invocations, .. } = self.kernel.shape;
+        let executions = match agents {
+            Agents::Pushed => 0,
+            Agents::One(_) => workgroups as usize,
+            Agents::All | Agents::Everything => workgroups as usize * invocations as usize,
+        };
+        let events = executions * part.rounds as usize;
+        if self.events + events > MAX_STATIC_EVENTS {
+            return;
+        }
+        self.events += events;
+        let value = self.rng.below(3) as u32;
+        let instruction = Instruction { action, effect, access, agents, value, push: None };
+        part.instructions.push(self.kernel.instructions.push(instruction));
+    }
+
+    /// Gives words of push constants to the instructions that need some; without any left they are not part of it.
+    fn push_words(&mut self, part: &mut Part) {
+        let instructions = &mut self.kernel.instructions;
+        let needs = |instruction: &Instruction| {
+            instruction.agents == Agents::Pushed || matches!(instruction.access, Some((_, Place::Pushed)))
+        };
+        let mut left = (PUSH_WORDS as u32 - self.pushed) / part.rounds;
+        part.instructions.retain(|&site| {
+            let fits = !needs(&instructions[site]) || left > 0;
+            left -= u32::from(needs(&instructions[site]) && fits);
+            fits
+        });
+        let pushed: Vec<Site> = part.instructions.iter().copied().filter(|&site| needs(&instructions[site])).collect();
+        let step = pushed.len() as u32;
+        for (number, &site) in pushed.iter().enumerate() {
+            instructions[site].push = Some((self.pushed + number as u32, step));
+        }
+        self.pushed += step * part.rounds;
+    }
+}
+
+/// An element that any invocation may access: two words of data and two of flags; plain accesses mostly touch data,
+/// atomics mostly flags.
+pub(super) fn element(rng: &mut Rng, atomic: bool, bytes: u32) -> u32 {
+    let flag = if rng.below(8) == 0 { !atomic } else { atomic };
+    let word = 2 * u32::from(flag) + u32::from(rng.below(4) == 0);
+    if bytes == 1 { 4 * word + rng.below(4) as u32 } else { word }
+}
