@@ -196,6 +196,13 @@ impl Checker {
         self.found.lock().counts
     }
 
+    /// Whether an error about the same instructions was reported.
+    pub(super) fn knows(&self, finding: &Finding) -> bool {
+        let found = self.found.lock();
+        let known = found.same.get(&finding.identity()).map(|&index| &found.list[index]);
+        known.is_some_and(|known| known.severity >= finding.severity)
+    }
+
     /// Adds a finding, or counts it if there is one of the same instructions.
     pub(super) fn report(&self, finding: Finding) {
         let identity = finding.identity();

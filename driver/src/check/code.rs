@@ -75,6 +75,16 @@ impl CheckedCode {
         self.all.get_or_init(|| compile::compile_checked(&self.kernel, self.backend(), Checks::All))
     }
 
+    /// The kernel as it was read.
+    pub(super) fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// The ranges of memory that the kernel may write.
+    pub(super) fn written<'a>(&'a self, args: &'a DispatchArgs<'_>) -> impl Iterator<Item = GuestSlice> + 'a {
+        self.ranges(args).filter(|(_, written)| *written).map(|(range, _)| range)
+    }
+
     pub(super) fn launch(&self) -> Launch {
         Launch {
             workgroup_size: self.kernel.invocations(),
@@ -119,7 +129,7 @@ impl CheckedCode {
             let (start, end) = bounds(range);
             inputs.iter().any(|input| input.0 < end && start < input.1)
         };
-        self.ranges(args).filter(|(_, written)| *written).map(|(range, _)| range).filter(is_read)
+        self.written(args).filter(is_read)
     }
 
     /// The code for the detector. What a command of a device reads is of interest to later commands, too.

@@ -7,9 +7,10 @@ use spelter_shaders::abi::{self, DispatchArgs, Outcome};
 use spelter_shaders::back::{Scratch, Workgroups};
 use spelter_shaders::check::observer::{Invocation, Memory, Observer};
 use spelter_shaders::check::{self, Candidates, Detector, Relation};
+use spelter_shaders::compile::Checked;
 use spelter_shaders::front::Language;
 use spelter_shaders::host::Host;
-use spelter_shaders::ir::{MemoryModel, Site};
+use spelter_shaders::ir::{AtomicOp, MemoryModel, Site, SiteAction};
 
 use super::checker::EXAMPLES;
 use super::code::CheckedCode;
@@ -19,6 +20,7 @@ use super::finding::{Finding, FoundAccess, FoundMemory, FoundPlace, Hazard, Repa
 use super::log::{self, Accessed, Dispatch, Log, Word};
 use super::names::Grid;
 use super::recorder::Recorder;
+use super::repair::{self, Repairs};
 use super::slice::Slice;
 use super::snapshot::Snapshot;
 use super::update;
@@ -44,16 +46,19 @@ impl DispatchRun<'_> {
         for barrier in detector.barriers() {
             let (other, site) = barrier.other;
             let first = site.map(|site| self.access(site, other));
-            let reasons = match &first {
-                Some(_) => vec!["invocations of its scope wait at another barrier at the same time".to_owned()],
+            let second = self.access(barrier.site, barrier.waits);
+            let early = self.code.early_return(barrier.site).filter(|_| first.is_none());
+            let reason = match &first {
+                Some(_) => "invocations of its scope wait at another barrier at the same time".to_owned(),
                 None => {
-                    let early = self.code.early_return(barrier.site);
+                    let ended = self.access(barrier.site, other).invocation.map(|invocation| invocation.local);
+                    let [x, y, z] = ended.unwrap_or([other.local, 0, 0]);
                     let early = early.map(|line| format!("; a return before the barrier is at {line}"));
-                    vec![format!("invocation {} of its scope had ended{}", other.local, early.unwrap_or_default())]
+                    format!("invocation ({x}, {y}, {z}) of its scope had ended{}", early.unwrap_or_default())
                 }
             };
-            let second = self.access(barrier.site, barrier.waits);
-            self.add(Rule::Barrier, Severity::Error, None, (first, second), (reasons, Vec::new()), 1);
+            let repair = explanation::of_divergence(first.as_ref(), &second, early);
+            self.add(Rule::Barrier, Severity::Error, None, (first, second), (vec![reason], vec![repair]), 1);
         }
         self.note(detector.notes());
         let kinds = detector.candidates();
@@ -123,6 +128,12 @@ impl DispatchRun<'_> {
 
     /// The log of the words of candidates; `None` if the dispatch was stopped.
     pub(super) fn record(&self, kinds: &[Candidates], all_atomics: bool) -> Option<Log> {
+        let mut recorder = self.recorder(self.code.all(), kinds, all_atomics);
+        (self.replay(&mut recorder)? == Outcome::Done).then(|| recorder.finish())
+    }
+
+    /// A recorder of the words of candidates, for a kernel that runs with the dispatch's arguments.
+    pub(super) fn recorder(&self, checked: &Checked, kinds: &[Candidates], all_atomics: bool) -> Recorder {
         let words = kinds.iter().flat_map(|kind| &kind.examples).map(word);
         let budget = usize::try_from(self.code.checker.options.replay_memory).unwrap_or(usize::MAX);
         let mut recorder = Recorder::new(words, budget);
@@ -130,11 +141,11 @@ impl DispatchRun<'_> {
             recorder = recorder.with_all_atomics();
         }
         recorder.begin(Dispatch {
-            sites: Arc::new(self.code.all().kernel.sites.clone()),
+            sites: Arc::new(checked.kernel.sites.clone()),
             subgroup_size: abi::SUBGROUP_SIZE,
             references: (0..self.args.buffers.len() as u32).collect(),
         });
-        (self.replay(&mut recorder)? == Outcome::Done).then(|| recorder.finish())
+        recorder
     }
 
     /// Reports a race that the axioms confirmed.
@@ -151,25 +162,49 @@ impl DispatchRun<'_> {
         let described = self.describe(slice, &memory);
         let names = described.names();
         let pair = (&described.accesses[slice.pair.0], &described.accesses[slice.pair.1]);
-        let reasons = vec![names.reason(slice).unwrap_or_else(|| explanation::of_cause(kind.kind.cause).to_owned())];
-        let update = confirmed.updates.and_then(|updates| self.update(updates, pair));
-        let repairs = match explanation::between_workgroups(described.language, pair) {
-            _ if update.is_some() && names.may_be_atomic(slice) => update.into_iter().collect(),
-            Some(repair) => vec![repair],
-            None => names.repairs(slice),
+        let (rule, severity, count) = (Rule::Race(hazard), Severity::Error, kind.count);
+        let race = Finding {
+            rule,
+            severity,
+            memory: Some(memory),
+            first: Some(pair.0.clone()),
+            second: pair.1.clone(),
+            between: Vec::new(),
+            reasons: vec![names.reason(slice).unwrap_or_else(|| explanation::of_cause(kind.kind.cause).to_owned())],
+            repairs: Vec::new(),
+            count,
+            schedule: self.workgroups.schedule(),
+            replay: names.replay(slice),
         };
-        let replay = names.replay(slice);
-        let (first, second) = (Some(pair.0.clone()), pair.1.clone());
-        let (rule, severity, memory, count) = (Rule::Race(hazard), Severity::Error, Some(memory), kind.count);
-        let schedule = self.workgroups.schedule();
-        let between = Vec::new();
-        let race =
-            Finding { rule, severity, memory, first, second, between, reasons, repairs, count, schedule, replay };
-        self.code.checker.report(race);
+        if self.code.checker.knows(&race) {
+            // Only its count changes.
+            return self.code.checker.report(race);
+        }
+        let update = confirmed.updates.filter(|_| names.may_be_atomic(slice));
+        let update = update.and_then(|updates| self.update(updates, confirmed.second.by));
+        let found = match (update, explanation::between_workgroups(described.language, pair)) {
+            // With a lock, say, that does not order what it protects.
+            (Some(repair), _) if names.has_atomics(slice) && described.language != Language::Wgsl => {
+                let mut found = self.repairs(slice, &described, [pair.0, pair.1]);
+                found.repairs.push(repair);
+                found
+            }
+            (Some(repair), _) => Repairs { repairs: vec![repair], ..Repairs::default() },
+            (None, Some(repair)) if described.language == Language::Wgsl => {
+                Repairs { repairs: vec![repair], ..Repairs::default() }
+            }
+            (None, advice) => {
+                let mut found = self.repairs(slice, &described, [pair.0, pair.1]);
+                found.repairs.extend(advice);
+                found
+            }
+        };
+        let reasons = race.reasons.iter().cloned().chain(found.reasons).collect();
+        self.code.checker.report(Finding { reasons, repairs: found.repairs, ..race });
     }
 
     /// The memory that two accesses have in common, through the descriptor of the later one of them.
-    fn common(&self, confirmed: &Confirmed) -> FoundMemory {
+    pub(super) fn common(&self, confirmed: &Confirmed) -> FoundMemory {
         let Confirmed { first, second, slice, .. } = confirmed;
         let start = |accessed: &Accessed| match accessed.memory {
             Memory::Device(address) => address,
@@ -197,16 +232,29 @@ impl DispatchRun<'_> {
         };
         let places = (0..slice.events.len()).map(place).collect();
         let (language, with_flags) = (names.language(), kernel.memory_model == MemoryModel::Vulkan);
-        Described { accesses, sites, places, language, with_flags }
+        let is_compare = |&(_, site): &(u32, Site)| {
+            matches!(kernel.sites[site].action, SiteAction::Atomic { op: AtomicOp::CompareExchange, .. })
+        };
+        let compare = slice.sites.iter().map(is_compare).collect();
+        Described { accesses, sites, places, language, with_flags, compare }
     }
 
-    /// The repair of an update in one statement that races with another invocation's.
-    fn update(&self, updates: [Update; 2], pair: (&FoundAccess, &FoundAccess)) -> Option<Repair> {
+    /// The repair of an update in one statement, or by a condition, that races with another invocation's.
+    fn update(&self, updates: [Update; 2], later: Invocation) -> Option<Repair> {
         let kernel = &self.code.needed.kernel;
+        let language = self.code.names.names.language();
         let line = |site: Site| kernel.line_of_word(kernel.sites[site].word).map(|line| (&line.file, line.line));
-        let statement = line(updates[0].write)?;
-        let is_there = |update: &Update| [update.read, update.write].iter().all(|&site| line(site) == Some(statement));
-        updates.iter().all(is_there).then(|| update::repair(self.code.names.names.language(), pair.1))
+        let Update { read, write } = updates[0];
+        let (reads, writes) = (line(read)?, line(write)?);
+        if updates.iter().any(|update| (line(update.read), line(update.write)) != (Some(reads), Some(writes))) {
+            return None;
+        }
+        let updated = repair::updated(self.code.kernel(), &kernel.sites[write]);
+        let access = self.access(write, later);
+        if reads == writes {
+            return Some(update::repair(language, &access, updated));
+        }
+        update::conditional(language, &access, self.access(read, later).quoted()?, updated)
     }
 
     /// Reports a suspicion that was not decided.
@@ -281,17 +329,18 @@ pub(super) struct Described {
     places: Vec<FoundPlace>,
     language: Language,
     with_flags: bool,
+    compare: Vec<bool>,
 }
 
 impl Described {
     pub(super) fn names(&self) -> SliceNames<'_> {
-        let Self { accesses, sites, places, language, with_flags } = self;
-        SliceNames { accesses, sites, places, language: *language, with_flags: *with_flags }
+        let Self { accesses, sites, places, language, with_flags, compare } = self;
+        SliceNames { accesses, sites, places, language: *language, with_flags: *with_flags, compare }
     }
 }
 
 /// The word of a candidate.
-fn word(candidate: &check::Candidate) -> Word {
+pub(super) fn word(candidate: &check::Candidate) -> Word {
     match candidate.memory {
         Memory::Device(address) => Word::Device(address & !3),
         Memory::Workgroup(offset) => {

@@ -11,9 +11,11 @@ use spelter_memory_model::repair::{self, Terms, TraceEdit, TraceEffort};
 use spelter_memory_model::slice;
 use spelter_shaders::check::Cause;
 use spelter_shaders::front::Language;
+use spelter_shaders::ir::SourceLine;
 
 use super::finding::{FoundAccess, FoundPlace, Repair};
 use super::slice::Slice;
+use super::update::Updated;
 use super::words;
 
 /// The bounds of the search for repairs: a report must not take longer than the run.
@@ -38,6 +40,8 @@ pub(super) struct SliceNames<'a> {
     pub(super) language: Language,
     /// Whether its atomics state availability and visibility.
     pub(super) with_flags: bool,
+    /// Whether the instruction of each [`event::Site`] is a compare-exchange.
+    pub(super) compare: &'a [bool],
 }
 
 /// An access in a sentence.
@@ -67,8 +71,19 @@ impl Names for SliceNames<'_> {
 }
 
 impl SliceNames<'_> {
+    /// Whether an instruction is a compare-exchange.
+    pub(super) fn compares(&self, site: event::Site) -> bool {
+        self.compare.get(site.0 as usize).copied().unwrap_or(false)
+    }
+
     /// The first condition of the memory model that fails between the two accesses, in a sentence.
     pub(super) fn reason(&self, slice: &Slice) -> Option<String> {
+        if self.have_two_references(slice) {
+            let (first, second) = (self.places[slice.pair.0].to_string(), self.places[slice.pair.1].to_string());
+            let ordered = "neither program order nor a barrier of the kernel orders a write through one of them before \
+                an access through the other";
+            return Some(format!("{first} and {second} are descriptors of the same memory: {ordered}"));
+        }
         let explanation = explain::of_trace(&slice.trace, &slice.choice, slice.pair, Model::SPEC, self).ok()?;
         let cause = explanation.cause()?;
         Some(match &cause.reason {
@@ -87,12 +102,29 @@ impl SliceNames<'_> {
         write_slice(&slice, self).ok().map(Arc::from)
     }
 
-    /// Changes after which the same execution has no race, the smallest first.
-    pub(super) fn repairs(&self, slice: &Slice) -> Vec<Repair> {
+    /// Sets of changes after which the same execution has no race, the smallest first.
+    pub(super) fn edits(&self, slice: &Slice) -> Vec<Vec<TraceEdit>> {
         let effort = effort(self.language);
         let found = repair::of_trace(&slice.trace, &slice.choice, slice.pair, Model::SPEC, effort);
-        let sets = found.map(|found| found.repairs).unwrap_or_default();
-        sets.iter().map(|edits| self.repair(edits, slice)).collect()
+        found.map(|found| found.repairs).unwrap_or_default()
+    }
+
+    /// Whether atomics may order the two accesses.
+    pub(super) fn has_atomics(&self, slice: &Slice) -> bool {
+        slice.trace.events.iter().any(|event| event.operation.atomic())
+    }
+
+    /// Whether the two accesses are made through different descriptors.
+    pub(super) fn have_two_references(&self, slice: &Slice) -> bool {
+        let reference = |event: usize| slice.trace.operation(event).access().map(|access| access.reference);
+        reference(slice.pair.0) != reference(slice.pair.1)
+    }
+
+    /// The repair that both accesses are made through the descriptor of the first one.
+    pub(super) fn one_binding(&self, slice: &Slice) -> Repair {
+        let (first, second) = slice.pair;
+        let text = format!("one binding for both: {} in place of {}", self.places[first], self.places[second]);
+        Repair { text, line: self.accesses[second].line.clone() }
     }
 
     /// Whether the two accesses do not race as atomics: they use one reference and the same bytes.
@@ -103,7 +135,21 @@ impl SliceNames<'_> {
         first != second && place(first).is_some() && place(first) == place(second)
     }
 
-    fn repair(&self, edits: &[TraceEdit], slice: &Slice) -> Repair {
+    /// Two atomics in place of the two accesses, in words; `None` if the language has none for what they access.
+    pub(super) fn as_atomics(&self, edits: &[TraceEdit], slice: &Slice, updated: [Updated; 2]) -> Option<Repair> {
+        let needs = match (self.language, updated) {
+            (Language::Spirv, _) | (_, [Updated::Integer, Updated::Integer]) => "",
+            (Language::Glsl, [Updated::Float, Updated::Float]) => {
+                ", with `#extension GL_EXT_shader_atomic_float : require`"
+            }
+            _ => return None,
+        };
+        let Repair { text, line } = self.repair(edits, slice);
+        Some(Repair { text: text + needs, line })
+    }
+
+    /// A set of changes in words.
+    pub(super) fn repair(&self, edits: &[TraceEdit], slice: &Slice) -> Repair {
         let in_general = |edit: &TraceEdit| edit.text(&slice.trace, slice.pair, self);
         let text = |edit| words::edit(self, edit, slice).unwrap_or_else(|| in_general(edit));
         let texts: Vec<_> = edits.iter().map(text).collect();
@@ -131,14 +177,39 @@ pub(super) fn of_cause(cause: Cause) -> &'static str {
     }
 }
 
+/// The advice about a barrier that not all invocations reach: `other` is the barrier where some of them wait, `early` a
+/// return before it.
+pub(super) fn of_divergence(other: Option<&FoundAccess>, barrier: &FoundAccess, early: Option<&SourceLine>) -> Repair {
+    let text = match (other, early) {
+        (Some(other), _) => {
+            let [one, other] = [named(other), named(barrier)];
+            format!(
+                "one barrier in place of {one} and {other}, before or after the branch or loop in which invocations of \
+                 the workgroup differ: the branch keeps all but the barriers"
+            )
+        }
+        (None, Some(line)) => format!(
+            "a condition around the code between the barriers in place of the return at {line}, so that all \
+             invocations of the workgroup execute {}",
+            named(barrier)
+        ),
+        (None, None) => format!(
+            "{} outside of each branch and loop in which invocations of the workgroup differ, and no return before it",
+            named(barrier)
+        ),
+    };
+    Repair { text, line: early.or(barrier.line.as_ref()).cloned() }
+}
+
 fn workgroup(of: &FoundAccess) -> Option<[u32; 3]> {
     of.invocation.map(|invocation| invocation.workgroup)
 }
 
-/// What WGSL cannot express: an order between workgroups.
+/// The advice about accesses of different workgroups, which no barrier orders.
 pub(super) fn between_workgroups(language: Language, (first, second): (&FoundAccess, &FoundAccess)) -> Option<Repair> {
-    (language == Language::Wgsl && workgroup(first) != workgroup(second)).then(|| Repair {
-        text: "two dispatches: nothing in WGSL orders plain accesses of different workgroups".to_owned(),
-        line: None,
-    })
+    let why = match language {
+        Language::Wgsl => "nothing in WGSL orders plain accesses of different workgroups",
+        Language::Glsl | Language::Spirv => "no control barrier waits for another workgroup",
+    };
+    (workgroup(first) != workgroup(second)).then(|| Repair { text: format!("two dispatches: {why}"), line: None })
 }

@@ -24,6 +24,7 @@ mod progress;
 mod reach;
 mod recorder;
 mod reduce;
+mod repair;
 pub mod report;
 mod resources;
 mod results;

@@ -4,8 +4,7 @@
 //! all that the fence before it leaves open. So the dispatch runs again under profile `spec`, and a note is reported if
 //! the axioms find a race there, of the kind that the idiom is about.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-
+use parking_lot::Mutex;
 use spelter_memory_model::Model;
 use spelter_memory_model::explain::{self, Condition, Reason};
 use spelter_memory_model::names::Numbers;
@@ -13,9 +12,9 @@ use spelter_shaders::abi::Outcome;
 use spelter_shaders::check::{Candidates, Detector, Limits, Note, NoteKind, Profile};
 
 use super::checker::EXAMPLES;
-use super::confirm::Verdict;
+use super::confirm::{Confirmed, Verdict};
 use super::dispatch::{DispatchRun, decide};
-use super::finding::{Rule, Severity};
+use super::finding::{Finding, Rule, Severity};
 use super::slice::Slice;
 
 /// Dispatches of a kernel that run again for a note in vain, at most: each doubles the time of one.
@@ -29,52 +28,73 @@ const MAX_WORDS: usize = 64;
 
 /// Notes that are proven, and dispatches that proved none.
 #[derive(Debug, Default)]
-pub(super) struct Noted {
-    /// A bit for each kind.
-    proven: AtomicU32,
-    attempts: AtomicU32,
-}
+pub(super) struct Noted(Mutex<Proven>);
 
-fn bit(kind: NoteKind) -> u32 {
-    1 << kind as u32
+#[derive(Debug, Default)]
+struct Proven {
+    notes: Vec<(NoteKind, Finding)>,
+    attempts: u32,
 }
 
 impl DispatchRun<'_> {
     /// Reports the notes of the detector that races of profile `spec` prove.
     pub(super) fn note(&self, notes: &[Note]) {
-        // Relaxed: one thread runs dispatches.
-        let Noted { proven, attempts } = &self.code.noted;
-        let is_proven = |note: &&Note| proven.load(Ordering::Relaxed) & bit(note.kind) != 0;
-        if !notes.iter().all(|note| is_proven(&note)) && attempts.load(Ordering::Relaxed) < MAX_ATTEMPTS {
-            match self.races_of_spec() {
-                0 => _ = attempts.fetch_add(1, Ordering::Relaxed),
-                kinds => _ = proven.fetch_or(kinds, Ordering::Relaxed),
+        let mut proven = self.code.noted.0.lock();
+        let is_proven = |proven: &Proven, note: &Note| proven.notes.iter().any(|(kind, _)| *kind == note.kind);
+        if !notes.iter().all(|note| is_proven(&proven, note)) && proven.attempts < MAX_ATTEMPTS {
+            let races = self.races_of_spec();
+            proven.attempts += u32::from(races.is_empty());
+            for note in notes {
+                let race = races.iter().find(|race| kinds_of(&race.slice) & bit(note.kind) != 0);
+                if let Some(race) = race.filter(|_| !is_proven(&proven, note)) {
+                    proven.notes.push((note.kind, self.noted(note, race)));
+                }
             }
         }
-        for note in notes.iter().filter(is_proven) {
-            let text = match note.kind {
-                NoteKind::Private => {
-                    "invocations of a workgroup exchange values through memory that is not coherent; the barrier \
-                     between them orders such accesses on all known devices, but not by the memory model"
-                }
-                NoteKind::AcquireBeforeBarrier => {
-                    "the memory barrier precedes the control barrier, whose own semantics do not acquire; together \
-                     they order memory on all known devices, but not by the memory model"
-                }
-            };
-            let second = self.access(note.second.site, note.second.invocation);
-            self.add(Rule::Note, Severity::Note, None, (None, second), (vec![text.to_owned()], Vec::new()), 1);
+        for (_, finding) in proven.notes.iter().filter(|(kind, _)| notes.iter().any(|note| note.kind == *kind)) {
+            self.code.checker.report(Finding { schedule: self.workgroups.schedule(), ..finding.clone() });
         }
     }
 
-    /// The kinds of notes that races of the dispatch under profile `spec` prove, as bits.
-    fn races_of_spec(&self) -> u32 {
+    /// The finding of a note that this race proves.
+    fn noted(&self, note: &Note, race: &Confirmed) -> Finding {
+        let text = match note.kind {
+            NoteKind::Private => "invocations of a workgroup exchange values through memory that is not coherent; the \
+                barrier between them orders such accesses on all known devices, but not by the memory model"
+                .to_owned(),
+            NoteKind::AcquireBeforeBarrier => {
+                let barrier = self.access(note.second.site, note.second.invocation);
+                let at = barrier.position().map(|position| format!(" at {position}")).unwrap_or_default();
+                format!(
+                    "the memory barrier precedes the control barrier{at}, whose own semantics do not acquire; together \
+                     they order memory on all known devices, but not by the memory model"
+                )
+            }
+        };
+        let [first, second] = [race.first, race.second].map(|access| self.access(access.site, access.by));
+        Finding {
+            rule: Rule::Note,
+            severity: Severity::Note,
+            memory: Some(self.common(race)),
+            first: Some(first),
+            second,
+            between: Vec::new(),
+            reasons: vec![text],
+            repairs: Vec::new(),
+            count: 1,
+            schedule: self.workgroups.schedule(),
+            replay: None,
+        }
+    }
+
+    /// Races of the dispatch under profile `spec`.
+    fn races_of_spec(&self) -> Vec<Confirmed> {
         let options = &self.code.checker.options;
         let limits = Limits { bytes: options.memory, kinds: MAX_KINDS, examples: EXAMPLES };
         let sites = &self.code.all().kernel.sites;
         let mut detector = Detector::new(sites, self.code.launch(), Profile::Spec, limits);
         if self.replay(&mut detector) != Some(Outcome::Done) {
-            return 0;
+            return Vec::new();
         }
         let mut words = 0;
         let has_room = |kind: &&Candidates| {
@@ -83,14 +103,19 @@ impl DispatchRun<'_> {
         };
         let kinds: Vec<_> = detector.candidates().iter().take_while(has_room).cloned().collect();
         if kinds.is_empty() {
-            return 0;
+            return Vec::new();
         }
-        let Some(log) = self.record(&kinds, false) else { return 0 };
-        kinds.iter().fold(0, |proven, kind| match decide(&log, kind) {
-            Verdict::Confirmed(race) => proven | kinds_of(&race.slice),
-            _ => proven,
-        })
+        let Some(log) = self.record(&kinds, false) else { return Vec::new() };
+        let race = |kind| match decide(&log, kind) {
+            Verdict::Confirmed(race) => Some(*race),
+            _ => None,
+        };
+        kinds.iter().filter_map(race).collect()
     }
+}
+
+fn bit(kind: NoteKind) -> u32 {
+    1 << kind as u32
 }
 
 /// The kinds of notes that a race of profile `spec` proves.

@@ -12,54 +12,107 @@ use super::finding::{FoundAccess, Repair};
 struct Statement<'a> {
     /// The place, as it is written.
     place: &'a str,
-    /// The function of the update: `Add`, `Sub`, `And`, `Or`, `Xor`, `Max`, `Min`.
-    function: &'static str,
+    function: Function,
     /// The other operand.
     operand: &'a str,
 }
 
-/// The repair of an update whose write is `access`.
-pub(super) fn repair(language: Language, access: &FoundAccess) -> Repair {
-    let position = access.position().map(|position| format!(" at {position}")).unwrap_or_default();
+/// How a statement updates a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Function {
+    /// By an atomic function of integers: `Add`, `Sub`, `And`, `Or`, `Xor`, `Max`, `Min`.
+    Atomic(&'static str),
+    /// By an operation that no atomic function has: a product, a quotient, a shift.
+    Other,
+}
+
+/// What an update changes, as far as its instructions tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Updated {
+    /// An integer of 32 bits.
+    Integer,
+    /// A float of 32 bits.
+    Float,
+    /// Several components at once.
+    Vector,
+    /// A texel, a smaller or a larger number.
+    Other,
+}
+
+/// The repair of an update of one statement whose write is `access`.
+pub(super) fn repair(language: Language, access: &FoundAccess, updated: Updated) -> Repair {
     let statement = access.quoted().and_then(statement);
+    described(language, access, updated, statement.as_ref())
+}
+
+/// The repair of an update by a condition, `if (best < x) { best = x; }`, which reads in another line: `None` if that
+/// is not what the two lines are.
+pub(super) fn conditional(language: Language, access: &FoundAccess, read: &str, updated: Updated) -> Option<Repair> {
+    let statement = conditional_statement(read, access.quoted()?)?;
+    Some(described(language, access, updated, Some(&statement)))
+}
+
+fn described(language: Language, access: &FoundAccess, updated: Updated, statement: Option<&Statement<'_>>) -> Repair {
+    let position = access.position().map(|position| format!(" at {position}")).unwrap_or_default();
     let source = access.source.as_deref().unwrap_or_default();
-    let call = statement.and_then(|statement| match language {
-        Language::Glsl => Some(in_glsl(&statement, source)),
-        Language::Wgsl => in_wgsl(&statement, source),
-        Language::Spirv => None,
-    });
     let lost = "updates between the read and the write of another invocation are lost";
-    let text = match call {
-        Some((call, with)) => format!("{call} in place of the update{position}{with}: {lost}"),
-        None => format!("one atomic operation (an add, and, or, max …) in place of the update{position}: {lost}"),
+    let loops = match (language, updated) {
+        (Language::Glsl, Updated::Float) => "a loop with atomicCompSwap on its bits, which are declared as a uint,",
+        (Language::Glsl, _) => "a loop with atomicCompSwap",
+        (Language::Wgsl, Updated::Float) => {
+            "a loop with atomicCompareExchangeWeak on its bits, which are declared as an atomic<u32>,"
+        }
+        (Language::Wgsl, _) => "a loop with atomicCompareExchangeWeak",
+        (Language::Spirv, _) => "a loop with OpAtomicCompareExchange",
+    };
+    let call = statement.and_then(|statement| match (language, statement.function) {
+        (_, Function::Other) | (Language::Spirv, _) => None,
+        (Language::Glsl, Function::Atomic(function)) => in_glsl(statement, function, updated),
+        (Language::Wgsl, Function::Atomic(function)) => in_wgsl(statement, function, updated, source),
+    });
+    let text = match (call, updated) {
+        (Some((call, with)), _) => format!("{call} in place of the update{position}{with}: {lost}"),
+        (None, Updated::Vector) => format!(
+            "an atomic operation for each component in place of the update{position}, since none changes a vector: \
+             {lost}"
+        ),
+        (None, Updated::Other) => format!("{loops}, or two dispatches, in place of the update{position}: {lost}"),
+        (None, _) if statement.is_some() => format!("{loops} in place of the update{position}: {lost}"),
+        (None, _) => {
+            format!("one atomic operation, or {loops}, in place of the update{position}: {lost}")
+        }
     };
     Repair { text, line: access.line.clone() }
 }
 
-/// `atomicAdd(c[0], 1u)`, and what else is needed. A difference has no function of its own: it is the sum with the
-/// opposite.
-fn in_glsl(Statement { place, function, operand }: &Statement<'_>, source: &str) -> (String, String) {
-    let (function, operand) = match *function {
+/// `atomicAdd(c[0], 1u)`, and what else is needed; `None` if there is no such function. A difference has no function of
+/// its own: it is the sum with the opposite.
+fn in_glsl(statement: &Statement<'_>, function: &str, updated: Updated) -> Option<(String, String)> {
+    let Statement { place, operand, .. } = statement;
+    let (function, operand) = match function {
         "Sub" if is_simple(operand, "") => ("Add", format!("-{operand}")),
         "Sub" => ("Add", format!("-({operand})")),
         function => (function, (*operand).to_owned()),
     };
-    let follows = |(at, word): (usize, &str)| is_next(&source[at + word.len()..], name_of(place));
-    let is_float = words(source).any(|found| found.1 == "float" && follows(found));
-    let with = if is_float { ", with GL_EXT_shader_atomic_float" } else { "" };
-    (format!("atomic{function}({place}, {operand})"), with.to_owned())
+    let with = match (updated, function) {
+        (Updated::Integer, _) => "",
+        (Updated::Float, "Add") => ", with `#extension GL_EXT_shader_atomic_float : require`",
+        (Updated::Float, "Max" | "Min") => ", with `#extension GL_EXT_shader_atomic_float2 : require`",
+        _ => return None,
+    };
+    Some((format!("atomic{function}({place}, {operand})"), with.to_owned()))
 }
 
-/// `atomicAdd(&c[0], 1)`, and the type that it needs; `None` if there is none.
-fn in_wgsl(Statement { place, function, operand }: &Statement<'_>, source: &str) -> Option<(String, String)> {
+/// `atomicAdd(&c[0], 1)`, and the type that it needs; `None` if there is none: atomics of WGSL are integers.
+fn in_wgsl(statement: &Statement<'_>, function: &str, updated: Updated, source: &str) -> Option<(String, String)> {
+    let Statement { place, operand, .. } = statement;
     let name = name_of(place);
     let declared = words(source).filter(|(_, word)| *word == name).find_map(|(at, word)| {
         let rest = source[at + word.len()..].trim_start().strip_prefix(':')?;
         let end = rest.find([';', '=', '{', '}', '\n', ')']).unwrap_or(rest.len());
         words(&rest[..end]).map(|(_, word)| word).find(|word| ["u32", "i32", "f32", "f16"].contains(word))
     })?;
-    // Atomics of WGSL are integers.
-    ["u32", "i32"].contains(&declared).then(|| {
+    (updated == Updated::Integer && ["u32", "i32"].contains(&declared)).then(|| {
         let with = format!(", with `atomic<{declared}>` for `{declared}` in the declaration of `{name}`");
         (format!("atomic{function}(&{place}, {operand})"), with)
     })
@@ -93,11 +146,6 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     places.map(|(at, _)| (at, text[at..].split(|c| !is_word(c)).next().unwrap_or_default()))
 }
 
-/// Whether the first word of a text is this one, with nothing but spaces before it.
-fn is_next(text: &str, word: &str) -> bool {
-    words(text.trim_start()).next() == Some((0, word))
-}
-
 /// Whether an expression is one operand: words, members, elements and calls, and the operators of `also`.
 fn is_simple(expression: &str, also: &str) -> bool {
     let mut depth = 0;
@@ -112,19 +160,36 @@ fn is_simple(expression: &str, also: &str) -> bool {
 /// The update in a line of source text, if there is one and it is clear.
 fn statement(line: &str) -> Option<Statement<'_>> {
     let line = line.split("//").next().unwrap_or(line);
+    if let Some((read, write)) = line.split_once('{').or_else(|| after_condition(line))
+        && let Some(found) = conditional_statement(read, write)
+    {
+        return Some(found);
+    }
     let mut found = line.split([';', '{', '}']).filter_map(|part| update(part.trim()));
     let first = found.next()?;
     found.next().is_none().then_some(first)
+}
+
+/// A line that begins with `if (…)`, split after the condition.
+fn after_condition(line: &str) -> Option<(&str, &str)> {
+    let line = line.trim_start();
+    let rest = line.strip_prefix("if")?.trim_start();
+    let mut depth = 0;
+    let end = rest.char_indices().find_map(|(at, c)| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        (depth == 0).then_some(at)
+    })?;
+    Some(line.split_at(line.len() - rest.len() + end + 1))
 }
 
 /// The update that a statement is.
 fn update(text: &str) -> Option<Statement<'_>> {
     for (operator, function) in [("++", "Add"), ("--", "Sub")] {
         if let Some(place) = text.strip_suffix(operator) {
-            return Some(Statement { place: last_place(place)?, function, operand: "1" });
+            return Some(Statement { place: last_place(place)?, function: Function::Atomic(function), operand: "1" });
         }
         if let Some(place) = text.strip_prefix(operator).filter(|place| last_place(place) == Some(*place)) {
-            return Some(Statement { place, function, operand: "1" });
+            return Some(Statement { place, function: Function::Atomic(function), operand: "1" });
         }
     }
     let assigned = text.char_indices().find(|&(at, c)| {
@@ -133,15 +198,28 @@ fn update(text: &str) -> Option<Statement<'_>> {
     })?;
     let (left, right) = (&text[..assigned.0], text[assigned.0 + 1..].trim());
     let functions = [('+', "Add"), ('-', "Sub"), ('&', "And"), ('|', "Or"), ('^', "Xor")];
+    let atomic = |place, function, operand| Statement { place, function: Function::Atomic(function), operand };
     if let Some((operator, function)) = functions.into_iter().find(|(operator, _)| left.ends_with(*operator)) {
         let place = last_place(left.strip_suffix(operator)?)?;
-        return Some(Statement { place, function, operand: right });
+        return Some(atomic(place, function, right));
+    }
+    let other = |place, operand| Statement { place, function: Function::Other, operand };
+    for operator in ["*", "/", "%", "<<", ">>"] {
+        if let Some(place) = left.strip_suffix(operator) {
+            return Some(other(last_place(place)?, right));
+        }
     }
     let place = last_place(left)?;
     for (name, function) in [("max(", "Max"), ("min(", "Min")] {
         if let Some(arguments) = right.strip_prefix(name).and_then(|rest| rest.strip_suffix(')')) {
             let operand = arguments.strip_prefix(place).and_then(|rest| rest.trim_start().strip_prefix(','))?.trim();
-            return is_simple(operand, "").then_some(Statement { place, function, operand });
+            return is_simple(operand, "").then_some(atomic(place, function, operand));
+        }
+    }
+    for operator in ["*", "/", "%", "<<", ">>"] {
+        let operand = right.strip_prefix(place).and_then(|rest| rest.trim_start().strip_prefix(operator));
+        if let Some(operand) = operand.filter(|operand| is_simple(operand.trim(), "")) {
+            return Some(other(place, operand.trim()));
         }
     }
     functions.into_iter().find_map(|(operator, function)| {
@@ -153,8 +231,32 @@ fn update(text: &str) -> Option<Statement<'_>> {
             None if operator == '-' => return None,
             None => right.strip_suffix(place)?.trim_end().strip_suffix(operator)?.trim_end(),
         };
-        is_simple(operand, also).then_some(Statement { place, function, operand })
+        is_simple(operand, also).then_some(atomic(place, function, operand))
     })
+}
+
+/// The update by a condition whose text ends with `before`: `if (c < x)` before `c = x` keeps the larger one.
+fn condition<'a>(before: &str, place: &'a str, value: &'a str) -> Option<Statement<'a>> {
+    let condition = before.trim().trim_end_matches('{').trim().strip_prefix("if")?.trim();
+    let condition = condition.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')).unwrap_or(condition).trim();
+    let found = [("<=", "Max", "Min"), (">=", "Min", "Max"), ("<", "Max", "Min"), (">", "Min", "Max")];
+    let (operator, of_place, of_value) = found.into_iter().find(|(operator, ..)| condition.contains(operator))?;
+    let (left, right) = condition.split_once(operator)?;
+    let function = match (left.trim(), right.trim()) {
+        (left, right) if left == place && right == value => of_place,
+        (left, right) if left == value && right == place => of_value,
+        _ => return None,
+    };
+    Some(Statement { place, function: Function::Atomic(function), operand: value })
+}
+
+/// The update that a condition in one line and a statement in another one are.
+fn conditional_statement<'a>(read: &str, write: &'a str) -> Option<Statement<'a>> {
+    let read = read.split("//").next().unwrap_or(read);
+    let write = write.split("//").next().unwrap_or(write).trim().trim_start_matches('{').trim();
+    let (place, value) = write.split(';').next()?.split_once('=')?;
+    let place = place.trim();
+    condition(read, last_place(place).filter(|found| *found == place)?, value.trim())
 }
 
 /// The place in memory with which a text ends: a name with members and elements.
@@ -174,19 +276,26 @@ fn last_place(text: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use spelter_shaders::ir::SourceLine;
+
     use super::*;
 
     #[test]
     fn updates_are_read_from_their_statements() {
         let read = |line| statement(line).map(|found| (found.place, found.function, found.operand));
+        let atomic = |place, function, operand| Some((place, Function::Atomic(function), operand));
         for line in ["  c[0] += 1u;", "c[0] = c[0] + 1u;", "c[0] = 1u + c[0];", "if (i < 4) { c[0] += 1u; } // = 3"] {
-            assert_eq!(read(line), Some(("c[0]", "Add", "1u")), "{line}");
+            assert_eq!(read(line), atomic("c[0]", "Add", "1u"), "{line}");
         }
-        assert_eq!(read("else s.counts[a[i]]++;"), Some(("s.counts[a[i]]", "Add", "1")));
-        assert_eq!(read("--n;"), Some(("n", "Sub", "1")));
-        assert_eq!(read("h[k & 3u] |= 1u << i;"), Some(("h[k & 3u]", "Or", "1u << i")));
-        assert_eq!(read("best = max(best, x[i]);"), Some(("best", "Max", "x[i]")));
-        assert_eq!(read("s = s + a * b;"), Some(("s", "Add", "a * b")));
+        assert_eq!(read("else s.counts[a[i]]++;"), atomic("s.counts[a[i]]", "Add", "1"));
+        assert_eq!(read("--n;"), atomic("n", "Sub", "1"));
+        assert_eq!(read("h[k & 3u] |= 1u << i;"), atomic("h[k & 3u]", "Or", "1u << i"));
+        assert_eq!(read("best = max(best, x[i]);"), atomic("best", "Max", "x[i]"));
+        assert_eq!(read("s = s + a * b;"), atomic("s", "Add", "a * b"));
+        for line in ["s *= 3.0;", "s = s * 3.0;"] {
+            assert_eq!(read(line), Some(("s", Function::Other, "3.0")), "{line}");
+        }
+        assert_eq!(read("n <<= 1;"), Some(("n", Function::Other, "1")));
         for line in
             ["s = s - a - b;", "s = t + 1;", "s = s & a | b;", "if (s == 1) t = 2;", "a += 1; b += 1;", "s = s;", "= 3"]
         {
@@ -195,20 +304,62 @@ mod tests {
     }
 
     #[test]
+    fn updates_by_a_condition_keep_the_larger_or_the_smaller_one() {
+        let read = |line| statement(line).map(|found| (found.place, found.function, found.operand));
+        for line in ["if c[0] < 7u { c[0] = 7u; }", "if (c[0] < 7u) c[0] = 7u;", "if (7u > c[0]) { c[0] = 7u; }"] {
+            assert_eq!(read(line), Some(("c[0]", Function::Atomic("Max"), "7u")), "{line}");
+        }
+        assert_eq!(read("if (x >= f(i)) { x = f(i); }"), Some(("x", Function::Atomic("Min"), "f(i)")));
+        assert_eq!(read("if c[0] < 7u { c[0] = 8u; }"), None);
+        let lines = conditional_statement("  if (best < value) {", "    best = value;");
+        assert_eq!(lines.map(|found| found.function), Some(Function::Atomic("Max")));
+        assert_eq!(conditional_statement("  if (best < value) {", "    best += value;"), None);
+    }
+
+    #[test]
     fn functions_are_those_of_the_language() {
         let text = |(call, with): (String, String)| call + &with;
-        let wgsl = |source: &str, line| in_wgsl(&statement(line).expect("an update"), source).map(text);
+        let function = |found: &Statement<'_>| match found.function {
+            Function::Atomic(function) => function,
+            Function::Other => "",
+        };
+        let wgsl = |source: &str, line, updated| {
+            let found = statement(line).expect("an update");
+            in_wgsl(&found, function(&found), updated, source).map(text)
+        };
         assert_eq!(
-            wgsl("var<storage, read_write> c: array<u32>;\n", "c[0] += 1;").as_deref(),
+            wgsl("var<storage, read_write> c: array<u32>;\n", "c[0] += 1;", Updated::Integer).as_deref(),
             Some("atomicAdd(&c[0], 1), with `atomic<u32>` for `u32` in the declaration of `c`")
         );
         assert_eq!(
-            wgsl("struct S { n: i32 }", "s.n -= 2;").as_deref(),
+            wgsl("struct S { n: i32 }", "s.n -= 2;", Updated::Integer).as_deref(),
             Some("atomicSub(&s.n, 2), with `atomic<i32>` for `i32` in the declaration of `n`")
         );
-        assert_eq!(wgsl("var<workgroup> c: array<f32, 4>;", "c[0] += 1.0;"), None);
-        let glsl = |source: &str, line| text(in_glsl(&statement(line).expect("an update"), source));
-        assert_eq!(glsl("buffer B { uint c[]; };", "c[0] -= n;"), "atomicAdd(c[0], -n)");
-        assert_eq!(glsl("buffer B { float c[]; };", "c[0]++;"), "atomicAdd(c[0], 1), with GL_EXT_shader_atomic_float");
+        assert_eq!(wgsl("var<workgroup> c: array<f32, 4>;", "c[0] += 1.0;", Updated::Float), None);
+        let glsl = |line, updated| {
+            let found = statement(line).expect("an update");
+            in_glsl(&found, function(&found), updated).map(text)
+        };
+        assert_eq!(glsl("c[0] -= n;", Updated::Integer).as_deref(), Some("atomicAdd(c[0], -n)"));
+        let float = "atomicAdd(c[0], 1), with `#extension GL_EXT_shader_atomic_float : require`";
+        assert_eq!(glsl("c[0]++;", Updated::Float).as_deref(), Some(float));
+        assert_eq!(glsl("v.xy += vec2(1.0);", Updated::Vector), None);
+        assert_eq!(glsl("v.x |= 1;", Updated::Float), None);
+    }
+
+    #[test]
+    fn what_no_function_does_is_a_loop() {
+        let access = |line: &str| FoundAccess {
+            line: Some(SourceLine { file: "a.comp".into(), line: 1, column: 0 }),
+            source: Some(line.into()),
+            ..FoundAccess::default()
+        };
+        let text = |language, line, updated| repair(language, &access(line), updated).text;
+        let found = text(Language::Glsl, "c[0] *= 3;", Updated::Integer);
+        assert!(found.starts_with("a loop with atomicCompSwap in place of the update at a.comp:1: "), "{found}");
+        let found = text(Language::Wgsl, "c[0] *= 3.0;", Updated::Float);
+        assert!(found.starts_with("a loop with atomicCompareExchangeWeak on its bits"), "{found}");
+        let found = text(Language::Glsl, "v.xy += vec2(1.0);", Updated::Vector);
+        assert!(found.starts_with("an atomic operation for each component in place of the update at a.comp:1, "));
     }
 }

@@ -1,9 +1,10 @@
 //! Reasons and repairs in the words of GLSL and WGSL: their programs have barriers, qualifiers and bindings where the
 //! memory model has semantics, flags and references.
 
-use spelter_memory_model::event::{Access, Class, Scope};
+use spelter_memory_model::event::{Access, Class, Scope, Site};
 use spelter_memory_model::explain::{Gap, Outside, Reason};
 use spelter_memory_model::names::Names;
+use spelter_memory_model::relations::Source;
 use spelter_memory_model::repair::{Edit, TraceEdit};
 use spelter_shaders::front::Language;
 
@@ -74,8 +75,11 @@ pub(super) fn edit(names: &SliceNames<'_>, edit: &TraceEdit, slice: &Slice) -> O
             let (at, functions) = (names.site(site), barriers(language, class)?);
             Some(match (operation.access(), functions.memory) {
                 (Some(access), Some(barrier)) => {
-                    let arguments = arguments(access, class, names.with_flags);
-                    format!("{arguments} as further arguments of {at}, or {barrier} before and after it")
+                    let arguments = arguments(role(access, site, slice), class, names, site);
+                    format!(
+                        "{arguments} as further arguments of {at}, or {barrier} before and after it (the arguments \
+                         need {SCOPES})"
+                    )
                 }
                 (_, Some(barrier)) => format!("{barrier} before and after {at}"),
                 (_, None) => format!("{} in addition to {at}", functions.control),
@@ -84,7 +88,7 @@ pub(super) fn edit(names: &SliceNames<'_>, edit: &TraceEdit, slice: &Slice) -> O
         Edit::Coherent(first, ..) => Some(format!("`coherent` on {}", names.reference(event_at(first)?))),
         Edit::Widen(site, scope) => {
             let scope = if scope > Scope::Workgroup { Scope::Device } else { scope };
-            Some(format!("gl_Scope{} for {}", scope.name(), names.site(site)))
+            Some(format!("gl_Scope{} for {}, with {SCOPES}", scope.name(), names.site(site)))
         }
         Edit::Atomic(first, second, _) => {
             let (first, second) = (names.site(first), names.site(second));
@@ -95,22 +99,58 @@ pub(super) fn edit(names: &SliceNames<'_>, edit: &TraceEdit, slice: &Slice) -> O
     }
 }
 
-/// The arguments of an atomic function of GLSL with which it orders memory of a class
-/// (`GL_KHR_memory_scope_semantics`). The flags of availability and visibility are implied, unless the module has the
-/// Vulkan memory model.
-fn arguments(access: &Access, class: Class, with_flags: bool) -> String {
+/// What the arguments of scope and semantics need in GLSL.
+const SCOPES: &str = "`#extension GL_KHR_memory_scope_semantics : require`";
+
+/// Whether an atomic has to acquire, and to release.
+#[derive(Clone, Copy)]
+struct Role {
+    acquires: bool,
+    releases: bool,
+}
+
+/// What an atomic does between the two accesses: one from which another reads passes on what precedes it, and one that
+/// reads from another gets it. A lock is given back by a release, and taken by an acquire.
+fn role(access: &Access, site: Site, slice: &Slice) -> Role {
+    let at = |event: usize| slice.trace.events[event].site == Some(site);
+    let read = || {
+        slice.choice.sources.iter().enumerate().filter_map(|(read, source)| match source {
+            Some(Source::Write(write)) => Some((read, *write)),
+            _ => None,
+        })
+    };
+    let acquires = access.reads && read().any(|(read, _)| at(read));
+    let releases = access.writes && read().any(|(_, write)| at(write));
+    if acquires || releases {
+        Role { acquires, releases }
+    } else {
+        Role { acquires: access.reads, releases: access.writes }
+    }
+}
+
+/// The arguments of an atomic function of GLSL with which it orders memory of a class. The flags of availability and
+/// visibility are implied, unless the module has the Vulkan memory model. A compare-exchange has them twice: the second
+/// ones for the case that it only reads.
+fn arguments(role: Role, class: Class, names: &SliceNames<'_>, site: Site) -> String {
     let storage = match class {
-        Class::Workgroup => "Shared",
-        Class::Image => "Image",
-        _ => "Buffer",
+        Class::Workgroup => "gl_StorageSemanticsShared",
+        Class::Image => "gl_StorageSemanticsImage",
+        _ => "gl_StorageSemanticsBuffer",
     };
-    let (order, flags) = match (access.reads, access.writes) {
-        (true, true) => ("AcquireRelease", " | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible"),
-        (true, false) => ("Acquire", " | gl_SemanticsMakeVisible"),
-        _ => ("Release", " | gl_SemanticsMakeAvailable"),
+    let semantics = |Role { acquires, releases }: Role| {
+        let (order, flags) = match (acquires, releases) {
+            (true, true) => ("AcquireRelease", " | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible"),
+            (true, false) => ("Acquire", " | gl_SemanticsMakeVisible"),
+            _ => ("Release", " | gl_SemanticsMakeAvailable"),
+        };
+        format!("{storage}, gl_Semantics{order}{}", if names.with_flags { flags } else { "" })
     };
-    let flags = if with_flags { flags } else { "" };
-    format!("gl_ScopeDevice, gl_StorageSemantics{storage}, gl_Semantics{order}{flags}")
+    let mut arguments = format!("gl_ScopeDevice, {}", semantics(role));
+    if names.compares(site) {
+        arguments += ", ";
+        arguments += &if role.acquires { semantics(Role { releases: false, ..role }) } else { "0, 0".to_owned() };
+    }
+    arguments
 }
 
 /// A reason why two accesses are not ordered, if the language has other words for it than the memory model.

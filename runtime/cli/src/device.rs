@@ -46,7 +46,9 @@ pub(crate) fn profiled(args: &DeviceArgs, trace: bool) -> Result<Context, Failur
 }
 
 fn builder(args: &DeviceArgs) -> ContextBuilder {
+    // `environment.rs` reads SPELTER_CHECK for the command that reports what is found.
     let builder = Context::builder()
+        .checked_by_environment(false)
         .time_limit(args.time_limit())
         .time_limit_is_set_by(LIMIT)
         .schedule(args.schedule.unwrap_or_default());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use vulkan_spelter::options::{self, Settings};
 
-use crate::args::{BenchArgs, Command, DeviceArgs, ExecArgs};
+use crate::args::{BenchArgs, CheckArgs, Command, DeviceArgs, ExecArgs};
 use crate::bench::Sweep;
 use crate::failure::Failure;
 
@@ -23,7 +23,10 @@ fn settings(is_asked: impl Fn(&str) -> bool) -> Result<Settings, Failure> {
 /// Completes a command from the environment. Options on the command line take precedence; their variables are not read.
 pub(crate) fn complete(command: &mut Command) -> Result<(), Failure> {
     match command {
-        Command::Run(args) => complete_device(&mut args.device),
+        Command::Run(args) => {
+            complete_device(&mut args.device)?;
+            complete_check(&mut args.check)
+        }
         Command::Bench(args) => complete_bench(args),
         Command::Profile(args) if args.command.is_empty() => complete_device(&mut args.device),
         Command::Profile(args) => check_exec(&args.exec()),
@@ -49,6 +52,16 @@ fn complete_device(args: &mut DeviceArgs) -> Result<(), Failure> {
     args.time_limit = args.time_limit.or(settings.time_limit);
     args.schedule = args.schedule.or(settings.schedule);
     Ok(())
+}
+
+fn complete_check(args: &mut CheckArgs) -> Result<(), Failure> {
+    if args.check.is_none() {
+        args.check = settings(|name| name == "SPELTER_CHECK")?.check.profile;
+    }
+    match args.without_check() {
+        None => Ok(()),
+        Some(option) => Err(Failure::new(format!("{option} needs --check, which finds data races"))),
+    }
 }
 
 fn complete_bench(args: &mut BenchArgs) -> Result<(), Failure> {

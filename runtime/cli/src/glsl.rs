@@ -58,13 +58,32 @@ fn finish(path: &Path, scratch: &Scratch, output: &Output) -> Result<Vec<u8>, Fa
     }
     let messages = [&output.stdout[..], &output.stderr[..]].concat();
     let messages = String::from_utf8_lossy(&messages);
-    Err(Failure::shader(path, format!("the compiler rejects it:\n{}", last_lines(messages.trim()))))
+    Err(Failure::shader(path, format!("the compiler rejects it:\n{}", about_the_text(messages.trim()))))
 }
 
 /// Lines of a compiler that are shown.
 const MAX_LINES: usize = 40;
 
-/// The last lines: before them, glslc may list all built-in functions.
+/// The messages about the text: the compilers may list all built-in functions before them, which fail to compile, too,
+/// if the version that the text asks for does not have them.
+fn about_the_text(messages: &str) -> String {
+    let is_message = |line: &&str| {
+        let line = line.trim_start_matches("ERROR: ").trim_start_matches("WARNING: ");
+        let (place, rest) = line.split_once(": ").unwrap_or((line, ""));
+        let (file, number) = place.rsplit_once(':').unwrap_or((place, ""));
+        let at_a_line = file != "0" && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        // What has no line: a version that does not exist, say.
+        at_a_line || rest.starts_with("error: ") || place == "#version"
+    };
+    let found: Vec<&str> = messages.lines().filter(is_message).collect();
+    let mut text = if found.is_empty() { last_lines(messages) } else { last_lines(&found.join("\n")) };
+    if messages.contains("Unable to parse built-ins") {
+        text += "\nthe first line of a compute shader has to be `#version 450`, or another version from 420 on";
+    }
+    text
+}
+
+/// The last lines.
 fn last_lines(messages: &str) -> String {
     let lines: Vec<&str> = messages.lines().collect();
     match lines.len().checked_sub(MAX_LINES) {
@@ -83,5 +102,18 @@ mod tests {
         let many: Vec<String> = (0..MAX_LINES + 2).map(|line| line.to_string()).collect();
         let shown = last_lines(&many.join("\n"));
         assert!(shown.starts_with("(2 lines before)\n2\n3\n") && shown.ends_with("\n41"), "{shown}");
+    }
+
+    #[test]
+    fn messages_are_those_about_the_text() {
+        let glslc = "vec4 sin(vec4);\nERROR: 0:350: 'double' : not supported with this profile: none\n\
+                     INTERNAL ERROR: Unable to parse built-ins\nfloat radians(float);\n\
+                     a.comp: error: #version: too old\na.comp:1: error: '' :  syntax error\n3 errors generated.";
+        let shown = about_the_text(glslc);
+        assert!(shown.starts_with("a.comp: error: #version: too old\na.comp:1: error: '' :  syntax error\nthe first"));
+        let validator = "a.comp\nERROR: a.comp:5: 'max' : no matching overloaded function found\n\
+                         ERROR: 1 compilation errors.  No code generated.\n\nSPIR-V is not generated";
+        assert_eq!(about_the_text(validator), "ERROR: a.comp:5: 'max' : no matching overloaded function found");
+        assert_eq!(about_the_text("glslc: out of memory"), "glslc: out of memory");
     }
 }

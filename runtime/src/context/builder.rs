@@ -34,13 +34,14 @@ pub struct ContextBuilder {
     poison: bool,
     trace: bool,
     profile: bool,
+    by_environment: bool,
 }
 
 impl ContextBuilder {
     fn new() -> Self {
         let options =
             DeviceOptions { time_limit_is_set_by: "`ContextBuilder::time_limit`", ..DeviceOptions::default() };
-        Self { options, poison: false, trace: false, profile: false }
+        Self { options, poison: false, trace: false, profile: false, by_environment: true }
     }
 
     /// The number of worker threads; by default as many as the machine runs at once. 0 counts as 1; more than 1024 is
@@ -252,6 +253,21 @@ impl ContextBuilder {
         self
     }
 
+    /// Whether the environment variable `SPELTER_CHECK` may turn checked mode on; true by default. A program that has
+    /// an option for it, and reports what is found, says no.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::builder().checked_by_environment(false).build()?;
+    /// assert!(context.findings()?.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn checked_by_environment(mut self, may: bool) -> Self {
+        self.by_environment = may;
+        self
+    }
+
     /// Whether rules are checked that other drivers do not enforce, such as the declaration of SPIR-V extensions; true
     /// by default ([`DeviceOptions::strict`]).
     ///
@@ -280,7 +296,7 @@ impl ContextBuilder {
     /// # }
     /// ```
     pub fn build(mut self) -> Result<Context, Error> {
-        let denied = environment::check(&mut self.options)?;
+        let denied = self.by_environment && environment::check(&mut self.options)?;
         let (trace, heap) = (self.trace.then(Trace::new), self.options.heap_size);
         if heap == 0 {
             return Err(Error::Options("a device without memory: `memory` is 0 bytes".to_owned()));

@@ -52,6 +52,8 @@ struct State {
     /// The counts of destroyed devices.
     ended: CheckStats,
     suppressed: usize,
+    /// Findings of other rules than those that are asked for.
+    not_shown: usize,
     /// Messages that wait for a call of their instance.
     messages: Vec<Waiting>,
     /// The summary that the file has.
@@ -193,7 +195,11 @@ impl State {
         place: Option<&SubmissionPart>,
         findings: Vec<Finding>,
     ) {
-        for finding in findings.into_iter().filter(|finding| settings.filter.wants(finding)) {
+        for finding in findings {
+            if !settings.filter.wants(&finding) {
+                self.not_shown += 1;
+                continue;
+            }
             if settings.filter.suppresses(&finding) {
                 self.suppressed += 1;
                 continue;
@@ -258,6 +264,7 @@ impl State {
             "warnings": self.count(Severity::Warning),
             "notes": self.count(Severity::Note),
             "suppressed": self.suppressed,
+            "not_shown": self.not_shown,
             "unfinished": self.devices.iter().any(|device| device.is_busy()),
             "counts": counts,
             "checked": report::stats_json(&stats),

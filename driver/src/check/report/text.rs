@@ -24,8 +24,9 @@ pub fn text(finding: &Finding, notes: &[String], colored: bool) -> String {
     }
 }
 
-/// How many findings of each severity there are, and how many were suppressed: `2 errors, 1 note, 3 suppressed`.
-pub fn summary(count: impl Fn(Severity) -> usize, suppressed: usize) -> String {
+/// How many findings of each severity there are, how many were suppressed, and how many are of rules that are not asked
+/// for: `2 errors, 1 note, 3 suppressed, 4 findings not shown (--only)`.
+pub fn summary(count: impl Fn(Severity) -> usize, suppressed: usize, not_shown: usize) -> String {
     let counted = |severity, one: &str| match count(severity) {
         0 => None,
         1 => Some(format!("1 {one}")),
@@ -34,10 +35,16 @@ pub fn summary(count: impl Fn(Severity) -> usize, suppressed: usize) -> String {
     let kinds = [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Note, "note")];
     let mut parts: Vec<_> = kinds.into_iter().filter_map(|(severity, name)| counted(severity, name)).collect();
     if parts.is_empty() {
-        parts.push("no data race was observed".to_owned());
+        let what = if not_shown > 0 { "none of the rules of --only was broken" } else { "no data race was observed" };
+        parts.push(what.to_owned());
     }
     if suppressed > 0 {
         parts.push(format!("{suppressed} suppressed"));
+    }
+    match not_shown {
+        0 => {}
+        1 => parts.push("1 finding not shown (--only)".to_owned()),
+        count => parts.push(format!("{count} findings not shown (--only)")),
     }
     parts.join(", ")
 }
@@ -108,6 +115,9 @@ impl Sources {
                 diagnostic.labels.push(label);
             }
             None => diagnostic.notes.push(match access.position() {
+                Some(position) if access.line.is_none() => {
+                    format!("{label}: {position} of kernel `{}`", access.kernel)
+                }
                 Some(position) => format!("{label}: {position}"),
                 None => label,
             }),

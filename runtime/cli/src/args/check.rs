@@ -15,48 +15,48 @@ use crate::value::count;
 pub(crate) struct CheckArgs {
     /// Find data races: one thread runs the kernel, and each race is reported with both source lines, the reason and a
     /// repair. PROFILE is common (idioms of compilers are notes), spec or strict. The exit status is 66 if there are
-    /// any.
+    /// any. SPELTER_CHECK sets it, too.
     #[arg(long, value_name = "PROFILE", num_args = 0..=1, require_equals = true, default_missing_value = "common")]
     pub(crate) check: Option<Profile>,
     /// The largest number of bytes for the shadow of the memory, and again for replays; 2K is 2048, and M and G are 2²⁰
     /// and 2³⁰.
-    #[arg(long, value_name = "BYTES", requires = "check", value_parser = bytes)]
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(crate) check_memory: Option<u64>,
     /// Check N runs, each in another order of workgroups, subgroups and lanes, and compare their results.
-    #[arg(long, value_name = "N", requires = "check", conflicts_with = "schedule")]
+    #[arg(long, value_name = "N", conflicts_with = "schedule")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) many_seeds: Option<u32>,
     /// Check only part I of N equal parts of the dispatches (--repeat); the others run unchecked. With --many-seeds,
     /// run only part I of N of the orders, and check all their dispatches.
-    #[arg(long, value_name = "I/N", requires = "check", allow_hyphen_values = true)]
+    #[arg(long, value_name = "I/N", allow_hyphen_values = true)]
     pub(crate) shard: Option<Shard>,
     /// Write what each order found as a line of JSON to this file, and run only the orders that it lacks: see `spelter
     /// merge`.
     #[arg(long, value_name = "FILE", requires = "many_seeds")]
     pub(crate) results: Option<PathBuf>,
     /// Report findings of these rules only, as in RACE-*,BARRIER.
-    #[arg(long, value_name = "ID,…", requires = "check", value_delimiter = ',')]
+    #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     pub(crate) only: Vec<RulePattern>,
     /// Do not report what matches: rule:, line:, kernel: or memory: and a pattern with *, as in line:scan.comp:41.
-    #[arg(long, value_name = "KIND:PATTERN", requires = "check")]
+    #[arg(long, value_name = "KIND:PATTERN")]
     pub(crate) suppress: Vec<Suppression>,
     /// Do not report what a line of this file matches.
-    #[arg(long, value_name = "FILE", requires = "check")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) suppressions: Vec<PathBuf>,
     /// Write the findings as SARIF 2.1.0, which sites that host code show beside the lines.
-    #[arg(long, value_name = "FILE", requires = "check")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) sarif: Option<PathBuf>,
     /// Write the part of the execution that makes the first race one as a test for `spelter litmus`; further races go
     /// to files with -2, -3 and so on in their names.
-    #[arg(long, value_name = "FILE.test", requires = "check", value_parser = test_name)]
+    #[arg(long, value_name = "FILE.test", value_parser = test_name)]
     pub(crate) litmus: Option<PathBuf>,
     /// Write the first finding as a picture of Graphviz: the two accesses, what the program has between them, and what
     /// is missing; further ones go to files with -2, -3 and so on in their names.
-    #[arg(long, value_name = "FILE", requires = "check")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) dot: Option<PathBuf>,
-    /// The exit status if there are errors.
-    #[arg(long, value_name = "STATUS", default_value_t = EXIT_STATUS)]
-    pub(crate) error_exitcode: u8,
+    /// The exit status if there are errors; 66 by default.
+    #[arg(long, value_name = "STATUS")]
+    pub(crate) error_exitcode: Option<u8>,
 }
 
 /// Files of findings: those of the options above, for a command that always checks.
@@ -104,6 +104,37 @@ impl CheckArgs {
     pub(crate) fn orders(&self) -> super::Shard {
         // Both are written I/N.
         self.shard.and_then(|shard| shard.to_string().parse().ok()).unwrap_or_default()
+    }
+
+    /// The exit status if there are errors.
+    pub(crate) fn error_status(&self) -> u8 {
+        self.error_exitcode.unwrap_or(EXIT_STATUS)
+    }
+
+    /// An option that has no meaning without checked mode, if one is given without it: neither by an option nor by the
+    /// environment.
+    pub(crate) fn without_check(&self) -> Option<&'static str> {
+        if self.check.is_some() {
+            return None;
+        }
+        let given = [
+            ("--check-memory", self.check_memory.is_some()),
+            ("--many-seeds", self.many_seeds.is_some()),
+            ("--shard", self.shard.is_some()),
+            ("--only", !self.only.is_empty()),
+            ("--suppress", !self.suppress.is_empty()),
+            ("--suppressions", !self.suppressions.is_empty()),
+            ("--sarif", self.sarif.is_some()),
+            ("--litmus", self.litmus.is_some()),
+            ("--dot", self.dot.is_some()),
+            ("--error-exitcode", self.error_exitcode.is_some()),
+        ];
+        given.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
+    }
+
+    /// Whether the part of the orders of --many-seeds that is run has none.
+    pub(crate) fn has_no_order(&self) -> bool {
+        self.many_seeds.is_some_and(|seeds| self.orders().pick(0..u64::from(seeds)).next().is_none())
     }
 
     /// The files of findings.

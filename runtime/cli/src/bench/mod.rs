@@ -279,6 +279,7 @@ fn too_short() -> Failure {
 
 fn builder(args: &BenchArgs, workers: Option<usize>) -> ContextBuilder {
     let builder = Context::builder()
+        .checked_by_environment(false)
         .time_limit(args.time_limit())
         .time_limit_is_set_by("--time-limit or SPELTER_TIME_LIMIT")
         .printer(output::printer());

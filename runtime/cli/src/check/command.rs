@@ -80,11 +80,15 @@ fn print(merged: &Merged) {
         let problem = "processes ended without their counts, which are missing below";
         output::note(format_args!("{} of {} {problem}", merged.without_counts, merged.processes));
     }
+    if merged.runs == 0 {
+        output::note("the shard has no order of --many-seeds: nothing ran");
+        return;
+    }
     if merged.processes == 0 {
         output::note("nothing was checked: no process created a device of Spelter");
         return;
     }
-    let summary = report::summary(|severity| merged.count(severity), merged.suppressed);
+    let summary = report::summary(|severity| merged.count(severity), merged.suppressed, merged.not_shown);
     let plural = |count: u64, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
     let dispatches = plural(merged.checked("dispatches"), "dispatch", "dispatches");
     let processes = plural(merged.processes as u64, "process", "processes");

@@ -16,10 +16,12 @@ pub(super) struct Merged {
     pub(super) without_counts: usize,
     /// Findings that were suppressed.
     pub(super) suppressed: usize,
+    /// Findings of other rules than those of --only.
+    pub(super) not_shown: usize,
     /// Sums of the counts.
     checked: Map<String, Json>,
     /// Runs of the program.
-    runs: u64,
+    pub(super) runs: u64,
 }
 
 /// The summary of one process.
@@ -60,6 +62,7 @@ impl Merged {
                 counts.insert((index, print.clone()), count.as_u64().unwrap_or(0));
             }
             merged.suppressed += summary["suppressed"].as_u64().unwrap_or(0) as usize;
+            merged.not_shown += summary["not_shown"].as_u64().unwrap_or(0) as usize;
             for (name, count) in summary["checked"].as_object().into_iter().flatten() {
                 let sum = merged.checked(name) + count.as_u64().unwrap_or(0);
                 merged.checked.insert(name.clone(), sum.into());
@@ -111,6 +114,7 @@ impl Merged {
             "processes": self.processes,
             "processes_without_counts": self.without_counts,
             "suppressed": self.suppressed,
+            "not_shown": self.not_shown,
             "checked": self.checked,
         })
     }
@@ -123,6 +127,7 @@ impl Merged {
             processes: count("processes"),
             without_counts: count("processes_without_counts"),
             suppressed: count("suppressed"),
+            not_shown: count("not_shown"),
             checked: result["checked"].as_object().cloned().unwrap_or_default(),
             runs: 1,
         }
@@ -146,6 +151,7 @@ impl Merged {
         self.processes += other.processes;
         self.without_counts += other.without_counts;
         self.suppressed += other.suppressed;
+        self.not_shown += other.not_shown;
         self.runs += other.runs;
     }
 
@@ -159,6 +165,7 @@ impl Merged {
             "warnings": self.count(Severity::Warning),
             "notes": self.count(Severity::Note),
             "suppressed": self.suppressed,
+            "not_shown": self.not_shown,
             "checked": self.checked,
         } })
     }

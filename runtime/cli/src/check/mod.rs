@@ -29,6 +29,8 @@ pub(crate) struct Report {
     pub(crate) findings: Vec<Finding>,
     /// The number of suppressed findings.
     pub(crate) suppressed: usize,
+    /// The number of findings of other rules than those of --only.
+    pub(crate) not_shown: usize,
     /// What was checked, and what was not.
     pub(crate) stats: CheckStats,
 }
@@ -39,12 +41,13 @@ impl Report {
         let (file, args) = (args.file.display().to_string(), &args.check);
         all.iter_mut().for_each(|finding| name_file(finding, &file));
         let filter = with_files(args.filter(), &args.suppressions)?;
+        let observed = all.len();
         all.retain(|finding| filter.wants(finding));
         let count = all.len();
         let mut findings: Vec<_> = all.into_iter().filter(|finding| !filter.suppresses(finding)).collect();
         // Races first: they may be why a barrier is in divergent control flow.
         findings.sort_by_key(|finding| (Reverse(finding.severity), finding.rule));
-        Ok(Self { suppressed: count - findings.len(), findings, stats })
+        Ok(Self { suppressed: count - findings.len(), not_shown: observed - count, findings, stats })
     }
 
     /// Number of findings of this severity.
@@ -54,7 +57,7 @@ impl Report {
 
     /// The exit status: 0, or that of the options if there is an error.
     pub(crate) fn status(&self, args: &CheckArgs) -> u8 {
-        if self.count(Severity::Error) > 0 { args.error_exitcode } else { 0 }
+        if self.count(Severity::Error) > 0 { args.error_status() } else { 0 }
     }
 
     /// The objects of the findings.
@@ -71,7 +74,7 @@ impl Report {
         }
         let CheckStats { accesses_not_checked, commands_forgotten, findings_dropped, .. } = self.stats;
         note_gaps(accesses_not_checked, commands_forgotten, findings_dropped);
-        let summary = report::summary(|severity| self.count(severity), self.suppressed);
+        let summary = report::summary(|severity| self.count(severity), self.suppressed, self.not_shown);
         output::note(format_args!("checked: {summary}"));
     }
 }

@@ -15,7 +15,7 @@ use crate::args::{CheckArgs, RunArgs};
 use crate::check::Report;
 use crate::failure::Failure;
 use crate::file;
-use crate::output;
+use crate::output::{self, Output};
 use crate::shader::Shader;
 
 /// The largest file of results that is read, in bytes.
@@ -33,7 +33,7 @@ pub(super) struct Checked {
 impl Checked {
     /// The exit status: 0, or that of the options if there is an error in this process or in the file of results.
     pub(super) fn status(&self, args: &CheckArgs) -> u8 {
-        if self.recorded_errors > 0 { args.error_exitcode } else { self.report.status(args) }
+        if self.recorded_errors > 0 { args.error_status() } else { self.report.status(args) }
     }
 
     /// A note about errors in the file of results.
@@ -48,6 +48,7 @@ impl Checked {
         [
             ("findings".to_owned(), findings.into()),
             ("suppressed".to_owned(), self.report.suppressed.into()),
+            ("not_shown".to_owned(), self.report.not_shown.into()),
             ("depends_on_order".to_owned(), json!(self.order)),
             ("checked".to_owned(), stats_json(&self.report.stats)),
             ("recorded_errors".to_owned(), self.recorded_errors.into()),
@@ -55,6 +56,25 @@ impl Checked {
         .into_iter()
         .collect()
     }
+}
+
+/// The result of a shard that has no order of --many-seeds to run: nothing. The file of results is made, for `spelter
+/// merge`.
+pub(super) fn without_orders(shader: &Shader, args: &RunArgs, output: &mut Output) -> Result<u8, Failure> {
+    check_results(shader, args)?;
+    let (shard, orders) = (args.check.orders(), args.check.many_seeds.unwrap_or(0));
+    let note = format!("shard {shard} has none of the {orders} orders of --many-seeds: nothing ran");
+    if args.json {
+        let report = Report::new(Vec::new(), CheckStats::default(), args)?;
+        let checked = Checked { report, order: None, recorded_errors: 0 };
+        let mut object = json!({ "file": args.file.display().to_string(), "notes": [note] });
+        if let Some(object) = object.as_object_mut() {
+            object.extend(checked.json());
+        }
+        output.json(&object)?;
+    }
+    output::note(note);
+    Ok(0)
 }
 
 /// What was found before a failure, added to what other orders have found; `None` if checked mode is off.

@@ -13,7 +13,7 @@ mod report;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use spelter::{Context, Printer, Program};
+use spelter::{Context, Printer, Program, Schedule};
 
 use crate::args::RunArgs;
 use crate::check;
@@ -54,6 +54,9 @@ fn execute(
 ) -> Result<u8, Failure> {
     let shader = shader::load(&args.file)?;
     let args = &names::resolved(args, &shader)?;
+    if args.check.has_no_order() {
+        return checked::without_orders(&shader, args, output);
+    }
     let Launched { context, program, bound } = launch(&shader, args, messages.printer())?;
     report::check(&bound, args)?;
     check::check_targets(&args.check.files())?;
@@ -63,7 +66,12 @@ fn execute(
         Err(failure) => {
             // A race is often why a kernel does not end.
             *found = checked::before_a_failure(&context, args, Vec::new())?;
-            return Err(failure);
+            return Err(match args.device.schedule {
+                Some(schedule) if schedule != Schedule::Ascending => {
+                    failure.with_order(format_args!("--schedule {schedule}"))
+                }
+                _ => failure,
+            });
         }
     };
     let checked = checked::report(&context, &shader, &bound, args, found)?;

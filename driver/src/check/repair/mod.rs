@@ -1,0 +1,117 @@
+//! The repairs of a race in a dispatch. Each was tried: the dispatch ran again with the kernel changed as the words say,
+//! under the profile of the finding, and the two instructions did not race.
+
+mod barrier;
+mod change;
+mod place;
+mod trial;
+
+use spelter_memory_model::event;
+use spelter_memory_model::repair::{Edit, TraceEdit};
+use spelter_shaders::ir::{InstData, Kernel, SiteData, StorageClass, Type, Width};
+
+use self::barrier::{Found, Race};
+use self::change::Changed;
+use self::place::Text;
+use self::trial::{Trials, Tried};
+use super::dispatch::{Described, DispatchRun};
+use super::finding::{FoundAccess, Repair};
+use super::slice::Slice;
+use super::update::Updated;
+
+/// Repairs of a report.
+const MAX_REPAIRS: usize = 2;
+
+/// What the instruction of a site accesses, as far as an atomic operation can have it.
+pub(super) fn updated(kernel: &Kernel, site: &SiteData) -> Updated {
+    let text = Text::new(kernel);
+    let of = |data: &InstData| match *data {
+        InstData::Load { ty, width, .. } => Some((ty, width)),
+        InstData::Store { value, width, .. } => Some((kernel.ty(value), width)),
+        _ => None,
+    };
+    let found: Vec<_> = text.of_site(site).into_iter().map(|at| of(text.data(at))).collect();
+    match (found[..].first().copied().flatten(), site.action.class()) {
+        (_, Some(StorageClass::Image)) | (None, _) => Updated::Other,
+        _ if found.len() > 1 => Updated::Vector,
+        (Some((Type::F32, Width::Word)), _) => Updated::Float,
+        (Some((Type::I32, Width::Word)), _) => Updated::Integer,
+        _ => Updated::Other,
+    }
+}
+
+/// The repairs that were found, and further reasons.
+#[derive(Debug, Default)]
+pub(super) struct Repairs {
+    pub(super) repairs: Vec<Repair>,
+    pub(super) reasons: Vec<String>,
+}
+
+impl DispatchRun<'_> {
+    /// The instruction of a site of a slice.
+    fn site_data(&self, slice: &Slice, site: event::Site) -> Option<SiteData> {
+        let (_, site) = slice.sites.get(site.0 as usize)?;
+        Some(self.code.all().kernel.sites.get(*site)?.clone())
+    }
+
+    /// Repairs of a race, verified by trials.
+    pub(super) fn repairs(&self, slice: &Slice, described: &Described, pair: [&FoundAccess; 2]) -> Repairs {
+        let names = described.names();
+        let mut found = Repairs::default();
+        let events = [slice.pair.0, slice.pair.1];
+        let data = events.map(|event| self.code.all().kernel.sites[slice.events[event].site].clone());
+        let workgroups = pair.map(|access| access.invocation.map(|invocation| invocation.workgroup));
+        let own = (workgroups[0] == workgroups[1]).then_some(workgroups[0]).flatten();
+        let Some(mut trials) = Trials::new(self, data.clone(), own) else { return found };
+        let kernel = self.code.kernel();
+        let language = names.language;
+        if names.have_two_references(slice) {
+            let mut changed = Changed::new(kernel, language);
+            let shares = changed.share_binding(&data[0], &data[1]).is_some();
+            if shares && trials.run(&changed.finish()) == Tried::Silent {
+                found.repairs.push(names.one_binding(slice));
+            }
+            return found;
+        }
+        let mut seeks_barrier = own.is_some() && slice.events[events[0]].by != slice.events[events[1]].by;
+        let mut last = None;
+        for set in names.edits(slice) {
+            let mut changed = Changed::new(kernel, language);
+            let site = |site| self.site_data(slice, site);
+            let mut edits = set.iter().map(|edit| match edit {
+                TraceEdit::Code(edit) => changed.edit(edit, &site),
+                TraceEdit::Api(_) => None,
+            });
+            if let [TraceEdit::Code(Edit::Atomic(..))] = set[..] {
+                last = names.as_atomics(&set, slice, [&data[0], &data[1]].map(|site| updated(kernel, site)));
+            } else if edits.all(|edit| edit.is_some()) && found.repairs.len() < MAX_REPAIRS {
+                drop(edits);
+                if trials.run(&changed.finish()) == Tried::Silent {
+                    found.repairs.push(names.repair(&set, slice));
+                    // What synchronizes already is to be completed.
+                    seeks_barrier &= !set.iter().any(|edit| matches!(edit, TraceEdit::Code(Edit::Order(..))));
+                }
+            }
+        }
+        if seeks_barrier {
+            let class = match data[0].action.class() {
+                Some(StorageClass::Workgroup) => event::Class::Workgroup,
+                Some(StorageClass::Image) => event::Class::Image,
+                _ => event::Class::Uniform,
+            };
+            let place = names.places[events[1]].to_string();
+            let race = Race { kernel, language, sites: [&data[0], &data[1]], accesses: pair, class, place };
+            match race.barriers(&mut trials) {
+                Found::Repair(repair) => found.repairs.insert(0, repair),
+                Found::Divergent => found.reasons.push(
+                    "no barrier can be between them as the code is: not all invocations of the workgroup execute it \
+                     there"
+                        .to_owned(),
+                ),
+                Found::Nothing => {}
+            }
+        }
+        found.repairs.extend(last);
+        found
+    }
+}

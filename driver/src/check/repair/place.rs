@@ -1,0 +1,183 @@
+//! Places for a barrier between two instructions of a kernel: between them in the text, or at the end of the loop
+//! through whose back edge the one follows the other.
+//!
+//! The layout has the blocks of a construct one after another, and its merge block after them. So the constructs around
+//! a block are ranges of positions in the layout.
+
+use std::ops::Range;
+
+use spelter_shaders::ir::{Block, Inst, InstData, Kernel, Merge, SiteData, SourceLine};
+
+/// A place in a kernel: before the instruction with this index of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct At {
+    /// Position of the block in the layout.
+    pub(super) block: usize,
+    pub(super) index: usize,
+}
+
+/// A place where a barrier may order two instructions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Gap {
+    /// After the one and before the other in the text.
+    Between {
+        at: At,
+        /// Whether the two are of one statement, which would have to become two.
+        splits: bool,
+        /// The first line of the branch or loop that only the later one is in: the place is before it.
+        before: Option<SourceLine>,
+    },
+    /// At the end of the body of the innermost loop that has both.
+    LoopEnd {
+        at: At,
+        /// The last line of the body.
+        last: Option<SourceLine>,
+    },
+}
+
+impl Gap {
+    pub(super) fn at(&self) -> At {
+        match *self {
+            Self::Between { at, .. } | Self::LoopEnd { at, .. } => at,
+        }
+    }
+}
+
+/// A construct: the positions of its blocks. The header of a selection is none of them, that of a loop is.
+#[derive(Clone, Debug)]
+struct Construct {
+    blocks: Range<usize>,
+    /// Of a loop: the position of its continue target.
+    continuing: Option<usize>,
+}
+
+/// A kernel's instructions in the order of the text.
+pub(super) struct Text<'k> {
+    kernel: &'k Kernel,
+    constructs: Vec<Construct>,
+}
+
+impl<'k> Text<'k> {
+    pub(super) fn new(kernel: &'k Kernel) -> Self {
+        let position = |block: Block| kernel.layout.iter().position(|&other| other == block);
+        let construct = |(at, block): (usize, &Block)| match kernel.blocks[*block].merge? {
+            Merge::Selection { merge } => Some(Construct { blocks: at + 1..position(merge)?, continuing: None }),
+            Merge::Loop { merge, continuing } => {
+                Some(Construct { blocks: at..position(merge)?, continuing: Some(position(continuing)?) })
+            }
+        };
+        Self { kernel, constructs: kernel.layout.iter().enumerate().filter_map(construct).collect() }
+    }
+
+    fn insts(&self, block: usize) -> &'k [Inst] {
+        &self.kernel.blocks[self.kernel.layout[block]].insts
+    }
+
+    /// The instruction at a place.
+    pub(super) fn data(&self, at: At) -> &'k InstData {
+        &self.kernel.insts[self.insts(at.block)[at.index]]
+    }
+
+    /// The instructions of a site.
+    pub(super) fn of_site(&self, site: &SiteData) -> Vec<At> {
+        let accesses = |data: &InstData| {
+            matches!(
+                data,
+                InstData::Load { .. }
+                    | InstData::Store { .. }
+                    | InstData::Atomic { .. }
+                    | InstData::Image { .. }
+                    | InstData::Fence { .. }
+                    | InstData::Barrier { .. }
+            )
+        };
+        let mut found = Vec::new();
+        for block in 0..self.kernel.layout.len() {
+            for (index, &inst) in self.insts(block).iter().enumerate() {
+                if self.kernel.origins[inst] == site.word
+                    && accesses(&self.kernel.insts[inst])
+                    && self.kernel.words_of_calls(inst) == *site.inlined_at
+                {
+                    found.push(At { block, index });
+                }
+            }
+        }
+        found
+    }
+
+    /// The place between two instructions, of which `first` comes first in the text; as late as possible, where all
+    /// invocations are that execute `first`, as far as the text says.
+    pub(super) fn between(&self, first: At, second: At) -> Option<Gap> {
+        if first >= second {
+            return None;
+        }
+        let only_second = |construct: &&Construct| {
+            construct.blocks.contains(&second.block) && !construct.blocks.contains(&first.block)
+        };
+        let outer = self.constructs.iter().filter(only_second).max_by_key(|construct| construct.blocks.len());
+        let (block, end) = match outer {
+            None => (second.block, second.index),
+            Some(outer) => {
+                let header = self.kernel.layout[outer.blocks.start];
+                let enters = |&block: &usize| {
+                    let targets = self.kernel.targets(self.kernel.layout[block]);
+                    outer.continuing.is_none() || targets.iter().any(|call| call.block == header)
+                };
+                let block = (first.block..outer.blocks.start).rev().find(enters)?;
+                (block, self.insts(block).len().checked_sub(1)?)
+            }
+        };
+        let start = self.statement(block, end);
+        let floor = if block == first.block { first.index + 1 } else { 0 };
+        let splits = start < floor;
+        let before = outer.and_then(|_| self.line(block, end));
+        Some(Gap::Between { at: At { block, index: start.max(floor) }, splits, before: before.cloned() })
+    }
+
+    /// The end of the innermost loop that has both instructions.
+    pub(super) fn loop_end(&self, first: At, second: At) -> Option<Gap> {
+        let has = |construct: &&Construct, at: At| construct.blocks.contains(&at.block);
+        let loops = self.constructs.iter().filter(|construct| construct.continuing.is_some());
+        let around = loops.filter(|construct| has(construct, first) && has(construct, second));
+        let Construct { blocks, continuing } = around.min_by_key(|construct| construct.blocks.len())?;
+        let continuing = (*continuing)?;
+        // What a `continue` does not skip, or the back edge if the continue target has one of the two.
+        let target = if first.block.max(second.block) >= continuing { blocks.start } else { continuing };
+        let to = self.kernel.layout[target];
+        let goes_there =
+            |&block: &usize| self.kernel.targets(self.kernel.layout[block]).iter().any(|call| call.block == to);
+        let block = blocks.clone().rev().find(goes_there)?;
+        let index = self.insts(block).len().checked_sub(1)?;
+        let body = blocks.start..(block + 1).min(continuing.max(blocks.start + 1));
+        let calls = self.kernel.words_of_calls(self.insts(block)[index]);
+        let lines = body.flat_map(|block| self.insts(block)).filter_map(|&inst| self.line_in(inst, &calls));
+        Some(Gap::LoopEnd { at: At { block, index }, last: lines.max_by_key(|line| line.line).cloned() })
+    }
+
+    /// The line of an instruction in the function that was inlined by these calls.
+    fn line_in(&self, inst: Inst, calls: &[u32]) -> Option<&'k SourceLine> {
+        let own = self.kernel.words_of_calls(inst);
+        match own.strip_prefix(calls)? {
+            [] => self.kernel.line_of(inst),
+            [call, ..] => self.kernel.line_of_word(*call),
+        }
+    }
+
+    fn line(&self, block: usize, index: usize) -> Option<&'k SourceLine> {
+        self.kernel.line_of(*self.insts(block).get(index)?)
+    }
+
+    /// The index at which the line of an instruction begins.
+    fn statement(&self, block: usize, index: usize) -> usize {
+        let line = self.line(block, index).map(|line| (&line.file, line.line));
+        let mut start = index;
+        while let Some(before) = start.checked_sub(1) {
+            let other = self.line(block, before).map(|line| (&line.file, line.line));
+            if line.is_none() || other.is_some() && other != line {
+                break;
+            }
+            start = before;
+        }
+        start
+    }
+}

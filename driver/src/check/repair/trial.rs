@@ -1,0 +1,135 @@
+//! Trials of repairs: the dispatch runs again with the changed kernel, under the detector and the axioms, with the profile
+//! of the finding.
+
+use spelter_shaders::abi::Outcome;
+use spelter_shaders::back::{Scratch, Workgroups};
+use spelter_shaders::check::observer::Observer;
+use spelter_shaders::check::{Candidates, Detector, Limits};
+use spelter_shaders::compile::{self, Checked, Checks};
+use spelter_shaders::host::Host;
+use spelter_shaders::ir::{Kernel, Site, SiteData};
+
+use super::change::is_inserted;
+use crate::check::checker::EXAMPLES;
+use crate::check::confirm::{Candidate, Filter, Verdict, confirm};
+use crate::check::dispatch::{DispatchRun, word};
+use crate::check::slice::Undecided;
+use crate::check::snapshot::Snapshot;
+
+/// Kinds of suspicions of a trial.
+const MAX_KINDS: usize = 256;
+
+/// Suspicions that a trial looks at: more, and the repair is not verified.
+const MAX_EXAMPLES: usize = 64;
+
+/// Trials of whole dispatches for a finding, and trials of one workgroup.
+const MAX_WHOLE: u32 = 8;
+const MAX_OF_ONE: u32 = 64;
+
+/// What a changed kernel does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tried {
+    /// The two instructions do not race.
+    Silent,
+    /// They do, or it is not known.
+    Races,
+    /// A new barrier is in control flow that not all invocations execute.
+    Diverges,
+}
+
+/// The trials for a race of two instructions.
+pub(super) struct Trials<'a> {
+    run: &'a DispatchRun<'a>,
+    pair: [SiteData; 2],
+    workgroups: Workgroups,
+    left: u32,
+    /// The memory after the dispatch.
+    after: Snapshot,
+}
+
+impl<'a> Trials<'a> {
+    /// Of a race in one workgroup, that one runs alone if the race occurs then; `None` if the memory cannot be kept.
+    pub(super) fn new(run: &'a DispatchRun<'a>, pair: [SiteData; 2], workgroup: Option<[u32; 3]>) -> Option<Self> {
+        run.snapshot?;
+        let mut after = Snapshot::default();
+        if !after.take(run.code.written(run.args), run.code.checker.options.replay_memory) {
+            return None;
+        }
+        let mut trials = Self { run, pair, workgroups: run.workgroups.clone(), left: MAX_WHOLE, after };
+        if let Some(id) = workgroup {
+            trials.workgroups = Workgroups::one(id).scheduled(run.workgroups.schedule());
+            if trials.run(run.code.kernel()) == Tried::Races {
+                trials.left = MAX_OF_ONE;
+            } else {
+                trials.workgroups = run.workgroups.clone();
+                trials.left = MAX_WHOLE;
+            }
+        }
+        Some(trials)
+    }
+
+    /// Runs a changed kernel.
+    pub(super) fn run(&mut self, kernel: &Kernel) -> Tried {
+        let Some(left) = self.left.checked_sub(1) else { return Tried::Races };
+        self.left = left;
+        let run = self.run;
+        let (code, options) = (run.code, &run.code.checker.options);
+        let checked = compile::compile_checked(kernel, code.backend(), Checks::All);
+        let sites = &checked.kernel.sites;
+        let limits = Limits { bytes: options.memory, kinds: MAX_KINDS, examples: EXAMPLES };
+        let mut detector = Detector::new(sites, code.launch(), options.profile, limits);
+        if self.observe(&checked, &mut detector) != Some(Outcome::Done) {
+            return Tried::Races;
+        }
+        let is_new = |site: Site| is_inserted(sites[site].word);
+        if detector.barriers().iter().any(|found| is_new(found.site) || found.other.1.is_some_and(is_new)) {
+            return Tried::Diverges;
+        }
+        let is_one = |site: Site| self.pair.iter().any(|one| same(one, &sites[site]));
+        let kinds: Vec<Candidates> =
+            detector.candidates().iter().filter(|kind| is_one(kind.kind.site)).cloned().collect();
+        if kinds.is_empty() {
+            return Tried::Silent;
+        }
+        if kinds.iter().map(|kind| kind.examples.len()).sum::<usize>() > MAX_EXAMPLES {
+            return Tried::Races;
+        }
+        let mut recorder = run.recorder(&checked, &kinds, false);
+        if self.observe(&checked, &mut recorder) != Some(Outcome::Done) {
+            return Tried::Races;
+        }
+        let log = recorder.finish();
+        let of = |one: &SiteData| -> Vec<Site> { sites.keys().filter(|&site| same(one, &sites[site])).collect() };
+        let (ones, others) = (of(&self.pair[0]), of(&self.pair[1]));
+        let both = |&one: &Site| others.iter().flat_map(move |&other| [(one, other), (other, one)]);
+        let pairs: Vec<(Site, Site)> = ones.iter().flat_map(both).collect();
+        let examples = kinds.iter().flat_map(|kind| &kind.examples);
+        let races =
+            examples.flat_map(|example| pairs.iter().map(move |pair| (example, pair))).any(|(example, pair)| {
+                let first = Filter { site: Some(pair.0), ..Filter::default() };
+                let second = Filter { site: Some(pair.1), ..Filter::default() };
+                let candidate = Candidate { word: word(example), first, second };
+                !matches!(confirm(&log, &candidate), Verdict::Refuted | Verdict::Undecided(Undecided::NotReproduced))
+            });
+        if races { Tried::Races } else { Tried::Silent }
+    }
+
+    /// Runs the dispatch, or its workgroup, with the memory that it began with.
+    fn observe(&self, checked: &Checked, observer: &mut dyn Observer) -> Option<Outcome> {
+        self.run.snapshot?.restore();
+        let mut scratch = Scratch { host: Host { printer: None, ..Host::default() }, ..Scratch::default() };
+        Some(checked.code.run_observed(self.run.args, self.workgroups.clone(), &mut scratch, observer))
+    }
+}
+
+impl Drop for Trials<'_> {
+    /// The memory is as the dispatch left it.
+    fn drop(&mut self) {
+        self.after.restore();
+    }
+}
+
+/// Whether two sites are one instruction of the module.
+fn same(one: &SiteData, other: &SiteData) -> bool {
+    (one.word, &one.inlined_at) == (other.word, &other.inlined_at)
+}
