@@ -51,7 +51,7 @@ use crate::simd::Routine;
 /// The argument of the generated function, read by field offset.
 #[repr(C)]
 #[derive(Debug)]
-pub(super) struct Context<'a> {
+pub(super) struct Context<'a, 'o> {
     pub buffers: *const GuestSlice,
     pub push: *const [u8; MAX_PUSH_BYTES],
     pub stop: *const AtomicU32,
@@ -65,7 +65,7 @@ pub(super) struct Context<'a> {
     /// The upper end of the worker's stack, for code with a large frame.
     pub stack: *mut u8,
     pub images: *const Descriptor,
-    pub call: unsafe extern "sysv64" fn(&Context<'_>, *mut [u32; 16], u32) -> u32,
+    pub call: unsafe extern "sysv64" fn(&Context<'_, '_>, *mut [u32; 16], u32) -> u32,
     pub image_count: usize,
     pub buffer_count: usize,
     pub descriptors: usize,
@@ -82,7 +82,7 @@ pub(super) struct Context<'a> {
     /// The payload of a routine's panic.
     panic: RefCell<Option<Box<dyn Any + Send>>>,
     /// The observer of a kernel with checks; without one its calls do nothing.
-    monitor: RefCell<Option<Monitor<'a>>>,
+    monitor: Option<&'a RefCell<Monitor<'o>>>,
 }
 
 /// The lanes in the order in which they act.
@@ -142,10 +142,9 @@ pub(super) fn run(
     (needs, areas): (&Needs, &Areas),
     (routines, messages, inline): (&[Routine], &[Message], &InlineChecks),
     args: &DispatchArgs<'_>,
-    (workgroups, mut observer): (&mut Workgroups, Option<&mut dyn Observer>),
+    (workgroups, observer): (&mut Workgroups, Option<&mut dyn Observer>),
     Scratch { words, stack, host, stopped }: &mut Scratch,
 ) -> Outcome {
-    let is_observed = observer.is_some();
     let checked = inline.slices() as usize;
     let descriptors = needs.descriptors - checked;
     // The code reads the slices of all descriptors that it names; the caller may have passed fewer.
@@ -171,14 +170,6 @@ pub(super) fn run(
     }
     let Some(scratch) = aligned(words, areas.bytes) else { return Outcome::OutOfMemory };
     let area = |offset| scratch.wrapping_byte_add(offset);
-    let (subgroup_order, lane_order) = (area(areas.subgroup_order), area(areas.lane_order));
-    let mut settles = false;
-    let with_planes;
-    if checked > 0 {
-        (settles, with_planes) =
-            with_planes_of(inline, args.buffers, (buffers, descriptors), area(areas.state), &mut observer);
-        buffers = &with_planes;
-    }
     let stack = match needs.stack_bytes {
         0 => Ok(std::ptr::null_mut()),
         bytes => stack.top(bytes),
@@ -192,8 +183,8 @@ pub(super) fn run(
         private: area(areas.private),
         frames: area(areas.frames),
         calls: area(areas.calls),
-        subgroup_order,
-        lane_order,
+        subgroup_order: area(areas.subgroup_order),
+        lane_order: area(areas.lane_order),
         stack,
         images: images.as_ptr(),
         call: match needs.isa {
@@ -212,39 +203,76 @@ pub(super) fn run(
         workgroup: [const { Cell::new(0) }; 3],
         row_end: 0,
         panic: RefCell::new(None),
-        monitor: RefCell::new(
-            observer.map(|observer| Monitor::new(observer, needs.workgroup_size.iter().product(), settles)),
-        ),
+        monitor: None,
     };
+    if checked == 0 && observer.is_none() {
+        return execute((code, entry), needs, &mut context, workgroups, (args.stop, stopped));
+    }
+    let state = area(areas.state);
+    run_checked((code, entry), (needs, inline, state), args, (buffers, context), (workgroups, observer), stopped)
+}
+
+/// Runs a kernel with checks. Apart, since most dispatches have none.
+#[cold]
+fn run_checked<'o>(
+    code: (&CodeMemory, usize),
+    (needs, inline, state): (&Needs, &InlineChecks, *mut u64),
+    args: &DispatchArgs<'_>,
+    (buffers, context): (&[GuestSlice], Context<'_, 'o>),
+    (workgroups, mut observer): (&mut Workgroups, Option<&'o mut dyn Observer>),
+    stopped: &mut Option<abi::Stop>,
+) -> Outcome {
+    let mut settles = false;
+    let mut slices = buffers;
+    let with_planes;
+    if !inline.is_empty() {
+        let named = (buffers, context.descriptors);
+        (settles, with_planes) = with_planes_of(inline, args.buffers, named, state, &mut observer);
+        slices = &with_planes;
+    }
+    let invocations = needs.workgroup_size.iter().product();
+    let monitor = observer.map(|observer| RefCell::new(Monitor::new(observer, invocations, settles)));
+    let (buffers, buffer_count) = (slices.as_ptr(), slices.len());
+    let mut context = Context { buffers, buffer_count, monitor: monitor.as_ref(), ..context };
+    execute(code, needs, &mut context, workgroups, (args.stop, stopped))
+}
+
+/// Calls the code for each row of workgroups.
+fn execute(
+    (code, entry): (&CodeMemory, usize),
+    needs: &Needs,
+    context: &mut Context<'_, '_>,
+    workgroups: &mut Workgroups,
+    (flag, stopped): (&AtomicU32, &mut Option<abi::Stop>),
+) -> Outcome {
     let takes_schedule = needs.subgroup_order > 0;
     let schedule = workgroups.schedule();
     // Each workgroup has orders of its own.
-    let most = if needs.workgroup_loop && !takes_schedule && !is_observed { u32::MAX } else { 1 };
+    let most = if needs.workgroup_loop && !takes_schedule && context.monitor.is_none() { u32::MAX } else { 1 };
     while let Some((first, count)) = workgroups.next_row(most) {
         if takes_schedule {
             let order = schedule.subgroups(first, needs.subgroup_order as u32);
-            write_order(subgroup_order, (0..needs.subgroup_order).map(|position| order.at(position as u64) as u32));
-            write_order(lane_order, schedule.lanes(first).into_iter());
+            let subgroups = (0..needs.subgroup_order).map(|position| order.at(position as u64) as u32);
+            write_order(context.subgroup_order, subgroups);
+            write_order(context.lane_order, schedule.lanes(first).into_iter());
         }
         context.workgroup = first.map(Cell::new);
         context.row_end = first[0].wrapping_add(count);
-        if let Some(monitor) = context.monitor.get_mut() {
+        if let Some(monitor) = context.monitor {
             let lanes = if takes_schedule { schedule.lanes(first) } else { Schedule::Ascending.lanes(first) };
-            monitor.begin(workgroups.number_of(first), lanes);
+            monitor.borrow_mut().begin(workgroups.number_of(first), lanes);
         }
-        let result = call(code, entry, &context);
-        if let Some(monitor) = context.monitor.get_mut()
-            && result == DONE
-        {
-            monitor.end();
-        }
+        let result = call(code, entry, context);
         if result != DONE {
             *stopped = stop(result, needs, context.workgroup.each_ref().map(Cell::get));
             let panic = context.panic.take();
             return panic.map_or(Outcome::Stopped, |panic| resume_unwind(panic));
         }
+        if let Some(monitor) = context.monitor {
+            monitor.borrow_mut().end();
+        }
         // The code polls the flag in long loops and between workgroups. Relaxed: the flag orders no other memory.
-        if args.stop.load(Ordering::Relaxed) != 0 && !workgroups.is_empty() {
+        if flag.load(Ordering::Relaxed) != 0 && !workgroups.is_empty() {
             *stopped = None;
             return Outcome::Stopped;
         }
@@ -367,7 +395,7 @@ macro_rules! routines {
         /// Called by generated code only: `context` is the code's own argument, `rows` has as many rows as the routine
         /// and is not aliased, and the machine supports the instructions.
         #[target_feature(enable = $features)]
-        unsafe extern "sysv64" fn $name(context: &Context<'_>, rows: *mut [u32; 16], routine: u32) -> u32 {
+        unsafe extern "sysv64" fn $name(context: &Context<'_, '_>, rows: *mut [u32; 16], routine: u32) -> u32 {
             // Unwind safety: state after a panic is the responsibility of the code that finally catches it.
             let result = catch_unwind(AssertUnwindSafe(|| {
                 // SAFETY: `run` made all three from slices that live as long as the call of the code does.
@@ -392,9 +420,9 @@ macro_rules! routines {
                         print(unsafe { &*context.host }, messages, *message, rows);
                     }
                     Routine::Check(check) => {
-                        if let Some(monitor) = &mut *context.monitor.borrow_mut() {
+                        if let Some(monitor) = context.monitor {
                             let resources = Resources { buffers, descriptors: context.descriptors, images };
-                            monitor.run(check, resources, rows);
+                            monitor.borrow_mut().run(check, resources, rows);
                         }
                     }
                 }
@@ -462,8 +490,8 @@ fn stop(result: u64, needs: &Needs, workgroup: [u32; 3]) -> Option<abi::Stop> {
     Some(abi::Stop { word: (at != 0).then_some(at), workgroup, invocation })
 }
 
-fn call(code: &CodeMemory, entry: usize, context: &Context<'_>) -> u64 {
-    type Entry = unsafe extern "sysv64" fn(&Context<'_>) -> u64;
+fn call(code: &CodeMemory, entry: usize, context: &Context<'_, '_>) -> u64 {
+    type Entry = unsafe extern "sysv64" fn(&Context<'_, '_>) -> u64;
     let address = code.bytes()[entry..].as_ptr();
     // SAFETY: the code generator put a function of this type there, and the pages are executable and mapped while
     // `code` is borrowed.
