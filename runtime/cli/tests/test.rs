@@ -2,6 +2,8 @@
 //!
 //! The scripts' shaders are SPIR-V in text form, which needs no compiler.
 
+use std::process::Command;
+
 use crate::common::Folder;
 
 const AFFINE: &str = include_str!("scripts/affine.amber");
@@ -24,6 +26,16 @@ fn a_script_runs_on_every_back_end() {
         let said = folder.good(&format!("test affine.amber{options}"));
         assert_eq!(said, "pass  affine.amber\n1 passed, 0 failed, 0 skipped\n", "{options}");
     }
+}
+
+#[test]
+fn results_are_visible_to_the_host_by_a_barrier() {
+    let folder = folder("test_checked", &[("affine.amber", AFFINE)]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_spelter"));
+    let ended = command.args(["test", "affine.amber"]).current_dir(folder.path()).env("SPELTER_CHECK", "spec");
+    let ended = ended.output().expect("the program runs");
+    let said = [ended.stdout, ended.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert_eq!(said[0], "pass  affine.amber\n1 passed, 0 failed, 0 skipped\n", "{}", said[1]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::time::Duration;
 use spelter_driver::vk::{self, DescriptorType as D};
 use spelter_driver::{
     Binding, BufferInfo, CommandBuffer, ComputePipeline, DescriptorImageInfo, DescriptorSet, DescriptorSetLayout,
-    Device, PipelineLayout, PushRange, Sampler,
+    Device, MemoryBarrier, PipelineLayout, PushRange, Sampler,
 };
 
 use super::objects::{ImageOnDevice, OnDevice, refused};
@@ -243,12 +243,11 @@ impl Runner<'_> {
         sets: &[DescriptorSet],
         groups: [u32; 3],
     ) -> Result<(), spelter_driver::Error> {
-        let all = vk::PipelineStageFlags::ALL_COMMANDS;
         command.begin(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT)?;
         for image in objects.images.values() {
             command.copy_buffer_to_image(&image.texels.buffer, &image.image, &[image.region()])?;
         }
-        command.pipeline_barrier(all, all, &[], &[])?;
+        barrier(command, vk::PipelineStageFlags::ALL_COMMANDS)?;
         command.bind_pipeline(&compiled.pipeline)?;
         if !sets.is_empty() {
             let dynamic =
@@ -262,12 +261,24 @@ impl Runner<'_> {
         }
         let [x, y, z] = groups;
         command.dispatch(x, y, z)?;
-        command.pipeline_barrier(all, all, &[], &[])?;
+        barrier(command, vk::PipelineStageFlags::ALL_COMMANDS)?;
         for image in objects.images.values() {
             command.copy_image_to_buffer(&image.image, &image.texels.buffer, &[image.region()])?;
         }
+        barrier(command, vk::PipelineStageFlags::HOST)?;
         command.end()
     }
+}
+
+/// What commands wrote before it is visible to the accesses of these stages after it.
+fn barrier(command: &CommandBuffer, to: vk::PipelineStageFlags) -> Result<(), spelter_driver::Error> {
+    let all = vk::PipelineStageFlags::ALL_COMMANDS;
+    let dst_access = match to {
+        vk::PipelineStageFlags::HOST => vk::AccessFlags::HOST_READ,
+        _ => vk::AccessFlags::MEMORY_READ | vk::AccessFlags::MEMORY_WRITE,
+    };
+    let memory = MemoryBarrier { src_access: vk::AccessFlags::MEMORY_WRITE, dst_access };
+    command.pipeline_barrier(all, to, &[memory], &[])
 }
 
 /// The bindings of a set, in order.

@@ -3,7 +3,8 @@
 //!
 //! A kernel is a list of instructions: accesses, atomics, memory barriers and control barriers, some in loops. Which
 //! invocations execute an access, and where, is a constant of the kernel or in its push constants, so that each launch
-//! of it is another [`Program`](super::Program). Each instruction has a line of its own, and reports are compared by lines.
+//! of it is another [`Program`](super::Program). Each instruction has a line of its own, and reports are compared by
+//! lines.
 //!
 //! ```
 //! use spelter_tests::checked::{Counts, Engines};

@@ -168,7 +168,7 @@ impl Writer<'_> {
         self.line("OpReturn\nOpFunctionEnd");
     }
 
-    /// Writes an instruction with what decides who executes it. Returns the block after it.
+    /// Writes an instruction, under the condition that its invocation executes it. Returns the block after it.
     fn instruction(&mut self, site: Site, round: Option<&str>, block: String) -> String {
         let instruction = &self.kernel.instructions[site];
         let word = instruction.push.map(|(first, step)| self.pushed(first, step, round));
