@@ -107,6 +107,18 @@ fn descriptors_of_one_buffer_are_different_references() {
     let reason = "`a` (set 0, binding 0) and `b` (set 0, binding 1) are the same memory, but no barrier orders accesses \
                   through different bindings";
     assert_eq!(found[0].reasons, [reason], "{}", found[0]);
+    let repairs = |found: &[Finding]| found[0].repairs.iter().map(|repair| repair.text.clone()).collect::<Vec<_>>();
+    let one = "one binding for both: `a` (set 0, binding 0) in place of `b` (set 0, binding 1)";
+    assert_eq!(repairs(&found), [one], "{}", found[0]);
+    // So for one invocation.
+    let own = source("b").replace("storageBarrier();", "").replace("b[63u - i] + b[64u]", "b[i]");
+    let kernel = Kernel::new(&device, &own, &[(STORAGE, 1), (STORAGE, 1), (STORAGE, 1)], 0);
+    let set = kernel.set(&device, STORAGE, &[&words, &words, &result]);
+    let own = findings(&device, |command| dispatch(command, &kernel, &set));
+    assert_eq!(rules(&own), [RAW], "{own:#?}");
+    let reason = "`a` (set 0, binding 0) and `b` (set 0, binding 1) are the same memory, but program order does not \
+                  order accesses through different bindings";
+    assert_eq!((&own[0].reasons[..], repairs(&own)), (&[reason.to_owned()][..], vec![one.to_owned()]), "{}", own[0]);
     assert!(found[0].title().contains(" in `b` (set 0, binding 1), bytes "), "{}", found[0]);
 }
 

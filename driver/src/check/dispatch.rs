@@ -180,13 +180,16 @@ impl DispatchRun<'_> {
             // Only its count changes.
             return self.code.checker.report(race);
         }
-        let update = confirmed.updates.filter(|_| names.may_be_atomic(slice));
+        let may_be = names.may_be_atomic(slice);
+        let update = confirmed.updates.filter(|_| may_be);
         let update = update.and_then(|updates| self.update(updates, confirmed.second.by));
-        let found = match (update, explanation::between_workgroups(described.language, pair)) {
+        let update = update.or_else(|| self.conditional(slice, pair).filter(|_| may_be));
+        let mut found = match (update, explanation::between_workgroups(described.language, pair)) {
             // With a lock, say, that does not order what it protects.
             (Some(repair), _) if names.has_atomics(slice) && described.language != Language::Wgsl => {
                 let mut found = self.repairs(slice, &described, [pair.0, pair.1]);
-                found.repairs.push(repair);
+                // The update has the better words for it.
+                found.as_atomics = Some(repair);
                 found
             }
             (Some(repair), _) => Repairs { repairs: vec![repair], ..Repairs::default() },
@@ -199,6 +202,7 @@ impl DispatchRun<'_> {
                 found
             }
         };
+        found.repairs.extend(found.as_atomics.take());
         let reasons = race.reasons.iter().cloned().chain(found.reasons).collect();
         self.code.checker.report(Finding { reasons, repairs: found.repairs, ..race });
     }
@@ -254,7 +258,19 @@ impl DispatchRun<'_> {
         if reads == writes {
             return Some(update::repair(language, &access, updated));
         }
-        update::conditional(language, &access, self.access(read, later).quoted()?, updated)
+        update::conditional(language, &access, &self.access(read, later), updated)
+    }
+
+    /// The repair of a race of the read of a condition with the write that it decides about: not each invocation writes.
+    fn conditional(&self, slice: &Slice, (first, second): (&FoundAccess, &FoundAccess)) -> Option<Repair> {
+        let writes = |event: usize| slice.trace.operation(event).writes();
+        let (read, write, event) = match (writes(slice.pair.0), writes(slice.pair.1)) {
+            (true, false) => (second, first, slice.pair.0),
+            (false, true) => (first, second, slice.pair.1),
+            _ => return None,
+        };
+        let updated = repair::updated(self.code.kernel(), &self.code.all().kernel.sites[slice.events[event].site]);
+        update::conditional(self.code.names.names.language(), write, read, updated)
     }
 
     /// Reports a suspicion that was not decided.

@@ -79,10 +79,9 @@ impl SliceNames<'_> {
     /// The first condition of the memory model that fails between the two accesses, in a sentence.
     pub(super) fn reason(&self, slice: &Slice) -> Option<String> {
         if self.have_two_references(slice) {
-            let (first, second) = (self.places[slice.pair.0].to_string(), self.places[slice.pair.1].to_string());
-            let ordered = "neither program order nor a barrier of the kernel orders a write through one of them before \
-                an access through the other";
-            return Some(format!("{first} and {second} are descriptors of the same memory: {ordered}"));
+            let [first, second] = [slice.pair.0, slice.pair.1].map(|event| self.places[event].to_string());
+            let one = slice.trace.same_agent(slice.pair.0, slice.pair.1);
+            return Some(words::two_references(self, (&first, &second), one));
         }
         let explanation = explain::of_trace(&slice.trace, &slice.choice, slice.pair, Model::SPEC, self).ok()?;
         let cause = explanation.cause()?;
@@ -160,7 +159,7 @@ impl SliceNames<'_> {
             }
             TraceEdit::Api(_) => None,
         });
-        Repair { text: texts.join(", and "), line }
+        Repair { text: texts.join(", and ") + words::needs(&texts), line }
     }
 }
 

@@ -45,11 +45,20 @@ pub(super) fn repair(language: Language, access: &FoundAccess, updated: Updated)
     described(language, access, updated, statement.as_ref())
 }
 
-/// The repair of an update by a condition, `if (best < x) { best = x; }`, which reads in another line: `None` if that
+/// The repair of an update by a condition, `if (best < x) { best = x; }`, whose condition `read` executes: `None` if that
 /// is not what the two lines are.
-pub(super) fn conditional(language: Language, access: &FoundAccess, read: &str, updated: Updated) -> Option<Repair> {
-    let statement = conditional_statement(read, access.quoted()?)?;
-    Some(described(language, access, updated, Some(&statement)))
+pub(super) fn conditional(
+    language: Language,
+    write: &FoundAccess,
+    read: &FoundAccess,
+    updated: Updated,
+) -> Option<Repair> {
+    let (read, written) = (read.quoted()?, write.quoted()?);
+    let statement = match read == written {
+        true => in_one_line(written),
+        false => conditional_statement(read, written),
+    };
+    Some(described(language, write, updated, Some(&statement?)))
 }
 
 fn described(language: Language, access: &FoundAccess, updated: Updated, statement: Option<&Statement<'_>>) -> Repair {
@@ -160,14 +169,18 @@ fn is_simple(expression: &str, also: &str) -> bool {
 /// The update in a line of source text, if there is one and it is clear.
 fn statement(line: &str) -> Option<Statement<'_>> {
     let line = line.split("//").next().unwrap_or(line);
-    if let Some((read, write)) = line.split_once('{').or_else(|| after_condition(line))
-        && let Some(found) = conditional_statement(read, write)
-    {
+    if let Some(found) = in_one_line(line) {
         return Some(found);
     }
     let mut found = line.split([';', '{', '}']).filter_map(|part| update(part.trim()));
     let first = found.next()?;
     found.next().is_none().then_some(first)
+}
+
+/// The update by a condition that a line is.
+fn in_one_line(line: &str) -> Option<Statement<'_>> {
+    let (read, write) = line.split_once('{').or_else(|| after_condition(line))?;
+    conditional_statement(read, write)
 }
 
 /// A line that begins with `if (…)`, split after the condition.

@@ -76,10 +76,7 @@ pub(super) fn edit(names: &SliceNames<'_>, edit: &TraceEdit, slice: &Slice) -> O
             Some(match (operation.access(), functions.memory) {
                 (Some(access), Some(barrier)) => {
                     let arguments = arguments(role(access, site, slice), class, names, site);
-                    format!(
-                        "{arguments} as further arguments of {at}, or {barrier} before and after it (the arguments \
-                         need {SCOPES})"
-                    )
+                    format!("{arguments} as further arguments of {at}, or {barrier} before and after it")
                 }
                 (_, Some(barrier)) => format!("{barrier} before and after {at}"),
                 (_, None) => format!("{} in addition to {at}", functions.control),
@@ -88,7 +85,7 @@ pub(super) fn edit(names: &SliceNames<'_>, edit: &TraceEdit, slice: &Slice) -> O
         Edit::Coherent(first, ..) => Some(format!("`coherent` on {}", names.reference(event_at(first)?))),
         Edit::Widen(site, scope) => {
             let scope = if scope > Scope::Workgroup { Scope::Device } else { scope };
-            Some(format!("gl_Scope{} for {}, with {SCOPES}", scope.name(), names.site(site)))
+            Some(format!("gl_Scope{} for {}", scope.name(), names.site(site)))
         }
         Edit::Atomic(first, second, _) => {
             let (first, second) = (names.site(first), names.site(second));
@@ -99,8 +96,11 @@ pub(super) fn edit(names: &SliceNames<'_>, edit: &TraceEdit, slice: &Slice) -> O
     }
 }
 
-/// What the arguments of scope and semantics need in GLSL.
-const SCOPES: &str = "`#extension GL_KHR_memory_scope_semantics : require`";
+/// What changes need in GLSL that have arguments for scope and semantics.
+pub(super) fn needs(texts: &[String]) -> &'static str {
+    let has_arguments = texts.iter().any(|text| text.contains("gl_Scope"));
+    if has_arguments { "; gl_Scope… needs `#extension GL_KHR_memory_scope_semantics : require`" } else { "" }
+}
 
 /// Whether an atomic has to acquire, and to release.
 #[derive(Clone, Copy)]
@@ -181,9 +181,7 @@ pub(super) fn reason(names: &SliceNames<'_>, reason: &Reason, (first, second): (
         },
         Reason::TwoReferences => {
             let [first, second] = [first, second].map(|event| names.reference(event));
-            Some(format!(
-                "{first} and {second} are the same memory, but no barrier orders accesses through different bindings"
-            ))
+            Some(two_references(names, (&first, &second), false))
         }
         Reason::NotAvailable(scope) | Reason::AvailableOnlyTo { needed: scope, .. } => {
             Some(format!("no memory barrier makes {} available beyond its {}", place(first), narrower(*scope)))
@@ -195,6 +193,13 @@ pub(super) fn reason(names: &SliceNames<'_>, reason: &Reason, (first, second): (
         )),
         _ => None,
     }
+}
+
+/// The reason why accesses through two descriptors race; of `one` invocation, or of two.
+pub(super) fn two_references(names: &SliceNames<'_>, (first, second): (&str, &str), one: bool) -> String {
+    let descriptors = if names.language == Language::Spirv { "descriptors" } else { "bindings" };
+    let order = if one { "program order does not order" } else { "no barrier orders" };
+    format!("{first} and {second} are the same memory, but {order} accesses through different {descriptors}")
 }
 
 /// What a memory barrier that does not reach a scope is confined to.

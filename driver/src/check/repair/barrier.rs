@@ -58,7 +58,11 @@ pub(super) struct Race<'a> {
 
 /// What is known of barriers as a repair.
 pub(super) enum Found {
-    Repair(Repair),
+    Repair {
+        repair: Repair,
+        /// Whether the barrier is at the end of a loop, and nowhere else.
+        only_at_the_end: bool,
+    },
     /// Not all invocations of the workgroup execute the code between the two.
     Divergent,
     Nothing,
@@ -89,7 +93,9 @@ impl Race<'_> {
                 Tried::Diverges => divergent = true,
                 Tried::Silent => {
                     let weaker = kinds.iter().find(|kind| trials.run(&self.with(&set, kind)) == Tried::Silent);
-                    return Found::Repair(self.repair(&set, weaker.unwrap_or(strongest)));
+                    let repair = self.repair(&set, weaker.unwrap_or(strongest));
+                    let only_at_the_end = matches!(set[..], [(Gap::LoopEnd { .. }, _)]);
+                    return Found::Repair { repair, only_at_the_end };
                 }
             }
         }
@@ -125,6 +131,10 @@ impl Race<'_> {
     fn words(&self, gap: &Gap, order: [usize; 2]) -> String {
         let [earlier, later] = order.map(|number| named(self.accesses[number]));
         match gap {
+            Gap::Between { splits: true, before: Some(line), .. } => format!(
+                "between {earlier} and the branch or loop at {line} that has {later}: the condition first reads into a \
+                 variable"
+            ),
             Gap::Between { splits: true, .. } => {
                 format!("between {earlier} and {later}, which must be two statements")
             }

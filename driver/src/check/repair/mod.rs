@@ -44,6 +44,8 @@ pub(super) fn updated(kernel: &Kernel, site: &SiteData) -> Updated {
 #[derive(Debug, Default)]
 pub(super) struct Repairs {
     pub(super) repairs: Vec<Repair>,
+    /// The last one: atomic operations in place of the accesses, which order nothing.
+    pub(super) as_atomics: Option<Repair>,
     pub(super) reasons: Vec<String>,
 }
 
@@ -65,16 +67,30 @@ impl DispatchRun<'_> {
         let Some(mut trials) = Trials::new(self, data.clone(), own) else { return found };
         let kernel = self.code.kernel();
         let language = names.language;
+        let class = match data[0].action.class() {
+            Some(StorageClass::Workgroup) => event::Class::Workgroup,
+            Some(StorageClass::Image) => event::Class::Image,
+            _ => event::Class::Uniform,
+        };
+        let place = names.places[events[1]].to_string();
+        let sites = [&data[0], &data[1]];
+        let mut seeks_barrier = own.is_some() && slice.events[events[0]].by != slice.events[events[1]].by;
         if names.have_two_references(slice) {
             let mut changed = Changed::new(kernel, language);
-            let shares = changed.share_binding(&data[0], &data[1]).is_some();
-            if shares && trials.run(&changed.finish()) == Tried::Silent {
-                found.repairs.push(names.one_binding(slice));
+            if changed.share_binding(&data[0], &data[1]).is_none() {
+                return found;
+            }
+            let (kernel, one) = (&changed.finish(), names.one_binding(slice));
+            if trials.run(kernel) == Tried::Silent {
+                found.repairs.push(one);
+            } else if seeks_barrier
+                && let race = (Race { kernel, language, sites, accesses: pair, class, place })
+                && let Found::Repair { repair, .. } = race.barriers(&mut trials)
+            {
+                found.repairs.push(Repair { text: format!("{}, and {}", one.text, repair.text), ..repair });
             }
             return found;
         }
-        let mut seeks_barrier = own.is_some() && slice.events[events[0]].by != slice.events[events[1]].by;
-        let mut last = None;
         for set in names.edits(slice) {
             let mut changed = Changed::new(kernel, language);
             let site = |site| self.site_data(slice, site);
@@ -83,7 +99,7 @@ impl DispatchRun<'_> {
                 TraceEdit::Api(_) => None,
             });
             if let [TraceEdit::Code(Edit::Atomic(..))] = set[..] {
-                last = names.as_atomics(&set, slice, [&data[0], &data[1]].map(|site| updated(kernel, site)));
+                found.as_atomics = names.as_atomics(&set, slice, sites.map(|site| updated(kernel, site)));
             } else if edits.all(|edit| edit.is_some()) && found.repairs.len() < MAX_REPAIRS {
                 drop(edits);
                 if trials.run(&changed.finish()) == Tried::Silent {
@@ -94,15 +110,16 @@ impl DispatchRun<'_> {
             }
         }
         if seeks_barrier {
-            let class = match data[0].action.class() {
-                Some(StorageClass::Workgroup) => event::Class::Workgroup,
-                Some(StorageClass::Image) => event::Class::Image,
-                _ => event::Class::Uniform,
-            };
-            let place = names.places[events[1]].to_string();
-            let race = Race { kernel, language, sites: [&data[0], &data[1]], accesses: pair, class, place };
+            let race = Race { kernel, language, sites, accesses: pair, class, place };
             match race.barriers(&mut trials) {
-                Found::Repair(repair) => found.repairs.insert(0, repair),
+                Found::Repair { repair, only_at_the_end } => {
+                    found.repairs.insert(0, repair);
+                    if only_at_the_end {
+                        let why = "one of them is of the next iteration of the loop, which no barrier separates from \
+                            this one";
+                        found.reasons.push(why.to_owned());
+                    }
+                }
                 Found::Divergent => found.reasons.push(
                     "no barrier can be between them as the code is: not all invocations of the workgroup execute it \
                      there"
@@ -111,7 +128,6 @@ impl DispatchRun<'_> {
                 Found::Nothing => {}
             }
         }
-        found.repairs.extend(last);
         found
     }
 }

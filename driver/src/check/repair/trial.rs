@@ -4,10 +4,10 @@
 use spelter_shaders::abi::Outcome;
 use spelter_shaders::back::{Scratch, Workgroups};
 use spelter_shaders::check::observer::Observer;
-use spelter_shaders::check::{Candidates, Detector, Limits};
+use spelter_shaders::check::{Candidates, Detector, Limits, Relation};
 use spelter_shaders::compile::{self, Checked, Checks};
 use spelter_shaders::host::Host;
-use spelter_shaders::ir::{Kernel, Site, SiteData};
+use spelter_shaders::ir::{Kernel, Site, SiteAction, SiteData};
 
 use super::change::is_inserted;
 use crate::check::checker::EXAMPLES;
@@ -85,9 +85,28 @@ impl<'a> Trials<'a> {
         if detector.barriers().iter().any(|found| is_new(found.site) || found.other.1.is_some_and(is_new)) {
             return Tried::Diverges;
         }
-        let is_one = |site: Site| self.pair.iter().any(|one| same(one, &sites[site]));
+        // Pairs of sites in the order of a suspicion, of which the later one is known.
+        let writes = |site: &SiteData| match site.action {
+            SiteAction::Write(_) => true,
+            SiteAction::Atomic { op, .. } => !op.is_load(),
+            _ => false,
+        };
+        let pairs = |kind: &Candidates| -> Vec<(Site, Site)> {
+            let second = kind.kind.site;
+            let other = |one: usize| same(&self.pair[one], &sites[second]).then(|| &self.pair[1 - one]);
+            let others: Vec<_> = [other(0), other(1)].into_iter().flatten().collect();
+            let fits = |first: &Site| {
+                let relation = match (writes(&sites[*first]), writes(&sites[second])) {
+                    (true, true) => Relation::Waw,
+                    (true, false) => Relation::Raw,
+                    (false, _) => Relation::War,
+                };
+                relation == kind.kind.relation && others.iter().any(|other| same(other, &sites[*first]))
+            };
+            sites.keys().filter(fits).map(|first| (first, second)).collect()
+        };
         let kinds: Vec<Candidates> =
-            detector.candidates().iter().filter(|kind| is_one(kind.kind.site)).cloned().collect();
+            detector.candidates().iter().filter(|kind| !pairs(kind).is_empty()).cloned().collect();
         if kinds.is_empty() {
             return Tried::Silent;
         }
@@ -99,18 +118,20 @@ impl<'a> Trials<'a> {
             return Tried::Races;
         }
         let log = recorder.finish();
-        let of = |one: &SiteData| -> Vec<Site> { sites.keys().filter(|&site| same(one, &sites[site])).collect() };
-        let (ones, others) = (of(&self.pair[0]), of(&self.pair[1]));
-        let both = |&one: &Site| others.iter().flat_map(move |&other| [(one, other), (other, one)]);
-        let pairs: Vec<(Site, Site)> = ones.iter().flat_map(both).collect();
-        let examples = kinds.iter().flat_map(|kind| &kind.examples);
-        let races =
-            examples.flat_map(|example| pairs.iter().map(move |pair| (example, pair))).any(|(example, pair)| {
-                let first = Filter { site: Some(pair.0), ..Filter::default() };
-                let second = Filter { site: Some(pair.1), ..Filter::default() };
-                let candidate = Candidate { word: word(example), first, second };
-                !matches!(confirm(&log, &candidate), Verdict::Refuted | Verdict::Undecided(Undecided::NotReproduced))
-            });
+        let races = kinds.iter().any(|kind| {
+            let pairs = pairs(kind);
+            kind.examples.iter().flat_map(|example| pairs.iter().map(move |pair| (example, pair))).any(
+                |(example, pair)| {
+                    let first = Filter { site: Some(pair.0), ..Filter::default() };
+                    let second = Filter { site: Some(pair.1), ..Filter::default() };
+                    let candidate = Candidate { word: word(example), first, second };
+                    !matches!(
+                        confirm(&log, &candidate),
+                        Verdict::Refuted | Verdict::Undecided(Undecided::NotReproduced)
+                    )
+                },
+            )
+        });
         if races { Tried::Races } else { Tried::Silent }
     }
 

@@ -286,7 +286,8 @@ impl WorkgroupRun<'_> {
 
     /// The interpreter's main loop: runs from a code block until the invocation returns, waits or is stopped.
     fn execute(&mut self, at: u32) -> Pause {
-        if self.env.stopped() {
+        // One that goes on after a barrier is stopped at a back edge, whose loop is known.
+        if at == 0 && self.env.stopped() {
             return Pause::Stopped;
         }
         let (registers, env) = (&mut *self.registers, &mut self.env);

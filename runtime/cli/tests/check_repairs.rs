@@ -1,0 +1,286 @@
+//! Repairs in reports of `spelter run --check`: each is applied to the text as it says, and then there is no report.
+
+#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
+use crate::common::{Ended, Folder, has_glsl};
+
+/// A kernel with a race, and its repair.
+struct Case {
+    name: &'static str,
+    text: String,
+    options: &'static str,
+    /// Parts of the report.
+    parts: &'static [&'static str],
+    /// Texts of the kernel and what the repair makes of them.
+    applied: &'static [(&'static str, &'static str)],
+}
+
+fn run(folder: &Folder, file: &str, text: &str, options: &str, status: i32) -> Ended {
+    folder.write(file, text.as_bytes());
+    let ended = folder.spelter(&format!("run {file} {options}"));
+    assert_eq!(ended.status, status, "{file} {options}\n{text}\n{}{}", ended.stdout, ended.stderr);
+    ended
+}
+
+fn decide(folder: &Folder, cases: &[Case]) {
+    for Case { name, text, options, parts, applied } in cases {
+        let racy = run(folder, name, text, options, 66);
+        for part in *parts {
+            assert!(racy.stderr.contains(part), "{name}: {part}\n{}", racy.stderr);
+        }
+        let mut repaired = text.clone();
+        for (from, to) in *applied {
+            assert!(repaired.contains(from), "{name}: {from}");
+            repaired = repaired.replace(from, to);
+        }
+        let silent = run(folder, name, &repaired, options, 0);
+        assert!(!silent.stderr.contains("[SPELTER-RACE"), "{name}\n{}", silent.stderr);
+    }
+}
+
+const ONE: &str = "--bind 0.0=u32:range:64 --check";
+
+/// Each round writes a word, and reads that of another invocation.
+const LOOP_WGSL: &str = "@group(0) @binding(0) var<storage, read_write> d: array<u32>;
+var<workgroup> t: array<u32, 64>;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) {
+  var s = 0u;
+  for (var i = 0u; i < 4u; i++) {
+    t[l] = d[l] + i;
+    FIRST
+    s += t[63u - l];
+    SECOND
+  }
+  d[l] = s;
+}
+";
+
+const AT_THE_END: &str = "= repair: workgroupBarrier() at the end of the loop, after line 8, before the next iteration, \
+                          where all invocations of the workgroup execute it";
+
+#[test]
+fn a_barrier_is_named_by_its_place_in_the_text() {
+    let folder = Folder::new("repair-places");
+    let text = |first, second| LOOP_WGSL.replace("FIRST", first).replace("SECOND", second);
+    let cases = [
+        Case {
+            name: "end.wgsl",
+            text: text("workgroupBarrier();", ""),
+            options: ONE,
+            parts: &[AT_THE_END, "= because one of them is of the next iteration of the loop, which no barrier"],
+            applied: &[("t[63u - l];\n", "t[63u - l]; workgroupBarrier();\n")],
+        },
+        Case {
+            // In the text the read comes before the write, in the execution after it.
+            name: "between.wgsl",
+            text: text("", "workgroupBarrier();"),
+            options: ONE,
+            parts: &["= repair: workgroupBarrier() after the write at between.wgsl:6:5 and before the read at \
+                between.wgsl:8:5, where all invocations of the workgroup execute it"],
+            applied: &[("d[l] + i;\n", "d[l] + i; workgroupBarrier();\n")],
+        },
+        Case {
+            name: "both.wgsl",
+            text: text("", ""),
+            options: ONE,
+            parts: &[
+                "= repair: workgroupBarrier() after the write at both.wgsl:6:5 and before the read at both.wgsl:8:5, \
+                and at the end of the loop, after line 8, before the next iteration",
+            ],
+            applied: &[
+                ("d[l] + i;\n", "d[l] + i; workgroupBarrier();\n"),
+                ("t[63u - l];\n", "t[63u - l]; workgroupBarrier();\n"),
+            ],
+        },
+        Case {
+            // The read is first in the text, whichever was first in the execution.
+            name: "swap.wgsl",
+            text: LOOP_WGSL
+                .replace("FIRST", "")
+                .replace("SECOND", "")
+                .replace("  for (var i = 0u; i < 4u; i++) {\n", "  {\n")
+                .replace("t[l] = d[l] + i;", "s = t[63u - l];")
+                .replace("s += t[63u - l];", "t[l] = s + 1u;"),
+            options: ONE,
+            parts: &[
+                "= repair: workgroupBarrier() after the read at swap.wgsl:6:9 and before the write at swap.wgsl:8:5",
+            ],
+            applied: &[("s = t[63u - l];\n", "s = t[63u - l]; workgroupBarrier();\n")],
+        },
+    ];
+    decide(&folder, &cases);
+}
+
+#[test]
+fn no_barrier_is_offered_that_not_all_invocations_execute() {
+    let folder = Folder::new("repair-divergent");
+    let text = LOOP_WGSL
+        .replace("FIRST", "")
+        .replace("SECOND", "")
+        .replace("for (var i = 0u; i < 4u; i++)", "if l < 40u")
+        .replace("d[l] + i", "d[l]")
+        .replace("63u - l", "39u - l");
+    let racy = run(&folder, "branch.wgsl", &text, ONE, 66);
+    assert!(racy.stderr.contains("= because no barrier can be between them as the code is"), "{}", racy.stderr);
+    assert!(!racy.stderr.contains("repair: workgroupBarrier()"), "{}", racy.stderr);
+}
+
+/// Invocations exchange values through a buffer.
+const EXCHANGE: &str = "#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer Data { uint data[]; };
+layout(binding = 1) buffer To { uint to[]; };
+void main() {
+  uint l = gl_LocalInvocationID.x;
+  data[l] = l;
+  to[l] = data[63 - l];
+}
+";
+
+const LOCK: &str = "#version 450
+layout(local_size_x = 1) in;
+layout(binding = 0) buffer Lock { uint lock; };
+layout(binding = 1) buffer Count { uint count; };
+void main() {
+  while (atomicCompSwap(lock, 0u, 1u) != 0u) {}
+  count += 1u;
+  atomicExchange(lock, 0u);
+}
+";
+
+#[test]
+fn repairs_of_glsl_are_those_of_the_profile() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::new("repair-profiles");
+    let cases = [
+        Case {
+            name: "common.comp",
+            text: EXCHANGE.to_owned(),
+            options: "--bind 0.0=zeros:256 --bind 0.1=zeros:256 --check",
+            parts: &[
+                "= repair: memoryBarrierBuffer(); barrier(); after the write at common.comp:7 and before the read \
+                at common.comp:8, where all invocations of the workgroup execute it\n",
+            ],
+            applied: &[("data[l] = l;\n", "data[l] = l; memoryBarrierBuffer(); barrier();\n")],
+        },
+        Case {
+            name: "spec.comp",
+            text: EXCHANGE.to_owned(),
+            options: "--bind 0.0=zeros:256 --bind 0.1=zeros:256 --check=spec",
+            parts: &[
+                "= repair: memoryBarrierBuffer(); barrier(); memoryBarrierBuffer(); after the write at spec.comp:7 \
+                and before the read at spec.comp:8, where all invocations of the workgroup execute it, with `coherent` \
+                on `Data` (set 0, binding 0)\n",
+            ],
+            applied: &[
+                ("data[l] = l;\n", "data[l] = l; memoryBarrierBuffer(); barrier(); memoryBarrierBuffer();\n"),
+                ("buffer Data", "coherent buffer Data"),
+            ],
+        },
+        Case {
+            name: "half.comp",
+            text: EXCHANGE.replace("data[l] = l;\n", "data[l] = l; memoryBarrierBuffer(); barrier();\n"),
+            options: "--bind 0.0=zeros:256 --bind 0.1=zeros:256 --check=spec",
+            parts: &["= repair: memoryBarrierBuffer() before and after the barrier at half.comp:7, and `coherent` on \
+                `Data` (set 0, binding 0)\n"],
+            applied: &[
+                ("barrier();\n", "memoryBarrierBuffer(); barrier(); memoryBarrierBuffer();\n"),
+                ("buffer Data", "coherent buffer Data"),
+            ],
+        },
+        Case {
+            name: "lock.comp",
+            text: LOCK.to_owned(),
+            options: "--bind 0.0=zeros:4 --bind 0.1=zeros:4 --groups 4 --check=spec",
+            parts: &[
+                "gl_SemanticsRelease as further arguments of the atomic update at lock.comp:8",
+                "gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquire, gl_StorageSemanticsBuffer, \
+                    gl_SemanticsAcquire as further arguments of the atomic update at lock.comp:6",
+                "`coherent` on `Count` (set 0, binding 1)",
+                "; gl_Scope… needs `#extension GL_KHR_memory_scope_semantics : require`\n",
+                "= repair: two dispatches: no control barrier waits for another workgroup",
+                "= repair: atomicAdd(count, 1u) in place of the update at lock.comp:7",
+            ],
+            applied: &[
+                ("#version 450\n", "#version 450\n#extension GL_KHR_memory_scope_semantics : require\n"),
+                (
+                    "0u, 1u)",
+                    "0u, 1u, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquire, gl_StorageSemanticsBuffer, \
+                     gl_SemanticsAcquire)",
+                ),
+                ("(lock, 0u);", "(lock, 0u, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelease);"),
+                ("buffer Count", "coherent buffer Count"),
+            ],
+        },
+    ];
+    decide(&folder, &cases);
+}
+
+#[test]
+fn a_note_names_the_memory_and_both_accesses() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::new("repair-notes");
+    let text = EXCHANGE.replace("data[l] = l;\n", "data[l] = l; memoryBarrierBuffer(); barrier();\n");
+    let options = "--bind 0.0=zeros:256 --bind 0.1=zeros:256 --repeat 3 --check";
+    let noted = run(&folder, "note.comp", &text, options, 0);
+    for part in [
+        "note[SPELTER-NOTE]: not a data race in this profile in `Data` (set 0, binding 0), bytes ",
+        "- write by workgroup (0, 0, 0), invocation (",
+        "^ read by workgroup (0, 0, 0), invocation (",
+        "the control barrier at note.comp:7,",
+        "checked: 1 note\n",
+    ] {
+        assert!(noted.stderr.contains(part), "{part}\n{}", noted.stderr);
+    }
+}
+
+#[test]
+fn atomics_are_named_where_the_language_has_them_for_the_type() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::new("repair-atomics");
+    let text = |statement: &str| {
+        format!(
+            "#version 450\nlayout(local_size_x = 64) in;\nlayout(binding = 0) buffer D {{ float f; vec2 v; uint n; }};\n\
+             shared float s;\nvoid main() {{\n  uint l = gl_LocalInvocationID.x;\n{statement}\n}}\n"
+        )
+    };
+    let float = "with `#extension GL_EXT_shader_atomic_float : require`";
+    for (statement, parts) in [
+        ("f *= 1.5;", &["a loop with atomicCompSwap on its bits, which are declared as a uint, in place of"][..]),
+        ("v.xy += vec2(1.0);", &["an atomic operation for each component in place of the update at a.comp:7"]),
+        ("s += 1.0;", &["atomicAdd(s, 1.0) in place of the update at a.comp:7", float]),
+        ("n *= 3u;", &["= repair: a loop with atomicCompSwap in place of the update at a.comp:7"]),
+        ("if (n < l) {\n  n = l;\n}", &["= repair: atomicMax(n, l) in place of the update at a.comp:8: "]),
+        ("if (n < l) { n = l; }", &["= repair: atomicMax(n, l) in place of the update at a.comp:7: "]),
+    ] {
+        let ended = run(&folder, "a.comp", &text(statement), "--bind 0.0=zeros:64 --check", 66);
+        for part in parts {
+            assert!(ended.stderr.contains(part), "{statement}: {part}\n{}", ended.stderr);
+        }
+        assert!(!ended.stderr.contains("repair: memoryBarrier"), "{statement}\n{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_barrier_in_divergent_control_flow_gets_an_advice_and_names_invocations_by_their_ids() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::new("repair-barriers");
+    let text = "#version 450\nlayout(local_size_x = 8, local_size_y = 8) in;\n\
+                layout(binding = 0) buffer D { uint d[]; };\nvoid main() {\n\
+                uint l = gl_LocalInvocationIndex;\nif (l < 40u) {\nbarrier();\nd[l] = l;\n}\n}\n";
+    let ended = run(&folder, "b.comp", text, "--bind 0.0=zeros:256 --check", 66);
+    for part in [
+        "= because invocation (0, 5, 0) of its scope had ended",
+        "= repair: the barrier at b.comp:7 outside of each branch and loop in which invocations of the workgroup differ",
+    ] {
+        assert!(ended.stderr.contains(part), "{part}\n{}", ended.stderr);
+    }
+}
