@@ -115,6 +115,21 @@ fn a_race_is_reported_as_text_and_json_and_to_messengers() {
 }
 
 #[test]
+fn each_of_two_kernels_with_the_same_name_and_instructions_is_reported() {
+    // Most entry points are named `main`, and variants of a shader have the same words.
+    let ended = run("variants", "variants", &[]);
+    let findings = ended.findings();
+    assert_eq!(findings.len(), 2, "{}", ended.stderr());
+    for access in ["first", "second"] {
+        let of = |finding: &Json| (finding[access]["kernel"].clone(), finding[access]["word"].clone());
+        assert_eq!(of(findings[0]), of(findings[1]));
+    }
+    assert_ne!(findings[0]["fingerprint"], findings[1]["fingerprint"]);
+    assert_eq!(ended.stderr().matches("error[").count(), 2, "{}", ended.stderr());
+    assert_eq!(ended.summaries().last().unwrap()["errors"], 2);
+}
+
+#[test]
 fn a_right_program_is_silent() {
     let ended = run("right", "right", &[]);
     assert_eq!((ended.output.status.code(), ended.stderr().as_str()), (Some(0), ""));
@@ -231,6 +246,11 @@ fn a_case_of_another_process() {
     match std::env::var(CASE).as_deref() {
         Ok("race") => once(RACE),
         Ok("right") => once(&RACE.replace("// workgroupBarrier", "workgroupBarrier")),
+        Ok("variants") => {
+            let gpu = Gpu::new();
+            run_once(&gpu, &RACE.replace("l / 2u", "l / 3u"));
+            run_once(&gpu, &RACE.replace("l / 2u", "l / 5u"));
+        }
         Ok("leaked") => {
             let (gpu, program) = submitted(true);
             std::mem::forget((gpu, program));
@@ -276,6 +296,23 @@ fn submitted(wait: bool) -> ((common::Buffer, Gpu), Program) {
         }
     }
     ((buffer, gpu), program)
+}
+
+/// Runs a kernel, and waits for it.
+fn run_once(gpu: &Gpu, wgsl: &str) {
+    let program = program(gpu, wgsl);
+    let buffer = gpu.buffer(64);
+    let pool = gpu.descriptor_pool();
+    let set = gpu.set(pool, &program, &[&buffer]);
+    let commands = [gpu.dispatch(program.pipeline, program.layout, set, 1)];
+    let submit = vk::SubmitInfo::default().command_buffers(&commands);
+    unsafe {
+        gpu.device.queue_submit(gpu.queue, &[submit], vk::Fence::null()).unwrap();
+        gpu.device.queue_wait_idle(gpu.queue).unwrap();
+        gpu.device.destroy_descriptor_pool(pool, None);
+    }
+    gpu.destroy_program(program);
+    gpu.destroy_buffer(buffer);
 }
 
 /// What a messenger prints of a message, and the call in which this thread is.

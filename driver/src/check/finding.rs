@@ -238,6 +238,9 @@ pub struct FoundAccess {
     pub command: Option<Arc<FoundCommand>>,
     /// The kernel; empty if it is no dispatch.
     pub kernel: Arc<str>,
+    /// A hash of the kernel's module, of its words or its text, equal in all processes: most entry points are named
+    /// `main`. 0 if it is no dispatch.
+    pub module: u64,
     /// The position in the source, if the module has debug lines.
     pub line: Option<SourceLine>,
     /// The positions of the calls through which it was inlined, the outermost first.
@@ -375,8 +378,8 @@ pub struct FindingIdentity {
     resource: Option<(ResourceKind, u64)>,
 }
 
-/// The word, the kernel, the position; of what is no instruction, the command's name.
-type AccessIdentity = (u32, Arc<str>, Option<String>);
+/// The word, the kernel and its module, the position; of what is no instruction, the command's name.
+type AccessIdentity = (u32, Arc<str>, u64, Option<String>);
 
 impl Finding {
     /// Equal for findings that are reported once, with a count.
@@ -384,7 +387,7 @@ impl Finding {
         let of = |access: &FoundAccess| {
             let position = access.position();
             let name = || access.command.as_ref().map(|command| format!("{} `{}`", access.action, command.name));
-            (access.word, Arc::clone(&access.kernel), position.or_else(name))
+            (access.word, Arc::clone(&access.kernel), access.module, position.or_else(name))
         };
         let has_kernel = |access: &FoundAccess| !access.kernel.is_empty();
         let resource = match self.memory.as_ref().map(|memory| &memory.place) {
@@ -418,6 +421,7 @@ mod tests {
         FoundAccess {
             action: action.into(),
             kernel: "main".into(),
+            module: 1,
             line: Some(SourceLine { file: "scan.wgsl".into(), line, column: 5 }),
             inlined_at: Vec::new(),
             word: 7,
@@ -461,6 +465,20 @@ error[SPELTER-RACE-RAW]: data race (read after write) in workgroup variable `til
         let at = |part| text.find(part).unwrap_or_else(|| panic!("{part}\n{text}"));
         assert!(at("= write by") < at("= read by"), "{text}");
         assert_eq!(FoundAccess { line: None, ..finding.second.clone() }.position().unwrap(), "SPIR-V word 7");
-        assert_eq!(FoundAccess { source: None, ..finding.second }.quoted(), None);
+        let other = Finding { second: FoundAccess { module: 2, ..finding.second.clone() }, ..finding.clone() };
+        assert_ne!(finding.identity(), other.identity(), "two modules with an entry point `main`");
+        assert_eq!(FoundAccess { source: None, ..finding.second.clone() }.quoted(), None);
+        // Two modules whose texts come from no files.
+        let unnamed = |access: &FoundAccess, kernel: &str, text: &str| {
+            let line = access.line.clone().map(|line| SourceLine { file: "".into(), ..line });
+            FoundAccess { line, source: Some(text.into()), kernel: kernel.into(), ..access.clone() }
+        };
+        let first = finding.first.as_ref().map(|access| unnamed(access, "blur", "a\nbbbbb1\nc"));
+        let second = unnamed(&finding.second, "sum", "d\ne\nfffff2");
+        assert_eq!(second.position().unwrap(), "line 3:5");
+        let text = super::super::report::text(&Finding { first, second, ..finding }, &[], false);
+        for part in ["source of `sum`:3:5", "fffff2", "source of `blur`:2:5", "bbbbb1"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
     }
 }

@@ -29,6 +29,11 @@ impl Names {
         self.module.get_or_init(|| self.source.module().ok()).as_ref()
     }
 
+    /// The first eight bytes of the module's digest.
+    fn hash(&self) -> u64 {
+        self.source.digest().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    }
+
     /// An instruction that an invocation executed.
     pub(super) fn access_by(&self, kernel: &Kernel, site: Site, by: Invocation, grid: Grid) -> FoundAccess {
         let local = position(by.local.into(), kernel.workgroup_size);
@@ -45,6 +50,7 @@ impl Names {
         FoundAccess {
             action: action(&data.action),
             kernel: Arc::clone(&self.name),
+            module: self.hash(),
             line,
             inlined_at,
             word: data.word,

@@ -75,6 +75,11 @@ impl ShaderSource {
         ids.sort_unstable();
         Self { text, hash: hasher.finish(), digest: OnceLock::new(), ids }
     }
+
+    /// A hash of the words or the text that identifies them across processes.
+    pub(crate) fn digest(&self) -> &[u8; 32] {
+        self.digest.get_or_init(|| self.text.digest())
+    }
 }
 
 impl SourceText {
@@ -148,9 +153,8 @@ impl Key {
 
     /// A hash of the key that identifies the kernel across processes.
     pub(crate) fn digest(&self) -> [u8; 32] {
-        let source = self.source.digest.get_or_init(|| self.source.text.digest());
         let mut hasher = blake3::Hasher::new();
-        hasher.update(source);
+        hasher.update(self.source.digest());
         hasher.update(&(self.entry.len() as u64).to_le_bytes()).update(self.entry.as_bytes());
         hasher.update(&(self.constants.len() as u64).to_le_bytes());
         for (id, bits) in &*self.constants {

@@ -107,7 +107,12 @@ impl SourceLine {
 
 impl fmt::Display for SourceLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.file, self.line)?;
+        // Compilers of text that comes from no file name none.
+        if self.file.is_empty() {
+            write!(f, "line {}", self.line)?;
+        } else {
+            write!(f, "{}:{}", self.file, self.line)?;
+        }
         if self.column != 0 { write!(f, ":{}", self.column) } else { Ok(()) }
     }
 }

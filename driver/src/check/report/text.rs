@@ -45,7 +45,8 @@ pub fn summary(count: impl Fn(Severity) -> usize, suppressed: usize) -> String {
 /// The source texts of a finding.
 struct Sources {
     files: SimpleFiles<String, Arc<str>>,
-    known: Vec<(String, Option<usize>)>,
+    /// By name and the text that the module has.
+    known: Vec<(String, Option<Arc<str>>, Option<usize>)>,
 }
 
 impl Sources {
@@ -83,7 +84,7 @@ impl Sources {
             None => access.action.clone(),
         };
         let range = access.line.as_ref().and_then(|line| {
-            let file = self.file(&line.file, access.source.as_ref())?;
+            let file = self.file(&line.file, access)?;
             let row = self.files.line_range(file, (line.line as usize).checked_sub(1)?).ok()?;
             let text = self.files.source(file).ok()?.get(row.clone())?;
             let indent = text.len() - text.trim_start().len();
@@ -118,14 +119,17 @@ impl Sources {
         diagnostic
     }
 
-    /// The text of a file: from the module, or else read from the file system.
-    fn file(&mut self, name: &str, text: Option<&Arc<str>>) -> Option<usize> {
-        if let Some((_, known)) = self.known.iter().find(|(known, _)| known == name) {
+    /// The text of a file: from the module, or else read from the file system. Modules may have different texts under
+    /// one name, which may be empty.
+    fn file(&mut self, name: &str, access: &FoundAccess) -> Option<usize> {
+        let text = &access.source;
+        if let Some((.., known)) = self.known.iter().find(|(known, of, _)| known == name && of == text) {
             return *known;
         }
         let read = || std::fs::read_to_string(name).ok().map(Arc::from);
-        let file = text.cloned().or_else(read).map(|text| self.files.add(name.to_owned(), text));
-        self.known.push((name.to_owned(), file));
+        let title = if name.is_empty() { format!("source of `{}`", access.kernel) } else { name.to_owned() };
+        let file = text.clone().or_else(read).map(|text| self.files.add(title, text));
+        self.known.push((name.to_owned(), text.clone(), file));
         file
     }
 }
