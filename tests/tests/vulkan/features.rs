@@ -119,6 +119,7 @@ const FEATURES: &[(&str, Use)] = &[
     ("buffer_device_address", C("PhysicalStorageBufferAddresses")),
     ("vulkan_memory_model", C("VulkanMemoryModel")),
     ("vulkan_memory_model_device_scope", C("VulkanMemoryModelDeviceScope")),
+    ("vulkan_memory_model_availability_visibility_chains", K("atomics/availability_chain.spvasm")),
     ("subgroup_broadcast_dynamic_id", K("subgroups/extended_types.spvasm")),
     ("robust_image_access", K("images/atomics.spvasm")),
     ("inline_uniform_block", T(DESCRIPTORS, "push_descriptors_templates_and_inline_blocks")),

@@ -172,7 +172,7 @@ features! {
         vk::PhysicalDeviceVulkanMemoryModelFeatures<'_> {
             vulkan_memory_model: true,
             vulkan_memory_model_device_scope: true,
-            vulkan_memory_model_availability_visibility_chains: false,
+            vulkan_memory_model_availability_visibility_chains: true,
         }
         {
             shader_output_viewport_index: false,
