@@ -198,10 +198,20 @@ impl Observer for Counting {
     }
 }
 
-/// What two dispatches in a row find, the contents of the buffers afterwards, and the calls.
-fn run(checked: &Checked, kernel: &Kernel, memory: GuestSlice, profile: Profile, inline: bool) -> (String, u64) {
+/// Where buffers begin that have no memory in common.
+const APART: [u64; 3] = [0, 1024, 2048];
+
+/// What two dispatches in a row find, the contents of the buffers afterwards, and the calls. The buffers begin at these
+/// bytes of the memory.
+fn run(
+    checked: &Checked,
+    kernel: &Kernel,
+    (memory, starts): (GuestSlice, [u64; 3]),
+    profile: Profile,
+    inline: bool,
+) -> (String, u64) {
     let start = memory.address() as u64;
-    let buffers: [GuestSlice; 3] = std::array::from_fn(|number| memory.slice(4 * 256 * number as u64, 4 * WORDS));
+    let buffers = starts.map(|start| memory.slice(start, 4 * WORDS));
     memory.fill(0, memory.len(), 1);
     let launch = Launch {
         workgroup_size: kernel.invocations(),
@@ -248,7 +258,7 @@ fn accesses_that_machine_code_settles_race_as_they_do_by_calls() {
                 let checked = compile_checked(&kernel, Backend::X86(isa), checks);
                 for profile in [Profile::Common, Profile::Spec] {
                     let [by_calls, inline] =
-                        [false, true].map(|inline| run(&checked, &kernel, memory, profile, inline));
+                        [false, true].map(|inline| run(&checked, &kernel, (memory, APART), profile, inline));
                     assert_eq!(inline.0, by_calls.0, "seed {seed}, {}, {profile:?}, {checks:?}\n{text}", isa.name());
                     racy += u64::from(by_calls.0.contains("Kind {"));
                     calls[0] += by_calls.1;
@@ -263,6 +273,30 @@ fn accesses_that_machine_code_settles_race_as_they_do_by_calls() {
 }
 
 #[test]
+fn accesses_to_what_several_descriptors_have_are_left_to_calls() {
+    let memory = GuestSlice::leak(4 * 256 * 3);
+    // The buffers begin at the same byte, one begins within another one, the input is an output, too, and all meet.
+    let overlapping = [[0, 0, 2048], [0, 256, 2048], [0, 1024, 1024], [1024, 0, 1536], [0, 400, 1196]];
+    for isa in Isa::available() {
+        let (mut racy, mut calls) = (0, [0; 2]);
+        for seed in 0..PROGRAMS {
+            let (text, _) = kernel(seed);
+            let kernel = Module::from_wgsl(&text).unwrap().kernel("main", &Default::default()).unwrap();
+            let checked = compile_checked(&kernel, Backend::X86(isa), Checks::Needed);
+            let starts = overlapping[seed as usize % overlapping.len()];
+            let [by_calls, inline] =
+                [false, true].map(|inline| run(&checked, &kernel, (memory, starts), Profile::Spec, inline));
+            assert_eq!(inline.0, by_calls.0, "seed {seed}, {}, {starts:?}\n{text}", isa.name());
+            racy += u64::from(by_calls.0.contains("Kind {"));
+            calls[0] += by_calls.1;
+            calls[1] += inline.1;
+        }
+        assert!(racy > PROGRAMS / 8, "{racy} executions race");
+        assert!(calls[1] < calls[0] * 9 / 10, "{calls:?}: those to other memory are settled without a call");
+    }
+}
+
+#[test]
 fn private_accesses_race_whether_the_detector_offers_memory_or_not() {
     let memory = GuestSlice::leak(4 * 256 * 3);
     // With a non-private read accesses are not alike, and the detector offers nothing.
@@ -271,7 +305,7 @@ fn private_accesses_race_whether_the_detector_offers_memory_or_not() {
         let kernel = Module::from_spirv(&words).unwrap().kernel("main", &Default::default()).unwrap();
         for (isa, inline) in Isa::available().flat_map(|isa| [(isa, false), (isa, true)]) {
             let checked = compile_checked(&kernel, Backend::X86(isa), Checks::Needed);
-            let (found, _) = run(&checked, &kernel, memory, Profile::Common, inline);
+            let (found, _) = run(&checked, &kernel, (memory, APART), Profile::Common, inline);
             assert!(found.contains("Kind {"), "{access}, {}, {inline}: {found}", isa.name());
         }
     }

@@ -248,8 +248,8 @@ fn a_case_of_another_process() {
         Ok("right") => once(&RACE.replace("// workgroupBarrier", "workgroupBarrier")),
         Ok("variants") => {
             let gpu = Gpu::new();
-            run_once(&gpu, RACE);
-            run_once(&gpu, &RACE.replace("l / 2u", "l / 4u"));
+            run_once(&gpu, &RACE.replace("l / 2u", "l / 3u"));
+            run_once(&gpu, &RACE.replace("l / 2u", "l / 5u"));
         }
         Ok("leaked") => {
             let (gpu, program) = submitted(true);

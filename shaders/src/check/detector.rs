@@ -3,6 +3,8 @@
 //! It never takes an unordered pair for ordered. The reverse may happen, and each candidate is for the axioms of the
 //! crate `memory-model` to confirm. `docs/checked-mode-internals.md` has the protocol and its proof.
 
+use std::sync::Arc;
+
 use cranelift_entity::{EntityRef as _, PrimaryMap};
 use smallvec::SmallVec;
 
@@ -18,6 +20,7 @@ use super::history::{Access, Atomic, Attributes, History, Level, Reference};
 use super::inline::{InlineChecks, InlineMemory};
 use super::judge::{Now, Verdict};
 use super::observer::{Invocation, Lanes, Memory, Observer, Target};
+use super::planes::Planes;
 use super::settings::{Launch, Limits, Profile};
 use super::shadow::{AttributeId, PAGE_BYTES, Shadow};
 use super::words::{Judges, WHOLE, relation};
@@ -41,6 +44,8 @@ pub struct Detector {
     running: bool,
     /// What machine code reads, if it settles accesses itself.
     pub(super) inlined: Option<GuestSlice>,
+    /// Planes whose cells say that all words have histories, and the bytes of memory for which they do.
+    pub(super) histories: Option<(u64, Arc<Planes>)>,
     /// Device memory: cells below are settled.
     pub(super) base: u32,
     pub(super) device: Shadow,
@@ -90,6 +95,7 @@ impl Detector {
             workgroup: Workgroup::new(CellLayout::new(1, 1)),
             running: false,
             inlined: None,
+            histories: None,
             base: 1,
             device: Shadow::default(),
             shared: Shadow::default(),

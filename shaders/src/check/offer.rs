@@ -3,17 +3,19 @@
 //!
 //! Machine code knows cells, but neither references nor privacy. So it may settle accesses only where all plain
 //! accesses to a word are through one descriptor or variable and alike in privacy. Pages get their
-//! attribute in advance.
+//! attribute in advance. Memory that several descriptors have is left to calls.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use cranelift_entity::EntityRef as _;
+use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
 use super::attributes::{self, Action, CLASSES, index};
 use super::barrier;
-use super::cells::Group;
+use super::cells::{Cell, Group};
 use super::detector::Detector;
 use super::history::Reference;
 use super::inline::{InlineChecks, InlineMemory, state};
@@ -64,10 +66,14 @@ impl Detector {
             let start = slice.address() as u64;
             start..start + slice.len()
         };
-        if !are_alone(checks, buffers) {
+        let alone = alone(checks, buffers)?;
+        if !checks.descriptors.is_empty() && !alone.contains(&true) {
             return None;
         }
-        for &number in &checks.descriptors {
+        let unsettled = |(_, alone): &(&u32, &bool)| !**alone;
+        let others = checks.descriptors.iter().zip(&alone).filter(unsettled).map(|(number, _)| range_of(*number));
+        let history = self.histories(others.map(|range| range.end - range.start).max().unwrap_or(0))?;
+        for (&number, _) in checks.descriptors.iter().zip(&alone).filter(|(_, alone)| **alone) {
             let range = range_of(number);
             let attribute = self.attribute(number, index(StorageClass::Uniform), private);
             let bound = range.is_empty() || self.device.bind(range, attribute, limit);
@@ -76,11 +82,19 @@ impl Detector {
             }
         }
         let of = |plane, number| planes.slice(plane, range_of(number));
-        let all =
-            |&number: &u32| [Plane::Written, Plane::Read, Plane::Wrote, Plane::HasRead].map(|plane| of(plane, number));
+        let all = |(&number, &alone): (&u32, &bool)| {
+            let [written, read, wrote, has_read] =
+                [Plane::Written, Plane::Read, Plane::Wrote, Plane::HasRead].map(|plane| of(plane, number));
+            if alone {
+                [written, read, wrote, has_read]
+            } else {
+                let cells = history.slice(0, written.len());
+                [cells, cells, wrote, has_read]
+            }
+        };
         let first_words = SHARED_BYTES..SHARED_BYTES + 4 * u64::from(state::WORDS);
         let memory = InlineMemory {
-            planes: checks.descriptors.iter().map(all).collect(),
+            planes: checks.descriptors.iter().zip(&alone).map(all).collect(),
             shared: [Plane::Written, Plane::Read].map(|plane| shared.slice(plane, 0..SHARED_BYTES)),
             state: shared.slice(Plane::Written, first_words),
         };
@@ -88,6 +102,28 @@ impl Detector {
         self.inlined = Some(memory.state);
         self.publish();
         Some(memory)
+    }
+
+    /// Cells for this many bytes of memory each of which says that its word has a history: machine code, which settles
+    /// no access to such words, takes them for the cells of memory that several descriptors have. It never writes them.
+    fn histories(&mut self, bytes: u64) -> Option<GuestSlice> {
+        if bytes == 0 {
+            return Some(GuestSlice::EMPTY);
+        }
+        if bytes > self.limits.bytes / 8 {
+            return None;
+        }
+        let planes = match self.histories.take() {
+            Some((known, planes)) if known >= bytes => (known, planes),
+            _ => {
+                let planes = Planes::new(0..bytes)?;
+                let cells = planes.slice(Plane::Written, 0..bytes.next_multiple_of(4));
+                cells.fill(0, cells.len(), Cell::DETAILED.0);
+                (bytes, planes)
+            }
+        };
+        let (known, planes) = self.histories.insert(planes);
+        Some(planes.slice(Plane::Written, 0..known.next_multiple_of(4)))
     }
 
     /// From now on machine code may settle accesses to device memory by this instruction.
@@ -167,27 +203,49 @@ pub(crate) fn words_of_barrier(action: &SiteAction) -> Option<SmallVec<[u32; 4]>
     })
 }
 
-/// Whether no other buffer has a part of those that the checks concern, and all of them consist of whole words.
-fn are_alone(checks: &InlineChecks, buffers: &[GuestSlice]) -> bool {
-    let mut ranges: Vec<(u64, u64, bool)> = (0..)
+/// Of each descriptor that the checks concern, whether no other one has a part of its memory. `None` if one of them
+/// does not begin with a whole word.
+fn alone(checks: &InlineChecks, buffers: &[GuestSlice]) -> Option<Vec<bool>> {
+    let mut ranges: Vec<(u64, u64, u32)> = (0..)
         .zip(buffers)
         .filter(|(_, slice)| !slice.is_empty())
         .map(|(number, slice)| {
             let start = slice.address() as u64;
-            (start, start + slice.len(), checks.descriptors.contains(&number))
+            // The first byte of the next buffer's word may be in the last word of this one.
+            (start / 4 * 4, start + slice.len(), number)
         })
         .collect();
     ranges.sort_unstable();
-    // The first byte of the next buffer's word may be in the last word of this one.
-    let meets = |pair: &[(u64, u64, bool)]| pair[1].0 / 4 * 4 < pair[0].1 && (pair[0].2 || pair[1].2);
-    let contains = |ranges: &[(u64, u64, bool)]| {
-        let mut end = 0;
-        ranges.iter().any(|range| {
-            let within = range.0 < end && range.2;
-            end = end.max(range.1);
-            within
-        })
-    };
-    let aligned = ranges.iter().all(|range| !range.2 || range.0.is_multiple_of(4));
-    aligned && !ranges.windows(2).any(meets) && !contains(&ranges)
+    let mut shared = HashSet::<u32, FixedState>::default();
+    let mut before = 0;
+    for (at, &(start, end, number)) in ranges.iter().enumerate() {
+        let meets_next = ranges.get(at + 1).is_some_and(|next| next.0 < end);
+        if start < before || meets_next {
+            shared.insert(number);
+        }
+        before = before.max(end);
+    }
+    let aligned = |number: &u32| buffers.get(*number as usize).is_none_or(|slice| slice.address().is_multiple_of(4));
+    let all = checks.descriptors.iter();
+    all.clone().all(aligned).then(|| all.map(|number| !shared.contains(number)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptors_are_alone_unless_another_one_has_a_word_of_theirs() {
+        let memory = GuestSlice::leak(1024);
+        let of = |ranges: &[(u64, u64)], concerned: &[u32]| {
+            let buffers: Vec<_> = ranges.iter().map(|&(start, len)| memory.slice(start, len)).collect();
+            alone(&InlineChecks { descriptors: concerned.to_vec(), ..InlineChecks::default() }, &buffers)
+        };
+        assert_eq!(of(&[(0, 64), (64, 64), (32, 8)], &[0, 1, 2]), Some(vec![false, true, false]));
+        assert_eq!(of(&[(0, 256), (8, 8), (128, 8), (256, 8)], &[3, 2, 0]), Some(vec![true, false, false]));
+        assert_eq!(of(&[(0, 62), (62, 2)], &[0]), Some(vec![false]), "half a word each");
+        assert_eq!(of(&[(0, 64), (0, 0)], &[0, 1]), Some(vec![true, true]));
+        assert_eq!(of(&[(0, 64), (66, 8)], &[0, 1]), None);
+        assert_eq!(of(&[(0, 64), (66, 8)], &[0]), Some(vec![true]));
+    }
 }

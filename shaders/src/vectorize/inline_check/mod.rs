@@ -95,7 +95,8 @@ impl Widen<'_> {
     pub(super) fn inline_check(&mut self, site: Site, place: &Place, width: Width, plan: Option<&AccessPlan>) -> bool {
         let Some(plan) = plan.filter(|plan| width == Width::Word && plan.offset.is_aligned()) else { return false };
         let Some(checked) = plain(self.kernel, site, matches!(place, Place::Variable { .. })) else { return false };
-        // `offer.rs` refuses aliased descriptors, and atomics give a word a history: no other binding hides a read.
+        // No access to what several descriptors have is settled (`offer.rs`), and atomics give a word a history: no
+        // other binding hides a read.
         let checked = CheckedAccess { unread: !self.plans.checked_reads.have(self.kernel, place), ..checked };
         let Some(mut words) = self.checked_words(checked, place, plan) else { return false };
         if let Some(marks) = words.marks {
