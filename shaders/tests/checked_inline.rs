@@ -296,6 +296,29 @@ fn accesses_to_what_several_descriptors_have_are_left_to_calls() {
     }
 }
 
+/// The last workgroup writes what atomics of the second one wrote, of which only those of the first one are calls.
+const ATOMICS_AND_WRITES: &str = "
+@group(0) @binding(0) var<storage, read_write> counts: array<atomic<u32>>;
+@group(0) @binding(1) var<storage, read_write> words: array<u32>;
+@group(0) @binding(2) var<storage, read_write> apart: array<u32>;
+@compute @workgroup_size(16) fn main(@builtin(workgroup_id) group: vec3u, @builtin(global_invocation_id) id: vec3u) {
+    apart[id.x] = 1u;
+    if group.x < 2u { atomicAdd(&counts[id.x], 1u); } else { words[id.x - 16u] = 7u; }
+}";
+
+#[test]
+fn atomics_on_what_several_descriptors_have_race_with_plain_accesses() {
+    let memory = GuestSlice::leak(4 * 256 * 3);
+    let kernel = Module::from_wgsl(ATOMICS_AND_WRITES).unwrap().kernel("main", &Default::default()).unwrap();
+    for isa in Isa::available() {
+        let checked = compile_checked(&kernel, Backend::X86(isa), Checks::Needed);
+        let [by_calls, inline] =
+            [false, true].map(|inline| run(&checked, &kernel, (memory, [0, 0, 2048]), Profile::Spec, inline).0);
+        assert_eq!(inline, by_calls, "{}", isa.name());
+        assert!(inline.contains("Kind {"), "{}: {inline}", isa.name());
+    }
+}
+
 #[test]
 fn private_accesses_race_whether_the_detector_offers_memory_or_not() {
     let memory = GuestSlice::leak(4 * 256 * 3);

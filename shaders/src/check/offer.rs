@@ -70,6 +70,13 @@ impl Detector {
         if !checks.descriptors.is_empty() && !alone.contains(&true) {
             return None;
         }
+        // Atomics that are mutually ordered are only noted: what else accesses their memory would not be compared.
+        let is_alone =
+            |number: u32| checks.descriptors.iter().zip(&alone).any(|(&other, &alone)| alone && other == number);
+        let noted = |site: Site| matches!(self.actions.get(site.index()), Some(Action::Atomic { .. }));
+        if checks.sites.iter().any(|&(site, number)| noted(site) && !is_alone(number)) {
+            return None;
+        }
         let unsettled = |(_, alone): &(&u32, &bool)| !**alone;
         let others = checks.descriptors.iter().zip(&alone).filter(unsettled).map(|(number, _)| range_of(*number));
         let history = self.histories(others.map(|range| range.end - range.start).max().unwrap_or(0))?;
