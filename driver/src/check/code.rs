@@ -18,6 +18,7 @@ use super::dispatch::DispatchRun;
 use super::names::{Grid, KernelNames, Names};
 use super::notes::Noted;
 use super::progress::Counted;
+use super::repair::Budget;
 use crate::pipeline::ShaderSource;
 
 /// A kernel in checked mode.
@@ -40,6 +41,8 @@ pub(crate) struct CheckedCode {
     unchecked: OnceLock<Compiled>,
     /// What is known of the notes on it.
     pub(super) noted: Noted,
+    /// The work of trials of repairs that is left.
+    pub(super) trials: Budget,
 }
 
 impl CheckedCode {
@@ -57,6 +60,7 @@ impl CheckedCode {
             all: OnceLock::new(),
             unchecked: OnceLock::new(),
             noted: Noted::default(),
+            trials: Budget::default(),
         }
     }
 

@@ -186,8 +186,9 @@ impl DispatchRun<'_> {
         let update = update.or_else(|| self.conditional(slice, pair).filter(|_| may_be));
         let mut found = match (update, explanation::between_workgroups(described.language, pair)) {
             // With a lock, say, that does not order what it protects.
-            (Some(repair), _) if names.has_atomics(slice) && described.language != Language::Wgsl => {
+            (Some(repair), advice) if names.has_atomics(slice) && described.language != Language::Wgsl => {
                 let mut found = self.repairs(slice, &described, [pair.0, pair.1]);
+                found.repairs.extend(advice);
                 // The update has the better words for it.
                 found.as_atomics = Some(repair);
                 found

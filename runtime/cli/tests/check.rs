@@ -44,7 +44,7 @@ const WGSL: [Case; 5] = [
         options: "--bind 0.0=u32:range:192 --bind 0.1=zeros:256",
         expected: &[(RAW, 10, 17), (WAR, 17, 10)],
         fix: Some(("// fixed: workgroupBarrier(); ", "workgroupBarrier(); //")),
-        repair: Some("workgroupBarrier() after the read at 05.wgsl:17:5 and before the write at 05.wgsl:10:7"),
+        repair: Some("workgroupBarrier() at the end of the loop, after line 17, before the next iteration"),
     },
     Case {
         // bevyengine/bevy, pull request 13283, with a plain array
@@ -93,7 +93,7 @@ const GLSL: [Case; 4] = [
         options: "--bind 0.0=@mask.bin --bind 0.1=zeros:512",
         expected: &[(RAW, 20, 14), (WAR, 14, 20), (WAR, 22, 20), (BARRIER, 17, 21), (BARRIER, 0, 21)],
         fix: Some(("// fixed: + barrier();", "barrier();")),
-        repair: Some("barrier() after the write at 09.comp:20"),
+        repair: Some("barrier() after the read at 09.comp:14 and before the write at 09.comp:20"),
     },
     Case {
         // ggml-org/ggml, pull request 951

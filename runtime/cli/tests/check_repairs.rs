@@ -254,7 +254,7 @@ fn atomics_are_named_where_the_language_has_them_for_the_type() {
     for (statement, parts) in [
         ("f *= 1.5;", &["a loop with atomicCompSwap on its bits, which are declared as a uint, in place of"][..]),
         ("v.xy += vec2(1.0);", &["an atomic operation for each component in place of the update at a.comp:7"]),
-        ("s += 1.0;", &["atomicAdd(s, 1.0) in place of the update at a.comp:7", float]),
+        ("n = l; s += 1.0;", &["atomicAdd(s, 1.0) in place of the update at a.comp:7", float]),
         ("n *= 3u;", &["= repair: a loop with atomicCompSwap in place of the update at a.comp:7"]),
         ("if (n < l) {\n  n = l;\n}", &["= repair: atomicMax(n, l) in place of the update at a.comp:8: "]),
         ("if (n < l) { n = l; }", &["= repair: atomicMax(n, l) in place of the update at a.comp:7: "]),

@@ -128,7 +128,7 @@ fn lost_updates_are_repaired_by_atomics() {
     }
     let largest = wgsl.replace("c[0] += 1u;", "if c[0] < 7u { c[0] = 7u; }");
     let ended = run(&folder, "largest.wgsl", &largest, "--bind 0.0=zeros:64 --check", 66);
-    has(&ended, &["one atomic operation (an add, and, or, max …) in place of the update at largest.wgsl:3:"]);
+    has(&ended, &["= repair: atomicMax(&c[0], 7u) in place of the update at largest.wgsl:3:18, with `atomic<u32>`"]);
     // No update: each writes what it reads nowhere.
     let same = wgsl.replace("c[0] += 1u;", "c[0] = 1u;");
     let ended = run(&folder, "same.wgsl", &same, "--bind 0.0=zeros:64 --check", 66);

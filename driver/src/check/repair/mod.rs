@@ -13,6 +13,7 @@ use spelter_shaders::ir::{InstData, Kernel, SiteData, StorageClass, Type, Width}
 use self::barrier::{Found, Race};
 use self::change::Changed;
 use self::place::Text;
+pub(super) use self::trial::Budget;
 use self::trial::{Trials, Tried};
 use super::dispatch::{Described, DispatchRun};
 use super::finding::{FoundAccess, Repair};

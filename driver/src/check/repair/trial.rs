@@ -1,6 +1,8 @@
 //! Trials of repairs: the dispatch runs again with the changed kernel, under the detector and the axioms, with the profile
 //! of the finding.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use spelter_shaders::abi::Outcome;
 use spelter_shaders::back::{Scratch, Workgroups};
 use spelter_shaders::check::observer::Observer;
@@ -26,6 +28,29 @@ const MAX_EXAMPLES: usize = 64;
 const MAX_WHOLE: u32 = 8;
 const MAX_OF_ONE: u32 = 64;
 
+/// The work of all trials of a kernel, at most: instructions that are compiled, and invocations that run.
+const MAX_WORK: u64 = 1 << 20;
+
+/// What is left of the work of a kernel's trials: a report must not take far longer than the run.
+#[derive(Debug)]
+pub(in crate::check) struct Budget(AtomicU64);
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self(AtomicU64::new(MAX_WORK))
+    }
+}
+
+impl Budget {
+    /// Takes the work of a trial; false if there is too little left.
+    fn take(&self, instructions: usize, invocations: u64) -> bool {
+        let work = 1000 + 4 * instructions as u64 + invocations / 16;
+        // Relaxed: one thread runs dispatches.
+        let left = self.0.load(Ordering::Relaxed).checked_sub(work);
+        left.inspect(|left| self.0.store(*left, Ordering::Relaxed)).is_some()
+    }
+}
+
 /// What a changed kernel does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tried {
@@ -42,6 +67,8 @@ pub(super) struct Trials<'a> {
     run: &'a DispatchRun<'a>,
     pair: [SiteData; 2],
     workgroups: Workgroups,
+    /// Whether the workgroup of the race runs alone.
+    alone: bool,
     left: u32,
     /// The memory after the dispatch.
     after: Snapshot,
@@ -55,13 +82,15 @@ impl<'a> Trials<'a> {
         if !after.take(run.code.written(run.args), run.code.checker.options.replay_memory) {
             return None;
         }
-        let mut trials = Self { run, pair, workgroups: run.workgroups.clone(), left: MAX_WHOLE, after };
+        let mut trials = Self { run, pair, workgroups: run.workgroups.clone(), alone: false, left: MAX_WHOLE, after };
         if let Some(id) = workgroup {
             trials.workgroups = Workgroups::one(id).scheduled(run.workgroups.schedule());
+            trials.alone = true;
             if trials.run(run.code.kernel()) == Tried::Races {
                 trials.left = MAX_OF_ONE;
             } else {
                 trials.workgroups = run.workgroups.clone();
+                trials.alone = false;
                 trials.left = MAX_WHOLE;
             }
         }
@@ -74,6 +103,11 @@ impl<'a> Trials<'a> {
         self.left = left;
         let run = self.run;
         let (code, options) = (run.code, &run.code.checker.options);
+        let workgroups: u64 =
+            if self.alone { 1 } else { run.args.num_workgroups.iter().map(|&count| u64::from(count)).product() };
+        if !code.trials.take(kernel.size(), workgroups * u64::from(kernel.invocations())) {
+            return Tried::Races;
+        }
         let checked = compile::compile_checked(kernel, code.backend(), Checks::All);
         let sites = &checked.kernel.sites;
         let limits = Limits { bytes: options.memory, kinds: MAX_KINDS, examples: EXAMPLES };
