@@ -287,6 +287,11 @@ fn storage_textures_of_many_formats() {
         (TextureFormat::R32Uint, "r32uint", "vec4<u32>(7u, 0u, 0u, 0u)", vec![7]),
         (TextureFormat::R32Sint, "r32sint", "vec4<i32>(-7, 0, 0, 0)", vec![(-7i32).cast_unsigned()]),
         (TextureFormat::Rgba8Uint, "rgba8uint", "vec4<u32>(1u, 2u, 3u, 4u)", vec![0x0403_0201]),
+        // Integers out of range are clamped.
+        (TextureFormat::Rgba8Uint, "rgba8uint", "vec4<u32>(255u, 256u, 70000u, 0u)", vec![0x00ff_ffff]),
+        (TextureFormat::Rgba8Sint, "rgba8sint", "vec4<i32>(127, 128, -128, -129)", vec![0x8080_7f7f]),
+        (TextureFormat::Rgba16Uint, "rgba16uint", "vec4<u32>(65536u, 1u, 0u, 0u)", vec![0x0001_ffff, 0]),
+        (TextureFormat::Rgba16Sint, "rgba16sint", "vec4<i32>(-32769, 32768, 0, -1)", vec![0x7fff_8000, 0xffff_0000]),
         (TextureFormat::Rgba8Snorm, "rgba8snorm", "vec4(1.0, -1.0, 0.0, 0.0)", vec![0x0000_817f]),
         (TextureFormat::Bgra8Unorm, "bgra8unorm", "vec4(1.0, 0.0, 0.2, 1.0)", vec![0xffff_0033]),
         (TextureFormat::Rg32Float, "rg32float", "vec4(1.0, 2.0, 0.0, 0.0)", floats(&[1.0, 2.0])),

@@ -129,7 +129,12 @@ fn encode_channel(numeric: Numeric, part: ChannelBits, bits: u32) -> u32 {
         Numeric::Snorm => round(value.clamp(-1.0, 1.0), half),
         Numeric::Uscaled => round(value.clamp(0.0, most as f32), 1),
         Numeric::Sscaled => round(value.clamp(-(half as f32) - 1.0, half as f32), 1),
-        Numeric::Uint | Numeric::Sint => bits,
+        // Vulkan leaves integers out of range undefined; WGSL clamps them (its chapter on texel formats).
+        Numeric::Uint => u64::from(bits).min(most) as u32,
+        Numeric::Sint => {
+            let most = half.cast_signed();
+            i64::from(bits.cast_signed()).clamp(-most - 1, most) as u32
+        }
         Numeric::Srgb if part.channel == 3 => round(value.clamp(0.0, 1.0), most),
         Numeric::Srgb => srgb_code(value),
         Numeric::Sfloat if part.bits == 16 => f16::from_f32(value).to_bits().into(),

@@ -135,12 +135,35 @@ fn encoding_takes_the_nearest_code() {
 #[test]
 fn channels_do_not_touch_each_other() {
     for format in Format::all().filter(|format| format.numeric() == Numeric::Uint && format.vk() != 125) {
-        let texel: [u32; 4] = [0x0f1e_2d3c, 0x4b5a_6978, 0x8796_a5b4, 0xc3d2_e1f0];
+        let mut texel: [u32; 4] = [0x0f1e_2d3c, 0x4b5a_6978, 0x8796_a5b4, 0xc3d2_e1f0];
+        for part in format.channels() {
+            texel[usize::from(part.channel)] &= ((1u64 << part.bits) - 1) as u32;
+        }
         let back = decode(format, encode(format, texel));
         for part in format.channels() {
-            let mask = ((1u64 << part.bits) - 1) as u32;
             let channel = usize::from(part.channel);
-            assert_eq!(back[channel], texel[channel] & mask, "{format:?} {part:?}");
+            assert_eq!(back[channel], texel[channel], "{format:?} {part:?}");
+        }
+    }
+}
+
+/// WGSL, "Texel Formats"; Vulkan leaves them undefined.
+#[test]
+fn integers_out_of_range_are_clamped() {
+    for format in Format::all().filter(|format| matches!(format.numeric(), Numeric::Uint | Numeric::Sint)) {
+        for &part in format.channels().iter().filter(|part| part.channel < 4 && part.bits <= 32) {
+            let (least, most) = match format.numeric() {
+                Numeric::Uint => (0, (1i64 << part.bits) - 1),
+                _ => (-1i64 << (part.bits - 1), (1i64 << (part.bits - 1)) - 1),
+            };
+            for beyond in [least - 1, least, most, most + 1] {
+                // What a register of 32 bits can hold.
+                let bits = beyond as u32;
+                let held = as_number(format.numeric(), bits) as i64;
+                let back = decode(format, encode(format, [bits; 4]))[usize::from(part.channel)];
+                let expected = held.clamp(least, most) as f64;
+                assert_eq!(as_number(format.numeric(), back), expected, "{format:?} {part:?}: {held}");
+            }
         }
     }
 }

@@ -10,7 +10,7 @@
 // image 0.3: 2d r32g32b32a32_uint 4x1
 // expect 0.3: u32 128,0,255,0,255,255,255,255,4,3,2,1,0,0,0,0
 // image 0.4: 2d r8g8b8a8_sint 4x1
-// expect 0.4: u32 0x1ff0080,0x1ffffff,0x1020304,0x1000000
+// expect 0.4: u32 0x17f007f,0x17f7f7f,0x1020304,0x1000000
 @group(0) @binding(0) var a: texture_storage_2d<rgba8unorm, read>;
 @group(0) @binding(1) var b: texture_storage_2d<rgba8snorm, write>;
 @group(0) @binding(2) var c: texture_storage_2d<rgba16float, write>;

@@ -139,6 +139,15 @@ fn encode_channel(b: &mut Builder, numeric: Numeric, part: ChannelBits, value: V
             b.pure(Op::And, &[code, mask])
         }
         Numeric::Sfloat => b.pure(Op::HalfBits, &[value]),
+        // Vulkan leaves integers out of range undefined; WGSL clamps them (its chapter on texel formats).
+        Numeric::Sint => {
+            let most = (1u32 << (part.bits - 1)) - 1;
+            let [least, most] = [!most, most].map(|number| b.constant(number));
+            let clamped = b.pure(Op::SMin, &[value, most]);
+            let clamped = b.pure(Op::SMax, &[clamped, least]);
+            b.pure(Op::And, &[clamped, mask])
+        }
+        Numeric::Uint => b.pure(Op::UMin, &[value, mask]),
         _ => b.pure(Op::And, &[value, mask]),
     }
 }
