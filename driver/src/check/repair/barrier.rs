@@ -39,7 +39,9 @@ fn kinds(language: Language, kernel: &Kernel, class: Class) -> Vec<Kind> {
         (Language::Spirv, Class::Image) => ("an OpControlBarrier (Workgroup, AcquireRelease | ImageMemory)", None),
         (Language::Spirv, _) => ("an OpControlBarrier (Workgroup, AcquireRelease | UniformMemory)", None),
     };
-    let Some(around) = around else { return [false, true].map(|coherent| kind(text, &[own.clone()], coherent)).into() };
+    let Some(around) = around else {
+        return [false, true].map(|coherent| kind(text, std::slice::from_ref(&own), coherent)).into();
+    };
     let (fence, plain) = (change::fence(kernel, class), barrier(Class::Workgroup));
     let both = [fence.clone(), plain.clone(), fence.clone()];
     vec![kind(text, &[fence, plain], false), kind(around, &both, false), kind(around, &both, true)]
