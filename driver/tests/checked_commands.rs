@@ -162,6 +162,27 @@ fn a_command_that_reads_and_writes_waits_for_earlier_reads() {
 }
 
 #[test]
+fn what_a_command_reads_and_writes_must_be_visible_to_its_reads() {
+    let device = device();
+    let words = Words::zeros(&device, 64);
+    let count = Kernel::new(&device, COUNT, &[(STORAGE, 1)], 0);
+    let set = count.set(&device, STORAGE, &[&words]);
+    let run = |visible: A| {
+        findings(&device, |command| {
+            command.fill_buffer(&words.buffer, 0, vk::WHOLE_SIZE, 1).unwrap();
+            let memory = [MemoryBarrier { src_access: A::TRANSFER_WRITE, dst_access: visible }];
+            command.pipeline_barrier(S::TRANSFER, S::COMPUTE_SHADER, &memory, &[]).unwrap();
+            command.bind_pipeline(&count.pipeline).unwrap();
+            command.bind_descriptor_sets(&count.layout, 0, &[&set], &[]).unwrap();
+            command.dispatch(1, 1, 1).unwrap();
+        })
+    };
+    let found = run(A::SHADER_WRITE);
+    assert_eq!(rules(&found), [RAW], "{found:#?}");
+    assert_eq!(run(A::SHADER_READ | A::SHADER_WRITE), []);
+}
+
+#[test]
 fn only_bytes_that_were_touched_count() {
     let device = device();
     let words = Words::zeros(&device, 64);

@@ -274,7 +274,7 @@ pub struct Checked {
 /// The checks of a checked kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Checks {
-    /// Those that find every race: redundant ones are left out ([`check::subsume`]).
+    /// Those that find every race of a dispatch: redundant ones are left out ([`check::subsume`]).
     Needed,
     /// Those of `Needed` that find every race of a dispatch in which the memory of the bindings that the kernel writes
     /// ([`check::written_bindings`]) is not that of others, and which reads no device addresses.

@@ -187,7 +187,7 @@ impl Code for CheckedCode {
         self.checker.progress.begin(args.num_workgroups.iter().map(|&count| u64::from(count)).product());
         let mut counted = Counted::new(&mut detector, &self.checker.progress);
         let actions = sites.values().map(|site| &site.action);
-        let mut touched = Touched::new(actions, kept.planes(), options.memory / 4);
+        let mut touched = Touched::new(actions, kept.planes(), options.memory / 4).updating(&detected.kernel.updates);
         let mut both = Both { observer: &mut counted, touched: &mut touched };
         let outcome = detected.code.run_observed(args, workgroups.clone(), scratch, &mut both);
         let grid = Grid { groups: args.num_workgroups, base: workgroups.base() };

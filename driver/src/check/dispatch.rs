@@ -262,7 +262,8 @@ impl DispatchRun<'_> {
         update::conditional(language, &access, &self.access(read, later), updated)
     }
 
-    /// The repair of a race of the read of a condition with the write that it decides about: not each invocation writes.
+    /// The repair of a race of the read of a condition with the write that it decides about, which not each invocation
+    /// executes.
     fn conditional(&self, slice: &Slice, (first, second): (&FoundAccess, &FoundAccess)) -> Option<Repair> {
         let writes = |event: usize| slice.trace.operation(event).writes();
         let (read, write, event) = match (writes(slice.pair.0), writes(slice.pair.1)) {

@@ -45,8 +45,8 @@ pub(super) fn repair(language: Language, access: &FoundAccess, updated: Updated)
     described(language, access, updated, statement.as_ref())
 }
 
-/// The repair of an update by a condition, `if (best < x) { best = x; }`, whose condition `read` executes: `None` if that
-/// is not what the two lines are.
+/// The repair of an update by a condition, `if (best < x) { best = x; }`, whose condition `read` executes: `None` if
+/// that is not what the two lines are.
 pub(super) fn conditional(
     language: Language,
     write: &FoundAccess,
@@ -187,6 +187,9 @@ fn in_one_line(line: &str) -> Option<Statement<'_>> {
 fn after_condition(line: &str) -> Option<(&str, &str)> {
     let line = line.trim_start();
     let rest = line.strip_prefix("if")?.trim_start();
+    if !rest.starts_with('(') {
+        return None;
+    }
     let mut depth = 0;
     let end = rest.char_indices().find_map(|(at, c)| {
         depth += i32::from(c == '(') - i32::from(c == ')');
@@ -207,7 +210,9 @@ fn update(text: &str) -> Option<Statement<'_>> {
     }
     let assigned = text.char_indices().find(|&(at, c)| {
         let before = text[..at].chars().next_back();
-        c == '=' && !text[at + 1..].starts_with('=') && !before.is_some_and(|before| "=!<>".contains(before))
+        let shifts = ["<<", ">>"].iter().any(|shift| text[..at].ends_with(shift));
+        let compares = before.is_some_and(|before| "=!<>".contains(before)) && !shifts;
+        c == '=' && !text[at + 1..].starts_with('=') && !compares
     })?;
     let (left, right) = (&text[..assigned.0], text[assigned.0 + 1..].trim());
     let functions = [('+', "Add"), ('-', "Sub"), ('&', "And"), ('|', "Or"), ('^', "Xor")];
@@ -324,6 +329,7 @@ mod tests {
         }
         assert_eq!(read("if (x >= f(i)) { x = f(i); }"), Some(("x", Function::Atomic("Min"), "f(i)")));
         assert_eq!(read("if c[0] < 7u { c[0] = 8u; }"), None);
+        assert_eq!(read("ifα[0] = (1u);"), None);
         let lines = conditional_statement("  if (best < value) {", "    best = value;");
         assert_eq!(lines.map(|found| found.function), Some(Function::Atomic("Max")));
         assert_eq!(conditional_statement("  if (best < value) {", "    best += value;"), None);

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_union_has_the_higher_number_of_each_group() {
+    fn a_union_has_the_higher_epoch_of_each_group() {
         let mut record = known(&[(1, Group::Workgroup, 10), (3, Group::Workgroup, 5)]);
         join(&mut record, &known(&[(1, Group::Workgroup, 4), (2, Group::Workgroup, 7), (3, Group::Workgroup, 6)]));
         let epochs = |record: &Record| [1, 2, 3].map(|slot| record.as_ref().unwrap().exactly(slot, Group::Workgroup));

@@ -1,12 +1,13 @@
 //! Removes checks that another check of the same block makes redundant: a load's, if the same invocation checks a store
 //! to the same memory before the next synchronization, and the later one of two equal checks.
 //!
-//! Whatever races with the load races with the store, too, as far as the load has no weaker attributes than the store.
-//! Reports then name the store: replays run the kernel with all checks.
+//! Whatever races with the load in its dispatch races with the store, too, as far as the load has no weaker attributes
+//! than the store. Reports then name the load: replays run the kernel with all checks. Between commands a read needs
+//! what a write does not, so [`Kernel::updates`] has the stores that stand for loads.
 
 use std::collections::HashSet;
 
-use crate::ir::{AccessSite, Inst, InstData, Kernel, Place, Scope, SiteAction, Value, Width};
+use crate::ir::{AccessSite, Inst, InstData, Kernel, Place, Scope, Site, SiteAction, Value, Width};
 
 /// Removes redundant checks. Places are compared by their values, so value numbering comes first
 /// ([`NUMBERING`](crate::opt::NUMBERING)).
@@ -46,18 +47,24 @@ fn drop_repeated(kernel: &Kernel, insts: &mut Vec<Inst>) {
 }
 
 /// Removes each check of a load that a check of a store follows, with no synchronization between them.
-fn drop_loads(kernel: &Kernel, insts: &mut Vec<Inst>) {
-    let mut stored: Vec<(Memory, AccessSite)> = Vec::new();
+fn drop_loads(kernel: &mut Kernel, insts: &mut Vec<Inst>) {
+    let mut stored: Vec<(Memory, AccessSite, Site)> = Vec::new();
     insts.reverse();
     insts.retain(|&inst| match kernel.insts[inst] {
         InstData::Check { site, ref place, width } => {
             let of = memory(place, width);
             match kernel.sites[site].action {
                 SiteAction::Write(store) => {
-                    stored.push((of, store));
+                    stored.push((of, store, site));
                     true
                 }
-                SiteAction::Read(load) => !stored.iter().any(|(at, store)| *at == of && is_as_strong(load, *store)),
+                SiteAction::Read(load) => {
+                    let known = stored.iter().find(|(at, store, _)| *at == of && is_as_strong(load, *store));
+                    known.is_none_or(|&(.., store)| {
+                        kernel.updates.insert(store);
+                        false
+                    })
+                }
                 _ => true,
             }
         }

@@ -62,6 +62,8 @@ pub struct Kernel {
     /// In checked mode: bindings that the kernel does not write, and whose memory is not that of those that it writes.
     /// Not in the text form.
     pub inputs_apart: EntitySet<Binding>,
+    /// In checked mode: stores whose checks stand for those of loads of the same memory. Not in the text form.
+    pub updates: EntitySet<Site>,
     /// Whether machine code may settle checks without a call. Not in the text form.
     pub inline_checks: bool,
     /// Compile-time work so far.
@@ -289,6 +291,7 @@ impl Kernel {
             lines: Default::default(),
             takes_schedule: false,
             inputs_apart: EntitySet::new(),
+            updates: EntitySet::new(),
             inline_checks: false,
             work: Work::default(),
         }

@@ -437,7 +437,8 @@ impl State {
         let mut ids: HashMap<(Site, bool), Access, FixedState> = HashMap::default();
         let mut list = Vec::with_capacity(runs.len());
         for (range, touch) in runs {
-            for (site, writes) in [(touch.read(), false), (touch.write(), true)] {
+            let updates = touch.write().filter(|&site| touch.read().is_none() && touched.is_update(site));
+            for (site, writes) in [(touch.read().or(updates), false), (touch.write(), true)] {
                 let Some(site) = site else { continue };
                 let access = match ids.get(&(site, writes)) {
                     Some(access) => access.clone(),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
+use cranelift_entity::EntitySet;
 use foldhash::fast::FixedState;
 use spelter_shaders::check::observer::{DivergentBarrier, Invocation, Lanes, Memory, Observer, Target};
 use spelter_shaders::check::{GRANULE, InlineChecks, InlineMemory, MAX_SITES, Planes};
@@ -57,6 +58,8 @@ pub(in crate::check) struct Touched {
     recent: [u32; RECENT],
     /// Sub-word accesses.
     parts: Pages<Touch>,
+    /// The stores that stand for loads, too.
+    updates: EntitySet<Site>,
     /// The descriptor that each instruction used last.
     references: Vec<u32>,
     /// The first address that each instruction accessed, and the invocation that did.
@@ -85,6 +88,7 @@ impl Touched {
         };
         let actions: Vec<_> = sites.map(of).collect();
         Self {
+            updates: EntitySet::new(),
             references: vec![0; actions.len()],
             examples: vec![None; actions.len()],
             planes: planes.filter(|_| actions.len() <= MAX_SITES),
@@ -98,6 +102,18 @@ impl Touched {
             budget,
             lost: 0,
         }
+    }
+
+    /// The same, where these stores stand for loads of the same memory, too ([`Kernel::updates`]).
+    ///
+    /// [`Kernel::updates`]: spelter_shaders::ir::Kernel::updates
+    pub(in crate::check) fn updating(self, updates: &EntitySet<Site>) -> Self {
+        Self { updates: updates.clone(), ..self }
+    }
+
+    /// Whether an instruction that writes also stands for a load.
+    pub(super) fn is_update(&self, site: Site) -> bool {
+        self.updates.contains(site)
     }
 
     /// The descriptor that an instruction used.

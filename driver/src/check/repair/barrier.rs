@@ -67,6 +67,8 @@ pub(super) enum Found {
     },
     /// Not all invocations of the workgroup execute the code between the two.
     Divergent,
+    /// In other workgroups, or between two of them, they still race, as far as it is known.
+    BetweenWorkgroups,
     Nothing,
 }
 
@@ -95,7 +97,11 @@ impl Race<'_> {
                 Tried::Diverges => divergent = true,
                 Tried::Silent => {
                     let weaker = kinds.iter().find(|kind| trials.run(&self.with(&set, kind)) == Tried::Silent);
-                    let repair = self.repair(&set, weaker.unwrap_or(strongest));
+                    let kind = weaker.unwrap_or(strongest);
+                    if !trials.is_silent_in_all(&self.with(&set, kind)) {
+                        return Found::BetweenWorkgroups;
+                    }
+                    let repair = self.repair(&set, kind);
                     let only_at_the_end = matches!(set[..], [(Gap::LoopEnd { .. }, _)]);
                     return Found::Repair { repair, only_at_the_end };
                 }

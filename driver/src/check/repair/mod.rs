@@ -1,7 +1,8 @@
-//! The repairs of a race in a dispatch. Each was tried: the dispatch ran again with the kernel changed as the words say,
-//! under the profile of the finding, and the two instructions did not race.
+//! The repairs of a race in a dispatch. Each was tried: the dispatch ran again with the kernel changed as the words
+//! say, under the profile of the finding, and the two instructions did not race.
 
 mod barrier;
+mod bounded;
 mod change;
 mod place;
 mod trial;
@@ -11,16 +12,16 @@ use spelter_memory_model::repair::{Edit, TraceEdit};
 use spelter_shaders::ir::{InstData, Kernel, SiteData, StorageClass, Type, Width};
 
 use self::barrier::{Found, Race};
+pub(super) use self::bounded::Budget;
 use self::change::Changed;
 use self::place::Text;
-pub(super) use self::trial::Budget;
 use self::trial::{Trials, Tried};
 use super::dispatch::{Described, DispatchRun};
 use super::finding::{FoundAccess, Repair};
 use super::slice::Slice;
 use super::update::Updated;
 
-/// Repairs of a report.
+/// Repairs of a report that edit instructions of the module.
 const MAX_REPAIRS: usize = 2;
 
 /// What the instruction of a site accesses, as far as an atomic operation can have it.
@@ -65,8 +66,13 @@ impl DispatchRun<'_> {
         let data = events.map(|event| self.code.all().kernel.sites[slice.events[event].site].clone());
         let workgroups = pair.map(|access| access.invocation.map(|invocation| invocation.workgroup));
         let own = (workgroups[0] == workgroups[1]).then_some(workgroups[0]).flatten();
-        let Some(mut trials) = Trials::new(self, data.clone(), own) else { return found };
         let kernel = self.code.kernel();
+        let is_atomic = |set: &&Vec<TraceEdit>| matches!(set[..], [TraceEdit::Code(Edit::Atomic(..))]);
+        let (atomics, edits): (Vec<_>, Vec<_>) = names.edits(slice).into_iter().partition(|set| is_atomic(&set));
+        if let Some(set) = atomics.first().filter(|_| !names.have_two_references(slice)) {
+            found.as_atomics = names.as_atomics(set, slice, data.each_ref().map(|site| updated(kernel, site)));
+        }
+        let Some(mut trials) = Trials::new(self, data.clone(), own) else { return found };
         let language = names.language;
         let class = match data[0].action.class() {
             Some(StorageClass::Workgroup) => event::Class::Workgroup,
@@ -82,7 +88,7 @@ impl DispatchRun<'_> {
                 return found;
             }
             let (kernel, one) = (&changed.finish(), names.one_binding(slice));
-            if trials.run(kernel) == Tried::Silent {
+            if trials.run(kernel) == Tried::Silent && trials.is_silent_in_all(kernel) {
                 found.repairs.push(one);
             } else if seeks_barrier
                 && let race = (Race { kernel, language, sites, accesses: pair, class, place })
@@ -92,21 +98,20 @@ impl DispatchRun<'_> {
             }
             return found;
         }
-        for set in names.edits(slice) {
+        for set in edits {
             let mut changed = Changed::new(kernel, language);
             let site = |site| self.site_data(slice, site);
             let mut edits = set.iter().map(|edit| match edit {
                 TraceEdit::Code(edit) => changed.edit(edit, &site),
                 TraceEdit::Api(_) => None,
             });
-            if let [TraceEdit::Code(Edit::Atomic(..))] = set[..] {
-                found.as_atomics = names.as_atomics(&set, slice, sites.map(|site| updated(kernel, site)));
-            } else if edits.all(|edit| edit.is_some()) && found.repairs.len() < MAX_REPAIRS {
+            if edits.all(|edit| edit.is_some()) && found.repairs.len() < MAX_REPAIRS {
                 drop(edits);
-                if trials.run(&changed.finish()) == Tried::Silent {
+                let kernel = changed.finish();
+                if trials.run(&kernel) == Tried::Silent && trials.is_silent_in_all(&kernel) {
                     found.repairs.push(names.repair(&set, slice));
                     // What synchronizes already is to be completed.
-                    seeks_barrier &= !set.iter().any(|edit| matches!(edit, TraceEdit::Code(Edit::Order(..))));
+                    seeks_barrier &= !set.iter().any(completes);
                 }
             }
         }
@@ -126,9 +131,20 @@ impl DispatchRun<'_> {
                      there"
                         .to_owned(),
                 ),
+                Found::BetweenWorkgroups => found.reasons.push(
+                    "a barrier between them orders the invocations of a workgroup, but they race between workgroups, \
+                     too: only two dispatches order these"
+                        .to_owned(),
+                ),
                 Found::Nothing => {}
             }
         }
         found
     }
+}
+
+/// Whether an edit completes an atomic operation or a fence.
+fn completes(edit: &TraceEdit) -> bool {
+    use Edit::{Acquire, Order, Release, Semantics, Widen};
+    matches!(edit, TraceEdit::Code(Order(..) | Release(..) | Acquire(..) | Semantics(..) | Widen(..)))
 }

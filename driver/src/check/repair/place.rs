@@ -4,6 +4,7 @@
 //! The layout has the blocks of a construct one after another, and its merge block after them. So the constructs around
 //! a block are ranges of positions in the layout.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use spelter_shaders::ir::{Block, Inst, InstData, Kernel, Merge, SiteData, SourceLine};
@@ -59,7 +60,8 @@ pub(super) struct Text<'k> {
 
 impl<'k> Text<'k> {
     pub(super) fn new(kernel: &'k Kernel) -> Self {
-        let position = |block: Block| kernel.layout.iter().position(|&other| other == block);
+        let positions: HashMap<Block, usize> = kernel.layout.iter().copied().zip(0..).collect();
+        let position = |block: Block| positions.get(&block).copied();
         let construct = |(at, block): (usize, &Block)| match kernel.blocks[*block].merge? {
             Merge::Selection { merge } => Some(Construct { blocks: at + 1..position(merge)?, continuing: None }),
             Merge::Loop { merge, continuing } => {

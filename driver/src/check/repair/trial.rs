@@ -1,9 +1,9 @@
-//! Trials of repairs: the dispatch runs again with the changed kernel, under the detector and the axioms, with the profile
-//! of the finding.
+//! Trials of repairs: the dispatch runs again with the changed kernel, under the detector and the axioms, with the
+//! profile of the finding. For a race in a workgroup that one comes first, and then all of them.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU32;
 
-use spelter_shaders::abi::Outcome;
+use spelter_shaders::abi::{DispatchArgs, Outcome};
 use spelter_shaders::back::{Scratch, Workgroups};
 use spelter_shaders::check::observer::Observer;
 use spelter_shaders::check::{Candidates, Detector, Limits, Relation};
@@ -11,6 +11,7 @@ use spelter_shaders::compile::{self, Checked, Checks};
 use spelter_shaders::host::Host;
 use spelter_shaders::ir::{Kernel, Site, SiteAction, SiteData};
 
+use super::bounded::Bounded;
 use super::change::is_inserted;
 use crate::check::checker::EXAMPLES;
 use crate::check::confirm::{Candidate, Filter, Verdict, confirm};
@@ -27,29 +28,6 @@ const MAX_EXAMPLES: usize = 64;
 /// Trials of whole dispatches for a finding, and trials of one workgroup.
 const MAX_WHOLE: u32 = 8;
 const MAX_OF_ONE: u32 = 64;
-
-/// The work of all trials of a kernel, at most: instructions that are compiled, and invocations that run.
-const MAX_WORK: u64 = 1 << 20;
-
-/// What is left of the work of a kernel's trials: a report must not take far longer than the run.
-#[derive(Debug)]
-pub(in crate::check) struct Budget(AtomicU64);
-
-impl Default for Budget {
-    fn default() -> Self {
-        Self(AtomicU64::new(MAX_WORK))
-    }
-}
-
-impl Budget {
-    /// Takes the work of a trial; false if there is too little left.
-    fn take(&self, instructions: usize, invocations: u64) -> bool {
-        let work = 1000 + 4 * instructions as u64 + invocations / 16;
-        // Relaxed: one thread runs dispatches.
-        let left = self.0.load(Ordering::Relaxed).checked_sub(work);
-        left.inspect(|left| self.0.store(*left, Ordering::Relaxed)).is_some()
-    }
-}
 
 /// What a changed kernel does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,15 +75,24 @@ impl<'a> Trials<'a> {
         Some(trials)
     }
 
+    /// Whether a changed kernel that was silent in the workgroup of the race is so in the whole dispatch, too.
+    pub(super) fn is_silent_in_all(&mut self, kernel: &Kernel) -> bool {
+        if !self.alone {
+            return true;
+        }
+        let alone = std::mem::replace(&mut self.workgroups, self.run.workgroups.clone());
+        let tried = self.run(kernel);
+        self.workgroups = alone;
+        tried == Tried::Silent
+    }
+
     /// Runs a changed kernel.
     pub(super) fn run(&mut self, kernel: &Kernel) -> Tried {
         let Some(left) = self.left.checked_sub(1) else { return Tried::Races };
         self.left = left;
         let run = self.run;
         let (code, options) = (run.code, &run.code.checker.options);
-        let workgroups: u64 =
-            if self.alone { 1 } else { run.args.num_workgroups.iter().map(|&count| u64::from(count)).product() };
-        if !code.trials.take(kernel.size(), workgroups * u64::from(kernel.invocations())) {
+        if !code.trials.compile(kernel.size()) {
             return Tried::Races;
         }
         let checked = compile::compile_checked(kernel, code.backend(), Checks::All);
@@ -113,6 +100,11 @@ impl<'a> Trials<'a> {
         let limits = Limits { bytes: options.memory, kinds: MAX_KINDS, examples: EXAMPLES };
         let mut detector = Detector::new(sites, code.launch(), options.profile, limits);
         if self.observe(&checked, &mut detector) != Some(Outcome::Done) {
+            return Tried::Races;
+        }
+        // What the detector gave up may race.
+        let given_up = detector.given_up();
+        if given_up.accesses + given_up.eras + given_up.candidates > 0 {
             return Tried::Races;
         }
         let is_new = |site: Site| is_inserted(sites[site].word);
@@ -173,7 +165,11 @@ impl<'a> Trials<'a> {
     fn observe(&self, checked: &Checked, observer: &mut dyn Observer) -> Option<Outcome> {
         self.run.snapshot?.restore();
         let mut scratch = Scratch { host: Host { printer: None, ..Host::default() }, ..Scratch::default() };
-        Some(checked.code.run_observed(self.run.args, self.workgroups.clone(), &mut scratch, observer))
+        let stop = AtomicU32::new(0);
+        let (budget, device) = (&self.run.code.trials, self.run.args.stop);
+        let mut bounded = Bounded { observer, budget, stop: &stop, device };
+        let args = DispatchArgs { stop: &stop, ..*self.run.args };
+        Some(checked.code.run_observed(&args, self.workgroups.clone(), &mut scratch, &mut bounded))
     }
 }
 

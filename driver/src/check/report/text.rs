@@ -25,8 +25,9 @@ pub fn text(finding: &Finding, notes: &[String], colored: bool) -> String {
 }
 
 /// How many findings of each severity there are, how many were suppressed, and how many are of rules that are not asked
-/// for: `2 errors, 1 note, 3 suppressed, 4 findings not shown (--only)`.
-pub fn summary(count: impl Fn(Severity) -> usize, suppressed: usize, not_shown: usize) -> String {
+/// for: `2 errors, 1 note, 3 suppressed, 4 findings not shown (--only)`. `unchecked` is the number of accesses that
+/// were not checked.
+pub fn summary(count: impl Fn(Severity) -> usize, suppressed: usize, not_shown: usize, unchecked: u64) -> String {
     let counted = |severity, one: &str| match count(severity) {
         0 => None,
         1 => Some(format!("1 {one}")),
@@ -35,7 +36,11 @@ pub fn summary(count: impl Fn(Severity) -> usize, suppressed: usize, not_shown: 
     let kinds = [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Note, "note")];
     let mut parts: Vec<_> = kinds.into_iter().filter_map(|(severity, name)| counted(severity, name)).collect();
     if parts.is_empty() {
-        let what = if not_shown > 0 { "none of the rules of --only was broken" } else { "no data race was observed" };
+        let what = match (not_shown, unchecked) {
+            (1.., _) => "none of the rules of --only was broken",
+            (_, 1..) => "no data race was observed in what was checked",
+            _ => "no data race was observed",
+        };
         parts.push(what.to_owned());
     }
     if suppressed > 0 {

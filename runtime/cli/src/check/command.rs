@@ -88,7 +88,7 @@ fn print(merged: &Merged) {
         output::note("nothing was checked: no process created a device of Spelter");
         return;
     }
-    let summary = report::summary(|severity| merged.count(severity), merged.suppressed, merged.not_shown);
+    let summary = report::summary(|severity| merged.count(severity), merged.suppressed, merged.not_shown, accesses);
     let plural = |count: u64, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
     let dispatches = plural(merged.checked("dispatches"), "dispatch", "dispatches");
     let processes = plural(merged.processes as u64, "process", "processes");

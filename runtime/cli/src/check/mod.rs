@@ -74,7 +74,8 @@ impl Report {
         }
         let CheckStats { accesses_not_checked, commands_forgotten, findings_dropped, .. } = self.stats;
         note_gaps(accesses_not_checked, commands_forgotten, findings_dropped);
-        let summary = report::summary(|severity| self.count(severity), self.suppressed, self.not_shown);
+        let summary =
+            report::summary(|severity| self.count(severity), self.suppressed, self.not_shown, accesses_not_checked);
         output::note(format_args!("checked: {summary}"));
     }
 }

@@ -1,4 +1,4 @@
-//! WordSet checks machine code may settle, and the memory that they concern.
+//! Which checks machine code may settle, and the memory that they concern.
 
 use cranelift_entity::EntitySet;
 

@@ -41,11 +41,11 @@ struct CheckedWords {
     marks: Option<Value>,
     /// The index of the word, of the first lane's, or of each lane's.
     index: Value,
-    /// WordSet of the lanes' words there are.
+    /// Which of the lanes' words there are.
     set: WordSet,
 }
 
-/// WordSet words the lanes have, and what is in bounds.
+/// Which words the lanes have, and what is in bounds.
 #[derive(Clone, Copy, Debug)]
 enum WordSet {
     /// One word for all lanes; the number of words in bounds.
