@@ -100,7 +100,7 @@ impl Maker {
 
     fn access(&mut self) -> Command {
         let range = self.range();
-        match self.rng.below(12) {
+        match self.rng.below(13) {
             0 | 1 => {
                 let to = self.other(range);
                 Command::Copy { from: range, to }
@@ -118,6 +118,7 @@ impl Maker {
                 let (start, bytes) = self.rng.pick(&[(0, BUFFER), (0, 64), (64, 64), (0, 16)]);
                 Command::Dispatch(Job::Uniform(Range { buffer: range.buffer, start, end: start + bytes }))
             }
+            11 => Command::Dispatch(Job::Increment(range)),
             _ => Command::Dispatch(Job::Indirect(Range { end: range.start + 12, ..range })),
         }
     }

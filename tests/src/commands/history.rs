@@ -157,7 +157,7 @@ fn accesses(command: &Command) -> Vec<(Range, S, A, bool)> {
             Job::Write(to) => vec![(*to, compute, write, true)],
             Job::Move { from, to } => vec![(*from, compute, read, false), (*to, compute, write, true)],
             Job::Uniform(from) => vec![(*from, compute, A::UNIFORM_READ, false)],
-            Job::Atomic(of) => vec![(*of, compute, read, false), (*of, compute, write, true)],
+            Job::Increment(of) | Job::Atomic(of) => vec![(*of, compute, read, false), (*of, compute, write, true)],
             Job::Indirect(from) => vec![(*from, S::DRAW_INDIRECT, A::INDIRECT_COMMAND_READ, false)],
             _ => Vec::new(),
         },

@@ -23,6 +23,9 @@ const BUFFERS: &str = "
     @compute @workgroup_size(64) fn move_words(@builtin(local_invocation_index) i: u32) {
         if (i < job.words) { output[job.target_word + i] = input[job.first + i]; }
     }
+    @compute @workgroup_size(64) fn increment_words(@builtin(local_invocation_index) i: u32) {
+        if (i < job.words) { output[job.target_word + i] += 1u; }
+    }
     @compute @workgroup_size(1) fn nothing() {}";
 
 const UNIFORM: &str = "
@@ -99,6 +102,7 @@ pub(super) enum Entry {
     Read,
     Write,
     Move,
+    Increment,
     Nothing,
     Uniform,
     Add,
@@ -117,6 +121,7 @@ impl Entry {
             Self::Read => ("read_words", BUFFERS, DescriptorType::STORAGE_BUFFER),
             Self::Write => ("write_words", BUFFERS, DescriptorType::STORAGE_BUFFER),
             Self::Move => ("move_words", BUFFERS, DescriptorType::STORAGE_BUFFER),
+            Self::Increment => ("increment_words", BUFFERS, DescriptorType::STORAGE_BUFFER),
             Self::Nothing => ("nothing", BUFFERS, DescriptorType::STORAGE_BUFFER),
             Self::Uniform => ("uniforms", UNIFORM, DescriptorType::UNIFORM_BUFFER),
             Self::Add => ("add", ATOMIC, DescriptorType::STORAGE_BUFFER),

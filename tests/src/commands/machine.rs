@@ -371,6 +371,7 @@ impl Machine {
             Job::Read(from) => (Entry::Read, buffer(from), spare, *from, none),
             Job::Write(to) => (Entry::Write, First::Buffer(spare), &buffers[to.buffer], none, *to),
             Job::Move { from, to } => (Entry::Move, buffer(from), &buffers[to.buffer], *from, *to),
+            Job::Increment(of) => (Entry::Increment, First::Buffer(spare), &buffers[of.buffer], none, *of),
             Job::Uniform(from) => (Entry::Uniform, buffer(from), spare, *from, none),
             Job::Atomic(of) => (Entry::Add, buffer(of), spare, *of, none),
             Job::Texels(of) => (Entry::Texels, buffer(of), spare, *of, none),

@@ -119,6 +119,7 @@ fn job(words: &[&str]) -> Parsed<Option<Job>> {
         ["read", of] => Job::Read(buffer(of)?),
         ["write", of] => Job::Write(buffer(of)?),
         ["move", from, to] => Job::Move { from: buffer(from)?, to: buffer(to)? },
+        ["increment", of] => Job::Increment(buffer(of)?),
         ["uniform", of] => Job::Uniform(buffer(of)?),
         ["atomic", of] => Job::Atomic(buffer(of)?),
         ["texels", of] => Job::Texels(buffer(of)?),

@@ -84,6 +84,7 @@ impl Display for Job {
             Self::Read(of) => write!(f, "read {of}"),
             Self::Write(of) => write!(f, "write {of}"),
             Self::Move { from, to } => write!(f, "move {from} {to}"),
+            Self::Increment(of) => write!(f, "increment {of}"),
             Self::Uniform(of) => write!(f, "uniform {of}"),
             Self::Atomic(of) => write!(f, "atomic {of}"),
             Self::Texels(of) => write!(f, "texels {of}"),

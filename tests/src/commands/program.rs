@@ -65,6 +65,8 @@ pub enum Job {
         /// What it writes.
         to: Range,
     },
+    /// Reads each word of a storage buffer, and writes what it read plus 1, without an atomic.
+    Increment(Range),
     /// Reads a uniform buffer.
     Uniform(Range),
     /// Adds 1 to each word by an atomic.

@@ -42,8 +42,8 @@ pub(super) enum Event {
     Barrier { queue: u32, submitted: u64, barriers: Arc<[Barrier]> },
     /// A semaphore or fence is signalled after these stages of a queue's commands so far, or by the host (`None`).
     Signal { queue: Option<u32>, submitted: u64, stages: Stages },
-    /// `vkCmdSetEvent` after these stages of the queue's commands so far.
-    Set { queue: u32, submitted: u64, stages: Stages },
+    /// `vkCmdSetEvent` of an object, by its address, after these stages of the queue's commands so far.
+    Set { queue: u32, object: usize, submitted: u64, stages: Stages },
     /// A queue's later commands, in these stages, or the host (`None`), wait for one of these signals. Values are then
     /// available and visible to all their accesses.
     Wait { queue: Option<u32>, stages: Stages, signals: SmallVec<[Signal; 2]> },

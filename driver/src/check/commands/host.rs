@@ -19,10 +19,21 @@ struct Dependency {
     after: QueueStages,
     /// The signals whose first scope has it.
     signals: SignalSet,
-    /// The same for events, with the stages that came after it when the event was set.
-    set: Vec<(u64, QueueStages)>,
+    /// The same for events that are set.
+    set: Vec<SetEvent>,
     /// Whether the host has waited for one of the signals.
     is_known: bool,
+}
+
+/// An event that a queue set after a dependency.
+#[derive(Clone, Debug)]
+struct SetEvent {
+    /// Number in the log.
+    number: u64,
+    queue: u32,
+    object: usize,
+    /// The stages that came after the dependency then.
+    after: QueueStages,
 }
 
 /// The dependencies of a write to the host.
@@ -72,11 +83,13 @@ impl HostDependencies {
         }
     }
 
-    /// A queue sets an event after these stages.
-    pub(super) fn set(&mut self, event: u64, queue: u32, scope: Stages) {
+    /// A queue sets an event, by its number in the log and its object, after these stages.
+    pub(super) fn set(&mut self, (number, object): (u64, usize), queue: u32, scope: Stages) {
         for known in self.0.iter_mut().filter(|known| !known.is_known) {
+            // Waits are for the last time that their queue set the object.
+            known.set.retain(|set| (set.queue, set.object) != (queue, object));
             if chains(&known.after, queue, scope) {
-                known.set.push((event, known.after.clone()));
+                known.set.push(SetEvent { number, queue, object, after: known.after.clone() });
             }
         }
     }
@@ -84,21 +97,25 @@ impl HostDependencies {
     /// A queue waits for events that were set: a barrier whose first scope ends there.
     pub(super) fn pass_from(&mut self, signals: &[Signal], queue: u32, src: &Side, dst: &Side) {
         for known in &mut self.0 {
-            let then = known.set.iter().rev().find(|(event, _)| signals.iter().any(|signal| signal.event == *event));
-            if then.is_some_and(|(_, then)| chains(then, queue, src.stages)) {
+            let is_awaited = |set: &&SetEvent| signals.iter().any(|signal| signal.event == set.number);
+            let then = known.set.iter().rev().find(is_awaited);
+            if then.is_some_and(|set| chains(&set.after, queue, src.stages)) {
                 add_stages(&mut known.after, queue, dst.stages);
             }
         }
     }
 
-    /// A queue's later commands in these stages, or the host (`None`), wait for one of these signals.
-    pub(super) fn wait(&mut self, queue: Option<u32>, scope: Stages, signals: &[Signal]) {
+    /// A queue's later commands in these stages, or the host (`None`), wait for one of these signals. Returns whether
+    /// the host knows of a dependency by it.
+    pub(super) fn wait(&mut self, queue: Option<u32>, scope: Stages, signals: &[Signal]) -> bool {
+        let mut is_known = false;
         for known in self.0.iter_mut().filter(|known| known.signals.has_any(signals)) {
             match queue {
                 Some(queue) => add_stages(&mut known.after, queue, scope),
-                None => known.is_known = true,
+                None => (known.is_known, is_known) = (true, true),
             }
         }
+        is_known
     }
 
     /// Whether the host may read what the barrier of this event made visible.
@@ -110,7 +127,7 @@ impl HostDependencies {
     pub(super) fn add_signals(&self, to: &mut SignalUnion) {
         for known in self.0.iter().filter(|known| !known.is_known) {
             to.add(&known.signals);
-            known.set.iter().for_each(|(event, _)| to.add_event(*event));
+            known.set.iter().for_each(|set| to.add_event(set.number));
         }
     }
 }
@@ -166,7 +183,7 @@ mod tests {
         let all = Side { stages: Stages::COMMANDS, named: Stages::COMMANDS, accesses: Accesses::NONE };
         let (copy, clear) = (Stages::of(Stage::Copy), Stages::of(Stage::Clear));
         let mut host = visible();
-        host.set(2, 0, Stages::COMMANDS);
+        host.set((2, 0), 0, Stages::COMMANDS);
         host.pass(0, &all, &side(Stage::Copy));
         host.signal(3, 0, copy);
         assert!(
@@ -175,7 +192,7 @@ mod tests {
         );
         // The barrier has another scope, and a chain leads from there to the copy.
         host.add(1, 0, &side(Stage::ComputeShader));
-        host.set(2, 0, Stages::COMMANDS);
+        host.set((2, 0), 0, Stages::COMMANDS);
         host.pass(0, &side(Stage::ComputeShader), &side(Stage::Copy));
         host.signal(3, 0, copy);
         host.pass_from(&[Signal::new(2, Some(0), Stages::COMMANDS)], 0, &all, &side(Stage::Clear));

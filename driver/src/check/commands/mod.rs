@@ -396,7 +396,9 @@ impl State {
         let barriers = recording.dependencies_at(id.phase, true).flat_map(|dependency| &*dependency.barriers);
         let stages = barriers.fold(Stages::NONE, |all, barrier| all.or(Side::source(barrier.src).stages));
         let Current { queue, submitted, .. } = *current;
-        let signal = Signal::new(self.events.push(Event::Set { queue, submitted, stages }), Some(queue), stages);
+        let object = Arc::as_ptr(event).addr();
+        let number = self.events.push(Event::Set { queue, object, submitted, stages });
+        let signal = Signal::new(number, Some(queue), stages);
         self.signals.counter_signalled(event, 1, signal);
     }
 

@@ -38,6 +38,17 @@ pub(super) enum Lack {
     HostDomain,
 }
 
+/// An event that a queue set, after an access.
+#[derive(Clone, Debug)]
+struct SetEvent {
+    /// Number in the log.
+    number: u64,
+    queue: u32,
+    object: usize,
+    /// The progress then: what comes between that and the wait does not count.
+    then: Progress,
+}
+
 /// The order of what comes after an access of a command, or of the host.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
@@ -50,8 +61,8 @@ pub(super) struct Order {
     progress: Progress,
     /// The signals whose first scope has the access, and that may still be waited for.
     signals: SignalSet,
-    /// The same for events, each with the progress when it was set: what came between does not count.
-    set: Vec<(u64, Progress)>,
+    /// The same for events that are set.
+    set: Vec<SetEvent>,
     /// The event at which the host knew that the command was done.
     host: Option<u64>,
     /// Of a write, what barriers made visible to the host.
@@ -101,7 +112,7 @@ impl Order {
     /// Adds the signals that it comes before and that something may still wait for.
     pub(super) fn add_signals(&self, to: &mut SignalUnion) {
         to.add(&self.signals);
-        self.set.iter().for_each(|(number, _)| to.add_event(*number));
+        self.set.iter().for_each(|set| to.add_event(set.number));
         self.to_host.add_signals(to);
     }
 
@@ -158,33 +169,41 @@ impl Order {
                     }
                     queue.inspect(|queue| self.to_host.signal(number, *queue, *stages));
                 }
-                Event::Set { queue, submitted, stages } => {
-                    // The waiting command is on the same queue, so submissions order it, too.
+                Event::Set { queue, object, submitted, stages } => {
+                    // Waits are for the last time that their queue set the object.
+                    self.set.retain(|set| (set.queue, set.object) != (*queue, *object));
+                    // The wait is on the same queue, so what the host knew is ordered before it, too, and visible to it:
+                    // only the host may lack something.
                     let is_known = self.precedes_submission(*submitted);
-                    if !is_known && self.is_in_scope(Some(*queue), *submitted, *stages) {
-                        self.set.push((number, self.progress.clone()));
+                    let may_host_lack = self.at.queue.is_some() && self.at.access.writes();
+                    if is_known && may_host_lack {
+                        self.see_all(*queue, Stages::COMMANDS);
                     }
-                    self.to_host.set(number, *queue, *stages);
+                    if (!is_known || may_host_lack) && self.is_in_scope(Some(*queue), *submitted, *stages) {
+                        let (queue, object, then) = (*queue, *object, self.progress.clone());
+                        self.set.push(SetEvent { number, queue, object, then });
+                    }
+                    self.to_host.set((number, *object), *queue, *stages);
                 }
                 Event::Wait { queue, stages, signals } => {
                     let is_after = self.signals.has_any(signals);
+                    // What comes before a barrier to the host is done when the host knows of the barrier.
+                    let is_seen = self.to_host.wait(*queue, *stages, signals);
                     match queue {
-                        None if is_after => self.host = self.host.or(Some(number)),
+                        None if is_after || is_seen => self.host = self.host.or(Some(number)),
                         Some(queue) if is_after => self.see_all(*queue, *stages),
                         _ => {}
                     }
-                    self.to_host.wait(*queue, *stages, signals);
                 }
                 Event::WaitEvents { queue, signals, barriers } => {
                     for Barrier { src, dst, .. } in &**barriers {
                         self.to_host.pass_from(signals, *queue, src, dst);
                     }
-                    if let Some(at) =
-                        self.set.iter().rposition(|(set, _)| signals.iter().any(|signal| signal.event == *set))
-                    {
-                        let then = std::mem::take(&mut self.set[at].1);
+                    let is_awaited = |set: &SetEvent| signals.iter().any(|signal| signal.event == set.number);
+                    if let Some(at) = self.set.iter().rposition(is_awaited) {
+                        let then = std::mem::take(&mut self.set[at].then);
                         self.barriers(number, (*queue, barriers), extent, &then);
-                        self.set[at].1 = then;
+                        self.set[at].then = then;
                     }
                 }
             }

@@ -161,8 +161,65 @@ fn what_a_queue_makes_visible_to_the_host_is_not_known_by_a_signal_of_another_on
 }
 
 #[test]
+fn an_event_makes_visible_to_the_host_what_the_host_knew_before_the_submission() {
+    let barriers = [Barrier::new(side(Stage::Copy, Accesses::NONE), side(Stage::Host, Accesses::HOST_READ), None)];
+    let run = |waits_first: bool| {
+        let mut events = Events::default();
+        let signal = signal(&mut events, 0);
+        let mut submitted = events.push(Event::Submission);
+        events.push(Event::Wait { queue: None, stages: Stages::NONE, signals: [signal].as_slice().into() });
+        if waits_first {
+            submitted = events.push(Event::Submission);
+        }
+        let stages = Stages::of(Stage::Copy);
+        let set = Signal::new(events.push(Event::Set { queue: 1, object: 0, submitted, stages }), Some(1), stages);
+        let signals = [set].as_slice().into();
+        events.push(Event::WaitEvents { queue: 1, signals, barriers: barriers.clone().into() });
+        let done = self::signal(&mut events, 1);
+        events.push(Event::Wait { queue: None, stages: Stages::NONE, signals: [done].as_slice().into() });
+        let mut order = written();
+        order.follow(&events, &EXTENT);
+        let host = Point { queue: None, submitted: 9, stage: Stage::Host, access: Accesses::HOST_READ };
+        order.precedes(&host, &(0..4)).map_err(|(lack, _)| lack)
+    };
+    assert_eq!([run(true), run(false)], [Ok(()), Err(Lack::HostDomain)]);
+}
+
+#[test]
+fn what_comes_before_a_barrier_to_the_host_is_done_when_the_host_knows_of_the_barrier() {
+    let stages = Stages::of(Stage::Host);
+    let barriers = [Barrier::new(side(Stage::Host, Accesses::NONE), side(Stage::Host, Accesses::HOST_READ), None)];
+    let run = |has_barrier: bool| {
+        let mut events = Events::default();
+        let signal = signal(&mut events, 0);
+        events.push(Event::Wait { queue: Some(1), stages, signals: [signal].as_slice().into() });
+        if has_barrier {
+            events.push(Event::Barrier { queue: 1, submitted: 0, barriers: barriers.clone().into() });
+        }
+        let done = self::signal(&mut events, 1);
+        let known = events.push(Event::Wait { queue: None, stages: Stages::NONE, signals: [done].as_slice().into() });
+        let mut order = written();
+        order.follow(&events, &EXTENT);
+        order.precedes(&Point { submitted: known + 1, ..at(READ) }, &(0..4)).map_err(|(lack, _)| lack)
+    };
+    // A semaphore that only the host's stage waits for is in no scope of a fence.
+    assert_eq!([run(true), run(false)], [Ok(()), Err(Lack::Order)]);
+}
+
+#[test]
+fn of_an_event_that_is_set_again_and_again_one_is_kept() {
+    let mut events = Events::default();
+    for submitted in 0..1000 {
+        events.push(Event::Set { queue: 0, object: 7, submitted, stages: Stages::of(Stage::ComputeShader) });
+    }
+    let mut order = written();
+    order.follow(&events, &EXTENT);
+    assert_eq!(order.set.iter().map(|set| set.number).collect::<Vec<_>>(), [999]);
+}
+
+#[test]
 fn an_event_orders_what_had_come_so_far_when_it_was_set() {
-    let set = |stage| Event::Set { queue: 0, submitted: 0, stages: Stages::of(stage) };
+    let set = |stage| Event::Set { queue: 0, object: 0, submitted: 0, stages: Stages::of(stage) };
     let wait = |event: u64| {
         let signal = Signal::new(event, Some(0), Stages::of(Stage::Clear));
         let barriers = [Barrier::new(side(Stage::Clear, Accesses::NONE), of(COPY), None)];
@@ -175,7 +232,7 @@ fn an_event_orders_what_had_come_so_far_when_it_was_set() {
     assert_eq!(after(written(), &between, at(COPY), 0..4).unwrap_err().0, Lack::Order);
     // It is in the scope of the event, by another stage of it: what made it available came later.
     let both = Stages::of(Stage::Clear).or(Stages::of(Stage::ComputeShader));
-    let event = Event::Set { queue: 0, submitted: 0, stages: both };
+    let event = Event::Set { queue: 0, object: 0, submitted: 0, stages: both };
     assert_eq!(after(written(), &[event, to_clear, wait(0)], at(COPY), 0..4).unwrap_err().0, Lack::Order);
 }
 
