@@ -51,6 +51,17 @@ pub(super) enum Event {
     WaitEvents { queue: u32, signals: SmallVec<[Signal; 2]>, barriers: Arc<[Barrier]> },
 }
 
+/// An event that a queue set after an access or a dependency.
+#[derive(Clone, Debug)]
+pub(super) struct SetEvent<T> {
+    /// Number in the log.
+    pub(super) number: u64,
+    pub(super) queue: u32,
+    pub(super) object: usize,
+    /// How far that had come then: what comes between this and the wait does not count.
+    pub(super) then: T,
+}
+
 /// The dependencies, numbered. Those before the oldest access that is kept are dropped.
 #[derive(Debug, Default)]
 pub(super) struct Events {

@@ -5,6 +5,7 @@
 //! signal that comes after the barrier, by submission order or by a chain of dependencies. What another queue signals
 //! meanwhile says nothing of it.
 
+use super::events::SetEvent;
 use super::progress::{QueueStages, add_stages, stages};
 use super::scope::{Side, Stages};
 use super::signalled::{Signal, SignalSet, SignalUnion};
@@ -19,21 +20,10 @@ struct Dependency {
     after: QueueStages,
     /// The signals whose first scope has it.
     signals: SignalSet,
-    /// The same for events that are set.
-    set: Vec<SetEvent>,
+    /// The same for events that are set, with the stages that came after it then.
+    set: Vec<SetEvent<QueueStages>>,
     /// Whether the host has waited for one of the signals.
     is_known: bool,
-}
-
-/// An event that a queue set after a dependency.
-#[derive(Clone, Debug)]
-struct SetEvent {
-    /// Number in the log.
-    number: u64,
-    queue: u32,
-    object: usize,
-    /// The stages that came after the dependency then.
-    after: QueueStages,
 }
 
 /// The dependencies of a write to the host.
@@ -89,7 +79,7 @@ impl HostDependencies {
             // Waits are for the last time that their queue set the object.
             known.set.retain(|set| (set.queue, set.object) != (queue, object));
             if chains(&known.after, queue, scope) {
-                known.set.push(SetEvent { number, queue, object, after: known.after.clone() });
+                known.set.push(SetEvent { number, queue, object, then: known.after.clone() });
             }
         }
     }
@@ -97,9 +87,9 @@ impl HostDependencies {
     /// A queue waits for events that were set: a barrier whose first scope ends there.
     pub(super) fn pass_from(&mut self, signals: &[Signal], queue: u32, src: &Side, dst: &Side) {
         for known in &mut self.0 {
-            let is_awaited = |set: &&SetEvent| signals.iter().any(|signal| signal.event == set.number);
+            let is_awaited = |set: &&SetEvent<_>| signals.iter().any(|signal| signal.event == set.number);
             let then = known.set.iter().rev().find(is_awaited);
-            if then.is_some_and(|set| chains(&set.after, queue, src.stages)) {
+            if then.is_some_and(|set| chains(&set.then, queue, src.stages)) {
                 add_stages(&mut known.after, queue, dst.stages);
             }
         }

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::events::{Barrier, Event, Events};
+use super::events::{Barrier, Event, Events, SetEvent};
 use super::host::HostDependencies;
 use super::progress::{Progress, Reaches, add_stages, reach, reach_mut, stages};
 use super::scope::{Accesses, Side, Stage, Stages};
@@ -38,17 +38,6 @@ pub(super) enum Lack {
     HostDomain,
 }
 
-/// An event that a queue set, after an access.
-#[derive(Clone, Debug)]
-struct SetEvent {
-    /// Number in the log.
-    number: u64,
-    queue: u32,
-    object: usize,
-    /// The progress then: what comes between that and the wait does not count.
-    then: Progress,
-}
-
 /// The order of what comes after an access of a command, or of the host.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
@@ -62,7 +51,7 @@ pub(super) struct Order {
     /// The signals whose first scope has the access, and that may still be waited for.
     signals: SignalSet,
     /// The same for events that are set.
-    set: Vec<SetEvent>,
+    set: Vec<SetEvent<Progress>>,
     /// The event at which the host knew that the command was done.
     host: Option<u64>,
     /// Of a write, what barriers made visible to the host.
@@ -199,7 +188,7 @@ impl Order {
                     for Barrier { src, dst, .. } in &**barriers {
                         self.to_host.pass_from(signals, *queue, src, dst);
                     }
-                    let is_awaited = |set: &SetEvent| signals.iter().any(|signal| signal.event == set.number);
+                    let is_awaited = |set: &SetEvent<_>| signals.iter().any(|signal| signal.event == set.number);
                     if let Some(at) = self.set.iter().rposition(is_awaited) {
                         let then = std::mem::take(&mut self.set[at].then);
                         self.barriers(number, (*queue, barriers), extent, &then);
