@@ -92,6 +92,28 @@ fn without_memory_for_the_shadow_every_access_counts_as_not_checked() {
 }
 
 #[test]
+fn memory_for_the_shadow_suffices_for_the_cells_that_accesses_need() {
+    let text = "
+        @group(0) @binding(0) var<storage, read_write> data: array<u32>;
+        @compute @workgroup_size(64) fn main(
+            @builtin(global_invocation_id) g: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>
+        ) {
+            let i = g.y * n.x * 64u + g.x;
+            data[i] = VALUE;
+        }";
+    let folder = Folder::with("check-cells", "write.wgsl", &text.replace("VALUE", "i"));
+    folder.write("update.wgsl", text.replace("VALUE", "data[i] + 1u").as_bytes());
+    // A word that is written has five bytes of the shadow, one that is read, too, has ten.
+    for (file, groups) in [("write.wgsl", 11_000), ("update.wgsl", 5_400)] {
+        let bytes = 256 * groups;
+        let line = format!("run {file} --bind 0.0=zeros:{bytes} --groups {groups} --check --check-memory 4M");
+        let found = json(&folder, &line, 0);
+        assert_eq!(found["checked"]["accesses_not_checked"], 0, "{file}");
+        assert_eq!(found["findings"], Json::Array(Vec::new()), "{file}");
+    }
+}
+
+#[test]
 fn without_memory_for_a_replay_a_race_is_a_warning() {
     // What a kernel writes only needs no copy.
     let text = EVERY_WORD.replace("= g.x;", "= g.x + data[g.x + 1000u];");

@@ -40,7 +40,7 @@ pub use detector::Detector;
 pub use inline::{InlineChecks, InlineMemory, MAX_SITES};
 pub use insert::insert;
 pub(crate) use offer::words_of_barrier;
-pub use planes::{GRANULE, Plane, Planes};
+pub use planes::{GRANULE, Plane, PlaneSet, Planes};
 pub use settings::{Launch, Limits, Profile};
 pub use subsume::subsume;
 pub use written::{drop_unwritten, read_bindings, written_bindings};
