@@ -206,23 +206,32 @@ impl Detector {
         self.limits.bytes.saturating_sub(self.bytes())
     }
 
-    /// Forgets all accesses, and begins again with the lowest epochs.
+    /// Begins again with the lowest epochs. Each access so far becomes one of the largest group that has its agents: of
+    /// the present workgroup, or of several. So more may look racy afterwards, and nothing less.
     #[cold]
     fn new_era(&mut self) {
         self.given_up.eras += 1;
+        let (base, before) = (self.base, self.workgroup.first);
         self.epochs.restart();
         self.base = 1;
-        self.device.clear();
-        self.shared.clear();
         self.locations.clear();
         self.shared_locations.clear();
-        self.history_count = 0;
         self.epochs.begin(self.workgroup.layout);
+        let several = self.workgroup.layout.cell(self.epochs.several(), Group::Workgroup);
+        let mut own = None;
         if self.running
             && let Some((slot, first)) = self.epochs.workgroup(self.workgroup.workgroup)
         {
             self.workgroup.forget(slot, first);
+            own = Some(self.workgroup.layout.cell(first, Group::Workgroup));
         }
+        let of_workgroup = |cell: Cell| own.filter(|_| cell.0 >= before);
+        self.device.renumber(|cell| match of_workgroup(cell) {
+            Some(own) => own,
+            None if cell.0 >= base => several,
+            None => Cell::EMPTY,
+        });
+        self.shared.renumber(|cell| of_workgroup(cell).unwrap_or(Cell::EMPTY));
         self.settle_none();
         self.publish();
     }
@@ -267,7 +276,12 @@ impl Detector {
                     self.workgroup.used = false;
                     self.publish();
                 }
-                None => self.new_era(),
+                None => {
+                    self.new_era();
+                    // The accesses of the workgroup have the first epoch of the era.
+                    self.workgroup.epoch = self.epochs.tick().unwrap_or(self.workgroup.epoch);
+                    self.publish();
+                }
             }
         }
         self.workgroup.epoch

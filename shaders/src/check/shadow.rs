@@ -354,6 +354,21 @@ impl Shadow {
         }
     }
 
+    /// Replaces the cells by others. Those that no access of the window has written are settled, and empty afterwards.
+    pub(super) fn renumber(&mut self, to: impl Fn(Cell) -> Cell) {
+        for page in &mut self.pages {
+            self.bytes -= page.release(PlaneSet::CELLS.without(page.used));
+            for plane in [Plane::Written, Plane::Read] {
+                if page.committed.has(PlaneSet::of(plane)) {
+                    let cells = page.plane(plane).iter_mut().filter(|cell| **cell != Cell::DETAILED.0);
+                    cells.for_each(|cell| *cell = to(Cell(*cell)).0);
+                }
+            }
+            let accesses = page.histories.values_mut().flat_map(|history| &mut history.accesses);
+            accesses.for_each(|access| access.cell = to(access.cell));
+        }
+    }
+
     /// Empties all cells. Ranges keep their attributes until the window ends, and pages their marks.
     pub(super) fn clear(&mut self) {
         for page in &mut self.pages {
