@@ -19,6 +19,7 @@ mod known;
 mod map;
 pub mod observer;
 mod offer;
+mod page;
 mod planes;
 mod profile;
 mod rows;

@@ -19,8 +19,8 @@ use super::cells::{Cell, Group};
 use super::detector::Detector;
 use super::history::Reference;
 use super::inline::{InlineChecks, InlineMemory, state};
+use super::page::AttributeId;
 use super::planes::{GRANULE, Plane, PlaneSet, Planes};
-use super::shadow::AttributeId;
 use crate::guest::GuestSlice;
 use crate::ir::{Site, SiteAction, StorageClass};
 
@@ -86,12 +86,15 @@ impl Detector {
         let unsettled = |(_, alone): &(&u32, &bool)| !**alone;
         let others = checks.descriptors.iter().zip(&alone).filter(unsettled).map(|(number, _)| range_of(*number));
         let history = self.histories(others.map(|range| range.end - range.start).max().unwrap_or(0))?;
-        let with_planes = checks.descriptors.iter().zip(&checks.planes);
-        for ((&number, &planes), _) in with_planes.zip(&alone).filter(|(_, alone)| **alone) {
-            let range = range_of(number);
+        let with_planes = checks.descriptors.iter().zip(&checks.planes).zip(&alone).filter(|(_, alone)| **alone);
+        let ranges: Vec<_> = with_planes.clone().map(|((&number, &planes), _)| (range_of(number), planes)).collect();
+        let limit = self.device.bytes() + self.left().saturating_sub(self.limits.bytes / RESERVE);
+        if !self.device.has_room(&ranges, limit) {
+            return None;
+        }
+        for ((&number, _), (range, planes)) in with_planes.map(|(with, _)| with).zip(ranges) {
             let attribute = self.attribute(number, index(StorageClass::Uniform), private);
-            let limit = self.device.bytes() + self.left().saturating_sub(self.limits.bytes / RESERVE);
-            let bound = range.is_empty() || self.device.bind(range, attribute, planes, limit);
+            let bound = range.is_empty() || self.device.bind(range, attribute, planes, u64::MAX);
             if !bound || !self.has_one_reference(attribute) {
                 return None;
             }

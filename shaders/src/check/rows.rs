@@ -10,7 +10,7 @@ use super::cells::{Cell, Group};
 use super::detector::{Detector, planes};
 use super::history::Reference;
 use super::observer::{Lanes, Memory, Observer as _, Target};
-use super::shadow::{AttributeId, PAGE_BYTES};
+use super::page::{AttributeId, PAGE_BYTES};
 use crate::ir::Site;
 
 /// Lanes of a subgroup.

@@ -12,157 +12,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::cells::Cell;
-use super::history::History;
-use super::planes::{GRANULE, Plane, PlaneSet, Planes};
+use super::page::{AttributeId, PAGE_BYTES, Page, UNUSED};
+use super::planes::{Plane, PlaneSet, Planes};
 
-/// Bytes of memory that a page covers.
-pub(super) const PAGE_BYTES: u64 = GRANULE;
-
-/// Words that a page covers.
-const WORDS: usize = PAGE_BYTES as usize / 4;
-
-/// Index of an [attribute](super::history::Attributes) in the detector's table.
-pub(super) type AttributeId = u16;
-
-/// That of a page without accesses.
-const UNUSED: AttributeId = AttributeId::MAX;
-
-/// The shadow of a page.
-#[derive(Debug)]
-pub(super) struct Page {
-    number: u64,
-    /// Where its cells are.
-    planes: Arc<Planes>,
-    /// The planes that accesses of this window may write.
-    used: PlaneSet,
-    /// The planes that accesses may have written, and that count therefore.
-    committed: PlaneSet,
-    /// What the plain accesses of the page have in common, or of each word if they differ.
-    attribute: AttributeId,
-    attributes: Option<Box<[AttributeId]>>,
-    /// The words whose accesses the cells cannot express.
-    histories: HashMap<u16, Box<History>, foldhash::fast::FixedState>,
-}
-
-/// Where a word is: its place in its page.
-pub(super) type Word = u16;
-
-impl Page {
-    fn new(number: u64, planes: Arc<Planes>) -> Self {
-        Self {
-            number,
-            planes,
-            used: PlaneSet::NONE,
-            committed: PlaneSet::NONE,
-            attribute: UNUSED,
-            attributes: None,
-            histories: HashMap::default(),
-        }
-    }
-
-    /// The planes that an access with this attribute may write, of which the access as such needs some. Where words
-    /// have several attributes any access may give one a history, which the cell of writes says.
-    #[inline]
-    fn needs(&self, attribute: AttributeId, needs: PlaneSet) -> PlaneSet {
-        let is_even = self.attributes.is_none() && (self.attribute == attribute || self.attribute == UNUSED);
-        if is_even { needs } else { needs.and(Plane::Written) }
-    }
-
-    /// Removes all that is known of accesses, except for the cells.
-    fn forget(&mut self) {
-        self.histories.clear();
-        (self.attribute, self.attributes) = (UNUSED, None);
-    }
-
-    /// Empties planes. The bytes that they had.
-    fn release(&mut self, planes: PlaneSet) -> u64 {
-        let planes = self.committed.both(planes);
-        self.planes.empty(self.number, planes);
-        self.committed = self.committed.without(planes);
-        planes.bytes()
-    }
-
-    #[inline]
-    fn plane(&self, plane: Plane) -> &mut [u32] {
-        self.planes.cells(plane, self.number)
-    }
-
-    /// Sets the attribute of all accesses to some words, which have none in this window so far.
-    fn bind(&mut self, words: Range<usize>, attribute: AttributeId) {
-        match &mut self.attributes {
-            None if self.attribute == UNUSED || self.attribute == attribute => self.attribute = attribute,
-            attributes => {
-                let first = self.attribute;
-                attributes.get_or_insert_with(|| vec![first; WORDS].into_boxed_slice())[words].fill(attribute);
-            }
-        }
-    }
-
-    /// The cells of a word: of writes and of reads.
-    #[inline]
-    pub(super) fn cells(&self, word: Word) -> (Cell, Cell) {
-        let at = usize::from(word);
-        (Cell(self.plane(Plane::Written)[at]), Cell(self.plane(Plane::Read)[at]))
-    }
-
-    /// The cells of some words, of writes and of reads, if all their accesses have that attribute; `None`, too, where
-    /// the page has not so many words.
-    #[inline]
-    pub(super) fn row(&mut self, words: Range<usize>, attribute: AttributeId) -> Option<(&mut [u32], &mut [u32])> {
-        let alike = match &self.attributes {
-            None => self.attribute == attribute,
-            Some(attributes) => attributes.get(words.clone())?.iter().all(|&other| other == attribute),
-        };
-        if !alike {
-            return None;
-        }
-        Some((self.plane(Plane::Written).get_mut(words.clone())?, self.plane(Plane::Read).get_mut(words)?))
-    }
-
-    /// Sets the cell of a word's writes.
-    #[inline]
-    pub(super) fn set_written(&mut self, word: Word, cell: Cell) {
-        self.plane(Plane::Written)[usize::from(word)] = cell.0;
-    }
-
-    /// Sets the cell of a word's reads.
-    #[inline]
-    pub(super) fn set_read(&mut self, word: Word, cell: Cell) {
-        self.plane(Plane::Read)[usize::from(word)] = cell.0;
-    }
-
-    /// The attribute of a word's accesses.
-    #[inline]
-    pub(super) fn attribute(&self, word: Word) -> AttributeId {
-        self.attributes.as_ref().map_or(self.attribute, |attributes| attributes[usize::from(word)])
-    }
-
-    /// Sets the attribute of a word's accesses.
-    pub(super) fn set_attribute(&mut self, word: Word, attribute: AttributeId) {
-        let attributes = self.attributes.get_or_insert_with(|| vec![self.attribute; WORDS].into_boxed_slice());
-        attributes[usize::from(word)] = attribute;
-    }
-
-    /// The history of a word, if its cells are [`Cell::DETAILED`].
-    pub(super) fn history(&mut self, word: Word) -> Option<&mut History> {
-        self.histories.get_mut(&word).map(|history| &mut **history)
-    }
-
-    /// Gives the word a history. The cell of writes says so, and that of reads says nothing from now on.
-    pub(super) fn detail(&mut self, word: Word, history: History) {
-        self.histories.insert(word, Box::new(history));
-        self.set_written(word, Cell::DETAILED);
-    }
-
-    /// Removes the history of a word, and gives it cells.
-    pub(super) fn condense(&mut self, word: Word, written: Cell, read: Cell) {
-        self.histories.remove(&word);
-        self.set_written(word, written);
-        // What was never written is not committed for a zero.
-        if self.cells(word).1 != read {
-            self.set_read(word, read);
-        }
-    }
+/// The numbers of the pages that a range has a part of.
+fn pages(range: &Range<u64>) -> Range<u64> {
+    let end = if range.is_empty() { range.start / PAGE_BYTES } else { range.end.div_ceil(PAGE_BYTES) };
+    range.start / PAGE_BYTES..end
 }
 
 /// Pages that are found without the map: accesses alternate between a few arrays.
@@ -210,16 +66,10 @@ impl Shadow {
         if !self.reserved.as_ref().is_some_and(|reserved| reserved.cover(&range)) || range.is_empty() {
             return false;
         }
-        let pages = range.start / PAGE_BYTES..range.end.div_ceil(PAGE_BYTES);
-        let missing = |shadow: &Self| pages.clone().map(|number| shadow.missing(number, planes).bytes()).sum::<u64>();
-        if self.bytes + missing(self) > limit {
-            pages.clone().for_each(|number| self.keep(number, planes));
-            self.make_room(PlaneSet::ALL);
-            if self.bytes + missing(self) > limit {
-                return false;
-            }
+        if !self.has_room(&[(range.clone(), planes)], limit) {
+            return false;
         }
-        for number in pages {
+        for number in pages(&range) {
             let place = self.commit(number, planes, limit);
             let Some(page) = place.and_then(|place| self.pages.get_mut(place)) else { return false };
             let first = number * PAGE_BYTES;
@@ -228,6 +78,24 @@ impl Shadow {
         }
         self.bound.push((range, attribute, planes));
         true
+    }
+
+    /// Whether these planes of some ranges can be written without that the shadow occupies more than `limit` bytes. If
+    /// not, nothing is bound, so that accesses by calls have the room, as far as it goes.
+    pub(super) fn has_room(&mut self, ranges: &[(Range<u64>, PlaneSet)], limit: u64) -> bool {
+        let missing = |shadow: &Self| -> u64 {
+            let of = |(range, planes): &(Range<u64>, PlaneSet)| -> u64 {
+                pages(range).map(|number| shadow.missing(number, *planes).bytes()).sum()
+            };
+            ranges.iter().map(of).sum()
+        };
+        if self.bytes + missing(self) > limit {
+            for (range, planes) in ranges {
+                pages(range).for_each(|number| self.keep(number, *planes));
+            }
+            self.make_room(PlaneSet::ALL);
+        }
+        self.bytes + missing(self) <= limit
     }
 
     /// The page with this number, for an access with `attribute` that may write these planes. `None` if the shadow
@@ -444,6 +312,7 @@ mod tests {
         shadow.reserve(Planes::new(0..4 * PAGE_BYTES).unwrap());
         let (first, second) = (PAGE_BYTES - 64..PAGE_BYTES + 64, PAGE_BYTES + 64..2 * PAGE_BYTES);
         assert!(!shadow.bind(first.clone(), 1, MARKED, 2 * PAGE_BYTES), "two pages do not fit");
+        assert_eq!(shadow.bytes(), 0);
         assert!(shadow.bind(first, 1, MARKED, u64::MAX) && shadow.bind(second, 2, MARKED, u64::MAX));
         assert!(!shadow.bind(3 * PAGE_BYTES..5 * PAGE_BYTES, 1, MARKED, u64::MAX), "there are no planes");
         for _ in 0..2 {
