@@ -25,8 +25,8 @@ pub(crate) fn check(options: &mut DeviceOptions) -> Result<bool, Error> {
 /// Whether it is accepted that a part of the accesses was not checked.
 const ALLOW_UNCHECKED: &str = "SPELTER_CHECK_ALLOW_UNCHECKED";
 
-/// Prints what was found on a device that the variable checks. Panics if there is an error, or if a part was not checked
-/// and that is not accepted, so that a test fails, unless the thread is panicking.
+/// Prints what was found on a device that the variable checks. Panics if there is an error, or if a part was not
+/// checked and that is not accepted, so that a test fails, unless the thread is panicking.
 pub(crate) fn deny(device: &Device) {
     let findings = device.take_findings();
     for finding in &findings {

@@ -345,9 +345,9 @@ impl DeniedFindings {
 
 /// Makes the calling test fail at its end if checked mode ([`ContextBuilder::check`](crate::ContextBuilder::check))
 /// found an error on the device by then: when the result is dropped, it waits for the commands of the context, takes
-/// the findings and panics with the text of the errors, unless the thread is panicking already. It panics, too, if a part
-/// of the accesses was not checked, since then there may be errors that were not found; [`DeniedFindings::allow_unchecked`]
-/// accepts that.
+/// the findings and panics with the text of the errors, unless the thread is panicking already. It panics, too, if a
+/// part of the accesses was not checked, since then there may be errors that were not found;
+/// [`DeniedFindings::allow_unchecked`] accepts that.
 ///
 /// ```should_panic
 /// use spelter::testing;

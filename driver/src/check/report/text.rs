@@ -25,7 +25,7 @@ pub fn text(finding: &Finding, notes: &[String], colored: bool) -> String {
 }
 
 /// How many findings of each severity there are, how many were suppressed, and how many are of rules that are not asked
-/// for: `2 errors, 1 note, 3 suppressed, 4 findings not shown (--only)`. `is_partial` if some accesses were not checked.
+/// for: `2 errors, 1 note, 3 suppressed, 4 findings not shown (--only)`. `is_partial` if not all accesses were checked.
 pub fn summary(count: impl Fn(Severity) -> usize, suppressed: usize, not_shown: usize, is_partial: bool) -> String {
     let counted = |severity, one: &str| match count(severity) {
         0 => None,
@@ -58,8 +58,8 @@ pub fn gaps(stats: &CheckStats, memory: &str) -> Vec<String> {
     let CheckStats { accesses_not_checked, commands_forgotten, findings_dropped, .. } = *stats;
     let of = |count: u64, text: &str| (count > 0).then(|| format!("{count} {text}"));
     let shadow = format!("accesses were not checked, since the shadow of the memory exceeds {memory}");
-    let commands = "accesses were forgotten before the host waited for them, so that no later command was compared with \
-        them";
+    let commands = "accesses were forgotten before the host waited for them, so that no later command was compared \
+        with them";
     let all = [
         of(accesses_not_checked, &shadow),
         of(commands_forgotten, commands),

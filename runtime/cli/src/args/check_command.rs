@@ -15,9 +15,10 @@ use super::{ExecArgs, ExecDeviceArgs};
 /// `spelter check`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The program runs on Spelter as with `spelter exec`, and its kernels under a checker: see docs/checking.md. Findings go to
-standard error while it runs, and to its debug messengers. The exit status is 66 if there is an error, or else that of the
-program, or 67 if it is 0 and a part was not checked. Each option has an environment variable, for programs that are started otherwise: see `spelter info --env`.
+The program runs on Spelter as with `spelter exec`, and its kernels under a checker: see docs/checking.md. Findings go
+to standard error while it runs, and to its debug messengers. The exit status is 66 if there is an error, or else that
+of the program, or 67 if it is 0 and a part was not checked. Each option has an environment variable, for programs that
+are started otherwise: see `spelter info --env`.
 
 Example:
   spelter check --sarif races.sarif -- ctest")]

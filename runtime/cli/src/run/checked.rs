@@ -175,8 +175,8 @@ fn record(
     to.record(order, &result).map_err(|error| Failure::new(error.to_string()))
 }
 
-/// Runs with random orders. Adds their findings and counts, and returns how their results differ from the first run's, if they do,
-/// with the orders that have run.
+/// Runs with random orders. Adds their findings and counts, and returns how their results differ from the first run's,
+/// if they do, with the orders that have run.
 fn in_other_orders(
     shader: &Shader,
     (expected, bound): (&[Vec<u8>], &BoundResources),
