@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use spelter_driver::check::{CheckOptions, Finding, Profile, Severity};
+use spelter_driver::check::{CheckOptions, Finding, Profile, Severity, report};
 use spelter_driver::{Device, DeviceOptions};
 
 use crate::error::Error;
@@ -22,9 +22,12 @@ pub(crate) fn check(options: &mut DeviceOptions) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Prints what was found on a device that the variable checks. Panics if there is an error, so that a test fails,
-/// unless the thread is panicking.
-pub(crate) fn report(device: &Device) {
+/// Whether it is accepted that a part of the accesses was not checked.
+const ALLOW_UNCHECKED: &str = "SPELTER_CHECK_ALLOW_UNCHECKED";
+
+/// Prints what was found on a device that the variable checks. Panics if there is an error, or if a part was not
+/// checked and that is not accepted, so that a test fails, unless the thread is panicking.
+pub(crate) fn deny(device: &Device) {
     let findings = device.take_findings();
     for finding in &findings {
         // A closed standard error is ignored.
@@ -32,7 +35,14 @@ pub(crate) fn report(device: &Device) {
     }
     let is_error = |finding: &&Finding| finding.severity == Severity::Error;
     let errors = findings.iter().filter(is_error).count();
-    if errors > 0 && !std::thread::panicking() {
-        panic!("checked mode ({VARIABLE}) found {errors} errors");
+    if std::thread::panicking() {
+        return;
+    }
+    assert!(errors == 0, "checked mode ({VARIABLE}) found {errors} errors");
+    let stats = device.check_stats();
+    let is_allowed = std::env::var_os(ALLOW_UNCHECKED).is_some_and(|value| value == "1");
+    if stats.is_partial() && !is_allowed {
+        let gaps = report::gaps(&stats, "`CheckOptions::memory`").join("; ");
+        panic!("checked mode ({VARIABLE}) did not check everything: {gaps} ({ALLOW_UNCHECKED}=1 accepts that)");
     }
 }

@@ -73,7 +73,7 @@ pub(crate) struct Share {
 impl Drop for Share {
     fn drop(&mut self) {
         if self.denied {
-            environment::report(&self.device);
+            environment::deny(&self.device);
         }
     }
 }

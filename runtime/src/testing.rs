@@ -32,7 +32,7 @@ use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 use std::time::Duration;
 
-use spelter_driver::check::Severity;
+use spelter_driver::check::{Severity, report};
 
 use crate::context::Context;
 use crate::error::{Error, rule};
@@ -310,7 +310,7 @@ impl Drop for FailingAllocations {
     }
 }
 
-/// A test fails if checked mode found an error: see [`deny_findings`].
+/// A test fails if checked mode found an error, or did not check everything: see [`deny_findings`].
 ///
 /// ```
 /// # fn main() -> Result<(), spelter::Error> {
@@ -323,11 +323,31 @@ impl Drop for FailingAllocations {
 #[must_use = "findings are looked for when it is dropped"]
 pub struct DeniedFindings {
     context: Context,
+    allows_unchecked: bool,
+}
+
+impl DeniedFindings {
+    /// Accepts that a part of the accesses was not checked, for lack of memory
+    /// ([`CheckOptions::memory`](crate::check::CheckOptions::memory)).
+    ///
+    /// ```
+    /// # fn main() -> Result<(), spelter::Error> {
+    /// let context = spelter::Context::builder().check(Default::default()).build()?;
+    /// let _denied = spelter::testing::deny_findings(&context).allow_unchecked();
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn allow_unchecked(mut self) -> Self {
+        self.allows_unchecked = true;
+        self
+    }
 }
 
 /// Makes the calling test fail at its end if checked mode ([`ContextBuilder::check`](crate::ContextBuilder::check))
 /// found an error on the device by then: when the result is dropped, it waits for the commands of the context, takes
-/// the findings and panics with the text of the errors, unless the thread is panicking already.
+/// the findings and panics with the text of the errors, unless the thread is panicking already. It panics, too, if a
+/// part of the accesses was not checked, since then there may be errors that were not found;
+/// [`DeniedFindings::allow_unchecked`] accepts that.
 ///
 /// ```should_panic
 /// use spelter::testing;
@@ -343,7 +363,7 @@ pub struct DeniedFindings {
 /// # } // error[SPELTER-RACE-RAW]: data race (read after write) in `sum` (set 0, binding 0), bytes 0..4 …
 /// ```
 pub fn deny_findings(context: &Context) -> DeniedFindings {
-    DeniedFindings { context: context.clone() }
+    DeniedFindings { context: context.clone(), allows_unchecked: false }
 }
 
 impl Drop for DeniedFindings {
@@ -359,5 +379,10 @@ impl Drop for DeniedFindings {
             let _ = writeln!(errors, "{finding}");
         }
         assert!(errors.is_empty(), "checked mode found errors:\n{errors}");
+        let stats = self.context.check_stats();
+        if stats.is_partial() && !self.allows_unchecked {
+            let gaps = report::gaps(&stats, "`CheckOptions::memory`").join("; ");
+            panic!("checked mode did not check everything: {gaps}");
+        }
     }
 }

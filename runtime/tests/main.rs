@@ -2,6 +2,7 @@
 
 mod article;
 mod card;
+mod checked;
 mod commands;
 mod context;
 mod images;

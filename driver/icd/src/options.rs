@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use spelter_driver::{Backend, DeviceOptions, Schedule};
 
-pub use check::{CheckSettings, EXIT_STATUS};
+pub use check::{CheckSettings, EXIT_STATUS, UNCHECKED_STATUS, too_little};
 
 use crate::environment::variable;
 use crate::message::print_line;

@@ -93,6 +93,14 @@ pub struct CheckStats {
     pub findings_dropped: u64,
 }
 
+impl CheckStats {
+    /// Whether some accesses were not compared with all others: then that no error was found does not say that the
+    /// execution has none.
+    pub fn is_partial(&self) -> bool {
+        self.accesses_not_checked > 0 || self.commands_forgotten > 0
+    }
+}
+
 impl Kept {
     /// The planes with the marks of instructions.
     pub(super) fn planes(&self) -> Option<Arc<Planes>> {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use spelter_shaders::check::Limits;
 pub use spelter_shaders::check::Profile;
 
 /// Options of checked mode ([`DeviceOptions::check`](crate::DeviceOptions::check)).
@@ -25,6 +26,11 @@ pub struct CheckOptions {
     /// [`DeviceMemory::host_address`](crate::DeviceMemory::host_address) to memory that it has mapped. Default:
     /// [`MappedAccesses::Advise`].
     pub host: MappedAccesses,
+}
+
+impl CheckOptions {
+    /// The least [`CheckOptions::memory`] with which something is checked.
+    pub const LEAST_MEMORY: u64 = Limits::LEAST_BYTES;
 }
 
 /// How accesses of the host to mapped memory are checked.

@@ -49,6 +49,7 @@ Exit status:
   5   a rule of Vulkan is broken, or an option exceeds a limit or does not fit the shader
   6   the device is lost: a kernel exceeds its time limit
   66  run --check, check: a data race or another finding
+  67  run --check, check: no error, but a part was not checked
 exec ends with the status of its program.")]
 pub(crate) struct Cli {
     /// The subcommand.

@@ -50,7 +50,7 @@ use output::Output;
 const USAGE: u8 = 2;
 
 /// Exits with status 0, with that of the cause and one message after a failure, or with 2 and one message for wrong
-/// usage; 3 is that of `spelter litmus --deny-races`, 66 that of `spelter run --check` and `spelter check`.
+/// usage; 3 is that of `spelter litmus --deny-races`, 66 and 67 those of `spelter run --check` and `spelter check`.
 fn main() -> ExitCode {
     silence_caught_panics();
     let mut cli = match Cli::try_parse() {

@@ -51,7 +51,7 @@ fn lines(folder: &Folder, name: &str) -> Vec<Json> {
 fn the_program_gets_what_to_check_in_variables() {
     let folder = Folder::new("check-variables");
     folder.write("known.txt", b"kernel:k  # known\n");
-    let line = "check --profile spec --shard 2/3 --check-memory 2K --only RACE-*,BARRIER --suppress line:a.comp:7 \
+    let line = "check --profile spec --shard 2/3 --check-memory 2M --only RACE-*,BARRIER --suppress line:a.comp:7 \
         --suppressions known.txt --host trap --schedule random:7 --graphics -- sh program";
     folder.write("program", b"env | grep -e SPELTER_ -e VK_DRIVER; cat $SPELTER_CHECK_SUPPRESSIONS\n");
     let ended = folder.spelter(line);
@@ -59,7 +59,7 @@ fn the_program_gets_what_to_check_in_variables() {
     for expected in [
         "SPELTER_CHECK=spec\n",
         "SPELTER_CHECK_SHARD=2/3\n",
-        "SPELTER_CHECK_MEMORY=2048\n",
+        "SPELTER_CHECK_MEMORY=2097152\n",
         "SPELTER_CHECK_ONLY=RACE-*,BARRIER\n",
         "SPELTER_CHECK_EXITCODE=0\n",
         "SPELTER_CHECK_HOST=trap\n",
@@ -87,7 +87,7 @@ fn findings_are_added_up_and_written() {
     for part in [
         "note: race.test: data race (read after write)\n",
         "note: race.dot: data race (read after write)\n",
-        "note: 9 accesses were not checked",
+        "note: 9 accesses were not checked, since the shadow of the memory exceeds --check-memory\n",
         "note: 1 suspicions were given up: each is a warning\n",
         "note: checked: 1 error, 1 suppressed; 5 dispatches, 1 not checked (--shard), 1 process\n",
     ] {
@@ -106,7 +106,7 @@ fn findings_are_added_up_and_written() {
     let picture = String::from_utf8(folder.read("race.dot")).unwrap();
     assert!(picture.contains("first -> second [label=\"nothing orders them\\l\""), "{picture}");
     assert_eq!(folder.spelter("check --error-exitcode 7 -- sh program").status, 7);
-    assert_eq!(folder.spelter("check --error-exitcode 0 -- sh program").status, 0);
+    assert_eq!(folder.spelter("check --error-exitcode 0 --allow-unchecked -- sh program").status, 0);
 }
 
 #[test]
@@ -116,6 +116,10 @@ fn the_status_is_the_programs_if_there_is_no_error() {
     let ended = folder.spelter("check -- sh program");
     assert_eq!(ended.status, 5);
     assert!(ended.stderr.contains("checked: 1 warning, 1 suppressed"), "{}", ended.stderr);
+    // Not all was checked.
+    script(&folder, &[finding("aa", "warning", "ascending")], "exit 0");
+    assert_eq!(folder.spelter("check -- sh program").status, 67);
+    assert_eq!(folder.spelter("check --allow-unchecked -- sh program").status, 0);
     // A signal, as shells have it: its findings are there, its counts are not.
     script(&folder, &[finding("aa", "note", "ascending")], "exit 0");
     let ended = folder.spelter("check -- sh program kill");

@@ -7,6 +7,7 @@ mod check_command;
 mod check_limits;
 mod check_repairs;
 mod check_reports;
+mod check_sites;
 mod check_usage;
 mod common;
 mod compile;

@@ -6,7 +6,7 @@ use super::detector::Detector;
 use super::heads::{self, Location};
 use super::history::{Atomic, Level, Reference};
 use super::observer::{Invocation, Memory, Target};
-use super::shadow::PAGE_BYTES;
+use super::page::PAGE_BYTES;
 
 impl Detector {
     /// What an atomic read takes from the releases that it sees.

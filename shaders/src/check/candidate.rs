@@ -187,7 +187,8 @@ pub struct Note {
 pub struct GivenUp {
     /// Accesses to words for which there was no memory.
     pub accesses: u64,
-    /// How often the epochs of the cells ran out, so that all accesses before were forgotten.
+    /// How often the epochs of the cells ran out, so that it is not known any more which invocations of their
+    /// workgroup, or of several, made the accesses before.
     pub eras: u64,
     /// Candidates that were of a new kind when there were too many kinds.
     pub candidates: u64,

@@ -133,8 +133,44 @@ struct Command {
     /// Its own epoch, which stands for several workgroups.
     first: u32,
     layout: CellLayout,
-    /// The first epoch of each workgroup that ran, in order, and the workgroup.
-    workgroups: Vec<(u32, u64)>,
+    /// The workgroups that ran, in order.
+    workgroups: Vec<Run>,
+}
+
+/// Workgroups that follow each other, in number and in time, with equally many epochs each, as most do: a dispatch may
+/// have more workgroups than there is memory for a table of them.
+#[derive(Debug)]
+struct Run {
+    /// The first epoch of the first one.
+    first: u32,
+    /// From the first epoch of one to that of the next.
+    step: u32,
+    /// The first one's slot.
+    slot: Slot,
+    count: u32,
+    /// The first one.
+    workgroup: u64,
+}
+
+impl Run {
+    /// Adds the next workgroup, if it is one of the run.
+    fn extend(&mut self, first: u32, workgroup: u64) -> bool {
+        let since = first - self.first;
+        let fits = self.count == 1 || self.step.checked_mul(self.count) == Some(since);
+        if !fits || workgroup != self.workgroup + u64::from(self.count) {
+            return false;
+        }
+        if self.count == 1 {
+            self.step = since;
+        }
+        self.count += 1;
+        true
+    }
+
+    /// The slot of the workgroup that has this epoch, which is of the run.
+    fn slot_at(&self, epoch: u32) -> Slot {
+        self.slot + ((epoch - self.first) / self.step.max(1)).min(self.count - 1)
+    }
 }
 
 /// Gives out epochs, and tells whose they are.
@@ -166,9 +202,12 @@ impl Epochs {
     pub(super) fn workgroup(&mut self, workgroup: u64) -> Option<(Slot, u32)> {
         let unit = self.commands.last()?.layout.unit();
         let first = self.take(unit)?;
-        let workgroups = &mut self.commands.last_mut()?.workgroups;
-        workgroups.push((first, workgroup));
-        Some((workgroups.len() as u32 - 1, first))
+        let runs = &mut self.commands.last_mut()?.workgroups;
+        let slot = runs.last().map_or(0, |run| run.slot + run.count);
+        if !runs.last_mut().is_some_and(|run| run.extend(first, workgroup)) {
+            runs.push(Run { first, step: 0, slot, count: 1, workgroup });
+        }
+        Some((slot, first))
     }
 
     /// The next epoch for the same workgroup.
@@ -208,9 +247,9 @@ impl Epochs {
         let at = self.commands.partition_point(|command| command.first <= cell.0).checked_sub(1)?;
         let command = &self.commands[at];
         let number = self.dropped + at as u32;
-        let owner = match command.workgroups.partition_point(|(first, _)| *first <= cell.0).checked_sub(1) {
+        let owner = match command.workgroups.partition_point(|run| run.first <= cell.0).checked_sub(1) {
             None => Owner::Command(number),
-            Some(slot) => Owner::Workgroup { command: number, slot: slot as u32 },
+            Some(at) => Owner::Workgroup { command: number, slot: command.workgroups[at].slot_at(cell.0) },
         };
         Some((owner, command.layout))
     }
@@ -222,8 +261,10 @@ impl Epochs {
 
     /// The workgroup of a slot of a command of this window.
     pub(super) fn workgroup_of(&self, command: u32, slot: Slot) -> Option<u64> {
-        let command = self.commands.get(command.checked_sub(self.dropped)? as usize)?;
-        command.workgroups.get(slot as usize).map(|(_, workgroup)| *workgroup)
+        let runs = &self.commands.get(command.checked_sub(self.dropped)? as usize)?.workgroups;
+        let run = &runs[runs.partition_point(|run| run.slot <= slot).checked_sub(1)?];
+        let after = slot - run.slot;
+        (after < run.count).then(|| run.workgroup + u64::from(after))
     }
 
     /// Forgets the commands so far, whose cells are all settled.
@@ -241,7 +282,8 @@ impl Epochs {
 
     /// Bytes of the tables.
     pub(super) fn bytes(&self) -> u64 {
-        self.commands.iter().map(|command| 16 * command.workgroups.capacity() as u64).sum()
+        let runs: usize = self.commands.iter().map(|command| command.workgroups.capacity()).sum();
+        (runs * size_of::<Run>()) as u64
     }
 }
 
@@ -284,6 +326,32 @@ mod tests {
         assert_eq!(owner(&epochs, other + 2), (Owner::Workgroup { command: 1, slot: 0 }, large));
         assert_eq!(owner(&epochs, epochs.several()), (Owner::Command(1), large));
         assert_eq!(epochs.workgroup_of(0, 0), Some(7));
+    }
+
+    #[test]
+    fn workgroups_in_order_are_few_entries_and_each_is_found() {
+        let layout = CellLayout::new(64, 16);
+        let mut epochs = Epochs::default();
+        assert!(epochs.begin(layout));
+        let mut firsts = Vec::new();
+        // Ascending ones without barriers and with three each, then some in another order.
+        let ascending = (0..500).map(|workgroup| (workgroup, if workgroup < 250 { 0 } else { 3 }));
+        for (workgroup, barriers) in ascending.chain([(900, 1), (700, 0), (701, 2), (702, 0), (5000, 0)]) {
+            let (slot, first) = epochs.workgroup(workgroup).unwrap();
+            assert_eq!(slot as usize, firsts.len());
+            firsts.push((first, workgroup));
+            let last = (0..barriers).map(|_| epochs.tick().unwrap()).last();
+            for epoch in [first, last.unwrap_or(first)] {
+                let cell = layout.cell(epoch, Group::Invocation(63));
+                assert_eq!(epochs.owner(cell), Some((Owner::Workgroup { command: 0, slot }, layout)));
+            }
+        }
+        for (slot, &(first, workgroup)) in (0..).zip(&firsts) {
+            assert_eq!(epochs.owner(Cell(first)), Some((Owner::Workgroup { command: 0, slot }, layout)));
+            assert_eq!(epochs.workgroup_of(0, slot), Some(workgroup));
+        }
+        assert_eq!(epochs.workgroup_of(0, firsts.len() as u32), None);
+        assert!(epochs.bytes() < 500, "{}", epochs.bytes());
     }
 
     #[test]

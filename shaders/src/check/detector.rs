@@ -20,9 +20,10 @@ use super::history::{Access, Atomic, Attributes, History, Level, Reference};
 use super::inline::{InlineChecks, InlineMemory};
 use super::judge::{Now, Verdict};
 use super::observer::{Invocation, Lanes, Memory, Observer, Target};
-use super::planes::Planes;
+use super::page::{AttributeId, PAGE_BYTES};
+use super::planes::{Plane, PlaneSet, Planes};
 use super::settings::{Launch, Limits, Profile};
-use super::shadow::{AttributeId, PAGE_BYTES, Shadow};
+use super::shadow::Shadow;
 use super::words::{Judges, WHOLE, relation};
 use super::workgroup::Workgroup;
 use crate::guest::GuestSlice;
@@ -57,7 +58,8 @@ pub struct Detector {
     references: Vec<[Option<AttributeId>; CLASSES]>,
     /// References in all commands of the window so far.
     next_reference: u32,
-    room: u64,
+    /// Histories of words that there are.
+    history_count: u64,
     findings: Vec<(Access, Verdict)>,
     candidates: Collection,
     barriers: Vec<NonUniformBarrier>,
@@ -104,7 +106,7 @@ impl Detector {
             attributes: mixed_attributes(),
             references: Vec::new(),
             next_reference: 0,
-            room: limits.bytes / 4 / History::BYTES,
+            history_count: 0,
             findings: Vec::new(),
             candidates: Collection::default(),
             barriers: Vec::new(),
@@ -144,9 +146,10 @@ impl Detector {
         self.epochs.settle();
         self.locations.clear();
         self.shared_locations.clear();
-        self.device.settle(self.limits.bytes / 2);
+        self.history_count = 0;
+        let others = self.bytes() - self.device.bytes();
+        self.device.settle(self.limits.bytes.saturating_sub(others));
         self.shared.settle(u64::MAX);
-        self.room = self.limits.bytes / 4 / History::BYTES;
         self.attributes.truncate(2 * CLASSES);
         self.references.clear();
         self.next_reference = 0;
@@ -190,28 +193,46 @@ impl Detector {
         self.given_up
     }
 
-    /// Bytes of shadow memory, without histories of words.
+    /// Bytes of shadow memory and of what belongs to it, about.
+    #[inline]
     pub fn bytes(&self) -> u64 {
-        self.device.bytes() + self.shared.bytes() + self.locations.bytes() + self.epochs.bytes()
+        let tables = self.locations.bytes() + self.shared_locations.bytes() + self.epochs.bytes();
+        let histories = self.history_count * History::BYTES + self.histories.as_ref().map_or(0, |(bytes, _)| *bytes);
+        self.device.bytes() + self.shared.bytes() + tables + histories
     }
 
-    /// Forgets all accesses, and begins again with the lowest epochs.
+    /// Bytes that are left for more.
+    #[inline]
+    pub(super) fn left(&self) -> u64 {
+        self.limits.bytes.saturating_sub(self.bytes())
+    }
+
+    /// Begins again with the lowest epochs. Each access so far becomes one of the largest group that has its agents: of
+    /// the present workgroup, or of several. So more may look racy afterwards, and nothing less.
     #[cold]
     fn new_era(&mut self) {
         self.given_up.eras += 1;
+        let (base, before) = (self.base, self.workgroup.first);
         self.epochs.restart();
         self.base = 1;
-        self.device.clear();
-        self.shared.clear();
         self.locations.clear();
         self.shared_locations.clear();
-        self.room = self.limits.bytes / 4 / History::BYTES;
         self.epochs.begin(self.workgroup.layout);
+        let several = self.workgroup.layout.cell(self.epochs.several(), Group::Workgroup);
+        let mut own = None;
         if self.running
             && let Some((slot, first)) = self.epochs.workgroup(self.workgroup.workgroup)
         {
             self.workgroup.forget(slot, first);
+            own = Some(self.workgroup.layout.cell(first, Group::Workgroup));
         }
+        let of_workgroup = |cell: Cell| own.filter(|_| cell.0 >= before);
+        self.device.renumber(|cell| match of_workgroup(cell) {
+            Some(own) => own,
+            None if cell.0 >= base => several,
+            None => Cell::EMPTY,
+        });
+        self.shared.renumber(|cell| of_workgroup(cell).unwrap_or(Cell::EMPTY));
         self.settle_none();
         self.publish();
     }
@@ -229,7 +250,8 @@ impl Detector {
     fn begin(&mut self, workgroup: u64) {
         self.running = false;
         let begun = self.epochs.begun() || self.epochs.begin(self.workgroup.layout);
-        if !begun || self.epochs.bytes() > self.limits.bytes / 8 {
+        // The table of workgroups in no order grows with each.
+        if !begun || self.left() == 0 && self.epochs.bytes() > self.limits.bytes / 8 {
             self.new_era();
         }
         self.shared_locations.clear();
@@ -255,7 +277,12 @@ impl Detector {
                     self.workgroup.used = false;
                     self.publish();
                 }
-                None => self.new_era(),
+                None => {
+                    self.new_era();
+                    // The accesses of the workgroup have the first epoch of the era.
+                    self.workgroup.epoch = self.epochs.tick().unwrap_or(self.workgroup.epoch);
+                    self.publish();
+                }
             }
         }
         self.workgroup.epoch
@@ -299,6 +326,9 @@ impl Detector {
         self.workgroup.accessed[by.local as usize] = true;
         let attributes = self.attributes[usize::from(attribute)];
         let cell = self.workgroup.cell(by.local);
+        // What cells cannot express has a history, which the cell of writes says.
+        let is_plain = what.scope.is_none() && start.is_multiple_of(4) && target.bytes.is_multiple_of(4);
+        let needs = planes(shared, what.writes || !is_plain, what.reads && is_plain);
         let mut accepted = false;
         let mut at = start & !3;
         while at < end {
@@ -311,8 +341,12 @@ impl Detector {
             let (reads, writes) = (what.reads, what.writes);
             let access = Access { cell, mask, reads, writes, attributes, atomic };
             let now = Now { access, local: by.local, class: what.class, base };
+            let left = self.left();
+            let mut room = left / History::BYTES;
+            let before = room;
             let shadow = if shared { &mut self.shared } else { &mut self.device };
-            let Some(page) = shadow.page(at / PAGE_BYTES, attribute, self.limits.bytes / 2) else {
+            let limit = shadow.bytes() + left;
+            let Some(page) = shadow.page(at / PAGE_BYTES, attribute, needs, limit) else {
                 self.given_up.accesses += 1;
                 at += 4;
                 continue;
@@ -327,12 +361,14 @@ impl Detector {
                 mixed: mixed(what.class, false),
                 findings: &mut self.findings,
                 accepted: false,
-                room: &mut self.room,
+                room: &mut room,
                 lost: false,
             };
             judges.word(page, word, &now, attribute);
-            accepted |= judges.accepted;
-            self.given_up.accesses += u64::from(judges.lost);
+            let Judges { accepted: also_accepted, lost, .. } = judges;
+            accepted |= also_accepted;
+            self.given_up.accesses += u64::from(lost);
+            self.history_count = self.history_count + before - room;
             // Heads are kept only while plain writes cannot pass unnoticed.
             let condensed = page.cells(word).0 != Cell::DETAILED;
             if detailed && (condensed || writes && what.scope.is_none()) {
@@ -429,6 +465,18 @@ fn mask(start: u64, end: u64, at: u64) -> u8 {
     let from = start.saturating_sub(at).min(4);
     let to = (end - at).min(4);
     (WHOLE << from) & (WHOLE >> (4 - to))
+}
+
+/// The planes that a plain access to whole words may write: cells, and in device memory the marks of observers, which
+/// they keep for the same words.
+#[inline]
+pub(super) fn planes(shared: bool, writes: bool, reads: bool) -> PlaneSet {
+    let of = |does: bool, cell, mark| match (does, shared) {
+        (false, _) => PlaneSet::NONE,
+        (true, true) => PlaneSet::of(cell),
+        (true, false) => PlaneSet::of(cell).and(mark),
+    };
+    of(writes, Plane::Written, Plane::Wrote).or(of(reads, Plane::Read, Plane::HasRead))
 }
 
 /// A place in memory.

@@ -5,6 +5,7 @@
 //! workgroup memory, and the words of the state. An observer that offers none of it leaves all slices empty, and the
 //! state says that no workgroup has begun: then no access is settled, and each makes its call.
 
+use super::planes::PlaneSet;
 use crate::guest::GuestSlice;
 use crate::ir::{ObservedVariable, Site};
 
@@ -13,6 +14,8 @@ use crate::ir::{ObservedVariable, Site};
 pub struct InlineChecks {
     /// Numbers of descriptors, each once.
     pub descriptors: Vec<u32>,
+    /// Of each of them, the planes that machine code may write.
+    pub planes: Vec<PlaneSet>,
     /// Workgroup variables, each once.
     pub variables: Vec<ObservedVariable>,
     /// The instructions, with the descriptor that each accesses.

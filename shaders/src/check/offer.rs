@@ -19,10 +19,15 @@ use super::cells::{Cell, Group};
 use super::detector::Detector;
 use super::history::Reference;
 use super::inline::{InlineChecks, InlineMemory, state};
-use super::planes::{GRANULE, Plane, Planes};
-use super::shadow::AttributeId;
+use super::page::AttributeId;
+use super::planes::{GRANULE, Plane, PlaneSet, Planes};
 use crate::guest::GuestSlice;
 use crate::ir::{Site, SiteAction, StorageClass};
+
+/// The part of the shadow's memory, as one divided by this, that device memory gets no planes from in advance: for
+/// workgroup memory, for histories of words, for the table of workgroups, and for pages that calls need. Most
+/// dispatches need little for those, and all that they access has its planes already.
+const RESERVE: u64 = 64;
 
 /// Bytes of workgroup memory that have planes, and the granule after them, whose cells are the words of the state.
 const SHARED_BYTES: u64 = 1 << 20;
@@ -50,13 +55,14 @@ impl Detector {
             self.shared.reserve(Planes::new(0..SHARED_BYTES + GRANULE)?);
         }
         let shared = Arc::clone(self.shared.reserved()?);
-        let limit = self.limits.bytes / 2;
+        let cells = PlaneSet::of(Plane::Written).and(Plane::Read);
         let private = self.privacy(index(StorageClass::Workgroup))?;
         for variable in &checks.variables {
             let range = u64::from(variable.first)..u64::from(variable.first) + u64::from(variable.bytes);
             let attribute = self.attribute(variable.number, index(StorageClass::Workgroup), private);
             let inside = range.end <= SHARED_BYTES && self.has_one_reference(attribute);
-            if !inside || !range.is_empty() && !self.shared.bind(range, attribute, limit) {
+            let limit = self.shared.bytes() + self.left();
+            if !inside || !range.is_empty() && !self.shared.bind(range, attribute, cells, limit) {
                 return None;
             }
         }
@@ -80,10 +86,15 @@ impl Detector {
         let unsettled = |(_, alone): &(&u32, &bool)| !**alone;
         let others = checks.descriptors.iter().zip(&alone).filter(unsettled).map(|(number, _)| range_of(*number));
         let history = self.histories(others.map(|range| range.end - range.start).max().unwrap_or(0))?;
-        for (&number, _) in checks.descriptors.iter().zip(&alone).filter(|(_, alone)| **alone) {
-            let range = range_of(number);
+        let with_planes = checks.descriptors.iter().zip(&checks.planes).zip(&alone).filter(|(_, alone)| **alone);
+        let ranges: Vec<_> = with_planes.clone().map(|((&number, &planes), _)| (range_of(number), planes)).collect();
+        let limit = self.device.bytes() + self.left().saturating_sub(self.limits.bytes / RESERVE);
+        if !self.device.has_room(&ranges, limit) {
+            return None;
+        }
+        for ((&number, _), (range, planes)) in with_planes.map(|(with, _)| with).zip(ranges) {
             let attribute = self.attribute(number, index(StorageClass::Uniform), private);
-            let bound = range.is_empty() || self.device.bind(range, attribute, limit);
+            let bound = range.is_empty() || self.device.bind(range, attribute, planes, u64::MAX);
             if !bound || !self.has_one_reference(attribute) {
                 return None;
             }

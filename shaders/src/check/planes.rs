@@ -56,6 +56,62 @@ impl Plane {
 /// Bytes of all planes for each word of memory.
 const WIDTHS: u64 = 10;
 
+/// Some of the planes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlaneSet(u8);
+
+impl PlaneSet {
+    /// None of them.
+    pub const NONE: Self = Self(0);
+    /// All of them.
+    pub const ALL: Self = Self::of(Plane::Written).and(Plane::Read).and(Plane::Wrote).and(Plane::HasRead);
+    /// Those that have cells.
+    pub(super) const CELLS: Self = Self::of(Plane::Written).and(Plane::Read);
+
+    /// One of them.
+    pub const fn of(plane: Plane) -> Self {
+        Self(1 << plane as u8)
+    }
+
+    /// These and another one.
+    #[must_use]
+    pub const fn and(self, plane: Plane) -> Self {
+        self.or(Self::of(plane))
+    }
+
+    /// All planes of both sets.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// The planes that are in both sets.
+    pub(super) const fn both(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// The planes of this set only.
+    pub(super) const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// Whether all planes of another set are in this one.
+    pub(super) const fn has(self, other: Self) -> bool {
+        other.0 & !self.0 == 0
+    }
+
+    /// Bytes of these planes for a granule of memory, which they occupy once they are written.
+    pub(super) const fn bytes(self) -> u64 {
+        let cells = 4 * (self.both(Self::CELLS).0.count_ones() as u64);
+        (cells + self.without(Self::CELLS).0.count_ones() as u64) * GRANULE / 4
+    }
+
+    fn planes(self) -> impl Iterator<Item = Plane> {
+        let all = [Plane::Written, Plane::Read, Plane::Wrote, Plane::HasRead];
+        all.into_iter().filter(move |&plane| self.has(Self::of(plane)))
+    }
+}
+
 /// Ranges begin and end on multiples of this.
 pub const GRANULE: u64 = 64 << 10;
 
@@ -114,13 +170,15 @@ impl Planes {
         }))
     }
 
-    /// Makes the cells of a granule zeros, and gives their memory back where that can be done.
-    pub(super) fn empty(&self, granule: u64) {
+    /// Makes these planes of a granule zeros, and gives their memory back where that can be done. The caller holds none
+    /// of their cells and marks.
+    pub(super) fn empty(&self, granule: u64, set: PlaneSet) {
         let start = granule * GRANULE;
-        for plane in [Plane::Written, Plane::Read] {
+        for plane in set.planes() {
             let Some((at, bytes)) = self.place(plane, &(start..start + GRANULE)) else { continue };
             if !self.give_back(at, bytes) {
-                self.cells(plane, granule).fill(0);
+                let slice = self.slice(plane, start..start + GRANULE);
+                slice.fill(0, slice.len(), 0);
             }
         }
     }
@@ -130,7 +188,7 @@ impl Planes {
     fn give_back(&self, at: usize, bytes: usize) -> bool {
         let advice = memmap2::UncheckedAdvice::DontNeed;
         // SAFETY: an anonymous private mapping reads as zero afterwards and stays mapped, and no reference points into
-        // it now: those of `cells` belong to the caller's page. Cells of a granule are whole pages of the system.
+        // it now: those of `cells` belong to the caller's page. A plane of a granule is whole pages of the system.
         unsafe { self.map.unchecked_advise_range(advice, at, bytes) }.is_ok()
     }
 
@@ -172,6 +230,19 @@ mod tests {
         assert_eq!(planes.cells(Plane::Read, 2)[0], 0x0202_0202);
         assert!(planes.slice(Plane::Read, 0..64).is_empty());
         assert!(planes.slice(Plane::Written, GRANULE + 8..GRANULE + 14).len() == 4);
+    }
+
+    #[test]
+    fn sets_of_planes_occupy_the_bytes_of_their_planes() {
+        let words = GRANULE / 4;
+        let writes = PlaneSet::of(Plane::Written).and(Plane::Wrote);
+        assert_eq!([PlaneSet::NONE, writes, PlaneSet::ALL].map(PlaneSet::bytes), [0, 5 * words, WIDTHS * words]);
+        assert!(PlaneSet::ALL.has(writes) && !writes.has(PlaneSet::ALL) && writes.has(PlaneSet::NONE));
+        let planes = Planes::new(0..GRANULE).unwrap();
+        let all = [Plane::Written, Plane::Wrote, Plane::Read, Plane::HasRead];
+        all.iter().for_each(|&plane| planes.slice(plane, 0..GRANULE).fill(0, u64::MAX, u32::MAX));
+        planes.empty(0, writes);
+        assert_eq!(all.map(|plane| planes.slice(plane, 0..GRANULE).load_u8(words - 1)), [0, 0, 255, 255]);
     }
 
     #[test]

@@ -7,10 +7,10 @@ use cranelift_entity::EntityRef as _;
 
 use super::attributes::Action;
 use super::cells::{Cell, Group};
-use super::detector::Detector;
+use super::detector::{Detector, planes};
 use super::history::Reference;
 use super::observer::{Lanes, Memory, Observer as _, Target};
-use super::shadow::{AttributeId, PAGE_BYTES};
+use super::page::{AttributeId, PAGE_BYTES};
 use crate::ir::Site;
 
 /// Lanes of a subgroup.
@@ -93,8 +93,10 @@ impl Detector {
     /// The cells of some words of a page, of writes and of reads, if all their accesses are like the present ones.
     #[inline]
     fn cells(&mut self, now: &SettledLanes, page: u64, words: Range<usize>) -> Option<(&mut [u32], &mut [u32])> {
+        let left = self.left();
         let shadow = if now.shared { &mut self.shared } else { &mut self.device };
-        shadow.page(page, now.attribute, self.limits.bytes / 2)?.row(words, now.attribute)
+        let limit = shadow.bytes() + left;
+        shadow.page(page, now.attribute, planes(now.shared, now.writes, !now.writes), limit)?.row(words, now.attribute)
     }
 
     /// Whether the accesses were to consecutive words, or reads of one word, and all settled, so that they were

@@ -1,5 +1,7 @@
 //! What a detector is made for: the memory model's profile, the size of a dispatch, bounds of what is kept.
 
+use super::planes::{GRANULE, PlaneSet};
+
 /// How strictly the memory model is applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
@@ -32,6 +34,12 @@ pub struct Limits {
     pub kinds: usize,
     /// Candidates that are kept of each kind.
     pub examples: usize,
+}
+
+impl Limits {
+    /// The least number of bytes with which something is checked, whatever a kernel accesses first: a page of device
+    /// memory and one of workgroup memory, with the tables that belong to them.
+    pub const LEAST_BYTES: u64 = PlaneSet::ALL.bytes() + PlaneSet::CELLS.bytes() + GRANULE / 2;
 }
 
 impl Default for Limits {

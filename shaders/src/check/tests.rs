@@ -436,3 +436,40 @@ fn what_does_not_fit_is_counted() {
     detector.access(at(1, 0), write, word(0));
     assert_eq!(detector.given_up().candidates, 1);
 }
+
+#[test]
+fn accesses_race_with_those_before_the_epochs_ran_out() {
+    let mut used = [Site::from_u32(0); 2];
+    let mut barrier = Site::from_u32(0);
+    // Workgroups of this size leave 2¹⁴ epochs.
+    let launch = Launch { workgroup_size: 1 << 16, ..LAUNCH };
+    let mut test = Test::with(Profile::Spec, launch, true, |sites| {
+        used = sites.plain(StorageClass::Workgroup, true);
+        barrier = sites.barrier(Scope::Workgroup, BOTH | SHARED | UNIFORM | MADE);
+    });
+    let shared = |at| Target { memory: Memory::Workgroup(at), bytes: 4, reference: 1 };
+    let atomic_word = Target { bytes: 2, ..word(8) };
+    test.write(at(0, 0), word(0));
+    test.write(at(0, 0), atomic_word);
+    test.detector.settle();
+    test.write(at(1, 0), word(4));
+    test.write(at(1, 0), atomic_word);
+    test.detector.access(at(1, 0), used[1], shared(0));
+    let mut meets = 0;
+    while test.detector.given_up().eras == 0 {
+        test.detector.access(at(1, 0), used[1], shared(4));
+        test.detector.meet(1, barrier, 1 << 16);
+        meets += 1;
+    }
+    assert!(meets > 1000 && test.found().is_empty());
+    // What was settled is.
+    test.write(at(1, 5), word(0));
+    assert_eq!(test.found(), []);
+    // The barrier at which they ran out comes after the accesses.
+    test.detector.access(at(1, 5), used[0], shared(0));
+    test.write(at(2, 0), word(4));
+    test.write(at(2, 0), atomic_word);
+    let found = test.found();
+    assert!(found.contains(&(Relation::Waw, Distance::Dispatch, Cause::Unordered, 2)), "{found:?}");
+    assert_eq!(found.iter().map(|found| found.3).sum::<u64>(), 2, "{found:?}");
+}

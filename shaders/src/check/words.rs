@@ -4,7 +4,7 @@ use super::candidate::Relation;
 use super::cells::{Cell, Epochs};
 use super::history::{Access, Attributes, History, Reference};
 use super::judge::{Now, Verdict};
-use super::shadow::{AttributeId, Page, Word};
+use super::page::{AttributeId, Page, Word};
 use super::workgroup::Workgroup;
 
 /// What the judgements need, and where the findings go.

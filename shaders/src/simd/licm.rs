@@ -6,7 +6,7 @@
 use cranelift_entity::EntitySet;
 
 use super::{Address, Block, Field, Inst, InstData, Kernel, Row, Type, Value, WideOp};
-use crate::ssa::{Predecessors, predecessors};
+use crate::ssa::{Predecessors, natural_loop, predecessors};
 
 /// Loads that move out of one loop, at most: half of the vector registers.
 const MAX_HOISTED: usize = 16;
@@ -21,7 +21,8 @@ pub fn licm(kernel: &mut Kernel) {
     }
     let predecessors = predecessors(kernel);
     for subgroup_loop in kernel.subgroup_loops.clone() {
-        let body = kernel.loop_blocks(&predecessors, &subgroup_loop);
+        // In any order: a kernel may have thousands of loops, and sorting the blocks by the layout visits all of it.
+        let (body, _) = natural_loop(subgroup_loop.header, &[subgroup_loop.latch], &predecessors, |_| true);
         if writes_workgroup_memory(kernel, &body) {
             continue;
         }

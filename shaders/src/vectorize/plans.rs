@@ -88,16 +88,18 @@ impl Plans {
         };
         let mutual_bindings =
             if kernel.inline_checks { inline_check::mutual_bindings(kernel) } else { EntitySet::new() };
-        let inline = inline_check::inline_checks(kernel, &ordered_accesses, &mutual_bindings, &|binding| {
-            layout.descriptors[binding]
-        });
+        let checked_reads = CheckedReads::new(kernel, &ordered_accesses);
+        let inline =
+            inline_check::inline_checks(kernel, &ordered_accesses, (&mutual_bindings, &checked_reads), &|binding| {
+                layout.descriptors[binding]
+            });
         Ok(Self {
             convergent,
             cross_block,
             live_outs,
             materialized: materialized(kernel, uniformity),
             inline,
-            checked_reads: CheckedReads::new(kernel, &ordered_accesses),
+            checked_reads,
             ordered_accesses,
             mutual_bindings,
             layout,

@@ -166,8 +166,13 @@ impl Process {
         state.collect(self.settings, |_| true);
         state.summarize(self);
         state.failed.take().inspect(|problem| print_line(&format!("spelter: {problem}")));
-        let errors = state.count(Severity::Error);
+        let (errors, stats) = (state.count(Severity::Error), state.stats());
         drop(state);
+        // `spelter check`, which sets the file, prints this of all processes. The status stays, since a handler does
+        // not know the program's own.
+        if stats.is_partial() && self.settings.json.is_none() && !Options::get().quiet {
+            report::gaps(&stats, "SPELTER_CHECK_MEMORY").iter().for_each(|gap| print_line(&format!("spelter: {gap}")));
+        }
         let status = self.settings.exit_status.unwrap_or(EXIT_STATUS);
         if errors > 0 && status != 0 {
             exit::change_status(status);
@@ -252,10 +257,16 @@ impl State {
         self.found.values().filter(|found| found.severity == severity).count()
     }
 
-    /// Writes the counts so far, if they are not the last that were written: the last ones of a process count.
-    fn summarize(&mut self, process: &Process) {
+    /// What was checked so far.
+    fn stats(&self) -> CheckStats {
         let mut stats = self.ended;
         self.devices.iter().for_each(|device| stats += device.stats());
+        stats
+    }
+
+    /// Writes the counts so far, if they are not the last that were written: the last ones of a process count.
+    fn summarize(&mut self, process: &Process) {
+        let stats = self.stats();
         let counts: HashMap<&String, u64> =
             self.found.values().map(|found| (&found.fingerprint, found.count)).collect();
         let summary = json!({ "summary": {

@@ -21,6 +21,9 @@ const EXITCODE: &str = "SPELTER_CHECK_EXITCODE";
 /// The exit status of a program with errors, by default: as ThreadSanitizer's.
 pub const EXIT_STATUS: u8 = 66;
 
+/// The exit status of a check that found no error and did not check everything.
+pub const UNCHECKED_STATUS: u8 = 67;
+
 const fn of(name: &'static str, meaning: &'static str) -> Variable {
     Variable { name, read_by: super::DRIVER, meaning }
 }
@@ -101,8 +104,19 @@ fn profile(text: &str) -> Result<Option<Profile>, String> {
     }
 }
 
-/// A number of bytes: `2K`, `512M`, `1G`.
+/// A number of bytes with which something can be checked: `512M`, `1G`.
 fn bytes(text: &str) -> Result<u64, String> {
+    let bytes = any_bytes(text)?;
+    if bytes < CheckOptions::LEAST_MEMORY { Err(too_little()) } else { Ok(bytes) }
+}
+
+/// The complaint about memory with which nothing can be checked.
+pub fn too_little() -> String {
+    format!("nothing can be checked with less than {}K", CheckOptions::LEAST_MEMORY >> 10)
+}
+
+/// A number of bytes: `2K`, `512M`, `1G`.
+fn any_bytes(text: &str) -> Result<u64, String> {
     let (digits, shift) = match text.as_bytes().last() {
         Some(b'K') => (&text[..text.len() - 1], 10),
         Some(b'M') => (&text[..text.len() - 1], 20),
@@ -147,11 +161,11 @@ mod tests {
             let (settings, complaints) = read(&[(CHECK, value)]);
             assert_eq!((settings.profile, complaints.len()), (expected, 0), "{value}");
         }
-        assert_eq!(read(&[(MEMORY, "4K")]).0.options(), None, "off");
-        let (settings, complaints) = read(&[(CHECK, "1"), (MEMORY, "4K"), (SHARD, "2/3"), (ONLY, "RACE-*")]);
+        assert_eq!(read(&[(MEMORY, "4M")]).0.options(), None, "off");
+        let (settings, complaints) = read(&[(CHECK, "1"), (MEMORY, "4M"), (SHARD, "2/3"), (ONLY, "RACE-*")]);
         assert_eq!(complaints, [""; 0]);
         let options = settings.options().unwrap();
-        assert_eq!((options.memory, options.replay_memory), (4096, 4096));
+        assert_eq!((options.memory, options.replay_memory), (4 << 20, 4 << 20));
         assert_eq!(options.shard, Shard { index: 1, of: 3 });
         assert_eq!((settings.filter.only.len(), options.host), (1, MappedAccesses::Advise));
         let trapped = read(&[(CHECK, "1"), (HOST, "trap")]).0.options();
@@ -163,6 +177,7 @@ mod tests {
         for (name, value, problem) in [
             (CHECK, "yes please", "neither 1 nor 0, nor a profile"),
             (MEMORY, "much", "not a number of bytes"),
+            (MEMORY, "319K", "nothing can be checked with less than 320K"),
             (SHARD, "4/3", "there is no part 4 of 3"),
             (HOST, "catch", "`catch` is neither advise nor trap"),
             (ONLY, "RACE-RAW,nonsense", "`nonsense` is none of the rules: SPELTER-RACE-RAW"),

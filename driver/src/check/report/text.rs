@@ -8,7 +8,7 @@ use codespan_reporting::term::termcolor::Buffer;
 use codespan_reporting::term::{self, Config};
 use spelter_shaders::schedule::Schedule;
 
-use super::super::{Finding, FoundAccess, Severity};
+use super::super::{CheckStats, Finding, FoundAccess, Severity};
 
 /// The report of a finding, with more `notes` at its end, and with escape sequences of terminals if it is `colored`. It
 /// ends with an empty line.
@@ -25,9 +25,8 @@ pub fn text(finding: &Finding, notes: &[String], colored: bool) -> String {
 }
 
 /// How many findings of each severity there are, how many were suppressed, and how many are of rules that are not asked
-/// for: `2 errors, 1 note, 3 suppressed, 4 findings not shown (--only)`. `unchecked` is the number of accesses that
-/// were not checked.
-pub fn summary(count: impl Fn(Severity) -> usize, suppressed: usize, not_shown: usize, unchecked: u64) -> String {
+/// for: `2 errors, 1 note, 3 suppressed, 4 findings not shown (--only)`. `is_partial` if not all accesses were checked.
+pub fn summary(count: impl Fn(Severity) -> usize, suppressed: usize, not_shown: usize, is_partial: bool) -> String {
     let counted = |severity, one: &str| match count(severity) {
         0 => None,
         1 => Some(format!("1 {one}")),
@@ -36,9 +35,9 @@ pub fn summary(count: impl Fn(Severity) -> usize, suppressed: usize, not_shown: 
     let kinds = [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Note, "note")];
     let mut parts: Vec<_> = kinds.into_iter().filter_map(|(severity, name)| counted(severity, name)).collect();
     if parts.is_empty() {
-        let what = match (not_shown, unchecked) {
+        let what = match (not_shown, is_partial) {
             (1.., _) => "none of the rules of --only was broken",
-            (_, 1..) => "no data race was observed in what was checked",
+            (_, true) => "no data race was observed in what was checked",
             _ => "no data race was observed",
         };
         parts.push(what.to_owned());
@@ -52,6 +51,21 @@ pub fn summary(count: impl Fn(Severity) -> usize, suppressed: usize, not_shown: 
         count => parts.push(format!("{count} findings not shown (--only)")),
     }
     parts.join(", ")
+}
+
+/// What was not checked or not kept, a sentence for each reason. `memory` is the option that bounds the shadow.
+pub fn gaps(stats: &CheckStats, memory: &str) -> Vec<String> {
+    let CheckStats { accesses_not_checked, commands_forgotten, findings_dropped, .. } = *stats;
+    let of = |count: u64, text: &str| (count > 0).then(|| format!("{count} {text}"));
+    let shadow = format!("accesses were not checked, since the shadow of the memory exceeds {memory}");
+    let commands = "accesses were forgotten before the host waited for them, so that no later command was compared \
+        with them";
+    let all = [
+        of(accesses_not_checked, &shadow),
+        of(commands_forgotten, commands),
+        of(findings_dropped, "more findings were not kept"),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 /// The source texts of a finding.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use spelter::check::report::{Filter, RulePattern, Suppression};
 use spelter::check::{CheckOptions, Profile, Shard};
-use vulkan_spelter::options::EXIT_STATUS;
+use vulkan_spelter::options::{EXIT_STATUS, UNCHECKED_STATUS, too_little};
 
 use crate::value::count;
 
@@ -18,10 +18,14 @@ pub(crate) struct CheckArgs {
     /// any. SPELTER_CHECK sets it, too.
     #[arg(long, value_name = "PROFILE", num_args = 0..=1, require_equals = true, default_missing_value = "common")]
     pub(crate) check: Option<Profile>,
-    /// The largest number of bytes for the shadow of the memory, and again for replays; 2K is 2048, and M and G are 2²⁰
-    /// and 2³⁰.
+    /// The largest number of bytes for the shadow of the memory, and again for replays; M and G are 2²⁰ and 2³⁰. The
+    /// least is 320K.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(crate) check_memory: Option<u64>,
+    /// Accept that a part of the accesses was not checked. Without this option the exit status is 67 then, if there is
+    /// no error.
+    #[arg(long)]
+    pub(crate) allow_unchecked: bool,
     /// Check N runs, each in another order of workgroups, subgroups and lanes, and compare their results.
     #[arg(long, value_name = "N", conflicts_with = "schedule")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
@@ -84,9 +88,13 @@ fn test_name(text: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// A number of bytes.
+/// A number of bytes with which something can be checked.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
-    count(text).ok_or_else(|| format!("`{text}` is not a number of bytes; 2K is 2048, and M and G are 2²⁰ and 2³⁰"))
+    match count(text) {
+        Some(bytes) if bytes >= CheckOptions::LEAST_MEMORY => Ok(bytes),
+        Some(_) => Err(too_little()),
+        None => Err(format!("`{text}` is not a number of bytes; 2K is 2048, and M and G are 2²⁰ and 2³⁰")),
+    }
 }
 
 impl CheckArgs {
@@ -111,6 +119,11 @@ impl CheckArgs {
         self.error_exitcode.unwrap_or(EXIT_STATUS)
     }
 
+    /// The exit status if there are no errors, of a check that was partial or not.
+    pub(crate) fn status_without_error(&self, is_partial: bool) -> u8 {
+        if is_partial && !self.allow_unchecked { UNCHECKED_STATUS } else { 0 }
+    }
+
     /// An option that has no meaning without checked mode, if one is given without it: neither by an option nor by the
     /// environment.
     pub(crate) fn without_check(&self) -> Option<&'static str> {
@@ -119,6 +132,7 @@ impl CheckArgs {
         }
         let given = [
             ("--check-memory", self.check_memory.is_some()),
+            ("--allow-unchecked", self.allow_unchecked),
             ("--many-seeds", self.many_seeds.is_some()),
             ("--shard", self.shard.is_some()),
             ("--only", !self.only.is_empty()),

@@ -15,9 +15,10 @@ use super::{ExecArgs, ExecDeviceArgs};
 /// `spelter check`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The program runs on Spelter as with `spelter exec`, and its kernels under a checker: see docs/checking.md. Findings go to
-standard error while it runs, and to its debug messengers. The exit status is that of the program, or 66 if there is an
-error. Each option has an environment variable, for programs that are started otherwise: see `spelter info --env`.
+The program runs on Spelter as with `spelter exec`, and its kernels under a checker: see docs/checking.md. Findings go
+to standard error while it runs, and to its debug messengers. The exit status is 66 if there is an error, or else that
+of the program, or 67 if it is 0 and a part was not checked. Each option has an environment variable, for programs that
+are started otherwise: see `spelter info --env`.
 
 Example:
   spelter check --sarif races.sarif -- ctest")]
@@ -52,10 +53,14 @@ pub(crate) struct CheckCommandArgs {
     /// merge`.
     #[arg(long, value_name = "FILE", requires = "many_seeds")]
     pub(crate) results: Option<PathBuf>,
-    /// The largest number of bytes for the shadow of the memory, and again for replays; 2K is 2048, and M and G are 2²⁰
-    /// and 2³⁰.
+    /// The largest number of bytes for the shadow of the memory, and again for replays; M and G are 2²⁰ and 2³⁰. The
+    /// least is 320K.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(crate) check_memory: Option<u64>,
+    /// Accept that a part of the accesses was not checked. Without this option the exit status is 67 then, if there is
+    /// no error and the program succeeded.
+    #[arg(long)]
+    pub(crate) allow_unchecked: bool,
     /// What is done about accesses of the program through mapped pointers. With advise they are not seen, and a note
     /// says what it is likely to read too early; with trap pages are closed to it and each access is compared, which
     /// programs that handle SIGSEGV or read files into mapped memory do not survive.

@@ -5,6 +5,8 @@ use spelter::check::report;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 
+use vulkan_spelter::options::UNCHECKED_STATUS;
+
 use super::folder::Folder;
 use super::merge::Merged;
 use super::{check_targets, note_gaps, orders, with_files, write_files};
@@ -14,7 +16,8 @@ use crate::file;
 use crate::output;
 
 /// Runs the program as often as the options say. Returns the exit status: that of the program, of its first run that
-/// failed if there are several, or that of the options if there are errors.
+/// failed if there are several; that of the options if there are errors; one of its own if all runs succeeded and not
+/// all was checked.
 pub(crate) fn run(args: &CheckCommandArgs) -> Result<u8, Failure> {
     // Errors in files are reported before the program runs.
     with_files(args.filter(), &args.suppressions)?;
@@ -33,7 +36,11 @@ pub(crate) fn run(args: &CheckCommandArgs) -> Result<u8, Failure> {
     write_files(&args.files, &merged.findings)?;
     print(&merged);
     let failed = merged.count(Severity::Error) > 0 && args.error_exitcode != 0;
-    Ok(if failed { args.error_exitcode } else { status })
+    Ok(match status {
+        _ if failed => args.error_exitcode,
+        0 if merged.stats().is_partial() && !args.allow_unchecked => UNCHECKED_STATUS,
+        _ => status,
+    })
 }
 
 /// The variables that tell the driver what to do.
@@ -69,9 +76,8 @@ fn variables(args: &CheckCommandArgs, folder: &Folder) -> Result<Vec<(&'static s
 
 /// Prints the summary. The findings were printed while the program ran.
 fn print(merged: &Merged) {
-    let [accesses, commands, dropped] =
-        ["accesses_not_checked", "commands_forgotten", "findings_dropped"].map(|count| merged.checked(count));
-    note_gaps(accesses, commands, dropped);
+    let stats = merged.stats();
+    note_gaps(&stats);
     let undecided = merged.checked("undecided");
     if undecided > 0 {
         output::note(format_args!("{undecided} suspicions were given up: each is a warning"));
@@ -88,7 +94,8 @@ fn print(merged: &Merged) {
         output::note("nothing was checked: no process created a device of Spelter");
         return;
     }
-    let summary = report::summary(|severity| merged.count(severity), merged.suppressed, merged.not_shown, accesses);
+    let (suppressed, not_shown, is_partial) = (merged.suppressed, merged.not_shown, stats.is_partial());
+    let summary = report::summary(|severity| merged.count(severity), suppressed, not_shown, is_partial);
     let plural = |count: u64, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
     let dispatches = plural(merged.checked("dispatches"), "dispatch", "dispatches");
     let processes = plural(merged.processes as u64, "process", "processes");

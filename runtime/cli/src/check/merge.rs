@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::{Map, Value as Json, json};
-use spelter::check::Severity;
+use spelter::check::{CheckStats, Severity};
 
 /// What the processes found, each finding once.
 #[derive(Debug, Default)]
@@ -97,6 +97,16 @@ impl Merged {
     /// A count of what was checked, by its name.
     pub(super) fn checked(&self, name: &str) -> u64 {
         self.checked.get(name).and_then(Json::as_u64).unwrap_or(0)
+    }
+
+    /// The counts of what was not checked or not kept.
+    pub(super) fn stats(&self) -> CheckStats {
+        CheckStats {
+            accesses_not_checked: self.checked("accesses_not_checked"),
+            commands_forgotten: self.checked("commands_forgotten"),
+            findings_dropped: self.checked("findings_dropped"),
+            ..CheckStats::default()
+        }
     }
 
     /// Number of findings of this severity.

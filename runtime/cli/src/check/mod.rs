@@ -55,9 +55,12 @@ impl Report {
         self.findings.iter().filter(|finding| finding.severity == severity).count()
     }
 
-    /// The exit status: 0, or that of the options if there is an error.
+    /// The exit status: that of the options if there is an error, one of its own if not all was checked, or 0.
     pub(crate) fn status(&self, args: &CheckArgs) -> u8 {
-        if self.count(Severity::Error) > 0 { args.error_status() } else { 0 }
+        match self.count(Severity::Error) {
+            0 => args.status_without_error(self.stats.is_partial()),
+            _ => args.error_status(),
+        }
     }
 
     /// The objects of the findings.
@@ -72,10 +75,9 @@ impl Report {
             // A closed standard error is ignored, as for all messages.
             let _ = io::stderr().lock().write_all(text.as_bytes());
         }
-        let CheckStats { accesses_not_checked, commands_forgotten, findings_dropped, .. } = self.stats;
-        note_gaps(accesses_not_checked, commands_forgotten, findings_dropped);
-        let summary =
-            report::summary(|severity| self.count(severity), self.suppressed, self.not_shown, accesses_not_checked);
+        note_gaps(&self.stats);
+        let is_partial = self.stats.is_partial();
+        let summary = report::summary(|severity| self.count(severity), self.suppressed, self.not_shown, is_partial);
         output::note(format_args!("checked: {summary}"));
     }
 }
@@ -89,19 +91,8 @@ fn with_files(mut filter: Filter, files: &[PathBuf]) -> Result<Filter, Failure> 
 }
 
 /// Notes what was not checked or not kept.
-fn note_gaps(accesses_not_checked: u64, commands_forgotten: u64, findings_dropped: u64) {
-    if accesses_not_checked > 0 {
-        let problem = "accesses were not checked, since the shadow of the memory exceeds --check-memory";
-        output::note(format_args!("{accesses_not_checked} {problem}"));
-    }
-    if commands_forgotten > 0 {
-        let problem = "accesses were forgotten before the host waited for them, so that no later command was compared \
-            with them";
-        output::note(format_args!("{commands_forgotten} {problem}"));
-    }
-    if findings_dropped > 0 {
-        output::note(format_args!("{findings_dropped} more findings were not kept"));
-    }
+fn note_gaps(stats: &CheckStats) {
+    report::gaps(stats, "--check-memory").iter().for_each(output::note);
 }
 
 /// The reader's name of a WGSL text.

@@ -105,21 +105,23 @@ pub(super) fn report(
         return Ok(None);
     }
     let mut all = context.findings().map_err(|error| shader.failed(error))?;
-    let mut recorded_errors = 0;
+    let (mut recorded_errors, mut stats) = (0, context.check_stats());
     let order = match args.check.many_seeds {
         None => None,
-        Some(seeds) => match in_other_orders(shader, (&results(context, bound)?, bound), args, seeds, &mut all) {
-            Ok((differs, ran)) => {
-                recorded_errors = errors_of_earlier(args, &ran)?;
-                differs
+        Some(seeds) => {
+            match in_other_orders(shader, (&results(context, bound)?, bound), args, seeds, (&mut all, &mut stats)) {
+                Ok((differs, ran)) => {
+                    recorded_errors = errors_of_earlier(args, &ran)?;
+                    differs
+                }
+                Err(failure) => {
+                    *found = before_a_failure(context, args, all)?;
+                    return Err(failure);
+                }
             }
-            Err(failure) => {
-                *found = before_a_failure(context, args, all)?;
-                return Err(failure);
-            }
-        },
+        }
     };
-    Ok(Some(Checked { report: Report::new(all, context.check_stats(), args)?, order, recorded_errors }))
+    Ok(Some(Checked { report: Report::new(all, stats, args)?, order, recorded_errors }))
 }
 
 /// The errors in the file of results, of other orders than these.
@@ -173,14 +175,14 @@ fn record(
     to.record(order, &result).map_err(|error| Failure::new(error.to_string()))
 }
 
-/// Runs with random orders. Adds their findings, and returns how their results differ from the first run's, if they do,
-/// with the orders that have run.
+/// Runs with random orders. Adds their findings and counts, and returns how their results differ from the first run's,
+/// if they do, with the orders that have run.
 fn in_other_orders(
     shader: &Shader,
     (expected, bound): (&[Vec<u8>], &BoundResources),
     args: &RunArgs,
     seeds: u32,
-    all: &mut Vec<Finding>,
+    (all, stats): (&mut Vec<Finding>, &mut CheckStats),
 ) -> Result<(Option<String>, Vec<u64>), Failure> {
     let (array, shard) = (job_array(shader, args, seeds), args.check.orders());
     let mut file = open(shader, args)?;
@@ -204,6 +206,7 @@ fn in_other_orders(
         let ended = dispatch(&context, (shader, &program), &other, &args);
         let found_here = context.device().take_findings();
         found_here.iter().for_each(|finding| add(all, finding.clone()));
+        *stats += context.check_stats();
         if let Err(failure) = ended {
             bar.finish_and_clear();
             return Err(failure.with_order(format_args!("--schedule random:{seed}")));

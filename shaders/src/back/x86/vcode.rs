@@ -4,9 +4,10 @@
 //! An instruction is a template whose operands are numbered slots. `regalloc2` sees only the slots; the encoder
 //! substitutes the registers. A sequence with internal branches is one instruction: see [`Expand`].
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Debug;
 
+use foldhash::fast::FixedState;
 use iced_x86::{Code, ConditionCode, OpKind};
 use regalloc2::{self as ra, Operand, PReg, PRegSet, RegClass, VReg};
 use smallvec::SmallVec;
@@ -172,8 +173,10 @@ pub(super) struct VCode {
     pub address_ranges: bool,
     /// Whether the code contains the workgroup loop.
     pub workgroup_loop: bool,
-    /// The routines that are called.
+    /// The routines that are called, by number.
     pub routines: Vec<Routine>,
+    /// The number of each: a checked kernel calls one for each of its instructions.
+    routine_numbers: HashMap<Routine, u32, FixedState>,
     /// Whether it contains non-temporal stores.
     pub nontemporal: bool,
     /// Names of the special forms of operations that selection chose, for tools.
@@ -200,6 +203,15 @@ impl VCode {
         let reg = VReg::new(self.vregs.min(VReg::MAX), class);
         self.vregs += 1;
         reg
+    }
+
+    /// The number of a routine, which it gets if it has none.
+    pub(super) fn routine(&mut self, routine: &Routine) -> u32 {
+        let Self { routines, routine_numbers, .. } = self;
+        *routine_numbers.entry(*routine).or_insert_with(|| {
+            routines.push(*routine);
+            routines.len() as u32 - 1
+        })
     }
 
     pub(super) fn push(&mut self, kind: InstKind, operands: &[Operand]) {

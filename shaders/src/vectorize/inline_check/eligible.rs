@@ -2,7 +2,7 @@
 
 use cranelift_entity::EntitySet;
 
-use crate::check::{self, InlineChecks, MAX_SITES};
+use crate::check::{self, InlineChecks, MAX_SITES, Plane, PlaneSet};
 use crate::ir::{
     AccessSite, Binding, Inst, InstData as Scalar, Kernel, ObservedVariable, Place, Scope, Site, SiteAction,
     StorageClass, Variable, VariableSpace, Width,
@@ -33,7 +33,7 @@ pub(in crate::vectorize) fn first_slice(checks: &InlineChecks, descriptors: u32,
 pub(in crate::vectorize) fn inline_checks(
     kernel: &Kernel,
     dropped: &EntitySet<Inst>,
-    mutual: &EntitySet<Binding>,
+    (mutual, reads): (&EntitySet<Binding>, &CheckedReads),
     descriptors: &impl Fn(Binding) -> u32,
 ) -> InlineChecks {
     let mut checks = InlineChecks::default();
@@ -59,9 +59,12 @@ pub(in crate::vectorize) fn inline_checks(
         };
         match (place, descriptor_of(kernel, place, descriptors)) {
             (_, Some(number)) => {
-                if !checks.descriptors.contains(&number) {
+                let at = checks.descriptors.iter().position(|&known| known == number).unwrap_or_else(|| {
                     checks.descriptors.push(number);
-                }
+                    checks.planes.push(PlaneSet::NONE);
+                    checks.planes.len() - 1
+                });
+                checks.planes[at] = checks.planes[at].or(planes(kernel, &kernel.sites[site].action, place, reads));
                 if !checks.sites.contains(&(site, number)) {
                     checks.sites.push((site, number));
                 }
@@ -76,6 +79,21 @@ pub(in crate::vectorize) fn inline_checks(
         }
     }
     checks
+}
+
+/// The planes that machine code may write at an access to a buffer: see `cells.rs`.
+fn planes(kernel: &Kernel, action: &SiteAction, place: &Place, reads: &CheckedReads) -> PlaneSet {
+    let (wrote, has_read) = (PlaneSet::of(Plane::Wrote), PlaneSet::of(Plane::HasRead));
+    match action {
+        // What nothing writes has no cells.
+        SiteAction::Read(_) if is_input(kernel, place) => has_read,
+        SiteAction::Read(_) => has_read.and(Plane::Read),
+        // A write ends the reads before it.
+        SiteAction::Write(_) if reads.have(kernel, place) => wrote.and(Plane::Written).and(Plane::Read),
+        SiteAction::Write(_) => wrote.and(Plane::Written),
+        // Those that are in machine code are marked only.
+        _ => wrote.or(has_read),
+    }
 }
 
 /// The descriptor of a place, if it is a buffer whose number is known.

@@ -93,7 +93,21 @@ struct RegionLoop {
     latch: Block,
 }
 
+/// All loops over the subgroups, and which of them runs each region.
+#[derive(Debug)]
+struct RegionLoops {
+    loops: Vec<RegionLoop>,
+    of_region: Vec<usize>,
+}
+
 impl RegionLoop {
+    /// A loop without regions.
+    fn new(builder: &mut Builder) -> Self {
+        let [preheader, header, latch] = std::array::from_fn(|_| builder.create_block());
+        let (regions, blocks, next_regions) = (Vec::new(), Vec::new(), Vec::new());
+        Self { regions, blocks, next_regions, ends: false, preheader, header, latch }
+    }
+
     /// Whether the header has a parameter for the resume index of earlier subgroups: to find the least one, or to check
     /// that all have the same.
     fn has_states(&self, uniform_barriers: bool) -> bool {
@@ -107,9 +121,10 @@ impl SubgroupLoops {
     pub(super) fn build(mut self, builder: &mut Builder) -> u64 {
         let mut bounded = 0;
         let mut carried = CarriedByRegion::default();
-        let all: Vec<Carried> = builder.variables.carried().collect();
-        all.into_iter().for_each(|value| carried.entry(value.resume).or_default().push(value));
-        let loops = self.find_loops(builder);
+        let values: Vec<Carried> = builder.variables.carried().collect();
+        values.into_iter().for_each(|value| carried.entry(value.resume).or_default().push(value));
+        let all = self.find_loops(builder);
+        let loops = &all.loops;
         let entry = builder.kernel.layout[0];
         builder.kernel.layout = vec![entry];
         let selectors: Vec<Option<Value>> =
@@ -132,23 +147,23 @@ impl SubgroupLoops {
             match next {
                 Some(state) if !self.uniform_barriers && self.regions.len() > MAX_CASES => {
                     self.jump_to_next_shared(builder, state, &mut shared_switch, |builder, region| {
-                        self.call(builder, &loops, &carried, region, &nothing)
+                        self.call(builder, &all, &carried, region, &nothing)
                     });
                 }
                 _ => self.jump_to_next(builder, region_loop, next, |builder, region| {
-                    let to = self.call(builder, &loops, &carried, region, &values);
+                    let to = self.call(builder, &all, &carried, region, &values);
                     let lanes = builder.kernel.blocks[region_loop.header].exec;
                     self.by_way_of_check(builder, region, lanes, to)
                 }),
             }
         }
-        let to = self.call(builder, &loops, &carried, 0, &nothing);
+        let to = self.call(builder, &all, &carried, 0, &nothing);
         builder.terminate_at(entry, InstData::Jump { to });
         bounded
     }
 
     /// Groups the regions that share blocks, by union-find over the blocks that each region reaches.
-    fn find_loops(&self, builder: &mut Builder) -> Vec<RegionLoop> {
+    fn find_loops(&self, builder: &mut Builder) -> RegionLoops {
         let mut region_of: SecondaryMap<Block, Option<usize>> = SecondaryMap::new();
         let mut first: Vec<usize> = (0..self.regions.len()).collect();
         let find = |first: &[usize], mut region: usize| {
@@ -169,25 +184,33 @@ impl SubgroupLoops {
                 stack.extend(targets(&builder.kernel, block).filter(|&target| target != self.end));
             }
         }
-        let layout = builder.kernel.layout.clone();
         let mut loops = Vec::new();
-        for number in (0..self.regions.len()).filter(|&region| first[region] == region) {
-            let belongs = |region: usize| find(&first, region) == number;
-            let holds = |block: Block| region_of[block].is_some_and(belongs);
-            let blocks: Vec<Block> = layout.iter().copied().filter(|&block| holds(block)).collect();
-            loops.push(RegionLoop {
-                regions: (0..self.regions.len()).filter(|&region| belongs(region)).collect(),
-                next_regions: (0..self.regions.len())
-                    .filter(|&region| self.regions[region].stop.is_some_and(holds))
-                    .collect(),
-                ends: blocks.iter().any(|&block| targets(&builder.kernel, block).any(|target| target == self.end)),
-                blocks,
-                preheader: builder.create_block(),
-                header: builder.create_block(),
-                latch: builder.create_block(),
-            });
+        let mut of_region: Vec<usize> = Vec::with_capacity(first.len());
+        for region in 0..first.len() {
+            let of = match find(&first, region) {
+                root if root == region => {
+                    loops.push(RegionLoop::new(builder));
+                    loops.len() - 1
+                }
+                // The root is the least of them.
+                root => of_region[root],
+            };
+            loops[of].regions.push(region);
+            of_region.push(of);
         }
-        loops
+        let of_block = |block: Block| region_of[block].map(|region| of_region[region]);
+        for (number, region) in self.regions.iter().enumerate() {
+            if let Some(of) = region.stop.and_then(of_block) {
+                loops[of].next_regions.push(number);
+            }
+        }
+        for &block in &builder.kernel.layout {
+            if let Some(of) = of_block(block) {
+                loops[of].blocks.push(block);
+                loops[of].ends |= targets(&builder.kernel, block).any(|target| target == self.end);
+            }
+        }
+        RegionLoops { loops, of_region }
     }
 
     /// Adds the parameters of a loop's preheader: the number of the region to run, if the loop has several, which is
@@ -217,14 +240,12 @@ impl SubgroupLoops {
     fn call(
         &self,
         builder: &mut Builder,
-        loops: &[RegionLoop],
+        all: &RegionLoops,
         carried: &CarriedByRegion,
         region: usize,
         values: &HashMap<Value, Value>,
     ) -> BlockCall {
-        let Some(region_loop) = loops.iter().find(|region_loop| region_loop.regions.contains(&region)) else {
-            unreachable!("a region has a loop")
-        };
+        let region_loop = &all.loops[all.of_region[region]];
         let mut args = SmallVec::new();
         if self.uniform_barriers && region_loop.regions.len() > 1 {
             args.push(builder.s32(region as u32));

@@ -54,11 +54,7 @@ impl<V: VectorIsa> Select<'_, V> {
     /// Calls a routine; its operand rows are in memory already.
     pub(super) fn call(&mut self, routine: &Routine, area: Value) -> Result {
         let area = self.reg(area)?;
-        let known = self.code.routines.iter().position(|other| other == routine);
-        let number = known.unwrap_or(self.code.routines.len());
-        if known.is_none() {
-            self.code.routines.push(*routine);
-        }
+        let number = self.code.routine(routine);
         self.code.calls = true;
         self.code.images |= matches!(routine, Routine::Image(_) | Routine::Check(CheckRoutine::Image(..)));
         // The callee expects the same rounding mode as machine code.
@@ -66,7 +62,7 @@ impl<V: VectorIsa> Select<'_, V> {
         let operands = [Operand::reg_fixed_use(self.context, FIRST), Operand::reg_fixed_use(area, SECOND)];
         // Kernels access such images directly and call only as a fallback: a cold path.
         let preserves_all = matches!(routine, Routine::Image(op) if direct::may_be(op));
-        self.code.push(InstKind::Call { routine: number as u32, preserves_all }, &operands);
+        self.code.push(InstKind::Call { routine: number, preserves_all }, &operands);
         Ok(())
     }
 }

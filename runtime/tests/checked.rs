@@ -1,0 +1,35 @@
+//! Tests that deny findings of checked mode fail if a part of a kernel's accesses was not checked.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use spelter::check::CheckOptions;
+use spelter::{Context, Error, testing};
+
+/// Each workgroup writes the first words of 64 KiB.
+const PAGES: &str = "
+@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(workgroup_id) g: vec3<u32>, @builtin(local_invocation_index) l: u32) {
+    data[g.x * 16384u + l] = l;
+}";
+
+/// Writes 1 MiB, for which this is the memory of the shadow.
+fn written_with(memory: u64) -> Result<Context, Error> {
+    let context = Context::builder().check(CheckOptions { memory, ..Default::default() }).build()?;
+    let (program, data) = (context.program_wgsl(PAGES)?, context.buffer_zeroed(1 << 20)?);
+    context.dispatch(&program).bind(0, 0, &data).groups([16, 1, 1])?;
+    context.finish()?;
+    Ok(context)
+}
+
+#[test]
+fn a_test_that_denies_findings_fails_if_not_all_was_checked() -> Result<(), Error> {
+    let context = written_with(CheckOptions::LEAST_MEMORY)?;
+    let denied = testing::deny_findings(&context);
+    let panic = catch_unwind(AssertUnwindSafe(|| drop(denied))).err();
+    let message = panic.and_then(|panic| panic.downcast::<String>().ok());
+    let expected = "accesses were not checked, since the shadow of the memory exceeds `CheckOptions::memory`";
+    assert!(message.as_ref().is_some_and(|message| message.contains(expected)), "{message:?}");
+    drop(testing::deny_findings(&context).allow_unchecked());
+    drop(testing::deny_findings(&written_with(CheckOptions::default().memory)?));
+    Ok(())
+}
