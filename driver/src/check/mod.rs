@@ -3,7 +3,7 @@
 //!
 //! A device with [`DeviceOptions::check`](crate::DeviceOptions::check) has one worker and runs instrumented kernels
 //! (`code.rs`). A detector proposes candidates, and may suspect too much. So the dispatch runs again in the same order
-//! (`dispatch.rs`), with a [`Recorder`] as its observer, and of the [`Log`] only the events that can order the two
+//! (`replays.rs`), with a [`Recorder`] as its observer, and of the [`Log`] only the events that can order the two
 //! accesses become a trace of the memory model: a slice, of at most [`MAX_EVENTS`] events. The axioms decide
 //! ([`confirm()`]).
 

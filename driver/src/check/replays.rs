@@ -1,11 +1,12 @@
-//! Decides about what the detector suspects of a dispatch: it runs again, each time for as many suspicions as the record
-//! has memory for, and the axioms are asked about the accesses to their words.
+//! Decides about what the detector suspects of a dispatch: it runs again, each time for as many suspicions as the
+//! record has memory for, and the axioms are asked about the accesses to their words.
 //!
 //! A suspicion has the later access of a race and a word. All pairs of lines that race in that word are reported, each
 //! once, however often they do: so that one that is suppressed hides no other.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU32;
+use std::time::Duration;
 
 use foldhash::HashSet;
 use spelter_shaders::abi::{Outcome, Stop};
@@ -28,8 +29,10 @@ const MAX_WORK: u64 = 1 << 26;
 /// Replays that a dispatch may have whatever they observe.
 const MIN_REPLAYS: u32 = 16;
 
-/// What is observed of a dispatch that was stopped, and may have no end.
+/// What is observed of a dispatch that was stopped, and may have no end, and how long it may run then: a program that
+/// ends when its device is lost waits five seconds for reports.
 const MAX_STOPPED_WORK: u64 = 1 << 21;
+const MAX_STOPPED_TIME: Duration = Duration::from_secs(4);
 
 /// A replay that was stopped, and where the kernel was.
 #[derive(Clone, Copy, Debug)]
@@ -166,7 +169,7 @@ impl DispatchRun<'_> {
         let mut bounded = Bounded { observer: &mut recorder, budget: &budget, stop, device };
         let (outcome, at) = match self.ended {
             true => self.replay(&mut bounded, stop)?,
-            false => deadline::within(self.elapsed, stop, || self.replay(&mut bounded, stop))??,
+            false => deadline::within(self.elapsed.min(MAX_STOPPED_TIME), stop, || self.replay(&mut bounded, stop))??,
         };
         let interrupted = (outcome != Outcome::Done).then_some(Interrupted(at));
         let work = before - budget.left();
