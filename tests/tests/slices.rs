@@ -8,6 +8,9 @@ use cranelift_entity::PrimaryMap;
 use spelter_driver::check::{
     Candidate, Dispatch, Filter, Log, Purpose, Recorder, Undecided, Verdict, Word, confirm, slice,
 };
+use spelter_memory_model::Model;
+use spelter_memory_model::event::Class;
+use spelter_memory_model::repair::{self, Edit, Terms, TraceEdit, TraceEffort};
 use spelter_shaders::check::observer::{Invocation, Memory, Observer, Target};
 use spelter_shaders::ir::{AccessSite, AtomicOp, Scope, Semantics, Site, SiteAction, SiteData, StorageClass};
 
@@ -235,16 +238,43 @@ fn without_memory_for_the_log_nothing_is_decided() {
 
 /// Each workgroup writes its word and takes a ticket; the last one reads the word of the first.
 fn tickets(semantics: u32) -> Log {
+    tickets_of(1000, semantics)
+}
+
+fn tickets_of(workgroups: u64, semantics: u32) -> Log {
     let mut sites = Sites::default();
     let (read, write) = sites.accesses();
     let ticket = sites.atomic(AtomicOp::Add, semantics);
     record(sites, &[1], 1 << 26, |observer| {
-        for workgroup in 0..1000 {
+        for workgroup in 0..workgroups {
             observer.access(at(workgroup, 0), write, word(1 + workgroup));
             observer.atomic(at(workgroup, 0), ticket, word(0), true);
         }
-        observer.access(at(999, 0), read, word(1));
+        observer.access(at(workgroups - 1, 0), read, word(1));
     })
+}
+
+#[test]
+fn the_slice_for_a_repair_has_the_first_ticket_of_a_long_chain() {
+    // The tickets acquire and release, but other memory: all are in the log, and order nothing here.
+    for workgroups in [2, 3, 40, 200] {
+        let log = tickets_of(workgroups, FULL | WORKGROUP);
+        assert_eq!(log.len() as u64, 2 + workgroups, "{workgroups}: with all tickets");
+        let Verdict::Confirmed(race) = confirm(&log, &candidate(1)) else { panic!("{workgroups}: no race") };
+        let slice = &race.slice;
+        assert!(slice.trace.len() <= 96, "{workgroups}: {} events", slice.trace.len());
+        let atomic = |event: &usize| slice.trace.operation(*event).atomic();
+        let atomics: Vec<_> = (0..slice.trace.len()).filter(atomic).collect();
+        let by = |event: usize| slice.events[event].by;
+        assert_eq!(by(atomics[0]), at(0, 0), "{workgroups}");
+        assert_eq!(by(atomics[atomics.len() - 1]), at(workgroups - 1, 0), "{workgroups}");
+        // With it there is a repair: tickets that order this memory.
+        let effort = TraceEffort { terms: Terms::Whole { atomics: true }, ..TraceEffort::default() };
+        let found = repair::of_trace(&slice.trace, &slice.choice, slice.pair, Model::SPEC, effort).unwrap();
+        let ticket = slice.trace.events[atomics[0]].site.unwrap();
+        let orders = TraceEdit::Code(Edit::Order(ticket, Class::Uniform));
+        assert!(found.repairs.contains(&vec![orders]), "{workgroups}: {:?}", found.repairs);
+    }
 }
 
 #[test]

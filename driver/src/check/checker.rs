@@ -20,7 +20,7 @@ use super::{CheckOptions, Finding, FindingIdentity};
 use crate::memory::{Closed, HostObserver, HostView};
 
 /// Kinds of candidates that the detector keeps of a dispatch, and examples of each.
-const MAX_KINDS: usize = 1024;
+const MAX_KINDS: usize = 4096;
 pub(super) const EXAMPLES: usize = 8;
 
 /// Findings that are kept until the program takes them, at most; later ones are counted only.

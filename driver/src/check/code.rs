@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use cranelift_entity::EntitySet;
 use spelter_shaders::abi::{self, DispatchArgs, Outcome};
@@ -19,6 +20,7 @@ use super::names::{Grid, KernelNames, Names};
 use super::notes::Noted;
 use super::progress::Counted;
 use super::repair::Budget;
+use super::replays::Interrupted;
 use crate::pipeline::ShaderSource;
 
 /// A kernel in checked mode.
@@ -62,6 +64,11 @@ impl CheckedCode {
             noted: Noted::default(),
             trials: Budget::default(),
         }
+    }
+
+    /// The names of the kernel.
+    pub(crate) fn names(&self) -> &Arc<KernelNames> {
+        &self.names
     }
 
     /// The back end that runs the kernel.
@@ -189,14 +196,23 @@ impl Code for CheckedCode {
         let actions = sites.values().map(|site| &site.action);
         let mut touched = Touched::new(actions, kept.planes(), options.memory / 4).updating(&detected.kernel.updates);
         let mut both = Both { observer: &mut counted, touched: &mut touched };
+        let began = Instant::now();
         let outcome = detected.code.run_observed(args, workgroups.clone(), scratch, &mut both);
         let grid = Grid { groups: args.num_workgroups, base: workgroups.base() };
         self.checker.commands().touched(&self.checker, &self.names, (args.buffers, grid), &mut touched);
-        let snapshot = (copied && outcome == Outcome::Done).then_some(&kept.snapshot);
-        DispatchRun { code: self, args, workgroups, snapshot }.report(&detector);
+        let snapshot = (copied && outcome != Outcome::OutOfMemory).then_some(&kept.snapshot);
+        let (ended, elapsed) = (outcome == Outcome::Done, began.elapsed());
+        self.trials.refill();
+        let interrupted = DispatchRun { code: self, args, workgroups, snapshot, ended, elapsed }.report(&detector);
         kept.put(detector);
         self.checker.keep(kept);
-        outcome
+        match interrupted {
+            Some(Interrupted(at)) => {
+                scratch.stopped = at;
+                Outcome::Stopped
+            }
+            None => outcome,
+        }
     }
 }
 

@@ -1,5 +1,8 @@
 //! The verdict on a candidate: the axioms of the memory model on slices of the recording.
 
+use std::hash::Hash;
+
+use foldhash::{HashMap, HashSet};
 use spelter_shaders::check::observer::Invocation;
 use spelter_shaders::ir::Site;
 
@@ -11,6 +14,13 @@ const MAX_PAIRS: usize = 4096;
 
 /// The most pairs that are looked at, most of which conflict with nothing or are not asked for.
 const MAX_LOOKS: usize = 1 << 24;
+
+/// The same for the races of a word after the first one.
+const MAX_PAIRS_OF_ONE: usize = 512;
+const MAX_LOOKS_OF_ONE: usize = 1 << 18;
+
+/// The most pairs by two instructions that are found to be ordered before no more of them are decided.
+const MAX_ORDERED: u32 = 16;
 
 /// What the detector suspects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,46 +104,174 @@ pub enum Verdict {
 /// Every pair was decided if the answer is [`Verdict::Refuted`]. If a pair cannot be decided and no other one races,
 /// the answer is [`Verdict::Undecided`].
 pub fn confirm(log: &Log, candidate: &Candidate) -> Verdict {
-    let accesses = log.words.get(&candidate.word).map_or(&[][..], Vec::as_slice);
-    let described: Vec<_> = accesses.iter().map(|&index| log.accessed(index)).collect();
-    let mut open = None;
-    let mut effort = EFFORT;
-    let (mut pairs, mut looks) = (0, 0);
-    for (at, &second) in accesses.iter().enumerate() {
-        if !candidate.second.matches(&described[at]) {
-            continue;
-        }
-        for (before, &first) in accesses[..at].iter().enumerate() {
-            looks += 1;
-            if looks > MAX_LOOKS {
-                return Verdict::Undecided(Undecided::TooManyPairs);
+    let mut pairs = Pairs::new(log, candidate);
+    match pairs.first_race() {
+        Some(race) => Verdict::Confirmed(race),
+        None => match pairs.undecided() {
+            Some((reason, _)) => Verdict::Undecided(reason),
+            None => Verdict::Refuted,
+        },
+    }
+}
+
+/// The pairs of accesses to a candidate's word.
+pub(super) struct Pairs<'a> {
+    log: &'a Log,
+    candidate: &'a Candidate,
+    /// The accesses of the word, in order.
+    accesses: &'a [Index],
+    described: Vec<Accessed>,
+    effort: usize,
+    /// Pairs that conflict.
+    decided: usize,
+    /// The first pair that could not be decided, and why.
+    open: Option<(Undecided, Option<(usize, usize)>)>,
+    /// The instruction of the later access of the pairs that come first.
+    preferred: Option<Site>,
+}
+
+impl<'a> Pairs<'a> {
+    pub(super) fn new(log: &'a Log, candidate: &'a Candidate) -> Self {
+        let accesses = log.words.get(&candidate.word).map_or(&[][..], Vec::as_slice);
+        let described = accesses.iter().map(|&index| log.accessed(index)).collect();
+        Self { log, candidate, accesses, described, effort: EFFORT, decided: 0, open: None, preferred: None }
+    }
+
+    /// Those with a later access by this instruction come first.
+    pub(super) fn preferring(self, site: Site) -> Self {
+        Self { preferred: Some(site), ..self }
+    }
+
+    /// The first pair that races.
+    pub(super) fn first_race(&mut self) -> Option<Box<Confirmed>> {
+        let mut looks = 0;
+        let is_preferred = |pairs: &Self, second: usize| Some(pairs.described[second].site) == pairs.preferred;
+        for pass in [true, false] {
+            for second in 0..self.accesses.len() {
+                if is_preferred(self, second) != pass || !self.candidate.second.matches(&self.described[second]) {
+                    continue;
+                }
+                for first in 0..second {
+                    looks += 1;
+                    if looks > MAX_LOOKS {
+                        self.open = Some((Undecided::TooManyPairs, None));
+                        return None;
+                    }
+                    if !self.conflicts((first, second)) {
+                        continue;
+                    }
+                    self.decided += 1;
+                    if self.decided > MAX_PAIRS {
+                        self.open = Some((Undecided::TooManyPairs, Some((first, second))));
+                        return None;
+                    }
+                    match self.decide((first, second)) {
+                        Ok(Some(race)) => return Some(race),
+                        Ok(None) => {}
+                        Err(reason) => _ = self.open.get_or_insert((reason, Some((first, second)))),
+                    }
+                }
             }
-            if !candidate.first.matches(&described[before]) || !conflict(log, first, second) {
+        }
+        None
+    }
+
+    /// Races that are not known yet, of which each `key` is one, the nearest accesses first. Some are missing if `room`
+    /// does not suffice.
+    pub(super) fn further_races<K: Eq + Hash>(
+        &mut self,
+        room: &mut Room,
+        known: &mut HashSet<K>,
+        key: impl Fn(&Accessed, &Accessed) -> K,
+    ) -> Vec<Box<Confirmed>> {
+        let most = Room { looks: room.looks.min(MAX_LOOKS_OF_ONE), decisions: room.decisions.min(MAX_PAIRS_OF_ONE) };
+        let mut own = most;
+        let mut found = Vec::new();
+        // Instructions that are ordered in one round of a loop are so in the next, as a rule.
+        let mut ordered: HashMap<(Site, Site), u32> = HashMap::default();
+        'all: for second in 0..self.accesses.len() {
+            if !self.candidate.second.matches(&self.described[second]) {
                 continue;
             }
-            pairs += 1;
-            if pairs > MAX_PAIRS {
-                return Verdict::Undecided(Undecided::TooManyPairs);
-            }
-            match decide(log, (first, second), &mut effort) {
-                Ok(None) => {}
-                Ok(Some(slice)) => {
-                    // More events for the explanation, if there is room for them; they change no verdict.
-                    let slice = for_repair(log, (first, second)).filter(Slice::is_race).unwrap_or(slice);
-                    let updates = [before, at].map(|at| update_at(log, accesses, at));
-                    let updates = updates[0].zip(updates[1]).map(|(first, second)| [first, second]);
-                    let (first, second) = (described[before], described[at]);
-                    return Verdict::Confirmed(Box::new(Confirmed { first, second, slice, updates }));
+            for first in (0..second).rev() {
+                if !own.look() {
+                    break 'all;
                 }
-                Err(reason) => _ = open.get_or_insert(reason),
+                let (earlier, later) = (&self.described[first], &self.described[second]);
+                let (sites, key) = ((earlier.site, later.site), key(earlier, later));
+                let tried = ordered.get(&sites).copied().unwrap_or(0);
+                if tried >= MAX_ORDERED || known.contains(&key) || !self.conflicts((first, second)) {
+                    continue;
+                }
+                if !own.decide() {
+                    break 'all;
+                }
+                match self.decide((first, second)) {
+                    Ok(Some(race)) => {
+                        known.insert(key);
+                        found.push(race);
+                    }
+                    Ok(None) | Err(_) => _ = ordered.insert(sites, tried + 1),
+                }
             }
         }
+        room.looks -= most.looks - own.looks;
+        room.decisions -= most.decisions - own.decisions;
+        found
     }
-    match open {
-        Some(reason) => Verdict::Undecided(reason),
-        None if log.cut => Verdict::Undecided(Undecided::Memory),
-        None if pairs == 0 => Verdict::Undecided(Undecided::NotReproduced),
-        None => Verdict::Refuted,
+
+    /// Why it is not known whether a pair races, if none was found to, and the pair if there is one.
+    pub(super) fn undecided(&self) -> Option<(Undecided, Option<(Accessed, Accessed)>)> {
+        let described = |pair: (usize, usize)| (self.described[pair.0], self.described[pair.1]);
+        match self.open {
+            Some((reason, pair)) => Some((reason, pair.map(described))),
+            None if self.log.stopped => Some((Undecided::Stopped, None)),
+            None if self.log.cut => Some((Undecided::Memory, None)),
+            None if self.decided == 0 => Some((Undecided::NotReproduced, None)),
+            None => None,
+        }
+    }
+
+    fn conflicts(&self, (first, second): (usize, usize)) -> bool {
+        self.candidate.first.matches(&self.described[first])
+            && conflict(self.log, self.accesses[first], self.accesses[second])
+    }
+
+    /// The race of a pair that conflicts, if it is one.
+    fn decide(&mut self, (first, second): (usize, usize)) -> Result<Option<Box<Confirmed>>, Undecided> {
+        let (log, pair) = (self.log, (self.accesses[first], self.accesses[second]));
+        let Some(slice) = decide(log, pair, &mut self.effort)? else { return Ok(None) };
+        // More events for the explanation, if there is room for them; they change no verdict.
+        let slice = for_repair(log, pair).filter(Slice::is_race).unwrap_or(slice);
+        let updates = [first, second].map(|at| update_at(log, self.accesses, at));
+        let updates = updates[0].zip(updates[1]).map(|(first, second)| [first, second]);
+        let (first, second) = (self.described[first], self.described[second]);
+        Ok(Some(Box::new(Confirmed { first, second, slice, updates })))
+    }
+}
+
+/// What the search for further races of a dispatch may yet do.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    /// Pairs of accesses that are looked at.
+    looks: usize,
+    /// Pairs that are decided.
+    decisions: usize,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self { looks: MAX_LOOKS, decisions: 4 * MAX_PAIRS }
+    }
+}
+
+impl Room {
+    fn look(&mut self) -> bool {
+        self.looks.checked_sub(1).inspect(|left| self.looks = *left).is_some()
+    }
+
+    fn decide(&mut self) -> bool {
+        self.decisions.checked_sub(1).inspect(|left| self.decisions = *left).is_some()
     }
 }
 

@@ -2,34 +2,30 @@
 //! reported.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
 
-use spelter_shaders::abi::{self, DispatchArgs, Outcome};
+use spelter_shaders::abi::{self, DispatchArgs, Outcome, Stop};
 use spelter_shaders::back::{Scratch, Workgroups};
 use spelter_shaders::check::observer::{Invocation, Memory, Observer};
-use spelter_shaders::check::{self, Candidates, Detector, Relation};
+use spelter_shaders::check::{self, Cause, Detector};
 use spelter_shaders::compile::Checked;
 use spelter_shaders::front::Language;
 use spelter_shaders::host::Host;
 use spelter_shaders::ir::{AtomicOp, MemoryModel, Site, SiteAction};
 
-use super::checker::EXAMPLES;
 use super::code::CheckedCode;
-use super::confirm::{Candidate, Confirmed, Filter, Update, Verdict, confirm};
+use super::confirm::{Confirmed, Update};
 use super::explanation::{self, SliceNames};
 use super::finding::{Finding, FoundAccess, FoundMemory, FoundPlace, Hazard, Repair, Rule, Severity};
-use super::log::{self, Accessed, Dispatch, Log, Word};
+use super::log::{self, Accessed, Dispatch, Word};
 use super::names::Grid;
 use super::recorder::Recorder;
 use super::repair::{self, Repairs};
+use super::replays::Interrupted;
 use super::slice::Slice;
 use super::snapshot::Snapshot;
 use super::update;
-
-/// Words that one replay records.
-const MAX_WORDS: usize = 64;
-
-/// Replays of a dispatch: what they leave undecided is a warning.
-const MAX_REPLAYS: usize = 16;
 
 /// A dispatch that ran under the detector.
 pub(super) struct DispatchRun<'a> {
@@ -38,11 +34,16 @@ pub(super) struct DispatchRun<'a> {
     pub(super) workgroups: Workgroups,
     /// The memory before it; `None` if the dispatch cannot run again.
     pub(super) snapshot: Option<&'a Snapshot>,
+    /// Whether it came to its end, or was stopped.
+    pub(super) ended: bool,
+    /// How long it ran.
+    pub(super) elapsed: Duration,
 }
 
 impl DispatchRun<'_> {
-    /// Reports what the detector found, and what the axioms say to it.
-    pub(super) fn report(&self, detector: &Detector) {
+    /// Reports what the detector found, and what the axioms say to it. Says where the kernel was if the device stopped
+    /// it when it ran again.
+    pub(super) fn report(&self, detector: &Detector) -> Option<Interrupted> {
         for barrier in detector.barriers() {
             let (other, site) = barrier.other;
             let first = site.map(|site| self.access(site, other));
@@ -60,7 +61,9 @@ impl DispatchRun<'_> {
             let repair = explanation::of_divergence(first.as_ref(), &second, early);
             self.add(Rule::Barrier, Severity::Error, None, (first, second), (vec![reason], vec![repair]), 1);
         }
-        self.note(detector.notes());
+        if self.ended {
+            self.note(detector.notes());
+        }
         let kinds = detector.candidates();
         let given_up = detector.given_up();
         self.code.checker.count(|counts| {
@@ -69,72 +72,29 @@ impl DispatchRun<'_> {
             counts.findings_dropped += given_up.candidates + given_up.barriers;
         });
         if kinds.is_empty() {
-            return;
+            return None;
         }
         self.code.checker.progress.confirm(kinds.len());
-        let mut left = kinds;
-        for _ in 0..MAX_REPLAYS {
-            // As many kinds as have examples for one replay.
-            let mut words = 0;
-            let count = left.iter().take_while(|kind| {
-                words += kind.examples.len();
-                words <= MAX_WORDS.max(EXAMPLES)
-            });
-            let (now, later) = left.split_at(count.count());
-            if now.is_empty() {
-                return;
-            }
-            self.decide(now);
-            left = later;
-        }
-        for kind in left {
-            self.suspect(kind, "there were too many suspicions to confirm each");
-        }
+        self.decide_all(kinds)
     }
 
-    /// Runs the dispatch again, and asks the axioms about the candidates.
-    fn decide(&self, kinds: &[Candidates]) {
-        if self.snapshot.is_none() {
-            let why = "the dispatch could not run again: the copy of the memory that it may write exceeds the limit, \
-                or it was stopped";
-            return kinds.iter().for_each(|kind| self.suspect(kind, why));
-        }
-        let Some(log) = self.record(kinds, false) else {
-            return kinds.iter().for_each(|kind| self.suspect(kind, "the dispatch was stopped when it ran again"));
-        };
-        let decided: Vec<_> = kinds.iter().map(|kind| decide(&log, kind)).collect();
-        // Atomics that order nothing are not needed for a verdict, but a repair may make them order something.
-        let is_confirmed = decided.iter().any(|decided| matches!(decided, Verdict::Confirmed(_)));
-        let with_atomics = if is_confirmed && !log.has_all_atomics() { self.record(kinds, true) } else { None };
-        for (kind, decided) in kinds.iter().zip(decided) {
-            match decided {
-                Verdict::Confirmed(confirmed) => match with_atomics.as_ref().map(|log| decide(log, kind)) {
-                    Some(Verdict::Confirmed(with_atomics)) => self.race(kind, &with_atomics),
-                    _ => self.race(kind, &confirmed),
-                },
-                Verdict::Undecided(why) => self.suspect(kind, &why.to_string()),
-                Verdict::Refuted => self.code.checker.count(|counts| counts.refuted += 1),
-            }
-        }
-    }
-
-    /// Runs the dispatch again with another observer; `None` if it cannot.
-    pub(super) fn replay(&self, observer: &mut dyn Observer) -> Option<Outcome> {
+    /// Runs the dispatch again with another observer; `None` if it cannot. The kernel looks at the flag `stop`.
+    pub(super) fn replay(&self, observer: &mut dyn Observer, stop: &AtomicU32) -> Option<(Outcome, Option<Stop>)> {
         self.snapshot?.restore();
         // Messages were printed by the first run.
         let mut scratch = Scratch { host: Host { printer: None, ..Host::default() }, ..Scratch::default() };
-        Some(self.code.all().code.run_observed(self.args, self.workgroups.clone(), &mut scratch, observer))
-    }
-
-    /// The log of the words of candidates; `None` if the dispatch was stopped.
-    pub(super) fn record(&self, kinds: &[Candidates], all_atomics: bool) -> Option<Log> {
-        let mut recorder = self.recorder(self.code.all(), kinds, all_atomics);
-        (self.replay(&mut recorder)? == Outcome::Done).then(|| recorder.finish())
+        let args = DispatchArgs { stop, ..*self.args };
+        let outcome = self.code.all().code.run_observed(&args, self.workgroups.clone(), &mut scratch, observer);
+        Some((outcome, scratch.stopped))
     }
 
     /// A recorder of the words of candidates, for a kernel that runs with the dispatch's arguments.
-    pub(super) fn recorder(&self, checked: &Checked, kinds: &[Candidates], all_atomics: bool) -> Recorder {
-        let words = kinds.iter().flat_map(|kind| &kind.examples).map(word);
+    pub(super) fn recorder(
+        &self,
+        checked: &Checked,
+        words: impl IntoIterator<Item = Word>,
+        all_atomics: bool,
+    ) -> Recorder {
         let budget = usize::try_from(self.code.checker.options.replay_memory).unwrap_or(usize::MAX);
         let mut recorder = Recorder::new(words, budget);
         if all_atomics {
@@ -149,8 +109,7 @@ impl DispatchRun<'_> {
     }
 
     /// Reports a race that the axioms confirmed.
-    fn race(&self, kind: &Candidates, confirmed: &Confirmed) {
-        self.code.checker.count(|counts| counts.confirmed += 1);
+    pub(super) fn race(&self, confirmed: &Confirmed, cause: Cause, count: u64) {
         let slice = &confirmed.slice;
         let writes = |accessed: usize| slice.trace.operation(accessed).writes();
         let hazard = match (writes(slice.pair.0), writes(slice.pair.1)) {
@@ -162,7 +121,7 @@ impl DispatchRun<'_> {
         let described = self.describe(slice, &memory);
         let names = described.names();
         let pair = (&described.accesses[slice.pair.0], &described.accesses[slice.pair.1]);
-        let (rule, severity, count) = (Rule::Race(hazard), Severity::Error, kind.count);
+        let (rule, severity) = (Rule::Race(hazard), Severity::Error);
         let race = Finding {
             rule,
             severity,
@@ -170,7 +129,7 @@ impl DispatchRun<'_> {
             first: Some(pair.0.clone()),
             second: pair.1.clone(),
             between: Vec::new(),
-            reasons: vec![names.reason(slice).unwrap_or_else(|| explanation::of_cause(kind.kind.cause).to_owned())],
+            reasons: vec![names.reason(slice).unwrap_or_else(|| explanation::of_cause(cause).to_owned())],
             repairs: Vec::new(),
             count,
             schedule: self.workgroups.schedule(),
@@ -211,13 +170,7 @@ impl DispatchRun<'_> {
     /// The memory that two accesses have in common, through the descriptor of the later one of them.
     pub(super) fn common(&self, confirmed: &Confirmed) -> FoundMemory {
         let Confirmed { first, second, slice, .. } = confirmed;
-        let start = |accessed: &Accessed| match accessed.memory {
-            Memory::Device(address) => address,
-            Memory::Workgroup(offset) => offset.into(),
-        };
-        let end = |accessed: &Accessed| start(accessed) + u64::from(accessed.bytes);
-        let from = start(first).max(start(second));
-        let bytes = end(first).min(end(second)) - from;
+        let (from, bytes) = common_bytes(first, second);
         let (names, kernel) = (&self.code.names.names, &self.code.all().kernel);
         let through = || names.through(kernel, descriptor(slice, slice.pair.1)?, from, bytes, self.args.buffers);
         let later = if start(first) > start(second) { first } else { second };
@@ -275,28 +228,6 @@ impl DispatchRun<'_> {
         update::conditional(self.code.names.names.language(), write, read, updated)
     }
 
-    /// Reports a suspicion that was not decided.
-    fn suspect(&self, kind: &Candidates, why: &str) {
-        self.code.checker.count(|counts| counts.undecided += 1);
-        let Some(example) = kind.examples.first() else { return };
-        let hazard = match kind.kind.relation {
-            Relation::Raw => Hazard::ReadAfterWrite,
-            Relation::War => Hazard::WriteAfterRead,
-            Relation::Waw => Hazard::WriteAfterWrite,
-        };
-        let memory = self.code.names.names.memory(&self.code.needed.kernel, example.memory, 1, self.args.buffers);
-        let second = self.access(example.second.site, example.second.invocation);
-        let reasons = vec![explanation::of_cause(kind.kind.cause).to_owned(), format!("not confirmed: {why}")];
-        self.add(
-            Rule::Race(hazard),
-            Severity::Warning,
-            Some(memory),
-            (None, second),
-            (reasons, Vec::new()),
-            kind.count,
-        );
-    }
-
     pub(super) fn access(&self, site: Site, by: Invocation) -> FoundAccess {
         let grid = Grid { groups: self.args.num_workgroups, base: self.workgroups.base() };
         self.code.names.names.access_by(&self.code.needed.kernel, site, by, grid)
@@ -324,20 +255,19 @@ fn descriptor(slice: &Slice, event: usize) -> Option<u32> {
     log::descriptor(slice.trace.operation(event).access()?.reference)
 }
 
-/// The verdict on the examples of a kind: the first that is a race.
-pub(super) fn decide(log: &Log, kind: &Candidates) -> Verdict {
-    let mut found = Verdict::Refuted;
-    for example in &kind.examples {
-        let by = Some(example.second.invocation);
-        let second = Filter { by, ..Filter::default() };
-        let candidate = Candidate { word: word(example), first: Filter::default(), second };
-        match confirm(log, &candidate) {
-            Verdict::Refuted => {}
-            Verdict::Undecided(why) => found = Verdict::Undecided(why),
-            confirmed @ Verdict::Confirmed(_) => return confirmed,
-        }
+/// Where an access begins in its memory.
+fn start(accessed: &Accessed) -> u64 {
+    match accessed.memory {
+        Memory::Device(address) => address,
+        Memory::Workgroup(offset) => offset.into(),
     }
-    found
+}
+
+/// The first byte that two accesses have in common, and how many there are.
+pub(super) fn common_bytes(first: &Accessed, second: &Accessed) -> (u64, u64) {
+    let end = |accessed: &Accessed| start(accessed) + u64::from(accessed.bytes);
+    let from = start(first).max(start(second));
+    (from, end(first).min(end(second)).saturating_sub(from))
 }
 
 /// The names of a slice.

@@ -368,18 +368,26 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What makes two findings the same one: the rule, the instructions with their kernels, and the buffer or image if no
-/// instruction is part of it.
+/// What makes two findings the same one: the rule, the lines of the instructions with their kernels, and the memory: of
+/// an instruction the binding or variable, of other commands the buffer or image.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FindingIdentity {
     rule: Rule,
     first: Option<AccessIdentity>,
     second: AccessIdentity,
-    resource: Option<(ResourceKind, u64)>,
+    memory: Option<MemoryIdentity>,
 }
 
-/// The word, the kernel and its module, the position; of what is no instruction, the command's name.
-type AccessIdentity = (u32, Arc<str>, u64, Option<String>);
+/// The kernel and its module, the position; of what is no instruction, the command's name.
+type AccessIdentity = (Arc<str>, u64, Option<String>);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum MemoryIdentity {
+    /// All elements of an array of descriptors are one.
+    Binding(u32, u32),
+    Variable(Arc<str>),
+    Resource(ResourceKind, u64),
+}
 
 impl Finding {
     /// Equal for findings that are reported once, with a count.
@@ -387,17 +395,19 @@ impl Finding {
         let of = |access: &FoundAccess| {
             let position = access.position();
             let name = || access.command.as_ref().map(|command| format!("{} `{}`", access.action, command.name));
-            (access.word, Arc::clone(&access.kernel), access.module, position.or_else(name))
+            (Arc::clone(&access.kernel), access.module, position.or_else(name))
         };
         let has_kernel = |access: &FoundAccess| !access.kernel.is_empty();
-        let resource = match self.memory.as_ref().map(|memory| &memory.place) {
-            _ if has_kernel(&self.second) || self.first.as_ref().is_some_and(has_kernel) => None,
+        let is_of_kernel = has_kernel(&self.second) || self.first.as_ref().is_some_and(has_kernel);
+        let memory = match self.memory.as_ref().map(|memory| &memory.place) {
+            Some(FoundPlace::Descriptor { set, binding, .. }) => Some(MemoryIdentity::Binding(*set, *binding)),
+            Some(FoundPlace::Variable { name }) => Some(MemoryIdentity::Variable(Arc::clone(name))),
             // An advice: programs read back through a new buffer each time.
-            _ if (self.rule, self.severity) == (Rule::Host, Severity::Note) => None,
-            Some(FoundPlace::Resource { kind, number, .. }) => Some((*kind, *number)),
-            _ => None,
+            _ if is_of_kernel || (self.rule, self.severity) == (Rule::Host, Severity::Note) => None,
+            Some(FoundPlace::Resource { kind, number, .. }) => Some(MemoryIdentity::Resource(*kind, *number)),
+            Some(FoundPlace::Address(_)) | None => None,
         };
-        FindingIdentity { rule: self.rule, first: self.first.as_ref().map(of), second: of(&self.second), resource }
+        FindingIdentity { rule: self.rule, first: self.first.as_ref().map(of), second: of(&self.second), memory }
     }
 
     /// What is wrong, in a phrase: `data race, read after write, in workgroup variable `tile`, bytes 4..8`.
@@ -467,6 +477,11 @@ error[SPELTER-RACE-RAW]: data race (read after write) in workgroup variable `til
         assert_eq!(FoundAccess { line: None, ..finding.second.clone() }.position().unwrap(), "SPIR-V word 7");
         let other = Finding { second: FoundAccess { module: 2, ..finding.second.clone() }, ..finding.clone() };
         assert_ne!(finding.identity(), other.identity(), "two modules with an entry point `main`");
+        let on_this_line = Finding { second: FoundAccess { word: 8, ..finding.second.clone() }, ..finding.clone() };
+        assert_eq!(finding.identity(), on_this_line.identity(), "two instructions of a line");
+        let place = FoundPlace::Variable { name: "other".into() };
+        let elsewhere = Finding { memory: Some(FoundMemory { place, bytes: 4..8 }), ..finding.clone() };
+        assert_ne!(finding.identity(), elsewhere.identity(), "two variables");
         assert_eq!(FoundAccess { source: None, ..finding.second.clone() }.quoted(), None);
         // Two modules whose texts come from no files.
         let unnamed = |access: &FoundAccess, kernel: &str, text: &str| {

@@ -146,6 +146,10 @@ pub struct Accessed {
     pub memory: Memory,
     /// How many they are.
     pub bytes: u32,
+    /// The number of its reference.
+    pub reference: u32,
+    /// Whether it writes.
+    pub writes: bool,
 }
 
 /// The recording of a window of dispatches that nothing orders.
@@ -160,6 +164,8 @@ pub struct Log {
     pub(super) words: BTreeMap<Word, Vec<Index>>,
     /// Whether events are missing at its end, because the budget was exceeded.
     pub(super) cut: bool,
+    /// Whether events are missing at its end, because the replay was stopped.
+    pub(super) stopped: bool,
     /// Whether atomics are missing, since no release and no acquire is of their class.
     pub(super) lacks_atomics: bool,
 }
@@ -259,6 +265,12 @@ impl Log {
         let (entry, thread) = (self.entry(index), self.thread(index));
         let memory =
             if entry.object == 0 { Memory::Device(entry.start) } else { Memory::Workgroup(entry.start as u32) };
-        Accessed { dispatch: thread.dispatch, by: thread.by, site: entry.site, memory, bytes: entry.bytes }
+        let writes = match self.data(index).action {
+            SiteAction::Write(_) => true,
+            SiteAction::Atomic { .. } => entry.wrote,
+            _ => false,
+        };
+        let Entry { site, bytes, reference, .. } = *entry;
+        Accessed { dispatch: thread.dispatch, by: thread.by, site, memory, bytes, reference, writes }
     }
 }

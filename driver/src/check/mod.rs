@@ -3,7 +3,7 @@
 //!
 //! A device with [`DeviceOptions::check`](crate::DeviceOptions::check) has one worker and runs instrumented kernels
 //! (`code.rs`). A detector proposes candidates, and may suspect too much. So the dispatch runs again in the same order
-//! (`dispatch.rs`), with a [`Recorder`] as its observer, and of the [`Log`] only the events that can order the two
+//! (`replays.rs`), with a [`Recorder`] as its observer, and of the [`Log`] only the events that can order the two
 //! accesses become a trace of the memory model: a slice, of at most [`MAX_EVENTS`] events. The axioms decide
 //! ([`confirm()`]).
 
@@ -11,6 +11,7 @@ mod checker;
 mod code;
 mod commands;
 mod confirm;
+mod deadline;
 mod dispatch;
 mod explanation;
 mod finding;
@@ -25,12 +26,14 @@ mod reach;
 mod recorder;
 mod reduce;
 mod repair;
+mod replays;
 pub mod report;
 mod resources;
 mod results;
 mod slice;
 mod snapshot;
 mod step;
+mod suspicion;
 mod update;
 mod words;
 
@@ -44,6 +47,7 @@ pub use finding::{
 };
 pub use kernel::{CheckedKernel, KernelChecker};
 pub use log::{Accessed, Dispatch, Log, Word};
+pub(crate) use names::KernelNames;
 pub use operation::{operation, scope, set_semantics};
 pub use options::{CheckOptions, MappedAccesses, Profile, Shard};
 pub use progress::CheckProgress;

@@ -36,8 +36,7 @@ impl Names {
 
     /// An instruction that an invocation executed.
     pub(super) fn access_by(&self, kernel: &Kernel, site: Site, by: Invocation, grid: Grid) -> FoundAccess {
-        let local = position(by.local.into(), kernel.workgroup_size);
-        let invocation = FoundInvocation { workgroup: grid.workgroup(by.workgroup), local };
+        let invocation = grid.invocation(by, kernel.workgroup_size);
         FoundAccess { invocation: Some(invocation), ..self.access(kernel, site) }
     }
 
@@ -116,12 +115,17 @@ impl Names {
 
 /// A kernel with its names, for findings about its dispatches.
 #[derive(Debug)]
-pub(super) struct KernelNames {
+pub(crate) struct KernelNames {
     pub(super) names: Names,
     pub(super) kernel: Kernel,
 }
 
 impl KernelNames {
+    /// The source line of a word of the module.
+    pub(crate) fn line(&self, word: u32) -> Option<String> {
+        self.kernel.line_of_word(word).map(ToString::to_string)
+    }
+
     /// An instruction.
     pub(super) fn access(&self, site: Site) -> FoundAccess {
         self.names.access(&self.kernel, site)
@@ -164,8 +168,14 @@ pub(super) struct Grid {
 }
 
 impl Grid {
+    /// The ids of an invocation.
+    pub(super) fn invocation(self, by: Invocation, workgroup_size: [u32; 3]) -> FoundInvocation {
+        let local = position(by.local.into(), workgroup_size);
+        FoundInvocation { workgroup: self.workgroup(by.workgroup), local }
+    }
+
     /// The id of the workgroup with this linear number.
-    fn workgroup(self, number: u64) -> [u32; 3] {
+    pub(super) fn workgroup(self, number: u64) -> [u32; 3] {
         let position = position(number, self.groups);
         std::array::from_fn(|axis| position[axis].wrapping_add(self.base[axis]))
     }

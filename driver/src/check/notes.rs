@@ -12,9 +12,10 @@ use spelter_shaders::abi::Outcome;
 use spelter_shaders::check::{Candidates, Detector, Limits, Note, NoteKind, Profile};
 
 use super::checker::EXAMPLES;
-use super::confirm::{Confirmed, Verdict};
-use super::dispatch::{DispatchRun, decide};
+use super::confirm::{Confirmed, Verdict, confirm};
+use super::dispatch::DispatchRun;
 use super::finding::{Finding, Rule, Severity};
+use super::replays::candidate;
 use super::slice::Slice;
 
 /// Dispatches of a kernel that run again for a note in vain, at most: each doubles the time of one.
@@ -93,7 +94,7 @@ impl DispatchRun<'_> {
         let limits = Limits { bytes: options.memory, kinds: MAX_KINDS, examples: EXAMPLES };
         let sites = &self.code.all().kernel.sites;
         let mut detector = Detector::new(sites, self.code.launch(), Profile::Spec, limits);
-        if self.replay(&mut detector) != Some(Outcome::Done) {
+        if !self.replay(&mut detector, self.args.stop).is_some_and(|(outcome, _)| outcome == Outcome::Done) {
             return Vec::new();
         }
         let mut words = 0;
@@ -105,12 +106,12 @@ impl DispatchRun<'_> {
         if kinds.is_empty() {
             return Vec::new();
         }
-        let Some(log) = self.record(&kinds, false) else { return Vec::new() };
-        let race = |kind| match decide(&log, kind) {
+        let Some(log) = self.log(&kinds) else { return Vec::new() };
+        let race = |example| match confirm(&log, &candidate(example)) {
             Verdict::Confirmed(race) => Some(*race),
             _ => None,
         };
-        kinds.iter().filter_map(race).collect()
+        kinds.iter().filter_map(|kind| kind.examples.iter().find_map(race)).collect()
     }
 }
 

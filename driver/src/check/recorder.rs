@@ -125,6 +125,12 @@ impl Recorder {
         self.log
     }
 
+    /// The log of a dispatch that was stopped: the events until then.
+    pub(super) fn finish_stopped(mut self) -> Log {
+        self.log.stopped = true;
+        self.finish()
+    }
+
     /// Forgets the workgroup that ran, unless its events are needed.
     fn finish_workgroup(&mut self) {
         self.threads.clear();

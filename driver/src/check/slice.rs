@@ -38,6 +38,9 @@ pub enum Undecided {
     /// The replay made fewer than two conflicting accesses of the word.
     #[error("the accesses did not occur again when the dispatch was repeated")]
     NotReproduced,
+    /// The dispatch was stopped before its end when it ran again.
+    #[error("the dispatch was stopped, and was not repeated to its end")]
+    Stopped,
     /// The log does not go to the end of the window.
     #[error("the recording needs more memory than its limit")]
     Memory,

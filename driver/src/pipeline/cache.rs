@@ -231,6 +231,11 @@ pub(crate) struct CacheEntry {
 impl SourceLocations for CacheEntry {
     /// Parses the shader again, which is slow but happens at most once: for the reason of a loss.
     fn location(&self, word: u32) -> Option<String> {
+        // Kernels of checked mode are read with lines: their words are not those of the text without.
+        let line = |kernel: &Result<Arc<CompiledKernel>, Error>| kernel.as_ref().ok()?.code.checked_line(word);
+        if let Some(line) = self.kernel.get().and_then(line) {
+            return Some(line);
+        }
         let module = self.key.source.module().ok()?;
         let is_spirv = matches!(module, Module::Spirv(_));
         let constants = self.key.constants.iter().copied().collect();

@@ -26,7 +26,7 @@ use spelter_shaders::compile::{Backend, Compiled, compile_within};
 use spelter_shaders::ir::Kernel;
 use spelter_shaders::work::Work;
 
-use crate::check::CheckedCode;
+use crate::check::{CheckedCode, KernelNames};
 use crate::exec::Loss;
 use crate::host_memory::Room;
 
@@ -41,6 +41,8 @@ pub(crate) struct KernelCode {
     compiled: OnceLock<CompiledCode>,
     /// The device's; `None` for code that is compiled already.
     loss: Option<Arc<Loss>>,
+    /// Of checked mode, whose kernels have lines.
+    names: Option<Arc<KernelNames>>,
 }
 
 struct CompiledCode {
@@ -58,14 +60,24 @@ impl From<Compiled> for CompiledCode {
 impl KernelCode {
     /// Code that is compiled already.
     pub(super) fn ready(compiled: Compiled) -> Arc<Self> {
+        Arc::new(Self::of(compiled, None))
+    }
+
+    fn of(compiled: Compiled, names: Option<Arc<KernelNames>>) -> Self {
         let (wanted, compiled) = (compiled.backend, OnceLock::from(CompiledCode::from(compiled)));
-        Arc::new(Self { kernel: Mutex::new(empty_kernel()), wanted, compiled, loss: None })
+        Self { kernel: Mutex::new(empty_kernel()), wanted, compiled, loss: None, names }
     }
 
     /// Code of checked mode.
     pub(super) fn checked(code: CheckedCode) -> Arc<Self> {
         let (backend, fallback) = (code.backend(), code.fallback().map(str::to_owned));
-        Self::ready(Compiled { code: Box::new(code), backend, fallback })
+        let names = Some(Arc::clone(code.names()));
+        Arc::new(Self::of(Compiled { code: Box::new(code), backend, fallback }, names))
+    }
+
+    /// The source line of a SPIR-V word, if this is code of checked mode.
+    pub(super) fn checked_line(&self, word: u32) -> Option<String> {
+        self.names.as_ref()?.line(word)
     }
 
     /// The back end that runs the kernel: the interpreter if the wanted one cannot.
@@ -186,8 +198,13 @@ impl Compilers {
         // Threads that wait for the code of a lost device wait no longer.
         kernel.work = Work::cancelled_by(move || loss.is_lost());
         let kernel = Mutex::new(kernel);
-        let code =
-            Arc::new(KernelCode { kernel, wanted, compiled: OnceLock::new(), loss: Some(Arc::clone(&self.loss)) });
+        let code = Arc::new(KernelCode {
+            kernel,
+            wanted,
+            compiled: OnceLock::new(),
+            loss: Some(Arc::clone(&self.loss)),
+            names: None,
+        });
         if !self.enqueue(&code) {
             code.compile();
         }

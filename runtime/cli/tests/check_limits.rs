@@ -28,12 +28,14 @@ fn an_endless_kernel_ends_with_what_was_found() {
     let line = "run endless.wgsl --bind 0.0=zeros:4 --bind 0.1=zeros:256 --check --time-limit 1";
     let ended = folder.spelter(line);
     assert_eq!((ended.status, ended.stdout.as_str()), (6, ""), "{}", ended.stderr);
-    // The dispatch cannot run again to its end, so that nothing is confirmed.
+    // The dispatch runs again as far as it takes to confirm what happened before.
     for part in [
-        "warning[SPELTER-RACE-WAW]: possible data race (write after write) in `data` (set 0, binding 1), bytes 0..1",
-        "not confirmed: the dispatch could not run again",
-        "note: checked: 1 warning",
+        "error[SPELTER-RACE-WAW]: data race (write after write) in `data` (set 0, binding 1), bytes 0..4",
+        "write by workgroup (0, 0, 0), invocation (0, 0, 0)",
+        "write by workgroup (0, 0, 0), invocation (1, 0, 0)",
+        "note: checked: 1 error",
         "error: device lost: kernel `main` ran longer than the time limit of 1s",
+        ": a loop at endless.wgsl:6:5 did not end in invocation (33, 0, 0)",
     ] {
         assert!(ended.stderr.contains(part), "{part}\n{}", ended.stderr);
     }
@@ -149,6 +151,11 @@ fn without_memory_for_a_replay_a_race_is_a_warning() {
     let found = json(&folder, line, 0);
     let finding = &found["findings"][0];
     assert_eq!((&finding["severity"], &finding["count"]), (&"warning".into(), &64.into()));
+    // What the detector knows of the earlier access, and the one instruction that can have made it.
+    let of = |access: &Json| (access["line"].clone(), access["local"].clone());
+    assert_eq!(of(&finding["first"]), (4.into(), serde_json::json!([0, 0, 0])), "{finding}");
+    assert_eq!(of(&finding["second"]), (4.into(), serde_json::json!([1, 0, 0])), "{finding}");
+    assert_eq!(finding["memory"]["bytes"], serde_json::json!([0, 4]), "{finding}");
     let why = finding["conditions"][1].as_str().unwrap();
     assert!(why.starts_with("not confirmed: the dispatch could not run again: the copy of the memory"), "{why}");
 }

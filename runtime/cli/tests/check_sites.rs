@@ -8,7 +8,7 @@ use crate::check_limits::json;
 use crate::common::Folder;
 
 /// A kernel with this many stores, two of each word of which race.
-fn many_sites(stores: usize) -> String {
+pub(crate) fn many_sites(stores: usize) -> String {
     let mut text = "
         OpCapability Shader
         OpMemoryModel Logical GLSL450

@@ -4,6 +4,7 @@ mod bench;
 mod book;
 mod check;
 mod check_command;
+mod check_confirm;
 mod check_limits;
 mod check_repairs;
 mod check_reports;

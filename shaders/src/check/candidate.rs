@@ -1,6 +1,6 @@
 //! What the detector finds: candidates for races, barriers that are not uniform, notes, and what it gave up.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::observer::{Invocation, Memory};
 use crate::ir::Site;
@@ -99,8 +99,10 @@ pub struct Candidate {
     pub second: Second,
     /// The earlier access.
     pub first: First,
-    /// A byte that both access.
+    /// The first byte that both access, in a word.
     pub memory: Memory,
+    /// How many bytes of the word both access from there on.
+    pub bytes: u32,
     /// Which of them writes.
     pub relation: Relation,
     /// A hint at the cause.
@@ -190,7 +192,7 @@ pub struct GivenUp {
     /// How often the epochs of the cells ran out, so that it is not known any more which invocations of their
     /// workgroup, or of several, made the accesses before.
     pub eras: u64,
-    /// Candidates that were of a new kind when there were too many kinds.
+    /// Kinds of candidates that were not kept, since there were too many.
     pub candidates: u64,
     /// Non-uniform barriers that were not listed.
     pub barriers: u64,
@@ -201,14 +203,22 @@ pub struct GivenUp {
 pub(super) struct Collection {
     kinds: Vec<Candidates>,
     places: HashMap<Kind, usize, foldhash::fast::FixedState>,
+    /// Kinds that are not kept.
+    dropped: HashSet<Kind, foldhash::fast::FixedState>,
 }
 
+/// Kinds that are not kept and are known to be counted already, at most.
+const MAX_DROPPED: usize = 1 << 16;
+
 impl Collection {
-    /// Adds a candidate. False if it is of a new kind and there are `max_kinds` already.
+    /// Adds a candidate. False if it is the first one of a kind for which there is no room among `max_kinds`.
     pub(super) fn add(&mut self, kind: Kind, max_kinds: usize, examples: usize, of: impl Fn() -> Candidate) -> bool {
         let at = match self.places.get(&kind) {
             Some(at) => *at,
-            None if self.kinds.len() >= max_kinds => return false,
+            // Of the kinds beyond that, each candidate counts as one.
+            None if self.kinds.len() >= max_kinds => {
+                return self.dropped.len() < MAX_DROPPED && !self.dropped.insert(kind);
+            }
             None => {
                 self.places.insert(kind, self.kinds.len());
                 self.kinds.push(Candidates { kind, count: 0, examples: Vec::new() });

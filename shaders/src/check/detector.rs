@@ -406,12 +406,14 @@ impl Detector {
             };
             let relation = relation(&earlier, &now.access);
             let atomic = earlier.atomic.is_some();
-            let byte = (earlier.mask & now.access.mask).trailing_zeros().min(3);
+            let common = earlier.mask & now.access.mask;
+            let byte = common.trailing_zeros().min(3);
+            let bytes = (common >> byte).trailing_ones();
             let memory = match word {
                 Memory::Device(address) => Memory::Device(address + u64::from(byte)),
                 Memory::Workgroup(offset) => Memory::Workgroup(offset + byte),
             };
-            let candidate = || Candidate { second, first: First { agents, atomic }, memory, relation, cause };
+            let candidate = || Candidate { second, first: First { agents, atomic }, memory, bytes, relation, cause };
             let kind = Kind { site, command, distance, atomic, relation, cause };
             if !self.candidates.add(kind, self.limits.kinds, self.limits.examples, candidate) {
                 self.given_up.candidates += 1;

@@ -312,8 +312,9 @@ fn bytes_of_a_word_are_apart() {
     assert_eq!(test.found(), []);
     test.read(at(0, 1), byte(0, 2));
     let found = test.detector.candidates();
-    assert_eq!((found.len(), found[0].examples[0].memory), (1, Memory::Device(0)));
+    assert_eq!((found.len(), found[0].examples[0].memory, found[0].examples[0].bytes), (1, Memory::Device(0), 1));
     test.write(at(0, 9), byte(2, 8));
+    assert_eq!(test.detector.candidates()[1].examples[0].bytes, 1);
     assert_eq!(test.detector.candidates()[1].count, 2, "two bytes of two invocations");
 }
 
@@ -433,7 +434,8 @@ fn what_does_not_fit_is_counted() {
     }
     assert!(detector.bytes() <= limits.bytes && detector.given_up().accesses > 0);
     assert_eq!(detector.candidates()[0].examples.len(), 2);
-    detector.access(at(1, 0), write, word(0));
+    // Of another kind, which counts once.
+    (0..3).for_each(|_| detector.access(at(1, 0), write, word(0)));
     assert_eq!(detector.given_up().candidates, 1);
 }
 

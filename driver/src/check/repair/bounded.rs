@@ -6,8 +6,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use spelter_shaders::check::observer::{DivergentBarrier, Invocation, Lanes, Observer, Target};
 use spelter_shaders::ir::{Scope, Site};
 
-/// The work of all trials of a kernel, at most: what they observe, and 64 for each instruction that is compiled.
+/// The work of the trials of a kernel, at most: what they observe, and 64 for each instruction that is compiled.
 const MAX_WORK: u64 = 1 << 24;
+
+/// What each dispatch may add to it, so that the races that a long process finds late have repairs, too.
+const WORK_OF_A_DISPATCH: u64 = 1 << 20;
 
 /// What is left of the work of a kernel's trials.
 #[derive(Debug)]
@@ -15,11 +18,27 @@ pub(in crate::check) struct Budget(AtomicU64);
 
 impl Default for Budget {
     fn default() -> Self {
-        Self(AtomicU64::new(MAX_WORK))
+        Self::new(MAX_WORK)
     }
 }
 
 impl Budget {
+    /// So much work.
+    pub(in crate::check) fn new(work: u64) -> Self {
+        Self(AtomicU64::new(work))
+    }
+
+    /// Adds the work of the trials for another dispatch, up to the limit of a kernel.
+    pub(in crate::check) fn refill(&self) {
+        self.0.store((self.left() + WORK_OF_A_DISPATCH).min(MAX_WORK), Ordering::Relaxed);
+    }
+
+    /// What is left.
+    pub(in crate::check) fn left(&self) -> u64 {
+        // Relaxed: one thread runs dispatches.
+        self.0.load(Ordering::Relaxed)
+    }
+
     /// Takes some work; false if too little is left.
     fn take(&self, work: u64) -> bool {
         // Relaxed: one thread runs dispatches.
@@ -34,13 +53,13 @@ impl Budget {
 }
 
 /// An observer that stops the kernel when the work is done, or when the device stops.
-pub(super) struct Bounded<'a> {
-    pub(super) observer: &'a mut dyn Observer,
-    pub(super) budget: &'a Budget,
+pub(in crate::check) struct Bounded<'a> {
+    pub(in crate::check) observer: &'a mut dyn Observer,
+    pub(in crate::check) budget: &'a Budget,
     /// The flag of the trial, at which the kernel looks.
-    pub(super) stop: &'a AtomicU32,
+    pub(in crate::check) stop: &'a AtomicU32,
     /// The device's flag.
-    pub(super) device: &'a AtomicU32,
+    pub(in crate::check) device: &'a AtomicU32,
 }
 
 impl Bounded<'_> {
@@ -116,6 +135,16 @@ mod tests {
         fn arrive(&mut self, _: Invocation, _: Site) {}
         fn release(&mut self, _: u64, _: Scope, _: Option<u32>) {}
         fn end(&mut self, _: Invocation) {}
+    }
+
+    #[test]
+    fn each_dispatch_has_work_for_trials_up_to_the_limit_of_a_kernel() {
+        let budget = Budget::default();
+        budget.refill();
+        assert_eq!(budget.left(), MAX_WORK);
+        assert!(budget.take(MAX_WORK) && !budget.compile(1));
+        budget.refill();
+        assert!(budget.left() == WORK_OF_A_DISPATCH && budget.compile(1));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use spelter_memory_model::repair::{Edit, TraceEdit};
 use spelter_shaders::ir::{InstData, Kernel, SiteData, StorageClass, Type, Width};
 
 use self::barrier::{Found, Race};
-pub(super) use self::bounded::Budget;
+pub(super) use self::bounded::{Bounded, Budget};
 use self::change::Changed;
 use self::place::Text;
 use self::trial::{Trials, Tried};

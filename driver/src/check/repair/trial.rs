@@ -55,7 +55,8 @@ pub(super) struct Trials<'a> {
 impl<'a> Trials<'a> {
     /// Of a race in one workgroup, that one runs alone if the race occurs then; `None` if the memory cannot be kept.
     pub(super) fn new(run: &'a DispatchRun<'a>, pair: [SiteData; 2], workgroup: Option<[u32; 3]>) -> Option<Self> {
-        run.snapshot?;
+        // A dispatch that did not end by itself would not end in a trial.
+        run.snapshot.filter(|_| run.ended)?;
         let mut after = Snapshot::default();
         if !after.take(run.code.written(run.args), run.code.checker.options.replay_memory) {
             return None;
@@ -139,7 +140,8 @@ impl<'a> Trials<'a> {
         if kinds.iter().map(|kind| kind.examples.len()).sum::<usize>() > MAX_EXAMPLES {
             return Tried::Races;
         }
-        let mut recorder = run.recorder(&checked, &kinds, false);
+        let words = kinds.iter().flat_map(|kind| &kind.examples).map(word);
+        let mut recorder = run.recorder(&checked, words, false);
         if self.observe(&checked, &mut recorder) != Some(Outcome::Done) {
             return Tried::Races;
         }

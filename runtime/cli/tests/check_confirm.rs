@@ -1,0 +1,130 @@
+//! Which races `spelter run --check` confirms and lists: each pair of lines once, however many there are, however often
+//! they race, and whether or not the kernel ends.
+
+#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
+use crate::check_sites::many_sites;
+use crate::common::Folder;
+use serde_json::Value as Json;
+
+/// The object of a run that ends with this status.
+fn json(folder: &Folder, line: &str, status: i32) -> Json {
+    let ended = folder.spelter(&format!("{line} --json"));
+    assert_eq!(ended.status, status, "{line}\n{}{}", ended.stdout, ended.stderr);
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+/// The rule, the lines and the count of each finding, in order; all are errors.
+fn pairs(found: &Json) -> Vec<(String, u64, u64, u64)> {
+    let findings = found["findings"].as_array().unwrap();
+    assert!(findings.iter().all(|finding| finding["severity"] == "error"), "{found}");
+    let line = |access: &Json| access["line"].as_u64().unwrap();
+    let of = |finding: &Json| {
+        let rule = finding["id"].as_str().unwrap().trim_start_matches("SPELTER-RACE-").to_owned();
+        (rule, line(&finding["first"]), line(&finding["second"]), finding["count"].as_u64().unwrap())
+    };
+    let mut pairs: Vec<_> = findings.iter().map(of).collect();
+    pairs.sort();
+    pairs
+}
+
+#[test]
+fn each_of_very_many_races_of_a_kernel_is_confirmed() {
+    // The record of the second one does not fit as a whole.
+    for (sites, memory) in [(300, "1G"), (3000, "340K")] {
+        let folder = Folder::with(&format!("check-many-{sites}"), "sites.spvasm", &many_sites(sites));
+        let line = format!("run sites.spvasm --bind 0.0=zeros:80000 --check --check-memory {memory}");
+        let found = json(&folder, &line, 66);
+        let checked = &found["checked"];
+        assert_eq!((&checked["confirmed"], &checked["undecided"]), (&sites.into(), &0.into()), "{checked}");
+        let findings = found["findings"].as_array().unwrap();
+        assert_eq!(findings.iter().filter(|finding| finding["severity"] == "error").count(), sites, "{checked}");
+    }
+}
+
+/// One invocation writes, the other one reads in three lines, of which the last one is executed five times.
+const SEVERAL_READS: &str = "
+@group(0) @binding(0) var<storage, read_write> x: array<u32>;
+@compute @workgroup_size(2) fn main(@builtin(local_invocation_index) l: u32) {
+    if l == 0u {
+        x[0] = 1u;
+    } else {
+        x[1] = x[0];
+        x[2] = x[0] + 1u;
+        for (var i = 0u; i < 5u; i++) {
+            x[3u + i] = x[0] + i;
+        }
+    }
+}";
+
+#[test]
+fn a_race_of_a_later_line_is_not_hidden_by_that_of_an_earlier_one() {
+    let folder = Folder::with("check-reads", "reads.wgsl", SEVERAL_READS);
+    let raw = |first, second, count| ("RAW".to_owned(), first, second, count);
+    let found = json(&folder, "run reads.wgsl --bind 0.0=zeros:64 --check", 66);
+    assert_eq!(pairs(&found), [raw(5, 7, 1), raw(5, 8, 1), raw(5, 10, 5)]);
+    let found = json(&folder, "run reads.wgsl --bind 0.0=zeros:64 --check --suppress line:reads.wgsl:7", 66);
+    assert_eq!(pairs(&found), [raw(5, 8, 1), raw(5, 10, 5)]);
+}
+
+/// Two lines of one invocation write what two lines of the other one read.
+const SEVERAL_WRITES: &str = "
+@group(0) @binding(0) var<storage, read_write> x: array<u32>;
+@compute @workgroup_size(2) fn main(@builtin(local_invocation_index) l: u32) {
+    if l == 0u {
+        x[0] = 1u;
+        x[0] += x[1];
+    } else {
+        x[2] = x[0];
+        x[3] = x[0] * x[0];
+    }
+}";
+
+#[test]
+fn a_race_of_an_earlier_line_is_not_hidden_by_that_of_a_later_one() {
+    let folder = Folder::with("check-writes", "writes.wgsl", SEVERAL_WRITES);
+    let found = json(&folder, "run writes.wgsl --bind 0.0=zeros:64 --check", 66);
+    let lines: Vec<_> = pairs(&found).into_iter().map(|(rule, first, second, _)| (rule, first, second)).collect();
+    let raw = |first, second| ("RAW".to_owned(), first, second);
+    assert_eq!(lines, [raw(5, 8), raw(5, 9), raw(6, 8), raw(6, 9)]);
+}
+
+/// All invocations exchange words in a loop, without barriers.
+const LOOP: &str = "
+@group(0) @binding(0) var<storage, read_write> x: array<u32>;
+@compute @workgroup_size(32) fn main(@builtin(local_invocation_index) l: u32) {
+    for (var i = 0u; i < 100u; i++) {
+        x[(l + i) % 32u] = i;
+        x[32u + l] += x[(l + 2u * i) % 32u];
+    }
+}";
+
+#[test]
+fn races_in_a_loop_are_one_finding_for_each_pair_of_lines() {
+    let folder = Folder::with("check-loop", "loop.wgsl", LOOP);
+    let found = json(&folder, "run loop.wgsl --bind 0.0=zeros:256 --check", 66);
+    let lines: Vec<_> = pairs(&found).into_iter().map(|(rule, first, second, _)| (rule, first, second)).collect();
+    let of = |rule: &str, first, second| (rule.to_owned(), first, second);
+    assert_eq!(lines, [of("RAW", 5, 6), of("WAR", 6, 5), of("WAW", 5, 5)]);
+}
+
+/// As `ENDLESS` of `check_limits.rs`, but nothing is accessed in the loop.
+const SPINS: &str = "
+@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) {
+    data[0] = l;
+    var i = 0u;
+    while i < 5u {
+        i = (i + 3u) % 3u;
+    }
+    data[l] = i;
+}";
+
+#[test]
+fn a_race_before_a_loop_that_does_not_end_and_accesses_nothing_is_confirmed() {
+    let folder = Folder::with("check-spins", "spins.wgsl", SPINS);
+    let found = json(&folder, "run spins.wgsl --bind 0.0=zeros:256 --check --time-limit 1", 6);
+    assert_eq!(pairs(&found), [("WAW".to_owned(), 4, 4, 15)]);
+    let error = found["error"].as_str().unwrap();
+    assert!(error.contains("a loop at spins.wgsl:6:5 did not end"), "{error}");
+}
