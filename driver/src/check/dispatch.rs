@@ -20,7 +20,7 @@ use super::finding::{Finding, FoundAccess, FoundMemory, FoundPlace, Hazard, Repa
 use super::log::{self, Accessed, Dispatch, Log, Word};
 use super::names::Grid;
 use super::recorder::Recorder;
-use super::repair::{self, Repairs};
+use super::repair::{self, Flag, Repairs};
 use super::slice::Slice;
 use super::snapshot::Snapshot;
 use super::update;
@@ -57,7 +57,8 @@ impl DispatchRun<'_> {
                     format!("invocation ({x}, {y}, {z}) of its scope had ended{}", early.unwrap_or_default())
                 }
             };
-            let repair = explanation::of_divergence(first.as_ref(), &second, early);
+            let moved = self.moved_barrier(barrier, detector.candidates());
+            let repair = moved.unwrap_or_else(|| explanation::of_divergence(first.as_ref(), &second, early));
             self.add(Rule::Barrier, Severity::Error, None, (first, second), (vec![reason], vec![repair]), 1);
         }
         self.note(detector.notes());
@@ -106,16 +107,49 @@ impl DispatchRun<'_> {
         // Atomics that order nothing are not needed for a verdict, but a repair may make them order something.
         let is_confirmed = decided.iter().any(|decided| matches!(decided, Verdict::Confirmed(_)));
         let with_atomics = if is_confirmed && !log.has_all_atomics() { self.record(kinds, true) } else { None };
+        let again = |kind: &Candidates, confirmed| match with_atomics.as_ref().map(|log| decide(log, kind)) {
+            Some(Verdict::Confirmed(with_atomics)) => with_atomics,
+            _ => confirmed,
+        };
+        let mut races = Vec::new();
         for (kind, decided) in kinds.iter().zip(decided) {
             match decided {
-                Verdict::Confirmed(confirmed) => match with_atomics.as_ref().map(|log| decide(log, kind)) {
-                    Some(Verdict::Confirmed(with_atomics)) => self.race(kind, &with_atomics),
-                    _ => self.race(kind, &confirmed),
-                },
+                Verdict::Confirmed(confirmed) => races.push((kind, again(kind, confirmed))),
                 Verdict::Undecided(why) => self.suspect(kind, &why.to_string()),
                 Verdict::Refuted => self.code.checker.count(|counts| counts.refuted += 1),
             }
         }
+        let log = with_atomics.as_ref().unwrap_or(&log);
+        for (kind, confirmed) in &races {
+            let others = races.iter().map(|(_, race)| &**race);
+            self.race(kind, confirmed, &|| self.flag(log, confirmed, others.clone()));
+        }
+    }
+
+    /// The flag that guards the memory of a race, or that the race is about, and a race of what it guards.
+    fn flag<'r>(
+        &self,
+        log: &Log,
+        race: &'r Confirmed,
+        mut others: impl Iterator<Item = &'r Confirmed>,
+    ) -> Option<(Flag, Option<&'r Confirmed>)> {
+        let kernel = self.code.kernel();
+        if let Some(flag) = repair::guarding(log, race, kernel) {
+            return Some((flag, Some(race)));
+        }
+        let guards = |other: &'r Confirmed| {
+            let flag = repair::guarding(log, other, kernel)?;
+            flag.is_of([race.first.site, race.second.site]).then_some((flag, Some(other)))
+        };
+        let own = || {
+            let writes = race.slice.trace.operation(race.slice.pair.0).writes();
+            let (write, read) = if writes { (&race.first, &race.second) } else { (&race.second, &race.first) };
+            let flag = Flag { write: (write.site, write.by), read: (read.site, read.by) };
+            let is_write = race.slice.trace.operation(race.slice.pair.1).writes() == writes;
+            let is_flag = repair::is_flag(kernel, &self.code.all().kernel.sites[read.site]);
+            (is_flag && !is_write).then_some((flag, None))
+        };
+        others.find_map(guards).or_else(own)
     }
 
     /// Runs the dispatch again with another observer; `None` if it cannot.
@@ -149,7 +183,12 @@ impl DispatchRun<'_> {
     }
 
     /// Reports a race that the axioms confirmed.
-    fn race(&self, kind: &Candidates, confirmed: &Confirmed) {
+    fn race<'r>(
+        &self,
+        kind: &Candidates,
+        confirmed: &Confirmed,
+        flag: &dyn Fn() -> Option<(Flag, Option<&'r Confirmed>)>,
+    ) {
         self.code.checker.count(|counts| counts.confirmed += 1);
         let slice = &confirmed.slice;
         let writes = |accessed: usize| slice.trace.operation(accessed).writes();
@@ -184,13 +223,12 @@ impl DispatchRun<'_> {
         let update = confirmed.updates.filter(|_| may_be);
         let update = update.and_then(|updates| self.update(updates, confirmed.second.by));
         let update = update.or_else(|| self.conditional(slice, pair).filter(|_| may_be));
-        let mut found = match (update, explanation::between_workgroups(described.language, pair)) {
+        let found = match (update, explanation::between_workgroups(described.language, pair)) {
             // With a lock, say, that does not order what it protects.
             (Some(repair), advice) if names.has_atomics(slice) && described.language != Language::Wgsl => {
-                let mut found = self.repairs(slice, &described, [pair.0, pair.1]);
+                let mut found = self.repairs(slice, &described, [pair.0, pair.1], flag());
                 found.repairs.extend(advice);
-                // The update has the better words for it.
-                found.as_atomics = Some(repair);
+                found.repairs.push(repair);
                 found
             }
             (Some(repair), _) => Repairs { repairs: vec![repair], ..Repairs::default() },
@@ -198,12 +236,11 @@ impl DispatchRun<'_> {
                 Repairs { repairs: vec![repair], ..Repairs::default() }
             }
             (None, advice) => {
-                let mut found = self.repairs(slice, &described, [pair.0, pair.1]);
+                let mut found = self.repairs(slice, &described, [pair.0, pair.1], flag());
                 found.repairs.extend(advice);
                 found
             }
         };
-        found.repairs.extend(found.as_atomics.take());
         let reasons = race.reasons.iter().cloned().chain(found.reasons).collect();
         self.code.checker.report(Finding { reasons, repairs: found.repairs, ..race });
     }

@@ -4,6 +4,8 @@ mod bench;
 mod book;
 mod check;
 mod check_command;
+mod check_divergence;
+mod check_flags;
 mod check_limits;
 mod check_repairs;
 mod check_reports;
