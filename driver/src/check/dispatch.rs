@@ -21,7 +21,7 @@ use super::finding::{Finding, FoundAccess, FoundMemory, FoundPlace, Hazard, Repa
 use super::log::{self, Accessed, Dispatch, Word};
 use super::names::Grid;
 use super::recorder::Recorder;
-use super::repair::{self, Repairs};
+use super::repair::{self, Flag, Repairs};
 use super::replays::Interrupted;
 use super::slice::Slice;
 use super::snapshot::Snapshot;
@@ -58,7 +58,8 @@ impl DispatchRun<'_> {
                     format!("invocation ({x}, {y}, {z}) of its scope had ended{}", early.unwrap_or_default())
                 }
             };
-            let repair = explanation::of_divergence(first.as_ref(), &second, early);
+            let moved = self.moved_barrier(barrier, detector.candidates());
+            let repair = moved.unwrap_or_else(|| explanation::of_divergence(first.as_ref(), &second, early));
             self.add(Rule::Barrier, Severity::Error, None, (first, second), (vec![reason], vec![repair]), 1);
         }
         if self.ended {
@@ -109,7 +110,12 @@ impl DispatchRun<'_> {
     }
 
     /// Reports a race that the axioms confirmed.
-    pub(super) fn race(&self, confirmed: &Confirmed, cause: Cause, count: u64) {
+    pub(super) fn race<'r>(
+        &self,
+        confirmed: &Confirmed,
+        (cause, count): (Cause, u64),
+        flag: &dyn Fn() -> Option<(Flag, Option<&'r Confirmed>)>,
+    ) {
         let slice = &confirmed.slice;
         let writes = |accessed: usize| slice.trace.operation(accessed).writes();
         let hazard = match (writes(slice.pair.0), writes(slice.pair.1)) {
@@ -143,13 +149,12 @@ impl DispatchRun<'_> {
         let update = confirmed.updates.filter(|_| may_be);
         let update = update.and_then(|updates| self.update(updates, confirmed.second.by));
         let update = update.or_else(|| self.conditional(slice, pair).filter(|_| may_be));
-        let mut found = match (update, explanation::between_workgroups(described.language, pair)) {
+        let found = match (update, explanation::between_workgroups(described.language, pair)) {
             // With a lock, say, that does not order what it protects.
             (Some(repair), advice) if names.has_atomics(slice) && described.language != Language::Wgsl => {
-                let mut found = self.repairs(slice, &described, [pair.0, pair.1]);
+                let mut found = self.repairs(slice, &described, [pair.0, pair.1], flag());
                 found.repairs.extend(advice);
-                // The update has the better words for it.
-                found.as_atomics = Some(repair);
+                found.repairs.push(repair);
                 found
             }
             (Some(repair), _) => Repairs { repairs: vec![repair], ..Repairs::default() },
@@ -157,12 +162,11 @@ impl DispatchRun<'_> {
                 Repairs { repairs: vec![repair], ..Repairs::default() }
             }
             (None, advice) => {
-                let mut found = self.repairs(slice, &described, [pair.0, pair.1]);
+                let mut found = self.repairs(slice, &described, [pair.0, pair.1], flag());
                 found.repairs.extend(advice);
                 found
             }
         };
-        found.repairs.extend(found.as_atomics.take());
         let reasons = race.reasons.iter().cloned().chain(found.reasons).collect();
         self.code.checker.report(Finding { reasons, repairs: found.repairs, ..race });
     }

@@ -15,17 +15,16 @@ use spelter_shaders::ir::SourceLine;
 
 use super::finding::{FoundAccess, FoundPlace, Repair};
 use super::slice::Slice;
-use super::update::Updated;
 use super::words;
 
 /// The bounds of the search for repairs: a report must not take longer than the run.
-fn effort(language: Language) -> TraceEffort {
+fn effort(language: Language, barriers: bool) -> TraceEffort {
     let (edits, terms) = match language {
         Language::Spirv => (3, Terms::Operands),
         Language::Glsl => (4, Terms::Whole { atomics: true }),
         Language::Wgsl => (3, Terms::Whole { atomics: false }),
     };
-    TraceEffort { edits, traces: 400, repairs: 2, terms }
+    TraceEffort { edits, traces: 400, repairs: 2, terms, barriers }
 }
 
 /// The names of a slice's events.
@@ -103,7 +102,8 @@ impl SliceNames<'_> {
 
     /// Sets of changes after which the same execution has no race, the smallest first.
     pub(super) fn edits(&self, slice: &Slice) -> Vec<Vec<TraceEdit>> {
-        let effort = effort(self.language);
+        // A barrier in place of atomics is sought by trials, where it may be: here it would be the smaller repair.
+        let effort = effort(self.language, !self.has_atomics(slice));
         let found = repair::of_trace(&slice.trace, &slice.choice, slice.pair, Model::SPEC, effort);
         found.map(|found| found.repairs).unwrap_or_default()
     }
@@ -132,19 +132,6 @@ impl SliceNames<'_> {
         let access = |event: usize| slice.trace.operation(event).access();
         let place = |event: usize| access(event).map(|access| (access.reference, &access.location));
         first != second && place(first).is_some() && place(first) == place(second)
-    }
-
-    /// Two atomics in place of the two accesses, in words; `None` if the language has none for what they access.
-    pub(super) fn as_atomics(&self, edits: &[TraceEdit], slice: &Slice, updated: [Updated; 2]) -> Option<Repair> {
-        let needs = match (self.language, updated) {
-            (Language::Spirv, _) | (_, [Updated::Integer, Updated::Integer]) => "",
-            (Language::Glsl, [Updated::Float, Updated::Float]) => {
-                ", with `#extension GL_EXT_shader_atomic_float : require`"
-            }
-            _ => return None,
-        };
-        let Repair { text, line } = self.repair(edits, slice);
-        Some(Repair { text: text + needs, line })
     }
 
     /// A set of changes in words.

@@ -15,6 +15,7 @@ mod deadline;
 mod dispatch;
 mod explanation;
 mod finding;
+mod guards;
 mod kernel;
 mod log;
 mod names;

@@ -16,6 +16,7 @@ use spelter_shaders::ir::{Kernel, Site};
 use super::confirm::{Candidate, Confirmed, Filter, Pairs, Room, Verdict, confirm};
 use super::deadline;
 use super::dispatch::{DispatchRun, word};
+use super::guards::Guards;
 use super::log::{Accessed, Log, Word};
 use super::repair::{Bounded, Budget};
 use super::slice::Undecided;
@@ -117,12 +118,16 @@ impl DispatchRun<'_> {
                 most = count / 2;
             }
             let mut found = races.take();
+            let mut with_atomics = None;
             if interrupted.is_none() && !found.is_empty() && !record.log.has_all_atomics() {
-                work += self.with_atomics(&mut found);
+                with_atomics = self.with_atomics(&mut found);
+                work += with_atomics.as_ref().map_or(0, |record| record.work);
                 replays += 1;
             }
+            let guards =
+                Guards::new(&with_atomics.as_ref().unwrap_or(&record).log, found.iter().map(|race| &*race.confirmed));
             for Race { confirmed, cause, count, .. } in &found {
-                self.race(confirmed, *cause, (*count).max(1));
+                self.race(confirmed, (*cause, (*count).max(1)), &|| self.flag(&guards, confirmed));
             }
             again.extend(later);
             left = again;
@@ -136,9 +141,9 @@ impl DispatchRun<'_> {
     }
 
     /// Atomics that order nothing are not needed for a verdict, but a repair may make them order something. Returns
-    /// what was observed for it.
-    fn with_atomics(&self, races: &mut [Race]) -> u64 {
-        let Some(record) = self.record_words(races.iter().map(|race| race.word), true) else { return 0 };
+    /// the record that has them.
+    fn with_atomics(&self, races: &mut [Race]) -> Option<Record> {
+        let record = self.record_words(races.iter().map(|race| race.word), true)?;
         for race in races {
             let filter = |of: Accessed| Filter { dispatch: None, site: Some(of.site), by: Some(of.by) };
             let (first, second) = (filter(race.confirmed.first), filter(race.confirmed.second));
@@ -146,7 +151,7 @@ impl DispatchRun<'_> {
                 race.confirmed = found;
             }
         }
-        record.work
+        Some(record)
     }
 
     /// The log of the words of candidates; `None` if the dispatch cannot run again or was stopped meanwhile.

@@ -5,6 +5,8 @@ mod book;
 mod check;
 mod check_command;
 mod check_confirm;
+mod check_divergence;
+mod check_flags;
 mod check_limits;
 mod check_repairs;
 mod check_reports;

@@ -1,11 +1,13 @@
 //! Repairs by control barriers: where they must be, and which ones, found by trials.
 
+use std::cmp::Ordering;
+
 use spelter_memory_model::event::Class;
 use spelter_shaders::front::Language;
-use spelter_shaders::ir::{InstData, Kernel, SiteData};
+use spelter_shaders::ir::{Inst, InstData, Kernel, Scope, SiteData, SourceLine};
 
 use super::change::{self, Changed};
-use super::place::{Gap, Text};
+use super::place::{Around, At, Before, Gap, Text};
 use super::trial::{Trials, Tried};
 use crate::check::finding::{FoundAccess, Repair};
 
@@ -72,65 +74,153 @@ pub(super) enum Found {
     Nothing,
 }
 
+/// Barriers that may be the repair.
+#[derive(Clone, Default)]
+struct Attempt {
+    /// Their places, with the order of the accesses in the text.
+    gaps: Vec<(Gap, [usize; 2])>,
+    /// How those pass them by that do not come there.
+    around: Around,
+    /// The barriers that they replace.
+    replaced: Vec<SiteData>,
+    /// Where a barrier of the workgroup takes the place of one of a subgroup.
+    wider: Option<At>,
+}
+
 impl Race<'_> {
     /// The barriers that silence a race of two invocations of a workgroup.
     pub(super) fn barriers(&self, trials: &mut Trials<'_>) -> Found {
         let text = Text::new(self.kernel);
         let at = self.sites.map(|site| text.of_site(site));
-        let [Some(first), Some(second)] = [at[0].first(), at[1].first()] else { return Found::Nothing };
-        let [Some(first_end), Some(second_end)] = [at[0].last(), at[1].last()] else { return Found::Nothing };
+        let [Some(&first), Some(&second)] = [at[0].first(), at[1].first()] else { return Found::Nothing };
+        let [Some(&first_end), Some(&second_end)] = [at[0].last(), at[1].last()] else { return Found::Nothing };
         // The order of the text, whatever that of the execution was.
-        let between = match first.cmp(second) {
-            std::cmp::Ordering::Equal => None,
-            std::cmp::Ordering::Less => text.between(*first_end, *second).map(|gap| (gap, [0, 1])),
-            std::cmp::Ordering::Greater => text.between(*second_end, *first).map(|gap| (gap, [1, 0])),
+        let (order, ends) = match first.cmp(&second) {
+            Ordering::Equal => ([0, 1], None),
+            Ordering::Less => ([0, 1], Some((first_end, second))),
+            Ordering::Greater => ([1, 0], Some((second_end, first))),
         };
-        let end = text.loop_end(*first, *second).map(|gap| (gap, [0, 1]));
-        let sets = [vec![between.clone()], vec![end.clone()], vec![between, end]];
-        let sets = sets.into_iter().filter_map(|set| set.into_iter().collect::<Option<Vec<_>>>());
+        let between = ends.and_then(|(first, second)| text.between(first, second)).map(|gap| (gap, order));
+        let end = text.loop_end(first, second).map(|gap| (gap, [0, 1]));
+        let attempt = |gaps: Vec<(Gap, [usize; 2])>| Attempt { gaps, ..Attempt::default() };
+        let mut attempts: Vec<Attempt> = ends
+            .map_or_else(Vec::new, |(first, second)| text.subgroup_barriers(first, second))
+            .into_iter()
+            .map(|at| Attempt { wider: Some(at), ..Attempt::default() })
+            .collect();
+        let sets = [vec![between.clone()], vec![end.clone()], vec![between.clone(), end]];
+        attempts.extend(sets.into_iter().filter_map(|set| set.into_iter().collect::<Option<Vec<_>>>()).map(attempt));
         let kinds = kinds(self.language, self.kernel, self.class);
-        let Some(strongest) = kinds.last() else { return Found::Nothing };
         let mut divergent = false;
-        for set in sets {
-            match trials.run(&self.with(&set, strongest)) {
-                Tried::Races => {}
-                Tried::Diverges => divergent = true,
-                Tried::Silent => {
-                    let weaker = kinds.iter().find(|kind| trials.run(&self.with(&set, kind)) == Tried::Silent);
-                    let kind = weaker.unwrap_or(strongest);
-                    if !trials.is_silent_in_all(&self.with(&set, kind)) {
-                        return Found::BetweenWorkgroups;
-                    }
-                    let repair = self.repair(&set, kind);
-                    let only_at_the_end = matches!(set[..], [(Gap::LoopEnd { .. }, _)]);
-                    return Found::Repair { repair, only_at_the_end };
-                }
+        for attempt in attempts {
+            if let Some(found) = self.attempt(&attempt, &kinds, trials, &mut divergent) {
+                return found;
             }
         }
-        if divergent { Found::Divergent } else { Found::Nothing }
+        if !divergent {
+            return Found::Nothing;
+        }
+        // Just after the first access, where a return or a branch may follow, or with those that do not come there.
+        let early = ends.zip(between.clone()).map(|((first, _), (_, order))| (text.after(first), order));
+        let early = early.filter(|early| between.as_ref().is_some_and(|late| late.0.at() != early.0.at()));
+        let around = |(gap, order): (Gap, [usize; 2])| {
+            let around = text.around(gap.at())?;
+            Some(Attempt { around, ..attempt(vec![(gap, order)]) })
+        };
+        let others =
+            [early.clone().map(|early| attempt(vec![early])), between.and_then(around), early.and_then(around)];
+        for attempt in others.into_iter().flatten() {
+            if let Some(found) = self.attempt(&attempt, &kinds, trials, &mut divergent) {
+                return found;
+            }
+        }
+        Found::Divergent
     }
 
-    fn with(&self, gaps: &[(Gap, [usize; 2])], kind: &Kind) -> Kernel {
+    /// Tries barriers, and those in place of the barriers with which they diverge.
+    fn attempt(
+        &self,
+        attempt: &Attempt,
+        kinds: &[Kind],
+        trials: &mut Trials<'_>,
+        divergent: &mut bool,
+    ) -> Option<Found> {
+        let strongest = kinds.last()?;
+        let tried = trials.run(&self.with(attempt, strongest));
+        *divergent |= tried == Tried::Diverges;
+        if tried == Tried::Races {
+            return None;
+        }
+        // Barriers between the two that not all invocations reach are of no use beside the new ones.
+        let text = Text::new(self.kernel);
+        let of = |site: &SiteData| text.of_site(site).first().copied();
+        let ends = self.sites.map(of);
+        let (first, last) = (ends.iter().min()?, ends.iter().max()?);
+        let mut replaced = std::mem::take(&mut trials.divergent);
+        replaced.retain(|site| tried == Tried::Diverges || (*first..*last).contains(&of(site)));
+        let replacing = Attempt { replaced, ..attempt.clone() };
+        if !replacing.replaced.is_empty() && trials.run(&self.with(&replacing, strongest)) == Tried::Silent {
+            return Some(self.weakest(&replacing, kinds, trials));
+        }
+        (tried == Tried::Silent).then(|| self.weakest(attempt, kinds, trials))
+    }
+
+    /// The repair by the smallest barriers that suffice.
+    fn weakest(&self, attempt: &Attempt, kinds: &[Kind], trials: &mut Trials<'_>) -> Found {
+        let weaker = kinds.iter().find(|kind| trials.run(&self.with(attempt, kind)) == Tried::Silent);
+        let Some(kind) = weaker.or(kinds.last()) else { return Found::Nothing };
+        if !trials.is_silent_in_all(&self.with(attempt, kind)) {
+            return Found::BetweenWorkgroups;
+        }
+        let only_at_the_end = matches!(attempt.gaps[..], [(Gap::LoopEnd { .. }, _)]);
+        Found::Repair { repair: self.repair(attempt, kind), only_at_the_end }
+    }
+
+    fn with(&self, attempt: &Attempt, kind: &Kind) -> Kernel {
         let mut changed = Changed::new(self.kernel, self.language);
         if kind.coherent {
             changed.coherent(self.sites);
         }
-        gaps.iter().for_each(|(gap, _)| changed.insert(gap.at(), kind.insts.iter().cloned()));
+        for (gap, _) in &attempt.gaps {
+            changed.insert_around(gap.at(), &attempt.around.edges, kind.insts.iter().cloned());
+        }
+        if let Some(at) = attempt.wider {
+            changed.insert(at, kind.insts.iter().cloned());
+            changed.remove(at);
+        }
+        let text = Text::new(self.kernel);
+        attempt.replaced.iter().flat_map(|site| text.of_site(site)).for_each(|at| changed.remove(at));
         changed.finish()
     }
 
-    fn repair(&self, gaps: &[(Gap, [usize; 2])], kind: &Kind) -> Repair {
-        let places: Vec<_> = gaps.iter().map(|(gap, order)| self.words(gap, *order)).collect();
+    fn repair(&self, attempt: &Attempt, kind: &Kind) -> Repair {
+        let mut places: Vec<_> = attempt.gaps.iter().map(|(gap, order)| self.words(gap, *order)).collect();
+        let text = Text::new(self.kernel);
+        let wider = attempt.wider.and_then(|at| text.inst(at));
+        let replaced = attempt.replaced.iter().filter_map(|site| text.inst(*text.of_site(site).first()?));
+        let named = |inst| barrier_at(self.kernel, inst);
+        let replaced: Vec<String> = wider.into_iter().chain(replaced).map(named).collect();
+        if let Some((last, others)) = replaced.split_last() {
+            let others = others.iter().map(|other| format!("{other} and ")).collect::<String>();
+            places.push(format!("in place of {others}{last}"));
+        }
         let coherent = match (kind.coherent, self.language) {
             (false, _) => String::new(),
             (true, Language::Spirv) => format!(", with non-private accesses to {}", self.place),
             (true, _) => format!(", with `coherent` on {}", self.place),
         };
-        let places = places.join(", and ");
-        let text = format!("{} {places}, where all invocations of the workgroup execute it{coherent}", kind.text);
-        let line = match &gaps[0] {
-            (Gap::Between { .. }, order) => self.accesses[order[1]].line.clone(),
-            (Gap::LoopEnd { last, .. }, _) => last.clone(),
+        let places = match &attempt.gaps[..] {
+            [_] => places.join(", "),
+            _ => places.join(", and "),
+        };
+        let around = around(&attempt.around);
+        let text =
+            format!("{} {places}, where all invocations of the workgroup execute it{around}{coherent}", kind.text);
+        let line = match attempt.gaps.first() {
+            Some((Gap::Between { .. }, order)) => self.accesses[order[1]].line.clone(),
+            Some((Gap::After { .. }, order)) => self.accesses[order[0]].line.clone(),
+            Some((Gap::LoopEnd { last, .. }, _)) => last.clone(),
+            None => wider.and_then(|inst| self.kernel.line_of(inst)).cloned(),
         };
         Repair { text, line }
     }
@@ -139,22 +229,55 @@ impl Race<'_> {
     fn words(&self, gap: &Gap, order: [usize; 2]) -> String {
         let [earlier, later] = order.map(|number| named(self.accesses[number]));
         match gap {
-            Gap::Between { splits: true, before: Some(line), .. } => format!(
-                "between {earlier} and the branch or loop at {line} that has {later}: the condition first reads into a \
-                 variable"
+            Gap::Between { splits: true, before: Some(before), .. } => format!(
+                "between {earlier} and {} that has {later}: the condition first reads into a variable",
+                outer(before)
             ),
             Gap::Between { splits: true, .. } => {
                 format!("between {earlier} and {later}, which must be two statements")
             }
             Gap::Between { before: None, .. } => format!("after {earlier} and before {later}"),
-            Gap::Between { before: Some(line), .. } => {
-                format!("after {earlier} and before {later}: before the branch or loop at {line}")
+            Gap::Between { before: Some(before), .. } => {
+                format!("after {earlier} and before {later}: before {}", outer(before))
             }
+            Gap::After { .. } => format!("directly after {earlier}"),
             Gap::LoopEnd { last, .. } => {
                 let last = last.as_ref().map_or(String::new(), |line| format!(", after line {}", line.line));
                 format!("at the end of the loop{last}, before the next iteration")
             }
         }
+    }
+}
+
+/// A branch, loop or call in a sentence.
+fn outer(before: &Before) -> String {
+    format!("the {} at {}", if before.call { "call" } else { "branch or loop" }, before.line)
+}
+
+/// What those do that do not come to a barrier, in words.
+pub(super) fn around(around: &Around) -> String {
+    let listed = |lines: &[SourceLine]| lines.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and at ");
+    let branches = (!around.branches.is_empty())
+        .then(|| format!("the branch at {} ends before it, and begins again after it", listed(&around.branches)));
+    let returns = (!around.returns.is_empty()).then(|| {
+        format!(
+            "in place of the return at {}, a condition is around the code before it and after it",
+            listed(&around.returns)
+        )
+    });
+    let words: Vec<String> = branches.into_iter().chain(returns).collect();
+    if words.is_empty() { String::new() } else { format!(": {}", words.join(", and ")) }
+}
+
+/// A barrier of the kernel in a sentence.
+pub(super) fn barrier_at(kernel: &Kernel, inst: Inst) -> String {
+    let what = match kernel.insts[inst] {
+        InstData::Barrier { execution: Scope::Subgroup, .. } => "the subgroup barrier",
+        _ => "the barrier",
+    };
+    match kernel.line_of(inst) {
+        Some(line) => format!("{what} at {line}"),
+        None => format!("{what} at SPIR-V word {}", kernel.origins[inst]),
     }
 }
 

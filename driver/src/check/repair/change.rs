@@ -4,7 +4,8 @@ use spelter_memory_model::event::{self, Class};
 use spelter_memory_model::repair::Edit;
 use spelter_shaders::front::Language;
 use spelter_shaders::ir::{
-    Access, Binding, Inst, InstData, Kernel, MemoryModel, Place, Scope, Semantics, SiteData, Value, Variable,
+    Access, AtomicOp, Binding, Block, BlockCall, Inst, InstData, Kernel, MemoryModel, Place, Scope, Semantics,
+    SiteData, Type, Value, Variable, Width,
 };
 
 use super::place::{At, Text};
@@ -14,6 +15,9 @@ pub(super) struct Changed {
     pub(super) kernel: Kernel,
     language: Language,
     inserted: Vec<(At, InstData)>,
+    /// Instructions on edges between blocks, each with the number of the inserted one whose twin it is.
+    on_edges: Vec<((Block, Block), usize)>,
+    removed: Vec<Inst>,
 }
 
 /// Words of inserted instructions are these and those above: no module has as many.
@@ -37,6 +41,7 @@ fn bit(class: Class) -> u32 {
 const ACQUIRE: u32 = 0x2;
 const RELEASE: u32 = 0x4;
 const ACQUIRE_RELEASE: u32 = 0x8;
+const FLAGS: u32 = Semantics::MAKE_AVAILABLE | Semantics::MAKE_VISIBLE;
 
 /// Acquire and release semantics for a class, with the flags if the module has to declare them.
 fn full(kernel: &Kernel, class: Class) -> Semantics {
@@ -68,6 +73,17 @@ fn scope(scope: event::Scope) -> Scope {
         event::Scope::Device => Scope::Device,
         event::Scope::CrossDevice => Scope::CrossDevice,
     }
+}
+
+/// What an atomic orders: it acquires or releases memory of these classes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Order<'a> {
+    pub(super) classes: &'a [Class],
+    pub(super) acquires: bool,
+}
+
+impl Order<'_> {
+    const RELAXED: Self = Order { classes: &[], acquires: false };
 }
 
 /// What a memory instruction accesses, as far as declarations tell.
@@ -117,7 +133,8 @@ fn order(semantics: &mut Semantics, acquire: bool, release: bool) {
 
 impl Changed {
     pub(super) fn new(kernel: &Kernel, language: Language) -> Self {
-        Self { kernel: kernel.clone(), language, inserted: Vec::new() }
+        let (inserted, on_edges, removed) = Default::default();
+        Self { kernel: kernel.clone(), language, inserted, on_edges, removed }
     }
 
     /// Inserts instructions at a place of the kernel as it was read.
@@ -125,18 +142,70 @@ impl Changed {
         self.inserted.extend(insts.into_iter().map(|inst| (at, inst)));
     }
 
+    /// Inserts instructions at a place, and on edges that lead past it: invocations meet there as at one instruction.
+    pub(super) fn insert_around(
+        &mut self,
+        at: At,
+        edges: &[(usize, usize)],
+        insts: impl IntoIterator<Item = InstData>,
+    ) {
+        let block = |position: usize| self.kernel.layout[position];
+        let edges: Vec<_> = edges.iter().map(|&(from, to)| (block(from), block(to))).collect();
+        let start = self.inserted.len();
+        self.insert(at, insts);
+        let twins = start..self.inserted.len();
+        self.on_edges.extend(edges.iter().flat_map(|&edge| twins.clone().map(move |number| (edge, number))));
+    }
+
+    /// Removes the instruction at a place of the kernel as it was read.
+    pub(super) fn remove(&mut self, at: At) {
+        self.removed.push(self.kernel.blocks[self.kernel.layout[at.block]].insts[at.index]);
+    }
+
+    /// Replaces each edge by a block with the instructions that are on it.
+    fn split_edges(&mut self) {
+        let mut edges: Vec<_> = self.on_edges.iter().map(|(edge, _)| *edge).collect();
+        edges.dedup();
+        let kernel = &mut self.kernel;
+        for (from, to) in edges {
+            let Some(&end) = kernel.blocks[from].insts.last() else { continue };
+            let calls = kernel.insts[end].targets().iter().filter(|call| call.block == to).count();
+            for _ in 0..calls {
+                let new = kernel.blocks.push(Default::default());
+                let own = self.on_edges.iter().filter(|(edge, _)| *edge == (from, to));
+                for &(_, number) in own {
+                    let inst = kernel.insts.push(self.inserted[number].1.clone());
+                    kernel.origins[inst] = INSERTED + number as u32;
+                    kernel.blocks[new].insts.push(inst);
+                }
+                let mut targets = kernel.insts[end].targets_mut();
+                let Some(call) = targets.iter_mut().find(|call| call.block == to) else { continue };
+                let old = std::mem::replace(&mut **call, BlockCall { block: new, args: Default::default() });
+                drop(targets);
+                let jump = kernel.insts.push(InstData::Jump { to: old });
+                kernel.blocks[new].insts.push(jump);
+                let place = kernel.layout.iter().position(|&block| block == to).unwrap_or(kernel.layout.len());
+                kernel.layout.insert(place, new);
+            }
+        }
+    }
+
     /// The kernel with all changes.
     pub(super) fn finish(mut self) -> Kernel {
         let kernel = &mut self.kernel;
         // From the end, so that indices stay valid; those of one place in their order.
-        let mut inserted: Vec<_> = self.inserted.into_iter().enumerate().collect();
+        let mut inserted: Vec<_> = self.inserted.iter().enumerate().collect();
         inserted.sort_by_key(|(number, (at, _))| (*at, *number));
         for (number, (at, data)) in inserted.into_iter().rev() {
-            let inst = kernel.insts.push(data);
+            let inst = kernel.insts.push(data.clone());
             kernel.origins[inst] = INSERTED + number as u32;
             let block = kernel.layout[at.block];
             kernel.blocks[block].insts.insert(at.index, inst);
         }
+        for &block in &kernel.layout {
+            kernel.blocks[block].insts.retain(|inst| !self.removed.contains(inst));
+        }
+        self.split_edges();
         self.kernel
     }
 
@@ -179,6 +248,41 @@ impl Changed {
         }
     }
 
+    /// Makes an access atomic, as far as it is one of an integer of 32 bits. `None` if it is none.
+    pub(super) fn atomic(&mut self, site: &SiteData, within: event::Scope, order: Order<'_>) -> Option<()> {
+        let [inst] = self.insts(site)[..] else { return None };
+        let flags = full(&self.kernel, Class::Uniform).0 & FLAGS;
+        let added = match order.classes {
+            [] => 0,
+            classes => {
+                let (order, flag) = match order.acquires {
+                    true => (ACQUIRE, Semantics::MAKE_VISIBLE),
+                    false => (RELEASE, Semantics::MAKE_AVAILABLE),
+                };
+                classes.iter().fold(order | flags & flag, |bits, class| bits | bit(*class))
+            }
+        };
+        let (op, place, value) = match &mut self.kernel.insts[inst] {
+            InstData::Load { ty: Type::I32, width: Width::Word, place, .. } => (AtomicOp::Load, *place, None),
+            InstData::Store { width: Width::Word, place, value, .. } => (AtomicOp::Store, *place, Some(*value)),
+            InstData::Atomic { semantics, .. } => {
+                if added != 0 {
+                    self::order(semantics, order.acquires, !order.acquires);
+                    semantics.0 |= added & !(ACQUIRE | RELEASE);
+                }
+                return Some(());
+            }
+            _ => return None,
+        };
+        if value.is_some_and(|value| self.kernel.ty(value) != Type::I32) {
+            return None;
+        }
+        let (semantics, unequal) = (Semantics(added), Semantics(0));
+        let (comparator, wide, scope) = (None, None, scope(within));
+        self.kernel.insts[inst] = InstData::Atomic { op, place, value, comparator, wide, scope, semantics, unequal };
+        Some(())
+    }
+
     /// Makes an edit of the memory model. `None` if it is none of a kernel, or has a place of its own.
     pub(super) fn edit(
         &mut self,
@@ -188,7 +292,11 @@ impl Changed {
         let (one, other) = edit.places();
         let data = site(one)?;
         match *edit {
-            Edit::Barrier(..) | Edit::Atomic(..) => return None,
+            Edit::Barrier(..) => return None,
+            Edit::Atomic(_, _, within) => {
+                self.atomic(&data, within, Order::RELAXED)?;
+                return if other == Some(one) { Some(()) } else { self.atomic(&site(other?)?, within, Order::RELAXED) };
+            }
             Edit::Coherent(..) => {
                 self.coherent([&data, &site(other?)?]);
                 return Some(());
@@ -199,7 +307,7 @@ impl Changed {
             }
             _ => {}
         }
-        let full = full(&self.kernel, Class::Uniform).0 & (Semantics::MAKE_AVAILABLE | Semantics::MAKE_VISIBLE);
+        let full = full(&self.kernel, Class::Uniform).0 & FLAGS;
         for inst in self.insts(&data) {
             let data = &mut self.kernel.insts[inst];
             if let Some(access) = access_mut(data) {

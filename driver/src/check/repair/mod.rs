@@ -4,6 +4,8 @@
 mod barrier;
 mod bounded;
 mod change;
+mod divergence;
+mod flag;
 mod place;
 mod trial;
 
@@ -14,8 +16,10 @@ use spelter_shaders::ir::{InstData, Kernel, SiteData, StorageClass, Type, Width}
 use self::barrier::{Found, Race};
 pub(super) use self::bounded::{Bounded, Budget};
 use self::change::Changed;
+pub(super) use self::flag::{Flag, guarding, is_flag};
 use self::place::Text;
 use self::trial::{Trials, Tried};
+use super::confirm::Confirmed;
 use super::dispatch::{Described, DispatchRun};
 use super::finding::{FoundAccess, Repair};
 use super::slice::Slice;
@@ -23,6 +27,10 @@ use super::update::Updated;
 
 /// Repairs of a report that edit instructions of the module.
 const MAX_REPAIRS: usize = 2;
+
+/// The reason if invocations diverge between the two accesses.
+const NO_BARRIER: &str =
+    "no barrier can be between them as the code is: not all invocations of the workgroup execute it there";
 
 /// What the instruction of a site accesses, as far as an atomic operation can have it.
 pub(super) fn updated(kernel: &Kernel, site: &SiteData) -> Updated {
@@ -46,8 +54,6 @@ pub(super) fn updated(kernel: &Kernel, site: &SiteData) -> Updated {
 #[derive(Debug, Default)]
 pub(super) struct Repairs {
     pub(super) repairs: Vec<Repair>,
-    /// The last one: atomic operations in place of the accesses, which order nothing.
-    pub(super) as_atomics: Option<Repair>,
     pub(super) reasons: Vec<String>,
 }
 
@@ -58,8 +64,53 @@ impl DispatchRun<'_> {
         Some(self.code.all().kernel.sites.get(*site)?.clone())
     }
 
-    /// Repairs of a race, verified by trials.
-    pub(super) fn repairs(&self, slice: &Slice, described: &Described, pair: [&FoundAccess; 2]) -> Repairs {
+    /// Repairs of a race, verified by trials. `flag`: what may have told the later invocation of the earlier access.
+    pub(super) fn repairs(
+        &self,
+        slice: &Slice,
+        described: &Described,
+        pair: [&FoundAccess; 2],
+        flag: Option<(Flag, Option<&Confirmed>)>,
+    ) -> Repairs {
+        let mut found = self.ordering(slice, described, pair);
+        if found.repairs.is_empty()
+            && let Some((flag, guarded)) = flag
+        {
+            found.repairs.extend(self.flag_repair(&flag, guarded));
+        }
+        if found.repairs.is_empty() {
+            found.repairs.extend(self.as_atomics(slice, described));
+        }
+        if !found.repairs.is_empty() {
+            found.reasons.retain(|reason| reason != NO_BARRIER);
+        }
+        found
+    }
+
+    /// Both accesses as relaxed atomics, where that is what the race asks for: they order nothing else.
+    fn as_atomics(&self, slice: &Slice, described: &Described) -> Option<Repair> {
+        let (names, kernel) = (described.names(), self.code.kernel());
+        let pair = [slice.pair.0, slice.pair.1];
+        let data = pair.map(|event| self.code.all().kernel.sites[slice.events[event].site].clone());
+        let sites = data.each_ref();
+        let seen = sites.iter().any(|site| is_flag(kernel, site));
+        if !names.may_be_atomic(slice) || !(seen || flag::is_atomic_by_nature(kernel, sites)) {
+            return None;
+        }
+        let [a, b] = pair.map(|event| slice.trace.events[event].site);
+        let (a, b) = (a?, b?);
+        let apart = slice.events[pair[0]].by.workgroup != slice.events[pair[1]].by.workgroup;
+        let scope = if apart { event::Scope::QueueFamily } else { event::Scope::Workgroup };
+        let edit = Edit::Atomic(a.min(b), a.max(b), scope);
+        let mut changed = Changed::new(kernel, names.language);
+        changed.edit(&edit, &|site| self.site_data(slice, site))?;
+        let changed = changed.finish();
+        let is_silent = Trials::new(self, data.clone(), None)?.run(&changed) == Tried::Silent;
+        is_silent.then(|| names.repair(&[TraceEdit::Code(edit)], slice))
+    }
+
+    /// Repairs that order the two accesses.
+    fn ordering(&self, slice: &Slice, described: &Described, pair: [&FoundAccess; 2]) -> Repairs {
         let names = described.names();
         let mut found = Repairs::default();
         let events = [slice.pair.0, slice.pair.1];
@@ -67,18 +118,11 @@ impl DispatchRun<'_> {
         let workgroups = pair.map(|access| access.invocation.map(|invocation| invocation.workgroup));
         let own = (workgroups[0] == workgroups[1]).then_some(workgroups[0]).flatten();
         let kernel = self.code.kernel();
-        let is_atomic = |set: &&Vec<TraceEdit>| matches!(set[..], [TraceEdit::Code(Edit::Atomic(..))]);
-        let (atomics, edits): (Vec<_>, Vec<_>) = names.edits(slice).into_iter().partition(|set| is_atomic(&set));
-        if let Some(set) = atomics.first().filter(|_| !names.have_two_references(slice)) {
-            found.as_atomics = names.as_atomics(set, slice, data.each_ref().map(|site| updated(kernel, site)));
-        }
+        let is_atomic = |set: &Vec<TraceEdit>| matches!(set[..], [TraceEdit::Code(Edit::Atomic(..))]);
+        let edits: Vec<_> = names.edits(slice).into_iter().filter(|set| !is_atomic(set)).collect();
         let Some(mut trials) = Trials::new(self, data.clone(), own) else { return found };
         let language = names.language;
-        let class = match data[0].action.class() {
-            Some(StorageClass::Workgroup) => event::Class::Workgroup,
-            Some(StorageClass::Image) => event::Class::Image,
-            _ => event::Class::Uniform,
-        };
+        let class = flag::class(&data[0]);
         let place = names.places[events[1]].to_string();
         let sites = [&data[0], &data[1]];
         let mut seeks_barrier = own.is_some() && slice.events[events[0]].by != slice.events[events[1]].by;
@@ -126,11 +170,7 @@ impl DispatchRun<'_> {
                         found.reasons.push(why.to_owned());
                     }
                 }
-                Found::Divergent => found.reasons.push(
-                    "no barrier can be between them as the code is: not all invocations of the workgroup execute it \
-                     there"
-                        .to_owned(),
-                ),
+                Found::Divergent => found.reasons.push(NO_BARRIER.to_owned()),
                 Found::BetweenWorkgroups => found.reasons.push(
                     "a barrier between them orders the invocations of a workgroup, but they race between workgroups, \
                      too: only two dispatches order these"

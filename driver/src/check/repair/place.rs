@@ -4,10 +4,11 @@
 //! The layout has the blocks of a construct one after another, and its merge block after them. So the constructs around
 //! a block are ranges of positions in the layout.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use spelter_shaders::ir::{Block, Inst, InstData, Kernel, Merge, SiteData, SourceLine};
+use spelter_shaders::ir::{Block, Inst, InstData, Kernel, Merge, Scope, SiteData, SourceLine};
 
 /// A place in a kernel: before the instruction with this index of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,9 +26,12 @@ pub(super) enum Gap {
         at: At,
         /// Whether the two are of one statement, which would have to become two.
         splits: bool,
-        /// The first line of the branch or loop that only the later one is in: the place is before it.
-        before: Option<SourceLine>,
+        /// The first line of the branch or loop that only the later one is in, or of the call through which it is
+        /// there: the place is before it.
+        before: Option<Before>,
     },
+    /// Directly after the statement of the one that comes first in the text.
+    After { at: At },
     /// At the end of the body of the innermost loop that has both.
     LoopEnd {
         at: At,
@@ -36,12 +40,32 @@ pub(super) enum Gap {
     },
 }
 
+/// What a place is before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Before {
+    pub(super) line: SourceLine,
+    /// Whether it is a call, or else a branch or loop.
+    pub(super) call: bool,
+}
+
 impl Gap {
     pub(super) fn at(&self) -> At {
         match *self {
-            Self::Between { at, .. } | Self::LoopEnd { at, .. } => at,
+            Self::Between { at, .. } | Self::After { at } | Self::LoopEnd { at, .. } => at,
         }
     }
+}
+
+/// What all invocations of a workgroup do to execute a barrier at a place that only some of them reach: those that pass
+/// it by execute it on these edges, as if the code around it were two branches with the barrier between them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Around {
+    /// The edges that leave the paths to the place: positions of blocks.
+    pub(super) edges: Vec<(usize, usize)>,
+    /// The lines of the branches that end before the barrier and begin again after it.
+    pub(super) branches: Vec<SourceLine>,
+    /// The lines of the returns before which these invocations would execute it.
+    pub(super) returns: Vec<SourceLine>,
 }
 
 /// A construct: the positions of its blocks. The header of a selection is none of them, that of a loop is.
@@ -78,6 +102,11 @@ impl<'k> Text<'k> {
     /// The instruction at a place.
     pub(super) fn data(&self, at: At) -> &'k InstData {
         &self.kernel.insts[self.insts(at.block)[at.index]]
+    }
+
+    /// The number of the instruction at a place.
+    pub(super) fn inst(&self, at: At) -> Option<Inst> {
+        self.insts(at.block).get(at.index).copied()
     }
 
     /// The instructions of a site.
@@ -132,8 +161,107 @@ impl<'k> Text<'k> {
         let start = self.statement(block, end);
         let floor = if block == first.block { first.index + 1 } else { 0 };
         let splits = start < floor;
-        let before = outer.and_then(|_| self.line(block, end));
-        Some(Gap::Between { at: At { block, index: start.max(floor) }, splits, before: before.cloned() })
+        let before = outer.and_then(|_| {
+            // In terms of the function that has the first one.
+            let (inst, calls) = (self.insts(block)[end], self.kernel.words_of_calls(self.inst(first)?));
+            let line = self.line_in(inst, &calls).or(self.kernel.line_of(inst))?;
+            let inlined = self.kernel.words_of_calls(self.inst(second)?);
+            let call = inlined.strip_prefix(&calls[..]).and_then(|inner| self.kernel.line_of_word(*inner.first()?));
+            let call = call.is_some_and(|call| (&call.file, call.line) == (&line.file, line.line));
+            Some(Before { line: line.clone(), call })
+        });
+        Some(Gap::Between { at: At { block, index: start.max(floor) }, splits, before })
+    }
+
+    /// The place just after the statement of an instruction.
+    pub(super) fn after(&self, first: At) -> Gap {
+        let place = |index: usize| self.line(first.block, index).map(|line| (&line.file, line.line));
+        let own = place(first.index);
+        let last = self.insts(first.block).len().saturating_sub(1);
+        let end =
+            (first.index + 1..last).find(|&index| own.is_none() || place(index).is_some_and(|at| Some(at) != own));
+        Gap::After { at: At { index: end.unwrap_or(last), ..first } }
+    }
+
+    /// The places just after the selections around an instruction, the innermost first: each has the line of the
+    /// branch.
+    pub(super) fn after_branches(&self, of: At) -> Vec<(At, Option<&'k SourceLine>)> {
+        let selections = self.constructs.iter().filter(|construct| construct.continuing.is_none());
+        let mut around: Vec<_> = selections.filter(|construct| construct.blocks.contains(&of.block)).collect();
+        around.sort_by_key(|construct| Reverse(construct.blocks.start));
+        let place = |construct: &&Construct| {
+            let header = construct.blocks.start.checked_sub(1)?;
+            let line = self.line(header, self.insts(header).len().checked_sub(1)?);
+            Some((At { block: construct.blocks.end, index: 0 }, line))
+        };
+        around.iter().filter_map(place).collect()
+    }
+
+    /// The control barriers of subgroups between two instructions in the text.
+    pub(super) fn subgroup_barriers(&self, first: At, second: At) -> Vec<At> {
+        let all = (first.block..=second.block).flat_map(|block| {
+            (0..self.insts(block).len()).map(move |index| At { block, index }).filter(|at| (first..second).contains(at))
+        });
+        let waits = |at: &At| matches!(self.data(*at), InstData::Barrier { execution: Scope::Subgroup, .. });
+        all.filter(waits).collect()
+    }
+
+    /// How invocations that do not come to a place of the innermost loop around it, or of the kernel, pass it by.
+    /// `None` if all come there.
+    pub(super) fn around(&self, place: At) -> Option<Around> {
+        let loops = self.constructs.iter().filter(|construct| construct.continuing.is_some());
+        let inner = loops.filter(|construct| construct.blocks.contains(&place.block));
+        let inner = inner.min_by_key(|construct| construct.blocks.len()).map(|construct| construct.blocks.clone());
+        let own = inner.unwrap_or(0..self.kernel.layout.len());
+        let positions: HashMap<Block, usize> = self.kernel.layout.iter().copied().zip(0..).collect();
+        // The layout has a block after all from which it is reached, but for back edges.
+        let next = |block: usize| {
+            let targets = self.kernel.targets(self.kernel.layout[block]);
+            let to: Vec<usize> = targets.iter().filter_map(|call| positions.get(&call.block).copied()).collect();
+            to.into_iter().filter(move |to| *to > block)
+        };
+        let mut reach: BTreeSet<usize> = [place.block].into();
+        for block in (own.start..place.block).rev() {
+            if next(block).any(|to| reach.contains(&to)) {
+                reach.insert(block);
+            }
+        }
+        let mut found = Around::default();
+        for &block in reach.iter().filter(|&&block| block != place.block) {
+            let leaves = next(block).filter(|to| !reach.contains(to) && own.contains(to));
+            for to in leaves.collect::<BTreeSet<_>>() {
+                found.edges.push((block, to));
+                let Some(line) = self.line(block, self.insts(block).len() - 1) else { continue };
+                let splits = |construct: &Construct| {
+                    construct.continuing.is_none()
+                        && construct.blocks.start == block + 1
+                        && construct.blocks.contains(&place.block)
+                };
+                let (line, lines) = match self.constructs.iter().any(splits) {
+                    true => (line, &mut found.branches),
+                    false => (self.return_line(to).unwrap_or(line), &mut found.returns),
+                };
+                if !lines.contains(line) {
+                    lines.push(line.clone());
+                }
+            }
+        }
+        (!found.edges.is_empty()).then_some(found)
+    }
+
+    /// The line of the first return to which a block leads.
+    fn return_line(&self, block: usize) -> Option<&'k SourceLine> {
+        let mut reached: BTreeSet<usize> = [block].into();
+        while let Some(block) = reached.pop_first() {
+            let end = self.insts(block).len().checked_sub(1)?;
+            if matches!(self.data(At { block, index: end }), InstData::Return) {
+                return self.line(block, end);
+            }
+            let targets = self.kernel.targets(self.kernel.layout[block]);
+            let next = |to: &Block| self.kernel.layout.iter().position(|block| block == to);
+            reached.extend(targets.iter().filter_map(|call| next(&call.block)).filter(|to| *to > block));
+        }
+        None
     }
 
     /// The end of the innermost loop that has both instructions.

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU32;
 use spelter_shaders::abi::{DispatchArgs, Outcome};
 use spelter_shaders::back::{Scratch, Workgroups};
 use spelter_shaders::check::observer::Observer;
-use spelter_shaders::check::{Candidates, Detector, Limits, Relation};
+use spelter_shaders::check::{Candidates, Detector, Limits, NonUniformBarrier, Relation};
 use spelter_shaders::compile::{self, Checked, Checks};
 use spelter_shaders::host::Host;
 use spelter_shaders::ir::{Kernel, Site, SiteAction, SiteData};
@@ -48,6 +48,8 @@ pub(super) struct Trials<'a> {
     /// Whether the workgroup of the race runs alone.
     alone: bool,
     left: u32,
+    /// The barriers of the kernel that took part when the last changed kernel diverged.
+    pub(super) divergent: Vec<SiteData>,
     /// The memory after the dispatch.
     after: Snapshot,
 }
@@ -61,7 +63,9 @@ impl<'a> Trials<'a> {
         if !after.take(run.code.written(run.args), run.code.checker.options.replay_memory) {
             return None;
         }
-        let mut trials = Self { run, pair, workgroups: run.workgroups.clone(), alone: false, left: MAX_WHOLE, after };
+        let workgroups = run.workgroups.clone();
+        let divergent = Vec::new();
+        let mut trials = Self { run, pair, workgroups, alone: false, left: MAX_WHOLE, divergent, after };
         if let Some(id) = workgroup {
             trials.workgroups = Workgroups::one(id).scheduled(run.workgroups.schedule());
             trials.alone = true;
@@ -87,29 +91,53 @@ impl<'a> Trials<'a> {
         tried == Tried::Silent
     }
 
-    /// Runs a changed kernel.
-    pub(super) fn run(&mut self, kernel: &Kernel) -> Tried {
-        let Some(left) = self.left.checked_sub(1) else { return Tried::Races };
-        self.left = left;
-        let run = self.run;
-        let (code, options) = (run.code, &run.code.checker.options);
+    /// Runs a changed kernel under the detector; `None` if it does not end, or not all of it is known.
+    fn detect(&mut self, kernel: &Kernel) -> Option<(Checked, Detector)> {
+        self.left = self.left.checked_sub(1)?;
+        let (code, options) = (self.run.code, &self.run.code.checker.options);
         if !code.trials.compile(kernel.size()) {
-            return Tried::Races;
+            return None;
         }
         let checked = compile::compile_checked(kernel, code.backend(), Checks::All);
-        let sites = &checked.kernel.sites;
         let limits = Limits { bytes: options.memory, kinds: MAX_KINDS, examples: EXAMPLES };
-        let mut detector = Detector::new(sites, code.launch(), options.profile, limits);
+        let mut detector = Detector::new(&checked.kernel.sites, code.launch(), options.profile, limits);
         if self.observe(&checked, &mut detector) != Some(Outcome::Done) {
-            return Tried::Races;
+            return None;
         }
         // What the detector gave up may race.
         let given_up = detector.given_up();
-        if given_up.accesses + given_up.eras + given_up.candidates > 0 {
-            return Tried::Races;
-        }
+        (given_up.accesses + given_up.eras + given_up.candidates == 0).then_some((checked, detector))
+    }
+
+    /// Whether all invocations execute the new barriers of a kernel, and nothing else is suspected than before:
+    /// `known` are instructions and how the accesses depend on earlier ones.
+    pub(super) fn converges(&mut self, kernel: &Kernel, known: &[(u32, Relation)]) -> bool {
+        self.detect(kernel).is_some_and(|(checked, detector)| {
+            let kind = |found: &Candidates| (checked.kernel.sites[found.kind.site].word, found.kind.relation);
+            let is_new = |site: Site| is_inserted(checked.kernel.sites[site].word);
+            let diverges = |found: &NonUniformBarrier| is_new(found.site) || found.other.1.is_some_and(is_new);
+            !detector.barriers().iter().any(diverges)
+                && detector.candidates().iter().all(|found| known.contains(&kind(found)))
+        })
+    }
+
+    /// Runs a changed kernel.
+    pub(super) fn run(&mut self, kernel: &Kernel) -> Tried {
+        let Some((checked, detector)) = self.detect(kernel) else { return Tried::Races };
+        let (run, sites) = (self.run, &checked.kernel.sites);
         let is_new = |site: Site| is_inserted(sites[site].word);
-        if detector.barriers().iter().any(|found| is_new(found.site) || found.other.1.is_some_and(is_new)) {
+        self.divergent.clear();
+        let mut diverges = false;
+        for found in detector.barriers() {
+            let both = [Some(found.site), found.other.1].into_iter().flatten();
+            diverges |= both.clone().any(is_new);
+            for site in both.filter(|site| !is_new(*site)) {
+                if !self.divergent.iter().any(|known| same(known, &sites[site])) {
+                    self.divergent.push(sites[site].clone());
+                }
+            }
+        }
+        if diverges {
             return Tried::Diverges;
         }
         // Pairs of sites in the order of a suspicion, of which the later one is known.

@@ -38,6 +38,8 @@ pub struct TraceEffort {
     pub repairs: usize,
     /// What an edit is.
     pub terms: Terms,
+    /// Whether new control barriers are tried.
+    pub barriers: bool,
 }
 
 /// The edits of operations that repairs may have.
@@ -54,7 +56,7 @@ pub enum Terms {
 
 impl Default for TraceEffort {
     fn default() -> Self {
-        Self { edits: 6, traces: 2000, repairs: 3, terms: Terms::Operands }
+        Self { edits: 6, traces: 2000, repairs: 3, terms: Terms::Operands, barriers: true }
     }
 }
 
@@ -97,8 +99,8 @@ pub(crate) fn of_slice(slice: &Slice<'_>, pair: (usize, usize), effort: TraceEff
     let reads = slice.frame.sets.reads;
     let plain = reads & !slice.frame.sets.atomics;
     let racing = reads & (1 << pair.0 | 1 << pair.1);
-    let (left, terms) = (effort.traces, effort.terms);
-    let mut search = Search { slice, pair, open: plain, consistent: true, left, tried: 0, terms };
+    let TraceEffort { traces: left, terms, barriers, .. } = effort;
+    let mut search = Search { slice, pair, open: plain, consistent: true, left, tried: 0, terms, barriers };
     let mut found = search.repairs(effort);
     if found.repairs.is_empty() && racing & !plain != 0 {
         search.open = plain | racing;
@@ -126,6 +128,7 @@ struct Search<'a> {
     left: u64,
     tried: u64,
     terms: Terms,
+    barriers: bool,
 }
 
 type Edits = BTreeSet<TraceEdit>;
@@ -293,6 +296,7 @@ impl Search<'_> {
         let mut insertions = self.dependencies();
         let (a, b) = self.pair;
         if let (Some(first), Some(second), Some(access)) = (site(a), site(b), trace.operation(a).access())
+            && self.barriers
             && apply::in_one_workgroup(trace, a, b)
         {
             let barrier = |a, b| TraceEdit::Code(Edit::Barrier(a, b, access.class));

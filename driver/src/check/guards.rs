@@ -1,0 +1,51 @@
+//! Which flag guards the memory of a race, among the races of one replay: an invocation that sees the flag believes that
+//! the data is there. The races of the flag and of the data get one repair.
+
+use std::cell::OnceCell;
+
+use super::confirm::Confirmed;
+use super::dispatch::DispatchRun;
+use super::log::Log;
+use super::repair::{self, Flag};
+
+/// Races whose memory may be what a flag guards, at most: each costs a look at the whole record.
+const MAX_GUARDED: usize = 64;
+
+/// The races of a replay, with the flags that guard their memory.
+pub(super) struct Guards<'r> {
+    log: &'r Log,
+    races: Vec<&'r Confirmed>,
+    /// Of the first races.
+    flags: OnceCell<Vec<Option<Flag>>>,
+}
+
+impl<'r> Guards<'r> {
+    pub(super) fn new(log: &'r Log, races: impl IntoIterator<Item = &'r Confirmed>) -> Self {
+        Self { log, races: races.into_iter().collect(), flags: OnceCell::new() }
+    }
+}
+
+impl DispatchRun<'_> {
+    /// The flag that guards the memory of a race, or that the race is about, and a race of what it guards.
+    pub(super) fn flag<'r>(&self, of: &Guards<'r>, race: &'r Confirmed) -> Option<(Flag, Option<&'r Confirmed>)> {
+        let kernel = self.code.kernel();
+        if let Some(flag) = repair::guarding(of.log, race, kernel) {
+            return Some((flag, Some(race)));
+        }
+        let guarding = |race: &&Confirmed| repair::guarding(of.log, race, kernel);
+        let flags = of.flags.get_or_init(|| of.races.iter().take(MAX_GUARDED).map(guarding).collect());
+        let sites = [race.first.site, race.second.site];
+        let guards = |(&guarded, flag): (&&'r Confirmed, &Option<Flag>)| {
+            flag.filter(|flag| flag.is_of(sites)).map(|flag| (flag, Some(guarded)))
+        };
+        let own = || {
+            let slice = &race.slice;
+            let writes = [slice.pair.0, slice.pair.1].map(|event| slice.trace.operation(event).writes());
+            let (write, read) = if writes[0] { (&race.first, &race.second) } else { (&race.second, &race.first) };
+            let flag = Flag { write: (write.site, write.by), read: (read.site, read.by) };
+            let is_flag = repair::is_flag(kernel, &self.code.all().kernel.sites[read.site]);
+            (is_flag && writes[0] != writes[1]).then_some((flag, None))
+        };
+        of.races.iter().zip(flags).find_map(guards).or_else(own)
+    }
+}

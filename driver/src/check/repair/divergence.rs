@@ -1,0 +1,53 @@
+//! Repairs of a barrier that not all invocations of the workgroup reach: it moves behind the branch that it is in, or
+//! the code around it becomes two branches, or is conditional in place of a return.
+
+use spelter_shaders::check::{Candidates, NonUniformBarrier, Relation};
+
+use super::barrier::{around, barrier_at};
+use super::change::Changed;
+use super::place::Text;
+use super::trial::Trials;
+use crate::check::dispatch::DispatchRun;
+use crate::check::finding::Repair;
+
+impl DispatchRun<'_> {
+    /// Where a barrier would be executed by all invocations, if others had ended when some waited at it. Nothing that
+    /// was ordered may race then.
+    pub(in crate::check) fn moved_barrier(&self, found: &NonUniformBarrier, known: &[Candidates]) -> Option<Repair> {
+        if found.other.1.is_some() {
+            return None;
+        }
+        let sites = &self.code.needed.kernel.sites;
+        let site = &sites[found.site];
+        let (kernel, language) = (self.code.kernel(), self.code.names.names.language());
+        let text = Text::new(kernel);
+        let [at] = text.of_site(site)[..] else { return None };
+        let data = text.data(at);
+        let inst = text.inst(at)?;
+        let name = barrier_at(kernel, inst);
+        let known: Vec<(u32, Relation)> =
+            known.iter().map(|found| (sites[found.kind.site].word, found.kind.relation)).collect();
+        let mut trials = Trials::new(self, [site.clone(), site.clone()], None)?;
+        for (after, branch) in text.after_branches(at) {
+            let mut changed = Changed::new(kernel, language);
+            changed.insert(after, [data.clone()]);
+            changed.remove(at);
+            if trials.converges(&changed.finish(), &known) {
+                let branch = branch.map_or(String::new(), |line| format!(" at {line}"));
+                let text = format!(
+                    "{name} after the branch{branch} in place of within it, where all invocations of the workgroup \
+                     execute it"
+                );
+                return Some(Repair { text, line: kernel.line_of(inst).cloned() });
+            }
+        }
+        let others = text.around(at)?;
+        let mut changed = Changed::new(kernel, language);
+        changed.insert_around(at, &others.edges, [data.clone()]);
+        changed.remove(at);
+        trials.converges(&changed.finish(), &known).then(|| {
+            let text = format!("{name} where all invocations of the workgroup execute it{}", around(&others));
+            Repair { text, line: kernel.line_of(inst).cloned() }
+        })
+    }
+}

@@ -1,0 +1,280 @@
+//! Repairs of message passing: an invocation writes data and sets a flag, and another one sees the flag and reads the
+//! data. No single change orders the data: the flag's write has to become an atomic one that releases, its read an
+//! atomic one that acquires, and what they guard `coherent` where the profile asks for it. They are tried together.
+
+use std::collections::BTreeSet;
+
+use spelter_memory_model::event::{Class, Scope};
+use spelter_shaders::check::observer::Invocation;
+use spelter_shaders::front::Language;
+use spelter_shaders::ir::{
+    AtomicOp, InstData, Kernel, MemoryModel, Place, Site, SiteAction, SiteData, StorageClass, Value, VariableSpace,
+};
+
+use super::barrier::named;
+use super::change::{Changed, Order};
+use super::place::Text;
+use super::trial::{Trials, Tried};
+use crate::check::confirm::Confirmed;
+use crate::check::dispatch::DispatchRun;
+use crate::check::finding::{FoundAccess, Repair};
+use crate::check::log::{Accessed, Index, Log};
+
+/// Values that are followed from a read to the conditions that it decides, at most.
+const MAX_VALUES: usize = 64;
+
+/// A flag, by the instructions that set it and that see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::check) struct Flag {
+    pub(in crate::check) write: (Site, Invocation),
+    pub(in crate::check) read: (Site, Invocation),
+}
+
+impl Flag {
+    pub(in crate::check) fn is_of(&self, sites: [Site; 2]) -> bool {
+        [self.write.0, self.read.0] == sites || [self.read.0, self.write.0] == sites
+    }
+}
+
+/// The class of what a site accesses.
+pub(super) fn class(site: &SiteData) -> Class {
+    match site.action.class() {
+        Some(StorageClass::Workgroup) => Class::Workgroup,
+        Some(StorageClass::Image) => Class::Image,
+        _ => Class::Uniform,
+    }
+}
+
+/// Whether an instruction reads a flag: its value decides branches and does nothing else.
+pub(in crate::check) fn is_flag(kernel: &Kernel, site: &SiteData) -> bool {
+    let text = Text::new(kernel);
+    let [at] = text.of_site(site)[..] else { return false };
+    let reads = match text.data(at) {
+        InstData::Load { .. } => true,
+        InstData::Atomic { op, .. } => !op.is_store(),
+        _ => false,
+    };
+    let value = text.inst(at).and_then(|inst| kernel.results[inst]);
+    reads && value.is_some_and(|value| only_decides(kernel, value))
+}
+
+/// Whether a value reaches a condition, and nothing else.
+fn only_decides(kernel: &Kernel, value: Value) -> bool {
+    let mut seen: BTreeSet<Value> = [value].into();
+    let mut open = vec![value];
+    let mut decides = false;
+    while let Some(value) = open.pop() {
+        if seen.len() > MAX_VALUES {
+            return false;
+        }
+        let mut reached = Vec::new();
+        for inst in kernel.layout.iter().flat_map(|&block| kernel.blocks[block].insts.iter().copied()) {
+            let data = &kernel.insts[inst];
+            let mut uses = false;
+            data.for_each_use(|used| uses |= used == value);
+            if !uses {
+                continue;
+            }
+            match data {
+                InstData::Pure { .. } | InstData::Select { .. } => reached.extend(kernel.results[inst]),
+                InstData::Branch { .. } | InstData::Switch { .. } | InstData::Jump { .. } => {
+                    decides |= match data {
+                        InstData::Branch { condition, .. } => *condition == value,
+                        InstData::Switch { selector, .. } => *selector == value,
+                        _ => false,
+                    };
+                    for call in data.targets() {
+                        let params = &kernel.blocks[call.block].params;
+                        let passed = call.args.iter().zip(params).filter(|(argument, _)| **argument == value);
+                        reached.extend(passed.map(|(_, param)| *param));
+                    }
+                }
+                // A variable of the invocation: whatever is read from it.
+                InstData::Store { place: Place::Variable { variable, offset }, .. }
+                    if kernel.variables[*variable].space == VariableSpace::Private && *offset != value =>
+                {
+                    reached.extend(kernel.insts.iter().filter_map(|(inst, data)| match data {
+                        InstData::Load { place: Place::Variable { variable: read, .. }, .. } if read == variable => {
+                            kernel.results[inst]
+                        }
+                        _ => None,
+                    }));
+                }
+                _ => return false,
+            }
+        }
+        open.extend(reached.into_iter().filter(|value| seen.insert(*value)));
+    }
+    decides
+}
+
+/// Whether atomic operations are what a race of two accesses asks for: the memory has atomics already, or each of the
+/// two sets it to a constant.
+pub(super) fn is_atomic_by_nature(kernel: &Kernel, sites: [&SiteData; 2]) -> bool {
+    let text = Text::new(kernel);
+    let is_atomic = |site: &SiteData| matches!(site.action, SiteAction::Atomic { .. });
+    let sets = |site: &SiteData| match text.of_site(site)[..] {
+        [at] => match text.data(at) {
+            InstData::Store { value, .. } => matches!(kernel.definition(*value), Some(InstData::Const { .. })),
+            _ => false,
+        },
+        _ => false,
+    };
+    is_atomic(sites[0]) != is_atomic(sites[1]) || sites.iter().all(|site| sets(site))
+}
+
+/// The flag that the later access of a race waited for or saw before it, after the earlier one.
+pub(in crate::check) fn guarding(log: &Log, race: &Confirmed, kernel: &Kernel) -> Option<Flag> {
+    let all = || log.words.values().flatten().copied();
+    let first = all().filter(|&index| log.accessed(index) == race.first).min()?;
+    let second = all().filter(|&index| log.accessed(index) == race.second).max()?;
+    // Barriers may be between the flag and the data, so it is enough that invocations are of one workgroup; unless both
+    // workgroups are one.
+    let apart = race.first.by.workgroup != race.second.by.workgroup;
+    let belongs = |index: Index, to: &Accessed| {
+        let by = log.accessed(index).by;
+        if apart { by.workgroup == to.by.workgroup } else { by == to.by }
+    };
+    let mut found: Option<(Index, Flag)> = None;
+    for accesses in log.words.values() {
+        for (at, &read) in accesses.iter().enumerate() {
+            if !(first < read && read < second && belongs(read, &race.second) && log.operation(read).reads()) {
+                continue;
+            }
+            let write = accesses[..at].iter().rev().copied().find(|&write| log.operation(write).writes());
+            let Some(write) = write.filter(|&write| first < write && belongs(write, &race.first)) else { continue };
+            let (one, other) = (log.accessed(write), log.accessed(read));
+            let is_same = (one.memory, one.bytes) == (other.memory, other.bytes);
+            if is_same && found.is_none_or(|(known, _)| known < read) && is_flag(kernel, log.data(read)) {
+                found = Some((read, Flag { write: (one.site, one.by), read: (other.site, other.by) }));
+            }
+        }
+    }
+    found.map(|(_, flag)| flag)
+}
+
+impl DispatchRun<'_> {
+    /// The changes that make a flag order what it guards, as one repair; for a flag of which nothing is known to be
+    /// guarded, those that make it order anything.
+    pub(super) fn flag_repair(&self, flag: &Flag, guarded: Option<&Confirmed>) -> Option<Repair> {
+        let language = self.code.names.names.language();
+        if language == Language::Wgsl {
+            return None;
+        }
+        let kernel = self.code.kernel();
+        let data = |site: Site| self.code.all().kernel.sites[site].clone();
+        let (write, read) = (data(flag.write.0), data(flag.read.0));
+        let apart = flag.write.1.workgroup != flag.read.1.workgroup;
+        let scope = if apart { Scope::QueueFamily } else { Scope::Workgroup };
+        let pair = match guarded {
+            Some(race) => [race.slice.pair.0, race.slice.pair.1].map(|event| data(race.slice.events[event].site)),
+            None => [write.clone(), read.clone()],
+        };
+        let mut classes = vec![class(&pair[0])];
+        classes.extend(Some(class(&write)).filter(|class| !classes.contains(class)));
+        let mut trials = Trials::new(self, pair.clone(), None)?;
+        let has_fences = kernel.insts.values().any(|data| matches!(data, InstData::Fence { .. }));
+        let orders = [false, true].into_iter().filter(|ordered| *ordered || has_fences && guarded.is_some());
+        let options = orders.flat_map(|ordered| [false, true].map(|coherent| (ordered, coherent)));
+        for (ordered, coherent) in options {
+            let mut changed = Changed::new(kernel, language);
+            let order = |acquires| Order { classes: if ordered { &classes } else { &[] }, acquires };
+            changed.atomic(&write, scope, order(false))?;
+            changed.atomic(&read, scope, order(true))?;
+            if coherent {
+                changed.coherent([&pair[0], &pair[1]]);
+            }
+            let changed = changed.finish();
+            if trials.run(&changed) == Tried::Silent {
+                let sides = [(&write, flag.write, false), (&read, flag.read, true)].map(|(site, flag, acquires)| {
+                    let access = self.access(flag.0, flag.1);
+                    side(language, kernel, &access, site, scope, if ordered { &classes } else { &[] }, acquires)
+                });
+                let [first, second] = sides;
+                let coherent = match guarded.filter(|_| coherent) {
+                    None => String::new(),
+                    Some(race) => {
+                        let described = self.describe(&race.slice, &self.common(race));
+                        let place = &described.names().places[race.slice.pair.1];
+                        match language {
+                            Language::Spirv => format!(", and non-private accesses to {place}"),
+                            _ => format!(", and `coherent` on {place}"),
+                        }
+                    }
+                };
+                let needs = match language {
+                    Language::Spirv => "",
+                    _ => "; gl_Scope… needs `#extension GL_KHR_memory_scope_semantics : require`",
+                };
+                let line = self.access(flag.write.0, flag.write.1).line;
+                return Some(Repair { text: format!("all of these: {first}, and {second}{coherent}{needs}"), line });
+            }
+        }
+        None
+    }
+}
+
+/// One side of a flag as an atomic, in words.
+fn side(
+    language: Language,
+    kernel: &Kernel,
+    access: &FoundAccess,
+    site: &SiteData,
+    scope: Scope,
+    classes: &[Class],
+    acquires: bool,
+) -> String {
+    let named = named(access);
+    let with_flags = kernel.memory_model == MemoryModel::Vulkan;
+    let order = if acquires { "Acquire" } else { "Release" };
+    let atomic = match site.action {
+        SiteAction::Atomic { op, .. } => Some(op),
+        _ => None,
+    };
+    if language == Language::Spirv {
+        let scope = match (scope, with_flags) {
+            (Scope::Workgroup, _) => "Workgroup",
+            (_, true) => "QueueFamily",
+            (_, false) => "Device",
+        };
+        let flag = match (with_flags, acquires) {
+            (false, _) => "",
+            (true, true) => " | MakeVisible",
+            (true, false) => " | MakeAvailable",
+        };
+        let classes: String = classes.iter().map(|class| format!(" | {class:?}Memory")).collect();
+        let semantics = if classes.is_empty() { "Relaxed".to_owned() } else { format!("{order}{classes}{flag}") };
+        return match (atomic, acquires) {
+            (Some(_), _) => format!("{semantics} for {named}"),
+            (None, true) => format!("OpAtomicLoad ({scope}, {semantics}) in place of {named}"),
+            (None, false) => format!("OpAtomicStore ({scope}, {semantics}) in place of {named}"),
+        };
+    }
+    let scope = if scope == Scope::Workgroup { "gl_ScopeWorkgroup" } else { "gl_ScopeDevice" };
+    let flag = match (with_flags, acquires) {
+        (false, _) => "",
+        (true, true) => " | gl_SemanticsMakeVisible",
+        (true, false) => " | gl_SemanticsMakeAvailable",
+    };
+    let storage: Vec<_> = classes
+        .iter()
+        .map(|class| match class {
+            Class::Workgroup => "gl_StorageSemanticsShared",
+            Class::Image => "gl_StorageSemanticsImage",
+            _ => "gl_StorageSemanticsBuffer",
+        })
+        .collect();
+    let semantics = match storage[..] {
+        [] => "0, 0".to_owned(),
+        _ => format!("{}, gl_Semantics{order}{flag}", storage.join(" | ")),
+    };
+    match (atomic, acquires) {
+        (Some(AtomicOp::CompareExchange), _) => {
+            let failed = if acquires { semantics.as_str() } else { "0, 0" };
+            format!("{scope}, {semantics}, {failed} as further arguments of {named}")
+        }
+        (Some(_), _) => format!("{scope}, {semantics} as further arguments of {named}"),
+        (None, true) => format!("atomicLoad(…, {scope}, {semantics}) in place of {named}"),
+        (None, false) => format!("atomicStore(…, …, {scope}, {semantics}) in place of {named}"),
+    }
+}
