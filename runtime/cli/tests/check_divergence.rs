@@ -150,36 +150,3 @@ fn no_atomics_are_offered_for_data_that_a_subgroup_is_believed_to_order() {
     let racy = crate::check_repairs::run(&folder, "steps.comp", &kernel(steps), ONE, 66);
     assert!(!racy.stderr.contains("repair: atomic"), "{}", racy.stderr);
 }
-
-#[test]
-fn a_place_before_a_call_is_named_by_the_call() {
-    if !has_glsl() {
-        return;
-    }
-    let folder = Folder::new("divergence-calls");
-    let text = "#version 450
-layout(local_size_x = 16) in;
-layout(binding = 0) buffer Data { uint data[]; };
-shared uint t[16];
-uint get(int x) {
-  if (x < 0) { return 0u; }
-  if (x < 12) {
-    return t[x];
-  }
-  return 1u;
-}
-void main() {
-  int l = int(gl_LocalInvocationID.x);
-  t[l] = data[l];
-  data[l] = get(15 - l);
-}
-";
-    let cases = [Case {
-        name: "call.comp",
-        text: text.to_owned(),
-        options: ONE,
-        parts: &["before the call at call.comp:15, where all invocations of the workgroup execute it\n"],
-        applied: &[("= data[l];\n", "= data[l]; barrier();\n")],
-    }];
-    decide(&folder, &cases);
-}

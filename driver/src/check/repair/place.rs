@@ -164,10 +164,8 @@ impl<'k> Text<'k> {
         let before = outer.and_then(|_| {
             // In terms of the function that has the first one.
             let (inst, calls) = (self.insts(block)[end], self.kernel.words_of_calls(self.inst(first)?));
+            let call = self.kernel.words_of_calls(inst).len() > calls.len();
             let line = self.line_in(inst, &calls).or(self.kernel.line_of(inst))?;
-            let inlined = self.kernel.words_of_calls(self.inst(second)?);
-            let call = inlined.strip_prefix(&calls[..]).and_then(|inner| self.kernel.line_of_word(*inner.first()?));
-            let call = call.is_some_and(|call| (&call.file, call.line) == (&line.file, line.line));
             Some(Before { line: line.clone(), call })
         });
         Some(Gap::Between { at: At { block, index: start.max(floor) }, splits, before })
