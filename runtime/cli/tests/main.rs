@@ -3,6 +3,7 @@
 mod bench;
 mod book;
 mod check;
+mod check_causes;
 mod check_command;
 mod check_limits;
 mod check_repairs;
