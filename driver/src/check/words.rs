@@ -229,7 +229,10 @@ fn gap(names: &SliceNames<'_>, gap: &Gap, (first, second): (usize, usize)) -> Op
                     place(outside.of)
                 )
             };
-            outside.iter().map(text).collect::<Vec<_>>().join(", and ")
+            let mut texts: Vec<_> = outside.iter().map(text).collect();
+            // Two invocations of one instruction.
+            texts.dedup();
+            texts.join(", and ")
         }
         Gap::NoRelease(event) | Gap::NoAcquire(event) => relaxed(*event),
         Gap::Class(event, class) => format!("{} does not cover {}", place(*event), memory(language, *class)),

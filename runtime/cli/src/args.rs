@@ -119,6 +119,7 @@ VALUE is one of
   TYPE:random:N:SEED  N random values, the same for the same seed; floats are from 0 up to 1
   @FILE               the bytes of a file; @- is standard input
   null                no buffer: reads give 0, writes are dropped
+  G.B                 the buffer of that binding, which has a VALUE of its own: two descriptors of the same memory
 
 G.B is a descriptor set (WGSL: group) and a binding, or the name of a variable; G.B[I] is element I of an array of
 descriptors.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use spelter::{Context, Program, Source, SpecializationConstant};
 use spelter_driver::host_memory::{GrowingRoom, Room};
@@ -36,8 +37,14 @@ pub(crate) struct Shader {
 
 enum Contents {
     Wgsl(String),
-    /// The words, with their positions in the text if they were assembled from one.
-    Spirv(Vec<u32>, Option<Positions>),
+    /// The words, with the text if they were assembled from one.
+    Spirv(Vec<u32>, Option<Assembly>),
+}
+
+/// SPIR-V as text, and the positions of its words.
+struct Assembly {
+    text: Arc<str>,
+    positions: Positions,
 }
 
 /// The languages of shader files.
@@ -103,7 +110,7 @@ fn contents(path: &Path, language: &Language, bytes: Vec<u8>) -> Result<Contents
             let text = text(path, bytes)?;
             let _room = Room::of(room::of_assembly(text.as_bytes())).map_err(|error| Failure::file(path, error))?;
             let (words, positions) = spvasm::assemble_with_positions(&text).map_err(|error| refused(path, error))?;
-            Contents::Spirv(words, Some(positions))
+            Contents::Spirv(words, Some(Assembly { text: text.into(), positions }))
         }
     })
 }
@@ -209,9 +216,20 @@ impl Shader {
         }
     }
 
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The text of which its words were assembled.
+    pub(crate) fn assembled_text(&self) -> Option<&Arc<str>> {
+        let Contents::Spirv(_, assembly) = &self.contents else { return None };
+        assembly.as_ref().map(|assembly| &assembly.text)
+    }
+
     /// The line of a word in assembled text.
     pub(crate) fn line_of_word(&self, word: u32) -> Option<u32> {
-        let Contents::Spirv(_, Some(positions)) = &self.contents else { return None };
+        let Contents::Spirv(_, Some(Assembly { positions, .. })) = &self.contents else { return None };
         let of_word = front::Error { message: String::new(), word: Some(word as usize), line: None };
         positions.in_terms_of_the_text(of_word).line.map(|line| line.line)
     }
@@ -225,7 +243,7 @@ impl Shader {
     /// broken rule of Vulkan is reported without the name of a call.
     pub(crate) fn refused(&self, error: impl Into<spelter::Error>) -> Failure {
         match (error.into(), &self.contents) {
-            (spelter::Error::Shader(error), Contents::Spirv(_, Some(positions))) => {
+            (spelter::Error::Shader(error), Contents::Spirv(_, Some(Assembly { positions, .. }))) => {
                 self.problem(positions.in_terms_of_the_text(error))
             }
             (error @ spelter::Error::Shader(_), _) => self.problem(error),
@@ -238,7 +256,7 @@ impl Shader {
     pub(crate) fn failed(&self, error: spelter::Error) -> Failure {
         let spelter::Error::DeviceLost(why) = error else { return error.into() };
         let mut why = why.replace(" at wgsl:", &format!(" at {}:", self.path.display()));
-        if let Contents::Spirv(_, Some(positions)) = &self.contents
+        if let Contents::Spirv(_, Some(Assembly { positions, .. })) = &self.contents
             && let Some((before, after)) = why.split_once(" at SPIR-V word ")
         {
             let (word, rest) = after.split_once(' ').unwrap_or((after, ""));

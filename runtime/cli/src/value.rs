@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use crate::random::Random;
 use crate::scalar::Scalar;
+use crate::slot::Slot;
 
 /// The largest size of a generated list in bytes, so that a typing error does not fill the memory.
 const MAX_BYTES: u64 = 1 << 30;
@@ -14,6 +15,8 @@ const MAX_BYTES: u64 = 1 << 30;
 pub(crate) enum Value {
     /// `null`: no buffer, but a null descriptor.
     Null,
+    /// `G.B`: the buffer of that binding, once more.
+    Same(Slot),
     /// `zeros:BYTES`.
     Zeros(u64),
     /// `TYPE:…`, as bytes.
@@ -31,10 +34,12 @@ impl FromStr for Value {
         }
         match text.split_once(':') {
             None if text == "null" => Ok(Self::Null),
+            None if text.contains('.') => text.parse().map(Self::Same),
             Some(("zeros", bytes)) => Ok(Self::Zeros(number(bytes, "bytes")?)),
             Some((scalar, list)) => Ok(Self::Bytes(bytes(scalar.parse()?, list)?)),
             None => Err(format!(
-                "{text:?} is not a value: use zeros:BYTES, TYPE:a,b,c, TYPE:range:N, TYPE:random:N:SEED, @FILE or null"
+                "{text:?} is not a value: use zeros:BYTES, TYPE:a,b,c, TYPE:range:N, TYPE:random:N:SEED, @FILE, null \
+                 or a binding"
             )),
         }
     }

@@ -224,3 +224,27 @@ fn a_replay_that_goes_another_way_is_a_warning() {
     let why = finding["conditions"][1].as_str().unwrap();
     assert_eq!(why, "not confirmed: the accesses did not occur again when the dispatch was repeated");
 }
+
+/// A long text has lines, too.
+#[test]
+fn reports_on_long_texts_have_lines() {
+    let statements: String = (0..4_000).map(|i| format!("  x = x * {}u + data[{}];\n", i + 3, i % 64)).collect();
+    let text = format!(
+        "// {}\n@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+fn f(a: u32) -> u32 {{
+  var x = a;
+{statements}  return x;
+}}
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) {{
+  if l == 1u {{ data[1] = f(l); }}
+  data[64] = data[1];
+}}",
+        "-".repeat(1 << 17)
+    );
+    let folder = Folder::with("check-long-text", "long.wgsl", &text);
+    let ended = folder.spelter("run long.wgsl --bind 0.0=zeros:260 --check");
+    assert_eq!(ended.status, 66, "{}", ended.stderr);
+    for place in [" at long.wgsl:4008:16", "data[1] = f(l);", "long.wgsl:4009:"] {
+        assert!(ended.stderr.contains(place), "{place}\n{}", ended.stderr);
+    }
+}

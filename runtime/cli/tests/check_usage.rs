@@ -119,7 +119,12 @@ fn a_lost_device_names_the_loop_and_the_order() {
 #[test]
 fn a_module_without_lines_is_named_by_its_kernel() {
     let folder = Folder::with("usage-lines", "racy.spvasm", NO_LINES);
+    let words = spelter_shaders::front::spvasm::assemble(NO_LINES).unwrap();
+    folder.write("racy.spv", &words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>());
+    // The text has lines.
     let ended = folder.spelter("run racy.spvasm --bind 0.0=zeros:4 --check");
+    assert!(ended.status == 66 && ended.stderr.contains(" at racy.spvasm:"), "{}", ended.stderr);
+    let ended = folder.spelter("run racy.spv --bind 0.0=zeros:4 --check");
     assert_eq!(ended.status, 66, "{}", ended.stderr);
     assert!(ended.stderr.contains(" of kernel `count_up`"), "{}", ended.stderr);
 }

@@ -413,3 +413,24 @@ fn a_buffer_without_room_for_an_element_is_reported() {
     let enough = run(32);
     assert_eq!((enough.stdout.as_str(), enough.stderr.as_str()), ("0.0 u32  1\n", ""));
 }
+
+#[test]
+fn a_buffer_can_have_two_bindings() {
+    let text = "@group(0) @binding(0) var<storage, read> source: array<u32>;
+@group(0) @binding(1) var<storage, read_write> to: array<u32>;
+@compute @workgroup_size(4) fn main(@builtin(local_invocation_index) l: u32) {
+  if l < 2u { to[2u + l] = source[l]; }
+}";
+    let folder = Folder::with("two-bindings", "copy.wgsl", text);
+    // In either order of the options.
+    for binds in ["--bind 0.0=u32:1,2,3,4 --bind 0.1=0.0", "--bind 0.1=0.0 --bind 0.0=u32:1,2,3,4"] {
+        let line = format!("run copy.wgsl {binds} --out 0.0=u32 --out 0.1=u32");
+        assert_eq!(folder.good(&line), "0.0 u32  1 2 1 2\n0.1 u32  1 2 1 2\n");
+    }
+    for other in ["0.1", "0.2"] {
+        let message = folder.error(&format!("run copy.wgsl --bind 0.0=zeros:16 --bind 0.1={other}"));
+        assert_eq!(message, format!("--bind 0.1: no option gives binding {other} contents"));
+    }
+    assert!(folder.usage("run copy.wgsl --bind 0.0=1.5x").contains("1.5x"));
+    assert!(folder.error("bench copy.wgsl --bind 0.1=0.0").contains("only `spelter run` binds a buffer twice"));
+}

@@ -179,10 +179,13 @@ impl Gap {
                     let (event, of) = (names.place(outside.event), names.place(outside.of));
                     format!("{event} is outside of {of}'s {} scope", outside.scope.name())
                 };
-                outside.iter().map(text).collect::<Vec<_>>().join(", and ")
+                let mut texts: Vec<_> = outside.iter().map(text).collect();
+                // Two invocations of one instruction.
+                texts.dedup();
+                texts.join(", and ")
             }
             Self::HostAndDevice => "one is an atomic of the host, the other of the device".to_owned(),
-            Self::Bytes => "they access different bytes".to_owned(),
+            Self::Bytes => "they are atomics of different bytes, of which only some are common".to_owned(),
             Self::NoRelease(event) => format!("{} does not release, nor does a barrier by it", names.place(*event)),
             Self::NoAcquire(event) => format!("{} does not acquire, nor does a barrier by it", names.place(*event)),
             Self::Class(event, class) => format!("the semantics of {} lack {class:?}Memory", names.place(*event)),
@@ -271,7 +274,12 @@ impl Reason {
             }
             Self::Meet { left, right, lacks } => {
                 let lacks = lacks.text((first, second), names);
-                format!("{} and {} wait for each other, but {lacks}", place(*left), place(*right))
+                let (left, right) = (place(*left), place(*right));
+                // Two invocations of one instruction.
+                if left == right {
+                    return format!("both invocations wait at {left}, but {lacks}");
+                }
+                format!("{left} and {right} wait for each other, but {lacks}")
             }
             Self::Unrelated => {
                 format!("nothing that {} waits for or reads follows {}", place(second), place(first))

@@ -6,6 +6,7 @@ mod files;
 mod folder;
 mod merge;
 mod orders;
+mod places;
 mod sarif;
 
 use std::cmp::Reverse;
@@ -15,11 +16,11 @@ use std::path::PathBuf;
 use serde_json::Value as Json;
 use spelter::check::report::{self, Filter};
 use spelter::check::{CheckStats, Finding, Severity};
-use spelter_shaders::ir::SourceLine;
 
 use crate::args::{CheckArgs, RunArgs};
 use crate::failure::Failure;
 use crate::output;
+use crate::shader::Shader;
 pub(crate) use files::{check_targets, write_files};
 
 /// The findings of a run, without those that are suppressed.
@@ -37,9 +38,13 @@ pub(crate) struct Report {
 
 impl Report {
     /// Sorts findings and leaves out those that the options do not ask for or suppress.
-    pub(crate) fn new(mut all: Vec<Finding>, stats: CheckStats, args: &RunArgs) -> Result<Self, Failure> {
-        let (file, args) = (args.file.display().to_string(), &args.check);
-        all.iter_mut().for_each(|finding| name_file(finding, &file));
+    pub(crate) fn new(
+        mut all: Vec<Finding>,
+        stats: CheckStats,
+        (shader, args): (&Shader, &RunArgs),
+    ) -> Result<Self, Failure> {
+        let args = &args.check;
+        all.iter_mut().for_each(|finding| places::in_file(finding, shader));
         let filter = with_files(args.filter(), &args.suppressions)?;
         let observed = all.len();
         all.retain(|finding| filter.wants(finding));
@@ -93,23 +98,4 @@ fn with_files(mut filter: Filter, files: &[PathBuf]) -> Result<Filter, Failure> 
 /// Notes what was not checked or not kept.
 fn note_gaps(stats: &CheckStats) {
     report::gaps(stats, "--check-memory").iter().for_each(output::note);
-}
-
-/// The reader's name of a WGSL text.
-const WGSL: &str = "wgsl";
-
-/// Gives lines of a WGSL text the path of the shader.
-fn name_file(finding: &mut Finding, file: &str) {
-    let named = |line: &mut SourceLine| {
-        if &*line.file == WGSL {
-            line.file = file.into();
-        }
-    };
-    let accesses = finding.first.iter_mut().chain([&mut finding.second]);
-    accesses.flat_map(|access| access.line.iter_mut().chain(&mut access.inlined_at)).for_each(named);
-    finding.repairs.iter_mut().filter_map(|repair| repair.line.as_mut()).for_each(named);
-    let texts = finding.repairs.iter_mut().map(|repair| &mut repair.text).chain(&mut finding.reasons);
-    let renamed = |text: &str| text.replace(&format!(" at {WGSL}:"), &format!(" at {file}:"));
-    texts.for_each(|text| *text = renamed(text));
-    finding.replay = finding.replay.as_deref().map(|text| renamed(text).into());
 }

@@ -93,13 +93,26 @@ fn buffers(context: &Context, infos: &[BindingInfo], args: &RunArgs) -> Result<V
         Some(("--texels", texels.slot, value, Some(image::vulkan(*format))))
     });
     let all = storage.chain(uniform).chain(texels).filter(|(_, _, value, _)| **value != Value::Null);
-    let one = |(option, slot, value, format): (&str, Slot, &Value, Option<vk::Format>)| {
+    // Those with contents first, which others name.
+    let (same, filling): (Vec<_>, Vec<_>) = all.partition(|(_, _, value, _)| matches!(value, Value::Same(_)));
+    let mut made: Vec<BoundBuffer> = Vec::new();
+    for (option, slot, value, format) in filling.into_iter().chain(same) {
         let wrong = |failure: Failure| failure.of(format_args!("{option} {slot}"));
         let info = info_of(infos, slot).ok_or_else(|| wrong(Failure::misuse("the program does not use it")))?;
-        let buffer = filled(context, value).map_err(wrong)?;
-        Ok(BoundBuffer { slot, name: shown(slot, Some(info)), buffer, format, kind: info.kind })
-    };
-    all.map(one).collect()
+        let buffer = match value {
+            Value::Same(other) => of_slot(&made, *other),
+            _ => filled(context, value),
+        };
+        let buffer = buffer.map_err(wrong)?;
+        made.push(BoundBuffer { slot, name: shown(slot, Some(info)), buffer, format, kind: info.kind });
+    }
+    Ok(made)
+}
+
+/// The buffer that another option made.
+fn of_slot(made: &[BoundBuffer], slot: Slot) -> Result<Buffer, Failure> {
+    let found = made.iter().find(|bound| bound.slot == slot).map(|bound| bound.buffer.clone());
+    found.ok_or_else(|| Failure::misuse(format!("no option gives binding {slot} contents")))
 }
 
 /// The slots of options whose value is `null`.
@@ -181,6 +194,7 @@ pub(crate) fn filled(context: &Context, value: &Value) -> Result<Buffer, Failure
     let of_bytes = |bytes: &[u8]| if bytes.is_empty() { nothing() } else { Ok(context.buffer_from(bytes)?) };
     match value {
         Value::Null | Value::Zeros(0) => nothing(),
+        Value::Same(_) => Err(Failure::misuse("only `spelter run` binds a buffer twice")),
         Value::Zeros(bytes) => Ok(context.buffer_zeroed(*bytes)?),
         Value::Bytes(bytes) => of_bytes(bytes),
         Value::File(path) => of_bytes(&file::read(path, context.device().limits().max_storage_buffer_range.into())?),

@@ -65,7 +65,7 @@ pub(super) fn without_orders(shader: &Shader, args: &RunArgs, output: &mut Outpu
     let (shard, orders) = (args.check.orders(), args.check.many_seeds.unwrap_or(0));
     let note = format!("shard {shard} has none of the {orders} orders of --many-seeds: nothing ran");
     if args.json {
-        let report = Report::new(Vec::new(), CheckStats::default(), args)?;
+        let report = Report::new(Vec::new(), CheckStats::default(), (shader, args))?;
         let checked = Checked { report, order: None, recorded_errors: 0 };
         let mut object = json!({ "file": args.file.display().to_string(), "notes": [note] });
         if let Some(object) = object.as_object_mut() {
@@ -80,7 +80,7 @@ pub(super) fn without_orders(shader: &Shader, args: &RunArgs, output: &mut Outpu
 /// What was found before a failure, added to what other orders have found; `None` if checked mode is off.
 pub(super) fn before_a_failure(
     context: &Context,
-    args: &RunArgs,
+    (shader, args): (&Shader, &RunArgs),
     mut all: Vec<Finding>,
 ) -> Result<Option<Checked>, Failure> {
     if args.check.check.is_none() {
@@ -89,7 +89,11 @@ pub(super) fn before_a_failure(
     for finding in context.device().take_findings() {
         add(&mut all, finding);
     }
-    Ok(Some(Checked { report: Report::new(all, context.check_stats(), args)?, order: None, recorded_errors: 0 }))
+    Ok(Some(Checked {
+        report: Report::new(all, context.check_stats(), (shader, args))?,
+        order: None,
+        recorded_errors: 0,
+    }))
 }
 
 /// The findings of the run that has ended, and of the runs with other seeds; `None` if checked mode is off. If it
@@ -115,13 +119,13 @@ pub(super) fn report(
                     differs
                 }
                 Err(failure) => {
-                    *found = before_a_failure(context, args, all)?;
+                    *found = before_a_failure(context, (shader, args), all)?;
                     return Err(failure);
                 }
             }
         }
     };
-    Ok(Some(Checked { report: Report::new(all, stats, args)?, order, recorded_errors }))
+    Ok(Some(Checked { report: Report::new(all, stats, (shader, args))?, order, recorded_errors }))
 }
 
 /// The errors in the file of results, of other orders than these.
@@ -167,10 +171,10 @@ fn record(
     order: u64,
     findings: Vec<Finding>,
     differs: Option<&String>,
-    args: &RunArgs,
+    (shader, args): (&Shader, &RunArgs),
 ) -> Result<(), Failure> {
     let Some(to) = to else { return Ok(()) };
-    let findings = Report::new(findings, CheckStats::default(), args)?.json();
+    let findings = Report::new(findings, CheckStats::default(), (shader, args))?.json();
     let result = json!({ "findings": findings, "depends_on_order": differs });
     to.record(order, &result).map_err(|error| Failure::new(error.to_string()))
 }
@@ -189,7 +193,7 @@ fn in_other_orders(
     let mut orders = jobs_left(file.as_ref(), &array, shard);
     if orders.first() == Some(&0) {
         orders.remove(0);
-        record(&mut file, 0, all.clone(), None, args)?;
+        record(&mut file, 0, all.clone(), None, (shader, args))?;
     }
     if orders.is_empty() {
         return Ok((None, orders));
@@ -220,7 +224,7 @@ fn in_other_orders(
                 let at = expected.iter().zip(found).position(|(expected, found)| expected != found).unwrap_or(0);
                 format!("the result depends on the order: {name} differs at byte {at} with --schedule random:{seed}")
             });
-            record(&mut file, seed, found_here, here.as_ref(), &args)?;
+            record(&mut file, seed, found_here, here.as_ref(), (shader, &args))?;
             differs = differs.or(here);
         }
         bar.inc(1);

@@ -65,7 +65,7 @@ fn execute(
         Ok(times) => times,
         Err(failure) => {
             // A race is often why a kernel does not end.
-            *found = checked::before_a_failure(&context, args, Vec::new())?;
+            *found = checked::before_a_failure(&context, (&shader, args), Vec::new())?;
             return Err(match args.device.schedule {
                 Some(schedule) if schedule != Schedule::Ascending => {
                     failure.with_order(format_args!("--schedule {schedule}"))

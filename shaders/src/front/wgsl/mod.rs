@@ -11,6 +11,7 @@ mod initializers;
 mod lexer;
 mod lines;
 mod measure;
+mod numbered;
 mod overrides;
 mod size;
 mod window;
@@ -29,6 +30,7 @@ use naga::{Scalar, ScalarKind, ShaderStage, TypeInner, WithSpan};
 use caught::caught;
 pub use caught::is_catching;
 pub use conversions::mended as mended_conversions;
+use numbered::Numbered;
 
 use super::room::HasRoom;
 use super::{Blocks, ConstantType, Error, SpecializationConstant, spirv};
@@ -36,10 +38,6 @@ use crate::ir::{Kernel, MemoryModel, SourceLine};
 
 /// File name of a text whose real one the caller does not give.
 const FILE: &str = "wgsl";
-
-/// Bytes of a text whose kernels get source lines, at most: naga's lookup of each line starts at the beginning of the
-/// text.
-const MAX_WITH_LINES: usize = 1 << 17;
 
 /// A validated WGSL module. Overrides (WGSL's specialization constants) are applied when a kernel is requested.
 #[derive(Debug)]
@@ -147,7 +145,7 @@ impl Module {
         has_room: HasRoom<'_>,
     ) -> Result<Kernel, Error> {
         let lined = || self.kernel_with_lines(entry, specialization, has_room);
-        let read = if lines && self.source.len() <= MAX_WITH_LINES {
+        let read = if lines {
             lined()
         } else {
             let words = self.spirv(entry, specialization, false);
@@ -225,24 +223,36 @@ impl Module {
                 error => refused(&error.to_string()),
             })?;
         size::check(&module, entry, &self.source)?;
-        let options = spv::Options {
+        let pipeline = spv::PipelineOptions { shader_stage: ShaderStage::Compute, entry_point: entry.to_owned() };
+        let write = |module: &naga::Module, debug_info: Option<spv::DebugInfo<'_>>| {
+            let words = spv::write_vec(module, &info, &Self::options(debug_info), Some(&pipeline));
+            words.map_err(|error| refused(&error.to_string()))
+        };
+        if !lines {
+            return write(&module, None);
+        }
+        let numbered = Numbered::new(module.into_owned());
+        let text = numbered.text();
+        let language = ::spirv::SourceLanguage::WGSL;
+        let words =
+            write(&numbered.module, Some(spv::DebugInfo { source_code: &text, file_name: &self.file, language }))?;
+        Ok(numbered.restored(&words, &self.source))
+    }
+
+    /// How naga writes SPIR-V: with source lines if there is a text for them.
+    fn options(debug_info: Option<spv::DebugInfo<'_>>) -> spv::Options<'_> {
+        spv::Options {
             lang_version: (1, 3),
-            flags: if lines { spv::WriterFlags::DEBUG } else { spv::WriterFlags::empty() },
+            flags: if debug_info.is_some() { spv::WriterFlags::DEBUG } else { spv::WriterFlags::empty() },
             // No extra checks: the device bounds-checks every access and zeroes shared memory.
             bounds_check_policies: unchecked(),
             zero_initialize_workgroup_memory: spv::ZeroInitializeWorkgroupMemoryMode::None,
             force_loop_bounding: false,
             // A capability for 16-bit inputs and outputs, which kernels do not have.
             use_storage_input_output_16: false,
-            debug_info: lines.then_some(spv::DebugInfo {
-                source_code: &self.source,
-                file_name: &self.file,
-                language: ::spirv::SourceLanguage::WGSL,
-            }),
+            debug_info,
             ..spv::Options::default()
-        };
-        let pipeline = spv::PipelineOptions { shader_stage: ShaderStage::Compute, entry_point: entry.to_owned() };
-        spv::write_vec(&module, &info, &options, Some(&pipeline)).map_err(|error| refused(&error.to_string()))
+        }
     }
 
     /// Values for the overrides that the module has and the caller sets, as numbers of the override's type.

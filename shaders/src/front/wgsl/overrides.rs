@@ -3,8 +3,11 @@
 use naga::back::PipelineConstants;
 use naga::{Handle, Override};
 
-use super::{MAX_WITH_LINES, Module, fault, refused, refused_at, size};
+use super::{Module, fault, refused, refused_at, size};
 use crate::front::Error;
+
+/// Bytes of a text in which the place of an expression that cannot be evaluated is sought, at most.
+const MAX_SEARCHED: usize = 1 << 17;
 
 /// The number of an override in maps of values: its `@id`, which is at most 65535, or one above that.
 pub(super) fn key(place: Handle<Override>, constant: &Override) -> u32 {
@@ -22,7 +25,7 @@ impl Module {
     /// The error for an expression that cannot be evaluated with the values of the overrides.
     pub(super) fn fails(&self, entry: &str, constants: &PipelineConstants, message: &str) -> Error {
         // The search takes as long as some evaluations.
-        let short = self.source.len() <= MAX_WITH_LINES;
+        let short = self.source.len() <= MAX_SEARCHED;
         let place = || fault::place((&self.module, &self.info), entry, constants, message);
         match short.then(place).flatten().or_else(|| size::function(entry, &self.source)) {
             Some(at) => refused_at(&format!("with the values of overrides: {message}"), at, &self.source),

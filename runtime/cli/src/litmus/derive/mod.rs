@@ -142,6 +142,7 @@ fn contents(option: &str, binds: &[Bind]) -> Result<BytesBySlot, Failure> {
         let wrong = |problem: &str| Failure::misuse(format!("{option} {slot}: {problem}"));
         let bytes = match value {
             Value::Null => return Err(wrong("a litmus test has no null descriptors")),
+            Value::Same(_) => return Err(wrong("a litmus test has no two descriptors of the same memory")),
             Value::Zeros(bytes) if *bytes <= MAX_BYTES => vec![0; *bytes as usize],
             Value::Zeros(bytes) => return Err(wrong(&format!("{bytes} bytes are more than {MAX_BYTES}"))),
             Value::Bytes(bytes) => bytes.clone(),
