@@ -106,7 +106,7 @@ pub enum Verdict {
 pub fn confirm(log: &Log, candidate: &Candidate) -> Verdict {
     let mut pairs = Pairs::new(log, candidate);
     match pairs.first_race() {
-        Some(race) => Verdict::Confirmed(race),
+        Some(race) => Verdict::Confirmed(Box::new(race)),
         None => match pairs.undecided() {
             Some((reason, _)) => Verdict::Undecided(reason),
             None => Verdict::Refuted,
@@ -143,7 +143,7 @@ impl<'a> Pairs<'a> {
     }
 
     /// The first pair that races.
-    pub(super) fn first_race(&mut self) -> Option<Box<Confirmed>> {
+    pub(super) fn first_race(&mut self) -> Option<Confirmed> {
         let mut looks = 0;
         let is_preferred = |pairs: &Self, second: usize| Some(pairs.described[second].site) == pairs.preferred;
         for pass in [true, false] {
@@ -183,7 +183,7 @@ impl<'a> Pairs<'a> {
         room: &mut Room,
         known: &mut HashSet<K>,
         key: impl Fn(&Accessed, &Accessed) -> K,
-    ) -> Vec<Box<Confirmed>> {
+    ) -> Vec<Confirmed> {
         let most = Room { looks: room.looks.min(MAX_LOOKS_OF_ONE), decisions: room.decisions.min(MAX_PAIRS_OF_ONE) };
         let mut own = most;
         let mut found = Vec::new();
@@ -238,7 +238,7 @@ impl<'a> Pairs<'a> {
     }
 
     /// The race of a pair that conflicts, if it is one.
-    fn decide(&mut self, (first, second): (usize, usize)) -> Result<Option<Box<Confirmed>>, Undecided> {
+    fn decide(&mut self, (first, second): (usize, usize)) -> Result<Option<Confirmed>, Undecided> {
         let (log, pair) = (self.log, (self.accesses[first], self.accesses[second]));
         let Some(slice) = decide(log, pair, &mut self.effort)? else { return Ok(None) };
         // More events for the explanation, if there is room for them; they change no verdict.
@@ -246,7 +246,7 @@ impl<'a> Pairs<'a> {
         let updates = [first, second].map(|at| update_at(log, self.accesses, at));
         let updates = updates[0].zip(updates[1]).map(|(first, second)| [first, second]);
         let (first, second) = (self.described[first], self.described[second]);
-        Ok(Some(Box::new(Confirmed { first, second, slice, updates })))
+        Ok(Some(Confirmed { first, second, slice, updates }))
     }
 }
 

@@ -52,7 +52,7 @@ type Key = (u32, u32, u32, (bool, bool));
 
 /// A race of two lines.
 struct Race {
-    confirmed: Box<Confirmed>,
+    confirmed: Confirmed,
     /// A word that both access.
     word: Word,
     cause: Cause,
@@ -125,7 +125,7 @@ impl DispatchRun<'_> {
                 replays += 1;
             }
             let guards =
-                Guards::new(&with_atomics.as_ref().unwrap_or(&record).log, found.iter().map(|race| &*race.confirmed));
+                Guards::new(&with_atomics.as_ref().unwrap_or(&record).log, found.iter().map(|race| &race.confirmed));
             for Race { confirmed, cause, count, .. } in &found {
                 self.race(confirmed, (*cause, (*count).max(1)), &|| self.flag(&guards, confirmed));
             }
@@ -148,7 +148,7 @@ impl DispatchRun<'_> {
             let filter = |of: Accessed| Filter { dispatch: None, site: Some(of.site), by: Some(of.by) };
             let (first, second) = (filter(race.confirmed.first), filter(race.confirmed.second));
             if let Verdict::Confirmed(found) = confirm(&record.log, &Candidate { word: race.word, first, second }) {
-                race.confirmed = found;
+                race.confirmed = *found;
             }
         }
         Some(record)
@@ -228,7 +228,7 @@ impl Races {
         std::mem::take(&mut self.found)
     }
 
-    fn add(&mut self, confirmed: Box<Confirmed>, (word, cause): (Word, Cause), count: u64) {
+    fn add(&mut self, confirmed: Confirmed, (word, cause): (Word, Cause), count: u64) {
         let key = key(&self.lines, &confirmed.first, &confirmed.second);
         self.known.insert(key);
         let place = *self.places.entry(key).or_insert(self.found.len());
