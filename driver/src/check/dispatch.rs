@@ -207,16 +207,24 @@ impl DispatchRun<'_> {
         let language = self.code.names.names.language();
         let line = |site: Site| kernel.line_of_word(kernel.sites[site].word).map(|line| (&line.file, line.line));
         let Update { read, write } = updates[0];
-        let (reads, writes) = (line(read)?, line(write)?);
-        if updates.iter().any(|update| (line(update.read), line(update.write)) != (Some(reads), Some(writes))) {
+        let lines = (line(read), line(write));
+        if updates.iter().any(|update| (line(update.read), line(update.write)) != lines) {
             return None;
         }
         let updated = repair::updated(self.code.kernel(), &kernel.sites[write]);
         let access = self.access(write, later);
-        if reads == writes {
-            return Some(update::repair(language, &access, updated));
+        let words = updates.map(|update| [update.read, update.write].map(|site| kernel.sites[site].word));
+        let is_stored_back = || {
+            words[0] == words[1]
+                && repair::is_stored_back(self.code.kernel(), [read, write].map(|site| &kernel.sites[site]))
+        };
+        match lines {
+            (Some(reads), Some(writes)) if reads == writes => Some(update::repair(language, &access, updated)),
+            (Some(_), Some(_)) => update::conditional(language, &access, &self.access(read, later), updated),
+            // Without lines the instructions tell.
+            (None, None) if is_stored_back() => Some(update::repair(language, &access, updated)),
+            _ => None,
         }
-        update::conditional(language, &access, &self.access(read, later), updated)
     }
 
     /// The repair of a race of the read of a condition with the write that it decides about, which not each invocation

@@ -138,7 +138,9 @@ impl SliceNames<'_> {
     pub(super) fn repair(&self, edits: &[TraceEdit], slice: &Slice) -> Repair {
         let in_general = |edit: &TraceEdit| edit.text(&slice.trace, slice.pair, self);
         let text = |edit| words::edit(self, edit, slice).unwrap_or_else(|| in_general(edit));
-        let texts: Vec<_> = edits.iter().map(text).collect();
+        let mut texts: Vec<_> = edits.iter().map(text).collect();
+        // One declaration is for several accesses.
+        texts.dedup();
         let line = edits.iter().find_map(|edit| match edit {
             TraceEdit::Code(edit) => {
                 let (first, second) = edit.places();

@@ -54,14 +54,31 @@ fn barriers(language: Language, class: Class) -> Option<Barriers> {
     Some(Barriers { memory, control })
 }
 
+/// What lets accesses to a place be ordered with those of other invocations. With `has_flags`, the module has flags of
+/// single accesses: it uses the Vulkan memory model.
+pub(super) fn coherent(language: Language, has_flags: bool, place: &str) -> String {
+    match (language, has_flags) {
+        (Language::Spirv, true) => format!("non-private accesses to {place}"),
+        (Language::Spirv, false) => format!("`OpDecorate … Coherent` on {place}"),
+        _ => format!("`coherent` on {place}"),
+    }
+}
+
 /// An edit of a slice, if its language has words for it.
 pub(super) fn edit(names: &SliceNames<'_>, edit: &TraceEdit, slice: &Slice) -> Option<String> {
     let TraceEdit::Code(edit) = edit else { return None };
     let language = names.language;
-    if language == Language::Spirv {
-        return None;
-    }
     let event_at = |site| slice.trace.events.iter().position(|event| event.site == Some(site));
+    if language == Language::Spirv {
+        return match *edit {
+            Edit::NonPrivate(site) | Edit::Available(site, _) | Edit::Visible(site, _) | Edit::Coherent(site, ..)
+                if !names.with_flags =>
+            {
+                Some(coherent(language, false, &names.reference(event_at(site)?)))
+            }
+            _ => None,
+        };
+    }
     match *edit {
         Edit::Barrier(before, after, class) => {
             let control = barriers(language, class)?.control;
@@ -82,7 +99,7 @@ pub(super) fn edit(names: &SliceNames<'_>, edit: &TraceEdit, slice: &Slice) -> O
                 (_, None) => format!("{} in addition to {at}", functions.control),
             })
         }
-        Edit::Coherent(first, ..) => Some(format!("`coherent` on {}", names.reference(event_at(first)?))),
+        Edit::Coherent(first, ..) => Some(coherent(language, names.with_flags, &names.reference(event_at(first)?))),
         Edit::Widen(site, scope) => {
             let scope = if scope > Scope::Workgroup { Scope::Device } else { scope };
             Some(format!("gl_Scope{} for {}", scope.name(), names.site(site)))

@@ -284,3 +284,30 @@ fn a_barrier_in_divergent_control_flow_names_invocations_by_their_ids() {
         assert!(ended.stderr.contains(part), "{part}\n{}", ended.stderr);
     }
 }
+
+#[test]
+fn a_lost_update_without_debug_lines_is_told_by_its_instructions() {
+    let folder = Folder::new("repairs-spirv-update");
+    let cases = [Case {
+        name: "update.spvasm",
+        text: include_str!("causes/lost-update.spvasm").to_owned(),
+        options: "--bind 0.0=u32:range:64 --bind 0.1=zeros:16 --check",
+        parts: &["repair: one atomic operation, or a loop with OpAtomicCompareExchange, in place of the update"],
+        applied: &[
+            (";+ %device", "%device"),
+            ("%count = OpLoad %u32 %place", ""),
+            ("%more = OpIAdd %u32 %count %c1", ""),
+            ("OpStore %place %more", ""),
+            (";+ %count", "%count"),
+        ],
+    }];
+    decide(&folder, &cases);
+}
+
+#[test]
+fn modules_without_flags_of_accesses_have_a_decoration() {
+    let folder = Folder::new("repairs-spirv-coherent");
+    let text = include_str!("causes/other-memory.spvasm");
+    let racy = run(&folder, "memory.spvasm", text, "--bind 0.0=u32:range:64 --bind 0.1=zeros:256 --check", 66);
+    assert!(!racy.stderr.contains("NonPrivatePointer"), "{}", racy.stderr);
+}

@@ -4,12 +4,13 @@ use std::cmp::Ordering;
 
 use spelter_memory_model::event::Class;
 use spelter_shaders::front::Language;
-use spelter_shaders::ir::{Inst, InstData, Kernel, Scope, SiteData, SourceLine};
+use spelter_shaders::ir::{Inst, InstData, Kernel, MemoryModel, Scope, SiteData, SourceLine};
 
 use super::change::{self, Changed};
 use super::place::{Around, At, Before, Gap, Text};
 use super::trial::{Trials, Tried};
 use crate::check::finding::{FoundAccess, Repair};
+use crate::check::words::coherent;
 
 /// What a barrier consists of.
 struct Kind {
@@ -204,10 +205,10 @@ impl Race<'_> {
             let others = others.iter().map(|other| format!("{other} and ")).collect::<String>();
             places.push(format!("in place of {others}{last}"));
         }
-        let coherent = match (kind.coherent, self.language) {
-            (false, _) => String::new(),
-            (true, Language::Spirv) => format!(", with non-private accesses to {}", self.place),
-            (true, _) => format!(", with `coherent` on {}", self.place),
+        let has_flags = self.kernel.memory_model == MemoryModel::Vulkan;
+        let coherent = match kind.coherent {
+            false => String::new(),
+            true => format!(", with {}", coherent(self.language, has_flags, &self.place)),
         };
         let places = match &attempt.gaps[..] {
             [_] => places.join(", "),

@@ -11,6 +11,7 @@ use spelter_shaders::ir::{
     AtomicOp, InstData, Kernel, MemoryModel, Place, Site, SiteAction, SiteData, StorageClass, Value, VariableSpace,
 };
 
+use super::MAX_VALUES;
 use super::barrier::named;
 use super::change::{Changed, Order};
 use super::place::Text;
@@ -19,9 +20,7 @@ use crate::check::confirm::Confirmed;
 use crate::check::dispatch::DispatchRun;
 use crate::check::finding::{FoundAccess, Repair};
 use crate::check::log::{Accessed, Index, Log};
-
-/// Values that are followed from a read to the conditions that it decides, at most.
-const MAX_VALUES: usize = 64;
+use crate::check::words;
 
 /// A flag, by the instructions that set it and that see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,10 +195,8 @@ impl DispatchRun<'_> {
                     Some(race) => {
                         let described = self.describe(&race.slice, &self.common(race));
                         let place = &described.names().places[race.slice.pair.1];
-                        match language {
-                            Language::Spirv => format!(", and non-private accesses to {place}"),
-                            _ => format!(", and `coherent` on {place}"),
-                        }
+                        let has_flags = kernel.memory_model == MemoryModel::Vulkan;
+                        format!(", and {}", words::coherent(language, has_flags, &place.to_string()))
                     }
                 };
                 let needs = match language {

@@ -9,9 +9,11 @@ mod flag;
 mod place;
 mod trial;
 
+use std::collections::BTreeSet;
+
 use spelter_memory_model::event;
 use spelter_memory_model::repair::{Edit, TraceEdit};
-use spelter_shaders::ir::{InstData, Kernel, SiteData, StorageClass, Type, Width};
+use spelter_shaders::ir::{InstData, Kernel, SiteData, StorageClass, Type, Value, Width};
 
 use self::barrier::{Found, Race};
 pub(super) use self::bounded::{Bounded, Budget};
@@ -24,6 +26,9 @@ use super::dispatch::{Described, DispatchRun};
 use super::finding::{FoundAccess, Repair};
 use super::slice::Slice;
 use super::update::Updated;
+
+/// Values of a computation that are followed, at most.
+const MAX_VALUES: usize = 64;
 
 /// Repairs of a report that edit instructions of the module.
 const MAX_REPAIRS: usize = 2;
@@ -48,6 +53,30 @@ pub(super) fn updated(kernel: &Kernel, site: &SiteData) -> Updated {
         (Some((Type::I32, Width::Word)), _) => Updated::Integer,
         _ => Updated::Other,
     }
+}
+
+/// Whether an instruction writes what pure operations make of the value that another one reads.
+pub(super) fn is_stored_back(kernel: &Kernel, [read, write]: [&SiteData; 2]) -> bool {
+    let text = Text::new(kernel);
+    let (&[load], &[store]) = (&text.of_site(read)[..], &text.of_site(write)[..]) else { return false };
+    let (Some(loaded), InstData::Store { value, .. }) =
+        (text.inst(load).and_then(|inst| kernel.results[inst]), text.data(store))
+    else {
+        return false;
+    };
+    let mut seen: BTreeSet<Value> = [*value].into();
+    let mut open = vec![*value];
+    while let Some(value) = open.pop() {
+        if value == loaded {
+            return true;
+        }
+        if seen.len() <= MAX_VALUES
+            && let Some(data @ (InstData::Pure { .. } | InstData::Select { .. })) = kernel.definition(value)
+        {
+            data.for_each_use(|used| open.extend(seen.insert(used).then_some(used)));
+        }
+    }
+    false
 }
 
 /// The repairs that were found, and further reasons.
