@@ -62,9 +62,6 @@ impl DispatchRun<'_> {
             let repair = moved.unwrap_or_else(|| explanation::of_divergence(first.as_ref(), &second, early));
             self.add(Rule::Barrier, Severity::Error, None, (first, second), (vec![reason], vec![repair]), 1);
         }
-        if self.ended {
-            self.note(detector.notes());
-        }
         let kinds = detector.candidates();
         let given_up = detector.given_up();
         self.code.checker.count(|counts| {
@@ -72,11 +69,15 @@ impl DispatchRun<'_> {
             counts.accesses_not_checked += given_up.accesses;
             counts.findings_dropped += given_up.candidates + given_up.barriers;
         });
-        if kinds.is_empty() {
-            return None;
+        let mut interrupted = None;
+        if !kinds.is_empty() {
+            self.code.checker.progress.confirm(kinds.len());
+            interrupted = self.decide_all(kinds);
         }
-        self.code.checker.progress.confirm(kinds.len());
-        self.decide_all(kinds)
+        if self.ended && interrupted.is_none() {
+            self.note(detector.notes());
+        }
+        interrupted
     }
 
     /// Runs the dispatch again with another observer; `None` if it cannot. The kernel looks at the flag `stop`.

@@ -14,7 +14,7 @@ use spelter_shaders::check::{Candidates, Detector, Limits, Note, NoteKind, Profi
 use super::checker::EXAMPLES;
 use super::confirm::{Confirmed, Verdict, confirm};
 use super::dispatch::DispatchRun;
-use super::finding::{Finding, Rule, Severity};
+use super::finding::{Finding, Hazard, Rule, Severity};
 use super::replays::candidate;
 use super::slice::Slice;
 
@@ -38,7 +38,8 @@ struct Proven {
 }
 
 impl DispatchRun<'_> {
-    /// Reports the notes of the detector that races of profile `spec` prove.
+    /// Reports the notes of the detector that races of profile `spec` prove, and that are no errors: those of the
+    /// dispatch have been reported.
     pub(super) fn note(&self, notes: &[Note]) {
         let mut proven = self.code.noted.0.lock();
         let is_proven = |proven: &Proven, note: &Note| proven.notes.iter().any(|(kind, _)| *kind == note.kind);
@@ -46,15 +47,24 @@ impl DispatchRun<'_> {
             let races = self.races_of_spec();
             proven.attempts += u32::from(races.is_empty());
             for note in notes {
-                let race = races.iter().find(|race| kinds_of(&race.slice) & bit(note.kind) != 0);
-                if let Some(race) = race.filter(|_| !is_proven(&proven, note)) {
-                    proven.notes.push((note.kind, self.noted(note, race)));
+                let of_kind = races.iter().filter(|race| kinds_of(&race.slice) & bit(note.kind) != 0);
+                let found = of_kind.map(|race| self.noted(note, race)).find(|noted| !self.is_error(noted));
+                if let Some(found) = found.filter(|_| !is_proven(&proven, note)) {
+                    proven.notes.push((note.kind, found));
                 }
             }
         }
         for (_, finding) in proven.notes.iter().filter(|(kind, _)| notes.iter().any(|note| note.kind == *kind)) {
             self.code.checker.report(Finding { schedule: self.workgroups.schedule(), ..finding.clone() });
         }
+    }
+
+    /// Whether the two accesses of a note race in the profile of the device, too.
+    fn is_error(&self, noted: &Finding) -> bool {
+        [Hazard::ReadAfterWrite, Hazard::WriteAfterRead, Hazard::WriteAfterWrite].into_iter().any(|hazard| {
+            let (rule, severity) = (Rule::Race(hazard), Severity::Error);
+            self.code.checker.knows(&Finding { rule, severity, ..noted.clone() })
+        })
     }
 
     /// The finding of a note that this race proves.

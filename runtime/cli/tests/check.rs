@@ -23,6 +23,7 @@ struct Case {
 }
 
 const RAW: &str = "SPELTER-RACE-RAW";
+const WAW: &str = "SPELTER-RACE-WAW";
 const WAR: &str = "SPELTER-RACE-WAR";
 const BARRIER: &str = "SPELTER-BARRIER";
 
@@ -69,7 +70,7 @@ const WGSL: [Case; 5] = [
         file: "15.wgsl",
         text: include_str!("races/15-odd-even.wgsl"),
         options: "--bind 0.0=u32:random:2048:1 --groups 16",
-        expected: &[(RAW, 6, 9), (WAR, 6, 9)],
+        expected: &[(RAW, 6, 9), (WAR, 6, 9), (WAW, 6, 9)],
         fix: Some(("  a = g.x * 2u;", "  return;")),
         repair: Some("two dispatches"),
     },
@@ -91,7 +92,7 @@ const GLSL: [Case; 4] = [
         file: "09.comp",
         text: include_str!("races/09-skip-path.comp"),
         options: "--bind 0.0=@mask.bin --bind 0.1=zeros:512",
-        expected: &[(RAW, 20, 14), (WAR, 14, 20), (WAR, 22, 20), (BARRIER, 17, 21), (BARRIER, 0, 21)],
+        expected: &[(RAW, 20, 14), (RAW, 20, 22), (WAR, 14, 20), (WAR, 22, 20), (BARRIER, 17, 21), (BARRIER, 0, 21)],
         fix: Some(("// fixed: + barrier();", "barrier();")),
         repair: Some("barrier() after the read at 09.comp:14 and before the write at 09.comp:20"),
     },

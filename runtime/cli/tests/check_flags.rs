@@ -191,12 +191,9 @@ fn the_words_for_a_flag_of_spirv_are_instructions_and_operands() {
         name: "flag.spvasm",
         text: PASSING_SPIRV.to_owned(),
         options: GROUPS,
-        parts: &[
-            "= repair: all of these: OpAtomicStore (Device, Release | UniformMemory) in place of the write at SPIR-V \
-            word ",
-            ", and OpAtomicLoad (Device, Acquire | UniformMemory) in place of the read at SPIR-V word ",
-            ", and non-private accesses to (set 0, binding 1)",
-        ],
+        parts: &["= repair: all of these: OpAtomicStore (Device, Release | UniformMemory) in place of the write at \
+            flag.spvasm:47, and OpAtomicLoad (Device, Acquire | UniformMemory) in place of the read at flag.spvasm:56, \
+            and `OpDecorate … Coherent` on (set 0, binding 1)\n"],
         applied: &[
             ("OpStore %31 %30", "OpAtomicStore %31 %30 %50 %30"),
             ("%39 = OpLoad %6 %38", "%39 = OpAtomicLoad %6 %38 %30 %51"),

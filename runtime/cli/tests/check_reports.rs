@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
 use crate::common::{Ended, Folder, has_glsl};
+use serde_json::Value as Json;
 
 /// Runs a kernel, which must end with this status.
 fn run(folder: &Folder, file: &str, text: &str, options: &str, status: i32) -> Ended {
@@ -266,4 +267,30 @@ fn an_early_return_before_a_barrier_is_reported_with_its_line() {
     let ended = run(&folder, "11.comp", text, "--bind 0.0=u32:range:100 --push u32:100 --check", 66);
     has(&ended, &["error[SPELTER-BARRIER]: barrier that not all invocations of its scope reach", "barrier();"]);
     has(&ended, &["had ended; a return before the barrier is at 11.comp:8"]);
+}
+
+/// The pair of a note is no error: another one of the same dispatch is.
+#[test]
+fn a_note_is_not_about_the_accesses_of_an_error() {
+    if !has_glsl() {
+        return;
+    }
+    let text = "#version 450
+layout(local_size_x = 32) in;
+layout(std430, binding = 0) buffer B { uint a[]; };
+void main() {
+    uint l = gl_LocalInvocationIndex;
+    a[l] = a[l + 1] + 1;
+    memoryBarrierBuffer(); barrier();
+    if (l == 0) a[40] = a[3];
+}";
+    let folder = Folder::with("check-note-error", "note.comp", text);
+    let ended = folder.spelter("run note.comp --bind 0.0=zeros:1024 --check --json");
+    let found: Json = serde_json::from_str(&ended.stdout).unwrap();
+    let lines = |finding: &Json| [&finding["first"]["line"], &finding["second"]["line"]].map(Json::as_u64);
+    let findings = found["findings"].as_array().unwrap();
+    let of =
+        |severity: &str| findings.iter().filter(|found| found["severity"] == *severity).map(lines).collect::<Vec<_>>();
+    let (errors, notes) = (of("error"), of("note"));
+    assert!(!errors.is_empty() && notes.iter().all(|note| !errors.contains(note)), "{errors:?} {notes:?}");
 }

@@ -334,8 +334,8 @@ mod tests {
         shadow.reserve(Arc::clone(&planes));
         shadow.page(1, 1, MARKED, u64::MAX).unwrap().set_written(5, Cell(40));
         shadow.settle(u64::MAX);
-        let mark = planes.slice(Plane::Wrote, PAGE_BYTES..PAGE_BYTES + 4);
-        mark.fill(0, 1, 7);
+        let mark = planes.slice(Plane::Wrote, PAGE_BYTES..PAGE_BYTES + 16);
+        mark.fill(0, 4, 0x0707_0707);
         assert!(shadow.page(2, 1, MARKED, 2 * PAGE_BYTES).is_some(), "the cells of page 1 go");
         shadow.clear();
         assert_eq!((mark.load_u8(0), shadow.bytes()), (7, 2 * PlaneSet::of(Plane::Wrote).bytes()));
