@@ -23,7 +23,7 @@ fn written_with(memory: u64) -> Result<Context, Error> {
 
 #[test]
 fn a_test_that_denies_findings_fails_if_not_all_was_checked() -> Result<(), Error> {
-    let context = written_with(CheckOptions::LEAST_MEMORY)?;
+    let context = written_with(CheckOptions::MIN_MEMORY)?;
     let denied = testing::deny_findings(&context);
     let panic = catch_unwind(AssertUnwindSafe(|| drop(denied))).err();
     let message = panic.and_then(|panic| panic.downcast::<String>().ok());

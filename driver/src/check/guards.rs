@@ -1,5 +1,5 @@
-//! Which flag guards the memory of a race, among the races of one replay: an invocation that sees the flag believes that
-//! the data is there. The races of the flag and of the data get one repair.
+//! Which flag guards the memory of a race, among the races of one replay: an invocation that sees the flag relies on
+//! the data. The races of the flag and of the data get one repair.
 
 use std::cell::OnceCell;
 

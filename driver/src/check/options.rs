@@ -30,7 +30,7 @@ pub struct CheckOptions {
 
 impl CheckOptions {
     /// The least [`CheckOptions::memory`] with which something is checked.
-    pub const LEAST_MEMORY: u64 = Limits::LEAST_BYTES;
+    pub const MIN_MEMORY: u64 = Limits::MIN_BYTES;
 }
 
 /// How accesses of the host to mapped memory are checked.

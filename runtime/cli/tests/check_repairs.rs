@@ -286,7 +286,7 @@ fn a_barrier_in_divergent_control_flow_names_invocations_by_their_ids() {
 }
 
 #[test]
-fn a_lost_update_without_debug_lines_is_told_by_its_instructions() {
+fn a_lost_update_without_debug_lines_is_known_by_its_instructions() {
     let folder = Folder::new("repairs-spirv-update");
     let cases = [Case {
         name: "update.spvasm",

@@ -39,7 +39,7 @@ pub struct Limits {
 impl Limits {
     /// The least number of bytes with which something is checked, whatever a kernel accesses first: a page of device
     /// memory and one of workgroup memory, with the tables that belong to them.
-    pub const LEAST_BYTES: u64 = PlaneSet::ALL.bytes() + PlaneSet::CELLS.bytes() + GRANULE / 2;
+    pub const MIN_BYTES: u64 = PlaneSet::ALL.bytes() + PlaneSet::CELLS.bytes() + GRANULE / 2;
 }
 
 impl Default for Limits {

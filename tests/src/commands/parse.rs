@@ -224,7 +224,7 @@ impl Program {
         let mut named: Vec<(usize, Recording)> = Vec::new();
         let mut steps: Vec<Result<Step, Command>> = Vec::new();
         for line in lines.map(str::trim).filter(|line| !line.is_empty()) {
-            if let Some((name, commands)) = line.split_once(" = ") {
+            if let Some((name, commands)) = line.split_once(" =") {
                 let (name, secondary) = match name.strip_prefix("secondary ") {
                     Some(name) => (name, true),
                     None => (name, false),

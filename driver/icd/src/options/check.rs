@@ -107,12 +107,12 @@ fn profile(text: &str) -> Result<Option<Profile>, String> {
 /// A number of bytes with which something can be checked: `512M`, `1G`.
 fn bytes(text: &str) -> Result<u64, String> {
     let bytes = any_bytes(text)?;
-    if bytes < CheckOptions::LEAST_MEMORY { Err(too_little()) } else { Ok(bytes) }
+    if bytes < CheckOptions::MIN_MEMORY { Err(too_little()) } else { Ok(bytes) }
 }
 
 /// The complaint about memory with which nothing can be checked.
 pub fn too_little() -> String {
-    format!("nothing can be checked with less than {}K", CheckOptions::LEAST_MEMORY >> 10)
+    format!("nothing can be checked with less than {}K", CheckOptions::MIN_MEMORY >> 10)
 }
 
 /// A number of bytes: `2K`, `512M`, `1G`.

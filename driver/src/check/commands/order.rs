@@ -161,8 +161,8 @@ impl Order {
                 Event::Set { queue, object, submitted, stages } => {
                     // Waits are for the last time that their queue set the object.
                     self.set.retain(|set| (set.queue, set.object) != (*queue, *object));
-                    // The wait is on the same queue, so what the host knew is ordered before it, too, and visible to it:
-                    // only the host may lack something.
+                    // The wait is on the same queue, so what the host knew is ordered before it and visible to it: only
+                    // the host may lack something.
                     let is_known = self.precedes_submission(*submitted);
                     let may_host_lack = self.at.queue.is_some() && self.at.access.writes();
                     if is_known && may_host_lack {

@@ -1,4 +1,4 @@
-//! Repairs of a barrier that not all invocations of the workgroup reach: it moves behind the branch that it is in, or
+//! Repairs of a barrier that not all invocations of the workgroup reach: it moves past the branch that it is in, or
 //! the code around it becomes two branches, or is conditional in place of a return.
 
 use spelter_shaders::check::{Candidates, NonUniformBarrier, Relation};

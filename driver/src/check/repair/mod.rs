@@ -93,7 +93,7 @@ impl DispatchRun<'_> {
         Some(self.code.all().kernel.sites.get(*site)?.clone())
     }
 
-    /// Repairs of a race, verified by trials. `flag`: what may have told the later invocation of the earlier access.
+    /// Repairs of a race, verified by trials. `flag`: what may have announced the earlier access to the later invocation.
     pub(super) fn repairs(
         &self,
         slice: &Slice,

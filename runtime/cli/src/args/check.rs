@@ -91,7 +91,7 @@ fn test_name(text: &str) -> Result<PathBuf, String> {
 /// A number of bytes with which something can be checked.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
     match count(text) {
-        Some(bytes) if bytes >= CheckOptions::LEAST_MEMORY => Ok(bytes),
+        Some(bytes) if bytes >= CheckOptions::MIN_MEMORY => Ok(bytes),
         Some(_) => Err(too_little()),
         None => Err(format!("`{text}` is not a number of bytes; 2K is 2048, and M and G are 2²⁰ and 2³⁰")),
     }

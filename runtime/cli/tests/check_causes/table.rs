@@ -6,7 +6,7 @@ pub(super) struct Cause {
     /// The name of its kernels.
     pub(super) name: &'static str,
     pub(super) title: &'static str,
-    /// What happens, for a reader who knows no memory model.
+    /// What happens, for readers without knowledge of a memory model.
     pub(super) text: &'static str,
     /// The options of the run, without the profile.
     pub(super) options: &'static str,
