@@ -1,8 +1,8 @@
 //! Checked mode between commands against the axioms of the memory model, on random programs: no race of adjacent
 //! accesses is missed, nothing is reported in vain.
 
-use spelter_driver::check::CheckOptions;
-use spelter_tests::commands::{Comparison, Machine, Program};
+use spelter_driver::check::{CheckOptions, Severity};
+use spelter_tests::commands::{Comparison, Machine, Pace, Program};
 
 /// A small number; the program `commands` runs more.
 const PROGRAMS: u64 = 400;
@@ -32,4 +32,19 @@ fn random_programs_agree_with_the_axioms() {
 fn programs_are_those_of_their_seed() {
     let text = Program::random(7).to_string();
     assert_eq!(Program::parse(text.lines()).unwrap(), Program::random(7));
+}
+
+#[test]
+fn an_event_that_is_set_is_not_set_again() {
+    let machine = Machine::new(CheckOptions::default()).unwrap();
+    let scopes = "COMPUTE_SHADER:SHADER_STORAGE_WRITE -> COMPUTE_SHADER:SHADER_STORAGE_READ";
+    let commands = format!("write a; set e0 {scopes}; write b; set e0 {scopes}; wait e0 {scopes}");
+    let errors = |read: &str| {
+        let text = format!("x0 = {commands}; read {read}\nsubmit q0 run x0\n");
+        let program = Program::parse(text.lines()).unwrap();
+        let findings = machine.run(&program, Pace::InOrder).unwrap();
+        findings.iter().filter(|finding| finding.severity == Severity::Error).count()
+    };
+    // What comes after the first set is in no first scope of the wait.
+    assert_eq!(["a", "b"].map(errors), [0, 1]);
 }

@@ -94,10 +94,10 @@ pub struct CheckStats {
 }
 
 impl CheckStats {
-    /// Whether some accesses were not compared with all others: then that no error was found does not say that the
-    /// execution has none.
+    /// Whether some accesses were not compared with all others, or some suspicions not decided: then that no error was
+    /// found does not say that the execution has none.
     pub fn is_partial(&self) -> bool {
-        self.accesses_not_checked > 0 || self.commands_forgotten > 0
+        self.accesses_not_checked > 0 || self.commands_forgotten > 0 || self.findings_dropped > 0
     }
 }
 

@@ -207,9 +207,10 @@ impl Code for CheckedCode {
         kept.put(detector);
         self.checker.keep(kept);
         match interrupted {
-            Some(Interrupted(at)) => {
+            // The memory is not that after the dispatch.
+            Some(Interrupted { outcome, at }) => {
                 scratch.stopped = at;
-                Outcome::Stopped
+                outcome
             }
             None => outcome,
         }

@@ -58,9 +58,16 @@ impl DispatchRun<'_> {
                     format!("invocation ({x}, {y}, {z}) of its scope had ended{}", early.unwrap_or_default())
                 }
             };
+            let found = self.found(Rule::Barrier, Severity::Error, None, (first, second), vec![reason], 1);
+            if self.code.checker.knows(&found) {
+                // Only its count changes.
+                self.code.checker.report(found);
+                continue;
+            }
             let moved = self.moved_barrier(barrier, detector.candidates());
-            let repair = moved.unwrap_or_else(|| explanation::of_divergence(first.as_ref(), &second, early));
-            self.add(Rule::Barrier, Severity::Error, None, (first, second), (vec![reason], vec![repair]), 1);
+            let repair =
+                moved.unwrap_or_else(|| explanation::of_divergence(found.first.as_ref(), &found.second, early));
+            self.code.checker.report(Finding { repairs: vec![repair], ..found });
         }
         let kinds = detector.candidates();
         let given_up = detector.given_up();
@@ -75,7 +82,7 @@ impl DispatchRun<'_> {
             interrupted = self.decide_all(kinds);
         }
         if self.ended && interrupted.is_none() {
-            self.note(detector.notes());
+            interrupted = self.note(detector.notes());
         }
         interrupted
     }
@@ -153,7 +160,7 @@ impl DispatchRun<'_> {
         let found = match (update, explanation::between_workgroups(described.language, pair)) {
             // With a lock, say, that does not order what it protects.
             (Some(repair), advice) if names.has_atomics(slice) && described.language != Language::Wgsl => {
-                let mut found = self.repairs(slice, &described, [pair.0, pair.1], flag());
+                let mut found = self.repairs(slice, &described, [pair.0, pair.1], flag);
                 found.repairs.extend(advice);
                 found.repairs.push(repair);
                 found
@@ -163,7 +170,7 @@ impl DispatchRun<'_> {
                 Repairs { repairs: vec![repair], ..Repairs::default() }
             }
             (None, advice) => {
-                let mut found = self.repairs(slice, &described, [pair.0, pair.1], flag());
+                let mut found = self.repairs(slice, &described, [pair.0, pair.1], flag);
                 found.repairs.extend(advice);
                 found
             }
@@ -246,20 +253,19 @@ impl DispatchRun<'_> {
         self.code.names.names.access_by(&self.code.needed.kernel, site, by, grid)
     }
 
-    pub(super) fn add(
+    /// A finding of this run, without repairs.
+    pub(super) fn found(
         &self,
         rule: Rule,
         severity: Severity,
         memory: Option<FoundMemory>,
         (first, second): (Option<FoundAccess>, FoundAccess),
-        (reasons, repairs): (Vec<String>, Vec<Repair>),
+        reasons: Vec<String>,
         count: u64,
-    ) {
+    ) -> Finding {
         let (schedule, replay) = (self.workgroups.schedule(), None);
-        let between = Vec::new();
-        let found =
-            Finding { rule, severity, memory, first, second, between, reasons, repairs, count, schedule, replay };
-        self.code.checker.report(found);
+        let (between, repairs) = (Vec::new(), Vec::new());
+        Finding { rule, severity, memory, first, second, between, reasons, repairs, count, schedule, replay }
     }
 }
 

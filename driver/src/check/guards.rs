@@ -1,14 +1,15 @@
 //! Which flag guards the memory of a race, among the races of one replay: an invocation that sees the flag relies on
 //! the data. The races of the flag and of the data get one repair.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 
 use super::confirm::Confirmed;
 use super::dispatch::DispatchRun;
 use super::log::Log;
 use super::repair::{self, Flag};
 
-/// Races whose memory may be what a flag guards, at most: each costs a look at the whole record.
+/// Races for which a flag is sought, and races whose memory it may guard, at most: each costs a look at the whole
+/// record.
 const MAX_GUARDED: usize = 64;
 
 /// The races of a replay, with the flags that guard their memory.
@@ -17,11 +18,13 @@ pub(super) struct Guards<'r> {
     races: Vec<&'r Confirmed>,
     /// Of the first races.
     flags: OnceCell<Vec<Option<Flag>>>,
+    /// Other races that may yet be looked at.
+    left: Cell<usize>,
 }
 
 impl<'r> Guards<'r> {
     pub(super) fn new(log: &'r Log, races: impl IntoIterator<Item = &'r Confirmed>) -> Self {
-        Self { log, races: races.into_iter().collect(), flags: OnceCell::new() }
+        Self { log, races: races.into_iter().collect(), flags: OnceCell::new(), left: Cell::new(MAX_GUARDED) }
     }
 }
 
@@ -29,6 +32,7 @@ impl DispatchRun<'_> {
     /// The flag that guards the memory of a race, or that the race is about, and a race of what it guards.
     pub(super) fn flag<'r>(&self, of: &Guards<'r>, race: &'r Confirmed) -> Option<(Flag, Option<&'r Confirmed>)> {
         let kernel = self.code.kernel();
+        of.left.set(of.left.get().checked_sub(1)?);
         if let Some(flag) = repair::guarding(of.log, race, kernel) {
             return Some((flag, Some(race)));
         }

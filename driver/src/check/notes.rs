@@ -15,7 +15,7 @@ use super::checker::EXAMPLES;
 use super::confirm::{Confirmed, Verdict, confirm};
 use super::dispatch::DispatchRun;
 use super::finding::{Finding, Hazard, Rule, Severity};
-use super::replays::candidate;
+use super::replays::{Interrupted, candidate};
 use super::slice::Slice;
 
 /// Dispatches of a kernel that run again for a note in vain, at most: each doubles the time of one.
@@ -40,11 +40,15 @@ struct Proven {
 impl DispatchRun<'_> {
     /// Reports the notes of the detector that races of profile `spec` prove, and that are no errors: those of the
     /// dispatch have been reported.
-    pub(super) fn note(&self, notes: &[Note]) {
+    /// Says how the dispatch ended if it did not come to its end when it ran again.
+    pub(super) fn note(&self, notes: &[Note]) -> Option<Interrupted> {
         let mut proven = self.code.noted.0.lock();
         let is_proven = |proven: &Proven, note: &Note| proven.notes.iter().any(|(kind, _)| *kind == note.kind);
         if !notes.iter().all(|note| is_proven(&proven, note)) && proven.attempts < MAX_ATTEMPTS {
-            let races = self.races_of_spec();
+            let races = match self.races_of_spec() {
+                Ok(races) => races,
+                Err(interrupted) => return Some(interrupted),
+            };
             proven.attempts += u32::from(races.is_empty());
             for note in notes {
                 let of_kind = races.iter().filter(|race| kinds_of(&race.slice) & bit(note.kind) != 0);
@@ -57,6 +61,7 @@ impl DispatchRun<'_> {
         for (_, finding) in proven.notes.iter().filter(|(kind, _)| notes.iter().any(|note| note.kind == *kind)) {
             self.code.checker.report(Finding { schedule: self.workgroups.schedule(), ..finding.clone() });
         }
+        None
     }
 
     /// Whether the two accesses of a note race in the profile of the device, too.
@@ -99,13 +104,14 @@ impl DispatchRun<'_> {
     }
 
     /// Races of the dispatch under profile `spec`.
-    fn races_of_spec(&self) -> Vec<Confirmed> {
+    fn races_of_spec(&self) -> Result<Vec<Confirmed>, Interrupted> {
         let options = &self.code.checker.options;
         let limits = Limits { bytes: options.memory, kinds: MAX_KINDS, examples: EXAMPLES };
         let sites = &self.code.all().kernel.sites;
         let mut detector = Detector::new(sites, self.code.launch(), Profile::Spec, limits);
-        if !self.replay(&mut detector, self.args.stop).is_some_and(|(outcome, _)| outcome == Outcome::Done) {
-            return Vec::new();
+        let Some((outcome, at)) = self.replay(&mut detector, self.args.stop) else { return Ok(Vec::new()) };
+        if outcome != Outcome::Done {
+            return Err(Interrupted { outcome, at });
         }
         let mut words = 0;
         let has_room = |kind: &&Candidates| {
@@ -114,14 +120,14 @@ impl DispatchRun<'_> {
         };
         let kinds: Vec<_> = detector.candidates().iter().take_while(has_room).cloned().collect();
         if kinds.is_empty() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
-        let Some(log) = self.log(&kinds) else { return Vec::new() };
+        let Some(log) = self.log(&kinds)? else { return Ok(Vec::new()) };
         let race = |example| match confirm(&log, &candidate(example)) {
             Verdict::Confirmed(race) => Some(*race),
             _ => None,
         };
-        kinds.iter().filter_map(|kind| kind.examples.iter().find_map(race)).collect()
+        Ok(kinds.iter().filter_map(|kind| kind.examples.iter().find_map(race)).collect())
     }
 }
 

@@ -35,9 +35,12 @@ const MIN_REPLAYS: u32 = 16;
 const MAX_STOPPED_WORK: u64 = 1 << 21;
 const MAX_STOPPED_TIME: Duration = Duration::from_secs(4);
 
-/// A replay that was stopped, and where the kernel was.
+/// A replay that did not come to its end: how it ended, and where the kernel was.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Interrupted(pub(super) Option<Stop>);
+pub(super) struct Interrupted {
+    pub(super) outcome: Outcome,
+    pub(super) at: Option<Stop>,
+}
 
 /// What a replay recorded.
 struct Record {
@@ -100,7 +103,10 @@ impl DispatchRun<'_> {
             };
             let count = left.iter().take_while(fits).count().min(most).max(1);
             let later = left.split_off(count);
-            let Some(record) = self.record(&left, false) else { break };
+            let Some(record) = self.record(&left, false) else {
+                left.extend(later);
+                break;
+            };
             replays += 1;
             work += record.work;
             interrupted = record.interrupted;
@@ -122,6 +128,7 @@ impl DispatchRun<'_> {
             if interrupted.is_none() && !found.is_empty() && !record.log.has_all_atomics() {
                 with_atomics = self.with_atomics(&mut found);
                 work += with_atomics.as_ref().map_or(0, |record| record.work);
+                interrupted = with_atomics.as_ref().and_then(|record| record.interrupted);
                 replays += 1;
             }
             let guards =
@@ -154,10 +161,10 @@ impl DispatchRun<'_> {
         Some(record)
     }
 
-    /// The log of the words of candidates; `None` if the dispatch cannot run again or was stopped meanwhile.
-    pub(super) fn log(&self, kinds: &[Candidates]) -> Option<Log> {
-        let record = self.record(&kinds.iter().collect::<Vec<_>>(), false)?;
-        record.interrupted.is_none().then_some(record.log)
+    /// The log of the words of candidates; `None` if the dispatch cannot run again.
+    pub(super) fn log(&self, kinds: &[Candidates]) -> Result<Option<Log>, Interrupted> {
+        let Some(record) = self.record(&kinds.iter().collect::<Vec<_>>(), false) else { return Ok(None) };
+        record.interrupted.map_or_else(|| Ok(Some(record.log)), Err)
     }
 
     fn record(&self, kinds: &[&Candidates], all_atomics: bool) -> Option<Record> {
@@ -176,7 +183,7 @@ impl DispatchRun<'_> {
             true => self.replay(&mut bounded, stop)?,
             false => deadline::within(self.elapsed.min(MAX_STOPPED_TIME), stop, || self.replay(&mut bounded, stop))??,
         };
-        let interrupted = (outcome != Outcome::Done).then_some(Interrupted(at));
+        let interrupted = (outcome != Outcome::Done).then_some(Interrupted { outcome, at });
         let work = before - budget.left();
         let log = if interrupted.is_some() { recorder.finish_stopped() } else { recorder.finish() };
         Some(Record { log, interrupted, work })

@@ -52,7 +52,8 @@ impl DispatchRun<'_> {
         }
         reasons.push(format!("not confirmed: {why}"));
         let rule = Rule::Race(hazard);
-        self.add(rule, Severity::Warning, Some(memory), accesses, (reasons, Vec::new()), kind.count);
+        let found = self.found(rule, Severity::Warning, Some(memory), accesses, reasons, kind.count);
+        self.code.checker.report(found);
     }
 
     /// What is known of the earlier access of an example; and if several instructions may have made it, a sentence

@@ -150,3 +150,18 @@ fn no_atomics_are_offered_for_data_that_a_subgroup_is_believed_to_order() {
     let racy = crate::check_repairs::run(&folder, "steps.comp", &kernel(steps), ONE, 66);
     assert!(!racy.stderr.contains("repair: atomic"), "{}", racy.stderr);
 }
+
+#[test]
+fn a_barrier_that_orders_other_memory_is_not_replaced() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::new("divergence-wider");
+    // Of the two words that are read, a subgroup has one only.
+    let text = kernel(
+        "  t[l] = l;\n  data[l] = l;\n  subgroupBarrier();\n  uint a = t[63u - l];\n  data[64u + l] = a + data[l ^ 1u];\n",
+    );
+    let racy = crate::check_repairs::run(&folder, "wider.comp", &text, "--bind 0.0=u32:range:128 --check", 66);
+    assert!(racy.stderr.contains("= repair: barrier() after the write at wider.comp:8"), "{}", racy.stderr);
+    assert!(!racy.stderr.contains("in place of"), "{}", racy.stderr);
+}

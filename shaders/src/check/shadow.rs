@@ -37,9 +37,6 @@ pub(super) struct Shadow {
     bytes: u64,
     /// Whether what this window has not used is gone, to make room.
     tight: bool,
-    /// Ranges whose accesses have an attribute in this window, whether or not there are any, and the planes that those
-    /// may write.
-    bound: Vec<(Range<u64>, AttributeId, PlaneSet)>,
 }
 
 impl Shadow {
@@ -76,7 +73,6 @@ impl Shadow {
             let word = |address: u64| (address.saturating_sub(first).min(PAGE_BYTES) / 4) as usize;
             page.bind(word(range.start)..word(range.end.next_multiple_of(4)), attribute);
         }
-        self.bound.push((range, attribute, planes));
         true
     }
 
@@ -206,7 +202,6 @@ impl Shadow {
     /// Removes the histories, whose accesses are all settled, and lets pages go if there are more than fit `limit`. No
     /// access is marked.
     pub(super) fn settle(&mut self, limit: u64) {
-        self.bound.clear();
         self.tight = false;
         if self.bytes > limit {
             self.pages.iter_mut().for_each(|page| _ = page.release(PlaneSet::ALL));
@@ -237,15 +232,12 @@ impl Shadow {
         }
     }
 
-    /// Empties all cells. Ranges keep their attributes until the window ends, and pages their marks.
+    /// Empties all cells. Pages keep their marks.
     pub(super) fn clear(&mut self) {
         for page in &mut self.pages {
             self.bytes -= page.release(PlaneSet::CELLS);
             page.forget();
             page.used = page.used.without(PlaneSet::CELLS);
-        }
-        for (range, attribute, planes) in std::mem::take(&mut self.bound) {
-            self.bind(range, attribute, planes, u64::MAX);
         }
     }
 }
@@ -307,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_have_attributes_and_zeroed_cells_in_every_era() {
+    fn ranges_have_attributes_until_the_window_ends() {
         let mut shadow = Shadow::default();
         shadow.reserve(Planes::new(0..4 * PAGE_BYTES).unwrap());
         let (first, second) = (PAGE_BYTES - 64..PAGE_BYTES + 64, PAGE_BYTES + 64..2 * PAGE_BYTES);
@@ -315,14 +307,11 @@ mod tests {
         assert_eq!(shadow.bytes(), 0);
         assert!(shadow.bind(first, 1, MARKED, u64::MAX) && shadow.bind(second, 2, MARKED, u64::MAX));
         assert!(!shadow.bind(3 * PAGE_BYTES..5 * PAGE_BYTES, 1, MARKED, u64::MAX), "there are no planes");
-        for _ in 0..2 {
-            assert_eq!(shadow.bytes(), 2 * MARKED.bytes());
-            let page = shadow.page(1, 9, WRITTEN, u64::MAX).unwrap();
-            assert_eq!([page.attribute(15), page.attribute(16)], [1, 2]);
-            assert_eq!(page.cells(15), (Cell::EMPTY, Cell::EMPTY));
-            page.set_written(15, Cell(8));
-            shadow.clear();
-        }
+        assert_eq!(shadow.bytes(), 2 * MARKED.bytes());
+        let page = shadow.page(1, 9, WRITTEN, u64::MAX).unwrap();
+        assert_eq!([page.attribute(15), page.attribute(16)], [1, 2]);
+        page.set_written(15, Cell(8));
+        assert_eq!(page.cells(15), (Cell(8), Cell::EMPTY));
         shadow.settle(u64::MAX);
         assert_eq!(shadow.page(1, 9, WRITTEN, u64::MAX).unwrap().attribute(15), 9);
     }

@@ -391,8 +391,11 @@ impl State {
         self.accesses(checker, &list);
     }
 
-    /// `vkCmdSetEvent`: the first scopes of its dependencies.
+    /// `vkCmdSetEvent`: the first scopes of its dependencies. It has no effect on an event that is set.
     fn set_event(&mut self, event: &Arc<Counter>, current: &Current, id: CommandId, recording: &Recording) {
+        if event.reached(1) {
+            return;
+        }
         let barriers = recording.dependencies_at(id.phase, true).flat_map(|dependency| &*dependency.barriers);
         let stages = barriers.fold(Stages::NONE, |all, barrier| all.or(Side::source(barrier.src).stages));
         let Current { queue, submitted, .. } = *current;

@@ -70,7 +70,7 @@ pub(super) enum Found {
     },
     /// Not all invocations of the workgroup execute the code between the two.
     Divergent,
-    /// In other workgroups, or between two of them, they still race, as far as it is known.
+    /// In other workgroups, or between two of them, they still race.
     BetweenWorkgroups,
     Nothing,
 }
@@ -149,7 +149,7 @@ impl Race<'_> {
         let strongest = kinds.last()?;
         let tried = trials.run(&self.with(attempt, strongest));
         *divergent |= tried == Tried::Diverges;
-        if tried == Tried::Races {
+        if matches!(tried, Tried::Races | Tried::Unknown) {
             return None;
         }
         // Barriers between the two that not all invocations reach are of no use beside the new ones.
@@ -160,21 +160,30 @@ impl Race<'_> {
         let mut replaced = std::mem::take(&mut trials.divergent);
         replaced.retain(|site| tried == Tried::Diverges || (*first..*last).contains(&of(site)));
         let replacing = Attempt { replaced, ..attempt.clone() };
-        if !replacing.replaced.is_empty() && trials.run(&self.with(&replacing, strongest)) == Tried::Silent {
-            return Some(self.weakest(&replacing, kinds, trials));
+        if !replacing.replaced.is_empty()
+            && trials.run(&self.with(&replacing, strongest)) == Tried::Silent
+            && let Some(found) = self.weakest(&replacing, kinds, trials)
+        {
+            return Some(found);
         }
-        (tried == Tried::Silent).then(|| self.weakest(attempt, kinds, trials))
+        if tried == Tried::Silent { self.weakest(attempt, kinds, trials) } else { None }
     }
 
-    /// The repair by the smallest barriers that suffice.
-    fn weakest(&self, attempt: &Attempt, kinds: &[Kind], trials: &mut Trials<'_>) -> Found {
-        let weaker = kinds.iter().find(|kind| trials.run(&self.with(attempt, kind)) == Tried::Silent);
-        let Some(kind) = weaker.or(kinds.last()) else { return Found::Nothing };
-        if !trials.is_silent_in_all(&self.with(attempt, kind)) {
-            return Found::BetweenWorkgroups;
+    /// The repair by the smallest barriers that suffice; `None` if those that they replace order something else.
+    fn weakest(&self, attempt: &Attempt, kinds: &[Kind], trials: &mut Trials<'_>) -> Option<Found> {
+        let kind = kinds.iter().find(|kind| trials.run(&self.with(attempt, kind)) == Tried::Silent)?;
+        let changed = self.with(attempt, kind);
+        let replaces = attempt.wider.is_some() || !attempt.replaced.is_empty();
+        if replaces && !trials.adds_nothing(&changed) {
+            return None;
+        }
+        match trials.in_all(&changed) {
+            Tried::Silent => {}
+            Tried::Races => return Some(Found::BetweenWorkgroups),
+            Tried::Diverges | Tried::Unknown => return Some(Found::Nothing),
         }
         let only_at_the_end = matches!(attempt.gaps[..], [(Gap::LoopEnd { .. }, _)]);
-        Found::Repair { repair: self.repair(attempt, kind), only_at_the_end }
+        Some(Found::Repair { repair: self.repair(attempt, kind), only_at_the_end })
     }
 
     fn with(&self, attempt: &Attempt, kind: &Kind) -> Kernel {

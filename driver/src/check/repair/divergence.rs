@@ -11,8 +11,8 @@ use crate::check::dispatch::DispatchRun;
 use crate::check::finding::Repair;
 
 impl DispatchRun<'_> {
-    /// Where a barrier would be executed by all invocations, if others had ended when some waited at it. Nothing that
-    /// was ordered may race then.
+    /// Where a barrier would be executed by all invocations, if others had ended when some waited at it. No
+    /// instruction may be suspected of a race of another kind then than without the change.
     pub(in crate::check) fn moved_barrier(&self, found: &NonUniformBarrier, known: &[Candidates]) -> Option<Repair> {
         if found.other.1.is_some() {
             return None;

@@ -2,13 +2,14 @@
 //! data. No single change orders the data: the flag's write has to become an atomic one that releases, its read an
 //! atomic one that acquires, and what they guard `coherent` where the profile asks for it. They are tried together.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use spelter_memory_model::event::{Class, Scope};
 use spelter_shaders::check::observer::Invocation;
 use spelter_shaders::front::Language;
 use spelter_shaders::ir::{
-    AtomicOp, InstData, Kernel, MemoryModel, Place, Site, SiteAction, SiteData, StorageClass, Value, VariableSpace,
+    self, AtomicOp, InstData, Kernel, MemoryModel, Place, Site, SiteAction, SiteData, StorageClass, Value,
+    VariableSpace,
 };
 
 use super::MAX_VALUES;
@@ -122,7 +123,8 @@ pub(super) fn is_atomic_by_nature(kernel: &Kernel, sites: [&SiteData; 2]) -> boo
     is_atomic(sites[0]) != is_atomic(sites[1]) || sites.iter().all(|site| sets(site))
 }
 
-/// The flag that the later access of a race waited for or saw before it, after the earlier one.
+/// The flag that the later access of a race waited for or saw before it, after the earlier one. Takes time by the
+/// length of the record.
 pub(in crate::check) fn guarding(log: &Log, race: &Confirmed, kernel: &Kernel) -> Option<Flag> {
     let all = || log.words.values().flatten().copied();
     let first = all().filter(|&index| log.accessed(index) == race.first).min()?;
@@ -134,18 +136,26 @@ pub(in crate::check) fn guarding(log: &Log, race: &Confirmed, kernel: &Kernel) -
         let by = log.accessed(index).by;
         if apart { by.workgroup == to.by.workgroup } else { by == to.by }
     };
+    let mut flags: HashMap<Site, bool> = HashMap::new();
     let mut found: Option<(Index, Flag)> = None;
     for accesses in log.words.values() {
-        for (at, &read) in accesses.iter().enumerate() {
-            if !(first < read && read < second && belongs(read, &race.second) && log.operation(read).reads()) {
-                continue;
+        let mut last_write = None;
+        for &index in accesses.iter().take_while(|&&index| index < second) {
+            let operation = log.operation(index);
+            let write = last_write.filter(|&write| first < write && belongs(write, &race.first));
+            if let Some(write) = write
+                && operation.reads()
+                && belongs(index, &race.second)
+            {
+                let (one, other) = (log.accessed(write), log.accessed(index));
+                let is_same = (one.memory, one.bytes) == (other.memory, other.bytes);
+                let mut is_flag = || *flags.entry(other.site).or_insert_with(|| is_flag(kernel, log.data(index)));
+                if is_same && found.is_none_or(|(known, _)| known < index) && is_flag() {
+                    found = Some((index, Flag { write: (one.site, one.by), read: (other.site, other.by) }));
+                }
             }
-            let write = accesses[..at].iter().rev().copied().find(|&write| log.operation(write).writes());
-            let Some(write) = write.filter(|&write| first < write && belongs(write, &race.first)) else { continue };
-            let (one, other) = (log.accessed(write), log.accessed(read));
-            let is_same = (one.memory, one.bytes) == (other.memory, other.bytes);
-            if is_same && found.is_none_or(|(known, _)| known < read) && is_flag(kernel, log.data(read)) {
-                found = Some((read, Flag { write: (one.site, one.by), read: (other.site, other.by) }));
+            if operation.writes() {
+                last_write = Some(index);
             }
         }
     }
@@ -189,29 +199,28 @@ impl DispatchRun<'_> {
                     let access = self.access(flag.0, flag.1);
                     side(language, kernel, &access, site, scope, if ordered { &classes } else { &[] }, acquires)
                 });
-                let [first, second] = sides;
-                let coherent = match guarded.filter(|_| coherent) {
-                    None => String::new(),
-                    Some(race) => {
-                        let described = self.describe(&race.slice, &self.common(race));
-                        let place = &described.names().places[race.slice.pair.1];
-                        let has_flags = kernel.memory_model == MemoryModel::Vulkan;
-                        format!(", and {}", words::coherent(language, has_flags, &place.to_string()))
-                    }
-                };
+                let mut parts: Vec<String> = sides.into_iter().flatten().collect();
+                if let Some(race) = guarded.filter(|_| coherent) {
+                    let described = self.describe(&race.slice, &self.common(race));
+                    let place = described.names().places[race.slice.pair.1].to_string();
+                    let has_flags = kernel.memory_model == MemoryModel::Vulkan;
+                    parts.push(words::coherent(language, has_flags, &place));
+                }
                 let needs = match language {
                     Language::Spirv => "",
                     _ => "; gl_Scope… needs `#extension GL_KHR_memory_scope_semantics : require`",
                 };
                 let line = self.access(flag.write.0, flag.write.1).line;
-                return Some(Repair { text: format!("all of these: {first}, and {second}{coherent}{needs}"), line });
+                let all = if parts.len() > 1 { "all of these: " } else { "" };
+                return Some(Repair { text: format!("{all}{}{needs}", parts.join(", and ")), line });
             }
         }
         None
     }
 }
 
-/// One side of a flag as an atomic, in words.
+/// One side of a flag as an atomic, in words; `None` if it stays as it is. An atomic operation keeps its scope, and what
+/// it orders.
 fn side(
     language: Language,
     kernel: &Kernel,
@@ -220,20 +229,28 @@ fn side(
     scope: Scope,
     classes: &[Class],
     acquires: bool,
-) -> String {
+) -> Option<String> {
     let named = named(access);
     let with_flags = kernel.memory_model == MemoryModel::Vulkan;
-    let order = if acquires { "Acquire" } else { "Release" };
-    let atomic = match site.action {
-        SiteAction::Atomic { op, .. } => Some(op),
-        _ => None,
-    };
-    if language == Language::Spirv {
-        let scope = match (scope, with_flags) {
-            (Scope::Workgroup, _) => "Workgroup",
-            (_, true) => "QueueFamily",
-            (_, false) => "Device",
+    let mut order = if acquires { "Acquire" } else { "Release" };
+    let mut scope = if scope == Scope::Workgroup { "Workgroup" } else { "Device" };
+    let mut atomic = None;
+    if let SiteAction::Atomic { op, scope: own, semantics, .. } = site.action {
+        if classes.is_empty() {
+            return None;
+        }
+        atomic = Some(op);
+        scope = match own {
+            ir::Scope::Invocation | ir::Scope::Subgroup => "Subgroup",
+            ir::Scope::Workgroup => "Workgroup",
+            ir::Scope::QueueFamily | ir::Scope::Device | ir::Scope::CrossDevice => "Device",
         };
+        if if acquires { semantics.releases() } else { semantics.acquires() } {
+            order = "AcquireRelease";
+        }
+    }
+    if language == Language::Spirv {
+        let scope = if (scope, with_flags) == ("Device", true) { "QueueFamily" } else { scope };
         let flag = match (with_flags, acquires) {
             (false, _) => "",
             (true, true) => " | MakeVisible",
@@ -241,13 +258,13 @@ fn side(
         };
         let classes: String = classes.iter().map(|class| format!(" | {class:?}Memory")).collect();
         let semantics = if classes.is_empty() { "Relaxed".to_owned() } else { format!("{order}{classes}{flag}") };
-        return match (atomic, acquires) {
+        return Some(match (atomic, acquires) {
             (Some(_), _) => format!("{semantics} for {named}"),
             (None, true) => format!("OpAtomicLoad ({scope}, {semantics}) in place of {named}"),
             (None, false) => format!("OpAtomicStore ({scope}, {semantics}) in place of {named}"),
-        };
+        });
     }
-    let scope = if scope == Scope::Workgroup { "gl_ScopeWorkgroup" } else { "gl_ScopeDevice" };
+    let scope = format!("gl_Scope{scope}");
     let flag = match (with_flags, acquires) {
         (false, _) => "",
         (true, true) => " | gl_SemanticsMakeVisible",
@@ -265,7 +282,7 @@ fn side(
         [] => "0, 0".to_owned(),
         _ => format!("{}, gl_Semantics{order}{flag}", storage.join(" | ")),
     };
-    match (atomic, acquires) {
+    Some(match (atomic, acquires) {
         (Some(AtomicOp::CompareExchange), _) => {
             let failed = if acquires { semantics.as_str() } else { "0, 0" };
             format!("{scope}, {semantics}, {failed} as further arguments of {named}")
@@ -273,5 +290,5 @@ fn side(
         (Some(_), _) => format!("{scope}, {semantics} as further arguments of {named}"),
         (None, true) => format!("atomicLoad(…, {scope}, {semantics}) in place of {named}"),
         (None, false) => format!("atomicStore(…, …, {scope}, {semantics}) in place of {named}"),
-    }
+    })
 }

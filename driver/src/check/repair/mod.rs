@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 
 use spelter_memory_model::event;
 use spelter_memory_model::repair::{Edit, TraceEdit};
+use spelter_shaders::front::Language;
 use spelter_shaders::ir::{InstData, Kernel, SiteData, StorageClass, Type, Value, Width};
 
 use self::barrier::{Found, Race};
@@ -94,16 +95,17 @@ impl DispatchRun<'_> {
     }
 
     /// Repairs of a race, verified by trials. `flag`: what may have announced the earlier access to the later invocation.
-    pub(super) fn repairs(
+    pub(super) fn repairs<'r>(
         &self,
         slice: &Slice,
         described: &Described,
         pair: [&FoundAccess; 2],
-        flag: Option<(Flag, Option<&Confirmed>)>,
+        flag: &dyn Fn() -> Option<(Flag, Option<&'r Confirmed>)>,
     ) -> Repairs {
         let mut found = self.ordering(slice, described, pair);
         if found.repairs.is_empty()
-            && let Some((flag, guarded)) = flag
+            && described.names().language != Language::Wgsl
+            && let Some((flag, guarded)) = flag()
         {
             found.repairs.extend(self.flag_repair(&flag, guarded));
         }
@@ -161,7 +163,7 @@ impl DispatchRun<'_> {
                 return found;
             }
             let (kernel, one) = (&changed.finish(), names.one_binding(slice));
-            if trials.run(kernel) == Tried::Silent && trials.is_silent_in_all(kernel) {
+            if trials.run(kernel) == Tried::Silent && trials.in_all(kernel) == Tried::Silent {
                 found.repairs.push(one);
             } else if seeks_barrier
                 && let race = (Race { kernel, language, sites, accesses: pair, class, place })
@@ -181,7 +183,7 @@ impl DispatchRun<'_> {
             if edits.all(|edit| edit.is_some()) && found.repairs.len() < MAX_REPAIRS {
                 drop(edits);
                 let kernel = changed.finish();
-                if trials.run(&kernel) == Tried::Silent && trials.is_silent_in_all(&kernel) {
+                if trials.run(&kernel) == Tried::Silent && trials.in_all(&kernel) == Tried::Silent {
                     found.repairs.push(names.repair(&set, slice));
                     // What synchronizes already is to be completed.
                     seeks_barrier &= !set.iter().any(completes);

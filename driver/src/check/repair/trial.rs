@@ -34,8 +34,10 @@ const MAX_OF_ONE: u32 = 64;
 pub(super) enum Tried {
     /// The two instructions do not race.
     Silent,
-    /// They do, or it is not known.
+    /// They do.
     Races,
+    /// It is not known: the kernel did not end, or the trials have done all the work that they may do.
+    Unknown,
     /// A new barrier is in control flow that not all invocations execute.
     Diverges,
 }
@@ -80,15 +82,15 @@ impl<'a> Trials<'a> {
         Some(trials)
     }
 
-    /// Whether a changed kernel that was silent in the workgroup of the race is so in the whole dispatch, too.
-    pub(super) fn is_silent_in_all(&mut self, kernel: &Kernel) -> bool {
+    /// What a changed kernel that was silent in the workgroup of the race does in the whole dispatch.
+    pub(super) fn in_all(&mut self, kernel: &Kernel) -> Tried {
         if !self.alone {
-            return true;
+            return Tried::Silent;
         }
         let alone = std::mem::replace(&mut self.workgroups, self.run.workgroups.clone());
         let tried = self.run(kernel);
         self.workgroups = alone;
-        tried == Tried::Silent
+        tried
     }
 
     /// Runs a changed kernel under the detector; `None` if it does not end, or not all of it is known.
@@ -121,9 +123,18 @@ impl<'a> Trials<'a> {
         })
     }
 
+    /// Whether nothing is suspected of a changed kernel that is not suspected of the kernel itself: what it takes away
+    /// may have ordered other accesses.
+    pub(super) fn adds_nothing(&mut self, changed: &Kernel) -> bool {
+        let Some((checked, detector)) = self.detect(self.run.code.kernel()) else { return false };
+        let of = |found: &Candidates| (checked.kernel.sites[found.kind.site].word, found.kind.relation);
+        let known: Vec<_> = detector.candidates().iter().map(of).collect();
+        self.converges(changed, &known)
+    }
+
     /// Runs a changed kernel.
     pub(super) fn run(&mut self, kernel: &Kernel) -> Tried {
-        let Some((checked, detector)) = self.detect(kernel) else { return Tried::Races };
+        let Some((checked, detector)) = self.detect(kernel) else { return Tried::Unknown };
         let (run, sites) = (self.run, &checked.kernel.sites);
         let is_new = |site: Site| is_inserted(sites[site].word);
         self.divergent.clear();
@@ -166,12 +177,12 @@ impl<'a> Trials<'a> {
             return Tried::Silent;
         }
         if kinds.iter().map(|kind| kind.examples.len()).sum::<usize>() > MAX_EXAMPLES {
-            return Tried::Races;
+            return Tried::Unknown;
         }
         let words = kinds.iter().flat_map(|kind| &kind.examples).map(word);
         let mut recorder = run.recorder(&checked, words, false);
         if self.observe(&checked, &mut recorder) != Some(Outcome::Done) {
-            return Tried::Races;
+            return Tried::Unknown;
         }
         let log = recorder.finish();
         let races = kinds.iter().any(|kind| {

@@ -35,10 +35,10 @@ pub(crate) fn run(args: &CheckCommandArgs) -> Result<u8, Failure> {
     }
     write_files(&args.files, &merged.findings)?;
     print(&merged);
-    let failed = merged.count(Severity::Error) > 0 && args.error_exitcode != 0;
+    let has_errors = merged.count(Severity::Error) > 0;
     Ok(match status {
-        _ if failed => args.error_exitcode,
-        0 if merged.stats().is_partial() && !args.allow_unchecked => UNCHECKED_STATUS,
+        _ if has_errors && args.error_exitcode != 0 => args.error_exitcode,
+        0 if !has_errors && merged.stats().is_partial() && !args.allow_unchecked => UNCHECKED_STATUS,
         _ => status,
     })
 }

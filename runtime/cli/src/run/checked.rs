@@ -26,20 +26,38 @@ pub(super) struct Checked {
     pub(super) report: Report,
     /// That results depend on the order, in a sentence.
     pub(super) order: Option<String>,
-    /// Errors in the file of results, of orders that an earlier process ran.
-    pub(super) recorded_errors: usize,
+    /// What the file of results has of orders that an earlier process ran.
+    pub(super) recorded: Recorded,
+}
+
+/// Orders that an earlier process ran.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Recorded {
+    errors: usize,
+    /// Those of which a part was not checked.
+    partial: usize,
 }
 
 impl Checked {
     /// The exit status: 0, or that of the options if there is an error in this process or in the file of results.
     pub(super) fn status(&self, args: &CheckArgs) -> u8 {
-        if self.recorded_errors > 0 { args.error_status() } else { self.report.status(args) }
+        match self.recorded {
+            Recorded { errors: 1.., .. } => args.error_status(),
+            Recorded { partial: 1.., .. } if self.report.count(Severity::Error) == 0 => args.status_without_error(true),
+            _ => self.report.status(args),
+        }
     }
 
-    /// A note about errors in the file of results.
+    /// A note about the orders in the file of results.
     pub(super) fn recorded_note(&self, args: &CheckArgs) -> Option<String> {
-        let path = args.results.as_ref().filter(|_| self.recorded_errors > 0)?;
-        Some(format!("{} has errors of orders that ran earlier: {}", path.display(), self.recorded_errors))
+        let path = args.results.as_ref()?.display();
+        match self.recorded {
+            Recorded { errors: 0, partial: 0 } => None,
+            Recorded { errors: 0, partial } => {
+                Some(format!("{path} has orders that ran earlier of which a part was not checked: {partial}"))
+            }
+            Recorded { errors, .. } => Some(format!("{path} has errors of orders that ran earlier: {errors}")),
+        }
     }
 
     /// Members of the JSON object of a run.
@@ -51,7 +69,8 @@ impl Checked {
             ("not_shown".to_owned(), self.report.not_shown.into()),
             ("depends_on_order".to_owned(), json!(self.order)),
             ("checked".to_owned(), stats_json(&self.report.stats)),
-            ("recorded_errors".to_owned(), self.recorded_errors.into()),
+            ("recorded_errors".to_owned(), self.recorded.errors.into()),
+            ("recorded_partial".to_owned(), self.recorded.partial.into()),
         ]
         .into_iter()
         .collect()
@@ -66,7 +85,7 @@ pub(super) fn without_orders(shader: &Shader, args: &RunArgs, output: &mut Outpu
     let note = format!("shard {shard} has none of the {orders} orders of --many-seeds: nothing ran");
     if args.json {
         let report = Report::new(Vec::new(), CheckStats::default(), (shader, args))?;
-        let checked = Checked { report, order: None, recorded_errors: 0 };
+        let checked = Checked { report, order: None, recorded: Recorded::default() };
         let mut object = json!({ "file": args.file.display().to_string(), "notes": [note] });
         if let Some(object) = object.as_object_mut() {
             object.extend(checked.json());
@@ -92,7 +111,7 @@ pub(super) fn before_a_failure(
     Ok(Some(Checked {
         report: Report::new(all, context.check_stats(), (shader, args))?,
         order: None,
-        recorded_errors: 0,
+        recorded: Recorded::default(),
     }))
 }
 
@@ -109,13 +128,13 @@ pub(super) fn report(
         return Ok(None);
     }
     let mut all = context.findings().map_err(|error| shader.failed(error))?;
-    let (mut recorded_errors, mut stats) = (0, context.check_stats());
+    let (mut recorded, mut stats) = (Recorded::default(), context.check_stats());
     let order = match args.check.many_seeds {
         None => None,
         Some(seeds) => {
             match in_other_orders(shader, (&results(context, bound)?, bound), args, seeds, (&mut all, &mut stats)) {
                 Ok((differs, ran)) => {
-                    recorded_errors = errors_of_earlier(args, &ran)?;
+                    recorded = earlier(args, &ran)?;
                     differs
                 }
                 Err(failure) => {
@@ -125,18 +144,23 @@ pub(super) fn report(
             }
         }
     };
-    Ok(Some(Checked { report: Report::new(all, stats, (shader, args))?, order, recorded_errors }))
+    Ok(Some(Checked { report: Report::new(all, stats, (shader, args))?, order, recorded }))
 }
 
-/// The errors in the file of results, of other orders than these.
-fn errors_of_earlier(args: &RunArgs, ran: &[u64]) -> Result<usize, Failure> {
-    let Some(path) = &args.check.results else { return Ok(0) };
+/// What the file of results has of other orders than these.
+fn earlier(args: &RunArgs, ran: &[u64]) -> Result<Recorded, Failure> {
+    let Some(path) = &args.check.results else { return Ok(Recorded::default()) };
     let text = String::from_utf8_lossy(&file::read(path, MAX_BYTES)?).into_owned();
     let merged = Merged::read([(path.display().to_string().as_str(), text.as_str())]);
     let merged = merged.map_err(|error| Failure::new(error.to_string()))?;
     let earlier = merged.results().filter(|(order, _)| *order > 0 && !ran.contains(order));
-    let findings = earlier.flat_map(|(_, result)| result["findings"].as_array().into_iter().flatten());
-    Ok(findings.filter(|finding| finding["severity"] == Severity::Error.name()).count())
+    let mut recorded = Recorded::default();
+    for (_, result) in earlier {
+        let findings = result["findings"].as_array().into_iter().flatten();
+        recorded.errors += findings.filter(|finding| finding["severity"] == Severity::Error.name()).count();
+        recorded.partial += usize::from(result["partial"] == true);
+    }
+    Ok(recorded)
 }
 
 /// The orders of a run as a job array; order 0 is the usual one.
@@ -170,12 +194,12 @@ fn record(
     to: &mut Option<Results>,
     order: u64,
     findings: Vec<Finding>,
-    differs: Option<&String>,
+    (differs, partial): (Option<&String>, bool),
     (shader, args): (&Shader, &RunArgs),
 ) -> Result<(), Failure> {
     let Some(to) = to else { return Ok(()) };
     let findings = Report::new(findings, CheckStats::default(), (shader, args))?.json();
-    let result = json!({ "findings": findings, "depends_on_order": differs });
+    let result = json!({ "findings": findings, "depends_on_order": differs, "partial": partial });
     to.record(order, &result).map_err(|error| Failure::new(error.to_string()))
 }
 
@@ -193,7 +217,7 @@ fn in_other_orders(
     let mut orders = jobs_left(file.as_ref(), &array, shard);
     if orders.first() == Some(&0) {
         orders.remove(0);
-        record(&mut file, 0, all.clone(), None, (shader, args))?;
+        record(&mut file, 0, all.clone(), (None, stats.is_partial()), (shader, args))?;
     }
     if orders.is_empty() {
         return Ok((None, orders));
@@ -210,7 +234,8 @@ fn in_other_orders(
         let ended = dispatch(&context, (shader, &program), &other, &args);
         let found_here = context.device().take_findings();
         found_here.iter().for_each(|finding| add(all, finding.clone()));
-        *stats += context.check_stats();
+        let own = context.check_stats();
+        *stats += own;
         if let Err(failure) = ended {
             bar.finish_and_clear();
             return Err(failure.with_order(format_args!("--schedule random:{seed}")));
@@ -224,7 +249,7 @@ fn in_other_orders(
                 let at = expected.iter().zip(found).position(|(expected, found)| expected != found).unwrap_or(0);
                 format!("the result depends on the order: {name} differs at byte {at} with --schedule random:{seed}")
             });
-            record(&mut file, seed, found_here, here.as_ref(), (shader, &args))?;
+            record(&mut file, seed, found_here, (here.as_ref(), own.is_partial()), (shader, &args))?;
             differs = differs.or(here);
         }
         bar.inc(1);
