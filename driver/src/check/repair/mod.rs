@@ -94,7 +94,8 @@ impl DispatchRun<'_> {
         Some(self.code.all().kernel.sites.get(*site)?.clone())
     }
 
-    /// Repairs of a race, verified by trials. `flag`: what may have announced the earlier access to the later invocation.
+    /// Repairs of a race, verified by trials. `flag` finds what may have announced the earlier access to the later
+    /// invocation.
     pub(super) fn repairs<'r>(
         &self,
         slice: &Slice,
