@@ -219,8 +219,8 @@ impl DispatchRun<'_> {
     }
 }
 
-/// One side of a flag as an atomic, in words; `None` if it stays as it is. An atomic operation keeps its scope, and what
-/// it orders.
+/// One side of a flag as an atomic, in words; `None` if it stays as it is. An atomic operation keeps its scope, and
+/// what it orders.
 fn side(
     language: Language,
     kernel: &Kernel,
