@@ -13,7 +13,7 @@ use spelter_shaders::ir::{Site, SiteData};
 use spelter_shaders::schedule::Schedule;
 
 use super::commands::{Commands, Trap};
-use super::progress::Progress;
+use super::progress::ProgressCounts;
 use super::resources::Resources;
 use super::snapshot::Snapshot;
 use super::{CheckOptions, Finding, FindingIdentity};
@@ -40,7 +40,7 @@ pub(crate) struct Checker {
     memory: Range<u64>,
     /// What dispatches use one after another: its memory is not made anew for each.
     kept: Mutex<Kept>,
-    pub(super) progress: Progress,
+    pub(super) progress: ProgressCounts,
     /// The host's view of the heap, if its accesses are trapped.
     pub(super) trap: Option<Trap>,
 }
@@ -130,7 +130,7 @@ impl Checker {
             found: Mutex::default(),
             memory,
             kept: Mutex::default(),
-            progress: Progress::default(),
+            progress: ProgressCounts::default(),
             trap: view.map(|(view, base)| Trap { view: Arc::clone(view), base }),
         }
     }

@@ -18,7 +18,7 @@ use super::commands::{Both, Touched};
 use super::dispatch::DispatchRun;
 use super::names::{Grid, KernelNames, Names};
 use super::notes::Noted;
-use super::progress::Counted;
+use super::progress::CountingObserver;
 use super::repair::Budget;
 use super::replays::Interrupted;
 use crate::pipeline::ShaderSource;
@@ -192,7 +192,7 @@ impl Code for CheckedCode {
         let sites = &detected.kernel.sites;
         let mut detector = self.checker.detector(&mut kept, sites, self.launch());
         self.checker.progress.begin(args.num_workgroups.iter().map(|&count| u64::from(count)).product());
-        let mut counted = Counted::new(&mut detector, &self.checker.progress);
+        let mut counted = CountingObserver::new(&mut detector, &self.checker.progress);
         let actions = sites.values().map(|site| &site.action);
         let mut touched = Touched::new(actions, kept.planes(), options.memory / 4).updating(&detected.kernel.updates);
         let mut both = Both { observer: &mut counted, touched: &mut touched };

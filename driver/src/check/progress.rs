@@ -20,13 +20,13 @@ pub struct CheckProgress {
 
 /// The counts, written by the thread that runs the dispatch. Each is right by itself: all accesses are relaxed.
 #[derive(Debug, Default)]
-pub(super) struct Progress {
+pub(super) struct ProgressCounts {
     begun: AtomicU64,
     workgroups: AtomicU64,
     suspicions: AtomicU64,
 }
 
-impl Progress {
+impl ProgressCounts {
     /// A dispatch begins.
     pub(super) fn begin(&self, workgroups: u64) {
         self.begun.store(0, Ordering::Relaxed);
@@ -49,14 +49,14 @@ impl Progress {
 }
 
 /// An observer that counts the workgroups that begin: those of a dispatch follow each other.
-pub(super) struct Counted<'a> {
+pub(super) struct CountingObserver<'a> {
     observer: &'a mut dyn Observer,
-    progress: &'a Progress,
+    progress: &'a ProgressCounts,
     workgroup: Option<u64>,
 }
 
-impl<'a> Counted<'a> {
-    pub(super) fn new(observer: &'a mut dyn Observer, progress: &'a Progress) -> Self {
+impl<'a> CountingObserver<'a> {
+    pub(super) fn new(observer: &'a mut dyn Observer, progress: &'a ProgressCounts) -> Self {
         Self { observer, progress, workgroup: None }
     }
 
@@ -70,7 +70,7 @@ impl<'a> Counted<'a> {
     }
 }
 
-impl Observer for Counted<'_> {
+impl Observer for CountingObserver<'_> {
     fn inline(&mut self, checks: &InlineChecks, buffers: &[GuestSlice]) -> Option<InlineMemory> {
         self.observer.inline(checks, buffers)
     }
@@ -143,10 +143,10 @@ mod tests {
 
     #[test]
     fn workgroups_are_counted_in_any_order() {
-        let progress = Progress::default();
+        let progress = ProgressCounts::default();
         progress.begin(3);
         let mut nothing = Nothing(0);
-        let mut counted = Counted::new(&mut nothing, &progress);
+        let mut counted = CountingObserver::new(&mut nothing, &progress);
         for workgroup in [2, 0, 1] {
             counted.release(workgroup, Scope::Workgroup, None);
             (0..4).for_each(|local| counted.end(Invocation { workgroup, local }));

@@ -12,11 +12,11 @@ use super::finding::{FoundMemory, FoundPlace, ResourceKind};
 /// The buffers and images that have memory.
 #[derive(Debug, Default)]
 pub(crate) struct Resources {
-    state: Mutex<State>,
+    state: Mutex<ResourceTable>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ResourceTable {
     /// By address, and number.
     places: BTreeMap<(u64, u64), Resource>,
     /// The number of the next one.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::crew::{Crew, Member};
 use super::observe::Observer;
 use super::plan::PhasePlan;
-use super::progress::Progress;
+use super::progress::QueueProgress;
 use super::recording::Recording;
 use super::run::{BatchPart, Halt, Run};
 use super::shared::{Shared, Slot};
@@ -38,11 +38,11 @@ pub(super) struct SharedPhase {
     phase: usize,
     of: BatchPart,
     plan: PhasePlan,
-    progress: Arc<Progress>,
+    progress: Arc<QueueProgress>,
 }
 
 /// Identifies a queue on the board, by the address of its progress.
-pub(super) fn owner(progress: &Arc<Progress>) -> usize {
+pub(super) fn owner(progress: &Arc<QueueProgress>) -> usize {
     Arc::as_ptr(progress).addr()
 }
 
@@ -55,7 +55,7 @@ pub(super) struct PhaseRun<'a> {
     /// The batch, for observers.
     pub(super) of: BatchPart,
     /// The queue's.
-    pub(super) progress: &'a Arc<Progress>,
+    pub(super) progress: &'a Arc<QueueProgress>,
     pub(super) slot: &'a mut Slot,
     /// The submitter's time, if the conductor is the thread that submitted the batch.
     pub(super) visit: Option<&'a mut Visit>,

@@ -7,7 +7,7 @@ use super::sync::{AtomicU64, Ordering};
 
 /// Counts that the watchdog compares between checks. All accesses are relaxed: the counts publish no other data.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(super) struct QueueProgress {
     /// Number of phase starts and ends: odd while one runs. Only the conductor writes it.
     tick: AtomicU64,
     /// Indices of the running recording and phase, 32 bits each. Only the conductor writes it.
@@ -58,7 +58,7 @@ impl Mark {
     }
 }
 
-impl Progress {
+impl QueueProgress {
     /// Progress for this many slots.
     pub(super) fn new(slots: usize) -> Self {
         let count = || Count { commands: AtomicU64::new(0), thread: AtomicU64::new(0) };
@@ -131,9 +131,9 @@ mod tests {
 
     #[test]
     fn a_mark_moves_with_every_slot_and_with_phases() {
-        let progress = Progress::new(3);
+        let progress = QueueProgress::new(3);
         let mut marks = vec![progress.mark()];
-        let mut looked = |progress: &Progress| {
+        let mut looked = |progress: &QueueProgress| {
             let mark = progress.mark();
             assert!(!marks.contains(&mark), "{mark:?}");
             marks.push(mark);

@@ -8,7 +8,7 @@ use super::cpu_time::Thread;
 use super::line::{Conductor, Line};
 use super::observe::{CommandId, SubmissionId, SubmissionSize};
 use super::phase::{self, PartialPhase, PhaseRun};
-use super::progress::{Mark, Progress};
+use super::progress::{Mark, QueueProgress};
 use super::recording::{Batch, Recording};
 use super::run::{BatchPart, panic_message};
 use super::shared::{Shared, Slot};
@@ -28,7 +28,7 @@ pub(crate) struct QueueState {
     number: usize,
     shared: Arc<Shared>,
     line: Line<Submitted>,
-    progress: Arc<Progress>,
+    progress: Arc<QueueProgress>,
 }
 
 /// A batch in line.
@@ -61,7 +61,7 @@ enum ConductorStop {
 
 impl QueueState {
     pub(super) fn new(shared: &Arc<Shared>, number: usize) -> Arc<Self> {
-        let progress = Arc::new(Progress::new(shared.workers()));
+        let progress = Arc::new(QueueProgress::new(shared.workers()));
         let queue = Arc::new(Self { number, shared: Arc::clone(shared), line: Line::new(), progress });
         shared.register(&queue);
         queue

@@ -11,7 +11,7 @@ use spelter_shaders::back::{Scratch, Workgroups};
 
 use super::observe::{Chunk, CommandId, DispatchInfo, SubmissionId};
 use super::plan::{CommandRange, PhasePlan, UNIT_BYTES, rows_of_unit};
-use super::progress::Progress;
+use super::progress::QueueProgress;
 use super::recording::Recording;
 use super::shared::Shared;
 use super::work::{DispatchWork, Work};
@@ -48,7 +48,7 @@ pub(super) struct Run<'a> {
     /// Their units.
     pub(super) plan: &'a PhasePlan,
     /// The counts for the watchdog.
-    pub(super) progress: &'a Progress,
+    pub(super) progress: &'a QueueProgress,
     /// Number of the thread's slot.
     pub(super) slot: usize,
 }

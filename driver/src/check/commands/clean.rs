@@ -7,7 +7,7 @@ use foldhash::fast::FixedState;
 use super::memory::{AccessId, Cell, Pages, Sets};
 use super::order::Order;
 use super::signalled::SignalUnion;
-use super::{Checker, State};
+use super::{Checker, LogState};
 
 /// Accesses that are kept at most: if more may still race, those that only the host can race with are forgotten, and if
 /// that is not enough, all.
@@ -16,7 +16,7 @@ const MAX_LIVE: usize = 1 << 20;
 /// Dependencies that are kept until all accesses have followed them.
 const MAX_EVENTS: usize = 1 << 18;
 
-impl State {
+impl LogState {
     /// Drops accesses that nothing can race with any more, and the dependencies that none follows.
     pub(super) fn clean(&mut self, checker: &Checker) {
         let (accesses, pages) = self.clean_at;

@@ -5,8 +5,8 @@
 //! signal that comes after the barrier, by submission order or by a chain of dependencies. What another queue signals
 //! meanwhile says nothing of it.
 
+use super::chain::{QueueStages, add_stages, stages};
 use super::events::SetEvent;
-use super::progress::{QueueStages, add_stages, stages};
 use super::scope::{Side, Stages};
 use super::signalled::{Signal, SignalSet, SignalUnion};
 

@@ -7,10 +7,10 @@ use super::memory::AccessId;
 use super::order::{Lack, Point};
 use super::report::{self, Race};
 use super::scope::{Accesses, Stage};
-use super::{AccessInfo, Checker, CommandInfo, Hazard, State};
+use super::{AccessInfo, Checker, CommandInfo, Hazard, LogState};
 use crate::check::finding::Severity;
 
-impl State {
+impl LogState {
     /// The host maps memory, or ends the mapping.
     pub(super) fn map(&mut self, range: Range<u64>, mapped: bool) {
         self.mapped.retain(|known| *known != range);

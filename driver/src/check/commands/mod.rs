@@ -6,13 +6,13 @@
 //! (`order.rs`) and carry the value from one to the other, they race. Nothing is estimated from descriptors.
 
 mod between;
+mod chain;
 mod clean;
 mod events;
 mod host;
 mod mapped;
 mod memory;
 mod order;
-mod progress;
 mod race;
 mod report;
 mod scope;
@@ -53,7 +53,7 @@ pub(in crate::check) use trap::Trap;
 /// The commands of a device, and their dependencies.
 #[derive(Debug, Default)]
 pub(crate) struct Commands {
-    state: Mutex<State>,
+    state: Mutex<LogState>,
 }
 
 /// An access of a command, or of one of its instructions.
@@ -80,7 +80,7 @@ struct Ordered {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct LogState {
     events: Events,
     signals: Signals,
     /// The events of the signals that the host has waited for.
@@ -293,7 +293,7 @@ fn barriers(of: &[exec::Barrier]) -> Arc<[Barrier]> {
     of.iter().map(one).collect()
 }
 
-impl State {
+impl LogState {
     fn host_waits(&mut self, checker: &Checker, mut signals: SmallVec<[Signal; 2]>) {
         signals.retain(|signal| self.awaited.insert(signal.event));
         if !signals.is_empty() {

@@ -7,9 +7,9 @@
 
 use std::ops::Range;
 
+use super::chain::{ChainState, Reaches, add_stages, reach, reach_mut, stages};
 use super::events::{Barrier, Event, Events, SetEvent};
 use super::host::HostDependencies;
-use super::progress::{Progress, Reaches, add_stages, reach, reach_mut, stages};
 use super::scope::{Accesses, Side, Stage, Stages};
 use super::signalled::{Signal, SignalSet, SignalUnion};
 
@@ -47,11 +47,11 @@ pub(super) struct Order {
     born: u64,
     /// Number of the next event to follow.
     next: u64,
-    progress: Progress,
+    progress: ChainState,
     /// The signals whose first scope has the access, and that may still be waited for.
     signals: SignalSet,
     /// The same for events that are set.
-    set: Vec<SetEvent<Progress>>,
+    set: Vec<SetEvent<ChainState>>,
     /// The event at which the host knew that the command was done.
     host: Option<u64>,
     /// Of a write, what barriers made visible to the host.
@@ -65,7 +65,7 @@ impl Order {
             at,
             born: next,
             next,
-            progress: Progress::default(),
+            progress: ChainState::default(),
             signals: SignalSet::default(),
             set: Vec::new(),
             host: None,
@@ -92,7 +92,7 @@ impl Order {
 
     /// Whether nothing that is submitted from now on, and nothing that the host does, can race with it.
     pub(super) fn is_over(&self) -> bool {
-        let Progress { memory, ranged, .. } = &self.progress;
+        let ChainState { memory, ranged, .. } = &self.progress;
         let is_seen =
             || self.is_seen_by_host(memory) && ranged.iter().all(|(_, reaches)| self.is_seen_by_host(reaches));
         self.is_settled() && (self.at.queue.is_none() || !self.at.access.writes() || is_seen())
@@ -210,7 +210,7 @@ impl Order {
     /// A semaphore: everything is visible to all accesses of the device that come after the wait. It is available
     /// there, so a barrier after the wait can make it visible to the host.
     fn see_all(&mut self, queue: u32, stages: Stages) {
-        let Progress { after, seen, memory, ranged, .. } = &mut self.progress;
+        let ChainState { after, seen, memory, ranged, .. } = &mut self.progress;
         add_stages(after, queue, stages);
         add_stages(seen, queue, stages);
         for reaches in std::iter::once(memory).chain(ranged.iter_mut().map(|(_, reaches)| reaches)) {
@@ -220,18 +220,18 @@ impl Order {
     }
 
     /// Whether it is in the first scope of a barrier, or a chain leads there.
-    fn follows(&self, queue: u32, barrier: &Barrier, then: &Progress) -> bool {
+    fn follows(&self, queue: u32, barrier: &Barrier, then: &ChainState) -> bool {
         let direct = self.at.queue == Some(queue) && barrier.src.stages.has(self.at.stage);
         direct || !stages(&then.after, queue).and(barrier.src.stages).is_empty()
     }
 
-    fn concerns(&self, queue: u32, barriers: &[Barrier], then: &Progress) -> bool {
+    fn concerns(&self, queue: u32, barriers: &[Barrier], then: &ChainState) -> bool {
         barriers.iter().any(|barrier| self.follows(queue, barrier, then))
     }
 
     /// The barriers of event `number`, which extend what was reached by `then`: now, or when an event was set. None of
     /// them sees what another one of the command made.
-    fn barriers(&mut self, number: u64, (queue, barriers): (u32, &[Barrier]), extent: &Range<u64>, then: &Progress) {
+    fn barriers(&mut self, number: u64, (queue, barriers): (u32, &[Barrier]), extent: &Range<u64>, then: &ChainState) {
         let seen = stages(&then.seen, queue);
         for barrier in barriers {
             if !self.follows(queue, barrier, then) {

@@ -10,19 +10,19 @@ use super::memory::{AccessId, Cell};
 use super::order::Lack;
 use super::report::{self, Race};
 use super::scope::{Accesses, Stage};
-use super::{Access, Checker, Hazard, State, extent};
+use super::{Access, Checker, Hazard, LogState, extent};
 use crate::check::finding::Severity;
 
 /// What decides whether one access stands for another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Kind {
+struct AccessKind {
     queue: Option<u32>,
     stage: Stage,
     access: Accesses,
     atomic: bool,
 }
 
-impl State {
+impl LogState {
     /// The accesses of a command. All are compared before any takes its place: a read of this command must not stand
     /// for earlier ones when its own write comes.
     ///
@@ -45,7 +45,7 @@ impl State {
         }
         let mut after: HashMap<(Cell, AccessId), Cell, FixedState> = HashMap::default();
         for (access, range) in list {
-            let Kind { access: types, atomic, .. } = self.kind(access.id);
+            let AccessKind { access: types, atomic, .. } = self.kind(access.id);
             self.runs(range.clone(), &mut runs);
             for (run, cell) in runs.drain(..) {
                 let write = if types.writes() { access.id } else { cell.write };
@@ -98,10 +98,10 @@ impl State {
         self.kind(id).access.writes()
     }
 
-    fn kind(&self, id: AccessId) -> Kind {
+    fn kind(&self, id: AccessId) -> AccessKind {
         let info = &self.accesses[id as usize - 1];
         let at = &self.orders[info.order as usize].order.at;
-        Kind { queue: at.queue, stage: at.stage, access: at.access, atomic: info.atomic }
+        AccessKind { queue: at.queue, stage: at.stage, access: at.access, atomic: info.atomic }
     }
 
     /// A layout transition, which needs values to be available and not visible. Those of one queue happen in submission

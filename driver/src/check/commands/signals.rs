@@ -15,7 +15,7 @@ const MAX_SIGNALS: usize = 256;
 
 /// The signals of a semaphore or an event, each with its value.
 #[derive(Debug)]
-struct Counted {
+struct CounterSignals {
     counter: Arc<Counter>,
     signals: Vec<(u64, Signal)>,
     /// Signals of values up to this one were dropped, since no access that is kept comes before them.
@@ -25,7 +25,7 @@ struct Counted {
 /// The signals so far. Objects are kept alive, so that an address means one object.
 #[derive(Debug, Default)]
 pub(super) struct Signals {
-    counters: HashMap<usize, Counted, FixedState>,
+    counters: HashMap<usize, CounterSignals, FixedState>,
     fences: HashMap<usize, (Arc<FenceState>, Signal), FixedState>,
     /// The ends of the last batches of each queue, by serial.
     queues: HashMap<u32, VecDeque<(u64, Signal)>, FixedState>,
@@ -35,8 +35,8 @@ impl Signals {
     /// A semaphore or an event gets a value.
     pub(super) fn counter_signalled(&mut self, counter: &Arc<Counter>, value: u64, signal: Signal) {
         let entry = self.counters.entry(Arc::as_ptr(counter).addr());
-        let new = || Counted { counter: Arc::clone(counter), signals: Vec::new(), dropped: None };
-        let Counted { signals, .. } = entry.or_insert_with(new);
+        let new = || CounterSignals { counter: Arc::clone(counter), signals: Vec::new(), dropped: None };
+        let CounterSignals { signals, .. } = entry.or_insert_with(new);
         if signals.len() >= MAX_SIGNALS {
             signals.drain(..MAX_SIGNALS / 2);
         }
@@ -58,7 +58,7 @@ impl Signals {
     /// The signals that a wait for a value depends on: those that reached it first (Vulkan, "Semaphore Waiting": one
     /// signal operation). Nothing signalled the first value of a timeline.
     pub(super) fn of_counter(&self, counter: &Arc<Counter>, value: u64) -> SmallVec<[Signal; 2]> {
-        let Some(Counted { signals, dropped, .. }) = self.counters.get(&Arc::as_ptr(counter).addr()) else {
+        let Some(CounterSignals { signals, dropped, .. }) = self.counters.get(&Arc::as_ptr(counter).addr()) else {
             return SmallVec::new();
         };
         if dropped.is_some_and(|dropped| value <= dropped) {
@@ -71,7 +71,7 @@ impl Signals {
 
     /// The last signal of an event by a queue: those of other queues are not in the first scope of its waits.
     pub(super) fn of_event(&self, event: &Arc<Counter>, queue: u32) -> Option<Signal> {
-        let Counted { signals, .. } = self.counters.get(&Arc::as_ptr(event).addr())?;
+        let CounterSignals { signals, .. } = self.counters.get(&Arc::as_ptr(event).addr())?;
         signals.iter().rev().map(|(_, signal)| *signal).find(|signal| signal.queue == Some(queue))
     }
 
@@ -96,7 +96,7 @@ impl Signals {
     pub(super) fn clean(&mut self, first: u64, held: &SignalUnion) {
         let stays = |signal: &Signal| signal.event >= first || held.has(signal);
         self.fences.retain(|_, (fence, signal)| Arc::strong_count(fence) > 1 && stays(signal));
-        self.counters.retain(|_, Counted { counter, signals, dropped }| {
+        self.counters.retain(|_, CounterSignals { counter, signals, dropped }| {
             // All or none: a wait depends on those that came before, too.
             if !signals.iter().any(|(_, signal)| stays(signal)) {
                 *dropped = signals.iter().map(|(value, _)| *value).max().max(*dropped);

@@ -11,7 +11,7 @@ use super::memory::{Cell, PAGE};
 use super::order::Point;
 use super::report::CommandInfo;
 use super::scope::{Accesses, Stage};
-use super::{Access, Checker, State};
+use super::{Access, Checker, LogState};
 use crate::memory::{Closed, HostView, place_of};
 
 /// Bytes that one instruction of the host accesses at most.
@@ -31,7 +31,7 @@ impl Trap {
     }
 }
 
-impl State {
+impl LogState {
     /// Closes what commands access of mapped memory.
     pub(super) fn close(&self, checker: &Checker, list: &[(Access, Range<u64>)]) {
         let Some(trap) = &checker.trap else { return };

@@ -13,7 +13,7 @@ use crate::check::finding::{FoundAccess, Repair};
 use crate::check::words::coherent;
 
 /// What a barrier consists of.
-struct Kind {
+struct BarrierForm {
     text: &'static str,
     insts: Vec<InstData>,
     /// Whether the memory must be `coherent`, too.
@@ -21,9 +21,9 @@ struct Kind {
 }
 
 /// The barriers for memory of a class, the smallest first.
-fn kinds(language: Language, kernel: &Kernel, class: Class) -> Vec<Kind> {
+fn kinds(language: Language, kernel: &Kernel, class: Class) -> Vec<BarrierForm> {
     let barrier = |class| change::barrier(kernel, class);
-    let kind = |text, insts: &[InstData], coherent| Kind { text, insts: insts.to_vec(), coherent };
+    let kind = |text, insts: &[InstData], coherent| BarrierForm { text, insts: insts.to_vec(), coherent };
     let own = barrier(class);
     let (text, around) = match (language, class) {
         (Language::Wgsl, Class::Workgroup) => ("workgroupBarrier()", None),
@@ -142,7 +142,7 @@ impl Race<'_> {
     fn attempt(
         &self,
         attempt: &Attempt,
-        kinds: &[Kind],
+        kinds: &[BarrierForm],
         trials: &mut Trials<'_>,
         divergent: &mut bool,
     ) -> Option<Found> {
@@ -170,7 +170,7 @@ impl Race<'_> {
     }
 
     /// The repair by the smallest barriers that suffice; `None` if those that they replace order something else.
-    fn weakest(&self, attempt: &Attempt, kinds: &[Kind], trials: &mut Trials<'_>) -> Option<Found> {
+    fn weakest(&self, attempt: &Attempt, kinds: &[BarrierForm], trials: &mut Trials<'_>) -> Option<Found> {
         let kind = kinds.iter().find(|kind| trials.run(&self.with(attempt, kind)) == Tried::Silent)?;
         let changed = self.with(attempt, kind);
         let replaces = attempt.wider.is_some() || !attempt.replaced.is_empty();
@@ -186,7 +186,7 @@ impl Race<'_> {
         Some(Found::Repair { repair: self.repair(attempt, kind), only_at_the_end })
     }
 
-    fn with(&self, attempt: &Attempt, kind: &Kind) -> Kernel {
+    fn with(&self, attempt: &Attempt, kind: &BarrierForm) -> Kernel {
         let mut changed = Changed::new(self.kernel, self.language);
         if kind.coherent {
             changed.coherent(self.sites);
@@ -203,7 +203,7 @@ impl Race<'_> {
         changed.finish()
     }
 
-    fn repair(&self, attempt: &Attempt, kind: &Kind) -> Repair {
+    fn repair(&self, attempt: &Attempt, kind: &BarrierForm) -> Repair {
         let mut places: Vec<_> = attempt.gaps.iter().map(|(gap, order)| self.words(gap, *order)).collect();
         let text = Text::new(self.kernel);
         let wider = attempt.wider.and_then(|at| text.inst(at));

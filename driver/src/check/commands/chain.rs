@@ -39,7 +39,7 @@ pub(super) fn add_stages(of: &mut QueueStages, queue: u32, more: Stages) {
 
 /// How far an access has come.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Progress {
+pub(super) struct ChainState {
     /// Stages of queues that an execution dependency chain leads to.
     pub(super) after: QueueStages,
     /// Those of them to all of whose accesses it is visible, since a semaphore was waited for.
@@ -64,7 +64,7 @@ pub(super) fn reach_mut(of: &mut Reaches, queue: u32) -> &mut Reach {
     &mut of[place].1
 }
 
-impl Progress {
+impl ChainState {
     /// Makes `range` a union of parts of `ranged`, unless it is empty.
     pub(super) fn split(&mut self, range: &Range<u64>) {
         if range.start >= range.end {
