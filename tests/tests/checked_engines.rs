@@ -6,7 +6,7 @@ use spelter_tests::checked::{Counts, Engines};
 const KERNELS: u64 = 40;
 
 /// Programs of a kernel, and how many of them run here.
-const LAUNCHES: u64 = 32;
+const LAUNCHES: u64 = 128;
 const LAUNCHED: u64 = 3;
 
 #[test]

@@ -64,7 +64,8 @@ impl DispatchRun<'_> {
                 self.code.checker.report(found);
                 continue;
             }
-            let moved = self.moved_barrier(barrier, detector.candidates());
+            let seeks = self.code.checker.options.repairs;
+            let moved = seeks.then(|| self.moved_barrier(barrier, detector.candidates())).flatten();
             let repair =
                 moved.unwrap_or_else(|| explanation::of_divergence(found.first.as_ref(), &found.second, early));
             self.code.checker.report(Finding { repairs: vec![repair], ..found });
@@ -149,8 +150,8 @@ impl DispatchRun<'_> {
             schedule: self.workgroups.schedule(),
             replay: names.replay(slice),
         };
-        if self.code.checker.knows(&race) {
-            // Only its count changes.
+        if self.code.checker.knows(&race) || !self.code.checker.options.repairs {
+            // Of a known one only the count changes.
             return self.code.checker.report(race);
         }
         let may_be = names.may_be_atomic(slice);

@@ -17,6 +17,9 @@ pub struct CheckOptions {
     /// Bytes of host memory for what confirmation needs: a copy of the buffers that a dispatch may write, from before
     /// it ran, and the recorded events. Without enough of it a race is a warning. Default: 1 GiB.
     pub replay_memory: u64,
+    /// Whether repairs of races are sought: each is verified by runs of the dispatch with a changed kernel, the most
+    /// expensive part of a finding. Default: true.
+    pub repairs: bool,
     /// Only dispatches of this part are checked; the others run unchecked. Default: all.
     pub shard: Shard,
     /// Accesses of commands that are known before those that nothing can race with any more are dropped. With fewer
@@ -71,6 +74,7 @@ impl Default for CheckOptions {
             profile: Profile::Common,
             memory: 1 << 30,
             replay_memory: 1 << 30,
+            repairs: true,
             shard: Shard::ALL,
             log_accesses: 1 << 14,
             host: MappedAccesses::Advise,

@@ -125,7 +125,9 @@ pub enum InstData {
         /// Memory operands.
         access: Access,
     },
-    /// `load.f32 storage v0 + v1`, `load.u16 storage v0 + v1`: 0 if out of bounds of the buffer or variable.
+    /// `load.f32 storage v0 + v1`, `load.u16 storage v0 + v1`: 0 if out of bounds of the buffer or variable. Private
+    /// memory has words only: at an offset that is not a multiple of 4, which the readers never make, a load gives any
+    /// value, and a store changes any words of the variable.
     Load {
         /// Type of the result: `i32` for sub-word loads.
         ty: Type,

@@ -90,7 +90,7 @@ fn an_element_out_of_range_does_not_come_back_by_wrapping_around() {
 #[test]
 fn unaligned_words_are_their_bytes() {
     let body = "
-        var0 = private 8 \"x\"
+        var0 = workgroup 8 \"x\"
         block0:
             v0 = const.i32 0
             v1 = const.i32 1

@@ -152,7 +152,9 @@ impl Maker {
             }
             _ => {
                 self.mark(Feature::PrivateDynamic);
-                self.offset()
+                let offset = self.offset();
+                // Private memory has words only.
+                self.op_with(Op::And, offset, !3u32)
             }
         };
         let place = Place::Variable { variable, offset };

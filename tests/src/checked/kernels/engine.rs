@@ -10,17 +10,18 @@ use spelter_shaders::check::observer::{Invocation, Observer};
 use spelter_shaders::check::{Candidate, Detector, Limits};
 use spelter_shaders::compile::{Backend, Checked};
 use spelter_shaders::guest::GuestSlice;
+use spelter_shaders::image::{Descriptor, Extent, Format, Layout, Rows, TexelView};
 use spelter_shaders::ir::{Kernel, Site};
 
 use super::super::Execution;
-use super::launch::{APART, FIRST, Launch, line};
+use super::launch::{APART, FIRST, Launch, TEXELS, line};
 use super::text::OUT;
 use super::watcher::{Room, Watcher, agent, instructions};
-use super::{RandomKernel, Second, WORDS};
+use super::{Home, RandomKernel, WORDS};
 
 /// Where the sums are, and the end of all.
-const SUMS: u64 = 2 * APART;
-const BYTES: u64 = 3 * APART;
+const SUMS: u64 = TEXELS + APART;
+const BYTES: u64 = SUMS + APART;
 
 /// The memory that all engines use, one after the other.
 #[derive(Clone, Copy, Debug)]
@@ -43,25 +44,44 @@ impl Memory {
 
     /// The buffers of a kernel, in the order of its descriptors.
     pub(super) fn buffers(self, kernel: &RandomKernel, compiled: &Kernel) -> Vec<GuestSlice> {
-        let start = |binding: u32| match (binding, kernel.second) {
-            (OUT, _) => SUMS,
-            (1, Second::Apart) => APART,
-            _ => FIRST,
+        compiled.bindings.values().map(|binding| self.buffer(start(kernel, binding.binding))).collect()
+    }
+
+    /// The images of a kernel, in the same order.
+    fn images(self, kernel: &RandomKernel, compiled: &Kernel) -> Vec<Descriptor> {
+        let image = |binding: u32| {
+            let memory = self.buffer(start(kernel, binding));
+            let view = if kernel.texel_buffer {
+                TexelView::of_buffer(memory, Format::R32_UINT, WORDS)
+            } else {
+                let extent = Extent { size: [WORDS, 1, 1], levels: 1, layers: 1 };
+                let layout = Layout::new(&extent, Format::R32_UINT.bytes(), Rows::Packed)?;
+                TexelView::of_image(memory, Format::R32_UINT, &extent, &layout, [0, 1], [0, 1], false)
+            };
+            Some(Descriptor { view, ..Descriptor::NULL })
         };
-        compiled.bindings.values().map(|binding| self.buffer(start(binding.binding))).collect()
+        let bindings = compiled.bindings.values().map(|binding| binding.binding);
+        let images = bindings.map(|binding| (binding == Home::Texels as u32).then(|| image(binding)).flatten());
+        images.map(|image| image.unwrap_or(Descriptor::NULL)).collect()
     }
 
     fn clear(self) {
-        [FIRST, APART, SUMS].into_iter().for_each(|start| self.buffer(start).fill(0, 4 * u64::from(WORDS), 0));
+        [FIRST, APART, TEXELS, SUMS].into_iter().for_each(|start| self.buffer(start).fill(0, 4 * u64::from(WORDS), 0));
     }
+}
+
+/// Where the memory of a binding is.
+fn start(kernel: &RandomKernel, binding: u32) -> u64 {
+    let home = Home::ALL.into_iter().nth(binding as usize).filter(|_| binding < OUT);
+    home.map_or(SUMS, |home| kernel.start(home))
 }
 
 /// An engine.
 pub(super) struct Engine {
     pub(super) backend: Backend,
     memory: Memory,
-    /// For the profiles `spec` and `common`.
-    checkers: [KernelChecker; 2],
+    /// For the profiles `spec` and `common`, without repairs and with them.
+    checkers: [[KernelChecker; 2]; 2],
     /// Its memory is kept.
     detector: Option<Detector>,
 }
@@ -70,6 +90,7 @@ pub(super) struct Engine {
 pub(super) struct Prepared {
     checked: CheckedKernel,
     buffers: Vec<GuestSlice>,
+    images: Vec<Descriptor>,
     /// The instruction of each site, with all checks.
     known: SecondaryMap<Site, Option<Site>>,
 }
@@ -94,9 +115,12 @@ impl Engine {
     pub(super) fn new(backend: Backend, memory: Memory) -> Self {
         let addresses = memory.0.address() as u64..memory.0.address() as u64 + BYTES;
         let checkers = [Profile::Spec, Profile::Common].map(|profile| {
-            // The dispatches are small.
-            let options = CheckOptions { profile, memory: 1 << 24, replay_memory: 1 << 24, ..CheckOptions::default() };
-            KernelChecker::new(options, backend, addresses.clone())
+            [false, true].map(|repairs| {
+                // The dispatches are small.
+                let (memory, replay_memory) = (1 << 24, 1 << 24);
+                let options = CheckOptions { profile, memory, replay_memory, repairs, ..CheckOptions::default() };
+                KernelChecker::new(options, backend, addresses.clone())
+            })
         });
         Self { backend, memory, checkers, detector: None }
     }
@@ -110,12 +134,13 @@ impl Engine {
         &self,
         kernel: &RandomKernel,
         (words, compiled): (&[u32], &Kernel),
-        profile: Profile,
+        (profile, repairs): (Profile, bool),
     ) -> Result<Prepared, String> {
-        let checker = &self.checkers[usize::from(profile == Profile::Common)];
+        let checker = &self.checkers[usize::from(profile == Profile::Common)][usize::from(repairs)];
         let checked = checker.kernel(compiled, words);
         let known = instructions(kernel, &checked.replayed().kernel)?;
-        Ok(Prepared { checked, buffers: self.memory.buffers(kernel, compiled), known })
+        let (buffers, images) = (self.memory.buffers(kernel, compiled), self.memory.images(kernel, compiled));
+        Ok(Prepared { checked, buffers, images, known })
     }
 
     /// Runs a launch.
@@ -128,7 +153,7 @@ impl Engine {
         let groups = [launch.program.shape.workgroups as u32, 1, 1];
         let args = DispatchArgs {
             buffers: &ready.buffers,
-            images: &[],
+            images: &ready.images,
             push: &launch.push,
             num_workgroups: groups,
             stop: &stop,

@@ -19,12 +19,14 @@ impl RandomKernel {
         let mut rng = Rng::new(seed ^ 0x006b_6572_6e65_6c73);
         let (workgroups, invocations, subgroup_size) = rng.pick(&SHAPES);
         let shape = Shape { workgroups, invocations, subgroup_size };
-        let homes: &[Home] = match rng.below(7) {
+        let homes: &[Home] = match rng.below(9) {
             0 | 1 => &[Home::First],
             2 => &[Home::First, Home::First, Home::Second],
             3 => &[Home::Tile],
             4 => &[Home::Tile, Home::Tile, Home::Other],
             5 => &[Home::First, Home::Tile],
+            6 => &[Home::Texels],
+            7 => &[Home::First, Home::Texels],
             _ => &Home::ALL,
         };
         let mut classes: Vec<_> = homes.iter().map(|&home| class_of(home)).collect();
@@ -37,20 +39,32 @@ impl RandomKernel {
         let kernel = Self {
             shape,
             rules: style.rules,
-            second: rng.pick(&[Second::Apart, Second::Alias, Second::Bytes]),
-            coherent: [rng.below(4) > 0, rng.below(4) > 0],
+            second: rng.pick(&[
+                Second::Apart,
+                Second::Alias,
+                Second::Elements(1),
+                Second::Elements(2),
+                Second::Elements(8),
+            ]),
+            texel_buffer: rng.below(2) == 0,
+            coherent: [(); 3].map(|()| rng.below(4) > 0),
             parts: Vec::new(),
             instructions: PrimaryMap::new(),
         };
         let (atomics, fences) = (rng.below(3) > 0, rng.below(2) == 0);
         let mut maker = Maker { rng, style, homes, kernel, atomics, fences, events: 0, pushed: 0 };
         maker.parts();
+        maker.returns();
         maker.kernel
     }
 }
 
 fn class_of(home: Home) -> Class {
-    if home.is_buffer() { Class::Uniform } else { Class::Workgroup }
+    match home {
+        Home::First | Home::Second => Class::Uniform,
+        Home::Texels => Class::Image,
+        Home::Tile | Home::Other => Class::Workgroup,
+    }
 }
 
 struct Maker {
@@ -72,7 +86,7 @@ impl Maker {
         let count = 1 + self.rng.below(5);
         for number in 0..count {
             let rounds = if self.rng.below(3) == 0 { 2 + self.rng.below(2) as u32 } else { 1 };
-            let mut part = Part { rounds, instructions: Vec::new() };
+            let mut part = Part { rounds, instructions: Vec::new(), returns: None };
             let accesses = 1 + self.rng.below(5);
             for access in 0..accesses {
                 if access > 0 && self.rng.below(8) == 0 {
@@ -84,7 +98,7 @@ impl Maker {
                     self.access(&mut part);
                 }
             }
-            if rounds > 1 || number + 1 < count && self.rng.below(8) > 0 {
+            if rounds > 1 && self.rng.below(4) > 0 || number + 1 < count && self.rng.below(8) > 0 {
                 self.meeting(&mut part);
             }
             self.push_words(&mut part);
@@ -121,13 +135,14 @@ impl Maker {
         let home = self.rng.pick(self.homes);
         let class = class_of(home);
         let bytes = self.kernel.element_bytes(home);
-        let atomic = self.atomics && bytes == 4 && self.rng.below(5) < 2;
+        let atomic = self.atomics && bytes >= 4 && self.rng.below(5) < 2;
         let made = if atomic {
             self.style.atomic_of(&mut self.rng, &[class])
         } else {
             let coherent = match home {
                 Home::First => self.kernel.coherent[0],
                 Home::Second => self.kernel.coherent[1],
+                Home::Texels => self.kernel.coherent[2],
                 Home::Tile | Home::Other => true,
             };
             let writes = self.rng.below(2) == 0;
@@ -159,6 +174,20 @@ impl Maker {
         }
     }
 
+    /// Some agents return after parts that no barrier follows: one that they do not reach would be an error of its own.
+    fn returns(&mut self) {
+        for part in self.kernel.parts.iter_mut().rev() {
+            let action = |site: &Site| self.kernel.instructions[*site].action;
+            if part.instructions.iter().any(|site| matches!(action(site), SiteAction::Barrier { .. })) {
+                return;
+            }
+            if self.pushed + part.rounds <= PUSH_WORDS as u32 && self.rng.below(3) == 0 {
+                part.returns = Some((self.pushed, 1));
+                self.pushed += part.rounds;
+            }
+        }
+    }
+
     /// Adds an instruction if there is room for its events.
     fn add(
         &mut self,
@@ -173,7 +202,7 @@ impl Maker {
             Agents::One(_) => workgroups as usize,
             Agents::All | Agents::Everything => workgroups as usize * invocations as usize,
         };
-        let events = executions * part.rounds as usize;
+        let events = executions * part.rounds as usize * self.kernel.accesses(action, access);
         if self.events + events > MAX_STATIC_EVENTS {
             return;
         }
@@ -209,5 +238,10 @@ impl Maker {
 pub(super) fn element(rng: &mut Rng, atomic: bool, bytes: u32) -> u32 {
     let flag = if rng.below(8) == 0 { !atomic } else { atomic };
     let word = 2 * u32::from(flag) + u32::from(rng.below(4) == 0);
-    if bytes == 1 { 4 * word + rng.below(4) as u32 } else { word }
+    match bytes {
+        1 => 4 * word + rng.below(4) as u32,
+        2 => 2 * word + rng.below(2) as u32,
+        4 => word,
+        _ => word / 2,
+    }
 }

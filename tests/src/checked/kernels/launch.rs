@@ -11,12 +11,14 @@ use spelter_shaders::schedule::Schedule;
 use super::super::generate::MAX_EVENTS;
 use super::super::{Program, Shape, Step};
 use super::generate::element;
-use super::{Agents, Home, Instruction, PUSH_WORDS, Place, RandomKernel, Second, WORDS};
+use super::{Agents, Home, Instruction, PUSH_WORDS, Place, RandomKernel, WORDS};
 use crate::mutate::Rng;
 
-/// Where a program has the first buffer, and where the second if it is apart: offsets of the engine's memory.
+/// Where a program has the first buffer, and where the second and the texels if they are apart: offsets of the engine's
+/// memory.
 pub(super) const FIRST: u64 = 0;
 pub(super) const APART: u64 = 0x1000;
+pub(super) const TEXELS: u64 = 0x2000;
 
 /// Agents of all workgroups.
 const MAX_AGENTS: usize = 6;
@@ -54,6 +56,17 @@ pub(super) fn line(site: Site) -> u32 {
     site.as_u32() + 1
 }
 
+/// The words of a target.
+fn words_of(target: Target) -> impl Iterator<Item = Target> {
+    (0..target.bytes / 4).map(move |word| {
+        let memory = match target.memory {
+            Memory::Device(address) => Memory::Device(address + 4 * u64::from(word)),
+            Memory::Workgroup(offset) => Memory::Workgroup(offset + 4 * word),
+        };
+        Target { memory, bytes: 4, ..target }
+    })
+}
+
 impl RandomKernel {
     /// The launch of a seed. `program` is the kernel's, without steps.
     pub(super) fn launch(&self, program: &Program, seed: u64) -> Launch {
@@ -85,7 +98,8 @@ impl RandomKernel {
             .parts
             .iter()
             .flat_map(|part| part.instructions.iter().map(|&site| (part.rounds as usize, site)))
-            .map(|(rounds, site)| rounds * executions(&self.instructions[site]))
+            .map(|(rounds, site)| (rounds, &self.instructions[site]))
+            .map(|(rounds, at)| rounds * executions(at) * self.accesses(at.action, at.access))
             .sum();
         let mut left = MAX_EVENTS.saturating_sub(known);
         let busy = 1 + rng.below(3);
@@ -95,20 +109,27 @@ impl RandomKernel {
         let mut words = [0; PUSH_WORDS];
         for part in &self.parts {
             let turn = rng.below(invocations as usize) as u32;
+            if let Some((first, step)) = part.returns {
+                for round in 0..part.rounds {
+                    let returns = (0..agents).map(|agent| u32::from(rng.below(6) == 0) << agent);
+                    words[(first + round * step) as usize] = returns.sum();
+                }
+            }
             for (round, &site) in (0..part.rounds).flat_map(|round| part.instructions.iter().map(move |at| (round, at)))
             {
                 let instruction = &self.instructions[site];
                 let Some((first, step)) = instruction.push else { continue };
                 let atomic = matches!(instruction.action, SiteAction::Atomic { .. });
-                let in_buffer = instruction.access.is_some_and(|(home, _)| home.is_buffer());
+                let of_device = instruction.access.is_some_and(|(home, _)| home.is_of_device());
                 let any = free || atomic || instruction.access.is_none();
                 let mut word = 0;
                 for agent in 0..agents as u32 {
                     let (workgroup, local) = (agent / invocations, agent % invocations);
-                    let may = any || local == turn && (workgroup == one_workgroup || !in_buffer);
-                    if rng.below(if any { 4 } else { 3 }) < busy && may && left > 0 {
+                    let may = any || local == turn && (workgroup == one_workgroup || !of_device);
+                    let each = self.accesses(instruction.action, instruction.access);
+                    if rng.below(if any { 4 } else { 3 }) < busy && may && left >= each {
                         word |= 1 << agent;
-                        left -= usize::from(instruction.agents == Agents::Pushed);
+                        left -= if instruction.agents == Agents::Pushed { each } else { 0 };
                     }
                     let bytes = instruction.access.map_or(4, |(home, _)| self.element_bytes(home));
                     word |= element(rng, atomic, bytes) << (PLACE_SHIFT + PLACE_BITS * agent);
@@ -127,23 +148,32 @@ impl RandomKernel {
         for (workgroup, agent) in agents {
             let number = workgroup * invocations + agent;
             let mut steps = Vec::new();
-            for part in &self.parts {
-                for (round, &site) in
-                    (0..part.rounds).flat_map(|round| part.instructions.iter().map(move |at| (round, at)))
-                {
-                    let instruction = &self.instructions[site];
-                    let word = instruction.push.map_or(0, |(first, step)| words[(first + round * step) as usize]);
-                    let executes = match instruction.agents {
-                        Agents::Pushed => word >> number & 1 != 0,
-                        Agents::One(one) => one == agent,
-                        Agents::All | Agents::Everything => true,
-                    };
-                    if executes {
-                        let pushed = word >> (PLACE_SHIFT + PLACE_BITS * number) & ((1 << PLACE_BITS) - 1);
-                        let target = instruction
-                            .access
-                            .map(|(home, place)| self.target(home, place, pushed, (workgroup, agent)));
-                        steps.push(Step { site, target, equal: false });
+            let word = |(first, step): (u32, u32), round: u32| words[(first + round * step) as usize];
+            'agent: for part in &self.parts {
+                for round in 0..part.rounds {
+                    for &site in &part.instructions {
+                        let instruction = &self.instructions[site];
+                        let word = instruction.push.map_or(0, |push| word(push, round));
+                        let executes = match instruction.agents {
+                            Agents::Pushed => word >> number & 1 != 0,
+                            Agents::One(one) => one == agent,
+                            Agents::All | Agents::Everything => true,
+                        };
+                        if executes {
+                            let pushed = word >> (PLACE_SHIFT + PLACE_BITS * number) & ((1 << PLACE_BITS) - 1);
+                            let target = instruction
+                                .access
+                                .map(|(home, place)| self.target(home, place, pushed, (workgroup, agent)));
+                            if self.accesses(instruction.action, instruction.access) == 1 {
+                                steps.push(Step { site, target, equal: false });
+                            } else {
+                                let words = target.into_iter().flat_map(words_of);
+                                steps.extend(words.map(|word| Step { site, target: Some(word), equal: false }));
+                            }
+                        }
+                    }
+                    if part.returns.is_some_and(|push| word(push, round) >> number & 1 != 0) {
+                        break 'agent;
                     }
                 }
             }
@@ -163,18 +193,16 @@ impl RandomKernel {
                 self.first_of_lanes(home) + lane + if apart { workgroup * self.size() } else { 0 }
             }
         };
-        let start = match (home, self.second) {
-            (Home::Second, Second::Apart) => APART,
-            _ => FIRST,
-        };
         let (memory, reference) = match home {
-            Home::First | Home::Second => {
-                let reference = u32::from(home == Home::Second && self.uses(Home::First));
-                (Memory::Device(start + u64::from(bytes * element)), reference)
+            Home::First | Home::Second | Home::Texels => {
+                // Descriptors are in the order of their bindings.
+                let before = Home::ALL.into_iter().take_while(|&other| other != home);
+                let reference = before.filter(|&other| self.uses(other)).count() as u32;
+                (Memory::Device(self.start(home) + u64::from(bytes * element)), reference)
             }
             Home::Tile | Home::Other => {
                 // Workgroup variables are in the order of their first uses.
-                let is_first = self.homes().find(|home| !home.is_buffer()) == Some(home);
+                let is_first = self.homes().find(|home| !home.is_of_device()) == Some(home);
                 let number = u32::from(!is_first);
                 (Memory::Workgroup(4 * WORDS * number + bytes * element), number)
             }

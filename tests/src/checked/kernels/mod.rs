@@ -1,7 +1,8 @@
 //! Random kernels in SPIR-V: what checked mode reports about them on each engine, compared with the axioms on the
 //! execution of that engine.
 //!
-//! A kernel is a list of instructions: accesses, atomics, memory barriers and control barriers, some in loops. Which
+//! A kernel is a list of instructions: accesses of buffers, texels and workgroup variables, atomics, memory barriers and
+//! control barriers, some in loops, some after which invocations return. Which
 //! invocations execute an access, and where, is a constant of the kernel or in its push constants, so that each launch
 //! of it is another [`Program`](super::Program). Each instruction has a line of its own, and reports are compared by
 //! lines.
@@ -25,6 +26,7 @@ mod watcher;
 use cranelift_entity::PrimaryMap;
 use spelter_shaders::ir::{Site, SiteAction};
 
+use self::launch::{APART, FIRST, TEXELS};
 use super::operations::Rules;
 use super::{Effect, Shape};
 
@@ -32,10 +34,10 @@ pub use compare::Engines;
 pub use counts::{Counts, Defect};
 
 /// Launches of a kernel, each with push constants and an order of its own.
-const LAUNCHES: u64 = 32;
+const LAUNCHES: u64 = 128;
 
-/// Words of each buffer and of each workgroup variable.
-const WORDS: u32 = 64;
+/// Words of each buffer, image and workgroup variable.
+const WORDS: u32 = 128;
 
 /// Words at the beginning of a memory that any invocation may access; those after them are for one lane each.
 const SHARED_WORDS: u32 = 4;
@@ -53,8 +55,11 @@ struct RandomKernel {
     shape: Shape,
     rules: Rules,
     second: Second,
-    /// Whether the buffers are `Coherent`; by the rules of the Vulkan memory model accesses say so themselves.
-    coherent: [bool; 2],
+    /// Whether the texels are a buffer's.
+    texel_buffer: bool,
+    /// Whether the buffers and the image are `Coherent`; by the rules of the Vulkan memory model accesses say so
+    /// themselves.
+    coherent: [bool; 3],
     /// In the order of the text.
     parts: Vec<Part>,
     instructions: PrimaryMap<Site, Instruction>,
@@ -65,6 +70,8 @@ struct RandomKernel {
 struct Part {
     rounds: u32,
     instructions: Vec<Site>,
+    /// After a round some agents return: the first word of push constants that says which, and the words of a round.
+    returns: Option<(u32, u32)>,
 }
 
 #[derive(Debug)]
@@ -85,6 +92,7 @@ struct Instruction {
 enum Home {
     First,
     Second,
+    Texels,
     Tile,
     Other,
 }
@@ -96,8 +104,8 @@ enum Second {
     Apart,
     /// The words of the first one.
     Alias,
-    /// The bytes of the first one.
-    Bytes,
+    /// Elements of so many bytes in the memory of the first one.
+    Elements(u32),
 }
 
 /// Where an instruction accesses its memory.
@@ -126,10 +134,10 @@ enum Agents {
 }
 
 impl Home {
-    const ALL: [Self; 4] = [Self::First, Self::Second, Self::Tile, Self::Other];
+    const ALL: [Self; 5] = [Self::First, Self::Second, Self::Texels, Self::Tile, Self::Other];
 
-    fn is_buffer(self) -> bool {
-        matches!(self, Self::First | Self::Second)
+    fn is_of_device(self) -> bool {
+        matches!(self, Self::First | Self::Second | Self::Texels)
     }
 }
 
@@ -153,7 +161,27 @@ impl RandomKernel {
 
     /// Bytes of an element.
     fn element_bytes(&self, home: Home) -> u32 {
-        if home == Home::Second && self.second == Second::Bytes { 1 } else { 4 }
+        match (home, self.second) {
+            (Home::Second, Second::Elements(bytes)) => bytes,
+            _ => 4,
+        }
+    }
+
+    /// Accesses that one execution of an instruction is: plain ones of 64 bits are of two words.
+    fn accesses(&self, action: SiteAction, access: Option<(Home, Place)>) -> usize {
+        let is_wide = access.is_some_and(|(home, _)| self.element_bytes(home) == 8);
+        1 + usize::from(is_wide && matches!(action, SiteAction::Read(_) | SiteAction::Write(_)))
+    }
+
+    /// Where device memory begins: an offset of the engine's memory.
+    fn start(&self, home: Home) -> u64 {
+        match (home, self.second) {
+            (Home::Second, Second::Apart) => APART,
+            // A texel buffer may be a view of the first buffer.
+            (Home::Texels, Second::Apart) => TEXELS,
+            (Home::Texels, _) if !self.texel_buffer => TEXELS,
+            _ => FIRST,
+        }
     }
 
     /// The memories of its accesses, in the order of the text.
