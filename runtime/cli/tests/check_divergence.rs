@@ -165,3 +165,30 @@ fn a_barrier_that_orders_other_memory_is_not_replaced() {
     assert!(racy.stderr.contains("= repair: barrier() after the write at wider.comp:8"), "{}", racy.stderr);
     assert!(!racy.stderr.contains("in place of"), "{}", racy.stderr);
 }
+
+#[test]
+fn a_barrier_does_not_move_away_from_what_it_orders() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::new("divergence-between");
+    // The two instructions race already, in other words: after the branch the barrier would order none of them.
+    let text = kernel(
+        "  uint x = t[63u - l] & 1u;\n  t[l] = l;\n  if (l < 32u) {\n    barrier();\n    data[l] = x + t[(l & 1u) == 0u \
+         ? 31u - l : 63u - l];\n  }\n",
+    );
+    let cases = [Case {
+        name: "between.comp",
+        text,
+        options: ONE,
+        parts: &[
+            "= repair: the barrier at between.comp:11 where all invocations of the workgroup execute it: the branch at \
+            between.comp:10 ends before it, and begins again after it\n",
+        ],
+        applied: &[(
+            "  t[l] = l;\n  if (l < 32u) {\n    barrier();\n",
+            "  barrier();\n  t[l] = l;\n  barrier();\n  if (l < 32u) {\n",
+        )],
+    }];
+    decide(&folder, &cases);
+}

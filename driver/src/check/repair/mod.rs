@@ -4,6 +4,7 @@
 mod barrier;
 mod bounded;
 mod change;
+mod compare;
 mod divergence;
 mod flag;
 mod place;
