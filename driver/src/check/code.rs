@@ -1,5 +1,6 @@
 //! A kernel in checked mode: runs a dispatch under the detector, and again for what the detector suspects.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -203,7 +204,9 @@ impl Code for CheckedCode {
         let snapshot = (copied && outcome != Outcome::OutOfMemory).then_some(&kept.snapshot);
         let (ended, elapsed) = (outcome == Outcome::Done, began.elapsed());
         self.trials.refill();
-        let interrupted = DispatchRun { code: self, args, workgroups, snapshot, ended, elapsed }.report(&detector);
+        let observed = Cell::default();
+        let interrupted =
+            DispatchRun { code: self, args, workgroups, snapshot, ended, elapsed, observed }.report(&detector);
         kept.put(detector);
         self.checker.keep(kept);
         match interrupted {

@@ -1,6 +1,7 @@
 //! A dispatch that ran under the detector: it runs again for what the detector suspects, and what the axioms confirm is
 //! reported.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
@@ -38,6 +39,8 @@ pub(super) struct DispatchRun<'a> {
     pub(super) ended: bool,
     /// How long it ran.
     pub(super) elapsed: Duration,
+    /// What was observed when it ran again: all accesses and barriers; 0 before.
+    pub(super) observed: Cell<u64>,
 }
 
 impl DispatchRun<'_> {
@@ -65,7 +68,7 @@ impl DispatchRun<'_> {
                 continue;
             }
             let seeks = self.code.checker.options.repairs;
-            let moved = seeks.then(|| self.moved_barrier(barrier, detector.candidates())).flatten();
+            let moved = seeks.then(|| self.moved_barrier(barrier)).flatten();
             let repair =
                 moved.unwrap_or_else(|| explanation::of_divergence(found.first.as_ref(), &found.second, early));
             self.code.checker.report(Finding { repairs: vec![repair], ..found });

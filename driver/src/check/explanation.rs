@@ -15,7 +15,7 @@ use spelter_shaders::ir::SourceLine;
 
 use super::finding::{FoundAccess, FoundPlace, Repair};
 use super::slice::Slice;
-use super::words;
+use super::words::{self, Sides};
 
 /// The bounds of the search for repairs: a report must not take longer than the run.
 fn effort(language: Language, barriers: bool) -> TraceEffort {
@@ -134,10 +134,10 @@ impl SliceNames<'_> {
         first != second && place(first).is_some() && place(first) == place(second)
     }
 
-    /// A set of changes in words.
-    pub(super) fn repair(&self, edits: &[TraceEdit], slice: &Slice) -> Repair {
+    /// A set of changes in words. Memory barriers are on these sides of control barriers.
+    pub(super) fn repair(&self, edits: &[TraceEdit], slice: &Slice, sides: Sides) -> Repair {
         let in_general = |edit: &TraceEdit| edit.text(&slice.trace, slice.pair, self);
-        let text = |edit| words::edit(self, edit, slice).unwrap_or_else(|| in_general(edit));
+        let text = |edit| words::edit(self, edit, slice, sides).unwrap_or_else(|| in_general(edit));
         let mut texts: Vec<_> = edits.iter().map(text).collect();
         // One declaration is for several accesses.
         texts.dedup();

@@ -75,9 +75,11 @@ impl DispatchRun<'_> {
     /// The finding of a note that this race proves.
     fn noted(&self, note: &Note, race: &Confirmed) -> Finding {
         let text = match note.kind {
-            NoteKind::Private => "invocations of a workgroup exchange values through memory that is not coherent; the \
-                barrier between them orders such accesses on all known devices, but not by the memory model"
-                .to_owned(),
+            NoteKind::Private => {
+                "invocations of a workgroup exchange values through memory that is not coherent; what \
+                orders the accesses does so on all known devices, but not by the memory model"
+                    .to_owned()
+            }
             NoteKind::AcquireBeforeBarrier => {
                 let barrier = self.access(note.second.site, note.second.invocation);
                 let at = barrier.position().map(|position| format!(" at {position}")).unwrap_or_default();

@@ -185,6 +185,7 @@ impl DispatchRun<'_> {
         };
         let interrupted = (outcome != Outcome::Done).then_some(Interrupted { outcome, at });
         let work = before - budget.left();
+        self.observed.set(work);
         let log = if interrupted.is_some() { recorder.finish_stopped() } else { recorder.finish() };
         Some(Record { log, interrupted, work })
     }

@@ -64,8 +64,26 @@ pub(super) fn coherent(language: Language, has_flags: bool, place: &str) -> Stri
     }
 }
 
-/// An edit of a slice, if its language has words for it.
-pub(super) fn edit(names: &SliceNames<'_>, edit: &TraceEdit, slice: &Slice) -> Option<String> {
+/// The sides of a control barrier on which a repair has a memory barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sides {
+    Both,
+    Before,
+    After,
+}
+
+impl Sides {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Both => "before and after",
+            Self::Before => "before",
+            Self::After => "after",
+        }
+    }
+}
+
+/// An edit of a slice, if its language has words for it. Memory barriers are on these sides of control barriers.
+pub(super) fn edit(names: &SliceNames<'_>, edit: &TraceEdit, slice: &Slice, sides: Sides) -> Option<String> {
     let TraceEdit::Code(edit) = edit else { return None };
     let language = names.language;
     let event_at = |site| slice.trace.events.iter().position(|event| event.site == Some(site));
@@ -92,9 +110,12 @@ pub(super) fn edit(names: &SliceNames<'_>, edit: &TraceEdit, slice: &Slice) -> O
             let (at, functions) = (names.site(site), barriers(language, class)?);
             Some(match (operation.access(), functions.memory) {
                 (Some(access), Some(barrier)) => {
+                    // A memory barrier is one with the atomic if it is for its memory, too.
+                    let barrier = if access.class == class { barrier } else { "memoryBarrier()" };
                     let arguments = arguments(role(access, site, slice), class, names, site);
                     format!("{arguments} as further arguments of {at}, or {barrier} before and after it")
                 }
+                (_, Some(barrier)) if operation.control_barrier() => format!("{barrier} {} {at}", sides.text()),
                 (_, Some(barrier)) => format!("{barrier} before and after {at}"),
                 (_, None) => format!("{} in addition to {at}", functions.control),
             })
@@ -120,15 +141,15 @@ pub(super) fn needs(texts: &[String]) -> &'static str {
 }
 
 /// Whether an atomic has to acquire, and to release.
-#[derive(Clone, Copy)]
-struct Role {
-    acquires: bool,
-    releases: bool,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Role {
+    pub(super) acquires: bool,
+    pub(super) releases: bool,
 }
 
 /// What an atomic does between the two accesses: one from which another reads passes on what precedes it, and one that
 /// reads from another gets it. A lock is given back by a release, and taken by an acquire.
-fn role(access: &Access, site: Site, slice: &Slice) -> Role {
+pub(super) fn role(access: &Access, site: Site, slice: &Slice) -> Role {
     let at = |event: usize| slice.trace.events[event].site == Some(site);
     let read = || {
         slice.choice.sources.iter().enumerate().filter_map(|(read, source)| match source {
@@ -233,7 +254,10 @@ fn gap(names: &SliceNames<'_>, gap: &Gap, (first, second): (usize, usize)) -> Op
     let place = |event: usize| names.place(event);
     let relaxed = |event: usize| match language {
         Language::Wgsl => "atomics of WGSL order no other memory".to_owned(),
-        _ => format!("{} orders no other memory: it is relaxed, and no memory barrier is beside it", place(event)),
+        _ => format!(
+            "{} orders no other memory: it is relaxed, and no memory barrier for its memory is beside it",
+            place(event)
+        ),
     };
     Some(match gap {
         Gap::References => "they use different bindings".to_owned(),

@@ -165,3 +165,75 @@ fn a_barrier_that_orders_other_memory_is_not_replaced() {
     assert!(racy.stderr.contains("= repair: barrier() after the write at wider.comp:8"), "{}", racy.stderr);
     assert!(!racy.stderr.contains("in place of"), "{}", racy.stderr);
 }
+
+#[test]
+fn a_barrier_does_not_move_away_from_what_it_orders() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::new("divergence-between");
+    // The two instructions race already, in other words: after the branch the barrier would order none of them.
+    let text = kernel(
+        "  uint x = t[63u - l] & 1u;\n  t[l] = l;\n  if (l < 32u) {\n    barrier();\n    data[l] = x + t[(l & 1u) == 0u \
+         ? 31u - l : 63u - l];\n  }\n",
+    );
+    let cases = [Case {
+        name: "between.comp",
+        text,
+        options: ONE,
+        parts: &[
+            "= repair: the barrier at between.comp:11 where all invocations of the workgroup execute it: the branch at \
+            between.comp:10 ends before it, and begins again after it\n",
+        ],
+        applied: &[(
+            "  t[l] = l;\n  if (l < 32u) {\n    barrier();\n",
+            "  barrier();\n  t[l] = l;\n  barrier();\n  if (l < 32u) {\n",
+        )],
+    }];
+    decide(&folder, &cases);
+}
+
+#[test]
+fn a_place_before_a_call_is_named_by_the_call() {
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::new("divergence-calls");
+    let text = "#version 450
+layout(local_size_x = 16) in;
+layout(binding = 0) buffer Data { uint data[]; };
+shared uint t[16];
+uint get(int x) {
+  if (x < 0) { return 0u; }
+  if (x < 12) {
+    return t[x];
+  }
+  return 1u;
+}
+void main() {
+  int l = int(gl_LocalInvocationID.x);
+  t[l] = data[l];
+  data[l] = get(15 - l);
+}
+";
+    let branch = text.replace("  data[l] = get(15 - l);", "  if (l != 3) { data[l] = get(15 - l); }");
+    let cases = [
+        Case {
+            name: "call.comp",
+            text: text.to_owned(),
+            options: ONE,
+            parts: &["before the call at call.comp:15, where all invocations of the workgroup execute it\n"],
+            applied: &[("= data[l];\n", "= data[l]; barrier();\n")],
+        },
+        Case {
+            name: "branch.comp",
+            text: branch,
+            options: ONE,
+            parts: &[
+                "before the branch or loop at branch.comp:15, where all invocations of the workgroup execute it\n",
+            ],
+            applied: &[("= data[l];\n", "= data[l]; barrier();\n")],
+        },
+    ];
+    decide(&folder, &cases);
+}

@@ -9,6 +9,7 @@ mod check_confirm;
 mod check_divergence;
 mod check_flags;
 mod check_limits;
+mod check_mixed;
 mod check_repairs;
 mod check_reports;
 mod check_sites;

@@ -46,6 +46,12 @@ impl Budget {
         left.inspect(|left| self.0.store(*left, Ordering::Relaxed)).is_some()
     }
 
+    /// Takes some work that was done.
+    pub(super) fn spend(&self, work: u64) {
+        // Relaxed: one thread runs dispatches.
+        self.0.store(self.left().saturating_sub(work), Ordering::Relaxed);
+    }
+
     /// Takes the work of compiling so many instructions; false if too little is left.
     pub(super) fn compile(&self, instructions: usize) -> bool {
         self.take(1024 + 64 * instructions as u64)

@@ -5,15 +5,18 @@ use spelter_memory_model::repair::Edit;
 use spelter_shaders::front::Language;
 use spelter_shaders::ir::{
     Access, AtomicOp, Binding, Block, BlockCall, Inst, InstData, Kernel, MemoryModel, Place, Scope, Semantics,
-    SiteData, Type, Value, Variable, Width,
+    SiteAction, SiteData, Type, Value, Variable, Width,
 };
 
 use super::place::{At, Text};
+use crate::check::words::{Role, Sides};
 
 /// A kernel that is being changed.
 pub(super) struct Changed {
     pub(super) kernel: Kernel,
     language: Language,
+    /// Where memory barriers at a control barrier are inserted.
+    sides: Sides,
     inserted: Vec<(At, InstData)>,
     /// Instructions on edges between blocks, each with the number of the inserted one whose twin it is.
     on_edges: Vec<((Block, Block), usize)>,
@@ -60,8 +63,14 @@ pub(super) fn barrier(kernel: &Kernel, class: Class) -> InstData {
 
 /// A memory barrier for a class.
 pub(super) fn fence(kernel: &Kernel, class: Class) -> InstData {
+    fence_of(kernel, &[class])
+}
+
+/// A memory barrier for some classes.
+fn fence_of(kernel: &Kernel, classes: &[Class]) -> InstData {
     let scope = if kernel.memory_model == MemoryModel::Vulkan { Scope::QueueFamily } else { Scope::Device };
-    InstData::Fence { scope, semantics: full(kernel, class) }
+    let semantics = classes.iter().fold(0, |bits, class| bits | full(kernel, *class).0);
+    InstData::Fence { scope, semantics: Semantics(semantics) }
 }
 
 fn scope(scope: event::Scope) -> Scope {
@@ -134,7 +143,12 @@ fn order(semantics: &mut Semantics, acquire: bool, release: bool) {
 impl Changed {
     pub(super) fn new(kernel: &Kernel, language: Language) -> Self {
         let (inserted, on_edges, removed) = Default::default();
-        Self { kernel: kernel.clone(), language, inserted, on_edges, removed }
+        Self { kernel: kernel.clone(), language, sides: Sides::Both, inserted, on_edges, removed }
+    }
+
+    /// The same, with memory barriers on these sides of control barriers.
+    pub(super) fn on(self, sides: Sides) -> Self {
+        Self { sides, ..self }
     }
 
     /// Inserts instructions at a place of the kernel as it was read.
@@ -354,6 +368,24 @@ impl Changed {
         Some(())
     }
 
+    /// Gives an atomic of GLSL arguments by which it orders memory of a class, too.
+    pub(super) fn arguments(&mut self, site: &SiteData, class: Class, role: Role) {
+        let flags = full(&self.kernel, class).0 & FLAGS;
+        let within = if flags == 0 { Scope::Device } else { Scope::QueueFamily };
+        for inst in self.insts(site) {
+            let InstData::Atomic { op, scope, semantics, unequal, .. } = &mut self.kernel.insts[inst] else { continue };
+            *scope = within;
+            order(semantics, role.acquires, role.releases);
+            let visible = if role.acquires { Semantics::MAKE_VISIBLE } else { 0 };
+            let available = if role.releases { Semantics::MAKE_AVAILABLE } else { 0 };
+            semantics.0 |= bit(class) | flags & (visible | available);
+            if *op == AtomicOp::CompareExchange && role.acquires {
+                order(unequal, true, false);
+                unequal.0 |= bit(class) | flags & visible;
+            }
+        }
+    }
+
     /// The functions of a language by which an atomic or a barrier orders memory of a class, too.
     fn order_in_words(&mut self, site: &SiteData, class: Class) {
         let places = Text::new(&self.kernel).of_site(site);
@@ -363,9 +395,18 @@ impl Changed {
                 let barrier = barrier(&self.kernel, class);
                 self.insert(after, [barrier]);
             } else {
-                let fence = fence(&self.kernel, class);
-                self.insert(at, [fence.clone()]);
-                self.insert(after, [fence]);
+                // A memory barrier and an atomic synchronize only if it is for the memory of the atomic, too.
+                let all = [Class::Uniform, Class::Workgroup, Class::Image];
+                let other = matches!(site.action, SiteAction::Atomic { .. }) && super::flag::class(site) != class;
+                let fence = fence_of(&self.kernel, if other { &all[..] } else { std::slice::from_ref(&class) });
+                let is_barrier = matches!(site.action, SiteAction::Barrier { .. });
+                let sides = if is_barrier { self.sides } else { Sides::Both };
+                if sides != Sides::After {
+                    self.insert(at, [fence.clone()]);
+                }
+                if sides != Sides::Before {
+                    self.insert(after, [fence]);
+                }
             }
         }
     }

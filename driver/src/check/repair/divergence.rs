@@ -1,7 +1,7 @@
 //! Repairs of a barrier that not all invocations of the workgroup reach: it moves past the branch that it is in, or
 //! the code around it becomes two branches, or is conditional in place of a return.
 
-use spelter_shaders::check::{Candidates, NonUniformBarrier, Relation};
+use spelter_shaders::check::NonUniformBarrier;
 
 use super::barrier::{around, barrier_at};
 use super::change::Changed;
@@ -11,9 +11,9 @@ use crate::check::dispatch::DispatchRun;
 use crate::check::finding::Repair;
 
 impl DispatchRun<'_> {
-    /// Where a barrier would be executed by all invocations, if others had ended when some waited at it. No
-    /// instruction may be suspected of a race of another kind then than without the change.
-    pub(in crate::check) fn moved_barrier(&self, found: &NonUniformBarrier, known: &[Candidates]) -> Option<Repair> {
+    /// Where a barrier would be executed by all invocations, if others had ended when some waited at it. Nothing may
+    /// race then that does not without the change: the barrier must still be between what it ordered.
+    pub(in crate::check) fn moved_barrier(&self, found: &NonUniformBarrier) -> Option<Repair> {
         if found.other.1.is_some() {
             return None;
         }
@@ -25,14 +25,13 @@ impl DispatchRun<'_> {
         let data = text.data(at);
         let inst = text.inst(at)?;
         let name = barrier_at(kernel, inst);
-        let known: Vec<(u32, Relation)> =
-            known.iter().map(|found| (sites[found.kind.site].word, found.kind.relation)).collect();
-        let mut trials = Trials::new(self, [site.clone(), site.clone()], None)?;
+        let workgroup = self.access(found.site, found.waits).invocation.map(|invocation| invocation.workgroup);
+        let mut trials = Trials::of_barrier(self, site, workgroup)?;
         for (after, branch) in text.after_branches(at) {
             let mut changed = Changed::new(kernel, language);
             changed.insert(after, [data.clone()]);
             changed.remove(at);
-            if trials.converges(&changed.finish(), &known) {
+            if trials.adds_nothing(&changed.finish()) {
                 let branch = branch.map_or(String::new(), |line| format!(" at {line}"));
                 let text = format!(
                     "{name} after the branch{branch} in place of within it, where all invocations of the workgroup \
@@ -45,7 +44,7 @@ impl DispatchRun<'_> {
         let mut changed = Changed::new(kernel, language);
         changed.insert_around(at, &others.edges, [data.clone()]);
         changed.remove(at);
-        trials.converges(&changed.finish(), &known).then(|| {
+        trials.adds_nothing(&changed.finish()).then(|| {
             let text = format!("{name} where all invocations of the workgroup execute it{}", around(&others));
             Repair { text, line: kernel.line_of(inst).cloned() }
         })

@@ -2,10 +2,10 @@
 //! data. No single change orders the data: the flag's write has to become an atomic one that releases, its read an
 //! atomic one that acquires, and what they guard `coherent` where the profile asks for it. They are tried together.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use spelter_memory_model::event::{Class, Scope};
-use spelter_shaders::check::observer::Invocation;
+use spelter_shaders::check::observer::{Invocation, Memory};
 use spelter_shaders::front::Language;
 use spelter_shaders::ir::{
     self, AtomicOp, InstData, Kernel, MemoryModel, Place, Site, SiteAction, SiteData, StorageClass, Value,
@@ -138,7 +138,16 @@ pub(in crate::check) fn guarding(log: &Log, race: &Confirmed, kernel: &Kernel) -
     };
     let mut flags: HashMap<Site, bool> = HashMap::new();
     let mut found: Option<(Index, Flag)> = None;
-    for accesses in log.words.values() {
+    // Atomics of other words are recorded, too, if a repair may make them order something.
+    let mut atomics: BTreeMap<(Memory, u64), Vec<Index>> = BTreeMap::new();
+    for index in (first.0..second.0).map(Index) {
+        if matches!(log.data(index).action, SiteAction::Atomic { .. }) {
+            let Accessed { memory, by, .. } = log.accessed(index);
+            let workgroup = if matches!(memory, Memory::Workgroup(_)) { by.workgroup } else { 0 };
+            atomics.entry((memory, workgroup)).or_default().push(index);
+        }
+    }
+    for accesses in log.words.values().chain(atomics.values()) {
         let mut last_write = None;
         for &index in accesses.iter().take_while(|&&index| index < second) {
             let operation = log.operation(index);

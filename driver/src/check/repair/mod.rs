@@ -4,6 +4,7 @@
 mod barrier;
 mod bounded;
 mod change;
+mod compare;
 mod divergence;
 mod flag;
 mod place;
@@ -13,8 +14,9 @@ use std::collections::BTreeSet;
 
 use spelter_memory_model::event;
 use spelter_memory_model::repair::{Edit, TraceEdit};
+use spelter_shaders::check::Profile;
 use spelter_shaders::front::Language;
-use spelter_shaders::ir::{InstData, Kernel, SiteData, StorageClass, Type, Value, Width};
+use spelter_shaders::ir::{InstData, Kernel, SiteAction, SiteData, StorageClass, Type, Value, Width};
 
 use self::barrier::{Found, Race};
 pub(super) use self::bounded::{Bounded, Budget};
@@ -27,6 +29,7 @@ use super::dispatch::{Described, DispatchRun};
 use super::finding::{FoundAccess, Repair};
 use super::slice::Slice;
 use super::update::Updated;
+use super::words::{self, Sides};
 
 /// Values of a computation that are followed, at most.
 const MAX_VALUES: usize = 64;
@@ -138,7 +141,67 @@ impl DispatchRun<'_> {
         changed.edit(&edit, &|site| self.site_data(slice, site))?;
         let changed = changed.finish();
         let is_silent = Trials::new(self, data.clone(), None)?.run(&changed) == Tried::Silent;
-        is_silent.then(|| names.repair(&[TraceEdit::Code(edit)], slice))
+        is_silent.then(|| names.repair(&[TraceEdit::Code(edit)], slice, Sides::Both))
+    }
+
+    /// The kernels with these changes, as many as the words for them have forms: atomics of GLSL have further arguments
+    /// or memory barriers beside them. None if a change is none of a kernel, or has a place of its own.
+    fn edited(&self, set: &[TraceEdit], (slice, language): (&Slice, Language), sides: Sides) -> Vec<Kernel> {
+        let role = |site: event::Site| {
+            let event = slice.trace.events.iter().position(|event| event.site == Some(site))?;
+            Some(words::role(slice.trace.operation(event).access()?, site, slice))
+        };
+        let with = |arguments: bool| {
+            let mut changed = Changed::new(self.code.kernel(), language).on(sides);
+            let mut has_arguments = false;
+            for edit in set {
+                let TraceEdit::Code(edit) = edit else { return None };
+                if let (true, Edit::Order(site, class)) = (arguments, *edit)
+                    && let Some(role) = role(site)
+                {
+                    changed.arguments(&self.site_data(slice, site)?, class, role);
+                    has_arguments = true;
+                } else {
+                    changed.edit(edit, &|site| self.site_data(slice, site))?;
+                }
+            }
+            Some((changed.finish(), has_arguments))
+        };
+        let Some((first, _)) = with(false) else { return Vec::new() };
+        let second = with(true).filter(|(_, has)| *has && language == Language::Glsl);
+        [first].into_iter().chain(second.map(|(kernel, _)| kernel)).collect()
+    }
+
+    /// Those of the changes of a control barrier that are needed, and the sides on which it needs memory barriers. The
+    /// memory model asks for all of them in the words of the language; the profile of the run may ask for less, and
+    /// some may be there.
+    fn least(
+        &self,
+        mut set: Vec<TraceEdit>,
+        slice: &Slice,
+        mut is_silent: impl FnMut(&[TraceEdit], Sides) -> bool,
+    ) -> (Vec<TraceEdit>, Sides) {
+        let is_of_barrier = |edit: &TraceEdit| {
+            let TraceEdit::Code(edit) = edit else { return false };
+            let site = self.site_data(slice, edit.places().0);
+            site.is_some_and(|site| matches!(site.action, SiteAction::Barrier { .. }))
+        };
+        if !set.iter().any(is_of_barrier) {
+            return (set, Sides::Both);
+        }
+        if self.code.checker.options.profile == Profile::Common {
+            for at in (0..set.len()).rev() {
+                let mut less = set.clone();
+                less.remove(at);
+                if !less.is_empty() && is_silent(&less, Sides::Both) {
+                    set = less;
+                }
+            }
+        }
+        let has_words = set.iter().any(|edit| matches!(edit, TraceEdit::Code(Edit::Order(..))));
+        let mut one = [Sides::Before, Sides::After].into_iter();
+        let side = one.find(|side| has_words && is_silent(&set, *side));
+        (set, side.unwrap_or(Sides::Both))
     }
 
     /// Repairs that order the two accesses.
@@ -175,20 +238,19 @@ impl DispatchRun<'_> {
             return found;
         }
         for set in edits {
-            let mut changed = Changed::new(kernel, language);
-            let site = |site| self.site_data(slice, site);
-            let mut edits = set.iter().map(|edit| match edit {
-                TraceEdit::Code(edit) => changed.edit(edit, &site),
-                TraceEdit::Api(_) => None,
-            });
-            if edits.all(|edit| edit.is_some()) && found.repairs.len() < MAX_REPAIRS {
-                drop(edits);
-                let kernel = changed.finish();
-                if trials.run(&kernel) == Tried::Silent && trials.in_all(&kernel) == Tried::Silent {
-                    found.repairs.push(names.repair(&set, slice));
-                    // What synchronizes already is to be completed.
-                    seeks_barrier &= !set.iter().any(completes);
+            let mut is_silent = |set: &[TraceEdit], sides: Sides| {
+                let forms = self.edited(set, (slice, language), sides);
+                let silences = |kernel| trials.run(kernel) == Tried::Silent && trials.in_all(kernel) == Tried::Silent;
+                !forms.is_empty() && forms.iter().all(silences)
+            };
+            if found.repairs.len() < MAX_REPAIRS && is_silent(&set, Sides::Both) {
+                let (set, sides) = self.least(set, slice, is_silent);
+                let repair = names.repair(&set, slice, sides);
+                if !found.repairs.contains(&repair) {
+                    found.repairs.push(repair);
                 }
+                // What synchronizes already is to be completed.
+                seeks_barrier &= !set.iter().any(completes);
             }
         }
         if seeks_barrier {

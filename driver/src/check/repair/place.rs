@@ -164,7 +164,10 @@ impl<'k> Text<'k> {
         let before = outer.and_then(|_| {
             // In terms of the function that has the first one.
             let (inst, calls) = (self.insts(block)[end], self.kernel.words_of_calls(self.inst(first)?));
-            let call = self.kernel.words_of_calls(inst).len() > calls.len();
+            // A called function with several returns is in a construct that its call begins.
+            let inner = self.kernel.words_of_calls(self.inst(second)?);
+            let begun = inner.strip_prefix(&calls[..]).and_then(<[u32]>::first) == Some(&self.kernel.origins[inst]);
+            let call = begun || self.kernel.words_of_calls(inst).len() > calls.len();
             let line = self.line_in(inst, &calls).or(self.kernel.line_of(inst))?;
             Some(Before { line: line.clone(), call })
         });

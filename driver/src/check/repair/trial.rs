@@ -1,55 +1,74 @@
 //! Trials of repairs: the dispatch runs again with the changed kernel, under the detector and the axioms, with the
 //! profile of the finding. For a race in a workgroup that one comes first, and then all of them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicU32;
 
 use spelter_shaders::abi::{DispatchArgs, Outcome};
 use spelter_shaders::back::{Scratch, Workgroups};
 use spelter_shaders::check::observer::Observer;
-use spelter_shaders::check::{Candidates, Detector, Limits, NonUniformBarrier, Relation};
-use spelter_shaders::compile::{self, Checked, Checks};
+use spelter_shaders::check::{Candidates, Detector, Limits, Relation};
+use spelter_shaders::compile::{self, Backend, Checked, Checks};
 use spelter_shaders::host::Host;
 use spelter_shaders::ir::{Kernel, Site, SiteAction, SiteData};
 
-use super::bounded::Bounded;
+use super::bounded::{Bounded, Budget};
 use super::change::is_inserted;
-use crate::check::checker::EXAMPLES;
+use super::compare::{Unchanged, known};
 use crate::check::confirm::{Candidate, Filter, Verdict, confirm};
 use crate::check::dispatch::{DispatchRun, word};
+use crate::check::log::{Log, Word};
 use crate::check::slice::Undecided;
 use crate::check::snapshot::Snapshot;
 
-/// Kinds of suspicions of a trial.
+/// Kinds of suspicions of a trial, and examples of each. The kind does not say what the earlier instruction is, and
+/// most examples may be of others than the one of the race.
 const MAX_KINDS: usize = 256;
+const MAX_EXAMPLES: usize = 4096;
 
-/// Suspicions that a trial looks at: more, and the repair is not verified.
-const MAX_EXAMPLES: usize = 64;
+/// Words that both instructions of a race access and that the axioms are asked about.
+const MAX_ASKED: usize = 64;
 
 /// Trials of whole dispatches for a finding, and trials of one workgroup.
 const MAX_WHOLE: u32 = 8;
 const MAX_OF_ONE: u32 = 64;
+
+/// How much more than the kernel as it is a changed one may observe before it counts as one that waits forever: it has
+/// more barriers, and the interpreter observes each lane where machine code observes a subgroup.
+const MORE: u64 = 4;
+const MORE_BY_LANE: u64 = 64;
+const MORE_AT_LEAST: u64 = 1 << 16;
 
 /// What a changed kernel does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tried {
     /// The two instructions do not race.
     Silent,
-    /// They do.
+    /// They do: the axioms say so of an execution.
     Races,
-    /// It is not known: the kernel did not end, or the trials have done all the work that they may do.
+    /// It is not known: the kernel did not end, the axioms do not decide, or the trials have done all the work that
+    /// they may do.
     Unknown,
     /// A new barrier is in control flow that not all invocations execute.
     Diverges,
 }
 
+/// Where a kernel runs: whether the workgroup of the race runs alone, and by which engine.
+pub(super) type Setting = (bool, Backend);
+
 /// The trials for a race of two instructions.
 pub(super) struct Trials<'a> {
-    run: &'a DispatchRun<'a>,
+    pub(super) run: &'a DispatchRun<'a>,
     pair: [SiteData; 2],
     workgroups: Workgroups,
     /// Whether the workgroup of the race runs alone.
-    alone: bool,
+    pub(super) alone: bool,
     left: u32,
+    /// What the kernel as it is observes in that workgroup.
+    work_alone: u64,
+    /// Whether the pair races in the kernel as it is: each is found out once.
+    occurs: Vec<(Setting, bool)>,
+    pub(super) unchanged: Unchanged,
     /// The barriers of the kernel that took part when the last changed kernel diverged.
     pub(super) divergent: Vec<SiteData>,
     /// The memory after the dispatch.
@@ -59,49 +78,95 @@ pub(super) struct Trials<'a> {
 impl<'a> Trials<'a> {
     /// Of a race in one workgroup, that one runs alone if the race occurs then; `None` if the memory cannot be kept.
     pub(super) fn new(run: &'a DispatchRun<'a>, pair: [SiteData; 2], workgroup: Option<[u32; 3]>) -> Option<Self> {
+        let mut trials = Self::of_all(run, pair)?;
+        if let Some(id) = workgroup {
+            let occurs = trials.begin_alone(id, |trials| trials.occurs_by(run.code.backend()));
+            trials.keep_alone(occurs);
+        }
+        Some(trials)
+    }
+
+    /// Of a barrier that not all invocations of a workgroup reach: that one runs alone if they do not reach it then.
+    pub(super) fn of_barrier(
+        run: &'a DispatchRun<'a>,
+        barrier: &SiteData,
+        workgroup: Option<[u32; 3]>,
+    ) -> Option<Self> {
+        let mut trials = Self::of_all(run, [barrier.clone(), barrier.clone()])?;
+        if let Some(id) = workgroup {
+            let occurs = trials.begin_alone(id, |trials| {
+                let found = trials.detect(run.code.kernel(), run.code.backend());
+                found.is_some_and(|(_, detector)| !detector.barriers().is_empty())
+            });
+            trials.keep_alone(occurs);
+        }
+        Some(trials)
+    }
+
+    fn of_all(run: &'a DispatchRun<'a>, pair: [SiteData; 2]) -> Option<Self> {
         // A dispatch that did not end by itself would not end in a trial.
         run.snapshot.filter(|_| run.ended)?;
         let mut after = Snapshot::default();
         if !after.take(run.code.written(run.args), run.code.checker.options.replay_memory) {
             return None;
         }
-        let workgroups = run.workgroups.clone();
-        let divergent = Vec::new();
-        let mut trials = Self { run, pair, workgroups, alone: false, left: MAX_WHOLE, divergent, after };
-        if let Some(id) = workgroup {
-            trials.workgroups = Workgroups::one(id).scheduled(run.workgroups.schedule());
-            trials.alone = true;
-            if trials.run(run.code.kernel()) == Tried::Races {
-                trials.left = MAX_OF_ONE;
-            } else {
-                trials.workgroups = run.workgroups.clone();
-                trials.alone = false;
-                trials.left = MAX_WHOLE;
-            }
+        Some(Self {
+            run,
+            pair,
+            workgroups: run.workgroups.clone(),
+            alone: false,
+            left: MAX_WHOLE,
+            work_alone: 0,
+            occurs: Vec::new(),
+            unchanged: Unchanged::default(),
+            divergent: Vec::new(),
+            after,
+        })
+    }
+
+    /// Runs a workgroup alone from now on; what the kernel as it is does then, and how much it observes.
+    fn begin_alone(&mut self, id: [u32; 3], occurs: impl FnOnce(&mut Self) -> bool) -> bool {
+        self.workgroups = Workgroups::one(id).scheduled(self.run.workgroups.schedule());
+        self.alone = true;
+        let before = self.run.code.trials.left();
+        let occurs = occurs(self);
+        self.work_alone = before - self.run.code.trials.left();
+        occurs
+    }
+
+    fn keep_alone(&mut self, alone: bool) {
+        if alone {
+            self.left = MAX_OF_ONE;
+        } else {
+            self.workgroups = self.run.workgroups.clone();
+            self.alone = false;
+            self.left = MAX_WHOLE;
         }
-        Some(trials)
+    }
+
+    /// Does something with the whole dispatch.
+    pub(super) fn with_all<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
+        let workgroups = std::mem::replace(&mut self.workgroups, self.run.workgroups.clone());
+        let alone = std::mem::replace(&mut self.alone, false);
+        let done = act(self);
+        (self.workgroups, self.alone) = (workgroups, alone);
+        done
     }
 
     /// What a changed kernel that was silent in the workgroup of the race does in the whole dispatch.
     pub(super) fn in_all(&mut self, kernel: &Kernel) -> Tried {
-        if !self.alone {
-            return Tried::Silent;
-        }
-        let alone = std::mem::replace(&mut self.workgroups, self.run.workgroups.clone());
-        let tried = self.run(kernel);
-        self.workgroups = alone;
-        tried
+        if self.alone { self.with_all(|trials| trials.run(kernel)) } else { Tried::Silent }
     }
 
-    /// Runs a changed kernel under the detector; `None` if it does not end, or not all of it is known.
-    fn detect(&mut self, kernel: &Kernel) -> Option<(Checked, Detector)> {
+    /// Runs a kernel under the detector; `None` if it does not end, or not all of it is known.
+    pub(super) fn detect(&mut self, kernel: &Kernel, backend: Backend) -> Option<(Checked, Detector)> {
         self.left = self.left.checked_sub(1)?;
         let (code, options) = (self.run.code, &self.run.code.checker.options);
         if !code.trials.compile(kernel.size()) {
             return None;
         }
-        let checked = compile::compile_checked(kernel, code.backend(), Checks::All);
-        let limits = Limits { bytes: options.memory, kinds: MAX_KINDS, examples: EXAMPLES };
+        let checked = compile::compile_checked(kernel, backend, Checks::All);
+        let limits = Limits { bytes: options.memory, kinds: MAX_KINDS, examples: MAX_EXAMPLES };
         let mut detector = Detector::new(&checked.kernel.sites, code.launch(), options.profile, limits);
         if self.observe(&checked, &mut detector) != Some(Outcome::Done) {
             return None;
@@ -111,95 +176,99 @@ impl<'a> Trials<'a> {
         (given_up.accesses + given_up.eras + given_up.candidates == 0).then_some((checked, detector))
     }
 
-    /// Whether all invocations execute the new barriers of a kernel, and nothing else is suspected than before:
-    /// `known` are instructions and how the accesses depend on earlier ones.
-    pub(super) fn converges(&mut self, kernel: &Kernel, known: &[(u32, Relation)]) -> bool {
-        self.detect(kernel).is_some_and(|(checked, detector)| {
-            let kind = |found: &Candidates| (checked.kernel.sites[found.kind.site].word, found.kind.relation);
-            let is_new = |site: Site| is_inserted(checked.kernel.sites[site].word);
-            let diverges = |found: &NonUniformBarrier| is_new(found.site) || found.other.1.is_some_and(is_new);
-            !detector.barriers().iter().any(diverges)
-                && detector.candidates().iter().all(|found| known.contains(&kind(found)))
+    /// Runs a changed kernel.
+    ///
+    /// A kernel with a barrier that may be in divergent control flow has no machine code: the interpreter runs it, now
+    /// and when the user has changed it so. The interpreter interleaves invocations in another way, so that nothing
+    /// races there means something only if the pair races there without the change. That it does race needs no such
+    /// evidence: the axioms speak about the execution that they are given.
+    pub(super) fn run(&mut self, kernel: &Kernel) -> Tried {
+        let own = self.run.code.backend();
+        match self.run_by(kernel, own) {
+            Some((Tried::Silent, backend)) if backend != own => {
+                let divergent = std::mem::take(&mut self.divergent);
+                let occurs = self.occurs_by(backend);
+                self.divergent = divergent;
+                if occurs { Tried::Silent } else { Tried::Unknown }
+            }
+            Some((tried, _)) => tried,
+            None => Tried::Unknown,
+        }
+    }
+
+    /// Whether the pair races in the kernel as it is.
+    fn occurs_by(&mut self, backend: Backend) -> bool {
+        let setting = (self.alone, backend);
+        known(&self.occurs, setting).unwrap_or_else(|| {
+            let occurs = self.run_by(self.run.code.kernel(), backend).is_some_and(|(tried, _)| tried == Tried::Races);
+            self.occurs.push((setting, occurs));
+            occurs
         })
     }
 
-    /// Whether nothing is suspected of a changed kernel that is not suspected of the kernel itself: what it takes away
-    /// may have ordered other accesses.
-    pub(super) fn adds_nothing(&mut self, changed: &Kernel) -> bool {
-        let Some((checked, detector)) = self.detect(self.run.code.kernel()) else { return false };
-        let of = |found: &Candidates| (checked.kernel.sites[found.kind.site].word, found.kind.relation);
-        let known: Vec<_> = detector.candidates().iter().map(of).collect();
-        self.converges(changed, &known)
-    }
-
-    /// Runs a changed kernel.
-    pub(super) fn run(&mut self, kernel: &Kernel) -> Tried {
-        let Some((checked, detector)) = self.detect(kernel) else { return Tried::Unknown };
-        let (run, sites) = (self.run, &checked.kernel.sites);
+    /// What a kernel does, and by which engine; `None` if it does not end.
+    fn run_by(&mut self, kernel: &Kernel, backend: Backend) -> Option<(Tried, Backend)> {
+        let (checked, detector) = self.detect(kernel, backend)?;
+        let (sites, backend) = (&checked.kernel.sites, checked.backend);
         let is_new = |site: Site| is_inserted(sites[site].word);
         self.divergent.clear();
-        let mut diverges = false;
         for found in detector.barriers() {
             let both = [Some(found.site), found.other.1].into_iter().flatten();
-            diverges |= both.clone().any(is_new);
             for site in both.filter(|site| !is_new(*site)) {
                 if !self.divergent.iter().any(|known| same(known, &sites[site])) {
                     self.divergent.push(sites[site].clone());
                 }
             }
         }
-        if diverges {
-            return Tried::Diverges;
+        if diverges(&checked, &detector) {
+            return Some((Tried::Diverges, backend));
         }
-        // Pairs of sites in the order of a suspicion, of which the later one is known.
+        let pairs: BTreeMap<usize, Vec<(Site, Site)>> = detector
+            .candidates()
+            .iter()
+            .map(|kind| self.pairs(&checked, kind))
+            .enumerate()
+            .filter(|(_, pairs)| !pairs.is_empty())
+            .collect();
+        let examples = pairs.keys().flat_map(|&at| &detector.candidates()[at].examples);
+        let words: BTreeSet<Word> = examples.map(word).take(MAX_EXAMPLES).collect();
+        if words.is_empty() {
+            return Some((Tried::Silent, backend));
+        }
+        let pairs: BTreeSet<(Site, Site)> = pairs.into_values().flatten().collect();
+        let log = &self.record(&checked, words.iter().copied())?;
+        let asked: Vec<Candidate> =
+            words.iter().flat_map(|&word| pairs.iter().filter_map(move |&pair| asked(log, word, pair))).collect();
+        // All of them, or some from everywhere.
+        let step = asked.len().div_ceil(MAX_ASKED).max(1);
+        Some((judged(asked.iter().step_by(step).map(|candidate| confirm(log, candidate))), backend))
+    }
+
+    /// The pairs of sites, in the order of a suspicion, that are the two instructions of the race.
+    fn pairs(&self, checked: &Checked, kind: &Candidates) -> Vec<(Site, Site)> {
+        let (sites, second) = (&checked.kernel.sites, kind.kind.site);
         let writes = |site: &SiteData| match site.action {
             SiteAction::Write(_) => true,
             SiteAction::Atomic { op, .. } => !op.is_load(),
             _ => false,
         };
-        let pairs = |kind: &Candidates| -> Vec<(Site, Site)> {
-            let second = kind.kind.site;
-            let other = |one: usize| same(&self.pair[one], &sites[second]).then(|| &self.pair[1 - one]);
-            let others: Vec<_> = [other(0), other(1)].into_iter().flatten().collect();
-            let fits = |first: &Site| {
-                let relation = match (writes(&sites[*first]), writes(&sites[second])) {
-                    (true, true) => Relation::Waw,
-                    (true, false) => Relation::Raw,
-                    (false, _) => Relation::War,
-                };
-                relation == kind.kind.relation && others.iter().any(|other| same(other, &sites[*first]))
+        let other = |one: usize| same(&self.pair[one], &sites[second]).then(|| &self.pair[1 - one]);
+        let others: Vec<_> = [other(0), other(1)].into_iter().flatten().collect();
+        let fits = |first: &Site| {
+            let relation = match (writes(&sites[*first]), writes(&sites[second])) {
+                (true, true) => Relation::Waw,
+                (true, false) => Relation::Raw,
+                (false, _) => Relation::War,
             };
-            sites.keys().filter(fits).map(|first| (first, second)).collect()
+            relation == kind.kind.relation && others.iter().any(|other| same(other, &sites[*first]))
         };
-        let kinds: Vec<Candidates> =
-            detector.candidates().iter().filter(|kind| !pairs(kind).is_empty()).cloned().collect();
-        if kinds.is_empty() {
-            return Tried::Silent;
-        }
-        if kinds.iter().map(|kind| kind.examples.len()).sum::<usize>() > MAX_EXAMPLES {
-            return Tried::Unknown;
-        }
-        let words = kinds.iter().flat_map(|kind| &kind.examples).map(word);
-        let mut recorder = run.recorder(&checked, words, false);
-        if self.observe(&checked, &mut recorder) != Some(Outcome::Done) {
-            return Tried::Unknown;
-        }
-        let log = recorder.finish();
-        let races = kinds.iter().any(|kind| {
-            let pairs = pairs(kind);
-            kind.examples.iter().flat_map(|example| pairs.iter().map(move |pair| (example, pair))).any(
-                |(example, pair)| {
-                    let first = Filter { site: Some(pair.0), ..Filter::default() };
-                    let second = Filter { site: Some(pair.1), ..Filter::default() };
-                    let candidate = Candidate { word: word(example), first, second };
-                    !matches!(
-                        confirm(&log, &candidate),
-                        Verdict::Refuted | Verdict::Undecided(Undecided::NotReproduced)
-                    )
-                },
-            )
-        });
-        if races { Tried::Races } else { Tried::Silent }
+        sites.keys().filter(fits).map(|first| (first, second)).collect()
+    }
+
+    /// The accesses of a kernel to some words.
+    pub(super) fn record(&self, checked: &Checked, words: impl IntoIterator<Item = Word>) -> Option<Log> {
+        let mut recorder = self.run.recorder(checked, words, false);
+        (self.observe(checked, &mut recorder)? == Outcome::Done).then(|| recorder.finish())
     }
 
     /// Runs the dispatch, or its workgroup, with the memory that it began with.
@@ -207,11 +276,51 @@ impl<'a> Trials<'a> {
         self.run.snapshot?.restore();
         let mut scratch = Scratch { host: Host { printer: None, ..Host::default() }, ..Scratch::default() };
         let stop = AtomicU32::new(0);
-        let (budget, device) = (&self.run.code.trials, self.run.args.stop);
-        let mut bounded = Bounded { observer, budget, stop: &stop, device };
+        let (all, device) = (&self.run.code.trials, self.run.args.stop);
+        let limit = self.limit(checked.backend).min(all.left());
+        let budget = Budget::new(limit);
+        let mut bounded = Bounded { observer, budget: &budget, stop: &stop, device };
         let args = DispatchArgs { stop: &stop, ..*self.run.args };
-        Some(checked.code.run_observed(&args, self.workgroups.clone(), &mut scratch, &mut bounded))
+        let outcome = checked.code.run_observed(&args, self.workgroups.clone(), &mut scratch, &mut bounded);
+        all.spend(limit - budget.left());
+        Some(outcome)
     }
+
+    /// What a kernel may observe: one that waits forever does not take the work of all other trials.
+    fn limit(&self, backend: Backend) -> u64 {
+        let work = if self.alone { self.work_alone } else { self.run.observed.get() };
+        let more = if backend == self.run.code.backend() { MORE } else { MORE_BY_LANE };
+        match work {
+            0 => self.run.code.trials.left() / 2,
+            work => work.saturating_mul(more).max(MORE_AT_LEAST),
+        }
+    }
+}
+
+/// Whether not all invocations execute an inserted barrier.
+pub(super) fn diverges(checked: &Checked, detector: &Detector) -> bool {
+    let is_new = |site: Site| is_inserted(checked.kernel.sites[site].word);
+    detector.barriers().iter().any(|found| is_new(found.site) || found.other.1.is_some_and(is_new))
+}
+
+/// The question whether two instructions race in a word, if both access it.
+fn asked(log: &Log, word: Word, (first, second): (Site, Site)) -> Option<Candidate> {
+    let has = |site: Site| log.words.get(&word).is_some_and(|all| all.iter().any(|at| log.accessed(*at).site == site));
+    let filter = |site: Site| Filter { site: Some(site), ..Filter::default() };
+    (has(first) && has(second)).then(|| Candidate { word, first: filter(first), second: filter(second) })
+}
+
+/// What the verdicts about the suspicions of a trial say together.
+fn judged(verdicts: impl Iterator<Item = Verdict>) -> Tried {
+    let mut tried = Tried::Silent;
+    for verdict in verdicts {
+        match verdict {
+            Verdict::Confirmed(_) => return Tried::Races,
+            Verdict::Refuted | Verdict::Undecided(Undecided::NotReproduced) => {}
+            Verdict::Undecided(_) => tried = Tried::Unknown,
+        }
+    }
+    tried
 }
 
 impl Drop for Trials<'_> {
@@ -224,4 +333,19 @@ impl Drop for Trials<'_> {
 /// Whether two sites are one instruction of the module.
 fn same(one: &SiteData, other: &SiteData) -> bool {
     (one.word, &one.inlined_at) == (other.word, &other.inlined_at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_axioms_cannot_decide_is_no_race() {
+        let undecided = |why| Verdict::Undecided(why);
+        let judge = |verdicts: &[Verdict]| judged(verdicts.iter().cloned());
+        assert_eq!(judge(&[Verdict::Refuted, undecided(Undecided::NotReproduced)]), Tried::Silent);
+        for why in [Undecided::TooLarge, Undecided::TooManyPairs, Undecided::Stopped, Undecided::Memory] {
+            assert_eq!(judge(&[undecided(why), Verdict::Refuted]), Tried::Unknown, "{why}");
+        }
+    }
 }

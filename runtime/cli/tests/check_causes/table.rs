@@ -137,8 +137,9 @@ pub(super) const CAUSES: &[Cause] = &[
         mend: "the barrier for that kind of memory.",
         versions: &[
             Version::new("comp", "both invocations wait at the barrier").how(
-                "the first memory barrier makes available what this invocation wrote, the second one makes visible \
-                    what others did. They do so for memory that is declared `coherent`.",
+                "the first memory barrier makes available what this invocation wrote; known devices need no more. The \
+                    second one makes visible what others did, for memory that is declared `coherent`: both are \
+                    needed under `spec`.",
             ),
             Version::new("wgsl", "it does not cover storage buffers")
                 .how("`storageBarrier()` also makes invocations wait. For both kinds of memory write both."),
