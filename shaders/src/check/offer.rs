@@ -88,8 +88,16 @@ impl Detector {
         let history = self.histories(others.map(|range| range.end - range.start).max().unwrap_or(0))?;
         let with_planes = checks.descriptors.iter().zip(&checks.planes).zip(&alone).filter(|(_, alone)| **alone);
         let ranges: Vec<_> = with_planes.clone().map(|((&number, &planes), _)| (range_of(number), planes)).collect();
+        // What nothing writes has no cells. Machine code marks it, however many descriptors have its memory.
+        let marked = checks.descriptors.iter().zip(&checks.planes).zip(&alone);
+        let marked = marked.filter(|((_, planes), alone)| !**alone && planes.both(PlaneSet::CELLS) == PlaneSet::NONE);
+        let marked = merged(marked.map(|((&number, &planes), _)| (range_of(number), planes)));
         let limit = self.device.bytes() + self.left().saturating_sub(self.limits.bytes / RESERVE);
-        if !self.device.has_room(&ranges, limit) {
+        let all: Vec<_> = ranges.iter().chain(&marked).cloned().collect();
+        if !self.device.has_room(&all, limit) {
+            return None;
+        }
+        if !marked.into_iter().all(|(range, planes)| self.device.mark(range, planes)) {
             return None;
         }
         for ((&number, _), (range, planes)) in with_planes.map(|(with, _)| with).zip(ranges) {
@@ -210,6 +218,23 @@ impl Detector {
     }
 }
 
+/// The granules of some ranges, each once, with the planes of all ranges there.
+fn merged(ranges: impl Iterator<Item = (Range<u64>, PlaneSet)>) -> Vec<(Range<u64>, PlaneSet)> {
+    let granules = |range: Range<u64>| range.start / GRANULE * GRANULE..range.end.next_multiple_of(GRANULE);
+    let mut sorted: Vec<_> = ranges.filter(|(range, _)| !range.is_empty()).collect();
+    sorted.sort_unstable_by_key(|(range, _)| range.start);
+    let mut merged: Vec<(Range<u64>, PlaneSet)> = Vec::new();
+    for (range, planes) in sorted.into_iter().map(|(range, planes)| (granules(range), planes)) {
+        match merged.last_mut() {
+            Some((last, all)) if range.start < last.end => {
+                (last.end, *all) = (last.end.max(range.end), all.or(planes));
+            }
+            _ => merged.push((range, planes)),
+        }
+    }
+    merged
+}
+
 /// The words of the state that become the new epoch if the whole workgroup meets at a barrier, where no invocation
 /// knows more than others ([`state::LAST_EPOCH`]); `None` if the barrier needs the detector in any case.
 pub(crate) fn words_of_barrier(action: &SiteAction) -> Option<SmallVec<[u32; 4]>> {
@@ -250,6 +275,9 @@ fn alone(checks: &InlineChecks, buffers: &[GuestSlice]) -> Option<Vec<bool>> {
 
 #[cfg(test)]
 mod tests {
+    use cranelift_entity::PrimaryMap;
+
+    use super::super::{Launch, Limits, Profile};
     use super::*;
 
     #[test]
@@ -265,5 +293,31 @@ mod tests {
         assert_eq!(of(&[(0, 64), (0, 0)], &[0, 1]), Some(vec![true, true]));
         assert_eq!(of(&[(0, 64), (66, 8)], &[0, 1]), None);
         assert_eq!(of(&[(0, 64), (66, 8)], &[0]), Some(vec![true]));
+    }
+
+    #[test]
+    fn marks_of_what_several_descriptors_read_count_once() {
+        let leaked = GuestSlice::leak(18 * GRANULE as usize);
+        let start = leaked.address() as u64;
+        let first = start.next_multiple_of(GRANULE) - start;
+        let part = |at: u64, granules: u64| leaked.slice(first + at * GRANULE, granules * GRANULE);
+        let (mark, write) = (PlaneSet::of(Plane::HasRead), PlaneSet::of(Plane::Written).and(Plane::Wrote));
+        // The last descriptor is written, and has its memory alone.
+        let offered = |inputs: &[(u64, u64)], written: u64| {
+            let buffers: Vec<_> = inputs.iter().map(|&(at, len)| part(at, len)).chain([part(4, written)]).collect();
+            let planes = inputs.iter().map(|_| mark).chain([write]).collect();
+            let checks =
+                InlineChecks { descriptors: (0..buffers.len() as u32).collect(), planes, ..Default::default() };
+            let launch = Launch { workgroup_size: 64, subgroup_size: 16, vulkan_model: false };
+            let limits = Limits { bytes: 1 << 20, kinds: 8, examples: 8 };
+            let mut detector = Detector::new(&PrimaryMap::new(), launch, Profile::Common, limits);
+            detector.reserve(start..start + leaked.len()).unwrap();
+            let offered = detector.offer(&checks, &buffers).is_some();
+            (offered, detector.device.bytes())
+        };
+        let bytes = |inputs: u64, written: u64| inputs * mark.bytes() + written * write.bytes();
+        assert_eq!(offered(&[(0, 2), (1, 2)], 1), (true, bytes(3, 1)));
+        assert_eq!(offered(&[(0, 2), (1, 2)], 12), (true, bytes(3, 12)));
+        assert_eq!(offered(&[(0, 2), (1, 2), (2, 2)], 12), (false, 0), "no room for the marks of a fourth granule");
     }
 }

@@ -76,6 +76,13 @@ impl Shadow {
         true
     }
 
+    /// Counts planes of a range that machine code writes, whatever accesses there are else. False if the range has no
+    /// reserved planes. There is room for them.
+    pub(super) fn mark(&mut self, range: Range<u64>, planes: PlaneSet) -> bool {
+        let is_reserved = self.reserved.as_ref().is_some_and(|reserved| reserved.cover(&range));
+        is_reserved && pages(&range).all(|number| self.commit(number, planes, u64::MAX).is_some())
+    }
+
     /// Whether these planes of some ranges can be written without that the shadow occupies more than `limit` bytes. If
     /// not, nothing is bound, so that accesses by calls have the room, as far as it goes.
     pub(super) fn has_room(&mut self, ranges: &[(Range<u64>, PlaneSet)], limit: u64) -> bool {
