@@ -1,13 +1,14 @@
 //! What a [`Recorder`](super::Recorder) logged: accesses of the candidate words, and all that synchronizes.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cranelift_entity::PrimaryMap;
-use spelter_memory_model::event::{Agent, Location, Operation, Scope as MemoryScope};
+use spelter_memory_model::event::{Agent, Class, Classes, Location, Operation, Scope as MemoryScope};
 use spelter_shaders::check::observer::{Invocation, Memory};
 use spelter_shaders::ir::{Site, SiteAction, SiteData};
 
+use super::barrier_order::BarrierOrder;
 use super::operation::{operation, scope};
 
 /// A word of memory, of four bytes.
@@ -168,6 +169,10 @@ pub struct Log {
     pub(super) stopped: bool,
     /// Whether atomics are missing, since no release and no acquire is of their class.
     pub(super) lacks_atomics: bool,
+    /// By class of memory, once it is known: [`Log::linked`].
+    pub(super) linked: [OnceLock<Classes>; 4],
+    /// By class of memory, once they are known.
+    pub(super) barriers: [OnceLock<BarrierOrder>; 4],
 }
 
 impl Log {
@@ -243,6 +248,43 @@ impl Log {
             scope.is_some_and(shares)
         };
         a != b && x.which == y.which && includes(scope(a)) && includes(scope(b))
+    }
+
+    /// The classes in the semantics of the acquires and releases that may order two accesses: of operations without any
+    /// of them, no path of inter-thread-happens-before from the one to the other has need.
+    pub(super) fn linked(&self, accesses: [Index; 2]) -> Classes {
+        let class = |index| self.operation(index).access().map(|access| access.class);
+        let all = accesses.into_iter().filter_map(class);
+        all.flat_map(|class| self.linked[class as usize].get_or_init(|| self.linked_to(class)).iter()).collect()
+    }
+
+    /// A step of happens-before is one for a set of storage classes, which all of its acquires and releases have, and
+    /// which has a class of the event where it begins. That is an access of the class, or an operation with the class in
+    /// its semantics, by which the next step may have another class.
+    fn linked_to(&self, class: Class) -> Classes {
+        let mut linked = Classes::NONE.with(class);
+        let sites = self.dispatches.iter().flat_map(|dispatch| dispatch.sites.values());
+        let operations = sites.flat_map(|site| [true, false].map(|wrote| operation(&site.action, wrote, None)));
+        let mut others: Vec<_> = operations.filter(|operation| !operation.semantics.is_empty()).collect();
+        loop {
+            let before = others.len();
+            others.retain(|operation| {
+                let of = operation.access().map(|access| access.class);
+                let links = of.into_iter().fold(operation.semantics, Classes::with).and(linked) != Classes::NONE;
+                if links {
+                    linked = operation.semantics.iter().fold(linked, Classes::with);
+                }
+                !links
+            });
+            if others.len() == before {
+                return linked;
+            }
+        }
+    }
+
+    /// The barriers that order accesses to memory of a class. Of a finished log only.
+    pub(super) fn barriers(&self, class: Class) -> &BarrierOrder {
+        self.barriers[class as usize].get_or_init(|| BarrierOrder::new(self, class))
     }
 
     /// Whether an atomic is a read-modify-write that wrote.

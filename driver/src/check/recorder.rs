@@ -11,6 +11,7 @@ use spelter_memory_model::event::{Classes, Scope as MemoryScope};
 use spelter_shaders::check::observer::{Invocation, Memory, Observer, Target};
 use spelter_shaders::ir::{Scope, Site, SiteAction, SiteData, StorageClass};
 
+use super::barrier_order::BarrierOrder;
 use super::log::{Atomics, Dispatch, Entry, Index, Instance, Log, MaybeIndex, Thread, Word, reference};
 use super::operation::{operation, scope};
 
@@ -171,13 +172,13 @@ impl Recorder {
         }
     }
 
-    /// The bytes that the log needs.
+    /// The bytes that the log needs, and what is derived from it.
     fn used(&self) -> usize {
         let of = |atomic: &Atomic| atomic.locations.len() * 48 + atomic.writers.len() * 64 + atomic.last_in.len() * 24;
         self.log.entries.len() * size_of::<Entry>()
             + self.log.threads.len() * size_of::<Thread>()
             + self.log.instances.len() * size_of::<Instance>()
-            + self.members * 4
+            + self.members * (4 + BarrierOrder::BYTES)
             + self.log.atomics.len() * size_of::<Atomics>()
             + of(&self.device)
             + of(&self.shared)
