@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cranelift_entity::PrimaryMap;
 use spelter_driver::check::{
-    Candidate, Dispatch, Filter, Log, Purpose, Recorder, Undecided, Verdict, Word, confirm, slice,
+    Candidate, Dispatch, Filter, Log, Purpose, Recorder, Undecided, Verdict, Word, confirm, slice, verdict,
 };
 use spelter_memory_model::Model;
 use spelter_memory_model::event::Class;
@@ -190,12 +190,100 @@ fn a_long_loop_is_decided_with_all_of_its_events() {
     }
     // With one round, nothing acquires after the barrier.
     assert!(matches!(ordered(1, fence, other), Verdict::Confirmed(_)));
-    for rounds in [1, 20, 24, 25, 80] {
+    for rounds in [1, 20, 24, 25, 80, 300] {
         let Verdict::Confirmed(race) = ordered(rounds, other, other) else { panic!("{rounds}: a race") };
         assert_eq!((race.first.by, race.second.by), (at(0, 3), at(0, 100)));
         assert!(race.slice.trace.len() <= 96);
     }
-    assert!(matches!(ordered(300, other, other), Verdict::Undecided(Undecided::TooLarge)));
+}
+
+#[test]
+fn a_long_loop_of_operations_that_order_the_memory_but_not_these_two_is_undecided() {
+    let verdict = |rounds| {
+        let mut sites = Sites::default();
+        let (read, write) = sites.accesses();
+        let fence = sites.fence(Scope::Subgroup, FULL | UNIFORM);
+        let barrier = sites.barrier(FULL | WORKGROUP);
+        let log = record(sites, &[0], 1 << 28, |observer| {
+            observer.access(at(0, 3), write, word(0));
+            for _ in 0..rounds {
+                (0..32).for_each(|local| {
+                    observer.fence(at(0, local), fence);
+                    observer.arrive(at(0, local), barrier);
+                });
+                observer.release(0, Scope::Workgroup, None);
+            }
+            observer.access(at(0, 20), read, word(0));
+        });
+        confirm(&log, &candidate(0))
+    };
+    assert!(matches!(verdict(40), Verdict::Confirmed(_)));
+    assert!(matches!(verdict(300), Verdict::Undecided(Undecided::TooLarge)));
+}
+
+#[test]
+fn any_number_of_barriers_for_other_memory_orders_nothing() {
+    let mut sites = Sites::default();
+    let (read, write) = sites.accesses();
+    let barrier = sites.barrier(FULL | WORKGROUP);
+    let log = record(sites, &[0], 1 << 28, |observer| {
+        observer.access(at(0, 3), write, word(0));
+        for _ in 0..20_000 {
+            (0..16).for_each(|local| observer.arrive(at(0, local), barrier));
+            observer.release(0, Scope::Workgroup, None);
+        }
+        observer.access(at(0, 10), read, word(0));
+    });
+    let Verdict::Confirmed(race) = confirm(&log, &candidate(0)) else { panic!("the barriers are for other memory") };
+    assert_eq!((race.first.by, race.second.by), (at(0, 3), at(0, 10)));
+}
+
+/// In each of `rounds` two invocations write a word in turn, with a barrier after each; at the end both write it.
+fn turns(rounds: u32, ends: bool) -> Log {
+    let mut sites = Sites::default();
+    let (_, write) = sites.accesses();
+    let barrier = sites.barrier(FULL | UNIFORM);
+    let last = sites.accesses().1;
+    record(sites, &[0, 1], 1 << 28, |observer| {
+        if ends {
+            // One that does nothing afterwards is at no barrier.
+            observer.access(at(0, 15), write, word(1));
+        }
+        for round in 0..2 * rounds {
+            observer.access(at(0, round % 2), write, word(0));
+            let size = if ends { 15 } else { 16 };
+            (0..size).for_each(|local| observer.arrive(at(0, local), barrier));
+            observer.release(0, Scope::Workgroup, None);
+        }
+        (0..2).for_each(|local| observer.access(at(0, local), last, word(0)));
+    })
+}
+
+#[test]
+fn a_race_at_the_end_of_a_loop_of_very_many_barriers_is_confirmed() {
+    for ends in [false, true] {
+        let log = turns(8000, ends);
+        let Verdict::Confirmed(race) = confirm(&log, &candidate(0)) else { panic!("they race") };
+        let places = [race.first, race.second].map(|access| (access.by.local, access.site.as_u32()));
+        assert_eq!(places, [(0, 4), (1, 4)]);
+    }
+}
+
+#[test]
+fn barriers_that_an_invocation_leaves_out_do_not_order_what_it_does() {
+    // The invocation that is at none of the barriers reads the word at the end.
+    let mut sites = Sites::default();
+    let (read, write) = sites.accesses();
+    let barrier = sites.barrier(FULL | UNIFORM);
+    let log = record(sites, &[0], 1 << 20, |observer| {
+        observer.access(at(0, 0), write, word(0));
+        (0..4).for_each(|local| observer.arrive(at(0, local), barrier));
+        observer.release(0, Scope::Workgroup, None);
+        observer.access(at(0, 1), read, word(0));
+        observer.access(at(0, 4), read, word(0));
+    });
+    let Verdict::Confirmed(race) = confirm(&log, &candidate(0)) else { panic!("they race") };
+    assert_eq!((race.first.by, race.second.by), (at(0, 0), at(0, 4)));
 }
 
 #[test]
@@ -338,6 +426,45 @@ fn a_narrow_scope_of_a_counter_is_a_race_however_many_count() {
     for (scope, groups) in [(Scope::Workgroup, 1), (Scope::Device, 2)] {
         assert!(matches!(counter(scope, groups), Verdict::Undecided(Undecided::NotReproduced)));
     }
+}
+
+/// 600 invocations count in a word, and the last one writes it plainly. The last but one has a release fence before,
+/// if `releases`, and the last one an acquire fence after its count, if `acquires`.
+fn counted(releases: bool, acquires: bool) -> Log {
+    let mut sites = Sites::default();
+    let (_, write) = sites.accesses();
+    let count = sites.atomic(AtomicOp::Add, 0);
+    let fence = sites.fence(Scope::Device, FULL | UNIFORM);
+    record(sites, &[0], 1 << 26, |observer| {
+        for workgroup in 0..600 {
+            let by = at(workgroup, 0);
+            observer.atomic(by, count, word(0), true);
+            if releases && workgroup == 0 {
+                observer.fence(by, fence);
+                observer.atomic(by, count, word(0), true);
+            }
+        }
+        if acquires {
+            observer.fence(at(599, 0), fence);
+        }
+        observer.access(at(599, 0), write, word(0));
+    })
+}
+
+#[test]
+fn any_number_of_relaxed_atomics_orders_nothing() {
+    for (releases, acquires) in [(false, false), (true, false), (false, true)] {
+        let log = counted(releases, acquires);
+        let Verdict::Confirmed(race) = confirm(&log, &candidate(0)) else { panic!("{releases}, {acquires}: a race") };
+        assert_eq!((race.first.by, race.second.by), (at(0, 0), at(599, 0)), "{releases}, {acquires}");
+        let last = log.accesses(candidate(0).word).last().unwrap().0;
+        assert_eq!(slice(&log, 0, last, Purpose::Verdict).unwrap().trace.len(), 2);
+    }
+    // With both fences the first count is ordered before the write, by hundreds of counts; others are not.
+    let log = counted(true, true);
+    let last = log.accesses(candidate(0).word).last().unwrap().0;
+    assert_eq!(verdict(&log, 0, last), Ok(false));
+    assert_eq!(verdict(&log, 4, last), Ok(true));
 }
 
 /// One workgroup writes a word and sets a flag, another one polls the flag.

@@ -9,10 +9,10 @@ use std::time::Instant;
 use cranelift_entity::EntitySet;
 use spelter_shaders::abi::{self, DispatchArgs, Outcome};
 use spelter_shaders::back::{Code, Scratch, Workgroups};
-use spelter_shaders::check::{self, Launch};
+use spelter_shaders::check::{self, Launch, Profile};
 use spelter_shaders::compile::{self, Backend, Checked, Checks, Compiled};
 use spelter_shaders::guest::GuestSlice;
-use spelter_shaders::ir::{Binding, InstData, Kernel, MemoryModel, Site, SourceLine};
+use spelter_shaders::ir::{Binding, InstData, Kernel, MemoryModel, Site, SiteAction, SiteData, SourceLine};
 
 use super::Checker;
 use super::commands::{Both, Touched};
@@ -103,6 +103,16 @@ impl CheckedCode {
             subgroup_size: abi::SUBGROUP_SIZE,
             vulkan_model: self.kernel.memory_model == MemoryModel::Vulkan,
         }
+    }
+
+    /// Whether the profile accepts idioms of compilers in the kernel: [`Profile::Common`].
+    pub(super) fn accepts_idioms(&self) -> bool {
+        let is_non_private = |site: &SiteData| match site.action {
+            SiteAction::Read(access) | SiteAction::Write(access) => access.non_private,
+            _ => false,
+        };
+        let any_non_private = self.all().kernel.sites.values().any(is_non_private);
+        self.checker.options.profile == Profile::Common && (!self.launch().vulkan_model || !any_non_private)
     }
 
     /// The line of the return before an instruction, if there is one only.

@@ -1,19 +1,29 @@
 //! The verdict on a candidate: the axioms of the memory model on slices of the recording.
 
 use std::hash::Hash;
+use std::ops::Range;
 
 use foldhash::{HashMap, HashSet};
 use spelter_shaders::check::observer::Invocation;
 use spelter_shaders::ir::Site;
 
+use super::barrier_order::WordOrder;
 use super::log::{Accessed, Index, Log, Word};
 use super::slice::{EFFORT, Purpose, Slice, Undecided, decide_long, for_repair, ordered_by_a_path, slice_of};
 
 /// The most pairs of accesses that are decided for a candidate.
 const MAX_PAIRS: usize = 4096;
 
-/// The most pairs that are looked at, most of which conflict with nothing or are not asked for.
+/// The most pairs that are looked at, most of which conflict with nothing, are not asked for, or are ordered by a
+/// barrier; and how many are as much effort as a node of a path.
 const MAX_LOOKS: usize = 1 << 24;
+const LOOKS_OF_EFFORT: usize = 4;
+
+/// The most effort for all candidates of a dispatch, in nodes of paths.
+const MAX_EFFORT: usize = 4 * EFFORT;
+
+/// The part of what is left for a candidate that the slice for a repair may take.
+const EFFORT_OF_REPAIR: usize = 4;
 
 /// The same for the races of a word after the first one.
 const MAX_PAIRS_OF_ONE: usize = 512;
@@ -104,8 +114,15 @@ pub enum Verdict {
 /// Every pair was decided if the answer is [`Verdict::Refuted`]. If a pair cannot be decided and no other one races,
 /// the answer is [`Verdict::Undecided`].
 pub fn confirm(log: &Log, candidate: &Candidate) -> Verdict {
-    let mut pairs = Pairs::new(log, candidate);
-    match pairs.first_race() {
+    confirm_within(log, candidate, &mut Room::default())
+}
+
+/// The same with what is left of the effort for a dispatch.
+pub(super) fn confirm_within(log: &Log, candidate: &Candidate, room: &mut Room) -> Verdict {
+    let mut pairs = Pairs::new(log, candidate, room);
+    let race = pairs.first_race().map(|race| pairs.confirmed(race));
+    pairs.give_back(room);
+    match race {
         Some(race) => Verdict::Confirmed(Box::new(race)),
         None => match pairs.undecided() {
             Some((reason, _)) => Verdict::Undecided(reason),
@@ -121,8 +138,11 @@ pub(super) struct Pairs<'a> {
     /// The accesses of the word, in order.
     accesses: &'a [Index],
     described: Vec<Accessed>,
+    /// What barriers order of them.
+    order: Option<WordOrder<'a>>,
     effort: usize,
-    /// Pairs that conflict.
+    /// Whether any pair conflicts, and those that were decided with a slice.
+    conflicting: bool,
     decided: usize,
     /// The first pair that could not be decided, and why.
     open: Option<(Undecided, Option<(usize, usize)>)>,
@@ -130,11 +150,44 @@ pub(super) struct Pairs<'a> {
     preferred: Option<Site>,
 }
 
+/// Two accesses that race, by their places among those of the word.
+pub(super) struct RacingPair {
+    places: (usize, usize),
+    slice: Slice,
+}
+
 impl<'a> Pairs<'a> {
-    pub(super) fn new(log: &'a Log, candidate: &'a Candidate) -> Self {
+    /// The pairs, with a part of the effort that is left for the dispatch.
+    pub(super) fn new(log: &'a Log, candidate: &'a Candidate, room: &mut Room) -> Self {
         let accesses = log.words.get(&candidate.word).map_or(&[][..], Vec::as_slice);
-        let described = accesses.iter().map(|&index| log.accessed(index)).collect();
-        Self { log, candidate, accesses, described, effort: EFFORT, decided: 0, open: None, preferred: None }
+        Self {
+            log,
+            candidate,
+            accesses,
+            described: accesses.iter().map(|&index| log.accessed(index)).collect(),
+            order: WordOrder::new(log, accesses),
+            effort: room.take_effort(),
+            conflicting: false,
+            decided: 0,
+            open: None,
+            preferred: None,
+        }
+    }
+
+    /// Gives back the effort that is left.
+    pub(super) fn give_back(&mut self, room: &mut Room) {
+        room.effort += std::mem::take(&mut self.effort);
+    }
+
+    /// The places before one of which the accesses may race with it: barriers order those in between.
+    fn before(&self, second: usize) -> [Range<usize>; 2] {
+        let ordered = self.order.as_ref().map_or(0..0, |order| order.ordered_before(second));
+        [0..ordered.start, ordered.end..second]
+    }
+
+    /// Whether a barrier orders two accesses.
+    fn are_ordered(&self, (first, second): (usize, usize)) -> bool {
+        self.order.as_ref().is_some_and(|order| order.orders(first, second))
     }
 
     /// Those with a later access by this instruction come first.
@@ -143,21 +196,30 @@ impl<'a> Pairs<'a> {
     }
 
     /// The first pair that races.
-    pub(super) fn first_race(&mut self) -> Option<Confirmed> {
-        let mut looks = 0;
+    pub(super) fn first_race(&mut self) -> Option<RacingPair> {
+        let mut looks = 0usize;
         let is_preferred = |pairs: &Self, second: usize| Some(pairs.described[second].site) == pairs.preferred;
         for pass in [true, false] {
             for second in 0..self.accesses.len() {
                 if is_preferred(self, second) != pass || !self.candidate.second.matches(&self.described[second]) {
                     continue;
                 }
-                for first in 0..second {
+                let [others, near] = self.before(second);
+                if !self.conflicting {
+                    self.conflicting = (others.end..near.start).any(|first| self.conflicts((first, second)));
+                }
+                for first in others.chain(near) {
                     looks += 1;
-                    if looks > MAX_LOOKS {
+                    let is_spent = looks.is_multiple_of(LOOKS_OF_EFFORT) && !self.spend(1);
+                    if looks > MAX_LOOKS || is_spent {
                         self.open = Some((Undecided::TooManyPairs, None));
                         return None;
                     }
                     if !self.conflicts((first, second)) {
+                        continue;
+                    }
+                    self.conflicting = true;
+                    if self.are_ordered((first, second)) {
                         continue;
                     }
                     self.decided += 1;
@@ -166,7 +228,7 @@ impl<'a> Pairs<'a> {
                         return None;
                     }
                     match self.decide((first, second)) {
-                        Ok(Some(race)) => return Some(race),
+                        Ok(Some(slice)) => return Some(RacingPair { places: (first, second), slice }),
                         Ok(None) => {}
                         Err(reason) => _ = self.open.get_or_insert((reason, Some((first, second)))),
                     }
@@ -174,6 +236,16 @@ impl<'a> Pairs<'a> {
             }
         }
         None
+    }
+
+    fn spend(&mut self, effort: usize) -> bool {
+        self.effort.checked_sub(effort).inspect(|left| self.effort = *left).is_some()
+    }
+
+    /// The two accesses of a pair, the earlier one first.
+    pub(super) fn accesses(&self, race: &RacingPair) -> (Accessed, Accessed) {
+        let (first, second) = race.places;
+        (self.described[first], self.described[second])
     }
 
     /// Races that are not known yet, of which each `key` is one, the nearest accesses first. Some are missing if `room`
@@ -184,7 +256,8 @@ impl<'a> Pairs<'a> {
         known: &mut HashSet<K>,
         key: impl Fn(&Accessed, &Accessed) -> K,
     ) -> Vec<Confirmed> {
-        let most = Room { looks: room.looks.min(MAX_LOOKS_OF_ONE), decisions: room.decisions.min(MAX_PAIRS_OF_ONE) };
+        let (looks, decisions) = (room.looks.min(MAX_LOOKS_OF_ONE), room.decisions.min(MAX_PAIRS_OF_ONE));
+        let most = Room { effort: 0, looks, decisions };
         let mut own = most;
         let mut found = Vec::new();
         // Instructions that are ordered in one round of a loop are so in the next, as a rule.
@@ -193,23 +266,25 @@ impl<'a> Pairs<'a> {
             if !self.candidate.second.matches(&self.described[second]) {
                 continue;
             }
-            for first in (0..second).rev() {
+            let [others, near] = self.before(second);
+            for first in others.chain(near).rev() {
                 if !own.look() {
                     break 'all;
                 }
                 let (earlier, later) = (&self.described[first], &self.described[second]);
                 let (sites, key) = ((earlier.site, later.site), key(earlier, later));
                 let tried = ordered.get(&sites).copied().unwrap_or(0);
-                if tried >= MAX_ORDERED || known.contains(&key) || !self.conflicts((first, second)) {
+                let is_open = tried < MAX_ORDERED && !known.contains(&key) && self.conflicts((first, second));
+                if !is_open || self.are_ordered((first, second)) {
                     continue;
                 }
                 if !own.decide() {
                     break 'all;
                 }
                 match self.decide((first, second)) {
-                    Ok(Some(race)) => {
+                    Ok(Some(slice)) => {
                         known.insert(key);
-                        found.push(race);
+                        found.push(self.confirmed(RacingPair { places: (first, second), slice }));
                     }
                     Ok(None) | Err(_) => _ = ordered.insert(sites, tried + 1),
                 }
@@ -227,7 +302,7 @@ impl<'a> Pairs<'a> {
             Some((reason, pair)) => Some((reason, pair.map(described))),
             None if self.log.stopped => Some((Undecided::Stopped, None)),
             None if self.log.cut => Some((Undecided::Memory, None)),
-            None if self.decided == 0 => Some((Undecided::NotReproduced, None)),
+            None if !self.conflicting => Some((Undecided::NotReproduced, None)),
             None => None,
         }
     }
@@ -237,35 +312,51 @@ impl<'a> Pairs<'a> {
             && conflict(self.log, self.accesses[first], self.accesses[second])
     }
 
-    /// The race of a pair that conflicts, if it is one.
-    fn decide(&mut self, (first, second): (usize, usize)) -> Result<Option<Confirmed>, Undecided> {
-        let (log, pair) = (self.log, (self.accesses[first], self.accesses[second]));
-        let Some(slice) = decide(log, pair, &mut self.effort)? else { return Ok(None) };
+    /// The slice of a pair that conflicts, if it is a race.
+    fn decide(&mut self, (first, second): (usize, usize)) -> Result<Option<Slice>, Undecided> {
+        decide(self.log, (self.accesses[first], self.accesses[second]), &mut self.effort)
+    }
+
+    /// What is reported about a pair.
+    pub(super) fn confirmed(&mut self, race: RacingPair) -> Confirmed {
+        let (first, second) = race.places;
+        let pair = (self.accesses[first], self.accesses[second]);
         // More events for the explanation, if there is room for them; they change no verdict.
-        let slice = for_repair(log, pair).filter(Slice::is_race).unwrap_or(slice);
-        let updates = [first, second].map(|at| update_at(log, self.accesses, at));
+        let all = self.effort;
+        let mut effort = all / EFFORT_OF_REPAIR;
+        let slice = for_repair(self.log, pair, &mut effort).filter(Slice::is_race).unwrap_or(race.slice);
+        self.effort = all - (all / EFFORT_OF_REPAIR - effort);
+        let updates = [first, second].map(|at| update_at(self.log, self.accesses, at));
         let updates = updates[0].zip(updates[1]).map(|(first, second)| [first, second]);
-        let (first, second) = (self.described[first], self.described[second]);
-        Ok(Some(Confirmed { first, second, slice, updates }))
+        Confirmed { first: self.described[first], second: self.described[second], slice, updates }
     }
 }
 
-/// What the search for further races of a dispatch may yet do.
+/// What may yet be done to decide about a dispatch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
-    /// Pairs of accesses that are looked at.
+    /// Nodes of paths.
+    effort: usize,
+    /// Pairs of accesses that the search for further races looks at.
     looks: usize,
-    /// Pairs that are decided.
+    /// Pairs that it decides.
     decisions: usize,
 }
 
 impl Default for Room {
     fn default() -> Self {
-        Self { looks: MAX_LOOKS, decisions: 4 * MAX_PAIRS }
+        Self { effort: MAX_EFFORT, looks: MAX_LOOKS, decisions: 4 * MAX_PAIRS }
     }
 }
 
 impl Room {
+    /// The effort for a candidate: a part of what is left, so that there is some for the last one.
+    fn take_effort(&mut self) -> usize {
+        let effort = EFFORT.min(self.effort / 4);
+        self.effort -= effort;
+        effort
+    }
+
     fn look(&mut self) -> bool {
         self.looks.checked_sub(1).inspect(|left| self.looks = *left).is_some()
     }
@@ -288,8 +379,17 @@ pub fn verdict(log: &Log, first: usize, second: usize) -> Result<bool, Undecided
     Ok(decide(log, (first, second), &mut { EFFORT })?.is_some())
 }
 
-/// The verdict on two accesses that conflict: a slice in which they race, or `None` if they are ordered.
+/// The verdict on two accesses that conflict: a slice in which they race, or `None` if they are ordered, or if the profile
+/// accepts what orders them.
 fn decide(log: &Log, pair: (Index, Index), effort: &mut usize) -> Result<Option<Slice>, Undecided> {
+    let race = decide_by_axioms(log, pair, effort)?;
+    match race.is_some().then(|| log.leniently(pair, || decide_by_axioms(log, pair, effort))).flatten() {
+        Some(accepted) => Ok(accepted?.and(race)),
+        None => Ok(race),
+    }
+}
+
+fn decide_by_axioms(log: &Log, pair: (Index, Index), effort: &mut usize) -> Result<Option<Slice>, Undecided> {
     match slice_of(log, pair, Purpose::Verdict, effort) {
         Ok(slice) => Ok(slice.is_race().then_some(slice)),
         Err(Undecided::TooLarge) if ordered_by_a_path(log, pair, effort) => Ok(None),

@@ -109,7 +109,7 @@ impl DispatchRun<'_> {
         all_atomics: bool,
     ) -> Recorder {
         let budget = usize::try_from(self.code.checker.options.replay_memory).unwrap_or(usize::MAX);
-        let mut recorder = Recorder::new(words, budget);
+        let mut recorder = Recorder::new(words, budget).accepting(self.code.accepts_idioms());
         if all_atomics {
             recorder = recorder.with_all_atomics();
         }

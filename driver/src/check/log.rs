@@ -1,13 +1,15 @@
 //! What a [`Recorder`](super::Recorder) logged: accesses of the candidate words, and all that synchronizes.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cranelift_entity::PrimaryMap;
-use spelter_memory_model::event::{Agent, Location, Operation, Scope as MemoryScope};
+use spelter_memory_model::event::{Agent, Class, Classes, Location, Operation, Scope as MemoryScope};
 use spelter_shaders::check::observer::{Invocation, Memory};
 use spelter_shaders::ir::{Site, SiteAction, SiteData};
 
+use super::barrier_order::BarrierOrder;
 use super::operation::{operation, scope};
 
 /// A word of memory, of four bytes.
@@ -94,6 +96,8 @@ pub(super) struct Entry {
     pub(super) which: u32,
     /// Whether an atomic wrote.
     pub(super) wrote: bool,
+    /// Of a control barrier: whether the invocation has accessed nothing since its last release fence.
+    pub(super) after_fence: bool,
 }
 
 /// An invocation with logged events.
@@ -106,6 +110,8 @@ pub(super) struct Thread {
     /// The number of its subgroup in the log.
     pub(super) subgroup: u32,
     pub(super) last: MaybeIndex,
+    /// Whether it has accessed nothing since its last release fence.
+    pub(super) fenced: bool,
     /// Whether it has an atomic, or an access that makes memory available or visible.
     pub(super) active: bool,
     /// A hash of its fences and of the instances of barriers in which it takes part, in order.
@@ -168,6 +174,14 @@ pub struct Log {
     pub(super) stopped: bool,
     /// Whether atomics are missing, since no release and no acquire is of their class.
     pub(super) lacks_atomics: bool,
+    /// Whether the profile accepts idioms of compilers inside a workgroup, and whether [`Log::operation`] says what it
+    /// takes operations for.
+    pub(super) accepts: bool,
+    pub(super) lenient: Cell<bool>,
+    /// By class of memory, once it is known: [`Log::linked`].
+    pub(super) linked: [OnceLock<Classes>; 4],
+    /// By class of memory, once they are known.
+    pub(super) barriers: [OnceLock<BarrierOrder>; 4],
 }
 
 impl Log {
@@ -209,7 +223,40 @@ impl Log {
         let entry = self.entry(index);
         let bytes = entry.start..entry.start + u64::from(entry.bytes);
         let place = (Location { object: entry.object, bytes }, entry.reference);
-        operation(&self.data(index).action, entry.wrote, Some(place))
+        let mut operation = operation(&self.data(index).action, entry.wrote, Some(place));
+        if self.lenient.get() {
+            self.accept(index, &mut operation);
+        }
+        operation
+    }
+
+    /// What the profile `common` takes an operation for: private accesses for non-private ones, and the acquire of a
+    /// fence just before a control barrier for one of the barrier.
+    fn accept(&self, index: Index, operation: &mut Operation) {
+        if let Some(access) = operation.access_mut() {
+            access.non_private = true;
+        }
+        let before = |index: Index| self.entry(index).before.get();
+        let is_fence = |index: &Index| matches!(self.data(*index).action, SiteAction::Fence { .. });
+        let fence = self.entry(index).after_fence.then(|| std::iter::successors(before(index), |at| before(*at)));
+        let fence = fence.and_then(|mut earlier| earlier.find(is_fence)).map(|fence| self.operation(fence));
+        if let Some(fence) = fence.filter(|fence| fence.acquire) {
+            operation.semantics = fence.semantics.iter().fold(operation.semantics, Classes::with);
+            operation.scope = operation.scope.max(fence.scope);
+            operation.acquire = true;
+            operation.make_visible |= fence.make_visible;
+        }
+    }
+
+    /// Decides about two accesses as the profile `common` does, if it has another view of them.
+    pub(super) fn leniently<T>(&self, pair: (Index, Index), decide: impl FnOnce() -> T) -> Option<T> {
+        let near = self.thread(pair.0).group == self.thread(pair.1).group;
+        (self.accepts && near).then(|| {
+            self.lenient.set(true);
+            let decided = decide();
+            self.lenient.set(false);
+            decided
+        })
     }
 
     /// The agent of a thread.
@@ -243,6 +290,43 @@ impl Log {
             scope.is_some_and(shares)
         };
         a != b && x.which == y.which && includes(scope(a)) && includes(scope(b))
+    }
+
+    /// The classes in the semantics of the acquires and releases that may order two accesses: of operations without any
+    /// of them, no path of inter-thread-happens-before from the one to the other has need.
+    pub(super) fn linked(&self, accesses: [Index; 2]) -> Classes {
+        let class = |index| self.operation(index).access().map(|access| access.class);
+        let all = accesses.into_iter().filter_map(class);
+        all.flat_map(|class| self.linked[class as usize].get_or_init(|| self.linked_to(class)).iter()).collect()
+    }
+
+    /// A step of happens-before is one for a set of storage classes, which all of its acquires and releases have, and
+    /// which has a class of the event where it begins. That is an access of the class, or an operation with the class in
+    /// its semantics, by which the next step may have another class.
+    fn linked_to(&self, class: Class) -> Classes {
+        let mut linked = Classes::NONE.with(class);
+        let sites = self.dispatches.iter().flat_map(|dispatch| dispatch.sites.values());
+        let operations = sites.flat_map(|site| [true, false].map(|wrote| operation(&site.action, wrote, None)));
+        let mut others: Vec<_> = operations.filter(|operation| !operation.semantics.is_empty()).collect();
+        loop {
+            let before = others.len();
+            others.retain(|operation| {
+                let of = operation.access().map(|access| access.class);
+                let links = of.into_iter().fold(operation.semantics, Classes::with).and(linked) != Classes::NONE;
+                if links {
+                    linked = operation.semantics.iter().fold(linked, Classes::with);
+                }
+                !links
+            });
+            if others.len() == before {
+                return linked;
+            }
+        }
+    }
+
+    /// The barriers that order accesses to memory of a class. Of a finished log only.
+    pub(super) fn barriers(&self, class: Class) -> &BarrierOrder {
+        self.barriers[class as usize].get_or_init(|| BarrierOrder::new(self, class))
     }
 
     /// Whether an atomic is a read-modify-write that wrote.

@@ -7,6 +7,7 @@
 //! accesses become a trace of the memory model: a slice, of at most [`MAX_EVENTS`] events. The axioms decide
 //! ([`confirm()`]).
 
+mod barrier_order;
 mod checker;
 mod code;
 mod commands;

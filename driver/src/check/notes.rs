@@ -12,7 +12,7 @@ use spelter_shaders::abi::Outcome;
 use spelter_shaders::check::{Candidates, Detector, Limits, Note, NoteKind, Profile};
 
 use super::checker::EXAMPLES;
-use super::confirm::{Confirmed, Verdict, confirm};
+use super::confirm::{Confirmed, Room, Verdict, confirm_within};
 use super::dispatch::DispatchRun;
 use super::finding::{Finding, Hazard, Rule, Severity};
 use super::replays::{Interrupted, candidate};
@@ -125,11 +125,12 @@ impl DispatchRun<'_> {
             return Ok(Vec::new());
         }
         let Some(log) = self.log(&kinds)? else { return Ok(Vec::new()) };
-        let race = |example| match confirm(&log, &candidate(example)) {
+        let mut room = Room::default();
+        let mut race = |example| match confirm_within(&log, &candidate(example), &mut room) {
             Verdict::Confirmed(race) => Some(*race),
             _ => None,
         };
-        Ok(kinds.iter().filter_map(|kind| kind.examples.iter().find_map(race)).collect())
+        Ok(kinds.iter().filter_map(|kind| kind.examples.iter().find_map(&mut race)).collect())
     }
 }
 

@@ -11,6 +11,7 @@ use spelter_memory_model::event::{Classes, Scope as MemoryScope};
 use spelter_shaders::check::observer::{Invocation, Memory, Observer, Target};
 use spelter_shaders::ir::{Scope, Site, SiteAction, SiteData, StorageClass};
 
+use super::barrier_order::BarrierOrder;
 use super::log::{Atomics, Dispatch, Entry, Index, Instance, Log, MaybeIndex, Thread, Word, reference};
 use super::operation::{operation, scope};
 
@@ -105,6 +106,19 @@ impl Recorder {
         Self { ordered: Classes::ALL, ..self }
     }
 
+    /// Decides as the profile `common` does: it accepts idioms of compilers inside a workgroup.
+    pub(super) fn accepting(mut self, accepts: bool) -> Self {
+        self.log.accepts = accepts;
+        self
+    }
+
+    /// An access that is not logged comes after the fences of its invocation.
+    fn passed(&mut self, by: Invocation) {
+        if let Some(&thread) = self.threads.get(&by.local) {
+            self.log.threads[thread as usize].fenced = false;
+        }
+    }
+
     /// The next dispatch of the window begins. Calls before the first one, and of unknown sites, are not logged.
     pub fn begin(&mut self, dispatch: Dispatch) {
         self.finish_workgroup();
@@ -171,13 +185,13 @@ impl Recorder {
         }
     }
 
-    /// The bytes that the log needs.
+    /// The bytes that the log needs, and what is derived from it.
     fn used(&self) -> usize {
         let of = |atomic: &Atomic| atomic.locations.len() * 48 + atomic.writers.len() * 64 + atomic.last_in.len() * 24;
         self.log.entries.len() * size_of::<Entry>()
             + self.log.threads.len() * size_of::<Thread>()
             + self.log.instances.len() * size_of::<Instance>()
-            + self.members * 4
+            + self.members * (4 + BarrierOrder::BYTES)
             + self.log.atomics.len() * size_of::<Atomics>()
             + of(&self.device)
             + of(&self.shared)
@@ -202,6 +216,7 @@ impl Recorder {
             group,
             subgroup,
             last: MaybeIndex::NONE,
+            fenced: false,
             active: false,
             waits: 0,
             redundant: false,
@@ -256,12 +271,19 @@ impl Recorder {
         let index = Index(self.log.entries.len() as u32);
         let state = &mut self.log.threads[thread as usize];
         match action {
-            SiteAction::Read(of) | SiteAction::Write(of) => state.active |= of.scope.is_some(),
-            SiteAction::Atomic { .. } => state.active = true,
-            // An odd number; those of instances are even.
-            SiteAction::Fence { .. } => state.waits = mixed(state.waits, u64::from(site.as_u32()) << 1 | 1),
+            SiteAction::Read(of) | SiteAction::Write(of) => {
+                state.active |= of.scope.is_some();
+                state.fenced = false;
+            }
+            SiteAction::Atomic { .. } => (state.active, state.fenced) = (true, false),
+            SiteAction::Fence { .. } => {
+                // An odd number; those of instances are even.
+                state.waits = mixed(state.waits, u64::from(site.as_u32()) << 1 | 1);
+                state.fenced |= operation(&action, false, None).release;
+            }
             SiteAction::Barrier { .. } => {}
         }
+        let after_fence = matches!(action, SiteAction::Barrier { .. }) && state.fenced;
         let before = std::mem::replace(&mut state.last, index.into());
         let (object, start, bytes, reference) = place.unwrap_or_default();
         self.log.entries.push(Entry {
@@ -277,6 +299,7 @@ impl Recorder {
             follows: MaybeIndex::NONE,
             which: u32::MAX,
             wrote,
+            after_fence,
         });
         Some(index)
     }
@@ -378,9 +401,9 @@ impl Observer for Recorder {
             self.overwrite(place);
         }
         let words: Vec<_> = self.candidates(by, target).collect();
-        if !words.is_empty()
-            && let Some(index) = self.push(by, site, Some(place), false)
-        {
+        if words.is_empty() {
+            self.passed(by);
+        } else if let Some(index) = self.push(by, site, Some(place), false) {
             self.touch(&words, index);
         }
     }
@@ -393,6 +416,7 @@ impl Observer for Recorder {
         let place = self.place(target);
         if words.is_empty() && !class.is_some_and(|class| self.ordered.contains(class)) {
             self.log.lacks_atomics = true;
+            self.passed(by);
             if wrote {
                 self.overwrite(place);
             }

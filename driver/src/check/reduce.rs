@@ -299,6 +299,10 @@ impl Pair<'_> {
         let mut open: Vec<_> = kept.iter().copied().filter(|&index| atomic(index)).collect();
         while let Some(index) = open.pop() {
             for before in continues(self.log, index)? {
+                // Without an earlier atomic there is no release sequence that it ends.
+                if !kept.range(..before).any(|&other| atomic(other)) {
+                    continue;
+                }
                 let Some(before) = self.start_of_run(before, kept) else { continue };
                 let mut earlier = false;
                 for &other in kept.range(..before) {

@@ -13,7 +13,7 @@ use spelter_shaders::abi::{Outcome, Stop};
 use spelter_shaders::check::{self, Candidates, Cause};
 use spelter_shaders::ir::{Kernel, Site};
 
-use super::confirm::{Candidate, Confirmed, Filter, Pairs, Room, Verdict, confirm};
+use super::confirm::{Candidate, Confirmed, Filter, Pairs, Room, Verdict, confirm_within};
 use super::deadline;
 use super::dispatch::{DispatchRun, word};
 use super::guards::Guards;
@@ -75,58 +75,85 @@ struct Races {
     room: Room,
 }
 
-/// What the axioms say about the candidates of a kind.
-enum Decided {
-    Confirmed,
-    Refuted,
-    Undecided(Undecided, Option<(Accessed, Accessed)>),
+/// Candidates of a kind that are not decided yet.
+struct Suspicion<'a> {
+    of: &'a Candidates,
+    examples: Vec<&'a check::Candidate>,
+    /// More of them, which are looked at beside a confirmed one: other lines may have made the earlier accesses.
+    later: &'a [check::Candidate],
+    /// Whether another example of the kind was confirmed.
+    is_confirmed: bool,
+}
+
+/// An example that was not decided.
+struct Open<'a> {
+    example: &'a check::Candidate,
+    why: Undecided,
+    /// The two accesses, if they are known.
+    pair: Option<(Accessed, Accessed)>,
+}
+
+impl<'a> Suspicion<'a> {
+    fn new(of: &'a Candidates) -> Self {
+        Self { of, examples: of.examples.iter().collect(), later: &of.later, is_confirmed: false }
+    }
+
+    /// All words that are to be recorded.
+    fn words(&self) -> impl Iterator<Item = Word> {
+        self.examples.iter().copied().chain(self.later).map(word)
+    }
 }
 
 impl DispatchRun<'_> {
     /// Reports what is a race of these candidates, and what may be one. Says where the kernel was if the device stopped
     /// it meanwhile.
     pub(super) fn decide_all(&self, kinds: &[Candidates]) -> Option<Interrupted> {
+        let mut races = Races::new(&self.code.all().kernel);
+        let mut left: Vec<_> = kinds.iter().map(Suspicion::new).collect();
         if self.snapshot.is_none() {
             let why = "the dispatch could not run again: the copy of the memory that it may write exceeds the limit";
-            kinds.iter().for_each(|kind| self.suspect(kind, why, None));
+            left.iter().for_each(|suspicion| self.give_up(&races, suspicion, why));
             return None;
         }
-        let mut races = Races::new(&self.code.all().kernel);
-        let mut left: Vec<&Candidates> = kinds.iter().collect();
         let (mut most, mut replays, mut work) = (left.len(), 0, 0);
         let mut interrupted = None;
         while !left.is_empty() && interrupted.is_none() && (replays < MIN_REPLAYS || work < MAX_WORK) {
             let mut words = 0;
-            let fits = |kind: &&&Candidates| {
-                words += kind.examples.len();
+            let fits = |suspicion: &&Suspicion<'_>| {
+                words += suspicion.examples.len();
                 words <= MAX_WORDS
             };
             let count = left.iter().take_while(fits).count().min(most).max(1);
             let later = left.split_off(count);
-            let Some(record) = self.record(&left, false) else {
+            let mut room = MAX_WORDS.saturating_sub(left.iter().map(|suspicion| suspicion.examples.len()).sum());
+            for suspicion in &mut left {
+                match room.checked_sub(suspicion.later.len()) {
+                    Some(rest) => room = rest,
+                    None => suspicion.later = &[],
+                }
+            }
+            let Some(record) = self.record_words(left.iter().flat_map(Suspicion::words), false) else {
                 left.extend(later);
                 break;
             };
             replays += 1;
             work += record.work;
             interrupted = record.interrupted;
-            let mut again = Vec::new();
-            for kind in left {
-                match races.decide(&record.log, kind) {
-                    Decided::Confirmed => self.code.checker.count(|counts| counts.confirmed += 1),
-                    Decided::Refuted => self.code.checker.count(|counts| counts.refuted += 1),
-                    // With fewer words there may be room for all that happens.
-                    Decided::Undecided(Undecided::Memory, _) if count > 1 => again.push(kind),
-                    Decided::Undecided(why, pair) => self.suspect(kind, &why.to_string(), pair),
+            let mut undecided = Vec::new();
+            for mut suspicion in left {
+                let was_confirmed = suspicion.is_confirmed;
+                let open = races.decide(&record.log, &mut suspicion);
+                match (was_confirmed, suspicion.is_confirmed) {
+                    (false, true) => self.code.checker.count(|counts| counts.confirmed += 1),
+                    (false, false) if open.is_empty() => self.code.checker.count(|counts| counts.refuted += 1),
+                    _ => {}
                 }
-            }
-            if !again.is_empty() {
-                most = count / 2;
+                undecided.push((suspicion, open));
             }
             let mut found = races.take();
             let mut with_atomics = None;
             if interrupted.is_none() && !found.is_empty() && !record.log.has_all_atomics() {
-                with_atomics = self.with_atomics(&mut found);
+                with_atomics = self.with_atomics(&mut found, &mut races.room);
                 work += with_atomics.as_ref().map_or(0, |record| record.work);
                 interrupted = with_atomics.as_ref().and_then(|record| record.interrupted);
                 replays += 1;
@@ -136,6 +163,23 @@ impl DispatchRun<'_> {
             for Race { confirmed, cause, count, .. } in &found {
                 self.race(confirmed, (*cause, (*count).max(1)), &|| self.flag(&guards, confirmed));
             }
+            // All races of this record are known now.
+            let mut again = Vec::new();
+            for (mut suspicion, mut open) in undecided {
+                open.retain(|open| !suspicion.is_confirmed || !self.is_known(&races, open.example, open.pair));
+                // With fewer words there may be room for all that happens.
+                if count > 1 && open.iter().any(|open| open.why == Undecided::Memory) {
+                    suspicion.examples = open.iter().map(|open| open.example).collect();
+                    suspicion.later = &[];
+                    again.push(suspicion);
+                } else {
+                    let open = open.iter().map(|open| (open.example, open.why.to_string(), open.pair));
+                    self.warn(&suspicion, open);
+                }
+            }
+            if !again.is_empty() {
+                most = count / 2;
+            }
             again.extend(later);
             left = again;
         }
@@ -143,18 +187,54 @@ impl DispatchRun<'_> {
             Some(_) => "the dispatch was stopped, and was not repeated to its end",
             None => "repeating the dispatch for each suspicion would take too long",
         };
-        left.into_iter().for_each(|kind| self.suspect(kind, why, None));
+        left.iter().for_each(|suspicion| self.give_up(&races, suspicion, why));
         interrupted.filter(|_| self.ended)
+    }
+
+    /// Warns of a suspicion that is not looked at any further.
+    fn give_up(&self, races: &Races, suspicion: &Suspicion<'_>, why: &str) {
+        let is_open = |example: &&&check::Candidate| !suspicion.is_confirmed || !self.is_known(races, example, None);
+        let open = suspicion.examples.iter().filter(is_open);
+        self.warn(suspicion, open.map(|&example| (example, why.to_owned(), None)));
+    }
+
+    /// Warns of the examples of a suspicion that were not decided.
+    fn warn<'a>(
+        &self,
+        suspicion: &Suspicion<'_>,
+        open: impl Iterator<Item = (&'a check::Candidate, String, Option<(Accessed, Accessed)>)>,
+    ) {
+        let mut count = if suspicion.is_confirmed { 0 } else { suspicion.of.count };
+        for (example, why, pair) in open {
+            if count > 0 {
+                self.code.checker.count(|counts| counts.undecided += 1);
+            }
+            self.suspect(example, &why, pair, count);
+            count = 0;
+        }
+    }
+
+    /// Whether races of the lines of an example are known, whichever of the instructions that may have made the earlier
+    /// access did.
+    fn is_known(&self, races: &Races, example: &check::Candidate, pair: Option<(Accessed, Accessed)>) -> bool {
+        if let Some((first, second)) = pair {
+            return races.known.contains(&key(&races.lines, &first, &second));
+        }
+        let second = races.line(example.second.site);
+        let mut earlier = self.may_access(example).into_iter().peekable();
+        let is_known = |site: Site| races.known.iter().any(|key| (key.0, key.1) == (races.line(site), second));
+        earlier.peek().is_some() && earlier.all(is_known)
     }
 
     /// Atomics that order nothing are not needed for a verdict, but a repair may make them order something. Returns
     /// the record that has them.
-    fn with_atomics(&self, races: &mut [Race]) -> Option<Record> {
+    fn with_atomics(&self, races: &mut [Race], room: &mut Room) -> Option<Record> {
         let record = self.record_words(races.iter().map(|race| race.word), true)?;
         for race in races {
             let filter = |of: Accessed| Filter { dispatch: None, site: Some(of.site), by: Some(of.by) };
             let (first, second) = (filter(race.confirmed.first), filter(race.confirmed.second));
-            if let Verdict::Confirmed(found) = confirm(&record.log, &Candidate { word: race.word, first, second }) {
+            let candidate = Candidate { word: race.word, first, second };
+            if let Verdict::Confirmed(found) = confirm_within(&record.log, &candidate, room) {
                 race.confirmed = *found;
             }
         }
@@ -163,12 +243,11 @@ impl DispatchRun<'_> {
 
     /// The log of the words of candidates; `None` if the dispatch cannot run again.
     pub(super) fn log(&self, kinds: &[Candidates]) -> Result<Option<Log>, Interrupted> {
-        let Some(record) = self.record(&kinds.iter().collect::<Vec<_>>(), false) else { return Ok(None) };
+        let examples = kinds.iter().flat_map(|kind| &kind.examples);
+        let Some(mut record) = self.record_words(examples.map(word), false) else { return Ok(None) };
+        // Notes are about what the profile accepts.
+        record.log.accepts = false;
         record.interrupted.map_or_else(|| Ok(Some(record.log)), Err)
-    }
-
-    fn record(&self, kinds: &[&Candidates], all_atomics: bool) -> Option<Record> {
-        self.record_words(kinds.iter().flat_map(|kind| &kind.examples).map(word), all_atomics)
     }
 
     fn record_words(&self, words: impl IntoIterator<Item = Word>, all_atomics: bool) -> Option<Record> {
@@ -204,30 +283,54 @@ impl Races {
         Self { lines, found: Vec::new(), places: HashMap::new(), known: HashSet::default(), room: Room::default() }
     }
 
-    /// What the axioms say about the examples of a kind: the first one that is a race counts for it. Adds the races of
-    /// all examples then.
-    fn decide(&mut self, log: &Log, kind: &Candidates) -> Decided {
-        let mut found = Decided::Refuted;
-        for example in &kind.examples {
+    /// Asks the axioms about the examples of a kind, and adds the races: the first one counts for the kind. Returns what
+    /// stays undecided.
+    fn decide<'a>(&mut self, log: &Log, suspicion: &mut Suspicion<'a>) -> Vec<Open<'a>> {
+        let Suspicion { of: Candidates { kind, count, .. }, examples, later, is_confirmed } = suspicion;
+        let mut open = Vec::new();
+        for &example in &*examples {
             let candidate = candidate(example);
-            let mut pairs = Pairs::new(log, &candidate).preferring(kind.kind.site);
+            let mut pairs = Pairs::new(log, &candidate, &mut self.room).preferring(kind.site);
             if let Some(race) = pairs.first_race() {
-                if !matches!(found, Decided::Confirmed) {
-                    found = Decided::Confirmed;
-                    self.add(race, (candidate.word, kind.kind.cause), kind.count);
-                } else if !self.known.contains(&key(&self.lines, &race.first, &race.second)) {
-                    self.add(race, (candidate.word, kind.kind.cause), 0);
+                let (first, second) = pairs.accesses(&race);
+                let count = if *is_confirmed { 0 } else { *count };
+                if !*is_confirmed || !self.known.contains(&key(&self.lines, &first, &second)) {
+                    let race = pairs.confirmed(race);
+                    self.add(race, (candidate.word, kind.cause), count);
+                }
+                *is_confirmed = true;
+                // It may be of another line than the suspicion.
+                if second.site != kind.site
+                    && let Some((why, pair)) = pairs.undecided()
+                {
+                    open.push(Open { example, why, pair });
                 }
                 let lines = &self.lines;
                 let key = |first: &Accessed, second: &Accessed| key(lines, first, second);
                 for race in pairs.further_races(&mut self.room, &mut self.known, key) {
-                    self.add(race, (candidate.word, kind.kind.cause), 0);
+                    self.add(race, (candidate.word, kind.cause), 0);
                 }
-            } else if let (Some((why, pair)), false) = (pairs.undecided(), matches!(found, Decided::Confirmed)) {
-                found = Decided::Undecided(why, pair);
+            } else if let Some((why, pair)) = pairs.undecided() {
+                open.push(Open { example, why, pair });
             }
+            pairs.give_back(&mut self.room);
         }
-        found
+        for example in later.iter().filter(|_| *is_confirmed) {
+            let candidate = candidate(example);
+            let mut pairs = Pairs::new(log, &candidate, &mut self.room);
+            let lines = &self.lines;
+            let key = |first: &Accessed, second: &Accessed| key(lines, first, second);
+            for race in pairs.further_races(&mut self.room, &mut self.known, key) {
+                self.add(race, (candidate.word, kind.cause), 0);
+            }
+            pairs.give_back(&mut self.room);
+        }
+        open
+    }
+
+    /// The number of an instruction's line.
+    fn line(&self, site: Site) -> u32 {
+        line(&self.lines, site)
     }
 
     /// Those since the last call.
@@ -248,8 +351,11 @@ impl Races {
 }
 
 fn key(lines: &[u32], first: &Accessed, second: &Accessed) -> Key {
-    let line = |site: Site| lines.get(site.as_u32() as usize).copied().unwrap_or_default();
-    (line(first.site), line(second.site), second.reference, (first.writes, second.writes))
+    (line(lines, first.site), line(lines, second.site), second.reference, (first.writes, second.writes))
+}
+
+fn line(lines: &[u32], site: Site) -> u32 {
+    lines.get(site.as_u32() as usize).copied().unwrap_or_default()
 }
 
 /// What is asked about an example: whether an access of its later invocation races. Its instruction may stand for

@@ -83,7 +83,10 @@ pub(super) fn slice_of(
     } else {
         reach::between(log, (first, second), purpose, effort)?
     };
-    of_events(log, (first, second), purpose, &between)
+    let slice = of_events(log, (first, second), purpose, &between)?;
+    // The relations between all pairs of its events.
+    *effort = effort.saturating_sub(slice.trace.len() * slice.trace.len() / 8);
+    Ok(slice)
 }
 
 /// Whether a part of the execution orders two accesses whose slice is too large: one path between them.
@@ -95,9 +98,9 @@ pub(super) fn ordered_by_a_path(log: &Log, pair: (Index, Index), effort: &mut us
 }
 
 /// The slice of the events that a repair of a race may change: all, or those of one path if they are too many.
-pub(super) fn for_repair(log: &Log, pair: (Index, Index)) -> Option<Slice> {
-    let slice = slice_of(log, pair, Purpose::Repair, &mut { EFFORT }).ok();
-    slice.or_else(|| of_a_path(log, pair, Purpose::Repair, &mut { EFFORT }))
+pub(super) fn for_repair(log: &Log, pair: (Index, Index), effort: &mut usize) -> Option<Slice> {
+    let slice = slice_of(log, pair, Purpose::Repair, effort).ok();
+    slice.or_else(|| of_a_path(log, pair, Purpose::Repair, effort))
 }
 
 /// The slice of one path between two accesses, if there is one.

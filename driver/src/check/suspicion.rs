@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use spelter_shaders::check::observer::Memory;
-use spelter_shaders::check::{self, Agents, Candidates, Relation};
+use spelter_shaders::check::{self, Agents, Relation};
 use spelter_shaders::ir::{Binding, InstData, Kernel, Place, Site, SiteAction, Value, Variable, VariableSpace};
 
 use super::dispatch::{DispatchRun, common_bytes};
@@ -16,13 +16,17 @@ use super::names::Grid;
 const MAX_LINES: usize = 4;
 
 impl DispatchRun<'_> {
-    /// Reports a suspicion that was not decided: about the two accesses that the axioms were asked about, if they are
-    /// known, or else about what the detector knows.
-    pub(super) fn suspect(&self, kind: &Candidates, why: &str, pair: Option<(Accessed, Accessed)>) {
-        self.code.checker.count(|counts| counts.undecided += 1);
-        let Some(example) = kind.examples.first() else { return };
+    /// Reports an example that was not decided: about the two accesses that the axioms were asked about, if they are
+    /// known, or else about what the detector knows. One that counts for nothing is reported if it is not known yet.
+    pub(super) fn suspect(
+        &self,
+        example: &check::Candidate,
+        why: &str,
+        pair: Option<(Accessed, Accessed)>,
+        count: u64,
+    ) {
         let (names, kernel) = (&self.code.names.names, &self.code.needed.kernel);
-        let mut reasons = vec![explanation::of_cause(kind.kind.cause).to_owned()];
+        let mut reasons = vec![explanation::of_cause(example.cause).to_owned()];
         let hazard;
         let memory;
         let accesses;
@@ -40,7 +44,7 @@ impl DispatchRun<'_> {
             memory = names.memory(kernel, place, bytes, self.args.buffers);
             accesses = (Some(self.access(first.site, first.by)), self.access(second.site, second.by));
         } else {
-            hazard = match kind.kind.relation {
+            hazard = match example.relation {
                 Relation::Raw => Hazard::ReadAfterWrite,
                 Relation::War => Hazard::WriteAfterRead,
                 Relation::Waw => Hazard::WriteAfterWrite,
@@ -52,8 +56,10 @@ impl DispatchRun<'_> {
         }
         reasons.push(format!("not confirmed: {why}"));
         let rule = Rule::Race(hazard);
-        let found = self.found(rule, Severity::Warning, Some(memory), accesses, reasons, kind.count);
-        self.code.checker.report(found);
+        let found = self.found(rule, Severity::Warning, Some(memory), accesses, reasons, count.max(1));
+        if count > 0 || !self.code.checker.knows(&found) {
+            self.code.checker.report(found);
+        }
     }
 
     /// What is known of the earlier access of an example; and if several instructions may have made it, a sentence
@@ -97,7 +103,7 @@ impl DispatchRun<'_> {
 
     /// The instructions that may have made the earlier access of an example: those of its kind with a check, on memory
     /// that may be that of the example.
-    fn may_access(&self, example: &check::Candidate) -> BTreeSet<Site> {
+    pub(super) fn may_access(&self, example: &check::Candidate) -> BTreeSet<Site> {
         let kernel = &self.code.needed.kernel;
         let bindings = self.bindings_at(example.memory);
         let variable = match example.memory {

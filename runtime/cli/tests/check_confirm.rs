@@ -108,6 +108,98 @@ fn races_in_a_loop_are_one_finding_for_each_pair_of_lines() {
     assert_eq!(lines, [of("RAW", 5, 6), of("WAR", 6, 5), of("WAW", 5, 5)]);
 }
 
+/// One invocation writes two parts of a buffer in two lines, and the other one reads both in one.
+const TWO_PARTS: &str = "
+@group(0) @binding(0) var<storage, read_write> x: array<u32>;
+@compute @workgroup_size(2) fn main(@builtin(local_invocation_index) l: u32) {
+    var sum = 0u;
+    for (var i = 0u; i < 200u; i++) {
+        if l == 0u {
+            x[i] = i;
+            x[200u + i] = i;
+        }
+    }
+    if l == 1u {
+        for (var i = 0u; i < 400u; i++) {
+            sum += x[i];
+        }
+        x[400] = sum;
+    }
+}";
+
+#[test]
+fn a_line_that_writes_other_words_is_found_beside_the_first() {
+    let folder = Folder::with("check-parts", "parts.wgsl", TWO_PARTS);
+    let found = json(&folder, "run parts.wgsl --bind 0.0=zeros:1604 --check", 66);
+    let lines: Vec<_> = pairs(&found).into_iter().map(|(rule, first, second, _)| (rule, first, second)).collect();
+    assert_eq!(lines, [("RAW".to_owned(), 7, 13), ("RAW".to_owned(), 8, 13)]);
+}
+
+/// Rounds of two barriers, and a race after the last one.
+const ROUNDS: &str = "
+var<workgroup> s: array<u32, 64>;
+@group(0) @binding(0) var<storage, read_write> x: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) l: u32) {
+    var sum = 0u;
+    for (var i = 0u; i < 300u; i++) {
+        s[l] = i;
+        workgroupBarrier();
+        sum += s[(l + 1u) % 64u];
+        workgroupBarrier();
+    }
+    s[l] = sum;
+    x[l] = s[(l + 1u) % 64u];
+}";
+
+#[test]
+fn a_race_after_hundreds_of_barriers_is_confirmed() {
+    let folder = Folder::with("check-rounds", "rounds.wgsl", ROUNDS);
+    let found = json(&folder, "run rounds.wgsl --bind 0.0=zeros:256 --check", 66);
+    let lines: Vec<_> = pairs(&found).into_iter().map(|(rule, first, second, _)| (rule, first, second)).collect();
+    assert_eq!(lines, [("RAW".to_owned(), 12, 13), ("WAR".to_owned(), 13, 12)]);
+}
+
+/// One invocation writes two words, the other one reads both in a line, and the one of `WORD` very often in between.
+const CUT: &str = "
+@group(0) @binding(0) var<storage, read_write> x: array<u32>;
+@compute @workgroup_size(2) fn main(@builtin(local_invocation_index) l: u32) {
+    if l == 0u {
+        x[0] = 1u;
+        x[1] = 2u;
+    } else {
+        var sum = 0u;
+        for (var i = 0u; i < 2u; i++) {
+            sum += x[i];
+            for (var j = 0u; j < 20000u; j++) {
+                sum += x[WORD] * j;
+            }
+        }
+        x[2] = sum;
+    }
+}";
+
+#[test]
+fn races_beside_a_confirmed_one_of_a_record_that_was_cut_are_found_or_warned_of() {
+    let run = |word: &str| {
+        let folder = Folder::with(&format!("check-cut-{word}"), "cut.wgsl", &CUT.replace("WORD", word));
+        json(&folder, "run cut.wgsl --bind 0.0=zeros:16 --check --check-memory 340K", 66)
+    };
+    // The second word gets a record of its own.
+    let found = run("0");
+    let lines: Vec<_> = pairs(&found).into_iter().map(|(rule, first, second, _)| (rule, first, second)).collect();
+    let raw = |first, second| ("RAW".to_owned(), first, second);
+    assert_eq!(lines, [raw(5, 10), raw(5, 12), raw(6, 10)]);
+    // The reads in between are of the second word itself, so that no record has both.
+    let found = run("1");
+    let findings = found["findings"].as_array().unwrap();
+    let lines = |severity: &str| -> Vec<_> {
+        let of = findings.iter().filter(|finding| finding["severity"] == severity);
+        of.map(|finding| (finding["first"]["line"].as_u64(), finding["second"]["line"].as_u64())).collect()
+    };
+    assert_eq!(lines("error"), [(Some(5), Some(10)), (Some(6), Some(12))], "{found}");
+    assert_eq!(lines("warning"), [(None, Some(10))], "{found}");
+}
+
 /// As `ENDLESS` of `check_limits.rs`, but nothing is accessed in the loop.
 const SPINS: &str = "
 @group(0) @binding(0) var<storage, read_write> data: array<u32>;

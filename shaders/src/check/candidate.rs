@@ -148,7 +148,14 @@ pub struct Candidates {
     pub count: u64,
     /// The first ones, as many as [`Limits::examples`](super::Limits::examples).
     pub examples: Vec<Candidate>,
+    /// Some of the others, ever fewer: their earlier accesses may be by other instructions.
+    pub later: Vec<Candidate>,
+    /// The number of the candidate that is the next of these.
+    next: u64,
 }
+
+/// Later examples of a kind, at most.
+const MAX_LATER: usize = 48;
 
 /// A control barrier that not all invocations of its scope reached together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -221,7 +228,7 @@ impl Collection {
             }
             None => {
                 self.places.insert(kind, self.kinds.len());
-                self.kinds.push(Candidates { kind, count: 0, examples: Vec::new() });
+                self.kinds.push(Candidates { kind, count: 0, examples: Vec::new(), later: Vec::new(), next: 0 });
                 self.kinds.len() - 1
             }
         };
@@ -229,6 +236,9 @@ impl Collection {
         candidates.count += 1;
         if candidates.examples.len() < examples {
             candidates.examples.push(of());
+        } else if candidates.count >= candidates.next && candidates.later.len() < MAX_LATER {
+            candidates.later.push(of());
+            candidates.next = candidates.count + candidates.count / 4 + 1;
         }
         true
     }

@@ -433,7 +433,10 @@ fn what_does_not_fit_is_counted() {
         }
     }
     assert!(detector.bytes() <= limits.bytes && detector.given_up().accesses > 0);
-    assert_eq!(detector.candidates()[0].examples.len(), 2);
+    let found = &detector.candidates()[0];
+    assert_eq!(found.examples.len(), 2);
+    // Of the others ever fewer.
+    assert!((2..found.count as usize / 2).contains(&found.later.len()), "{} of {}", found.later.len(), found.count);
     // Of another kind, which counts once.
     (0..3).for_each(|_| detector.access(at(1, 0), write, word(0)));
     assert_eq!(detector.given_up().candidates, 1);

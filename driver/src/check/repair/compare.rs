@@ -99,7 +99,7 @@ impl Trials<'_> {
             let mut room = Room::default();
             for &word in &words {
                 let any = Candidate { word, first: Filter::default(), second: Filter::default() };
-                let mut pairs = Pairs::new(&log, &any);
+                let mut pairs = Pairs::new(&log, &any, &mut room);
                 let key = |first: &Accessed, second: &Accessed| {
                     let [first, second] = [first, second].map(|access| access.site);
                     (first.min(second), first.max(second))
@@ -107,12 +107,14 @@ impl Trials<'_> {
                 let mut sites = HashSet::default();
                 match (pairs.first_race(), pairs.undecided()) {
                     (Some(race), _) => {
-                        sites.insert(key(&race.first, &race.second));
+                        let (first, second) = pairs.accesses(&race);
+                        sites.insert(key(&first, &second));
                         pairs.further_races(&mut room, &mut sites, key);
                     }
                     (None, Some((why, _))) if why != Undecided::NotReproduced => return None,
                     (None, _) => {}
                 }
+                pairs.give_back(&mut room);
                 let named = |site: Site| place(&checked.kernel.sites[site]);
                 found.extend(sites.into_iter().map(|(first, second)| {
                     let (first, second) = (named(first), named(second));
