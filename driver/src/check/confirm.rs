@@ -379,7 +379,7 @@ pub fn verdict(log: &Log, first: usize, second: usize) -> Result<bool, Undecided
     Ok(decide(log, (first, second), &mut { EFFORT })?.is_some())
 }
 
-/// The verdict on two accesses that conflict: a slice in which they race, or `None` if they are ordered, or if the profile
+/// The verdict on two accesses that conflict: a slice in which they race; `None` if they are ordered, or the profile
 /// accepts what orders them.
 fn decide(log: &Log, pair: (Index, Index), effort: &mut usize) -> Result<Option<Slice>, Undecided> {
     let race = decide_by_axioms(log, pair, effort)?;

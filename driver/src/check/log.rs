@@ -301,8 +301,8 @@ impl Log {
     }
 
     /// A step of happens-before is one for a set of storage classes, which all of its acquires and releases have, and
-    /// which has a class of the event where it begins. That is an access of the class, or an operation with the class in
-    /// its semantics, by which the next step may have another class.
+    /// which has a class of the event where it begins. That is an access of the class, or an operation with the class
+    /// in its semantics, by which the next step may have another class.
     fn linked_to(&self, class: Class) -> Classes {
         let mut linked = Classes::NONE.with(class);
         let sites = self.dispatches.iter().flat_map(|dispatch| dispatch.sites.values());

@@ -283,8 +283,8 @@ impl Races {
         Self { lines, found: Vec::new(), places: HashMap::new(), known: HashSet::default(), room: Room::default() }
     }
 
-    /// Asks the axioms about the examples of a kind, and adds the races: the first one counts for the kind. Returns what
-    /// stays undecided.
+    /// Asks the axioms about the examples of a kind, and adds the races: the first one counts for the kind. Returns
+    /// what stays undecided.
     fn decide<'a>(&mut self, log: &Log, suspicion: &mut Suspicion<'a>) -> Vec<Open<'a>> {
         let Suspicion { of: Candidates { kind, count, .. }, examples, later, is_confirmed } = suspicion;
         let mut open = Vec::new();
@@ -350,8 +350,11 @@ impl Races {
     }
 }
 
+/// A line that reads and writes, as updates do, races with itself in three ways, which are one mistake.
 fn key(lines: &[u32], first: &Accessed, second: &Accessed) -> Key {
-    (line(lines, first.site), line(lines, second.site), second.reference, (first.writes, second.writes))
+    let (earlier, later) = (line(lines, first.site), line(lines, second.site));
+    let writes = if earlier == later { (true, true) } else { (first.writes, second.writes) };
+    (earlier, later, second.reference, writes)
 }
 
 fn line(lines: &[u32], site: Site) -> u32 {

@@ -220,3 +220,70 @@ fn a_race_before_a_loop_that_does_not_end_and_accesses_nothing_is_confirmed() {
     let error = found["error"].as_str().unwrap();
     assert!(error.contains("a loop at spins.wgsl:6:5 did not end"), "{error}");
 }
+
+/// Line 6 writes the next element, line 8 one half as far; a barrier and a fence, as GLSL has them, are in between, but
+/// the buffer is not coherent: what `common` accepts. Two invocations write each element in line 8.
+const ACCEPTED_AND_NOT: &str = r#"; Version: 1.3
+OpCapability Shader
+OpMemoryModel Logical GLSL450
+OpEntryPoint GLCompute %main "main" %local
+OpExecutionMode %main LocalSize 64 1 1
+%file = OpString "kernel.comp"
+OpDecorate %local BuiltIn LocalInvocationIndex
+OpDecorate %words ArrayStride 4
+OpDecorate %block Block
+OpMemberDecorate %block 0 Offset 0
+OpDecorate %data DescriptorSet 0
+OpDecorate %data Binding 0
+%void = OpTypeVoid
+%fn = OpTypeFunction %void
+%u32 = OpTypeInt 32 0
+%zero = OpConstant %u32 0
+%one = OpConstant %u32 1
+%two = OpConstant %u32 2
+%mask = OpConstant %u32 63
+%buffers = OpConstant %u32 72
+%shared = OpConstant %u32 264
+%in = OpTypePointer Input %u32
+%local = OpVariable %in Input
+%words = OpTypeRuntimeArray %u32
+%block = OpTypeStruct %words
+%p_block = OpTypePointer StorageBuffer %block
+%p_word = OpTypePointer StorageBuffer %u32
+%data = OpVariable %p_block StorageBuffer
+%main = OpFunction %void None %fn
+%entry = OpLabel
+%l = OpLoad %u32 %local
+%after = OpIAdd %u32 %l %one
+%next = OpBitwiseAnd %u32 %after %mask
+%far = OpAccessChain %p_word %data %zero %next
+OpLine %file 6 1
+OpStore %far %l
+OpLine %file 7 1
+OpMemoryBarrier %one %buffers
+OpControlBarrier %two %two %shared
+OpNoLine
+%half = OpShiftRightLogical %u32 %l %one
+%near = OpAccessChain %p_word %data %zero %half
+OpLine %file 8 1
+OpStore %near %l
+OpReturn
+OpFunctionEnd
+"#;
+
+#[test]
+fn what_the_profile_accepts_is_no_error_beside_a_race_at_the_same_word() {
+    let folder = Folder::with("check-accepted", "kernel.spvasm", ACCEPTED_AND_NOT);
+    let lines = |found: &Json| -> Vec<(u64, u64)> {
+        let findings = found["findings"].as_array().unwrap();
+        let errors = findings.iter().filter(|finding| finding["severity"] == "error");
+        let line = |access: &Json| access["line"].as_u64().unwrap();
+        let mut lines: Vec<_> = errors.map(|found| (line(&found["first"]), line(&found["second"]))).collect();
+        lines.sort_unstable();
+        lines
+    };
+    let found = json(&folder, "run kernel.spvasm --bind 0.0=zeros:64 --check", 66);
+    assert_eq!(lines(&found), [(8, 8)]);
+    let found = json(&folder, "run kernel.spvasm --bind 0.0=zeros:64 --check=spec", 66);
+    assert_eq!(lines(&found), [(6, 8), (8, 8)]);
+}

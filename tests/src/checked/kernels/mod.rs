@@ -1,8 +1,8 @@
 //! Random kernels in SPIR-V: what checked mode reports about them on each engine, compared with the axioms on the
 //! execution of that engine.
 //!
-//! A kernel is a list of instructions: accesses of buffers, texels and workgroup variables, atomics, memory barriers and
-//! control barriers, some in loops, some after which invocations return. Which invocations execute an access, and
+//! A kernel is a list of instructions: accesses of buffers, texels and workgroup variables, atomics, memory barriers
+//! and control barriers, some in loops, some after which invocations return. Which invocations execute an access, and
 //! where, is a constant of the kernel or in its push constants, so that each launch of it is another
 //! [`Program`](super::Program). Each instruction has a line of its own, and reports are compared by lines.
 //!
