@@ -72,7 +72,7 @@ impl Engines {
         // What compilers emit is accepted in a quarter of them.
         let profile = if number % 4 == 3 { Profile::Common } else { Profile::Spec };
         // Trials of repairs take most of the time, and find no races.
-        let repairs = number % 64 == 0;
+        let repairs = number.is_multiple_of(64);
         let words = spvasm::assemble(&kernel.text()).map_err(|error| error.to_string())?;
         let module = Module::from_spirv(&words).map_err(|error| error.to_string())?;
         let compiled = module.kernel("main", &Default::default()).map_err(|error| error.to_string())?;
