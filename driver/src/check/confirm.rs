@@ -131,6 +131,21 @@ pub(super) fn confirm_within(log: &Log, candidate: &Candidate, room: &mut Room) 
     }
 }
 
+/// Whether a candidate is a race, without what a report says about it.
+///
+/// # Errors
+///
+/// It is not known.
+pub(super) fn is_race(log: &Log, candidate: &Candidate, room: &mut Room) -> Result<bool, Undecided> {
+    let mut pairs = Pairs::new(log, candidate, room);
+    let is_race = pairs.first_race().is_some();
+    pairs.give_back(room);
+    match pairs.undecided() {
+        Some((why, _)) if !is_race => Err(why),
+        _ => Ok(is_race),
+    }
+}
+
 /// The pairs of accesses to a candidate's word.
 pub(super) struct Pairs<'a> {
     log: &'a Log,

@@ -15,7 +15,7 @@ use spelter_shaders::ir::{Kernel, Site, SiteAction, SiteData};
 use super::bounded::{Bounded, Budget};
 use super::change::is_inserted;
 use super::compare::{Unchanged, known};
-use crate::check::confirm::{Candidate, Filter, Verdict, confirm};
+use crate::check::confirm::{Candidate, Filter, Room, is_race};
 use crate::check::dispatch::{DispatchRun, word};
 use crate::check::log::{Log, Word};
 use crate::check::slice::Undecided;
@@ -241,7 +241,9 @@ impl<'a> Trials<'a> {
             words.iter().flat_map(|&word| pairs.iter().filter_map(move |&pair| asked(log, word, pair))).collect();
         // All of them, or some from everywhere.
         let step = asked.len().div_ceil(MAX_ASKED).max(1);
-        Some((judged(asked.iter().step_by(step).map(|candidate| confirm(log, candidate))), backend))
+        let mut room = Room::default();
+        let verdicts = asked.iter().step_by(step).map(|candidate| is_race(log, candidate, &mut room));
+        Some((judged(verdicts), backend))
     }
 
     /// The pairs of sites, in the order of a suspicion, that are the two instructions of the race.
@@ -311,13 +313,13 @@ fn asked(log: &Log, word: Word, (first, second): (Site, Site)) -> Option<Candida
 }
 
 /// What the verdicts about the suspicions of a trial say together.
-fn judged(verdicts: impl Iterator<Item = Verdict>) -> Tried {
+fn judged(verdicts: impl Iterator<Item = Result<bool, Undecided>>) -> Tried {
     let mut tried = Tried::Silent;
     for verdict in verdicts {
         match verdict {
-            Verdict::Confirmed(_) => return Tried::Races,
-            Verdict::Refuted | Verdict::Undecided(Undecided::NotReproduced) => {}
-            Verdict::Undecided(_) => tried = Tried::Unknown,
+            Ok(true) => return Tried::Races,
+            Ok(false) | Err(Undecided::NotReproduced) => {}
+            Err(_) => tried = Tried::Unknown,
         }
     }
     tried
@@ -341,11 +343,11 @@ mod tests {
 
     #[test]
     fn what_the_axioms_cannot_decide_is_no_race() {
-        let undecided = |why| Verdict::Undecided(why);
-        let judge = |verdicts: &[Verdict]| judged(verdicts.iter().cloned());
-        assert_eq!(judge(&[Verdict::Refuted, undecided(Undecided::NotReproduced)]), Tried::Silent);
+        let judge = |verdicts: &[Result<bool, Undecided>]| judged(verdicts.iter().copied());
+        assert_eq!(judge(&[Ok(false), Err(Undecided::NotReproduced)]), Tried::Silent);
         for why in [Undecided::TooLarge, Undecided::TooManyPairs, Undecided::Stopped, Undecided::Memory] {
-            assert_eq!(judge(&[undecided(why), Verdict::Refuted]), Tried::Unknown, "{why}");
+            assert_eq!(judge(&[Err(why), Ok(false)]), Tried::Unknown, "{why}");
+            assert_eq!(judge(&[Err(why), Ok(true)]), Tried::Races, "{why}");
         }
     }
 }
