@@ -65,8 +65,8 @@ struct Race {
 
 /// The races of a dispatch.
 struct Races {
-    /// A number for each site, equal for those of one line.
-    lines: Vec<u32>,
+    /// For each site the number of its place in the source, and that of its line.
+    lines: Vec<[u32; 2]>,
     /// Those that are not reported yet, and the place of each in the list.
     found: Vec<Race>,
     places: HashMap<Key, usize>,
@@ -220,9 +220,11 @@ impl DispatchRun<'_> {
         if let Some((first, second)) = pair {
             return races.known.contains(&key(&races.lines, &first, &second));
         }
-        let second = races.line(example.second.site);
         let mut earlier = self.may_access(example).into_iter().peekable();
-        let is_known = |site: Site| races.known.iter().any(|key| (key.0, key.1) == (races.line(site), second));
+        let is_known = |site: Site| {
+            let (first, second, _) = numbers(&races.lines, site, example.second.site);
+            races.known.iter().any(|key| (key.0, key.1) == (first, second))
+        };
         earlier.peek().is_some() && earlier.all(is_known)
     }
 
@@ -275,9 +277,12 @@ impl Races {
         let mut numbers = HashMap::new();
         let mut number = |word: u32| {
             let line = kernel.line_of_word(word);
-            let name = (line.map(|line| (&line.file, line.line, line.column)), if line.is_none() { word } else { 0 });
-            let next = numbers.len() as u32;
-            *numbers.entry(name).or_insert(next)
+            let place = line.map(|line| (&line.file, line.line, line.column));
+            let row = line.map(|line| (&line.file, line.line, u32::MAX));
+            [place, row].map(|name| {
+                let next = numbers.len() as u32;
+                *numbers.entry((name, if name.is_none() { word } else { 0 })).or_insert(next)
+            })
         };
         let lines = kernel.sites.values().map(|site| number(site.word)).collect();
         Self { lines, found: Vec::new(), places: HashMap::new(), known: HashSet::default(), room: Room::default() }
@@ -328,11 +333,6 @@ impl Races {
         open
     }
 
-    /// The number of an instruction's line.
-    fn line(&self, site: Site) -> u32 {
-        line(&self.lines, site)
-    }
-
     /// Those since the last call.
     fn take(&mut self) -> Vec<Race> {
         self.places.clear();
@@ -350,15 +350,18 @@ impl Races {
     }
 }
 
-/// A line that reads and writes, as updates do, races with itself in three ways, which are one mistake.
-fn key(lines: &[u32], first: &Accessed, second: &Accessed) -> Key {
-    let (earlier, later) = (line(lines, first.site), line(lines, second.site));
-    let writes = if earlier == later { (true, true) } else { (first.writes, second.writes) };
+fn key(lines: &[[u32; 2]], first: &Accessed, second: &Accessed) -> Key {
+    let (earlier, later, is_one) = numbers(lines, first.site, second.site);
+    let writes = if is_one { (true, true) } else { (first.writes, second.writes) };
     (earlier, later, second.reference, writes)
 }
 
-fn line(lines: &[u32], site: Site) -> u32 {
-    lines.get(site.as_u32() as usize).copied().unwrap_or_default()
+/// The numbers of two instructions' places, and whether they are of one line. A line that reads and writes, as updates
+/// do, races with itself in three ways, which are one mistake: then it is the number of the line.
+fn numbers(lines: &[[u32; 2]], first: Site, second: Site) -> (u32, u32, bool) {
+    let of = |site: Site| lines.get(site.as_u32() as usize).copied().unwrap_or_default();
+    let ([earlier, row], [later, other]) = (of(first), of(second));
+    if row == other { (row, other, true) } else { (earlier, later, false) }
 }
 
 /// What is asked about an example: whether an access of its later invocation races. Its instruction may stand for
