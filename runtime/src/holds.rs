@@ -97,9 +97,9 @@ impl HoldState {
     pub(crate) fn until_awaited(&self, limit: Duration) -> bool {
         let mut inner = self.inner.lock();
         while inner.waiting == 0 {
-            let (again, in_time) = self.moved.wait_for(inner, limit);
-            inner = again;
-            if !in_time {
+            let is_over;
+            (inner, is_over) = self.moved.wait_for(inner, limit);
+            if is_over {
                 return inner.waiting > 0;
             }
         }

@@ -6,8 +6,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
-use parking_lot::Mutex;
 use spelter_driver::{Buffer, Device, Image};
+use spelter_locks::Mutex;
 
 use crate::batch::Submission;
 use crate::error::Error;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ash::vk;
-use parking_lot::Mutex;
 use spelter_driver::Misuse;
+use spelter_locks::Mutex;
 
 use crate::error::{Error, rule};
 use crate::ids::ResourceId;
@@ -148,7 +148,7 @@ impl Resource {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn state(&self) -> parking_lot::MutexGuard<'_, ResourceState> {
+    pub(crate) fn state(&self) -> spelter_locks::MutexGuard<'_, ResourceState> {
         self.state.lock()
     }
 

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
 use spelter_driver::profile::Profile;
 use spelter_driver::{Device, Queue};
+use spelter_locks::Mutex;
 
 use crate::batch::{Clock, ContextQueue, TimelinePoint};
 use crate::environment;

@@ -81,14 +81,15 @@ const UNSAFE_FILES: &[&str] = &[
 ];
 
 /// Crate → the crates of the workspace that it may use (docs/ARCHITECTURE.md). Each crate must be listed.
-const EDGES: [(&str, &[&str]); 10] = [
+const EDGES: [(&str, &[&str]); 11] = [
+    ("spelter-locks", &[]),
     ("spelter-memory-model", &[]),
     ("spelter-shaders", &[]),
-    ("spelter-driver", &["spelter-memory-model", "spelter-shaders"]),
-    ("spelter-icd", &["spelter-driver"]),
+    ("spelter-driver", &["spelter-locks", "spelter-memory-model", "spelter-shaders"]),
+    ("spelter-icd", &["spelter-driver", "spelter-locks"]),
     // Its tests run those of `tests/kernels`.
-    ("spelter-wgpu", &["spelter-driver", "spelter-shaders", "spelter-tests"]),
-    ("spelter", &["spelter-driver", "spelter-shaders"]),
+    ("spelter-wgpu", &["spelter-driver", "spelter-locks", "spelter-shaders", "spelter-tests"]),
+    ("spelter", &["spelter-driver", "spelter-locks", "spelter-shaders"]),
     ("spelter-jobs", &[]),
     (
         "spelter-cli",

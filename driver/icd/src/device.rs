@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use ash::vk;
-use parking_lot::Mutex;
 use spelter_driver as driver;
+use spelter_locks::Mutex;
 
 use crate::c::callback::Message;
 use crate::c::entry::entry_points;

@@ -4,8 +4,8 @@ use std::ffi::c_void;
 use std::ops::Range;
 
 use ash::vk::{self, MemoryPropertyFlags};
-use parking_lot::Mutex;
 use spelter_driver as driver;
+use spelter_locks::Mutex;
 
 use crate::c::entry::entry_points;
 use crate::c::import::import;

@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ash::vk;
-use parking_lot::{Mutex, RwLock};
 use spelter_driver::host_memory::{self, OutOfHostMemory};
 use spelter_driver::{Misuse, Printed, Printer};
+use spelter_locks::{Mutex, RwLock};
 
 use crate::c::callback::{About, Callback, Message};
 use crate::current_call::{self, Named, Owner};

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ash::vk::{Handle, ObjectType};
-use parking_lot::Mutex;
 use spelter_driver::host_memory::{self, OutOfHostMemory};
+use spelter_locks::Mutex;
 
 /// Names by type and handle.
 static NAMES: LazyLock<Mutex<HashMap<(ObjectType, u64), String>>> = LazyLock::new(Mutex::default);

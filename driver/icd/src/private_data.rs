@@ -5,8 +5,8 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ash::vk;
-use parking_lot::Mutex;
 use spelter_driver::host_memory;
+use spelter_locks::Mutex;
 
 use crate::c::entry::entry_points;
 use crate::c::{In, Out};

@@ -6,12 +6,12 @@
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ash::vk::{Handle, ObjectType};
-use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use slab::Slab;
 use spelter_driver::host_memory::{self, OutOfHostMemory};
+use spelter_locks::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::c::callback::Message;
 use crate::c::entry::{FromC, Place};
@@ -336,31 +336,24 @@ impl<T> Table<T> {
     }
 
     fn read(&self) -> Option<RwLockReadGuard<'_, Entries<T>>> {
-        self.entries.try_read().or_else(|| contended(is_forked(), || self.entries.try_read(), || self.entries.read()))
+        self.entries.try_read().or_else(|| self.contended_read(is_forked()))
     }
 
     fn write(&self) -> Option<RwLockWriteGuard<'_, Entries<T>>> {
-        self.entries
-            .try_write()
-            .or_else(|| contended(is_forked(), || self.entries.try_write(), || self.entries.write()))
+        self.entries.try_write().or_else(|| self.contended_write(is_forked()))
     }
-}
 
-/// Takes a table's lock that another thread has: in a forked process perhaps a thread of the parent, which was in a
-/// call at the fork and never gives it back. So there the wait has an end, and then the table has no objects.
-#[cold]
-fn contended<G>(forked: bool, attempt: impl Fn() -> Option<G>, lock: impl FnOnce() -> G) -> Option<G> {
-    if !forked {
-        return Some(lock());
+    /// Takes the lock that another thread has: in a forked process perhaps a thread of the parent, which was in a call
+    /// at the fork and never gives it back. So there the wait has an end, and then the table has no objects.
+    #[cold]
+    fn contended_read(&self, is_forked: bool) -> Option<RwLockReadGuard<'_, Entries<T>>> {
+        if is_forked { self.entries.try_read_for(MAX_HOLD) } else { Some(self.entries.read()) }
     }
-    // Without the queues of `parking_lot`, whose own locks may be held for ever, too.
-    let until = Instant::now() + MAX_HOLD;
-    loop {
-        let taken = attempt();
-        if taken.is_some() || Instant::now() > until {
-            return taken;
-        }
-        std::thread::sleep(Duration::from_millis(1));
+
+    /// As [`Table::contended_read`].
+    #[cold]
+    fn contended_write(&self, is_forked: bool) -> Option<RwLockWriteGuard<'_, Entries<T>>> {
+        if is_forked { self.entries.try_write_for(MAX_HOLD) } else { Some(self.entries.write()) }
     }
 }
 
@@ -442,11 +435,10 @@ mod tests {
         let table = Table::new();
         let key = table.insert(5, Arc::new("a")).unwrap();
         assert!(!is_forked());
-        let never = || -> RwLockReadGuard<'_, Entries<&str>> { unreachable!("it would wait for ever") };
         let held = table.entries.write();
-        assert!(contended(true, || table.entries.try_read(), never).is_none());
+        assert!(table.contended_read(true).is_none() && table.contended_write(true).is_none());
         drop(held);
-        assert!(contended(true, || table.entries.try_read(), never).is_some());
+        assert!(table.contended_read(true).is_some() && table.contended_write(true).is_some());
         assert_eq!(table.get(key).as_deref(), Some(&"a"));
     }
 

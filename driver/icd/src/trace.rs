@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use parking_lot::Mutex;
 use spelter_driver::timeline::{DeviceTimeline, Timeline};
 use spelter_driver::{Chunk, Observer, SubmissionId, SubmissionSize};
+use spelter_locks::Mutex;
 
 use crate::current_call::Owner;
 use crate::message;

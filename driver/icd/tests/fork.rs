@@ -17,6 +17,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ash::{khr, vk};
 use common::{Gpu, Layout, long_kernel, marked, spirv};
 
+/// Seconds after which the system ends a child that hangs.
+const HANGS: c_uint = 60;
+
 unsafe extern "C" {
     fn fork() -> c_int;
     fn waitpid(process: c_int, status: *mut c_int, options: c_int) -> c_int;
@@ -82,6 +85,7 @@ fn a_forked_process_loses_the_device_and_can_create_another() {
         }
     }
     forks_during_calls(&gpu);
+    forks_that_make_devices();
     // The parent's device still works, and completes its compilations.
     let grew = cache.data(&gpu).len() > cache.before;
     // Without machine code the data are only the header.
@@ -101,8 +105,6 @@ fn a_forked_process_loses_the_device_and_can_create_another() {
 /// end all the same.
 fn forks_during_calls(gpu: &Gpu) {
     const FORKS: u32 = 100;
-    /// Seconds after which the system ends a child that hangs.
-    const HANGS: c_uint = 60;
     let (stop, device) = (AtomicBool::new(false), &gpu.device);
     let kept = unsafe { device.create_fence(&vk::FenceCreateInfo::default(), None).unwrap() };
     let ended = std::thread::scope(|scope| {
@@ -134,6 +136,36 @@ fn forks_during_calls(gpu: &Gpu) {
     });
     assert!(ended.iter().all(|&status| status == 0), "{ended:?}");
     unsafe { device.destroy_fence(kept, None) };
+}
+
+/// Each child makes a device of its own and destroys it, while the parent's threads sleep: what sleeping threads wait for
+/// must not be shared with the child.
+fn forks_that_make_devices() {
+    const FORKS: u32 = 50;
+    let make_one = || {
+        let gpu = Gpu::new();
+        let buffer = gpu.buffer(4);
+        let fill = gpu.record(|device, commands| unsafe { device.cmd_fill_buffer(commands, buffer.raw, 0, 16, 7) });
+        gpu.run(fill.unwrap());
+        let all = buffer.read().to_vec();
+        gpu.destroy_buffer(buffer);
+        all
+    };
+    let ended: Vec<c_int> = (0..FORKS)
+        .map(|_| match unsafe { fork() } {
+            0 => unsafe {
+                alarm(HANGS);
+                let result = std::panic::catch_unwind(|| assert_eq!(make_one(), [7; 4]));
+                _exit(result.is_err().into())
+            },
+            child => unsafe {
+                let mut status = -1;
+                assert_eq!(waitpid(child, &raw mut status, 0), child);
+                status
+            },
+        })
+        .collect();
+    assert!(ended.iter().all(|&status| status == 0), "{ended:?}");
 }
 
 fn in_the_child(gpu: &Gpu, commands: vk::CommandBuffer, [done, open]: [vk::Fence; 2], timeline: vk::Semaphore) {

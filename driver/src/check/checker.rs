@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cranelift_entity::PrimaryMap;
-use parking_lot::Mutex;
+use spelter_locks::Mutex;
 use spelter_shaders::check::{Detector, Launch, Limits, Planes};
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::{Site, SiteData};

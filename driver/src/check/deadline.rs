@@ -2,17 +2,22 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use spelter_locks::{Condvar, Mutex};
 
 /// Runs something that ends soon when `stop` is set, which it is after so much time. `None` if the system has no thread
 /// for that.
 pub(super) fn within<T>(time: Duration, stop: &AtomicU32, run: impl FnOnce() -> T) -> Option<T> {
     let (is_over, over) = (Mutex::new(false), Condvar::new());
     let wait = || {
+        let deadline = Instant::now().checked_add(time);
         let mut is_over = is_over.lock();
-        if !*is_over && over.wait_while_for(&mut is_over, |is_over| !*is_over, time).timed_out() {
+        let mut is_late = false;
+        while !*is_over && !is_late {
+            (is_over, is_late) = over.wait_until(is_over, deadline);
+        }
+        if !*is_over {
             // Relaxed: the flag orders no other memory.
             stop.store(1, Ordering::Relaxed);
         }

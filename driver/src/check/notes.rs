@@ -4,7 +4,7 @@
 //! all that the fence before it leaves open. So the dispatch runs again under profile `spec`, and a note is reported if
 //! the axioms find a race there, of the kind that the idiom is about.
 
-use parking_lot::Mutex;
+use spelter_locks::Mutex;
 use spelter_memory_model::Model;
 use spelter_memory_model::explain::{self, Condition, Reason};
 use spelter_memory_model::names::Numbers;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use spelter_locks::Mutex;
 use spelter_shaders::guest::GuestSlice;
 
 use super::finding::{FoundMemory, FoundPlace, ResourceKind};

@@ -1,10 +1,11 @@
 //! Command buffers and their lifecycle: initial, recording, executable, pending (Vulkan, "Command Buffer Lifecycle").
 
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use ash::vk;
-use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
+use spelter_locks::{Mutex, MutexGuard};
 
 use super::recorder::{Executable, Recorder};
 use crate::device::Device;
@@ -167,18 +168,35 @@ impl CommandBuffer {
     }
 
     /// The recording, with memory reserved for one more command.
-    pub(super) fn recorder(
-        &self,
-        at: &'static str,
-        vuid: &'static str,
-    ) -> Result<MappedMutexGuard<'_, Recorder>, Error> {
-        let mut recorder = MutexGuard::try_map(self.lifecycle(), |lifecycle| match &mut lifecycle.state {
-            LifecycleState::Recording(recorder) => Some(&mut **recorder),
-            _ => None,
-        })
-        .map_err(|lifecycle| not_recording(at, vuid, &lifecycle.state))?;
+    pub(super) fn recorder(&self, at: &'static str, vuid: &'static str) -> Result<LockedRecorder<'_>, Error> {
+        let lifecycle = self.lifecycle();
+        if !matches!(lifecycle.state, LifecycleState::Recording(_)) {
+            return Err(not_recording(at, vuid, &lifecycle.state).into());
+        }
+        let mut recorder = LockedRecorder(lifecycle);
         recorder.make_room(1)?;
         Ok(recorder)
+    }
+}
+
+/// The recorder of a command buffer in the recording state, which it is in as long as this holds its lock.
+pub(super) struct LockedRecorder<'a>(MutexGuard<'a, Lifecycle>);
+
+impl Deref for LockedRecorder<'_> {
+    type Target = Recorder;
+
+    fn deref(&self) -> &Recorder {
+        let LifecycleState::Recording(recorder) = &self.0.state else { unreachable!("made in the recording state") };
+        recorder
+    }
+}
+
+impl DerefMut for LockedRecorder<'_> {
+    fn deref_mut(&mut self) -> &mut Recorder {
+        let LifecycleState::Recording(recorder) = &mut self.0.state else {
+            unreachable!("made in the recording state")
+        };
+        recorder
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ash::vk;
-use parking_lot::Mutex;
+use spelter_locks::Mutex;
 
 use super::layout::check_type;
 use super::{DescriptorSet, DescriptorSetLayout};

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Weak};
 
 use ash::vk;
-use parking_lot::Mutex;
+use spelter_locks::Mutex;
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::image::Descriptor;
 

@@ -157,7 +157,7 @@ impl<Q, P, S> Board<Q, P, S> {
             }
             if spun {
                 inner.asleep += 1;
-                self.posted.wait(&mut inner);
+                inner = self.posted.wait(inner);
                 inner.asleep -= 1;
                 continue;
             }

@@ -81,7 +81,7 @@ impl<P> Crew<P> {
             let mut leaving = self.leaving.lock();
             // Acquire: as above.
             while self.members.load(Ordering::Acquire) >= MEMBER {
-                self.left.wait(&mut leaving);
+                leaving = self.left.wait(leaving);
             }
         }
         self.payload.lock().take();

@@ -118,7 +118,7 @@ impl<B> Line<B> {
         let mut inner = self.inner.lock();
         inner.waiters += 1;
         while self.settled() < serial {
-            self.moved.wait(&mut inner);
+            inner = self.moved.wait(inner);
         }
         inner.waiters -= 1;
     }

@@ -86,7 +86,7 @@ impl Nap {
         // SeqCst: pairs with the fence in `begin`.
         fence(Ordering::SeqCst);
         while !sleep.closing && !self.is_active() && self.state.load(Ordering::Relaxed) == ASLEEP {
-            self.wake.wait(&mut sleep);
+            sleep = self.wake.wait(sleep);
         }
         self.state.store(AWAKE, Ordering::Relaxed);
     }
@@ -95,7 +95,7 @@ impl Nap {
     fn pause(&self, period: Duration) -> bool {
         let mut sleep = self.sleep.lock();
         if !sleep.closing {
-            self.wake.wait_for(&mut sleep, period);
+            (sleep, _) = self.wake.wait_for(sleep, period);
         } else if self.is_active() {
             drop(sleep);
             std::thread::sleep(period.min(Duration::from_millis(1)));

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use spelter_locks::Mutex;
 use spelter_shaders::abi::address_ranges;
 use spelter_shaders::guest::GuestSlice;
 

@@ -14,7 +14,7 @@ use std::ffi::c_int;
 use std::io;
 use std::sync::{Arc, OnceLock, Weak};
 
-use parking_lot::RwLock;
+use spelter_locks::RwLock;
 
 use super::host_view::HostView;
 use crate::symbol;

@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use spelter_locks::Mutex;
 use spelter_shaders::free_ranges::FreeRanges;
 use spelter_shaders::guest::GuestSlice;
 

@@ -19,8 +19,8 @@ use std::sync::{Arc, Weak};
 
 use foldhash::fast::FixedState;
 use memmap2::{MmapOptions, MmapRaw};
-use parking_lot::Mutex;
 use rustix::mm::{MprotectFlags, mprotect};
+use spelter_locks::Mutex;
 
 use super::fault;
 

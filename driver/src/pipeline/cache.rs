@@ -17,7 +17,7 @@ use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock, Weak};
 
-use parking_lot::Mutex;
+use spelter_locks::Mutex;
 use spelter_shaders::compile::Module;
 use spelter_shaders::front::Blocks;
 use spelter_shaders::ir::{BindingData, SampledPair};

@@ -19,7 +19,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::thread::{Builder, JoinHandle};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use parking_lot::Mutex;
+use spelter_locks::Mutex;
 use spelter_shaders::abi::{DispatchArgs, Outcome};
 use spelter_shaders::back::{Code, Scratch, Workgroups};
 use spelter_shaders::compile::{Backend, Compiled, compile_within};

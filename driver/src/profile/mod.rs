@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use spelter_locks::Mutex;
 
 use crate::exec::{Chunk, Observer, SubmissionId};
 pub(crate) use spans::{CommandSpan, CommandSpans};

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use spelter_locks::{Condvar, Mutex};
 
 use crate::host_memory::{self, OutOfHostMemory};
 
@@ -53,7 +53,7 @@ impl Queries {
         let mut sleep = self.waiting.lock();
         while queries.clone().any(|query| self.get(query).is_none()) {
             check()?;
-            self.written.wait_until(&mut sleep, Instant::now() + period);
+            (sleep, _) = self.written.wait_for(sleep, period);
         }
         Ok(())
     }

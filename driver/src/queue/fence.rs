@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use spelter_locks::Mutex;
 
 use crate::device::Device;
 use crate::error::{DeviceError, Error, require};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ash::vk::PipelineStageFlags2;
-use parking_lot::Mutex;
+use spelter_locks::Mutex;
 
 use crate::device::Device;
 use crate::error::{Error, Misuse, require};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use spelter_locks::Mutex;
 use spelter_shaders::guest::GuestSlice;
 
 use crate::check::{ResourceId, ResourceKind};

@@ -134,10 +134,10 @@ impl FenceState {
         let mut inner = self.inner.lock();
         // On a lost device, a fence that belongs to no batch is never settled.
         while !(self.is_settled() || inner.home.is_none() && self.loss.is_lost()) {
-            match deadline {
-                None => self.settled.wait(&mut inner),
-                Some(deadline) if self.settled.wait_until(&mut inner, deadline).timed_out() => break,
-                Some(_) => {}
+            let is_over;
+            (inner, is_over) = self.settled.wait_until(inner, deadline);
+            if is_over {
+                break;
             }
         }
         self.is_settled()

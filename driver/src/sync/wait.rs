@@ -85,10 +85,10 @@ impl Sleeper {
     fn sleep(&self, deadline: Option<Instant>) -> bool {
         let mut woken = self.woken.lock();
         while !*woken {
-            match deadline {
-                None => self.called.wait(&mut woken),
-                Some(deadline) if self.called.wait_until(&mut woken, deadline).timed_out() => return *woken,
-                Some(_) => {}
+            let is_over;
+            (woken, is_over) = self.called.wait_until(woken, deadline);
+            if is_over {
+                return *woken;
             }
         }
         *woken = false;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use spelter_locks::Mutex;
 
 use super::json::{Args, Event};
 use super::{Events, Timeline, Track};

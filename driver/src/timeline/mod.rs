@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use parking_lot::Mutex;
+use spelter_locks::Mutex;
 
 pub use device::{DeviceTimeline, HostTrack};
 pub use json::Args;

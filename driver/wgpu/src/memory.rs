@@ -5,8 +5,8 @@
 
 use std::collections::VecDeque;
 
-use parking_lot::Mutex;
 use spelter_driver::{Device, DeviceMemory, Error};
+use spelter_locks::Mutex;
 
 /// Bytes of the smallest place.
 const MIN_PLACE: u64 = 256;

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
 use spelter_driver::{Device, SealKey, StoredKernels};
+use spelter_locks::Mutex;
 use wgpu_hal::{ComputePipelineDescriptor, PipelineError};
 
 use crate::binding::PipelineLayout;

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use parking_lot::{Mutex, MutexGuard};
+use spelter_locks::{Mutex, MutexGuard};
 
 use crate::batch::{Clock, First, Refusal, Submission, TimelinePoint};
 use crate::context_state::ContextState;

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use parking_lot::Mutex;
+use spelter_locks::Mutex;
 
 /// Allocations, by number from 1 on, that fail.
 #[derive(Debug)]

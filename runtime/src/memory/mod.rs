@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
 use ash::vk;
-use parking_lot::Mutex;
 use spelter_driver::{Buffer, Device, DeviceMemory, Image, ImageInfo};
+use spelter_locks::Mutex;
 
 use crate::batch::Submission;
 use crate::error::{Error, rule};

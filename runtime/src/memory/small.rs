@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use slab::Slab;
 use spelter_driver::{Device, DeviceMemory};
+use spelter_locks::Mutex;
 
 use crate::error::Error;
 

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
+use spelter_locks::Mutex;
 
 use super::driver_sets::{DriverSets, Wanted};
 use super::names::{Names, Replaced, Tracked};

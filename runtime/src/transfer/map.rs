@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use ash::vk;
 use bytemuck::{AnyBitPattern, NoUninit};
-use parking_lot::Mutex;
+use spelter_locks::Mutex;
 
 use super::flags::{MapFlags, check_flags};
 use super::mapped_range::MappedRange;

@@ -10,7 +10,7 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ash::vk::Handle;
-use parking_lot::Mutex;
+use spelter_locks::Mutex;
 
 /// The first word that the loader expects (`ICD_LOADER_MAGIC`).
 const LOADER_MAGIC: usize = 0x01CD_C0DE;

@@ -15,8 +15,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use ash::vk;
-use parking_lot::{Mutex, MutexGuard};
 use spelter_driver::{self as driver, host_memory};
+use spelter_locks::{Mutex, MutexGuard};
 
 use crate::c::emergency;
 use crate::c::entry::{entry_points, exhausted};

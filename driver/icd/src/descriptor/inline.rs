@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ash::vk;
-use parking_lot::Mutex;
 use spelter_driver as driver;
+use spelter_locks::Mutex;
 
 use crate::device::Device;
 use crate::error::Error;

@@ -10,8 +10,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use ash::vk;
-use parking_lot::Mutex;
 use spelter_driver::{self as driver, host_memory};
+use spelter_locks::Mutex;
 
 use crate::c::entry::entry_points;
 use crate::c::{EntryPoint, In, Many, Out, OutChain, OutMany, Slice};

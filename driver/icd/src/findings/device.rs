@@ -8,10 +8,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use ash::vk::{self, Handle};
-use parking_lot::Mutex;
 use spelter_driver as driver;
 use spelter_driver::check::{CheckResults, CheckStats, Finding};
 use spelter_driver::{Chunk, Observer, SubmissionId, SubmissionSize};
+use spelter_locks::Mutex;
 
 use super::ANY;
 use super::process::Process;

@@ -6,10 +6,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use ash::vk;
-use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 use spelter_driver::check::report::{self, fingerprint};
 use spelter_driver::check::{CheckStats, Finding, FindingIdentity, Severity};
+use spelter_locks::Mutex;
 
 use super::device::{DeviceFindings, SubmissionPart};
 use super::lines::{self, Lines};

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ash::vk::{self, Handle};
-use parking_lot::Mutex;
 use spelter_driver as driver;
+use spelter_locks::Mutex;
 
 use super::key::key;
 use crate::c::arrays::Feedback;

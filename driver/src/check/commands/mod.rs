@@ -27,8 +27,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
-use parking_lot::Mutex;
 use smallvec::SmallVec;
+use spelter_locks::Mutex;
 use spelter_shaders::check::observer::Invocation;
 use spelter_shaders::guest::GuestSlice;
 use spelter_shaders::ir::Site;

@@ -1,0 +1,81 @@
+//! What the standard library's locks do not do: they go on after a panic, and a notification without waiters costs
+//! no call and is not lost.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::*;
+
+#[test]
+fn a_panic_of_a_holder_leaves_the_locks_usable() {
+    let (mutex, lock) = (Mutex::new(1), RwLock::new(2));
+    let panics = catch_unwind(AssertUnwindSafe(|| {
+        let (_held, _written) = (mutex.lock(), lock.write());
+        panic!("expected: a holder panics");
+    }));
+    assert!(panics.is_err());
+    assert_eq!((*mutex.lock(), *lock.read()), (1, 2));
+    assert_eq!(*lock.write(), 2);
+    assert_eq!(mutex.try_lock().as_deref(), Some(&1));
+    assert_eq!(lock.try_read().as_deref(), Some(&2));
+    assert_eq!(lock.try_write().as_deref(), Some(&2));
+    assert_eq!(mutex.into_inner(), 1);
+}
+
+#[test]
+fn a_lock_that_is_held_is_not_taken_twice() {
+    let (mutex, lock) = (Mutex::new(()), RwLock::new(()));
+    let (held, read) = (mutex.lock(), lock.read());
+    assert!(mutex.try_lock().is_none());
+    assert!(lock.try_read().is_some() && lock.try_write().is_none());
+    let limit = Duration::from_millis(3);
+    assert!(mutex.try_lock_for(limit).is_none() && lock.try_write_for(limit).is_none());
+    assert!(lock.try_read_for(limit).is_some());
+    drop((held, read));
+    assert!(mutex.try_lock().is_some() && lock.try_write().is_some());
+}
+
+#[test]
+fn a_wait_ends_by_its_time() {
+    let (mutex, condvar) = (Mutex::new(()), Condvar::new());
+    let start = Instant::now();
+    let limit = Duration::from_millis(5);
+    while !condvar.wait_for(mutex.lock(), limit).1 {}
+    assert!(start.elapsed() >= limit);
+    while !condvar.wait_until(mutex.lock(), Some(start)).1 {}
+}
+
+/// Two threads hand a number back and forth: a notification that is lost hangs this.
+#[test]
+fn no_notification_is_lost() {
+    const STEPS: u32 = 20_000;
+    let (number, changed, tests) = (Mutex::new(0_u32), Condvar::new(), AtomicU32::new(0));
+    let side = |parity: u32| {
+        let mut guard = number.lock();
+        while *guard < STEPS {
+            if *guard % 2 == parity {
+                *guard += 1;
+                // Every other time after the lock.
+                if *guard % 4 < 2 {
+                    changed.notify_all();
+                } else {
+                    drop(guard);
+                    changed.notify_one();
+                    guard = number.lock();
+                }
+            } else {
+                // Relaxed: a count.
+                tests.fetch_add(1, Ordering::Relaxed);
+                guard = changed.wait(guard);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| side(0));
+        scope.spawn(|| side(1));
+    });
+    assert_eq!(*number.lock(), STEPS);
+    assert!(tests.into_inner() > 0, "no thread waited");
+}
