@@ -2,19 +2,17 @@
 
 use std::ops::Range;
 
-use crate::schedule::{Order, Schedule};
+use crate::schedule::Schedule;
 
 /// Iterator over workgroup ids.
 #[derive(Clone, Debug)]
 pub struct Workgroups {
     base: [u32; 3],
     groups: [u32; 3],
-    /// Position of the next workgroup, without the base.
+    /// The next workgroup, without the base; the next position in the schedule's order, counted in the same way.
     at: [u32; 3],
     left: u64,
     schedule: Schedule,
-    /// The next position in the order; `None` if that is ascending.
-    order: Option<(u64, Order)>,
 }
 
 impl Workgroups {
@@ -23,7 +21,7 @@ impl Workgroups {
     pub fn new(numbers: Range<u64>, groups: [u32; 3], base: [u32; 3]) -> Self {
         let left = numbers.end.saturating_sub(numbers.start);
         let at = position(numbers.start, groups);
-        Self { base, groups, at, left, schedule: Schedule::Ascending, order: None }
+        Self { base, groups, at, left, schedule: Schedule::Ascending }
     }
 
     /// Runs the workgroups in the order of a schedule: the numbers of [`Workgroups::new`] become positions in it, so
@@ -31,15 +29,7 @@ impl Workgroups {
     #[must_use]
     #[inline]
     pub fn scheduled(self, schedule: Schedule) -> Self {
-        if schedule == Schedule::Ascending { self } else { self.reordered(schedule) }
-    }
-
-    #[cold]
-    fn reordered(self, schedule: Schedule) -> Self {
-        let [x, y, z] = self.groups.map(u64::from);
-        let [at_x, at_y, at_z] = self.at.map(u64::from);
-        let first = (at_z * y + at_y) * x + at_x;
-        Self { schedule, order: Some((first, schedule.workgroups(x * y * z))), ..self }
+        Self { schedule, ..self }
     }
 
     /// The order of subgroups and lanes.
@@ -49,7 +39,7 @@ impl Workgroups {
 
     /// The single workgroup with this id.
     pub fn one(id: [u32; 3]) -> Self {
-        Self { base: id, groups: [1; 3], at: [0; 3], left: 1, schedule: Schedule::Ascending, order: None }
+        Self { base: id, groups: [1; 3], at: [0; 3], left: 1, schedule: Schedule::Ascending }
     }
 
     /// Whether the iterator is exhausted.
@@ -60,9 +50,7 @@ impl Workgroups {
     /// Takes the next workgroups that differ in x only, at most `most` of them: the first id and the count.
     #[inline]
     pub fn next_row(&mut self, most: u32) -> Option<([u32; 3], u32)> {
-        if self.order.is_some() {
-            return self.next().map(|id| (id, 1));
-        }
+        let most = if self.schedule == Schedule::Ascending { most } else { 1 };
         let row = u64::from((self.groups[0] - self.at[0]).min(most)).min(self.left);
         if row == 0 {
             return None;
@@ -85,12 +73,20 @@ impl Workgroups {
         (z * u64::from(self.groups[1]) + y) * u64::from(self.groups[0]) + x
     }
 
+    #[inline]
     fn id(&self) -> [u32; 3] {
-        let mut id = self.base;
-        for (number, at) in id.iter_mut().zip(self.at) {
-            *number = number.wrapping_add(at);
-        }
-        id
+        let ascending = self.schedule == Schedule::Ascending;
+        let at = if ascending { self.at } else { position(self.scheduled_number(), self.groups) };
+        [0, 1, 2].map(|dim| self.base[dim].wrapping_add(at[dim]))
+    }
+
+    /// The number of the workgroup at the next position of the schedule's order. Its id is not returned here, since ids
+    /// would then pass through memory for each dispatch.
+    #[cold]
+    fn scheduled_number(&self) -> u64 {
+        let [x, y, z] = self.groups.map(u64::from);
+        let [at_x, at_y, at_z] = self.at.map(u64::from);
+        self.schedule.workgroups(x * y * z).at((at_z * y + at_y) * x + at_x)
     }
 
     /// Carries x into y at the end of a row, and y into z at the end of a plane.
@@ -111,11 +107,6 @@ impl Iterator for Workgroups {
     #[inline]
     fn next(&mut self) -> Option<[u32; 3]> {
         self.left = self.left.checked_sub(1)?;
-        if let Some((next, order)) = &mut self.order {
-            self.at = position(order.at(*next), self.groups);
-            *next += 1;
-            return Some(self.id());
-        }
         let id = self.id();
         self.at[0] += 1;
         self.carry();
@@ -124,6 +115,7 @@ impl Iterator for Workgroups {
 }
 
 /// The position of workgroup `number`. 0, the most frequent start, is returned without divisions.
+#[inline]
 fn position(number: u64, [x, y, _]: [u32; 3]) -> [u32; 3] {
     if number == 0 {
         return [0; 3];

@@ -2,12 +2,14 @@
 //! what is left out.
 
 mod filter;
+#[cfg(feature = "json")]
 mod json;
 mod number;
 mod rules;
 mod text;
 
 pub use filter::{Filter, RulePattern, Suppression};
+#[cfg(feature = "json")]
 pub use json::{finding as json, stats as stats_json};
 pub use number::{fingerprint, message_number};
 pub use rules::description;

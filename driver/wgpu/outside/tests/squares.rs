@@ -37,6 +37,8 @@ fn the_kernel_writes_squares() {
     read.map_async(wgpu::MapMode::Read, .., |result| result.expect("the buffer can be mapped"));
     device.poll(wgpu::PollType::wait_indefinitely()).expect("the device works");
     let bytes = read.get_mapped_range(..).expect("the buffer is mapped").to_vec();
+    // No crate that comes with the adapter compares a `usize` with other types, so that this type is known.
+    assert_eq!(bytes.len(), size as _);
     let words: Vec<u32> = bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
     assert_eq!(words, (0..1000).map(|n| n * n).collect::<Vec<u32>>());
 }

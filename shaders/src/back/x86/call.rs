@@ -251,16 +251,13 @@ fn execute(
     let most = if needs.workgroup_loop && !takes_schedule && context.monitor.is_none() { u32::MAX } else { 1 };
     while let Some((first, count)) = workgroups.next_row(most) {
         if takes_schedule {
-            let order = schedule.subgroups(first, needs.subgroup_order as u32);
-            let subgroups = (0..needs.subgroup_order).map(|position| order.at(position as u64) as u32);
-            write_order(context.subgroup_order, subgroups);
-            write_order(context.lane_order, schedule.lanes(first).into_iter());
+            write_orders(context, needs, schedule, first);
         }
         context.workgroup = first.map(Cell::new);
         context.row_end = first[0].wrapping_add(count);
         if let Some(monitor) = context.monitor {
-            let lanes = if takes_schedule { schedule.lanes(first) } else { Schedule::Ascending.lanes(first) };
-            monitor.borrow_mut().begin(workgroups.number_of(first), lanes);
+            let schedule = if takes_schedule { schedule } else { Schedule::Ascending };
+            begin_observed(monitor, workgroups, schedule, first);
         }
         let result = call(code, entry, context);
         if result != DONE {
@@ -278,6 +275,21 @@ fn execute(
         }
     }
     Outcome::Done
+}
+
+/// Writes the orders of a workgroup. Apart, since the mixing of seeds would be moved before the loop of all dispatches.
+#[cold]
+fn write_orders(context: &Context<'_, '_>, needs: &Needs, schedule: Schedule, workgroup: [u32; 3]) {
+    let order = schedule.subgroups(workgroup, needs.subgroup_order as u32);
+    let subgroups = (0..needs.subgroup_order).map(|position| order.at(position as u64) as u32);
+    write_order(context.subgroup_order, subgroups);
+    write_order(context.lane_order, schedule.lanes(workgroup).into_iter());
+}
+
+/// Tells the observer that a workgroup begins. Apart, as [`write_orders`].
+#[cold]
+fn begin_observed(monitor: &RefCell<Monitor<'_>>, workgroups: &Workgroups, schedule: Schedule, workgroup: [u32; 3]) {
+    monitor.borrow_mut().begin(workgroups.number_of(workgroup), schedule.lanes(workgroup));
 }
 
 /// Bytes of the state with which code settles accesses.
