@@ -138,8 +138,8 @@ fn forks_during_calls(gpu: &Gpu) {
     unsafe { device.destroy_fence(kept, None) };
 }
 
-/// Each child makes a device of its own and destroys it, while the parent's threads sleep: what sleeping threads wait for
-/// must not be shared with the child.
+/// Each child makes a device of its own and destroys it, while the parent's threads sleep: what those wait for must not
+/// be shared with the child.
 fn forks_that_make_devices() {
     const FORKS: u32 = 50;
     let make_one = || {
