@@ -63,6 +63,7 @@ impl<R: Request + 'static> Wake for RequestWaker<R> {
         let mut state = self.calls.state.lock();
         if state.requests.contains_key(&self.number) {
             state.ready.push_back(self.number);
+            drop(state);
             self.calls.woken.notify_all();
         }
     }

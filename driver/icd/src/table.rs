@@ -347,7 +347,12 @@ impl<T> Table<T> {
     /// at the fork and never gives it back. So there the wait has an end, and then the table has no objects.
     #[cold]
     fn contended_read(&self, is_forked: bool) -> Option<RwLockReadGuard<'_, Entries<T>>> {
-        if is_forked { self.entries.try_read_for(MAX_HOLD) } else { Some(self.entries.read()) }
+        if !is_forked {
+            return Some(self.entries.read());
+        }
+        // The lock may be free and promised to a thread that is not here: writing once clears that.
+        drop(self.entries.try_write());
+        self.entries.try_read_for(MAX_HOLD)
     }
 
     /// As [`Table::contended_read`].

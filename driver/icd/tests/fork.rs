@@ -55,6 +55,7 @@ fn a_forked_process_loses_the_device_and_can_create_another() {
     let compiling = cache.pipelines(&gpu, 1..13);
     match unsafe { fork() } {
         0 => {
+            unsafe { alarm(HANGS) };
             let result = std::panic::catch_unwind(move || {
                 in_the_child(&gpu, again, [done, open], timeline);
                 cache.in_the_child(&gpu, &compiling);
@@ -138,8 +139,8 @@ fn forks_during_calls(gpu: &Gpu) {
     unsafe { device.destroy_fence(kept, None) };
 }
 
-/// Each child makes a device of its own and destroys it, while the parent's threads sleep: what those wait for must not
-/// be shared with the child.
+/// Each child makes a device of its own and destroys it, while the parent's threads sleep: the child must not use what
+/// they wait in.
 fn forks_that_make_devices() {
     const FORKS: u32 = 50;
     let make_one = || {

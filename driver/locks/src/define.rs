@@ -1,6 +1,6 @@
 //! Mutexes and condition variables over those of a library: of `std`, or of loom, which then explores this code.
 
-/// Defines `Mutex` and `Condvar` by the module `$sync`. `$constant`: whether its constructors are constant.
+/// Defines `Mutex` and `Condvar` by the module `$sync`. `$constant`: `const`, if the constructors of that are.
 macro_rules! define_locks {
     ($sync:ident $(, $constant:tt)?) => {
         use std::fmt;
@@ -33,11 +33,6 @@ macro_rules! define_locks {
                 }
             }
 
-            /// Waits for the lock for about this time at most.
-            pub fn try_lock_for(&self, limit: Duration) -> Option<$sync::MutexGuard<'_, T>> {
-                $crate::poll::until(limit, || self.try_lock())
-            }
-
             /// The value, without locking: the reference proves that no other thread has one.
             pub fn get_mut(&mut self) -> &mut T {
                 self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
@@ -57,14 +52,13 @@ macro_rules! define_locks {
 
         /// A condition variable that makes no system call unless a thread waits.
         ///
-        /// A condition must be changed under the mutex that its waiters pass, and the notification must come after the
-        /// lock was taken for that, at once or later. Waiters may wake without one.
+        /// Between the change of a condition and the notification, a notifier must take the mutex that the waiters pass,
+        /// if the change is not made under it. Waiters may wake without a notification.
         #[derive(Debug)]
         pub struct Condvar {
-            /// The threads between the start and the end of a wait. Relaxed is enough: it is increased under the mutex,
-            /// before the waiter gives it back. A notifier that changed the condition before the waiter took the mutex
-            /// need not wake it, since the waiter has tested the new condition; one that changed it after the waiter
-            /// gave the mutex back has taken the mutex since, and the mutex orders the increase before its read.
+            /// The threads between the start and the end of a wait. Relaxed is enough, since it is increased under the
+            /// mutex, before the waiter gives it back. If the notifier took the mutex before the waiter did, the
+            /// waiter's test sees the change. If it took the mutex after the waiter gave it back, it sees the count.
             waiters: AtomicU32,
             inner: $sync::Condvar,
         }
@@ -109,13 +103,16 @@ macro_rules! define_locks {
                 guard: $sync::MutexGuard<'a, T>,
                 deadline: Option<Instant>,
             ) -> ($sync::MutexGuard<'a, T>, bool) {
-                match deadline {
-                    Some(deadline) => self.wait_for(guard, deadline.saturating_duration_since(Instant::now())),
-                    None => (self.wait(guard), false),
+                let Some(deadline) = deadline else { return (self.wait(guard), false) };
+                match deadline.saturating_duration_since(Instant::now()) {
+                    // Without a system call: programs poll.
+                    Duration::ZERO => (guard, true),
+                    left => self.wait_for(guard, left),
                 }
             }
 
             /// Wakes a thread that waits, if one does.
+            #[inline]
             pub fn notify_one(&self) {
                 if self.waiters.load(Ordering::Relaxed) != 0 {
                     self.inner.notify_one();
@@ -123,6 +120,7 @@ macro_rules! define_locks {
             }
 
             /// Wakes all threads that wait.
+            #[inline]
             pub fn notify_all(&self) {
                 if self.waiters.load(Ordering::Relaxed) != 0 {
                     self.inner.notify_all();

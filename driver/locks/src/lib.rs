@@ -1,9 +1,9 @@
 //! The locks of the standard library without poisoning, and loom's in the same form.
 //!
-//! The driver runs in processes that fork. A lock of `std` is its own word (a futex), so that a forked process can use
-//! a lock of its own whatever the parent's threads did at the fork. Locks with a global table of sleeping threads, as
-//! those of `parking_lot` have, cannot be used there: the table is copied with the parent's threads, which the child
-//! does not have, and a lock of the table itself may be held for ever.
+//! The driver runs in processes that fork. On Linux a lock of `std` is a word of its own (a futex), so that a forked
+//! process can use a lock that it made whatever the parent's threads did at the fork. Locks with a global table of
+//! sleeping threads, as those of `parking_lot`, cannot be used there: the child's copy of the table has the parent's
+//! threads, which the child does not have, and a lock of the table itself may be held for ever.
 //!
 //! A panic of a holder does not poison: state under these locks is valid between any two statements that may panic.
 
@@ -20,6 +20,13 @@ mod real {
 }
 
 pub use real::{Condvar, Mutex};
+
+impl<T> Mutex<T> {
+    /// Waits for the lock for about this time at most.
+    pub fn try_lock_for(&self, limit: std::time::Duration) -> Option<MutexGuard<'_, T>> {
+        poll::until(limit, || self.try_lock())
+    }
+}
 
 /// The same for models that loom explores. What a model does not explore keeps the real locks.
 #[cfg(loom)]

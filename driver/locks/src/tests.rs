@@ -1,5 +1,5 @@
-//! What the standard library's locks do not do: they go on after a panic, and a notification without waiters costs
-//! no call and is not lost.
+//! What the standard library's locks do not do: they work after a panic, and a notification asks first whether a thread
+//! waits.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -51,7 +51,7 @@ fn a_wait_ends_by_its_time() {
 #[test]
 fn no_notification_is_lost() {
     const STEPS: u32 = 20_000;
-    let (number, changed, tests) = (Mutex::new(0_u32), Condvar::new(), AtomicU32::new(0));
+    let (number, changed, waits) = (Mutex::new(0_u32), Condvar::new(), AtomicU32::new(0));
     let side = |parity: u32| {
         let mut guard = number.lock();
         while *guard < STEPS {
@@ -67,7 +67,7 @@ fn no_notification_is_lost() {
                 }
             } else {
                 // Relaxed: a count.
-                tests.fetch_add(1, Ordering::Relaxed);
+                waits.fetch_add(1, Ordering::Relaxed);
                 guard = changed.wait(guard);
             }
         }
@@ -77,5 +77,5 @@ fn no_notification_is_lost() {
         scope.spawn(|| side(1));
     });
     assert_eq!(*number.lock(), STEPS);
-    assert!(tests.into_inner() > 0, "no thread waited");
+    assert!(waits.into_inner() > 0, "no thread waited");
 }

@@ -179,7 +179,7 @@ impl CommandBuffer {
     }
 }
 
-/// The recorder of a command buffer in the recording state, which it is in as long as this holds its lock.
+/// The recorder of a locked command buffer. The lock keeps it in the recording state.
 pub(super) struct LockedRecorder<'a>(MutexGuard<'a, Lifecycle>);
 
 impl Deref for LockedRecorder<'_> {

@@ -157,9 +157,9 @@ impl FenceState {
         // Release: pairs with the Acquire in `state`. Under the lock, so that a waiter has either not tested yet or is
         // asleep.
         self.state.store(state, Ordering::Release);
-        self.settled.notify_all();
-        // After the lock: a waiter takes locks of its own, and the fence's lock is a leaf.
+        // After the lock: a waiter takes this one or locks of its own, and the fence's lock is a leaf.
         drop(inner);
+        self.settled.notify_all();
         watchers.into_iter().for_each(Wake::wake);
     }
 }

@@ -9,7 +9,7 @@ use crate::schedule::Schedule;
 pub struct Workgroups {
     base: [u32; 3],
     groups: [u32; 3],
-    /// The next workgroup, without the base; the next position in the schedule's order, counted in the same way.
+    /// The next position in the schedule's order, as an id without the base. In ascending order it is the workgroup's.
     at: [u32; 3],
     left: u64,
     schedule: Schedule,
@@ -32,7 +32,7 @@ impl Workgroups {
         Self { schedule, ..self }
     }
 
-    /// The order of subgroups and lanes.
+    /// The order of workgroups, subgroups and lanes.
     pub fn schedule(&self) -> Schedule {
         self.schedule
     }
@@ -80,8 +80,8 @@ impl Workgroups {
         [0, 1, 2].map(|dim| self.base[dim].wrapping_add(at[dim]))
     }
 
-    /// The number of the workgroup at the next position of the schedule's order. Its id is not returned here, since ids
-    /// would then pass through memory for each dispatch.
+    /// The number of the workgroup at the next position of the schedule's order. A number, since a returned id would
+    /// pass through memory in every dispatch.
     #[cold]
     fn scheduled_number(&self) -> u64 {
         let [x, y, z] = self.groups.map(u64::from);

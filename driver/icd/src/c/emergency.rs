@@ -9,9 +9,9 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use memmap2::MmapMut;
+use spelter_locks::Mutex;
 
 /// Bytes set aside: enough for the rest of one call, on every worker.
 const RESERVE: usize = 8 << 20;
@@ -46,7 +46,7 @@ pub(crate) fn replenish() -> bool {
     if is_set_aside() {
         return true;
     }
-    let mut reserve = SET_ASIDE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut reserve = SET_ASIDE.lock();
     if reserve.is_none() {
         *reserve = MmapMut::map_anon(RESERVE).ok();
     }
@@ -57,7 +57,7 @@ pub(crate) fn replenish() -> bool {
 /// Returns the reserve to the system. If another thread is returning it, waits until that is done: an allocation that
 /// is retried earlier fails again.
 fn release() {
-    let mut reserve = SET_ASIDE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut reserve = SET_ASIDE.lock();
     drop(reserve.take());
     IS_SET_ASIDE.store(false, Ordering::Relaxed);
 }
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn an_allocation_is_retried_after_another_thread_released_the_reserve() {
         static IS_BACK: AtomicBool = AtomicBool::new(false);
-        let reserve = SET_ASIDE.lock().unwrap_or_else(PoisonError::into_inner);
+        let reserve = SET_ASIDE.lock();
         let (refused, is_refused) = mpsc::channel();
         let other = thread::spawn(move || {
             let allocate = || {

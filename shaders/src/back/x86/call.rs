@@ -277,8 +277,9 @@ fn execute(
     Outcome::Done
 }
 
-/// Writes the orders of a workgroup. Apart, since the mixing of seeds would be moved before the loop of all dispatches.
-#[cold]
+/// Writes the orders of a workgroup. Not inlined: the compiler would mix the seeds before the loop, also for dispatches
+/// without a schedule.
+#[inline(never)]
 fn write_orders(context: &Context<'_, '_>, needs: &Needs, schedule: Schedule, workgroup: [u32; 3]) {
     let order = schedule.subgroups(workgroup, needs.subgroup_order as u32);
     let subgroups = (0..needs.subgroup_order).map(|position| order.at(position as u64) as u32);
@@ -286,8 +287,8 @@ fn write_orders(context: &Context<'_, '_>, needs: &Needs, schedule: Schedule, wo
     write_order(context.lane_order, schedule.lanes(workgroup).into_iter());
 }
 
-/// Tells the observer that a workgroup begins. Apart, as [`write_orders`].
-#[cold]
+/// Tells the observer that a workgroup begins. Not inlined, as [`write_orders`].
+#[inline(never)]
 fn begin_observed(monitor: &RefCell<Monitor<'_>>, workgroups: &Workgroups, schedule: Schedule, workgroup: [u32; 3]) {
     monitor.borrow_mut().begin(workgroups.number_of(workgroup), schedule.lanes(workgroup));
 }
