@@ -226,7 +226,11 @@ const MISTAKES: [Mistake; 10] = [
     },
     Mistake {
         title: "A barrier makes values visible to reads, and the next dispatch also writes",
-        text: "A write over a write needs visibility, too.",
+        text: "A write over a write needs visibility, too. The specification has two answers. The chapter \"Synchronization \
+               and Cache Control\" asks for a memory dependency, which includes visibility (\"Execution and Memory \
+               Dependencies\"); checked mode takes this one between commands. The appendix \"Memory Model\" asks for \
+               availability only, which decides in kernels (the switch `overwrite` of [the memory \
+               model](memory-model.md)).",
         mend: "`SHADER_STORAGE_READ` and `SHADER_STORAGE_WRITE` in `dstAccessMask`.",
         run: |scene, mended| {
             scene.run(|command| {
