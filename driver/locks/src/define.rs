@@ -52,8 +52,8 @@ macro_rules! define_locks {
 
         /// A condition variable that makes no system call unless a thread waits.
         ///
-        /// Between the change of a condition and the notification, a notifier must take the mutex that the waiters pass,
-        /// if the change is not made under it. Waiters may wake without a notification.
+        /// Between the change of a condition and the notification, a notifier must take the mutex that the waiters
+        /// pass, if the change is not made under it. Waiters may wake without a notification.
         #[derive(Debug)]
         pub struct Condvar {
             /// The threads between the start and the end of a wait. Relaxed is enough, since it is increased under the
