@@ -118,25 +118,32 @@ fn forks_during_calls(gpu: &Gpu) {
                 }
             }
         });
-        let fork_once = || match unsafe { fork() } {
-            0 => unsafe {
-                alarm(HANGS);
-                let _ = device.device_wait_idle();
-                device.destroy_fence(kept, None);
-                _exit(0)
-            },
-            child => {
-                let mut status = -1;
-                assert_eq!(unsafe { waitpid(child, &raw mut status, 0) }, child);
-                status
-            }
-        };
-        let ended: Vec<c_int> = (0..FORKS).map(|_| fork_once()).collect();
+        let ended = fork_each(FORKS, || unsafe {
+            let _ = device.device_wait_idle();
+            device.destroy_fence(kept, None);
+        });
         stop.store(true, Ordering::Relaxed);
         ended
     });
     assert!(ended.iter().all(|&status| status == 0), "{ended:?}");
     unsafe { device.destroy_fence(kept, None) };
+}
+
+/// Forks so many times, one child after the other, and returns their statuses: 0 unless `in_child` panics or hangs.
+fn fork_each(forks: u32, in_child: impl Fn()) -> Vec<c_int> {
+    let fork_once = || match unsafe { fork() } {
+        0 => unsafe {
+            alarm(HANGS);
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(&in_child));
+            _exit(result.is_err().into())
+        },
+        child => {
+            let mut status = -1;
+            assert_eq!(unsafe { waitpid(child, &raw mut status, 0) }, child);
+            status
+        }
+    };
+    (0..forks).map(|_| fork_once()).collect()
 }
 
 /// Each child makes a device of its own and destroys it, while the parent's threads sleep: the child must not use what
@@ -152,20 +159,7 @@ fn forks_that_make_devices() {
         gpu.destroy_buffer(buffer);
         all
     };
-    let ended: Vec<c_int> = (0..FORKS)
-        .map(|_| match unsafe { fork() } {
-            0 => unsafe {
-                alarm(HANGS);
-                let result = std::panic::catch_unwind(|| assert_eq!(make_one(), [7; 4]));
-                _exit(result.is_err().into())
-            },
-            child => unsafe {
-                let mut status = -1;
-                assert_eq!(waitpid(child, &raw mut status, 0), child);
-                status
-            },
-        })
-        .collect();
+    let ended = fork_each(FORKS, || assert_eq!(make_one(), [7; 4]));
     assert!(ended.iter().all(|&status| status == 0), "{ended:?}");
 }
 
