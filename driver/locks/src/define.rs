@@ -4,7 +4,7 @@
 macro_rules! define_locks {
     ($sync:ident $(, $constant:tt)?) => {
         use std::fmt;
-        use std::sync::{PoisonError, TryLockError};
+        use std::sync::PoisonError;
         use std::time::{Duration, Instant};
 
         use $sync::atomic::{AtomicU32, Ordering};
@@ -26,11 +26,7 @@ macro_rules! define_locks {
 
             /// The lock, unless it is held.
             pub fn try_lock(&self) -> Option<$sync::MutexGuard<'_, T>> {
-                match self.0.try_lock() {
-                    Ok(guard) => Some(guard),
-                    Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-                    Err(TryLockError::WouldBlock) => None,
-                }
+                $crate::attempt::taken(self.0.try_lock())
             }
 
             /// The value, without locking: the reference proves that no other thread has one.

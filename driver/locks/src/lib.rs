@@ -7,8 +7,8 @@
 //!
 //! A panic of a holder does not poison: state under these locks is valid between any two statements that may panic.
 
+mod attempt;
 mod define;
-mod poll;
 mod rw_lock;
 
 pub use rw_lock::RwLock;
@@ -24,7 +24,7 @@ pub use real::{Condvar, Mutex};
 impl<T> Mutex<T> {
     /// Waits for the lock for about this time at most.
     pub fn try_lock_for(&self, limit: std::time::Duration) -> Option<MutexGuard<'_, T>> {
-        poll::until(limit, || self.try_lock())
+        attempt::until(limit, || self.try_lock())
     }
 }
 

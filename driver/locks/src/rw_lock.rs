@@ -1,9 +1,9 @@
 //! A lock for one writer or several readers, without poisoning.
 
-use std::sync::{PoisonError, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+use std::sync::{PoisonError, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
-use crate::poll;
+use crate::attempt;
 
 /// A lock for one writer or several readers.
 #[derive(Debug, Default)]
@@ -27,29 +27,21 @@ impl<T> RwLock<T> {
 
     /// As [`RwLock::read`], unless it would wait.
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
-        match self.0.try_read() {
-            Ok(guard) => Some(guard),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
+        attempt::taken(self.0.try_read())
     }
 
     /// As [`RwLock::read`], for about this time at most.
     pub fn try_read_for(&self, limit: Duration) -> Option<RwLockReadGuard<'_, T>> {
-        poll::until(limit, || self.try_read())
+        attempt::until(limit, || self.try_read())
     }
 
     /// As [`RwLock::write`], for about this time at most.
     pub fn try_write_for(&self, limit: Duration) -> Option<RwLockWriteGuard<'_, T>> {
-        poll::until(limit, || self.try_write())
+        attempt::until(limit, || self.try_write())
     }
 
     /// As [`RwLock::write`], unless it would wait.
     pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
-        match self.0.try_write() {
-            Ok(guard) => Some(guard),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
+        attempt::taken(self.0.try_write())
     }
 }
