@@ -101,11 +101,11 @@ impl From<DeviceError> for Error {
     }
 }
 
-/// `Ok` if the rule `holds`, else a misuse. `problem` is only evaluated then.
+/// `Ok` if the rule `holds`, else a misuse. `at` is only formatted and `problem` only evaluated then.
 #[inline]
 pub(crate) fn require(
     holds: bool,
-    at: &str,
+    at: impl fmt::Display,
     vuid: &'static str,
     problem: impl FnOnce() -> String,
 ) -> Result<(), Misuse> {
@@ -113,6 +113,6 @@ pub(crate) fn require(
 }
 
 #[cold]
-fn broken(at: &str, vuid: &'static str, problem: impl FnOnce() -> String) -> Misuse {
-    Misuse::new(at, problem(), vuid)
+fn broken(at: impl fmt::Display, vuid: &'static str, problem: impl FnOnce() -> String) -> Misuse {
+    Misuse::new(at.to_string(), problem(), vuid)
 }

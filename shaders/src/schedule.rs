@@ -34,6 +34,12 @@ enum Level {
 }
 
 impl Schedule {
+    /// Whether each order is from the first to the last.
+    #[inline]
+    pub fn is_ascending(self) -> bool {
+        matches!(self, Self::Ascending)
+    }
+
     /// The order of the workgroups of a dispatch, by linear index: x fastest, then y, then z.
     pub fn workgroups(self, count: u64) -> Order {
         self.order(Level::Workgroups, [0; 3], count)

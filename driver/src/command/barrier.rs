@@ -199,56 +199,56 @@ fn check_access(stages: PipelineStageFlags, access: AccessFlags, vuid: &'static 
 }
 
 pub(super) fn check_buffer(index: usize, device: &Device, barrier: &BufferMemoryBarrier<'_>) -> Result<(), Misuse> {
-    let at = format!("pBufferMemoryBarriers[{index}]");
+    let at = format_args!("pBufferMemoryBarriers[{index}]");
     let (buffer, offset, size) = (barrier.buffer, barrier.offset, barrier.size);
-    require(buffer.device().is(device), &at, "VUID-VkBufferMemoryBarrier-buffer-parameter", || {
+    require(buffer.device().is(device), at, "VUID-VkBufferMemoryBarrier-buffer-parameter", || {
         "a buffer of another device".into()
     })?;
-    require(buffer.storage().is_some(), &at, "VUID-VkBufferMemoryBarrier-buffer-01931", || {
+    require(buffer.storage().is_some(), at, "VUID-VkBufferMemoryBarrier-buffer-01931", || {
         "the buffer has no memory bound".into()
     })?;
     let whole = buffer.size();
-    require(offset < whole, &at, "VUID-VkBufferMemoryBarrier-offset-01187", || {
+    require(offset < whole, at, "VUID-VkBufferMemoryBarrier-offset-01187", || {
         format!("offset {offset} in a buffer of {whole} bytes")
     })?;
     if size == WHOLE_SIZE {
         return Ok(());
     }
-    require(size > 0, &at, "VUID-VkBufferMemoryBarrier-size-01188", || "size is 0".into())?;
-    require(size <= whole - offset, &at, "VUID-VkBufferMemoryBarrier-size-01189", || {
+    require(size > 0, at, "VUID-VkBufferMemoryBarrier-size-01188", || "size is 0".into())?;
+    require(size <= whole - offset, at, "VUID-VkBufferMemoryBarrier-size-01189", || {
         format!("{size} bytes at offset {offset} in a buffer of {whole} bytes")
     })
 }
 
 pub(super) fn check_image(index: usize, device: &Device, barrier: &ImageMemoryBarrier<'_>) -> Result<(), Misuse> {
-    let at = format!("pImageMemoryBarriers[{index}]");
+    let at = format_args!("pImageMemoryBarriers[{index}]");
     let (image, range) = (barrier.image, barrier.range);
-    require(image.device().is(device), &at, "VUID-VkImageMemoryBarrier-image-parameter", || {
+    require(image.device().is(device), at, "VUID-VkImageMemoryBarrier-image-parameter", || {
         "an image of another device".into()
     })?;
-    require(image.storage().is_some(), &at, "VUID-VkImageMemoryBarrier-image-01932", || {
+    require(image.storage().is_some(), at, "VUID-VkImageMemoryBarrier-image-01932", || {
         "the image has no memory bound".into()
     })?;
     let nowhere = [ImageLayout::UNDEFINED, ImageLayout::PREINITIALIZED].contains(&barrier.new_layout);
     // Equal layouts request no transition.
     let stays = barrier.old_layout == barrier.new_layout;
-    require(stays || !nowhere, &at, "VUID-VkImageMemoryBarrier-newLayout-01198", || {
+    require(stays || !nowhere, at, "VUID-VkImageMemoryBarrier-newLayout-01198", || {
         format!("newLayout is {:?}", barrier.new_layout)
     })?;
     let info = image.info();
-    require(range.base_mip_level < info.levels, &at, "VUID-VkImageMemoryBarrier-subresourceRange-01486", || {
+    require(range.base_mip_level < info.levels, at, "VUID-VkImageMemoryBarrier-subresourceRange-01486", || {
         format!("baseMipLevel {} of {}", range.base_mip_level, info.levels)
     })?;
     let levels = range.level_count == REMAINING_MIP_LEVELS || range.level_count <= info.levels - range.base_mip_level;
-    require(levels, &at, "VUID-VkImageMemoryBarrier-subresourceRange-01724", || {
+    require(levels, at, "VUID-VkImageMemoryBarrier-subresourceRange-01724", || {
         format!("{} levels from {}, of {}", range.level_count, range.base_mip_level, info.levels)
     })?;
-    require(range.base_array_layer < info.layers, &at, "VUID-VkImageMemoryBarrier-subresourceRange-01488", || {
+    require(range.base_array_layer < info.layers, at, "VUID-VkImageMemoryBarrier-subresourceRange-01488", || {
         format!("baseArrayLayer {} of {}", range.base_array_layer, info.layers)
     })?;
     let layers =
         range.layer_count == REMAINING_ARRAY_LAYERS || range.layer_count <= info.layers - range.base_array_layer;
-    require(layers, &at, "VUID-VkImageMemoryBarrier-subresourceRange-01725", || {
+    require(layers, at, "VUID-VkImageMemoryBarrier-subresourceRange-01725", || {
         format!("{} layers from {}, of {}", range.layer_count, range.base_array_layer, info.layers)
     })
 }

@@ -3,6 +3,7 @@
 //! No command buffer stays locked while the executor works: two threads may submit the same ones in any order. Between
 //! `begin` and `finish` a command buffer counts as pending by its `entering`.
 
+use std::fmt;
 use std::sync::Arc;
 
 use ash::vk::CommandBufferUsageFlags as Flags;
@@ -25,7 +26,7 @@ impl Submission {
     pub(crate) fn begin(commands: &[&CommandBuffer]) -> Result<Self, Error> {
         let mut submission = Self { entered: host_memory::list(commands.len())? };
         for (index, &command) in commands.iter().enumerate() {
-            let at = &format!("pCommandBuffers[{index}]");
+            let at = format_args!("pCommandBuffers[{index}]");
             require(!command.is_secondary(), at, "VUID-VkSubmitInfo-pCommandBuffers-00075", || {
                 "the command buffer is secondary".into()
             })?;
@@ -42,7 +43,7 @@ impl Submission {
     /// still have.
     fn enter(
         &mut self,
-        at: &str,
+        at: fmt::Arguments<'_>,
         command: &CommandBuffer,
         recorded: Option<&Arc<Recording>>,
     ) -> Result<Vec<ExecutedSecondary>, Misuse> {
@@ -86,7 +87,7 @@ impl Drop for Submission {
 
 /// The recording of a command buffer that may be submitted now, and the secondary ones that it executes.
 fn enter(
-    at: &str,
+    at: fmt::Arguments<'_>,
     device: &Device,
     lifecycle: &mut Lifecycle,
     recorded: Option<&Arc<Recording>>,

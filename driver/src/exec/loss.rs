@@ -73,6 +73,7 @@ impl Loss {
     }
 
     /// The error for a forked process. To be called before taking a lock or sleeping to wait for threads of the device.
+    #[inline]
     pub(crate) fn check_not_forked(&self) -> Result<(), DeviceError> {
         if self.is_forked() { Err(DeviceError::DeviceLost(FORKED.to_owned())) } else { Ok(()) }
     }
@@ -102,16 +103,20 @@ impl Loss {
     }
 
     /// Whether the device is lost: all threads stop working.
+    #[inline]
     pub(crate) fn is_lost(&self) -> bool {
         // Acquire: pairs with the Release in `lose`; the reason is there.
         self.stop.load(Ordering::Acquire) != 0 || self.is_forked()
     }
 
     /// The error that says why the device is lost, if it is.
+    #[inline]
     pub(crate) fn check(&self) -> Result<(), DeviceError> {
-        if !self.is_lost() {
-            return Ok(());
-        }
+        if self.is_lost() { self.why() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn why(&self) -> Result<(), DeviceError> {
         self.check_not_forked()?;
         Err(DeviceError::DeviceLost(self.inner.lock().why.clone().unwrap_or_default()))
     }

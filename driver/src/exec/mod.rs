@@ -34,7 +34,7 @@ pub(crate) use loss::Loss;
 pub use observe::{Chunk, CommandId, DispatchInfo, Observer, Observers, SubmissionId, SubmissionSize};
 pub(crate) use phases::Phases;
 pub(crate) use queue::QueueState;
-pub(crate) use recording::{Batch, Recording};
+pub(crate) use recording::{Batch, Recording, SemaphoreStages};
 pub(crate) use work::{
     ClearWork, Condition, DispatchState, DispatchWork, Grid, Groups, LateDescriptors, RowsWork, SourceLocations, Work,
 };

@@ -52,8 +52,10 @@ pub(super) struct PhaseRun<'a> {
     pub(super) recording: &'a Arc<Recording>,
     /// Index of the phase in the recording.
     pub(super) phase: usize,
+    /// Its commands.
+    pub(super) commands: &'a [Work],
     /// The batch, for observers.
-    pub(super) of: BatchPart,
+    pub(super) of: &'a BatchPart,
     /// The queue's.
     pub(super) progress: &'a Arc<QueueProgress>,
     pub(super) slot: &'a mut Slot,
@@ -63,13 +65,13 @@ pub(super) struct PhaseRun<'a> {
 
 impl PhaseRun<'_> {
     /// Runs the phase, or the rest of it that was `left`, to its end or until the device is lost. A visit that runs out
-    /// of time returns the rest.
-    pub(super) fn run(mut self, left: Option<PartialPhase>) -> Option<PartialPhase> {
+    /// of time leaves the rest there.
+    pub(super) fn run(mut self, left: &mut Option<PartialPhase>) {
         let mut done = 0;
         // A phase that was left keeps its plan: indirect sizes must not be read again.
-        match left {
+        match left.take() {
             Some(left) => (self.slot.plan, done) = (left.plan, left.done),
-            None => self.slot.plan.count(&self.recording.phases[self.phase]),
+            None => self.slot.plan.count(self.commands),
         }
         let units = self.slot.plan.units();
         let _working = Working::new(self.shared, self.slot.number);
@@ -80,16 +82,12 @@ impl PhaseRun<'_> {
         }
         if done < units && !self.shared.loss.is_lost() {
             if self.visit.is_some() {
-                return Some(PartialPhase { plan: std::mem::take(&mut self.slot.plan), done });
+                *left = Some(PartialPhase { plan: std::mem::take(&mut self.slot.plan), done });
+                return;
             }
             let seats = seats.max(max_seats(self.shared, units - done));
             self.with_crew(done..units, seats);
         }
-        None
-    }
-
-    fn commands(&self) -> &[Work] {
-        &self.recording.phases[self.phase]
     }
 
     /// How many threads to call: none if the phase is known to be small. Unknown kernels are assumed to be long.
@@ -101,7 +99,7 @@ impl PhaseRun<'_> {
         let max = max_seats(shared, units);
         let enough = PER_MEMBER.saturating_mul(max as u64).saturating_add(SHARE_COLD);
         let threshold = if shared.board.has_spinners() { SHARE_WARM } else { SHARE_COLD };
-        match shared.costs.phase(self.commands(), &self.slot.plan, enough) {
+        match shared.costs.phase(self.commands, &self.slot.plan, enough) {
             Some(cost) if cost < threshold => 0,
             Some(cost) => max.min((cost / PER_MEMBER).max(1) as usize),
             None => max,
@@ -111,7 +109,7 @@ impl PhaseRun<'_> {
     /// Runs units alone until all are done, until they prove to be worth a crew, or until the visit is over. Returns
     /// the first unit that has not run.
     fn alone(&mut self, Range { start, end: units }: Range<u64>) -> u64 {
-        let Self { shared, recording, phase, of, progress, ref mut slot, ref mut visit } = *self;
+        let Self { shared, recording, phase, commands, of, progress, ref mut slot, ref mut visit } = *self;
         let (several, workers) = (units - start > 1, shared.workers() as u64);
         // A visitor that is out of time leaves even the last unit; otherwise a single unit cannot be shared.
         let (max_units, min_left) = visit.as_ref().map_or((u64::MAX, 2), |visit| (visit.max_units(), 1));
@@ -123,7 +121,7 @@ impl PhaseRun<'_> {
         let (mut done, mut chunk) = (start, if started.is_some() { 1 } else { units - start });
         while done < units {
             let end = units.min(done + chunk);
-            let run = Run { shared, recording, phase, of, plan: &slot.plan, progress, slot: slot.number };
+            let run = Run { shared, recording, phase, commands, of, plan: &slot.plan, progress, slot: slot.number };
             if let Err(halt) = run.units(done..end, &mut slot.scratch, &mut slot.count) {
                 report(shared, halt);
                 break;
@@ -145,8 +143,13 @@ impl PhaseRun<'_> {
     fn with_crew(self, units: Range<u64>, seats: usize) {
         let Self { shared, recording, phase, of, progress, slot, .. } = self;
         let plan = std::mem::take(&mut slot.plan);
-        let payload =
-            Arc::new(SharedPhase { recording: Arc::clone(recording), phase, of, plan, progress: Arc::clone(progress) });
+        let payload = Arc::new(SharedPhase {
+            recording: Arc::clone(recording),
+            phase,
+            of: *of,
+            plan,
+            progress: Arc::clone(progress),
+        });
         let crew = Crew::new(units, seats + 1, Arc::clone(&payload));
         let spawn = shared.board.open(&crew, seats, owner(&payload.progress));
         shared.spawn(spawn);
@@ -189,6 +192,7 @@ fn max_seats(shared: &Shared, units: u64) -> usize {
 pub(super) fn member_of(shared: &Arc<Shared>, member: Member<SharedPhase>, slot: &mut Slot) {
     let Some(payload) = member.payload() else { return };
     let _working = Working::new(shared, slot.number);
+    let _running = payload.progress.enter(slot.number);
     while let Some(range) = member.crew().take() {
         if !payload.run(shared, range, slot) {
             break;
@@ -204,7 +208,8 @@ impl SharedPhase {
     /// Runs a range of units; whether to continue.
     fn run(&self, shared: &Shared, range: Range<u64>, slot: &mut Slot) -> bool {
         let Self { recording, phase, of, plan, progress } = self;
-        let run = Run { shared, recording, phase: *phase, of: *of, plan, progress, slot: slot.number };
+        let commands = &recording.phases[*phase];
+        let run = Run { shared, recording, phase: *phase, commands, of, plan, progress, slot: slot.number };
         match run.units(range, &mut slot.scratch, &mut slot.count) {
             Ok(()) => !shared.loss.is_lost(),
             Err(halt) => {

@@ -22,11 +22,11 @@ pub(super) struct QueueProgress {
 #[derive(Debug)]
 struct Count {
     commands: AtomicU64,
-    /// One more than the number of the thread that runs units with the slot; 0 if none does.
+    /// One more than the number of the thread that works for the queue with the slot; 0 if none does.
     thread: AtomicU64,
 }
 
-/// A thread that runs units.
+/// A thread that works for a queue, as conductor or member.
 #[must_use]
 pub(super) struct Running<'a> {
     thread: &'a AtomicU64,
@@ -84,7 +84,7 @@ impl QueueProgress {
         step(&self.commands[slot].commands);
     }
 
-    /// The calling thread runs units with this slot, until the result is dropped.
+    /// The calling thread works for the queue with this slot, until the result is dropped.
     #[inline]
     pub(super) fn enter(&self, slot: usize) -> Running<'_> {
         let thread = &self.commands[slot].thread;
@@ -104,7 +104,7 @@ impl QueueProgress {
         self.blamed.load(Ordering::Acquire) != 0
     }
 
-    /// The threads that run units now.
+    /// The threads that work for the queue now.
     pub(super) fn threads(&self) -> Vec<Thread> {
         let threads = self.commands.iter().map(|count| count.thread.load(Ordering::Relaxed));
         threads.filter_map(|thread| thread.checked_sub(1)).collect()

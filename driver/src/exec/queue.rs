@@ -121,7 +121,7 @@ impl QueueState {
         loop {
             let Some(mut held) = self.shared.claim() else { return false };
             let Some(role) = self.line.claim() else { return true };
-            let wanted = self.conduct(role, &mut held.slot, || false, visit.as_mut());
+            let wanted = self.conduct(role, held.slot(), || false, visit.as_mut());
             // The slot first: it may be the one that the next conductor lacks.
             drop(held);
             if !wanted || self.shared.post(self) {
@@ -152,6 +152,7 @@ impl QueueState {
         mut visit: Option<&mut Visit>,
     ) -> bool {
         self.shared.wake_watchdog();
+        let _running = self.progress.enter(slot.number);
         let mut wanted = false;
         loop {
             let Some(submitted) = role.front() else { break };
@@ -221,11 +222,13 @@ impl QueueState {
         // Uncontended: one conductor follows the other.
         let BatchPosition { recording: first, mut phase, mut left } = std::mem::take(&mut *submitted.position.lock());
         for (r, recording) in submitted.batch.recordings.iter().enumerate().skip(first) {
+            let of = BatchPart { submission: id, recording: r };
             for p in phase..recording.phases.len() {
-                if let Err(lost) = self.shared.loss.check() {
-                    return ConductorStop::Done(Err(lost));
+                if self.shared.loss.is_lost() {
+                    return ConductorStop::Done(self.shared.loss.check());
                 }
-                if let Some(counter) = unset_event(&recording.phases[p]) {
+                let commands = &recording.phases[p];
+                if let Some(counter) = unset_event(commands) {
                     *submitted.position.lock() = BatchPosition { recording: r, phase: p, left: None };
                     return ConductorStop::Until((counter, 1));
                 }
@@ -240,18 +243,19 @@ impl QueueState {
                 if let (Some(log), None) = (log, &left) {
                     log.phase(CommandId { submission: id, recording: r, phase: p, command: 0 }, recording);
                 }
-                make_ready(&recording.phases[p]);
+                make_ready(commands);
                 self.progress.begin(r, p);
                 let run = PhaseRun {
                     shared: &self.shared,
                     recording,
                     phase: p,
-                    of: BatchPart { submission: id, recording: r },
+                    commands,
+                    of: &of,
                     progress: &self.progress,
                     slot: &mut *slot,
                     visit: visit.as_deref_mut(),
                 };
-                let left = run.run(left.take());
+                run.run(&mut left);
                 self.progress.end();
                 if left.is_some() {
                     return self.end_visit(submitted, BatchPosition { recording: r, phase: p, left });
@@ -323,13 +327,13 @@ impl QueueState {
     fn help_once(self: &Arc<Self>, done: &dyn Fn() -> bool) -> bool {
         let Some(mut held) = self.shared.claim() else { return false };
         if let Some(role) = self.line.claim() {
-            if self.conduct(role, &mut held.slot, || !done() && !self.shared.board.is_crowded(), None) {
-                self.hand_over(&mut held.slot);
+            if self.conduct(role, held.slot(), || !done() && !self.shared.board.is_crowded(), None) {
+                self.hand_over(held.slot());
             }
             return true;
         }
         let Some(member) = self.shared.board.join(phase::owner(&self.progress)) else { return false };
-        phase::member_of(&self.shared, member, &mut held.slot);
+        phase::member_of(&self.shared, member, held.slot());
         true
     }
 

@@ -70,14 +70,21 @@ impl fmt::Debug for Recording {
 pub(crate) struct Batch {
     /// Semaphore values that must be reached before it starts.
     pub(crate) waits: Vec<Target>,
-    /// The stages that wait for each; empty unless the device checks.
-    pub(crate) wait_stages: Vec<PipelineStageFlags2>,
     /// Run one after the other, as if separated by a barrier.
     pub(crate) recordings: Vec<Arc<Recording>>,
     /// Semaphore values to raise at the end, unless the device is lost.
     pub(crate) signals: Vec<Target>,
-    /// The stages after which each is signalled; empty unless the device checks.
-    pub(crate) signal_stages: Vec<PipelineStageFlags2>,
+    /// The stages of both; `None` unless the device checks.
+    pub(crate) semaphore_stages: Option<Box<SemaphoreStages>>,
     /// Signalled at the end, or settled with the error of a lost device.
     pub(crate) fence: Option<Arc<FenceState>>,
+}
+
+/// The stage masks of a submission's semaphores.
+#[derive(Debug, Default)]
+pub(crate) struct SemaphoreStages {
+    /// The stages that wait for each of [`Batch::waits`].
+    pub(crate) waits: Vec<PipelineStageFlags2>,
+    /// The stages after which each of [`Batch::signals`] is signalled.
+    pub(crate) signals: Vec<PipelineStageFlags2>,
 }

@@ -39,12 +39,14 @@ pub(super) struct BatchPart {
 pub(super) struct Run<'a> {
     /// The executor, for its stop flag and costs.
     pub(super) shared: &'a Shared,
-    /// The recording that has the commands.
+    /// The recording that has the phase.
     pub(super) recording: &'a Recording,
-    /// Index of their phase.
+    /// Index of the phase.
     pub(super) phase: usize,
+    /// The commands of the phase.
+    pub(super) commands: &'a [Work],
     /// The batch, for observers.
-    pub(super) of: BatchPart,
+    pub(super) of: &'a BatchPart,
     /// Their units.
     pub(super) plan: &'a PhasePlan,
     /// The counts for the watchdog.
@@ -57,18 +59,17 @@ impl Run<'_> {
     /// Runs a range of units in order. Units of a command that was halted may have run in part. `count` is the caller's
     /// counter of measurements.
     pub(super) fn units(&self, range: Range<u64>, scratch: &mut Scratch, count: &mut u64) -> Result<(), Halt> {
-        let _running = self.progress.enter(self.slot);
-        self.plan.split(range).try_for_each(|range| self.observed(range, scratch, count))
+        self.plan.split(range).try_for_each(|range| self.observed(&range, scratch, count))
     }
 
-    fn observed(&self, range: CommandRange, scratch: &mut Scratch, count: &mut u64) -> Result<(), Halt> {
+    fn observed(&self, range: &CommandRange, scratch: &mut Scratch, count: &mut u64) -> Result<(), Halt> {
         let Some(observer) = &self.shared.observer else { return self.run(range, scratch, count) };
         let (command, groups) = (range.command, range.groups);
         let (units, start) = (range.units.end - range.units.start, Instant::now());
         let result = self.run(range, scratch, count);
         if units > 0 {
-            let BatchPart { submission, recording } = self.of;
-            let work = &self.recording.phases[self.phase][command];
+            let BatchPart { submission, recording } = *self.of;
+            let work = &self.commands[command];
             let dispatch = match work {
                 Work::Dispatch(dispatch) => Some(DispatchInfo { pipeline: dispatch.state.pipeline, groups }),
                 _ => None,
@@ -87,12 +88,12 @@ impl Run<'_> {
         result
     }
 
-    fn run(&self, range: CommandRange, scratch: &mut Scratch, count: &mut u64) -> Result<(), Halt> {
+    fn run(&self, range: &CommandRange, scratch: &mut Scratch, count: &mut u64) -> Result<(), Halt> {
         if range.units.start == 0 && !range.units.is_empty() {
             // Only one thread gets the first unit, so each command is counted once.
             self.progress.enter_command(self.slot);
             if let Some(log) = &self.shared.log {
-                let BatchPart { submission, recording } = self.of;
+                let BatchPart { submission, recording } = *self.of;
                 log.command(
                     CommandId { submission, recording, phase: self.phase, command: range.command },
                     self.recording,
@@ -100,7 +101,7 @@ impl Run<'_> {
             }
         }
         let (at, len) = (range.units.start * UNIT_BYTES, (range.units.end - range.units.start) * UNIT_BYTES);
-        match &self.recording.phases[self.phase][range.command] {
+        match &self.commands[range.command] {
             Work::Dispatch(dispatch) => return self.dispatch(dispatch, range, scratch, count),
             Work::Copy { from, to } => to.copy_from(at, *from, at, len),
             Work::Fill { to, word } => to.fill(at, len, *word),
@@ -126,7 +127,7 @@ impl Run<'_> {
     fn dispatch(
         &self,
         work: &DispatchWork,
-        range: CommandRange,
+        range: &CommandRange,
         scratch: &mut Scratch,
         count: &mut u64,
     ) -> Result<(), Halt> {
@@ -170,7 +171,7 @@ fn rows(units: &Range<u64>, all: u64, row_bytes: u64) -> Range<u64> {
 
 fn run_workgroups(
     work: &DispatchWork,
-    range: CommandRange,
+    range: &CommandRange,
     shared: &Shared,
     scratch: &mut Scratch,
 ) -> Result<(), Halt> {
@@ -185,7 +186,7 @@ fn run_workgroups(
         num_workgroups: range.groups,
         stop: shared.loss.stop(),
     };
-    let workgroups = Workgroups::new(range.units, range.groups, work.base).scheduled(shared.schedule());
+    let workgroups = Workgroups::new(range.units.clone(), range.groups, work.base).scheduled(shared.schedule());
     let outcome = state.code.run_all(&args, workgroups, scratch);
     state.code.settle();
     match outcome {

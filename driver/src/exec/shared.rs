@@ -54,7 +54,7 @@ pub(super) fn holds_slot() -> bool {
 /// State of an executor; its threads keep it alive.
 #[derive(Debug)]
 pub(super) struct Shared {
-    pub(super) board: Board<QueueState, SharedPhase, Slot>,
+    pub(super) board: Board<QueueState, SharedPhase, Box<Slot>>,
     pub(super) costs: Costs,
     pub(super) loss: Arc<Loss>,
     pub(super) observer: Option<Arc<dyn Observer>>,
@@ -78,7 +78,8 @@ impl Shared {
         let (workers, time_limit) = (options.workers.max(1), options.time_limit);
         let host = Host { clock: nanoseconds, printer };
         let scratch = || Scratch { host: host.clone(), ..Scratch::default() };
-        let slots = (0..workers).map(|number| Slot { number, scratch: scratch(), ..Slot::default() }).collect();
+        let slots =
+            (0..workers).map(|number| Box::new(Slot { number, scratch: scratch(), ..Slot::default() })).collect();
         Self {
             board: Board::new(slots, idle_spin(workers)),
             costs: Costs::new(),
@@ -190,21 +191,29 @@ fn idle_spin(workers: usize) -> Duration {
 #[derive(Debug)]
 pub(super) struct SlotGuard {
     shared: Arc<Shared>,
-    pub(super) slot: Slot,
+    /// There until the drop.
+    slot: Option<Box<Slot>>,
 }
 
 impl SlotGuard {
-    fn new(shared: &Arc<Shared>, slot: Slot) -> Self {
+    fn new(shared: &Arc<Shared>, slot: Box<Slot>) -> Self {
         HELD.set(HELD.get() + 1);
-        Self { shared: Arc::clone(shared), slot }
+        Self { shared: Arc::clone(shared), slot: Some(slot) }
+    }
+
+    /// The slot.
+    pub(super) fn slot(&mut self) -> &mut Slot {
+        self.slot.get_or_insert_default()
     }
 }
 
 impl Drop for SlotGuard {
     fn drop(&mut self) {
         HELD.set(HELD.get() - 1);
-        let spawn = self.shared.board.release(std::mem::take(&mut self.slot));
-        self.shared.spawn(spawn);
+        if let Some(slot) = self.slot.take() {
+            let spawn = self.shared.board.release(slot);
+            self.shared.spawn(spawn);
+        }
     }
 }
 
@@ -214,8 +223,8 @@ fn work(shared: &Arc<Shared>) {
         let mut held = SlotGuard::new(shared, slot);
         shared.spawn(spawn);
         match job {
-            Job::Conduct(queue) => queue.serve(&mut held.slot),
-            Job::Join(member) => member_of(shared, member, &mut held.slot),
+            Job::Conduct(queue) => queue.serve(held.slot()),
+            Job::Join(member) => member_of(shared, member, held.slot()),
         }
     }
 }

@@ -11,14 +11,11 @@ pub use semaphore::{Semaphore, SemaphoreSubmit};
 use std::fmt;
 use std::sync::Arc;
 
-use ash::vk::PipelineStageFlags2;
-
 use crate::command::{CommandBuffer, Submission};
 use crate::device::Device;
 use crate::error::{Error, require};
-use crate::exec::{Batch, QueueState, Recording};
+use crate::exec::{Batch, QueueState, SemaphoreStages};
 use crate::host_memory;
-use crate::sync::Target;
 use semaphore::Operations;
 
 /// A queue (`VkQueue`): runs its submissions in order. A handle.
@@ -41,12 +38,9 @@ pub struct SubmitInfo<'a> {
 
 /// A submission that has passed all checks.
 struct CheckedSubmit {
-    waits: Vec<Target>,
-    wait_stages: Vec<PipelineStageFlags2>,
     commands: Submission,
-    recordings: Vec<Arc<Recording>>,
-    signals: Vec<Target>,
-    signal_stages: Vec<PipelineStageFlags2>,
+    /// For the executor, without the fence.
+    batch: Batch,
 }
 
 impl Device {
@@ -95,8 +89,8 @@ impl Queue {
         let (mut serial, last) = (0, ready.len() - 1);
         for (index, ready) in ready.into_iter().enumerate() {
             let fence = guard.as_ref().filter(|_| index == last).map(|guard| guard.state());
-            let CheckedSubmit { waits, wait_stages, commands, recordings, signals, signal_stages } = ready;
-            let batch = Batch { waits, wait_stages, recordings, signals, signal_stages, fence };
+            let CheckedSubmit { commands, mut batch } = ready;
+            batch.fence = fence;
             let submitted = self.state.submit(batch);
             if let (Err(lost), Some(guard)) = (&submitted, &guard) {
                 guard.state().settle(Err(lost.clone()));
@@ -118,18 +112,13 @@ impl Queue {
         let commands = Submission::begin(submit.commands)?;
         let recordings = commands.recordings()?;
         let waits = operations.waits(submit.waits)?;
-        let stages = |of: &[SemaphoreSubmit<'_>]| match self.device.is_checked() {
-            true => of.iter().map(|submit| submit.stages).collect(),
-            false => Vec::new(),
-        };
-        Ok(CheckedSubmit {
-            waits,
-            wait_stages: stages(submit.waits),
-            commands,
-            recordings,
-            signals: operations.signals(submit.signals)?,
-            signal_stages: stages(submit.signals),
-        })
+        let signals = operations.signals(submit.signals)?;
+        let stages = |of: &[SemaphoreSubmit<'_>]| of.iter().map(|submit| submit.stages).collect();
+        let semaphore_stages = self
+            .device
+            .is_checked()
+            .then(|| Box::new(SemaphoreStages { waits: stages(submit.waits), signals: stages(submit.signals) }));
+        Ok(CheckedSubmit { commands, batch: Batch { waits, recordings, signals, semaphore_stages, fence: None } })
     }
 
     /// `vkQueueWaitIdle`: returns when all submissions to this queue so far are done.

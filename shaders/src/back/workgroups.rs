@@ -50,7 +50,7 @@ impl Workgroups {
     /// Takes the next workgroups that differ in x only, at most `most` of them: the first id and the count.
     #[inline]
     pub fn next_row(&mut self, most: u32) -> Option<([u32; 3], u32)> {
-        let most = if self.schedule == Schedule::Ascending { most } else { 1 };
+        let most = if self.schedule.is_ascending() { most } else { 1 };
         let row = u64::from((self.groups[0] - self.at[0]).min(most)).min(self.left);
         if row == 0 {
             return None;
@@ -75,8 +75,7 @@ impl Workgroups {
 
     #[inline]
     fn id(&self) -> [u32; 3] {
-        let ascending = self.schedule == Schedule::Ascending;
-        let at = if ascending { self.at } else { position(self.scheduled_number(), self.groups) };
+        let at = if self.schedule.is_ascending() { self.at } else { position(self.scheduled_number(), self.groups) };
         [0, 1, 2].map(|dim| self.base[dim].wrapping_add(at[dim]))
     }
 

@@ -208,7 +208,8 @@ impl Commands {
     fn started(&self, id: SubmissionId, batch: &Batch) {
         let mut state = self.state.lock();
         let queue = Some(id.queue as u32);
-        for ((counter, value), stages) in batch.waits.iter().zip(&batch.wait_stages) {
+        let stages = batch.semaphore_stages.iter().flat_map(|stages| &stages.waits);
+        for ((counter, value), stages) in batch.waits.iter().zip(stages) {
             let signals = state.signals.of_counter(counter, *value);
             state.events.push(Event::Wait { queue, stages: Stages::second_scope(*stages), signals });
         }
@@ -254,7 +255,8 @@ impl Commands {
         let queue = id.queue as u32;
         let all = state.signal(Some(queue), submitted, Stages::COMMANDS);
         state.signals.batch_ended(id, all, batch.fence.as_ref());
-        for ((counter, value), stages) in batch.signals.iter().zip(&batch.signal_stages) {
+        let stages = batch.semaphore_stages.iter().flat_map(|stages| &stages.signals);
+        for ((counter, value), stages) in batch.signals.iter().zip(stages) {
             let signal = state.signal(Some(queue), submitted, Stages::first_scope(*stages));
             state.signals.counter_signalled(counter, *value, signal);
         }

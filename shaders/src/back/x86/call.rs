@@ -35,7 +35,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Isa;
-use super::code_memory::CodeMemory;
+use super::function::{Function, Needs, STATE_BYTES};
 use super::observe::{Monitor, Resources};
 use crate::abi::{self, DispatchArgs, MAX_PUSH_BYTES, Outcome};
 use crate::back::{Scratch, Workgroups, grow};
@@ -68,17 +68,13 @@ pub(super) struct Context<'a, 'o> {
     pub call: unsafe extern "sysv64" fn(&Context<'_, '_>, *mut [u32; 16], u32) -> u32,
     pub image_count: usize,
     pub buffer_count: usize,
-    pub descriptors: usize,
-    pub routines: *const Routine,
-    pub routine_count: usize,
-    pub host: *const Host,
-    pub messages: *const Message,
-    pub message_count: usize,
     pub num_workgroups: [u32; 3],
     /// The current workgroup: the workgroup loop of the code increments x.
     pub workgroup: [Cell<u32>; 3],
     /// The x after the last workgroup of the row.
     pub row_end: u32,
+    function: &'a Function,
+    host: &'a Host,
     /// The payload of a routine's panic.
     panic: RefCell<Option<Box<dyn Any + Send>>>,
     /// The observer of a kernel with checks; without one its calls do nothing.
@@ -109,172 +105,155 @@ pub(super) mod offset {
     pub(in super::super) const ROW_END: i32 = offset_of!(Context, row_end) as i32;
 }
 
-/// Memory that a kernel needs, and the number of descriptors that it names.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Needs {
-    pub descriptors: usize,
-    pub shared_bytes: usize,
-    pub private_bytes: usize,
-    pub frame_bytes: usize,
-    pub call_bytes: usize,
-    /// Subgroups, if the code takes their order and that of lanes; otherwise 0.
-    pub subgroup_order: usize,
-    /// Bytes of the worker's stack; 0 if the frame is on the caller's.
-    pub stack_bytes: usize,
-    /// Whether it reads image descriptors.
-    pub images: bool,
-    /// Whether it accesses the address ranges that follow the descriptors.
-    pub address_ranges: bool,
-    /// Whether the code contains the loop over a row of workgroups.
-    pub workgroup_loop: bool,
-    /// Workgroups merged into one execution, contiguous in x.
-    pub merged_workgroups: u32,
-    /// The size of each of the merged workgroups.
-    pub workgroup_size: [u32; 3],
-    pub isa: Isa,
-}
+impl Function {
+    /// Runs the code once per row of workgroups, or once per workgroup if there is an observer. Resumes the panic of a
+    /// routine.
+    #[inline]
+    pub(super) fn run(
+        &self,
+        args: &DispatchArgs<'_>,
+        workgroups: &mut Workgroups,
+        observer: Option<&mut dyn Observer>,
+        Scratch { words, stack, host, stopped }: &mut Scratch,
+    ) -> Outcome {
+        let (needs, areas, descriptors) = (&self.needs, &self.areas, self.descriptors());
+        // The code reads the slices of all descriptors that it names; the caller may have passed fewer.
+        let padded;
+        let mut buffers = args.buffers;
+        let least = descriptors.max(usize::from(needs.address_ranges));
+        if buffers.len() < least {
+            padded = padded_to(buffers, least, GuestSlice::EMPTY);
+            buffers = &padded;
+        }
+        // Sub-word values are extracted from aligned words.
+        let copy;
+        let mut push: *const [u8; MAX_PUSH_BYTES] = args.push;
+        if !push.addr().is_multiple_of(4) {
+            copy = Aligned(*args.push);
+            push = &copy.0;
+        }
+        let padded_images;
+        let mut images = args.images;
+        if needs.images && images.len() < descriptors {
+            padded_images = padded_to(images, descriptors, Descriptor::NULL);
+            images = &padded_images;
+        }
+        let Some(scratch) = aligned(words, areas.bytes) else { return Outcome::OutOfMemory };
+        let area = |offset| scratch.wrapping_byte_add(offset);
+        let stack = match needs.stack_bytes {
+            0 => std::ptr::null_mut(),
+            bytes => match stack.top(bytes) {
+                Ok(top) => top,
+                Err(_) => return Outcome::OutOfMemory,
+            },
+        };
+        let mut context = Context {
+            buffers: buffers.as_ptr(),
+            push,
+            stop: args.stop,
+            shared: area(areas.shared),
+            private: area(areas.private),
+            frames: area(areas.frames),
+            calls: area(areas.calls),
+            subgroup_order: area(areas.subgroup_order),
+            lane_order: area(areas.lane_order),
+            stack,
+            images: images.as_ptr(),
+            call: match needs.isa {
+                Isa::Avx512 => call_avx512,
+                Isa::Avx2 => call_avx2,
+            },
+            image_count: images.len(),
+            buffer_count: buffers.len(),
+            num_workgroups: args.num_workgroups,
+            workgroup: [const { Cell::new(0) }; 3],
+            row_end: 0,
+            function: self,
+            host,
+            panic: RefCell::new(None),
+            monitor: None,
+        };
+        if self.inline.is_empty() && observer.is_none() {
+            return self.execute(&mut context, workgroups, (args.stop, stopped));
+        }
+        self.run_checked(args, (buffers, context), (workgroups, observer), area(areas.state), stopped)
+    }
 
-/// Runs the function at `entry` once per row of workgroups, or once per workgroup if there is an observer. Resumes the
-/// panic of a routine.
-pub(super) fn run(
-    code: &CodeMemory,
-    entry: usize,
-    (needs, areas): (&Needs, &Areas),
-    (routines, messages, inline): (&[Routine], &[Message], &InlineChecks),
-    args: &DispatchArgs<'_>,
-    (workgroups, observer): (&mut Workgroups, Option<&mut dyn Observer>),
-    Scratch { words, stack, host, stopped }: &mut Scratch,
-) -> Outcome {
-    let checked = inline.slices() as usize;
-    let descriptors = needs.descriptors - checked;
-    // The code reads the slices of all descriptors that it names; the caller may have passed fewer.
-    let padded;
-    let mut buffers = args.buffers;
-    let least = descriptors.max(usize::from(needs.address_ranges));
-    if buffers.len() < least {
-        padded = padded_to(buffers, least, GuestSlice::EMPTY);
-        buffers = &padded;
+    /// Runs a kernel with checks. Apart, since most dispatches have none.
+    #[cold]
+    fn run_checked<'a, 'o>(
+        &'a self,
+        args: &DispatchArgs<'_>,
+        (buffers, context): (&[GuestSlice], Context<'a, 'o>),
+        (workgroups, mut observer): (&mut Workgroups, Option<&'o mut dyn Observer>),
+        state: *mut u64,
+        stopped: &mut Option<abi::Stop>,
+    ) -> Outcome {
+        let mut settles = false;
+        let mut slices = buffers;
+        let with_planes;
+        if !self.inline.is_empty() {
+            let named = (buffers, self.descriptors());
+            (settles, with_planes) = with_planes_of(&self.inline, args.buffers, named, state, &mut observer);
+            slices = &with_planes;
+        }
+        let invocations = self.needs.workgroup_size.iter().product();
+        let monitor = observer.map(|observer| RefCell::new(Monitor::new(observer, invocations, settles)));
+        let (buffers, buffer_count) = (slices.as_ptr(), slices.len());
+        let mut context = Context { buffers, buffer_count, monitor: monitor.as_ref(), ..context };
+        self.execute(&mut context, workgroups, (args.stop, stopped))
     }
-    // Sub-word values are extracted from aligned words.
-    let copy;
-    let mut push: *const [u8; MAX_PUSH_BYTES] = args.push;
-    if !push.addr().is_multiple_of(4) {
-        copy = Aligned(*args.push);
-        push = &copy.0;
-    }
-    let padded_images;
-    let mut images = args.images;
-    if needs.images && images.len() < descriptors {
-        padded_images = padded_to(images, descriptors, Descriptor::NULL);
-        images = &padded_images;
-    }
-    let Some(scratch) = aligned(words, areas.bytes) else { return Outcome::OutOfMemory };
-    let area = |offset| scratch.wrapping_byte_add(offset);
-    let stack = match needs.stack_bytes {
-        0 => Ok(std::ptr::null_mut()),
-        bytes => stack.top(bytes),
-    };
-    let Ok(stack) = stack else { return Outcome::OutOfMemory };
-    let mut context = Context {
-        buffers: buffers.as_ptr(),
-        push,
-        stop: args.stop,
-        shared: area(areas.shared),
-        private: area(areas.private),
-        frames: area(areas.frames),
-        calls: area(areas.calls),
-        subgroup_order: area(areas.subgroup_order),
-        lane_order: area(areas.lane_order),
-        stack,
-        images: images.as_ptr(),
-        call: match needs.isa {
-            Isa::Avx512 => call_avx512,
-            Isa::Avx2 => call_avx2,
-        },
-        image_count: images.len(),
-        buffer_count: buffers.len(),
-        descriptors,
-        routines: routines.as_ptr(),
-        routine_count: routines.len(),
-        host,
-        messages: messages.as_ptr(),
-        message_count: messages.len(),
-        num_workgroups: args.num_workgroups,
-        workgroup: [const { Cell::new(0) }; 3],
-        row_end: 0,
-        panic: RefCell::new(None),
-        monitor: None,
-    };
-    if checked == 0 && observer.is_none() {
-        return execute((code, entry), needs, &mut context, workgroups, (args.stop, stopped));
-    }
-    let state = area(areas.state);
-    run_checked((code, entry), (needs, inline, state), args, (buffers, context), (workgroups, observer), stopped)
-}
 
-/// Runs a kernel with checks. Apart, since most dispatches have none.
-#[cold]
-fn run_checked<'o>(
-    code: (&CodeMemory, usize),
-    (needs, inline, state): (&Needs, &InlineChecks, *mut u64),
-    args: &DispatchArgs<'_>,
-    (buffers, context): (&[GuestSlice], Context<'_, 'o>),
-    (workgroups, mut observer): (&mut Workgroups, Option<&'o mut dyn Observer>),
-    stopped: &mut Option<abi::Stop>,
-) -> Outcome {
-    let mut settles = false;
-    let mut slices = buffers;
-    let with_planes;
-    if !inline.is_empty() {
-        let named = (buffers, context.descriptors);
-        (settles, with_planes) = with_planes_of(inline, args.buffers, named, state, &mut observer);
-        slices = &with_planes;
+    /// Calls the code for each row of workgroups.
+    #[inline]
+    fn execute(
+        &self,
+        context: &mut Context<'_, '_>,
+        workgroups: &mut Workgroups,
+        (flag, stopped): (&AtomicU32, &mut Option<abi::Stop>),
+    ) -> Outcome {
+        let needs = &self.needs;
+        let takes_schedule = needs.subgroup_order > 0;
+        let schedule = workgroups.schedule();
+        // Each workgroup has orders of its own.
+        let most = if needs.workgroup_loop && !takes_schedule && context.monitor.is_none() { u32::MAX } else { 1 };
+        while let Some((first, count)) = workgroups.next_row(most) {
+            if takes_schedule {
+                write_orders(context, needs, schedule, first);
+            }
+            context.workgroup = first.map(Cell::new);
+            context.row_end = first[0].wrapping_add(count);
+            if let Some(monitor) = context.monitor {
+                let schedule = if takes_schedule { schedule } else { Schedule::Ascending };
+                begin_observed(monitor, workgroups, schedule, first);
+            }
+            let result = self.call(context);
+            if result != DONE {
+                *stopped = stop(result, needs, context.workgroup.each_ref().map(Cell::get));
+                let panic = context.panic.take();
+                return panic.map_or(Outcome::Stopped, |panic| resume_unwind(panic));
+            }
+            if let Some(monitor) = context.monitor {
+                monitor.borrow_mut().end();
+            }
+            // The code polls the flag in long loops and between workgroups. Relaxed: the flag orders no other memory.
+            if flag.load(Ordering::Relaxed) != 0 && !workgroups.is_empty() {
+                *stopped = None;
+                return Outcome::Stopped;
+            }
+        }
+        Outcome::Done
     }
-    let invocations = needs.workgroup_size.iter().product();
-    let monitor = observer.map(|observer| RefCell::new(Monitor::new(observer, invocations, settles)));
-    let (buffers, buffer_count) = (slices.as_ptr(), slices.len());
-    let mut context = Context { buffers, buffer_count, monitor: monitor.as_ref(), ..context };
-    execute(code, needs, &mut context, workgroups, (args.stop, stopped))
-}
 
-/// Calls the code for each row of workgroups.
-fn execute(
-    (code, entry): (&CodeMemory, usize),
-    needs: &Needs,
-    context: &mut Context<'_, '_>,
-    workgroups: &mut Workgroups,
-    (flag, stopped): (&AtomicU32, &mut Option<abi::Stop>),
-) -> Outcome {
-    let takes_schedule = needs.subgroup_order > 0;
-    let schedule = workgroups.schedule();
-    // Each workgroup has orders of its own.
-    let most = if needs.workgroup_loop && !takes_schedule && context.monitor.is_none() { u32::MAX } else { 1 };
-    while let Some((first, count)) = workgroups.next_row(most) {
-        if takes_schedule {
-            write_orders(context, needs, schedule, first);
-        }
-        context.workgroup = first.map(Cell::new);
-        context.row_end = first[0].wrapping_add(count);
-        if let Some(monitor) = context.monitor {
-            let schedule = if takes_schedule { schedule } else { Schedule::Ascending };
-            begin_observed(monitor, workgroups, schedule, first);
-        }
-        let result = call(code, entry, context);
-        if result != DONE {
-            *stopped = stop(result, needs, context.workgroup.each_ref().map(Cell::get));
-            let panic = context.panic.take();
-            return panic.map_or(Outcome::Stopped, |panic| resume_unwind(panic));
-        }
-        if let Some(monitor) = context.monitor {
-            monitor.borrow_mut().end();
-        }
-        // The code polls the flag in long loops and between workgroups. Relaxed: the flag orders no other memory.
-        if flag.load(Ordering::Relaxed) != 0 && !workgroups.is_empty() {
-            *stopped = None;
-            return Outcome::Stopped;
-        }
+    fn call(&self, context: &Context<'_, '_>) -> u64 {
+        type Entry = unsafe extern "sysv64" fn(&Context<'_, '_>) -> u64;
+        let address = self.memory.bytes()[self.entry..].as_ptr();
+        // SAFETY: the code generator put a function of this type there, and the pages are executable and mapped while
+        // the memory is borrowed.
+        let function = unsafe { std::mem::transmute::<*const u8, Entry>(address) };
+        // SAFETY: the function keeps to the rules at the top of this file, and the context is what it expects.
+        unsafe { function(context) }
     }
-    Outcome::Done
 }
 
 /// Writes the orders of a workgroup. Not inlined: the compiler would mix the seeds before the loop, also for dispatches
@@ -292,9 +271,6 @@ fn write_orders(context: &Context<'_, '_>, needs: &Needs, schedule: Schedule, wo
 fn begin_observed(monitor: &RefCell<Monitor<'_>>, workgroups: &Workgroups, schedule: Schedule, workgroup: [u32; 3]) {
     monitor.borrow_mut().begin(workgroups.number_of(workgroup), schedule.lanes(workgroup));
 }
-
-/// Bytes of the state with which code settles accesses.
-const STATE_BYTES: usize = 4 * state::WORDS as usize;
 
 /// The state with which no access is settled, in its area.
 fn nothing_settled(area: *mut u64) -> GuestSlice {
@@ -342,41 +318,6 @@ fn padded_to<T: Clone>(slices: &[T], length: usize, more: T) -> Vec<T> {
 #[repr(C, align(4))]
 struct Aligned([u8; MAX_PUSH_BYTES]);
 
-/// The areas of scratch memory that a kernel uses, each aligned to a cache line: bytes from the first one.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Areas {
-    shared: usize,
-    private: usize,
-    frames: usize,
-    calls: usize,
-    subgroup_order: usize,
-    lane_order: usize,
-    state: usize,
-    /// All of them.
-    bytes: usize,
-}
-
-impl Areas {
-    /// Lays out the areas. Computed when the code is made, since dispatches are many.
-    pub(super) fn new(needs: &Needs, inline: &InlineChecks) -> Self {
-        let mut areas = Self::default();
-        let lanes = if needs.subgroup_order > 0 { abi::SUBGROUP_SIZE as usize } else { 0 };
-        for (area, bytes) in [
-            (&mut areas.shared, needs.shared_bytes),
-            (&mut areas.private, needs.private_bytes),
-            (&mut areas.frames, needs.frame_bytes),
-            (&mut areas.calls, needs.call_bytes),
-            (&mut areas.subgroup_order, needs.subgroup_order * size_of::<u32>()),
-            (&mut areas.lane_order, lanes * size_of::<u32>()),
-            (&mut areas.state, if inline.is_empty() { 0 } else { STATE_BYTES }),
-        ] {
-            *area = areas.bytes;
-            areas.bytes = areas.bytes.saturating_add(bytes.saturating_add(63) & !63);
-        }
-        areas
-    }
-}
-
 /// So many bytes in `words`, aligned to a cache line; `None` if the allocation fails.
 #[inline]
 fn aligned(words: &mut Vec<u64>, bytes: usize) -> Option<*mut u64> {
@@ -415,26 +356,18 @@ macro_rules! routines {
                 let images = unsafe { std::slice::from_raw_parts(context.images, context.image_count) };
                 // SAFETY: likewise.
                 let buffers = unsafe { std::slice::from_raw_parts(context.buffers, context.buffer_count) };
-                // SAFETY: likewise.
-                let routines = unsafe { std::slice::from_raw_parts(context.routines, context.routine_count) };
-                let Some(routine) = routines.get(routine as usize) else { return };
+                let Some(routine) = context.function.routines.get(routine as usize) else { return };
                 // SAFETY: the kernel's call rows have room for each of its routines (the SIMD form's verifier), and
                 // `Areas` gave them to no other user.
                 let rows = unsafe { std::slice::from_raw_parts_mut(rows, routine.rows() as usize) };
                 match routine {
                     Routine::Image(op) => lanes::run(op, images, rows),
-                    Routine::BufferAt => buffers_at(buffers, context.descriptors, rows),
-                    // SAFETY: the host outlives the call of the code.
-                    Routine::Clock => tell_time(unsafe { &*context.host }, rows),
-                    Routine::Print { message, .. } => {
-                        // SAFETY: as above.
-                        let messages = unsafe { std::slice::from_raw_parts(context.messages, context.message_count) };
-                        // SAFETY: as above.
-                        print(unsafe { &*context.host }, messages, *message, rows);
-                    }
+                    Routine::BufferAt => buffers_at(buffers, context.function.descriptors(), rows),
+                    Routine::Clock => tell_time(context.host, rows),
+                    Routine::Print { message, .. } => print(context.host, &context.function.messages, *message, rows),
                     Routine::Check(check) => {
                         if let Some(monitor) = context.monitor {
-                            let resources = Resources { buffers, descriptors: context.descriptors, images };
+                            let resources = Resources { buffers, descriptors: context.function.descriptors(), images };
                             monitor.borrow_mut().run(check, resources, rows);
                         }
                     }
@@ -501,16 +434,6 @@ fn stop(result: u64, needs: &Needs, workgroup: [u32; 3]) -> Option<abi::Stop> {
     let invocation = std::array::from_fn(|i| workgroup[i].wrapping_mul(needs.workgroup_size[i]).wrapping_add(local[i]));
     let invocation = (lanes != 0).then_some(invocation);
     Some(abi::Stop { word: (at != 0).then_some(at), workgroup, invocation })
-}
-
-fn call(code: &CodeMemory, entry: usize, context: &Context<'_, '_>) -> u64 {
-    type Entry = unsafe extern "sysv64" fn(&Context<'_, '_>) -> u64;
-    let address = code.bytes()[entry..].as_ptr();
-    // SAFETY: the code generator put a function of this type there, and the pages are executable and mapped while
-    // `code` is borrowed.
-    let function = unsafe { std::mem::transmute::<*const u8, Entry>(address) };
-    // SAFETY: the function keeps to the rules at the top of this file, and the context is what it expects.
-    unsafe { function(context) }
 }
 
 /// Orders all earlier stores, non-temporal ones included, before later stores.

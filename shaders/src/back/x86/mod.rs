@@ -7,6 +7,7 @@ mod atomic;
 mod call;
 mod code_memory;
 mod encode;
+mod function;
 mod lane_groups;
 mod listing;
 mod observe;
@@ -22,18 +23,16 @@ use std::sync::Arc;
 
 use iced_x86::Register;
 
-use self::call::{Areas, Needs};
 use self::code_memory::CodeMemory;
 pub use self::code_memory::{CodeUsage, code_usage};
+use self::function::{Areas, Function, Needs};
 pub use self::stack::Stack;
 use super::{Code, ObservedCode, Scratch, Workgroups};
 use crate::abi::{DispatchArgs, Outcome};
-use crate::check::InlineChecks;
 use crate::check::observer::Observer;
 use crate::host::Message;
 use crate::ir::{Op, SourceLine};
 use crate::simd::Kernel;
-use crate::simd::Routine;
 use crate::work::Spent;
 
 /// A vector instruction set.
@@ -178,19 +177,10 @@ impl Stage {
 /// A kernel as machine code.
 #[derive(Debug)]
 pub struct Program {
-    memory: CodeMemory,
-    entry: usize,
-    needs: Needs,
-    areas: Areas,
-    /// Routines, indexed by the numbers in the code.
-    routines: Vec<Routine>,
-    /// Messages, indexed by the numbers in the code.
-    messages: Vec<Message>,
+    function: Function,
     /// Whether it contains non-temporal stores.
     nontemporal: bool,
     max_steps: Option<u64>,
-    /// The memory to which the code checks accesses itself.
-    inline: InlineChecks,
     spills: Spills,
     forms: BTreeSet<&'static str>,
     source: Source,
@@ -251,16 +241,19 @@ pub fn compile_staged(
         workgroup_size: kernel.workgroup_size,
         isa,
     };
-    Ok(Program {
+    let function = Function {
         memory,
         entry: image.entry,
         needs,
         areas: Areas::new(&needs, &kernel.inline),
-        nontemporal: code.nontemporal,
-        max_steps: kernel.max_steps,
-        inline: kernel.inline.clone(),
         routines: code.routines,
         messages: Vec::new(),
+        inline: kernel.inline.clone(),
+    };
+    Ok(Program {
+        function,
+        nontemporal: code.nontemporal,
+        max_steps: kernel.max_steps,
         spills,
         forms: code.forms,
         source: Source { origins: image.origins, lines: Arc::clone(&kernel.lines) },
@@ -269,8 +262,9 @@ pub fn compile_staged(
 
 impl Program {
     /// Sets the texts of the messages that the kernel prints.
-    pub fn with_messages(self, messages: Vec<Message>) -> Self {
-        Self { messages, ..self }
+    pub fn with_messages(mut self, messages: Vec<Message>) -> Self {
+        self.function.messages = messages;
+        self
     }
 
     /// Spill statistics.
@@ -286,12 +280,12 @@ impl Program {
 
     /// Size of code and constants in bytes.
     pub fn code_bytes(&self) -> usize {
-        self.memory.bytes().len()
+        self.function.memory.bytes().len()
     }
 
     /// The disassembly, one instruction per line, with labels; constants follow.
     pub fn assembly(&self) -> String {
-        listing::listing(self.memory.bytes(), self.entry, &BTreeMap::new())
+        listing::listing(self.function.memory.bytes(), self.function.entry, &BTreeMap::new())
     }
 
     /// As [`Program::assembly`], with a comment that names the source line where that changes, if the module has debug
@@ -300,14 +294,13 @@ impl Program {
         let Source { origins, lines } = &self.source;
         let line_at = |&(at, word): &(u32, u32)| Some((u64::from(at), SourceLine::of_word(lines, word)?));
         let lines: BTreeMap<u64, &SourceLine> = origins.iter().filter_map(line_at).collect();
-        listing::listing(self.memory.bytes(), self.entry, &lines)
+        listing::listing(self.function.memory.bytes(), self.function.entry, &lines)
     }
 }
 
 impl Code for Program {
     fn run_all(&self, args: &DispatchArgs<'_>, mut workgroups: Workgroups, scratch: &mut Scratch) -> Outcome {
-        let known = (&self.routines[..], &self.messages[..], &self.inline);
-        call::run(&self.memory, self.entry, (&self.needs, &self.areas), known, args, (&mut workgroups, None), scratch)
+        self.function.run(args, &mut workgroups, None, scratch)
     }
 
     fn max_steps(&self) -> Option<u64> {
@@ -333,9 +326,7 @@ impl ObservedCode for Program {
         scratch: &mut Scratch,
         observer: &mut dyn Observer,
     ) -> Outcome {
-        let known = (&self.routines[..], &self.messages[..], &self.inline);
-        let observed = (&mut workgroups, Some(observer));
-        let outcome = call::run(&self.memory, self.entry, (&self.needs, &self.areas), known, args, observed, scratch);
+        let outcome = self.function.run(args, &mut workgroups, Some(observer), scratch);
         self.settle();
         outcome
     }

@@ -9,8 +9,8 @@
 //! The code is position-independent: its constants and jumps are relative to the instruction pointer, everything else
 //! is reached through its argument, the context.
 
-use super::call::{Areas, Needs};
 use super::code_memory::CodeMemory;
+use super::function::{Areas, Function, Needs};
 use super::{Isa, Program};
 use crate::check::InlineChecks;
 use crate::host::{Message, Operand};
@@ -33,11 +33,11 @@ impl Program {
             merged_workgroups,
             workgroup_size,
             isa,
-        } = self.needs;
+        } = self.function.needs;
         let mut out = Writer::default();
         out.text(isa.name());
         let bytes = [shared_bytes, private_bytes, frame_bytes, call_bytes, stack_bytes];
-        for number in [self.entry, descriptors, subgroup_order].into_iter().chain(bytes) {
+        for number in [self.function.entry, descriptors, subgroup_order].into_iter().chain(bytes) {
             out.number(number);
         }
         let [x, y, z] = workgroup_size;
@@ -48,15 +48,15 @@ impl Program {
         out.number(self.max_steps.and_then(|steps| usize::try_from(steps).ok()).unwrap_or(usize::MAX));
         out.number(self.spills.slots);
         out.number(self.spills.moves);
-        out.number(self.routines.len());
-        self.routines.iter().for_each(|routine| out.text(&routine.name()));
-        out.number(self.messages.len());
-        for message in &self.messages {
+        out.number(self.function.routines.len());
+        self.function.routines.iter().for_each(|routine| out.text(&routine.name()));
+        out.number(self.function.messages.len());
+        for message in &self.function.messages {
             out.text(&message.text);
             out.number(message.operands.len());
             message.operands.iter().for_each(|operand| out.text(&operand.name()));
         }
-        out.bytes(self.memory.bytes());
+        out.bytes(self.function.memory.bytes());
         out.0
     }
 
@@ -102,17 +102,13 @@ impl Program {
             isa,
         };
         let memory = CodeMemory::new(code).ok()?;
+        // Kernels with checks are not stored.
+        let inline = InlineChecks::default();
+        let areas = Areas::new(&needs, &inline);
         Some(Self {
-            memory,
-            entry,
-            needs,
-            areas: Areas::new(&needs, &InlineChecks::default()),
-            routines,
-            messages,
+            function: Function { memory, entry, needs, areas, routines, messages, inline },
             nontemporal: nontemporal != 0,
             max_steps: Some(max_steps as u64).filter(|_| max_steps != usize::MAX),
-            // Kernels with checks are not stored.
-            inline: InlineChecks::default(),
             spills: super::Spills { slots, moves },
             forms: Default::default(),
             source: super::Source::default(),
