@@ -161,7 +161,7 @@ impl DispatchRun<'_> {
             let guards =
                 Guards::new(&with_atomics.as_ref().unwrap_or(&record).log, found.iter().map(|race| &race.confirmed));
             for Race { confirmed, cause, count, .. } in &found {
-                self.race(confirmed, (*cause, (*count).max(1)), &|| self.flag(&guards, confirmed));
+                self.race(confirmed, (*cause, (*count).max(1)), &|| self.flags(&guards, confirmed));
             }
             // All races of this record are known now.
             let mut again = Vec::new();
