@@ -131,8 +131,8 @@ fn whole(log: &Log) -> Vec<bool> {
 }
 
 /// The accesses of a word that barriers may order: all are non-private, through one reference and of one class, or the
-/// profile takes them for such ones. It has its own view of the barriers, too: all that is found to be ordered here is in
-/// one workgroup.
+/// profile takes them for such ones. The profile has its own view of the barriers, too: all that is found to be ordered
+/// here is in one workgroup.
 pub(super) struct WordOrder<'a> {
     log: &'a Log,
     accesses: &'a [Index],

@@ -288,8 +288,8 @@ fn what_the_profile_accepts_is_no_error_beside_a_race_at_the_same_word() {
     assert_eq!(lines(&found), [(6, 8), (8, 8)]);
 }
 
-/// One invocation writes a word, the other one reads it, in rounds that barriers of the subgroup order: but for the first
-/// one, whose write has a line of its own, and for `racy`. `lines` of each kind.
+/// One invocation writes a word, the other one reads it, in rounds that barriers of the subgroup order: but for the
+/// first one, whose write has a line of its own, and for `racy`. `lines` of each kind.
 fn rounds(count: u32, racy: u32, lines: usize) -> String {
     let writes = "      if (i != 0u) x[0] = i;\n".repeat(lines);
     let reads = "    if (l == 1u) sum += x[0];\n".repeat(lines);
