@@ -130,7 +130,9 @@ fn whole(log: &Log) -> Vec<bool> {
     log.instances.iter().map(is_whole).collect()
 }
 
-/// The accesses of a word that barriers may order: all are non-private, through one reference and of one class.
+/// The accesses of a word that barriers may order: all are non-private, through one reference and of one class, or the
+/// profile takes them for such ones. The profile has its own view of the barriers, too: all that is found to be ordered
+/// here is in one workgroup.
 pub(super) struct WordOrder<'a> {
     log: &'a Log,
     accesses: &'a [Index],
@@ -146,6 +148,10 @@ pub(super) struct WordOrder<'a> {
 impl<'a> WordOrder<'a> {
     /// `None` if the accesses are not alike.
     pub(super) fn new(log: &'a Log, accesses: &'a [Index]) -> Option<Self> {
+        log.by_profile(|| Self::of(log, accesses))
+    }
+
+    fn of(log: &'a Log, accesses: &'a [Index]) -> Option<Self> {
         let kind = |index: Index| {
             let operation = log.operation(index);
             let access = operation.access().filter(|access| access.non_private)?;

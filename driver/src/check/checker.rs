@@ -84,6 +84,10 @@ pub struct CheckStats {
     pub refuted: u64,
     /// Those that stayed undecided; each is a warning.
     pub undecided: u64,
+    /// Pairs of lines that access a word with a race, and of which it is not known whether they race, too: the accesses
+    /// to the word were too many to compare all. The first ones are warnings, unless those that were compared are
+    /// ordered.
+    pub lines_not_compared: u64,
     /// Accesses that were not checked, because the shadow had no memory for them ([`CheckOptions::memory`]).
     pub accesses_not_checked: u64,
     /// Accesses of commands that were forgotten although later commands may race with them, because there were too many

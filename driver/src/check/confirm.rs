@@ -1,9 +1,7 @@
 //! The verdict on a candidate: the axioms of the memory model on slices of the recording.
 
-use std::hash::Hash;
 use std::ops::Range;
 
-use foldhash::{HashMap, HashSet};
 use spelter_shaders::check::observer::Invocation;
 use spelter_shaders::ir::Site;
 
@@ -24,13 +22,6 @@ const MAX_EFFORT: usize = 4 * EFFORT;
 
 /// The part of what is left for a candidate that the slice for a repair may take.
 const EFFORT_OF_REPAIR: usize = 4;
-
-/// The same for the races of a word after the first one.
-const MAX_PAIRS_OF_ONE: usize = 512;
-const MAX_LOOKS_OF_ONE: usize = 1 << 18;
-
-/// The most pairs by two instructions that are found to be ordered before no more of them are decided.
-const MAX_ORDERED: u32 = 16;
 
 /// What the detector suspects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +46,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    fn matches(&self, access: &Accessed) -> bool {
+    pub(super) fn matches(&self, access: &Accessed) -> bool {
         self.dispatch.is_none_or(|dispatch| dispatch == access.dispatch)
             && self.site.is_none_or(|site| site == access.site)
             && self.by.is_none_or(|by| by == access.by)
@@ -149,10 +140,10 @@ pub(super) fn is_race(log: &Log, candidate: &Candidate, room: &mut Room) -> Resu
 /// The pairs of accesses to a candidate's word.
 pub(super) struct Pairs<'a> {
     log: &'a Log,
-    candidate: &'a Candidate,
+    pub(super) candidate: &'a Candidate,
     /// The accesses of the word, in order.
-    accesses: &'a [Index],
-    described: Vec<Accessed>,
+    pub(super) accesses: &'a [Index],
+    pub(super) described: Vec<Accessed>,
     /// What barriers order of them.
     order: Option<WordOrder<'a>>,
     effort: usize,
@@ -167,8 +158,8 @@ pub(super) struct Pairs<'a> {
 
 /// Two accesses that race, by their places among those of the word.
 pub(super) struct RacingPair {
-    places: (usize, usize),
-    slice: Slice,
+    pub(super) places: (usize, usize),
+    pub(super) slice: Slice,
 }
 
 impl<'a> Pairs<'a> {
@@ -195,14 +186,18 @@ impl<'a> Pairs<'a> {
     }
 
     /// The places before one of which the accesses may race with it: barriers order those in between.
-    fn before(&self, second: usize) -> [Range<usize>; 2] {
+    pub(super) fn before(&self, second: usize) -> [Range<usize>; 2] {
         let ordered = self.order.as_ref().map_or(0..0, |order| order.ordered_before(second));
         [0..ordered.start, ordered.end..second]
     }
 
-    /// Whether a barrier orders two accesses.
-    fn are_ordered(&self, (first, second): (usize, usize)) -> bool {
-        self.order.as_ref().is_some_and(|order| order.orders(first, second))
+    /// Whether a barrier orders two accesses, or one invocation makes both alike, which its program orders.
+    pub(super) fn are_ordered(&self, (first, second): (usize, usize)) -> bool {
+        self.order.as_ref().is_some_and(|order| order.orders(first, second)) || {
+            let [a, b] = [first, second].map(|at| self.accesses[at]);
+            let how = |index: Index| self.log.operation(index).access().map(|a| (a.reference, a.non_private, a.class));
+            self.log.entry(a).thread == self.log.entry(b).thread && how(a) == how(b)
+        }
     }
 
     /// Those with a later access by this instruction come first.
@@ -263,53 +258,6 @@ impl<'a> Pairs<'a> {
         (self.described[first], self.described[second])
     }
 
-    /// Races that are not known yet, of which each `key` is one, the nearest accesses first. Some are missing if `room`
-    /// does not suffice.
-    pub(super) fn further_races<K: Eq + Hash>(
-        &mut self,
-        room: &mut Room,
-        known: &mut HashSet<K>,
-        key: impl Fn(&Accessed, &Accessed) -> K,
-    ) -> Vec<Confirmed> {
-        let (looks, decisions) = (room.looks.min(MAX_LOOKS_OF_ONE), room.decisions.min(MAX_PAIRS_OF_ONE));
-        let most = Room { effort: 0, looks, decisions };
-        let mut own = most;
-        let mut found = Vec::new();
-        // Instructions that are ordered in one round of a loop are so in the next, as a rule.
-        let mut ordered: HashMap<(Site, Site), u32> = HashMap::default();
-        'all: for second in 0..self.accesses.len() {
-            if !self.candidate.second.matches(&self.described[second]) {
-                continue;
-            }
-            let [others, near] = self.before(second);
-            for first in others.chain(near).rev() {
-                if !own.look() {
-                    break 'all;
-                }
-                let (earlier, later) = (&self.described[first], &self.described[second]);
-                let (sites, key) = ((earlier.site, later.site), key(earlier, later));
-                let tried = ordered.get(&sites).copied().unwrap_or(0);
-                let is_open = tried < MAX_ORDERED && !known.contains(&key) && self.conflicts((first, second));
-                if !is_open || self.are_ordered((first, second)) {
-                    continue;
-                }
-                if !own.decide() {
-                    break 'all;
-                }
-                match self.decide((first, second)) {
-                    Ok(Some(slice)) => {
-                        known.insert(key);
-                        found.push(self.confirmed(RacingPair { places: (first, second), slice }));
-                    }
-                    Ok(None) | Err(_) => _ = ordered.insert(sites, tried + 1),
-                }
-            }
-        }
-        room.looks -= most.looks - own.looks;
-        room.decisions -= most.decisions - own.decisions;
-        found
-    }
-
     /// Why it is not known whether a pair races, if none was found to, and the pair if there is one.
     pub(super) fn undecided(&self) -> Option<(Undecided, Option<(Accessed, Accessed)>)> {
         let described = |pair: (usize, usize)| (self.described[pair.0], self.described[pair.1]);
@@ -322,13 +270,13 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    fn conflicts(&self, (first, second): (usize, usize)) -> bool {
+    pub(super) fn conflicts(&self, (first, second): (usize, usize)) -> bool {
         self.candidate.first.matches(&self.described[first])
             && conflict(self.log, self.accesses[first], self.accesses[second])
     }
 
     /// The slice of a pair that conflicts, if it is a race.
-    fn decide(&mut self, (first, second): (usize, usize)) -> Result<Option<Slice>, Undecided> {
+    pub(super) fn decide(&mut self, (first, second): (usize, usize)) -> Result<Option<Slice>, Undecided> {
         decide(self.log, (self.accesses[first], self.accesses[second]), &mut self.effort)
     }
 
@@ -372,11 +320,26 @@ impl Room {
         effort
     }
 
-    fn look(&mut self) -> bool {
+    /// A part of what is left for the search for further races.
+    pub(super) fn at_most(&self, looks: usize, decisions: usize) -> Self {
+        Self { effort: 0, looks: self.looks.min(looks), decisions: self.decisions.min(decisions) }
+    }
+
+    /// Takes what the search did not leave of that part.
+    pub(super) fn take(&mut self, part: Self, left: Self) {
+        self.looks -= part.looks - left.looks;
+        self.decisions -= part.decisions - left.decisions;
+    }
+
+    pub(super) fn can_decide(&self) -> bool {
+        self.decisions > 0
+    }
+
+    pub(super) fn look(&mut self) -> bool {
         self.looks.checked_sub(1).inspect(|left| self.looks = *left).is_some()
     }
 
-    fn decide(&mut self) -> bool {
+    pub(super) fn decide(&mut self) -> bool {
         self.decisions.checked_sub(1).inspect(|left| self.decisions = *left).is_some()
     }
 }

@@ -126,7 +126,7 @@ impl DispatchRun<'_> {
         &self,
         confirmed: &Confirmed,
         (cause, count): (Cause, u64),
-        flag: &dyn Fn() -> Option<(Flag, Option<&'r Confirmed>)>,
+        flags: &dyn Fn() -> Option<(Vec<Flag>, Option<&'r Confirmed>)>,
     ) {
         let slice = &confirmed.slice;
         let writes = |accessed: usize| slice.trace.operation(accessed).writes();
@@ -164,7 +164,7 @@ impl DispatchRun<'_> {
         let found = match (update, explanation::between_workgroups(described.language, pair)) {
             // With a lock, say, that does not order what it protects.
             (Some(repair), advice) if names.has_atomics(slice) && described.language != Language::Wgsl => {
-                let mut found = self.repairs(slice, &described, [pair.0, pair.1], flag);
+                let mut found = self.repairs(slice, &described, [pair.0, pair.1], flags);
                 found.repairs.extend(advice);
                 found.repairs.push(repair);
                 found
@@ -174,7 +174,7 @@ impl DispatchRun<'_> {
                 Repairs { repairs: vec![repair], ..Repairs::default() }
             }
             (None, advice) => {
-                let mut found = self.repairs(slice, &described, [pair.0, pair.1], flag);
+                let mut found = self.repairs(slice, &described, [pair.0, pair.1], flags);
                 found.repairs.extend(advice);
                 found
             }

@@ -17,7 +17,7 @@ pub(super) struct Guards<'r> {
     log: &'r Log,
     races: Vec<&'r Confirmed>,
     /// Of the first races.
-    flags: OnceCell<Vec<Option<Flag>>>,
+    flags: OnceCell<Vec<Vec<Flag>>>,
     /// Other races that may yet be looked at.
     left: Cell<usize>,
 }
@@ -29,18 +29,19 @@ impl<'r> Guards<'r> {
 }
 
 impl DispatchRun<'_> {
-    /// The flag that guards the memory of a race, or that the race is about, and a race of what it guards.
-    pub(super) fn flag<'r>(&self, of: &Guards<'r>, race: &'r Confirmed) -> Option<(Flag, Option<&'r Confirmed>)> {
+    /// The flags that guard the memory of a race, or that the race is about, and a race of what they guard.
+    pub(super) fn flags<'r>(&self, of: &Guards<'r>, race: &'r Confirmed) -> Option<(Vec<Flag>, Option<&'r Confirmed>)> {
         let kernel = self.code.kernel();
         of.left.set(of.left.get().checked_sub(1)?);
-        if let Some(flag) = repair::guarding(of.log, race, kernel) {
-            return Some((flag, Some(race)));
+        let own = repair::guarding(of.log, race, kernel);
+        if !own.is_empty() {
+            return Some((own, Some(race)));
         }
         let guarding = |race: &&Confirmed| repair::guarding(of.log, race, kernel);
         let flags = of.flags.get_or_init(|| of.races.iter().take(MAX_GUARDED).map(guarding).collect());
         let sites = [race.first.site, race.second.site];
-        let guards = |(&guarded, flag): (&&'r Confirmed, &Option<Flag>)| {
-            flag.filter(|flag| flag.is_of(sites)).map(|flag| (flag, Some(guarded)))
+        let guards = |(&guarded, flags): (&&'r Confirmed, &Vec<Flag>)| {
+            flags.iter().any(|flag| flag.is_of(sites)).then(|| (flags.clone(), Some(guarded)))
         };
         let own = || {
             let slice = &race.slice;
@@ -48,7 +49,7 @@ impl DispatchRun<'_> {
             let (write, read) = if writes[0] { (&race.first, &race.second) } else { (&race.second, &race.first) };
             let flag = Flag { write: (write.site, write.by), read: (read.site, read.by) };
             let is_flag = repair::is_flag(kernel, &self.code.all().kernel.sites[read.site]);
-            (is_flag && writes[0] != writes[1]).then_some((flag, None))
+            (is_flag && writes[0] != writes[1]).then(|| (vec![flag], None))
         };
         of.races.iter().zip(flags).find_map(guards).or_else(own)
     }

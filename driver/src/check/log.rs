@@ -259,6 +259,14 @@ impl Log {
         })
     }
 
+    /// What holds for accesses of one workgroup in the profile.
+    pub(super) fn by_profile<T>(&self, of: impl FnOnce() -> T) -> T {
+        let before = self.lenient.replace(self.accepts);
+        let result = of();
+        self.lenient.set(before);
+        result
+    }
+
     /// The agent of a thread.
     pub(super) fn agent(&self, thread: u32) -> Agent {
         let Thread { group, subgroup, .. } = self.threads[thread as usize];

@@ -16,6 +16,7 @@ mod deadline;
 mod dispatch;
 mod explanation;
 mod finding;
+mod further;
 mod guards;
 mod kernel;
 mod log;

@@ -4,7 +4,7 @@
 //! A suspicion has the later access of a race and a word. All pairs of lines that race in that word are reported, each
 //! once, however often they do: so that one that is suppressed hides no other.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use spelter_shaders::ir::{Kernel, Site};
 use super::confirm::{Candidate, Confirmed, Filter, Pairs, Room, Verdict, confirm_within};
 use super::deadline;
 use super::dispatch::{DispatchRun, word};
+use super::further::{Further, OpenPair};
 use super::guards::Guards;
 use super::log::{Accessed, Log, Word};
 use super::repair::{Bounded, Budget};
@@ -34,6 +35,9 @@ const MIN_REPLAYS: u32 = 16;
 /// ends when its device is lost waits five seconds for reports.
 const MAX_STOPPED_WORK: u64 = 1 << 21;
 const MAX_STOPPED_TIME: Duration = Duration::from_secs(4);
+
+/// The most warnings about lines that were not compared at each word that they access.
+const MAX_WARNINGS: usize = 16;
 
 /// A replay that did not come to its end: how it ended, and where the kernel was.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +76,8 @@ struct Races {
     places: HashMap<Key, usize>,
     /// All so far.
     known: HashSet<Key>,
+    /// Lines that access a word with a race, and may race, too: the search for further races ended before.
+    open: BTreeMap<Key, (check::Candidate, OpenPair)>,
     room: Room,
 }
 
@@ -161,7 +167,7 @@ impl DispatchRun<'_> {
             let guards =
                 Guards::new(&with_atomics.as_ref().unwrap_or(&record).log, found.iter().map(|race| &race.confirmed));
             for Race { confirmed, cause, count, .. } in &found {
-                self.race(confirmed, (*cause, (*count).max(1)), &|| self.flag(&guards, confirmed));
+                self.race(confirmed, (*cause, (*count).max(1)), &|| self.flags(&guards, confirmed));
             }
             // All races of this record are known now.
             let mut again = Vec::new();
@@ -188,7 +194,18 @@ impl DispatchRun<'_> {
             None => "repeating the dispatch for each suspicion would take too long",
         };
         left.iter().for_each(|suspicion| self.give_up(&races, suspicion, why));
+        self.warn_of_open_lines(&races);
         interrupted.filter(|_| self.ended)
+    }
+
+    /// Counts the lines that may race beside a race that was found, and warns of the first ones. Of those that were
+    /// ordered wherever they were compared it does not warn.
+    fn warn_of_open_lines(&self, races: &Races) {
+        let open: Vec<_> =
+            races.open.iter().filter(|(key, _)| !races.known.contains(key)).map(|(_, open)| open).collect();
+        self.code.checker.count(|counts| counts.lines_not_compared += open.len() as u64);
+        let warned = open.into_iter().filter(|(_, pair)| pair.is_suspect).take(MAX_WARNINGS);
+        warned.for_each(|(example, pair)| self.suspect(example, &pair.why.to_string(), Some(pair.accesses), 0));
     }
 
     /// Warns of a suspicion that is not looked at any further.
@@ -285,7 +302,8 @@ impl Races {
             })
         };
         let lines = kernel.sites.values().map(|site| number(site.word)).collect();
-        Self { lines, found: Vec::new(), places: HashMap::new(), known: HashSet::default(), room: Room::default() }
+        let (found, places, known) = (Vec::new(), HashMap::new(), HashSet::default());
+        Self { lines, found, places, known, open: BTreeMap::new(), room: Room::default() }
     }
 
     /// Asks the axioms about the examples of a kind, and adds the races: the first one counts for the kind. Returns
@@ -310,11 +328,7 @@ impl Races {
                 {
                     open.push(Open { example, why, pair });
                 }
-                let lines = &self.lines;
-                let key = |first: &Accessed, second: &Accessed| key(lines, first, second);
-                for race in pairs.further_races(&mut self.room, &mut self.known, key) {
-                    self.add(race, (candidate.word, kind.cause), 0);
-                }
+                self.add_further(&mut pairs, example, kind.cause);
             } else if let Some((why, pair)) = pairs.undecided() {
                 open.push(Open { example, why, pair });
             }
@@ -323,14 +337,23 @@ impl Races {
         for example in later.iter().filter(|_| *is_confirmed) {
             let candidate = candidate(example);
             let mut pairs = Pairs::new(log, &candidate, &mut self.room);
-            let lines = &self.lines;
-            let key = |first: &Accessed, second: &Accessed| key(lines, first, second);
-            for race in pairs.further_races(&mut self.room, &mut self.known, key) {
-                self.add(race, (candidate.word, kind.cause), 0);
-            }
+            self.add_further(&mut pairs, example, kind.cause);
             pairs.give_back(&mut self.room);
         }
         open
+    }
+
+    /// Adds the races of a word beside the first one.
+    fn add_further(&mut self, pairs: &mut Pairs<'_>, example: &check::Candidate, cause: Cause) {
+        let lines = &self.lines;
+        let key = |first: &Accessed, second: &Accessed| key(lines, first, second);
+        let Further { races, open } = pairs.further_races(&mut self.room, &mut self.known, key);
+        for (key, pair) in open {
+            self.open.entry(key).or_insert((*example, pair));
+        }
+        for race in races {
+            self.add(race, (word(example), cause), 0);
+        }
     }
 
     /// Those since the last call.

@@ -41,6 +41,7 @@ impl AddAssign for CheckStats {
             confirmed,
             refuted,
             undecided,
+            lines_not_compared,
             accesses_not_checked,
             commands_forgotten,
             findings_dropped,
@@ -51,6 +52,7 @@ impl AddAssign for CheckStats {
         self.confirmed += confirmed;
         self.refuted += refuted;
         self.undecided += undecided;
+        self.lines_not_compared += lines_not_compared;
         self.accesses_not_checked += accesses_not_checked;
         self.commands_forgotten += commands_forgotten;
         self.findings_dropped += findings_dropped;

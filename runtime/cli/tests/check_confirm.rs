@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
 use crate::check_sites::many_sites;
-use crate::common::Folder;
+use crate::common::{Folder, has_glsl};
 use serde_json::Value as Json;
 
 /// The object of a run that ends with this status.
@@ -286,4 +286,69 @@ fn what_the_profile_accepts_is_no_error_beside_a_race_at_the_same_word() {
     assert_eq!(lines(&found), [(8, 8)]);
     let found = json(&folder, "run kernel.spvasm --bind 0.0=zeros:64 --check=spec", 66);
     assert_eq!(lines(&found), [(6, 8), (8, 8)]);
+}
+
+/// One invocation writes a word, the other one reads it, in rounds that barriers of the subgroup order: but for the
+/// first one, whose write has a line of its own, and for `racy`. `lines` of each kind.
+fn rounds(count: u32, racy: u32, lines: usize) -> String {
+    let writes = "      if (i != 0u) x[0] = i;\n".repeat(lines);
+    let reads = "    if (l == 1u) sum += x[0];\n".repeat(lines);
+    format!(
+        "#version 450
+#extension GL_KHR_shader_subgroup_basic : require
+layout(local_size_x = 2) in;
+layout(binding = 0) coherent buffer X {{ uint x[]; }};
+void main() {{
+  uint l = gl_LocalInvocationIndex, sum = 0u;
+  for (uint i = 0u; i < {count}u; i++) {{
+    if (l == 0u) {{
+      if (i == 0u) x[0] = 7u;
+{writes}    }}
+    if (i != 0u && i != {racy}u) subgroupBarrier();
+{reads}    subgroupBarrier();
+  }}
+  x[1u + l] = sum;
+}}
+"
+    )
+}
+
+#[test]
+fn a_race_after_many_rounds_that_are_ordered_is_found_beside_another_one() {
+    if !has_glsl() {
+        return;
+    }
+    for (count, racy) in [(30, 24), (90, 80)] {
+        let folder = Folder::with("check-rounds-late", "rounds.comp", &rounds(count, racy, 1));
+        let found = json(&folder, "run rounds.comp --bind 0.0=zeros:12 --check", 66);
+        let lines: Vec<_> = pairs(&found).into_iter().map(|(rule, first, second, _)| (rule, first, second)).collect();
+        let raw = |first, second| ("RAW".to_owned(), first, second);
+        assert_eq!(lines, [raw(9, 13), raw(10, 13)]);
+    }
+}
+
+#[test]
+fn lines_that_are_not_compared_beside_a_race_are_counted_and_said() {
+    if !has_glsl() {
+        return;
+    }
+    let line = "run rounds.comp --bind 0.0=zeros:12 --check";
+    // All rounds but the first one are ordered, and all of them are compared.
+    let folder = Folder::with("check-rounds-all", "rounds.comp", &rounds(25, 25, 1));
+    assert_eq!(json(&folder, line, 66)["checked"]["lines_not_compared"], 0);
+    // They are too many: the accesses that were compared are ordered, so there is no warning.
+    let folder = Folder::with("check-rounds-many", "rounds.comp", &rounds(90, 90, 1));
+    let found = json(&folder, line, 66);
+    assert_eq!((pairs(&found).len(), &found["checked"]["lines_not_compared"]), (1, &1.into()));
+    let text = folder.spelter(line).stderr;
+    assert!(text.contains("1 pairs of lines were not compared at each word that they access"), "{text}");
+    // Of many lines some are hardly compared.
+    let folder = Folder::with("check-rounds-lines", "rounds.comp", &rounds(12, 12, 9));
+    let found = json(&folder, line, 66);
+    let open = found["checked"]["lines_not_compared"].as_u64().unwrap();
+    let warnings = found["findings"].as_array().unwrap().iter().filter(|finding| finding["severity"] == "warning");
+    let reasons: Vec<_> = warnings.map(|finding| finding["conditions"][1].clone()).collect();
+    assert!(open > 16 && reasons.len() == 16, "{open} {reasons:?}");
+    let expected = "not confirmed: the word is accessed too often to compare all pairs of accesses";
+    assert!(reasons.iter().all(|reason| reason == expected), "{reasons:?}");
 }

@@ -74,6 +74,84 @@ fn a_flag_and_what_it_guards_have_one_repair_of_several_changes() {
     decide(&folder, &cases);
 }
 
+/// A workgroup writes data and sets a flag, a second one waits for it and sets another one, and a third one waits for
+/// that and reads the data.
+const PASSING_ON: &str = "#version 450
+layout(local_size_x = 1) in;
+layout(binding = 0) buffer Flags { uint flag1; uint flag2; };
+layout(binding = 1) buffer Data { uint data[]; };
+void main() {
+  uint g = gl_WorkGroupID.x;
+  if (g == 0u) {
+    data[0] = 42u;
+    flag1 = 1u;
+  } else if (g == 1u) {
+    while (flag1 == 0u) {}
+    flag2 = 1u;
+  } else {
+    while (flag2 == 0u) {}
+    data[g] = data[0];
+  }
+}
+";
+
+/// Its accesses to flags as atomics that order.
+const SET: [(&str, &str); 4] = [
+    ("flag1 = 1u;", "atomicStore(flag1, 1u, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelease);"),
+    (
+        "while (flag1 == 0u)",
+        "while (atomicLoad(flag1, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquire) == 0u)",
+    ),
+    ("flag2 = 1u;", "atomicStore(flag2, 1u, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelease);"),
+    (
+        "while (flag2 == 0u)",
+        "while (atomicLoad(flag2, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquire) == 0u)",
+    ),
+];
+
+#[test]
+fn flags_that_pass_data_on_have_one_repair_of_all_their_accesses() {
+    const OPTIONS: &str = "--bind 0.0=zeros:8 --bind 0.1=zeros:16 --groups 3 --check=spec";
+    if !has_glsl() {
+        return;
+    }
+    let folder = Folder::new("flags-on");
+    let cases = [
+        Case {
+            name: "on.comp",
+            text: PASSING_ON.to_owned(),
+            options: OPTIONS,
+            parts: &["= repair: all of these: atomicStore(…, …, gl_ScopeDevice, gl_StorageSemanticsBuffer, \
+                gl_SemanticsRelease) in place of the write at on.comp:9, and atomicLoad(…, gl_ScopeDevice, \
+                gl_StorageSemanticsBuffer, gl_SemanticsAcquire) in place of the read at on.comp:11, and \
+                atomicStore(…, …, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelease) in place of the \
+                write at on.comp:12, and atomicLoad(…, gl_ScopeDevice, gl_StorageSemanticsBuffer, \
+                gl_SemanticsAcquire) in place of the read at on.comp:14, and `coherent` on `Data` (set 0, binding 1); \
+                gl_Scope…"],
+            applied: &[EXTENSION, SET[0], SET[1], SET[2], SET[3], ("buffer Data", "coherent buffer Data")],
+        },
+        Case {
+            // The first flag orders already.
+            name: "half.comp",
+            text: PASSING_ON
+                .replace(EXTENSION.0, EXTENSION.1)
+                .replace(SET[0].0, SET[0].1)
+                .replace(SET[1].0, SET[1].1)
+                .replace("buffer Data", "coherent buffer Data"),
+            options: OPTIONS,
+            parts: &["= repair: all of these: atomicStore(…, …, gl_ScopeDevice, gl_StorageSemanticsBuffer, \
+                gl_SemanticsRelease) in place of the write at half.comp:13, and atomicLoad(…, gl_ScopeDevice, \
+                gl_StorageSemanticsBuffer, gl_SemanticsAcquire) in place of the read at half.comp:15; gl_Scope…"],
+            applied: &[SET[2], SET[3]],
+        },
+    ];
+    decide(&folder, &cases);
+    // The races of both flags and that of the data have it.
+    let racy = run(&folder, "on.comp", PASSING_ON, OPTIONS, 66);
+    let all = "write at on.comp:12, and atomicLoad(…, gl_ScopeDevice";
+    assert_eq!(racy.stderr.matches(all).count(), 3, "{}", racy.stderr);
+}
+
 #[test]
 fn each_race_of_message_passing_names_the_same_changes_and_never_atomics_for_the_data() {
     if !has_glsl() {

@@ -109,7 +109,9 @@ impl Trials<'_> {
                     (Some(race), _) => {
                         let (first, second) = pairs.accesses(&race);
                         sites.insert(key(&first, &second));
-                        pairs.further_races(&mut room, &mut sites, key);
+                        if !pairs.further_races(&mut room, &mut sites, key).open.is_empty() {
+                            return None;
+                        }
                     }
                     (None, Some((why, _))) if why != Undecided::NotReproduced => return None,
                     (None, _) => {}

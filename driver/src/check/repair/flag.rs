@@ -3,6 +3,7 @@
 //! atomic one that acquires, and what they guard `coherent` where the profile asks for it. They are tried together.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 
 use spelter_memory_model::event::{Class, Scope};
 use spelter_shaders::check::observer::{Invocation, Memory};
@@ -22,6 +23,10 @@ use crate::check::dispatch::DispatchRun;
 use crate::check::finding::{FoundAccess, Repair};
 use crate::check::log::{Accessed, Index, Log};
 use crate::check::words;
+
+/// Flags of a chain from the data's writer to their reader, at most, and reads of flags that are looked at.
+const MAX_FLAGS: usize = 4;
+const MAX_SEEN: usize = 1 << 14;
 
 /// A flag, by the instructions that set it and that see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,21 +128,62 @@ pub(super) fn is_atomic_by_nature(kernel: &Kernel, sites: [&SiteData; 2]) -> boo
     is_atomic(sites[0]) != is_atomic(sites[1]) || sites.iter().all(|site| sets(site))
 }
 
-/// The flag that the later access of a race waited for or saw before it, after the earlier one. Takes time by the
-/// length of the record.
-pub(in crate::check) fn guarding(log: &Log, race: &Confirmed, kernel: &Kernel) -> Option<Flag> {
+/// The flags by which the later access of a race may know of the earlier one, in the order in which they were set: the
+/// last one is what its invocation waited for or saw before it, the first one was set after the earlier access, and
+/// whoever set one of the others had seen the one before. As few as there can be; none if there is no such chain. Takes
+/// time by the length of the record.
+pub(in crate::check) fn guarding(log: &Log, race: &Confirmed, kernel: &Kernel) -> Vec<Flag> {
     let all = || log.words.values().flatten().copied();
-    let first = all().filter(|&index| log.accessed(index) == race.first).min()?;
-    let second = all().filter(|&index| log.accessed(index) == race.second).max()?;
+    let first = all().filter(|&index| log.accessed(index) == race.first).min();
+    let second = all().filter(|&index| log.accessed(index) == race.second).max();
+    let Some((first, second)) = first.zip(second) else { return Vec::new() };
     // Barriers may be between the flag and the data, so it is enough that invocations are of one workgroup; unless both
     // workgroups are one.
     let apart = race.first.by.workgroup != race.second.by.workgroup;
-    let belongs = |index: Index, to: &Accessed| {
+    let agent = |index: Index| {
         let by = log.accessed(index).by;
-        if apart { by.workgroup == to.by.workgroup } else { by == to.by }
+        (by.workgroup, (!apart).then_some(by.local))
     };
+    let seen = seen_flags(log, first..second, kernel, &|write, read| agent(write) != agent(read));
+    let origin = agent(first);
+    // Until when each agent is of interest, with the flags that lead from there to the later access.
+    let mut known = HashMap::from([(agent(second), second)]);
+    let mut open: Vec<(Index, Vec<Flag>)> = vec![(second, Vec::new())];
+    for _ in 0..MAX_FLAGS {
+        let mut next: Vec<(Index, Vec<Flag>)> = Vec::new();
+        let mut found: Option<(Index, Vec<Flag>)> = None;
+        for (until, flags) in &open {
+            for &(write, read) in seen.iter().filter(|(_, read)| read < until && agent(*read) == agent(*until)) {
+                let (one, other) = (log.accessed(write), log.accessed(read));
+                let flag = Flag { write: (one.site, one.by), read: (other.site, other.by) };
+                let all = || [flag].into_iter().chain(flags.iter().copied()).collect();
+                if agent(write) == origin {
+                    if found.as_ref().is_none_or(|(known, _)| *known < read) {
+                        found = Some((read, all()));
+                    }
+                } else if known.get(&agent(write)).is_none_or(|&until| until < write) {
+                    known.insert(agent(write), write);
+                    next.push((write, all()));
+                }
+            }
+        }
+        if let Some((_, flags)) = found {
+            return flags;
+        }
+        open = next;
+    }
+    Vec::new()
+}
+
+/// Reads of flags and the writes that they see, between two events of a log.
+fn seen_flags(
+    log: &Log,
+    between: Range<Index>,
+    kernel: &Kernel,
+    matters: &dyn Fn(Index, Index) -> bool,
+) -> Vec<(Index, Index)> {
+    let (first, second) = (between.start, between.end);
     let mut flags: HashMap<Site, bool> = HashMap::new();
-    let mut found: Option<(Index, Flag)> = None;
     // Atomics of other words are recorded, too, if a repair may make them order something.
     let mut atomics: BTreeMap<(Memory, u64), Vec<Index>> = BTreeMap::new();
     for index in (first.0..second.0).map(Index) {
@@ -147,20 +193,22 @@ pub(in crate::check) fn guarding(log: &Log, race: &Confirmed, kernel: &Kernel) -
             atomics.entry((memory, workgroup)).or_default().push(index);
         }
     }
+    let mut seen = Vec::new();
     for accesses in log.words.values().chain(atomics.values()) {
         let mut last_write = None;
         for &index in accesses.iter().take_while(|&&index| index < second) {
             let operation = log.operation(index);
-            let write = last_write.filter(|&write| first < write && belongs(write, &race.first));
+            let write = last_write.filter(|&write| first < write);
             if let Some(write) = write
                 && operation.reads()
-                && belongs(index, &race.second)
+                && matters(write, index)
+                && seen.len() < MAX_SEEN
             {
                 let (one, other) = (log.accessed(write), log.accessed(index));
                 let is_same = (one.memory, one.bytes) == (other.memory, other.bytes);
                 let mut is_flag = || *flags.entry(other.site).or_insert_with(|| is_flag(kernel, log.data(index)));
-                if is_same && found.is_none_or(|(known, _)| known < index) && is_flag() {
-                    found = Some((index, Flag { write: (one.site, one.by), read: (other.site, other.by) }));
+                if is_same && is_flag() {
+                    seen.push((write, index));
                 }
             }
             if operation.writes() {
@@ -168,64 +216,102 @@ pub(in crate::check) fn guarding(log: &Log, race: &Confirmed, kernel: &Kernel) -
             }
         }
     }
-    found.map(|(_, flag)| flag)
+    seen
 }
 
 impl DispatchRun<'_> {
-    /// The changes that make a flag order what it guards, as one repair; for a flag of which nothing is known to be
-    /// guarded, those that make it order anything.
-    pub(super) fn flag_repair(&self, flag: &Flag, guarded: Option<&Confirmed>) -> Option<Repair> {
+    /// The changes that make flags order what they guard, as one repair; for flags of which nothing is known to be
+    /// guarded, those that make them order anything.
+    pub(super) fn flag_repair(&self, flags: &[Flag], guarded: Option<&Confirmed>) -> Option<Repair> {
         let language = self.code.names.names.language();
         if language == Language::Wgsl {
             return None;
         }
         let kernel = self.code.kernel();
         let data = |site: Site| self.code.all().kernel.sites[site].clone();
-        let (write, read) = (data(flag.write.0), data(flag.read.0));
-        let apart = flag.write.1.workgroup != flag.read.1.workgroup;
-        let scope = if apart { Scope::QueueFamily } else { Scope::Workgroup };
+        let last = flags.last()?;
         let pair = match guarded {
             Some(race) => [race.slice.pair.0, race.slice.pair.1].map(|event| data(race.slice.events[event].site)),
-            None => [write.clone(), read.clone()],
+            None => [last.write.0, last.read.0].map(data),
         };
         let mut classes = vec![class(&pair[0])];
-        classes.extend(Some(class(&write)).filter(|class| !classes.contains(class)));
+        for flag in flags {
+            classes.extend(Some(class(&data(flag.write.0))).filter(|class| !classes.contains(class)));
+        }
         let mut trials = Trials::new(self, pair.clone(), None)?;
         let has_fences = kernel.insts.values().any(|data| matches!(data, InstData::Fence { .. }));
         let orders = [false, true].into_iter().filter(|ordered| *ordered || has_fences && guarded.is_some());
         let options = orders.flat_map(|ordered| [false, true].map(|coherent| (ordered, coherent)));
         for (ordered, coherent) in options {
-            let mut changed = Changed::new(kernel, language);
-            let order = |acquires| Order { classes: if ordered { &classes } else { &[] }, acquires };
-            changed.atomic(&write, scope, order(false))?;
-            changed.atomic(&read, scope, order(true))?;
-            if coherent {
-                changed.coherent([&pair[0], &pair[1]]);
-            }
-            let changed = changed.finish();
-            if trials.run(&changed) == Tried::Silent {
-                let sides = [(&write, flag.write, false), (&read, flag.read, true)].map(|(site, flag, acquires)| {
-                    let access = self.access(flag.0, flag.1);
-                    side(language, kernel, &access, site, scope, if ordered { &classes } else { &[] }, acquires)
-                });
-                let mut parts: Vec<String> = sides.into_iter().flatten().collect();
-                if let Some(race) = guarded.filter(|_| coherent) {
-                    let described = self.describe(&race.slice, &self.common(race));
-                    let place = described.names().places[race.slice.pair.1].to_string();
-                    let has_flags = kernel.memory_model == MemoryModel::Vulkan;
-                    parts.push(words::coherent(language, has_flags, &place));
+            let classes: &[Class] = if ordered { &classes } else { &[] };
+            let mut is_silent = |flags: &[Flag]| {
+                let mut changed = Changed::new(kernel, language);
+                for side in sides(flags) {
+                    let order = Order { classes, acquires: side.acquires };
+                    changed.atomic(&data(side.by.0), side.scope, order)?;
                 }
-                let needs = match language {
-                    Language::Spirv => "",
-                    _ => "; gl_Scope… needs `#extension GL_KHR_memory_scope_semantics : require`",
-                };
-                let line = self.access(flag.write.0, flag.write.1).line;
-                let all = if parts.len() > 1 { "all of these: " } else { "" };
-                return Some(Repair { text: format!("{all}{}{needs}", parts.join(", and ")), line });
+                if coherent {
+                    changed.coherent([&pair[0], &pair[1]]);
+                }
+                Some(trials.run(&changed.finish()) == Tried::Silent)
+            };
+            let mut flags = flags.to_vec();
+            if !is_silent(&flags)? {
+                continue;
             }
+            // Some of them may order what comes before them as they are.
+            for at in (0..flags.len()).rev().filter(|_| flags.len() > 1).collect::<Vec<_>>() {
+                let mut fewer = flags.clone();
+                fewer.remove(at);
+                if !fewer.is_empty() && is_silent(&fewer)? {
+                    flags = fewer;
+                }
+            }
+            let in_words = |one: Side| {
+                let access = self.access(one.by.0, one.by.1);
+                side(language, kernel, &access, &data(one.by.0), one.scope, classes, one.acquires)
+            };
+            let mut parts: Vec<String> = sides(&flags).into_iter().filter_map(in_words).collect();
+            if let Some(race) = guarded.filter(|_| coherent) {
+                let described = self.describe(&race.slice, &self.common(race));
+                let place = described.names().places[race.slice.pair.1].to_string();
+                let has_flags = kernel.memory_model == MemoryModel::Vulkan;
+                parts.push(words::coherent(language, has_flags, &place));
+            }
+            let needs = match language {
+                Language::Spirv => "",
+                _ => "; gl_Scope… needs `#extension GL_KHR_memory_scope_semantics : require`",
+            };
+            let line = self.access(flags[0].write.0, flags[0].write.1).line;
+            let all = if parts.len() > 1 { "all of these: " } else { "" };
+            return Some(Repair { text: format!("{all}{}{needs}", parts.join(", and ")), line });
         }
         None
     }
+}
+
+/// An instruction that sets or sees a flag, as an atomic of this scope.
+#[derive(Clone, Copy)]
+struct Side {
+    by: (Site, Invocation),
+    scope: Scope,
+    acquires: bool,
+}
+
+/// The instructions of flags, each once: several flags may be set and seen by the same ones.
+fn sides(flags: &[Flag]) -> Vec<Side> {
+    let mut sides: Vec<Side> = Vec::new();
+    for flag in flags {
+        let apart = flag.write.1.workgroup != flag.read.1.workgroup;
+        let scope = if apart { Scope::QueueFamily } else { Scope::Workgroup };
+        for (by, acquires) in [(flag.write, false), (flag.read, true)] {
+            match sides.iter_mut().find(|side| side.by.0 == by.0 && side.acquires == acquires) {
+                Some(known) => known.scope = known.scope.max(scope),
+                None => sides.push(Side { by, scope, acquires }),
+            }
+        }
+    }
+    sides
 }
 
 /// One side of a flag as an atomic, in words; `None` if it stays as it is. An atomic operation keeps its scope, and

@@ -97,21 +97,21 @@ impl DispatchRun<'_> {
         Some(self.code.all().kernel.sites.get(*site)?.clone())
     }
 
-    /// Repairs of a race, verified by trials. `flag` finds what may have announced the earlier access to the later
+    /// Repairs of a race, verified by trials. `flags` finds what may have announced the earlier access to the later
     /// invocation.
     pub(super) fn repairs<'r>(
         &self,
         slice: &Slice,
         described: &Described,
         pair: [&FoundAccess; 2],
-        flag: &dyn Fn() -> Option<(Flag, Option<&'r Confirmed>)>,
+        flags: &dyn Fn() -> Option<(Vec<Flag>, Option<&'r Confirmed>)>,
     ) -> Repairs {
         let mut found = self.ordering(slice, described, pair);
         if found.repairs.is_empty()
             && described.names().language != Language::Wgsl
-            && let Some((flag, guarded)) = flag()
+            && let Some((flags, guarded)) = flags()
         {
-            found.repairs.extend(self.flag_repair(&flag, guarded));
+            found.repairs.extend(self.flag_repair(&flags, guarded));
         }
         if found.repairs.is_empty() {
             found.repairs.extend(self.as_atomics(slice, described));

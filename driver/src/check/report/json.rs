@@ -37,6 +37,7 @@ pub fn stats(stats: &CheckStats) -> Json {
         "confirmed": stats.confirmed,
         "refuted": stats.refuted,
         "undecided": stats.undecided,
+        "lines_not_compared": stats.lines_not_compared,
         "accesses_not_checked": stats.accesses_not_checked,
         "commands_forgotten": stats.commands_forgotten,
         "findings_dropped": stats.findings_dropped,

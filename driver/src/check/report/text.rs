@@ -55,15 +55,18 @@ pub fn summary(count: impl Fn(Severity) -> usize, suppressed: usize, not_shown: 
 
 /// What was not checked or not kept, a sentence for each reason. `memory` is the option that bounds the shadow.
 pub fn gaps(stats: &CheckStats, memory: &str) -> Vec<String> {
-    let CheckStats { accesses_not_checked, commands_forgotten, findings_dropped, .. } = *stats;
+    let CheckStats { lines_not_compared, accesses_not_checked, commands_forgotten, findings_dropped, .. } = *stats;
     let of = |count: u64, text: &str| (count > 0).then(|| format!("{count} {text}"));
     let shadow = format!("accesses were not checked, since the shadow of the memory exceeds {memory}");
     let commands = "accesses were forgotten before the host waited for them, so that no later command was compared \
         with them";
+    let lines = "pairs of lines were not compared at each word that they access, beside a race there: mend what is \
+        reported, and check again";
     let all = [
         of(accesses_not_checked, &shadow),
         of(commands_forgotten, commands),
         of(findings_dropped, "more findings were not kept"),
+        of(lines_not_compared, lines),
     ];
     all.into_iter().flatten().collect()
 }

@@ -102,6 +102,7 @@ impl Merged {
     /// The counts of what was not checked or not kept.
     pub(super) fn stats(&self) -> CheckStats {
         CheckStats {
+            lines_not_compared: self.checked("lines_not_compared"),
             accesses_not_checked: self.checked("accesses_not_checked"),
             commands_forgotten: self.checked("commands_forgotten"),
             findings_dropped: self.checked("findings_dropped"),
