@@ -2,7 +2,8 @@
 
     python3 packages/python/check.py target/packages/spelter-0.1.0-….whl
 
-With SPELTER_PYTHON, a Python with wgpu, ncnn and numpy, their programs run on the wheel as well.
+With SPELTER_PYTHON, a Python with wgpu, ncnn and numpy, their programs run on the wheel as well, and that of taichi if it
+has that, too.
 """
 
 import os
@@ -17,6 +18,16 @@ PROGRAMS = HERE.parent.parent / "driver/icd/tests/programs"
 
 #: The largest wheel, in bytes.
 MAX_BYTES = 6_000_000
+
+#: Programs with Vulkan's clients, which the driver's tests run, too: the package that each needs, and what it prints.
+CLIENTS = [
+    ("kernels.py", "wgpu", "13 ok on Spelter"),
+    ("network.py", "ncnn", "network: ok on Spelter"),
+    ("fields.py", "taichi", "fields: ok"),
+]
+
+#: Packages that need not be there.
+OPTIONAL = {"taichi"}
 
 
 def run(*command, status=0, **variables):
@@ -58,10 +69,21 @@ def check(wheel):
             print("NOT TRIED with wgpu and ncnn: SPELTER_PYTHON names no Python that has them", file=sys.stderr)
 
 
+def clients(other):
+    """The names of the programs whose packages `other` has, with what they print."""
+    missing = []
+    for name, package, wanted in CLIENTS:
+        if subprocess.run([other, "-c", f"import {package}"], capture_output=True, check=False).returncode == 0:
+            yield name, wanted
+        elif package not in OPTIONAL:
+            missing.append(package)
+    assert not missing, f"{other} has no {missing}"
+
+
 def with_clients(folder, python, execute, other):
-    """Runs the programs of wgpu and ncnn that the driver's tests run, whose packages `other` has."""
+    """Runs the programs of clients whose packages `other` has."""
     packages = run(other, "-c", "import sysconfig; print(sysconfig.get_path('platlib'))").strip()
-    for name, wanted in [("kernels.py", "13 ok on Spelter"), ("network.py", "network: ok on Spelter")]:
+    for name, wanted in clients(other):
         text = (PROGRAMS / name).read_text()
         preloading = folder / name
         preloading.write_text(f"import spelter.vulkan\n{text}")

@@ -1,5 +1,23 @@
 //! Compute programs on CPU workers, in a few lines: buffers, programs, dispatches.
 //!
+//! ```
+//! use spelter::Context;
+//!
+//! # fn main() -> Result<(), spelter::Error> {
+//! let context = Context::new()?;
+//! let program = context.program_wgsl(
+//!     "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+//!     @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+//!         if id.x < arrayLength(&data) { data[id.x] *= 2u; }
+//!     }",
+//! )?;
+//! let data = context.buffer_from(&[1u32, 2, 3])?;
+//! context.dispatch(&program).bind(0, 0, &data).invocations([3, 1, 1])?;
+//! assert_eq!(context.read::<u32>(&data)?, [2, 4, 6]);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! A [`Context`] is a command stream of a device; a [`Buffer`] is memory; a [`Program`] is a compiled shader; a
 //! [`Dispatch`] runs it on the bound resources. The context manages barriers, descriptor sets, submissions and the
 //! storage of buffers: it tracks which batches use which object, and gives a buffer new storage instead of making the

@@ -5,7 +5,6 @@ use std::io::{Result, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
-use serde_json::json;
 use spelter_driver::timeline::{Args, DeviceTimeline, HostTrack, Timeline};
 use spelter_driver::{Observer, SubmissionId};
 
@@ -84,9 +83,11 @@ impl Trace {
     /// left out.
     pub(crate) fn write(&self, stats: &Stats, to: &mut dyn Write) -> Result<()> {
         let (pieces, dropped) = self.device.timeline().pieces();
-        let stats: serde_json::Map<_, _> = stats.iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
-        let other = json!({ "stats": stats, "dropped": dropped });
-        write!(to, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{other},\"traceEvents\":[")?;
+        // The names are those of fields, so nothing in them has to be escaped.
+        let stats: Vec<_> = stats.iter().map(|(name, count)| format!("\"{name}\":{count}")).collect();
+        let stats = stats.join(",");
+        write!(to, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"dropped\":{dropped},\"stats\":{{{stats}}}}},")?;
+        write!(to, "\"traceEvents\":[")?;
         let mut separator = "\n";
         for piece in pieces {
             to.write_all(separator.as_bytes())?;

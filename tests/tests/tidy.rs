@@ -269,12 +269,17 @@ fn the_unsafe_rule_sees_code_only() {
 
 /// `cargo metadata` of the workspace, dependencies' own graphs left out.
 fn packages() -> Vec<Value> {
+    let output = cargo(&["metadata", "--no-deps", "--format-version", "1", "--offline"]);
+    let metadata: Value = serde_json::from_slice(&output).unwrap();
+    metadata["packages"].as_array().unwrap().clone()
+}
+
+/// What Cargo prints about the workspace.
+fn cargo(arguments: &[&str]) -> Vec<u8> {
     let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
-    let arguments = ["metadata", "--no-deps", "--format-version", "1", "--offline"];
     let output = Command::new(cargo).args(arguments).current_dir(workspace()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
-    metadata["packages"].as_array().unwrap().clone()
+    output.stdout
 }
 
 /// Package → names of its dependencies of all kinds; `path` tells the workspace's own from others.
@@ -306,4 +311,14 @@ fn every_dependency_has_a_reason() {
     assert!(missing.is_empty(), "without a line in docs/dependencies.md: {missing:?}");
     let unused: Vec<_> = named.iter().filter(|name| !used.contains(**name)).collect();
     assert!(unused.is_empty(), "in docs/dependencies.md, but no crate uses them: {unused:?}");
+}
+
+/// In a program that has `serde_json`, `bytes.len() == size as _` is ambiguous: its values compare with a `usize`, too.
+#[test]
+fn programs_get_serde_json_only_with_the_feature_json() {
+    for package in ["spelter", "spelter-driver", "spelter-wgpu"] {
+        let of = ["tree", "--offline", "-p", package, "-e", "normal", "--prefix", "none", "--no-default-features"];
+        let tree = String::from_utf8(cargo(&of)).unwrap();
+        assert!(tree.starts_with(package) && !tree.contains("serde_json"), "{tree}");
+    }
 }

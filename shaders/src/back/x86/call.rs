@@ -25,8 +25,8 @@
 //!   inside the scratch memory reserved for them. Before the call the code has moved all live values into callee-saved
 //!   registers or onto its stack, which is aligned as the calling convention requires. A panic does not unwind through
 //!   generated code: it is stored in the context, the code returns, and `run` resumes the panic.
-//! - *Registers*: the caller-saved ones of `extern "sysv64"`. MXCSR is changed only if it differs from the required
-//!   mode, and only during the call.
+//! - *Registers*: the caller-saved ones of `extern "C"`, which is System V's convention where machine code is used.
+//!   MXCSR is changed only if it differs from the required mode, and only during the call.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -65,7 +65,7 @@ pub(super) struct Context<'a, 'o> {
     /// The upper end of the worker's stack, for code with a large frame.
     pub stack: *mut u8,
     pub images: *const Descriptor,
-    pub call: unsafe extern "sysv64" fn(&Context<'_, '_>, *mut [u32; 16], u32) -> u32,
+    pub call: unsafe extern "C" fn(&Context<'_, '_>, *mut [u32; 16], u32) -> u32,
     pub image_count: usize,
     pub buffer_count: usize,
     pub num_workgroups: [u32; 3],
@@ -246,7 +246,7 @@ impl Function {
     }
 
     fn call(&self, context: &Context<'_, '_>) -> u64 {
-        type Entry = unsafe extern "sysv64" fn(&Context<'_, '_>) -> u64;
+        type Entry = unsafe extern "C" fn(&Context<'_, '_>) -> u64;
         let address = self.memory.bytes()[self.entry..].as_ptr();
         // SAFETY: the code generator put a function of this type there, and the pages are executable and mapped while
         // the memory is borrowed.
@@ -348,8 +348,8 @@ macro_rules! routines {
         ///
         /// Called by generated code only: `context` is the code's own argument, `rows` has as many rows as the routine
         /// and is not aliased, and the machine supports the instructions.
-        #[target_feature(enable = $features)]
-        unsafe extern "sysv64" fn $name(context: &Context<'_, '_>, rows: *mut [u32; 16], routine: u32) -> u32 {
+        #[cfg_attr(target_arch = "x86_64", target_feature(enable = $features))]
+        unsafe extern "C" fn $name(context: &Context<'_, '_>, rows: *mut [u32; 16], routine: u32) -> u32 {
             // Unwind safety: state after a panic is the responsibility of the code that finally catches it.
             let result = catch_unwind(AssertUnwindSafe(|| {
                 // SAFETY: `run` made all three from slices that live as long as the call of the code does.

@@ -61,7 +61,8 @@ impl Isa {
         }
     }
 
-    #[cfg(target_arch = "x86_64")]
+    // Generated code has the calling convention that C has on these systems; on Windows C has another one.
+    #[cfg(all(target_arch = "x86_64", unix))]
     fn detected(self) -> bool {
         macro_rules! all {
             ($($feature:tt)*) => { $(std::arch::is_x86_feature_detected!($feature))&&* };
@@ -74,7 +75,7 @@ impl Isa {
         }
     }
 
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(not(all(target_arch = "x86_64", unix)))]
     fn detected(self) -> bool {
         false
     }
